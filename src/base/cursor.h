@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Byte cursors: a reader and a writer over a bounded buffer, network byte order. An access that does not fit moves
+ * nothing, and makes the cursor fail for good, so that a decoder checks once, at its end.
+ */
+#ifndef BASE_CURSOR_H
+#define BASE_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cursor_in {
+    const uint8_t *at;
+    size_t left;
+    bool failed;
+};
+
+struct cursor_out {
+    uint8_t *at;
+    size_t left;
+    bool failed;
+};
+
+static inline struct cursor_in cursor_in(const void *data, size_t len)
+{
+    return (struct cursor_in){ .at = data, .left = len, .failed = false };
+}
+
+static inline struct cursor_out cursor_out(void *data, size_t len)
+{
+    return (struct cursor_out){ .at = data, .left = len, .failed = false };
+}
+
+/* The next len bytes, or NULL where there are fewer. */
+static inline const uint8_t *cursor_take(struct cursor_in *c, size_t len)
+{
+    const uint8_t *p = c->at;
+    if (c->failed || len > c->left) {
+        c->failed = true;
+        return NULL;
+    }
+    c->at += len;
+    c->left -= len;
+    return p;
+}
+
+static inline uint8_t cursor_get8(struct cursor_in *c)
+{
+    const uint8_t *p = cursor_take(c, 1);
+    return p ? p[0] : 0;
+}
+
+static inline uint16_t cursor_get16(struct cursor_in *c)
+{
+    const uint8_t *p = cursor_take(c, 2);
+    return p ? (uint16_t)(p[0] << 8 | p[1]) : 0;
+}
+
+static inline uint32_t cursor_get32(struct cursor_in *c)
+{
+    uint32_t high = cursor_get16(c);
+    return high << 16 | cursor_get16(c);
+}
+
+static inline uint64_t cursor_get64(struct cursor_in *c)
+{
+    uint64_t high = cursor_get32(c);
+    return high << 32 | cursor_get32(c);
+}
+
+static inline uint8_t *cursor_reserve(struct cursor_out *c, size_t len)
+{
+    uint8_t *p = c->at;
+    if (c->failed || len > c->left) {
+        c->failed = true;
+        return NULL;
+    }
+    c->at += len;
+    c->left -= len;
+    return p;
+}
+
+static inline void cursor_put(struct cursor_out *c, const void *data, size_t len)
+{
+    uint8_t *p = cursor_reserve(c, len);
+    if (p && len)
+        memcpy(p, data, len);
+}
+
+static inline void cursor_put8(struct cursor_out *c, uint8_t v)
+{
+    cursor_put(c, &v, 1);
+}
+
+static inline void cursor_put16(struct cursor_out *c, uint16_t v)
+{
+    uint8_t b[2] = { (uint8_t)(v >> 8), (uint8_t)v };
+    cursor_put(c, b, sizeof b);
+}
+
+static inline void cursor_put32(struct cursor_out *c, uint32_t v)
+{
+    uint8_t b[4] = { (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v };
+    cursor_put(c, b, sizeof b);
+}
+
+static inline void cursor_put64(struct cursor_out *c, uint64_t v)
+{
+    cursor_put32(c, (uint32_t)(v >> 32));
+    cursor_put32(c, (uint32_t)v);
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The one range test: is [addr, addr + len) inside [base, base + size)? Never computes a sum that can wrap. */
+#ifndef BASE_RANGE_H
+#define BASE_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool range_within(uint64_t base, uint64_t size, uint64_t addr, uint64_t len)
+{
+    return addr >= base && addr - base <= size && len <= size - (addr - base);
+}
+
+#endif

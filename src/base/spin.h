@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A spin lock for sections of a few dozen instructions that call nothing: usable from any thread, a consumer's at
+ * DISPATCH_LEVEL included. Yields after a while, because the holder may have lost its processor.
+ */
+#ifndef BASE_SPIN_H
+#define BASE_SPIN_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct spin {
+    atomic_bool held;
+};
+
+static inline void spin_init(struct spin *s)
+{
+    atomic_init(&s->held, false);
+}
+
+static inline void spin_lock(struct spin *s)
+{
+    for (unsigned tries = 0; atomic_exchange_explicit(&s->held, true, memory_order_acquire); tries++) {
+        while (atomic_load_explicit(&s->held, memory_order_relaxed)) {
+            if (++tries % 128 == 0)
+                sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+            __builtin_ia32_pause();
+#endif
+        }
+    }
+}
+
+static inline void spin_unlock(struct spin *s)
+{
+    atomic_store_explicit(&s->held, false, memory_order_release);
+}
+
+#endif

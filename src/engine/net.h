@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The transport interface: TCP as the layers above see it. Backends: net_epoll.c (the kernel's sockets) and a
+ * simulated network with a virtual clock. Errors are errno values, positive, 0 is success.
+ *
+ * Every socket lives on one shard at a time; all calls about it are made by that shard's owner (token held), and so are
+ * its ready() calls. Readiness is edge-triggered: ready(READ) comes once after input arrived; the socket counts as
+ * readable until net_recv answers EAGAIN. So an owner that stops reading early comes back by itself.
+ *
+ * Local addresses: every local address (host and port) that a listener, a connecting socket or a shared endpoint uses
+ * is held by a reservation, which all providers of this kind in the network namespace respect, across processes.
+ */
+#ifndef ENGINE_NET_H
+#define ENGINE_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/addr.h"
+
+struct shard;
+struct net;
+struct net_socket;
+struct net_reservation;
+
+enum net_ready {
+    NET_READ = 1,  /* input, end of stream, an error, or (listener) a new connection */
+    NET_WRITE = 2, /* room for output, or the end of connecting */
+};
+
+struct net_socket {
+    struct net *net;
+    struct shard *shard; /* NULL while detached */
+    void (*ready)(struct net_socket *socket, unsigned events);
+    /* The backend's: */
+    int fd;
+    unsigned pending; /* enum net_ready: seen but not yet reported */
+    void *backend;
+    struct net_socket *next_ready;
+};
+
+enum net_use {
+    NET_USE_CONNECT, /* one outgoing connection */
+    NET_USE_SHARED,  /* many outgoing connections, to different peers */
+    NET_USE_LISTEN,
+};
+
+struct net_ops {
+    /* A shard's poller. */
+    int (*poller_create)(struct net *net, struct shard *s, void **poller);
+    void (*poller_destroy)(struct net *net, void *poller);
+    /* Waits at most wait_ns (0: not at all) and calls ready() of at most max sockets. Returns how many. */
+    int (*poll)(struct net *net, void *poller, uint64_t wait_ns, int max);
+    /* Ends a poll that waits, from any thread. */
+    void (*wake)(struct net *net, void *poller);
+    /* While a consumer polls: stop or resume telling the sleeping thread of sockets (the polling lease). */
+    void (*watch)(struct net *net, void *poller, bool on);
+
+    /*
+     * Takes the local address for a use. Port 0: a free one from 49152-65535, at a cost that does not grow when the
+     * range is nearly full. errno: EADDRINUSE taken, EADDRNOTAVAIL not an address of this host, ENOSPC range
+     * exhausted, EMFILE/ENFILE/ENOMEM/ENOBUFS resources. Any thread. if_index: the adapter's interface.
+     * NET_USE_CONNECT with the port of a living connection of the same four-tuple: EEXIST (peer is given).
+     */
+    int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
+                   struct net_reservation **out);
+    /* References: shared by a listener and what it accepted, a shared endpoint and its connections. Any thread. */
+    void (*reservation_ref)(struct net_reservation *r);
+    void (*reservation_unref)(struct net_reservation *r); /* the last one frees the address, right then */
+
+    /*
+     * Starts connecting from a reserved address; takes a reference on the reservation for the socket's life. ready(WRITE)
+     * says when it ended; then connect_result. errno as connect(2); EADDRNOTAVAIL means that the four-tuple is alive.
+     */
+    int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
+                   struct net_socket *socket);
+    int (*connect_result)(struct net_socket *socket); /* 0, EINPROGRESS, or why it failed */
+
+    int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
+    /* Paused: new peers are refused at once, queued ones reset, the address stays. */
+    int (*listen_pause)(struct net_socket *socket, bool paused);
+    /*
+     * The next waiting connection, or EAGAIN. It takes a reference on the listener's reservation. EMFILE and the like:
+     * the backend has refused that peer already, without spinning; go on.
+     */
+    int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
+
+    int (*local_address)(struct net_socket *socket, struct addr *local);
+    /* Bytes moved, or -errno (-EAGAIN: wait for ready). recv 0: the peer's end of stream. */
+    ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
+    ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
+    size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
+    void (*shut_write)(struct net_socket *socket);    /* half-close: the peer reads to the end, then end of stream */
+    /* Moves to another shard: detach on the old one, attach on the new one; nothing is lost in between. */
+    void (*detach)(struct net_socket *socket);
+    int (*attach)(struct net_socket *socket, struct shard *s);
+    /* Ends it and lets go of the reservation. reset: the peer sees an abort instead of an end of stream. */
+    void (*close)(struct net_socket *socket, bool reset);
+};
+
+struct net {
+    const struct net_ops *ops;
+};
+
+/* The kernel's TCP. One for a process; never destroyed. */
+struct net *net_kernel(void);
+
+#endif

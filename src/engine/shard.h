@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shard: an event loop with its sockets, timers and work, which has one owner at a time (base/owner.h). Ownership
+ * moves: the shard's own thread drives it, or a thread of the consumer's that posts or polls, when the token is free.
+ *
+ *   shard_post   work that runs with the token held, in the order posted; posted from any thread at any time
+ *   shard_call   a callback into the consumer: runs on the shard's thread, with nothing held, in the order queued
+ *   timers       fire with the token held
+ *   sockets      net.h tells their owner of readiness with the token held
+ *
+ * Nothing here blocks except shard_gate_wait. A shard knows nothing of what it carries.
+ */
+#ifndef ENGINE_SHARD_H
+#define ENGINE_SHARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bsd/sys/tree.h>
+
+struct shard;
+struct net;
+
+/*
+ * One piece of work. The caller owns the memory; it stays where it is until run is called, from which on it may be
+ * posted again or freed. run may post, call, set timers.
+ */
+struct shard_task {
+    struct shard_task *_Atomic next;
+    void (*run)(struct shard_task *task);
+    atomic_bool queued; /* used by shard_post_once alone */
+};
+
+/* Runs task->run with the token held: now, in this thread, where the token is free; else by its present owner. */
+void shard_post(struct shard *s, struct shard_task *task);
+/* The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. */
+void shard_post_once(struct shard *s, struct shard_task *task);
+/* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */
+void shard_call(struct shard *s, struct shard_task *task);
+
+/* Is the caller driving this shard now? For assertions: state of a shard is touched by its owner alone. */
+bool shard_is_owner(const struct shard *s);
+
+/* Timers: token held for all of these. */
+struct shard_timer {
+    RB_ENTRY(shard_timer) link;
+    uint64_t deadline; /* nanoseconds on the executor's clock */
+    bool armed;
+    void (*fire)(struct shard_timer *timer); /* disarmed already; may set itself again */
+};
+void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);
+void shard_timer_stop(struct shard *s, struct shard_timer *timer);
+
+/* Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). Read once for each turn of the loop. */
+uint64_t shard_now(struct shard *s);
+
+/*
+ * A consumer that looks at an empty queue drives the shard: a bounded, fair batch of input, work and timers, when the
+ * token is free; otherwise nothing. Never delivers callbacks. Takes or renews the polling lease: while polls keep
+ * coming the shard's thread does not watch the sockets. Any thread, never blocks.
+ */
+void shard_poll(struct shard *s);
+/* Ends the lease: the shard's thread watches the sockets again. For NdkArmCq. */
+void shard_watch(struct shard *s);
+
+/* One-shot event to block on at PASSIVE_LEVEL. While it waits, the waiting thread may deliver callbacks. */
+struct shard_gate {
+    _Atomic uint32_t open;
+};
+void shard_gate_open(struct shard_gate *g);
+
+/*
+ * Where threads, sleep and time come from. The real one gives each shard a thread; a simulation runs all shards
+ * in one thread by shard_turn, on a virtual clock.
+ */
+struct executor;
+struct executor_ops {
+    uint64_t (*now)(struct executor *e);
+    int (*start)(struct executor *e, struct shard *s); /* 0 or errno */
+    void (*stop)(struct executor *e, struct shard *s); /* returns when no thread is in the shard any more */
+    void (*wake)(struct executor *e, struct shard *s); /* called when a sleeping shard has something to do */
+    void (*gate_wait)(struct executor *e, struct shard_gate *g);
+};
+struct executor {
+    const struct executor_ops *ops;
+};
+
+struct shard_config {
+    uint64_t spin_ns;   /* how long the thread looks on after an event before it sleeps */
+    unsigned batch;     /* most sockets served in one turn of a polling consumer */
+    int cpu;            /* processor to pin the thread to, or -1 */
+};
+
+/* Creates a shard whose sockets are net's. 0 or errno. */
+int shard_create(struct executor *e, struct net *net, const struct shard_config *config, struct shard **out);
+/* Everything that lived on the shard is gone by now. Blocks until its thread has ended. */
+void shard_destroy(struct shard *s);
+struct executor *shard_executor(const struct shard *s);
+void *shard_net_state(const struct shard *s); /* the poller that net_ops.poller_create made for it */
+/* Wakes the shard's thread where it sleeps: for net backends. */
+void shard_kick(struct shard *s);
+
+/*
+ * For executors. One turn: takes the token (or gives up when another thread has it), serves ready sockets (waiting up
+ * to wait_ns for the first one), work, due timers, lets go of the token, then delivers queued callbacks.
+ * Returns true where it did anything.
+ */
+bool shard_turn(struct shard *s, uint64_t wait_ns);
+/* The next timer's deadline, UINT64_MAX without one; 0 where work or callbacks are queued. */
+uint64_t shard_next_deadline(struct shard *s);
+
+/* The executor of real threads, one for a process; created on first use, lives until the process ends. */
+struct executor *executor_threads(void);
+
+#endif
