@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: the transitions of the owner word. Each function computes the next word from the one it saw and commits it
+ * with one compare-exchange; system calls come after, made by the one whose exchange made them necessary.
+ * The state table, the invariants and the memory order are in owner.h.
+ */
+#include "base/owner.h"
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/owner_atomic.h"
+
+#define NS_PER_S 1000000000u
+
+static uint32_t sleep_of(uint32_t word)
+{
+    return word & OWNER_SLEEP_MASK;
+}
+
+/* Sleeps that owner_wake ends; one for the token ends when the owner lets go. */
+static bool sleeps_until_woken(uint32_t word)
+{
+    return sleep_of(word) == OWNER_SLEEP_WATCH || sleep_of(word) == OWNER_SLEEP_LEASED;
+}
+
+/* The system call that ends the sleep which `was` shows and which the caller's exchange has ended in the word. */
+static void rouse(struct owner *o, uint32_t was)
+{
+    if (OWNER_MUTANT(3))
+        return;
+    if (sleep_of(was) == OWNER_SLEEP_WATCH) {
+        o->ops->wake(o->ctx);
+        return;
+    }
+    if (!OWNER_MUTANT(4))
+        owner_kicks_count(o);
+    o->ops->futex_wake(o->ctx, &o->kicks);
+}
+
+void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigned spins)
+{
+    atomic_init(&o->word, 0);
+    atomic_init(&o->kicks, 0);
+    atomic_init(&o->renewed, 0);
+    o->ops = ops;
+    o->ctx = ctx;
+    o->spins = spins;
+}
+
+/* ---- the token ---- */
+
+bool owner_try_acquire(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+
+    do {
+        if (w & OWNER_OWNED)
+            return false;
+    } while (!owner_word_exchange(o, &w, w | OWNER_OWNED));
+    return true;
+}
+
+bool owner_acquire_or_ring(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+    uint32_t next;
+
+    do {
+        if (OWNER_MUTANT(5) && (w & OWNER_DOORBELL))
+            return false;
+        next = (w & OWNER_OWNED) ? w | OWNER_DOORBELL : w | OWNER_OWNED;
+    } while (!owner_word_exchange(o, &w, next));
+    return !(w & OWNER_OWNED);
+}
+
+/* Without the token, or with the token in the hands of the thread that waits for it: it need not compete, so that a
+ * poller that comes back within nanoseconds cannot keep it out for ever. */
+static uint32_t let_go(uint32_t w)
+{
+    w &= ~OWNER_DOORBELL;
+    if (sleep_of(w) == OWNER_SLEEP_TOKEN)
+        return w & ~(OWNER_SLEEP_MASK | OWNER_WAKE | (OWNER_MUTANT(6) ? OWNER_OWNED : 0u));
+    return w & ~OWNER_OWNED;
+}
+
+bool owner_release(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+    bool rung;
+
+    do
+        rung = (w & OWNER_DOORBELL) && !OWNER_MUTANT(1);
+    while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_DOORBELL : let_go(w)));
+    if (rung)
+        return false;
+    if (sleep_of(w) == OWNER_SLEEP_TOKEN)
+        rouse(o, w);
+    return true;
+}
+
+void owner_release_to_thread(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+    uint32_t next;
+
+    do {
+        next = let_go(w);
+        if (sleep_of(w) != OWNER_SLEEP_TOKEN)
+            next = (next & ~OWNER_SLEEP_MASK) | (OWNER_MUTANT(7) ? 0u : OWNER_WAKE);
+    } while (!owner_word_exchange(o, &w, next));
+    if (sleep_of(w) != OWNER_SLEEP_AWAKE)
+        rouse(o, w);
+}
+
+/* ---- the thread's sleep ---- */
+
+bool owner_wake(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+
+    do {
+        if (OWNER_MUTANT(8) && (w & OWNER_WAKE))
+            return false;
+    } while (!owner_word_exchange(o, &w, (sleeps_until_woken(w) ? w & ~OWNER_SLEEP_MASK : w) | OWNER_WAKE));
+    if (!sleeps_until_woken(w))
+        return false;
+    rouse(o, w);
+    return true;
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* One attempt; false: somebody owned the shard, and with `queue` the thread is now registered to be given it. */
+static bool thread_take(struct owner *o, bool queue)
+{
+    uint32_t w = owner_word_load(o);
+    uint32_t next;
+
+    do {
+        if (!(w & OWNER_OWNED))
+            next = (w | OWNER_OWNED) & ~OWNER_WAKE;
+        else if (queue)
+            next = w | OWNER_SLEEP_TOKEN;
+        else
+            return false;
+    } while (!owner_word_exchange(o, &w, next));
+    return !(w & OWNER_OWNED);
+}
+
+void owner_thread_acquire(struct owner *o)
+{
+    for (unsigned i = 0; i < o->spins; i++) {
+        if (thread_take(o, false))
+            return;
+        cpu_relax();
+    }
+    if (thread_take(o, true))
+        return;
+    for (;;) {
+        uint32_t kicks = owner_kicks_load(o);
+
+        if (sleep_of(owner_word_load(o)) == OWNER_SLEEP_AWAKE)
+            return;
+        o->ops->futex_wait(o->ctx, &o->kicks, kicks, OWNER_NEVER);
+    }
+}
+
+enum owner_sleep owner_sleep_begin(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+    bool rung;
+
+    do {
+        rung = (w & OWNER_WAKE) && !OWNER_MUTANT(2);
+        if (!rung && (w & OWNER_LEASE) && !OWNER_MUTANT(9))
+            return OWNER_SLEEP_IN_LEASE;
+    } while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_WAKE : w | OWNER_SLEEP_WATCH));
+    return rung ? OWNER_SLEEP_RUNG : OWNER_SLEEP_GO;
+}
+
+bool owner_sleep_end(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+
+    while (!owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
+        ;
+    return (w & OWNER_WAKE) != 0;
+}
+
+/* ---- the lease ---- */
+
+bool owner_lease_begin(struct owner *o, uint64_t now)
+{
+    uint32_t w;
+    bool watches;
+
+    owner_renewed_store(o, now);
+    w = owner_word_load(o);
+    do
+        watches = sleep_of(w) == OWNER_SLEEP_WATCH && !OWNER_MUTANT(10);
+    while (!owner_word_exchange(o, &w, (watches ? w & ~OWNER_SLEEP_MASK : w) | OWNER_LEASE));
+    if (watches)
+        rouse(o, w);
+    return !(w & OWNER_LEASE);
+}
+
+void owner_lease_renew(struct owner *o, uint64_t now)
+{
+    owner_renewed_store(o, now);
+}
+
+bool owner_lease_end(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+    bool waits;
+
+    do
+        waits = sleep_of(w) == OWNER_SLEEP_LEASED;
+    while (!owner_word_exchange(o, &w, (waits ? w & ~OWNER_SLEEP_MASK : w) & ~OWNER_LEASE));
+    if (waits && !OWNER_MUTANT(11))
+        rouse(o, w);
+    return (w & OWNER_LEASE) != 0;
+}
+
+static bool lease_is_over(uint64_t renewed, uint64_t now)
+{
+    return now >= renewed && now - renewed >= OWNER_LEASE_NS;
+}
+
+bool owner_lease_take_back(struct owner *o)
+{
+    if (!owner_is_leased(o))
+        return false;
+    if (!lease_is_over(owner_renewed_load(o), o->ops->now(o->ctx)))
+        return false;
+    return owner_lease_end(o);
+}
+
+/* Why the thread may not (any longer) sleep under the lease; false: it may, until *limit. */
+static bool lease_wait_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit, enum owner_lease *why)
+{
+    uint64_t renewed, now;
+
+    if ((w & OWNER_WAKE) || !(w & OWNER_LEASE)) {
+        *why = (w & OWNER_WAKE) ? OWNER_LEASE_RUNG : OWNER_LEASE_ENDED;
+        return true;
+    }
+    renewed = owner_renewed_load(o);
+    now = o->ops->now(o->ctx);
+    *limit = renewed + OWNER_LEASE_NS < deadline ? renewed + OWNER_LEASE_NS : deadline;
+    *why = lease_is_over(renewed, now) ? OWNER_LEASE_EXPIRED : OWNER_LEASE_DEADLINE;
+    return *why == OWNER_LEASE_EXPIRED || now >= deadline;
+}
+
+enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline)
+{
+    for (;;) {
+        uint32_t kicks = owner_kicks_load(o);
+        uint32_t w = owner_word_load(o);
+        uint64_t limit = deadline;
+        enum owner_lease why;
+
+        if (lease_wait_over(o, w, deadline, &limit, &why)) {
+            if (owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
+                return why;
+        } else if (sleep_of(w) == OWNER_SLEEP_LEASED ||
+                   owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED)) {
+            o->ops->futex_wait(o->ctx, &o->kicks, kicks, limit);
+        }
+    }
+}
+
+/* ---- what the word says ---- */
+
+bool owner_is_leased(struct owner *o)
+{
+    return (owner_word_load(o) & OWNER_LEASE) != 0;
+}
+
+bool owner_is_owned(struct owner *o)
+{
+    return (owner_word_load(o) & OWNER_OWNED) != 0;
+}
+
+/* ---- the real world ---- */
+
+void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
+{
+    struct timespec at = { .tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S) };
+
+    (void)ctx;
+    /* Every reason to return (woken, changed, timed out, interrupted) is for the caller to find out by looking. */
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                  deadline == OWNER_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+void owner_futex_wake(void *ctx, _Atomic uint32_t *word)
+{
+    (void)ctx;
+    (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+uint64_t owner_clock(void *ctx)
+{
+    struct timespec t;
+
+    (void)ctx;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
