@@ -38,10 +38,10 @@
  * Memory order. Everything that decides is one compare-exchange on this one word, each acquire and release, and it is
  * made even when it would not change the word: a producer that found DOORBELL or WAKE already set and only read it
  * could have its work still in its store buffer while the owner clears the bit and looks. Because the exchanges of one
- *   - Publish first, then owner_acquire_or_ring. If it returns true, drive and release; a release that returns false
- * first changes with every poll; it is read (acquire) before the word is, and counted up (release) after the word has
- * changed, so that who has seen the old word cannot have seen the new count. `renewed` is relaxed: a late or
- * stale value ends a lease early or late by one look, and who ends it looks again under the token.
+ * word are in one order, no sequentially consistent fence is needed. The futex sleeps on a second word, `kicks`, as
+ * the first changes with every poll; it is read (acquire) before the word is, and counted up (release) after the word
+ * has changed, so that who has seen the old word cannot have seen the new count. `renewed` is relaxed: a late or stale
+ * value ends a lease early or late by one look, and who ends it looks again under the token.
  *
  * The rules of use:
  *   - Publish first, then owner_acquire_or_ring. If it returns true, drive, then release; a release that returns false
