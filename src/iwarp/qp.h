@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A queue pair of RDMAP over DDP over MPA, without I/O and clock. Requests are posted by any thread; everything else is
+ * called by the one owner (the shard's). The owner moves bytes:
+ *
+ *     n = iw_qp_rx_want(qp, scratch, iov, max);  recvmsg;  iw_qp_rx_done(qp, scratch, got);
+ *     n = iw_qp_tx_want(qp, scratch, iov, max);  sendmsg;  iw_qp_tx_done(qp, scratch, sent);
+ *
+ * Between want and done the memory named by iov is protected against invalidation; each want is followed by its done
+ * (0 bytes included) before anything else is called on this queue pair. Effects are upcalls.
+ *
+ * With CRC an FPDU is staged, verified, then placed. Without, payload goes to its destination directly. A message
+ * that a peer has no right to send ends the stream: a Terminate is queued for sending and `ended` is called.
+ */
+#ifndef IWARP_QP_H
+#define IWARP_QP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "iwarp/memory.h"
+#include "wire/mpa.h"
+#include "wire/terminate.h"
+
+struct iw_qp;
+
+struct iw_sge {
+    uint64_t address;
+    uint32_t length;
+    uint32_t stag;
+};
+
+enum iw_opcode { IW_SEND, IW_WRITE, IW_READ, IW_RECEIVE };
+
+enum iw_flags {
+    IW_SILENT = 1,     /* no completion on success */
+    IW_READ_FENCE = 2, /* starts when all earlier reads have completed */
+    IW_SOLICIT = 4,    /* send with solicited event */
+    IW_INLINE = 8,     /* data is copied by the post; SGE addresses are plain pointers, STags are not looked at */
+};
+
+/* How a request ended. */
+enum iw_status {
+    IW_OK,
+    IW_FLUSHED,       /* by the local side: flush, disconnect, close */
+    IW_LOST,          /* the stream ended under it: reset, abort, a Terminate that was about something else */
+    IW_LOCAL_ACCESS,  /* an SGE was no longer valid when its turn came */
+    IW_TOO_LONG,      /* a message longer than the receive */
+    IW_REMOTE_ACCESS, /* the peer's Terminate: STag or right */
+    IW_REMOTE_RANGE,  /* the peer's Terminate: base and bounds */
+};
+
+struct iw_request {
+    enum iw_opcode opcode;
+    unsigned flags;
+    void *context;
+    const struct iw_sge *sges;
+    uint32_t sge_count;
+    uint32_t remote_stag; /* write, read */
+    uint64_t remote_to;
+};
+
+struct iw_completion {
+    void *context;
+    enum iw_opcode opcode;
+    enum iw_status status;
+    enum wire_error error; /* the Terminate's code where one ended it, else WIRE_OK */
+    uint32_t length;       /* receives: bytes delivered */
+    bool solicited;        /* receives: the send asked for an event */
+};
+
+/* Why the stream ended. */
+enum iw_end {
+    IW_END_LOCAL_ERROR,     /* we found a fault in what arrived (a Terminate of ours is queued) */
+    IW_END_PEER_TERMINATE,  /* the peer found one, and said so */
+    IW_END_TRUNCATED,       /* end of stream inside an FPDU or a message */
+    IW_END_LOCAL_REQUEST,   /* a request of ours could not be carried out (IW_LOCAL_ACCESS after it began) */
+};
+
+/* Upcalls, made by the owner from inside rx_done, tx_want, tx_done, rx_eof, flush. They may post, nothing else. */
+struct iw_qp_events {
+    void (*complete)(struct iw_qp *qp, const struct iw_completion *c);
+    void (*first_fpdu)(struct iw_qp *qp);   /* the first FPDU that was valid: establishment on the accepting side */
+    void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read came */
+    void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
+    /* Everything outstanding has been completed (IW_LOST or more precisely). rx is over; tx only has the Terminate. */
+    void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
+};
+
+struct iw_qp_config {
+    uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
+    uint16_t max_ird, max_ord; /* most reads in flight, either way */
+    struct mem_table *memory;
+    const void *domain;        /* the protection domain for lookups */
+    const struct iw_qp_events *events;
+    void *owner;               /* the caller's */
+};
+
+struct iw_stream {
+    bool crc;
+    uint16_t ird, ord;       /* effective limits */
+    size_t max_segment;      /* EMSS: an FPDU fits into it */
+    bool hold;               /* accepting side: send nothing before the first FPDU has arrived */
+};
+
+/* Per shard, shared by its queue pairs: staging and transmit descriptors. */
+struct iw_scratch;
+struct iw_scratch *iw_scratch_create(void);
+void iw_scratch_destroy(struct iw_scratch *s);
+
+enum { IW_IOV_MAX = 64 }; /* iov entries that want fills at most: give it as many */
+
+struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
+void iw_qp_destroy(struct iw_qp *qp);                     /* nothing is posted and no stream runs */
+void *iw_qp_owner(const struct iw_qp *qp);
+
+/*
+ * Any thread, concurrently with everything. 0; ENOSPC: the queue is full; EINVAL: SGE count, sum beyond 4 GiB - 1 or
+ * inline size; EFAULT: an SGE that is not inside its region or lacks the right. Initiator requests only: ENOTCONN.
+ * Nothing was queued unless it is 0. The caller then has the owner look at tx (sends, reads, writes).
+ */
+int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
+
+/* Owner. From here on initiator requests are taken. */
+void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
+/* The initiator's ready-to-receive message goes before everything else. form: exactly one. */
+void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
+/* Queues a Terminate (start-up errors found after the reply) and ends the stream as LOCAL_ERROR. */
+void iw_qp_terminate(struct iw_qp *qp, enum wire_error error);
+
+int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max); /* 0: rx is over */
+void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
+void iw_qp_rx_eof(struct iw_qp *qp);
+int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max); /* 0: nothing to send now */
+void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
+
+/* Nothing is left of what was posted: sends and writes handed over, reads answered; no FPDU is half sent. */
+bool iw_qp_initiator_idle(const struct iw_qp *qp);
+/* The FPDU in progress, or the Terminate, has left entirely: the stream can be closed without a torn FPDU. */
+bool iw_qp_tx_clean(const struct iw_qp *qp);
+
+/*
+ * Completes everything posted before the call with status, receives included, in order; ends the stream's use of memory
+ * (reads in flight are forgotten). Posts race with it safely: each is either completed here or stays queued.
+ */
+void iw_qp_flush(struct iw_qp *qp, enum iw_status status);
+/* The stream is gone: initiator posts answer ENOTCONN from now on; then as iw_qp_flush. The qp can start again. */
+void iw_qp_stop(struct iw_qp *qp, enum iw_status status);
+
+struct iw_counters {
+    uint64_t fpdus_sent, fpdus_received, octets_sent, octets_received;
+};
+void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c);
+
+#endif

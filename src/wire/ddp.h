@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DDP and RDMAP headers (RFC 5040, RFC 5041). One FPDU's ULPDU is one DDP segment: header, then payload.
+ *   tagged:   control 2, STag 4, TO 8
+ *   untagged: control 2, RDMAP-reserved (invalidate STag) 4, queue 4, MSN 4, MO 4
+ */
+#ifndef WIRE_DDP_H
+#define WIRE_DDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    DDP_TAGGED_HEADER = 14,
+    DDP_UNTAGGED_HEADER = 18,
+    DDP_HEADER_MAX = 18,
+    DDP_VERSION = 1,
+    RDMAP_VERSION = 1,
+    RDMAP_READ_REQUEST = 28, /* payload of a Read Request */
+};
+
+enum ddp_queue {
+    DDP_QUEUE_SEND = 0,
+    DDP_QUEUE_READ = 1,
+    DDP_QUEUE_TERMINATE = 2,
+};
+
+enum rdmap_opcode {
+    RDMAP_WRITE = 0,
+    RDMAP_READ_REQ = 1,
+    RDMAP_READ_RESP = 2,
+    RDMAP_SEND = 3,
+    RDMAP_SEND_INV = 4,
+    RDMAP_SEND_SE = 5,
+    RDMAP_SEND_SE_INV = 6,
+    RDMAP_TERMINATE = 7,
+};
+
+struct ddp_header {
+    bool tagged;
+    bool last;
+    uint8_t ddp_version;   /* as decoded; encode writes 1 */
+    uint8_t rdmap_version; /* as decoded; encode writes 1 */
+    uint8_t opcode;        /* enum rdmap_opcode, or a reserved one as decoded */
+    uint32_t stag;         /* tagged: the target; untagged: the STag to invalidate */
+    uint64_t to;           /* tagged */
+    uint32_t queue, msn, mo; /* untagged */
+};
+
+/* False where len is too short for the header that its first byte announces. *size: the header's length. */
+bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, size_t *size);
+size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size); /* length, 0: does not fit */
+
+struct rdmap_read_request {
+    uint32_t sink_stag;
+    uint64_t sink_to;
+    uint32_t length;
+    uint32_t source_stag;
+    uint64_t source_to;
+};
+
+bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len); /* exactly RDMAP_READ_REQUEST */
+size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds the MPA codes) and the wire errors that become one.
+ */
+#ifndef WIRE_TERMINATE_H
+#define WIRE_TERMINATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/ddp.h"
+
+/* Layer in bits 15..12, error type in 11..8, code in 7..0, as they stand on the wire. */
+#define TERMINATE_CODE(layer, type, code) ((uint16_t)((layer) << 12 | (type) << 8 | (code)))
+
+enum wire_error {
+    WIRE_OK = 0xffff, /* not a code on the wire */
+
+    /* RDMAP, local catastrophic; remote protection; remote operation */
+    WIRE_RDMAP_CATASTROPHIC = TERMINATE_CODE(0, 0, 0x00),
+    WIRE_RDMAP_INVALID_STAG = TERMINATE_CODE(0, 1, 0x00),
+    WIRE_RDMAP_BOUNDS = TERMINATE_CODE(0, 1, 0x01),
+    WIRE_RDMAP_ACCESS = TERMINATE_CODE(0, 1, 0x02),
+    WIRE_RDMAP_STAG_NOT_ASSOCIATED = TERMINATE_CODE(0, 1, 0x03),
+    WIRE_RDMAP_TO_WRAP = TERMINATE_CODE(0, 1, 0x04),
+    WIRE_RDMAP_STAG_NOT_INVALIDATED = TERMINATE_CODE(0, 1, 0x09),
+    WIRE_RDMAP_PROTECTION = TERMINATE_CODE(0, 1, 0xff),
+    WIRE_RDMAP_VERSION = TERMINATE_CODE(0, 2, 0x05),
+    WIRE_RDMAP_OPCODE = TERMINATE_CODE(0, 2, 0x06),
+    WIRE_RDMAP_STREAM_CATASTROPHIC = TERMINATE_CODE(0, 2, 0x07),
+    WIRE_RDMAP_GLOBAL_CATASTROPHIC = TERMINATE_CODE(0, 2, 0x08),
+    WIRE_RDMAP_CANNOT_INVALIDATE = TERMINATE_CODE(0, 2, 0x09),
+    WIRE_RDMAP_OPERATION = TERMINATE_CODE(0, 2, 0xff),
+
+    /* DDP: local catastrophic, tagged buffer, untagged buffer */
+    WIRE_DDP_CATASTROPHIC = TERMINATE_CODE(1, 0, 0x00),
+    WIRE_DDP_TAGGED_STAG = TERMINATE_CODE(1, 1, 0x00),
+    WIRE_DDP_TAGGED_BOUNDS = TERMINATE_CODE(1, 1, 0x01),
+    WIRE_DDP_TAGGED_STREAM = TERMINATE_CODE(1, 1, 0x02),
+    WIRE_DDP_TAGGED_WRAP = TERMINATE_CODE(1, 1, 0x03),
+    WIRE_DDP_TAGGED_VERSION = TERMINATE_CODE(1, 1, 0x04),
+    WIRE_DDP_UNTAGGED_QN = TERMINATE_CODE(1, 2, 0x01),
+    WIRE_DDP_UNTAGGED_NO_BUFFER = TERMINATE_CODE(1, 2, 0x02),
+    WIRE_DDP_UNTAGGED_MSN_RANGE = TERMINATE_CODE(1, 2, 0x03),
+    WIRE_DDP_UNTAGGED_MO = TERMINATE_CODE(1, 2, 0x04),
+    WIRE_DDP_UNTAGGED_TOO_LONG = TERMINATE_CODE(1, 2, 0x05),
+    WIRE_DDP_UNTAGGED_VERSION = TERMINATE_CODE(1, 2, 0x06),
+
+    /* LLP: MPA */
+    WIRE_MPA_TCP_LOST = TERMINATE_CODE(2, 0, 0x01),
+    WIRE_MPA_CRC = TERMINATE_CODE(2, 0, 0x02),
+    WIRE_MPA_MARKER = TERMINATE_CODE(2, 0, 0x03),
+    WIRE_MPA_FRAME = TERMINATE_CODE(2, 0, 0x04),
+    WIRE_MPA_LOCAL_CATASTROPHIC = TERMINATE_CODE(2, 0, 0x05),
+    WIRE_MPA_INSUFFICIENT_IRD = TERMINATE_CODE(2, 0, 0x06),
+    WIRE_MPA_NO_RTR = TERMINATE_CODE(2, 0, 0x07),
+};
+
+const char *wire_error_name(enum wire_error e); /* never NULL; an unknown code has a name too */
+
+enum {
+    /* control 4, DDP segment length 2, DDP header 18, RDMAP header (a Read Request) 28 */
+    TERMINATE_MAX = 4 + 2 + DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST,
+};
+
+struct terminate {
+    enum wire_error error;
+    bool has_header;              /* HDRCT bits: the terminated segment's length and headers follow */
+    uint16_t segment_len;
+    uint8_t header[DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST]; /* DDP header, then a Read Request's where it was one */
+    size_t header_len;
+};
+
+/* The payload of a Terminate message on queue 2, without the DDP header. */
+size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
+bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len); /* false: shorter than it says */
+
+#endif
