@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The seam between NDK objects (provider/) and whatever carries them. The first fabric is iwarp/: the protocol core over
+ * the engine. Memory and verbs fabrics can follow without a change above this line.
+ *
+ * All functions may be called by any thread, at any time up to DISPATCH_LEVEL, and never block, unless said otherwise.
+ * Upcalls are of two kinds:
+ *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard with the token
+ *     held. The receiver updates its own state under its own leaf lock, queues consumer callbacks with shard_call, and may
+ *     call fabric functions. It must not block nor call the consumer.
+ *   deliveries (fabric_cq_config.notify): made in callback context: nothing held, on the shard's thread.
+ */
+#ifndef FABRIC_FABRIC_H
+#define FABRIC_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+
+struct shard;
+struct fabric;
+struct fabric_cq;
+struct fabric_qp;
+struct fabric_mr;
+struct fabric_conn;
+struct fabric_listener;
+struct fabric_endpoint; /* a shared endpoint's address */
+
+/* Why something about a connection failed or ended. One value for each cause that a consumer or its author can tell apart. */
+enum fabric_reason {
+    FABRIC_OK,
+    FABRIC_NO_ROUTE,         /* no route to the network */
+    FABRIC_NO_HOST,          /* no neighbour, ICMP host unreachable */
+    FABRIC_REFUSED,          /* nobody listens */
+    FABRIC_REJECTED,         /* the peer rejected; private data may be there */
+    FABRIC_CONNECT_TIMEOUT,  /* silence at TCP */
+    FABRIC_REPLY_TIMEOUT,    /* silence at MPA after the request */
+    FABRIC_ESTABLISH_TIMEOUT, /* ready-to-receive did not come, leave or get its answer in time */
+    FABRIC_DISCONNECT_TIMEOUT,
+    FABRIC_ADDRESS_TAKEN,    /* local address in use */
+    FABRIC_ADDRESS_FOREIGN,  /* not an address of the adapter */
+    FABRIC_PORTS_EXHAUSTED,
+    FABRIC_FOUR_TUPLE,       /* that very connection lives already */
+    FABRIC_RESOURCES,        /* memory or descriptors */
+    FABRIC_PEER_RESET,       /* reset by the peer, or its process died */
+    FABRIC_PEER_CLOSED,      /* graceful notice by the peer */
+    FABRIC_PEER_GAVE_UP,     /* end of stream during establishment */
+    FABRIC_PEER_TERMINATE,   /* the peer ended it with a Terminate message */
+    FABRIC_PROTOCOL,         /* the peer violated MPA, DDP or RDMAP; we ended it */
+    FABRIC_BAD_REPLY,        /* the answer to our request is not a valid MPA reply */
+    FABRIC_READ_LIMITS,      /* the reply wants more reads than offered */
+    FABRIC_NO_READY_FORM,    /* the reply chose a ready-to-receive form that was not offered */
+    FABRIC_NOT_CONNECTING,   /* complete or accept at the wrong time */
+    FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
+    FABRIC_LOCAL_ERROR,      /* a local request could not be carried out (memory gone under it) */
+    FABRIC_REASON_COUNT
+};
+const char *fabric_reason_name(enum fabric_reason r);
+
+/* ---- completion queues ---- */
+
+enum fabric_op { FABRIC_SEND, FABRIC_WRITE, FABRIC_READ, FABRIC_RECEIVE };
+
+enum fabric_status {
+    FABRIC_DONE,
+    FABRIC_FLUSHED,
+    FABRIC_LOST,
+    FABRIC_LOCAL_ACCESS,
+    FABRIC_TOO_LONG,
+    FABRIC_REMOTE_ACCESS,
+    FABRIC_REMOTE_RANGE,
+};
+
+struct fabric_completion {
+    enum fabric_op op;
+    enum fabric_status status;
+    uint16_t detail;       /* the Terminate's code on the wire where one was the cause, else 0xffff */
+    uint32_t length;       /* receives */
+    void *qp_context;
+    void *request_context;
+};
+
+enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY }; /* in rising order */
+
+struct fabric_cq_config {
+    uint32_t depth;
+    int affinity;  /* preferred processor, or -1: round-robin */
+    /*
+     * Delivery, in callback context: an armed event fell due (overflow false), or the queue overflowed (true, once;
+     * the queue and its queue pairs are unusable from then on). Never overlaps itself for one queue.
+     */
+    void (*notify)(void *owner, bool overflow);
+    void *owner;
+};
+
+/* ---- queue pairs ---- */
+
+enum fabric_flags { FABRIC_SILENT = 1, FABRIC_READ_FENCE = 2, FABRIC_SOLICIT = 4, FABRIC_INLINE = 8, FABRIC_DEFER = 16 };
+
+struct fabric_sge {
+    uint64_t address;
+    uint32_t length;
+    uint32_t token;
+};
+
+struct fabric_request {
+    enum fabric_op op;
+    unsigned flags;
+    void *context;
+    const struct fabric_sge *sges;
+    uint32_t sge_count;
+    uint64_t remote_address;
+    uint32_t remote_token;
+};
+
+struct fabric_qp_config {
+    struct fabric_cq *receive_cq, *initiator_cq;
+    const void *domain; /* regions registered with the same domain are usable */
+    uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
+    void *qp_context;
+};
+
+/* ---- connections ---- */
+
+struct fabric_limits {
+    uint16_t inbound, outbound;
+};
+
+/* What the peer said, and who is who. Valid during the event only. */
+struct fabric_peer {
+    struct fabric_limits limits;
+    const void *private_data;
+    size_t private_len;
+    struct addr local, remote;
+};
+
+struct fabric_conn_events {
+    /* NdkConnect's end. OK: the peer accepted. REJECTED: peer->private_data. Others: peer NULL. */
+    void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
+    /* The end of complete (active) or accept (passive). After OK the queue pair takes requests. limits: effective. */
+    void (*established)(void *owner, enum fabric_reason why, const struct fabric_limits *limits);
+    /* After established OK, once at most: the peer's notice (PEER_CLOSED) or an abrupt end (others). */
+    void (*peer_ended)(void *owner, enum fabric_reason why);
+    /* The end of disconnect: nothing reads or writes memory any more, the queue pair has been flushed. */
+    void (*disconnected)(void *owner, enum fabric_reason why);
+    /* Last: the connection is gone, its address free. No event after it; the handle is invalid. */
+    void (*closed)(void *owner);
+};
+
+struct fabric_connect {
+    struct fabric_qp *qp;
+    struct addr local;                /* port 0: any from 49152-65535 */
+    struct fabric_endpoint *endpoint; /* instead of local; the caller keeps it until closed() */
+    struct addr remote;
+    struct fabric_limits limits;
+    const void *private_data;         /* copied by the call */
+    size_t private_len;
+};
+
+struct fabric_accept {
+    struct fabric_qp *qp;
+    struct fabric_limits limits;
+    const void *private_data;         /* copied by the call */
+    size_t private_len;
+};
+
+struct fabric_listener_events {
+    void (*listening)(void *owner, enum fabric_reason why, const struct addr *local); /* the end of listen */
+    /*
+     * A complete, valid request. The receiver becomes the owner by returning its own object (events of the connection
+     * go to it); NULL refuses the peer. The connection holds the listener's address until it is closed.
+     */
+    void *(*request)(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer);
+    void (*closed)(void *owner); /* last: no event after it; the address is held on by living connections alone */
+};
+
+struct fabric_info {
+    uint64_t max_registration, max_transfer;
+    uint32_t max_initiator_sge, max_receive_sge, max_read_sge, max_inline;
+    uint32_t max_receive_depth, max_initiator_depth, max_cq_depth;
+    uint16_t max_inbound_reads, max_outbound_reads;
+    uint32_t max_caller_data, max_callee_data, large_request_threshold;
+    bool two_step_connect; /* complete is a step of its own */
+};
+
+struct fabric_ops {
+    void (*destroy)(struct fabric *f); /* blocks; nothing lives on it any more */
+    void (*info)(const struct fabric *f, struct fabric_info *info);
+    bool (*owns_address)(struct fabric *f, const struct addr *a);
+    struct shard *(*home)(struct fabric *f); /* a shard for callbacks of objects without one of their own */
+
+    int (*cq_create)(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out); /* 0 or ENOMEM */
+    int (*cq_poll)(struct fabric_cq *cq, struct fabric_completion *out, int max);
+    void (*cq_arm)(struct fabric_cq *cq, enum fabric_arm type);
+    int (*cq_resize)(struct fabric_cq *cq, uint32_t depth); /* 0, EINVAL below what is queued, ENOMEM */
+    struct shard *(*cq_shard)(struct fabric_cq *cq);
+    /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
+    void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
+
+    int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
+    /* 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, as iwarp/qp.h says. Receives at any time. */
+    int (*qp_post)(struct fabric_qp *qp, const struct fabric_request *r);
+    void (*qp_flush)(struct fabric_qp *qp);
+    /* Flushes; no connection uses it. done(context): in owner context, when everything has been completed; then gone. */
+    void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
+
+    /* access: enum mem_access bits. 0, ENOMEM, ENOSPC. The token differs from every recent one. */
+    int (*mr_register)(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
+                       unsigned access, struct fabric_mr **out, uint32_t *token);
+    /* True: done now. False: done(context) is called once, when nothing touches the memory any more. */
+    bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
+
+    int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
+                       struct fabric_conn **out);
+    /* Each starts one step, answered by its event. The caller (the connector's machine) keeps them in order. */
+    int (*conn_connect)(struct fabric_conn *c, const struct fabric_connect *p); /* 0 or ENOMEM: nothing started */
+    void (*conn_complete)(struct fabric_conn *c);
+    int (*conn_accept)(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
+    /* Passive: refuses. Active after connected OK: ends establishment. No event but closed after conn_close. */
+    enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
+    void (*conn_disconnect)(struct fabric_conn *c);
+    /* At any time, once: ends what is under way (connected, established, disconnected with LOCAL_CLOSE), then closed. */
+    void (*conn_close)(struct fabric_conn *c);
+    struct shard *(*conn_shard)(struct fabric_conn *c); /* where its events come from now */
+
+    int (*listener_create)(struct fabric *f, const struct fabric_listener_events *events,
+                           const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);
+    void (*listener_listen)(struct fabric_listener *l, const struct addr *local);
+    void (*listener_pause)(struct fabric_listener *l, bool paused);
+    void (*listener_close)(struct fabric_listener *l);
+    struct shard *(*listener_shard)(struct fabric_listener *l);
+
+    /* Reserves at once (port 0: takes one and writes it to *local). errno as net_ops.reserve has them, as a reason. */
+    enum fabric_reason (*endpoint_create)(struct fabric *f, struct addr *local, struct fabric_endpoint **out);
+    void (*endpoint_close)(struct fabric_endpoint *e); /* no connection uses it any more: the address is free */
+};
+
+struct fabric {
+    const struct fabric_ops *ops;
+};
+
+#endif
