@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* How a program that is not a driver opens an adapter: everything between open and close is ndk/ndkpi.h. */
+#ifndef OPENNDK_ADAPTER_H
+#define OPENNDK_ADAPTER_H
+
+#include <stdint.h>
+
+#include "ndk/ndkpi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Opens the adapter of a network interface.
+ *   version    {1,0} to {1,2}, {2,0}, {2,1}; the object carries the provider's highest of that major
+ *   if_index   the interface's index (if_nametoindex); loopback is 1 on most machines
+ *   adapter    receives the adapter; close it with ondk_close_adapter
+ * STATUS_SUCCESS; NDIS_STATUS_BAD_VERSION: the version is not one of these; STATUS_INVALID_PARAMETER: adapter is NULL or
+ * there is no such interface, or it has no address; NDIS_STATUS_ADAPTER_NOT_READY: the interface is down;
+ * STATUS_INSUFFICIENT_RESOURCES. PASSIVE_LEVEL: may block.
+ */
+NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
+
+/*
+ * Closes it. Blocks until every object made from it has been closed by its consumer and every callback has returned.
+ * PASSIVE_LEVEL; not from inside a callback of the same adapter.
+ */
+void ondk_close_adapter(NDK_ADAPTER *adapter);
+
+/* One network interface that can be opened. */
+typedef struct ondk_adapter_entry {
+    uint32_t if_index;
+    char name[16];
+    uint8_t up, loopback;
+    uint32_t address_count;   /* how many of addresses are filled */
+    struct sockaddr_storage addresses[16];
+} ondk_adapter_entry_t;
+
+/* Fills at most capacity entries; returns how many interfaces there are. PASSIVE_LEVEL. */
+uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity);
+
+/* "STATUS_CONNECTION_REFUSED"; "0x........" for one without a name here. Static or thread-local storage. */
+const char *ondk_status_name(NTSTATUS status);
+/* What it means for a connection and what to try, one sentence; never NULL. */
+const char *ondk_status_advice(NTSTATUS status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

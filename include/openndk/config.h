@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Configuration of adapters. Values in force are those at ondk_open_adapter; an open adapter does not change.
+ * Every field can also be set by an environment variable ONDK_<FIELD IN CAPITALS>, e.g. ONDK_CONNECT_MS=2000, which is
+ * read by ondk_config_init and so yields to what the program sets afterwards.
+ */
+#ifndef OPENNDK_CONFIG_H
+#define OPENNDK_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Ready-to-receive forms (RFC 6581), a set. */
+#define ONDK_RTR_ZERO_FPDU 1u
+#define ONDK_RTR_WRITE 2u
+#define ONDK_RTR_READ 4u
+
+typedef struct ondk_config {
+    uint32_t size;           /* sizeof(ondk_config_t), set by ondk_config_init */
+    /* Time limits in milliseconds. */
+    uint32_t connect_ms;     /* NdkConnect: TCP establishment. 10000; above the kernel's neighbour lookup of 3 s */
+    uint32_t request_ms;     /* listener: from TCP accept to a complete MPA request. 5000 */
+    uint32_t reply_ms;       /* NdkConnect: from the MPA request to the reply. 10000 */
+    uint32_t establish_ms;   /* NdkAccept: to the ready-to-receive; NdkCompleteConnect: to its end. 10000 */
+    uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice. 10000 */
+    /* Listeners. */
+    uint32_t backlog;        /* requests that the consumer has neither accepted nor rejected. 128 */
+    uint32_t max_unfinished; /* connections without a complete request. 1024 */
+    /* Limits that the adapter reports and enforces. */
+    uint32_t max_private;    /* MaxCallerData, MaxCalleeData. 252, at most 508 */
+    uint32_t max_inbound_reads, max_outbound_reads; /* 32 */
+    /* iWARP. */
+    uint32_t mpa_revision;   /* sent by NdkConnect: 2, 1 or 0 */
+    uint32_t crc;            /* 1: ask for CRC32c (default); 0: only where the peer wants it */
+    uint32_t rtr;            /* ready-to-receive forms offered and accepted. All; 0: no peer-to-peer mode */
+    uint32_t max_fpdu;       /* bytes; 0: the current effective segment size */
+    /* Threads. */
+    uint32_t shards;         /* event loops; 0: one for each processor, at most 4 */
+    uint32_t spin_us;        /* how long an event loop looks on before its thread sleeps. 20 */
+    /* Debugging aids. */
+    uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */
+} ondk_config_t;
+
+/* Fills in defaults, then what the environment says. */
+void ondk_config_init(ondk_config_t *config);
+
+/*
+ * Sets what adapters opened from now on by this process use (copied). NULL: back to defaults and environment.
+ * STATUS_SUCCESS as 0, or a negative NTSTATUS (STATUS_INVALID_PARAMETER) where a value is out of range: nothing changes.
+ */
+int32_t ondk_configure(const ondk_config_t *config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
