@@ -7,7 +7,7 @@
 
 #include "nt.h"
 
-/* Versions of the interface: 1.1, 1.2, 2.0, 2.1. A request is served by the same major with the same or a higher minor. */
+/* A version of the interface: 1.0 to 1.2, 2.0, 2.1. A minor may be served by a higher one of the same major. */
 typedef struct {
     USHORT Major;
     USHORT Minor;
@@ -57,7 +57,7 @@ typedef struct _NDK_ADAPTER_INFO {
     ULONG MaxInitiatorQueueDepth;
     ULONG MaxSrqDepth;                  /* 0: there are no shared receive queues */
     ULONG MaxCqDepth;
-    ULONG LargeRequestThreshold;        /* a hint: from this many bytes on read and write pay more than send and receive */
+    ULONG LargeRequestThreshold;        /* a hint: the bytes from which read and write beat send and receive */
     ULONG MaxCallerData;                /* bytes of private data with a connect */
     ULONG MaxCalleeData;                /* bytes of private data with an accept or a reject */
     ULONG AdapterFlags;                 /* NDK_ADAPTER_FLAG_ */

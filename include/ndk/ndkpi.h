@@ -13,7 +13,7 @@
  *   Create       STATUS_SUCCESS puts the object into the out parameter. After STATUS_PENDING the out parameter is left
  *                alone and the object comes with NDK_FN_CREATE_COMPLETION. The consumer owns the object until it calls
  *                the object's close function. STATUS_INSUFFICIENT_RESOURCES: memory or another resource ran out.
- *   Ownership    Addresses, private data, GUIDs and SGE arrays are read before the call returns and stay the consumer's.
+ *   Ownership    Addresses, private data, GUIDs and SGE arrays stay the consumer's, read before the call returns.
  *                Contexts are handed back as they were, never looked into. Memory that an SGE, an MDL or an out buffer
  *                of a pending call names belongs to the provider until that request has completed.
  *   Requests     The functions of NDK_QP_DISPATCH and NdkSrqReceive that take a RequestContext post a request:
@@ -157,7 +157,7 @@ typedef enum _NDK_OPERATION_TYPE {
     NdkOperationTypeWrite = 64
 } NDK_OPERATION_TYPE;
 
-/* One completed request. BytesTransferred is defined for receives alone; the contexts are the QP's and the request's. */
+/* One completed request: the QP's context and the request's own. BytesTransferred is defined for receives alone. */
 typedef struct _NDK_RESULT {
     NTSTATUS Status;
     ULONG BytesTransferred;
@@ -200,8 +200,9 @@ typedef VOID (*NDK_FN_CQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID CqNotificationCon
 typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 
 /*
- * Takes up to nResults completions off the CQ, oldest first, into the consumer's array; returns how many. Calls for one
- * CQ must not overlap. A receive with invalidate comes as a plain receive, its token invalidated nevertheless.
+ * Takes up to nResults completions off the CQ, oldest first, into the consumer's array; returns how many. A receive
+ * with invalidate comes as a plain receive, its token invalidated nevertheless. The consumer keeps its calls of
+ * NdkArmCq, NdkGetCqResults and NdkGetCqResultsEx for one CQ apart.
  */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT Results[], _In_ ULONG nResults);
@@ -222,8 +223,8 @@ typedef NTSTATUS (*NDK_FN_RESIZE_CQ)(
 
 /*
  * Lets the provider gather completions before it notifies: for ModerationInterval microseconds at most, or until
- * ModerationCount of them are there. MAXULONG leaves the decision to the other one; an interval of 0, or a count of 0 or
- * 1, switches gathering off, as it is in a new CQ. The newest setting wins. Calls for one CQ must not overlap.
+ * ModerationCount of them are there. MAXULONG leaves the decision to the other one; an interval of 0, or a count of 0
+ * or 1, switches gathering off, as in a new CQ. The newest setting wins. Calls for one CQ must not overlap.
  *   STATUS_INVALID_PARAMETER_MIX   neither decides: interval MAXULONG with a count of MAXULONG or over the depth
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  *   STATUS_NOT_SUPPORTED           the adapter lacks NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED
@@ -257,9 +258,10 @@ struct _NDK_CQ {
 #define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* needed where the adapter lacks RDMA_READ_SINK_NOT_REQUIRED */
 
 /*
- * Registers the first Length bytes of an MDL chain with the rights in Flags. They must be virtually contiguous, begin
- * anywhere, and stay locked and described by the chain until NdkDeregisterMr or the close has completed.
- *   STATUS_INVALID_PARAMETER       the chain has a hole; Length is over the chain or the adapter's MaxRegistrationSize
+ * Registers the first Length bytes of an MDL chain with the rights in Flags (NDK_MR_FLAG_). They must be virtually
+ * contiguous and may begin anywhere. The chain belongs to the provider while the call is pending; the memory must stay
+ * until NdkDeregisterMr or the close has completed.
+ *   STATUS_INVALID_PARAMETER       the chain has a hole; or Length exceeds the chain or MaxRegistrationSize (here)
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  */
 typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
@@ -267,8 +269,8 @@ typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Ends a registration: when it has completed no access, local or remote, reaches the memory, and the MDL chain is the
- * consumer's again. STATUS_SUCCESS or STATUS_PENDING; it cannot fail on a registered region without bound windows.
+ * Ends a registration: when it has completed no access, local or remote, reaches the memory. STATUS_SUCCESS or
+ * STATUS_PENDING: it cannot fail.
  */
 typedef NTSTATUS (*NDK_FN_DEREGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
@@ -282,7 +284,7 @@ typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ ULONG AdapterPageCount, _In_ BOOLEAN RemoteAccess,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* The token that a peer names in its reads and writes. Valid once registered, or as soon as NdkFastRegister returned. */
+/* The token that a peer names in reads and writes. Valid once registered, or as soon as NdkFastRegister returned. */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MR)(_In_ NDK_MR *pNdkMr);
 
 /* The token for this side's SGEs. Valid once registered or initialised for fast registration. */
@@ -305,7 +307,7 @@ struct _NDK_MR {
 
 /* ---- Memory window ----------------------------------------------------------------------------------------------- */
 
-/* The token that a peer names to reach what is bound. Valid as soon as NdkBind has returned; each bind gives another. */
+/* The token that a peer names to reach what is bound. Valid as soon as NdkBind returned; each bind gives another. */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MW)(_In_ NDK_MW *pNdkMw);
 
 typedef struct _NDK_MW_DISPATCH {
@@ -368,8 +370,8 @@ struct _NDK_SRQ {
 #define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next one without it */
 
 /*
- * Completes everything that is queued with STATUS_CANCELLED and ends the use of the QP. May run beside a post: the
- * request is then either refused or flushed.
+ * Completes what is queued, receives and initiator requests, with STATUS_CANCELLED: each request that was posted before
+ * the call has come out of the CQ when the CQ is empty. May run beside a post.
  */
 typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
 
@@ -384,8 +386,8 @@ typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ ULONG Flags);
 
 /*
- * The same, and the peer's region or window of RemoteToken is invalidated before its receive completes. A token that the
- * peer does not have ends the connection. Since NDK 1.2.
+ * The same, and the peer's region or window of RemoteToken is invalidated before its receive completes. A token that
+ * the peer does not have ends the connection. Since NDK 1.2.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
@@ -393,8 +395,8 @@ typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
     _In_ ULONG Flags, _In_ UINT32 RemoteToken);
 
 /*
- * Posts memory for one message; allowed before the QP is connected. A longer message, or one that finds no receive, ends
- * the connection. Not for a QP with an SRQ.
+ * Posts memory for one message; allowed before the QP is connected. A longer message, or one that finds no receive,
+ * ends the connection. Not for a QP with an SRQ.
  */
 typedef NTSTATUS (*NDK_FN_RECEIVE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
@@ -412,9 +414,9 @@ typedef NTSTATUS (*NDK_FN_READ)(
     _In_ UINT64 RemoteAddress, _In_ UINT32 RemoteToken, _In_ ULONG Flags);
 
 /*
- * Writes the SGEs' bytes to RemoteAddress in the peer's region or window of RemoteToken; the peer is not told. The bytes
- * are there when a send that was posted later has been received. A token, range or right that does not hold ends the
- * connection.
+ * Writes the SGEs' bytes to RemoteAddress in the peer's region or window of RemoteToken; the peer is not told. The
+ * bytes are there when a send that was posted later has been received. A token, range or right that does not hold ends
+ * the connection.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_WRITE)(
@@ -433,8 +435,8 @@ typedef NTSTATUS (*NDK_FN_BIND)(
 
 /*
  * Puts Length bytes, from the offset FBO in the first of AdapterPageCount pages, behind a region that was initialised
- * for it; SGEs and peers then name them from BaseVirtualAddress on, which must be FBO more than a multiple of PAGE_SIZE.
- * The pages must stay mapped until the region is invalidated or closed.
+ * for it; SGEs and peers then name them from BaseVirtualAddress on, which must be FBO more than a multiple of
+ * PAGE_SIZE, and not zero. The pages must stay mapped until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_ACCESS_VIOLATION    remote rights, though the region was not initialised for remote access
  */
@@ -587,8 +589,8 @@ typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
 typedef NTSTATUS (*NDK_FN_CONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_QP *pNdkQp,
     _In_reads_bytes_(SrcAddressLength) CONST PSOCKADDR pSrcAddress, _In_ ULONG SrcAddressLength,
-    _In_reads_bytes_(DestAddressLength) CONST PSOCKADDR pDestAddress,
-    _In_ ULONG DestAddressLength, _In_ ULONG InboundReadLimit, _In_ ULONG OutboundReadLimit,
+    _In_reads_bytes_(DestAddressLength) CONST PSOCKADDR pDestAddress, _In_ ULONG DestAddressLength,
+    _In_ ULONG InboundReadLimit, _In_ ULONG OutboundReadLimit,
     _In_reads_bytes_opt_(PrivateDataLength) CONST PVOID pPrivateData, _In_ ULONG PrivateDataLength,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
@@ -656,9 +658,10 @@ typedef NTSTATUS (*NDK_FN_REJECT)(
     _In_ ULONG PrivateDataLength);
 
 /*
- * The read limits, and what the peer said with its connect, accept or reject. Each out parameter may be null. Connecting
- * side, after NdkConnect: the limits in effect. Listening side: before NdkAccept what the peer offers, capped by the
- * adapter; afterwards the limits in effect (here). A null buffer goes with a length of 0 and succeeds with the size.
+ * The read limits, and what the peer said with its connect, accept or reject. Each out parameter may be null.
+ * Connecting side, after NdkConnect: the limits in effect. Listening side: before NdkAccept what the peer offers,
+ * capped by the adapter; afterwards the limits in effect (here). A null buffer goes with a length of 0 and succeeds
+ * with the size. A transport may hand over more bytes than the peer gave, so the data itself should tell its length.
  *   STATUS_BUFFER_TOO_SMALL   as much as fits was copied; *pPrivateDataLength is the size of all
  *   STATUS_INVALID_PARAMETER  a null buffer with another length than 0 (here)
  */
@@ -811,8 +814,8 @@ typedef NTSTATUS (*NDK_FN_CREATE_LISTENER)(
     _Outptr_ NDK_LISTENER **ppNdkListener);
 
 /*
- * Maps the first Length bytes of a virtually contiguous, locked MDL chain for the adapter, into the consumer's buffer of
- * *pLAMSize bytes; *pFBO is where they begin in the first page. Buffer, *pLAMSize, *pFBO and chain belong to the
+ * Maps the first Length bytes of a virtually contiguous, locked MDL chain for the adapter, into the consumer's buffer
+ * of *pLAMSize bytes; *pFBO is where they begin in the first page. Buffer, *pLAMSize, *pFBO and chain belong to the
  * provider while the call is pending; the mapping is then the consumer's, until NdkReleaseLAM.
  *   STATUS_INVALID_PARAMETER       the chain has a hole or is shorter than Length
  *   STATUS_BUFFER_TOO_SMALL        *pLAMSize is the size needed

@@ -2,7 +2,7 @@
 /*
  * The part of the NT base that the NDK contract is written in: fixed-width types, status values, the memory
  * descriptor list and the annotations. Nothing else of Windows is here. Names and values are Windows' own; layouts are
- * those of 64-bit Windows. Whatever a fuller Windows layer may define as well is guarded, so that either may come first.
+ * those of 64-bit Windows. Macros that other headers may define as well are guarded, so that either may come first.
  */
 #ifndef ONDK_NDK_NT_H
 #define ONDK_NDK_NT_H
@@ -149,9 +149,6 @@ typedef struct _MDL {
 #ifndef MDL_PAGES_LOCKED
 #define MDL_PAGES_LOCKED 0x0002
 #endif
-#ifndef MDL_SOURCE_IS_NONPAGED_POOL
-#define MDL_SOURCE_IS_NONPAGED_POOL 0x0004
-#endif
 
 /* Negative is a warning or an error; everything else, STATUS_PENDING included, passes NT_SUCCESS. */
 typedef LONG NTSTATUS;
@@ -200,7 +197,7 @@ typedef LONG NTSTATUS;
 #define NDIS_STATUS_BAD_VERSION       ((NTSTATUS)0xC0010004)
 #define NDIS_STATUS_ADAPTER_NOT_READY ((NTSTATUS)0xC0010011)
 
-static_assert(sizeof(PVOID) == 8, "the layouts below are those of a 64-bit system");
+static_assert(sizeof(PVOID) == 8, "the layouts are those of a 64-bit system");
 static_assert(sizeof(LARGE_INTEGER) == 8, "LARGE_INTEGER");
 static_assert(sizeof(GUID) == 16, "GUID");
 static_assert(sizeof(GROUP_AFFINITY) == 16, "GROUP_AFFINITY");
