@@ -52,7 +52,7 @@ struct object {
     bool close_pended;            /* written by close before it drops the handle */
     struct object *antecedents[OBJECT_ANTECEDENTS];
     unsigned antecedent_count;
-    NDK_FN_CLOSE_COMPLETION *close_done;
+    NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
     struct shard_task finish;
 };
@@ -70,15 +70,15 @@ bool object_is_closing(const struct object *o);
 
 /*
  * The consumer's close. STATUS_SUCCESS: gone, no callback will come. STATUS_PENDING: done(context) is the object's last
- * callback. A second close is the consumer's bug and answers STATUS_PENDING without effect... see object.c.
+ * callback. A second close is the consumer's bug and is ignored: it answers STATUS_PENDING and no callback comes for it.
  */
-NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION *done, void *context);
+NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 
 /*
  * Hands a finished object to its creator: inline (STATUS_SUCCESS, *out written), or, where the adapter is configured to
  * pend creations, by STATUS_PENDING and done from callback context. status other than SUCCESS: object is NULL.
  */
-NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION *done, void *context,
+NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out);
 
 /*
@@ -89,11 +89,11 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
 struct request {
     struct shard_task task;
     struct object *object;
-    NDK_FN_REQUEST_COMPLETION *done;
+    NDK_FN_REQUEST_COMPLETION done;
     void *context;
     NTSTATUS status;
 };
-void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION *done, void *context);
+void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION done, void *context);
 void request_complete(struct request *r, NTSTATUS status);
 /* The request ends inline: no callback. */
 void request_cancel(struct request *r);
