@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* CRC32c as MPA uses it, over scattered bytes. ISA-L does the work, by carry-less multiplication where there is any. */
+/* CRC32c as MPA uses it, over scattered bytes. ISA-L does the work, with the variant that suits the processor. */
 #ifndef WIRE_CRC32C_H
 #define WIRE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* The running sum: start with CRC32C_INIT, update over each piece in turn, final once. */
 #define CRC32C_INIT 0xffffffffu
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t len);
 /* The four bytes that go on the wire (little-endian of the inverted sum). */

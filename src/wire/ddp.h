@@ -60,7 +60,8 @@ struct rdmap_read_request {
     uint64_t source_to;
 };
 
-bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len); /* exactly RDMAP_READ_REQUEST */
+/* False unless len is exactly RDMAP_READ_REQUEST. */
+bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
 
 #endif

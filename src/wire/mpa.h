@@ -50,9 +50,16 @@ enum mpa_decode {
     MPA_BAD_LENGTH,   /* private data beyond MPA_PRIVATE_MAX */
 };
 
-/* Decodes a request (reply false) or a reply from the first len bytes. Revisions and flags are the caller's to judge. */
+/*
+ * Decodes a request (reply false) or a reply from the first len bytes; more than the frame may be there. Revisions and
+ * flags are the caller's to judge; reserved bits are ignored, and S is one of them before revision 2. S with fewer than
+ * four bytes: enhanced without has_limits.
+ */
 enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t *bytes, size_t len, size_t *need);
-/* Returns the size, or 0 where it does not fit into size. enhanced frames always carry the limits. */
+/*
+ * Returns the size; 0 where it does not fit into size, or the private data (limits included) into MPA_PRIVATE_MAX.
+ * Enhanced frames always carry the limits.
+ */
 size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size);
 
 /* An FPDU of a ULPDU of this length: 2 + length + padding + 4. */
@@ -61,7 +68,7 @@ static inline size_t mpa_fpdu_size(size_t ulpdu)
     return ((MPA_FPDU_LENGTH + ulpdu + 3) & ~(size_t)3) + MPA_FPDU_CRC;
 }
 
-/* The largest ULPDU whose FPDU fits into a segment of emss bytes (at least 128, at most 65,535 - overheads). */
+/* The largest ULPDU whose FPDU fits into a segment of emss bytes (at least 128, at most 65,526). */
 size_t mpa_max_ulpdu(size_t emss);
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The payload of a Terminate message.
+ *
+ *   bytes 0-1  layer 4 bits, error type 4 bits, error code 8 bits
+ *   bytes 2-3  M: the segment length is valid; D: a DDP header follows; R: an RDMAP header follows; reserved
+ *   bytes 4-5  the terminated DDP segment's length, where any of M, D, R is set
+ *   then       its DDP header (D), then its Read Request header (R)
+ */
+#include "wire/terminate.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+enum {
+    HDRCT_M = 0x8000,
+    HDRCT_D = 0x4000,
+    HDRCT_R = 0x2000,
+    HDRCT = HDRCT_M | HDRCT_D | HDRCT_R,
+    DDP_T = 0x80,
+};
+
+static size_t ddp_header_size(uint8_t first)
+{
+    return first & DDP_T ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
+}
+
+/* The bits that say what t carries; false where its header is neither a DDP header nor one with a Read Request. */
+static bool hdrct_of(const struct terminate *t, uint16_t *hdrct)
+{
+    size_t ddp;
+
+    *hdrct = 0;
+    if (!t->has_header)
+        return true;
+    *hdrct = HDRCT_M;
+    if (t->header_len == 0)
+        return true;
+    ddp = ddp_header_size(t->header[0]);
+    *hdrct |= HDRCT_D;
+    if (t->header_len == ddp)
+        return true;
+    *hdrct |= HDRCT_R;
+    return t->header_len == ddp + RDMAP_READ_REQUEST;
+}
+
+size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size)
+{
+    struct cursor_out c = cursor_out(bytes, size);
+    uint16_t hdrct;
+
+    if ((unsigned)t->error > 0xffffu || !hdrct_of(t, &hdrct))
+        return 0;
+    cursor_put16(&c, (uint16_t)t->error);
+    cursor_put16(&c, hdrct);
+    if (t->has_header) {
+        cursor_put16(&c, t->segment_len);
+        cursor_put(&c, t->header, t->header_len);
+    }
+    return c.failed ? 0 : size - c.left;
+}
+
+bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len)
+{
+    struct cursor_in c = cursor_in(bytes, len);
+    uint16_t hdrct;
+
+    memset(t, 0, sizeof *t);
+    t->error = (enum wire_error)cursor_get16(&c);
+    hdrct = cursor_get16(&c);
+    t->has_header = hdrct & HDRCT;
+    if (t->has_header)
+        t->segment_len = cursor_get16(&c);
+    if (hdrct & HDRCT_D)
+        t->header_len = c.left > 0 ? ddp_header_size(c.at[0]) : DDP_UNTAGGED_HEADER;
+    if (hdrct & HDRCT_R)
+        t->header_len += RDMAP_READ_REQUEST;
+    const uint8_t *header = cursor_take(&c, t->header_len);
+    if (!header)
+        return false;
+    memcpy(t->header, header, t->header_len);
+    return true;
+}
+
+const char *wire_error_name(enum wire_error e)
+{
+    switch (e) {
+    case WIRE_OK: return "no error";
+    case WIRE_RDMAP_CATASTROPHIC: return "RDMAP: local catastrophic error";
+    case WIRE_RDMAP_INVALID_STAG: return "RDMAP: invalid STag";
+    case WIRE_RDMAP_BOUNDS: return "RDMAP: base or bounds violation";
+    case WIRE_RDMAP_ACCESS: return "RDMAP: access rights violation";
+    case WIRE_RDMAP_STAG_NOT_ASSOCIATED: return "RDMAP: STag not associated with the stream";
+    case WIRE_RDMAP_TO_WRAP: return "RDMAP: tagged offset wraps";
+    case WIRE_RDMAP_STAG_NOT_INVALIDATED: return "RDMAP: STag cannot be invalidated (protection)";
+    case WIRE_RDMAP_PROTECTION: return "RDMAP: unspecified protection error";
+    case WIRE_RDMAP_VERSION: return "RDMAP: invalid version";
+    case WIRE_RDMAP_OPCODE: return "RDMAP: unexpected opcode";
+    case WIRE_RDMAP_STREAM_CATASTROPHIC: return "RDMAP: catastrophic error, this stream";
+    case WIRE_RDMAP_GLOBAL_CATASTROPHIC: return "RDMAP: catastrophic error, global";
+    case WIRE_RDMAP_CANNOT_INVALIDATE: return "RDMAP: STag cannot be invalidated (operation)";
+    case WIRE_RDMAP_OPERATION: return "RDMAP: unspecified operation error";
+    case WIRE_DDP_CATASTROPHIC: return "DDP: local catastrophic error";
+    case WIRE_DDP_TAGGED_STAG: return "DDP tagged: invalid STag";
+    case WIRE_DDP_TAGGED_BOUNDS: return "DDP tagged: base or bounds violation";
+    case WIRE_DDP_TAGGED_STREAM: return "DDP tagged: STag not associated with the stream";
+    case WIRE_DDP_TAGGED_WRAP: return "DDP tagged: tagged offset wraps";
+    case WIRE_DDP_TAGGED_VERSION: return "DDP tagged: invalid version";
+    case WIRE_DDP_UNTAGGED_QN: return "DDP untagged: invalid queue number";
+    case WIRE_DDP_UNTAGGED_NO_BUFFER: return "DDP untagged: no buffer available";
+    case WIRE_DDP_UNTAGGED_MSN_RANGE: return "DDP untagged: message number out of range";
+    case WIRE_DDP_UNTAGGED_MO: return "DDP untagged: invalid message offset";
+    case WIRE_DDP_UNTAGGED_TOO_LONG: return "DDP untagged: message too long for the buffer";
+    case WIRE_DDP_UNTAGGED_VERSION: return "DDP untagged: invalid version";
+    case WIRE_MPA_TCP_LOST: return "MPA: TCP connection closed or lost";
+    case WIRE_MPA_CRC: return "MPA: CRC error";
+    case WIRE_MPA_MARKER: return "MPA: marker and length disagree";
+    case WIRE_MPA_FRAME: return "MPA: invalid request or reply frame";
+    case WIRE_MPA_LOCAL_CATASTROPHIC: return "MPA: local catastrophic error";
+    case WIRE_MPA_INSUFFICIENT_IRD: return "MPA: insufficient IRD resources";
+    case WIRE_MPA_NO_RTR: return "MPA: no matching ready-to-receive option";
+    }
+    return "unknown wire error";
+}
