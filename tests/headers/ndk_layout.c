@@ -23,17 +23,21 @@
 #define FUNCTION(type, result, ...) SAME(type, result (*)(__VA_ARGS__))
 
 /* NT base */
-SIZE(BOOLEAN, 1);
-SIZE(USHORT, 2);
-SIZE(LONG, 4);
-SIZE(ULONG, 4);
-SIZE(UINT32, 4);
-SIZE(UINT64, 8);
-SIZE(SIZE_T, 8);
+SAME(PVOID, void *);
+SAME(UCHAR, unsigned char);
+SAME(BOOLEAN, unsigned char);
+SAME(CSHORT, short);
+SAME(USHORT, unsigned short);
+SAME(LONG, int);
+SAME(ULONG, unsigned int);
+SAME(UINT32, unsigned int);
+SAME(IF_INDEX, unsigned int);
+SAME(LONGLONG, int64_t);
+SAME(ULONGLONG, uint64_t);
+SAME(UINT64, uint64_t);
+SAME(SIZE_T, size_t);
 SIZE(ULONG_PTR, 8);
-SIZE(IF_INDEX, 4);
-SIZE(NTSTATUS, 4);
-static_assert((LONG)-1 < 0 && (ULONG)-1 > 0 && (NTSTATUS)-1 < 0 && (BOOLEAN)-1 > 0, "signedness");
+SAME(NTSTATUS, int);
 static_assert(NT_SUCCESS(STATUS_SUCCESS) && NT_SUCCESS(STATUS_PENDING) && NT_SUCCESS(STATUS_TIMEOUT), "NT_SUCCESS");
 static_assert(!NT_SUCCESS(STATUS_BUFFER_OVERFLOW) && !NT_SUCCESS(STATUS_CANCELLED), "NT_SUCCESS");
 static_assert(!NT_SUCCESS(NDIS_STATUS_BAD_VERSION), "NT_SUCCESS");
