@@ -14,11 +14,12 @@
  *                alone and the object comes with NDK_FN_CREATE_COMPLETION. The consumer owns the object until it calls
  *                the object's close function. STATUS_INSUFFICIENT_RESOURCES: memory or another resource ran out.
  *   Ownership    Addresses, private data, GUIDs and SGE arrays stay the consumer's, read before the call returns.
- *                Contexts are handed back as they were, never looked into. Memory that an SGE, an MDL or an out buffer
- *                of a pending call names belongs to the provider until that request has completed.
+ *                Contexts are handed back as they were, never looked into. Until its request has completed, memory that
+ *                an SGE names, an MDL chain, and where to put results other than a created object are the provider's.
  *   Requests     The functions of NDK_QP_DISPATCH and NdkSrqReceive that take a RequestContext post a request:
- *                STATUS_SUCCESS means that it will complete with one NDK_RESULT on the CQ, any other value that it was
- *                not posted. A request that is flushed completes with STATUS_CANCELLED.
+ *                STATUS_SUCCESS means that it will complete with one NDK_RESULT on the CQ, or with none if it is silent
+ *                and succeeds; any other value that it was not posted. A flushed request completes with
+ *                STATUS_CANCELLED.
  *   Lengths      Functions with an in/out length write the size needed and answer STATUS_BUFFER_TOO_SMALL where the
  *                buffer is too short; otherwise they write the size used.
  *   (here)       marks what the interface leaves open and this provider settles. STATUS_INVALID_PARAMETER answers a
@@ -91,8 +92,8 @@ typedef VOID (*NDK_FN_CLOSE_COMPLETION)(_In_opt_ PVOID Context);
 
 /*
  * Closes an object of any type but the adapter, and takes it away from the consumer at once: no further call on it is
- * allowed. Requests pending on it are cancelled and complete first. Closing an object before those that depend on it is
- * legal; the close then stays pending until the last of them is closed.
+ * allowed. What is pending on it completes first, with STATUS_CANCELLED if it cannot finish. Closing an object before
+ * those that depend on it is legal; the close then stays pending until the last of them is closed.
  *   STATUS_SUCCESS   closed; CloseCompletion is not called
  *   STATUS_PENDING   CloseCompletion follows when requests, callbacks and dependent objects are gone
  * There is no other answer.
@@ -614,6 +615,7 @@ typedef NTSTATUS (*NDK_FN_CONNECT_WITH_SHARED_ENDPOINT)(
  *                              connector accepts
  *   STATUS_CONNECTION_ABORTED  the accepting peer gave up meanwhile
  *   STATUS_IO_TIMEOUT          not finished in time; this connector is done with
+ *   STATUS_CANCELLED           the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK DisconnectEvent,
@@ -629,7 +631,8 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
 /*
  * Accepts the request that came with a connector from NDK_FN_CONNECT_EVENT_CALLBACK, inside it or later, for pNdkQp.
  * The private data, MaxCalleeData bytes at most, reaches the peer; read limits as with NdkConnect. On success the
- * connection is established; receives should be posted before the call.
+ * connection is established, or, where the peer's protocol has no word for that, the acceptance has been sent, and what
+ * is posted is held until the peer's first message (here). Receives should be posted before the call.
  *   STATUS_CONNECTION_ABORTED  the connecting peer gave up
  *   STATUS_IO_TIMEOUT          the connecting peer did not complete in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
