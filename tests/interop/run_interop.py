@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs ndkping against Linux siw in a QEMU guest, all scenarios of scenarios.py in one boot.
+
+    run_interop.py --ndkping build/ndkping [--only NAME]... [--cache DIR] [--verbose]
+    run_interop.py --list
+
+Exit status 0 when all passed, 1 when one failed, 77 when there is no guest to be had here.
+
+The guest asks for work: it connects to a control port of ours through slirp and runs what we send there in a shell,
+whose output comes back on that connection. A guest that does not answer any more is killed and another one booted.
+"""
+import argparse
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from scenarios import SCENARIOS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BOOT_LIMIT, JOB_LIMIT, HOST_LIMIT = 60, 25, 20
+
+
+class NoAnswer(Exception):
+    """The guest is gone or stuck."""
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def host_listens(port):
+    """Without connecting: a connection would be the server's one."""
+    local = re.compile(rf"^\s*\d+: [0-9A-F]+:{port:04X} 0+:0000 0A", re.M)
+    found = False
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            with open(table, encoding="ascii") as f:
+                found = found or bool(local.search(f.read()))
+    return found
+
+
+class Job:
+    """One shell script in the guest."""
+
+    def __init__(self, sock, script):
+        sock.settimeout(JOB_LIMIT)
+        self.sock, self.output = sock, ""
+        self.lines = sock.makefile("r", encoding="utf-8", errors="replace")
+        self.send(script)
+
+    def send(self, script):
+        self.sock.sendall(script.encode())
+
+    def read_until(self, mark):
+        """The rest of the line that starts with mark."""
+        try:
+            for line in self.lines:
+                if line.startswith(mark):
+                    return line[len(mark):].strip()
+                self.output += line
+        except OSError as e:
+            raise NoAnswer(f"no {mark} from the guest: {e}") from e
+        raise NoAnswer(f"the guest closed before {mark}")
+
+    def close(self):
+        self.lines.close()
+        self.sock.close()
+
+
+class Guest:
+    def __init__(self, cache, forwards):
+        self.control = socket.create_server(("127.0.0.1", 0))
+        self.control.settimeout(BOOT_LIMIT)
+        loop = f"while nc 10.0.2.2 {self.control.getsockname()[1]} -e sh; do :; done"
+        args = [os.path.join(HERE, "run.sh"), "-t", "900", "-c", cache]
+        for host, guest in forwards:
+            args += ["-p", f"{host}:{guest}"]
+        self.process = subprocess.Popen(args + [loop], stdin=subprocess.DEVNULL)
+
+    def job(self, script):
+        try:
+            return Job(self.control.accept()[0], script)
+        except OSError as e:
+            raise NoAnswer(f"the guest does not ask for work: {e}") from e
+
+    def close(self):
+        self.control.close()
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+def start_script(scenario, port):
+    """Starts the guest's command in the background; says @listening when it is to listen and does."""
+    limit = HOST_LIMIT + 2 * scenario.times
+    listening = f"wait-listen {port} 10 && echo @listening\n" if scenario.listens == "guest" else ""
+    return f"timeout -s KILL {limit} {scenario.guest.format(port=port)} </dev/null 2>&1 & s=$!\n{listening}"
+
+
+END_SCRIPT = "wait $s; rc=$?; echo; echo @exit $rc; exit\n"
+
+
+def host_command(ndkping, scenario, port):
+    interface = str(socket.if_nametoindex("lo"))
+    if scenario.listens == "guest":
+        role = ["-C", "-ServerAddr", f"127.0.0.1:{port}", "-ClientAddr", "127.0.0.1", "-ClientIf", interface,
+                "-TestType", "rping", "-V"]
+    else:
+        role = ["-S", "-ServerAddr", f"127.0.0.1:{port}", "-ServerIf", interface, "-TestType", "rping",
+                "-W", str(HOST_LIMIT)]
+    return ndkping + role + shlex.split(scenario.host)
+
+
+def start_host(command):
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def end_host(process):
+    """Exit status and output; "timeout" as status when it had to be killed."""
+    try:
+        output, _ = process.communicate(timeout=HOST_LIMIT + 2)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return "timeout", process.communicate()[0]
+
+
+def run_guest_listens(guest, scenario, command, port):
+    job = guest.job(start_script(scenario, port))
+    problems = []
+    try:
+        job.read_until("@listening")
+        for _ in range(scenario.times):
+            status, output = end_host(start_host(command))
+            problems += judge("host", scenario.host_exit, scenario.host_says, status, output)
+            if problems:
+                break
+        if scenario.guest_exit is None:     # does not end by itself
+            job.send("kill -KILL $s\n")
+        job.send(END_SCRIPT)
+        status = int(job.read_until("@exit"))
+        return problems + judge("guest", scenario.guest_exit, scenario.guest_says, status, job.output)
+    finally:
+        job.close()
+
+
+def run_host_listens(guest, scenario, command, port):
+    host = start_host(command)
+    try:
+        deadline = time.monotonic() + HOST_LIMIT
+        while not host_listens(port) and host.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        job = guest.job(start_script(scenario, port) + END_SCRIPT)
+        try:
+            status = int(job.read_until("@exit"))
+        finally:
+            job.close()
+        problems = judge("guest", scenario.guest_exit, scenario.guest_says, status, job.output)
+        status, output = end_host(host)
+        return problems + judge("host", scenario.host_exit, scenario.host_says, status, output)
+    finally:
+        if host.poll() is None:
+            host.kill()
+            host.communicate()
+
+
+def judge(side, want_exit, says, status, output):
+    """What is not as expected, as a list of sentences."""
+    good = want_exit is None or (status not in (0, "timeout") if want_exit == "failure" else status == want_exit)
+    problems = [] if good else [f"expected {side} exit {want_exit}, saw {status}"]
+    problems += [f"expected {side} to say {pattern!r}" for pattern in says if not re.search(pattern, output)]
+    if problems:
+        problems.append(f"saw {side} output {output[-1500:]!r}")
+    return problems
+
+
+class Runner:
+    def __init__(self, opt, cache):
+        self.opt, self.cache, self.guest = opt, cache, None
+
+    def run(self, scenario, host_port, guest_port, forwards):
+        if not self.guest:
+            self.guest = Guest(self.cache, forwards)
+        try:
+            command = host_command(self.opt.ndkping, scenario, host_port)
+            if scenario.listens == "guest":
+                return run_guest_listens(self.guest, scenario, command, guest_port)
+            return run_host_listens(self.guest, scenario, command, host_port)
+        except (NoAnswer, OSError) as e:
+            self.close()
+            return [f"expected an answer, saw {e}"]
+
+    def close(self):
+        if self.guest:
+            self.guest.close()
+            self.guest = None
+
+
+def run_all(opt, scenarios):
+    runner = Runner(opt, opt.cache)
+    ports = free_ports(len(scenarios))
+    guest_ports = range(7200, 7200 + len(scenarios))
+    forwards = [(h, g) for s, h, g in zip(scenarios, ports, guest_ports) if s.listens == "guest"]
+    failed = 0
+    try:
+        for scenario, host_port, guest_port in zip(scenarios, ports, guest_ports):
+            start = time.monotonic()
+            problems = runner.run(scenario, host_port, guest_port, forwards)
+            failed += bool(problems)
+            took = f" ({time.monotonic() - start:.1f} s)" if opt.verbose else ""
+            print(f"{scenario.name}: {'FAILED: ' + '; '.join(problems) if problems else 'passed'}{took}", flush=True)
+    finally:
+        runner.close()
+    print(f"{len(scenarios) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def build_guest(cache):
+    """None when the guest is there, else the reason why not."""
+    done = subprocess.run([os.path.join(HERE, "build.sh"), cache], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode == 77:
+        return done.stdout.strip()
+    if done.returncode:
+        sys.exit(f"the guest does not build:\n{done.stdout}")
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser(description="ndkping against Linux siw")
+    p.add_argument("--ndkping", type=shlex.split, help="the program, with arguments that come before all others")
+    p.add_argument("--only", action="append", metavar="NAME", help="this scenario only (repeatable)")
+    p.add_argument("--cache", default=os.path.expanduser("~/.cache/openndk/siw-guest"))
+    p.add_argument("--list", action="store_true", help="print the scenarios")
+    p.add_argument("--verbose", action="store_true", help="print how long each took")
+    opt = p.parse_args()
+    if opt.list:
+        for s in SCENARIOS:
+            print(f"{s.name}\n    guest{' listens' if s.listens == 'guest' else ''}: {s.guest}\n"
+                  f"    host{' listens' if s.listens == 'host' else ''}: ndkping {s.host}{f' ({s.times} times)' * (s.times > 1)}")
+        return 0
+    if not opt.ndkping:
+        p.error("--ndkping is required")
+    unknown = set(opt.only or ()) - {s.name for s in SCENARIOS}
+    if unknown:
+        p.error(f"no such scenario: {', '.join(sorted(unknown))}")
+    reason = build_guest(opt.cache)
+    if reason:
+        print(f"skipped: {reason}")
+        return 77
+    return run_all(opt, [s for s in SCENARIOS if not opt.only or s.name in opt.only])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

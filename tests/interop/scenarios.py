@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The interop scenarios: what runs in the guest, what on the host, and what each must say.
+
+guest, host: the two commands; {port} is the port between them. The host command is ndkping's, without the address
+options. Who listens says `listens`. Each side has an expected exit status (None: any, an int, or "failure") and regular
+expressions that must each match its output.
+"""
+from dataclasses import dataclass
+
+RPING_SERVER = "rping -s -a 0.0.0.0 -p {port} -v -V"
+RPING_CLIENT = "rping -c -a 10.0.2.2 -p {port} -v -V -C 5 -S 4000"
+CMTOOL_SERVER = "cmtool server {port} --timeout 15 "
+CMTOOL_CLIENT = "cmtool client 10.0.2.2 {port} --timeout 15 --iterations 3 "
+PRIVATE = "00ff10a5"
+ANSWER = "c0ffee"
+# Beside the read limits siw takes 252 bytes, but sends no more than 251 with a length that is true.
+LONGEST = bytes(range(252)).hex()
+LONGEST_ANSWER = LONGEST[:2 * 251]
+COMPLETES = (r"completes",)
+ESTABLISHED = r"event=RDMA_CM_EVENT_ESTABLISHED status=0 "
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    listens: str                # "guest" or "host"
+    guest: str
+    host: str = ""
+    guest_says: tuple = ()
+    host_says: tuple = COMPLETES
+    guest_exit: object = 0
+    host_exit: object = 0
+    times: int = 1              # runs of the host command against one guest command
+
+
+def responders():
+    """siw as responder: revisions, ready-to-receive forms, CRC."""
+    for crc in ("on", "off"):
+        # rping's server accepts with the request's read limits; a request without any leaves it no RDMA Read.
+        for rev in (0, 1):
+            yield Scenario(f"cmtool-server-rev{rev}-crc-{crc}", "guest", CMTOOL_SERVER, f"--mpa-rev {rev} --crc {crc}",
+                           guest_says=(r"event=data iteration=0 ", r"result=ok"))
+        for form in ("none", "write", "read"):
+            yield Scenario(f"rping-server-rev2-rtr-{form}-crc-{crc}", "guest", RPING_SERVER,
+                           f"--mpa-rev 2 --rtr {form} --crc {crc}", guest_says=(r"server ping data: \S",))
+
+
+SCENARIOS = [
+    *responders(),
+    # siw answers an offer of the empty FPDU alone with another form: that reply must be refused.
+    Scenario("rping-server-rev2-rtr-zero-refused", "guest", RPING_SERVER, "--mpa-rev 2 --rtr zero --crc on",
+             host_says=(), host_exit="failure", guest_exit=None),
+    # siw's responder loses a first FPDU that comes right behind its reply: not one connection may stall.
+    Scenario("rping-server-first-fpdu", "guest", "rping -s -P -a 0.0.0.0 -p {port}", "--mpa-rev 2 --rtr none --crc on",
+             guest_exit=None, times=20),
+    Scenario("rping-server-first-fpdu-rtr", "guest", "rping -s -P -a 0.0.0.0 -p {port}",
+             "--mpa-rev 2 --rtr write --crc on", guest_exit=None, times=20),
+    # siw as initiator never asks for CRC, and uses it when the reply does.
+    Scenario("rping-client-crc-on", "host", RPING_CLIENT, "--crc on", guest_says=(r"ping data: rdma-ping-4",)),
+    Scenario("rping-client-crc-off", "host", RPING_CLIENT, "--crc off", guest_says=(r"ping data: rdma-ping-4",)),
+    Scenario("rping-client-large", "host", "rping -c -a 10.0.2.2 -p {port} -v -V -C 3 -S 65000", "--crc on",
+             guest_says=(r"ping data: rdma-ping-2",)),
+    # Private data of request and reply, both ways; read limits; reject.
+    Scenario("private-data-to-siw", "guest", CMTOOL_SERVER + f"--private-data {ANSWER}", f"--private-data {PRIVATE}",
+             guest_says=(rf"CONNECT_REQUEST .* private={PRIVATE}\n", r"event=data iteration=0 ", r"result=ok"),
+             host_says=(rf"private-data={ANSWER}\b", *COMPLETES)),
+    Scenario("private-data-to-siw-rev1", "guest", CMTOOL_SERVER + f"--private-data {ANSWER}",
+             f"--mpa-rev 1 --private-data {PRIVATE}",
+             guest_says=(rf"CONNECT_REQUEST .* private={PRIVATE}\n", r"result=ok"),
+             host_says=(rf"private-data={ANSWER}\b", *COMPLETES)),
+    Scenario("private-data-to-siw-longest", "guest", CMTOOL_SERVER + "--private-size 251", f"--private-data {LONGEST}",
+             guest_says=(rf"CONNECT_REQUEST .* private-length=252 private={LONGEST}\n", r"result=ok"),
+             host_says=(rf"private-data={LONGEST_ANSWER}\b", *COMPLETES)),
+    Scenario("private-data-from-siw", "host", CMTOOL_CLIENT + f"--private-data {PRIVATE}", f"--private-data {ANSWER}",
+             guest_says=(ESTABLISHED + rf".* private={ANSWER}\n", r"event=verified iteration=2 ", r"result=ok"),
+             host_says=(rf"private-data={PRIVATE}\b", *COMPLETES)),
+    Scenario("private-data-from-siw-longest", "host", CMTOOL_CLIENT + "--private-size 251", f"--private-data {LONGEST}",
+             guest_says=(ESTABLISHED + rf".* private-length=252 private={LONGEST}\n", r"result=ok"),
+             host_says=(rf"private-data={LONGEST_ANSWER}\b", *COMPLETES)),
+    # Each side's own limits here are 5, 6 and 7, 3: in effect are the lower of what one takes and the other one makes.
+    Scenario("read-limits-to-siw", "guest", CMTOOL_SERVER + "--ird 7 --ord 3", "--mpa-rev 2 --ird 5 --ord 6",
+             guest_says=(r"CONNECT_REQUEST .* responder-resources=6 initiator-depth=5 ", r"result=ok"),
+             host_says=(r"read-limits inbound=3 outbound=6\b", *COMPLETES)),
+    Scenario("read-limits-from-siw", "host", CMTOOL_CLIENT + "--ird 7 --ord 3", "--ird 5 --ord 6",
+             guest_says=(ESTABLISHED + r"responder-resources=[35] initiator-depth=6 ", r"result=ok"),
+             host_says=(r"read-limits inbound=3 outbound=6\b", *COMPLETES)),
+    Scenario("reject-by-siw", "guest", CMTOOL_SERVER + f"--reject --private-data {ANSWER}", f"--private-data {PRIVATE}",
+             guest_says=(rf"CONNECT_REQUEST .* private={PRIVATE}\n", r"event=reject-sent ", r"result=ok"),
+             host_says=(r"STATUS_CONNECTION_REFUSED", rf"private-data={ANSWER}\b"), host_exit="failure"),
+    Scenario("reject-to-siw", "host", CMTOOL_CLIENT + f"--private-data {PRIVATE}", f"--reject --private-data {ANSWER}",
+             guest_says=(rf"event=RDMA_CM_EVENT_REJECTED status=-104 .* private={ANSWER}\n",), guest_exit="failure",
+             host_says=(rf"private-data={PRIVATE}\b",)),
+]
