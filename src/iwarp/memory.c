@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The STag table. Slots live in chunks that are made on demand and freed with the table only, so that a lookup may
+ * look at any slot at any time. One atomic word a slot decides everything:
+ *
+ *   bits 63..32  generation: which registration of this slot it is (GENERATION_BITS of them used)
+ *   bit  31      DEAD: no new lookup succeeds
+ *   bits 30..0   how many lookups hold protection
+ *
+ *   state      word             who leaves it
+ *   free       DEAD, 0          mem_register: next generation, 0
+ *   alive      0..n             mem_invalidate: sets DEAD
+ *   draining   DEAD, n > 0      the mem_release that brings the count to 0: free
+ *
+ * A lookup takes protection by one compare-exchange that finds the right generation and no DEAD, and only then reads
+ * the slot's other members; these are written while the slot is free, and published by the store of the word. The one
+ * who finds DEAD and brings the count to 0, or sets DEAD at 0, is unique and puts the slot back.
+ *
+ * An STag is slot index and generation, put through a permutation of 32 bits keyed with the table's secret: every
+ * registration has a value of its own, without order, until the generations of a slot have been used up. Free slots
+ * queue, the longest free first, so that this takes at least as many registrations as there are free slots times
+ * generations.
+ */
+#include "iwarp/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mutant.h"
+#include "base/range.h"
+#include "base/spin.h"
+
+enum {
+    CHUNK_SHIFT = 10,
+    CHUNK_SLOTS = 1 << CHUNK_SHIFT,
+    CHUNKS = 1024,
+    INDEX_BITS = 20,
+    GENERATION_BITS = 32 - INDEX_BITS,
+    FEISTEL_ROUNDS = 4,
+};
+
+_Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
+
+#define GENERATION_MASK ((1u << GENERATION_BITS) - 1)
+#define WORD_DEAD       ((uint64_t)1 << 31)
+#define WORD_COUNT      (WORD_DEAD - 1)
+#define WORD_GENERATION 32
+
+/* A slot. One cache line, so that protection on one region does not slow down its neighbours. */
+struct mem_region {
+    _Alignas(64) _Atomic uint64_t word;
+    uint8_t *memory;
+    uint64_t len;
+    uint64_t base_to;
+    const void *domain;
+    union {
+        void (*done)(void *context); /* from mem_invalidate on */
+        struct mem_region *next;     /* while free */
+    };
+    void *context;
+    uint32_t index;
+    unsigned access;
+};
+
+_Static_assert(sizeof(struct mem_region) == 64, "one cache line");
+
+struct chunk;
+
+struct mem_table {
+    uint64_t keys[FEISTEL_ROUNDS];
+    struct chunk *_Atomic chunks[CHUNKS];
+    struct spin lock; /* guards what follows; a leaf */
+    struct mem_region *first_free, **last_free;
+    uint32_t chunk_count;
+    uint64_t registered;
+};
+
+/* A slot finds its table through the head of its chunk, which is aligned to its own size. */
+struct chunk {
+    struct mem_table *table;
+    struct mem_region slots[CHUNK_SLOTS - 1]; /* the head, aligned as a slot, takes the place of slot 0 */
+};
+
+_Static_assert(sizeof(struct chunk) == (size_t)64 << CHUNK_SHIFT, "a power of two");
+
+static struct mem_table *table_of(struct mem_region *r)
+{
+    struct chunk *c = (struct chunk *)((uintptr_t)r & ~(uintptr_t)(sizeof(struct chunk) - 1));
+    return c->table;
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static uint16_t feistel_round(uint64_t key, uint16_t half)
+{
+    return (uint16_t)(mix(key + half) >> 24);
+}
+
+static uint32_t stag_of(const struct mem_table *t, uint32_t index, uint32_t generation)
+{
+    uint32_t plain = index << GENERATION_BITS | generation;
+    uint16_t left = (uint16_t)(plain >> 16), right = (uint16_t)plain;
+
+    if (MUTANT(mem_04_sequential))
+        return plain;
+    for (int i = 0; i < FEISTEL_ROUNDS; i++) {
+        uint16_t next = left ^ feistel_round(t->keys[i], right);
+        left = right;
+        right = next;
+    }
+    return (uint32_t)left << 16 | right;
+}
+
+static uint32_t plain_of(const struct mem_table *t, uint32_t stag)
+{
+    uint16_t left = (uint16_t)(stag >> 16), right = (uint16_t)stag;
+
+    if (MUTANT(mem_04_sequential))
+        return stag;
+    for (int i = FEISTEL_ROUNDS - 1; i >= 0; i--) {
+        uint16_t before = right ^ feistel_round(t->keys[i], left);
+        right = left;
+        left = before;
+    }
+    return (uint32_t)left << 16 | right;
+}
+
+struct mem_table *mem_table_create(uint64_t secret)
+{
+    struct mem_table *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    for (int i = 0; i < FEISTEL_ROUNDS; i++)
+        t->keys[i] = mix(secret += 0x9e3779b97f4a7c15u);
+    spin_init(&t->lock);
+    t->last_free = &t->first_free;
+    return t;
+}
+
+void mem_table_destroy(struct mem_table *t)
+{
+    if (!t)
+        return;
+    assert(t->registered == 0);
+    for (uint32_t i = 0; i < t->chunk_count; i++)
+        free(atomic_load_explicit(&t->chunks[i], memory_order_relaxed));
+    free(t);
+}
+
+static void free_list_append(struct mem_table *t, struct mem_region *r)
+{
+    r->next = NULL;
+    *t->last_free = r;
+    t->last_free = &r->next;
+}
+
+static struct mem_region *free_list_take(struct mem_table *t)
+{
+    struct mem_region *r;
+
+    spin_lock(&t->lock);
+    r = t->first_free;
+    if (r) {
+        t->first_free = r->next;
+        if (!r->next)
+            t->last_free = &t->first_free;
+        t->registered++;
+    }
+    spin_unlock(&t->lock);
+    return r;
+}
+
+static void slot_put_back(struct mem_table *t, struct mem_region *r)
+{
+    spin_lock(&t->lock);
+    free_list_append(t, r);
+    t->registered--;
+    spin_unlock(&t->lock);
+}
+
+/* Allocates outside the lock; of several threads that find the table empty at once, each may add a chunk. */
+static int table_grow(struct mem_table *t)
+{
+    struct chunk *c = aligned_alloc(sizeof *c, sizeof *c);
+    bool full;
+
+    if (!c)
+        return ENOMEM;
+    c->table = t;
+    for (uint32_t i = 0; i < CHUNK_SLOTS - 1; i++)
+        atomic_init(&c->slots[i].word, WORD_DEAD);
+    spin_lock(&t->lock);
+    full = t->chunk_count == CHUNKS;
+    if (!full) {
+        for (uint32_t i = 0; i < CHUNK_SLOTS - 1; i++) {
+            c->slots[i].index = t->chunk_count << CHUNK_SHIFT | (i + 1);
+            free_list_append(t, &c->slots[i]);
+        }
+        atomic_store_explicit(&t->chunks[t->chunk_count++], c, memory_order_release);
+    }
+    spin_unlock(&t->lock);
+    if (full)
+        free(c);
+    return full ? ENOSPC : 0;
+}
+
+/* The next generation of a free slot whose STag is not 0, which no registration ever has. */
+static uint32_t next_generation(const struct mem_table *t, const struct mem_region *r, uint32_t *stag)
+{
+    uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
+    uint32_t generation = (uint32_t)(word >> WORD_GENERATION);
+
+    do {
+        if (!MUTANT(mem_04_same_again))
+            generation = (generation + 1) & GENERATION_MASK;
+        *stag = stag_of(t, r->index, generation);
+    } while (*stag == 0);
+    return generation;
+}
+
+int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
+                 unsigned access, struct mem_region **out, uint32_t *stag)
+{
+    struct mem_region *r;
+    uint64_t generation;
+
+    while (!(r = free_list_take(t))) {
+        int error = table_grow(t);
+        if (error)
+            return error;
+    }
+    r->memory = memory;
+    r->len = len;
+    r->base_to = base_to;
+    r->domain = domain;
+    r->access = access;
+    r->done = NULL;
+    r->context = NULL;
+    generation = next_generation(t, r, stag);
+    *out = r;
+    atomic_store_explicit(&r->word, generation << WORD_GENERATION, memory_order_release);
+    return 0;
+}
+
+bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context)
+{
+    struct mem_table *t = table_of(r);
+    uint64_t before;
+
+    /* Before DEAD: whoever sees DEAD and lets go last reads them. */
+    r->done = done;
+    r->context = context;
+    before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
+    assert(!(before & WORD_DEAD));
+    if (before & WORD_COUNT)
+        return MUTANT(mem_03_does_not_wait);
+    slot_put_back(t, r);
+    return true;
+}
+
+static struct mem_region *slot_at(struct mem_table *t, uint32_t index)
+{
+    struct chunk *c = atomic_load_explicit(&t->chunks[index >> CHUNK_SHIFT], memory_order_acquire);
+    uint32_t position = index & (CHUNK_SLOTS - 1);
+
+    return c && position ? &c->slots[position - 1] : NULL;
+}
+
+/* Takes protection where the slot is alive in this generation. */
+static bool protect(struct mem_region *r, uint32_t generation)
+{
+    uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
+
+    do {
+        if (word >> WORD_GENERATION != generation)
+            return false;
+        if (word & WORD_DEAD && !MUTANT(mem_03_dead_is_alive))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&r->word, &word, word + 1, memory_order_acquire,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+static void unprotect(struct mem_region *r)
+{
+    struct mem_table *t = table_of(r);
+    uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
+
+    assert(before & WORD_COUNT);
+    if (!(before & WORD_DEAD) || (before & WORD_COUNT) != 1)
+        return;
+    void (*done)(void *context) = r->done;
+    void *context = r->context;
+    slot_put_back(t, r);
+    if (done)
+        done(context);
+}
+
+static bool wraps(uint64_t to, uint64_t len)
+{
+    return len > 0 && len - 1 > UINT64_MAX - to;
+}
+
+static enum wire_error check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len,
+                             unsigned access)
+{
+    if (r->domain != domain && !MUTANT(mem_04_any_domain))
+        return WIRE_DDP_TAGGED_STREAM;
+    if ((access & ~r->access) && !MUTANT(mem_02_any_right))
+        return WIRE_RDMAP_ACCESS;
+    if (wraps(to, len))
+        return WIRE_DDP_TAGGED_WRAP;
+    if (!range_within(r->base_to, r->len, to, len) && !MUTANT(wir_05_no_bounds))
+        return WIRE_DDP_TAGGED_BOUNDS;
+    return WIRE_OK;
+}
+
+enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                           unsigned access, struct mem_ref *ref)
+{
+    uint32_t plain = plain_of(t, stag);
+    struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
+    enum wire_error error;
+
+    *ref = (struct mem_ref){ NULL, NULL };
+    if (!r || !protect(r, plain & GENERATION_MASK))
+        return WIRE_DDP_TAGGED_STAG;
+    error = check(r, domain, to, len, access);
+    if (error != WIRE_OK) {
+        unprotect(r);
+        return error;
+    }
+    ref->region = r;
+    ref->at = r->memory + (to - r->base_to);
+    return WIRE_OK;
+}
+
+void mem_release(struct mem_ref *ref)
+{
+    struct mem_region *r = ref->region;
+
+    *ref = (struct mem_ref){ NULL, NULL };
+    if (r)
+        unprotect(r);
+}
+
+enum wire_error mem_error_for_read(enum wire_error e)
+{
+    if (e == WIRE_DDP_TAGGED_STAG)
+        return WIRE_RDMAP_INVALID_STAG;
+    if (e == WIRE_DDP_TAGGED_STREAM)
+        return WIRE_RDMAP_STAG_NOT_ASSOCIATED;
+    if (e == WIRE_DDP_TAGGED_BOUNDS)
+        return WIRE_RDMAP_BOUNDS;
+    return e == WIRE_DDP_TAGGED_WRAP ? WIRE_RDMAP_TO_WRAP : e;
+}
