@@ -144,6 +144,8 @@ def run_guest_listens(guest, scenario, command, port):
             problems += judge("host", scenario.host_exit, scenario.host_says, status, output)
             if problems:
                 break
+        if scenario.wrecks_guest:
+            return problems
         if scenario.guest_exit is None:     # does not end by itself
             job.send("kill -KILL $s\n")
         job.send(END_SCRIPT)
@@ -193,7 +195,10 @@ class Runner:
         try:
             command = host_command(self.opt.ndkping, scenario, host_port)
             if scenario.listens == "guest":
-                return run_guest_listens(self.guest, scenario, command, guest_port)
+                problems = run_guest_listens(self.guest, scenario, command, guest_port)
+                if scenario.wrecks_guest:
+                    self.close()
+                return problems
             return run_host_listens(self.guest, scenario, command, host_port)
         except (NoAnswer, OSError) as e:
             self.close()

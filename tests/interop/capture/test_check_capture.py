@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests check_capture.py on captures written by hand: it passes good ones and sees each kind of fault.
+
+Some cases state what Wireshark 4.0 cannot do, so that a later version that can is noticed.
+Status 0 when all is as expected, 1 when not, 77 without tshark.
+"""
+import os
+import shutil
+import struct
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+from check_capture import differences   # noqa: E402
+from mpa import (C, R, READ_RESPONSE, REP, REQ, S, SEND, TERMINATE, WRITE, fpdu, frame,     # noqa: E402
+                 read_request, rtr_frame, tagged_segments, untagged, v2)
+
+LINKTYPE_RAW, SYN, SYN_ACK, ACK, PUSH_ACK = 101, 0x02, 0x12, 0x10, 0x18
+HOST = bytes([127, 0, 0, 1])
+
+
+class Capture:
+    """One TCP connection, written as raw IPv4 packets. Side 0 is the initiator."""
+
+    def __init__(self, path):
+        self.file = open(path, "wb")
+        self.file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 1 << 18, LINKTYPE_RAW))
+        self.ports, self.seq, self.packets = (50000, 50001), [1000, 5000], 0
+        self.packet(0, b"", SYN)
+        self.packet(1, b"", SYN_ACK)
+        self.packet(0, b"", ACK)
+
+    def packet(self, side, data, flags=PUSH_ACK):
+        ack = self.seq[1 - side] if flags & ACK else 0
+        tcp = struct.pack(">HHIIBBHHH", self.ports[side], self.ports[1 - side], self.seq[side], ack, 0x50, flags,
+                          65535, 0, 0) + data
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, HOST, HOST) + tcp
+        self.packets += 1
+        self.file.write(struct.pack("<IIII", 1700000000, self.packets, len(ip), len(ip)) + ip)
+        self.seq[side] += len(data) + bool(flags & SYN)
+
+    def start_up(self, revision, crc, form=None, private=b""):
+        flags = crc | (S if revision == 2 else 0)
+        a, b, c, d = (int(form is not None), *(int(form == f) for f in ("zero", "write", "read")))
+        words = v2(1, 1, a, b, c, d) if revision == 2 else b""
+        self.packet(0, frame(REQ, flags, revision, words + private))
+        self.packet(1, frame(REP, flags, revision, words + private))
+        if form:
+            self.packet(0, rtr_frame(form, crc))
+
+
+def send(msn, size, crc=C):
+    return fpdu(untagged(SEND, 0, msn, bytes(size)), crc)
+
+
+def traffic(capture, crc):
+    """Every kind of FPDU, alone, several in one segment, and cut at segment boundaries; returns how many."""
+    segments = [fpdu(u, crc) for u in tagged_segments(READ_RESPONSE, 5, 0x1000, bytes(range(250)) * 20)]
+    capture.packet(0, send(1, 16, crc))
+    capture.packet(1, fpdu(read_request(1, 5, 0x1000, 5000, 6, 0x2000), crc))
+    capture.packet(0, segments[0])
+    capture.packet(0, b"".join(segments[1:]))
+    capture.packet(1, fpdu(tagged_segments(WRITE, 7, 0, bytes(100))[0], crc))
+    two = send(2, 3, crc) + send(3, 101, crc)
+    for cut in (29, 41, 10):    # inside the second FPDU, its first byte included; inside the first one
+        capture.packet(0, two[:cut])
+        capture.packet(0, two[cut:])
+    capture.packet(0, send(8, 60000, crc))
+    capture.packet(1, fpdu(untagged(TERMINATE, 2, 1, bytes([0x11, 0, 0, 0])), crc))
+    return 3 + len(segments) + 6 + 2
+
+
+def good(capture, revision, crc, form=None, private=b""):
+    capture.start_up(revision, crc, form, private)
+    return traffic(capture, crc) + bool(form), bool(crc), revision
+
+
+def with_bytes(capture, *pieces, fpdus=1):
+    capture.start_up(1, C)
+    for piece in pieces:
+        capture.packet(0, piece)
+    return fpdus, True, 1
+
+
+def broken(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
+def rejected(capture):
+    capture.packet(0, frame(REQ, C, 1))
+    capture.packet(1, frame(REP, C | R, 1))
+    return 0, True, 1
+
+
+CASES = [
+    ("revision 1", lambda c: good(c, 1, C), None),
+    ("revision 1 without CRC", lambda c: good(c, 1, 0), None),
+    ("revision 1, 512 bytes of private data", lambda c: good(c, 1, C, private=bytes(512)), None),
+    ("revision 2", lambda c: good(c, 2, C), None),
+    ("revision 2, 508 bytes of private data", lambda c: good(c, 2, C, private=bytes(508)), None),
+    ("revision 2, empty FPDU first", lambda c: good(c, 2, C, "zero"), None),
+    ("revision 2, empty RDMA Write first", lambda c: good(c, 2, C, "write"), None),
+    ("revision 2, empty RDMA Read first", lambda c: good(c, 2, C, "read"), None),
+    ("revision 2 without CRC", lambda c: good(c, 2, 0, "write"), None),
+    ("one FPDU missing", lambda c: with_bytes(c, send(1, 16), fpdus=2), "expected 2 of fpdu, saw 1"),
+    ("one FPDU too many", lambda c: with_bytes(c, send(1, 16) * 2), "expected 1 of fpdu, saw 2"),
+    ("bad CRC", lambda c: with_bytes(c, broken(send(1, 16), 38)), "expected 0 of bad, saw 1"),
+    ("bad payload", lambda c: with_bytes(c, broken(send(1, 16), 30)), "expected 0 of bad, saw 1"),
+    ("FPDUs without the agreed CRC", lambda c: with_bytes(c, send(1, 16, 0)), "expected 0 of bad, saw 1"),
+    ("revision 2 taken for revision 1", lambda c: (good(c, 2, C)[0], True, 1), "expert item: Rev field"),
+    ("revision 1 taken for revision 2", lambda c: (good(c, 1, C)[0], True, 2), "no warning any more: Rev field"),
+    ("reject", rejected, "expert item: Reject bit set by Responder"),
+    ("no CRC expected, CRC there", lambda c: (good(c, 1, C)[0], False, 1), "expected 0 of good"),
+    ("limit: a segment of less than 8 bytes ahead of an FPDU's rest",
+     lambda c: with_bytes(c, send(1, 101)[:3], send(1, 101)[3:]), "expected 1 of fpdu, saw 0"),
+]
+
+
+def main():
+    if not shutil.which("tshark"):
+        print("skipped: no tshark")
+        return 77
+    failed = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for number, (name, make, want) in enumerate(CASES):
+            path = os.path.join(directory, f"{number}.pcap")
+            capture = Capture(path)
+            fpdus, crc, revision = make(capture)
+            capture.file.close()
+            found = differences(path, fpdus, crc, revision)
+            good_answer = any(line.startswith(want) for line in found) if want else not found
+            failed += not good_answer
+            print(f"{name}: {'passed' if good_answer else f'FAILED: expected {want}, saw {found}'}", flush=True)
+    print(f"{len(CASES) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
