@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/* The consumer's side of contract cases: see kit.h. */
+#define _GNU_SOURCE
+#include "contract/kit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <time.h>
+#include <unistd.h>
+
+static const NDK_VERSION newest = { 2, 1 };
+
+void kit_check_status(const char *file, int line, const char *what, NTSTATUS seen, NTSTATUS expected)
+{
+    if (seen != expected)
+        kit_fail(file, line, "%s: expected %s, saw %s", what, ondk_status_name(expected), ondk_status_name(seen));
+}
+
+/* ---- addresses ---- */
+
+uint32_t kit_loopback(void)
+{
+    uint32_t index = if_nametoindex("lo");
+    CHECK(index != 0);
+    return index;
+}
+
+struct sockaddr_storage kit_address(const char *text, uint16_t port)
+{
+    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *found = NULL;
+    struct sockaddr_storage a;
+
+    memset(&a, 0, sizeof a);
+    CHECK(getaddrinfo(text, NULL, &hints, &found) == 0 && found);
+    memcpy(&a, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    if (a.ss_family == AF_INET)
+        ((struct sockaddr_in *)&a)->sin_port = htons(port);
+    else
+        ((struct sockaddr_in6 *)&a)->sin6_port = htons(port);
+    return a;
+}
+
+struct sockaddr_storage kit_host(uint16_t port)
+{
+    return kit_address(kit_family() == AF_INET ? "127.0.0.1" : "::1", port);
+}
+
+ULONG kit_address_len(const struct sockaddr_storage *a)
+{
+    return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+uint16_t kit_port(const struct sockaddr_storage *a)
+{
+    return ntohs(a->ss_family == AF_INET ? ((const struct sockaddr_in *)a)->sin_port
+                                         : ((const struct sockaddr_in6 *)a)->sin6_port);
+}
+
+bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    if (a->ss_family != b->ss_family || kit_port(a) != kit_port(b))
+        return false;
+    if (a->ss_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
+}
+
+/* ---- waiting ---- */
+
+static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wait_change = PTHREAD_COND_INITIALIZER;
+
+static void count_up(atomic_int *counter)
+{
+    pthread_mutex_lock(&wait_lock);
+    atomic_fetch_add(counter, 1);
+    pthread_cond_broadcast(&wait_change);
+    pthread_mutex_unlock(&wait_lock);
+}
+
+void kit_wait_count(atomic_int *counter, int value)
+{
+    pthread_mutex_lock(&wait_lock);
+    while (atomic_load(counter) < value)
+        pthread_cond_wait(&wait_change, &wait_lock);
+    pthread_mutex_unlock(&wait_lock);
+}
+
+void kit_wait_calls(struct kit_call *call, int calls)
+{
+    kit_wait_count(&call->calls, calls);
+}
+
+void kit_settle(void)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
+}
+
+static void call_came(struct kit_call *call)
+{
+    call->thread = pthread_self();
+    if (call->inside)
+        call->inside(call);
+    count_up(&call->calls);
+}
+
+void kit_request_done(void *context, NTSTATUS status)
+{
+    struct kit_call *call = context;
+
+    call->status = status;
+    call_came(call);
+}
+
+void kit_create_done(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    struct kit_call *call = context;
+
+    call->status = status;
+    call->object = object;
+    call_came(call);
+}
+
+void kit_close_done(void *context)
+{
+    struct kit_call *call = context;
+
+    call->status = STATUS_SUCCESS;
+    call_came(call);
+}
+
+NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status)
+{
+    if (inline_status == STATUS_PENDING) {
+        kit_wait_calls(call, 1);
+        CHECK_EQ(atomic_load(&call->calls), 1);
+        return call->status;
+    }
+    CHECK_EQ(atomic_load(&call->calls), 0);
+    return inline_status;
+}
+
+/* ---- configuration ---- */
+
+ondk_config_t kit_config(void)
+{
+    ondk_config_t c;
+
+    ondk_config_init(&c);
+    return c;
+}
+
+void kit_configure(const ondk_config_t *c)
+{
+    CHECK_STATUS(ondk_configure(c), STATUS_SUCCESS);
+}
+
+/* ---- objects ---- */
+
+NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor)
+{
+    NDK_ADAPTER *adapter = NULL;
+
+    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){ major, minor }, kit_loopback(), &adapter), STATUS_SUCCESS);
+    CHECK(adapter != NULL);
+    return adapter;
+}
+
+NTSTATUS kit_close(void *object)
+{
+    /* Every table but the adapter's begins with the close function. */
+    struct any { NDK_OBJECT_HEADER header; const NDK_FN_CLOSE_OBJECT *dispatch; } *any = object;
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, any->dispatch[0](&any->header, kit_close_done, &call));
+}
+
+NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter)
+{
+    struct kit_call call = { 0 };
+    NDK_CONNECTOR *connector = NULL;
+    NTSTATUS status = adapter->Dispatch->NdkCreateConnector(adapter, kit_create_done, &call, &connector);
+
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    return status == STATUS_PENDING ? (NDK_CONNECTOR *)call.object : connector;
+}
+
+static NDK_PD *make_pd(NDK_ADAPTER *adapter)
+{
+    struct kit_call call = { 0 };
+    NDK_PD *pd = NULL;
+    NTSTATUS status = adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &call, &pd);
+
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    return status == STATUS_PENDING ? (NDK_PD *)call.object : pd;
+}
+
+void kit_cq_notification(void *context, NTSTATUS status)
+{
+    struct kit_side *s = context;
+
+    s->cq_status = status;
+    count_up(&s->notified);
+}
+
+void kit_disconnected(void *context)
+{
+    struct kit_side *s = context;
+
+    count_up(&s->disconnected);
+}
+
+static NDK_CQ *make_cq(struct kit_side *s)
+{
+    struct kit_call call = { 0 };
+    NDK_CQ *cq = NULL;
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, s->depth * 2, kit_cq_notification, s, NULL,
+                                                        kit_create_done, &call, &cq);
+
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    return status == STATUS_PENDING ? (NDK_CQ *)call.object : cq;
+}
+
+NDK_QP *kit_qp(struct kit_side *s, ULONG depth)
+{
+    struct kit_call call = { 0 };
+    NDK_QP *qp = NULL;
+    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, s->cq, s->cq, s, depth, depth, 4, 4, 0, kit_create_done,
+                                                   &call, &qp);
+
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    return status == STATUS_PENDING ? (NDK_QP *)call.object : qp;
+}
+
+NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *mdl, UINT32 *token)
+{
+    struct kit_call create = { 0 }, reg = { 0 };
+    NDK_MR *mr = NULL;
+    NTSTATUS status = s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, kit_create_done, &create, &mr);
+
+    CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
+    if (status == STATUS_PENDING)
+        mr = (NDK_MR *)create.object;
+    ondk_mdl_init(mdl, memory, len, NULL);
+    status = mr->Dispatch->NdkRegisterMr(mr, mdl, len, flags, kit_request_done, &reg);
+    CHECK_STATUS(kit_final(&reg, status), STATUS_SUCCESS);
+    *token = mr->Dispatch->NdkGetRemoteTokenFromMr(mr);
+    return mr;
+}
+
+void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter)
+{
+    ULONG depth = s->depth ? s->depth : KIT_DEPTH;
+
+    memset(s, 0, sizeof *s);
+    s->depth = depth;
+    s->own_adapter = adapter == NULL;
+    s->adapter = adapter ? adapter : kit_open(newest.Major, newest.Minor);
+    s->pd = make_pd(s->adapter);
+    s->cq = make_cq(s);
+    s->qp = kit_qp(s, depth);
+    s->memory = aligned_alloc(PAGE_SIZE, KIT_MEMORY);
+    CHECK(s->memory != NULL);
+    memset(s->memory, 0, KIT_MEMORY);
+    s->mr = kit_mr(s, s->memory, KIT_MEMORY, NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ |
+                   NDK_MR_FLAG_ALLOW_REMOTE_WRITE, &s->mdl, &s->remote_token);
+    s->local_token = s->mr->Dispatch->NdkGetLocalTokenFromMr(s->mr);
+}
+
+void kit_side_close(struct kit_side *s)
+{
+    void *objects[] = { s->connector, s->qp, s->mr, s->cq, s->pd };
+
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++)
+        if (objects[i])
+            CHECK_STATUS(kit_close(objects[i]), STATUS_SUCCESS);
+    if (s->own_adapter)
+        ondk_close_adapter(s->adapter);
+    free(s->memory);
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- listeners ---- */
+
+static void connect_event(void *context, NDK_CONNECTOR *connector)
+{
+    struct kit_listener *l = context;
+
+    if (l->inside) {
+        l->inside(l, connector);
+    } else {
+        pthread_mutex_lock(&l->lock);
+        CHECK(atomic_load(&l->requests) < (int)(sizeof l->queue / sizeof l->queue[0]));
+        l->queue[atomic_load(&l->requests)] = connector;
+        pthread_mutex_unlock(&l->lock);
+    }
+    count_up(&l->requests);
+}
+
+void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter)
+{
+    struct kit_call call = { 0 };
+    NTSTATUS status;
+
+    atomic_store(&l->requests, 0);
+    atomic_store(&l->taken, 0);
+    pthread_mutex_init(&l->lock, NULL);
+    status = adapter->Dispatch->NdkCreateListener(adapter, connect_event, l, kit_create_done, &call, &l->listener);
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    if (status == STATUS_PENDING)
+        l->listener = (NDK_LISTENER *)call.object;
+}
+
+NTSTATUS kit_listen_status(struct kit_listener *l, const struct sockaddr_storage *address)
+{
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, l->listener->Dispatch->NdkListen(l->listener, (PSOCKADDR)address, kit_address_len(address),
+                                                             kit_request_done, &call));
+}
+
+void kit_listen_at(struct kit_listener *l, NDK_ADAPTER *adapter, const struct sockaddr_storage *address)
+{
+    ULONG len = sizeof l->address;
+
+    kit_listener_create(l, adapter);
+    CHECK_STATUS(kit_listen_status(l, address), STATUS_SUCCESS);
+    CHECK_STATUS(l->listener->Dispatch->NdkGetLocalAddress(l->listener, (PSOCKADDR)&l->address, &len), STATUS_SUCCESS);
+}
+
+void kit_listen(struct kit_listener *l, NDK_ADAPTER *adapter)
+{
+    struct sockaddr_storage any_port = kit_host(0);
+
+    kit_listen_at(l, adapter, &any_port);
+}
+
+NDK_CONNECTOR *kit_next_request(struct kit_listener *l)
+{
+    int mine = atomic_fetch_add(&l->taken, 1);
+    NDK_CONNECTOR *connector;
+
+    kit_wait_count(&l->requests, mine + 1);
+    pthread_mutex_lock(&l->lock);
+    connector = l->queue[mine];
+    pthread_mutex_unlock(&l->lock);
+    return connector;
+}
+
+/* ---- steps ---- */
+
+enum { KIT_READS = 8 };
+
+NTSTATUS kit_connect_start(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *source,
+                           const struct sockaddr_storage *destination, const void *data, ULONG len)
+{
+    if (!s->connector)
+        s->connector = kit_connector(s->adapter);
+    return s->connector->Dispatch->NdkConnect(s->connector, s->qp, (PSOCKADDR)source, kit_address_len(source),
+                                              (PSOCKADDR)destination, kit_address_len(destination), KIT_READS,
+                                              KIT_READS, (PVOID)data, len, kit_request_done, call);
+}
+
+NTSTATUS kit_connect(struct kit_side *s, const struct sockaddr_storage *source,
+                     const struct sockaddr_storage *destination, const void *data, ULONG len)
+{
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, kit_connect_start(s, &call, source, destination, data, len));
+}
+
+NTSTATUS kit_complete(struct kit_side *s)
+{
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_disconnected, s,
+                                                                       kit_request_done, &call));
+}
+
+NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len)
+{
+    return s->connector->Dispatch->NdkAccept(s->connector, s->qp, KIT_READS, KIT_READS, (PVOID)data, len,
+                                             kit_disconnected, s, kit_request_done, call);
+}
+
+NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len)
+{
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, kit_accept_start(s, &call, data, len));
+}
+
+NTSTATUS kit_disconnect(struct kit_side *s)
+{
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, &call));
+}
+
+void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l)
+{
+    struct sockaddr_storage source = kit_host(0);
+    struct kit_call connect = { 0 }, accept = { 0 };
+    NTSTATUS connecting, accepting;
+
+    if (l->address.ss_family == AF_INET6) /* a listener elsewhere than on loopback: from its own host */
+        memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, &((struct sockaddr_in6 *)&l->address)->sin6_addr, 16);
+    connecting = kit_connect_start(active, &connect, &source, &l->address, NULL, 0);
+    passive->connector = kit_next_request(l);
+    accepting = kit_accept_start(passive, &accept, NULL, 0);
+    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete(active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+}
+
+void kit_pair_open(struct kit_pair *p)
+{
+    kit_side_open(&p->active, NULL);
+    kit_side_open(&p->passive, NULL);
+    kit_listen(&p->listener, p->passive.adapter);
+    kit_establish(&p->active, &p->passive, &p->listener);
+}
+
+void kit_pair_disconnect(struct kit_pair *p)
+{
+    struct kit_call call = { 0 };
+    NDK_CONNECTOR *a = p->active.connector;
+    NTSTATUS status = a->Dispatch->NdkDisconnect(a, kit_request_done, &call);
+
+    kit_wait_count(&p->passive.disconnected, 1);
+    CHECK_STATUS(kit_disconnect(&p->passive), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+}
+
+void kit_pair_close(struct kit_pair *p)
+{
+    struct kit_call call = { 0 };
+    NDK_LISTENER *l = p->listener.listener;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (l) /* its close waits for the connector that came over it */
+        status = l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &call);
+    kit_side_close(&p->active);
+    if (p->passive.own_adapter && p->passive.connector) {
+        CHECK_STATUS(kit_close(p->passive.connector), STATUS_SUCCESS);
+        p->passive.connector = NULL;
+    }
+    if (l)
+        CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    kit_side_close(&p->passive);
+}
+
+/* ---- requests ---- */
+
+NDK_SGE kit_sge(const struct kit_side *s, size_t offset, ULONG len)
+{
+    NDK_SGE sge;
+
+    memset(&sge, 0, sizeof sge);
+    sge.VirtualAddress = s->memory + offset;
+    sge.Length = len;
+    sge.MemoryRegionToken = s->local_token;
+    return sge;
+}
+
+NTSTATUS kit_post_receive(struct kit_side *s, uintptr_t context, size_t offset, ULONG len)
+{
+    NDK_SGE sge = kit_sge(s, offset, len);
+
+    return s->qp->Dispatch->NdkReceive(s->qp, (PVOID)context, &sge, 1);
+}
+
+NTSTATUS kit_post_send(struct kit_side *s, uintptr_t context, size_t offset, ULONG len)
+{
+    NDK_SGE sge = kit_sge(s, offset, len);
+
+    return s->qp->Dispatch->NdkSend(s->qp, (PVOID)context, &sge, 1, 0);
+}
+
+NTSTATUS kit_post_write(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, const struct kit_side *to,
+                        size_t to_offset)
+{
+    NDK_SGE sge = kit_sge(s, offset, len);
+
+    return s->qp->Dispatch->NdkWrite(s->qp, (PVOID)context, &sge, 1, (uintptr_t)(to->memory + to_offset),
+                                     to->remote_token, 0);
+}
+
+NTSTATUS kit_post_read(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, const struct kit_side *from,
+                       size_t from_offset)
+{
+    NDK_SGE sge = kit_sge(s, offset, len);
+
+    return s->qp->Dispatch->NdkRead(s->qp, (PVOID)context, &sge, 1, (uintptr_t)(from->memory + from_offset),
+                                    from->remote_token, 0);
+}
+
+void kit_results(struct kit_side *s, NDK_RESULT_EX *results, ULONG count)
+{
+    for (ULONG have = 0; have < count;) {
+        ULONG got = s->cq->Dispatch->NdkGetCqResultsEx(s->cq, results + have, count - have);
+
+        have += got;
+        if (!got)
+            sched_yield();
+    }
+}
+
+NDK_RESULT_EX kit_result(struct kit_side *s)
+{
+    NDK_RESULT_EX result;
+
+    kit_results(s, &result, 1);
+    return result;
+}
+
+void kit_pattern(uint8_t *at, size_t len, unsigned seed)
+{
+    for (size_t i = 0; i < len; i++)
+        at[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + seed);
+}
+
+bool kit_pattern_is(const uint8_t *at, size_t len, unsigned seed)
+{
+    for (size_t i = 0; i < len; i++)
+        if (at[i] != (uint8_t)(i * 31 + (i >> 8) * 7 + seed))
+            return false;
+    return true;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a contract case is written with: a consumer that knows nothing of the provider but ndkpi.h and a way to open an
+ * adapter. Every case runs in a process of its own; a failed check prints what was expected and seen and ends it.
+ *
+ * A case is one function, named for its rule, registered by CASE; the comment above it says `covers: CON-04`.
+ * Waiting is bounded by a watchdog alone (the case then fails); a timing never decides anything else.
+ */
+#ifndef TESTS_CONTRACT_KIT_H
+#define TESTS_CONTRACT_KIT_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "ndk/ndkpi.h"
+#include "openndk/adapter.h"
+#include "openndk/config.h"
+#include "openndk/mdl.h"
+
+/* ---- cases ---- */
+
+enum kit_flags {
+    KIT_FAMILIES = 1,  /* run over 127.0.0.1 and over ::1: uses kit_host() */
+    KIT_NETNS = 2,     /* run in a network namespace of its own (lo is up); skipped with a reason where there is none */
+    KIT_SLOW = 4,      /* more than some seconds: only in long runs */
+};
+
+struct kit_case {
+    const char *name;
+    void (*run)(void);
+    unsigned flags;
+    struct kit_case *next;
+};
+void kit_register(struct kit_case *c);
+
+#define CASE(case_name, case_flags)                                                                                    \
+    static void case_name(void);                                                                                       \
+    static struct kit_case kit_case_##case_name = { #case_name, case_name, (case_flags), NULL };                       \
+    __attribute__((constructor)) static void kit_register_##case_name(void) { kit_register(&kit_case_##case_name); }   \
+    static void case_name(void)
+
+_Noreturn void kit_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void kit_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#define CHECK(condition)                                                                                               \
+    ((condition) ? (void)0 : kit_fail(__FILE__, __LINE__, "expected: %s", #condition))
+#define CHECK_EQ(seen, expected)                                                                                       \
+    do {                                                                                                               \
+        unsigned long long kit_seen = (unsigned long long)(seen), kit_want = (unsigned long long)(expected);           \
+        if (kit_seen != kit_want)                                                                                      \
+            kit_fail(__FILE__, __LINE__, "%s: expected %llu (%s), saw %llu", #seen, kit_want, #expected, kit_seen);    \
+    } while (0)
+#define CHECK_STATUS(seen, expected) kit_check_status(__FILE__, __LINE__, #seen, (seen), (expected))
+void kit_check_status(const char *file, int line, const char *what, NTSTATUS seen, NTSTATUS expected);
+
+/* ---- the case's address family ---- */
+
+int kit_family(void);                                          /* AF_INET or AF_INET6 */
+uint32_t kit_loopback(void);                                   /* interface index of lo */
+/* The loopback address of the family (127.0.0.1 or ::1) with a port in host order. */
+struct sockaddr_storage kit_host(uint16_t port);
+struct sockaddr_storage kit_address(const char *text, uint16_t port); /* numeric, "fe80::1%veth0" too */
+ULONG kit_address_len(const struct sockaddr_storage *a);
+uint16_t kit_port(const struct sockaddr_storage *a);
+bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+
+/* ---- completions ---- */
+
+/* One asynchronous call of whatever kind. Zero-initialise; give &call as context with the fitting routine. */
+struct kit_call {
+    atomic_int calls;
+    NTSTATUS status;
+    NDK_OBJECT_HEADER *object;
+    pthread_t thread;                     /* that delivered it */
+    void (*inside)(struct kit_call *call); /* run inside the completion routine, optional */
+    void *arg;
+};
+void kit_request_done(void *context, NTSTATUS status);
+void kit_create_done(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
+void kit_close_done(void *context);
+/*
+ * The final status of a call that returned `inline_status`: itself, where it is not STATUS_PENDING (and the routine was
+ * not called); else the completion's, which comes exactly once.
+ */
+NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status);
+void kit_wait_calls(struct kit_call *call, int calls);
+/* Waits until *counter reaches at least value. */
+void kit_wait_count(atomic_int *counter, int value);
+/* Gives something that must not happen the time to happen. Decides nothing but how surely a fault is seen. */
+void kit_settle(void);
+
+/* ---- one end of a connection: everything that a consumer makes ---- */
+
+struct kit_side {
+    NDK_ADAPTER *adapter;
+    bool own_adapter;
+    NDK_PD *pd;
+    NDK_CQ *cq;          /* receives and initiator requests */
+    NDK_QP *qp;
+    NDK_CONNECTOR *connector;
+    NDK_MR *mr;
+    MDL mdl;
+    uint8_t *memory;     /* KIT_MEMORY bytes, registered for everything */
+    UINT32 local_token, remote_token;
+    atomic_int notified, disconnected; /* callbacks so far */
+    NTSTATUS cq_status;
+    ULONG depth;
+};
+enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64 };
+
+NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor);
+/* Adapter (NULL: opens {2,1} on lo), PD, CQ, QP, MR; no connector yet. */
+void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
+void kit_side_close(struct kit_side *s); /* everything that is there, the connector first */
+void kit_cq_notification(void *context, NTSTATUS status); /* context: struct kit_side */
+void kit_disconnected(void *context);                     /* context: struct kit_side */
+
+NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter);
+NTSTATUS kit_close(void *object); /* any object but an adapter: closes, waits for the end */
+NDK_QP *kit_qp(struct kit_side *s, ULONG depth);
+/* A registered region of its own. */
+NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *mdl, UINT32 *token);
+
+/* ---- listeners ---- */
+
+struct kit_listener {
+    NDK_LISTENER *listener;
+    struct sockaddr_storage address;
+    atomic_int requests;            /* events so far */
+    NDK_CONNECTOR *queue[4096];     /* connectors not yet taken, in order of arrival */
+    atomic_int taken;
+    void (*inside)(struct kit_listener *l, NDK_CONNECTOR *connector); /* run inside the event instead of queueing */
+    void *arg;
+    pthread_mutex_t lock;
+};
+void kit_listen(struct kit_listener *l, NDK_ADAPTER *adapter); /* on kit_host(0) */
+void kit_listen_at(struct kit_listener *l, NDK_ADAPTER *adapter, const struct sockaddr_storage *address);
+void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter);
+NTSTATUS kit_listen_status(struct kit_listener *l, const struct sockaddr_storage *address);
+NDK_CONNECTOR *kit_next_request(struct kit_listener *l); /* waits for it */
+
+/* ---- the steps, each waited for; they return the final status ---- */
+
+struct kit_limits { ULONG inbound, outbound; };
+NTSTATUS kit_connect_start(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *source,
+                           const struct sockaddr_storage *destination, const void *data, ULONG len);
+NTSTATUS kit_connect(struct kit_side *s, const struct sockaddr_storage *source,
+                     const struct sockaddr_storage *destination, const void *data, ULONG len);
+NTSTATUS kit_complete(struct kit_side *s);
+NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len);
+NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);
+NTSTATUS kit_disconnect(struct kit_side *s);
+/* Establishes a connection from active to passive over l: every step must succeed. */
+void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
+/* Both sides with adapters of their own, and the connection. */
+struct kit_pair {
+    struct kit_side active, passive;
+    struct kit_listener listener;
+};
+void kit_pair_open(struct kit_pair *p);
+void kit_pair_disconnect(struct kit_pair *p); /* both sides, gracefully */
+void kit_pair_close(struct kit_pair *p);
+
+/* ---- requests: SGE from the side's own region ---- */
+
+NDK_SGE kit_sge(const struct kit_side *s, size_t offset, ULONG len);
+NTSTATUS kit_post_receive(struct kit_side *s, uintptr_t context, size_t offset, ULONG len);
+NTSTATUS kit_post_send(struct kit_side *s, uintptr_t context, size_t offset, ULONG len);
+NTSTATUS kit_post_write(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, const struct kit_side *to,
+                        size_t to_offset);
+NTSTATUS kit_post_read(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, const struct kit_side *from,
+                       size_t from_offset);
+/* Polls until count results have come. */
+void kit_results(struct kit_side *s, NDK_RESULT_EX *results, ULONG count);
+NDK_RESULT_EX kit_result(struct kit_side *s);
+void kit_pattern(uint8_t *at, size_t len, unsigned seed);
+bool kit_pattern_is(const uint8_t *at, size_t len, unsigned seed);
+
+/* ---- configuration: before the first adapter is opened ---- */
+ondk_config_t kit_config(void);          /* defaults with time limits that fit a test */
+void kit_configure(const ondk_config_t *c);
+
+#endif
