@@ -5,7 +5,9 @@
  *
  * Every socket lives on one shard at a time; all calls about it are made by that shard's owner (token held), and so are
  * its ready() calls. Readiness is edge-triggered: ready(READ) comes once after input arrived; the socket counts as
- * readable until net_recv answers EAGAIN. So an owner that stops reading early comes back by itself.
+ * readable, and is reported again in the next turn, until recv answers EAGAIN or less than was asked for, or hold_read.
+ * So an owner that stops reading early comes back by itself. ready(WRITE) comes once after send moved less than it was
+ * given, and once when connecting has ended. ready() may close its socket, and others.
  *
  * Local addresses: every local address (host and port) that a listener, a connecting socket or a shared endpoint uses
  * is held by a reservation, which all providers of this kind in the network namespace respect, across processes.
@@ -16,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -31,15 +34,18 @@ enum net_ready {
     NET_WRITE = 2, /* room for output, or the end of connecting */
 };
 
+/* The caller owns the memory, zeroed, with ready set before connect, listen or accept; the backend does the rest. */
 struct net_socket {
     struct net *net;
     struct shard *shard; /* NULL while detached */
     void (*ready)(struct net_socket *socket, unsigned events);
     /* The backend's: */
-    int fd;
-    unsigned pending; /* enum net_ready: seen but not yet reported */
+    struct net_reservation *reservation;
+    TAILQ_ENTRY(net_socket) link; /* among the ready ones of its poller */
     void *backend;
-    struct net_socket *next_ready;
+    int fd;
+    int error; /* why connecting failed, once that is known */
+    unsigned flags;
 };
 
 enum net_use {
@@ -52,18 +58,18 @@ struct net_ops {
     /* A shard's poller. */
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
-    /* Waits at most wait_ns (0: not at all) and calls ready() of at most max sockets. Returns how many. */
-    int (*poll)(struct net *net, void *poller, uint64_t wait_ns, int max);
-    /* Ends a poll that waits, from any thread. */
+    /* Token held. Calls ready() of at most max sockets. Returns how many; *left: others are known to be ready. */
+    int (*poll)(struct net *net, void *poller, unsigned max, bool *left);
+    /* The shard's thread, token not held: until a socket becomes ready, wake, or the deadline (executor's clock). */
+    void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
+    /* Ends a wait, also one yet to begin, from any thread. */
     void (*wake)(struct net *net, void *poller);
-    /* While a consumer polls: stop or resume telling the sleeping thread of sockets (the polling lease). */
-    void (*watch)(struct net *net, void *poller, bool on);
 
     /*
      * Takes the local address for a use. Port 0: a free one from 49152-65535, at a cost that does not grow when the
      * range is nearly full. errno: EADDRINUSE taken, EADDRNOTAVAIL not an address of this host, ENOSPC range
-     * exhausted, EMFILE/ENFILE/ENOMEM/ENOBUFS resources. Any thread. if_index: the adapter's interface.
-     * NET_USE_CONNECT with the port of a living connection of the same four-tuple: EEXIST (peer is given).
+     * exhausted, EMFILE/ENFILE/ENOMEM/ENOBUFS resources. Any thread. local gets the port.
+     * NET_USE_CONNECT (peer is given; else it may be NULL) where that four-tuple is connected already: EEXIST.
      */
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
@@ -73,7 +79,8 @@ struct net_ops {
 
     /*
      * Starts connecting from a reserved address; takes a reference on the reservation for the socket's life. ready(WRITE)
-     * says when it ended; then connect_result. errno as connect(2); EADDRNOTAVAIL means that the four-tuple is alive.
+     * says when it ended; then connect_result. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
+     * the four-tuple is alive: so a second connection to one peer over a shared reservation.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    struct net_socket *socket);
@@ -83,8 +90,8 @@ struct net_ops {
     /* Paused: new peers are refused at once, queued ones reset, the address stays. */
     int (*listen_pause)(struct net_socket *socket, bool paused);
     /*
-     * The next waiting connection, or EAGAIN. It takes a reference on the listener's reservation. EMFILE and the like:
-     * the backend has refused that peer already, without spinning; go on.
+     * The next waiting connection, attached to the listener's shard, or EAGAIN. It takes a reference on the listener's
+     * reservation. Any other errno (EMFILE and the like): the backend has refused what waited, without spinning; go on.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
 
@@ -92,6 +99,8 @@ struct net_ops {
     /* Bytes moved, or -errno (-EAGAIN: wait for ready). recv 0: the peer's end of stream. */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
+    /* While on, input stays where it is and is not reported; off again: reported where there is any. */
+    void (*hold_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
     void (*shut_write)(struct net_socket *socket);    /* half-close: the peer reads to the end, then end of stream */
     /* Moves to another shard: detach on the old one, attach on the new one; nothing is lost in between. */

@@ -4,11 +4,16 @@
  * moves: the shard's own thread drives it, or a thread of the consumer's that posts or polls, when the token is free.
  *
  *   shard_post   work that runs with the token held, in the order posted; posted from any thread at any time
- *   shard_call   a callback into the consumer: runs on the shard's thread, with nothing held, in the order queued
+ *   shard_call   a callback into the consumer: runs on the shard's thread, with nothing held, in the order queued;
+ *                callbacks of one shard never overlap
  *   timers       fire with the token held
  *   sockets      net.h tells their owner of readiness with the token held
  *
- * Nothing here blocks except shard_gate_wait. A shard knows nothing of what it carries.
+ * Nothing here blocks except shard_gate_wait and shard_destroy. A shard knows nothing of what it carries.
+ *
+ * A thread that drives one shard may post to another, and then drives that one too where it is free: the task runs
+ * inside the post, with both tokens held. So a task posts to another shard as its last act, or expects the other
+ * shard's work to be done when the post returns. No token is ever waited for, except by a shard's own thread.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -32,7 +37,10 @@ struct shard_task {
     atomic_bool queued; /* used by shard_post_once alone */
 };
 
-/* Runs task->run with the token held: now, in this thread, where the token is free; else by its present owner. */
+/*
+ * Runs task->run with the token held: now, in this thread, where the token is free; else by its present owner. From
+ * inside the same shard (a task, a timer, a socket): later, by the present owner, never inside the post.
+ */
 void shard_post(struct shard *s, struct shard_task *task);
 /* The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. */
 void shard_post_once(struct shard *s, struct shard_task *task);
@@ -52,23 +60,28 @@ struct shard_timer {
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);
 void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
-/* Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). Read once for each turn of the loop. */
+/* Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). The owner reads it once for each turn. */
 uint64_t shard_now(struct shard *s);
 
 /*
  * A consumer that looks at an empty queue drives the shard: a bounded, fair batch of input, work and timers, when the
- * token is free; otherwise nothing. Never delivers callbacks. Takes or renews the polling lease: while polls keep
- * coming the shard's thread does not watch the sockets. Any thread, never blocks.
+ * token is free; otherwise nothing. Never delivers callbacks. Polls that keep coming take and renew the polling lease:
+ * until it runs out (1 ms) or shard_watch, the shard's thread does not watch the sockets; it does serve timers and
+ * callbacks. Any thread (from a callback too, then without a lease), never blocks.
  */
 void shard_poll(struct shard *s);
 /* Ends the lease: the shard's thread watches the sockets again. For NdkArmCq. */
 void shard_watch(struct shard *s);
 
-/* One-shot event to block on at PASSIVE_LEVEL. While it waits, the waiting thread may deliver callbacks. */
+/*
+ * One-shot event to block on at PASSIVE_LEVEL: zeroed, opened once, waited for by one thread, which may free it at once
+ * when the wait returns. Never waited for from a callback or a task: the gate may need that thread to open.
+ */
 struct shard_gate {
     _Atomic uint32_t open;
 };
 void shard_gate_open(struct shard_gate *g);
+bool shard_gate_is_open(const struct shard_gate *g);
 
 /*
  * Where threads, sleep and time come from. The real one gives each shard a thread; a simulation runs all shards
@@ -79,16 +92,20 @@ struct executor_ops {
     uint64_t (*now)(struct executor *e);
     int (*start)(struct executor *e, struct shard *s); /* 0 or errno */
     void (*stop)(struct executor *e, struct shard *s); /* returns when no thread is in the shard any more */
-    void (*wake)(struct executor *e, struct shard *s); /* called when a sleeping shard has something to do */
-    void (*gate_wait)(struct executor *e, struct shard_gate *g);
+    void (*wake)(struct executor *e, struct shard *s); /* the shard's thread sleeps in net_ops.wait: end that */
+    void (*gate_wait)(struct executor *e, struct shard_gate *g); /* a simulation turns its shards meanwhile */
 };
 struct executor {
     const struct executor_ops *ops;
 };
+static inline void shard_gate_wait(struct executor *e, struct shard_gate *g)
+{
+    e->ops->gate_wait(e, g);
+}
 
 struct shard_config {
     uint64_t spin_ns;   /* how long the thread looks on after an event before it sleeps */
-    unsigned batch;     /* most sockets served in one turn of a polling consumer */
+    unsigned batch;     /* most sockets served in one turn; 0: the default */
     int cpu;            /* processor to pin the thread to, or -1 */
 };
 
@@ -97,18 +114,28 @@ int shard_create(struct executor *e, struct net *net, const struct shard_config 
 /* Everything that lived on the shard is gone by now. Blocks until its thread has ended. */
 void shard_destroy(struct shard *s);
 struct executor *shard_executor(const struct shard *s);
+struct net *shard_net(const struct shard *s);
+const struct shard_config *shard_config_of(const struct shard *s);
 void *shard_net_state(const struct shard *s); /* the poller that net_ops.poller_create made for it */
-/* Wakes the shard's thread where it sleeps: for net backends. */
+/* For net backends, token held: a socket became ready other than by poll. */
+void shard_sockets_left(struct shard *s);
+/* Has the shard's thread look at everything: for net backends whose sockets become ready from outside. Any thread. */
 void shard_kick(struct shard *s);
 
 /*
- * For executors. One turn: takes the token (or gives up when another thread has it), serves ready sockets (waiting up
- * to wait_ns for the first one), work, due timers, lets go of the token, then delivers queued callbacks.
- * Returns true where it did anything.
+ * For executors; one thread (the shard's thread) calls these for a shard.
+ * One turn: takes the token, serves ready sockets, work, due timers, lets go of the token, then delivers queued
+ * callbacks. Returns true where it did anything. A turn from inside a callback of the same shard delivers none.
  */
-bool shard_turn(struct shard *s, uint64_t wait_ns);
-/* The next timer's deadline, UINT64_MAX without one; 0 where work or callbacks are queued. */
+bool shard_turn(struct shard *s);
+/* The next timer's deadline, UINT64_MAX without one; 0 where work, ready sockets or callbacks wait. */
 uint64_t shard_next_deadline(struct shard *s);
+/* Sleeps until the shard has something to do, or a consumer's poll wants the sockets; returns early at times. */
+void shard_sleep(struct shard *s);
+/* Does a consumer poll, so that looking on is its business? */
+bool shard_is_leased(struct shard *s);
+/* A place for what the executor keeps for this shard. */
+void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads, one for a process; created on first use, lives until the process ends. */
 struct executor *executor_threads(void);

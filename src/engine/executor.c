@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The executor of real threads: one for each shard. The thread turns its shard; after an event it looks on for a while,
+ * because waking a sleeper costs more than most answers take to come; then it sleeps. While a consumer polls, it leaves
+ * looking on to the consumer.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/owner.h"
+#include "engine/net.h"
+#include "engine/shard.h"
+
+/* Turns that a stopping thread makes at most to finish what is queued: more means that a task posts itself for ever. */
+enum { LAST_TURNS = 10000 };
+
+struct worker {
+    pthread_t thread;
+    struct shard *shard;
+    atomic_bool stopping;
+};
+
+static uint64_t threads_now(struct executor *e)
+{
+    (void)e;
+    return owner_clock(NULL);
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct executor *e = shard_executor(w->shard);
+    uint64_t spin_ns = shard_config_of(w->shard)->spin_ns;
+    uint64_t spin_from = 0;
+
+    while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
+        bool busy = shard_turn(w->shard);
+        uint64_t now = threads_now(e);
+
+        if (busy)
+            spin_from = now;
+        if (shard_is_leased(w->shard) || now - spin_from >= spin_ns)
+            shard_sleep(w->shard);
+        else
+            cpu_relax();
+    }
+    for (int i = 0; i < LAST_TURNS && shard_turn(w->shard); i++)
+        ;
+    return NULL;
+}
+
+static int create_thread(struct worker *w, int cpu)
+{
+    pthread_attr_t attr;
+    sigset_t all, before;
+    int err = pthread_attr_init(&attr);
+
+    if (err)
+        return err;
+    if (cpu >= 0) {
+        cpu_set_t set;
+
+        if (cpu >= CPU_SETSIZE) {
+            pthread_attr_destroy(&attr);
+            return EINVAL;
+        }
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        err = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
+    }
+    if (!err) {
+        /* The program's signal handlers are not to run here. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        err = pthread_create(&w->thread, &attr, work, w);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attr);
+    if (!err)
+        (void)pthread_setname_np(w->thread, "openndk-shard");
+    return err;
+}
+
+static int threads_start(struct executor *e, struct shard *s)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    int err;
+
+    (void)e;
+    if (!w)
+        return ENOMEM;
+    w->shard = s;
+    atomic_init(&w->stopping, false);
+    *shard_executor_slot(s) = w;
+    err = create_thread(w, shard_config_of(s)->cpu);
+    if (err)
+        free(w);
+    return err;
+}
+
+static void threads_stop(struct executor *e, struct shard *s)
+{
+    struct worker *w = *shard_executor_slot(s);
+
+    (void)e;
+    atomic_store_explicit(&w->stopping, true, memory_order_release);
+    shard_kick(s);
+    pthread_join(w->thread, NULL);
+    free(w);
+}
+
+static void threads_wake(struct executor *e, struct shard *s)
+{
+    struct net *net = shard_net(s);
+
+    (void)e;
+    net->ops->wake(net, shard_net_state(s));
+}
+
+/* Callbacks go on meanwhile: they are the shards' threads'. */
+static void threads_gate_wait(struct executor *e, struct shard_gate *g)
+{
+    (void)e;
+    while (!shard_gate_is_open(g))
+        owner_futex_wait(NULL, &g->open, 0, OWNER_NEVER);
+}
+
+bool shard_gate_is_open(const struct shard_gate *g)
+{
+    return atomic_load_explicit(&g->open, memory_order_acquire) != 0;
+}
+
+void shard_gate_open(struct shard_gate *g)
+{
+    atomic_store_explicit(&g->open, 1, memory_order_release);
+    /* From here on the gate may be gone: the kernel compares addresses, it does not look inside. */
+    owner_futex_wake(NULL, &g->open);
+}
+
+struct executor *executor_threads(void)
+{
+    static const struct executor_ops ops = {
+        .now = threads_now,
+        .start = threads_start,
+        .stop = threads_stop,
+        .wake = threads_wake,
+        .gate_wait = threads_gate_wait,
+    };
+    static struct executor threads = { .ops = &ops };
+
+    return &threads;
+}

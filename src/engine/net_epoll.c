@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's TCP behind net.h. Each shard has one epoll set, edge-triggered, each socket registered once, for input
+ * and output together. What epoll tells is remembered in the socket's flags, and a socket is in its poller's list
+ * exactly while it has something to report; so an owner that stops early is reminded, and epoll is not asked again.
+ *
+ * The sleeping thread never takes events: it waits until the epoll set itself is readable (ppoll, beside an eventfd),
+ * and then competes for the token like everybody. So an event is only ever looked at by the owner, and a socket that
+ * the owner closes cannot come back out of another thread's array of events.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mutant.h"
+#include "engine/net.h"
+#include "engine/net_internal.h"
+#include "engine/shard.h"
+
+enum {
+    EVENTS = 64,
+    BACKLOG = 65535, /* the system cuts it down to what it allows */
+    NS_PER_S = 1000000000,
+};
+
+enum flag {
+    READABLE = 1 << 0,   /* input, or its end, has been seen and not been read up */
+    HANGUP = 1 << 1,     /* the end has been seen: a short read is not the last one */
+    BLOCKED = 1 << 2,    /* the owner waits for room, or for the end of connecting */
+    WRITABLE = 1 << 3,   /* and that has come, but is not reported yet */
+    CONNECTING = 1 << 4,
+    LISTENING = 1 << 5,
+    PAUSED = 1 << 6,
+    HELD = 1 << 7,
+    LISTED = 1 << 8,
+};
+
+struct poller {
+    int epoll_fd;
+    int wake_fd;
+    unsigned ready_count;
+    TAILQ_HEAD(, net_socket) ready;
+};
+
+/* ---- the poller ---- */
+
+static int kernel_poller_create(struct net *net, struct shard *s, void **out)
+{
+    struct poller *p = calloc(1, sizeof *p);
+    int err;
+
+    (void)net;
+    (void)s;
+    if (!p)
+        return ENOMEM;
+    TAILQ_INIT(&p->ready);
+    p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    err = errno;
+    p->wake_fd = p->epoll_fd < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (p->wake_fd >= 0) {
+        *out = p;
+        return 0;
+    }
+    if (p->epoll_fd >= 0) {
+        err = errno;
+        close(p->epoll_fd);
+    }
+    free(p);
+    return err;
+}
+
+static void kernel_poller_destroy(struct net *net, void *poller)
+{
+    struct poller *p = poller;
+
+    (void)net;
+    assert(TAILQ_EMPTY(&p->ready));
+    close(p->wake_fd);
+    close(p->epoll_fd);
+    free(p);
+}
+
+static unsigned reportable(const struct net_socket *socket)
+{
+    unsigned events = socket->flags & WRITABLE ? NET_WRITE : 0;
+
+    if ((socket->flags & (READABLE | HELD | CONNECTING)) == READABLE)
+        events |= NET_READ;
+    return events;
+}
+
+/* Restores: in the list exactly while there is something to report. */
+static void update_list(struct net_socket *socket)
+{
+    bool listed = (socket->flags & LISTED) != 0;
+    struct poller *p;
+
+    if (!socket->shard || listed == (reportable(socket) != 0))
+        return;
+    p = shard_net_state(socket->shard);
+    socket->flags ^= LISTED;
+    if (listed) {
+        TAILQ_REMOVE(&p->ready, socket, link);
+        p->ready_count--;
+    } else {
+        TAILQ_INSERT_TAIL(&p->ready, socket, link);
+        p->ready_count++;
+    }
+}
+
+static void note(struct net_socket *socket, uint32_t events)
+{
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        socket->flags |= READABLE;
+    if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        socket->flags |= HANGUP;
+    if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR) && socket->flags & BLOCKED) {
+        socket->flags &= ~(unsigned)BLOCKED;
+        socket->flags |= WRITABLE;
+    }
+    update_list(socket);
+}
+
+static void collect(struct poller *p)
+{
+    struct epoll_event events[EVENTS];
+    int n = epoll_wait(p->epoll_fd, events, EVENTS, 0);
+
+    for (int i = 0; i < n; i++)
+        note(events[i].data.ptr, events[i].events);
+}
+
+static void report(struct poller *p, struct net_socket *socket)
+{
+    unsigned events = reportable(socket);
+
+    if (socket->flags & WRITABLE)
+        socket->flags &= ~(unsigned)(WRITABLE | CONNECTING);
+    /* To the end of the list, or out of it, before the owner is told: it may close the socket. */
+    TAILQ_REMOVE(&p->ready, socket, link);
+    p->ready_count--;
+    socket->flags &= ~(unsigned)LISTED;
+    update_list(socket);
+    socket->ready(socket, events);
+}
+
+static int kernel_poll(struct net *net, void *poller, unsigned max, bool *left)
+{
+    struct poller *p = poller;
+    unsigned n, served = 0;
+
+    (void)net;
+    collect(p);
+    n = p->ready_count < max ? p->ready_count : max;
+    for (; served < n && !TAILQ_EMPTY(&p->ready); served++)
+        report(p, TAILQ_FIRST(&p->ready));
+    *left = !TAILQ_EMPTY(&p->ready);
+    return (int)served;
+}
+
+static void kernel_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline)
+{
+    struct poller *p = poller;
+    struct pollfd fds[2] = { { .fd = p->epoll_fd, .events = POLLIN }, { .fd = p->wake_fd, .events = POLLIN } };
+    uint64_t ns = deadline > now ? deadline - now : 0;
+    struct timespec timeout = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+    eventfd_t count;
+
+    (void)net;
+    if (ppoll(fds, 2, deadline == UINT64_MAX ? NULL : &timeout, NULL) > 0 && fds[1].revents)
+        (void)eventfd_read(p->wake_fd, &count);
+}
+
+static void kernel_wake(struct net *net, void *poller)
+{
+    struct poller *p = poller;
+
+    (void)net;
+    (void)eventfd_write(p->wake_fd, 1);
+}
+
+/* ---- a socket's place ---- */
+
+static void kernel_detach(struct net_socket *socket)
+{
+    struct poller *p = shard_net_state(socket->shard);
+
+    assert(shard_is_owner(socket->shard));
+    (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
+    /* What has been seen is seen again when the new set takes it up. */
+    socket->flags &= ~(unsigned)(READABLE | HANGUP);
+    if (socket->flags & WRITABLE)
+        socket->flags = (socket->flags & ~(unsigned)WRITABLE) | BLOCKED;
+    update_list(socket);
+    socket->shard = NULL;
+}
+
+static int kernel_attach(struct net_socket *socket, struct shard *s)
+{
+    struct poller *p = shard_net_state(s);
+    struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = socket };
+
+    assert(shard_is_owner(s));
+    if (socket->flags & LISTENING)
+        event.events = EPOLLIN | EPOLLET;
+    if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, socket->fd, &event))
+        return errno;
+    socket->shard = s;
+    return 0;
+}
+
+static void set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags)
+{
+    socket->net = net;
+    socket->shard = NULL;
+    socket->reservation = NULL;
+    socket->fd = fd;
+    socket->error = 0;
+    socket->flags = flags;
+}
+
+static void hold_reservation(struct net_socket *socket, struct net_reservation *r)
+{
+    reservation_ref(r);
+    socket->reservation = r;
+}
+
+static void kernel_close(struct net_socket *socket, bool reset)
+{
+    struct linger abort = { .l_onoff = 1, .l_linger = 0 };
+    struct net_reservation *r = socket->reservation;
+
+    if (socket->shard)
+        kernel_detach(socket);
+    if (reset)
+        (void)setsockopt(socket->fd, SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+    close(socket->fd);
+    socket->fd = -1;
+    socket->reservation = NULL;
+    if (r)
+        reservation_unref(r); /* after the close: who gets the address next finds it free */
+}
+
+/* ---- connecting ---- */
+
+static int kernel_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
+                          struct net_socket *socket)
+{
+    int fd, err;
+
+    /* Nobody listens at an address that we hold for connecting; the kernel would connect the socket to itself. */
+    if (addr_equal(reservation_address(from), peer))
+        return ECONNREFUSED;
+    err = reservation_socket(from, &fd);
+    if (err)
+        return err;
+    if (connect(fd, &peer->sa, addr_len(peer)) && errno != EINPROGRESS) {
+        err = errno;
+        close(fd);
+        return err;
+    }
+    set_up(socket, net, fd, CONNECTING | BLOCKED);
+    hold_reservation(socket, from);
+    /* Only now: before it is connecting, epoll would call it hung up. */
+    err = kernel_attach(socket, s);
+    if (err)
+        kernel_close(socket, true);
+    return err;
+}
+
+static int kernel_connect_result(struct net_socket *socket)
+{
+    struct addr peer;
+    socklen_t len = sizeof peer;
+    int err = 0;
+    socklen_t err_len = sizeof err;
+
+    if (socket->error)
+        return socket->error;
+    if (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
+        return errno;
+    socket->error = err;
+    if (err || getpeername(socket->fd, &peer.sa, &len) == 0)
+        return err;
+    return errno == ENOTCONN ? EINPROGRESS : errno;
+}
+
+/* ---- listening ---- */
+
+static int kernel_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket)
+{
+    int fd, err = reservation_socket(at, &fd);
+
+    if (err)
+        return err;
+    if (listen(fd, BACKLOG)) {
+        err = errno;
+        close(fd);
+        return err;
+    }
+    set_up(socket, net, fd, LISTENING);
+    hold_reservation(socket, at);
+    err = kernel_attach(socket, s);
+    if (err)
+        kernel_close(socket, false);
+    return err;
+}
+
+/*
+ * Out of the listening state: what is queued is reset, what comes is refused. Between the two SO_REUSEADDR is off, which
+ * keeps foreign sockets off the address; it is on while listening, as accepted sockets inherit it and need it.
+ */
+static void stop_listening(int fd)
+{
+    int reuse = 0;
+
+    (void)shutdown(fd, SHUT_RD);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
+}
+
+static int resume_listening(int fd)
+{
+    int reuse = 1;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) || listen(fd, BACKLOG))
+        return errno;
+    return 0;
+}
+
+static int kernel_listen_pause(struct net_socket *socket, bool paused)
+{
+    int err = 0;
+
+    if (paused == ((socket->flags & PAUSED) != 0) || MUTANT(lsn_04_goes_on))
+        return 0;
+    if (paused)
+        stop_listening(socket->fd);
+    else
+        err = resume_listening(socket->fd);
+    if (!err)
+        socket->flags ^= PAUSED;
+    return err;
+}
+
+/*
+ * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
+ * takes no descriptor.
+ */
+static int refuse_waiting(struct net_socket *listener, int err)
+{
+    struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
+
+    if (poll(&waiting, 1, 0) == 0)
+        return EAGAIN;
+    if (!MUTANT(lsn_08_left_waiting)) {
+        stop_listening(listener->fd);
+        (void)resume_listening(listener->fd);
+    }
+    return err;
+}
+
+static int accept_error(struct net_socket *listener, int err)
+{
+    if (err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM)
+        err = refuse_waiting(listener, err);
+    else if (err != EAGAIN && err != EINVAL)
+        return err; /* that one connection's trouble; others may wait */
+    listener->flags &= ~(unsigned)READABLE;
+    update_list(listener);
+    return err == EINVAL ? EAGAIN : err;
+}
+
+static int kernel_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer)
+{
+    struct sockaddr_storage from;
+    socklen_t len = sizeof from;
+    int fd, err;
+
+    if ((listener->flags & (READABLE | PAUSED)) != READABLE)
+        return EAGAIN;
+    fd = accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return accept_error(listener, errno);
+    (void)addr_from(peer, &from, len);
+    *local = *reservation_address(listener->reservation);
+    set_up(socket, listener->net, fd, 0);
+    if (!MUTANT(lsn_07_listener_alone))
+        hold_reservation(socket, listener->reservation);
+    err = kernel_attach(socket, listener->shard);
+    if (err)
+        kernel_close(socket, true);
+    return err;
+}
+
+/* ---- data ---- */
+
+static int kernel_local_address(struct net_socket *socket, struct addr *local)
+{
+    struct sockaddr_storage name;
+    socklen_t len = sizeof name;
+
+    if (getsockname(socket->fd, (struct sockaddr *)&name, &len))
+        return errno;
+    return addr_from(local, &name, len) ? 0 : EAFNOSUPPORT;
+}
+
+static size_t total(const struct iovec *iov, int iovcnt)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < iovcnt; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
+static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)iovcnt };
+    ssize_t n;
+
+    do
+        n = sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN)
+        return -errno;
+    if (n < 0 || (size_t)n < total(iov, iovcnt))
+        socket->flags |= BLOCKED;
+    return n < 0 ? -EAGAIN : n;
+}
+
+static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    ssize_t n;
+
+    do
+        n = readv(socket->fd, iov, iovcnt);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        n = -errno;
+    /*
+     * Nothing more to read: an error, the end, or less than was asked for. The last would lose the end of the stream
+     * that came along with the last bytes, so it does not count once that has been seen; what comes after this read
+     * makes a new edge.
+     */
+    if (n <= 0 || (!(socket->flags & HANGUP) && (size_t)n < total(iov, iovcnt))) {
+        socket->flags &= ~(unsigned)READABLE;
+        update_list(socket);
+    }
+    return n;
+}
+
+static void kernel_hold_read(struct net_socket *socket, bool on)
+{
+    if (on)
+        socket->flags |= HELD;
+    else
+        socket->flags &= ~(unsigned)HELD;
+    update_list(socket);
+    if (!on && socket->flags & LISTED)
+        shard_sockets_left(socket->shard);
+}
+
+static size_t kernel_max_segment(struct net_socket *socket)
+{
+    int size = 0;
+    socklen_t len = sizeof size;
+
+    if (getsockopt(socket->fd, IPPROTO_TCP, TCP_MAXSEG, &size, &len) || size <= 0)
+        return 536; /* what every path carries (RFC 9293) */
+    return (size_t)size;
+}
+
+static void kernel_shut_write(struct net_socket *socket)
+{
+    (void)shutdown(socket->fd, SHUT_WR);
+}
+
+struct net *net_kernel(void)
+{
+    static const struct net_ops ops = {
+        .poller_create = kernel_poller_create,
+        .poller_destroy = kernel_poller_destroy,
+        .poll = kernel_poll,
+        .wait = kernel_wait,
+        .wake = kernel_wake,
+        .reserve = reservation_take,
+        .reservation_ref = reservation_ref,
+        .reservation_unref = reservation_unref,
+        .connect = kernel_connect,
+        .connect_result = kernel_connect_result,
+        .listen = kernel_listen,
+        .listen_pause = kernel_listen_pause,
+        .accept = kernel_accept,
+        .local_address = kernel_local_address,
+        .send = kernel_send,
+        .recv = kernel_recv,
+        .hold_read = kernel_hold_read,
+        .max_segment = kernel_max_segment,
+        .shut_write = kernel_shut_write,
+        .detach = kernel_detach,
+        .attach = kernel_attach,
+        .close = kernel_close,
+    };
+    static struct net kernel = { .ops = &ops };
+
+    return &kernel;
+}

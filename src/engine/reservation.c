@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who owns a local address. The kernel does not say: the SO_REUSEADDR that reconnecting at once needs lets a second
+ * socket bind, and listen, where one is bound already. So an address is owned by whoever has bound the abstract AF_UNIX
+ * name "openndk/tcp/<address>", which every process of this provider in the network namespace sees, this one included.
+ * It goes when its last holder closes it, after the TCP sockets at the address, and when the process dies. (A child
+ * that is forked and does not exec keeps it alive.)
+ *
+ * Foreign sockets: bind without SO_REUSEADDR succeeds only where the kernel knows of nothing at the address. Where it
+ * fails but bind with it succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
+ * sockets whose owner set SO_REUSEADDR too: sock_diag tells. What stays undetected is a foreign socket bound with
+ * SO_REUSEADDR and neither listening nor connected on kernels before 6.8, and who binds so after us.
+ *
+ * Ports that are given out (port 0) come from a bitmap for each host address; it also remembers, for a short while,
+ * which ports were found taken by others, so that a nearly full range costs no more than an empty one.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mutant.h"
+#include "base/spin.h"
+#include "engine/net_internal.h"
+
+enum {
+    PORT_FIRST = 49152,
+    PORTS = 16384,
+    WORD_BITS = 64,
+    WORDS = PORTS / WORD_BITS,
+    STRICT_TRIES = 64,         /* then ports with remains of closed connections will do */
+    MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
+    FOREIGN_MEMORY_SECONDS = 1,
+};
+
+/* The dynamic ports of one host address. Made on its first use; never freed. */
+struct port_range {
+    LIST_ENTRY(port_range) link;
+    struct addr host; /* port 0 */
+    uint64_t own[WORDS];
+    uint64_t foreign[WORDS];
+    time_t foreign_since;
+};
+
+struct net_reservation {
+    struct addr local;
+    enum net_use use;
+    atomic_uint refs;
+    struct port_range *range;
+    int name_fd;
+    atomic_int tcp_fd; /* bound; handed to the one connection or the listener, kept for a shared endpoint */
+};
+
+static struct spin ranges_lock;
+static LIST_HEAD(, port_range) ranges = LIST_HEAD_INITIALIZER(ranges);
+
+/* ---- ports ---- */
+
+static struct port_range *find_range(const struct addr *host)
+{
+    struct port_range *range;
+
+    LIST_FOREACH(range, &ranges, link)
+        if (addr_same_host(&range->host, host))
+            break;
+    return range;
+}
+
+static struct port_range *range_of(const struct addr *local)
+{
+    struct port_range *range, *fresh;
+
+    spin_lock(&ranges_lock);
+    range = find_range(local);
+    spin_unlock(&ranges_lock);
+    if (range)
+        return range;
+    fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return NULL;
+    fresh->host = *local;
+    addr_set_port(&fresh->host, 0);
+    spin_lock(&ranges_lock);
+    range = find_range(local);
+    if (!range) {
+        LIST_INSERT_HEAD(&ranges, fresh, link);
+        range = fresh;
+        fresh = NULL;
+    }
+    spin_unlock(&ranges_lock);
+    free(fresh);
+    return range;
+}
+
+static void mark(uint64_t map[WORDS], uint16_t port, bool on)
+{
+    unsigned i = (unsigned)port - PORT_FIRST;
+
+    if (port < PORT_FIRST)
+        return;
+    if (on)
+        map[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
+    else
+        map[i / WORD_BITS] &= ~(UINT64_C(1) << i % WORD_BITS);
+}
+
+/* The first free one from start on, around the end, or -1. */
+static int next_free(const struct port_range *range, unsigned start)
+{
+    for (unsigned n = 0; n <= WORDS; n++) {
+        unsigned w = (start / WORD_BITS + n) % WORDS;
+        uint64_t free_bits = ~(range->own[w] | range->foreign[w]);
+
+        if (n == 0)
+            free_bits &= ~UINT64_C(0) << start % WORD_BITS;
+        if (free_bits)
+            return (int)(w * WORD_BITS) + __builtin_ctzll(free_bits);
+    }
+    return -1;
+}
+
+static time_t seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return t.tv_sec;
+}
+
+/* Takes the next port at or after `start` (an index) for us, as far as the map knows; -1: all taken. */
+static int pick(struct port_range *range, unsigned start, bool forget)
+{
+    time_t now = seconds();
+    int i;
+
+    spin_lock(&ranges_lock);
+    if (forget || now - range->foreign_since > FOREIGN_MEMORY_SECONDS) {
+        memset(range->foreign, 0, sizeof range->foreign);
+        range->foreign_since = now;
+    }
+    i = next_free(range, start);
+    if (i >= 0)
+        mark(range->own, (uint16_t)(PORT_FIRST + i), true);
+    spin_unlock(&ranges_lock);
+    return i;
+}
+
+static void give_back(struct port_range *range, uint16_t port, bool to_foreigner)
+{
+    spin_lock(&ranges_lock);
+    mark(range->own, port, false);
+    if (to_foreigner)
+        mark(range->foreign, port, true);
+    spin_unlock(&ranges_lock);
+}
+
+static void note_taken(struct port_range *range, uint16_t port)
+{
+    spin_lock(&ranges_lock);
+    mark(range->own, port, true);
+    spin_unlock(&ranges_lock);
+}
+
+/* ---- claiming one address ---- */
+
+static int set_option(int fd, int level, int option, int value)
+{
+    return setsockopt(fd, level, option, &value, sizeof value) ? errno : 0;
+}
+
+static int tcp_socket(const struct addr *local, int *out)
+{
+    int fd = socket(local->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    int err;
+
+    if (fd < 0)
+        return errno;
+    err = set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (!err && local->sa.sa_family == AF_INET6)
+        err = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (err) {
+        close(fd);
+        return err;
+    }
+    *out = fd;
+    return 0;
+}
+
+static int tcp_bind(int fd, const struct addr *local, bool reuse)
+{
+    int err = set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
+
+    if (err)
+        return err;
+    return bind(fd, &local->sa, addr_len(local)) ? errno : 0;
+}
+
+static int name_bind(struct net_reservation *r)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    char text[ADDR_TEXT];
+    int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "openndk/tcp/%s", addr_text(&r->local, text));
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return errno;
+    if (!MUTANT(cse_05_unnamed) && bind(fd, (const struct sockaddr *)&name, size)) {
+        int err = errno;
+
+        close(fd);
+        return err;
+    }
+    r->name_fd = fd;
+    return 0;
+}
+
+enum claim {
+    CLAIM_UNTOUCHED, /* an address at which the kernel knows of nothing */
+    CLAIM_REMAINS,   /* remains of closed connections, or what looks like them, may be there */
+    CLAIM_UNUSED,    /* remains may be there, sockets may not */
+};
+
+static void drop_sockets(struct net_reservation *r)
+{
+    int tcp_fd = atomic_exchange(&r->tcp_fd, -1);
+
+    if (tcp_fd >= 0)
+        close(tcp_fd);
+    if (r->name_fd >= 0)
+        close(r->name_fd);
+    r->name_fd = -1;
+}
+
+/* On EADDRINUSE from bind the TCP socket stays, unbound, for the next try. */
+static int claim(struct net_reservation *r, enum claim how)
+{
+    bool remains = how == CLAIM_REMAINS;
+    int fd = atomic_load(&r->tcp_fd);
+    int err;
+
+    if (fd < 0) {
+        err = tcp_socket(&r->local, &fd);
+        if (err)
+            return err;
+        atomic_store(&r->tcp_fd, fd);
+    }
+    err = tcp_bind(fd, &r->local, remains);
+    if (err == EADDRINUSE && how == CLAIM_UNUSED && !MUTANT(con_20_quarantine)) {
+        remains = true;
+        err = tcp_bind(fd, &r->local, remains);
+    }
+    if (err)
+        return err;
+    err = remains ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (!err)
+        err = name_bind(r);
+    if (!err && remains && how == CLAIM_UNUSED && sock_diag_in_use(&r->local, fd))
+        err = EADDRINUSE;
+    if (err)
+        drop_sockets(r);
+    return err;
+}
+
+static int claim_wanted(struct net_reservation *r, const struct addr *peer)
+{
+    int err = claim(r, CLAIM_UNUSED);
+
+    if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && !MUTANT(con_15_in_use_first) &&
+        sock_diag_connected(&r->local, peer))
+        return EEXIST;
+    if (err == EADDRINUSE && MUTANT(con_12_wrong_status))
+        return EADDRNOTAVAIL;
+    if (!err)
+        note_taken(r->range, addr_port(&r->local));
+    return err;
+}
+
+static unsigned random_index(void)
+{
+    unsigned value = 0;
+
+    /* Fails only where the machine has just started; then any port is as good. */
+    (void)!getrandom(&value, sizeof value, GRND_NONBLOCK);
+    return value % PORTS;
+}
+
+static int claim_any(struct net_reservation *r)
+{
+    unsigned start = random_index();
+    bool forgot = false, forget = false;
+
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
+        bool strict = tries < STRICT_TRIES;
+        int i = pick(r->range, start, forget);
+        uint16_t port = (uint16_t)(PORT_FIRST + i);
+        int err;
+
+        forget = false;
+        if (i < 0) {
+            /* What others held a moment ago may be free now: say "exhausted" only of what is known now. */
+            if (forgot)
+                break;
+            forgot = forget = true;
+            continue;
+        }
+        addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - PORTS) : port);
+        err = claim(r, strict ? CLAIM_UNTOUCHED : CLAIM_REMAINS);
+        if (!err)
+            return 0;
+        give_back(r->range, port, err == EADDRINUSE && !strict);
+        if (err != EADDRINUSE)
+            return err;
+        start = ((unsigned)i + 1) % PORTS;
+    }
+    return MUTANT(con_14_in_use) ? EADDRINUSE : ENOSPC;
+}
+
+/* ---- the interface ---- */
+
+int reservation_take(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
+                     struct net_reservation **out)
+{
+    struct net_reservation *r;
+    int err;
+
+    (void)net;
+    if (addr_is_any(local) && !MUTANT(con_13_any_address))
+        return EADDRNOTAVAIL;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return ENOMEM;
+    r->local = *local;
+    r->use = use;
+    r->name_fd = -1;
+    atomic_init(&r->tcp_fd, -1);
+    atomic_init(&r->refs, 1);
+    r->range = range_of(local);
+    if (!r->range)
+        err = ENOMEM;
+    else
+        err = addr_port(local) ? claim_wanted(r, peer) : claim_any(r);
+    if (err) {
+        drop_sockets(r);
+        free(r);
+        return err;
+    }
+    *local = r->local;
+    *out = r;
+    return 0;
+}
+
+void reservation_ref(struct net_reservation *r)
+{
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+}
+
+void reservation_unref(struct net_reservation *r)
+{
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    drop_sockets(r); /* the TCP socket first: who then gets the name can bind */
+    give_back(r->range, addr_port(&r->local), false);
+    free(r);
+}
+
+const struct addr *reservation_address(const struct net_reservation *r)
+{
+    return &r->local;
+}
+
+int reservation_socket(struct net_reservation *r, int *out)
+{
+    int fd = -1, err;
+
+    if (r->use != NET_USE_SHARED)
+        fd = atomic_exchange(&r->tcp_fd, -1);
+    if (fd < 0) {
+        err = tcp_socket(&r->local, &fd);
+        if (err)
+            return err;
+        err = tcp_bind(fd, &r->local, true);
+        if (err) {
+            close(fd);
+            return err;
+        }
+    }
+    *out = fd;
+    return 0;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shard: who may drive it is base/owner.h's business, what driving it means is here.
+ *
+ *   thread's turn     acquire (waits) . sockets, work, timers . release . callbacks
+ *   consumer's post   push . acquire or ring . work . release, or release to the thread
+ *   consumer's poll   try . lease . sockets, work, timers . release, or release to the thread
+ *
+ * Every owner looks at its queue again when its release says that the doorbell was rung, so a task that was pushed
+ * before the ring is never left behind. An owner that is not the shard's thread lets go "to the thread" when something
+ * is left that the thread has to do: callbacks, more work than a consumer's call should carry, a timer earlier than
+ * the one for which the thread went to sleep, ready sockets that no poller will come back for.
+ */
+#include "engine/shard.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "base/owner.h"
+#include "engine/net.h"
+#include "engine/shard_internal.h"
+
+enum {
+    WORK_BATCH = 64,    /* tasks in one go; what is left is the thread's where a consumer ran them */
+    ROUNDS = 4,         /* how often a consumer's call answers the doorbell before it leaves the rest to the thread */
+    THREAD_ROUNDS = 16, /* the thread, before it delivers callbacks and comes back */
+    CALL_BATCH = 64,    /* callbacks between two looks at the sockets */
+    SOCKET_BATCH = 32,
+    LEASE_POLLS = 4,    /* one empty look before arming is no polling; so many are */
+    TOKEN_SPINS = 200,
+};
+
+static _Thread_local char this_thread;          /* its address tells threads apart */
+static _Thread_local const struct shard *served; /* the shard whose own thread this is, while it runs */
+
+/* ---- queues ---- */
+
+static void push(struct task_stack *stack, struct shard_task *task)
+{
+    struct shard_task *newest = atomic_load_explicit(&stack->newest, memory_order_relaxed);
+
+    do
+        atomic_store_explicit(&task->next, newest, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&stack->newest, &newest, task, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+static bool is_empty(struct task_stack *stack)
+{
+    return !atomic_load_explicit(&stack->newest, memory_order_relaxed);
+}
+
+/* Moves what was pushed to the end of the list, in the order pushed. */
+static void take_all(struct task_stack *stack, struct task_list *list)
+{
+    struct shard_task *newest, *task, *oldest = NULL;
+
+    if (is_empty(stack))
+        return;
+    newest = atomic_exchange_explicit(&stack->newest, NULL, memory_order_acquire);
+    for (task = newest; task;) {
+        struct shard_task *older = atomic_load_explicit(&task->next, memory_order_relaxed);
+
+        atomic_store_explicit(&task->next, oldest, memory_order_relaxed);
+        oldest = task;
+        task = older;
+    }
+    if (list->first)
+        atomic_store_explicit(&list->last->next, oldest, memory_order_relaxed);
+    else
+        list->first = oldest;
+    list->last = newest;
+}
+
+/* Runs the oldest; false where there is none. */
+static bool run_first(struct task_list *list)
+{
+    struct shard_task *task = list->first;
+
+    if (!task)
+        return false;
+    list->first = atomic_load_explicit(&task->next, memory_order_relaxed);
+    /* An exchange, not a store: what the last poster wrote before its own exchange is seen by run. */
+    (void)atomic_exchange_explicit(&task->queued, false, memory_order_acq_rel);
+    task->run(task);
+    return true;
+}
+
+/* ---- the owner ---- */
+
+bool shard_is_owner(const struct shard *s)
+{
+    return atomic_load_explicit(&s->driver, memory_order_relaxed) == &this_thread;
+}
+
+static void take_over(struct shard *s)
+{
+    atomic_store_explicit(&s->driver, &this_thread, memory_order_relaxed);
+    s->now = 0;
+}
+
+uint64_t shard_now(struct shard *s)
+{
+    if (!shard_is_owner(s))
+        return s->executor->ops->now(s->executor);
+    if (!s->now)
+        s->now = s->executor->ops->now(s->executor);
+    return s->now;
+}
+
+static bool run_work(struct shard *s)
+{
+    int ran = 0;
+
+    if (atomic_load_explicit(&s->watch_wanted, memory_order_relaxed) &&
+        atomic_exchange_explicit(&s->watch_wanted, false, memory_order_acquire)) {
+        s->polls = 0;
+        (void)owner_lease_end(&s->owner);
+    }
+    take_all(&s->posted, &s->work);
+    while (ran < WORK_BATCH && run_first(&s->work))
+        ran++;
+    return ran > 0;
+}
+
+static bool run_everything(struct shard *s)
+{
+    int sockets = s->net->ops->poll(s->net, s->poller, s->config.batch, &s->sockets_left);
+    bool worked = run_work(s);
+
+    return timer_fire_due(s) || worked || sockets > 0;
+}
+
+/* What a consumer's thread leaves behind that is the thread's to do. */
+static bool thread_is_needed(struct shard *s)
+{
+    return s->calls_due || s->work.first || (s->sockets_left && !owner_is_leased(&s->owner)) ||
+           timer_first_deadline(s) < s->thread_deadline;
+}
+
+/* A consumer's thread lets go. False: rung, still the owner, look again. */
+static bool let_go(struct shard *s, bool last_round)
+{
+    bool to_thread = last_round || thread_is_needed(s);
+
+    atomic_store_explicit(&s->driver, NULL, memory_order_relaxed);
+    if (to_thread) {
+        s->calls_due = false;
+        s->thread_deadline = 0; /* it looks at everything now: no need to tell it again before it has */
+        owner_release_to_thread(&s->owner);
+        return true;
+    }
+    if (owner_release(&s->owner))
+        return true;
+    take_over(s);
+    return false;
+}
+
+static void visit(struct shard *s)
+{
+    atomic_fetch_add_explicit(&s->visitors, 1, memory_order_relaxed);
+}
+
+static void leave(struct shard *s)
+{
+    atomic_fetch_sub_explicit(&s->visitors, 1, memory_order_release);
+}
+
+/* Something was published: drives it here, or has the present owner do it. */
+static void drive_or_ring(struct shard *s)
+{
+    int rounds = 0;
+
+    if (!owner_acquire_or_ring(&s->owner))
+        return;
+    take_over(s);
+    do
+        (void)run_work(s);
+    while (!let_go(s, ++rounds >= ROUNDS));
+}
+
+void shard_post(struct shard *s, struct shard_task *task)
+{
+    visit(s);
+    push(&s->posted, task);
+    drive_or_ring(s);
+    leave(s);
+}
+
+void shard_post_once(struct shard *s, struct shard_task *task)
+{
+    if (!atomic_exchange_explicit(&task->queued, true, memory_order_acq_rel))
+        shard_post(s, task);
+}
+
+void shard_call(struct shard *s, struct shard_task *task)
+{
+    visit(s);
+    push(&s->called, task);
+    if (shard_is_owner(s))
+        s->calls_due = true; /* the thread is told once, when the owner lets go */
+    else
+        (void)owner_wake(&s->owner);
+    leave(s);
+}
+
+void shard_kick(struct shard *s)
+{
+    visit(s);
+    (void)owner_wake(&s->owner);
+    leave(s);
+}
+
+void shard_sockets_left(struct shard *s)
+{
+    assert(shard_is_owner(s));
+    s->sockets_left = true;
+}
+
+static void lease(struct shard *s)
+{
+    if (served == s)
+        return; /* the thread itself, from a callback: it goes back to watching anyway */
+    if (owner_is_leased(&s->owner))
+        owner_lease_renew(&s->owner, shard_now(s));
+    else if (++s->polls >= LEASE_POLLS)
+        (void)owner_lease_begin(&s->owner, shard_now(s));
+}
+
+void shard_poll(struct shard *s)
+{
+    int rounds = 0;
+
+    if (shard_is_owner(s))
+        return; /* from a task: it is being driven */
+    visit(s);
+    if (owner_try_acquire(&s->owner)) {
+        take_over(s);
+        lease(s);
+        (void)run_everything(s);
+        while (!let_go(s, ++rounds >= ROUNDS))
+            (void)run_work(s);
+    } else if (served != s && owner_is_leased(&s->owner)) {
+        owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
+    }
+    leave(s);
+}
+
+void shard_watch(struct shard *s)
+{
+    visit(s);
+    atomic_store_explicit(&s->watch_wanted, true, memory_order_release);
+    drive_or_ring(s);
+    leave(s);
+}
+
+/* ---- the shard's thread, or what a simulation has in its place ---- */
+
+/* Outside any callback of this shard; consumers may do what they like in there. */
+static bool deliver(struct shard *s)
+{
+    int ran = 0;
+
+    if (s->delivering)
+        return false;
+    s->delivering = true;
+    take_all(&s->called, &s->calls);
+    while (ran < CALL_BATCH && run_first(&s->calls))
+        ran++;
+    s->delivering = false;
+    return ran > 0;
+}
+
+static uint64_t owner_next_deadline(struct shard *s)
+{
+    if (s->work.first || s->sockets_left)
+        return 0;
+    return timer_first_deadline(s);
+}
+
+static bool thread_lets_go(struct shard *s, bool last_round)
+{
+    s->thread_deadline = owner_next_deadline(s);
+    s->sleep_until = s->thread_deadline;
+    s->calls_due = false; /* it delivers after this, whoever queued them */
+    atomic_store_explicit(&s->driver, NULL, memory_order_relaxed);
+    if (last_round) {
+        owner_release_to_thread(&s->owner); /* to itself: it will not sleep over what the doorbell meant */
+        return true;
+    }
+    if (owner_release(&s->owner))
+        return true;
+    take_over(s);
+    return false;
+}
+
+bool shard_turn(struct shard *s)
+{
+    const struct shard *outer = served;
+    int rounds = 0;
+    bool busy;
+
+    served = s;
+    owner_thread_acquire(&s->owner);
+    take_over(s);
+    (void)owner_lease_take_back(&s->owner);
+    busy = run_everything(s);
+    while (!thread_lets_go(s, ++rounds >= THREAD_ROUNDS))
+        busy = run_work(s) || busy;
+    busy = deliver(s) || busy;
+    if (s->calls.first)
+        s->sleep_until = 0;
+    served = outer;
+    return busy;
+}
+
+uint64_t shard_next_deadline(struct shard *s)
+{
+    if (s->calls.first || !is_empty(&s->called) || !is_empty(&s->posted))
+        return 0;
+    return owner_next_deadline(s);
+}
+
+void shard_sleep(struct shard *s)
+{
+    if (!s->sleep_until)
+        return;
+    switch (owner_sleep_begin(&s->owner)) {
+    case OWNER_SLEEP_GO:
+        s->net->ops->wait(s->net, s->poller, s->executor->ops->now(s->executor), s->sleep_until);
+        (void)owner_sleep_end(&s->owner);
+        break;
+    case OWNER_SLEEP_RUNG:
+        break;
+    case OWNER_SLEEP_IN_LEASE:
+        (void)owner_lease_wait(&s->owner, s->sleep_until); /* whatever ended it, the turn that follows looks */
+        break;
+    }
+}
+
+bool shard_is_leased(struct shard *s)
+{
+    return owner_is_leased(&s->owner);
+}
+
+/* ---- life ---- */
+
+static void wake_thread(void *shard)
+{
+    struct shard *s = shard;
+
+    s->executor->ops->wake(s->executor, s);
+}
+
+static uint64_t executor_clock(void *shard)
+{
+    struct shard *s = shard;
+
+    return s->executor->ops->now(s->executor);
+}
+
+static const struct owner_ops shard_owner_ops = {
+    .wake = wake_thread,
+    .futex_wait = owner_futex_wait,
+    .futex_wake = owner_futex_wake,
+    .now = executor_clock,
+};
+
+int shard_create(struct executor *e, struct net *net, const struct shard_config *config, struct shard **out)
+{
+    size_t align = _Alignof(struct shard);
+    struct shard *s = aligned_alloc(align, (sizeof *s + align - 1) / align * align);
+    int err;
+
+    if (!s)
+        return ENOMEM;
+    memset(s, 0, sizeof *s);
+    owner_init(&s->owner, &shard_owner_ops, s, TOKEN_SPINS);
+    RB_INIT(&s->timers);
+    s->executor = e;
+    s->net = net;
+    s->config = *config;
+    if (!s->config.batch)
+        s->config.batch = SOCKET_BATCH;
+    err = net->ops->poller_create(net, s, &s->poller);
+    if (err) {
+        free(s);
+        return err;
+    }
+    err = e->ops->start(e, s);
+    if (err) {
+        net->ops->poller_destroy(net, s->poller);
+        free(s);
+        return err;
+    }
+    *out = s;
+    return 0;
+}
+
+void shard_destroy(struct shard *s)
+{
+    s->executor->ops->stop(s->executor, s);
+    /* A consumer's call may still be on its way out of here: its task has run, but it has yet to return. */
+    while (atomic_load_explicit(&s->visitors, memory_order_acquire))
+        sched_yield();
+    assert(!s->work.first && !s->calls.first && is_empty(&s->posted) && is_empty(&s->called));
+    assert(RB_EMPTY(&s->timers));
+    s->net->ops->poller_destroy(s->net, s->poller);
+    free(s);
+}
+
+struct executor *shard_executor(const struct shard *s)
+{
+    return s->executor;
+}
+
+const struct shard_config *shard_config_of(const struct shard *s)
+{
+    return &s->config;
+}
+
+void *shard_net_state(const struct shard *s)
+{
+    return s->poller;
+}
+
+struct net *shard_net(const struct shard *s)
+{
+    return s->net;
+}
+
+void **shard_executor_slot(struct shard *s)
+{
+    return &s->executor_slot;
+}

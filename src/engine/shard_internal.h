@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What shard.c and timer.c share: the shard itself. Nobody else includes this. */
+#ifndef ENGINE_SHARD_INTERNAL_H
+#define ENGINE_SHARD_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bsd/sys/tree.h>
+
+#include "base/owner.h"
+#include "engine/shard.h"
+
+RB_HEAD(timer_tree, shard_timer);
+
+/* Posted by anybody, newest first; taken as a whole by the one who runs them. */
+struct task_stack {
+    struct shard_task *_Atomic newest;
+};
+
+/* Taken already, oldest first; linked by the tasks' next. */
+struct task_list {
+    struct shard_task *first;
+    struct shard_task *last;
+};
+
+struct shard {
+    struct owner owner;
+
+    /* Any thread's. */
+    struct task_stack posted;
+    struct task_stack called;
+    _Atomic uint32_t visitors;   /* threads of the consumer's that are in here and hold nothing that keeps it alive */
+    _Atomic(const void *) driver; /* the thread that holds the token, by the address of a variable of its own */
+    atomic_bool watch_wanted;    /* end the lease: whoever owns the shard does it */
+
+    /* The owner's. */
+    struct task_list work;
+    struct timer_tree timers;
+    uint64_t now;                /* 0: not read yet by this owner */
+    uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
+    unsigned polls;              /* since the thread was last asked to watch */
+    bool calls_due;
+    bool sockets_left;
+
+    /* The shard's thread's. */
+    struct task_list calls;
+    uint64_t sleep_until;        /* its own copy of thread_deadline */
+    bool delivering;
+
+    /* Constant. */
+    struct executor *executor;
+    struct net *net;
+    void *poller;
+    void *executor_slot;
+    struct shard_config config;
+};
+
+/* timer.c; the owner's. */
+uint64_t timer_first_deadline(struct shard *s); /* UINT64_MAX without one */
+bool timer_fire_due(struct shard *s);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Sockets of the kernel on two shards: traffic both ways, moves under traffic, ends, refusals. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/support.h"
+
+static const struct net_ops *ops;
+static struct net *net;
+
+struct connecting {
+    struct stream *stream;
+    struct shard *shard;
+    struct net_reservation *from;
+    struct addr peer;
+    uint64_t size;
+    int err;
+};
+
+static void connect_on(void *arg)
+{
+    struct connecting *c = arg;
+
+    c->err = stream_connect(c->stream, c->shard, c->from, &c->peer, c->size);
+}
+
+/* From a free port; the reservation stays with the stream alone. */
+static int connect_stream(struct stream *st, struct shard *s, const char *host, const struct addr *peer, uint64_t size)
+{
+    struct connecting c = { .stream = st, .shard = s, .peer = *peer, .size = size };
+    struct addr local = support_addr(host, 0);
+
+    CHECK(ops->reserve(net, &local, peer, NET_USE_CONNECT, &c.from) == 0);
+    support_on(s, connect_on, &c);
+    ops->reservation_unref(c.from);
+    return c.err;
+}
+
+struct closing {
+    struct stream *stream;
+    bool reset;
+};
+
+static void close_on(void *arg)
+{
+    struct closing *c = arg;
+
+    stream_close(c->stream, c->reset);
+}
+
+static void close_stream(struct stream *st, bool reset)
+{
+    struct closing c = { st, reset };
+
+    support_on(st->home, close_on, &c);
+}
+
+static bool has_accepted(void *arg)
+{
+    struct server *server = arg;
+
+    return atomic_load(&server->accepted) + atomic_load(&server->refused) > 0;
+}
+
+static void detach_on(void *arg)
+{
+    ops->detach(&((struct stream *)arg)->socket);
+}
+
+static void attach_on(void *arg)
+{
+    struct stream *st = arg;
+
+    CHECK(ops->attach(&st->socket, st->home) == 0);
+}
+
+static void move(struct stream *st, struct shard *to)
+{
+    support_on(st->home, detach_on, st);
+    st->home = to;
+    support_on(to, attach_on, st);
+}
+
+/* Both ways at once, with half-closes at the end, while the sockets move between the shards `moves` times. */
+static void test_traffic(const char *host, uint64_t size, int moves)
+{
+    struct shard *a = support_shard(0), *b = support_shard(20000);
+    struct addr at = support_addr(host, 0), local;
+    struct server server = { .max = 1, .size = size };
+    struct stream st = { .half_close = true };
+    size_t segment;
+
+    server_start(&server, b, &at);
+    server.streams[0].half_close = true;
+    CHECK(connect_stream(&st, a, host, &server.local, size) == 0);
+    support_until(has_accepted, &server);
+    for (int i = 0; i < moves; i++) {
+        move(&st, i % 2 ? a : b);
+        move(&server.streams[0], i % 2 ? b : a);
+    }
+    support_wait(&st.done);
+    support_wait(&server.streams[0].done);
+    CHECK(st.error == 0 && st.received == size && st.ended);
+    CHECK(server.streams[0].error == 0 && server.streams[0].received == size && server.streams[0].ended);
+    CHECK(ops->local_address(&st.socket, &local) == 0 && addr_port(&local) >= 49152);
+    segment = ops->max_segment(&st.socket);
+    CHECK(segment > 536 && segment < 65536);
+    close_stream(&st, false);
+    close_stream(&server.streams[0], false);
+    server_stop(&server, b);
+    shard_destroy(a);
+    shard_destroy(b);
+    free(server.streams);
+}
+
+/* Nobody listens; nobody can listen at our own address either. */
+static void test_refused(void)
+{
+    struct shard *a = support_shard(0);
+    struct addr free_at = support_addr("127.0.0.1", 0), self = support_addr("127.0.0.1", 0);
+    struct net_reservation *unused, *own;
+    struct stream st = { 0 };
+    struct connecting c = { .stream = &st, .shard = a };
+    int err;
+
+    CHECK(ops->reserve(net, &free_at, NULL, NET_USE_SHARED, &unused) == 0);
+    err = connect_stream(&st, a, "127.0.0.1", &free_at, 1);
+    if (!err) {
+        support_wait(&st.done);
+        err = st.error;
+        close_stream(&st, false);
+    }
+    CHECK(err == ECONNREFUSED);
+    ops->reservation_unref(unused);
+
+    CHECK(ops->reserve(net, &self, NULL, NET_USE_CONNECT, &own) == 0);
+    c.from = own;
+    c.peer = self;
+    support_on(a, connect_on, &c);
+    CHECK(c.err == ECONNREFUSED);
+    ops->reservation_unref(own);
+    shard_destroy(a);
+}
+
+/* A reset comes as an error, not as an end of stream. */
+static void test_reset(void)
+{
+    struct shard *a = support_shard(0), *b = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0);
+    struct server server = { .max = 1, .size = 1 << 30 };
+    struct stream st = { 0 };
+
+    server_start(&server, b, &at);
+    CHECK(connect_stream(&st, a, "127.0.0.1", &server.local, server.size) == 0);
+    support_until(has_accepted, &server);
+    close_stream(&server.streams[0], true);
+    support_wait(&st.done);
+    CHECK(st.error == ECONNRESET);
+    close_stream(&st, false);
+    server_stop(&server, b);
+    shard_destroy(a);
+    shard_destroy(b);
+    free(server.streams);
+}
+
+struct pausing {
+    struct server *server;
+    bool on;
+    int err;
+};
+
+static void pause_on(void *arg)
+{
+    struct pausing *p = arg;
+
+    p->err = ops->listen_pause(&p->server->socket, p->on);
+}
+
+/* covers: LSN-04 (the transport's part) */
+static void test_pause(void)
+{
+    struct shard *a = support_shard(0), *b = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0), same;
+    struct server server = { .max = 2, .size = 100 };
+    struct pausing pausing = { &server, true, -1 };
+    struct net_reservation *other;
+    struct stream st = { 0 }, again = { 0 };
+    int err;
+
+    server_start(&server, b, &at);
+    support_on(b, pause_on, &pausing);
+    CHECK(pausing.err == 0);
+    err = connect_stream(&st, a, "127.0.0.1", &server.local, 100);
+    if (!err) {
+        support_wait(&st.done);
+        err = st.error;
+        close_stream(&st, false);
+    }
+    CHECK(err == ECONNREFUSED);
+    CHECK(atomic_load(&server.accepted) == 0);
+    same = server.local;
+    CHECK(ops->reserve(net, &same, NULL, NET_USE_LISTEN, &other) == EADDRINUSE);
+
+    pausing.on = false;
+    support_on(b, pause_on, &pausing);
+    CHECK(pausing.err == 0);
+    CHECK(connect_stream(&again, a, "127.0.0.1", &server.local, 100) == 0);
+    support_wait(&again.done);
+    CHECK(again.error == 0);
+    support_wait(&server.streams[0].done);
+    close_stream(&again, false);
+    close_stream(&server.streams[0], false);
+    server_stop(&server, b);
+    shard_destroy(a);
+    shard_destroy(b);
+    free(server.streams);
+}
+
+int main(void)
+{
+    net = net_kernel();
+    ops = net->ops;
+    alarm(120);
+    test_traffic("127.0.0.1", 4 << 20, 0);
+    test_traffic("::1", 1 << 20, 0);
+    test_traffic("127.0.0.1", 32 << 20, 200);
+    test_refused();
+    test_reset();
+    test_pause();
+    return 0;
+}
