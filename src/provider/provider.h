@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of one object offer to those of others: the creating entries of dispatch tables, and queue pairs. */
+#ifndef PROVIDER_PROVIDER_H
+#define PROVIDER_PROVIDER_H
+
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+#include "ndk/ndkpi.h"
+#include "provider/object.h"
+
+/* ---- Creating entries: of the adapter's table ---- */
+NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, PVOID notify_context,
+                   GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CQ **out);
+NTSTATUS pd_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out);
+NTSTATUS shared_endpoint_create(NDK_ADAPTER *adapter, CONST PSOCKADDR address, ULONG address_length,
+                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SHARED_ENDPOINT **out);
+NTSTATUS connector_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CONNECTOR **out);
+NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
+                         NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out);
+
+/* ---- of the protection domain's ---- */
+NTSTATUS mr_create(NDK_PD *pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out);
+NTSTATUS mw_create(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out);
+NTSTATUS srq_create(NDK_PD *pd, ULONG depth, ULONG max_sge, ULONG threshold, NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
+                    PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context,
+                    NDK_SRQ **out);
+NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID qp_context, ULONG receive_depth,
+                   ULONG initiator_depth, ULONG receive_sges, ULONG initiator_sges, ULONG inline_size,
+                   NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out);
+NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
+                            ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
+                            NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out);
+
+/* ---- Protection domains, completion queues, queue pairs, as others see them ---- */
+
+/* The token that names logical addresses. No region's token is ever zero. */
+enum { PD_PRIVILEGED_TOKEN = 0 };
+
+struct pd {
+    NDK_PD pub;
+    struct object obj;
+};
+OBJECT_ASSERT_LAYOUT(pd);
+static inline struct pd *pd_of(NDK_PD *pub)
+{
+    return (struct pd *)pub;
+}
+/* What regions and queue pairs of one protection domain have in common for the fabric. */
+const void *pd_domain(const struct pd *pd);
+
+struct cq {
+    NDK_CQ pub;
+    struct object obj;
+    struct fabric_cq *fabric;
+    NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
+    void *notify_context;
+};
+OBJECT_ASSERT_LAYOUT(cq);
+static inline struct cq *cq_of(NDK_CQ *pub)
+{
+    return (struct cq *)pub;
+}
+
+struct qp {
+    NDK_QP pub;
+    struct object obj;
+    struct fabric_qp *fabric;
+    uint32_t receive_sges, initiator_sges, inline_size;
+};
+OBJECT_ASSERT_LAYOUT(qp);
+static inline struct qp *qp_of(NDK_QP *pub)
+{
+    return (struct qp *)pub;
+}
+static inline struct fabric_qp *qp_fabric(struct qp *qp)
+{
+    return qp->fabric;
+}
+
+#endif
