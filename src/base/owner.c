@@ -172,6 +172,8 @@ void owner_thread_acquire(struct owner *o)
 
         if (sleep_of(owner_word_load(o)) == OWNER_SLEEP_AWAKE)
             return;
+        if (OWNER_MUTANT(15))
+            kicks = owner_kicks_load(o);
         o->ops->futex_wait(o->ctx, &o->kicks, kicks, OWNER_NEVER);
     }
 }
@@ -242,7 +244,7 @@ bool owner_lease_take_back(struct owner *o)
 {
     if (!owner_is_leased(o))
         return false;
-    if (!lease_is_over(owner_renewed_load(o), o->ops->now(o->ctx)))
+    if (!OWNER_MUTANT(12) && !lease_is_over(owner_renewed_load(o), o->ops->now(o->ctx)))
         return false;
     return owner_lease_end(o);
 }
@@ -272,10 +274,10 @@ enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline)
         enum owner_lease why;
 
         if (lease_wait_over(o, w, deadline, &limit, &why)) {
-            if (owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
+            if (OWNER_MUTANT(13) || owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
                 return why;
         } else if (sleep_of(w) == OWNER_SLEEP_LEASED ||
-                   owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED)) {
+                   owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED) || OWNER_MUTANT(14)) {
             o->ops->futex_wait(o->ctx, &o->kicks, kicks, limit);
         }
     }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: stands in for src/base/owner_atomic.h when owner.c is compiled for the interleaving explorer: every access
+ * to the word is a scheduling point, and OWNER_BUG selects one seeded bug.
+ */
+#ifndef OPENNDK_BASE_OWNER_ATOMIC_H
+#define OPENNDK_BASE_OWNER_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/owner.h"
+
+#define OWNER_MUTANT(n) ((n) == OWNER_BUG)
+
+uint32_t owner_word_load(struct owner *o);
+bool owner_word_exchange(struct owner *o, uint32_t *seen, uint32_t next);
+uint32_t owner_kicks_load(struct owner *o);
+void owner_kicks_count(struct owner *o);
+uint64_t owner_renewed_load(struct owner *o);
+void owner_renewed_store(struct owner *o, uint64_t now);
+
+#endif
