@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * MPA start-up. Frames are written as hexadecimal text behind the key, as "flags revision length rest": what Linux siw
+ * sends and answers, what other peers may, and what nobody should. Then our initiator against our responder, in every
+ * combination of revision, CRC, ready-to-receive forms and limits.
+ *
+ * covers: WIR-02
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "iwarp/startup.h"
+#include "wire/mpa.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { ALL_FORMS = MPA_RTR_ZERO_FPDU | MPA_RTR_WRITE | MPA_RTR_READ };
+
+static const struct iw_startup_config usual = {
+    .revision = 2, .crc = false, .rtr = ALL_FORMS, .max_ird = 16, .max_ord = 16, .max_private = 252,
+};
+
+/* Key and the hexadecimal text's bytes; `filler` more bytes of 0x5a. The frame's length. */
+static size_t frame(uint8_t *bytes, bool reply, const char *hex, size_t filler)
+{
+    size_t n = 16;
+
+    memcpy(bytes, reply ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16);
+    while (*hex) {
+        unsigned byte;
+        int used;
+
+        assert_int_equal(sscanf(hex, " %2x%n", &byte, &used), 1);
+        bytes[n++] = (uint8_t)byte;
+        hex += used;
+    }
+    memset(bytes + n, 0x5a, filler);
+    return n + filler;
+}
+
+/* Feeds len bytes, at most `piece` at a time; stops at the first event, which has to come with the last byte. */
+static enum iw_startup_event feed(struct iw_startup *s, const uint8_t *bytes, size_t len, size_t piece)
+{
+    enum iw_startup_event e = IW_STARTUP_NONE;
+
+    while (len > 0 && e == IW_STARTUP_NONE) {
+        uint8_t *at;
+        size_t n = iw_startup_rx_want(s, &at);
+
+        if (n == 0)
+            break;
+        n = n < piece ? n : piece;
+        n = n < len ? n : len;
+        memcpy(at, bytes, n);
+        bytes += n;
+        len -= n;
+        e = iw_startup_rx_done(s, n);
+    }
+    assert_int_equal(len, 0);
+    return e;
+}
+
+/* Takes all that is to be sent, at most `piece` bytes at a time; the last event in *e. */
+static size_t drain(struct iw_startup *s, uint8_t *bytes, size_t piece, enum iw_startup_event *e)
+{
+    size_t len = 0, n;
+    const uint8_t *at;
+
+    *e = IW_STARTUP_NONE;
+    while ((n = iw_startup_tx_want(s, &at)) > 0) {
+        assert_int_equal(*e, IW_STARTUP_NONE);
+        n = n < piece ? n : piece;
+        memcpy(bytes + len, at, n);
+        len += n;
+        *e = iw_startup_tx_done(s, n);
+    }
+    return len;
+}
+
+static void assert_frame(const uint8_t *got, size_t len, bool reply, const char *hex)
+{
+    uint8_t want[MPA_FRAME_MAX];
+    size_t n = frame(want, reply, hex, 0);
+
+    assert_int_equal(len, n);
+    assert_memory_equal(got, want, n);
+}
+
+static void assert_quiet(struct iw_startup *s)
+{
+    const uint8_t *out;
+    uint8_t *in;
+
+    assert_int_equal(iw_startup_rx_want(s, &in), 0);
+    assert_int_equal(iw_startup_tx_want(s, &out), 0);
+}
+
+struct request_case {
+    const char *request;
+    size_t filler;
+    enum iw_startup_event event;
+    const char *reply; /* to an accept with limits 16, 16, or pending after MALFORMED; NULL: none */
+    bool crc, peer_to_peer;
+    enum mpa_rtr rtr;
+    uint16_t ird, ord; /* effective */
+};
+
+static const struct request_case requests[] = {
+    /* revision 0 and 1: no limits, ours stay */
+    { "40 01 0000", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
+    { "00 01 0000", 0, IW_STARTUP_REQUEST, "00 01 0000", false, false, 0, 16, 16 },
+    { "40 00 0000", 0, IW_STARTUP_REQUEST, "40 00 0000", true, false, 0, 16, 16 },
+    { "40 01 0005 68656c6c6f", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
+    { "50 01 0004 00010001", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 }, /* S is reserved here */
+    /* revision 2 */
+    { "40 02 0000", 0, IW_STARTUP_REQUEST, "40 02 0000", true, false, 0, 16, 16 },
+    { "10 02 0004 00010001", 0, IW_STARTUP_REQUEST, "10 02 0004 00010001", false, false, 0, 1, 1 }, /* siw's own */
+    { "50 02 0004 00010001", 0, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
+    { "10 02 0004 00040008", 0, IW_STARTUP_REQUEST, "10 02 0004 00080004", false, false, 0, 8, 4 },
+    { "10 02 0004 00000008", 0, IW_STARTUP_REQUEST, "10 02 0004 00080000", false, false, 0, 8, 0 },
+    { "50 02 0004 3fff3fff", 0, IW_STARTUP_REQUEST, "50 02 0004 00100010", true, false, 0, 16, 16 },
+    { "50 02 0004 3ffe3ffe", 0, IW_STARTUP_REQUEST, "50 02 0004 00100010", true, false, 0, 16, 16 },
+    { "50 02 0009 00010001 68656c6c6f", 0, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
+    /* A with each set of forms is answered with A and one of them */
+    { "50 02 0004 8001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
+    { "50 02 0004 c001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
+    { "50 02 0004 80018001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
+    { "50 02 0004 80014001", 0, IW_STARTUP_REQUEST, "50 02 0004 80014001", true, true, MPA_RTR_READ, 1, 1 },
+    { "50 02 0004 c0014001", 0, IW_STARTUP_REQUEST, "50 02 0004 80014001", true, true, MPA_RTR_READ, 1, 1 },
+    { "50 02 0004 c0010001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
+    /* a read that may not be made is no good as a first message, but better than none */
+    { "10 02 0004 c0014000", 0, IW_STARTUP_REQUEST, "10 02 0004 c0000001", false, true, MPA_RTR_ZERO_FPDU, 0, 1 },
+    { "10 02 0004 80014000", 0, IW_STARTUP_REQUEST, "10 02 0004 80004001", false, true, MPA_RTR_READ, 0, 1 },
+    /* forms without A mean nothing */
+    { "10 02 0004 4001c001", 0, IW_STARTUP_REQUEST, "10 02 0004 00010001", false, false, 0, 1, 1 },
+    /* reserved bits and R: ignored, and sent as 0 */
+    { "4f 01 0000", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
+    { "60 01 0000", 0, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
+    { "7f 02 0004 00010001", 0, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
+    /* private data up to the adapter's limit, which does not count the limits' four bytes */
+    { "40 01 00fc", 252, IW_STARTUP_REQUEST, "40 01 0000", true, false, 0, 16, 16 },
+    { "50 02 0100 00010001", 252, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
+    { "40 01 00fd", 253, IW_STARTUP_MALFORMED, "60 01 0000", .crc = true },
+    { "50 02 0101 00010002", 253, IW_STARTUP_MALFORMED, "70 02 0004 00020001", .crc = true },
+    { "40 01 0200", 512, IW_STARTUP_MALFORMED, "60 01 0000", .crc = true },
+    /* refused politely: markers, S without limits, A without a form that we know */
+    { "c0 01 0000", 0, IW_STARTUP_MALFORMED, "60 01 0000", .crc = true },
+    { "90 02 0004 00010001", 0, IW_STARTUP_MALFORMED, "30 02 0004 00010001", .crc = false },
+    { "50 02 0000", 0, IW_STARTUP_MALFORMED, "70 02 0004 00100010", .crc = true },
+    { "50 02 0003 000100", 0, IW_STARTUP_MALFORMED, "70 02 0004 00100010", .crc = true },
+    { "50 02 0004 80010001", 0, IW_STARTUP_MALFORMED, "70 02 0004 c001c001", .crc = true },
+    /* closed without a word: revision, length */
+    { "40 03 0000", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
+    { "50 ff 0004 00010001", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
+    { "40 01 0201", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
+    { "40 01 ffff", 0, IW_STARTUP_MALFORMED, NULL, .crc = true },
+};
+
+static void serve(const struct request_case *c, size_t piece)
+{
+    struct iw_startup *s = iw_startup_responder(&usual);
+    uint8_t bytes[MPA_FRAME_MAX + 1], reply[MPA_FRAME_MAX];
+    struct iw_startup_result r;
+    enum iw_startup_event e;
+    uint16_t ird, ord;
+    size_t len = frame(bytes, false, c->request, c->filler);
+    const uint8_t *at;
+
+    assert_non_null(s);
+    assert_int_equal(iw_startup_tx_want(s, &at), 0);
+    assert_int_equal(feed(s, bytes, len, piece), c->event);
+    if (c->event == IW_STARTUP_REQUEST) {
+        assert_quiet(s);
+        iw_startup_limits(s, &ird, &ord);
+        assert_int_equal(ird, c->ird);
+        assert_int_equal(ord, c->ord);
+        iw_startup_accept(s, 16, 16, NULL, 0);
+    }
+    len = drain(s, reply, piece, &e);
+    assert_int_equal(e, c->reply ? IW_STARTUP_SENT : IW_STARTUP_NONE);
+    if (c->reply)
+        assert_frame(reply, len, true, c->reply);
+    if (c->event == IW_STARTUP_REQUEST) {
+        iw_startup_result(s, &r);
+        assert_int_equal(r.crc, c->crc);
+        assert_int_equal(r.peer_to_peer, c->peer_to_peer);
+        assert_int_equal(r.rtr, c->rtr);
+        assert_int_equal(r.ird, c->ird);
+        assert_int_equal(r.ord, c->ord);
+    }
+    assert_quiet(s);
+    iw_startup_free(s);
+}
+
+static void test_requests(void **state)
+{
+    static const size_t pieces[] = { MPA_FRAME_MAX, 1, 3 };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        print_message("%s\n", requests[i].request); /* the last one printed is the one that failed */
+        for (size_t p = 0; p < COUNT(pieces); p++)
+            serve(&requests[i], pieces[p]);
+    }
+}
+
+struct reply_case {
+    const char *reply;
+    enum iw_startup_event event;
+    uint8_t revision;
+    bool crc, peer_to_peer;
+    enum mpa_rtr rtr;
+    uint16_t ird, ord;
+    size_t private_len;
+};
+
+/* Our request: revision 2, no CRC, IRD 4, ORD 8, A with write and read. */
+static const struct reply_case replies[] = {
+    { "10 02 0004 00080004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
+    { "50 02 0004 00080004", IW_STARTUP_ACCEPTED, 2, true, false, 0, 4, 8, 0 }, /* CRC although not asked for */
+    { "10 02 0004 00030002", IW_STARTUP_ACCEPTED, 2, false, false, 0, 2, 3, 0 },
+    { "10 02 0004 00000000", IW_STARTUP_ACCEPTED, 2, false, false, 0, 0, 0, 0 },
+    { "10 02 0004 00800004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
+    { "10 02 0004 3fff3fff", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
+    { "1f 02 0004 00080004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
+    { "10 02 0007 00080004 616263", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 3 },
+    { "10 02 0004 80088004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_WRITE, 4, 8, 0 },
+    { "10 02 0004 80084004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_READ, 4, 8, 0 },
+    { "10 02 0004 8008c004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_WRITE, 4, 8, 0 },
+    { "10 02 0004 c0084004", IW_STARTUP_ACCEPTED, 2, false, true, MPA_RTR_READ, 4, 8, 0 }, /* B was not offered */
+    { "10 02 0004 4008c004", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 }, /* forms without A */
+    /* a lower revision, or no S: what the peer leaves out, we go without */
+    { "00 02 0000", IW_STARTUP_ACCEPTED, 2, false, false, 0, 4, 8, 0 },
+    { "40 01 0000", IW_STARTUP_ACCEPTED, 1, true, false, 0, 4, 8, 0 },
+    { "50 01 0004 80018001", IW_STARTUP_ACCEPTED, 1, true, false, 0, 4, 8, 4 },
+    { "00 00 0000", IW_STARTUP_ACCEPTED, 0, false, false, 0, 4, 8, 0 },
+    /* rejected, whatever else it says */
+    { "70 02 0004 00010001", IW_STARTUP_REJECTED, .private_len = 0 },
+    { "70 02 0000", IW_STARTUP_REJECTED, .private_len = 0 },
+    { "30 02 0009 00010001 68656c6c6f", IW_STARTUP_REJECTED, .private_len = 5 },
+    { "20 02 0005 68656c6c6f", IW_STARTUP_REJECTED, .private_len = 5 },
+    { "60 01 0005 68656c6c6f", IW_STARTUP_REJECTED, .private_len = 5 },
+    { "a0 01 0000", IW_STARTUP_REJECTED, .private_len = 0 },
+    { "30 02 0004 c0090009", IW_STARTUP_REJECTED, .private_len = 0 },
+    /* no good */
+    { "90 02 0004 00010001", IW_STARTUP_MALFORMED, .private_len = 0 },
+    { "80 01 0000", IW_STARTUP_MALFORMED, .private_len = 0 },
+    { "10 02 0000", IW_STARTUP_MALFORMED, .private_len = 0 },
+    { "10 02 0003 000100", IW_STARTUP_MALFORMED, .private_len = 3 },
+    { "10 03 0004 00010001", IW_STARTUP_MALFORMED, .private_len = 0 },
+    { "30 03 0004 00010001", IW_STARTUP_MALFORMED, .private_len = 0 },
+    { "10 02 0201", IW_STARTUP_MALFORMED, .private_len = 0 },
+    /* more reads than offered; a form that was not */
+    { "10 02 0004 00080005", IW_STARTUP_NO_IRD, 2, false, false, 0, 4, 8, 0 },
+    { "50 02 0004 80083ffe", IW_STARTUP_NO_IRD, 2, true, false, 0, 4, 8, 0 },
+    { "10 02 0004 c0080004", IW_STARTUP_NO_RTR, 2, false, false, 0, 4, 8, 0 },
+    { "50 02 0004 80080004", IW_STARTUP_NO_RTR, 2, true, false, 0, 4, 8, 0 },
+};
+
+static struct iw_startup *initiator(const struct iw_startup_config *c, const char *request)
+{
+    struct iw_startup *s = iw_startup_initiator(c, 4, 8, NULL, 0);
+    uint8_t bytes[MPA_FRAME_MAX], *at;
+    enum iw_startup_event e;
+
+    assert_non_null(s);
+    assert_int_equal(iw_startup_rx_want(s, &at), 0);
+    size_t len = drain(s, bytes, 7, &e);
+    assert_int_equal(e, IW_STARTUP_NONE);
+    assert_frame(bytes, len, false, request);
+    return s;
+}
+
+static void answer(const struct reply_case *c, size_t piece)
+{
+    struct iw_startup_config config = usual;
+    uint8_t bytes[MPA_FRAME_MAX + 1];
+    struct iw_startup_result r;
+    size_t len = frame(bytes, true, c->reply, 0), private_len;
+
+    config.rtr = MPA_RTR_WRITE | MPA_RTR_READ;
+    struct iw_startup *s = initiator(&config, "10 02 0004 8004c008");
+    assert_int_equal(feed(s, bytes, len, piece), c->event);
+    const uint8_t *data = iw_startup_private(s, &private_len);
+    assert_int_equal(private_len, c->private_len);
+    assert_memory_equal(data ? data : bytes, bytes + len - private_len, private_len);
+    if (c->event != IW_STARTUP_REJECTED && c->event != IW_STARTUP_MALFORMED) {
+        iw_startup_result(s, &r);
+        assert_int_equal(r.revision, c->revision);
+        assert_int_equal(r.crc, c->crc);
+        assert_int_equal(r.peer_to_peer, c->peer_to_peer);
+        assert_int_equal(r.rtr, c->rtr);
+        assert_int_equal(r.ird, c->ird);
+        assert_int_equal(r.ord, c->ord);
+    }
+    assert_quiet(s);
+    iw_startup_free(s);
+}
+
+static void test_replies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        print_message("%s\n", replies[i].reply);
+        answer(&replies[i], MPA_FRAME_MAX);
+        answer(&replies[i], 1);
+    }
+}
+
+/* What we ask for, by configuration. */
+static void test_requests_of_ours(void **state)
+{
+    static const struct {
+        uint8_t revision;
+        bool crc;
+        unsigned rtr;
+        uint16_t max_ird, max_ord;
+        const char *request;
+    } cases[] = {
+        { 2, false, 0, 16, 16, "10 02 0004 00040008" },
+        { 2, true, 0, 16, 16, "50 02 0004 00040008" },
+        { 2, false, ALL_FORMS, 16, 16, "10 02 0004 c004c008" },
+        { 2, false, MPA_RTR_ZERO_FPDU, 16, 16, "10 02 0004 c0040008" },
+        { 2, false, MPA_RTR_WRITE, 16, 16, "10 02 0004 80048008" },
+        { 2, false, MPA_RTR_READ, 16, 16, "10 02 0004 80044008" },
+        { 2, false, ALL_FORMS, 3, 2, "10 02 0004 c003c002" },
+        { 2, false, ALL_FORMS, 3, 0, "10 02 0004 c0038000" },
+        { 2, false, MPA_RTR_READ, 3, 0, "10 02 0004 80034000" },
+        { 1, false, ALL_FORMS, 16, 16, "00 01 0000" },
+        { 1, true, ALL_FORMS, 16, 16, "40 01 0000" },
+        { 0, true, ALL_FORMS, 16, 16, "40 00 0000" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct iw_startup_config config = {
+            .revision = cases[i].revision, .crc = cases[i].crc, .rtr = cases[i].rtr,
+            .max_ird = cases[i].max_ird, .max_ord = cases[i].max_ord, .max_private = 252,
+        };
+        iw_startup_free(initiator(&config, cases[i].request));
+    }
+}
+
+/* No limit of ours is ever stated as 0x3fff, which would mean that we have none. */
+static void test_large_limits(void **state)
+{
+    struct iw_startup_config config = { .revision = 2, .max_ird = 0xffff, .max_ord = 0x7fff, .max_private = 252 };
+    struct iw_startup *s = iw_startup_initiator(&config, 0xffff, 0x3fff, NULL, 0);
+    uint8_t bytes[MPA_FRAME_MAX];
+    enum iw_startup_event e;
+    size_t len;
+
+    (void)state;
+    assert_non_null(s);
+    len = drain(s, bytes, sizeof bytes, &e);
+    assert_frame(bytes, len, false, "10 02 0004 3ffe3ffe");
+    iw_startup_free(s);
+}
+
+/* A reply in a higher revision than asked for. */
+static void test_higher_revision(void **state)
+{
+    static const char *const bad[][2] = {
+        { "00 01 0000", "10 02 0004 00010001" }, { "00 01 0000", "00 02 0000" }, { "00 00 0000", "00 01 0000" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct iw_startup_config config = usual;
+        uint8_t bytes[MPA_FRAME_MAX];
+        size_t len = frame(bytes, true, bad[i][1], 0);
+
+        config.revision = bad[i][0][4] == '1' ? 1 : 0;
+        struct iw_startup *s = initiator(&config, bad[i][0]);
+        assert_int_equal(feed(s, bytes, len, sizeof bytes), IW_STARTUP_MALFORMED);
+        assert_quiet(s);
+        iw_startup_free(s);
+    }
+}
+
+/* A wrong byte anywhere in the key ends it at that byte. The right key of the other frame is as wrong. */
+static void test_wrong_keys(void **state)
+{
+    uint8_t bytes[MPA_FRAME_MAX];
+
+    (void)state;
+    for (size_t wrong = 0; wrong < 16; wrong++) {
+        struct iw_startup *s = iw_startup_responder(&usual);
+        size_t private_len;
+
+        assert_non_null(s);
+        frame(bytes, false, "40 01 0000", 0);
+        bytes[wrong] ^= 0x20;
+        assert_int_equal(feed(s, bytes, wrong + 1, 1), IW_STARTUP_MALFORMED);
+        iw_startup_private(s, &private_len);
+        assert_int_equal(private_len, 0);
+        assert_quiet(s);
+        iw_startup_free(s);
+    }
+    struct iw_startup *s = iw_startup_responder(&usual);
+    size_t len = frame(bytes, true, "40 01 0000", 0);
+    assert_int_equal(feed(s, bytes, len, len), IW_STARTUP_MALFORMED);
+    iw_startup_free(s);
+}
+
+/* Never more than the frame is asked for, so that what follows stays the stream's. */
+static void test_wants_exactly_the_frame(void **state)
+{
+    struct iw_startup *s = iw_startup_responder(&usual);
+    uint8_t bytes[MPA_FRAME_MAX], *at;
+    size_t len = frame(bytes, false, "50 02 0009 00010001 68656c6c6f", 0);
+
+    (void)state;
+    assert_non_null(s);
+    assert_int_equal(iw_startup_rx_want(s, &at), MPA_FRAME_HEADER);
+    assert_int_equal(feed(s, bytes, 19, 19), IW_STARTUP_NONE);
+    assert_int_equal(iw_startup_rx_want(s, &at), 1);
+    assert_int_equal(feed(s, bytes + 19, 1, 1), IW_STARTUP_NONE);
+    assert_int_equal(iw_startup_rx_want(s, &at), 9);
+    assert_int_equal(iw_startup_rx_done(s, 0), IW_STARTUP_NONE);
+    assert_int_equal(feed(s, bytes + 20, len - 20, 9), IW_STARTUP_REQUEST);
+    iw_startup_free(s);
+}
+
+static void exchange_reject(uint8_t revision, size_t len)
+{
+    struct iw_startup_config config = usual;
+    uint8_t data[MPA_PRIVATE_MAX], bytes[MPA_FRAME_MAX];
+    enum iw_startup_event e;
+    size_t n, got;
+
+    config.revision = revision;
+    for (size_t i = 0; i < len; i++)
+        data[i] = (uint8_t)(i * 7 + len);
+    struct iw_startup *a = iw_startup_initiator(&config, 4, 8, NULL, 0);
+    struct iw_startup *p = iw_startup_responder(&config);
+    assert_true(a && p);
+    n = drain(a, bytes, sizeof bytes, &e);
+    assert_int_equal(feed(p, bytes, n, n), IW_STARTUP_REQUEST);
+    iw_startup_reject(p, data, len);
+    n = drain(p, bytes, sizeof bytes, &e);
+    assert_int_equal(e, IW_STARTUP_SENT);
+    assert_int_equal(feed(a, bytes, n, n), IW_STARTUP_REJECTED);
+    const uint8_t *told = iw_startup_private(a, &got);
+    assert_int_equal(got, len);
+    assert_memory_equal(told, data, len);
+    assert_quiet(a);
+    assert_quiet(p);
+    iw_startup_free(a);
+    iw_startup_free(p);
+}
+
+/* A reject carries its private data, behind the limits where there are any. */
+static void test_reject_data(void **state)
+{
+    static const size_t lengths[] = { 0, 1, 4, 252, MPA_PRIVATE_MAX - MPA_LIMITS };
+
+    (void)state;
+    for (uint8_t revision = 0; revision <= 2; revision++) {
+        for (size_t i = 0; i < COUNT(lengths); i++)
+            exchange_reject(revision, lengths[i]);
+    }
+}
+
+/* One cell of the matrix: who offers what. */
+struct sides {
+    struct iw_startup_config a, p;
+    uint16_t a_ird, a_ord, p_ird, p_ord;
+    size_t piece, data;
+};
+
+static uint16_t least(uint16_t a, uint16_t b)
+{
+    return a < b ? a : b;
+}
+
+static void check_agreement(const struct sides *m, const struct iw_startup_result *a,
+                            const struct iw_startup_result *p)
+{
+    uint16_t a_ird = least(m->a_ird, m->a.max_ird), a_ord = least(m->a_ord, m->a.max_ord);
+    uint16_t p_ird = least(m->p_ird, m->p.max_ird), p_ord = least(m->p_ord, m->p.max_ord);
+    bool limits = m->a.revision == 2;
+
+    assert_int_equal(a->revision, m->a.revision);
+    assert_int_equal(p->revision, m->a.revision);
+    assert_int_equal(a->crc, m->a.crc || m->p.crc);
+    assert_int_equal(p->crc, a->crc);
+    assert_int_equal(a->peer_to_peer, limits && m->a.rtr != 0);
+    assert_int_equal(p->peer_to_peer, a->peer_to_peer);
+    assert_int_equal(p->rtr, a->rtr);
+    assert_int_equal(a->rtr & ~(m->a.rtr & m->p.rtr), 0);
+    assert_int_equal(a->rtr != MPA_RTR_NONE, a->peer_to_peer);
+    assert_int_equal(a->ird, limits ? least(a_ird, p_ord) : a_ird);
+    assert_int_equal(a->ord, limits ? least(a_ord, p_ird) : a_ord);
+    assert_int_equal(p->ird, limits ? a->ord : p_ird);
+    assert_int_equal(p->ord, limits ? a->ird : p_ord);
+}
+
+static void assert_private(const struct iw_startup *s, const uint8_t *want, size_t len)
+{
+    size_t got;
+    const uint8_t *data = iw_startup_private(s, &got);
+
+    assert_int_equal(got, len);
+    assert_memory_equal(data, want, len);
+}
+
+/* covers: CON-03 */
+static void agree(const struct sides *m)
+{
+    uint8_t there[MPA_PRIVATE_MAX], back[MPA_PRIVATE_MAX], bytes[MPA_FRAME_MAX];
+    struct iw_startup_result ra, rp;
+    enum iw_startup_event e;
+    size_t n;
+
+    for (size_t i = 0; i < sizeof there; i++) {
+        there[i] = (uint8_t)i;
+        back[i] = (uint8_t)(255 - i);
+    }
+    struct iw_startup *a = iw_startup_initiator(&m->a, m->a_ird, m->a_ord, there, m->data);
+    struct iw_startup *p = iw_startup_responder(&m->p);
+    assert_true(a && p);
+    n = drain(a, bytes, m->piece, &e);
+    e = feed(p, bytes, n, m->piece);
+    bool in_common = m->a.revision < 2 || !m->a.rtr || (m->a.rtr & m->p.rtr);
+    assert_int_equal(e, in_common ? IW_STARTUP_REQUEST : IW_STARTUP_MALFORMED);
+    if (in_common) {
+        assert_private(p, there, m->data);
+        iw_startup_accept(p, m->p_ird, m->p_ord, back, m->data);
+    }
+    n = drain(p, bytes, m->piece, &e);
+    assert_int_equal(e, IW_STARTUP_SENT);
+    assert_int_equal(feed(a, bytes, n, m->piece), in_common ? IW_STARTUP_ACCEPTED : IW_STARTUP_REJECTED);
+    if (in_common) {
+        iw_startup_result(a, &ra);
+        iw_startup_result(p, &rp);
+        check_agreement(m, &ra, &rp);
+        assert_private(a, back, m->data);
+    }
+    assert_quiet(a);
+    assert_quiet(p);
+    iw_startup_free(a);
+    iw_startup_free(p);
+}
+
+static const uint16_t limit_values[][2] = { { 16, 16 }, { 1, 7 }, { 7, 1 }, { 0, 3 }, { 40, 0x3fff } };
+
+static void agree_on_limits(struct sides *m)
+{
+    static const size_t lengths[] = { 0, 252, 508 };
+    static const size_t pieces[] = { MPA_FRAME_MAX, 1, 17 };
+    static unsigned turn;
+
+    for (size_t i = 0; i < COUNT(limit_values); i++) {
+        for (size_t k = 0; k < COUNT(limit_values); k++) {
+            m->a_ird = limit_values[i][0];
+            m->a_ord = limit_values[i][1];
+            m->p_ird = limit_values[k][0];
+            m->p_ord = limit_values[k][1];
+            m->piece = pieces[turn % 3];
+            m->data = lengths[turn / 3 % 3];
+            turn++;
+            agree(m);
+        }
+    }
+}
+
+static void test_matrix(void **state)
+{
+    struct sides m = { .a = usual, .p = usual };
+
+    (void)state;
+    m.p.max_private = 508;
+    m.p.max_ird = 20;
+    m.p.max_ord = 10;
+    for (unsigned bits = 0; bits < 3 * 4 * 8 * 8; bits++) {
+        m.a.revision = (uint8_t)(bits % 3);
+        m.a.crc = bits / 3 & 1;
+        m.p.crc = bits / 3 & 2;
+        m.a.rtr = bits / 12 % 8;
+        m.p.rtr = bits / 96;
+        agree_on_limits(&m);
+    }
+}
+
+/* The tables can be printed, complete, for the documentation. */
+static void test_tables(void **state)
+{
+    char *text = NULL;
+    size_t size = 0, lines = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    (void)state;
+    assert_non_null(out);
+    iw_startup_print_tables(out);
+    assert_int_equal(fclose(out), 0);
+    for (const char *at = text; (at = strstr(at, "\n|")) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 2 + 5 + 2 + 7);
+    assert_non_null(strstr(text, "| READING | - | AGREED / ACCEPTED | REJECTED / REJECTED |"));
+    assert_non_null(strstr(text, "| DECIDING | - | - | - | ACCEPTING | REJECTING | - |"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_replies),
+        cmocka_unit_test(test_requests_of_ours),
+        cmocka_unit_test(test_large_limits),
+        cmocka_unit_test(test_higher_revision),
+        cmocka_unit_test(test_wrong_keys),
+        cmocka_unit_test(test_wants_exactly_the_frame),
+        cmocka_unit_test(test_reject_data),
+        cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_tables),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
