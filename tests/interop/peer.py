@@ -99,7 +99,7 @@ def rping_server(stream):
 
 def take_private(opt, flags, rev, private):
     """Prints what the peer said and the read limits in effect; returns its IRD and ORD words."""
-    words = (0x3fff, 0x3fff)
+    words = (0x3fff, 0x3fff)     # none stated
     if rev == 2 and flags & S:
         words, private = struct.unpack(">HH", private[:4]), private[4:]
     print(f"read-limits inbound={min(opt.ird, words[1] & 0x3fff)} outbound={min(opt.ord, words[0] & 0x3fff)}")
@@ -138,6 +138,14 @@ def client(opt, address):
     return stream
 
 
+def answer_forms(ird, ord_):
+    """The flags A, B, C, D of a reply: peer-to-peer is answered with the first form that was offered."""
+    offered = (ird >> 14 & 1, ord_ >> 15, ord_ >> 14 & 1)
+    if not ird >> 15:
+        return 0, 0, 0, 0
+    return 1, *(int(i == offered.index(1)) for i in range(3))
+
+
 def server(opt, address):
     with socket.create_server(address) as listener:
         listener.settimeout(opt.wait)
@@ -147,9 +155,10 @@ def server(opt, address):
     if len(request) < 20 or request[:16] != REQ:
         raise ConnectionError("no MPA request")
     flags, rev = request[16:18]
-    take_private(opt, flags, rev, request[20:])
+    ird, ord_ = take_private(opt, flags, rev, request[20:])
+    words = v2(opt.ird, opt.ord, *answer_forms(ird, ord_))
     flags = flags & S | (C if opt.crc == "on" else 0) | (R if opt.reject else 0)
-    sock.sendall(frame(REP, flags, rev, (v2(opt.ird, opt.ord) if flags & S else b"") + opt.private_data))
+    sock.sendall(frame(REP, flags, rev, (words if flags & S else b"") + opt.private_data))
     stream = Stream(sock, flags & C)
     if opt.reject:
         sock.recv(1)    # siw drops the private data of a reject when the end comes right behind it

@@ -81,7 +81,7 @@ class Guest:
     def __init__(self, cache, forwards):
         self.control = socket.create_server(("127.0.0.1", 0))
         self.control.settimeout(BOOT_LIMIT)
-        loop = f"while nc 10.0.2.2 {self.control.getsockname()[1]} -e sh; do :; done"
+        loop = f"while nc 10.0.2.2 {self.control.getsockname()[1]} -e sh 2>/dev/null; do :; done"
         args = [os.path.join(HERE, "run.sh"), "-t", "900", "-c", cache]
         for host, guest in forwards:
             args += ["-p", f"{host}:{guest}"]
@@ -257,6 +257,7 @@ def main():
     unknown = set(opt.only or ()) - {s.name for s in SCENARIOS}
     if unknown:
         p.error(f"no such scenario: {', '.join(sorted(unknown))}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # the guest ends with us
     reason = build_guest(opt.cache)
     if reason:
         print(f"skipped: {reason}")

@@ -5,6 +5,7 @@ guest, host: the two commands; {port} is the port between them. The host command
 options. Who listens says `listens`. Each side has an expected exit status (an int or "failure"; None for a guest
 command that does not end by itself) and regular expressions that must each match its output.
 """
+# covers: WIR-01
 from dataclasses import dataclass
 
 RPING_SERVER = "rping -s -a 0.0.0.0 -p {port} -v -V"

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Captures ndkping talking to ndkping over loopback and lets check_capture.py judge the captures.
+
+    run_capture.py --ndkping build/ndkping
+
+Both ends print `fpdus-sent=N`; tshark has to find as many as both together. All happens in a network namespace of our
+own, so that no root is needed and no foreign packet is in the capture.
+Status: 0 passed, 1 failed, 77 when tshark, dumpcap or the namespace cannot be had.
+"""
+# covers: WIR-03
+import argparse
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from check_capture import differences
+
+PORT, LIMIT = 50174, 20
+INSIDE = "OPENNDK_CAPTURE_NAMESPACE"
+# Options of both ends, of the client alone, revision.
+CASES = [
+    ("revision 1, CRC on", ["--crc", "on"], ["--mpa-rev", "1"], 1),
+    ("revision 1, CRC off", ["--crc", "off"], ["--mpa-rev", "1"], 1),
+    *[(f"revision 2, ready-to-receive {form}, CRC on", ["--crc", "on"], ["--mpa-rev", "2", "--rtr", form], 2)
+      for form in ("none", "zero", "write", "read")],
+    ("private data, CRC on", ["--crc", "on", "--private-data", bytes(range(252)).hex()], [], 2),
+]
+
+
+def enter_namespace():
+    """Runs this script again as root of a network namespace of its own; returns only inside."""
+    if os.environ.get(INSIDE):
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        return
+    missing = [tool for tool in ("tshark", "dumpcap", "unshare", "ip") if not shutil.which(tool)]
+    if missing:
+        print(f"skipped: no {', '.join(missing)}")
+        sys.exit(77)
+    unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
+    probe = subprocess.run([*unshare, "true"], stderr=subprocess.PIPE, text=True)
+    if probe.returncode:
+        print(f"skipped: no network namespace: {probe.stderr.strip()}")
+        sys.exit(77)
+    os.environ[INSIDE] = "1"
+    os.execvp("unshare", [*unshare, sys.executable, *sys.argv])
+
+
+def wait_for(what, true):
+    deadline = time.monotonic() + LIMIT
+    while not true():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"waited {LIMIT} s for {what}")
+        time.sleep(0.02)
+
+
+class Recorder:
+    """dumpcap on lo. It delivers packets in blocks, so start and end are each a datagram seen in the file."""
+
+    def __init__(self, path):
+        self.path, self.socket = path, socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.process = subprocess.Popen(["dumpcap", "-q", "-P", "-i", "lo", "-w", path], stderr=subprocess.PIPE)
+        try:
+            self.see(b"capture starts", repeat=True)
+        except RuntimeError:
+            self.process.kill()
+            raise RuntimeError(f"dumpcap: {self.process.communicate()[1].decode().strip()}") from None
+
+    def see(self, mark, repeat=False):
+        self.socket.sendto(mark, ("127.0.0.1", 9))
+
+        def seen():
+            if repeat:
+                self.socket.sendto(mark, ("127.0.0.1", 9))
+            if not os.path.exists(self.path):
+                return False
+            with open(self.path, "rb") as f:
+                return mark in f.read()
+        wait_for(f"{mark} in the capture", seen)
+
+    def stop(self):
+        try:
+            self.see(b"capture ends")
+        finally:
+            self.process.send_signal(signal.SIGINT)
+            self.process.communicate()
+            self.socket.close()
+
+
+def port_is_listened_on():
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        return f":{PORT:04X} 00000000:0000 0A" in f.read()
+
+
+def start(command):
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def run_pair(ndkping, both, client):
+    """How many FPDUs the two ends say they sent."""
+    interface, address = str(socket.if_nametoindex("lo")), f"127.0.0.1:{PORT}"
+    server = start([*ndkping, "-S", "-ServerAddr", address, "-ServerIf", interface, "-TestType", "rping",
+                    "-W", str(LIMIT), *both])
+    ends = [server]
+    try:
+        wait_for("the server", lambda: port_is_listened_on() or server.poll() is not None)
+        ends.append(start([*ndkping, "-C", "-ServerAddr", address, "-ClientAddr", "127.0.0.1", "-ClientIf", interface,
+                           "-TestType", "rping", "-V", *both, *client]))
+        outputs = [end.communicate(timeout=LIMIT)[0] for end in reversed(ends)]
+    finally:
+        for end in ends:
+            if end.poll() is None:
+                end.kill()
+                end.communicate()
+    counts = [re.search(r"^fpdus-sent=(\d+)$", output, re.M) for output in outputs]
+    if any(end.returncode for end in ends) or not all(counts):
+        raise RuntimeError(f"expected exit 0 and fpdus-sent of both, saw {[e.returncode for e in ends]}, {outputs}")
+    return sum(int(c.group(1)) for c in counts)
+
+
+def run_case(ndkping, directory, case):
+    name, both, client, revision = case
+    path = os.path.join(directory, "capture.pcap")
+    recorder = Recorder(path)
+    try:
+        sent = run_pair(ndkping, both, client)
+    finally:
+        recorder.stop()
+    found = differences(path, sent, "off" not in both, revision)
+    os.unlink(path)
+    return found, sent
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--ndkping", type=shlex.split, required=True)
+    opt = p.parse_args()
+    enter_namespace()
+    failed = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for case in CASES:
+            try:
+                found, sent = run_case(opt.ndkping, directory, case)
+            except (RuntimeError, subprocess.TimeoutExpired) as e:
+                found, sent = [str(e)], 0
+            failed += bool(found)
+            print(f"{case[0]}: {'FAILED: ' + '; '.join(found) if found else f'passed, {sent} FPDUs'}", flush=True)
+    print(f"{len(CASES) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
