@@ -11,6 +11,12 @@
  *
  * With CRC an FPDU is staged, verified, then placed. Without, payload goes to its destination directly. A message
  * that a peer has no right to send ends the stream: a Terminate is queued for sending and `ended` is called.
+ *
+ * A request is done, and may complete, when the transport has its last octet or the queue pair has a private copy of it
+ * (the rest of an FPDU that the transport took a part of): then nothing touches the consumer's memory any more, and no
+ * flush and no invalidation can tear an FPDU. iw_qp_tx_clean says whether such a rest is still to be sent.
+ * A read waits while as many as ORD are in flight, and what was posted behind it waits too; with an ORD of 0 until the
+ * queue is flushed. Reads of a peer beyond IRD end the stream.
  */
 #ifndef IWARP_QP_H
 #define IWARP_QP_H
@@ -76,16 +82,19 @@ enum iw_end {
     IW_END_LOCAL_ERROR,     /* we found a fault in what arrived (a Terminate of ours is queued) */
     IW_END_PEER_TERMINATE,  /* the peer found one, and said so */
     IW_END_TRUNCATED,       /* end of stream inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,   /* a request of ours could not be carried out (IW_LOCAL_ACCESS after it began) */
+    IW_END_LOCAL_REQUEST,   /* a request of ours failed half-way (IW_LOCAL_ACCESS), or was flushed then */
 };
 
-/* Upcalls, made by the owner from inside rx_done, tx_want, tx_done, rx_eof, flush. They may post, nothing else. */
+/* Upcalls, made by the owner from inside rx_*, tx_*, iw_qp_terminate, flush, stop. They may post, nothing else. */
 struct iw_qp_events {
     void (*complete)(struct iw_qp *qp, const struct iw_completion *c);
     void (*first_fpdu)(struct iw_qp *qp);   /* the first FPDU that was valid: establishment on the accepting side */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read came */
     void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
-    /* Everything outstanding has been completed (IW_LOST or more precisely). rx is over; tx only has the Terminate. */
+    /*
+     * Everything outstanding has been completed (IW_LOST or more precisely), initiator posts answer ENOTCONN. rx is
+     * over; tx has the rest of a half-sent FPDU and the Terminate, where one was queued. Called once for a stream.
+     */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };
 
@@ -94,6 +103,7 @@ struct iw_qp_config {
     uint16_t max_ird, max_ord; /* most reads in flight, either way */
     struct mem_table *memory;
     const void *domain;        /* the protection domain for lookups */
+    uint64_t secret;           /* makes the sink STags of reads unguessable */
     const struct iw_qp_events *events;
     void *owner;               /* the caller's */
 };
@@ -125,12 +135,14 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
 
 /* Owner. From here on initiator requests are taken. */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
+void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* the EMSS has changed */
 /* The initiator's ready-to-receive message goes before everything else. form: exactly one. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 /* Queues a Terminate (start-up errors found after the reply) and ends the stream as LOCAL_ERROR. */
 void iw_qp_terminate(struct iw_qp *qp, enum wire_error error);
 
-int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max); /* 0: rx is over */
+/* 0: rx is over (a destination that is gone ends the stream from inside rx_want). */
+int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max); /* 0: nothing to send now */
@@ -142,11 +154,16 @@ bool iw_qp_initiator_idle(const struct iw_qp *qp);
 bool iw_qp_tx_clean(const struct iw_qp *qp);
 
 /*
- * Completes everything posted before the call with status, receives included, in order; ends the stream's use of memory
- * (reads in flight are forgotten). Posts race with it safely: each is either completed here or stays queued.
+ * Completes everything posted before the call with status, receives included, in order. Posts race with it safely: each
+ * is either completed here or stays queued. The stream goes on, unless that would leave a message half done: a request
+ * that is sent in part, a receive that is filled in part, or a read in flight cannot be taken back, so then the stream
+ * ends (a Terminate is queued, `ended` with IW_END_LOCAL_REQUEST).
  */
 void iw_qp_flush(struct iw_qp *qp, enum iw_status status);
-/* The stream is gone: initiator posts answer ENOTCONN from now on; then as iw_qp_flush. The qp can start again. */
+/*
+ * The stream is gone: initiator posts answer ENOTCONN from now on, what was left to send is dropped, everything posted
+ * completes with status; `ended` is not called. The queue pair can start again.
+ */
 void iw_qp_stop(struct iw_qp *qp, enum iw_status status);
 
 struct iw_counters {

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: a queue pair's creation, its two queues, posting by any thread, completion in order, and the ways a stream
+ * ends. Posters write at the tail under the queue's spin lock; the owner alone reads and moves the head.
+ */
+#include "iwarp/qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "iwarp/qp_internal.h"
+
+static uint32_t ring_size(uint32_t depth)
+{
+    uint32_t size = 1;
+
+    while (size < depth)
+        size <<= 1;
+    return size;
+}
+
+static bool queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint32_t inline_size)
+{
+    size_t sges = (size_t)max_sges * sizeof(struct iw_sge);
+    size_t room = sges > inline_size ? sges : inline_size;
+    size_t unit = _Alignof(struct entry);
+
+    if (depth > UINT32_C(1) << 31)
+        return false;
+    spin_init(&q->lock);
+    q->depth = depth;
+    q->mask = ring_size(depth) - 1;
+    q->max_sges = max_sges;
+    q->inline_size = inline_size;
+    q->stride = (sizeof(struct entry) + room + unit - 1) / unit * unit;
+    q->slots = calloc((size_t)q->mask + 1, q->stride);
+    return q->slots != NULL;
+}
+
+struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
+{
+    struct iw_qp *qp = aligned_alloc(_Alignof(struct iw_qp), sizeof *qp);
+    uint32_t inbound = ring_size((uint32_t)c->max_ird + 1);
+
+    if (!qp)
+        return NULL;
+    memset(qp, 0, sizeof *qp);
+    qp->events = c->events;
+    qp->memory = c->memory;
+    qp->domain = c->domain;
+    qp->owner = c->owner;
+    qp->secret = c->secret;
+    qp->max_ird = c->max_ird;
+    qp->max_ord = c->max_ord;
+    qp->inbound_mask = inbound - 1;
+    qp->inbound = calloc(inbound, sizeof *qp->inbound);
+    if (!queue_init(&qp->sq, c->initiator_depth, c->initiator_sges, c->inline_size) ||
+        !queue_init(&qp->rq, c->receive_depth, c->receive_sges, 0) || !qp->inbound) {
+        iw_qp_destroy(qp);
+        return NULL;
+    }
+    qp->rq.open = true;
+    return qp;
+}
+
+void iw_qp_destroy(struct iw_qp *qp)
+{
+    if (!qp)
+        return;
+    tx_drop_tail(qp);
+    free(qp->rx.buffer);
+    free(qp->inbound);
+    free(qp->sq.slots);
+    free(qp->rq.slots);
+    free(qp);
+}
+
+void *iw_qp_owner(const struct iw_qp *qp)
+{
+    return qp->owner;
+}
+
+void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
+{
+    c->fpdus_sent = atomic_load_explicit(&qp->fpdus_sent, memory_order_relaxed);
+    c->fpdus_received = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed);
+    c->octets_sent = atomic_load_explicit(&qp->octets_sent, memory_order_relaxed);
+    c->octets_received = atomic_load_explicit(&qp->octets_received, memory_order_relaxed);
+}
+
+/* Posting */
+
+static int request_check(const struct iw_qp *qp, const struct queue *q, const struct iw_request *r, uint32_t *length)
+{
+    bool captured = r->flags & IW_INLINE;
+    bool written = r->opcode == IW_RECEIVE || r->opcode == IW_READ;
+    uint64_t sum = 0;
+
+    if ((captured && written) || (!captured && r->sge_count > q->max_sges))
+        return EINVAL;
+    for (uint32_t i = 0; i < r->sge_count; i++)
+        sum += r->sges[i].length;
+    if (sum > (captured ? q->inline_size : UINT32_MAX))
+        return EINVAL;
+    if (MUTANT(qpr_19_no_empty_requests) && sum == 0)
+        return EINVAL;
+    *length = (uint32_t)sum;
+    if (captured || MUTANT(mem_02_post_unchecked))
+        return 0;
+    return entry_check(qp, r->sges, r->sge_count, written ? MEM_LOCAL_WRITE : MEM_LOCAL_READ) == WIRE_OK ? 0 : EFAULT;
+}
+
+static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t length)
+{
+    *e = (struct entry){
+        .context = r->context,
+        .remote_to = r->remote_to,
+        .remote_stag = r->remote_stag,
+        .length = length,
+        .sge_count = r->sge_count,
+        .opcode = (uint8_t)r->opcode,
+        .flags = (uint8_t)r->flags,
+        .state = ENTRY_QUEUED,
+    };
+    if (!(r->flags & IW_INLINE)) {
+        if (r->sge_count > 0)
+            memcpy(e->sges, r->sges, r->sge_count * sizeof *r->sges);
+        return;
+    }
+    uint8_t *to = (uint8_t *)e->sges;
+    for (uint32_t i = 0; i < r->sge_count; i++) {
+        if (r->sges[i].length > 0)
+            memcpy(to, (const void *)(uintptr_t)r->sges[i].address, r->sges[i].length);
+        to += r->sges[i].length;
+    }
+}
+
+int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
+{
+    struct queue *q = r->opcode == IW_RECEIVE ? &qp->rq : &qp->sq;
+    uint32_t length;
+    int result = request_check(qp, q, r, &length);
+
+    if (result != 0)
+        return result;
+    spin_lock(&q->lock);
+    uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+    if (!q->open) {
+        result = ENOTCONN;
+    } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
+        result = ENOSPC;
+    } else {
+        entry_fill(queue_at(q, tail), r, length);
+        atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
+    }
+    spin_unlock(&q->lock);
+    return result;
+}
+
+static void queue_open(struct queue *q, bool open)
+{
+    spin_lock(&q->lock);
+    q->open = open;
+    spin_unlock(&q->lock);
+}
+
+/* Completion */
+
+void entry_fail(struct entry *e, enum iw_status status)
+{
+    e->state = ENTRY_FAILED;
+    e->status = (uint8_t)status;
+}
+
+void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited)
+{
+    uint32_t head = queue_head(q);
+    const struct entry *e = queue_at(q, head);
+    bool silent = status == IW_OK && (e->flags & IW_SILENT) && !MUTANT(qpr_07_never_silent);
+    struct iw_completion c = {
+        .context = e->context,
+        .opcode = e->opcode,
+        .status = status,
+        .error = error,
+        .length = status == IW_OK ? e->received : 0,
+        .solicited = solicited,
+    };
+
+    /* The slot is free before the consumer hears of it: it may post from inside the upcall. */
+    atomic_store_explicit(&q->head, head + 1, memory_order_release);
+    if (silent)
+        return;
+    qp->events->complete(qp, &c);
+    if (MUTANT(qpr_02_complete_twice))
+        qp->events->complete(qp, &c);
+}
+
+void requests_complete(struct iw_qp *qp)
+{
+    while (queue_head(&qp->sq) != qp->tx.next) {
+        const struct entry *e = queue_at(&qp->sq, queue_head(&qp->sq));
+
+        if (e->state != ENTRY_DONE && e->state != ENTRY_FAILED)
+            return;
+        queue_complete(qp, &qp->sq, e->state == ENTRY_DONE ? IW_OK : e->status, WIRE_OK, false);
+    }
+}
+
+/* Everything that is posted by now. What upcalls and other threads post meanwhile stays. */
+static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum iw_status status, enum wire_error error)
+{
+    while (queue_head(q) != limit) {
+        const struct entry *e = queue_at(q, queue_head(q));
+        queue_complete(qp, q, e->state == ENTRY_FAILED ? e->status : status, error, false);
+    }
+}
+
+/* In an order that leaves no message half done: the state first, then the consumer hears of it. */
+static void drain(struct iw_qp *qp, enum iw_status status, enum wire_error error)
+{
+    uint32_t sends = queue_tail(&qp->sq), receives = queue_tail(&qp->rq);
+
+    qp->tx.next = sends;
+    queue_drain(qp, &qp->sq, sends, status, error);
+    queue_drain(qp, &qp->rq, receives, status, error);
+}
+
+/* Forgets messages in progress, both ways. */
+static void stream_close(struct iw_qp *qp)
+{
+    qp->running = false;
+    queue_open(&qp->sq, false);
+    qp->rx.open = false;
+    free(qp->rx.buffer);
+    qp->rx = (struct rx_state){ 0 };
+    qp->tx = (struct tx_state){ .next = qp->tx.next };
+    qp->inbound_tail = 0;
+}
+
+void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
+{
+    if (!qp->running)
+        return;
+    stream_close(qp);
+    if (qp->terminate_len == 0)
+        tx_drop_tail(qp);
+    drain(qp, IW_LOST, error);
+    qp->events->ended(qp, why, error);
+}
+
+/* The stream's beginning and end */
+
+void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
+{
+    stream_close(qp);
+    tx_drop_tail(qp);
+    qp->terminate_len = 0;
+    qp->terminate_sent = 0;
+    qp->crc = s->crc;
+    qp->hold = s->hold;
+    qp->ird = s->ird < qp->max_ird ? s->ird : qp->max_ird;
+    qp->ord = s->ord < qp->max_ord ? s->ord : qp->max_ord;
+    if (MUTANT(con_03_any_ord))
+        qp->ord = UINT16_MAX;
+    iw_qp_set_segment(qp, s->max_segment);
+    qp->tx.next = queue_head(&qp->sq);
+    qp->tx.send_msn = 1;
+    qp->tx.read_msn = 1;
+    qp->rx.send_msn = 1;
+    qp->rx.read_msn = 1;
+    qp->rx.open = true;
+    qp->running = true;
+    qp->sink_base += 0x10000;
+    queue_open(&qp->sq, true);
+}
+
+void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment)
+{
+    qp->max_ulpdu = (uint32_t)mpa_max_ulpdu(max_segment);
+}
+
+void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form)
+{
+    if (qp->running)
+        qp->tx.rtr = (uint8_t)form;
+}
+
+void iw_qp_terminate(struct iw_qp *qp, enum wire_error error)
+{
+    if (!qp->running)
+        return;
+    terminate_queue(qp, error, NULL, 0, 0);
+    stream_end(qp, IW_END_LOCAL_ERROR, error);
+}
+
+bool iw_qp_initiator_idle(const struct iw_qp *qp)
+{
+    return queue_head(&qp->sq) == queue_tail(&qp->sq) && qp->tx.kind == TX_NONE && qp->tx.rtr == MPA_RTR_NONE &&
+           qp->tx.reads == 0 && qp->tail.len == 0;
+}
+
+bool iw_qp_tx_clean(const struct iw_qp *qp)
+{
+    return qp->tail.len == 0 && qp->terminate_sent == qp->terminate_len;
+}
+
+/* A message of which a part has been sent or received, or a read in flight, cannot be taken back. */
+static bool flush_tears(const struct iw_qp *qp)
+{
+    uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);
+    bool sending = qp->tx.kind == TX_REQUEST || reads > 0;
+    bool receiving = qp->rx.mo > 0 || (qp->rx.direct && !qp->rx.segment.header.tagged);
+
+    return qp->running && (sending || receiving);
+}
+
+void iw_qp_flush(struct iw_qp *qp, enum iw_status status)
+{
+    bool tears = flush_tears(qp);
+
+    if (MUTANT(qpr_16_flush_says_ok))
+        status = IW_OK;
+    if (tears) {
+        terminate_queue(qp, WIRE_RDMAP_CATASTROPHIC, NULL, 0, 0);
+        stream_close(qp);
+    }
+    drain(qp, status, WIRE_OK);
+    if (tears)
+        qp->events->ended(qp, IW_END_LOCAL_REQUEST, WIRE_RDMAP_CATASTROPHIC);
+}
+
+void iw_qp_stop(struct iw_qp *qp, enum iw_status status)
+{
+    stream_close(qp);
+    tx_drop_tail(qp);
+    qp->terminate_len = 0;
+    qp->terminate_sent = 0;
+    drain(qp, status, WIRE_OK);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * RDMA read. One read of the consumer is one Read Request, into a sink STag that exists for this read alone and is no
+ * entry of the memory table: only a Read Response may name it, only while this is the oldest read in flight, and only
+ * segment by segment at exactly the next octet. The other way round, a peer's requests wait in a ring of as many as it
+ * may have outstanding, and are answered in order.
+ */
+#include "base/mutant.h"
+#include "iwarp/qp_internal.h"
+
+/* A permutation of 32 bits under the queue pair's secret: every n has its own STag, and none tells the next. Never 0. */
+uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
+{
+    uint32_t v = n + qp->sink_base + (uint32_t)qp->secret;
+
+    for (int round = 0; round < 3; round++) {
+        v ^= v >> 16;
+        v *= 0x7feb352du;
+        v ^= v >> 15;
+        v *= 0x846ca68bu;
+        v ^= (uint32_t)(qp->secret >> 32) + (uint32_t)round;
+    }
+    return v ? v : 1;
+}
+
+struct entry *reads_oldest(const struct iw_qp *qp)
+{
+    if (qp->tx.rtr_read || queue_head(&qp->sq) == qp->tx.next)
+        return NULL;
+    return queue_at(&qp->sq, queue_head(&qp->sq));
+}
+
+enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+{
+    const struct entry *e = reads_oldest(qp);
+    uint32_t sink = e ? e->sink_stag : qp->rtr_sink;
+    uint32_t left = e ? e->length - e->received : 0;
+    uint32_t at = e ? e->received : 0;
+
+    if ((!e && !qp->tx.rtr_read) || (h->stag != sink && !MUTANT(qpr_12_any_sink)))
+        return WIRE_DDP_TAGGED_STAG;
+    if (h->to != at || payload > left)
+        return WIRE_DDP_TAGGED_BOUNDS;
+    if (h->last != (payload == left))
+        return WIRE_RDMAP_STREAM_CATASTROPHIC; /* it is shorter than was asked for, or does not end with its end */
+    return WIRE_OK;
+}
+
+void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+{
+    struct entry *e = reads_oldest(qp);
+
+    if (!e) {
+        qp->tx.rtr_read = false;
+        qp->tx.reads--;
+        qp->events->rtr_answered(qp);
+        return;
+    }
+    e->received += payload;
+    if (h->last) {
+        e->state = ENTRY_DONE;
+        qp->tx.reads--;
+        requests_complete(qp);
+    }
+}
+
+enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+{
+    uint32_t outstanding = qp->inbound_tail - qp->tx.response;
+    uint32_t limit = qp->ird;
+
+    if (h->msn != qp->rx.read_msn)
+        return WIRE_DDP_UNTAGGED_MSN_RANGE;
+    if (h->mo != 0)
+        return WIRE_DDP_UNTAGGED_MO;
+    if (payload > RDMAP_READ_REQUEST)
+        return WIRE_DDP_UNTAGGED_TOO_LONG;
+    if (payload < RDMAP_READ_REQUEST || !h->last)
+        return WIRE_RDMAP_STREAM_CATASTROPHIC;
+    /* A ready-to-receive read is answered whatever the limit is; that it is empty is seen when it is accepted. */
+    if (!qp->rx.seen && limit == 0)
+        limit = 1;
+    if (MUTANT(qpr_11_any_ird))
+        limit = qp->inbound_mask;
+    return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
+}
+
+/* Whether the peer may read this now. An empty read touches nothing, so it may name anything. */
+static enum wire_error source_check(const struct iw_qp *qp, const struct rdmap_read_request *r)
+{
+    struct mem_ref ref;
+    enum wire_error error;
+
+    if (r->length == 0)
+        return WIRE_OK;
+    error = mem_lookup(qp->memory, qp->domain, r->source_stag, r->source_to, r->length, MEM_REMOTE_READ, &ref);
+    if (error == WIRE_OK)
+        mem_release(&ref);
+    return error;
+}
+
+enum wire_error reads_accept(struct iw_qp *qp, const struct ddp_header *h, const uint8_t *payload, uint32_t ulpdu)
+{
+    struct inbound_read *r = &qp->inbound[qp->inbound_tail & qp->inbound_mask];
+    enum wire_error error;
+
+    if (!rdmap_read_decode(&r->request, payload, RDMAP_READ_REQUEST))
+        return WIRE_RDMAP_STREAM_CATASTROPHIC;
+    if (qp->ird == 0 && r->request.length > 0)
+        return WIRE_DDP_UNTAGGED_NO_BUFFER;
+    error = source_check(qp, &r->request);
+    if (error != WIRE_OK)
+        return error;
+    r->msn = h->msn;
+    r->ulpdu_len = (uint16_t)ulpdu;
+    qp->rx.read_msn++;
+    qp->inbound_tail++;
+    return WIRE_OK;
+}
+
+void reads_refuse(struct iw_qp *qp, const struct inbound_read *r, enum wire_error error)
+{
+    struct ddp_header h = {
+        .last = true, .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ, .msn = r->msn, .mo = 0,
+    };
+    uint8_t ulpdu[DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST];
+    size_t size = ddp_header_encode(&h, ulpdu, sizeof ulpdu);
+
+    size += rdmap_read_encode(&r->request, ulpdu + size, sizeof ulpdu - size);
+    terminate_queue(qp, error, ulpdu, size, r->ulpdu_len);
+    stream_end(qp, IW_END_LOCAL_ERROR, error);
+}

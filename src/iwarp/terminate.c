@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Terminate: the last message of a stream, from the side that found a fault. It names the fault, and the headers of
+ * the segment at fault where the fault is one of DDP or RDMAP.
+ */
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/mutant.h"
+#include "iwarp/qp_internal.h"
+
+enum { LAYER_MPA = 2 };
+
+static unsigned layer_of(enum wire_error error)
+{
+    return (unsigned)error >> 12;
+}
+
+static unsigned type_of(enum wire_error error)
+{
+    return (unsigned)error >> 8 & 0xf;
+}
+
+/* The DDP header, and a Read Request's own header behind it. */
+static void terminate_header(struct terminate *t, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len)
+{
+    struct ddp_header h;
+    size_t size;
+
+    t->has_header = true;
+    t->segment_len = (uint16_t)ulpdu_len;
+    if (!ddp_header_decode(&h, ulpdu, len, &size))
+        return;
+    if (!h.tagged && h.opcode == RDMAP_READ_REQ && len >= size + RDMAP_READ_REQUEST)
+        size += RDMAP_READ_REQUEST;
+    memcpy(t->header, ulpdu, size);
+    t->header_len = size;
+}
+
+void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len)
+{
+    struct terminate t = { .error = error };
+    struct ddp_header h = {
+        .last = true, .opcode = RDMAP_TERMINATE, .queue = DDP_QUEUE_TERMINATE, .msn = 1, .mo = 0,
+    };
+    uint8_t *at = qp->terminate + MPA_FPDU_LENGTH;
+    size_t size;
+
+    if (MUTANT(wir_04_end_without_terminate))
+        return;
+    if (MUTANT(wir_04_wrong_code))
+        t.error = WIRE_RDMAP_OPERATION;
+    if (ulpdu && layer_of(error) != LAYER_MPA)
+        terminate_header(&t, ulpdu, len, ulpdu_len);
+    size = ddp_header_encode(&h, at, DDP_UNTAGGED_HEADER);
+    size += terminate_encode(&t, at + size, TERMINATE_MAX);
+    qp->terminate_len = (uint32_t)fpdu_seal(qp->crc, qp->terminate, size);
+    qp->terminate_sent = 0;
+}
+
+/* What a peer's refusal means for the read that it is about; IW_LOST: it is about no read. */
+static enum iw_status refusal(enum wire_error error)
+{
+    switch (error) {
+    case WIRE_RDMAP_BOUNDS:
+    case WIRE_RDMAP_TO_WRAP:
+    case WIRE_DDP_TAGGED_BOUNDS:
+    case WIRE_DDP_TAGGED_WRAP:
+        return IW_REMOTE_RANGE;
+    default:
+        /* Remote protection, and DDP's tagged buffer errors: STag or right. */
+        return type_of(error) == 1 && layer_of(error) < LAYER_MPA ? IW_REMOTE_ACCESS : IW_LOST;
+    }
+}
+
+/* The read in flight whose request has this MSN. */
+static struct entry *read_of_msn(const struct iw_qp *qp, uint32_t msn)
+{
+    uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);
+    uint32_t at = qp->tx.read_msn - reads;
+
+    for (uint32_t i = queue_head(&qp->sq); i != qp->tx.next; i++) {
+        struct entry *e = queue_at(&qp->sq, i);
+        if (e->state == ENTRY_IN_FLIGHT && at++ == msn)
+            return e;
+    }
+    return NULL;
+}
+
+static struct entry *refused_read(const struct iw_qp *qp, const struct terminate *t)
+{
+    struct ddp_header h;
+    size_t size;
+
+    if (!t->has_header || !ddp_header_decode(&h, t->header, t->header_len, &size))
+        return layer_of(t->error) == 0 ? reads_oldest(qp) : NULL;
+    if (h.tagged || h.opcode != RDMAP_READ_REQ)
+        return NULL;
+    return read_of_msn(qp, h.msn);
+}
+
+void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len)
+{
+    struct terminate t;
+    struct entry *read;
+
+    /* A Terminate too short for what it announces still says why. */
+    if (!terminate_decode(&t, payload, len))
+        t.has_header = false;
+    read = refused_read(qp, &t);
+    if (read && refusal(t.error) != IW_LOST)
+        entry_fail(read, refusal(t.error));
+    stream_end(qp, IW_END_PEER_TERMINATE, t.error);
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sending. A batch of FPDUs is framed on a copy of the sending state; what the transport took of it is committed.
+ *
+ *   tx_want   header, payload, trailer; header, payload, trailer; ...     small things and copies are in the arena
+ *   tx_done   |<-------- taken -------->|                                 whole FPDUs: their state is committed
+ *                              |<------>|<-- the tail -->|                the half-sent one: committed too, as its rest
+ *                                                                         is copied to the queue pair (struct tx_tail)
+ *
+ * So the consumer's memory is touched only between want and done, the bytes behind a half-sent FPDU's checksum cannot
+ * change, and a flush or an invalidated region never tears an FPDU. A request whose last octet was taken or copied is
+ * done. The source of a Read Response may change at any time (that is what reading remote memory is for), and then the
+ * checksum has to be that of what is sent: with CRC its payload goes through the arena.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "iwarp/qp_internal.h"
+#include "wire/crc32c.h"
+
+enum frame_result { FRAMED, IDLE, FULL, FAULT };
+
+/* Where a batch was before an FPDU that did not come to be. */
+struct mark {
+    unsigned count;
+    size_t last_len, arena_used;
+    struct tx_state state;
+};
+
+static void put_length(uint8_t *bytes, size_t ulpdu)
+{
+    bytes[0] = (uint8_t)(ulpdu >> 8);
+    bytes[1] = (uint8_t)ulpdu;
+}
+
+static size_t padding(size_t ulpdu)
+{
+    return mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC - MPA_FPDU_LENGTH - ulpdu;
+}
+
+size_t fpdu_seal(bool crc, uint8_t *bytes, size_t ulpdu)
+{
+    size_t covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
+
+    put_length(bytes, ulpdu);
+    memset(bytes + MPA_FPDU_LENGTH + ulpdu, 0, padding(ulpdu) + MPA_FPDU_CRC);
+    if (crc)
+        crc32c_final(crc32c_update(CRC32C_INIT, bytes, covered), bytes + covered);
+    return covered + MPA_FPDU_CRC;
+}
+
+void tx_drop_tail(struct iw_qp *qp)
+{
+    free(qp->tail.buffer);
+    qp->tail.buffer = NULL;
+    qp->tail.sent = 0;
+    qp->tail.len = 0;
+}
+
+/* The batch as a list of bytes */
+
+static bool batch_list(struct tx_batch *b, uint8_t *bytes, size_t len, unsigned limit)
+{
+    struct iovec *last = b->count > 0 ? &b->iov[b->count - 1] : NULL;
+
+    if (last && (uint8_t *)last->iov_base + last->iov_len == bytes) {
+        last->iov_len += len;
+        return true;
+    }
+    if (b->count >= limit)
+        return false;
+    b->iov[b->count++] = (struct iovec){ .iov_base = bytes, .iov_len = len };
+    return true;
+}
+
+static void batch_release(struct tx_batch *b)
+{
+    while (b->refs > 0)
+        mem_release(&b->ref[--b->refs]);
+    b->window_left = 0;
+}
+
+static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
+{
+    struct tx_batch *b = &s->batch;
+
+    batch_release(b);
+    b->state = qp->tx;
+    b->fpdus = 0;
+    b->count = 0;
+    b->octets = 0;
+    b->arena_used = 0;
+    b->limit = limit;
+    b->first = qp->tail.len - qp->tail.sent;
+    /* Without a buffer to keep the rest of a large FPDU in, only small ones are made. */
+    b->max_ulpdu = scratch_reserve(s) ? qp->max_ulpdu : TAIL_SMALL - MPA_FPDU_OVERHEAD;
+    if (b->first > 0)
+        batch_list(b, qp->tail.bytes + qp->tail.sent, b->first, limit);
+    if (qp->terminate_len > qp->terminate_sent) {
+        size_t left = qp->terminate_len - qp->terminate_sent;
+        batch_list(b, qp->terminate + qp->terminate_sent, left, limit);
+        b->first += left;
+    }
+}
+
+/* Payload: from the message in progress to the batch */
+
+static enum wire_error window_open(const struct iw_qp *qp, struct tx_batch *b, uint32_t offset)
+{
+    struct mem_ref *ref = &b->ref[b->refs];
+    const struct iw_sge *sge;
+    enum wire_error error;
+    uint32_t within, len;
+
+    if (b->state.kind == TX_RESPONSE) {
+        const struct rdmap_read_request *r = &qp->inbound[b->state.response & qp->inbound_mask].request;
+        len = r->length - offset;
+        error = mem_lookup(qp->memory, qp->domain, r->source_stag, r->source_to + offset, len, MEM_REMOTE_READ, ref);
+    } else {
+        struct entry *e = queue_at(&qp->sq, b->state.next);
+        if (e->flags & IW_INLINE) {
+            len = e->length - offset;
+            *ref = (struct mem_ref){ .region = NULL, .at = (uint8_t *)e->sges + offset };
+            error = WIRE_OK;
+        } else {
+            sge = entry_sge(e, offset, &within);
+            len = sge->length - within;
+            error = mem_lookup(qp->memory, qp->domain, sge->stag, sge->address + within, len, MEM_LOCAL_READ, ref);
+        }
+    }
+    if (error != WIRE_OK)
+        return error;
+    b->window = ref->at;
+    b->window_left = len;
+    b->window_listed = false;
+    b->refs++;
+    return WIRE_OK;
+}
+
+static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
+{
+    struct tx_batch *b = &s->batch;
+    uint8_t *copy = s->arena + b->arena_used;
+
+    if (copied) {
+        if (n + 2 * TERMINATE_FPDU > ARENA_SIZE - b->arena_used || !batch_list(b, copy, n, b->limit - 1))
+            return false;
+        memcpy(copy, b->window, n);
+        b->arena_used += n;
+    } else {
+        if (!batch_list(b, b->window, n, b->limit - 1))
+            return false;
+        b->window_listed = true;
+    }
+    b->window += n;
+    b->window_left -= n;
+    if (b->window_left == 0 && !b->window_listed)
+        mem_release(&b->ref[--b->refs]);
+    return true;
+}
+
+/* Adds up to want octets from offset on; *got: how many there was room for. */
+static enum wire_error gather(const struct iw_qp *qp, struct iw_scratch *s, uint32_t offset, uint32_t want,
+                              uint32_t *got)
+{
+    struct tx_batch *b = &s->batch;
+    bool unstable = qp->crc && b->state.kind == TX_RESPONSE;
+
+    for (*got = 0; *got < want;) {
+        if (b->window_left == 0) {
+            if (b->refs == IW_IOV_MAX)
+                return WIRE_OK;
+            enum wire_error error = window_open(qp, b, offset + *got);
+            if (error != WIRE_OK)
+                return error;
+        }
+        uint32_t n = want - *got < b->window_left ? want - *got : b->window_left;
+        if (!window_list(s, n, unstable || n <= COPY_BELOW))
+            return WIRE_OK;
+        *got += n;
+    }
+    return WIRE_OK;
+}
+
+/* Messages */
+
+static bool request_ready(const struct iw_qp *qp, const struct tx_state *t)
+{
+    const struct entry *e;
+
+    if (t->next == queue_tail(&qp->sq))
+        return false;
+    e = queue_at(&qp->sq, t->next);
+    if ((e->flags & IW_READ_FENCE) && t->reads > 0 && !MUTANT(qpr_08_no_fence))
+        return false;
+    return e->opcode != IW_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
+}
+
+static enum tx_kind message_choose(const struct iw_qp *qp, const struct tx_state *t)
+{
+    bool request = request_ready(qp, t);
+    bool response = t->response != qp->inbound_tail;
+
+    if (t->rtr != MPA_RTR_NONE)
+        return TX_RTR;
+    if (response && (t->response_turn || !request))
+        return TX_RESPONSE;
+    return request ? TX_REQUEST : TX_NONE;
+}
+
+static void read_request(uint8_t *bytes, uint32_t sink, uint32_t length, uint32_t stag, uint64_t to)
+{
+    struct rdmap_read_request r = {
+        .sink_stag = sink, .sink_to = 0, .length = length, .source_stag = stag, .source_to = to,
+    };
+    rdmap_read_encode(&r, bytes, RDMAP_READ_REQUEST);
+}
+
+/* What the next FPDU of a message is made of. */
+struct plan {
+    struct ddp_header h;
+    size_t header;    /* octets of the DDP header, 0 in the empty FPDU */
+    uint32_t left;    /* octets of the message to be gathered */
+    bool read;        /* a Read Request: its own header follows */
+    uint32_t sink, length, stag;
+    uint64_t to;
+};
+
+static struct ddp_header untagged(enum rdmap_opcode opcode, enum ddp_queue queue, uint32_t msn, uint32_t mo)
+{
+    return (struct ddp_header){ .opcode = (uint8_t)opcode, .queue = queue, .msn = msn, .mo = mo };
+}
+
+static struct ddp_header tagged(enum rdmap_opcode opcode, uint32_t stag, uint64_t to)
+{
+    return (struct ddp_header){ .tagged = true, .opcode = (uint8_t)opcode, .stag = stag, .to = to };
+}
+
+/* The ready-to-receive forms touch no memory. Some peers refuse a zero STag all the same. */
+static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+{
+    switch (t->rtr) {
+    case MPA_RTR_WRITE:
+        p->h = tagged(RDMAP_WRITE, 1, 0);
+        p->header = DDP_TAGGED_HEADER;
+        return;
+    case MPA_RTR_READ:
+        qp->rtr_sink = reads_sink(qp, t->sinks);
+        p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
+        p->header = DDP_UNTAGGED_HEADER;
+        p->read = true;
+        p->sink = qp->rtr_sink;
+        p->stag = 1;
+        return;
+    default:
+        return; /* the empty FPDU */
+    }
+}
+
+static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+{
+    struct entry *e = queue_at(&qp->sq, t->next);
+
+    p->header = DDP_UNTAGGED_HEADER;
+    p->left = e->length - t->offset;
+    switch (e->opcode) {
+    case IW_WRITE:
+        p->h = tagged(RDMAP_WRITE, e->remote_stag, e->remote_to + t->offset);
+        p->header = DDP_TAGGED_HEADER;
+        return;
+    case IW_READ:
+        e->sink_stag = reads_sink(qp, t->sinks);
+        p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
+        p->left = 0;
+        p->read = true;
+        p->sink = e->sink_stag;
+        p->length = e->length;
+        p->stag = e->remote_stag;
+        p->to = e->remote_to;
+        return;
+    default:
+        p->h = untagged(e->flags & IW_SOLICIT || MUTANT(qpr_09_all_solicited) ? RDMAP_SEND_SE : RDMAP_SEND,
+                        DDP_QUEUE_SEND, t->send_msn, t->offset);
+        return;
+    }
+}
+
+static void plan_response(const struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+{
+    const struct rdmap_read_request *r = &qp->inbound[t->response & qp->inbound_mask].request;
+
+    p->h = tagged(RDMAP_READ_RESP, r->sink_stag, r->sink_to + t->offset);
+    p->header = DDP_TAGGED_HEADER;
+    p->left = r->length - t->offset;
+}
+
+static void read_sent(struct tx_state *t)
+{
+    t->read_msn++;
+    t->sinks++;
+    t->reads++;
+}
+
+/* The state behind an FPDU. */
+static void message_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last)
+{
+    t->offset += octets;
+    if (!last)
+        return;
+    switch (t->kind) {
+    case TX_RTR:
+        if (t->rtr == MPA_RTR_READ) {
+            read_sent(t);
+            t->rtr_read = true;
+        }
+        t->rtr = MPA_RTR_NONE;
+        break;
+    case TX_RESPONSE:
+        t->response++;
+        t->response_turn = false;
+        break;
+    case TX_REQUEST: {
+        const struct entry *e = queue_at(&qp->sq, t->next);
+        if (e->opcode == IW_READ)
+            read_sent(t);
+        else if (e->opcode == IW_SEND)
+            t->send_msn++;
+        t->next++;
+        t->response_turn = true;
+        break;
+    }
+    }
+    t->kind = TX_NONE;
+    t->offset = 0;
+}
+
+/* FPDUs */
+
+/* All SGEs are looked at before the first octet of a message leaves: a request with a bad one sends nothing. */
+static bool request_sound(const struct iw_qp *qp, const struct tx_state *t)
+{
+    const struct entry *e = queue_at(&qp->sq, t->next);
+
+    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & IW_INLINE)
+        return true;
+    if (e->opcode == IW_READ)
+        return entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_WRITE) == WIRE_OK;
+    return e->sge_count < 2 || entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_READ) == WIRE_OK;
+}
+
+/* Padding and checksum over everything from header (inside iov[from]) on. */
+static void frame_seal(struct iw_scratch *s, bool crc, unsigned from, const uint8_t *header, size_t ulpdu)
+{
+    struct tx_batch *b = &s->batch;
+    uint8_t *trailer = s->arena + b->arena_used;
+    size_t pad = padding(ulpdu);
+    uint32_t sum = CRC32C_INIT;
+
+    memset(trailer, 0, pad + MPA_FPDU_CRC);
+    for (unsigned i = from; crc && i < b->count; i++) {
+        const uint8_t *at = i == from ? header : b->iov[i].iov_base;
+        sum = crc32c_update(sum, at, (size_t)((uint8_t *)b->iov[i].iov_base + b->iov[i].iov_len - at));
+    }
+    if (crc)
+        crc32c_final(crc32c_update(sum, trailer, pad), trailer + pad);
+    batch_list(b, trailer, pad + MPA_FPDU_CRC, b->limit); /* its place was kept free */
+    b->arena_used += pad + MPA_FPDU_CRC;
+}
+
+static void frame_undo(struct tx_batch *b, const struct mark *m)
+{
+    b->count = m->count;
+    if (m->count > 0)
+        b->iov[m->count - 1].iov_len = m->last_len;
+    b->arena_used = m->arena_used;
+    b->state = m->state;
+    b->window_left = 0;
+}
+
+static void plan_message(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+{
+    *p = (struct plan){ .header = 0 };
+    switch (t->kind) {
+    case TX_RTR:
+        plan_rtr(qp, t, p);
+        return;
+    case TX_RESPONSE:
+        plan_response(qp, t, p);
+        return;
+    default:
+        plan_request(qp, t, p);
+        return;
+    }
+}
+
+/* One FPDU of the message that the state is in. */
+static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
+{
+    struct tx_batch *b = &s->batch;
+    struct mark m = { b->count, b->count ? b->iov[b->count - 1].iov_len : 0, b->arena_used, b->state };
+    uint8_t *header = s->arena + b->arena_used;
+    struct plan p;
+    uint32_t want, got;
+
+    plan_message(qp, &b->state, &p);
+    size_t headers = p.header + (p.read ? RDMAP_READ_REQUEST : 0);
+    if (!batch_list(b, header, MPA_FPDU_LENGTH + headers, b->limit - 2))
+        return FULL;
+    b->arena_used += MPA_FPDU_LENGTH + headers;
+    unsigned from = b->count - 1;
+    want = p.left < b->max_ulpdu - headers ? p.left : b->max_ulpdu - (uint32_t)headers;
+    if (gather(qp, s, b->state.offset, want, &got) != WIRE_OK) {
+        frame_undo(b, &m);
+        return FAULT;
+    }
+    if (got < want && (got == 0 || b->fpdus > 0)) {
+        frame_undo(b, &m);
+        return FULL;
+    }
+    p.h.last = got == p.left;
+    put_length(header, headers + got);
+    if (p.header > 0)
+        ddp_header_encode(&p.h, header + MPA_FPDU_LENGTH, p.header);
+    if (p.read)
+        read_request(header + MPA_FPDU_LENGTH + p.header, p.sink, p.length, p.stag, p.to);
+    frame_seal(s, qp->crc, from, header, headers + got);
+    message_advance(qp, &b->state, got, p.h.last);
+    b->octets += mpa_fpdu_size(headers + got);
+    b->fpdu[b->fpdus++] = (struct tx_fpdu){ .end = b->octets, .after = b->state };
+    return FRAMED;
+}
+
+static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
+{
+    struct tx_batch *b = &s->batch;
+    struct tx_state *t = &b->state;
+
+    if (b->fpdus == BATCH_FPDUS || b->octets >= BATCH_OCTETS || ARENA_SIZE - b->arena_used < 4 * TERMINATE_FPDU)
+        return FULL;
+    if (t->kind == TX_NONE) {
+        t->kind = (uint8_t)message_choose(qp, t);
+        if (t->kind == TX_NONE)
+            return IDLE;
+    }
+    return request_sound(qp, t) ? frame_message(qp, s) : FAULT;
+}
+
+/* The message whose turn it is names memory that is not there any more. */
+static void fault_handle(struct iw_qp *qp, const struct tx_state *t)
+{
+    if (t->kind == TX_RESPONSE) {
+        const struct inbound_read *r = &qp->inbound[t->response & qp->inbound_mask];
+        struct mem_ref ref = { 0 };
+        enum wire_error error = mem_lookup(qp->memory, qp->domain, r->request.source_stag, r->request.source_to,
+                                           r->request.length, MEM_REMOTE_READ, &ref);
+        mem_release(&ref);
+        reads_refuse(qp, r, error == WIRE_OK ? WIRE_RDMAP_INVALID_STAG : error);
+        return;
+    }
+    entry_fail(queue_at(&qp->sq, t->next), IW_LOCAL_ACCESS);
+    if (t->offset == 0) {
+        qp->tx.next++;
+        requests_complete(qp);
+        return;
+    }
+    terminate_queue(qp, WIRE_RDMAP_CATASTROPHIC, NULL, 0, 0);
+    stream_end(qp, IW_END_LOCAL_REQUEST, WIRE_RDMAP_CATASTROPHIC);
+}
+
+/* False: a fault was dealt with, nothing is framed, and the state has changed. */
+static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
+{
+    enum frame_result result;
+
+    do {
+        result = frame_next(qp, s);
+    } while (result == FRAMED);
+    if (result != FAULT || s->batch.fpdus > 0)
+        return true; /* a fault behind good FPDUs is met again when they are gone */
+    fault_handle(qp, &s->batch.state);
+    return false;
+}
+
+int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max)
+{
+    struct tx_batch *b = &s->batch;
+    unsigned limit = max < IW_IOV_MAX ? (unsigned)max : IW_IOV_MAX;
+
+    do {
+        batch_begin(qp, s, limit);
+    } while (qp->running && !qp->hold && !batch_fill(qp, s));
+    if (b->count > 0)
+        memcpy(iov, b->iov, b->count * sizeof *iov);
+    return (int)b->count;
+}
+
+/* Commitment */
+
+/* Copies what is behind the first `skip` octets of the batch and up to `end`. Cannot fail: see batch_begin. */
+static void tail_keep(struct iw_qp *qp, struct iw_scratch *s, size_t skip, size_t end)
+{
+    const struct tx_batch *b = &s->batch;
+    struct tx_tail *t = &qp->tail;
+    size_t at = 0;
+
+    t->sent = 0;
+    t->len = 0;
+    t->buffer = end - skip > TAIL_SMALL ? scratch_take(s) : NULL;
+    t->bytes = t->buffer ? t->buffer : t->small;
+    for (unsigned i = 0; i < b->count && at < end; i++) {
+        size_t from = skip > at ? skip - at : 0, len = b->iov[i].iov_len;
+        size_t to = end - at < len ? end - at : len;
+
+        if (from < to) {
+            memcpy(t->bytes + t->len, (const uint8_t *)b->iov[i].iov_base + from, to - from);
+            t->len += (uint32_t)(to - from);
+        }
+        at += len;
+    }
+}
+
+static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
+{
+    struct tx_batch *b = &s->batch;
+    uint32_t next = qp->tx.next;
+    unsigned begun = 0;
+
+    for (size_t start = 0; begun < b->fpdus && start < n; begun++)
+        start = b->fpdu[begun].end;
+    if (begun == 0)
+        return;
+    if (b->fpdu[begun - 1].end > n)
+        tail_keep(qp, s, b->first + n, b->first + b->fpdu[begun - 1].end);
+    qp->tx = b->fpdu[begun - 1].after;
+    count(&qp->fpdus_sent, begun);
+    for (; next != qp->tx.next; next++) {
+        struct entry *e = queue_at(&qp->sq, next);
+        e->state = e->opcode == IW_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
+    }
+}
+
+/* The half-sent FPDU's rest, then the Terminate. */
+static size_t first_sent(struct iw_qp *qp, struct iw_scratch *s, size_t n)
+{
+    size_t tail = qp->tail.len - qp->tail.sent, used = n < tail ? n : tail, left;
+
+    qp->tail.sent += (uint32_t)used;
+    if (qp->tail.len > 0 && qp->tail.sent == qp->tail.len) {
+        if (qp->tail.buffer)
+            scratch_give(s, qp->tail.buffer);
+        qp->tail.buffer = NULL;
+        tx_drop_tail(qp);
+    }
+    left = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
+    qp->terminate_sent += (uint32_t)left;
+    return n - used - left;
+}
+
+void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
+{
+    count(&qp->octets_sent, n);
+    batch_commit(qp, s, first_sent(qp, s, n));
+    batch_release(&s->batch);
+    requests_complete(qp);
+}

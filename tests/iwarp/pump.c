@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* Two queue pairs, two pipes: see pump.h. */
+#include "iwarp/pump.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/crc32c.h"
+
+enum { CANARY = 64 };
+
+static void on_complete(struct iw_qp *qp, const struct iw_completion *c)
+{
+    struct side *s = iw_qp_owner(qp);
+
+    assert_true(s->completions < PUMP_COMPLETIONS);
+    s->completed[s->completions++] = *c;
+}
+
+static void on_first(struct iw_qp *qp)
+{
+    struct side *s = iw_qp_owner(qp);
+    s->first_fpdus++;
+}
+
+static void on_answer(struct iw_qp *qp)
+{
+    struct side *s = iw_qp_owner(qp);
+    s->answers++;
+}
+
+static void on_close(struct iw_qp *qp)
+{
+    struct side *s = iw_qp_owner(qp);
+    s->closes++;
+}
+
+static void on_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
+{
+    struct side *s = iw_qp_owner(qp);
+    s->ends++;
+    s->why = why;
+    s->error = error;
+}
+
+static const struct iw_qp_events events = {
+    .complete = on_complete,
+    .first_fpdu = on_first,
+    .rtr_answered = on_answer,
+    .peer_closed = on_close,
+    .ended = on_end,
+};
+
+static void side_open(struct pump *p, struct side *s, struct side *peer, const struct pump_config *c)
+{
+    uint16_t ird = c->ird ? c->ird : 4, ord = c->ord ? c->ord : 4;
+    struct iw_qp_config q = {
+        .receive_depth = c->depth ? c->depth : 64,
+        .initiator_depth = c->depth ? c->depth : 64,
+        .receive_sges = 40,
+        .initiator_sges = 40,
+        .inline_size = c->inline_size ? c->inline_size : 256,
+        .max_ird = 16,
+        .max_ord = 16,
+        .memory = p->memory,
+        .domain = &p->domain,
+        .secret = 0x0123456789abcdefu + (s == &p->b),
+        .events = &events,
+        .owner = s,
+    };
+    struct iw_stream stream = {
+        .crc = c->crc,
+        .ird = ird,
+        .ord = ord,
+        .max_segment = c->max_segment ? c->max_segment : 1448,
+        .hold = c->hold && s == &p->b,
+    };
+
+    s->peer = peer;
+    s->pump = p;
+    s->in.bytes = malloc(PUMP_PIPE);
+    s->qp = iw_qp_create(&q);
+    assert_non_null(s->qp);
+    iw_qp_start(s->qp, &stream);
+}
+
+void pump_open(struct pump *p, const struct pump_config *c)
+{
+    memset(p, 0, sizeof *p);
+    p->seed = c->seed * 0x9e3779b97f4a7c15u + 1;
+    p->whole = c->whole;
+    p->memory = mem_table_create(42);
+    p->scratch = iw_scratch_create();
+    assert_non_null(p->memory);
+    assert_non_null(p->scratch);
+    side_open(p, &p->a, &p->b, c);
+    side_open(p, &p->b, &p->a, c);
+}
+
+void pump_close(struct pump *p)
+{
+    iw_qp_stop(p->a.qp, IW_FLUSHED);
+    iw_qp_stop(p->b.qp, IW_FLUSHED);
+    iw_qp_destroy(p->a.qp);
+    iw_qp_destroy(p->b.qp);
+    free(p->a.in.bytes);
+    free(p->b.in.bytes);
+    iw_scratch_destroy(p->scratch);
+    mem_table_destroy(p->memory);
+}
+
+uint32_t pump_random(struct pump *p, uint32_t below)
+{
+    p->seed ^= p->seed << 13;
+    p->seed ^= p->seed >> 7;
+    p->seed ^= p->seed << 17;
+    return (uint32_t)(p->seed >> 32) % below;
+}
+
+/* How much of len moves this time: often a few bytes, sometimes nothing, sometimes all. */
+static size_t portion(struct pump *p, size_t len)
+{
+    if (p->whole || len == 0)
+        return len;
+    switch (pump_random(p, 6)) {
+    case 0:
+        return 0;
+    case 1:
+        return len;
+    case 2:
+        return pump_random(p, 64) % (len + 1);
+    default:
+        return pump_random(p, (uint32_t)len + 1);
+    }
+}
+
+bool pump_send(struct side *from)
+{
+    struct pipe *out = &from->peer->in;
+    struct iovec iov[IW_IOV_MAX];
+    size_t total = 0, left;
+    int n = iw_qp_tx_want(from->qp, from->pump->scratch, iov, IW_IOV_MAX);
+
+    if (out->from == out->to)
+        out->from = out->to = 0;
+    for (int i = 0; i < n; i++)
+        total += iov[i].iov_len;
+    left = portion(from->pump, total < PUMP_PIPE - out->to ? total : PUMP_PIPE - out->to);
+    for (int i = 0; i < n && left > 0; i++) {
+        size_t part = iov[i].iov_len < left ? iov[i].iov_len : left;
+        memcpy(out->bytes + out->to, iov[i].iov_base, part);
+        out->to += part;
+        left -= part;
+        total -= part;
+    }
+    size_t moved = 0;
+    for (int i = 0; i < n; i++)
+        moved += iov[i].iov_len;
+    iw_qp_tx_done(from->qp, from->pump->scratch, moved - total);
+    return n > 0;
+}
+
+bool pump_receive(struct side *to)
+{
+    struct pipe *in = &to->in;
+    struct iovec iov[IW_IOV_MAX];
+    size_t room = 0, moved, left;
+    int n;
+
+    if (in->from == in->to)
+        return false;
+    n = iw_qp_rx_want(to->qp, to->pump->scratch, iov, IW_IOV_MAX);
+    if (n == 0)
+        return false;
+    for (int i = 0; i < n; i++)
+        room += iov[i].iov_len;
+    moved = portion(to->pump, room < in->to - in->from ? room : in->to - in->from);
+    left = moved;
+    for (int i = 0; left > 0; i++) {
+        size_t part = iov[i].iov_len < left ? iov[i].iov_len : left;
+        memcpy(iov[i].iov_base, in->bytes + in->from, part);
+        in->from += part;
+        left -= part;
+    }
+    iw_qp_rx_done(to->qp, to->pump->scratch, moved);
+    return true;
+}
+
+void pump_run(struct pump *p)
+{
+    for (int rounds = 0; rounds < 1000000; rounds++) {
+        bool moved = pump_send(&p->a);
+        moved |= pump_receive(&p->b);
+        moved |= pump_send(&p->b);
+        moved |= pump_receive(&p->a);
+        if (!moved)
+            return;
+    }
+    fail_msg("the streams do not come to rest");
+}
+
+void pump_inject(struct side *to, const void *bytes, size_t len)
+{
+    if (to->in.from == to->in.to)
+        to->in.from = to->in.to = 0;
+    assert_true(len <= PUMP_PIPE - to->in.to);
+    memcpy(to->in.bytes + to->in.to, bytes, len);
+    to->in.to += len;
+}
+
+size_t pump_fpdu(uint8_t *out, bool crc, const struct ddp_header *h, const void *payload, size_t len)
+{
+    size_t ulpdu = h ? ddp_header_encode(h, out + 2, DDP_HEADER_MAX) : 0;
+    size_t covered;
+
+    if (len > 0)
+        memcpy(out + 2 + ulpdu, payload, len);
+    ulpdu += len;
+    out[0] = (uint8_t)(ulpdu >> 8);
+    out[1] = (uint8_t)ulpdu;
+    covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
+    memset(out + 2 + ulpdu, 0, covered - 2 - ulpdu + MPA_FPDU_CRC);
+    if (crc)
+        crc32c_final(crc32c_update(CRC32C_INIT, out, covered), out + covered);
+    return covered + MPA_FPDU_CRC;
+}
+
+bool pump_terminate_sent(struct side *from, bool crc, struct terminate *t)
+{
+    struct pipe *out = &from->peer->in;
+    struct ddp_header h;
+    size_t size;
+    bool found = false;
+
+    for (int i = 0; i < 1000 && pump_send(from); i++)
+        continue;
+    while (out->to - out->from >= 2) {
+        const uint8_t *at = out->bytes + out->from;
+        size_t ulpdu = (size_t)at[0] << 8 | at[1];
+        size_t all = mpa_fpdu_size(ulpdu);
+        uint8_t sum[4] = { 0 };
+
+        assert_true(all <= out->to - out->from);
+        if (crc)
+            crc32c_final(crc32c_update(CRC32C_INIT, at, all - 4), sum);
+        assert_memory_equal(sum, at + all - 4, 4);
+        assert_false(found); /* it is the last message */
+        if (ulpdu > 0 && ddp_header_decode(&h, at + 2, ulpdu, &size) && !h.tagged && h.opcode == RDMAP_TERMINATE) {
+            found = true;
+            assert_true(h.last);
+            assert_int_equal(h.queue, DDP_QUEUE_TERMINATE);
+            assert_int_equal(h.msn, 1);
+            assert_int_equal(h.mo, 0);
+            assert_true(terminate_decode(t, at + 2 + size, ulpdu - size));
+        }
+        out->from += all;
+    }
+    assert_int_equal(out->from, out->to);
+    return found;
+}
+
+void region_open(struct pump *p, struct region *r, uint32_t len, unsigned access)
+{
+    uint8_t *all = malloc((size_t)len + 2 * CANARY);
+
+    assert_non_null(all);
+    memset(all, 0xca, (size_t)len + 2 * CANARY);
+    r->at = all + CANARY;
+    r->len = len;
+    assert_int_equal(mem_register(p->memory, &p->domain, r->at, len, (uint64_t)(uintptr_t)r->at, access, &r->mr,
+                                  &r->stag), 0);
+}
+
+void region_close(struct region *r)
+{
+    if (r->mr)
+        assert_true(mem_invalidate(r->mr, NULL, NULL));
+    r->mr = NULL;
+    for (int i = 0; i < CANARY; i++) {
+        assert_int_equal(r->at[-1 - i], 0xca);
+        assert_int_equal(r->at[r->len + (uint32_t)i], 0xca);
+    }
+    free(r->at - CANARY);
+}
