@@ -50,10 +50,13 @@ static void *work(void *arg)
     uint64_t spin_ns = shard_config_of(w->shard)->spin_ns;
     uint64_t spin_from = 0;
 
-    while (!atomic_load_explicit(&w->stopping, memory_order_acquire)) {
+    for (;;) {
         bool busy = shard_turn(w->shard);
         uint64_t now = threads_now(e);
 
+        /* After the turn, which may have taken the very wake that told of it. */
+        if (atomic_load_explicit(&w->stopping, memory_order_acquire))
+            break;
         if (busy)
             spin_from = now;
         if (shard_is_leased(w->shard) || now - spin_from >= spin_ns)
