@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: what the owner word costs: taking and letting go alone, handing over between two threads, and waking the
+ * shard's thread out of epoll (eventfd) and off the futex (lease). Prints medians in nanoseconds.
+ * The two threads are pinned to two processors: left alone, the scheduler often puts the woken thread behind its
+ * waker, who here spins for the answer, and the figure is a time slice.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/owner.h"
+
+#define ROUNDS 101
+#define PAIRS 100000u
+#define WAKES 1001u
+
+static struct owner o;
+static int epoll_fd, bell;
+static cpu_set_t allowed;
+static atomic_bool stop;
+static _Atomic uint64_t woke_at;
+static _Atomic uint32_t awake;
+static uint64_t counter, contended_of[2];
+static double samples[WAKES];
+
+static void ring_bell(void *ctx)
+{
+    uint64_t one = 1;
+
+    (void)ctx;
+    if (write(bell, &one, sizeof(one)) != sizeof(one))
+        abort();
+}
+
+static const struct owner_ops ops = {
+    .wake = ring_bell, .futex_wait = owner_futex_wait, .futex_wake = owner_futex_wake, .now = owner_clock
+};
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(size_t count)
+{
+    qsort(samples, count, sizeof(samples[0]), compare);
+    return samples[count / 2];
+}
+
+/* To the n-th processor of those we may use, if there are so many. */
+static void pin(pthread_t thread, unsigned n)
+{
+    cpu_set_t one;
+
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed) || n-- > 0)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        if (pthread_setaffinity_np(thread, sizeof(one), &one) != 0)
+            abort();
+        return;
+    }
+}
+
+static void start(pthread_t *thread, void *(*body)(void *), void *arg)
+{
+    if (pthread_create(thread, NULL, body, arg) != 0)
+        abort();
+    pin(*thread, 1);
+}
+
+static void pairs(void)
+{
+    for (unsigned i = 0; i < PAIRS; i++) {
+        (void)owner_acquire_or_ring(&o);
+        while (!owner_release(&o))
+            ;
+    }
+}
+
+static void bench_alone(void)
+{
+    owner_init(&o, &ops, NULL, 0);
+    for (unsigned r = 0; r < ROUNDS; r++) {
+        uint64_t begin = owner_clock(NULL);
+
+        pairs();
+        samples[r] = (double)(owner_clock(NULL) - begin) / PAIRS;
+    }
+    printf("acquire and release, alone            %10.1f ns\n", median(ROUNDS));
+}
+
+/* The work is done by whoever owns; a ring makes the owner do it once more. */
+static void *contend(void *arg)
+{
+    uint64_t *owned = arg;
+
+    for (unsigned i = 0; i < PAIRS; i++) {
+        if (!owner_acquire_or_ring(&o))
+            continue;
+        ++*owned;
+        do
+            counter++;
+        while (!owner_release(&o));
+    }
+    return NULL;
+}
+
+static void bench_contended(void)
+{
+    pthread_t a, b;
+
+    owner_init(&o, &ops, NULL, 0);
+    for (unsigned r = 0; r < ROUNDS; r++) {
+        uint64_t begin = owner_clock(NULL);
+
+        start(&a, contend, &contended_of[0]);
+        start(&b, contend, &contended_of[1]);
+        pin(a, 0);
+        pthread_join(a, NULL);
+        pthread_join(b, NULL);
+        samples[r] = (double)(owner_clock(NULL) - begin) / (2 * PAIRS);
+    }
+    printf("acquire or ring, two threads          %10.1f ns  (%.0f%% took the token, the others rang)\n",
+           median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
+}
+
+/* The shard's thread waits for a token that is held, and is given it. */
+static void *queue_for_token(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        owner_thread_acquire(&o);
+        atomic_store(&woke_at, owner_clock(NULL));
+        owner_release_to_thread(&o);
+        atomic_fetch_add(&awake, 1);
+        while (!owner_is_owned(&o) && !atomic_load(&stop))
+            (void)poll(NULL, 0, 1); /* no sched_yield: it would be paid back at the wake-up */
+    }
+    return NULL;
+}
+
+static void wait_for_sleep(uint32_t kind)
+{
+    while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
+        (void)poll(NULL, 0, 1);
+    (void)poll(NULL, 0, 1); /* from the word into the kernel */
+}
+
+static void bench_handover(void)
+{
+    pthread_t thread;
+
+    owner_init(&o, &ops, NULL, 0);
+    atomic_store(&stop, false);
+    (void)owner_try_acquire(&o);
+    start(&thread, queue_for_token, NULL);
+    for (unsigned i = 0; i < WAKES; i++) {
+        uint32_t before = atomic_load(&awake);
+        uint64_t begin;
+
+        wait_for_sleep(OWNER_SLEEP_TOKEN);
+        if (i == WAKES - 1)
+            atomic_store(&stop, true);
+        begin = owner_clock(NULL);
+        (void)owner_release(&o);
+        while (atomic_load(&awake) == before)
+            ;
+        samples[i] = (double)(atomic_load(&woke_at) - begin);
+        while (i < WAKES - 1 && !owner_try_acquire(&o))
+            ;
+    }
+    pthread_join(thread, NULL);
+    printf("hand-over to the thread that waits    %10.0f ns\n", median(WAKES));
+}
+
+static void sleep_once(bool leased)
+{
+    struct epoll_event e;
+    uint64_t n;
+
+    if (leased) {
+        (void)owner_lease_wait(&o, OWNER_NEVER);
+    } else if (owner_sleep_begin(&o) == OWNER_SLEEP_GO) {
+        if (epoll_wait(epoll_fd, &e, 1, -1) == 1 && read(bell, &n, sizeof(n)) != sizeof(n))
+            abort();
+        (void)owner_sleep_end(&o);
+    }
+}
+
+static void *sleeper(void *leased)
+{
+    while (!atomic_load(&stop)) {
+        sleep_once(leased != NULL);
+        atomic_store(&woke_at, owner_clock(NULL));
+        atomic_fetch_add(&awake, 1);
+    }
+    return NULL;
+}
+
+static void bench_wake(bool leased)
+{
+    pthread_t thread;
+
+    owner_init(&o, &ops, NULL, 0);
+    atomic_store(&stop, false);
+    if (leased) {
+        (void)owner_try_acquire(&o);
+        /* Renewed in the far future: it does not run out under the measurement. */
+        (void)owner_lease_begin(&o, owner_clock(NULL) + UINT64_C(3600000000000));
+        (void)owner_release(&o);
+    }
+    start(&thread, sleeper, leased ? &o : NULL);
+    for (unsigned i = 0; i < WAKES; i++) {
+        uint32_t before;
+        uint64_t begin;
+
+        wait_for_sleep(leased ? OWNER_SLEEP_LEASED : OWNER_SLEEP_WATCH);
+        before = atomic_load(&awake);
+        if (i == WAKES - 1)
+            atomic_store(&stop, true);
+        begin = owner_clock(NULL);
+        (void)owner_wake(&o);
+        while (atomic_load(&awake) == before)
+            ;
+        samples[i] = (double)(atomic_load(&woke_at) - begin);
+    }
+    pthread_join(thread, NULL);
+    printf("wake-up of the thread, %-14s %10.0f ns\n", leased ? "futex" : "eventfd, epoll", median(WAKES));
+}
+
+int main(void)
+{
+    struct epoll_event e = { .events = EPOLLIN };
+
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    bell = eventfd(0, EFD_CLOEXEC);
+    if (epoll_fd < 0 || bell < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bell, &e) != 0)
+        abort();
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+        abort();
+    pin(pthread_self(), 0);
+    if (CPU_COUNT(&allowed) < 2)
+        printf("one processor alone: every figure with two threads is the scheduler's\n");
+    bench_alone();
+    bench_contended();
+    bench_handover();
+    bench_wake(false);
+    bench_wake(true);
+    close(bell);
+    close(epoll_fd);
+    return 0;
+}
