@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Abstract: an exhaustive interleaving explorer. Actors are coroutines; before each access to what they share they
- * stop at a scheduling point. A depth-first search runs every choice of who goes next from every state it has not seen.
+ * stop at a scheduling point. A depth-first search runs every choice of who goes next from every state it has not
+ * seen.
  *
  * A state is the shared world (bytes) and, for each actor, a hash of all it has seen since its last label: the code is
  * deterministic, so that an actor with the same history is in the same place with the same locals. A label says "all
