@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What an adapter has done, under the names of Windows' RDMA Activity counters. */
+#ifndef OPENNDK_COUNTERS_H
+#define OPENNDK_COUNTERS_H
+
+#include <stdint.h>
+
+#include "ndk/ndkpi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Since the adapter was opened; active_connections: now. */
+typedef struct ondk_counters {
+    uint64_t initiated_connections;   /* outgoing ones that were established */
+    uint64_t accepted_connections;    /* incoming ones that were established */
+    uint64_t failed_connection_attempts;
+    uint64_t connection_errors;       /* established ones that ended otherwise than gracefully */
+    uint64_t active_connections;
+    uint64_t cq_errors;
+    uint64_t rdma_in_octets, rdma_out_octets;
+    uint64_t rdma_in_frames, rdma_out_frames; /* FPDUs */
+} ondk_counters_t;
+
+/* Any thread, up to DISPATCH_LEVEL. Each value is exact, their combination a snapshot that need not be of one instant. */
+void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

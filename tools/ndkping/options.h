@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkping's command line: that of Windows' NDKPing, and long options for everybody else. */
+#ifndef NDKPING_OPTIONS_H
+#define NDKPING_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "openndk/config.h"
+
+/* Exit codes, as --help tells them. */
+enum ndkping_exit {
+    NDKPING_OK = 0,
+    NDKPING_FAILED = 1,  /* a connection or a request failed: the status was printed */
+    NDKPING_USAGE = 2,
+    NDKPING_DATA = 3,    /* data came back different */
+    NDKPING_NOBODY = 4,  /* server: nobody connected in time */
+};
+
+struct options {
+    bool server;
+    struct sockaddr_storage server_address, client_address;
+    bool has_client_address;
+    uint32_t server_if, client_if;
+    unsigned wait_seconds; /* 0: for ever */
+    bool verbose, reject;
+    const char *log_file;
+    bool append;
+    uint32_t count, size;
+    uint32_t ird, ord;
+    uint8_t private_data[512];
+    uint32_t private_len;
+    ondk_config_t config;
+};
+
+/* Fills in *o. NDKPING_OK: run; anything else with *done: exit with that code (help was printed, or an error told). */
+enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *done);
+
+#endif

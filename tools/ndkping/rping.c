@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The rping protocol: see rping.h. */
+#include "rping.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SEND_AT = 0, RECEIVE_AT = RPING_MESSAGE };
+enum { ID_RECEIVE = 1, ID_SEND, ID_READ, ID_WRITE };
+
+struct message {
+    uint64_t address;
+    uint32_t token, size;
+};
+
+static bool fail(struct rping *r, const char *step, NTSTATUS status)
+{
+    r->step = step;
+    r->status = status;
+    return false;
+}
+
+static NTSTATUS post_receive(struct rping *r)
+{
+    NDK_SGE sge = consumer_sge(&r->messages, RECEIVE_AT, RPING_MESSAGE);
+    NDK_QP *qp = r->consumer->qp;
+
+    return qp->Dispatch->NdkReceive(qp, (PVOID)(uintptr_t)ID_RECEIVE, &sge, 1);
+}
+
+NTSTATUS rping_prepare(struct rping *r, uint32_t size)
+{
+    NTSTATUS status = consumer_region(r->consumer, &r->messages, 2 * RPING_MESSAGE);
+
+    if (NT_SUCCESS(status))
+        status = consumer_region(r->consumer, &r->source, size);
+    if (NT_SUCCESS(status))
+        status = consumer_region(r->consumer, &r->sink, size);
+    if (NT_SUCCESS(status))
+        status = post_receive(r);
+    return status;
+}
+
+void rping_close(struct rping *r)
+{
+    consumer_region_close(r->consumer, &r->sink);
+    consumer_region_close(r->consumer, &r->source);
+    consumer_region_close(r->consumer, &r->messages);
+}
+
+/* Waits for one request's result. Sends are silent, so only their failures come by. False: it failed, or all is over. */
+static bool await(struct rping *r, uintptr_t id, const char *step)
+{
+    NDK_RESULT_EX result;
+
+    do {
+        if (!consumer_result(r->consumer, &result, r->seconds))
+            return fail(r, step, STATUS_CONNECTION_ABORTED);
+        if (!NT_SUCCESS(result.Status))
+            return fail(r, step, result.Status);
+    } while ((uintptr_t)result.RequestContext != id);
+    if (id == ID_RECEIVE && result.BytesTransferred != RPING_MESSAGE)
+        return fail(r, "receive: not an rping message", STATUS_INVALID_PARAMETER);
+    return true;
+}
+
+static bool send_message(struct rping *r, const struct region *about, uint32_t size)
+{
+    struct message m = { htobe64((uintptr_t)about->memory), htobe32(about->remote_token), htobe32(size) };
+    NDK_SGE sge = consumer_sge(&r->messages, SEND_AT, RPING_MESSAGE);
+    NDK_QP *qp = r->consumer->qp;
+    NTSTATUS status;
+
+    memcpy(r->messages.memory + SEND_AT, &m, sizeof m);
+    status = qp->Dispatch->NdkSend(qp, (PVOID)(uintptr_t)ID_SEND, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS);
+    return NT_SUCCESS(status) || fail(r, "NdkSend", status);
+}
+
+/* Waits for the peer's message, keeps its content, and posts the receive for the next one. */
+static bool receive_message(struct rping *r, struct message *m)
+{
+    NTSTATUS status;
+
+    if (!await(r, ID_RECEIVE, "NdkReceive"))
+        return false;
+    memcpy(m, r->messages.memory + RECEIVE_AT, sizeof *m);
+    m->address = be64toh(m->address);
+    m->token = be32toh(m->token);
+    m->size = be32toh(m->size);
+    status = post_receive(r);
+    return NT_SUCCESS(status) || fail(r, "NdkReceive", status);
+}
+
+/* The text that rping fills a buffer with: its number, then a run of printable characters. */
+static void fill(uint8_t *at, uint32_t size, uint32_t ping)
+{
+    int head = snprintf((char *)at, size, "rdma-ping-%u: ", ping);
+    char c = (char)('A' + ping % 58);
+
+    for (uint32_t i = (uint32_t)head; i < size; i++) {
+        at[i] = (uint8_t)c;
+        c = c == 'z' ? 'A' : (char)(c + 1);
+    }
+    at[size - 1] = '\0';
+}
+
+static enum rping_end client_ping(struct rping *r, uint32_t ping, uint32_t size)
+{
+    struct message answer;
+
+    fill(r->source.memory, size, ping);
+    memset(r->sink.memory, 0, size);
+    if (!send_message(r, &r->source, size) || !receive_message(r, &answer) || !send_message(r, &r->sink, size) ||
+        !receive_message(r, &answer))
+        return RPING_FAILED;
+    if (memcmp(r->source.memory, r->sink.memory, size) != 0)
+        return RPING_DIFFERENT;
+    if (r->verbose)
+        r->say("ping data: %.*s", (int)(size < 60 ? size : 60), (const char *)r->sink.memory);
+    r->pings++;
+    r->bytes += 2 * (uint64_t)size;
+    return RPING_DONE;
+}
+
+enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size)
+{
+    enum rping_end end = RPING_DONE;
+
+    for (uint32_t ping = 0; ping < count && end == RPING_DONE; ping++)
+        end = client_ping(r, ping, size);
+    return end;
+}
+
+static bool read_source(struct rping *r, const struct message *from)
+{
+    NDK_SGE sge = consumer_sge(&r->source, 0, from->size);
+    NDK_QP *qp = r->consumer->qp;
+    NTSTATUS status = qp->Dispatch->NdkRead(qp, (PVOID)(uintptr_t)ID_READ, &sge, 1, from->address, from->token, 0);
+
+    if (!NT_SUCCESS(status))
+        return fail(r, "NdkRead", status);
+    return await(r, ID_READ, "NdkRead");
+}
+
+static bool write_sink(struct rping *r, const struct message *to, uint32_t size)
+{
+    NDK_SGE sge = consumer_sge(&r->source, 0, size);
+    NDK_QP *qp = r->consumer->qp;
+    NTSTATUS status = qp->Dispatch->NdkWrite(qp, (PVOID)(uintptr_t)ID_WRITE, &sge, 1, to->address, to->token, 0);
+
+    if (!NT_SUCCESS(status))
+        return fail(r, "NdkWrite", status);
+    return await(r, ID_WRITE, "NdkWrite");
+}
+
+static bool server_ping(struct rping *r, const struct message *from)
+{
+    struct message to;
+
+    if (from->size == 0 || from->size > r->source.len)
+        return fail(r, "the client's buffer has no size that this server takes", STATUS_INVALID_PARAMETER);
+    if (!read_source(r, from))
+        return false;
+    if (r->verbose)
+        r->say("server ping data: %.*s", (int)(from->size < 60 ? from->size : 60), (const char *)r->source.memory);
+    if (!send_message(r, &r->source, from->size) || !receive_message(r, &to))
+        return false;
+    if (!write_sink(r, &to, from->size < to.size ? from->size : to.size) || !send_message(r, &r->source, from->size))
+        return false;
+    r->pings++;
+    r->bytes += 2 * (uint64_t)from->size;
+    return true;
+}
+
+enum rping_end rping_server(struct rping *r)
+{
+    struct message from;
+
+    for (;;) {
+        if (!receive_message(r, &from)) /* between two pings the client may disconnect */
+            return consumer_wait_disconnect(r->consumer, 1) && r->pings ? RPING_DONE : RPING_FAILED;
+        if (!server_ping(r, &from))
+            return RPING_FAILED;
+    }
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The protocol of rdma-core's rping. For each ping the client advertises a buffer by a 16-byte message (address,
+ * token, size, big-endian); the server reads it by RDMA read and answers with a message; the client advertises a second
+ * buffer; the server writes the data there by RDMA write and answers; the client compares.
+ */
+#ifndef NDKPING_RPING_H
+#define NDKPING_RPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "consumer.h"
+
+enum { RPING_MESSAGE = 16, RPING_DATA_MAX = 16777216 };
+
+enum rping_end {
+    RPING_DONE,      /* client: all pings; server: the client has disconnected */
+    RPING_FAILED,    /* status and step say what */
+    RPING_DIFFERENT, /* data came back different */
+};
+
+struct rping {
+    struct consumer *consumer;
+    struct region messages; /* one to send, one to receive */
+    struct region source, sink;
+    unsigned seconds;       /* patience with each step; 0: for ever */
+    bool verbose;
+    void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    uint32_t pings;         /* done so far */
+    uint64_t bytes;         /* moved and verified (client), moved (server) */
+    NTSTATUS status;
+    const char *step;
+};
+
+/* Registers the buffers for pings of up to size bytes, and posts the first receive: before connect or accept. */
+NTSTATUS rping_prepare(struct rping *r, uint32_t size);
+enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size);
+enum rping_end rping_server(struct rping *r);
+void rping_close(struct rping *r);
+
+#endif
