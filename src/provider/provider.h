@@ -3,6 +3,7 @@
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "fabric/fabric.h"
@@ -67,6 +68,7 @@ struct qp {
     struct object obj;
     struct fabric_qp *fabric;
     uint32_t receive_sges, initiator_sges, inline_size;
+    atomic_bool bound; /* the connector's: it has, or had, a connection; false when new */
 };
 OBJECT_ASSERT_LAYOUT(qp);
 static inline struct qp *qp_of(NDK_QP *pub)
