@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: the connector's machine.
+ *
+ *          connect               connect done             complete
+ *   IDLE -----------> CONNECTING -----------> REPLIED ----------------> COMPLETING
+ *    ^                 |      |                  | reject                |      |
+ *    |<-- not started -'      | connect failed   |                       |      | establish done
+ *    |                        v                  |     establish failed  |      |
+ *    |  telling               FAILING            v <---------------------'      v     peer ended
+ *    '------------- FAILED <-- fabric gone     SPENT                       ESTABLISHED -----------> PEER_GONE
+ *                                               ^ ^ ^                       ^       |                   |
+ *               reject                          | | | establish failed      |       | disconnect        |
+ *   REQUESTED ----------------------------------' | '---------- ACCEPTING --'       v                   |
+ *      |   ^                                      |              ^  |          DISCONNECTING <----------'
+ *      |   '--------------- not started ----------|--------------|--'               |       disconnect
+ *      '--------------------- accept -------------|--------------'                  |
+ *                                                 '------------- disconnect done ---'
+ *   any phase -- close --> CLOSING
+ *
+ * Invariants, checked by connector_check_table:
+ *   1. A call that is refused, and an event that cannot happen, leave the phase as it is.
+ *   2. Close leads to CLOSING from everywhere, nothing leads out of it, and every event of the fabric's is possible there.
+ *   3. Nothing but close leads out of SPENT: neither connector nor queue pair is connected again.
+ *   4. The fabric's connection is ended once: in each phase that has one that is alive, by close and by nothing but
+ *      RETIRE beside; in no other phase.
+ *   5. A phase with a request pending is left by a cell that tells the consumer, takes the call back, or keeps the
+ *      request pending (RETIRE, close), and CLOSING tells it then.
+ *   6. The disconnect callback is queued on leaving ESTABLISHED for PEER_GONE alone.
+ *   7. IDLE is reached by telling a failure and by a call that did not start, alone.
+ *   8. A call starts something in those phases that the diagram shows, and in no other.
+ */
+#include "provider/connector_table.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#define SAME CONNECTOR_PHASES /* the row's own */
+
+/* A row takes one cell for each event, in the order of enum connector_event; one cell too few does not compile. */
+#define ROW(phase, connect, complete, accept, reject, disconnect, close, connect_done, connect_failed, establish_done, \
+            establish_failed, peer_ended, disconnect_done, fabric_gone, not_started, telling)                          \
+    [CONNECTOR_##phase] = { connect, complete, accept, reject, disconnect, close, connect_done, connect_failed,        \
+                            establish_done, establish_failed, peer_ended, disconnect_done, fabric_gone, not_started,   \
+                            telling }
+#define GO(phase, action) { CONNECTOR_##phase, CONNECTOR_##action }
+#define TO(phase) { CONNECTOR_##phase, CONNECTOR_NOTHING }
+#define DO(action) { SAME, CONNECTOR_##action }
+#define STATE { SAME, CONNECTOR_REFUSE_STATE }
+#define WRONG { SAME, CONNECTOR_REFUSE_INVALID }
+#define NEVER { SAME, CONNECTOR_IMPOSSIBLE }
+#define PASS { SAME, CONNECTOR_NOTHING }
+
+/*
+ * Calls: connect, complete, accept, reject, disconnect, close.
+ * Fabric: connect done, connect failed, establish done, establish failed, peer ended, disconnect done, fabric gone.
+ * Own: not started, telling.
+ */
+static const struct connector_cell table[CONNECTOR_PHASES][CONNECTOR_EVENTS] = {
+    ROW(IDLE,
+        GO(CONNECTING, START_CONNECT), WRONG, STATE, STATE, WRONG, TO(CLOSING),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+        NEVER, NEVER),
+    ROW(CONNECTING,
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
+        GO(REPLIED, TELL_CONNECTED), GO(FAILING, RETIRE), NEVER, NEVER, NEVER, NEVER, NEVER,
+        TO(IDLE), NEVER),
+    ROW(FAILING,
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, TELL_FAILED),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, GO(FAILED, TELL_FAILED),
+        NEVER, NEVER),
+    ROW(FAILED,
+        STATE, WRONG, STATE, STATE, WRONG, TO(CLOSING),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+        NEVER, GO(IDLE, LET_GO)),
+    ROW(REPLIED,
+        STATE, GO(COMPLETING, START_COMPLETE), STATE, GO(SPENT, START_REJECT), WRONG, GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+        NEVER, NEVER),
+    ROW(COMPLETING,
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, GO(ESTABLISHED, TELL_ESTABLISHED), GO(SPENT, TELL_ESTABLISHED), NEVER, NEVER, NEVER,
+        NEVER, NEVER),
+    ROW(REQUESTED,
+        STATE, WRONG, GO(ACCEPTING, START_ACCEPT), GO(SPENT, START_REJECT), WRONG, GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+        NEVER, NEVER),
+    ROW(ACCEPTING,
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, GO(ESTABLISHED, TELL_ESTABLISHED), GO(SPENT, TELL_ESTABLISHED), NEVER, NEVER, NEVER,
+        TO(REQUESTED), NEVER),
+    ROW(ESTABLISHED,
+        STATE, WRONG, STATE, STATE, GO(DISCONNECTING, START_DISCONNECT), GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, NEVER, NEVER, GO(PEER_GONE, TELL_PEER_ENDED), NEVER, NEVER,
+        NEVER, NEVER),
+    ROW(PEER_GONE,
+        STATE, WRONG, STATE, STATE, GO(DISCONNECTING, START_DISCONNECT), GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+        NEVER, NEVER),
+    /* The peer's notice is awaited here, and no news. */
+    ROW(DISCONNECTING,
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, NEVER, NEVER, PASS, GO(SPENT, TELL_DISCONNECTED), NEVER,
+        NEVER, NEVER),
+    ROW(SPENT,
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
+        NEVER, NEVER, NEVER, NEVER, PASS, NEVER, NEVER,
+        NEVER, NEVER),
+    /* What the fabric had under way when close came still ends here. */
+    ROW(CLOSING,
+        STATE, WRONG, STATE, STATE, WRONG, PASS,
+        DO(TELL_CANCELLED), DO(TELL_CANCELLED), DO(CANCEL_ESTABLISH), DO(CANCEL_ESTABLISH), PASS,
+        DO(TELL_DISCONNECTED), PASS,
+        PASS, PASS),
+};
+
+struct connector_cell connector_cell(enum connector_phase phase, enum connector_event event)
+{
+    struct connector_cell cell = table[phase][event];
+
+    if (cell.next == SAME)
+        cell.next = phase;
+    return cell;
+}
+
+enum connector_action connector_step(enum connector_phase *phase, enum connector_event event)
+{
+    struct connector_cell cell = connector_cell(*phase, event);
+
+    assert(cell.action != CONNECTOR_IMPOSSIBLE);
+    *phase = cell.next;
+    return cell.action;
+}
+
+bool connector_has_fabric(enum connector_phase phase)
+{
+    return phase == CONNECTOR_CONNECTING || connector_has_qp(phase) || phase == CONNECTOR_REQUESTED ||
+           phase == CONNECTOR_SPENT;
+}
+
+bool connector_has_qp(enum connector_phase phase)
+{
+    return phase == CONNECTOR_REPLIED || phase == CONNECTOR_COMPLETING || phase == CONNECTOR_ACCEPTING ||
+           phase == CONNECTOR_ESTABLISHED || phase == CONNECTOR_PEER_GONE || phase == CONNECTOR_DISCONNECTING;
+}
+
+bool connector_has_request(enum connector_phase phase)
+{
+    return phase == CONNECTOR_CONNECTING || phase == CONNECTOR_FAILING || phase == CONNECTOR_COMPLETING ||
+           phase == CONNECTOR_ACCEPTING || phase == CONNECTOR_DISCONNECTING;
+}
+
+bool connector_is_refusal(enum connector_action action)
+{
+    return action == CONNECTOR_REFUSE_STATE || action == CONNECTOR_REFUSE_INVALID;
+}
+
+/* ---- invariants ---- */
+
+static bool tells(enum connector_action action)
+{
+    return action == CONNECTOR_TELL_CONNECTED || action == CONNECTOR_TELL_FAILED ||
+           action == CONNECTOR_TELL_ESTABLISHED || action == CONNECTOR_TELL_DISCONNECTED;
+}
+
+static bool starts(enum connector_action action)
+{
+    return action == CONNECTOR_START_CONNECT || action == CONNECTOR_START_COMPLETE ||
+           action == CONNECTOR_START_ACCEPT || action == CONNECTOR_START_REJECT ||
+           action == CONNECTOR_START_DISCONNECT;
+}
+
+static bool may_start(enum connector_phase phase, enum connector_event event)
+{
+    switch (event) {
+    case CONNECTOR_CONNECT:
+        return phase == CONNECTOR_IDLE;
+    case CONNECTOR_COMPLETE:
+        return phase == CONNECTOR_REPLIED;
+    case CONNECTOR_ACCEPT:
+        return phase == CONNECTOR_REQUESTED;
+    case CONNECTOR_REJECT:
+        return phase == CONNECTOR_REPLIED || phase == CONNECTOR_REQUESTED;
+    case CONNECTOR_DISCONNECT:
+        return phase == CONNECTOR_ESTABLISHED || phase == CONNECTOR_PEER_GONE;
+    default:
+        return false;
+    }
+}
+
+static const char *check_close(enum connector_phase phase, enum connector_event event, struct connector_cell cell)
+{
+    bool ends = cell.action == CONNECTOR_END_FABRIC || cell.action == CONNECTOR_RETIRE;
+    bool must_end = event == CONNECTOR_CLOSE && connector_has_fabric(phase);
+
+    if (event == CONNECTOR_CLOSE && cell.next != CONNECTOR_CLOSING)
+        return "close leads to CLOSING from everywhere";
+    if (phase == CONNECTOR_CLOSING && (cell.next != phase || cell.action == CONNECTOR_IMPOSSIBLE))
+        return "nothing leads out of CLOSING, and everything is possible there";
+    if (phase == CONNECTOR_SPENT && event != CONNECTOR_CLOSE && cell.next != phase)
+        return "close alone leads out of SPENT";
+    if (must_end && cell.action != CONNECTOR_END_FABRIC)
+        return "close ends a living connection of the fabric's";
+    if (ends && !must_end && !(phase == CONNECTOR_CONNECTING && cell.action == CONNECTOR_RETIRE))
+        return "a connection of the fabric's is ended once";
+    return NULL;
+}
+
+static const char *check_request(enum connector_phase phase, struct connector_cell cell)
+{
+    bool keeps = cell.action == CONNECTOR_RETIRE || cell.action == CONNECTOR_END_FABRIC;
+    bool took_back = cell.next == CONNECTOR_IDLE || cell.next == CONNECTOR_REQUESTED;
+
+    if (connector_has_request(phase) && cell.next != phase && !tells(cell.action) && !keeps && !took_back)
+        return "a pending request is told, taken back, or stays pending";
+    if (tells(cell.action) && !connector_has_request(phase) && phase != CONNECTOR_CLOSING)
+        return "only a pending request is told";
+    if ((cell.action == CONNECTOR_TELL_CANCELLED || cell.action == CONNECTOR_CANCEL_ESTABLISH) &&
+        phase != CONNECTOR_CLOSING)
+        return "only close cancels";
+    return NULL;
+}
+
+static const char *check_cell(enum connector_phase phase, enum connector_event event)
+{
+    struct connector_cell cell = connector_cell(phase, event);
+    bool refused = connector_is_refusal(cell.action) || cell.action == CONNECTOR_IMPOSSIBLE;
+    const char *broken = check_close(phase, event, cell);
+
+    if (broken)
+        return broken;
+    broken = check_request(phase, cell);
+    if (broken)
+        return broken;
+    if (refused && cell.next != phase)
+        return "what is refused or impossible leaves the phase as it is";
+    if (event < CONNECTOR_CLOSE && starts(cell.action) != may_start(phase, event))
+        return "a call starts something in its own phases alone";
+    if (event < CONNECTOR_CLOSE && !starts(cell.action) && !connector_is_refusal(cell.action))
+        return "a call starts something or is refused";
+    if (event >= CONNECTOR_CLOSE && (starts(cell.action) || connector_is_refusal(cell.action)))
+        return "an event neither starts a call nor is refused";
+    if ((cell.action == CONNECTOR_TELL_PEER_ENDED) !=
+        (phase == CONNECTOR_ESTABLISHED && cell.next == CONNECTOR_PEER_GONE))
+        return "the disconnect callback is queued on the way from ESTABLISHED to PEER_GONE";
+    if (cell.next == CONNECTOR_IDLE && phase != CONNECTOR_IDLE && event != CONNECTOR_TELLING &&
+        event != CONNECTOR_NOT_STARTED)
+        return "IDLE is reached by telling a failure or by a call that did not start";
+    return NULL;
+}
+
+const char *connector_check_table(void)
+{
+    for (int phase = 0; phase < CONNECTOR_PHASES; phase++) {
+        for (int event = 0; event < CONNECTOR_EVENTS; event++) {
+            const char *broken = check_cell((enum connector_phase)phase, (enum connector_event)event);
+
+            if (broken)
+                return broken;
+        }
+    }
+    return NULL;
+}
+
+/* ---- names ---- */
+
+#define NAME(name) [CONNECTOR_##name] = #name
+static const char *const phase_names[CONNECTOR_PHASES] = {
+    NAME(IDLE), NAME(CONNECTING), NAME(FAILING), NAME(FAILED), NAME(REPLIED), NAME(COMPLETING), NAME(REQUESTED),
+    NAME(ACCEPTING), NAME(ESTABLISHED), NAME(PEER_GONE), NAME(DISCONNECTING), NAME(SPENT), NAME(CLOSING),
+};
+static const char *const event_names[CONNECTOR_EVENTS] = {
+    [CONNECTOR_CONNECT] = "connect",
+    [CONNECTOR_COMPLETE] = "complete",
+    [CONNECTOR_ACCEPT] = "accept",
+    [CONNECTOR_REJECT] = "reject",
+    [CONNECTOR_DISCONNECT] = "disconnect",
+    [CONNECTOR_CLOSE] = "close",
+    [CONNECTOR_CONNECT_DONE] = "connect done",
+    [CONNECTOR_CONNECT_FAILED] = "connect failed",
+    [CONNECTOR_ESTABLISH_DONE] = "establish done",
+    [CONNECTOR_ESTABLISH_FAILED] = "establish failed",
+    [CONNECTOR_PEER_ENDED] = "peer ended",
+    [CONNECTOR_DISCONNECT_DONE] = "disconnect done",
+    [CONNECTOR_FABRIC_GONE] = "fabric gone",
+    [CONNECTOR_NOT_STARTED] = "not started",
+    [CONNECTOR_TELLING] = "telling",
+};
+static const char *const action_names[CONNECTOR_ACTIONS] = {
+    [CONNECTOR_NOTHING] = "nothing",
+    [CONNECTOR_REFUSE_STATE] = "STATUS_INVALID_DEVICE_STATE",
+    [CONNECTOR_REFUSE_INVALID] = "STATUS_CONNECTION_INVALID",
+    [CONNECTOR_START_CONNECT] = "start connect",
+    [CONNECTOR_START_COMPLETE] = "start complete",
+    [CONNECTOR_START_ACCEPT] = "start accept",
+    [CONNECTOR_START_REJECT] = "reject",
+    [CONNECTOR_START_DISCONNECT] = "start disconnect",
+    [CONNECTOR_TELL_CONNECTED] = "tell connected",
+    [CONNECTOR_RETIRE] = "end fabric, tell later",
+    [CONNECTOR_TELL_FAILED] = "tell failed",
+    [CONNECTOR_TELL_CANCELLED] = "tell cancelled",
+    [CONNECTOR_LET_GO] = "let go of queue pair",
+    [CONNECTOR_TELL_ESTABLISHED] = "tell established",
+    [CONNECTOR_CANCEL_ESTABLISH] = "tell cancelled",
+    [CONNECTOR_TELL_PEER_ENDED] = "disconnect callback",
+    [CONNECTOR_TELL_DISCONNECTED] = "tell disconnected",
+    [CONNECTOR_END_FABRIC] = "end fabric",
+    [CONNECTOR_IMPOSSIBLE] = "-",
+};
+
+const char *connector_phase_name(enum connector_phase phase)
+{
+    return phase_names[phase];
+}
+
+const char *connector_event_name(enum connector_event event)
+{
+    return event_names[event];
+}
+
+const char *connector_action_name(enum connector_action action)
+{
+    return action_names[action];
+}
+
+static void print_cell(FILE *out, enum connector_phase phase, struct connector_cell cell)
+{
+    if (cell.action == CONNECTOR_IMPOSSIBLE)
+        fprintf(out, " |");
+    else if (cell.next == phase)
+        fprintf(out, " %s |", action_names[cell.action]);
+    else if (cell.action == CONNECTOR_NOTHING)
+        fprintf(out, " **%s** |", phase_names[cell.next]);
+    else
+        fprintf(out, " **%s**, %s |", phase_names[cell.next], action_names[cell.action]);
+}
+
+void connector_print_table(FILE *out)
+{
+    fprintf(out, "| |");
+    for (int event = 0; event < CONNECTOR_EVENTS; event++)
+        fprintf(out, " %s |", event_names[event]);
+    fprintf(out, "\n|---|");
+    for (int event = 0; event < CONNECTOR_EVENTS; event++)
+        fprintf(out, "---|");
+    for (int phase = 0; phase < CONNECTOR_PHASES; phase++) {
+        fprintf(out, "\n| **%s** |", phase_names[phase]);
+        for (int event = 0; event < CONNECTOR_EVENTS; event++)
+            print_cell(out, (enum connector_phase)phase,
+                       connector_cell((enum connector_phase)phase, (enum connector_event)event));
+    }
+    fprintf(out, "\n");
+}
