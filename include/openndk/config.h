@@ -2,7 +2,8 @@
 /*
  * Configuration of adapters. Values in force are those at ondk_open_adapter; an open adapter does not change.
  * Every field can also be set by an environment variable ONDK_<FIELD IN CAPITALS>, e.g. ONDK_CONNECT_MS=2000, which is
- * read by ondk_config_init and so yields to what the program sets afterwards.
+ * read by ondk_config_init and so yields to what the program sets afterwards. A variable that is not a number, or out of
+ * the field's range, counts as not set.
  */
 #ifndef OPENNDK_CONFIG_H
 #define OPENNDK_CONFIG_H

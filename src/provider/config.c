@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Configuration: defaults, environment, range checks. One table says all there is to say about a field. */
+#include <openndk/config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spin.h"
+#include "ndk/nt.h"
+#include "provider/config.h"
+
+static const struct field {
+    const char *variable;
+    size_t offset;
+    uint32_t value, min, max;
+} fields[] = {
+#define FIELD(name, variable, value, min, max) {variable, offsetof(ondk_config_t, name), value, min, max}
+    FIELD(connect_ms, "ONDK_CONNECT_MS", 10000, 1, 3600000),
+    FIELD(request_ms, "ONDK_REQUEST_MS", 5000, 1, 3600000),
+    FIELD(reply_ms, "ONDK_REPLY_MS", 10000, 1, 3600000),
+    FIELD(establish_ms, "ONDK_ESTABLISH_MS", 10000, 1, 3600000),
+    FIELD(disconnect_ms, "ONDK_DISCONNECT_MS", 10000, 1, 3600000),
+    FIELD(backlog, "ONDK_BACKLOG", 128, 1, 1u << 20),
+    FIELD(max_unfinished, "ONDK_MAX_UNFINISHED", 1024, 1, 1u << 20),
+    FIELD(max_private, "ONDK_MAX_PRIVATE", 252, 0, 508),
+    FIELD(max_inbound_reads, "ONDK_MAX_INBOUND_READS", 32, 0, 0x3ffe),
+    FIELD(max_outbound_reads, "ONDK_MAX_OUTBOUND_READS", 32, 0, 0x3ffe),
+    FIELD(mpa_revision, "ONDK_MPA_REVISION", 2, 0, 2),
+    FIELD(crc, "ONDK_CRC", 1, 0, 1),
+    FIELD(rtr, "ONDK_RTR", ONDK_RTR_ZERO_FPDU | ONDK_RTR_WRITE | ONDK_RTR_READ, 0, 7),
+    FIELD(max_fpdu, "ONDK_MAX_FPDU", 0, 0, 65535),
+    FIELD(shards, "ONDK_SHARDS", 0, 0, 256),
+    FIELD(spin_us, "ONDK_SPIN_US", 20, 0, 1000000),
+    FIELD(pend_creates, "ONDK_PEND_CREATES", 0, 0, 1),
+#undef FIELD
+};
+enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
+/* Every 32-bit member but the size has its row. */
+static_assert(sizeof(ondk_config_t) == (FIELD_COUNT + 1) * sizeof(uint32_t), "a field without a row");
+
+static struct spin lock;
+static bool is_set; /* guarded by lock, as is what ondk_configure set: */
+static ondk_config_t set;
+
+static uint32_t *field_of(ondk_config_t *config, const struct field *f)
+{
+    return (uint32_t *)((char *)config + f->offset);
+}
+
+static bool in_range(const struct field *f, uint64_t value)
+{
+    return value >= f->min && value <= f->max;
+}
+
+static bool from_environment(const struct field *f, uint32_t *value)
+{
+    const char *text = getenv(f->variable);
+    char *end;
+
+    if (!text || !isdigit((unsigned char)*text))
+        return false;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 0);
+    if (errno || *end || !in_range(f, number))
+        return false;
+    *value = (uint32_t)number;
+    return true;
+}
+
+void ondk_config_init(ondk_config_t *config)
+{
+    config->size = sizeof(*config);
+    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++) {
+        uint32_t value = f->value;
+        from_environment(f, &value);
+        *field_of(config, f) = value;
+    }
+}
+
+bool config_is_valid(const ondk_config_t *config)
+{
+    ondk_config_t copy;
+
+    if (config->size != sizeof(*config))
+        return false;
+    copy = *config;
+    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++) {
+        if (!in_range(f, *field_of(&copy, f)))
+            return false;
+    }
+    return true;
+}
+
+int32_t ondk_configure(const ondk_config_t *config)
+{
+    if (config && !config_is_valid(config))
+        return STATUS_INVALID_PARAMETER;
+    spin_lock(&lock);
+    is_set = config;
+    if (config)
+        set = *config;
+    spin_unlock(&lock);
+    return STATUS_SUCCESS;
+}
+
+void config_current(ondk_config_t *config)
+{
+    ondk_config_init(config);
+    spin_lock(&lock);
+    if (is_set)
+        *config = set;
+    spin_unlock(&lock);
+}
