@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* The maps from the fabric to NTSTATUS, and what each status is called and means to who reads it. */
+#include "provider/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/mutant.h"
+#include "openndk/adapter.h"
+
+NTSTATUS status_of_reason(enum fabric_reason why)
+{
+    switch (why) {
+    case FABRIC_OK:
+        return STATUS_SUCCESS;
+    case FABRIC_NO_ROUTE:
+        return STATUS_NETWORK_UNREACHABLE;
+    case FABRIC_NO_HOST:
+        return STATUS_HOST_UNREACHABLE;
+    case FABRIC_REFUSED:
+    case FABRIC_REJECTED:
+        return STATUS_CONNECTION_REFUSED;
+    case FABRIC_CONNECT_TIMEOUT:
+    case FABRIC_REPLY_TIMEOUT:
+    case FABRIC_ESTABLISH_TIMEOUT:
+    case FABRIC_DISCONNECT_TIMEOUT:
+        return STATUS_IO_TIMEOUT;
+    case FABRIC_ADDRESS_TAKEN:
+        return STATUS_SHARING_VIOLATION;
+    case FABRIC_ADDRESS_FOREIGN:
+        return STATUS_INVALID_ADDRESS;
+    case FABRIC_PORTS_EXHAUSTED:
+        return STATUS_TOO_MANY_ADDRESSES;
+    case FABRIC_FOUR_TUPLE:
+        return STATUS_ADDRESS_ALREADY_EXISTS;
+    case FABRIC_RESOURCES:
+        return STATUS_INSUFFICIENT_RESOURCES;
+    case FABRIC_PEER_RESET:
+    case FABRIC_PEER_CLOSED:
+    case FABRIC_PEER_GAVE_UP:
+    case FABRIC_PEER_TERMINATE:
+    case FABRIC_PROTOCOL:
+    case FABRIC_BAD_REPLY:
+    case FABRIC_READ_LIMITS:
+    case FABRIC_NO_READY_FORM:
+    case FABRIC_LOCAL_ERROR:
+        return STATUS_CONNECTION_ABORTED;
+    case FABRIC_NOT_CONNECTING:
+        return STATUS_CONNECTION_INVALID;
+    case FABRIC_LOCAL_CLOSE:
+        return STATUS_CANCELLED;
+    case FABRIC_REASON_COUNT:
+        break;
+    }
+    return STATUS_INTERNAL_ERROR;
+}
+
+NTSTATUS status_of_connect(enum fabric_reason why)
+{
+    NTSTATUS status = status_of_reason(why);
+
+    /* NdkConnect knows no abort: whoever answers, or hangs up, without an accept refuses. */
+    return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
+}
+
+NTSTATUS status_of_completion(enum fabric_status status)
+{
+    switch (status) {
+    case FABRIC_DONE:
+        return STATUS_SUCCESS;
+    case FABRIC_FLUSHED:
+        return MUTANT(qpr_16_flushed_as_aborted) ? STATUS_CONNECTION_ABORTED : STATUS_CANCELLED;
+    case FABRIC_LOST:
+        return MUTANT(qpr_20_lost_as_success) ? STATUS_SUCCESS : STATUS_CONNECTION_ABORTED;
+    case FABRIC_LOCAL_ACCESS:
+    case FABRIC_REMOTE_ACCESS:
+        return STATUS_ACCESS_VIOLATION;
+    case FABRIC_TOO_LONG:
+        return STATUS_DATA_OVERRUN;
+    case FABRIC_REMOTE_RANGE:
+        return MUTANT(qpr_12_range_as_access) ? STATUS_ACCESS_VIOLATION : STATUS_REMOTE_RESOURCES;
+    }
+    return STATUS_INTERNAL_ERROR;
+}
+
+NTSTATUS status_of_errno(int error)
+{
+    switch (error) {
+    case 0:
+        return STATUS_SUCCESS;
+    case ENOTCONN:
+        return MUTANT(qpr_03_other_status) ? STATUS_INVALID_DEVICE_STATE : STATUS_CONNECTION_INVALID;
+    case EINVAL:
+        return STATUS_INVALID_PARAMETER;
+    case EFAULT:
+        return STATUS_ACCESS_VIOLATION;
+    case ENODEV:
+    case ENXIO:
+    case EADDRNOTAVAIL:
+        return STATUS_INVALID_PARAMETER;
+    case ENETDOWN:
+        return NDIS_STATUS_ADAPTER_NOT_READY;
+    default: /* ENOMEM, ENOSPC, EMFILE and whatever else a system is short of */
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+}
+
+uint32_t status_provider_error(const struct fabric_completion *c)
+{
+    if (MUTANT(cqx_10_code_on_success))
+        return 1;
+    return c->status == FABRIC_DONE ? 0 : (uint32_t)c->status << 16 | c->detail;
+}
+
+uint32_t status_disconnect_reason(enum fabric_reason why)
+{
+    return (uint32_t)why;
+}
+
+static const struct entry {
+    NTSTATUS status;
+    const char *name, *advice;
+} entries[] = {
+#define ENTRY(status, advice) {status, #status, advice}
+    ENTRY(STATUS_SUCCESS, "It worked; there is nothing to do."),
+    ENTRY(STATUS_PENDING, "It has begun and will be answered by its completion callback; wait for that."),
+    ENTRY(STATUS_TIMEOUT, "A wait ended without its event; wait longer, or look why the event does not come."),
+    ENTRY(STATUS_BUFFER_OVERFLOW, "More requests completed than the completion queue holds; create it as deep as all "
+                                  "queues that use it together."),
+    ENTRY(STATUS_DEVICE_BUSY, "Something still uses the object; end that first."),
+    ENTRY(STATUS_NO_MORE_ENTRIES, "There is nothing left to hand out; end what is not needed any more."),
+    ENTRY(STATUS_UNSUCCESSFUL, "It failed for a reason that has no name of its own; look at the provider's reason."),
+    ENTRY(STATUS_ACCESS_VIOLATION, "A memory token is stale, of another protection domain, or lacks the right; check "
+                                   "token, flags of the registration and the range, on both sides."),
+    ENTRY(STATUS_INVALID_HANDLE, "That is not an object that is open; check that it was not closed before."),
+    ENTRY(STATUS_INVALID_PARAMETER, "An argument is malformed or beyond the adapter's limits; compare with "
+                                    "NdkQueryAdapterInfo."),
+    ENTRY(STATUS_INVALID_DEVICE_REQUEST, "The object does not take this request; check its type."),
+    ENTRY(STATUS_NO_MEMORY, "Memory ran out; free some, or use fewer and shallower queues."),
+    ENTRY(STATUS_BUFFER_TOO_SMALL, "The buffer is too short; try again with the length that was written back."),
+    ENTRY(STATUS_INVALID_PARAMETER_MIX, "These arguments exclude each other; change one of them."),
+    ENTRY(STATUS_DATA_OVERRUN, "The peer sent a message longer than the receive that was posted for it; post longer "
+                               "receives or send shorter messages."),
+    ENTRY(STATUS_SHARING_VIOLATION, "The local address and port are in use; choose another port, or port 0, or end "
+                                    "whoever holds it."),
+    ENTRY(STATUS_INSUFFICIENT_RESOURCES, "Memory, descriptors or room in a queue ran out; raise the limit (ulimit -n), "
+                                         "use deeper queues, or close what is idle."),
+    ENTRY(STATUS_DEVICE_NOT_READY, "The device is not ready; bring it up and try again."),
+    ENTRY(STATUS_IO_TIMEOUT, "Nothing answered in time; check address and port, that a firewall lets them through, and "
+                             "that the peer is alive."),
+    ENTRY(STATUS_NOT_SUPPORTED, "The provider cannot do this; ask for less, or look at the adapter's flags first."),
+    ENTRY(STATUS_INTERNAL_ERROR, "The provider failed; the object is of no more use, close it and report the case."),
+    ENTRY(STATUS_CANCELLED, "This side ended it by a flush, a disconnect or a close; that is no fault by itself."),
+    ENTRY(STATUS_REMOTE_RESOURCES, "The request went beyond the peer's memory region; check remote address and length."),
+    ENTRY(STATUS_INVALID_ADDRESS, "The local address is not one of this adapter's; use one of those that the interface "
+                                  "has (ip address)."),
+    ENTRY(STATUS_INVALID_DEVICE_STATE, "The object is in the wrong state for this call; check the order of the calls."),
+    ENTRY(STATUS_INVALID_BUFFER_SIZE, "The data is longer than allowed; shorten it."),
+    ENTRY(STATUS_TOO_MANY_ADDRESSES, "All ports from 49152 to 65535 are taken at this address; close connections, or "
+                                     "share one endpoint between them."),
+    ENTRY(STATUS_ADDRESS_ALREADY_EXISTS, "These two addresses and ports are connected to each other already; close "
+                                         "that connection, or use another local port."),
+    ENTRY(STATUS_CONNECTION_REFUSED, "Nobody listens there, or the listener is full, paused, or rejected; start the "
+                                     "server, and check port and private data."),
+    ENTRY(STATUS_CONNECTION_INVALID, "The queue pair is not connected, or not being connected; complete the steps of "
+                                     "establishment in order, or make a new connection."),
+    ENTRY(STATUS_CONNECTION_ACTIVE, "It is connected already; disconnect first."),
+    ENTRY(STATUS_NETWORK_UNREACHABLE, "There is no route to that network; check the address and the routes (ip route)."),
+    ENTRY(STATUS_HOST_UNREACHABLE, "The network is there, the host is not; check the address, and that the host is up "
+                                   "and answers (ip neighbour)."),
+    ENTRY(STATUS_CONNECTION_ABORTED, "The connection broke: the peer gave up, crashed, or one side violated the "
+                                     "protocol or the other's memory; look at the peer's log."),
+    ENTRY(STATUS_DEVICE_REMOVED, "The device is gone; close everything and open an adapter that exists."),
+    ENTRY(STATUS_IMPLEMENTATION_LIMIT, "That is more than the adapter can do at once; split it."),
+    ENTRY(NDIS_STATUS_BAD_VERSION, "The provider does not serve this version; ask for 1.0 to 1.2, 2.0 or 2.1."),
+    ENTRY(NDIS_STATUS_ADAPTER_NOT_READY, "The interface is down; bring it up (ip link set up) and try again."),
+#undef ENTRY
+};
+
+static const struct entry *find(NTSTATUS status)
+{
+    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+        if (entries[i].status == status)
+            return &entries[i];
+    }
+    return NULL;
+}
+
+const char *ondk_status_name(NTSTATUS status)
+{
+    static _Thread_local char number[sizeof("0x00000000")];
+    const struct entry *e = find(status);
+
+    if (e)
+        return e->name;
+    snprintf(number, sizeof(number), "0x%08X", (unsigned)status);
+    return number;
+}
+
+const char *ondk_status_advice(NTSTATUS status)
+{
+    const struct entry *e = find(status);
+
+    return e ? e->advice : "A status that this library does not give; look it up where it came from.";
+}
