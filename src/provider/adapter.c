@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Adapters: opening by interface and version, what they report, closing. An adapter's end is a gate: the last
+ * descendant's last reference opens it, and only then the closing thread takes the fabric, with its threads, down.
+ */
+#include <openndk/adapter.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "engine/interfaces.h"
+#include "engine/net.h"
+#include "fabric/iwarp/iwarp_fabric.h"
+#include "provider/adapter.h"
+#include "provider/config.h"
+#include "provider/limits.h"
+#include "provider/object.h"
+#include "provider/provider.h"
+#include "provider/status.h"
+
+/* The highest minor for each major. Minors from 0 on are served, as the contract has it. */
+static const NDK_VERSION versions[] = {{1, 2}, {2, 1}};
+
+static bool version_served(NDK_VERSION asked, NDK_VERSION *ours)
+{
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+        if (versions[i].Major != asked.Major)
+            continue;
+        *ours = versions[i];
+        return asked.Minor <= versions[i].Minor || MUTANT(adp_04_any_minor);
+    }
+    return false;
+}
+
+/* ---- What it reports ---- */
+
+static uint32_t least(uint64_t a, uint32_t b)
+{
+    return a < b ? (uint32_t)a : b;
+}
+
+/* Cut down to what the provider can pass on, and to what NDK_ADAPTER_INFO can say. */
+static void limit(struct fabric_info *i)
+{
+    i->max_initiator_sge = least(i->max_initiator_sge, LIMIT_SGES);
+    i->max_receive_sge = least(i->max_receive_sge, LIMIT_SGES);
+    i->max_read_sge = least(i->max_read_sge, i->max_initiator_sge);
+    i->max_inline = least(i->max_inline, LIMIT_INLINE);
+    i->max_transfer = least(i->max_transfer, UINT32_MAX);
+}
+
+static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
+{
+    const struct fabric_info *l = &a->limits;
+
+    *info = (NDK_ADAPTER_INFO){
+        .Version = a->version,
+        .MaxRegistrationSize = l->max_registration,
+        .MaxInitiatorRequestSge = l->max_initiator_sge,
+        .MaxReceiveRequestSge = l->max_receive_sge,
+        .MaxReadRequestSge = l->max_read_sge,
+        .MaxTransferLength = (ULONG)l->max_transfer,
+        .MaxInlineDataSize = l->max_inline,
+        .MaxInboundReadLimit = l->max_inbound_reads,
+        .MaxOutboundReadLimit = l->max_outbound_reads,
+        .MaxReceiveQueueDepth = l->max_receive_depth,
+        .MaxInitiatorQueueDepth = l->max_initiator_depth,
+        .MaxCqDepth = l->max_cq_depth + (MUTANT(adp_02_cq_depth_overstated) ? 1 : 0),
+        .LargeRequestThreshold = l->large_request_threshold,
+        .MaxCallerData = l->max_caller_data,
+        .MaxCalleeData = l->max_callee_data,
+        .AdapterFlags = NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED | NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
+                        NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED,
+        .RdmaTechnology = NdkiWarp,
+    };
+}
+
+static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
+{
+    ULONG room;
+
+    if (!size)
+        return STATUS_INVALID_PARAMETER;
+    room = *size;
+    if (!MUTANT(adp_01_size_not_written))
+        *size = sizeof(*info);
+    if (room < sizeof(*info))
+        return MUTANT(adp_01_short_is_success) ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
+    if (!info)
+        return STATUS_INVALID_PARAMETER;
+    report(adapter_of(pub), info);
+    return STATUS_SUCCESS;
+}
+
+/* ---- Its table ---- */
+
+/* Logical addresses are a capability that the adapter lacks. */
+static NTSTATUS build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
+                          NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
+{
+    (void)pub, (void)mdl, (void)length, (void)done, (void)context, (void)lam, (void)size, (void)fbo;
+    return STATUS_NOT_SUPPORTED;
+}
+
+static void release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
+{
+    (void)pub, (void)lam; /* there is none */
+}
+
+static const NDK_ADAPTER_DISPATCH dispatch = {
+    .NdkQueryExtension = object_ndk_query_extension,
+    .NdkQueryAdapterInfo = query_info,
+    .NdkCreateCq = cq_create,
+    .NdkCreatePd = pd_create,
+    .NdkCreateSharedEndpoint = shared_endpoint_create,
+    .NdkCreateConnector = connector_create,
+    .NdkCreateListener = listener_create,
+    .NdkBuildLAM = build_lam,
+    .NdkReleaseLAM = release_lam,
+};
+
+/* ---- Opening and closing ---- */
+
+/* The last reference is gone: the closing thread goes on, and may free the adapter at once. */
+static bool retire(struct object *o)
+{
+    struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));
+
+    shard_gate_open(&a->gone);
+    return false;
+}
+
+static const struct object_type type = {.ndk_type = NdkObjectTypeAdapter, .retire = retire};
+
+NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out)
+{
+    NDK_VERSION ours;
+
+    if (!version_served(version, &ours))
+        return NDIS_STATUS_BAD_VERSION;
+    struct adapter *a = calloc(1, sizeof(*a));
+    if (!a)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    a->version = ours;
+    a->fabric = fabric;
+    a->config = *config;
+    fabric->ops->info(fabric, &a->limits);
+    limit(&a->limits);
+    object_init(&a->obj, &type, &a->pub.Header, a, a, adapter_home(a));
+    a->pub.Dispatch = &dispatch;
+    *out = &a->pub;
+    return STATUS_SUCCESS;
+}
+
+void ondk_close_adapter(NDK_ADAPTER *pub)
+{
+    struct adapter *a = adapter_of(pub);
+    struct fabric *fabric = a->fabric;
+
+    atomic_store(&a->obj.closing, true);
+    object_unref(&a->obj, REF_HANDLE);
+    if (MUTANT(obj_14_close_does_not_wait))
+        return;
+    shard_gate_wait(shard_executor(adapter_home(a)), &a->gone);
+    free(a);
+    fabric->ops->destroy(fabric);
+}
+
+static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
+{
+    iwarp_config_defaults(out);
+    out->connect_ms = c->connect_ms;
+    out->request_ms = c->request_ms;
+    out->reply_ms = c->reply_ms;
+    out->establish_ms = c->establish_ms;
+    out->disconnect_ms = c->disconnect_ms;
+    out->backlog = c->backlog;
+    out->max_unfinished = c->max_unfinished;
+    out->max_private = (uint16_t)c->max_private;
+    out->max_inbound_reads = (uint16_t)c->max_inbound_reads;
+    out->max_outbound_reads = (uint16_t)c->max_outbound_reads;
+    out->mpa_revision = (uint8_t)c->mpa_revision;
+    out->crc = c->crc != 0;
+    out->rtr = c->rtr; /* the same bits: see adapter.h of the public headers and wire/mpa.h */
+    out->max_fpdu = c->max_fpdu;
+    out->shards = c->shards;
+    out->spin_us = c->spin_us;
+}
+
+NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    ondk_config_t config;
+    struct iwarp_config iwarp;
+    struct fabric *fabric;
+    NDK_VERSION ours;
+
+    if (!adapter)
+        return STATUS_INVALID_PARAMETER;
+    if (!version_served(version, &ours))
+        return NDIS_STATUS_BAD_VERSION;
+    config_current(&config);
+    fabric_config(&config, &iwarp);
+    struct executor *executor = executor_threads();
+    if (!executor)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    int error = iwarp_fabric_create(executor, net_kernel(), interfaces_kernel(), if_index, &iwarp, &fabric);
+    if (error)
+        return status_of_errno(error);
+    NTSTATUS status = adapter_open(version, fabric, &config, adapter);
+    if (status)
+        fabric->ops->destroy(fabric);
+    return status;
+}
+
+/* ---- Enumeration ---- */
+
+enum { ENTRY_ADDRESSES = sizeof(((ondk_adapter_entry_t *)0)->addresses) / sizeof(struct sockaddr_storage) };
+
+static void fill_entry(struct interfaces *interfaces, const struct interface_info *info, ondk_adapter_entry_t *entry)
+{
+    struct addr addrs[ENTRY_ADDRESSES];
+    int count = interfaces->addresses(interfaces, info->index, addrs, ENTRY_ADDRESSES);
+
+    memset(entry, 0, sizeof(*entry));
+    entry->if_index = info->index;
+    memcpy(entry->name, info->name, sizeof(entry->name) - 1);
+    entry->up = info->up;
+    entry->loopback = info->loopback;
+    for (int i = 0; i < count && i < ENTRY_ADDRESSES; i++)
+        memcpy(&entry->addresses[entry->address_count++], &addrs[i].sa, addr_len(&addrs[i]));
+}
+
+uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity)
+{
+    enum { MOST = 4096 };
+    struct interfaces *interfaces = interfaces_kernel();
+    int count = interfaces->list(interfaces, NULL, 0);
+    if (count <= 0)
+        return 0;
+    int room = count < MOST ? count : MOST;
+    struct interface_info *info = calloc((size_t)room, sizeof(*info));
+    if (!info)
+        return 0;
+    count = interfaces->list(interfaces, info, room);
+    for (int i = 0; i < count && i < room && (uint32_t)i < capacity; i++)
+        fill_entry(interfaces, &info[i], &entries[i]);
+    free(info);
+    return count > 0 ? (uint32_t)count : 0;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory windows: a capability that the adapter lacks (MaxWindowSize 0). */
+#include "provider/provider.h"
+
+NTSTATUS mw_create(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out)
+{
+    (void)pd, (void)done, (void)context, (void)out;
+    return STATUS_NOT_SUPPORTED;
+}
