@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/support.h"
@@ -219,11 +221,103 @@ static void test_pause(void)
     free(server.streams);
 }
 
+/* ---- out of descriptors ---- */
+
+enum { CLIENTS = 8, CALM_LOOKS = 4 * CLIENTS };
+
+struct clients {
+    int fds[CLIENTS];
+    bool refused[CLIENTS];
+};
+
+/* Nothing is closed here: a free descriptor would let one in. */
+static bool all_refused(void *arg)
+{
+    struct clients *clients = arg;
+    bool all = true;
+
+    for (int i = 0; i < CLIENTS; i++) {
+        char byte;
+
+        if (!clients->refused[i] && recv(clients->fds[i], &byte, 1, MSG_DONTWAIT) < 0)
+            clients->refused[i] = errno == ECONNRESET || errno == ECONNREFUSED;
+        all = all && clients->refused[i];
+    }
+    return all;
+}
+
+static void fill_descriptors(void)
+{
+    struct rlimit limit;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = 64;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    while (dup(0) >= 0)
+        ;
+    CHECK(errno == EMFILE);
+}
+
+/* covers: LSN-08 (without descriptors requests are refused and nothing spins) */
+static void starve(void)
+{
+    const struct timespec while_idle = { .tv_nsec = 200000000 };
+    struct shard *a = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0);
+    struct server server = { .max = 1, .size = 100 };
+    struct stream st = { 0 };
+    struct clients clients = { 0 };
+
+    server_start(&server, a, &at);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients.fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        CHECK(clients.fds[i] >= 0);
+    }
+    fill_descriptors();
+    for (int i = 0; i < CLIENTS; i++)
+        CHECK(connect(clients.fds[i], &server.local.sa, addr_len(&server.local)) == 0 || errno == EINPROGRESS ||
+              errno == ECONNREFUSED);
+    support_until(all_refused, &clients);
+    /* Idle now; what spins looks again and again. */
+    nanosleep(&while_idle, NULL);
+    CHECK(atomic_load(&server.looks) <= CALM_LOOKS);
+    CHECK(atomic_load(&server.accepted) == 0 && atomic_load(&server.refused) > 0);
+
+    /* With descriptors again it goes on. */
+    for (int i = 0; i < CLIENTS; i++)
+        close(clients.fds[i]);
+    CHECK(connect_stream(&st, a, "127.0.0.1", &server.local, 100) == 0);
+    support_wait(&st.done);
+    support_wait(&server.streams[0].done);
+    CHECK(st.error == 0);
+    close_stream(&st, false);
+    close_stream(&server.streams[0], false);
+    server_stop(&server, a);
+    shard_destroy(a);
+    free(server.streams);
+}
+
+/* In a child: limits and exhausted tables stay there. */
+static void in_child(void (*test)(void))
+{
+    int status;
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        test();
+        exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void)
 {
     net = net_kernel();
     ops = net->ops;
-    alarm(120);
+    alarm(110);
+    in_child(starve);
     test_traffic("127.0.0.1", 4 << 20, 0);
     test_traffic("::1", 1 << 20, 0);
     test_traffic("127.0.0.1", 32 << 20, 200);

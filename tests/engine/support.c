@@ -137,6 +137,8 @@ static void receive_some(struct stream *st)
         return;
     }
     if (n == 0) {
+        /* Reported again whenever epoll tells of the socket; once is enough. */
+        net_kernel()->ops->hold_read(&st->socket, true);
         st->ended = st->received == st->size;
         if (!st->ended)
             fail(st, -1);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* Who owns a local address: uses against each other, against other processes and foreign sockets, and the port range. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/support.h"
+
+enum { PORT_FIRST = 49152, PORTS = 16384, AGAIN = 1000 };
+
+static const struct net_ops *ops;
+static struct net *net;
+
+static int take(struct addr *local, enum net_use use, struct net_reservation **out)
+{
+    return ops->reserve(net, local, NULL, use, out);
+}
+
+static int take_errno(const struct addr *at, enum net_use use)
+{
+    struct addr local = *at;
+    struct net_reservation *r;
+    int err = take(&local, use, &r);
+
+    if (!err)
+        ops->reservation_unref(r);
+    return err;
+}
+
+/* The same question asked in another process. */
+static int take_errno_elsewhere(const struct addr *at, enum net_use use)
+{
+    int status;
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0)
+        _exit(take_errno(at, use));
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* covers: CON-12, LSN-02, CSE-01, CSE-05 (the transport's part) */
+static void test_uses(const char *host)
+{
+    static const enum net_use uses[] = { NET_USE_CONNECT, NET_USE_SHARED, NET_USE_LISTEN };
+
+    for (int i = 0; i < 3; i++) {
+        struct addr at = support_addr(host, 0);
+        struct net_reservation *r;
+
+        CHECK(take(&at, uses[i], &r) == 0);
+        CHECK(addr_port(&at) >= PORT_FIRST);
+        for (int k = 0; k < 3; k++) {
+            CHECK(take_errno(&at, uses[k]) == EADDRINUSE);
+            CHECK(take_errno_elsewhere(&at, uses[k]) == EADDRINUSE);
+        }
+        ops->reservation_ref(r);
+        ops->reservation_unref(r);
+        CHECK(take_errno(&at, uses[i]) == EADDRINUSE);
+        ops->reservation_unref(r);
+        for (int k = 0; k < 3; k++)
+            CHECK(take_errno(&at, uses[k]) == 0);
+    }
+}
+
+/* Held by another process, which dies without a word: free right then. */
+static void test_other_process(void)
+{
+    struct addr at = support_addr("127.0.0.1", 0);
+    struct net_reservation *r;
+    int to_parent[2], status;
+    char byte;
+    pid_t pid;
+
+    CHECK(take(&at, NET_USE_SHARED, &r) == 0);
+    ops->reservation_unref(r);
+    CHECK(pipe(to_parent) == 0);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        byte = (char)take(&at, NET_USE_SHARED, &r);
+        CHECK(write(to_parent[1], &byte, 1) == 1);
+        pause();
+        _exit(0);
+    }
+    CHECK(read(to_parent[0], &byte, 1) == 1 && byte == 0);
+    CHECK(take_errno(&at, NET_USE_CONNECT) == EADDRINUSE);
+    CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+    CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
+    close(to_parent[0]);
+    close(to_parent[1]);
+}
+
+static int foreign_socket(struct addr *at, int reuse, bool listening)
+{
+    socklen_t len = addr_len(at);
+    int fd = socket(at->sa.sa_family, SOCK_STREAM, 0);
+
+    CHECK(fd >= 0);
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) == 0);
+    CHECK(bind(fd, &at->sa, len) == 0);
+    CHECK(getsockname(fd, &at->sa, &len) == 0);
+    CHECK(!listening || listen(fd, 1) == 0);
+    return fd;
+}
+
+/* covers: CON-12 (foreign sockets) */
+static void test_foreign(void)
+{
+    for (int reuse = 0; reuse < 2; reuse++) {
+        struct addr at = support_addr("127.0.0.1", 0);
+        int listener = foreign_socket(&at, reuse, true);
+        struct addr from = support_addr("127.0.0.1", 0);
+        int client = foreign_socket(&from, reuse, false);
+        int server;
+
+        CHECK(take_errno(&at, NET_USE_CONNECT) == EADDRINUSE);
+        CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+        CHECK(take_errno(&at, NET_USE_SHARED) == EADDRINUSE);
+        CHECK(connect(client, &at.sa, addr_len(&at)) == 0);
+        server = accept(listener, NULL, NULL);
+        CHECK(server >= 0);
+        CHECK(take_errno(&from, NET_USE_LISTEN) == EADDRINUSE);
+        CHECK(take_errno(&from, NET_USE_SHARED) == EADDRINUSE);
+        CHECK(take_errno(&from, NET_USE_CONNECT) == EADDRINUSE);
+        close(listener);
+        CHECK(take_errno(&at, NET_USE_CONNECT) == EADDRINUSE); /* its connection is left */
+        /* Closed by the client first: only its remains are left. */
+        close(client);
+        close(server);
+        CHECK(!reuse || take_errno(&from, NET_USE_CONNECT) == 0);
+    }
+}
+
+/* covers: CON-13 (the transport's part) */
+static void test_wrong_address(void)
+{
+    struct addr not_ours = support_addr("198.51.100.77", 0), any = support_addr("0.0.0.0", 0);
+
+    CHECK(take_errno(&not_ours, NET_USE_LISTEN) == EADDRNOTAVAIL);
+    CHECK(take_errno(&any, NET_USE_LISTEN) == EADDRNOTAVAIL);
+    addr_set_port(&not_ours, 50000);
+    CHECK(take_errno(&not_ours, NET_USE_CONNECT) == EADDRNOTAVAIL);
+}
+
+/* ---- a connection's four-tuple ---- */
+
+struct connecting {
+    struct stream *stream;
+    struct shard *shard;
+    struct net_reservation *from;
+    struct addr peer;
+    int err;
+};
+
+static void connect_on(void *arg)
+{
+    struct connecting *c = arg;
+
+    c->err = stream_connect(c->stream, c->shard, c->from, &c->peer, 64);
+}
+
+static void close_on(void *arg)
+{
+    stream_close(arg, false);
+}
+
+static int reserve_pair(const struct addr *at, const struct addr *peer, struct net_reservation **out)
+{
+    struct addr local = *at;
+
+    return ops->reserve(net, &local, peer, NET_USE_CONNECT, out);
+}
+
+static int reserve_pair_elsewhere(const struct addr *at, const struct addr *peer)
+{
+    struct net_reservation *r;
+    int status;
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0)
+        _exit(reserve_pair(at, peer, &r));
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static bool accepted_all(void *arg)
+{
+    struct server *server = arg;
+
+    return atomic_load(&server->accepted) == server->max;
+}
+
+/* covers: CON-15, CSE-03 (the transport's part) */
+static void test_same_tuple(void)
+{
+    struct shard *s = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0), from = at, other = support_addr("127.0.0.2", 1);
+    struct server server = { .max = 1, .size = 64 };
+    struct stream first = { 0 }, second = { 0 };
+    struct connecting c = { .stream = &first, .shard = s };
+    struct net_reservation *r;
+
+    server_start(&server, s, &at);
+    c.peer = server.local;
+    CHECK(take(&from, NET_USE_SHARED, &c.from) == 0);
+    support_on(s, connect_on, &c);
+    CHECK(c.err == 0);
+    support_wait(&first.done);
+    CHECK(first.error == 0);
+    support_until(accepted_all, &server);
+
+    CHECK(reserve_pair(&from, &server.local, &r) == EEXIST);
+    CHECK(reserve_pair_elsewhere(&from, &server.local) == EEXIST);
+    CHECK(reserve_pair(&server.local, &from, &r) == EEXIST); /* the accepted end of it */
+    CHECK(reserve_pair(&from, &other, &r) == EADDRINUSE);
+    CHECK(reserve_pair(&server.local, &other, &r) == EADDRINUSE);
+    c.stream = &second;
+    support_on(s, connect_on, &c);
+    CHECK(c.err == EADDRNOTAVAIL); /* a second one over the shared address */
+
+    support_on(s, close_on, &first);
+    support_on(s, close_on, &server.streams[0]);
+    server_stop(&server, s);
+    ops->reservation_unref(c.from);
+    free(server.streams);
+    shard_destroy(s);
+}
+
+/* covers: CON-20, LSN-07 (the transport's part): the same four-tuple, and the address, free right away, each time */
+static void test_again(void)
+{
+    struct shard *s = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0), from = at;
+    struct server server = { .max = AGAIN, .size = 64 };
+    struct net_reservation *r;
+
+    server_start(&server, s, &at);
+    CHECK(take(&from, NET_USE_CONNECT, &r) == 0);
+    ops->reservation_unref(r);
+    for (int i = 0; i < AGAIN; i++) {
+        struct stream st = { .half_close = true };
+        struct connecting c = { .stream = &st, .shard = s, .peer = server.local };
+
+        server.streams[i].half_close = true;
+        CHECK(reserve_pair(&from, &server.local, &c.from) == 0);
+        support_on(s, connect_on, &c);
+        CHECK(c.err == 0);
+        ops->reservation_unref(c.from);
+        support_wait(&st.done);
+        CHECK(st.error == 0);
+        support_wait(&server.streams[i].done);
+        CHECK(take_errno(&from, NET_USE_CONNECT) == EADDRINUSE);
+        support_on(s, close_on, &st);
+        support_on(s, close_on, &server.streams[i]);
+    }
+    at = server.local;
+    server_stop(&server, s);
+    CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
+    free(server.streams);
+    shard_destroy(s);
+}
+
+/* covers: LSN-07: an accepted connection keeps the address after its listener has gone */
+static void test_accepted_keeps(void)
+{
+    struct shard *s = support_shard(0);
+    struct addr at = support_addr("::1", 0), from = at;
+    struct server server = { .max = 1, .size = 64 };
+    struct stream st = { 0 };
+    struct connecting c = { .stream = &st, .shard = s };
+
+    server_start(&server, s, &at);
+    c.peer = at = server.local;
+    CHECK(take(&from, NET_USE_CONNECT, &c.from) == 0);
+    support_on(s, connect_on, &c);
+    CHECK(c.err == 0);
+    ops->reservation_unref(c.from);
+    support_wait(&st.done);
+    support_until(accepted_all, &server);
+    server_stop(&server, s);
+    CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(take_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
+    support_on(s, close_on, &server.streams[0]);
+    CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
+    support_on(s, close_on, &st);
+    CHECK(take_errno(&from, NET_USE_CONNECT) == 0);
+    free(server.streams);
+    shard_destroy(s);
+}
+
+/* ---- the range ---- */
+
+/* covers: CON-14 (the transport's part): every port of the range, none outside it, then ENOSPC, and one given back */
+static void test_exhaustion(void)
+{
+    static struct net_reservation *taken[PORTS];
+    static bool seen[PORTS];
+    struct addr at;
+    struct net_reservation *r;
+    int own = 0, foreign = 0, last = -1;
+
+    for (; foreign < 64; foreign++) {
+        at = support_addr("127.0.0.9", (uint16_t)(PORT_FIRST + foreign * 100));
+        (void)foreign_socket(&at, 0, false);
+        seen[foreign * 100] = true;
+    }
+    /* Two descriptors each; where the limit is lower than that, foreign sockets take the rest: one each. */
+    for (; own + foreign < PORTS; own++) {
+        at = support_addr("127.0.0.9", 0);
+        if (own == 2000)
+            break;
+        CHECK(take(&at, NET_USE_SHARED, &taken[own]) == 0);
+        CHECK(addr_port(&at) >= PORT_FIRST && !seen[addr_port(&at) - PORT_FIRST]);
+        seen[addr_port(&at) - PORT_FIRST] = true;
+    }
+    for (int i = 0; i < PORTS; i++) {
+        if (seen[i])
+            continue;
+        at = support_addr("127.0.0.9", (uint16_t)(PORT_FIRST + i));
+        last = foreign_socket(&at, 0, false);
+    }
+    CHECK(last >= 0);
+    at = support_addr("127.0.0.9", 0);
+    CHECK(take(&at, NET_USE_CONNECT, &r) == ENOSPC);
+    CHECK(take(&at, NET_USE_LISTEN, &r) == ENOSPC);
+
+    /* One free again, a foreigner's, then one of ours: found at once. */
+    close(last);
+    at = support_addr("127.0.0.9", 0);
+    CHECK(take(&at, NET_USE_CONNECT, &r) == 0);
+    CHECK(take_errno(&(struct addr){ .v4 = at.v4 }, NET_USE_CONNECT) == EADDRINUSE);
+    at = support_addr("127.0.0.9", 0);
+    CHECK(take_errno(&at, NET_USE_CONNECT) == ENOSPC);
+    ops->reservation_unref(taken[0]);
+    for (int i = 0; i < 100; i++)
+        CHECK(take_errno(&at, NET_USE_CONNECT) == 0);
+    for (int i = 1; i < own; i++)
+        ops->reservation_unref(taken[i]);
+    ops->reservation_unref(r);
+    /* Another host address has a range of its own. */
+    at = support_addr("127.0.0.10", 0);
+    CHECK(take_errno(&at, NET_USE_CONNECT) == 0);
+}
+
+static void exhaust_in_child(void)
+{
+    struct rlimit limit;
+    int status;
+    pid_t pid;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max;
+    if (limit.rlim_max < PORTS + 2000 + 100) {
+        printf("exhaustion: skipped: it needs %d descriptors, the limit is %llu\n", PORTS + 2100,
+               (unsigned long long)limit.rlim_max);
+        return;
+    }
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        test_exhaustion();
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void)
+{
+    net = net_kernel();
+    ops = net->ops;
+    alarm(170);
+    /* First those that fork, while there are no threads. */
+    test_uses("127.0.0.1");
+    test_uses("::1");
+    test_other_process();
+    exhaust_in_child();
+    test_foreign();
+    test_wrong_address();
+    test_same_tuple();
+    test_again();
+    test_accepted_keeps();
+    return 0;
+}
