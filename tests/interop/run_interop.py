@@ -146,7 +146,7 @@ def run_guest_listens(guest, scenario, command, port):
                 break
         if scenario.wrecks_guest:
             return problems
-        if scenario.guest_exit is None:     # does not end by itself
+        if problems or scenario.guest_exit is None:     # would wait for a client to come
             job.send("kill -KILL $s\n")
         job.send(END_SCRIPT)
         status = int(job.read_until("@exit"))
@@ -161,6 +161,9 @@ def run_host_listens(guest, scenario, command, port):
         deadline = time.monotonic() + HOST_LIMIT
         while not host_listens(port) and host.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
+        if host.poll() is not None:
+            status, output = end_host(host)
+            return ["expected the host to listen"] + judge("host", scenario.host_exit, scenario.host_says, status, output)
         job = guest.job(start_script(scenario, port) + END_SCRIPT)
         try:
             status = int(job.read_until("@exit"))
