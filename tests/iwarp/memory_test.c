@@ -288,7 +288,7 @@ static void test_full_table(void **state)
  * The race: owners register a block, publish its STag, invalidate, wait for the end of use, then scribble over the
  * block (which TSan and the pattern both see if a lookup still held it), and begin anew. Users look up what they find.
  */
-enum { OWNERS = 2, USERS = 2, BLOCK = 256, ROUNDS = 20000 };
+enum { OWNERS = 2, USERS = 2, BLOCK = 256, ROUNDS = 10000 };
 
 struct block {
     _Atomic uint32_t stag;

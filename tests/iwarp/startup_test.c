@@ -513,7 +513,6 @@ static void assert_private(const struct iw_startup *s, const uint8_t *want, size
     assert_memory_equal(data, want, len);
 }
 
-/* covers: CON-03 */
 static void agree(const struct sides *m)
 {
     uint8_t there[MPA_PRIVATE_MAX], back[MPA_PRIVATE_MAX], bytes[MPA_FRAME_MAX];

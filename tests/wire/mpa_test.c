@@ -219,7 +219,7 @@ static struct mpa_frame combination(unsigned bits, const uint8_t *data)
     return f;
 }
 
-/* Every combination of flags, revision, forms and some limits goes there and back, where the buffer is large enough. */
+/* Every combination of flags, forms, revisions and some limits goes there and back, if the buffer is large enough. */
 static void test_round_trips(void **state)
 {
     uint8_t b[MPA_FRAME_MAX], data[37];
