@@ -54,6 +54,7 @@ bool shard_is_owner(const struct shard *s);
 struct shard_timer {
     RB_ENTRY(shard_timer) link;
     uint64_t deadline; /* nanoseconds on the executor's clock */
+    uint64_t order;    /* of those with one deadline the one that was set first fires first */
     bool armed;
     void (*fire)(struct shard_timer *timer); /* disarmed already; may set itself again */
 };

@@ -38,6 +38,7 @@ struct shard {
     /* The owner's. */
     struct task_list work;
     struct timer_tree timers;
+    uint64_t timers_set;         /* how many so far: orders those with one deadline */
     uint64_t now;                /* 0: not read yet by this owner */
     uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
     unsigned polls;              /* since the thread was last asked to watch */

@@ -12,7 +12,7 @@ static int timer_compare(const struct shard_timer *a, const struct shard_timer *
 {
     if (a->deadline != b->deadline)
         return a->deadline < b->deadline ? -1 : 1;
-    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+    return (a->order > b->order) - (a->order < b->order);
 }
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
@@ -23,6 +23,7 @@ void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadli
     assert(shard_is_owner(s));
     shard_timer_stop(s, timer);
     timer->deadline = deadline;
+    timer->order = ++s->timers_set;
     timer->armed = true;
     RB_INSERT(timer_tree, &s->timers, timer);
 }
