@@ -17,10 +17,15 @@ const struct addr *reservation_address(const struct net_reservation *r);
 /* A TCP socket, non-blocking, bound to the address; the caller's to close. 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
 
-/* sock_diag.c: what the kernel knows of all sockets in the namespace. False too where it does not tell. */
-/* Is this four-tuple connected, or connecting, in any process? */
+/* sock_diag.c: what the kernel knows of the connections of all processes in the namespace. */
+enum sock_diag {
+    SOCK_DIAG_NOTHING,
+    SOCK_DIAG_REMAINS, /* of closed connections only (or the kernel does not tell) */
+    SOCK_DIAG_LIVING,
+};
+/* The TCP connections at this local address. */
+enum sock_diag sock_diag_at(const struct addr *local);
+/* Is this four-tuple connected, or connecting? False where the kernel does not tell. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
-/* Is there a TCP socket at this local address that belongs to a process, besides the socket `own`? */
-bool sock_diag_in_use(const struct addr *local, int own);
 
 #endif

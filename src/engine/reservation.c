@@ -8,8 +8,9 @@
  *
  * Foreign sockets: bind without SO_REUSEADDR succeeds only where the kernel knows of nothing at the address. Where it
  * fails but bind with it succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
- * sockets whose owner set SO_REUSEADDR too: sock_diag tells. What stays undetected is a foreign socket bound with
- * SO_REUSEADDR and neither listening nor connected on kernels before 6.8, and who binds so after us.
+ * sockets whose owner set SO_REUSEADDR too. sock_diag tells: a living connection, remains, or neither, which leaves
+ * only a foreign socket that is merely bound. What stays undetected is such a one beside remains, and who binds after
+ * us with SO_REUSEADDR.
  *
  * Ports that are given out (port 0) come from a bitmap for each host address; it also remembers, for a short while,
  * which ports were found taken by others, so that a nearly full range costs no more than an empty one.
@@ -267,7 +268,7 @@ static int claim(struct net_reservation *r, enum claim how)
     err = remains ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (!err)
         err = name_bind(r);
-    if (!err && remains && how == CLAIM_UNUSED && sock_diag_in_use(&r->local, fd))
+    if (!err && remains && how == CLAIM_UNUSED && sock_diag_at(&r->local) != SOCK_DIAG_REMAINS)
         err = EADDRINUSE;
     if (err)
         drop_sockets(r);
@@ -278,6 +279,9 @@ static int claim_wanted(struct net_reservation *r, const struct addr *peer)
 {
     int err = claim(r, CLAIM_UNUSED);
 
+    /* Once more: remains may have gone just between the two looks at them. */
+    if (err == EADDRINUSE)
+        err = claim(r, CLAIM_UNUSED);
     if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && !MUTANT(con_15_in_use_first) &&
         sock_diag_connected(&r->local, peer))
         return EEXIST;

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the host's network interfaces, asked for anew each time: addresses come and go while an adapter is open. */
+#include "engine/interfaces.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool is_inet(const struct ifaddrs *i)
+{
+    return i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6);
+}
+
+static bool address_of(const struct ifaddrs *i, struct addr *a)
+{
+    return is_inet(i) && addr_from(a, i->ifa_addr,
+                                   i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+                                                                     : sizeof(struct sockaddr_in6));
+}
+
+static uint32_t mtu_of(const char *name)
+{
+    struct ifreq r = { 0 };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int rc;
+
+    if (fd < 0)
+        return 0;
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+    rc = ioctl(fd, SIOCGIFMTU, &r);
+    close(fd);
+    return rc == 0 ? (uint32_t)r.ifr_mtu : 0;
+}
+
+static void describe(const struct ifaddrs *i, uint32_t index, struct interface_info *info)
+{
+    memset(info, 0, sizeof *info);
+    info->index = index;
+    snprintf(info->name, sizeof info->name, "%s", i->ifa_name);
+    info->up = (i->ifa_flags & IFF_UP) != 0;
+    info->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
+    info->mtu = mtu_of(i->ifa_name);
+}
+
+/* Is there an address of the same interface earlier in the list? */
+static bool seen_before(const struct ifaddrs *all, const struct ifaddrs *here)
+{
+    for (const struct ifaddrs *i = all; i != here; i = i->ifa_next)
+        if (is_inet(i) && strcmp(i->ifa_name, here->ifa_name) == 0)
+            return true;
+    return false;
+}
+
+static int kernel_list(struct interfaces *self, struct interface_info *info, int max)
+{
+    struct ifaddrs *all;
+    int count = 0;
+
+    (void)self;
+    if (getifaddrs(&all) != 0)
+        return -errno;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        uint32_t index;
+
+        if (!is_inet(i) || seen_before(all, i) || (index = if_nametoindex(i->ifa_name)) == 0)
+            continue;
+        if (count < max)
+            describe(i, index, &info[count]);
+        count++;
+    }
+    freeifaddrs(all);
+    return count;
+}
+
+static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr *addrs, int max)
+{
+    char name[IF_NAMESIZE];
+    struct ifaddrs *all;
+    struct addr a;
+    int count = 0;
+
+    (void)self;
+    if (!if_indextoname(index, name))
+        return -ENODEV;
+    if (getifaddrs(&all) != 0)
+        return -errno;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        if (strcmp(i->ifa_name, name) != 0 || !address_of(i, &a))
+            continue;
+        addr_set_port(&a, 0);
+        if (count < max)
+            addrs[count] = a;
+        count++;
+    }
+    freeifaddrs(all);
+    return count;
+}
+
+static bool kernel_owns(struct interfaces *self, uint32_t index, const struct addr *wanted)
+{
+    char name[IF_NAMESIZE];
+    struct ifaddrs *all;
+    struct addr a;
+    bool found = false;
+
+    (void)self;
+    if (addr_is_any(wanted) || !if_indextoname(index, name) || getifaddrs(&all) != 0)
+        return false;
+    for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+        if (strcmp(i->ifa_name, name) != 0 || !address_of(i, &a))
+            continue;
+        found = addr_same_host(&a, wanted) ||
+                ((i->ifa_flags & IFF_LOOPBACK) && addr_is_loopback(&a) && addr_is_loopback(wanted) &&
+                 a.sa.sa_family == wanted->sa.sa_family);
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+struct interfaces *interfaces_kernel(void)
+{
+    static struct interfaces kernel = {
+        .list = kernel_list,
+        .addresses = kernel_addresses,
+        .owns = kernel_owns,
+    };
+    return &kernel;
+}
