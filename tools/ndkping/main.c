@@ -110,8 +110,9 @@ static void say_connected(struct consumer *c)
     address_text(&peer, peer_text, sizeof peer_text);
     for (ULONG i = 0; i < len; i++)
         snprintf(data + 2 * i, 3, "%02x", bytes[i]);
-    say("local %s, peer %s, inbound reads %u, outbound reads %u, peer's private data: %s", local_text, peer_text,
-        (unsigned)ird, (unsigned)ord, len ? data : "none");
+    say("local %s, peer %s", local_text, peer_text);
+    say("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
+    say("private-data=%s", data);
 }
 
 static void say_counters(struct consumer *c)
