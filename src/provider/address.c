@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The consumer's address buffers: see address.h. */
+#include "provider/address.h"
+
+#include <string.h>
+
+#include "base/mutant.h"
+
+NTSTATUS address_answer(const struct addr *address, PSOCKADDR buffer, ULONG *length)
+{
+    ULONG needed = (ULONG)addr_len(address), room;
+
+    if (!length)
+        return STATUS_INVALID_PARAMETER;
+    room = *length;
+    if (!MUTANT(lsn_05_size_not_told))
+        *length = needed;
+    if (room < needed)
+        return MUTANT(lsn_05_wrong_status) ? STATUS_INVALID_PARAMETER : STATUS_BUFFER_TOO_SMALL;
+    if (!buffer)
+        return STATUS_INVALID_PARAMETER;
+    memcpy(buffer, &address->sa, needed);
+    return STATUS_SUCCESS;
+}

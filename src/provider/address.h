@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The address queries of connector, listener and shared endpoint are one. */
+#ifndef PROVIDER_ADDRESS_H
+#define PROVIDER_ADDRESS_H
+
+#include "base/addr.h"
+#include "ndk/ndkpi.h"
+
+/*
+ * Writes address, in the host's family numbers, into the consumer's buffer of *length bytes, and its size into *length.
+ * STATUS_BUFFER_TOO_SMALL: the size needed alone. STATUS_INVALID_PARAMETER: length is NULL, or a buffer is missing.
+ */
+NTSTATUS address_answer(const struct addr *address, PSOCKADDR buffer, ULONG *length);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: the shared endpoint. It has no machine: the address is reserved when it is created, and free when the last
+ * connector over it, each of which depends on it, and the endpoint itself are closed.
+ */
+#include "provider/shared_endpoint.h"
+
+#include <stdlib.h>
+
+#include "base/mutant.h"
+#include "provider/adapter.h"
+#include "provider/address.h"
+#include "provider/provider.h"
+#include "provider/status.h"
+
+static void destroy(struct object *o)
+{
+    struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
+
+    o->adapter->fabric->ops->endpoint_close(e->fabric);
+}
+
+static const struct object_type type = {
+    .ndk_type = NdkObjectTypeSharedEndpoint,
+    .destroy = destroy,
+};
+
+static NTSTATUS get_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
+{
+    return address_answer(&shared_endpoint_of(pub)->local, address, length);
+}
+
+static const NDK_SHARED_ENDPOINT_DISPATCH dispatch = {
+    .NdkCloseSharedEndpoint = object_ndk_close,
+    .NdkQueryExtension = object_ndk_query_extension,
+    .NdkGetLocalAddress = get_local_address,
+};
+
+NTSTATUS shared_endpoint_create(NDK_ADAPTER *adapter, CONST PSOCKADDR address, ULONG address_length,
+                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SHARED_ENDPOINT **out)
+{
+    struct adapter *a = adapter_of(adapter);
+    struct shared_endpoint *e;
+    enum fabric_reason why;
+    struct addr local;
+
+    if (!addr_from(&local, address, address_length))
+        return STATUS_INVALID_PARAMETER;
+    e = calloc(1, sizeof(*e));
+    if (!e)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    why = a->fabric->ops->endpoint_create(a->fabric, &local, &e->fabric);
+    if (why != FABRIC_OK) {
+        free(e);
+        return status_of_reason(why);
+    }
+    e->local = local;
+    e->pub.Dispatch = &dispatch;
+    object_init(&e->obj, &type, &e->pub.Header, e, a, adapter_home(a));
+    object_depend(&e->obj, &a->obj);
+    return object_created(a, &e->obj, done, context, (NDK_OBJECT_HEADER **)out);
+}
