@@ -8,7 +8,7 @@
 #include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
-/* A permutation of 32 bits under the queue pair's secret: every n has its own STag, and none tells the next. Never 0. */
+/* A permutation of 32 bits under the secret: every n has an STag of its own, and none tells the next. Never 0. */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {
     uint32_t v = n + qp->sink_base + (uint32_t)qp->secret;
@@ -96,7 +96,7 @@ static enum wire_error source_check(const struct iw_qp *qp, const struct rdmap_r
     error = mem_lookup(qp->memory, qp->domain, r->source_stag, r->source_to, r->length, MEM_REMOTE_READ, &ref);
     if (error == WIRE_OK)
         mem_release(&ref);
-    return error;
+    return mem_error_for_read(error);
 }
 
 enum wire_error reads_accept(struct iw_qp *qp, const struct ddp_header *h, const uint8_t *payload, uint32_t ulpdu)

@@ -117,18 +117,6 @@ static void fault_stream(struct iw_qp *qp, enum wire_error error)
 
 /* Placing */
 
-/* Remote protection in the words of DDP, whose business tagged buffers are; rights are RDMAP's. */
-static enum wire_error tagged_error(enum wire_error error)
-{
-    switch (error) {
-    case WIRE_RDMAP_INVALID_STAG: return WIRE_DDP_TAGGED_STAG;
-    case WIRE_RDMAP_BOUNDS: return WIRE_DDP_TAGGED_BOUNDS;
-    case WIRE_RDMAP_STAG_NOT_ASSOCIATED: return WIRE_DDP_TAGGED_STREAM;
-    case WIRE_RDMAP_TO_WRAP: return WIRE_DDP_TAGGED_WRAP;
-    default: return error;
-    }
-}
-
 /* The destination of the next octets of the segment, len of them at most (less where SGEs are many). */
 static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segment *g, struct pieces *p, uint32_t len,
                                    unsigned max)
@@ -139,7 +127,7 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
 
     if (h->tagged && h->opcode == RDMAP_WRITE) {
         unsigned access = MUTANT(qpr_13_write_anywhere) ? 0 : MEM_REMOTE_WRITE;
-        return tagged_error(pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access));
+        return pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access);
     }
     e = segment_entry(qp, g);
     offset = (h->tagged ? e->received : qp->rx.mo) + g->placed;
@@ -148,7 +136,6 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
     return pieces_of_entry(qp, p, e, offset, len, MEM_LOCAL_WRITE, max) == WIRE_OK ? WIRE_OK : WIRE_DDP_CATASTROPHIC;
 }
 
-/* Where a tagged offset plus the whole segment wraps is seen at its first octet. */
 static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *s, struct rx_segment *g,
                                      const uint8_t *data, uint32_t len)
 {
@@ -295,13 +282,13 @@ static size_t direct_begin(struct iw_qp *qp, const uint8_t *fpdu, size_t len, ui
         return 0;
     }
     g.payload = ulpdu - (uint32_t)size;
-    error = judge(qp, &g.header, g.payload);
+    if (!is_placed(&g.header) && g.payload <= TERMINATE_MAX)
+        return 0;
+    error = judge(qp, &g.header, g.payload); /* a longer control message never passes */
     if (error != WIRE_OK) {
         fault(qp, &g, error, bytes, avail);
         return 0;
     }
-    if (!is_placed(&g.header))
-        return 0;
     g.trailer = (uint32_t)(mpa_fpdu_size(ulpdu) - MPA_FPDU_LENGTH - ulpdu);
     memcpy(g.raw, bytes, size);
     qp->rx.segment = g;

@@ -31,7 +31,7 @@ static void terminate_header(struct terminate *t, const uint8_t *ulpdu, size_t l
     t->segment_len = (uint16_t)ulpdu_len;
     if (!ddp_header_decode(&h, ulpdu, len, &size))
         return;
-    if (!h.tagged && h.opcode == RDMAP_READ_REQ && len >= size + RDMAP_READ_REQUEST)
+    if (!h.tagged && h.queue == DDP_QUEUE_READ && h.opcode == RDMAP_READ_REQ && len >= size + RDMAP_READ_REQUEST)
         size += RDMAP_READ_REQUEST;
     memcpy(t->header, ulpdu, size);
     t->header_len = size;

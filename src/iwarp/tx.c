@@ -25,7 +25,6 @@ enum frame_result { FRAMED, IDLE, FULL, FAULT };
 struct mark {
     unsigned count;
     size_t last_len, arena_used;
-    struct tx_state state;
 };
 
 static void put_length(uint8_t *bytes, size_t ulpdu)
@@ -374,7 +373,6 @@ static void frame_undo(struct tx_batch *b, const struct mark *m)
     if (m->count > 0)
         b->iov[m->count - 1].iov_len = m->last_len;
     b->arena_used = m->arena_used;
-    b->state = m->state;
     b->window_left = 0;
 }
 
@@ -398,7 +396,7 @@ static void plan_message(struct iw_qp *qp, const struct tx_state *t, struct plan
 static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
 {
     struct tx_batch *b = &s->batch;
-    struct mark m = { b->count, b->count ? b->iov[b->count - 1].iov_len : 0, b->arena_used, b->state };
+    struct mark m = { b->count, b->count ? b->iov[b->count - 1].iov_len : 0, b->arena_used };
     uint8_t *header = s->arena + b->arena_used;
     struct plan p;
     uint32_t want, got;
@@ -410,7 +408,8 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
     b->arena_used += MPA_FPDU_LENGTH + headers;
     unsigned from = b->count - 1;
     want = p.left < b->max_ulpdu - headers ? p.left : b->max_ulpdu - (uint32_t)headers;
-    if (gather(qp, s, b->state.offset, want, &got) != WIRE_OK) {
+    b->error = gather(qp, s, b->state.offset, want, &got);
+    if (b->error != WIRE_OK) {
         frame_undo(b, &m);
         return FAULT;
     }
@@ -447,15 +446,11 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
 }
 
 /* The message whose turn it is names memory that is not there any more. */
-static void fault_handle(struct iw_qp *qp, const struct tx_state *t)
+static void fault_handle(struct iw_qp *qp, const struct tx_state *t, enum wire_error error)
 {
     if (t->kind == TX_RESPONSE) {
         const struct inbound_read *r = &qp->inbound[t->response & qp->inbound_mask];
-        struct mem_ref ref = { 0 };
-        enum wire_error error = mem_lookup(qp->memory, qp->domain, r->request.source_stag, r->request.source_to,
-                                           r->request.length, MEM_REMOTE_READ, &ref);
-        mem_release(&ref);
-        reads_refuse(qp, r, error == WIRE_OK ? WIRE_RDMAP_INVALID_STAG : error);
+        reads_refuse(qp, r, mem_error_for_read(error));
         return;
     }
     entry_fail(queue_at(&qp->sq, t->next), IW_LOCAL_ACCESS);
@@ -478,7 +473,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     } while (result == FRAMED);
     if (result != FAULT || s->batch.fpdus > 0)
         return true; /* a fault behind good FPDUs is met again when they are gone */
-    fault_handle(qp, &s->batch.state);
+    fault_handle(qp, &s->batch.state, s->batch.error);
     return false;
 }
 

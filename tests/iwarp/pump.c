@@ -212,21 +212,25 @@ void pump_inject(struct side *to, const void *bytes, size_t len)
     to->in.to += len;
 }
 
-size_t pump_fpdu(uint8_t *out, bool crc, const struct ddp_header *h, const void *payload, size_t len)
+size_t pump_seal(uint8_t *out, bool crc, size_t ulpdu)
 {
-    size_t ulpdu = h ? ddp_header_encode(h, out + 2, DDP_HEADER_MAX) : 0;
-    size_t covered;
+    size_t covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
 
-    if (len > 0)
-        memcpy(out + 2 + ulpdu, payload, len);
-    ulpdu += len;
     out[0] = (uint8_t)(ulpdu >> 8);
     out[1] = (uint8_t)ulpdu;
-    covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
     memset(out + 2 + ulpdu, 0, covered - 2 - ulpdu + MPA_FPDU_CRC);
     if (crc)
         crc32c_final(crc32c_update(CRC32C_INIT, out, covered), out + covered);
     return covered + MPA_FPDU_CRC;
+}
+
+size_t pump_fpdu(uint8_t *out, bool crc, const struct ddp_header *h, const void *payload, size_t len)
+{
+    size_t ulpdu = h ? ddp_header_encode(h, out + 2, DDP_HEADER_MAX) : 0;
+
+    if (len > 0)
+        memcpy(out + 2 + ulpdu, payload, len);
+    return pump_seal(out, crc, ulpdu + len);
 }
 
 bool pump_terminate_sent(struct side *from, bool crc, struct terminate *t)
@@ -285,4 +289,59 @@ void region_close(struct region *r)
         assert_int_equal(r->at[r->len + (uint32_t)i], 0xca);
     }
     free(r->at - CANARY);
+}
+
+void *tag(unsigned n)
+{
+    return (void *)(uintptr_t)n;
+}
+
+void fill(struct region *r, uint32_t seed)
+{
+    for (uint32_t i = 0; i < r->len; i++)
+        r->at[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
+}
+
+uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct iw_sge *sges, uint32_t max)
+{
+    uint32_t n = 0, at = 0;
+
+    if (len == 0)
+        return 0;
+    while (n + 1 < max && at < len) {
+        uint32_t part = pump_random(p, 3) == 0 ? pump_random(p, 8) : pump_random(p, len / 2 + 2);
+        part = part < len - at ? part : len - at;
+        sges[n++] = (struct iw_sge){ (uint64_t)(uintptr_t)r->at + at, part, r->stag };
+        at += part;
+    }
+    sges[n++] = (struct iw_sge){ (uint64_t)(uintptr_t)r->at + at, len - at, r->stag };
+    return n;
+}
+
+struct iw_sge whole(const struct region *r)
+{
+    return (struct iw_sge){ (uint64_t)(uintptr_t)r->at, r->len, r->stag };
+}
+
+int post(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, const struct iw_sge *sges,
+         uint32_t count, const struct region *remote)
+{
+    struct iw_request r = {
+        .opcode = op,
+        .flags = flags,
+        .context = tag(context),
+        .sges = sges,
+        .sge_count = count,
+        .remote_stag = remote ? remote->stag : 0,
+        .remote_to = remote ? (uint64_t)(uintptr_t)remote->at : 0,
+    };
+    return iw_qp_post(s->qp, &r);
+}
+
+void assert_completed(const struct side *s, unsigned at, enum iw_opcode op, unsigned context, enum iw_status status)
+{
+    assert_true(at < s->completions);
+    assert_int_equal(s->completed[at].opcode, op);
+    assert_ptr_equal(s->completed[at].context, tag(context));
+    assert_int_equal(s->completed[at].status, status);
 }

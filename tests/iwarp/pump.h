@@ -14,7 +14,7 @@
 #include "iwarp/qp.h"
 #include "wire/ddp.h"
 
-enum { PUMP_COMPLETIONS = 256, PUMP_PIPE = 1 << 20 };
+enum { PUMP_COMPLETIONS = 256, PUMP_PIPE = 1 << 20, PUMP_SGES = 40 };
 
 struct pipe {
     uint8_t *bytes;
@@ -60,7 +60,8 @@ void pump_run(struct pump *p);
 bool pump_send(struct side *from);
 bool pump_receive(struct side *to);
 void pump_inject(struct side *to, const void *bytes, size_t len);
-/* Puts an FPDU around a ULPDU of header and payload; returns its size. */
+/* Puts an FPDU around the ULPDU at out + 2, or around header and payload; return its size. */
+size_t pump_seal(uint8_t *out, bool crc, size_t ulpdu);
 size_t pump_fpdu(uint8_t *out, bool crc, const struct ddp_header *h, const void *payload, size_t len);
 /* The Terminate that a side has sent, from its peer's pipe: false where it sent none. */
 bool pump_terminate_sent(struct side *from, bool crc, struct terminate *t);
@@ -75,5 +76,14 @@ struct region {
 /* Guarded on both sides against overruns by exactly sized allocation (the sanitizer) and canaries (region_close). */
 void region_open(struct pump *p, struct region *r, uint32_t len, unsigned access);
 void region_close(struct region *r); /* invalidates, where it is still valid */
+
+void *tag(unsigned n); /* a request's context */
+void fill(struct region *r, uint32_t seed);
+/* Cuts [0, len) of a region into at most max SGEs of uneven sizes, empty ones among them. */
+uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct iw_sge *sges, uint32_t max);
+struct iw_sge whole(const struct region *r); /* one SGE */
+int post(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, const struct iw_sge *sges,
+         uint32_t count, const struct region *remote);
+void assert_completed(const struct side *s, unsigned at, enum iw_opcode op, unsigned context, enum iw_status status);
 
 #endif

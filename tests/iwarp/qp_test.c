@@ -17,66 +17,14 @@
 #include "iwarp/pump.h"
 #include "wire/mpa.h"
 
-enum { SGES = 40, MEGABYTE = 1 << 20 };
-
-static void *tag(unsigned n)
-{
-    return (void *)(uintptr_t)n;
-}
-
-static void fill(struct region *r, uint32_t seed)
-{
-    for (uint32_t i = 0; i < r->len; i++)
-        r->at[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
-}
-
-/* Cuts [0, len) of a region into at most max SGEs of uneven sizes, empty ones among them. */
-static uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct iw_sge *sges, uint32_t max)
-{
-    uint32_t n = 0, at = 0;
-
-    if (len == 0)
-        return 0;
-    while (n + 1 < max && at < len) {
-        uint32_t part = pump_random(p, 3) == 0 ? pump_random(p, 8) : pump_random(p, len / 2 + 2);
-        part = part < len - at ? part : len - at;
-        sges[n++] = (struct iw_sge){ (uint64_t)(uintptr_t)r->at + at, part, r->stag };
-        at += part;
-    }
-    sges[n++] = (struct iw_sge){ (uint64_t)(uintptr_t)r->at + at, len - at, r->stag };
-    return n;
-}
-
-static int post(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, const struct iw_sge *sges,
-                uint32_t count, const struct region *remote)
-{
-    struct iw_request r = {
-        .opcode = op,
-        .flags = flags,
-        .context = tag(context),
-        .sges = sges,
-        .sge_count = count,
-        .remote_stag = remote ? remote->stag : 0,
-        .remote_to = remote ? (uint64_t)(uintptr_t)remote->at : 0,
-    };
-    return iw_qp_post(s->qp, &r);
-}
-
-static void assert_completed(const struct side *s, unsigned at, enum iw_opcode op, unsigned context,
-                             enum iw_status status)
-{
-    assert_true(at < s->completions);
-    assert_int_equal(s->completed[at].opcode, op);
-    assert_ptr_equal(s->completed[at].context, tag(context));
-    assert_int_equal(s->completed[at].status, status);
-}
+enum { MEGABYTE = 1 << 20 };
 
 /* A send, a write and a read of len octets each: everything arrives, is told in order, with the right length. */
 static void one_round(struct pump *p, uint32_t len)
 {
     struct region from, to, target, sink;
-    struct iw_sge sges[SGES];
-    uint32_t room = len ? len : 1, n, max = 1 + pump_random(p, SGES);
+    struct iw_sge sges[PUMP_SGES];
+    uint32_t room = len ? len : 1, n, max = 1 + pump_random(p, PUMP_SGES);
 
     region_open(p, &from, room, MEM_REMOTE_READ);
     region_open(p, &to, room, MEM_LOCAL_WRITE);
@@ -144,10 +92,405 @@ static void test_sizes(void **state)
     }
 }
 
+
+/* Sends that wait behind a read complete behind it, and the queue's order is that of posting. covers: QPR-02 */
+static void test_order(void **state)
+{
+    struct region far, sink, data, to;
+    struct pump p;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        pump_open(&p, &(struct pump_config){ .crc = seed & 1, .seed = seed });
+        region_open(&p, &far, 5000, MEM_REMOTE_READ);
+        region_open(&p, &sink, 5000, MEM_LOCAL_WRITE);
+        region_open(&p, &data, 3000, 0);
+        region_open(&p, &to, 3000, MEM_LOCAL_WRITE);
+        struct iw_sge at = whole(&sink), from = whole(&data), into = whole(&to);
+        for (unsigned i = 0; i < 8; i++)
+            assert_int_equal(post(&p.b, IW_RECEIVE, 0, 100 + i, &into, 1, NULL), 0);
+        for (unsigned i = 0; i < 8; i++) {
+            assert_int_equal(post(&p.a, IW_READ, 0, 10 * i, &at, 1, &far), 0);
+            assert_int_equal(post(&p.a, IW_SEND, 0, 10 * i + 1, &from, 1, NULL), 0);
+        }
+        /* b sends nothing, so no read is answered: nothing may complete at a. */
+        for (int i = 0; i < 200; i++) {
+            pump_send(&p.a);
+            pump_receive(&p.b);
+        }
+        assert_int_equal(p.a.completions, 0);
+        assert_true(p.b.completions > 0);
+        pump_run(&p);
+        assert_int_equal(p.a.completions, 16);
+        assert_int_equal(p.b.completions, 8);
+        for (unsigned i = 0; i < 8; i++) {
+            assert_completed(&p.a, 2 * i, IW_READ, 10 * i, IW_OK);
+            assert_completed(&p.a, 2 * i + 1, IW_SEND, 10 * i + 1, IW_OK);
+            assert_completed(&p.b, i, IW_RECEIVE, 100 + i, IW_OK);
+        }
+        region_close(&far);
+        region_close(&sink);
+        region_close(&data);
+        region_close(&to);
+        pump_close(&p);
+    }
+}
+
+/* Requests of all kinds, both ways at once, with as many reads as one likes. covers: QPR-02 QPR-04 QPR-11 */
+static void test_crossing(void **state)
+{
+    struct region src[2], dst[2];
+    struct pump p;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        pump_open(&p, &(struct pump_config){ .crc = seed & 1, .seed = seed, .ird = 3, .ord = 3,
+                                             .max_segment = seed % 3 ? 1448 : 20000 });
+        struct side *sides[2] = { &p.a, &p.b };
+        for (int i = 0; i < 2; i++) {
+            region_open(&p, &src[i], 40000, MEM_REMOTE_READ);
+            region_open(&p, &dst[i], 40000, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
+            fill(&src[i], (uint32_t)seed);
+        }
+        for (unsigned n = 0; n < 30; n++) {
+            for (int i = 0; i < 2; i++) {
+                struct iw_sge sges[PUMP_SGES];
+                uint32_t count = cut(&p, &dst[!i], 40000, sges, 5);
+                assert_int_equal(post(sides[!i], IW_RECEIVE, 0, n, sges, count, NULL), 0);
+                uint32_t len = pump_random(&p, 40000);
+                enum iw_opcode op = (enum iw_opcode)pump_random(&p, 3);
+                count = cut(&p, op == IW_READ ? &dst[i] : &src[i], len, sges, 7);
+                assert_int_equal(post(sides[i], op, pump_random(&p, 4) ? 0 : IW_READ_FENCE, n, sges, count,
+                                      op == IW_READ ? &src[!i] : &dst[!i]), 0);
+            }
+        }
+        pump_run(&p);
+        for (int i = 0; i < 2; i++) {
+            unsigned next = 0, received = 0;
+            for (unsigned k = 0; k < sides[i]->completions; k++) {
+                const struct iw_completion *c = &sides[i]->completed[k];
+                assert_int_equal(c->status, IW_OK);
+                assert_ptr_equal(c->context, tag(c->opcode == IW_RECEIVE ? received++ : next++));
+            }
+            assert_int_equal(next, 30);
+            assert_int_equal(sides[i]->ends, 0);
+        }
+        iw_qp_flush(p.a.qp, IW_FLUSHED);
+        iw_qp_flush(p.b.qp, IW_FLUSHED);
+        assert_int_equal(p.a.ends + p.b.ends, 0);
+        assert_int_equal(p.a.completions + p.b.completions, 120);
+        for (int i = 0; i < 2; i++) {
+            region_close(&src[i]);
+            region_close(&dst[i]);
+        }
+        pump_close(&p);
+    }
+}
+
+/* covers: QPR-07 */
+static void test_silent(void **state)
+{
+    struct region data, to;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
+    region_open(&p, &data, 100, 0);
+    region_open(&p, &to, 100, MEM_LOCAL_WRITE);
+    struct iw_sge from = whole(&data), into = whole(&to);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(post(&p.b, IW_RECEIVE, 0, i, &into, 1, NULL), 0);
+    assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 1, &from, 1, NULL), 0);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 2, &from, 1, NULL), 0);
+    assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 3, &from, 1, NULL), 0);
+    pump_run(&p);
+    assert_int_equal(p.a.completions, 1);
+    assert_completed(&p.a, 0, IW_SEND, 2, IW_OK);
+    assert_int_equal(p.b.completions, 3);
+    assert_true(iw_qp_initiator_idle(p.a.qp));
+    assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 4, &from, 1, NULL), 0);
+    iw_qp_flush(p.a.qp, IW_FLUSHED);
+    assert_int_equal(p.a.completions, 2);
+    assert_completed(&p.a, 1, IW_SEND, 4, IW_FLUSHED);
+    region_close(&data);
+    region_close(&to);
+    pump_close(&p);
+}
+
+/* What a pipe carries: how many Read Requests. */
+static unsigned read_requests(const struct pipe *in)
+{
+    unsigned n = 0;
+
+    for (size_t at = in->from; at < in->to;) {
+        size_t ulpdu = (size_t)in->bytes[at] << 8 | in->bytes[at + 1], size;
+        struct ddp_header h;
+        assert_true(ddp_header_decode(&h, in->bytes + at + 2, ulpdu, &size));
+        n += h.opcode == RDMAP_READ_REQ;
+        at += mpa_fpdu_size(ulpdu);
+    }
+    return n;
+}
+
+/* At most ORD reads are asked for at a time, and what is posted behind waits. covers: QPR-11 CON-03 */
+static void test_ord(void **state)
+{
+    struct region far, sink;
+    struct pump p;
+
+    (void)state;
+    for (uint16_t ord = 1; ord <= 5; ord++) {
+        pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .ird = ord, .ord = ord });
+        region_open(&p, &far, 64, MEM_REMOTE_READ);
+        region_open(&p, &sink, 64, MEM_LOCAL_WRITE);
+        struct iw_sge at = whole(&sink);
+        for (unsigned i = 0; i < 12; i++)
+            assert_int_equal(post(&p.a, IW_READ, 0, i, &at, 1, &far), 0);
+        assert_int_equal(post(&p.a, IW_WRITE, 0, 12, NULL, 0, &far), 0);
+        while (pump_send(&p.a))
+            continue;
+        assert_int_equal(read_requests(&p.b.in), ord);
+        pump_run(&p);
+        assert_int_equal(p.a.completions, 13);
+        assert_int_equal(p.b.ends, 0);
+        region_close(&far);
+        region_close(&sink);
+        pump_close(&p);
+    }
+}
+
+/* covers: QPR-08 */
+static void test_fence(void **state)
+{
+    struct region far, sink;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .whole = true });
+    region_open(&p, &far, 64, MEM_REMOTE_READ);
+    region_open(&p, &sink, 64, MEM_LOCAL_WRITE);
+    struct iw_sge at = whole(&sink);
+    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 9, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 9, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.a, IW_READ, 0, 1, &at, 1, &far), 0);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 2, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.a, IW_SEND, IW_READ_FENCE, 3, NULL, 0, NULL), 0);
+    while (pump_send(&p.a))
+        continue;
+    while (pump_receive(&p.b))
+        continue;
+    assert_int_equal(p.b.completions, 1); /* the one without a fence overtakes the response, not the other */
+    pump_run(&p);
+    assert_int_equal(p.b.completions, 2);
+    assert_int_equal(p.a.completions, 3);
+    region_close(&far);
+    region_close(&sink);
+    pump_close(&p);
+}
+
+/* covers: QPR-06 */
+static void test_inline(void **state)
+{
+    uint8_t data[256], expected[256];
+    struct iw_sge sges[256], into;
+    struct region to;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true, .inline_size = sizeof data });
+    region_open(&p, &to, sizeof data, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
+    into = whole(&to);
+    for (unsigned i = 0; i < sizeof data; i++) {
+        data[i] = expected[i] = (uint8_t)(i * 7);
+        sges[i] = (struct iw_sge){ (uint64_t)(uintptr_t)&data[i], 1, 0xdeadbeef };
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        memset(to.at, 0, to.len);
+        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&p.a, round ? IW_WRITE : IW_SEND, IW_INLINE, 2, sges, 256, &to), 0);
+        memset(data, 0xff, sizeof data);
+        pump_run(&p);
+        assert_memory_equal(to.at, expected, sizeof expected);
+        memcpy(data, expected, sizeof data);
+    }
+    sges[0].length = 2;
+    assert_int_equal(post(&p.a, IW_SEND, IW_INLINE, 2, sges, 256, NULL), EINVAL);
+    assert_int_equal(post(&p.a, IW_READ, IW_INLINE, 2, sges, 1, &to), EINVAL);
+    region_close(&to);
+    pump_close(&p);
+}
+
+/* covers: QPR-09 */
+static void test_solicited(void **state)
+{
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true });
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(post(&p.b, IW_RECEIVE, 0, i, NULL, 0, NULL), 0);
+        assert_int_equal(post(&p.a, IW_SEND, i == 2 ? IW_SOLICIT : 0, i, NULL, 0, NULL), 0);
+    }
+    pump_run(&p);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(p.b.completed[i].solicited, i == 2);
+    pump_close(&p);
+}
+
+/* A post that fails queues nothing. covers: QPR-02 QPR-03 QPR-18 MEM-02 */
+static void test_refused_posts(void **state)
+{
+    struct region readable, writable;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .depth = 5 });
+    region_open(&p, &readable, 64, MEM_REMOTE_READ);
+    region_open(&p, &writable, 64, MEM_LOCAL_WRITE);
+    struct iw_sge r = whole(&readable), w = whole(&writable), bad[5] = { r, r, r, r, r }, many[41] = { { 0 } };
+    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, &r, 1, NULL), EFAULT);
+    assert_int_equal(post(&p.a, IW_READ, 0, 1, &r, 1, &readable), EFAULT);
+    bad[0].length++;
+    bad[1].address--;
+    bad[2].stag ^= 0x10000;
+    bad[3].address = UINT64_MAX - 3;
+    bad[4].length = UINT32_MAX;
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(post(&p.a, IW_SEND, 0, 1, &bad[i], 1, NULL), EFAULT);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 1, many, 41, NULL), EINVAL);
+    bad[0].length = bad[1].length = UINT32_MAX;
+    assert_int_equal(post(&p.a, IW_SEND, 0, 1, bad, 2, NULL), EINVAL);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(post(&p.a, IW_RECEIVE, 0, i, &w, 1, NULL), 0);
+    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 9, &w, 1, NULL), ENOSPC);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(post(&p.a, IW_SEND, 0, i, &r, 1, NULL), 0);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 9, &r, 1, NULL), ENOSPC);
+    iw_qp_stop(p.a.qp, IW_FLUSHED);
+    assert_int_equal(p.a.completions, 10);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 1, &r, 1, NULL), ENOTCONN);
+    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, &w, 1, NULL), 0);
+    region_close(&readable);
+    region_close(&writable);
+    pump_close(&p);
+}
+
+/* Each form of ready-to-receive goes first, is the first valid FPDU over there, and leaves nothing behind. */
+static void test_rtr(void **state)
+{
+    static const enum mpa_rtr forms[] = { MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ };
+    struct region far, sink;
+    struct pump p;
+
+    (void)state;
+    for (unsigned i = 0; i < 24; i++) {
+        enum mpa_rtr form = forms[i % 3];
+        pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .hold = i & 2 });
+        region_open(&p, &far, 64, MEM_REMOTE_READ);
+        region_open(&p, &sink, 64, MEM_LOCAL_WRITE);
+        fill(&far, i);
+        struct iw_sge at = whole(&sink);
+        iw_qp_send_rtr(p.a.qp, form);
+        assert_false(iw_qp_initiator_idle(p.a.qp));
+        assert_int_equal(post(&p.a, IW_READ, 0, 1, &at, 1, &far), 0);
+        pump_run(&p);
+        assert_int_equal(p.b.first_fpdus, 1);
+        assert_int_equal(p.a.answers, form == MPA_RTR_READ);
+        assert_int_equal(p.a.completions, 1);
+        assert_completed(&p.a, 0, IW_READ, 1, IW_OK);
+        assert_memory_equal(sink.at, far.at, 64);
+        assert_int_equal(p.b.completions, 0);
+        assert_int_equal(p.a.ends + p.b.ends, 0);
+        assert_true(iw_qp_initiator_idle(p.a.qp));
+        region_close(&far);
+        region_close(&sink);
+        pump_close(&p);
+    }
+}
+
+/* The accepting side of an initiator without ready-to-receive. covers: CMP-01 */
+static void test_hold(void **state)
+{
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .hold = true });
+    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 2, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.b, IW_SEND, 0, 3, NULL, 0, NULL), 0);
+    pump_run(&p);
+    assert_int_equal(p.a.completions + p.b.completions, 0);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 4, NULL, 0, NULL), 0);
+    pump_run(&p);
+    assert_int_equal(p.a.completions, 2);
+    assert_int_equal(p.b.completions, 2);
+    pump_close(&p);
+}
+
+/* Requests are handed over, private bytes are left: the end of the stream must wait for those. */
+static void test_idle_and_clean(void **state)
+{
+    struct iovec iov[IW_IOV_MAX];
+    struct region data;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
+    region_open(&p, &data, 1000, 0);
+    struct iw_sge from = whole(&data);
+    assert_int_equal(post(&p.a, IW_SEND, 0, 1, &from, 1, NULL), 0);
+    assert_false(iw_qp_initiator_idle(p.a.qp));
+    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 3);
+    iw_qp_tx_done(p.a.qp, p.scratch, 100);
+    assert_int_equal(p.a.completions, 1); /* and the region can go: the rest is a copy */
+    assert_false(iw_qp_initiator_idle(p.a.qp));
+    assert_false(iw_qp_tx_clean(p.a.qp));
+    region_close(&data);
+    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 1);
+    assert_int_equal(iov[0].iov_len, mpa_fpdu_size(1018) - 100);
+    iw_qp_tx_done(p.a.qp, p.scratch, iov[0].iov_len);
+    assert_true(iw_qp_initiator_idle(p.a.qp));
+    assert_true(iw_qp_tx_clean(p.a.qp));
+    pump_close(&p);
+}
+
+/* Message numbers go round, and so do the queues' positions. */
+static void test_many(void **state)
+{
+    struct iw_counters c;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .whole = true, .depth = 3 });
+    for (unsigned i = 0; i < 5000; i++) {
+        p.a.completions = p.b.completions = 0;
+        for (unsigned k = 0; k < 3; k++) {
+            assert_int_equal(post(&p.b, IW_RECEIVE, 0, i, NULL, 0, NULL), 0);
+            assert_int_equal(post(&p.a, IW_SEND, 0, i, NULL, 0, NULL), 0);
+        }
+        pump_run(&p);
+        assert_int_equal(p.a.completions, 3);
+        assert_int_equal(p.b.completions, 3);
+    }
+    iw_qp_counters(p.a.qp, &c);
+    assert_int_equal(c.fpdus_sent, 15000);
+    assert_int_equal(c.octets_sent, 15000 * 24);
+    iw_qp_counters(p.b.qp, &c);
+    assert_int_equal(c.fpdus_received, 15000);
+    assert_int_equal(c.octets_received, 15000 * 24);
+    pump_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_crossing),      cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_ord),           cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_inline),        cmocka_unit_test(test_solicited),
+        cmocka_unit_test(test_refused_posts), cmocka_unit_test(test_rtr),
+        cmocka_unit_test(test_hold),          cmocka_unit_test(test_idle_and_clean),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

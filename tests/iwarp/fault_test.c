@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: everything that a peer has no right to send, one by one: the exact Terminate (layer, type, code, headers
+ * of the segment at fault), the end of the stream, how each request ends, and no octet outside what was given.
+ * The other way round: what a peer's Terminate means for our requests.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "iwarp/pump.h"
+#include "wire/mpa.h"
+
+enum { LEN = 100, HEADERS_NONE = 0, HEADERS_DDP = 1, HEADERS_READ = 2 };
+
+/* Side b: a receive of LEN octets, and three regions that the peer may write, may read, and that belong to others. */
+struct stage {
+    struct pump p;
+    bool crc;
+    struct region receive, target, source, foreign;
+    char other_domain;
+};
+
+static void stage_open(struct stage *s, bool crc, uint64_t seed)
+{
+    struct iw_sge into;
+
+    pump_open(&s->p, &(struct pump_config){ .crc = crc, .seed = seed });
+    s->crc = crc;
+    region_open(&s->p, &s->receive, LEN, MEM_LOCAL_WRITE);
+    region_open(&s->p, &s->target, LEN, MEM_REMOTE_WRITE);
+    region_open(&s->p, &s->source, LEN, MEM_REMOTE_READ);
+    region_open(&s->p, &s->foreign, LEN, MEM_REMOTE_READ | MEM_REMOTE_WRITE);
+    assert_true(mem_invalidate(s->foreign.mr, NULL, NULL));
+    assert_int_equal(mem_register(s->p.memory, &s->other_domain, s->foreign.at, LEN,
+                                  (uint64_t)(uintptr_t)s->foreign.at, MEM_REMOTE_READ | MEM_REMOTE_WRITE,
+                                  &s->foreign.mr, &s->foreign.stag), 0);
+    into = whole(&s->receive);
+    assert_int_equal(post(&s->p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+}
+
+static void stage_close(struct stage *s)
+{
+    region_close(&s->receive);
+    region_close(&s->target);
+    region_close(&s->source);
+    region_close(&s->foreign);
+    pump_close(&s->p);
+}
+
+static bool untouched(const struct region *r)
+{
+    for (uint32_t i = 0; i < r->len; i++)
+        if (r->at[i] != 0xca)
+            return false;
+    return true;
+}
+
+static void feed(struct side *s)
+{
+    for (int i = 0; i < 100000 && pump_receive(s); i++)
+        continue;
+}
+
+/* The stream of `s` has ended with this Terminate, about this ULPDU. */
+static void assert_terminated(struct stage *g, struct side *s, enum wire_error error, int headers,
+                              const uint8_t *ulpdu, size_t len)
+{
+    struct terminate t;
+    size_t ddp = ulpdu && ulpdu[0] & 0x80 ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
+    size_t expected = headers == HEADERS_NONE ? 0 : headers == HEADERS_DDP ? ddp : ddp + RDMAP_READ_REQUEST;
+
+    assert_int_equal(s->ends, 1);
+    assert_int_equal(s->error, error);
+    assert_true(pump_terminate_sent(s, g->crc, &t));
+    assert_int_equal(t.error, error);
+    assert_int_equal(t.has_header, headers != HEADERS_NONE);
+    assert_int_equal(t.header_len, expected);
+    if (headers != HEADERS_NONE) {
+        assert_int_equal(t.segment_len, len);
+        assert_memory_equal(t.header, ulpdu, expected);
+    }
+    assert_true(iw_qp_tx_clean(s->qp));
+    assert_int_equal(post(s, IW_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
+}
+
+/* One segment that is wrong, as the first that comes. */
+struct fault {
+    const char *name;
+    struct ddp_header h;
+    int region;       /* 1 target, 2 source, 3 foreign: h.stag and h.to are relative to it */
+    uint32_t payload;
+    uint8_t flip[2];  /* into the two control bytes */
+    enum wire_error error;
+    bool too_long;    /* the receive ends as IW_TOO_LONG */
+};
+
+#define UNTAGGED(o, l, q, number, offset) { .opcode = (o), .last = (l), .queue = (q), .msn = (number), .mo = (offset) }
+#define TAGGED(o, l, s, t) { .tagged = true, .opcode = (o), .last = (l), .stag = (s), .to = (t) }
+
+static const struct fault faults[] = {
+    { "DDP version, tagged", TAGGED(RDMAP_WRITE, true, 0, 0), 1, 8, { 0x01, 0 }, WIRE_DDP_TAGGED_VERSION, false },
+    { "DDP version, untagged", UNTAGGED(RDMAP_SEND, true, 0, 1, 0), 0, 8, { 0x03, 0 }, WIRE_DDP_UNTAGGED_VERSION,
+      false },
+    { "RDMAP version", UNTAGGED(RDMAP_SEND, true, 0, 1, 0), 0, 8, { 0, 0x40 }, WIRE_RDMAP_VERSION, false },
+    { "RDMAP version, tagged", TAGGED(RDMAP_WRITE, true, 0, 0), 1, 8, { 0, 0xc0 }, WIRE_RDMAP_VERSION, false },
+    { "opcode 8", UNTAGGED(8, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "opcode 15, tagged", TAGGED(15, true, 0, 0), 1, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "tagged send", TAGGED(RDMAP_SEND, true, 0, 0), 1, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "untagged write", UNTAGGED(RDMAP_WRITE, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "untagged read response", UNTAGGED(RDMAP_READ_RESP, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "queue 3", UNTAGGED(RDMAP_SEND, true, 3, 1, 0), 0, 8, { 0, 0 }, WIRE_DDP_UNTAGGED_QN, false },
+    { "queue 2^31", UNTAGGED(RDMAP_SEND, true, 0x80000000u, 1, 0), 0, 8, { 0, 0 }, WIRE_DDP_UNTAGGED_QN, false },
+    { "send on queue 1", UNTAGGED(RDMAP_SEND, true, 1, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "send on queue 2", UNTAGGED(RDMAP_SEND, true, 2, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "read on queue 0", UNTAGGED(RDMAP_READ_REQ, true, 0, 1, 0), 0, 28, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "terminate on queue 0", UNTAGGED(RDMAP_TERMINATE, true, 0, 1, 0), 0, 4, { 0, 0 }, WIRE_RDMAP_OPCODE, false },
+    { "send number 0", UNTAGGED(RDMAP_SEND, true, 0, 0, 0), 0, 8, { 0, 0 }, WIRE_DDP_UNTAGGED_MSN_RANGE, false },
+    { "send number 2", UNTAGGED(RDMAP_SEND, true, 0, 2, 0), 0, 8, { 0, 0 }, WIRE_DDP_UNTAGGED_MSN_RANGE, false },
+    { "read number 2", UNTAGGED(RDMAP_READ_REQ, true, 1, 2, 0), 0, 28, { 0, 0 }, WIRE_DDP_UNTAGGED_MSN_RANGE, false },
+    { "terminate number 2", UNTAGGED(RDMAP_TERMINATE, true, 2, 2, 0), 0, 4, { 0, 0 }, WIRE_DDP_UNTAGGED_MSN_RANGE,
+      false },
+    { "send from the middle", UNTAGGED(RDMAP_SEND, true, 0, 1, 4), 0, 8, { 0, 0 }, WIRE_DDP_UNTAGGED_MO, false },
+    { "read from the middle", UNTAGGED(RDMAP_READ_REQ, true, 1, 1, 4), 0, 28, { 0, 0 }, WIRE_DDP_UNTAGGED_MO, false },
+    { "terminate from the middle", UNTAGGED(RDMAP_TERMINATE, true, 2, 1, 1), 0, 4, { 0, 0 }, WIRE_DDP_UNTAGGED_MO,
+      false },
+    { "send too long by one", UNTAGGED(RDMAP_SEND, true, 0, 1, 0), 0, LEN + 1, { 0, 0 },
+      WIRE_DDP_UNTAGGED_TOO_LONG, true },
+    { "send too long by far", UNTAGGED(RDMAP_SEND, false, 0, 1, 0), 0, 20000, { 0, 0 }, WIRE_DDP_UNTAGGED_TOO_LONG,
+      true },
+    { "send too long, solicited", UNTAGGED(RDMAP_SEND_SE, true, 0, 1, 0), 0, LEN + 1, { 0, 0 },
+      WIRE_DDP_UNTAGGED_TOO_LONG, true },
+    { "read too long", UNTAGGED(RDMAP_READ_REQ, true, 1, 1, 0), 0, 29, { 0, 0 }, WIRE_DDP_UNTAGGED_TOO_LONG, false },
+    { "read too short", UNTAGGED(RDMAP_READ_REQ, true, 1, 1, 0), 0, 27, { 0, 0 }, WIRE_RDMAP_STREAM_CATASTROPHIC,
+      false },
+    { "read in two segments", UNTAGGED(RDMAP_READ_REQ, false, 1, 1, 0), 0, 28, { 0, 0 },
+      WIRE_RDMAP_STREAM_CATASTROPHIC, false },
+    { "terminate too long", UNTAGGED(RDMAP_TERMINATE, true, 2, 1, 0), 0, TERMINATE_MAX + 1, { 0, 0 },
+      WIRE_DDP_UNTAGGED_TOO_LONG, false },
+    { "send and invalidate", UNTAGGED(RDMAP_SEND_INV, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_CANNOT_INVALIDATE,
+      false },
+    { "with an event", UNTAGGED(RDMAP_SEND_SE_INV, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_CANNOT_INVALIDATE,
+      false },
+    { "write to no STag", TAGGED(RDMAP_WRITE, true, 0, 0), 0, 8, { 0, 0 }, WIRE_DDP_TAGGED_STAG, false },
+    { "write to another STag", TAGGED(RDMAP_WRITE, true, 0x5a5a5a5a, 0), 1, 8, { 0, 0 }, WIRE_DDP_TAGGED_STAG, false },
+    { "write across the end", TAGGED(RDMAP_WRITE, true, 0, LEN - 7), 1, 8, { 0, 0 }, WIRE_DDP_TAGGED_BOUNDS, false },
+    { "write behind the end", TAGGED(RDMAP_WRITE, true, 0, LEN), 1, 1, { 0, 0 }, WIRE_DDP_TAGGED_BOUNDS, false },
+    { "write before the start", TAGGED(RDMAP_WRITE, true, 0, (uint64_t)-1), 1, 8, { 0, 0 }, WIRE_DDP_TAGGED_BOUNDS,
+      false },
+    { "write beyond by far", TAGGED(RDMAP_WRITE, true, 0, 0), 1, 20000, { 0, 0 }, WIRE_DDP_TAGGED_BOUNDS, false },
+    { "write without the right", TAGGED(RDMAP_WRITE, true, 0, 0), 2, 8, { 0, 0 }, WIRE_RDMAP_ACCESS, false },
+    { "write to another domain", TAGGED(RDMAP_WRITE, true, 0, 0), 3, 8, { 0, 0 }, WIRE_DDP_TAGGED_STREAM, false },
+    { "response to nothing", TAGGED(RDMAP_READ_RESP, true, 0, 0), 1, 8, { 0, 0 }, WIRE_DDP_TAGGED_STAG, false },
+};
+
+/* The ULPDU at out + 2; its length. */
+static size_t fault_build(const struct stage *s, const struct fault *f, uint8_t *out)
+{
+    const struct region *regions[] = { NULL, &s->target, &s->source, &s->foreign };
+    struct ddp_header h = f->h;
+    size_t size;
+
+    if (f->region) {
+        h.stag ^= regions[f->region]->stag;
+        h.to += (uint64_t)(uintptr_t)regions[f->region]->at;
+    }
+    size = ddp_header_encode(&h, out + 2, DDP_HEADER_MAX);
+    assert_true(size > 0);
+    memset(out + 2 + size, 0x11, f->payload);
+    out[2] ^= f->flip[0];
+    out[3] ^= f->flip[1];
+    return size + f->payload;
+}
+
+/* covers: QPR-05 QPR-13 MEM-02 MEM-04 WIR-04 WIR-05 */
+static void test_segments(void **state)
+{
+    static uint8_t fpdu[32768];
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const struct fault *f = &faults[i];
+        bool read = f->h.opcode == RDMAP_READ_REQ && f->h.queue == 1 && f->payload >= RDMAP_READ_REQUEST;
+
+        for (uint64_t seed = 0; seed < 16; seed++) {
+            stage_open(&s, seed & 1, seed);
+            s.p.whole = seed < 2;
+            size_t len = fault_build(&s, f, fpdu);
+            pump_inject(&s.p.b, fpdu, pump_seal(fpdu, s.crc, len));
+            feed(&s.p.b);
+            if (s.p.b.error != f->error)
+                print_error("%s\n", f->name);
+            assert_terminated(&s, &s.p.b, f->error, read ? HEADERS_READ : HEADERS_DDP, fpdu + 2, len);
+            assert_int_equal(s.p.b.why, IW_END_LOCAL_ERROR);
+            assert_int_equal(s.p.b.completions, 1);
+            assert_completed(&s.p.b, 0, IW_RECEIVE, 1, f->too_long ? IW_TOO_LONG : IW_LOST);
+            assert_int_equal(s.p.b.completed[0].error, f->error);
+            assert_true(untouched(&s.receive));
+            assert_true(untouched(&s.source));
+            assert_true(untouched(&s.foreign));
+            assert_int_equal(s.p.b.first_fpdus, 0);
+            stage_close(&s);
+        }
+    }
+}
+
+/* Reads of what the peer may not read. No octet comes back. covers: QPR-12 MEM-02 MEM-04 WIR-04 */
+static void test_read_sources(void **state)
+{
+    static const struct {
+        int region;
+        uint32_t stag, length;
+        uint64_t to;
+        enum wire_error error;
+    } reads[] = {
+        { 0, 0x5a5a5a5a, 8, 0, WIRE_RDMAP_INVALID_STAG },
+        { 2, 0, LEN + 1, 0, WIRE_RDMAP_BOUNDS },
+        { 2, 0, 8, LEN - 7, WIRE_RDMAP_BOUNDS },
+        { 2, 0, 8, (uint64_t)-1, WIRE_RDMAP_BOUNDS },
+        { 2, 0, UINT32_MAX, 0, WIRE_RDMAP_BOUNDS },
+        { 1, 0, 8, 0, WIRE_RDMAP_ACCESS },
+        { 3, 0, 8, 0, WIRE_RDMAP_STAG_NOT_ASSOCIATED },
+    };
+    uint8_t fpdu[256];
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 4 * sizeof reads / sizeof reads[0]; i++) {
+        stage_open(&s, i & 1, i);
+        const struct region *regions[] = { NULL, &s.target, &s.source, &s.foreign };
+        unsigned k = i / 4;
+        const struct region *r = regions[reads[k].region];
+        struct ddp_header h = UNTAGGED(RDMAP_READ_REQ, true, 1, 1, 0);
+        struct rdmap_read_request q = {
+            .sink_stag = 7,
+            .sink_to = 9,
+            .length = reads[k].length,
+            .source_stag = r ? r->stag : reads[k].stag,
+            .source_to = (r ? (uint64_t)(uintptr_t)r->at : 0) + reads[k].to,
+        };
+        uint8_t payload[RDMAP_READ_REQUEST];
+        rdmap_read_encode(&q, payload, sizeof payload);
+        pump_inject(&s.p.b, fpdu, pump_fpdu(fpdu, s.crc, &h, payload, sizeof payload));
+        feed(&s.p.b);
+        assert_terminated(&s, &s.p.b, reads[k].error, HEADERS_READ, fpdu + 2, 46);
+        stage_close(&s);
+    }
+}
+
+static void inject(struct stage *s, const struct ddp_header *h, uint32_t payload)
+{
+    static uint8_t fpdu[70000], bytes[66000];
+
+    memset(bytes, 0x22, payload);
+    pump_inject(&s->p.b, fpdu, pump_fpdu(fpdu, s->crc, h, bytes, payload));
+}
+
+/* Faults that need something before them. covers: QPR-05 WIR-04 */
+static void test_sequences(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 16; i++) {
+        /* The second send finds no receive. */
+        struct ddp_header first = UNTAGGED(RDMAP_SEND, true, 0, 1, 0), second = UNTAGGED(RDMAP_SEND, true, 0, 2,
+                0), again = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
+        uint8_t ulpdu[64];
+        stage_open(&s, i & 1, i);
+        inject(&s, &first, LEN);
+        inject(&s, &second, 0);
+        feed(&s.p.b);
+        ddp_header_encode(&second, ulpdu, sizeof ulpdu);
+        assert_terminated(&s, &s.p.b, WIRE_DDP_UNTAGGED_NO_BUFFER, HEADERS_DDP, ulpdu, 18);
+        assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_OK);
+        assert_int_equal(s.p.b.completed[0].length, LEN);
+        stage_close(&s);
+
+        /* A number comes twice. */
+        stage_open(&s, i & 1, i);
+        assert_int_equal(post(&s.p.b, IW_RECEIVE, 0, 2, NULL, 0, NULL), 0);
+        inject(&s, &first, 4);
+        inject(&s, &again, 0);
+        feed(&s.p.b);
+        ddp_header_encode(&again, ulpdu, sizeof ulpdu);
+        assert_terminated(&s, &s.p.b, WIRE_DDP_UNTAGGED_MSN_RANGE, HEADERS_DDP, ulpdu, 18);
+        stage_close(&s);
+
+        /* The second segment goes over the end, leaves a gap, or repeats the first. */
+        for (int kind = 0; kind < 3; kind++) {
+            struct ddp_header part = UNTAGGED(RDMAP_SEND, false, 0, 1, 0);
+            uint32_t at = kind == 0 ? 60 : kind == 1 ? 61 : 0;
+            struct ddp_header more = UNTAGGED(RDMAP_SEND, true, 0, 1, at);
+            stage_open(&s, i & 1, i);
+            inject(&s, &part, 60);
+            inject(&s, &more, kind == 0 ? LEN - 59 : 4);
+            feed(&s.p.b);
+            ddp_header_encode(&more, ulpdu, sizeof ulpdu);
+            assert_terminated(&s, &s.p.b, kind == 0 ? WIRE_DDP_UNTAGGED_TOO_LONG : WIRE_DDP_UNTAGGED_MO, HEADERS_DDP,
+                              ulpdu, 18 + (kind == 0 ? LEN - 59 : 4));
+            assert_completed(&s.p.b, 0, IW_RECEIVE, 1, kind == 0 ? IW_TOO_LONG : IW_LOST);
+            for (uint32_t k = 0; k < LEN; k++)
+                assert_int_equal(s.receive.at[k], k < 60 ? 0x22 : 0xca);
+            stage_close(&s);
+        }
+    }
+}
+
+/* What has no header to tell. covers: WIR-04 */
+static void test_framing(void **state)
+{
+    struct stage s;
+    uint8_t fpdu[64];
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) {
+        size_t len = 1 + i % 13;
+        /* A ULPDU shorter than its header; whether tagged or not. */
+        stage_open(&s, i & 1, i);
+        memset(fpdu, 0, sizeof fpdu);
+        fpdu[2] = i & 2 ? 0xc1 : 0x41;
+        fpdu[3] = 0x40;
+        pump_inject(&s.p.b, fpdu, pump_seal(fpdu, s.crc, len));
+        feed(&s.p.b);
+        assert_terminated(&s, &s.p.b, WIRE_RDMAP_STREAM_CATASTROPHIC, HEADERS_NONE, NULL, 0);
+        stage_close(&s);
+
+        /* The empty FPDU is good once, at the beginning. */
+        stage_open(&s, i & 1, i);
+        size_t size = pump_fpdu(fpdu, s.crc, NULL, NULL, 0);
+        pump_inject(&s.p.b, fpdu, size);
+        feed(&s.p.b);
+        assert_int_equal(s.p.b.first_fpdus, 1);
+        assert_int_equal(s.p.b.ends, 0);
+        pump_inject(&s.p.b, fpdu, size);
+        feed(&s.p.b);
+        assert_terminated(&s, &s.p.b, WIRE_RDMAP_STREAM_CATASTROPHIC, HEADERS_NONE, NULL, 0);
+        stage_close(&s);
+
+        /* One bit is wrong, anywhere but in the length: nothing is placed. */
+        struct ddp_header h = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
+        uint8_t data[20] = { 1, 2, 3 };
+        stage_open(&s, true, i);
+        size = pump_fpdu(fpdu, true, &h, data, sizeof data);
+        fpdu[2 + pump_random(&s.p, (uint32_t)size - 2)] ^= (uint8_t)(1 << pump_random(&s.p, 8));
+        pump_inject(&s.p.b, fpdu, size);
+        feed(&s.p.b);
+        assert_terminated(&s, &s.p.b, WIRE_MPA_CRC, HEADERS_NONE, NULL, 0);
+        assert_true(untouched(&s.receive));
+        stage_close(&s);
+    }
+}
+
+/* One read too many. covers: QPR-11 CON-03 WIR-04 */
+static void test_ird(void **state)
+{
+    struct stage s;
+    uint8_t fpdu[64], payload[RDMAP_READ_REQUEST] = { 0 };
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        stage_open(&s, i & 1, i); /* four are allowed, and b does not get to send */
+        for (uint32_t msn = 1; msn <= 5; msn++) {
+            struct ddp_header h = UNTAGGED(RDMAP_READ_REQ, true, 1, msn, 0);
+            assert_int_equal(s.p.b.ends, 0);
+            pump_inject(&s.p.b, fpdu, pump_fpdu(fpdu, s.crc, &h, payload, sizeof payload));
+            feed(&s.p.b);
+        }
+        assert_int_equal(s.p.b.ends, 1);
+        assert_int_equal(s.p.b.error, WIRE_DDP_UNTAGGED_NO_BUFFER);
+        stage_close(&s);
+    }
+}
+
+/* b reads 60 octets of a; what is answered is made up. */
+struct answer {
+    const char *name;
+    bool other_stag, write;
+    uint32_t to, payload;
+    bool last;
+    enum wire_error error;
+};
+
+static const struct answer answers[] = {
+    { "another STag", true, false, 0, 60, true, WIRE_DDP_TAGGED_STAG },
+    { "a write to the sink", false, true, 0, 60, true, WIRE_DDP_TAGGED_STAG },
+    { "from the second octet", false, false, 1, 59, true, WIRE_DDP_TAGGED_BOUNDS },
+    { "one octet too many", false, false, 0, 61, true, WIRE_DDP_TAGGED_BOUNDS },
+    { "many octets too many", false, false, 0, 30000, false, WIRE_DDP_TAGGED_BOUNDS },
+    { "too short", false, false, 0, 59, true, WIRE_RDMAP_STREAM_CATASTROPHIC },
+    { "without an end", false, false, 0, 60, false, WIRE_RDMAP_STREAM_CATASTROPHIC },
+};
+
+static uint32_t sink_asked_for(struct stage *s)
+{
+    struct rdmap_read_request r;
+    struct pipe *in = &s->p.a.in;
+
+    while (pump_send(&s->p.b))
+        continue;
+    assert_true(rdmap_read_decode(&r, in->bytes + in->from + 2 + DDP_UNTAGGED_HEADER, RDMAP_READ_REQUEST));
+    assert_int_equal(r.sink_to, 0);
+    in->from = in->to;
+    return r.sink_stag;
+}
+
+/* covers: QPR-12 WIR-04 */
+static void test_answers(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 8 * sizeof answers / sizeof answers[0]; i++) {
+        const struct answer *a = &answers[i / 8];
+        uint8_t ulpdu[64];
+        struct iw_sge at;
+
+        stage_open(&s, i & 1, i);
+        at = (struct iw_sge){ (uint64_t)(uintptr_t)s.receive.at, 60, s.receive.stag };
+        assert_int_equal(post(&s.p.b, IW_READ, 0, 5, &at, 1, &s.source), 0);
+        uint32_t stag = sink_asked_for(&s);
+        struct ddp_header h = {
+            .tagged = true,
+            .last = a->last,
+            .opcode = a->write ? RDMAP_WRITE : RDMAP_READ_RESP,
+            .stag = a->other_stag ? stag ^ 1 : stag,
+            .to = a->to,
+        };
+        inject(&s, &h, a->payload);
+        feed(&s.p.b);
+        if (s.p.b.error != a->error)
+            print_error("%s\n", a->name);
+        ddp_header_encode(&h, ulpdu, sizeof ulpdu);
+        assert_terminated(&s, &s.p.b, a->error, HEADERS_DDP, ulpdu, DDP_TAGGED_HEADER + a->payload);
+        assert_completed(&s.p.b, 0, IW_READ, 5, IW_LOST);
+        assert_true(untouched(&s.receive));
+        stage_close(&s);
+    }
+}
+
+/* The sink of a read that is answered cannot be named again, and octets come once. covers: QPR-12 */
+static void test_answer_twice(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        struct iw_sge at;
+        stage_open(&s, i & 1, i);
+        at = (struct iw_sge){ (uint64_t)(uintptr_t)s.receive.at, 60, s.receive.stag };
+        assert_int_equal(post(&s.p.b, IW_READ, 0, 5, &at, 1, &s.source), 0);
+        uint32_t stag = sink_asked_for(&s);
+        struct ddp_header half = TAGGED(RDMAP_READ_RESP, false, stag, 0);
+        struct ddp_header rest = TAGGED(RDMAP_READ_RESP, true, stag, 30);
+        inject(&s, &half, 30);
+        if (i & 2) {
+            inject(&s, &half, 30);
+            feed(&s.p.b);
+            assert_int_equal(s.p.b.error, WIRE_DDP_TAGGED_BOUNDS);
+            assert_completed(&s.p.b, 0, IW_READ, 5, IW_LOST);
+        } else {
+            inject(&s, &rest, 30);
+            inject(&s, &rest, 30);
+            feed(&s.p.b);
+            assert_int_equal(s.p.b.error, WIRE_DDP_TAGGED_STAG);
+            assert_completed(&s.p.b, 0, IW_READ, 5, IW_OK);
+        }
+        assert_int_equal(s.p.b.ends, 1);
+        stage_close(&s);
+    }
+}
+
+/* Reads that the peer refuses, by a real peer: the others are lost, this one says why. covers: QPR-12 */
+static void test_refused_read(void **state)
+{
+    static const struct {
+        uint32_t length;
+        bool stale, right;
+        enum iw_status status;
+    } reads[] = {
+        { LEN, false, true, IW_REMOTE_RANGE },
+        { 10, true, true, IW_REMOTE_ACCESS },
+        { 10, false, false, IW_REMOTE_ACCESS },
+    };
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 24; i++) {
+        struct region sink;
+        unsigned k = i / 8;
+        stage_open(&s, i & 1, i);
+        region_open(&s.p, &sink, LEN, MEM_LOCAL_WRITE);
+        struct iw_sge at = { (uint64_t)(uintptr_t)sink.at, reads[k].length, sink.stag };
+        struct region remote = *(reads[k].right ? &s.source : &s.target);
+        remote.at += reads[k].length == LEN ? 1 : 0;
+        remote.stag ^= reads[k].stale ? 1 : 0;
+        assert_int_equal(post(&s.p.a, IW_READ, 0, 1, NULL, 0, &s.source), 0);
+        assert_int_equal(post(&s.p.a, IW_READ, 0, 2, &at, 1, &remote), 0);
+        assert_int_equal(post(&s.p.a, IW_READ, 0, 3, NULL, 0, &s.source), 0);
+        assert_int_equal(post(&s.p.a, IW_SEND, IW_READ_FENCE, 4, NULL, 0, NULL), 0);
+        pump_run(&s.p);
+        assert_int_equal(s.p.a.completions, 4);
+        assert_true(s.p.a.completed[0].status == IW_OK || s.p.a.completed[0].status == IW_LOST);
+        assert_completed(&s.p.a, 1, IW_READ, 2, reads[k].status);
+        assert_completed(&s.p.a, 2, IW_READ, 3, IW_LOST);
+        assert_completed(&s.p.a, 3, IW_SEND, 4, IW_LOST);
+        assert_int_equal(s.p.a.why, IW_END_PEER_TERMINATE);
+        assert_int_equal(s.p.a.completed[1].error, s.p.a.error);
+        assert_int_equal(s.p.a.ends, 1);
+        assert_int_equal(s.p.b.ends, 1);
+        assert_true(untouched(&sink));
+        region_close(&sink);
+        stage_close(&s);
+    }
+}
+
+/* The end of the byte stream: between messages it is the peer's notice, anywhere else a loss. */
+static void test_eof(void **state)
+{
+    struct ddp_header open[3] = { UNTAGGED(RDMAP_SEND, false, 0, 1, 0), TAGGED(RDMAP_WRITE, false, 0, 0),
+            UNTAGGED(RDMAP_SEND, true, 0, 1, 0) };
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 32; i++) {
+        stage_open(&s, i & 1, i);
+        unsigned kind = i / 2 % 4;
+        if (kind == 1) {
+            open[1].stag = s.target.stag;
+            open[1].to = (uint64_t)(uintptr_t)s.target.at;
+        }
+        if (kind < 3)
+            inject(&s, &open[kind], 8);
+        if (kind == 2)
+            s.p.b.in.to -= 1 + pump_random(&s.p, 30); /* inside the FPDU */
+        feed(&s.p.b);
+        iw_qp_rx_eof(s.p.b.qp);
+        assert_int_equal(s.p.b.closes, kind == 3);
+        assert_int_equal(s.p.b.ends, kind != 3);
+        if (kind != 3) {
+            assert_int_equal(s.p.b.why, IW_END_TRUNCATED);
+            assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_LOST);
+        } else {
+            assert_int_equal(s.p.b.completions, 0);
+            assert_int_equal(post(&s.p.b, IW_SEND, 0, 1, NULL, 0, NULL), 0); /* half-closed: we may go on */
+        }
+        stage_close(&s);
+    }
+}
+
+/* A region that goes while data for it arrives: what comes later ends the stream. covers: MEM-03 */
+static void test_invalidated(void **state)
+{
+    static uint8_t fpdu[70000], payload[60000];
+    struct region big;
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 40; i++) {
+        stage_open(&s, i & 1, i);
+        region_open(&s.p, &big, sizeof payload, MEM_REMOTE_WRITE | MEM_LOCAL_WRITE);
+        struct ddp_header h = TAGGED(RDMAP_WRITE, true, big.stag, (uint64_t)(uintptr_t)big.at);
+        memset(payload, 0x33, sizeof payload);
+        pump_inject(&s.p.b, fpdu, pump_fpdu(fpdu, s.crc, &h, payload, sizeof payload));
+        for (unsigned k = 0; k < i / 8 && s.p.b.in.to - s.p.b.in.from > 10; k++)
+            pump_receive(&s.p.b);
+        if (s.p.b.in.from < s.p.b.in.to) {
+            static uint8_t before[sizeof payload];
+            assert_true(mem_invalidate(big.mr, NULL, NULL));
+            big.mr = NULL;
+            memcpy(before, big.at, sizeof before);
+            bool placed = s.p.b.in.to - s.p.b.in.from <= 4;
+            feed(&s.p.b);
+            assert_memory_equal(before, big.at, sizeof before);
+            assert_true(placed || s.p.b.error == WIRE_DDP_TAGGED_STAG);
+        }
+        region_close(&big);
+        stage_close(&s);
+    }
+}
+
+/* The same for what requests of ours name. */
+static void test_own_memory_gone(void **state)
+{
+    struct iovec iov[IW_IOV_MAX];
+    struct region data, more;
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        /* Before its turn: this request alone fails, nothing of it is sent. */
+        stage_open(&s, i & 1, i);
+        region_open(&s.p, &data, 50, MEM_LOCAL_WRITE);
+        region_open(&s.p, &more, 50, 0);
+        struct iw_sge sges[2] = { whole(&more), whole(&data) };
+        assert_int_equal(post(&s.p.a, IW_SEND, 0, 1, sges, 2, NULL), 0);
+        assert_int_equal(post(&s.p.a, IW_READ, 0, 2, &sges[1], 1, &s.source), 0);
+        assert_int_equal(post(&s.p.a, IW_SEND, 0, 3, sges, 1, NULL), 0);
+        assert_true(mem_invalidate(data.mr, NULL, NULL));
+        data.mr = NULL;
+        pump_run(&s.p);
+        assert_int_equal(s.p.a.completions, 3);
+        assert_completed(&s.p.a, 0, IW_SEND, 1, IW_LOCAL_ACCESS);
+        assert_completed(&s.p.a, 1, IW_READ, 2, IW_LOCAL_ACCESS);
+        assert_completed(&s.p.a, 2, IW_SEND, 3, IW_OK);
+        assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_OK);
+        assert_int_equal(s.p.a.ends + s.p.b.ends, 0);
+        region_close(&data);
+        region_close(&more);
+        stage_close(&s);
+
+        /* In the middle: the message is torn, and so the stream ends. */
+        stage_open(&s, i & 1, i);
+        region_open(&s.p, &data, 300000, 0);
+        sges[0] = whole(&data);
+        assert_int_equal(post(&s.p.a, IW_WRITE, 0, 1, sges, 1, &s.target), 0);
+        assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
+        iw_qp_tx_done(s.p.a.qp, s.p.scratch, 1000);
+        assert_true(mem_invalidate(data.mr, NULL, NULL));
+        data.mr = NULL;
+        pump_send(&s.p.a);
+        assert_completed(&s.p.a, 0, IW_WRITE, 1, IW_LOCAL_ACCESS);
+        assert_int_equal(s.p.a.why, IW_END_LOCAL_REQUEST);
+        region_close(&data);
+        stage_close(&s);
+
+        /* A receive whose region is gone when the message comes. */
+        stage_open(&s, i & 1, i);
+        struct ddp_header h = UNTAGGED(RDMAP_SEND, true, 0, 1, 0);
+        uint8_t ulpdu[64];
+        assert_true(mem_invalidate(s.receive.mr, NULL, NULL));
+        s.receive.mr = NULL;
+        inject(&s, &h, 10);
+        feed(&s.p.b);
+        ddp_header_encode(&h, ulpdu, sizeof ulpdu);
+        assert_terminated(&s, &s.p.b, WIRE_DDP_CATASTROPHIC, HEADERS_DDP, ulpdu, 28);
+        assert_int_equal(s.p.b.why, IW_END_LOCAL_REQUEST);
+        assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_LOCAL_ACCESS);
+        assert_true(untouched(&s.receive));
+        stage_close(&s);
+
+        /* A source that goes between the request and the response. */
+        stage_open(&s, i & 1, i);
+        region_open(&s.p, &data, 10, MEM_LOCAL_WRITE);
+        sges[0] = whole(&data);
+        assert_int_equal(post(&s.p.a, IW_READ, 0, 1, sges, 1, &s.source), 0);
+        while (pump_send(&s.p.a))
+            continue;
+        feed(&s.p.b);
+        assert_int_equal(s.p.b.ends, 0);
+        assert_true(mem_invalidate(s.source.mr, NULL, NULL));
+        s.source.mr = NULL;
+        pump_run(&s.p);
+        assert_int_equal(s.p.b.error, WIRE_RDMAP_INVALID_STAG);
+        assert_completed(&s.p.a, 0, IW_READ, 1, IW_REMOTE_ACCESS);
+        assert_true(untouched(&data));
+        region_close(&data);
+        stage_close(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_segments),      cmocka_unit_test(test_read_sources),
+        cmocka_unit_test(test_sequences),     cmocka_unit_test(test_framing),
+        cmocka_unit_test(test_ird),           cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_answer_twice),  cmocka_unit_test(test_refused_read),
+        cmocka_unit_test(test_eof),           cmocka_unit_test(test_invalidated),
+        cmocka_unit_test(test_own_memory_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
