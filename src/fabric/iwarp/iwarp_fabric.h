@@ -28,11 +28,28 @@ struct iwarp_config {
     uint32_t max_fpdu;      /* 0: the current EMSS */
     uint32_t shards;        /* 0: as many as processors, at most 4 */
     uint32_t spin_us;       /* how long a shard's thread looks on before it sleeps; default 20 */
+    /*
+     * Linux siw as responder loses a first FPDU that comes right behind its reply until more bytes arrive. Where no
+     * ready-to-receive was negotiated and the peer has been silent for this long since our first FPDU, which nothing
+     * followed, a zero-length RDMA write follows it, twice at most. 0: never. Default 25.
+     */
+    uint32_t nudge_ms;
+};
+
+/* What a fabric has done so far; any thread, a value may be a moment old. */
+struct iwarp_counters {
+    uint64_t connects, accepts; /* connections that were established, by role */
+    uint64_t failures;          /* connects and accepts that were not */
+    uint64_t refused;           /* requests that no consumer saw: malformed, beyond the backlog, paused */
+    uint64_t dropped;           /* peers without a complete request: out of time, or the oldest of too many */
+    uint64_t nudges;
+    uint64_t fpdus_sent, fpdus_received, octets_sent, octets_received;
 };
 
 void iwarp_config_defaults(struct iwarp_config *c);
 /* if_index: the adapter's interface. 0 or errno (ENODEV: no such interface; ENETDOWN; ENOMEM, EMFILE...). May block. */
 int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *interfaces, uint32_t if_index,
                         const struct iwarp_config *config, struct fabric **out);
+void iwarp_fabric_counters(const struct fabric *f, struct iwarp_counters *c);
 
 #endif

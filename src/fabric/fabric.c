@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: names of reasons, for traces and tools. */
+#include "fabric/fabric.h"
+
+static const char *const names[FABRIC_REASON_COUNT] = {
+    [FABRIC_OK] = "ok",
+    [FABRIC_NO_ROUTE] = "no-route",
+    [FABRIC_NO_HOST] = "no-host",
+    [FABRIC_REFUSED] = "refused",
+    [FABRIC_REJECTED] = "rejected",
+    [FABRIC_CONNECT_TIMEOUT] = "connect-timeout",
+    [FABRIC_REPLY_TIMEOUT] = "reply-timeout",
+    [FABRIC_ESTABLISH_TIMEOUT] = "establish-timeout",
+    [FABRIC_DISCONNECT_TIMEOUT] = "disconnect-timeout",
+    [FABRIC_ADDRESS_TAKEN] = "address-taken",
+    [FABRIC_ADDRESS_FOREIGN] = "address-foreign",
+    [FABRIC_PORTS_EXHAUSTED] = "ports-exhausted",
+    [FABRIC_FOUR_TUPLE] = "four-tuple",
+    [FABRIC_RESOURCES] = "resources",
+    [FABRIC_PEER_RESET] = "peer-reset",
+    [FABRIC_PEER_CLOSED] = "peer-closed",
+    [FABRIC_PEER_GAVE_UP] = "peer-gave-up",
+    [FABRIC_PEER_TERMINATE] = "peer-terminate",
+    [FABRIC_PROTOCOL] = "protocol",
+    [FABRIC_BAD_REPLY] = "bad-reply",
+    [FABRIC_READ_LIMITS] = "read-limits",
+    [FABRIC_NO_READY_FORM] = "no-ready-form",
+    [FABRIC_NOT_CONNECTING] = "not-connecting",
+    [FABRIC_LOCAL_CLOSE] = "local-close",
+    [FABRIC_LOCAL_ERROR] = "local-error",
+};
+
+const char *fabric_reason_name(enum fabric_reason r)
+{
+    return (unsigned)r < FABRIC_REASON_COUNT ? names[r] : "unknown";
+}

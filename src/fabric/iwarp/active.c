@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the active side from connect to complete: address, TCP, MPA request and reply. */
+#include "fabric/iwarp/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/mutant.h"
+
+/* The local address: the shared endpoint's, or one of our own for this connection. */
+static enum fabric_reason take_address(struct fabric_conn *c)
+{
+    const struct net_ops *net = c->fabric->net->ops;
+    int error;
+
+    if (c->endpoint) {
+        c->local = c->endpoint->local;
+        c->reservation = c->endpoint->reservation;
+        net->reservation_ref(c->reservation);
+        return FABRIC_OK;
+    }
+    c->local = c->wanted_local;
+    if (!iwarp_owns(c->fabric, &c->local) && !MUTANT(con_13_any_address))
+        return FABRIC_ADDRESS_FOREIGN;
+    error = net->reserve(c->fabric->net, &c->local, &c->remote, NET_USE_CONNECT, &c->reservation);
+    return error ? iwarp_reason_reserve(error) : FABRIC_OK;
+}
+
+static enum fabric_reason start_up(struct fabric_conn *c)
+{
+    const struct iwarp_config *config = &c->fabric->config;
+    struct iw_startup_config s = {
+        .revision = config->mpa_revision,
+        .crc = config->crc,
+        .rtr = config->rtr,
+        .max_ird = config->max_inbound_reads,
+        .max_ord = config->max_outbound_reads,
+        .max_private = MPA_PRIVATE_MAX - MPA_LIMITS,
+    };
+
+    assert(!c->startup);
+    c->startup = iw_startup_initiator(&s, c->limits.inbound, c->limits.outbound, c->private_data, c->private_len);
+    return c->startup ? FABRIC_OK : FABRIC_RESOURCES;
+}
+
+static enum fabric_reason tcp_connect(struct fabric_conn *c)
+{
+    const struct net_ops *net = c->fabric->net->ops;
+    struct shard *s = c->home->shard;
+    int error;
+
+    c->socket = (struct net_socket){ .ready = conn_socket_ready };
+    error = net->connect(c->fabric->net, s, c->reservation, &c->remote, &c->socket);
+    if (error)
+        return iwarp_reason_connect(error);
+    c->has_socket = true;
+    conn_ref(c);
+    c->readable = c->shut = c->eof = false;
+    c->early_len = 0;
+    c->result = (struct iw_startup_result){ .revision = 0 };
+    return FABRIC_OK;
+}
+
+void active_connect(struct fabric_conn *c)
+{
+    enum fabric_reason why = FABRIC_NOT_CONNECTING;
+
+    if (c->state == CONN_IDLE) {
+        c->remote = c->wanted_remote;
+        why = take_address(c);
+        if (why == FABRIC_OK)
+            why = start_up(c);
+        if (why == FABRIC_OK)
+            why = tcp_connect(c);
+    }
+    conn_step(c, why == FABRIC_OK || c->state != CONN_IDLE ? CONN_START : CONN_LOST, why);
+}
+
+void active_tcp(struct fabric_conn *c)
+{
+    const struct net_ops *net = c->fabric->net->ops;
+    int error = net->connect_result(&c->socket);
+
+    if (error == EINPROGRESS)
+        return;
+    if (!error)
+        error = net->local_address(&c->socket, &c->local);
+    c->readable = true;
+    c->blocked = false;
+    conn_step(c, error ? CONN_LOST : CONN_TCP_UP, error ? iwarp_reason_connect(error) : FABRIC_OK);
+}
+
+static void reply(struct fabric_conn *c, enum iw_startup_event event)
+{
+    if (event == IW_STARTUP_ACCEPTED || event == IW_STARTUP_NO_IRD || event == IW_STARTUP_NO_RTR)
+        iw_startup_result(c->startup, &c->result);
+    switch (event) {
+    case IW_STARTUP_ACCEPTED:
+        conn_step(c, CONN_ACCEPTED, FABRIC_OK);
+        return;
+    case IW_STARTUP_REJECTED:
+        conn_step(c, CONN_REJECTED, FABRIC_REJECTED);
+        return;
+    case IW_STARTUP_NO_IRD:
+        conn_step(c, CONN_UNFIT, FABRIC_READ_LIMITS);
+        return;
+    case IW_STARTUP_NO_RTR:
+        conn_step(c, CONN_UNFIT, FABRIC_NO_READY_FORM);
+        return;
+    case IW_STARTUP_MALFORMED:
+        conn_step(c, CONN_LOST, FABRIC_BAD_REPLY);
+        return;
+    case IW_STARTUP_NONE:
+    case IW_STARTUP_REQUEST:
+    case IW_STARTUP_SENT:
+        return;
+    }
+}
+
+void active_request(struct fabric_conn *c)
+{
+    enum iw_startup_event event;
+
+    if (startup_send(c, &event) && startup_receive(c, &event))
+        reply(c, event);
+}
+
+/*
+ * Between the reply and complete. The peer has nothing to send yet, so this notices when it gives up. Some peers send
+ * early all the same: those bytes are kept for the stream, and the rest waits in the socket.
+ */
+void active_wait(struct fabric_conn *c)
+{
+    const struct net_ops *net = c->fabric->net->ops;
+    struct iovec iov = { c->early, sizeof c->early };
+    ssize_t n;
+
+    if (!c->readable || c->early_len)
+        return;
+    n = net->recv(&c->socket, &iov, 1);
+    if (n > 0) {
+        c->early_len = (size_t)n;
+        net->hold_read(&c->socket, true);
+    } else if (n == -EAGAIN) {
+        c->readable = false;
+    } else {
+        conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n));
+    }
+}

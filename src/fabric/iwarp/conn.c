@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: a connection's strand, its life, and its steps.
+ *
+ * Requests may come from any thread. Each is recorded in `ops` under the connection's lock, and the connection's one
+ * task is queued on its home shard; there, with the token held, the task carries them out in a fixed order. Readiness of
+ * the socket and timers run with the same token. So everything marked "owner" has one writer at a time, also while the
+ * connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the task
+ * there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
+ *
+ * References: the handle (until close), a queued task, the socket, and every entry point for as long as it runs. Who
+ * drops the last one, always on the home shard, frees the address, then tells `closed`, then frees the memory.
+ */
+#include "fabric/iwarp/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+
+static void conn_task(struct shard_task *task);
+static void conn_timeout(struct shard_timer *timer);
+
+struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
+{
+    struct fabric_conn *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->fabric = f;
+    c->home = home;
+    c->state = state;
+    c->ended = FABRIC_NOT_CONNECTING;
+    spin_init(&c->lock);
+    atomic_init(&c->refs, 1);
+    c->task.run = conn_task;
+    c->timer.fire = conn_timeout;
+    c->nudge.fire = stream_nudge;
+    c->socket.ready = conn_socket_ready;
+    return c;
+}
+
+void conn_ref(struct fabric_conn *c)
+{
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+void conn_unref(struct fabric_conn *c)
+{
+    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    assert(shard_is_owner(c->home->shard));
+    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed);
+    if (c->unfinished)
+        listener_finished(c->listener, c);
+    if (c->reservation)
+        c->fabric->net->ops->reservation_unref(c->reservation);
+    if (c->owner)
+        c->events->closed(c->owner);
+    if (c->listener)
+        listener_unref(c->listener);
+    iw_startup_free(c->startup);
+    free(c);
+}
+
+/* ---- steps ---- */
+
+static uint32_t limit_of(const struct fabric_conn *c)
+{
+    const struct iwarp_config *config = &c->fabric->config;
+
+    switch (c->state) {
+    case CONN_TCP_CONNECTING:
+        return config->connect_ms;
+    case CONN_REQUEST_SENT:
+        return config->reply_ms;
+    case CONN_WAIT_REQUEST:
+        return config->request_ms;
+    case CONN_COMPLETING:
+    case CONN_REPLYING:
+    case CONN_WAIT_RTR:
+        return config->establish_ms;
+    case CONN_DRAINING:
+    case CONN_NOTICE_SENT:
+    case CONN_CLOSING:
+        return config->disconnect_ms;
+    default:
+        return IWARP_LINGER_MS;
+    }
+}
+
+static enum fabric_reason limit_reason(const struct fabric_conn *c)
+{
+    switch (c->state) {
+    case CONN_TCP_CONNECTING:
+        return FABRIC_CONNECT_TIMEOUT;
+    case CONN_REQUEST_SENT:
+        return MUTANT(con_11_silence_is_refusal) ? FABRIC_REFUSED : FABRIC_REPLY_TIMEOUT;
+    case CONN_COMPLETING:
+    case CONN_REPLYING:
+    case CONN_WAIT_RTR:
+        return FABRIC_ESTABLISH_TIMEOUT;
+    case CONN_LINGERING:
+        return c->ended;
+    default:
+        return FABRIC_DISCONNECT_TIMEOUT;
+    }
+}
+
+void conn_limit(struct fabric_conn *c)
+{
+    if (c->timer.armed)
+        shard_timer_stop(c->home->shard, &c->timer);
+    if (conn_state_has_limit(c->state))
+        shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + limit_of(c) * UINT64_C(1000000));
+}
+
+static void check(const struct fabric_conn *c)
+{
+    bool lingers = c->state == CONN_LINGERING || c->state == CONN_LAST_WORDS;
+
+    assert(c->has_socket == conn_state_has_socket(c->state));
+    assert(c->streams ? conn_state_streams(c->state) || lingers : !conn_state_streams(c->state));
+    assert(c->timer.armed == conn_state_has_limit(c->state));
+    (void)c;
+    (void)lingers;
+}
+
+/* The one writer of the state. */
+static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
+{
+    enum conn_state from = c->state;
+    bool over = next == CONN_DEAD || next == CONN_LINGERING;
+
+    spin_lock(&c->lock);
+    c->state = next;
+    if (over && next != from && from != CONN_LINGERING)
+        c->ended = why;
+    spin_unlock(&c->lock);
+    if (next != from)
+        conn_limit(c);
+    if (from == CONN_REQUESTED && next != from)
+        atomic_fetch_sub(&c->listener->unanswered, 1);
+}
+
+void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why)
+{
+    const struct conn_cell *cell = conn_table_cell(c->state, event);
+
+    assert(shard_is_owner(c->home->shard));
+    assert(cell->kind == CELL_STEP || cell->kind == CELL_IGNORE);
+    if (cell->kind != CELL_STEP)
+        return;
+    set_state(c, cell->next, why);
+    conn_effects(c, cell->effects, why);
+    check(c);
+}
+
+static void pump_nothing(struct fabric_conn *c)
+{
+    (void)c;
+}
+
+static void (*const pumps[CONN_STATES])(struct fabric_conn *c) = {
+    [CONN_IDLE] = pump_nothing,
+    [CONN_TCP_CONNECTING] = active_tcp,
+    [CONN_REQUEST_SENT] = active_request,
+    [CONN_REPLIED] = active_wait,
+    [CONN_COMPLETING] = stream_pump,
+    [CONN_WAIT_REQUEST] = passive_request,
+    [CONN_REQUESTED] = passive_wait,
+    [CONN_REPLYING] = passive_reply,
+    [CONN_WAIT_RTR] = stream_pump,
+    [CONN_ESTABLISHED] = stream_pump,
+    [CONN_DRAINING] = stream_pump,
+    [CONN_NOTICE_SENT] = stream_pump,
+    [CONN_PEER_CLOSED] = stream_pump,
+    [CONN_CLOSING] = stream_pump,
+    [CONN_LINGERING] = stream_linger,
+    [CONN_DEAD] = pump_nothing,
+    [CONN_LAST_WORDS] = stream_linger,
+    [CONN_CLOSED] = pump_nothing,
+};
+
+/* No state comes twice without an event from outside, so that this ends. */
+void conn_pump(struct fabric_conn *c)
+{
+    enum conn_state before;
+
+    do {
+        before = c->state;
+        pumps[before](c);
+    } while (c->state != before);
+}
+
+void conn_socket_ready(struct net_socket *socket, unsigned events)
+{
+    struct fabric_conn *c = (struct fabric_conn *)((char *)socket - offsetof(struct fabric_conn, socket));
+
+    conn_ref(c);
+    if (events & NET_READ)
+        c->readable = true;
+    if (events & NET_WRITE)
+        c->blocked = false;
+    conn_pump(c);
+    conn_unref(c);
+}
+
+static void conn_timeout(struct shard_timer *timer)
+{
+    struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, timer));
+
+    conn_ref(c);
+    if (c->state == CONN_WAIT_REQUEST)
+        iwarp_count(c->home, COUNT_DROPPED, 1);
+    conn_step(c, CONN_LOST, limit_reason(c));
+    conn_unref(c);
+}
+
+void conn_drop(struct fabric_conn *c)
+{
+    conn_ref(c);
+    conn_step(c, CONN_LOST, FABRIC_LOCAL_CLOSE);
+    conn_unref(c);
+}
+
+void conn_abort(struct fabric_conn *c, enum fabric_reason why)
+{
+    if (!conn_state_streams(c->state))
+        return;
+    conn_ref(c);
+    conn_step(c, CONN_LOST, why);
+    conn_unref(c);
+}
+
+/* ---- the strand ---- */
+
+/* Under the lock: records ops; true: the caller posts the task to c->posted_to after unlocking. */
+static bool record(struct fabric_conn *c, unsigned ops)
+{
+    c->ops |= ops;
+    if (c->scheduled)
+        return false;
+    c->scheduled = true;
+    c->posted_to = c->home;
+    conn_ref(c);
+    return true;
+}
+
+/* Ends a section under the lock that recorded ops. The connection may be gone when this returns. */
+static void unlock_and_post(struct fabric_conn *c, bool post)
+{
+    struct shard *s = c->posted_to ? c->posted_to->shard : NULL;
+
+    spin_unlock(&c->lock);
+    if (post)
+        shard_post(s, &c->task);
+}
+
+static void request(struct fabric_conn *c, unsigned op)
+{
+    spin_lock(&c->lock);
+    unlock_and_post(c, record(c, op));
+}
+
+/* Leaves for another shard, with ops still to be carried out there. The task's reference goes along. */
+static void move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
+{
+    bool post;
+
+    if (c->timer.armed)
+        shard_timer_stop(c->home->shard, &c->timer);
+    if (c->has_socket)
+        c->fabric->net->ops->detach(&c->socket);
+    spin_lock(&c->lock);
+    c->home = to;
+    c->ops |= ops;
+    post = !c->scheduled;
+    if (post) {
+        c->scheduled = true;
+        c->posted_to = to;
+    }
+    spin_unlock(&c->lock);
+    if (post)
+        shard_post(to->shard, &c->task);
+    else
+        conn_unref(c); /* not the last one: the task is queued here once more, and goes on from here */
+}
+
+/* True: the connection is on its queue pair's shard, with its socket. False: it is leaving for there. */
+static bool settle(struct fabric_conn *c, unsigned ops)
+{
+    bool wants = (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
+    int error;
+
+    if (!wants)
+        return true;
+    if (c->qp->home != c->home) {
+        move(c, c->qp->home, ops);
+        return false;
+    }
+    if (c->has_socket && !c->socket.shard) {
+        error = c->fabric->net->ops->attach(&c->socket, c->home->shard);
+        c->readable = true;
+        if (error)
+            conn_step(c, CONN_LOST, iwarp_reason_stream(error));
+    }
+    return true;
+}
+
+static void run_ops(struct fabric_conn *c, unsigned ops)
+{
+    if (ops & OP_CONNECT)
+        active_connect(c);
+    if (ops & OP_ACCEPT) {
+        if (c->accept_events)
+            c->events = c->accept_events;
+        conn_step(c, CONN_ACCEPT, c->ended);
+    }
+    if (ops & OP_REJECT)
+        conn_step(c, CONN_REJECT, FABRIC_LOCAL_CLOSE);
+    if (ops & OP_COMPLETE)
+        conn_step(c, CONN_COMPLETE, c->ended);
+    if (ops & OP_DISCONNECT)
+        conn_step(c, CONN_DISCONNECT, c->ended);
+    if (ops & OP_CLOSE)
+        conn_step(c, CONN_CLOSE, FABRIC_LOCAL_CLOSE);
+    conn_pump(c);
+}
+
+static void conn_task(struct shard_task *task)
+{
+    struct fabric_conn *c = (struct fabric_conn *)((char *)task - offsetof(struct fabric_conn, task));
+    unsigned ops;
+
+    spin_lock(&c->lock);
+    if (c->posted_to != c->home) {
+        c->posted_to = c->home;
+        unlock_and_post(c, true);
+        return;
+    }
+    ops = c->ops;
+    c->ops = 0;
+    c->scheduled = false;
+    spin_unlock(&c->lock);
+    assert(shard_is_owner(c->home->shard));
+    if (!settle(c, ops))
+        return;
+    run_ops(c, ops);
+    conn_unref(c);
+}
+
+/* ---- what the provider calls ---- */
+
+int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
+{
+    struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
+    struct fabric_conn *c = conn_alloc(fabric, iwarp_pick_shard(fabric, -1), CONN_IDLE);
+
+    if (!c)
+        return ENOMEM;
+    c->active = true;
+    c->events = events;
+    c->owner = owner;
+    *out = c;
+    return 0;
+}
+
+static void keep_private(struct fabric_conn *c, const void *data, size_t len)
+{
+    if (len > MPA_PRIVATE_MAX - MPA_LIMITS)
+        len = MPA_PRIVATE_MAX - MPA_LIMITS;
+    if (len)
+        memcpy(c->private_data, data, len);
+    c->private_len = len;
+}
+
+int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
+{
+    spin_lock(&c->lock);
+    c->qp = p->qp;
+    c->endpoint = p->endpoint;
+    c->wanted_local = p->endpoint ? p->endpoint->local : p->local;
+    c->wanted_remote = p->remote;
+    c->limits = p->limits;
+    keep_private(c, p->private_data, p->private_len);
+    unlock_and_post(c, record(c, OP_CONNECT));
+    return 0;
+}
+
+void iwarp_conn_complete(struct fabric_conn *c)
+{
+    request(c, OP_COMPLETE);
+}
+
+int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p)
+{
+    spin_lock(&c->lock);
+    c->qp = p->qp;
+    c->accept_events = events;
+    c->limits = p->limits;
+    keep_private(c, p->private_data, p->private_len);
+    unlock_and_post(c, record(c, OP_ACCEPT));
+    return 0;
+}
+
+enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_data, size_t len)
+{
+    enum fabric_reason answer = FABRIC_NOT_CONNECTING;
+    bool post = false;
+
+    spin_lock(&c->lock);
+    if (c->state == CONN_REQUESTED || c->state == CONN_REPLIED) {
+        keep_private(c, private_data, len);
+        post = record(c, OP_REJECT);
+        answer = FABRIC_OK;
+    } else if (c->state == CONN_DEAD) {
+        answer = c->ended;
+    }
+    unlock_and_post(c, post);
+    return answer;
+}
+
+void iwarp_conn_disconnect(struct fabric_conn *c)
+{
+    request(c, OP_DISCONNECT);
+}
+
+void iwarp_conn_close(struct fabric_conn *c)
+{
+    request(c, OP_CLOSE);
+}
+
+struct shard *iwarp_conn_shard(struct fabric_conn *c)
+{
+    struct shard *s;
+
+    spin_lock(&c->lock);
+    s = c->home->shard;
+    spin_unlock(&c->lock);
+    return s;
+}

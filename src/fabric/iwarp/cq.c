@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: completion queues. A ring under a spin lock: any shard's owner pushes, any thread polls.
+ *
+ * Completions are numbered. One is new when its number is above those of everything that was polled, and of everything
+ * that was there when the last notification began; arming finds out with two comparisons. A delivery is queued at most
+ * once and runs on the queue's shard, whose callbacks never overlap; what falls due meanwhile makes the next one.
+ * An overflow is told whether armed or not: the queue would be silent for ever otherwise.
+ */
+#include "fabric/iwarp/internal.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/mutant.h"
+
+static void deliver(struct shard_task *task);
+static void finish(struct shard_task *task);
+
+int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, struct fabric_cq **out)
+{
+    struct fabric_cq *cq = calloc(1, sizeof *cq);
+
+    if (!cq)
+        return ENOMEM;
+    cq->depth = config->depth;
+    cq->ring = calloc(cq->depth ? cq->depth : 1, sizeof *cq->ring);
+    if (!cq->ring) {
+        free(cq);
+        return ENOMEM;
+    }
+    cq->home = iwarp_pick_shard((struct iwarp_fabric *)f, config->affinity);
+    cq->config = *config;
+    spin_init(&cq->lock);
+    LIST_INIT(&cq->users);
+    cq->delivery.run = deliver;
+    cq->close.run = finish;
+    *out = cq;
+    return 0;
+}
+
+/* ---- notification; all under the lock ---- */
+
+static bool is_new(const struct fabric_cq *cq, uint64_t number)
+{
+    return number > cq->told && number > cq->popped;
+}
+
+static bool arm_is_met(const struct fabric_cq *cq)
+{
+    switch (cq->armed) {
+    case FABRIC_ARM_ANY:
+        return is_new(cq, cq->pushed);
+    case FABRIC_ARM_SOLICITED:
+        return is_new(cq, cq->solicited);
+    case FABRIC_ARM_ERRORS:
+    case FABRIC_ARM_NONE:
+        return false;
+    }
+    return false;
+}
+
+/* Consumes the arm where it is met. True: the caller queues the delivery after unlocking. */
+static bool fall_due(struct fabric_cq *cq)
+{
+    bool due = cq->overflowed;
+
+    if (arm_is_met(cq)) {
+        if (!MUTANT(cqx_02_stays_armed))
+            cq->armed = FABRIC_ARM_NONE;
+        cq->due = true;
+        due = true;
+    }
+    if (!due || cq->queued || cq->running || cq->closing)
+        return false;
+    cq->queued = true;
+    return true;
+}
+
+static void deliver(struct shard_task *task)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, delivery));
+    bool due, overflowed, again, close;
+
+    spin_lock(&cq->lock);
+    due = cq->due && !cq->closing;
+    overflowed = cq->overflowed && !cq->closing;
+    cq->queued = cq->due = cq->overflowed = false;
+    cq->running = true;
+    cq->told = cq->pushed;
+    spin_unlock(&cq->lock);
+    if (due)
+        cq->config.notify(cq->config.owner, false);
+    if (overflowed)
+        cq->config.notify(cq->config.owner, true);
+    spin_lock(&cq->lock);
+    cq->running = false;
+    again = !cq->closing && (cq->due || cq->overflowed);
+    cq->queued = again;
+    close = cq->closing;
+    spin_unlock(&cq->lock);
+    if (again)
+        shard_call(cq->home->shard, &cq->delivery);
+    if (close)
+        shard_post(cq->home->shard, &cq->close);
+}
+
+/* ---- queueing ---- */
+
+/* One queue pair that has not been told yet, with a reference on it. */
+static struct fabric_qp *next_victim(struct fabric_cq *cq)
+{
+    struct fabric_qp *found = NULL;
+    struct cq_user *user;
+
+    spin_lock(&cq->lock);
+    LIST_FOREACH(user, &cq->users, link) {
+        if (!atomic_exchange(&user->qp->doomed, true)) {
+            found = user->qp;
+            iwarp_qp_ref(found);
+            break;
+        }
+    }
+    spin_unlock(&cq->lock);
+    return found;
+}
+
+static void doom_users(struct fabric_cq *cq)
+{
+    struct fabric_qp *qp;
+
+    while ((qp = next_victim(cq)) != NULL)
+        iwarp_qp_doom(qp);
+}
+
+static void put(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
+{
+    uint32_t at = cq->head + cq->count;
+
+    cq->ring[at < cq->depth ? at : at - cq->depth] = *c;
+    cq->count++;
+    cq->pushed++;
+    if (solicited)
+        cq->solicited = cq->pushed;
+}
+
+void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
+{
+    bool overflow = false, due = false;
+
+    spin_lock(&cq->lock);
+    if (!atomic_load_explicit(&cq->dead, memory_order_relaxed)) {
+        if (cq->count < cq->depth) {
+            put(cq, c, solicited);
+        } else if (!MUTANT(cqx_07_silent_overflow)) {
+            atomic_store_explicit(&cq->dead, true, memory_order_release);
+            cq->overflowed = overflow = true;
+        }
+        due = fall_due(cq);
+    }
+    spin_unlock(&cq->lock);
+    if (due)
+        shard_call(cq->home->shard, &cq->delivery);
+    if (overflow)
+        doom_users(cq);
+}
+
+static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
+{
+    int n = 0;
+
+    spin_lock(&cq->lock);
+    while (n < max && cq->count) {
+        out[n++] = cq->ring[cq->head];
+        cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
+        cq->count--;
+        cq->popped++;
+    }
+    spin_unlock(&cq->lock);
+    return n;
+}
+
+int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
+{
+    int n = take(cq, out, max);
+
+    if (n || max <= 0)
+        return n;
+    shard_poll(cq->home->shard);
+    return take(cq, out, max);
+}
+
+void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
+{
+    bool due;
+
+    spin_lock(&cq->lock);
+    if (type > cq->armed || MUTANT(cqx_04_last_arm_wins))
+        cq->armed = type;
+    due = !MUTANT(cqx_03_arm_looks_not) && fall_due(cq);
+    spin_unlock(&cq->lock);
+    if (due)
+        shard_call(cq->home->shard, &cq->delivery);
+    shard_watch(cq->home->shard);
+}
+
+int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
+{
+    struct fabric_completion *ring = calloc(depth ? depth : 1, sizeof *ring);
+    struct fabric_completion *old = ring;
+    int result = 0;
+
+    if (!ring)
+        return ENOMEM;
+    spin_lock(&cq->lock);
+    if (depth < cq->count) {
+        result = EINVAL;
+    } else {
+        for (uint32_t i = 0; i < cq->count; i++)
+            ring[i] = cq->ring[(cq->head + (uint64_t)i) % cq->depth];
+        old = cq->ring;
+        cq->ring = ring;
+        cq->depth = depth;
+        cq->head = 0;
+    }
+    spin_unlock(&cq->lock);
+    free(old);
+    return result;
+}
+
+struct shard *iwarp_cq_shard(struct fabric_cq *cq)
+{
+    return cq->home->shard;
+}
+
+void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user)
+{
+    spin_lock(&cq->lock);
+    LIST_INSERT_HEAD(&cq->users, user, link);
+    spin_unlock(&cq->lock);
+}
+
+void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user)
+{
+    spin_lock(&cq->lock);
+    LIST_REMOVE(user, link);
+    spin_unlock(&cq->lock);
+}
+
+/* ---- end ---- */
+
+static void finish(struct shard_task *task)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, close));
+    void (*closed)(void *owner) = cq->closed;
+    void *owner = cq->config.owner;
+
+    free(cq->ring);
+    free(cq);
+    closed(owner);
+}
+
+void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner))
+{
+    bool busy;
+
+    spin_lock(&cq->lock);
+    cq->closing = true;
+    cq->closed = done;
+    busy = cq->queued || cq->running;
+    spin_unlock(&cq->lock);
+    if (!busy)
+        shard_post(cq->home->shard, &cq->close);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: what the transitions of the connection machine do. In the order of enum conn_effect; none can fail. */
+#include "fabric/iwarp/internal.h"
+
+#include "base/mutant.h"
+
+static void close_socket(struct fabric_conn *c, bool reset)
+{
+    if (!c->has_socket)
+        return;
+    c->fabric->net->ops->close(&c->socket, reset);
+    c->has_socket = false;
+    conn_unref(c);
+}
+
+static void free_address(struct fabric_conn *c)
+{
+    if (c->reservation && !MUTANT(con_17_address_kept))
+        c->fabric->net->ops->reservation_unref(c->reservation);
+    c->reservation = NULL;
+}
+
+static void answer(struct fabric_conn *c)
+{
+    iw_startup_accept(c->startup, c->limits.inbound, c->limits.outbound, c->private_data, c->private_len);
+    iw_startup_result(c->startup, &c->result);
+}
+
+/* Start-up has made a reject of its own where the request was malformed. */
+static void refuse(struct fabric_conn *c)
+{
+    const uint8_t *at;
+
+    if (iw_startup_tx_want(c->startup, &at) == 0)
+        iw_startup_reject(c->startup, c->private_data, c->private_len);
+}
+
+static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
+{
+    struct fabric_peer peer = { .local = c->local, .remote = c->remote };
+
+    if (why != FABRIC_OK)
+        iwarp_count(c->home, COUNT_FAILURES, 1);
+    if (why != FABRIC_OK && why != FABRIC_REJECTED) {
+        c->events->connected(c->owner, why, NULL);
+        return;
+    }
+    peer.limits.inbound = c->result.ird;
+    peer.limits.outbound = c->result.ord;
+    peer.private_data = iw_startup_private(c->startup, &peer.private_len);
+    c->events->connected(c->owner, why, &peer);
+}
+
+static void tell_established(struct fabric_conn *c, enum fabric_reason why)
+{
+    struct fabric_limits limits = { c->result.ird, c->result.ord };
+
+    if (why == FABRIC_OK)
+        iwarp_count(c->home, c->active ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
+    else
+        iwarp_count(c->home, COUNT_FAILURES, 1);
+    c->events->established(c->owner, why, &limits);
+}
+
+static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_reason why)
+{
+    if (effects & DO_ANSWER)
+        answer(c);
+    if (effects & DO_REFUSE)
+        refuse(c);
+    if (effects & DO_STREAM)
+        stream_start(c);
+    if (effects & DO_TERMINATE)
+        stream_terminate(c, why == FABRIC_READ_LIMITS ? WIRE_MPA_INSUFFICIENT_IRD : WIRE_MPA_NO_RTR);
+    if (effects & DO_SHUT)
+        c->fabric->net->ops->shut_write(&c->socket);
+    if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
+        stream_stop(c, IW_FLUSHED);
+    if (effects & DO_STOP_LOST)
+        stream_stop(c, IW_LOST);
+    if (effects & DO_CLOSE_TCP)
+        close_socket(c, false);
+    if (effects & DO_RESET_TCP)
+        close_socket(c, true);
+    if (effects & DO_FREE_ADDRESS)
+        free_address(c);
+    if (effects & DO_FORGIVE)
+        c->ended = FABRIC_OK;
+}
+
+void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why)
+{
+    struct iw_startup *startup;
+
+    before_telling(c, effects, why);
+    if (effects & TELL_CONNECTED)
+        tell_connected(c, why);
+    if (effects & TELL_REQUEST)
+        passive_tell(c);
+    if (effects & TELL_ESTABLISHED)
+        tell_established(c, why);
+    if (effects & TELL_PEER_ENDED && !MUTANT(dsc_02_no_notice))
+        c->events->peer_ended(c->owner, why);
+    if (effects & TELL_DISCONNECTED)
+        c->events->disconnected(c->owner, why);
+    /* What was learned in start-up has been told: the stream runs, or nothing does. */
+    if (c->streams || !c->has_socket) {
+        startup = c->startup;
+        c->startup = NULL;
+        iw_startup_free(startup);
+    }
+    if (effects & DO_DROP_HANDLE)
+        conn_unref(c);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: a shared endpoint is a reservation of a local address, which its connections share by reference. */
+#include <stdlib.h>
+
+#include "base/mutant.h"
+#include "fabric/iwarp/internal.h"
+
+enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, struct fabric_endpoint **out)
+{
+    struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
+    struct fabric_endpoint *e;
+    int error;
+
+    if (!iwarp_owns(fabric, local) && !MUTANT(cse_01_any_address))
+        return FABRIC_ADDRESS_FOREIGN;
+    e = calloc(1, sizeof *e);
+    if (!e)
+        return FABRIC_RESOURCES;
+    error = fabric->net->ops->reserve(fabric->net, local, NULL, NET_USE_SHARED, &e->reservation);
+    if (error) {
+        free(e);
+        return iwarp_reason_reserve(error);
+    }
+    e->net = fabric->net;
+    e->local = *local;
+    *out = e;
+    return FABRIC_OK;
+}
+
+void iwarp_endpoint_close(struct fabric_endpoint *e)
+{
+    e->net->ops->reservation_unref(e->reservation);
+    free(e);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the iWARP fabric itself: its shards, its limits, its table of functions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/mutant.h"
+#include "fabric/iwarp/internal.h"
+
+enum {
+    SHARDS_DEFAULT_MAX = 4,
+    MAX_SGE = 32,
+    MAX_INLINE = 1024,
+    MAX_DEPTH = 16384,
+    MAX_CQ_DEPTH = 262144,
+    LARGE_REQUEST = 65536,
+    PRIVATE_LIMIT = MPA_PRIVATE_MAX - MPA_LIMITS,
+};
+
+void iwarp_config_defaults(struct iwarp_config *c)
+{
+    *c = (struct iwarp_config){
+        .connect_ms = 10000,
+        .request_ms = 5000,
+        .reply_ms = 10000,
+        .establish_ms = 10000,
+        .disconnect_ms = 10000,
+        .backlog = 128,
+        .max_unfinished = 1024,
+        .max_private = 252,
+        .max_inbound_reads = 32,
+        .max_outbound_reads = 32,
+        .mpa_revision = 2,
+        .crc = true,
+        .rtr = MPA_RTR_ZERO_FPDU | MPA_RTR_WRITE | MPA_RTR_READ,
+        .spin_us = 20,
+        .nudge_ms = 25,
+    };
+}
+
+struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, int affinity)
+{
+    unsigned i = affinity >= 0 ? (unsigned)affinity : atomic_fetch_add_explicit(&f->next_shard, 1, memory_order_relaxed);
+
+    return &f->shards[i % f->shard_count];
+}
+
+bool iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
+{
+    return f->interfaces->owns(f->interfaces, f->if_index, a);
+}
+
+static bool owns_address(struct fabric *base, const struct addr *a)
+{
+    return iwarp_owns((struct iwarp_fabric *)base, a);
+}
+
+static struct shard *home(struct fabric *base)
+{
+    return ((struct iwarp_fabric *)base)->shards[0].shard;
+}
+
+static void info(const struct fabric *base, struct fabric_info *info)
+{
+    const struct iwarp_config *config = &((const struct iwarp_fabric *)base)->config;
+
+    *info = (struct fabric_info){
+        .max_registration = UINT64_C(1) << 47, /* all that a process can address */
+        .max_transfer = UINT32_MAX,
+        .max_initiator_sge = MAX_SGE,
+        .max_receive_sge = MAX_SGE,
+        .max_read_sge = MAX_SGE,
+        .max_inline = MAX_INLINE,
+        .max_receive_depth = MAX_DEPTH,
+        .max_initiator_depth = MAX_DEPTH,
+        .max_cq_depth = MAX_CQ_DEPTH,
+        .max_inbound_reads = config->max_inbound_reads,
+        .max_outbound_reads = config->max_outbound_reads,
+        .max_caller_data = config->max_private,
+        .max_callee_data = config->max_private,
+        .large_request_threshold = LARGE_REQUEST,
+        .two_step_connect = true,
+    };
+}
+
+/* ---- creation ---- */
+
+static unsigned shard_count(const struct iwarp_config *config)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (config->shards)
+        return config->shards < IWARP_SHARDS_MAX ? config->shards : IWARP_SHARDS_MAX;
+    if (processors < 1)
+        return 1;
+    return processors < SHARDS_DEFAULT_MAX ? (unsigned)processors : SHARDS_DEFAULT_MAX;
+}
+
+static void destroy(struct fabric *base)
+{
+    struct iwarp_fabric *f = (struct iwarp_fabric *)base;
+
+    for (unsigned i = 0; i < f->shard_count; i++) {
+        struct iwarp_shard *s = &f->shards[i];
+        if (s->shard)
+            shard_destroy(s->shard);
+        iw_scratch_destroy(s->scratch);
+        free(s->sink);
+    }
+    free(f->shards);
+    if (f->memory)
+        mem_table_destroy(f->memory);
+    free(f);
+}
+
+static int make_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
+{
+    struct shard_config config = { .spin_ns = f->config.spin_us * UINT64_C(1000), .cpu = -1 };
+
+    s->scratch = iw_scratch_create();
+    s->sink = malloc(IWARP_SINK);
+    if (!s->scratch || !s->sink)
+        return ENOMEM;
+    return shard_create(f->executor, f->net, &config, &s->shard);
+}
+
+static int make_parts(struct iwarp_fabric *f)
+{
+    size_t size = f->shard_count * sizeof *f->shards;
+    uint64_t secret;
+    int error = 0;
+
+    if (getrandom(&secret, sizeof secret, 0) != (ssize_t)sizeof secret)
+        return errno ? errno : EIO;
+    f->memory = mem_table_create(secret);
+    f->shards = aligned_alloc(_Alignof(struct iwarp_shard), size);
+    if (!f->shards)
+        f->shard_count = 0;
+    else
+        memset(f->shards, 0, size);
+    if (!f->memory || !f->shards)
+        return ENOMEM;
+    for (unsigned i = 0; i < f->shard_count && !error; i++)
+        error = make_shard(f, &f->shards[i]);
+    return error;
+}
+
+static const struct fabric_ops ops = {
+    .destroy = destroy,
+    .info = info,
+    .owns_address = owns_address,
+    .home = home,
+    .cq_create = iwarp_cq_create,
+    .cq_poll = iwarp_cq_poll,
+    .cq_arm = iwarp_cq_arm,
+    .cq_resize = iwarp_cq_resize,
+    .cq_shard = iwarp_cq_shard,
+    .cq_close = iwarp_cq_close,
+    .qp_create = iwarp_qp_create,
+    .qp_post = iwarp_qp_post,
+    .qp_flush = iwarp_qp_flush,
+    .qp_close = iwarp_qp_close,
+    .mr_register = iwarp_mr_register,
+    .mr_deregister = iwarp_mr_deregister,
+    .conn_create = iwarp_conn_create,
+    .conn_connect = iwarp_conn_connect,
+    .conn_complete = iwarp_conn_complete,
+    .conn_accept = iwarp_conn_accept,
+    .conn_reject = iwarp_conn_reject,
+    .conn_disconnect = iwarp_conn_disconnect,
+    .conn_close = iwarp_conn_close,
+    .conn_shard = iwarp_conn_shard,
+    .listener_create = iwarp_listener_create,
+    .listener_listen = iwarp_listener_listen,
+    .listener_pause = iwarp_listener_pause,
+    .listener_close = iwarp_listener_close,
+    .listener_shard = iwarp_listener_shard,
+    .endpoint_create = iwarp_endpoint_create,
+    .endpoint_close = iwarp_endpoint_close,
+};
+
+static int interface_state(struct interfaces *interfaces, uint32_t if_index)
+{
+    struct addr unused;
+    int count = interfaces->addresses(interfaces, if_index, &unused, 1);
+
+    if (count < 0)
+        return -count;
+    return count == 0 ? ENETDOWN : 0;
+}
+
+int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *interfaces, uint32_t if_index,
+                        const struct iwarp_config *config, struct fabric **out)
+{
+    struct iwarp_fabric *f;
+    int error = interface_state(interfaces, if_index);
+
+    if (error)
+        return error;
+    f = calloc(1, sizeof *f);
+    if (!f)
+        return ENOMEM;
+    f->base.ops = &ops;
+    f->executor = e;
+    f->net = net;
+    f->interfaces = interfaces;
+    f->if_index = if_index;
+    f->config = *config;
+    if (f->config.max_private > PRIVATE_LIMIT)
+        f->config.max_private = PRIVATE_LIMIT;
+    f->shard_count = shard_count(config);
+    error = make_parts(f);
+    if (error) {
+        destroy(&f->base);
+        return error;
+    }
+    *out = &f->base;
+    return 0;
+}
+
+/* ---- counters ---- */
+
+static uint64_t sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < f->shard_count; i++)
+        n += atomic_load_explicit(&f->shards[i].counts[what], memory_order_relaxed);
+    return n;
+}
+
+void iwarp_fabric_counters(const struct fabric *base, struct iwarp_counters *c)
+{
+    const struct iwarp_fabric *f = (const struct iwarp_fabric *)base;
+
+    *c = (struct iwarp_counters){
+        .connects = sum(f, COUNT_CONNECTS),
+        .accepts = sum(f, COUNT_ACCEPTS),
+        .failures = sum(f, COUNT_FAILURES),
+        .refused = sum(f, COUNT_REFUSED),
+        .dropped = sum(f, COUNT_DROPPED),
+        .nudges = sum(f, COUNT_NUDGES),
+        .fpdus_sent = sum(f, COUNT_FPDUS_SENT),
+        .fpdus_received = sum(f, COUNT_FPDUS_RECEIVED),
+        .octets_sent = sum(f, COUNT_OCTETS_SENT),
+        .octets_received = sum(f, COUNT_OCTETS_RECEIVED),
+    };
+}

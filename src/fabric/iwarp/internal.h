@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The insides of the iWARP fabric. What each struct's members are guarded by stands beside them: "owner" is the owner of
+ * the object's home shard (token held); "lock" is the object's own spin lock, a leaf.
+ */
+#ifndef FABRIC_IWARP_INTERNAL_H
+#define FABRIC_IWARP_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/spin.h"
+#include "engine/net.h"
+#include "engine/shard.h"
+#include "fabric/fabric.h"
+#include "fabric/iwarp/conn_table.h"
+#include "fabric/iwarp/iwarp_fabric.h"
+#include "iwarp/memory.h"
+#include "iwarp/qp.h"
+#include "iwarp/startup.h"
+#include "wire/mpa.h"
+
+enum {
+    IWARP_SHARDS_MAX = 64,
+    IWARP_LINGER_MS = 1000,  /* a last frame may take this long to be read by the peer */
+    IWARP_NUDGES = 2,
+    IWARP_SINK = 16384,      /* input of a connection that is over goes here */
+};
+
+/* Counts with one writer, the shard's owner, and any readers. */
+enum iwarp_count_kind {
+    COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED, COUNT_NUDGES,
+    COUNT_FPDUS_SENT, COUNT_FPDUS_RECEIVED, COUNT_OCTETS_SENT, COUNT_OCTETS_RECEIVED,
+    SHARD_COUNTS
+};
+
+struct iwarp_shard {
+    struct shard *shard;
+    struct iw_scratch *scratch; /* owner */
+    uint8_t *sink;              /* owner; IWARP_SINK bytes, never read */
+    _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
+};
+
+static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what, uint64_t n)
+{
+    uint64_t now = atomic_load_explicit(&s->counts[what], memory_order_relaxed);
+    atomic_store_explicit(&s->counts[what], now + n, memory_order_relaxed);
+}
+
+struct iwarp_fabric {
+    struct fabric base;
+    struct executor *executor;
+    struct net *net;
+    struct interfaces *interfaces;
+    uint32_t if_index;
+    struct iwarp_config config;
+    struct mem_table *memory;
+    unsigned shard_count;
+    struct iwarp_shard *shards;
+    atomic_uint next_shard; /* round-robin */
+};
+
+struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, int affinity); /* affinity -1: round-robin */
+bool iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
+
+/* errno to reason. Each maps every errno. */
+enum fabric_reason iwarp_reason_reserve(int error);
+enum fabric_reason iwarp_reason_connect(int error);
+enum fabric_reason iwarp_reason_stream(int error); /* of send and recv */
+
+/* ---- completion queues (cq.c) ---- */
+
+struct fabric_cq {
+    struct iwarp_shard *home;
+    struct fabric_cq_config config;
+    atomic_bool dead;              /* overflowed; written under lock */
+    struct spin lock;              /* guards everything below */
+    struct fabric_completion *ring;
+    uint32_t depth, head, count;
+    enum fabric_arm armed;
+    /* Completions are numbered from 1; the newest pushed, popped, pushed when a notification began, and solicited. */
+    uint64_t pushed, popped, told, solicited;
+    bool due, overflowed;          /* what the next delivery tells */
+    bool queued, running;          /* a delivery */
+    bool closing;
+    void (*closed)(void *owner);
+    LIST_HEAD(, cq_user) users;
+    struct shard_task delivery, close;
+};
+
+/* A queue pair's membership in one queue. */
+struct cq_user {
+    LIST_ENTRY(cq_user) link;
+    struct fabric_qp *qp;
+};
+
+int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out);
+int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max);
+void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type);
+int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth);
+struct shard *iwarp_cq_shard(struct fabric_cq *cq);
+void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
+void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
+void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
+/* Any owner. solicited: the completion satisfies an arm for solicited events. */
+void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
+
+/* ---- queue pairs (qp.c) ---- */
+
+struct fabric_qp {
+    struct iwarp_shard *home; /* the receive queue's */
+    struct iw_qp *iw;
+    struct fabric_cq *receive_cq, *initiator_cq;
+    struct cq_user receive_user, initiator_user;
+    void *qp_context;
+    atomic_uint refs;         /* the handle, and a doom that is queued */
+    atomic_bool doomed;       /* a queue of its overflowed */
+    atomic_bool deferred;     /* a request waits for the next one without DEFER */
+    struct fabric_conn *conn; /* owner; while a stream runs */
+    struct shard_task transmit, flush, doom, close;
+    void (*closed)(void *context);
+    void *close_context;
+};
+
+int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out);
+int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r);
+void iwarp_qp_flush(struct fabric_qp *qp);
+void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
+void iwarp_qp_ref(struct fabric_qp *qp);
+void iwarp_qp_doom(struct fabric_qp *qp); /* takes over the caller's reference */
+
+/* ---- memory (memory.c) ---- */
+
+int iwarp_mr_register(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
+                      unsigned access, struct fabric_mr **out, uint32_t *token);
+bool iwarp_mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context);
+
+/* ---- endpoints (endpoint.c) ---- */
+
+struct fabric_endpoint {
+    struct net *net;
+    struct net_reservation *reservation;
+    struct addr local;
+};
+
+enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, struct fabric_endpoint **out);
+void iwarp_endpoint_close(struct fabric_endpoint *e);
+
+/* ---- listeners (listener.c) ---- */
+
+TAILQ_HEAD(conn_list, fabric_conn);
+
+struct fabric_listener {
+    struct iwarp_fabric *fabric;
+    struct iwarp_shard *home;
+    const struct fabric_listener_events *events;
+    const struct fabric_conn_events *conn_events;
+    void *owner;
+    atomic_uint refs;        /* the handle, the queued task, each connection that came over it */
+    atomic_uint unanswered;  /* requests that the consumer has not answered */
+    struct spin lock;        /* guards ops, scheduled, wanted */
+    unsigned ops;
+    bool scheduled;
+    struct addr wanted;
+    struct shard_task task;
+    /* owner: */
+    struct net_reservation *reservation;
+    struct net_socket socket;
+    bool listening, paused, closed;
+    struct conn_list unfinished; /* oldest first */
+    unsigned unfinished_count;
+};
+
+int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
+                          const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);
+void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local);
+void iwarp_listener_pause(struct fabric_listener *l, bool paused);
+void iwarp_listener_close(struct fabric_listener *l);
+struct shard *iwarp_listener_shard(struct fabric_listener *l);
+void listener_unref(struct fabric_listener *l);
+bool listener_has_room(struct fabric_listener *l);
+void listener_finished(struct fabric_listener *l, struct fabric_conn *c); /* c is no longer unfinished */
+
+/* ---- connections ---- */
+
+enum conn_op {
+    OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32,
+};
+
+/* Upcalls of the queue pair, which may do nothing; looked at when the call that made them has returned. */
+enum conn_signal {
+    SIGNAL_FIRST = 1, SIGNAL_ANSWERED = 2, SIGNAL_CLOSED = 4, SIGNAL_ENDED = 8,
+};
+
+struct fabric_conn {
+    struct iwarp_fabric *fabric;
+    atomic_uint refs;                  /* the handle, a queued task, the socket, a caller on the stack */
+    struct spin lock;                  /* guards ops, scheduled, posted_to and what ops carry; and writing home, state */
+    unsigned ops;
+    bool scheduled;
+    struct iwarp_shard *posted_to;     /* where the task is queued */
+    struct iwarp_shard *home;
+    enum conn_state state;
+    enum fabric_reason ended;          /* why it was over, from DEAD or LINGERING on */
+    /* What ops carry: */
+    struct fabric_qp *qp;
+    const struct fabric_conn_events *accept_events;
+    struct fabric_endpoint *endpoint;
+    struct addr wanted_local, wanted_remote;
+    struct fabric_limits limits;
+    size_t private_len;
+    uint8_t private_data[MPA_PRIVATE_MAX];
+    /* owner: */
+    const struct fabric_conn_events *events;
+    void *owner;
+    bool active;
+    struct shard_task task;
+    struct shard_timer timer, nudge;
+    struct net_socket socket;
+    struct net_reservation *reservation; /* the local address, till closed */
+    struct fabric_listener *listener;
+    TAILQ_ENTRY(fabric_conn) unfinished_link;
+    bool unfinished;
+    struct addr local, remote;
+    struct iw_startup *startup;
+    struct iw_startup_result result;
+    bool has_socket, streams, readable, blocked, shut, eof;
+    bool sent_all;                     /* nothing is left that could be sent now */
+    unsigned signals;
+    enum iw_end end;
+    struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
+    struct iw_counters at_start;
+    unsigned nudges_left;
+    size_t early_len;                  /* bytes that came before complete */
+    uint8_t early[64];
+};
+
+/* conn.c: the strand, references, steps */
+int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out);
+int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p);
+void iwarp_conn_complete(struct fabric_conn *c);
+int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p);
+enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_data, size_t len);
+void iwarp_conn_disconnect(struct fabric_conn *c);
+void iwarp_conn_close(struct fabric_conn *c);
+struct shard *iwarp_conn_shard(struct fabric_conn *c);
+
+struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
+void conn_ref(struct fabric_conn *c);
+void conn_unref(struct fabric_conn *c); /* owner */
+void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why);
+/* Goes on with whatever the state can do now, until it can do no more. */
+void conn_pump(struct fabric_conn *c);
+void conn_drop(struct fabric_conn *c); /* an unfinished one */
+void conn_abort(struct fabric_conn *c, enum fabric_reason why);
+void conn_limit(struct fabric_conn *c); /* starts the state's time limit anew */
+
+/* effects.c */
+void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
+void conn_socket_ready(struct net_socket *socket, unsigned events);
+
+/* active.c, passive.c: establishment. stream.c: everything over a queue pair, and the last frame. */
+void active_connect(struct fabric_conn *c);
+void active_tcp(struct fabric_conn *c);
+void active_request(struct fabric_conn *c);
+void active_wait(struct fabric_conn *c);
+void passive_request(struct fabric_conn *c);
+void passive_wait(struct fabric_conn *c);
+void passive_reply(struct fabric_conn *c);
+void passive_tell(struct fabric_conn *c);
+bool startup_send(struct fabric_conn *c, enum iw_startup_event *event); /* false: it has failed and stepped */
+bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event);
+void stream_start(struct fabric_conn *c);
+void stream_terminate(struct fabric_conn *c, enum wire_error error);
+void stream_stop(struct fabric_conn *c, enum iw_status status);
+void stream_pump(struct fabric_conn *c);
+void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */
+void stream_nudge(struct shard_timer *timer);
+void stream_linger(struct fabric_conn *c);
+const struct iw_qp_events *stream_events(void);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: listeners. Requests of the consumer's are recorded and carried out by one task on the listener's shard, as
+ * a connection's are. TCP connections are accepted as they come, whatever the consumer does; those whose MPA request is
+ * not complete are kept in order of age, the oldest makes room for a new one beyond the limit.
+ */
+#include "fabric/iwarp/internal.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/mutant.h"
+
+enum listener_op { OP_LISTEN = 1, OP_PAUSE = 2, OP_RESUME = 4, OP_END = 8 };
+
+enum { ACCEPT_BATCH = 64 };
+
+static void run(struct shard_task *task);
+static void ready(struct net_socket *socket, unsigned events);
+
+int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
+                          const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out)
+{
+    struct fabric_listener *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return ENOMEM;
+    l->fabric = (struct iwarp_fabric *)f;
+    l->home = iwarp_pick_shard(l->fabric, -1);
+    l->events = events;
+    l->conn_events = conn_events;
+    l->owner = owner;
+    l->task.run = run;
+    l->socket.ready = ready;
+    spin_init(&l->lock);
+    atomic_init(&l->refs, 1);
+    TAILQ_INIT(&l->unfinished);
+    *out = l;
+    return 0;
+}
+
+void listener_unref(struct fabric_listener *l)
+{
+    if (atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) == 1)
+        free(l);
+}
+
+bool listener_has_room(struct fabric_listener *l)
+{
+    return !l->closed && !l->paused &&
+           (atomic_load(&l->unanswered) < l->fabric->config.backlog || MUTANT(lsn_09_no_backlog));
+}
+
+void listener_finished(struct fabric_listener *l, struct fabric_conn *c)
+{
+    if (!c->unfinished)
+        return;
+    c->unfinished = false;
+    TAILQ_REMOVE(&l->unfinished, c, unfinished_link);
+    l->unfinished_count--;
+}
+
+/* ---- accepting ---- */
+
+static void drop_oldest(struct fabric_listener *l)
+{
+    iwarp_count(l->home, COUNT_DROPPED, 1);
+    conn_drop(TAILQ_FIRST(&l->unfinished));
+}
+
+static struct iw_startup *responder(const struct iwarp_config *config)
+{
+    struct iw_startup_config s = {
+        .crc = config->crc,
+        .rtr = config->rtr,
+        .max_ird = config->max_inbound_reads,
+        .max_ord = config->max_outbound_reads,
+        .max_private = config->max_private,
+    };
+    return iw_startup_responder(&s);
+}
+
+/* Whoever waits there is turned away: there is no memory for him. False: nobody waits. */
+static bool turn_away(struct fabric_listener *l)
+{
+    const struct net_ops *net = l->fabric->net->ops;
+    struct net_socket socket = { .ready = ready };
+    struct addr local, remote;
+    int error = net->accept(&l->socket, &socket, &local, &remote);
+
+    if (error == 0)
+        net->close(&socket, true);
+    return error == 0;
+}
+
+static void adopt(struct fabric_listener *l, struct fabric_conn *c)
+{
+    c->has_socket = true;
+    c->readable = true;
+    c->listener = l;
+    c->events = l->conn_events;
+    c->reservation = l->reservation;
+    l->fabric->net->ops->reservation_ref(c->reservation);
+    atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+    c->unfinished = true;
+    TAILQ_INSERT_TAIL(&l->unfinished, c, unfinished_link);
+    l->unfinished_count++;
+    conn_limit(c);
+}
+
+/* True: there may be more. */
+static bool accept_one(struct fabric_listener *l)
+{
+    struct fabric_conn *c = conn_alloc(l->fabric, l->home, CONN_WAIT_REQUEST);
+    int error;
+
+    if (c)
+        c->startup = responder(&l->fabric->config);
+    if (!c || !c->startup) {
+        free(c);
+        return turn_away(l);
+    }
+    error = l->fabric->net->ops->accept(&l->socket, &c->socket, &c->local, &c->remote);
+    if (error) {
+        iw_startup_free(c->startup);
+        free(c);
+        return error != EAGAIN;
+    }
+    adopt(l, c);
+    if (l->unfinished_count > l->fabric->config.max_unfinished && !MUTANT(lsn_08_no_limit))
+        drop_oldest(l);
+    return true;
+}
+
+static void ready(struct net_socket *socket, unsigned events)
+{
+    struct fabric_listener *l = (struct fabric_listener *)((char *)socket - offsetof(struct fabric_listener, socket));
+
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH && l->listening && accept_one(l); i++)
+        ;
+}
+
+/* ---- the consumer's requests ---- */
+
+static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
+{
+    struct iwarp_fabric *f = l->fabric;
+    int error;
+
+    if (!iwarp_owns(f, local) && !MUTANT(lsn_02_any_address))
+        return FABRIC_ADDRESS_FOREIGN;
+    error = f->net->ops->reserve(f->net, local, NULL, NET_USE_LISTEN, &l->reservation);
+    if (error)
+        return iwarp_reason_reserve(error);
+    l->socket = (struct net_socket){ .ready = ready };
+    error = f->net->ops->listen(f->net, l->home->shard, l->reservation, &l->socket);
+    if (error) {
+        f->net->ops->reservation_unref(l->reservation);
+        l->reservation = NULL;
+        return iwarp_reason_reserve(error);
+    }
+    l->listening = true;
+    return FABRIC_OK;
+}
+
+static void listen_now(struct fabric_listener *l)
+{
+    enum fabric_reason why = FABRIC_NOT_CONNECTING;
+    struct addr local;
+
+    spin_lock(&l->lock);
+    local = l->wanted;
+    spin_unlock(&l->lock);
+    if (!l->listening)
+        why = start(l, &local);
+    if (l->listening && l->paused)
+        l->fabric->net->ops->listen_pause(&l->socket, true);
+    l->events->listening(l->owner, why, &local);
+}
+
+static void pause_now(struct fabric_listener *l, bool paused)
+{
+    if (MUTANT(lsn_04_never_pauses))
+        return;
+    l->paused = paused;
+    if (l->listening)
+        l->fabric->net->ops->listen_pause(&l->socket, paused);
+}
+
+/* Those who have no request yet are dropped; those whom the consumer knows are his. */
+static void end_now(struct fabric_listener *l)
+{
+    const struct net_ops *net = l->fabric->net->ops;
+
+    l->closed = true;
+    if (l->listening)
+        net->close(&l->socket, false);
+    l->listening = false;
+    while (!TAILQ_EMPTY(&l->unfinished))
+        conn_drop(TAILQ_FIRST(&l->unfinished));
+    if (l->reservation)
+        net->reservation_unref(l->reservation);
+    l->reservation = NULL;
+    l->events->closed(l->owner);
+    listener_unref(l); /* the handle */
+}
+
+static void run(struct shard_task *task)
+{
+    struct fabric_listener *l = (struct fabric_listener *)((char *)task - offsetof(struct fabric_listener, task));
+    unsigned ops;
+
+    spin_lock(&l->lock);
+    ops = l->ops;
+    l->ops = 0;
+    l->scheduled = false;
+    spin_unlock(&l->lock);
+    if (ops & OP_LISTEN)
+        listen_now(l);
+    if (ops & (OP_PAUSE | OP_RESUME))
+        pause_now(l, (ops & OP_PAUSE) != 0);
+    if (ops & OP_END)
+        end_now(l);
+    listener_unref(l);
+}
+
+/* clear: what the new request overrides. */
+static void request(struct fabric_listener *l, unsigned op, unsigned clear, const struct addr *wanted)
+{
+    bool post;
+
+    spin_lock(&l->lock);
+    l->ops = (l->ops & ~clear) | op;
+    if (wanted)
+        l->wanted = *wanted;
+    post = !l->scheduled;
+    l->scheduled = true;
+    if (post)
+        atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+    spin_unlock(&l->lock);
+    if (post)
+        shard_post(l->home->shard, &l->task);
+}
+
+void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
+{
+    request(l, OP_LISTEN, 0, local);
+}
+
+void iwarp_listener_pause(struct fabric_listener *l, bool paused)
+{
+    request(l, paused ? OP_PAUSE : OP_RESUME, OP_PAUSE | OP_RESUME, NULL);
+}
+
+void iwarp_listener_close(struct fabric_listener *l)
+{
+    request(l, OP_END, 0, NULL);
+}
+
+struct shard *iwarp_listener_shard(struct fabric_listener *l)
+{
+    return l->home->shard;
+}

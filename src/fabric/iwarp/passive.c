@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the passive side from TCP accept to the reply; and the frames of start-up, for both sides. */
+#include "fabric/iwarp/internal.h"
+
+#include <errno.h>
+
+#include "base/mutant.h"
+
+bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
+{
+    struct iovec iov;
+    const uint8_t *at;
+    ssize_t n;
+
+    *event = IW_STARTUP_NONE;
+    while (!c->blocked && (iov.iov_len = iw_startup_tx_want(c->startup, &at)) > 0) {
+        iov.iov_base = (void *)at;
+        n = c->fabric->net->ops->send(&c->socket, &iov, 1);
+        if (n == -EAGAIN || (n >= 0 && (size_t)n < iov.iov_len))
+            c->blocked = true;
+        if (n < 0 && n != -EAGAIN) {
+            conn_step(c, CONN_LOST, iwarp_reason_stream((int)-n));
+            return false;
+        }
+        if (n > 0)
+            *event = iw_startup_tx_done(c->startup, (size_t)n);
+    }
+    return true;
+}
+
+bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
+{
+    struct iovec iov;
+    uint8_t *at;
+    ssize_t n;
+
+    *event = IW_STARTUP_NONE;
+    while (c->readable && *event == IW_STARTUP_NONE && (iov.iov_len = iw_startup_rx_want(c->startup, &at)) > 0) {
+        iov.iov_base = at;
+        n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
+        if (n == -EAGAIN) {
+            c->readable = false;
+        } else if (n <= 0) {
+            conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n));
+            return false;
+        } else {
+            *event = iw_startup_rx_done(c->startup, (size_t)n);
+        }
+    }
+    return true;
+}
+
+static void requested(struct fabric_conn *c)
+{
+    if (!listener_has_room(c->listener)) {
+        iwarp_count(c->home, COUNT_REFUSED, 1);
+        conn_step(c, CONN_REFUSE, FABRIC_REFUSED);
+        return;
+    }
+    atomic_fetch_add(&c->listener->unanswered, 1);
+    listener_finished(c->listener, c);
+    conn_step(c, CONN_REQUEST, FABRIC_OK);
+    if (!c->owner)
+        conn_step(c, CONN_REFUSE, FABRIC_REFUSED);
+}
+
+void passive_request(struct fabric_conn *c)
+{
+    enum iw_startup_event event;
+    const uint8_t *at;
+
+    if (!startup_receive(c, &event))
+        return;
+    if (event == IW_STARTUP_REQUEST) {
+        requested(c);
+    } else if (event == IW_STARTUP_MALFORMED) {
+        iwarp_count(c->home, COUNT_REFUSED, 1);
+        /* What is not MPA is not answered; what is, is rejected. */
+        conn_step(c, iw_startup_tx_want(c->startup, &at) ? CONN_REFUSE : CONN_LOST, FABRIC_PROTOCOL);
+    }
+}
+
+/* The listener's owner becomes the connection's, or does not want it (then there is no owner). */
+void passive_tell(struct fabric_conn *c)
+{
+    struct fabric_listener *l = c->listener;
+    struct fabric_peer peer = { .local = c->local, .remote = c->remote };
+
+    iw_startup_limits(c->startup, &peer.limits.inbound, &peer.limits.outbound);
+    peer.private_data = iw_startup_private(c->startup, &peer.private_len);
+    conn_ref(c); /* the handle */
+    c->owner = l->events->request(l->owner, c, &peer);
+}
+
+/* Until the consumer has answered the peer has nothing to say: bytes are a fault, and an end of stream is the end. */
+void passive_wait(struct fabric_conn *c)
+{
+    uint8_t byte;
+    struct iovec iov = { &byte, 1 };
+    ssize_t n;
+
+    if (!c->readable)
+        return;
+    n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
+    if (n == -EAGAIN)
+        c->readable = false;
+    else if (n < 0)
+        conn_step(c, CONN_LOST, iwarp_reason_stream((int)-n));
+    else
+        conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : FABRIC_PROTOCOL);
+}
+
+void passive_reply(struct fabric_conn *c)
+{
+    enum iw_startup_event event;
+
+    if (!startup_send(c, &event) || event != IW_STARTUP_SENT)
+        return;
+    if (c->result.peer_to_peer && !MUTANT(acc_01_before_ready))
+        conn_step(c, CONN_REPLY_LEFT, FABRIC_OK);
+    else
+        conn_step(c, CONN_UP, FABRIC_OK);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: queue pairs: posts and their doorbell, flush, the end by an overflowed completion queue, close. */
+#include "fabric/iwarp/internal.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/mutant.h"
+
+/* The two layers' scatter lists are one and the same in memory. */
+_Static_assert(sizeof(struct iw_sge) == sizeof(struct fabric_sge), "scatter lists");
+_Static_assert(offsetof(struct iw_sge, address) == offsetof(struct fabric_sge, address), "scatter lists");
+_Static_assert(offsetof(struct iw_sge, length) == offsetof(struct fabric_sge, length), "scatter lists");
+_Static_assert(offsetof(struct iw_sge, stag) == offsetof(struct fabric_sge, token), "scatter lists");
+_Static_assert(IW_SILENT == (int)FABRIC_SILENT && IW_READ_FENCE == (int)FABRIC_READ_FENCE, "flags");
+_Static_assert(IW_SOLICIT == (int)FABRIC_SOLICIT && IW_INLINE == (int)FABRIC_INLINE, "flags");
+
+static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
+{
+    return (struct fabric_qp *)((char *)task - offset);
+}
+
+static void run_transmit(struct shard_task *task)
+{
+    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, transmit));
+
+    if (qp->conn)
+        stream_transmit(qp->conn);
+}
+
+static void run_flush(struct shard_task *task)
+{
+    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, flush));
+
+    iw_qp_flush(qp->iw, IW_FLUSHED);
+    if (qp->conn)
+        stream_transmit(qp->conn); /* the flush may have ended the stream */
+}
+
+void iwarp_qp_ref(struct fabric_qp *qp)
+{
+    atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
+}
+
+/* Owner. The last one frees it. */
+static void unref(struct fabric_qp *qp)
+{
+    void (*closed)(void *context);
+    void *context;
+
+    if (atomic_fetch_sub_explicit(&qp->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    closed = qp->closed;
+    context = qp->close_context;
+    iw_qp_destroy(qp->iw);
+    free(qp);
+    closed(context);
+}
+
+static void run_doom(struct shard_task *task)
+{
+    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, doom));
+
+    if (qp->conn)
+        conn_abort(qp->conn, FABRIC_LOCAL_ERROR);
+    unref(qp);
+}
+
+void iwarp_qp_doom(struct fabric_qp *qp)
+{
+    shard_post(qp->home->shard, &qp->doom);
+}
+
+static void run_close(struct shard_task *task)
+{
+    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, close));
+
+    iw_qp_flush(qp->iw, IW_FLUSHED);
+    iwarp_cq_remove(qp->receive_cq, &qp->receive_user);
+    iwarp_cq_remove(qp->initiator_cq, &qp->initiator_user);
+    unref(qp);
+}
+
+static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_config *c, struct fabric_qp *owner)
+{
+    struct iw_qp_config core = {
+        .receive_depth = c->receive_depth,
+        .initiator_depth = c->initiator_depth,
+        .receive_sges = c->receive_sges,
+        .initiator_sges = c->initiator_sges,
+        .inline_size = c->inline_size,
+        .max_ird = f->config.max_inbound_reads,
+        .max_ord = f->config.max_outbound_reads,
+        .memory = f->memory,
+        .domain = c->domain,
+        .events = stream_events(),
+        .owner = owner,
+    };
+
+    if (getrandom(&core.secret, sizeof core.secret, 0) != (ssize_t)sizeof core.secret)
+        return NULL;
+    return iw_qp_create(&core);
+}
+
+int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
+{
+    struct fabric_qp *qp = calloc(1, sizeof *qp);
+
+    if (!qp)
+        return ENOMEM;
+    qp->iw = make_core((struct iwarp_fabric *)f, c, qp);
+    if (!qp->iw) {
+        free(qp);
+        return ENOMEM;
+    }
+    qp->home = c->receive_cq->home;
+    qp->receive_cq = c->receive_cq;
+    qp->initiator_cq = c->initiator_cq;
+    qp->qp_context = c->qp_context;
+    atomic_init(&qp->refs, 1);
+    qp->transmit.run = run_transmit;
+    qp->flush.run = run_flush;
+    qp->doom.run = run_doom;
+    qp->close.run = run_close;
+    qp->receive_user.qp = qp->initiator_user.qp = qp;
+    iwarp_cq_add(qp->receive_cq, &qp->receive_user);
+    iwarp_cq_add(qp->initiator_cq, &qp->initiator_user);
+    *out = qp;
+    return 0;
+}
+
+static bool queues_are_dead(const struct fabric_qp *qp)
+{
+    return atomic_load_explicit(&qp->receive_cq->dead, memory_order_acquire) ||
+           atomic_load_explicit(&qp->initiator_cq->dead, memory_order_acquire);
+}
+
+/* A deferred request goes with the next one that is not, and with one that fails. */
+static void ring(struct fabric_qp *qp, bool defer, int result)
+{
+    if (result == 0 && defer) {
+        atomic_store_explicit(&qp->deferred, true, memory_order_release);
+        return;
+    }
+    if (result != 0 && (MUTANT(qpr_10_deferred_stays) || !atomic_load_explicit(&qp->deferred, memory_order_acquire)))
+        return;
+    if (atomic_load_explicit(&qp->deferred, memory_order_relaxed))
+        atomic_store_explicit(&qp->deferred, false, memory_order_relaxed);
+    shard_post_once(qp->home->shard, &qp->transmit);
+}
+
+int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
+{
+    static const enum iw_opcode opcodes[] = {
+        [FABRIC_SEND] = IW_SEND, [FABRIC_WRITE] = IW_WRITE, [FABRIC_READ] = IW_READ, [FABRIC_RECEIVE] = IW_RECEIVE,
+    };
+    struct iw_request request = {
+        .opcode = opcodes[r->op],
+        .flags = r->flags & (IW_SILENT | IW_READ_FENCE | IW_SOLICIT | IW_INLINE),
+        .context = r->context,
+        .sges = (const void *)r->sges,
+        .sge_count = r->sge_count,
+        .remote_stag = r->remote_token,
+        .remote_to = r->remote_address,
+    };
+    int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
+
+    if (r->op != FABRIC_RECEIVE)
+        ring(qp, (r->flags & FABRIC_DEFER) != 0, result);
+    return result;
+}
+
+void iwarp_qp_flush(struct fabric_qp *qp)
+{
+    shard_post_once(qp->home->shard, &qp->flush);
+}
+
+void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context)
+{
+    qp->closed = done;
+    qp->close_context = context;
+    shard_post(qp->home->shard, &qp->close);
+}

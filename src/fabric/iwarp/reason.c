@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: what an errno of the transport means for a connection, by what was tried. Every errno has a meaning. */
+#include <errno.h>
+
+#include "base/mutant.h"
+#include "fabric/iwarp/internal.h"
+
+enum fabric_reason iwarp_reason_reserve(int error)
+{
+    switch (error) {
+    case 0:
+        return FABRIC_OK;
+    case EADDRINUSE:
+        return MUTANT(con_12_wrong_reason) ? FABRIC_ADDRESS_FOREIGN : FABRIC_ADDRESS_TAKEN;
+    case EADDRNOTAVAIL:
+    case EAFNOSUPPORT:
+        return FABRIC_ADDRESS_FOREIGN;
+    case EACCES: /* a port below the system's limit for the unprivileged: nobody here can have it */
+    case EPERM:
+        return FABRIC_ADDRESS_TAKEN;
+    case ENOSPC:
+        return FABRIC_PORTS_EXHAUSTED;
+    case EEXIST:
+        return MUTANT(con_15_taken_instead) ? FABRIC_ADDRESS_TAKEN : FABRIC_FOUR_TUPLE;
+    default:
+        return FABRIC_RESOURCES;
+    }
+}
+
+enum fabric_reason iwarp_reason_connect(int error)
+{
+    switch (error) {
+    case 0:
+        return FABRIC_OK;
+    case ECONNREFUSED:
+    case EACCES: /* a broadcast address, or the local packet filter */
+    case EPERM:
+        return MUTANT(con_07_wrong_reason) ? FABRIC_NO_HOST : FABRIC_REFUSED;
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+    case ENOTCONN:
+        return FABRIC_PEER_RESET;
+    case ENETUNREACH:
+    case ENETDOWN:
+    case EINVAL: /* an address that cannot be a destination from here, such as loopback to elsewhere */
+    case EAFNOSUPPORT:
+        return FABRIC_NO_ROUTE;
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+        return FABRIC_NO_HOST;
+    case ETIMEDOUT:
+        return FABRIC_CONNECT_TIMEOUT;
+    case EADDRNOTAVAIL:
+    case EEXIST:
+        return FABRIC_FOUR_TUPLE;
+    case EADDRINUSE:
+        return FABRIC_ADDRESS_TAKEN;
+    default:
+        return FABRIC_RESOURCES;
+    }
+}
+
+enum fabric_reason iwarp_reason_stream(int error)
+{
+    switch (error) {
+    case 0:
+        return FABRIC_OK;
+    case ENOMEM:
+    case ENOBUFS:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+        return FABRIC_RESOURCES;
+    default:
+        return FABRIC_PEER_RESET; /* by the peer, or by a network that does not reach it any more */
+    }
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: bytes between a connection's socket and its queue pair, and the last frame of a connection that is over.
+ *
+ * The queue pair's upcalls may do nothing, so they leave signals, which are looked at after each call into it. Loops are
+ * bounded: input that is left is reported again by the transport, output that is left rings the doorbell again.
+ */
+#include "fabric/iwarp/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/mutant.h"
+
+enum {
+    RX_BATCH = 16,
+    TX_BATCH = 16,
+};
+
+/* ---- upcalls ---- */
+
+static struct fabric_conn *conn_of(struct iw_qp *iw)
+{
+    return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
+}
+
+static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
+{
+    static const enum fabric_op ops[] = {
+        [IW_SEND] = FABRIC_SEND, [IW_WRITE] = FABRIC_WRITE, [IW_READ] = FABRIC_READ, [IW_RECEIVE] = FABRIC_RECEIVE,
+    };
+    static const enum fabric_status statuses[] = {
+        [IW_OK] = FABRIC_DONE,
+        [IW_FLUSHED] = FABRIC_FLUSHED,
+        [IW_LOST] = FABRIC_LOST,
+        [IW_LOCAL_ACCESS] = FABRIC_LOCAL_ACCESS,
+        [IW_TOO_LONG] = FABRIC_TOO_LONG,
+        [IW_REMOTE_ACCESS] = FABRIC_REMOTE_ACCESS,
+        [IW_REMOTE_RANGE] = FABRIC_REMOTE_RANGE,
+    };
+    struct fabric_qp *qp = iw_qp_owner(iw);
+    struct fabric_completion done = {
+        .op = ops[c->opcode],
+        .status = statuses[c->status],
+        .detail = c->error == WIRE_OK ? 0xffff : (uint16_t)c->error,
+        .length = c->length,
+        .qp_context = qp->qp_context,
+        .request_context = c->context,
+    };
+    bool failed = c->status != IW_OK && !MUTANT(cqx_06_errors_unsolicited);
+
+    iwarp_cq_push(c->opcode == IW_RECEIVE ? qp->receive_cq : qp->initiator_cq, &done, c->solicited || failed);
+}
+
+static void on_first_fpdu(struct iw_qp *iw)
+{
+    conn_of(iw)->signals |= SIGNAL_FIRST;
+}
+
+static void on_rtr_answered(struct iw_qp *iw)
+{
+    conn_of(iw)->signals |= SIGNAL_ANSWERED;
+}
+
+static void on_peer_closed(struct iw_qp *iw)
+{
+    conn_of(iw)->signals |= SIGNAL_CLOSED;
+}
+
+static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
+{
+    struct fabric_conn *c = conn_of(iw);
+
+    (void)error;
+    c->signals |= SIGNAL_ENDED;
+    c->end = why;
+}
+
+const struct iw_qp_events *stream_events(void)
+{
+    static const struct iw_qp_events events = {
+        .complete = on_complete,
+        .first_fpdu = on_first_fpdu,
+        .rtr_answered = on_rtr_answered,
+        .peer_closed = on_peer_closed,
+        .ended = on_ended,
+    };
+    return &events;
+}
+
+static enum fabric_reason notice_reason(const struct fabric_conn *c)
+{
+    switch (c->state) {
+    case CONN_COMPLETING:
+    case CONN_WAIT_RTR:
+        return FABRIC_PEER_GAVE_UP;
+    case CONN_NOTICE_SENT:
+        return FABRIC_OK;
+    default:
+        return FABRIC_PEER_CLOSED;
+    }
+}
+
+static void stream_ended(struct fabric_conn *c)
+{
+    switch (c->end) {
+    case IW_END_LOCAL_ERROR:
+        conn_step(c, CONN_FAULT, FABRIC_PROTOCOL);
+        return;
+    case IW_END_LOCAL_REQUEST:
+        conn_step(c, CONN_FAULT, FABRIC_LOCAL_ERROR);
+        return;
+    case IW_END_PEER_TERMINATE:
+        conn_step(c, CONN_LOST, FABRIC_PEER_TERMINATE);
+        return;
+    case IW_END_TRUNCATED:
+        conn_step(c, CONN_LOST, FABRIC_PEER_RESET);
+        return;
+    }
+}
+
+/* True: nothing happened that ends or changes what goes on. */
+static bool quiet(struct fabric_conn *c)
+{
+    unsigned signals = c->signals;
+    enum conn_state before = c->state;
+
+    if (!signals)
+        return true;
+    c->signals = 0;
+    if ((signals & SIGNAL_FIRST && c->state == CONN_WAIT_RTR) ||
+        (signals & SIGNAL_ANSWERED && c->state == CONN_COMPLETING))
+        conn_step(c, CONN_UP, FABRIC_OK);
+    if (!conn_state_streams(c->state))
+        return false; /* its last frame is leaving */
+    if (signals & SIGNAL_ENDED)
+        stream_ended(c);
+    else if (signals & SIGNAL_CLOSED)
+        conn_step(c, CONN_NOTICE, notice_reason(c));
+    return c->state == before;
+}
+
+/* ---- beginning and end ---- */
+
+static void add_counts(struct fabric_conn *c)
+{
+    struct iw_counters now;
+
+    iw_qp_counters(c->qp->iw, &now);
+    iwarp_count(c->home, COUNT_FPDUS_SENT, now.fpdus_sent - c->counted.fpdus_sent);
+    iwarp_count(c->home, COUNT_FPDUS_RECEIVED, now.fpdus_received - c->counted.fpdus_received);
+    iwarp_count(c->home, COUNT_OCTETS_SENT, now.octets_sent - c->counted.octets_sent);
+    iwarp_count(c->home, COUNT_OCTETS_RECEIVED, now.octets_received - c->counted.octets_received);
+    c->counted = now;
+}
+
+static void stop_nudging(struct fabric_conn *c)
+{
+    c->nudges_left = 0;
+    if (c->nudge.armed)
+        shard_timer_stop(c->home->shard, &c->nudge);
+}
+
+void stream_start(struct fabric_conn *c)
+{
+    const struct iwarp_config *config = &c->fabric->config;
+    struct iw_stream s = {
+        .crc = c->result.crc,
+        .ird = c->result.ird,
+        .ord = c->result.ord,
+        .max_segment = config->max_fpdu ? config->max_fpdu : c->fabric->net->ops->max_segment(&c->socket),
+        .hold = !c->active,
+    };
+
+    c->qp->conn = c;
+    c->streams = true;
+    c->signals = 0;
+    c->sent_all = false;
+    iw_qp_start(c->qp->iw, &s);
+    iw_qp_counters(c->qp->iw, &c->counted);
+    c->at_start = c->counted;
+    if (c->active && c->result.peer_to_peer)
+        iw_qp_send_rtr(c->qp->iw, c->result.rtr);
+    c->nudges_left = c->active && !c->result.peer_to_peer && config->nudge_ms ? IWARP_NUDGES : 0;
+}
+
+/* The socket is fresh, its buffer empty: the Terminate fits. */
+void stream_terminate(struct fabric_conn *c, enum wire_error error)
+{
+    struct iovec iov[IW_IOV_MAX];
+    int n;
+
+    stream_start(c);
+    iw_qp_terminate(c->qp->iw, error);
+    n = iw_qp_tx_want(c->qp->iw, c->home->scratch, iov, IW_IOV_MAX);
+    if (n > 0)
+        (void)c->fabric->net->ops->send(&c->socket, iov, n);
+    iw_qp_tx_done(c->qp->iw, c->home->scratch, 0);
+    c->signals = 0;
+    stream_stop(c, IW_LOST);
+}
+
+void stream_stop(struct fabric_conn *c, enum iw_status status)
+{
+    if (!c->streams)
+        return;
+    stop_nudging(c);
+    iw_qp_stop(c->qp->iw, status);
+    add_counts(c);
+    c->signals = 0;
+    c->streams = false;
+    c->qp->conn = NULL;
+}
+
+/* ---- input ---- */
+
+/* Bytes that came before complete go through the queue pair first. */
+static void take_early(struct fabric_conn *c)
+{
+    struct iw_qp *iw = c->qp->iw;
+    struct iovec iov[IW_IOV_MAX];
+    size_t at = 0;
+
+    if (!c->early_len)
+        return;
+    while (at < c->early_len) {
+        int n = iw_qp_rx_want(iw, c->home->scratch, iov, IW_IOV_MAX);
+        size_t taken = 0;
+
+        for (int i = 0; i < n && at + taken < c->early_len; i++) {
+            size_t left = c->early_len - at - taken;
+            size_t len = iov[i].iov_len < left ? iov[i].iov_len : left;
+            memcpy(iov[i].iov_base, c->early + at + taken, len);
+            taken += len;
+        }
+        if (n <= 0)
+            break;
+        iw_qp_rx_done(iw, c->home->scratch, taken);
+        at += taken;
+    }
+    c->early_len = 0;
+    c->fabric->net->ops->hold_read(&c->socket, false);
+    c->readable = true;
+}
+
+static size_t total(const struct iovec *iov, int n)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
+/* One read. True: go on. */
+static bool receive_once(struct fabric_conn *c)
+{
+    struct iw_scratch *scratch = c->home->scratch;
+    struct iw_qp *iw = c->qp->iw;
+    struct iovec iov[IW_IOV_MAX];
+    int n = iw_qp_rx_want(iw, scratch, iov, IW_IOV_MAX);
+    ssize_t got;
+
+    if (n == 0)
+        return false;
+    got = c->fabric->net->ops->recv(&c->socket, iov, n);
+    iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
+    if (got > 0 && (size_t)got == total(iov, n))
+        return c->signals == 0;
+    c->readable = false;
+    if (got == 0) {
+        c->eof = true;
+        iw_qp_rx_eof(iw);
+    } else if (got < 0 && got != -EAGAIN && c->signals == 0) {
+        conn_step(c, CONN_LOST, iwarp_reason_stream((int)-got));
+    }
+    return false;
+}
+
+static bool peer_spoke(const struct fabric_conn *c)
+{
+    struct iw_counters now;
+
+    iw_qp_counters(c->qp->iw, &now);
+    return now.octets_received != c->at_start.octets_received;
+}
+
+static void receive(struct fabric_conn *c)
+{
+    take_early(c);
+    for (int i = 0; i < RX_BATCH && c->readable && !c->eof && c->streams && receive_once(c); i++)
+        ;
+    if (c->nudges_left && peer_spoke(c))
+        stop_nudging(c);
+}
+
+/* ---- output ---- */
+
+/* One write. True: go on. */
+static bool send_once(struct fabric_conn *c)
+{
+    struct iw_scratch *scratch = c->home->scratch;
+    struct iw_qp *iw = c->qp->iw;
+    struct iovec iov[IW_IOV_MAX];
+    int n = iw_qp_tx_want(iw, scratch, iov, IW_IOV_MAX);
+    ssize_t sent;
+
+    c->sent_all = n == 0;
+    if (n == 0) {
+        iw_qp_tx_done(iw, scratch, 0);
+        return false;
+    }
+    sent = c->fabric->net->ops->send(&c->socket, iov, n);
+    iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
+    if (sent >= 0 && (size_t)sent == total(iov, n)) {
+        if (c->state == CONN_DRAINING || c->state == CONN_CLOSING)
+            conn_limit(c); /* the peer reads: that is progress */
+        return c->signals == 0;
+    }
+    c->blocked = sent >= 0 || sent == -EAGAIN;
+    if (!c->blocked && c->signals == 0)
+        conn_step(c, CONN_LOST, iwarp_reason_stream((int)-sent));
+    return false;
+}
+
+static void watch_silence(struct fabric_conn *c)
+{
+    struct iw_counters now;
+
+    iw_qp_counters(c->qp->iw, &now);
+    if (now.fpdus_sent != c->at_start.fpdus_sent)
+        shard_timer_set(c->home->shard, &c->nudge,
+                        shard_now(c->home->shard) + c->fabric->config.nudge_ms * UINT64_C(1000000));
+}
+
+static void transmit(struct fabric_conn *c)
+{
+    int sent = 0;
+
+    if (c->state == CONN_NOTICE_SENT)
+        return;
+    while (!c->blocked && c->streams && sent < TX_BATCH && send_once(c))
+        sent++;
+    if (sent == TX_BATCH)
+        shard_post_once(c->home->shard, &c->qp->transmit);
+    if (c->nudges_left && !c->nudge.armed && c->streams)
+        watch_silence(c);
+}
+
+/*
+ * The peer has been silent since our first FPDU. It is sent a zero-length RDMA write: RFC 5041 has a receiver take a
+ * zero-length tagged segment without looking at its STag, it completes nothing and moves no data, so that the only thing
+ * it can do is to have the peer look at its socket again.
+ */
+void stream_nudge(struct shard_timer *timer)
+{
+    struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, nudge));
+
+    if (!c->nudges_left || !c->streams || c->state == CONN_NOTICE_SENT)
+        return;
+    conn_ref(c);
+    c->nudges_left--;
+    if (c->sent_all && iw_qp_tx_clean(c->qp->iw)) {
+        iwarp_count(c->home, COUNT_NUDGES, 1);
+        iw_qp_send_rtr(c->qp->iw, MPA_RTR_WRITE);
+    }
+    conn_pump(c);
+    conn_unref(c);
+}
+
+/* ---- both ---- */
+
+/* What was posted before disconnect has gone. After the peer's notice reads are not answered any more. */
+static bool drained(const struct fabric_conn *c)
+{
+    const struct iw_qp *iw = c->qp->iw;
+
+    if (MUTANT(dsc_01_not_drained))
+        return true;
+    return iw_qp_initiator_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_clean(iw));
+}
+
+static void progress(struct fabric_conn *c)
+{
+    const struct iw_startup_result *r = &c->result;
+
+    switch (c->state) {
+    case CONN_COMPLETING:
+        if (!r->peer_to_peer || (r->rtr != MPA_RTR_READ && c->sent_all && iw_qp_tx_clean(c->qp->iw)))
+            conn_step(c, CONN_UP, FABRIC_OK);
+        return;
+    case CONN_DRAINING:
+    case CONN_CLOSING:
+        if (drained(c))
+            conn_step(c, CONN_DRAINED, FABRIC_OK);
+        return;
+    default:
+        return;
+    }
+}
+
+static void send_all(struct fabric_conn *c)
+{
+    transmit(c);
+    if (c->streams)
+        add_counts(c);
+    if (quiet(c) && c->streams)
+        progress(c);
+}
+
+void stream_pump(struct fabric_conn *c)
+{
+    receive(c);
+    if (quiet(c) && c->streams)
+        send_all(c);
+}
+
+void stream_transmit(struct fabric_conn *c)
+{
+    enum conn_state before = c->state;
+
+    conn_ref(c);
+    send_all(c);
+    if (c->state != before)
+        conn_pump(c);
+    conn_unref(c);
+}
+
+/* ---- the last frame ---- */
+
+/* True: everything has left. False: not yet, or it failed (and then there is nothing to wait for: *broken). */
+static bool last_frame(struct fabric_conn *c, bool *broken)
+{
+    struct iovec iov[IW_IOV_MAX];
+    const uint8_t *at;
+    ssize_t sent;
+    int n = 1;
+
+    while (!c->blocked) {
+        if (c->streams) {
+            n = iw_qp_tx_want(c->qp->iw, c->home->scratch, iov, IW_IOV_MAX);
+        } else {
+            iov[0].iov_len = iw_startup_tx_want(c->startup, &at);
+            iov[0].iov_base = (void *)at;
+        }
+        if (n == 0 || iov[0].iov_len == 0) {
+            if (c->streams)
+                iw_qp_tx_done(c->qp->iw, c->home->scratch, 0);
+            return true;
+        }
+        sent = c->fabric->net->ops->send(&c->socket, iov, n);
+        c->blocked = sent == -EAGAIN || (sent >= 0 && (size_t)sent < total(iov, n));
+        *broken = sent < 0 && sent != -EAGAIN;
+        if (c->streams)
+            iw_qp_tx_done(c->qp->iw, c->home->scratch, sent > 0 ? (size_t)sent : 0);
+        else if (sent > 0)
+            (void)iw_startup_tx_done(c->startup, (size_t)sent);
+        if (*broken)
+            return false;
+    }
+    return false;
+}
+
+/* A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end. */
+static void discard(struct fabric_conn *c)
+{
+    struct iovec iov = { c->home->sink, IWARP_SINK };
+    ssize_t n = 1;
+
+    for (int i = 0; i < RX_BATCH && c->readable && !c->eof; i++) {
+        n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
+        if (n == -EAGAIN)
+            c->readable = false;
+        else if (n <= 0)
+            c->eof = true;
+    }
+}
+
+void stream_linger(struct fabric_conn *c)
+{
+    bool broken = false;
+
+    if (!c->shut && last_frame(c, &broken)) {
+        c->fabric->net->ops->shut_write(&c->socket);
+        c->shut = true;
+    }
+    discard(c);
+    if (broken || (c->shut && c->eof))
+        conn_step(c, CONN_LOST, c->ended);
+}
