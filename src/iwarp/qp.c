@@ -98,7 +98,7 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     bool written = r->opcode == IW_RECEIVE || r->opcode == IW_READ;
     uint64_t sum = 0;
 
-    if ((captured && written) || (!captured && r->sge_count > q->max_sges))
+    if ((captured && written) || ((!captured || MUTANT(qpr_06_inline_sges_limited)) && r->sge_count > q->max_sges))
         return EINVAL;
     for (uint32_t i = 0; i < r->sge_count; i++)
         sum += r->sges[i].length;
@@ -147,7 +147,7 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
         return result;
     spin_lock(&q->lock);
     uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
-    if (!q->open) {
+    if (!q->open && !MUTANT(qpr_03_posts_anyway)) {
         result = ENOTCONN;
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;

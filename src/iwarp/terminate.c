@@ -66,7 +66,7 @@ static enum iw_status refusal(enum wire_error error)
     case WIRE_RDMAP_TO_WRAP:
     case WIRE_DDP_TAGGED_BOUNDS:
     case WIRE_DDP_TAGGED_WRAP:
-        return IW_REMOTE_RANGE;
+        return MUTANT(qpr_12_range_as_access) ? IW_REMOTE_ACCESS : IW_REMOTE_RANGE;
     default:
         /* Remote protection, and DDP's tagged buffer errors: STag or right. */
         return type_of(error) == 1 && layer_of(error) < LAYER_MPA ? IW_REMOTE_ACCESS : IW_LOST;

@@ -341,7 +341,7 @@ static bool request_sound(const struct iw_qp *qp, const struct tx_state *t)
 {
     const struct entry *e = queue_at(&qp->sq, t->next);
 
-    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & IW_INLINE)
+    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & IW_INLINE || MUTANT(qpr_18_not_checked_again))
         return true;
     if (e->opcode == IW_READ)
         return entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_WRITE) == WIRE_OK;
@@ -484,7 +484,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
 
     do {
         batch_begin(qp, s, limit);
-    } while (qp->running && !qp->hold && !batch_fill(qp, s));
+    } while (qp->running && (!qp->hold || MUTANT(cmp_01_nothing_held)) && !batch_fill(qp, s));
     if (b->count > 0)
         memcpy(iov, b->iov, b->count * sizeof *iov);
     return (int)b->count;

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: flush and stop at every moment: each request that was posted before completes once, with the status given;
+ * a stream goes on where nothing was half done, else it ends with a whole Terminate behind whole FPDUs.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "iwarp/pump.h"
+#include "wire/mpa.h"
+
+/* Nothing half done: the stream goes on, and both sides' message numbers still agree. covers: QPR-16 */
+static void test_flush_between(void **state)
+{
+    struct region data;
+    struct pump p;
+
+    (void)state;
+    for (unsigned i = 0; i < 16; i++) {
+        pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i });
+        region_open(&p, &data, 5000, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
+        struct iw_sge sge = whole(&data);
+        for (unsigned k = 0; k < 3; k++) {
+            assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 10 + k, &sge, 1, NULL), 0);
+            assert_int_equal(post(&p.b, IW_RECEIVE, 0, 20 + k, &sge, 1, NULL), 0);
+        }
+        iw_qp_flush(p.a.qp, IW_FLUSHED);
+        iw_qp_flush(p.b.qp, IW_FLUSHED);
+        assert_int_equal(p.a.completions, 3);
+        assert_int_equal(p.b.completions, 3);
+        for (unsigned k = 0; k < 3; k++) {
+            assert_completed(&p.a, k, IW_SEND, 10 + k, IW_FLUSHED);
+            assert_completed(&p.b, k, IW_RECEIVE, 20 + k, IW_FLUSHED);
+        }
+        assert_int_equal(post(&p.a, IW_SEND, 0, 1, &sge, 1, NULL), 0);
+        assert_int_equal(post(&p.a, IW_READ, 0, 2, &sge, 1, &data), 0);
+        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 3, &sge, 1, NULL), 0);
+        pump_run(&p);
+        assert_completed(&p.a, 3, IW_SEND, 1, IW_OK);
+        assert_completed(&p.a, 4, IW_READ, 2, IW_OK);
+        assert_completed(&p.b, 3, IW_RECEIVE, 3, IW_OK);
+        assert_int_equal(p.a.ends + p.b.ends, 0);
+        region_close(&data);
+        pump_close(&p);
+    }
+}
+
+/* Anywhere: whatever has been said by then, everything completes once and in order. covers: QPR-02 QPR-16 */
+static void test_flush_anywhere(void **state)
+{
+    struct region src, dst;
+    struct pump p;
+
+    (void)state;
+    for (unsigned i = 0; i < 400; i++) {
+        pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .max_segment = i % 3 ? 1448 : 30000 });
+        region_open(&p, &src, 30000, MEM_REMOTE_READ);
+        region_open(&p, &dst, 30000, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
+        struct iw_sge from = whole(&src), to = whole(&dst);
+        for (unsigned k = 0; k < 12; k++) {
+            enum iw_opcode op = (enum iw_opcode)pump_random(&p, 3);
+            assert_int_equal(post(&p.b, IW_RECEIVE, 0, k, &to, 1, NULL), 0);
+            assert_int_equal(post(&p.a, op, 0, k, op == IW_READ ? &to : &from, 1, op == IW_READ ? &src : &dst), 0);
+        }
+        for (uint32_t k = pump_random(&p, 40); k > 0; k--) {
+            pump_send(&p.a);
+            pump_receive(&p.b);
+            pump_send(&p.b);
+            pump_receive(&p.a);
+        }
+        struct side *flushed = i & 2 ? &p.a : &p.b;
+        unsigned before = flushed->completions;
+        if (i & 4)
+            iw_qp_stop(flushed->qp, IW_FLUSHED);
+        else
+            iw_qp_flush(flushed->qp, IW_FLUSHED);
+        assert_int_equal(flushed->completions, 12);
+        for (unsigned k = 0; k < 12; k++) {
+            assert_ptr_equal(flushed->completed[k].context, tag(k));
+            assert_int_equal(flushed->completed[k].status, k < before ? IW_OK : IW_FLUSHED);
+        }
+        if (i & 4)
+            assert_int_equal(flushed->ends, 0);
+        /* No region is needed any more by that side; what it still sends are whole FPDUs. */
+        if (flushed == &p.a) {
+            struct terminate t;
+            p.whole = true;
+            if (!(i & 4) && flushed->ends) {
+                while (pump_receive(&p.b))
+                    continue;
+                pump_run(&p);
+                assert_int_equal(p.b.ends, 1);
+                assert_int_equal(p.b.why, IW_END_PEER_TERMINATE);
+                assert_int_equal(p.b.error, WIRE_RDMAP_CATASTROPHIC);
+                assert_false(pump_terminate_sent(&p.a, i & 1, &t));
+                assert_true(iw_qp_tx_clean(p.a.qp));
+            }
+        }
+        region_close(&src);
+        region_close(&dst);
+        pump_close(&p);
+    }
+}
+
+/* A queue pair starts anew after it was stopped in the middle. covers: CON-17 */
+static void test_start_again(void **state)
+{
+    struct region data;
+    struct pump p;
+
+    (void)state;
+    for (unsigned i = 0; i < 40; i++) {
+        struct iw_stream stream = { .crc = i & 1, .ird = 4, .ord = 4, .max_segment = 1448 };
+        pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i });
+        region_open(&p, &data, 5000, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
+        struct iw_sge sge = whole(&data);
+        for (unsigned round = 0; round < 3; round++) {
+            p.a.completions = p.b.completions = 0;
+            for (unsigned k = 0; k < 4; k++) {
+                assert_int_equal(post(&p.b, IW_RECEIVE, 0, k, &sge, 1, NULL), 0);
+                assert_int_equal(post(&p.a, k & 1 ? IW_SEND : IW_READ, 0, k, &sge, 1, &data), 0);
+            }
+            if (round < 2) {
+                for (uint32_t k = pump_random(&p, 30); k > 0; k--) {
+                    pump_send(&p.a);
+                    pump_receive(&p.b);
+                    pump_send(&p.b);
+                    pump_receive(&p.a);
+                }
+                iw_qp_stop(p.a.qp, IW_LOST);
+                iw_qp_stop(p.b.qp, IW_LOST);
+                assert_int_equal(p.a.completions, 4);
+                assert_int_equal(p.b.completions, 4);
+                assert_int_equal(post(&p.a, IW_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
+                p.a.in.from = p.a.in.to = p.b.in.from = p.b.in.to = 0;
+                iw_qp_start(p.a.qp, &stream);
+                iw_qp_start(p.b.qp, &stream);
+            }
+        }
+        pump_run(&p);
+        assert_int_equal(p.a.completions, 4);
+        assert_int_equal(p.b.completions, 2);
+        for (unsigned k = 0; k < 4; k++)
+            assert_int_equal(p.a.completed[k].status, IW_OK);
+        region_close(&data);
+        pump_close(&p);
+    }
+}
+
+/* Start-up errors that are found after the reply. covers: WIR-02 */
+static void test_terminate_from_above(void **state)
+{
+    struct terminate t;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true });
+    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, NULL, 0, NULL), 0);
+    iw_qp_terminate(p.a.qp, WIRE_MPA_INSUFFICIENT_IRD);
+    assert_int_equal(p.a.ends, 1);
+    assert_int_equal(p.a.why, IW_END_LOCAL_ERROR);
+    assert_completed(&p.a, 0, IW_RECEIVE, 1, IW_LOST);
+    assert_false(iw_qp_tx_clean(p.a.qp));
+    assert_true(pump_terminate_sent(&p.a, true, &t));
+    assert_int_equal(t.error, WIRE_MPA_INSUFFICIENT_IRD);
+    assert_false(t.has_header);
+    assert_true(iw_qp_tx_clean(p.a.qp));
+    iw_qp_terminate(p.a.qp, WIRE_MPA_NO_RTR);
+    assert_int_equal(p.a.ends, 1); /* once */
+    pump_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flush_between),
+        cmocka_unit_test(test_flush_anywhere),
+        cmocka_unit_test(test_start_again),
+        cmocka_unit_test(test_terminate_from_above),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: no memory. Creation says so and leaks nothing; sending goes on in small FPDUs; receiving ends the stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "iwarp/pump.h"
+#include "wire/mpa.h"
+
+/* Counts allocations down; below zero: there is memory. The linker puts these in front of the real ones. */
+static int until_none = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+static bool refused(void)
+{
+    if (until_none < 0)
+        return false;
+    if (until_none == 0)
+        return true;
+    until_none--;
+    return false;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return refused() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+static void test_create(void **state)
+{
+    struct iw_qp_config c = { .receive_depth = 4, .initiator_depth = 4, .receive_sges = 2, .initiator_sges = 2 };
+    struct iw_scratch *s = NULL;
+    struct iw_qp *qp = NULL;
+    int n;
+
+    (void)state;
+    for (n = 0; n < 20 && !s; n++) {
+        until_none = n;
+        s = iw_scratch_create();
+    }
+    assert_int_equal(n, 5); /* four allocations */
+    for (n = 0; n < 20 && !qp; n++) {
+        until_none = n;
+        qp = iw_qp_create(&c);
+    }
+    until_none = -1;
+    assert_int_equal(n, 5);
+    iw_qp_destroy(qp);
+    iw_scratch_destroy(s);
+}
+
+/* The one spare buffer is with the first queue pair when the second has a half-sent FPDU. */
+static void test_send(void **state)
+{
+    struct iovec iov[IW_IOV_MAX];
+    struct region data, to;
+    struct pump p;
+
+    (void)state;
+    for (unsigned crc = 0; crc < 2; crc++) {
+        pump_open(&p, &(struct pump_config){ .crc = crc, .max_segment = 30000 });
+        region_open(&p, &data, 100000, 0);
+        region_open(&p, &to, 100000, MEM_LOCAL_WRITE);
+        fill(&data, 1);
+        struct iw_sge from = whole(&data), into = whole(&to);
+        assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&p.a, IW_SEND, 0, 1, &from, 1, NULL), 0);
+        assert_int_equal(post(&p.b, IW_SEND, 0, 2, &from, 1, NULL), 0);
+        assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
+        until_none = 0;
+        iw_qp_tx_done(p.a.qp, p.scratch, 100); /* takes the buffer */
+        p.whole = true;
+        for (unsigned i = 0; i < 2000 && iw_qp_tx_want(p.b.qp, p.scratch, iov, IW_IOV_MAX) > 0; i++) {
+            iw_qp_tx_done(p.b.qp, p.scratch, 0);
+            p.whole = crc; /* without CRC the receiver needs no buffer, however it is split */
+            pump_send(&p.b);
+            pump_receive(&p.a);
+        }
+        while (pump_receive(&p.a))
+            continue;
+        until_none = -1;
+        assert_completed(&p.b, 0, IW_SEND, 2, IW_OK);
+        assert_completed(&p.a, 0, IW_RECEIVE, 1, IW_OK);
+        assert_memory_equal(to.at, data.at, 100000);
+        region_close(&data);
+        region_close(&to);
+        pump_close(&p);
+    }
+}
+
+static void test_receive(void **state)
+{
+    static uint8_t fpdu[40000], payload[30000];
+    struct ddp_header h = { .last = true, .opcode = RDMAP_SEND, .msn = 1 };
+    struct iovec iov[IW_IOV_MAX];
+    struct region to;
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
+    region_open(&p, &to, sizeof payload, MEM_LOCAL_WRITE);
+    struct iw_sge into = whole(&to);
+    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+    pump_fpdu(fpdu, true, &h, payload, sizeof payload);
+    pump_inject(&p.b, fpdu, 1000);
+    assert_int_equal(post(&p.a, IW_WRITE, 0, 1, &into, 1, &to), 0);
+    assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
+    until_none = 0;
+    iw_qp_tx_done(p.a.qp, p.scratch, 100); /* takes the buffer */
+    pump_receive(&p.b);
+    until_none = -1;
+    assert_int_equal(p.b.ends, 1);
+    assert_int_equal(p.b.error, WIRE_MPA_LOCAL_CATASTROPHIC);
+    assert_completed(&p.b, 0, IW_RECEIVE, 1, IW_LOST);
+    region_close(&to);
+    pump_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_create),
+        cmocka_unit_test(test_send),
+        cmocka_unit_test(test_receive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
