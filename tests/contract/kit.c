@@ -73,7 +73,7 @@ bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_s
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wait_change = PTHREAD_COND_INITIALIZER;
 
-static void count_up(atomic_int *counter)
+void kit_count_up(atomic_int *counter)
 {
     pthread_mutex_lock(&wait_lock);
     atomic_fetch_add(counter, 1);
@@ -101,10 +101,13 @@ void kit_settle(void)
 
 static void call_came(struct kit_call *call)
 {
+    static atomic_int delivered;
+
     call->thread = pthread_self();
+    call->order = atomic_fetch_add(&delivered, 1);
     if (call->inside)
         call->inside(call);
-    count_up(&call->calls);
+    kit_count_up(&call->calls);
 }
 
 void kit_request_done(void *context, NTSTATUS status)
@@ -203,14 +206,18 @@ void kit_cq_notification(void *context, NTSTATUS status)
     struct kit_side *s = context;
 
     s->cq_status = status;
-    count_up(&s->notified);
+    if (s->inside_notified)
+        s->inside_notified(s);
+    kit_count_up(&s->notified);
 }
 
 void kit_disconnected(void *context)
 {
     struct kit_side *s = context;
 
-    count_up(&s->disconnected);
+    if (s->inside_disconnected)
+        s->inside_disconnected(s);
+    kit_count_up(&s->disconnected);
 }
 
 static NDK_CQ *make_cq(struct kit_side *s)
@@ -297,7 +304,7 @@ static void connect_event(void *context, NDK_CONNECTOR *connector)
         l->queue[atomic_load(&l->requests)] = connector;
         pthread_mutex_unlock(&l->lock);
     }
-    count_up(&l->requests);
+    kit_count_up(&l->requests);
 }
 
 void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter)
@@ -416,11 +423,23 @@ void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
 }
 
-void kit_pair_open(struct kit_pair *p)
+void kit_pair_idle(struct kit_pair *p)
 {
     kit_side_open(&p->active, NULL);
     kit_side_open(&p->passive, NULL);
     kit_listen(&p->listener, p->passive.adapter);
+}
+
+void kit_drop(struct kit_side *s)
+{
+    if (s->connector)
+        CHECK_STATUS(kit_close(s->connector), STATUS_SUCCESS);
+    s->connector = NULL;
+}
+
+void kit_pair_open(struct kit_pair *p)
+{
+    kit_pair_idle(p);
     kit_establish(&p->active, &p->passive, &p->listener);
 }
 
@@ -515,6 +534,23 @@ NDK_RESULT_EX kit_result(struct kit_side *s)
 
     kit_results(s, &result, 1);
     return result;
+}
+
+void kit_exchange(struct kit_side *from, struct kit_side *to)
+{
+    enum { BYTES = 1000, FROM = 0, TO = 4096 };
+    NDK_RESULT_EX sent, received;
+
+    kit_pattern(from->memory + FROM, BYTES, 77);
+    memset(to->memory + TO, 0, BYTES);
+    CHECK_STATUS(kit_post_receive(to, 2, TO, BYTES), STATUS_SUCCESS);
+    CHECK_STATUS(kit_post_send(from, 1, FROM, BYTES), STATUS_SUCCESS);
+    sent = kit_result(from);
+    received = kit_result(to);
+    CHECK_STATUS(sent.Status, STATUS_SUCCESS);
+    CHECK_STATUS(received.Status, STATUS_SUCCESS);
+    CHECK_EQ(received.BytesTransferred, BYTES);
+    CHECK(kit_pattern_is(to->memory + TO, BYTES, 77));
 }
 
 void kit_pattern(uint8_t *at, size_t len, unsigned seed)

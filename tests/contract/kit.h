@@ -80,6 +80,7 @@ struct kit_call {
     NTSTATUS status;
     NDK_OBJECT_HEADER *object;
     pthread_t thread;                     /* that delivered it */
+    int order;                            /* how many completions, of any call, were delivered before it */
     void (*inside)(struct kit_call *call); /* run inside the completion routine, optional */
     void *arg;
 };
@@ -92,8 +93,9 @@ void kit_close_done(void *context);
  */
 NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status);
 void kit_wait_calls(struct kit_call *call, int calls);
-/* Waits until *counter reaches at least value. */
+/* Waits until *counter reaches at least value, and what makes it so. */
 void kit_wait_count(atomic_int *counter, int value);
+void kit_count_up(atomic_int *counter);
 /* Gives something that must not happen the time to happen. Decides nothing but how surely a fault is seen. */
 void kit_settle(void);
 
@@ -111,6 +113,8 @@ struct kit_side {
     uint8_t *memory;     /* KIT_MEMORY bytes, registered for everything */
     UINT32 local_token, remote_token;
     atomic_int notified, disconnected; /* callbacks so far */
+    void (*inside_notified)(struct kit_side *s), (*inside_disconnected)(struct kit_side *s); /* run in them, optional */
+    void *arg;
     NTSTATUS cq_status;
     ULONG depth;
 };
@@ -166,6 +170,10 @@ struct kit_pair {
     struct kit_listener listener;
 };
 void kit_pair_open(struct kit_pair *p);
+void kit_pair_idle(struct kit_pair *p); /* both sides and the listener, no connection yet */
+void kit_drop(struct kit_side *s);      /* closes the connector, if there is one */
+/* Sends some bytes from one to the other, which have to arrive; the connection is established. */
+void kit_exchange(struct kit_side *from, struct kit_side *to);
 void kit_pair_disconnect(struct kit_pair *p); /* both sides, gracefully */
 void kit_pair_close(struct kit_pair *p);
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Second hosts and second processes: see kit_net.h. */
+#define _GNU_SOURCE
+#include "contract/kit_net.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "contract/kit.h"
+
+extern char **environ;
+
+enum { CHILD_SECONDS = 60, MOST_WORDS = 40 };
+
+/* ---- children ---- */
+
+static void child_main(void (*run)(int wire), int wire, bool own_net)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(CHILD_SECONDS); /* the parent's does not come along */
+    if (own_net) {
+        CHECK(unshare(CLONE_NEWNET) == 0);
+        kit_ip("link set lo up");
+    }
+    kit_say(wire, "", 1);
+    run(wire);
+    fflush(NULL);
+    exit(0);
+}
+
+void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net)
+{
+    int ends[2];
+    char ready;
+
+    CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    fflush(NULL);
+    child->pid = fork();
+    CHECK(child->pid >= 0);
+    if (child->pid == 0) {
+        close(ends[0]);
+        child_main(run, ends[1], own_net);
+    }
+    close(ends[1]);
+    child->wire = ends[0];
+    kit_hear(child->wire, &ready, 1);
+}
+
+void kit_join(struct kit_child *child)
+{
+    int status = -1;
+
+    close(child->wire);
+    CHECK(waitpid(child->pid, &status, 0) == child->pid);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+void kit_say(int wire, const void *bytes, size_t len)
+{
+    CHECK(send(wire, bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
+}
+
+void kit_hear(int wire, void *bytes, size_t len)
+{
+    CHECK_EQ(recv(wire, bytes, len, 0), len);
+}
+
+void kit_hold(int wire)
+{
+    char none;
+
+    CHECK_EQ(recv(wire, &none, 1, 0), 0);
+}
+
+/* ---- commands ---- */
+
+/* The command is ended after a while, for the case's sake: so that nothing outlives the watchdog. */
+static void command(char *const argv[], size_t program)
+{
+    pid_t pid;
+    int status, failed = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+
+    if (failed)
+        kit_skip("%s cannot be run: %s", argv[0], strerror(failed));
+    CHECK(waitpid(pid, &status, 0) == pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        kit_skip("%s is not installed", argv[program]);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        kit_fail(__FILE__, __LINE__, "%s %s %s ... failed", argv[program], argv[program + 1], argv[program + 2]);
+}
+
+/* Words parted by one space; within a process's network namespace where there is one. */
+static void run_line(const struct kit_child *at, const char *program, const char *format, va_list args)
+{
+    char line[512], target[32], *argv[MOST_WORDS] = { "timeout", "10" }, *save = NULL;
+    size_t n = 2, first;
+
+    if (at) {
+        snprintf(target, sizeof target, "--target=%d", (int)at->pid);
+        argv[n++] = "nsenter";
+        argv[n++] = target;
+        argv[n++] = "--net";
+    }
+    first = n;
+    argv[n++] = (char *)program;
+    vsnprintf(line, sizeof line, format, args);
+    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        CHECK(n < MOST_WORDS - 1);
+        argv[n++] = word;
+    }
+    command(argv, first);
+}
+
+void kit_ip(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    run_line(NULL, "ip", format, args);
+    va_end(args);
+}
+
+void kit_ip_at(const struct kit_child *at, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    run_line(at, "ip", format, args);
+    va_end(args);
+}
+
+void kit_nft(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    run_line(NULL, "nft", format, args);
+    va_end(args);
+}
+
+/* ---- the cable ---- */
+
+void kit_cable(const struct kit_child *other)
+{
+    kit_ip("link add near type veth peer name far");
+    kit_ip("link set far netns %d", (int)other->pid);
+    kit_ip_at(other, "link set far up");
+    kit_ip("link set near addrgenmode none");
+    kit_ip("address add 10.9.0.1/24 dev near");
+    kit_ip("-6 address add fd09::1/64 dev near nodad");
+    kit_ip("-6 address add fe80::9:1/64 dev near nodad");
+    kit_ip("link set near up");
+}
+
+void kit_far_address(const struct kit_child *other)
+{
+    kit_ip_at(other, "address add 10.9.0.2/24 dev far");
+    kit_ip_at(other, "-6 address add fd09::2/64 dev far nodad");
+    kit_ip_at(other, "-6 address add fe80::9:2/64 dev far nodad");
+}
+
+struct sockaddr_storage kit_cable_host(int number, unsigned short port)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, kit_family() == AF_INET ? "10.9.0.%d" : "fd09::%d", number);
+    return kit_address(text, port);
+}
+
+NDK_ADAPTER *kit_open_on(const char *interface)
+{
+    NDK_ADAPTER *adapter = NULL;
+    uint32_t index = if_nametoindex(interface);
+
+    CHECK(index != 0);
+    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){ 2, 1 }, index, &adapter), STATUS_SUCCESS);
+    return adapter;
+}
