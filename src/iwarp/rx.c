@@ -267,8 +267,17 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
 
 /* Direct placement */
 
+/* Looks at the whole destination, so that no octet is placed of a segment that does not fit. */
+static enum wire_error segment_check(const struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g)
+{
+    enum wire_error error = g->payload > 0 ? segment_map(qp, g, &s->pieces, g->payload, IW_IOV_MAX) : WIRE_OK;
+
+    pieces_release(&s->pieces);
+    return error;
+}
+
 /* Begins with a segment whose FPDU is not complete. Octets used; 0: more has to come first, or it is taken whole. */
-static size_t direct_begin(struct iw_qp *qp, const uint8_t *fpdu, size_t len, uint32_t ulpdu)
+static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fpdu, size_t len, uint32_t ulpdu)
 {
     size_t avail = len - MPA_FPDU_LENGTH < ulpdu ? len - MPA_FPDU_LENGTH : ulpdu;
     const uint8_t *bytes = fpdu + MPA_FPDU_LENGTH;
@@ -285,6 +294,8 @@ static size_t direct_begin(struct iw_qp *qp, const uint8_t *fpdu, size_t len, ui
     if (!is_placed(&g.header) && g.payload <= TERMINATE_MAX)
         return 0;
     error = judge(qp, &g.header, g.payload); /* a longer control message never passes */
+    if (error == WIRE_OK)
+        error = segment_check(qp, s, &g);
     if (error != WIRE_OK) {
         fault(qp, &g, error, bytes, avail);
         return 0;
@@ -345,7 +356,7 @@ static size_t parse_one(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *b
     uint32_t ulpdu = get_length(bytes);
     size_t size = mpa_fpdu_size(ulpdu);
     if (len < size)
-        return qp->crc ? 0 : direct_begin(qp, bytes, len, ulpdu);
+        return qp->crc ? 0 : direct_begin(qp, s, bytes, len, ulpdu);
     fpdu_whole(qp, s, bytes, ulpdu);
     qp->rx.large = size >= SHORT_FPDU;
     return size;

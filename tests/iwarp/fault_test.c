@@ -203,6 +203,7 @@ static void test_segments(void **state)
             assert_completed(&s.p.b, 0, IW_RECEIVE, 1, f->too_long ? IW_TOO_LONG : IW_LOST);
             assert_int_equal(s.p.b.completed[0].error, f->error);
             assert_true(untouched(&s.receive));
+            assert_true(untouched(&s.target));
             assert_true(untouched(&s.source));
             assert_true(untouched(&s.foreign));
             assert_int_equal(s.p.b.first_fpdus, 0);

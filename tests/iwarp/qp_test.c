@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "iwarp/pump.h"
+#include "iwarp/qp_internal.h"
 #include "wire/mpa.h"
 
 enum { MEGABYTE = 1 << 20 };
@@ -454,7 +455,36 @@ static void test_idle_and_clean(void **state)
     pump_close(&p);
 }
 
-/* Message numbers go round, and so do the queues' positions. */
+static void start_late(struct iw_qp *qp)
+{
+    uint32_t late = UINT32_MAX - 20;
+
+    atomic_store(&qp->sq.head, late);
+    atomic_store(&qp->sq.tail, late);
+    atomic_store(&qp->rq.head, late);
+    atomic_store(&qp->rq.tail, late);
+    qp->tx.next = qp->tx.response = qp->inbound_tail = late;
+    qp->tx.send_msn = qp->tx.read_msn = qp->rx.send_msn = qp->rx.read_msn = late;
+}
+
+/* Message numbers and the positions in the queues go beyond 2^32. */
+static void test_wraparound(void **state)
+{
+    struct pump p;
+
+    (void)state;
+    pump_open(&p, &(struct pump_config){ .crc = true, .seed = 3 });
+    start_late(p.a.qp);
+    start_late(p.b.qp);
+    for (unsigned i = 0; i < 5; i++) {
+        for (uint32_t len = 1; len < 20000; len = 3 * len + 1)
+            one_round(&p, len);
+    }
+    assert_true(p.a.qp->tx.send_msn < 100 && p.b.qp->tx.read_msn < 100);
+    assert_int_equal(p.a.ends + p.b.ends, 0);
+    pump_close(&p);
+}
+
 static void test_many(void **state)
 {
     struct iw_counters c;
@@ -490,7 +520,7 @@ int main(void)
         cmocka_unit_test(test_inline),        cmocka_unit_test(test_solicited),
         cmocka_unit_test(test_refused_posts), cmocka_unit_test(test_rtr),
         cmocka_unit_test(test_hold),          cmocka_unit_test(test_idle_and_clean),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_many),          cmocka_unit_test(test_wraparound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
