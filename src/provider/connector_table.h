@@ -64,7 +64,6 @@ enum connector_action {
     CONNECTOR_RETIRE,           /* NdkConnect has failed: end the fabric's connection, then tell */
     CONNECTOR_TELL_FAILED,      /* NdkConnect has failed, and nothing of it is left */
     CONNECTOR_TELL_CANCELLED,   /* NdkConnect was overtaken by close */
-    CONNECTOR_LET_GO,           /* queue pair and endpoint are free for another attempt */
     CONNECTOR_TELL_ESTABLISHED, /* NdkCompleteConnect or NdkAccept has ended, well or not */
     CONNECTOR_CANCEL_ESTABLISH, /* the same, overtaken by close */
     CONNECTOR_TELL_PEER_ENDED,  /* the disconnect callback */
