@@ -587,6 +587,88 @@ static void test_invalidated(void **state)
     }
 }
 
+static void on_gone(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+/* Between want and done the transport has the addresses: until then the region stays, and no longer. covers: MEM-03 */
+static void test_invalidated_under_way(void **state)
+{
+    static uint8_t fpdu[20000], payload[10000];
+    struct iovec iov[IW_IOV_MAX];
+    struct region big;
+    struct stage s;
+    unsigned gone = 0;
+
+    (void)state;
+    stage_open(&s, false, 1);
+    s.p.whole = true;
+    region_open(&s.p, &big, sizeof payload, MEM_REMOTE_WRITE | MEM_REMOTE_READ);
+    struct ddp_header h = TAGGED(RDMAP_WRITE, true, big.stag, (uint64_t)(uintptr_t)big.at);
+    size_t size = pump_fpdu(fpdu, false, &h, payload, sizeof payload);
+    pump_inject(&s.p.b, fpdu, 100);
+    pump_receive(&s.p.b);
+    assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_IOV_MAX), 2);
+    assert_ptr_equal(iov[0].iov_base, big.at + 100 - 16);
+    assert_int_equal(iov[0].iov_len, size - 100 - MPA_FPDU_CRC);
+    assert_false(mem_invalidate(big.mr, on_gone, &gone));
+    assert_int_equal(gone, 0);
+    iw_qp_rx_done(s.p.b.qp, s.p.scratch, 0);
+    assert_int_equal(gone, 1);
+    assert_int_equal(iw_qp_rx_want(s.p.b.qp, s.p.scratch, iov, IW_IOV_MAX), 0);
+    assert_terminated(&s, &s.p.b, WIRE_DDP_TAGGED_STAG, HEADERS_DDP, fpdu + 2, DDP_TAGGED_HEADER + sizeof payload);
+
+    assert_int_equal(mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr,
+                                  &big.stag), 0);
+    struct iw_sge from = whole(&big);
+    assert_int_equal(post(&s.p.a, IW_WRITE, 0, 1, &from, 1, &s.target), 0);
+    assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
+    assert_false(mem_invalidate(big.mr, on_gone, &gone));
+    big.mr = NULL;
+    assert_int_equal(gone, 1);
+    iw_qp_tx_done(s.p.a.qp, s.p.scratch, 100);
+    assert_int_equal(gone, 2);
+    region_close(&big);
+    stage_close(&s);
+}
+
+/* A Terminate about a write says nothing of the read before it; nor does one that says nothing at all. */
+static void test_lost_read(void **state)
+{
+    struct stage s;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct region bad;
+        stage_open(&s, true, i);
+        s.p.whole = true;
+        bad = s.target;
+        bad.stag ^= 1;
+        struct iw_sge from = whole(&s.source);
+        assert_int_equal(post(&s.p.a, IW_READ, 0, 1, NULL, 0, &s.source), 0);
+        if (i == 0)
+            assert_int_equal(post(&s.p.a, IW_WRITE, 0, 2, &from, 1, &bad), 0);
+        else
+            assert_int_equal(post(&s.p.a, IW_SEND, 0, 2, &from, 1, NULL), 0);
+        while (pump_send(&s.p.a))
+            continue;
+        if (i == 0) {
+            feed(&s.p.b);
+        } else {
+            struct ddp_header h = UNTAGGED(RDMAP_TERMINATE, true, 2, 1, 0);
+            uint8_t fpdu[64];
+            pump_inject(&s.p.a, fpdu, pump_fpdu(fpdu, true, &h, NULL, 0));
+        }
+        pump_run(&s.p);
+        assert_completed(&s.p.a, 0, IW_READ, 1, IW_LOST);
+        assert_int_equal(s.p.a.completions, 2);
+        assert_int_equal(s.p.a.why, IW_END_PEER_TERMINATE);
+        assert_int_equal(s.p.a.error, i == 0 ? WIRE_DDP_TAGGED_STAG : WIRE_RDMAP_CATASTROPHIC);
+        stage_close(&s);
+    }
+}
+
 /* The same for what requests of ours name. */
 static void test_own_memory_gone(void **state)
 {
@@ -675,7 +757,8 @@ int main(void)
         cmocka_unit_test(test_ird),           cmocka_unit_test(test_answers),
         cmocka_unit_test(test_answer_twice),  cmocka_unit_test(test_refused_read),
         cmocka_unit_test(test_eof),           cmocka_unit_test(test_invalidated),
-        cmocka_unit_test(test_own_memory_gone),
+        cmocka_unit_test(test_own_memory_gone), cmocka_unit_test(test_invalidated_under_way),
+        cmocka_unit_test(test_lost_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
