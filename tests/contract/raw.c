@@ -84,6 +84,14 @@ void raw_close(int s, bool reset)
     close(s);
 }
 
+bool raw_silent(int s)
+{
+    uint8_t byte;
+
+    kit_settle();
+    return recv(s, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
 {
     for (int i = bytes - 1; i >= 0; i--)
@@ -240,6 +248,14 @@ size_t raw_read_request(uint8_t *out, uint32_t msn, uint32_t sink, uint64_t sink
 
     at = put(put(put(put(put(at, sink, 4), sink_to, 8), len, 4), source, 4), source_to, 8);
     return raw_untagged(out, 1, 1, msn, 0, true, payload, (size_t)(at - payload));
+}
+
+void raw_send_message(int s, uint32_t msn, const void *payload, size_t len)
+{
+    uint8_t ulpdu[18 + 2048];
+
+    CHECK(len <= sizeof ulpdu - 18);
+    raw_send_fpdu(s, ulpdu, raw_untagged(ulpdu, 3, 0, msn, 0, true, payload, len), true);
 }
 
 bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code)

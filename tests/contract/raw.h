@@ -28,6 +28,7 @@ void raw_send(int s, const void *bytes, size_t len);
 size_t raw_recv(int s, void *bytes, size_t len); /* all of it, or less at the end of stream or a reset */
 bool raw_ended(int s);                           /* waits for the end of stream (true) or a byte (false); reset is an end */
 void raw_close(int s, bool reset);
+bool raw_silent(int s);                          /* nothing has come, not even an end; gives it time to */
 
 void raw_send_frame(int s, bool reply, const struct raw_frame *f);
 bool raw_recv_frame(int s, bool reply, struct raw_frame *f); /* false: the stream ended first */
@@ -47,6 +48,8 @@ size_t raw_untagged(uint8_t *out, uint8_t opcode, uint32_t queue, uint32_t msn, 
 size_t raw_tagged(uint8_t *out, uint8_t opcode, uint32_t stag, uint64_t to, bool last, const void *payload, size_t len);
 size_t raw_read_request(uint8_t *out, uint32_t msn, uint32_t sink, uint64_t sink_to, uint32_t len, uint32_t source,
                         uint64_t source_to);
+/* A whole message as one segment: msn counts from 1. */
+void raw_send_message(int s, uint32_t msn, const void *payload, size_t len);
 /* Is it a Terminate message? *code: layer, type and code as on the wire (0x1101: DDP, tagged, bounds). */
 bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code);
 

@@ -3,6 +3,7 @@
  * Runs contract cases, each in a process of its own with a watchdog.
  *   --list             the names        --filter TEXT[,TEXT...]   names that contain one of the texts
  *   --family 4|6|both  address families (default both)            --slow   long cases too
+ *   --watchdog SECONDS what a case may take (default 60, long ones 300)
  * One line a case, `name: passed`, or `name: FAILED` after what was expected and seen. Exit 0 where nothing failed, 1
  * otherwise, 2 on wrong usage or where no case matches.
  */
@@ -23,6 +24,7 @@ enum { EXIT_SKIPPED = 77, WATCHDOG_SECONDS = 60, WATCHDOG_SLOW_SECONDS = 300 };
 
 static struct kit_case *first_case, **last_case = &first_case;
 static int current_family = AF_INET;
+static unsigned watchdog; /* 0: the default */
 
 void kit_register(struct kit_case *c)
 {
@@ -99,7 +101,7 @@ static int run_case(const struct kit_case *c, int family)
         return 1;
     }
     if (child == 0) {
-        alarm(c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS);
+        alarm(watchdog ? watchdog : c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS);
         run_child(c, family);
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -147,7 +149,7 @@ static void run_family(const struct kit_case *c, int family, struct totals *t)
 
 static int usage(void)
 {
-    fputs("usage: contract [--list] [--filter TEXT[,TEXT...]] [--family 4|6|both] [--slow]\n", stderr);
+    fputs("usage: contract [--list] [--filter TEXT[,TEXT...]] [--family 4|6|both] [--slow] [--watchdog SECONDS]\n", stderr);
     return 2;
 }
 
@@ -156,7 +158,7 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         { "list", no_argument, NULL, 'l' },           { "filter", required_argument, NULL, 'f' },
         { "family", required_argument, NULL, 'F' },   { "slow", no_argument, NULL, 's' },
-        { NULL, 0, NULL, 0 },
+        { "watchdog", required_argument, NULL, 'w' }, { NULL, 0, NULL, 0 },
     };
     const char *filter = NULL, *families = "both";
     bool list = false, slow = false;
@@ -168,6 +170,7 @@ int main(int argc, char **argv)
         case 'f': filter = optarg; break;
         case 'F': families = optarg; break;
         case 's': slow = true; break;
+        case 'w': watchdog = (unsigned)strtoul(optarg, NULL, 10); break;
         default: return usage();
         }
     }
