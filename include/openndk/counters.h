@@ -11,14 +11,13 @@
 extern "C" {
 #endif
 
-/* Since the adapter was opened; active_connections: now. */
+/* Since the adapter was opened. */
 typedef struct ondk_counters {
-    uint64_t initiated_connections;   /* outgoing ones that were established */
-    uint64_t accepted_connections;    /* incoming ones that were established */
+    uint64_t initiated_connections; /* by NdkConnect, established */
+    uint64_t accepted_connections;  /* by NdkAccept, established */
     uint64_t failed_connection_attempts;
-    uint64_t connection_errors;       /* established ones that ended otherwise than gracefully */
-    uint64_t active_connections;
-    uint64_t cq_errors;
+    uint64_t refused_requests;      /* malformed, beyond the backlog, or while the listener was paused */
+    uint64_t dropped_peers;         /* no complete request in time, or the oldest of too many */
     uint64_t rdma_in_octets, rdma_out_octets;
     uint64_t rdma_in_frames, rdma_out_frames; /* FPDUs */
 } ondk_counters_t;

@@ -185,7 +185,16 @@ struct fabric_info {
     bool two_step_connect; /* complete is a step of its own */
 };
 
+/* What a fabric has done so far; a value may be a moment old. */
+struct fabric_counters {
+    uint64_t connects, accepts; /* connections that were established, by role */
+    uint64_t failures;          /* connects and accepts that were not */
+    uint64_t refused, dropped;  /* requests and peers that no consumer saw */
+    uint64_t in_octets, out_octets, in_frames, out_frames;
+};
+
 struct fabric_ops {
+    void (*counters)(const struct fabric *f, struct fabric_counters *c);
     void (*destroy)(struct fabric *f); /* blocks; nothing lives on it any more */
     void (*info)(const struct fabric *f, struct fabric_info *info);
     bool (*owns_address)(struct fabric *f, const struct addr *a);

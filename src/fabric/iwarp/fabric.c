@@ -147,7 +147,26 @@ static int make_parts(struct iwarp_fabric *f)
     return error;
 }
 
+static void counters(const struct fabric *base, struct fabric_counters *out)
+{
+    struct iwarp_counters c;
+
+    iwarp_fabric_counters(base, &c);
+    *out = (struct fabric_counters){
+        .connects = c.connects,
+        .accepts = c.accepts,
+        .failures = c.failures,
+        .refused = c.refused,
+        .dropped = c.dropped,
+        .in_octets = c.octets_received,
+        .out_octets = c.octets_sent,
+        .in_frames = c.fpdus_received,
+        .out_frames = c.fpdus_sent,
+    };
+}
+
 static const struct fabric_ops ops = {
+    .counters = counters,
     .destroy = destroy,
     .info = info,
     .owns_address = owns_address,

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Counters of an adapter, under their public names. */
+#include "openndk/counters.h"
+
+#include "provider/adapter.h"
+
+void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters)
+{
+    struct fabric *fabric = adapter_of(adapter)->fabric;
+    struct fabric_counters c;
+
+    fabric->ops->counters(fabric, &c);
+    *counters = (ondk_counters_t){
+        .initiated_connections = c.connects,
+        .accepted_connections = c.accepts,
+        .failed_connection_attempts = c.failures,
+        .refused_requests = c.refused,
+        .dropped_peers = c.dropped,
+        .rdma_in_octets = c.in_octets,
+        .rdma_out_octets = c.out_octets,
+        .rdma_in_frames = c.in_frames,
+        .rdma_out_frames = c.out_frames,
+    };
+}
