@@ -31,12 +31,8 @@ static void notified(void *owner, bool overflow)
 
     if (!object_try_ref(&cq->obj, REF_CALLBACK))
         return;
-    if (MUTANT(obj_10_close_overtakes_event)) {
-        object_unref(&cq->obj, REF_CALLBACK);
-        cq->notify(cq->notify_context, STATUS_SUCCESS);
-        return;
-    }
-    cq->notify(cq->notify_context, overflow && !MUTANT(cqx_07_overflow_untold) ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS);
+    overflow = overflow && !MUTANT(cqx_07_overflow_untold);
+    cq->notify(cq->notify_context, overflow ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS);
     if (MUTANT(cqx_02_notifies_twice))
         cq->notify(cq->notify_context, STATUS_SUCCESS);
     object_unref(&cq->obj, REF_CALLBACK);

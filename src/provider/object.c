@@ -29,8 +29,8 @@
  *   3. A CHILD reference goes when the close completion of its owner has returned. So an antecedent's close completion
  *      begins after every successor's has returned, and the adapter's end is after all of them.
  *   4. No lock is held, and no shard is owned, while a consumer is called.
- *   5. A thread that hands work to a shard holds the adapter until it is out of the shard again: the work may be what
- *      ends the last object, whereupon the adapter's close takes the shards down.
+ *   5. After its last decrement, or after it has queued the object's end, a thread does not look at the object again.
+ *      (The shard it is still inside of then waits for such visitors before it goes.)
  */
 #include "provider/object.h"
 
@@ -129,11 +129,7 @@ void object_retired(struct object *o)
 
 void object_call(struct object *o, struct shard_task *task)
 {
-    struct object *adapter = &o->adapter->obj;
-
-    object_ref(adapter, REF_LOOKUP);
     shard_call(atomic_load(&o->shard), task);
-    object_unref(adapter, REF_LOOKUP);
 }
 
 void object_depend(struct object *o, struct object *antecedent)

@@ -24,7 +24,7 @@
 #include "engine/shard.h"
 #include "ndk/ndkpi.h"
 
-/* LOOKUP: a call of the consumer's, or an upcall, that is inside a function and looks at the object until it returns. */
+/* LOOKUP: a call of the consumer's, or an upcall, that looks at the object until it returns. */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_LOOKUP, REF_KINDS };
 enum { OBJECT_ANTECEDENTS = 6 };
 
@@ -81,10 +81,7 @@ bool object_is_closing(const struct object *o);
 /* The end of what retire began. */
 void object_retired(struct object *o);
 
-/*
- * Queues task on the object's shard with shard_call. The caller holds a reference on o. Callbacks are queued through
- * this alone: the task may be o's last, and the shard lives on until this call is out of it.
- */
+/* Queues task on the object's shard with shard_call. The caller holds a reference for the task, which gives it back. */
 void object_call(struct object *o, struct shard_task *task);
 
 /*
@@ -95,7 +92,7 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
 
 /*
  * Hands a finished object to its creator: inline (STATUS_SUCCESS, *out written), or, where the adapter is configured to
- * pend creations, by STATUS_PENDING and done from callback context. Creations that fail do so inline, without this.
+ * pend creations, by STATUS_PENDING and done from callback context. A creation that fails does so inline, without this.
  */
 NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out);

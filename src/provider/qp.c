@@ -166,7 +166,7 @@ static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const ND
     if (flags & ~allowed)
         return STATUS_INVALID_PARAMETER;
     r->flags = flags_of(flags);
-    if (flags & NDK_OP_FLAG_INLINE)
+    if ((flags & NDK_OP_FLAG_INLINE) && !MUTANT(qpr_06_inline_as_plain))
         return post_inline(qp, r, sgl, count);
     if (r->op == FABRIC_READ && max > qp->obj.adapter->limits.max_read_sge)
         max = qp->obj.adapter->limits.max_read_sge;

@@ -78,7 +78,7 @@ NTSTATUS status_of_completion(enum fabric_status status)
     case FABRIC_TOO_LONG:
         return STATUS_DATA_OVERRUN;
     case FABRIC_REMOTE_RANGE:
-        return MUTANT(qpr_12_range_as_access) ? STATUS_ACCESS_VIOLATION : STATUS_REMOTE_RESOURCES;
+        return MUTANT(qpr_12_range_status_lost) ? STATUS_ACCESS_VIOLATION : STATUS_REMOTE_RESOURCES;
     }
     return STATUS_INTERNAL_ERROR;
 }
@@ -151,7 +151,7 @@ static const struct entry {
     ENTRY(STATUS_NOT_SUPPORTED, "The provider cannot do this; ask for less, or look at the adapter's flags first."),
     ENTRY(STATUS_INTERNAL_ERROR, "The provider failed; the object is of no more use, close it and report the case."),
     ENTRY(STATUS_CANCELLED, "This side ended it by a flush, a disconnect or a close; that is no fault by itself."),
-    ENTRY(STATUS_REMOTE_RESOURCES, "The request went beyond the peer's memory region; check remote address and length."),
+    ENTRY(STATUS_REMOTE_RESOURCES, "The request went beyond the peer's memory region; check address and length."),
     ENTRY(STATUS_INVALID_ADDRESS, "The local address is not one of this adapter's; use one of those that the interface "
                                   "has (ip address)."),
     ENTRY(STATUS_INVALID_DEVICE_STATE, "The object is in the wrong state for this call; check the order of the calls."),
@@ -165,7 +165,7 @@ static const struct entry {
     ENTRY(STATUS_CONNECTION_INVALID, "The queue pair is not connected, or not being connected; complete the steps of "
                                      "establishment in order, or make a new connection."),
     ENTRY(STATUS_CONNECTION_ACTIVE, "It is connected already; disconnect first."),
-    ENTRY(STATUS_NETWORK_UNREACHABLE, "There is no route to that network; check the address and the routes (ip route)."),
+    ENTRY(STATUS_NETWORK_UNREACHABLE, "There is no route to that network; check address and routes (ip route)."),
     ENTRY(STATUS_HOST_UNREACHABLE, "The network is there, the host is not; check the address, and that the host is up "
                                    "and answers (ip neighbour)."),
     ENTRY(STATUS_CONNECTION_ABORTED, "The connection broke: the peer gave up, crashed, or one side violated the "
