@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the scripted fabric of the provider's tests. */
+#include "provider/fake_fabric.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spin.h"
+#include "engine/net.h"
+#include "provider/adapter.h"
+
+enum { RING = 64 };
+
+struct fabric_cq {
+    struct shard *shard;
+    struct fabric_cq_config config;
+    struct spin lock;
+    struct fabric_completion ring[RING];
+    int count;
+};
+
+struct fabric_qp {
+    struct fabric_qp_config config;
+};
+
+struct fabric_mr {
+    uint32_t token;
+};
+
+struct fake fake;
+
+static struct spin held_lock;
+static struct fake_held held[FAKE_HELD];
+static int held_count;
+static int next_shard;
+
+static int take_error(void)
+{
+    int error = fake.error;
+
+    fake.error = 0;
+    return error;
+}
+
+/* True: it waits for fake_release. */
+static bool hold(void (*done)(void *), void *context)
+{
+    bool waits = atomic_load(&fake.hold);
+
+    spin_lock(&held_lock);
+    if (waits) {
+        assert(held_count < FAKE_HELD);
+        held[held_count++] = (struct fake_held){done, context};
+    }
+    spin_unlock(&held_lock);
+    return waits;
+}
+
+int fake_held_count(void)
+{
+    spin_lock(&held_lock);
+    int count = held_count;
+    spin_unlock(&held_lock);
+    return count;
+}
+
+int fake_release(void)
+{
+    struct fake_held all[FAKE_HELD];
+
+    spin_lock(&held_lock);
+    int count = held_count;
+    memcpy(all, held, sizeof(all));
+    held_count = 0;
+    spin_unlock(&held_lock);
+    for (int i = 0; i < count; i++)
+        all[i].done(all[i].context);
+    return count;
+}
+
+void fake_next_shard(int index)
+{
+    next_shard = index;
+}
+
+static void fake_destroy(struct fabric *f)
+{
+    (void)f;
+    for (int i = 0; i < FAKE_SHARDS; i++)
+        shard_destroy(fake.shards[i]);
+}
+
+static void fake_info(const struct fabric *f, struct fabric_info *info)
+{
+    (void)f;
+    *info = fake.info;
+}
+
+static struct shard *fake_home(struct fabric *f)
+{
+    (void)f;
+    return fake.shards[0];
+}
+
+static int cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out)
+{
+    int error = take_error();
+
+    (void)f;
+    if (error)
+        return error;
+    struct fabric_cq *cq = calloc(1, sizeof(*cq));
+    if (!cq)
+        return ENOMEM;
+    cq->shard = fake.shards[next_shard];
+    cq->config = *c;
+    fake.cq_config = *c;
+    atomic_fetch_add(&fake.cqs, 1);
+    *out = cq;
+    return 0;
+}
+
+static int cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
+{
+    spin_lock(&cq->lock);
+    int n = cq->count < max ? cq->count : max;
+    memcpy(out, cq->ring, (size_t)n * sizeof(*out));
+    cq->count -= n;
+    memmove(cq->ring, cq->ring + n, (size_t)cq->count * sizeof(*out));
+    spin_unlock(&cq->lock);
+    return n;
+}
+
+static void cq_arm(struct fabric_cq *cq, enum fabric_arm type)
+{
+    (void)cq;
+    fake.armed = type;
+}
+
+static int cq_resize(struct fabric_cq *cq, uint32_t depth)
+{
+    int error = take_error();
+
+    if (!error && depth < (uint32_t)cq->count)
+        error = EINVAL;
+    if (!error)
+        cq->config.depth = depth;
+    return error;
+}
+
+static struct shard *cq_shard(struct fabric_cq *cq)
+{
+    return cq->shard;
+}
+
+static void cq_close(struct fabric_cq *cq, void (*done)(void *owner))
+{
+    void *owner = cq->config.owner;
+
+    free(cq);
+    atomic_fetch_sub(&fake.cqs, 1);
+    if (!hold(done, owner))
+        done(owner);
+}
+
+static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
+{
+    int error = take_error();
+
+    (void)f;
+    if (error)
+        return error;
+    struct fabric_qp *qp = calloc(1, sizeof(*qp));
+    if (!qp)
+        return ENOMEM;
+    qp->config = *c;
+    fake.qp_config = *c;
+    atomic_fetch_add(&fake.qps, 1);
+    *out = qp;
+    return 0;
+}
+
+static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
+{
+    int error = take_error();
+
+    (void)qp;
+    if (error)
+        return error;
+    fake.request = *r;
+    assert(r->sge_count <= FAKE_SGES);
+    if (r->sge_count)
+        memcpy(fake.sges, r->sges, r->sge_count * sizeof(*r->sges));
+    if (r->flags & FABRIC_INLINE)
+        memcpy(fake.inline_data, (void *)(uintptr_t)fake.sges[0].address, fake.sges[0].length);
+    fake.request.sges = NULL; /* the caller's, gone by the time that anybody looks */
+    return 0;
+}
+
+static void qp_flush(struct fabric_qp *qp)
+{
+    (void)qp;
+    atomic_fetch_add(&fake.flushes, 1);
+}
+
+static void qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context)
+{
+    free(qp);
+    atomic_fetch_sub(&fake.qps, 1);
+    if (!hold(done, context))
+        done(context);
+}
+
+static int mr_register(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
+                       unsigned access, struct fabric_mr **out, uint32_t *token)
+{
+    static atomic_uint tokens = 100;
+    int error = take_error();
+
+    (void)f;
+    if (error)
+        return error;
+    struct fabric_mr *mr = calloc(1, sizeof(*mr));
+    if (!mr)
+        return ENOMEM;
+    mr->token = *token = atomic_fetch_add(&tokens, 1);
+    fake.domain = domain;
+    fake.memory = memory;
+    fake.length = len;
+    fake.base = base_address;
+    fake.access = access;
+    atomic_fetch_add(&fake.mrs, 1);
+    *out = mr;
+    return 0;
+}
+
+static bool mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context)
+{
+    free(mr);
+    atomic_fetch_sub(&fake.mrs, 1);
+    return !hold(done, context);
+}
+
+static const struct fabric_ops ops = {
+    .destroy = fake_destroy,
+    .info = fake_info,
+    .home = fake_home,
+    .cq_create = cq_create,
+    .cq_poll = cq_poll,
+    .cq_arm = cq_arm,
+    .cq_resize = cq_resize,
+    .cq_shard = cq_shard,
+    .cq_close = cq_close,
+    .qp_create = qp_create,
+    .qp_post = qp_post,
+    .qp_flush = qp_flush,
+    .qp_close = qp_close,
+    .mr_register = mr_register,
+    .mr_deregister = mr_deregister,
+};
+
+NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
+{
+    ondk_config_t defaults;
+    NDK_ADAPTER *adapter = NULL;
+
+    memset(&fake, 0, sizeof(fake));
+    next_shard = 0;
+    fake.pub.ops = &ops;
+    fake.info = (struct fabric_info){
+        .max_registration = 1u << 30,
+        .max_transfer = UINT64_MAX,
+        .max_initiator_sge = 8,
+        .max_receive_sge = 8,
+        .max_read_sge = 4,
+        .max_inline = 256,
+        .max_receive_depth = 1000,
+        .max_initiator_depth = 2000,
+        .max_cq_depth = 5000,
+        .max_inbound_reads = 16,
+        .max_outbound_reads = 32,
+        .max_caller_data = 252,
+        .max_callee_data = 252,
+        .large_request_threshold = 4096,
+        .two_step_connect = true,
+    };
+    for (int i = 0; i < FAKE_SHARDS; i++) {
+        struct shard_config shard = {.cpu = -1};
+        if (shard_create(executor_threads(), net_kernel(), &shard, &fake.shards[i]))
+            abort();
+    }
+    ondk_config_init(&defaults);
+    if (adapter_open(version, &fake.pub, config ? config : &defaults, &adapter) != STATUS_SUCCESS) {
+        fake_destroy(&fake.pub);
+        return NULL;
+    }
+    return adapter;
+}
+
+void fake_complete(struct fabric_cq *cq, const struct fabric_completion *c)
+{
+    spin_lock(&cq->lock);
+    assert(cq->count < RING);
+    cq->ring[cq->count++] = *c;
+    spin_unlock(&cq->lock);
+}
+
+struct notification {
+    struct shard_task task;
+    struct fabric_cq_config config;
+    bool overflow;
+};
+
+static void run_notification(struct shard_task *task)
+{
+    struct notification *n = (struct notification *)task;
+
+    n->config.notify(n->config.owner, n->overflow);
+    free(n);
+}
+
+void fake_notify(struct fabric_cq *cq, bool overflow)
+{
+    struct notification *n = calloc(1, sizeof(*n));
+
+    if (!n)
+        abort();
+    n->task.run = run_notification;
+    n->config = cq->config;
+    n->overflow = overflow;
+    shard_call(cq->shard, &n->task);
+}
+
+void fake_wait(struct shard_gate *gate)
+{
+    shard_gate_wait(executor_threads(), gate);
+}
+
+struct mark {
+    struct shard_task task;
+    struct shard_gate gate;
+};
+
+static void run_mark(struct shard_task *task)
+{
+    shard_gate_open(&((struct mark *)task)->gate);
+}
+
+void fake_settle_on(int shard)
+{
+    struct mark mark = {.task = {.run = run_mark}};
+
+    shard_call(fake.shards[shard], &mark.task);
+    fake_wait(&mark.gate);
+}
+
+void fake_settle(void)
+{
+    /* Twice: what was delivered on the second shard may have queued something on the first. */
+    for (int i = 0; i < 2 * FAKE_SHARDS; i++)
+        fake_settle_on(i % FAKE_SHARDS);
+}

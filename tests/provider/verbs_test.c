@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What adapters report, and what queues, queue pairs and regions pass on and refuse. The scripted fabric tells what it
+ * was given.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "iwarp/memory.h"
+#include "provider/adapter.h"
+#include "provider/provider.h"
+#include "provider/support.h"
+
+static struct {
+    NDK_ADAPTER *adapter;
+    NDK_ADAPTER_INFO info;
+    NDK_PD *pd;
+    NDK_CQ *cq;
+    NDK_QP *qp; /* 16 receives of 3, 32 requests of 5, 100 bytes inline */
+    NDK_MR *mr;
+    struct call notified;
+} t;
+
+static int set_up(void **state)
+{
+    ULONG size = sizeof(t.info);
+
+    (void)state;
+    memset(&t, 0, sizeof(t));
+    t.adapter = fake_open(version_2_1, NULL);
+    t.pd = make_pd(t.adapter);
+    t.cq = make_cq(t.adapter, &t.notified);
+    t.qp = make_qp(t.pd, t.cq, t.cq);
+    t.mr = make_mr(t.pd);
+    return t.adapter->Dispatch->NdkQueryAdapterInfo(t.adapter, &t.info, &size);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fake.hold = false;
+    fake_release();
+    close_and_wait(t.mr);
+    close_and_wait(t.qp);
+    close_and_wait(t.cq);
+    close_and_wait(t.pd);
+    ondk_close_adapter(t.adapter);
+    return 0;
+}
+
+/* ---- adapter ---- */
+
+/* covers: ADP-01 */
+static void test_info_size(void **state)
+{
+    NDK_ADAPTER_INFO info;
+    ULONG size = 0;
+
+    (void)state;
+    assert_int_equal(t.adapter->Dispatch->NdkQueryAdapterInfo(t.adapter, NULL, &size), STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(size, sizeof(info));
+    memset(&info, 0xee, sizeof(info));
+    size = sizeof(info) - 1;
+    assert_int_equal(t.adapter->Dispatch->NdkQueryAdapterInfo(t.adapter, &info, &size), STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(size, sizeof(info));
+    for (size_t i = 0; i < sizeof(info); i++)
+        assert_int_equal(((unsigned char *)&info)[i], 0xee);
+    size = sizeof(info) + 100;
+    assert_int_equal(t.adapter->Dispatch->NdkQueryAdapterInfo(t.adapter, &info, &size), STATUS_SUCCESS);
+    assert_int_equal(size, sizeof(info));
+    assert_int_equal(info.Version.Major, 2);
+    assert_int_equal(info.Version.Minor, 1);
+    assert_int_equal(info.RdmaTechnology, NdkiWarp);
+}
+
+/* What the adapter cannot do is not reported, so that nobody tries. */
+static void test_info_tells_what_is_absent(void **state)
+{
+    (void)state;
+    assert_int_equal(t.info.FRMRPageCount, 0);
+    assert_int_equal(t.info.MaxWindowSize, 0);
+    assert_int_equal(t.info.MaxSrqDepth, 0);
+    assert_int_equal(t.info.AdapterFlags & NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED, 0);
+    assert_int_equal(t.info.AdapterFlags & NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED, 0);
+    assert_true(t.info.AdapterFlags & NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED);
+    assert_true(t.info.AdapterFlags & NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED);
+    assert_int_equal(t.info.MaxInlineDataSize, fake.info.max_inline);
+    assert_int_equal(t.info.MaxInboundReadLimit, fake.info.max_inbound_reads);
+    assert_int_equal(t.info.MaxOutboundReadLimit, fake.info.max_outbound_reads);
+}
+
+/* ---- completion queues ---- */
+
+static NTSTATUS try_cq(ULONG depth)
+{
+    NDK_CQ *cq = NULL;
+    NTSTATUS status = t.adapter->Dispatch->NdkCreateCq(t.adapter, depth, on_notify, NULL, NULL, on_create, NULL, &cq);
+
+    if (status == STATUS_SUCCESS)
+        close_and_wait(cq);
+    else
+        assert_null(cq);
+    return status;
+}
+
+/* covers: ADP-02, CQX-01 */
+static void test_cq_depth(void **state)
+{
+    (void)state;
+    assert_int_equal(try_cq(t.info.MaxCqDepth), STATUS_SUCCESS);
+    assert_int_equal(fake.cq_config.depth, t.info.MaxCqDepth);
+    assert_int_equal(try_cq(t.info.MaxCqDepth + 1), STATUS_INVALID_PARAMETER);
+    assert_int_equal(try_cq(UINT32_MAX), STATUS_INVALID_PARAMETER);
+    fake.error = ENOMEM;
+    assert_int_equal(try_cq(1), STATUS_INSUFFICIENT_RESOURCES);
+}
+
+static void test_cq_affinity(void **state)
+{
+    GROUP_AFFINITY affinity = {.Mask = 0x30, .Group = 1};
+    NDK_CQ *cq;
+
+    (void)state;
+    assert_int_equal(t.adapter->Dispatch->NdkCreateCq(t.adapter, 1, on_notify, NULL, &affinity, on_create, NULL, &cq),
+                     STATUS_SUCCESS);
+    assert_int_equal(fake.cq_config.affinity, 68);
+    close_and_wait(cq);
+    assert_int_equal(try_cq(1), STATUS_SUCCESS);
+    assert_int_equal(fake.cq_config.affinity, -1);
+}
+
+/* covers: CQX-01 */
+static void test_cq_resize(void **state)
+{
+    struct fabric_completion c = {.status = FABRIC_DONE};
+    const NDK_CQ_DISPATCH *d = t.cq->Dispatch;
+    NDK_RESULT results[8];
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        fake_complete(cq_of(t.cq)->fabric, &c);
+    assert_int_equal(d->NdkResizeCq(t.cq, t.info.MaxCqDepth + 1, on_request, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkResizeCq(t.cq, 4, on_request, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkResizeCq(t.cq, 5, on_request, NULL), STATUS_SUCCESS);
+    assert_int_equal(d->NdkResizeCq(t.cq, t.info.MaxCqDepth, on_request, NULL), STATUS_SUCCESS);
+    fake.error = ENOMEM;
+    assert_int_equal(d->NdkResizeCq(t.cq, 10, on_request, NULL), STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(d->NdkGetCqResults(t.cq, results, 8), 5);
+}
+
+/* covers: CQX-03, CQX-06 */
+static void test_cq_arm(void **state)
+{
+    (void)state;
+    t.cq->Dispatch->NdkArmCq(t.cq, NDK_CQ_NOTIFY_ERRORS);
+    assert_int_equal(fake.armed, FABRIC_ARM_ERRORS);
+    t.cq->Dispatch->NdkArmCq(t.cq, NDK_CQ_NOTIFY_SOLICITED);
+    assert_int_equal(fake.armed, FABRIC_ARM_SOLICITED);
+    t.cq->Dispatch->NdkArmCq(t.cq, NDK_CQ_NOTIFY_ANY);
+    assert_int_equal(fake.armed, FABRIC_ARM_ANY);
+}
+
+/* covers: CQX-02, CQX-07 */
+static void test_cq_notification(void **state)
+{
+    (void)state;
+    fake_notify(cq_of(t.cq)->fabric, false);
+    fake_settle();
+    assert_int_equal(t.notified.count, 1);
+    assert_int_equal(t.notified.status, STATUS_SUCCESS);
+    fake_notify(cq_of(t.cq)->fabric, true);
+    fake_settle();
+    assert_int_equal(t.notified.count, 2);
+    assert_int_equal(t.notified.status, STATUS_BUFFER_OVERFLOW);
+}
+
+/* covers: CQX-09, CQX-10, QPR-04, QPR-12, QPR-16, QPR-20 */
+static void test_cq_results(void **state)
+{
+    static const struct {
+        struct fabric_completion c;
+        NTSTATUS status;
+        NDK_OPERATION_TYPE type;
+        ULONG error;
+    } cases[] = {
+        {{FABRIC_SEND, FABRIC_DONE, 0xffff, 0, (void *)1, (void *)2}, STATUS_SUCCESS, NdkOperationTypeSend, 0},
+        {{FABRIC_RECEIVE, FABRIC_DONE, 0xffff, 77, (void *)3, (void *)4}, STATUS_SUCCESS, NdkOperationTypeReceive, 0},
+        {{FABRIC_WRITE, FABRIC_FLUSHED, 0xffff, 0, (void *)5, NULL}, STATUS_CANCELLED, NdkOperationTypeWrite, 0x1ffff},
+        {{FABRIC_READ, FABRIC_REMOTE_RANGE, 0x0101, 0, NULL, (void *)6}, STATUS_REMOTE_RESOURCES, NdkOperationTypeRead,
+         0x60101},
+        {{FABRIC_READ, FABRIC_REMOTE_ACCESS, 0x0100, 0, NULL, NULL}, STATUS_ACCESS_VIOLATION, NdkOperationTypeRead,
+         0x50100},
+        {{FABRIC_SEND, FABRIC_LOST, 0xffff, 0, NULL, NULL}, STATUS_CONNECTION_ABORTED, NdkOperationTypeSend, 0x2ffff},
+        {{FABRIC_SEND, FABRIC_LOCAL_ACCESS, 0xffff, 0, NULL, NULL}, STATUS_ACCESS_VIOLATION, NdkOperationTypeSend,
+         0x3ffff},
+        {{FABRIC_RECEIVE, FABRIC_TOO_LONG, 0x1205, 9, NULL, NULL}, STATUS_DATA_OVERRUN, NdkOperationTypeReceive,
+         0x41205},
+    };
+    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    NDK_RESULT_EX ex[CASES + 1];
+    NDK_RESULT plain[1];
+
+    (void)state;
+    assert_int_equal(t.cq->Dispatch->NdkGetCqResultsEx(t.cq, ex, CASES), 0);
+    for (int i = 0; i < CASES; i++)
+        fake_complete(cq_of(t.cq)->fabric, &cases[i].c);
+    assert_int_equal(t.cq->Dispatch->NdkGetCqResults(t.cq, plain, 0), 0);
+    assert_int_equal(t.cq->Dispatch->NdkGetCqResults(t.cq, plain, 1), 1);
+    assert_int_equal(plain[0].Status, STATUS_SUCCESS);
+    assert_ptr_equal(plain[0].QPContext, (void *)1);
+    assert_ptr_equal(plain[0].RequestContext, (void *)2);
+    assert_int_equal(t.cq->Dispatch->NdkGetCqResultsEx(t.cq, ex, CASES + 1), CASES - 1);
+    for (int i = 1; i < CASES; i++) {
+        const NDK_RESULT_EX *r = &ex[i - 1];
+        assert_int_equal(r->Status, cases[i].status);
+        assert_int_equal(r->Type, cases[i].type);
+        assert_int_equal(r->ProviderErrorCode, cases[i].error);
+        assert_ptr_equal(r->QPContext, cases[i].c.qp_context);
+        assert_ptr_equal(r->RequestContext, cases[i].c.request_context);
+        if (r->Type == NdkOperationTypeReceive)
+            assert_int_equal(r->BytesTransferred, cases[i].c.length);
+    }
+}
+
+/* More than one batch of the provider's: order and number stay. covers: CQX-09 */
+static void test_cq_many_results(void **state)
+{
+    NDK_RESULT results[60];
+
+    (void)state;
+    for (uintptr_t i = 0; i < 50; i++) {
+        struct fabric_completion c = {.status = FABRIC_DONE, .request_context = (void *)i};
+        fake_complete(cq_of(t.cq)->fabric, &c);
+    }
+    assert_int_equal(t.cq->Dispatch->NdkGetCqResults(t.cq, results, 33), 33);
+    assert_int_equal(t.cq->Dispatch->NdkGetCqResults(t.cq, results + 33, 27), 17);
+    for (uintptr_t i = 0; i < 50; i++)
+        assert_ptr_equal(results[i].RequestContext, (void *)i);
+}
+
+/* ---- queue pairs ---- */
+
+static NTSTATUS try_qp(ULONG receives, ULONG requests, ULONG receive_sges, ULONG sges, ULONG inline_size)
+{
+    NDK_QP *qp = NULL;
+    NTSTATUS status = t.pd->Dispatch->NdkCreateQp(t.pd, t.cq, t.cq, NULL, receives, requests, receive_sges, sges,
+                                                  inline_size, on_create, NULL, &qp);
+
+    if (status == STATUS_SUCCESS)
+        close_and_wait(qp);
+    else
+        assert_null(qp);
+    return status;
+}
+
+/* covers: ADP-02, QPR-01 */
+static void test_qp_limits(void **state)
+{
+    const NDK_ADAPTER_INFO *i = &t.info;
+    const ULONG most[5] = {i->MaxReceiveQueueDepth, i->MaxInitiatorQueueDepth, i->MaxReceiveRequestSge,
+                           i->MaxInitiatorRequestSge, i->MaxInlineDataSize};
+
+    (void)state;
+    assert_int_equal(try_qp(most[0], most[1], most[2], most[3], most[4]), STATUS_SUCCESS);
+    assert_int_equal(fake.qp_config.receive_depth, most[0]);
+    assert_int_equal(fake.qp_config.initiator_depth, most[1]);
+    assert_int_equal(fake.qp_config.receive_sges, most[2]);
+    assert_int_equal(fake.qp_config.initiator_sges, most[3]);
+    assert_int_equal(fake.qp_config.inline_size, most[4]);
+    for (int beyond = 0; beyond < 5; beyond++) {
+        ULONG v[5];
+        memcpy(v, most, sizeof(v));
+        v[beyond]++;
+        assert_int_equal(try_qp(v[0], v[1], v[2], v[3], v[4]), STATUS_INVALID_PARAMETER);
+    }
+    fake.error = ENOMEM;
+    assert_int_equal(try_qp(1, 1, 1, 1, 0), STATUS_INSUFFICIENT_RESOURCES);
+}
+
+static void test_qp_wants_queues(void **state)
+{
+    NDK_QP *qp = NULL;
+
+    (void)state;
+    assert_int_equal(
+        t.pd->Dispatch->NdkCreateQp(t.pd, NULL, t.cq, NULL, 1, 1, 1, 1, 0, on_create, NULL, &qp),
+        STATUS_INVALID_PARAMETER);
+    assert_int_equal(
+        t.pd->Dispatch->NdkCreateQp(t.pd, t.cq, NULL, NULL, 1, 1, 1, 1, 0, on_create, NULL, &qp),
+        STATUS_INVALID_PARAMETER);
+    assert_null(qp);
+}
+
+/* covers: QPR-19, CQX-09 */
+static void test_posts_are_passed_on(void **state)
+{
+    const NDK_SGE sges[3] = {{{(void *)0x1000}, 10, 7}, {{(void *)0x2000}, 0, 8}, {{(void *)0x3000}, 5, 9}};
+    const NDK_QP_DISPATCH *d = t.qp->Dispatch;
+
+    (void)state;
+    assert_int_equal(d->NdkSend(t.qp, (void *)11, sges, 3,
+                                NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_DEFER),
+                     STATUS_SUCCESS);
+    assert_int_equal(fake.request.op, FABRIC_SEND);
+    assert_int_equal(fake.request.flags, FABRIC_SILENT | FABRIC_SOLICIT | FABRIC_DEFER);
+    assert_ptr_equal(fake.request.context, (void *)11);
+    assert_int_equal(fake.request.sge_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(fake.sges[i].address, (uintptr_t)sges[i].VirtualAddress);
+        assert_int_equal(fake.sges[i].length, sges[i].Length);
+        assert_int_equal(fake.sges[i].token, sges[i].MemoryRegionToken);
+    }
+    assert_int_equal(d->NdkReceive(t.qp, (void *)12, sges, 1), STATUS_SUCCESS);
+    assert_int_equal(fake.request.op, FABRIC_RECEIVE);
+    assert_int_equal(d->NdkWrite(t.qp, (void *)13, sges, 2, 0x123456789a, 44, NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
+    assert_int_equal(fake.request.op, FABRIC_WRITE);
+    assert_int_equal(fake.request.flags, FABRIC_READ_FENCE);
+    assert_int_equal(fake.request.remote_address, 0x123456789a);
+    assert_int_equal(fake.request.remote_token, 44);
+    assert_int_equal(d->NdkRead(t.qp, (void *)14, sges, 2, 0x42, 45, NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE),
+                     STATUS_SUCCESS);
+    assert_int_equal(fake.request.op, FABRIC_READ);
+    assert_int_equal(fake.request.flags, 0);
+    assert_int_equal(fake.request.remote_token, 45);
+    assert_int_equal(d->NdkSend(t.qp, NULL, NULL, 0, 0), STATUS_SUCCESS);
+    assert_int_equal(fake.request.sge_count, 0);
+    assert_int_equal(d->NdkRead(t.qp, NULL, NULL, 0, 0, 1, 0), STATUS_SUCCESS);
+    assert_int_equal(d->NdkWrite(t.qp, NULL, NULL, 0, 0, 1, 0), STATUS_SUCCESS);
+    assert_int_equal(d->NdkReceive(t.qp, NULL, NULL, 0), STATUS_SUCCESS);
+}
+
+/* Nothing of these reaches the fabric. covers: QPR-01, ADP-02 */
+static void test_posts_refused(void **state)
+{
+    NDK_SGE sges[9] = {{{(void *)0x1000}, 1, 7}};
+    const NDK_QP_DISPATCH *d = t.qp->Dispatch;
+
+    (void)state;
+    for (int i = 1; i < 9; i++)
+        sges[i] = sges[0];
+    memset(&fake.request, 0, sizeof(fake.request));
+    fake.request.context = (void *)99;
+    assert_int_equal(d->NdkReceive(t.qp, NULL, sges, 4), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 6, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkWrite(t.qp, NULL, sges, 6, 0, 1, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkRead(t.qp, NULL, sges, t.info.MaxReadRequestSge + 1, 0, 1, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, UINT32_MAX, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkSend(t.qp, NULL, NULL, 1, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 1, NDK_OP_FLAG_ALLOW_REMOTE_READ), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkRead(t.qp, NULL, sges, 1, 0, 1, NDK_OP_FLAG_INLINE), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkWrite(t.qp, NULL, sges, 1, 0, 1, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT),
+                     STATUS_INVALID_PARAMETER);
+    sges[0].Length = UINT32_MAX;
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 2, 0), STATUS_INVALID_PARAMETER);
+    t.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(t.pd, &sges[0].MemoryRegionToken);
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 1, 0), STATUS_NOT_SUPPORTED);
+    assert_ptr_equal(fake.request.context, (void *)99);
+}
+
+/* covers: QPR-03 */
+static void test_post_errors(void **state)
+{
+    static const struct {
+        int error;
+        NTSTATUS status;
+    } cases[] = {{ENOTCONN, STATUS_CONNECTION_INVALID},
+                 {ENOSPC, STATUS_INSUFFICIENT_RESOURCES},
+                 {EINVAL, STATUS_INVALID_PARAMETER},
+                 {EFAULT, STATUS_ACCESS_VIOLATION}};
+    const NDK_SGE sge = {{(void *)0x1000}, 1, 7};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fake.error = cases[i].error;
+        assert_int_equal(t.qp->Dispatch->NdkSend(t.qp, NULL, &sge, 1, 0), cases[i].status);
+    }
+}
+
+/* covers: QPR-06 */
+static void test_inline_data(void **state)
+{
+    unsigned char data[100];
+    NDK_SGE sges[20];
+    const NDK_QP_DISPATCH *d = t.qp->Dispatch;
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        data[i] = (unsigned char)(i * 7);
+    for (int i = 0; i < 20; i++)
+        sges[i] = (NDK_SGE){{&data[i * 5]}, 5, PD_PRIVILEGED_TOKEN};
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_SUCCESS);
+    assert_int_equal(fake.request.flags, FABRIC_INLINE);
+    assert_int_equal(fake.sges[0].length, 100);
+    assert_memory_equal(fake.inline_data, data, 100);
+    sges[19].Length = 6; /* 101 bytes */
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_INVALID_PARAMETER);
+    sges[19].Length = UINT32_MAX;
+    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_INVALID_PARAMETER);
+    assert_int_equal(d->NdkSend(t.qp, NULL, NULL, 0, NDK_OP_FLAG_INLINE), STATUS_SUCCESS);
+}
+
+/* covers: QPR-16 */
+static void test_flush(void **state)
+{
+    (void)state;
+    t.qp->Dispatch->NdkFlush(t.qp);
+    assert_int_equal(fake.flushes, 1);
+}
+
+/* ---- memory regions ---- */
+
+static unsigned char memory[3 * 4096];
+
+static NTSTATUS try_chain(NDK_MR *mr, MDL *chain, SIZE_T length)
+{
+    NTSTATUS status = mr->Dispatch->NdkRegisterMr(mr, chain, length, 0, on_request, NULL);
+
+    if (status == STATUS_SUCCESS) {
+        assert_int_equal(fake.length, length);
+        assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, NULL), STATUS_SUCCESS);
+    }
+    return status;
+}
+
+/* covers: MEM-01 */
+static void test_mdl_chains(void **state)
+{
+    NDK_MR *mr = t.mr;
+    MDL a, b, c;
+
+    (void)state;
+    /* Odd addresses, an empty piece, and one buffer behind the other. */
+    ondk_mdl_init(&c, memory + 3 + 1000, 5000, NULL);
+    ondk_mdl_init(&b, memory + 3 + 1000, 0, &c);
+    ondk_mdl_init(&a, memory + 3, 1000, &b);
+    assert_int_equal(try_chain(mr, &a, 6000), STATUS_SUCCESS);
+    assert_ptr_equal(fake.memory, memory + 3);
+    assert_int_equal(fake.base, (uintptr_t)memory + 3);
+    assert_int_equal(try_chain(mr, &a, 1), STATUS_SUCCESS);
+    assert_int_equal(try_chain(mr, &a, 1000), STATUS_SUCCESS);
+    assert_int_equal(try_chain(mr, &a, 1001), STATUS_SUCCESS);
+    assert_int_equal(try_chain(mr, &a, 6001), STATUS_INVALID_PARAMETER);
+    assert_int_equal(try_chain(mr, &a, (SIZE_T)-1), STATUS_INVALID_PARAMETER);
+    assert_int_equal(try_chain(mr, &a, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(try_chain(mr, NULL, 1), STATUS_INVALID_PARAMETER);
+    /* A hole of one byte, and a step back; what lies before it is contiguous. */
+    ondk_mdl_init(&c, memory + 3 + 1001, 5000, NULL);
+    assert_int_equal(try_chain(mr, &a, 1001), STATUS_INVALID_PARAMETER);
+    assert_int_equal(try_chain(mr, &a, 1000), STATUS_SUCCESS);
+    ondk_mdl_init(&c, memory + 3 + 999, 5000, NULL);
+    assert_int_equal(try_chain(mr, &a, 1001), STATUS_INVALID_PARAMETER);
+}
+
+/* covers: MEM-01, ADP-02 */
+static void test_registration_size(void **state)
+{
+    NDK_MR *mr = t.mr;
+    MDL mdl;
+
+    (void)state;
+    /* The fabric does not touch it, so that the address need not be backed. */
+    ondk_mdl_init(&mdl, memory, UINT32_MAX, NULL);
+    assert_int_equal(try_chain(mr, &mdl, t.info.MaxRegistrationSize), STATUS_SUCCESS);
+    assert_int_equal(try_chain(mr, &mdl, t.info.MaxRegistrationSize + 1), STATUS_INVALID_PARAMETER);
+    fake.error = ENOSPC;
+    assert_int_equal(try_chain(mr, &mdl, 1), STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(try_chain(mr, &mdl, 1), STATUS_SUCCESS);
+}
+
+/* covers: MEM-02 */
+static void test_rights(void **state)
+{
+    static const struct {
+        ULONG flags;
+        unsigned access;
+    } cases[] = {
+        {NDK_MR_FLAG_ALLOW_LOCAL_READ, 0},
+        {NDK_MR_FLAG_ALLOW_LOCAL_WRITE, MEM_LOCAL_WRITE},
+        {NDK_MR_FLAG_ALLOW_REMOTE_READ, MEM_REMOTE_READ},
+        {NDK_MR_FLAG_ALLOW_REMOTE_WRITE, MEM_REMOTE_WRITE | MEM_LOCAL_WRITE},
+        {NDK_MR_FLAG_RDMA_READ_SINK, 0},
+        {NDK_MR_FLAG_RDMA_READ_SINK | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+         MEM_REMOTE_READ | MEM_REMOTE_WRITE | MEM_LOCAL_WRITE},
+    };
+    NDK_MR *mr = t.mr;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(register_buffer(mr, memory, 100, cases[i].flags), STATUS_SUCCESS);
+        assert_int_equal(fake.access, cases[i].access);
+        assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, NULL), STATUS_SUCCESS);
+    }
+    assert_int_equal(register_buffer(mr, memory, 100, 0x10), STATUS_INVALID_PARAMETER);
+    assert_int_equal(register_buffer(mr, memory, 100, 0x4), STATUS_INVALID_PARAMETER);
+}
+
+/* covers: MEM-04 */
+static void test_domains_differ(void **state)
+{
+    NDK_PD *other = make_pd(t.adapter);
+    NDK_MR *there = make_mr(other);
+    const void *domain;
+
+    (void)state;
+    assert_int_equal(register_buffer(there, memory, 1, 0), STATUS_SUCCESS);
+    domain = fake.domain;
+    close_and_wait(there);
+    close_and_wait(other);
+    assert_int_equal(register_buffer(t.mr, memory, 1, 0), STATUS_SUCCESS);
+    assert_ptr_equal(fake.domain, fake.qp_config.domain);
+    assert_ptr_not_equal(fake.domain, domain);
+}
+
+static void test_region_states(void **state)
+{
+    NDK_MR *mr = t.mr;
+    const NDK_MR_DISPATCH *d = mr->Dispatch;
+    struct call left = {0};
+    UINT32 first;
+
+    (void)state;
+    assert_int_equal(d->NdkDeregisterMr(mr, on_request, NULL), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_SUCCESS);
+    first = d->NdkGetLocalTokenFromMr(mr);
+    assert_int_equal(first, d->NdkGetRemoteTokenFromMr(mr));
+    assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(d->NdkGetLocalTokenFromMr(mr), first);
+    assert_int_equal(fake.mrs, 1);
+    fake.hold = true;
+    assert_int_equal(d->NdkDeregisterMr(mr, on_request, &left), STATUS_PENDING);
+    assert_int_equal(d->NdkDeregisterMr(mr, on_request, NULL), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_INVALID_DEVICE_STATE);
+    fake_release();
+    fake_wait(&left.returned);
+    fake.hold = false;
+    assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_SUCCESS);
+    assert_int_not_equal(d->NdkGetLocalTokenFromMr(mr), first);
+    assert_int_equal(fake.mrs, 1);
+}
+
+/* covers: MEM-03 */
+static void test_deregister_waits(void **state)
+{
+    NDK_MR *mr = t.mr;
+    struct call left = {0};
+
+    (void)state;
+    assert_int_equal(register_buffer(mr, memory, 100, NDK_MR_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
+    fake.hold = true; /* as if the peer's data were being placed right now */
+    assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &left), STATUS_PENDING);
+    fake_settle();
+    assert_int_equal(left.count, 0);
+    fake_release();
+    fake_wait(&left.returned);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_info_size),
+        TEST(test_info_tells_what_is_absent),
+        TEST(test_cq_depth),
+        TEST(test_cq_affinity),
+        TEST(test_cq_resize),
+        TEST(test_cq_arm),
+        TEST(test_cq_notification),
+        TEST(test_cq_results),
+        TEST(test_cq_many_results),
+        TEST(test_qp_limits),
+        TEST(test_qp_wants_queues),
+        TEST(test_posts_are_passed_on),
+        TEST(test_posts_refused),
+        TEST(test_post_errors),
+        TEST(test_inline_data),
+        TEST(test_flush),
+        TEST(test_mdl_chains),
+        TEST(test_registration_size),
+        TEST(test_rights),
+        TEST(test_domains_differ),
+        TEST(test_region_states),
+        TEST(test_deregister_waits),
+    };
+
+    return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);
+}
