@@ -64,7 +64,155 @@ static void ipv6(void)
     whole_life(&w, AF_INET6);
 }
 
+static void form(uint8_t revision, bool crc_a, bool crc_b, unsigned rtr)
+{
+    struct world w;
+
+    world_defaults(&w);
+    w.config_a.mpa_revision = revision;
+    w.config_a.crc = crc_a;
+    w.config_b.crc = crc_b;
+    w.config_a.rtr = rtr;
+    whole_life(&w, AF_INET);
+}
+
+/* covers: WIR-02 */
+static void forms(void)
+{
+    static const unsigned rtrs[] = { 0, MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ, MPA_RTR_READ | MPA_RTR_WRITE };
+
+    for (int crc = 0; crc < 4; crc++) {
+        form(0, crc & 1, crc & 2, 7);
+        form(1, crc & 1, crc & 2, 7);
+        for (size_t i = 0; i < sizeof rtrs / sizeof *rtrs; i++)
+            form(2, crc & 1, crc & 2, rtrs[i]);
+    }
+}
+
+/* The queue pairs live on other shards than the connection's first one and the listener. covers: ACC-05 */
+static void moves(void)
+{
+    for (int at = 0; at < 3; at++) {
+        struct world w;
+        struct addr any = loopback(AF_INET, 0);
+
+        world_defaults(&w);
+        w.config_a.shards = w.config_b.shards = 3;
+        fabric_open(&w.a, &w.config_a);
+        fabric_open(&w.b, &w.config_b);
+        station_open(&w.sa, w.a, at, 4 * DEPTH);
+        station_open(&w.sb, w.b, at, 4 * DEPTH);
+        ear_open(&w.ear, w.b, &any);
+        link_open(&w.active, w.a);
+        world_request(&w);
+        post(&w.sb, FABRIC_RECEIVE, 0, &w, 0, 100, NULL, 0);
+        world_accept(&w);
+        CHECK(w.b->ops->conn_shard(w.passive->c) == w.b->ops->cq_shard(w.sb.cq));
+        world_complete(&w);
+        CHECK(w.a->ops->conn_shard(w.active.c) == w.a->ops->cq_shard(w.sa.cq));
+        post(&w.sa, FABRIC_SEND, 0, &w, 0, 100, NULL, 0);
+        take_ok(&w.sa, FABRIC_SEND, &w, 100);
+        take_ok(&w.sb, FABRIC_RECEIVE, &w, 100);
+        talk(&w);
+        world_hangup(&w);
+        world_close(&w);
+    }
+}
+
+static void connect_limited(struct world *w, uint16_t a_in, uint16_t a_out, uint16_t b_in, uint16_t b_out)
+{
+    struct addr local = loopback(AF_INET, 0);
+    struct fabric_connect c = { .qp = w->sa.qp, .local = local, .remote = w->ear.local, .limits = { a_in, a_out } };
+    struct fabric_accept p = { .qp = w->sb.qp, .limits = { b_in, b_out } };
+
+    CHECK(w->a->ops->conn_connect(w->active.c, &c) == 0);
+    AWAIT(atomic_load(&w->ear.requests));
+    w->passive = &w->ear.link[0];
+    CHECK(w->b->ops->conn_accept(w->passive->c, NULL, &p) == 0);
+    AWAIT(atomic_load(&w->active.connected));
+    CHECK(w->active.connected_why == FABRIC_OK);
+    world_complete(w);
+}
+
+/* covers: CON-02, CON-03 */
+static void limits(void)
+{
+    struct world w;
+
+    world_defaults(&w);
+    w.config_b.max_inbound_reads = 6;
+    world_open(&w, AF_INET);
+    connect_limited(&w, 3, 60000, 60000, 4);
+    CHECK(w.passive->limits.inbound == 6);  /* the offer, 32 by its adapter, capped by ours */
+    CHECK(w.passive->limits.outbound == 3);
+    CHECK(w.active.limits.inbound == 3 && w.active.limits.outbound == 6);
+    CHECK(w.active.effective.inbound == 3 && w.active.effective.outbound == 6);
+    CHECK(w.passive->effective.inbound == 6 && w.passive->effective.outbound == 3);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+/* covers: CON-01, ACC-04 */
+static void private_data(void)
+{
+    static const size_t sizes[] = { 0, 1, 251, 252, 508 };
+    struct addr local = loopback(AF_INET, 0);
+    uint8_t out[508], back[508];
+
+    for (size_t i = 0; i < sizeof out; i++) {
+        out[i] = (uint8_t)(i * 7);
+        back[i] = (uint8_t)(i * 11);
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct world w;
+
+        world_defaults(&w);
+        w.config_a.max_private = w.config_b.max_private = 508;
+        world_open(&w, AF_INET);
+        link_connect(&w.active, w.sa.qp, &local, &w.ear.local, out, sizes[i]);
+        AWAIT(atomic_load(&w.ear.requests));
+        w.passive = &w.ear.link[0];
+        CHECK(w.passive->private_len == sizes[i] && memcmp(w.passive->private_data, out, sizes[i]) == 0);
+        link_accept(w.passive, w.sb.qp, back, sizes[i]);
+        AWAIT(atomic_load(&w.active.connected));
+        CHECK(w.active.private_len == sizes[i] && memcmp(w.active.private_data, back, sizes[i]) == 0);
+        world_complete(&w);
+        world_hangup(&w);
+        world_close(&w);
+    }
+}
+
+/* covers: QPR-10 */
+static void deferred(void)
+{
+    struct world w;
+    struct fabric_sge sge = { 1, 100, 0xdead };
+    struct fabric_request bad = { .op = FABRIC_SEND, .sges = &sge, .sge_count = 1 };
+
+    world_defaults(&w);
+    world_open(&w, AF_INET);
+    world_connect(&w);
+    for (int i = 0; i < 3; i++)
+        post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, FABRIC_SEND, FABRIC_DEFER, NULL, 0, 10, NULL, 0);
+    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 11, NULL, 0);
+    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 10);
+    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 11);
+    post(&w.sa, FABRIC_SEND, FABRIC_DEFER, NULL, 0, 12, NULL, 0);
+    CHECK(w.a->ops->qp_post(w.sa.qp, &bad) != 0);
+    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 12);
+    for (int i = 0; i < 3; i++)
+        take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+    world_hangup(&w);
+    world_close(&w);
+}
+
 static const struct test tests[] = {
+    { "forms", forms },
+    { "moves", moves },
+    { "limits", limits },
+    { "private_data", private_data },
+    { "deferred", deferred },
     { "ipv4", ipv4 },
     { "ipv6", ipv6 },
 };

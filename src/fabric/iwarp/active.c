@@ -11,6 +11,7 @@
 static enum fabric_reason take_address(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
+    enum fabric_reason owned;
     int error;
 
     if (c->endpoint) {
@@ -20,8 +21,9 @@ static enum fabric_reason take_address(struct fabric_conn *c)
         return FABRIC_OK;
     }
     c->local = c->wanted_local;
-    if (!iwarp_owns(c->fabric, &c->local) && !MUTANT(con_13_any_address))
-        return FABRIC_ADDRESS_FOREIGN;
+    owned = iwarp_owns(c->fabric, &c->local);
+    if (owned != FABRIC_OK && !MUTANT(con_13_any_address))
+        return owned;
     error = net->reserve(c->fabric->net, &c->local, &c->remote, NET_USE_CONNECT, &c->reservation);
     return error ? iwarp_reason_reserve(error) : FABRIC_OK;
 }

@@ -318,6 +318,10 @@ static void run_ops(struct fabric_conn *c, unsigned ops)
     if (ops & OP_ACCEPT) {
         if (c->accept_events)
             c->events = c->accept_events;
+        if (c->state == CONN_REQUESTED) {
+            c->readable = true; /* a peer that has given up by now is noticed before anything is sent */
+            passive_wait(c);
+        }
         conn_step(c, CONN_ACCEPT, c->ended);
     }
     if (ops & OP_REJECT)

@@ -8,11 +8,12 @@
 enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, struct fabric_endpoint **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
+    enum fabric_reason owned = iwarp_owns(fabric, local);
     struct fabric_endpoint *e;
     int error;
 
-    if (!iwarp_owns(fabric, local) && !MUTANT(cse_01_any_address))
-        return FABRIC_ADDRESS_FOREIGN;
+    if (owned != FABRIC_OK && !MUTANT(cse_01_any_address))
+        return owned;
     e = calloc(1, sizeof *e);
     if (!e)
         return FABRIC_RESOURCES;

@@ -47,14 +47,14 @@ struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, int affinity)
     return &f->shards[i % f->shard_count];
 }
 
-bool iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
+enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
 {
-    return f->interfaces->owns(f->interfaces, f->if_index, a);
+    return iwarp_reason_reserve(f->interfaces->owns(f->interfaces, f->if_index, a));
 }
 
 static bool owns_address(struct fabric *base, const struct addr *a)
 {
-    return iwarp_owns((struct iwarp_fabric *)base, a);
+    return iwarp_owns((struct iwarp_fabric *)base, a) == FABRIC_OK;
 }
 
 static struct shard *home(struct fabric *base)

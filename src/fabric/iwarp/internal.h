@@ -63,7 +63,8 @@ struct iwarp_fabric {
 };
 
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, int affinity); /* affinity -1: round-robin */
-bool iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
+/* OK, ADDRESS_FOREIGN, or RESOURCES where that could not be found out. */
+enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
 
 /* errno to reason. Each maps every errno. */
 enum fabric_reason iwarp_reason_reserve(int error);

@@ -147,10 +147,11 @@ static void ready(struct net_socket *socket, unsigned events)
 static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
 {
     struct iwarp_fabric *f = l->fabric;
+    enum fabric_reason owned = iwarp_owns(f, local);
     int error;
 
-    if (!iwarp_owns(f, local) && !MUTANT(lsn_02_any_address))
-        return FABRIC_ADDRESS_FOREIGN;
+    if (owned != FABRIC_OK && !MUTANT(lsn_02_any_address))
+        return owned;
     error = f->net->ops->reserve(f->net, local, NULL, NET_USE_LISTEN, &l->reservation);
     if (error)
         return iwarp_reason_reserve(error);

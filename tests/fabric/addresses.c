@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: who holds a local address, and for how long; listeners that pause and close; shared endpoints. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fabric/world.h"
+
+static void open_world(struct world *w)
+{
+    world_defaults(w);
+    world_open(w, AF_INET);
+}
+
+static enum fabric_reason can_listen(struct fabric *f, const struct addr *at)
+{
+    struct ear e;
+    enum fabric_reason why = ear_try(&e, f, at);
+
+    ear_close(&e);
+    return why;
+}
+
+static enum fabric_reason connects(struct link *l, struct fabric_qp *qp, const struct addr *from,
+                                   const struct addr *to)
+{
+    link_connect(l, qp, from, to, NULL, 0);
+    AWAIT(atomic_load(&l->connected));
+    return l->connected_why;
+}
+
+/* covers: LSN-01, LSN-02, ADP-03 */
+static void listens(void)
+{
+    struct world w;
+    struct addr other = loopback(AF_INET, 0);
+
+    open_world(&w);
+    CHECK(addr_port(&w.ear.local) >= 49152);
+    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    CHECK(inet_pton(AF_INET, "192.0.2.1", &other.v4.sin_addr) == 1);
+    CHECK(can_listen(w.a, &other) == FABRIC_ADDRESS_FOREIGN);
+    other.v4.sin_addr.s_addr = htonl(INADDR_ANY);
+    CHECK(can_listen(w.a, &other) == FABRIC_ADDRESS_FOREIGN);
+    CHECK(inet_pton(AF_INET, "127.1.2.3", &other.v4.sin_addr) == 1);
+    CHECK(can_listen(w.a, &other) == FABRIC_OK);
+    world_close(&w);
+}
+
+struct flag_task {
+    struct shard_task task;
+    atomic_bool ran;
+};
+
+static void raise_flag(struct shard_task *task)
+{
+    atomic_store(&((struct flag_task *)task)->ran, true);
+}
+
+/* Work of a shard is done in the order posted: when this returns, what was asked before has taken effect. */
+static void on_shard(struct shard *s)
+{
+    struct flag_task t = { .task.run = raise_flag };
+
+    shard_post(s, &t.task);
+    AWAIT(atomic_load(&t.ran));
+}
+
+/* covers: LSN-04, CON-09 */
+static void pauses(void)
+{
+    struct world w;
+    struct addr local = loopback(AF_INET, 0);
+
+    open_world(&w);
+    for (int i = 0; i < 3; i++) {
+        w.b->ops->listener_pause(w.ear.l, true);
+        on_shard(w.b->ops->listener_shard(w.ear.l));
+        atomic_store(&w.active.connected, 0);
+        CHECK(connects(&w.active, w.sa.qp, &local, &w.ear.local) == FABRIC_REFUSED);
+        CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+        w.b->ops->listener_pause(w.ear.l, false);
+        on_shard(w.b->ops->listener_shard(w.ear.l));
+        atomic_store(&w.active.connected, 0);
+        world_request(&w);
+        CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_OK);
+        AWAIT(atomic_load(&w.active.connected));
+        CHECK(w.active.connected_why == FABRIC_REJECTED);
+        link_close(w.passive);
+    }
+    w.passive = NULL;
+    world_close(&w);
+}
+
+/* covers: LSN-06, LSN-07 */
+static void listener_goes_first(void)
+{
+    struct world w;
+    struct link late;
+    struct addr local = loopback(AF_INET, 0);
+
+    open_world(&w);
+    world_connect(&w);
+    ear_close(&w.ear);
+    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    link_open(&late, w.a);
+    CHECK(connects(&late, w.sa.qp, &local, &w.ear.local) == FABRIC_REFUSED);
+    link_close(&late);
+    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 100, NULL, 0);
+    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 100);
+    world_hangup(&w);
+    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    link_close(w.passive);
+    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_OK);
+    w.passive = NULL;
+    ear_open(&w.ear, w.b, &local);
+    world_close(&w);
+}
+
+/* covers: CON-22 */
+static void until_closed(void)
+{
+    struct world w;
+    struct addr local;
+
+    open_world(&w);
+    world_connect(&w);
+    local = w.active.local;
+    CHECK(can_listen(w.a, &local) == FABRIC_ADDRESS_TAKEN);
+    world_hangup(&w);
+    CHECK(can_listen(w.a, &local) == FABRIC_ADDRESS_TAKEN);
+    link_close(&w.active);
+    CHECK(can_listen(w.a, &local) == FABRIC_OK);
+    link_open(&w.active, w.a);
+    world_close(&w);
+}
+
+enum { MANY = 8 };
+
+static void endpoint_connect(struct link *l, struct station *s, struct fabric_endpoint *e, const struct addr *to)
+{
+    struct fabric_connect p = { .qp = s->qp, .endpoint = e, .remote = *to, .limits = { 4, 4 } };
+
+    link_open(l, s->f);
+    CHECK(l->f->ops->conn_connect(l->c, &p) == 0);
+}
+
+/* covers: CSE-01, CSE-02, CSE-03, CSE-05, CSE-06 */
+static void shared(void)
+{
+    struct world w;
+    struct ear ears[MANY];
+    struct link links[MANY], again;
+    struct station there[MANY], here[MANY];
+    struct fabric_endpoint *e;
+    struct addr local = loopback(AF_INET, 0), any = loopback(AF_INET, 0);
+
+    open_world(&w);
+    CHECK(w.a->ops->endpoint_create(w.a, &local, &e) == FABRIC_OK);
+    CHECK(addr_port(&local) >= 49152);
+    CHECK(can_listen(w.b, &local) == FABRIC_ADDRESS_TAKEN);
+    CHECK(connects(&w.active, w.sa.qp, &local, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    for (int i = 0; i < MANY; i++) {
+        ear_open(&ears[i], w.b, &any);
+        station_open(&here[i], w.a, -1, 64);
+        station_open(&there[i], w.b, -1, 64);
+        endpoint_connect(&links[i], &here[i], e, &ears[i].local);
+        AWAIT(atomic_load(&ears[i].requests) == 1);
+        CHECK(addr_equal(&ears[i].link[0].remote, &local));
+        link_accept(&ears[i].link[0], there[i].qp, NULL, 0);
+        AWAIT(atomic_load(&links[i].connected));
+        CHECK(links[i].connected_why == FABRIC_OK);
+        w.a->ops->conn_complete(links[i].c);
+        AWAIT(atomic_load(&ears[i].link[0].established));
+    }
+    endpoint_connect(&again, &w.sa, e, &ears[0].local);
+    AWAIT(atomic_load(&again.connected));
+    CHECK(again.connected_why == FABRIC_FOUR_TUPLE);
+    link_close(&again);
+    link_close(&links[0]);
+    link_close(&ears[0].link[0]);
+    endpoint_connect(&links[0], &here[0], e, &ears[0].local);
+    AWAIT(atomic_load(&ears[0].requests) == 2);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(can_listen(w.b, &local) == FABRIC_ADDRESS_TAKEN);
+        link_close(&links[i]);
+        link_close(&ears[i].link[i == 0 ? 1 : 0]);
+        ear_close(&ears[i]);
+        station_close(&here[i]);
+        station_close(&there[i]);
+    }
+    CHECK(can_listen(w.b, &local) == FABRIC_ADDRESS_TAKEN);
+    w.a->ops->endpoint_close(e);
+    CHECK(can_listen(w.b, &local) == FABRIC_OK);
+    world_close(&w);
+}
+
+/* covers: CSE-01 */
+static void shared_refused(void)
+{
+    struct world w;
+    struct fabric_endpoint *e;
+    struct addr local;
+
+    open_world(&w);
+    local = w.ear.local;
+    CHECK(w.a->ops->endpoint_create(w.a, &local, &e) == FABRIC_ADDRESS_TAKEN);
+    CHECK(inet_pton(AF_INET, "192.0.2.1", &local.v4.sin_addr) == 1);
+    CHECK(w.a->ops->endpoint_create(w.a, &local, &e) == FABRIC_ADDRESS_FOREIGN);
+    world_close(&w);
+}
+
+static const struct test tests[] = {
+    { "listens", listens },
+    { "pauses", pauses },
+    { "listener_goes_first", listener_goes_first },
+    { "until_closed", until_closed },
+    { "shared", shared },
+    { "shared_refused", shared_refused },
+};
+
+int main(int argc, char **argv)
+{
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: completion queues: when a notification is made, and the overflow. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fabric/world.h"
+
+static void open_connected(struct world *w, uint32_t depth_b)
+{
+    struct addr any = loopback(AF_INET, 0);
+
+    world_defaults(w);
+    fabric_open(&w->a, &w->config_a);
+    fabric_open(&w->b, &w->config_b);
+    station_open(&w->sa, w->a, -1, 4 * DEPTH);
+    station_open(&w->sb, w->b, -1, depth_b);
+    ear_open(&w->ear, w->b, &any);
+    link_open(&w->active, w->a);
+    world_connect(w);
+}
+
+/* Sends to b; when it is there, settle() says. */
+static void deliver(struct world *w, unsigned flags)
+{
+    post(&w->sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w->sa, FABRIC_SEND, flags, NULL, 0, 10, NULL, 0);
+    take_ok(&w->sa, FABRIC_SEND, NULL, 10);
+}
+
+/* A round trip over the connection: what was delivered before it is in b's queue, and b's shard has been through it. */
+static void settle(struct world *w)
+{
+    post(&w->sa, FABRIC_READ, 0, NULL, 10000, 1, &w->sb, 20000);
+    take_ok(&w->sa, FABRIC_READ, NULL, 1);
+}
+
+struct flag_task {
+    struct shard_task task;
+    atomic_bool ran;
+};
+
+static void raise_flag(struct shard_task *task)
+{
+    atomic_store(&((struct flag_task *)task)->ran, true);
+}
+
+/* Callbacks of a shard run in order: when this returns, every notification that was due has been delivered. */
+static int notified(struct station *s)
+{
+    struct flag_task t = { .task.run = raise_flag };
+
+    shard_call(s->f->ops->cq_shard(s->cq), &t.task);
+    AWAIT(atomic_load(&t.ran));
+    return atomic_load(&s->notified);
+}
+
+static void drain(struct station *s, int count)
+{
+    struct fabric_completion c;
+
+    for (int i = 0; i < count; i++)
+        take(s, &c);
+}
+
+/* covers: CQX-02 */
+static void only_when_armed(void)
+{
+    struct world w;
+
+    open_connected(&w, 4 * DEPTH);
+    deliver(&w, 0);
+    settle(&w);
+    CHECK(notified(&w.sb) == 0);
+    drain(&w.sb, 1);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    CHECK(notified(&w.sb) == 0); /* what was polled away is not new */
+    deliver(&w, 0);
+    AWAIT(notified(&w.sb) == 1);
+    deliver(&w, 0);
+    settle(&w);
+    CHECK(notified(&w.sb) == 1);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+/* covers: CQX-03 */
+static void arm_looks_back(void)
+{
+    struct world w;
+
+    open_connected(&w, 4 * DEPTH);
+    deliver(&w, 0);
+    settle(&w);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    CHECK(notified(&w.sb) == 1);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY); /* only an old one */
+    CHECK(notified(&w.sb) == 1);
+    deliver(&w, 0);
+    AWAIT(notified(&w.sb) == 2);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+/* covers: QPR-09, CQX-04, CQX-06 */
+static void kinds(void)
+{
+    struct world w;
+
+    open_connected(&w, 4 * DEPTH);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS);
+    deliver(&w, FABRIC_SOLICIT);
+    settle(&w);
+    CHECK(notified(&w.sb) == 0);
+    drain(&w.sb, 1);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_SOLICITED);
+    deliver(&w, 0);
+    settle(&w);
+    CHECK(notified(&w.sb) == 0);
+    deliver(&w, FABRIC_SOLICIT);
+    AWAIT(notified(&w.sb) == 1);
+    drain(&w.sb, 2);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS); /* the higher one stays */
+    deliver(&w, 0);
+    AWAIT(notified(&w.sb) == 2);
+    drain(&w.sb, 1);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_SOLICITED); /* an error completion satisfies it */
+    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    w.b->ops->qp_flush(w.sb.qp);
+    AWAIT(notified(&w.sb) == 3);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+/* covers: CQX-07 */
+static void overflow(void)
+{
+    struct world w;
+    struct fabric_completion c;
+    struct fabric_request r = { .op = FABRIC_SEND };
+
+    open_connected(&w, 4);
+    for (int i = 0; i < 5; i++)
+        post(&w.sb, FABRIC_RECEIVE, 0, (void *)(uintptr_t)(i + 1), 0, 100, NULL, 0);
+    for (int i = 0; i < 5; i++)
+        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 10, NULL, 0);
+    AWAIT(atomic_load(&w.sb.overflowed) == 1);
+    AWAIT(atomic_load(&w.passive->ended));
+    CHECK(w.passive->ended_why == FABRIC_LOCAL_ERROR);
+    AWAIT(atomic_load(&w.active.ended));
+    for (int i = 0; i < 4; i++) {
+        take(&w.sb, &c);
+        CHECK(c.request_context == (void *)(uintptr_t)(i + 1) && c.status == FABRIC_DONE);
+    }
+    CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
+    r.op = FABRIC_RECEIVE;
+    CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
+    notified(&w.sb);
+    CHECK(atomic_load(&w.sb.overflowed) == 1);
+    world_close(&w);
+}
+
+/* covers: CQX-01 */
+static void resize(void)
+{
+    struct world w;
+
+    open_connected(&w, 4);
+    for (int i = 0; i < 4; i++)
+        deliver(&w, 0);
+    settle(&w);
+    CHECK(w.b->ops->cq_resize(w.sb.cq, 3) != 0);
+    CHECK(w.b->ops->cq_resize(w.sb.cq, 4) == 0);
+    CHECK(w.b->ops->cq_resize(w.sb.cq, 40) == 0);
+    for (int i = 0; i < 10; i++)
+        deliver(&w, 0);
+    settle(&w);
+    drain(&w.sb, 14);
+    take_none(&w.sb);
+    CHECK(atomic_load(&w.sb.overflowed) == 0);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+/* The queue is closed while its notification runs: the close waits for it. */
+struct slow {
+    atomic_bool entered, leave, left, gone;
+};
+
+static void slow_notify(void *owner, bool overflowed)
+{
+    struct slow *s = owner;
+
+    CHECK(!overflowed);
+    atomic_store(&s->entered, true);
+    AWAIT(atomic_load(&s->leave));
+    atomic_store(&s->left, true);
+}
+
+static void set_true(void *context)
+{
+    atomic_store((atomic_bool *)context, true);
+}
+
+static void slow_gone(void *owner)
+{
+    struct slow *s = owner;
+
+    CHECK(atomic_load(&s->left));
+    atomic_store(&s->gone, true);
+}
+
+/* covers: OBJ-10 */
+static void close_waits(void)
+{
+    struct iwarp_config config;
+    struct fabric *f;
+    struct slow s = { .entered = false };
+    struct fabric_cq_config cq = { .depth = 4, .affinity = -1, .notify = slow_notify, .owner = &s };
+    struct fabric_qp_config qp = { .receive_depth = 4, .initiator_depth = 4 };
+    struct fabric_request r = { .op = FABRIC_RECEIVE };
+    struct fabric_qp *qp_made;
+    atomic_bool qp_gone = false;
+
+    iwarp_config_defaults(&config);
+    fabric_open(&f, &config);
+    CHECK(f->ops->cq_create(f, &cq, &qp.receive_cq) == 0);
+    qp.initiator_cq = qp.receive_cq;
+    CHECK(f->ops->qp_create(f, &qp, &qp_made) == 0);
+    CHECK(f->ops->qp_post(qp_made, &r) == 0);
+    f->ops->cq_arm(qp.receive_cq, FABRIC_ARM_ANY);
+    f->ops->qp_flush(qp_made);
+    AWAIT(atomic_load(&s.entered));
+    f->ops->qp_close(qp_made, set_true, &qp_gone);
+    AWAIT(atomic_load(&qp_gone));
+    f->ops->cq_close(qp.receive_cq, slow_gone);
+    CHECK(!atomic_load(&s.gone));
+    atomic_store(&s.leave, true);
+    AWAIT(atomic_load(&s.gone));
+    f->ops->destroy(f);
+}
+
+static const struct test tests[] = {
+    { "only_when_armed", only_when_armed }, { "arm_looks_back", arm_looks_back }, { "kinds", kinds },
+    { "overflow", overflow },               { "resize", resize },                 { "close_waits", close_waits },
+};
+
+int main(int argc, char **argv)
+{
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}

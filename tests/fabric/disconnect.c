@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the ways a connection ends, in every order. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fabric/world.h"
+
+static void up(struct world *w)
+{
+    world_defaults(w);
+    world_open(w, AF_INET);
+    world_connect(w);
+}
+
+static void take_failed(struct station *s, enum fabric_status status)
+{
+    struct fabric_completion c;
+
+    take(s, &c);
+    CHECK(c.status == status);
+}
+
+/* covers: DSC-01, DSC-02 */
+static void one_then_other(void)
+{
+    struct world w;
+
+    up(&w);
+    for (int i = 0; i < 8; i++)
+        post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
+    for (int i = 0; i < 8; i++)
+        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0);
+    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.passive->ended));
+    CHECK(w.passive->ended_why == FABRIC_PEER_CLOSED);
+    for (int i = 0; i < 8; i++)
+        take_ok(&w.sb, FABRIC_RECEIVE, NULL, 60000);
+    for (int i = 0; i < 8; i++)
+        take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+    take_none(&w.sb); /* the notice flushes nothing */
+    CHECK(atomic_load(&w.active.disconnected) == 0);
+    w.b->ops->conn_disconnect(w.passive->c);
+    AWAIT(atomic_load(&w.passive->disconnected));
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_OK && w.passive->disconnected_why == FABRIC_OK);
+    CHECK(atomic_load(&w.active.ended) == 0);
+    take_failed(&w.sb, FABRIC_FLUSHED);
+    take_none(&w.sa);
+    world_close(&w);
+}
+
+/* What is posted after the peer's notice still reaches it. covers: DSC-01 */
+static void work_after_notice(void)
+{
+    struct world w;
+
+    up(&w);
+    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.passive->ended));
+    post(&w.sb, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0);
+    w.b->ops->conn_disconnect(w.passive->c);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_OK);
+    take_ok(&w.sa, FABRIC_RECEIVE, NULL, 60000);
+    take_ok(&w.sb, FABRIC_SEND, NULL, 0);
+    AWAIT(atomic_load(&w.passive->disconnected));
+    CHECK(w.passive->disconnected_why == FABRIC_OK);
+    world_close(&w);
+}
+
+/* covers: DSC-04 */
+static void both_at_once(void)
+{
+    for (int i = 0; i < 50; i++) {
+        struct world w;
+
+        up(&w);
+        world_hangup(&w);
+        world_close(&w);
+    }
+}
+
+/* covers: DSC-02, QPR-17, QPR-20 */
+static void closed_while_up(void)
+{
+    struct world w;
+
+    up(&w);
+    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    link_close(&w.active);
+    take_failed(&w.sa, FABRIC_FLUSHED);
+    AWAIT(atomic_load(&w.passive->ended));
+    CHECK(w.passive->ended_why == FABRIC_PEER_RESET);
+    take_failed(&w.sb, FABRIC_LOST);
+    w.b->ops->conn_disconnect(w.passive->c);
+    AWAIT(atomic_load(&w.passive->disconnected));
+    CHECK(w.passive->disconnected_why == FABRIC_PEER_RESET);
+    CHECK(atomic_load(&w.active.ended) == 0 && atomic_load(&w.active.disconnected) == 0);
+    link_open(&w.active, w.a);
+    world_close(&w);
+}
+
+/* covers: DSC-03 */
+static void never_answered(void)
+{
+    struct world w;
+
+    world_defaults(&w);
+    w.config_a.disconnect_ms = 30;
+    world_open(&w, AF_INET);
+    world_connect(&w);
+    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_DISCONNECT_TIMEOUT);
+    take_failed(&w.sa, FABRIC_LOST);
+    AWAIT(atomic_load(&w.passive->ended));
+    CHECK(w.passive->ended_why == FABRIC_PEER_CLOSED && atomic_load(&w.passive->ended) == 1);
+    w.b->ops->conn_disconnect(w.passive->c);
+    AWAIT(atomic_load(&w.passive->disconnected));
+    world_close(&w);
+}
+
+/* covers: DSC-03 */
+static void reset_after_notice(void)
+{
+    struct world w;
+
+    up(&w);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.passive->ended));
+    link_close(w.passive);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_PEER_RESET);
+    w.passive = NULL;
+    world_close(&w);
+}
+
+/* The peer closes its connector while our disconnect waits: the request ends with the connection. covers: OBJ-11 */
+static void closed_while_disconnecting(void)
+{
+    struct world w;
+
+    up(&w);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.passive->ended));
+    link_close(&w.active);
+    CHECK(atomic_load(&w.active.disconnected) == 1 && w.active.disconnected_why == FABRIC_LOCAL_CLOSE);
+    link_open(&w.active, w.a);
+    world_close(&w);
+}
+
+/* covers: QPR-05 */
+static void terminated(void)
+{
+    struct world w;
+
+    up(&w);
+    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0); /* nobody receives it */
+    AWAIT(atomic_load(&w.passive->ended));
+    CHECK(w.passive->ended_why == FABRIC_PROTOCOL);
+    AWAIT(atomic_load(&w.active.ended));
+    CHECK(w.active.ended_why == FABRIC_PEER_TERMINATE);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_PEER_TERMINATE);
+    world_close(&w);
+}
+
+/* The same while much more is on its way: the Terminate is not lost to a reset. */
+static void terminated_under_load(void)
+{
+    for (int round = 0; round < 20; round++) {
+        struct world w;
+
+        up(&w);
+        post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
+        for (int i = 0; i < DEPTH; i++) {
+            struct fabric_sge sge = { (uintptr_t)w.sa.memory, 60000, w.sa.token };
+            struct fabric_request r = { .op = FABRIC_SEND, .sges = &sge, .sge_count = 1 };
+            int error = w.a->ops->qp_post(w.sa.qp, &r);
+            CHECK(error == 0 || error == ENOTCONN); /* it may be over by now */
+        }
+        AWAIT(atomic_load(&w.passive->ended));
+        CHECK(w.passive->ended_why == FABRIC_PROTOCOL);
+        AWAIT(atomic_load(&w.active.ended));
+        CHECK(w.active.ended_why == FABRIC_PEER_TERMINATE);
+        world_close(&w);
+    }
+}
+
+/* covers: CON-20 */
+static void same_four_tuple_again(void)
+{
+    struct world w;
+    struct addr local;
+
+    up(&w);
+    local = w.active.local;
+    for (int i = 0; i < 20; i++) {
+        world_hangup(&w);
+        link_close(&w.active);
+        link_close(w.passive);
+        link_open(&w.active, w.a);
+        int before = atomic_load(&w.ear.requests);
+        link_connect(&w.active, w.sa.qp, &local, &w.ear.local, NULL, 0);
+        AWAIT(atomic_load(&w.ear.requests) > before || atomic_load(&w.active.connected));
+        CHECK(!atomic_load(&w.active.connected));
+        w.passive = &w.ear.link[before % LINKS];
+        world_accept(&w);
+        world_complete(&w);
+        CHECK(addr_equal(&w.active.local, &local));
+    }
+    world_hangup(&w);
+    world_close(&w);
+}
+
+static const struct test tests[] = {
+    { "one_then_other", one_then_other },
+    { "work_after_notice", work_after_notice },
+    { "both_at_once", both_at_once },
+    { "closed_while_up", closed_while_up },
+    { "never_answered", never_answered },
+    { "reset_after_notice", reset_after_notice },
+    { "closed_while_disconnecting", closed_while_disconnecting },
+    { "terminated", terminated },
+    { "terminated_under_load", terminated_under_load },
+    { "same_four_tuple_again", same_four_tuple_again },
+};
+
+int main(int argc, char **argv)
+{
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}

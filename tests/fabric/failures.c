@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: connections that do not come to be: why, and what is left behind (nothing). */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric/raw.h"
+#include "fabric/world.h"
+
+static struct addr anywhere(void)
+{
+    return loopback(AF_INET, 0);
+}
+
+static struct addr ipv4(const char *text, uint16_t port)
+{
+    struct addr a = loopback(AF_INET, port);
+
+    CHECK(inet_pton(AF_INET, text, &a.v4.sin_addr) == 1);
+    return a;
+}
+
+/* Connects again on the same connection and the same queue pair: nothing of a failure is left. */
+static void works_now(struct world *w)
+{
+    struct addr local = anywhere();
+
+    atomic_store(&w->active.connected, 0);
+    int before = atomic_load(&w->ear.requests);
+    link_connect(&w->active, w->sa.qp, &local, &w->ear.local, NULL, 0);
+    AWAIT(atomic_load(&w->ear.requests) > before);
+    w->passive = &w->ear.link[before % LINKS];
+    world_accept(w);
+    world_complete(w);
+    world_hangup(w);
+}
+
+static void fails(struct world *w, struct addr local, struct addr remote, enum fabric_reason why)
+{
+    link_connect(&w->active, w->sa.qp, &local, &remote, NULL, 0);
+    AWAIT(atomic_load(&w->active.connected));
+    if (w->active.connected_why != why)
+        fprintf(stderr, "got %s\n", fabric_reason_name(w->active.connected_why));
+    CHECK(w->active.connected_why == why);
+    works_now(w);
+    world_close(w);
+}
+
+static void open_world(struct world *w)
+{
+    world_defaults(w);
+    world_open(w, AF_INET);
+}
+
+/* covers: CON-07, CON-17 */
+static void refused(void)
+{
+    struct world w;
+    struct addr at;
+    int fd = raw_listen(1, &at);
+
+    close(fd);
+    open_world(&w);
+    fails(&w, anywhere(), at, FABRIC_REFUSED);
+}
+
+/* covers: CON-05 */
+static void no_route(void)
+{
+    struct world w;
+
+    open_world(&w);
+    fails(&w, anywhere(), ipv4("198.51.100.1", 5000), FABRIC_NO_ROUTE);
+}
+
+/* covers: CON-13 */
+static void foreign(void)
+{
+    struct world w;
+
+    open_world(&w);
+    fails(&w, ipv4("198.51.100.1", 0), w.ear.local, FABRIC_ADDRESS_FOREIGN);
+    open_world(&w);
+    fails(&w, ipv4("0.0.0.0", 0), w.ear.local, FABRIC_ADDRESS_FOREIGN);
+}
+
+/* covers: CON-12 */
+static void taken(void)
+{
+    struct world w;
+    struct addr at;
+    int fd = raw_listen(1, &at);
+
+    open_world(&w);
+    fails(&w, at, w.ear.local, FABRIC_ADDRESS_TAKEN);
+    close(fd);
+    open_world(&w);
+    fails(&w, w.ear.local, at, FABRIC_ADDRESS_TAKEN);
+}
+
+/* covers: CON-15 */
+static void four_tuple(void)
+{
+    struct world w;
+    struct link second;
+
+    open_world(&w);
+    world_connect(&w);
+    link_open(&second, w.a);
+    link_connect(&second, w.sa.qp, &w.active.local, &w.ear.local, NULL, 0);
+    AWAIT(atomic_load(&second.connected));
+    CHECK(second.connected_why == FABRIC_FOUR_TUPLE);
+    link_close(&second);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+/* covers: CON-11 */
+static void silent_peer(void)
+{
+    struct world w;
+    struct addr at, local = anywhere();
+    int fd = raw_listen(8, &at);
+
+    world_defaults(&w);
+    w.config_a.reply_ms = 30;
+    world_open(&w, AF_INET);
+    link_connect(&w.active, w.sa.qp, &local, &at, NULL, 0);
+    AWAIT(atomic_load(&w.active.connected));
+    CHECK(w.active.connected_why == FABRIC_REPLY_TIMEOUT);
+    close(fd);
+    world_close(&w);
+}
+
+/* A full kernel backlog answers nothing. covers: CON-10 */
+static void silent_host(void)
+{
+    struct world w;
+    struct addr at, local = anywhere();
+    int fd = raw_listen(0, &at), filler = raw_connect(&at);
+
+    world_defaults(&w);
+    w.config_a.connect_ms = 30;
+    world_open(&w, AF_INET);
+    link_connect(&w.active, w.sa.qp, &local, &at, NULL, 0);
+    AWAIT(atomic_load(&w.active.connected));
+    CHECK(w.active.connected_why == FABRIC_CONNECT_TIMEOUT);
+    close(filler);
+    close(fd);
+    world_close(&w);
+}
+
+/* covers: CON-08, ACC-06 */
+static void rejected(void)
+{
+    struct world w;
+
+    open_world(&w);
+    world_request(&w);
+    CHECK(w.b->ops->conn_reject(w.passive->c, "no", 2) == FABRIC_OK);
+    AWAIT(atomic_load(&w.active.connected));
+    CHECK(w.active.connected_why == FABRIC_REJECTED);
+    CHECK(w.active.private_len == 2 && memcmp(w.active.private_data, "no", 2) == 0);
+    link_close(w.passive);
+    works_now(&w);
+    world_close(&w);
+}
+
+/* covers: ACC-08 */
+static void closed_unanswered(void)
+{
+    struct world w;
+
+    open_world(&w);
+    world_request(&w);
+    link_close(w.passive);
+    AWAIT(atomic_load(&w.active.connected));
+    CHECK(w.active.connected_why == FABRIC_REJECTED);
+    works_now(&w);
+    world_close(&w);
+}
+
+/* The listener's owner has no use for the request. */
+static void unwanted(void)
+{
+    struct world w;
+    struct addr local = anywhere();
+
+    open_world(&w);
+    w.ear.refuse = true;
+    link_connect(&w.active, w.sa.qp, &local, &w.ear.local, NULL, 0);
+    AWAIT(atomic_load(&w.active.connected));
+    CHECK(w.active.connected_why == FABRIC_REJECTED);
+    world_close(&w);
+}
+
+/* covers: CON-21 */
+static void closed_while_connecting(void)
+{
+    struct world w;
+
+    open_world(&w);
+    world_request(&w);
+    link_close(&w.active);
+    CHECK(atomic_load(&w.active.connected) == 1 && w.active.connected_why == FABRIC_LOCAL_CLOSE);
+    link_open(&w.active, w.a);
+    world_close(&w);
+}
+
+/* covers: ACC-02 */
+static void gone_before_accept(void)
+{
+    struct world w;
+
+    open_world(&w);
+    world_request(&w);
+    link_close(&w.active);
+    link_accept(w.passive, w.sb.qp, NULL, 0);
+    AWAIT(atomic_load(&w.passive->established));
+    CHECK(w.passive->established_why == FABRIC_PEER_RESET);
+    link_open(&w.active, w.a);
+    world_close(&w);
+}
+
+/* covers: ACC-03, CMP-03 */
+static void never_completed(void)
+{
+    struct world w;
+
+    world_defaults(&w);
+    w.config_b.establish_ms = 30;
+    world_open(&w, AF_INET);
+    world_request(&w);
+    world_accept(&w);
+    AWAIT(atomic_load(&w.passive->established));
+    CHECK(w.passive->established_why == FABRIC_ESTABLISH_TIMEOUT);
+    w.a->ops->conn_complete(w.active.c);
+    AWAIT(atomic_load(&w.active.established));
+    CHECK(w.active.established_why != FABRIC_OK);
+    world_close(&w);
+}
+
+/* covers: ACC-07 */
+static void active_reject(void)
+{
+    struct world w;
+
+    open_world(&w);
+    world_request(&w);
+    world_accept(&w);
+    CHECK(w.a->ops->conn_reject(w.active.c, NULL, 0) == FABRIC_OK);
+    AWAIT(atomic_load(&w.passive->established));
+    CHECK(w.passive->established_why == FABRIC_PEER_GAVE_UP);
+    world_close(&w);
+}
+
+/* covers: CMP-02 */
+static void wrong_times(void)
+{
+    struct world w;
+
+    open_world(&w);
+    w.a->ops->conn_complete(w.active.c);
+    AWAIT(atomic_load(&w.active.established));
+    CHECK(w.active.established_why == FABRIC_NOT_CONNECTING);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_NOT_CONNECTING);
+    CHECK(w.a->ops->conn_reject(w.active.c, NULL, 0) == FABRIC_NOT_CONNECTING);
+    atomic_store(&w.active.established, 0);
+    atomic_store(&w.active.disconnected, 0);
+    works_now(&w);
+    world_close(&w);
+}
+
+static const struct test tests[] = {
+    { "refused", refused },
+    { "no_route", no_route },
+    { "foreign", foreign },
+    { "taken", taken },
+    { "four_tuple", four_tuple },
+    { "silent_peer", silent_peer },
+    { "silent_host", silent_host },
+    { "rejected", rejected },
+    { "closed_unanswered", closed_unanswered },
+    { "unwanted", unwanted },
+    { "closed_while_connecting", closed_while_connecting },
+    { "gone_before_accept", gone_before_accept },
+    { "never_completed", never_completed },
+    { "active_reject", active_reject },
+    { "wrong_times", wrong_times },
+};
+
+int main(int argc, char **argv)
+{
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}
