@@ -102,25 +102,34 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
     return count;
 }
 
-static bool kernel_owns(struct interfaces *self, uint32_t index, const struct addr *wanted)
+static bool is_address_of(const struct ifaddrs *i, const struct addr *wanted)
+{
+    struct addr a;
+
+    if (!address_of(i, &a))
+        return false;
+    return addr_same_host(&a, wanted) ||
+           ((i->ifa_flags & IFF_LOOPBACK) && addr_is_loopback(&a) && addr_is_loopback(wanted) &&
+            a.sa.sa_family == wanted->sa.sa_family);
+}
+
+static int kernel_owns(struct interfaces *self, uint32_t index, const struct addr *wanted)
 {
     char name[IF_NAMESIZE];
     struct ifaddrs *all;
-    struct addr a;
     bool found = false;
 
     (void)self;
-    if (addr_is_any(wanted) || !if_indextoname(index, name) || getifaddrs(&all) != 0)
-        return false;
-    for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
-        if (strcmp(i->ifa_name, name) != 0 || !address_of(i, &a))
-            continue;
-        found = addr_same_host(&a, wanted) ||
-                ((i->ifa_flags & IFF_LOOPBACK) && addr_is_loopback(&a) && addr_is_loopback(wanted) &&
-                 a.sa.sa_family == wanted->sa.sa_family);
-    }
+    if (addr_is_any(wanted))
+        return EADDRNOTAVAIL;
+    if (!if_indextoname(index, name))
+        return errno == ENXIO ? EADDRNOTAVAIL : errno;
+    if (getifaddrs(&all) != 0)
+        return errno;
+    for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
+        found = strcmp(i->ifa_name, name) == 0 && is_address_of(i, wanted);
     freeifaddrs(all);
-    return found;
+    return found ? 0 : EADDRNOTAVAIL;
 }
 
 struct interfaces *interfaces_kernel(void)

@@ -21,8 +21,11 @@ struct interfaces {
     int (*list)(struct interfaces *self, struct interface_info *info, int max);
     /* The addresses of one interface (port 0), link-local ones with their scope; returns how many; -errno. */
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
-    /* Is it an address of this interface? On loopback all of 127.0.0.0/8 is. */
-    bool (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
+    /*
+     * Is it an address of this interface? On loopback all of 127.0.0.0/8 is. 0: it is; EADDRNOTAVAIL: it is not; any
+     * other errno: that could not be found out, for lack of descriptors or memory.
+     */
+    int (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
 };
 
 struct interfaces *interfaces_kernel(void);

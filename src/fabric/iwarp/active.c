@@ -14,13 +14,15 @@ static enum fabric_reason take_address(struct fabric_conn *c)
     enum fabric_reason owned;
     int error;
 
-    if (c->endpoint) {
+    if (c->endpoint && !MUTANT(cse_02_own_port)) {
         c->local = c->endpoint->local;
         c->reservation = c->endpoint->reservation;
         net->reservation_ref(c->reservation);
         return FABRIC_OK;
     }
     c->local = c->wanted_local;
+    if (MUTANT(cse_02_own_port) && c->endpoint)
+        addr_set_port(&c->local, 0);
     owned = iwarp_owns(c->fabric, &c->local);
     if (owned != FABRIC_OK && !MUTANT(con_13_any_address))
         return owned;

@@ -30,6 +30,7 @@ enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, s
 
 void iwarp_endpoint_close(struct fabric_endpoint *e)
 {
-    e->net->ops->reservation_unref(e->reservation);
+    if (!MUTANT(cse_05_never_freed))
+        e->net->ops->reservation_unref(e->reservation);
     free(e);
 }

@@ -100,8 +100,10 @@ static void adopt(struct fabric_listener *l, struct fabric_conn *c)
     c->readable = true;
     c->listener = l;
     c->events = l->conn_events;
-    c->reservation = l->reservation;
-    l->fabric->net->ops->reservation_ref(c->reservation);
+    if (!MUTANT(lsn_07_not_held)) {
+        c->reservation = l->reservation;
+        l->fabric->net->ops->reservation_ref(c->reservation);
+    }
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
     c->unfinished = true;
     TAILQ_INSERT_TAIL(&l->unfinished, c, unfinished_link);
