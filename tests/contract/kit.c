@@ -48,6 +48,22 @@ struct sockaddr_storage kit_host(uint16_t port)
     return kit_address(kit_family() == AF_INET ? "127.0.0.1" : "::1", port);
 }
 
+struct sockaddr_storage kit_free_address(void)
+{
+    static uint16_t next = 20000; /* each call another one: what was closed a moment ago is not met again */
+
+    for (int tries = 0; tries < 1000; tries++) {
+        struct sockaddr_storage a = kit_host(next++);
+        int s = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        bool fits = s >= 0 && bind(s, (struct sockaddr *)&a, kit_address_len(&a)) == 0;
+
+        close(s);
+        if (fits)
+            return a;
+    }
+    kit_skip("no free port among a thousand");
+}
+
 ULONG kit_address_len(const struct sockaddr_storage *a)
 {
     return a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
@@ -407,20 +423,27 @@ NTSTATUS kit_disconnect(struct kit_side *s)
     return kit_final(&call, s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, &call));
 }
 
-void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l)
+void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
+                        const struct sockaddr_storage *source)
 {
-    struct sockaddr_storage source = kit_host(0);
     struct kit_call connect = { 0 }, accept = { 0 };
     NTSTATUS connecting, accepting;
 
-    if (l->address.ss_family == AF_INET6) /* a listener elsewhere than on loopback: from its own host */
-        memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, &((struct sockaddr_in6 *)&l->address)->sin6_addr, 16);
-    connecting = kit_connect_start(active, &connect, &source, &l->address, NULL, 0);
+    connecting = kit_connect_start(active, &connect, source, &l->address, NULL, 0);
     passive->connector = kit_next_request(l);
     accepting = kit_accept_start(passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete(active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+}
+
+void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l)
+{
+    struct sockaddr_storage source = kit_host(0);
+
+    if (l->address.ss_family == AF_INET6) /* a listener elsewhere than on loopback: from its own host */
+        memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, &((struct sockaddr_in6 *)&l->address)->sin6_addr, 16);
+    kit_establish_from(active, passive, l, &source);
 }
 
 void kit_pair_idle(struct kit_pair *p)

@@ -70,6 +70,8 @@ struct sockaddr_storage kit_host(uint16_t port);
 struct sockaddr_storage kit_address(const char *text, uint16_t port); /* numeric, "fe80::1%veth0" too */
 ULONG kit_address_len(const struct sockaddr_storage *a);
 uint16_t kit_port(const struct sockaddr_storage *a);
+/* The host with a port that nobody uses at the moment, outside of the range that the provider gives out. */
+struct sockaddr_storage kit_free_address(void);
 bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
 /* ---- completions ---- */
@@ -164,6 +166,8 @@ NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);
 NTSTATUS kit_disconnect(struct kit_side *s);
 /* Establishes a connection from active to passive over l: every step must succeed. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
+void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
+                        const struct sockaddr_storage *source);
 /* Both sides with adapters of their own, and the connection. */
 struct kit_pair {
     struct kit_side active, passive;
