@@ -189,6 +189,37 @@ static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
     out->spin_us = c->spin_us;
 }
 
+/* Interfaces of a machine that are looked at; those beyond cannot be opened. */
+enum { INTERFACES = 4096 };
+
+/* All of them, to be freed; NULL: none, or no memory. */
+static struct interface_info *list_interfaces(struct interfaces *interfaces, int *count)
+{
+    int known = interfaces->list(interfaces, NULL, 0);
+    int room = known < INTERFACES ? known : INTERFACES;
+    struct interface_info *info = room > 0 ? calloc((size_t)room, sizeof(*info)) : NULL;
+
+    *count = info ? interfaces->list(interfaces, info, room) : 0;
+    if (*count > room)
+        *count = room; /* more came meanwhile */
+    return info;
+}
+
+/* An interface without an address is as good as none. */
+static NTSTATUS check_interface(struct interfaces *interfaces, uint32_t if_index)
+{
+    NTSTATUS status = STATUS_INVALID_PARAMETER;
+    int count;
+    struct interface_info *info = list_interfaces(interfaces, &count);
+
+    for (int i = 0; i < count; i++) {
+        if (info[i].index == if_index)
+            status = info[i].up || MUTANT(adp_04_down_is_up) ? STATUS_SUCCESS : NDIS_STATUS_ADAPTER_NOT_READY;
+    }
+    free(info);
+    return status;
+}
+
 NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
     ondk_config_t config;
@@ -200,6 +231,9 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
         return STATUS_INVALID_PARAMETER;
     if (!version_served(version, &ours))
         return NDIS_STATUS_BAD_VERSION;
+    NTSTATUS status = check_interface(interfaces_kernel(), if_index);
+    if (status)
+        return status;
     config_current(&config);
     fabric_config(&config, &iwarp);
     struct executor *executor = executor_threads();
@@ -208,7 +242,7 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
     int error = iwarp_fabric_create(executor, net_kernel(), interfaces_kernel(), if_index, &iwarp, &fabric);
     if (error)
         return status_of_errno(error);
-    NTSTATUS status = adapter_open(version, fabric, &config, adapter);
+    status = adapter_open(version, fabric, &config, adapter);
     if (status)
         fabric->ops->destroy(fabric);
     return status;
@@ -234,17 +268,11 @@ static void fill_entry(struct interfaces *interfaces, const struct interface_inf
 
 uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity)
 {
-    enum { MOST = 4096 };
     struct interfaces *interfaces = interfaces_kernel();
-    int count = interfaces->list(interfaces, NULL, 0);
-    if (count <= 0)
-        return 0;
-    int room = count < MOST ? count : MOST;
-    struct interface_info *info = calloc((size_t)room, sizeof(*info));
-    if (!info)
-        return 0;
-    count = interfaces->list(interfaces, info, room);
-    for (int i = 0; i < count && i < room && (uint32_t)i < capacity; i++)
+    int count;
+    struct interface_info *info = list_interfaces(interfaces, &count);
+
+    for (int i = 0; i < count && (uint32_t)i < capacity; i++)
         fill_entry(interfaces, &info[i], &entries[i]);
     free(info);
     return count > 0 ? (uint32_t)count : 0;

@@ -202,6 +202,8 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
 {
     if (!begin_close(o))
         return STATUS_PENDING;
+    while (MUTANT(obj_08_close_waits_for_callbacks) && atomic_load(&o->kinds[REF_REQUEST]))
+        ;
     o->close_done = done;
     o->close_context = context;
     o->close_pended = true;

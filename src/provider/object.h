@@ -86,7 +86,7 @@ void object_call(struct object *o, struct shard_task *task);
 
 /*
  * The consumer's close. STATUS_SUCCESS: gone, no callback will come. STATUS_PENDING: done(context) is the object's last
- * callback. A second close is the consumer's bug and is ignored: it answers STATUS_PENDING and no callback comes for it.
+ * callback. A second close is the consumer's bug and is ignored: it answers STATUS_PENDING and has no callback.
  */
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context);
 
