@@ -174,6 +174,11 @@ static void close_on(void *arg)
     stream_close(arg, false);
 }
 
+static void reset_on(void *arg)
+{
+    stream_close(arg, true);
+}
+
 static int reserve_pair(const struct addr *at, const struct addr *peer, struct net_reservation **out)
 {
     struct addr local = *at;
@@ -229,10 +234,14 @@ static void test_same_tuple(void)
     support_on(s, connect_on, &c);
     CHECK(c.err == EADDRNOTAVAIL); /* a second one over the shared address */
 
+    /* The shared address stays taken, though to the kernel nothing is there but the remains of the connection. */
     support_on(s, close_on, &first);
     support_on(s, close_on, &server.streams[0]);
+    CHECK(take_errno(&from, NET_USE_SHARED) == EADDRINUSE);
+    CHECK(take_errno_elsewhere(&from, NET_USE_LISTEN) == EADDRINUSE);
     server_stop(&server, s);
     ops->reservation_unref(c.from);
+    CHECK(take_errno(&from, NET_USE_SHARED) == 0);
     free(server.streams);
     shard_destroy(s);
 }
@@ -303,9 +312,12 @@ static void test_accepted_keeps(void)
     server_stop(&server, s);
     CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
     CHECK(take_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
+    /* To the kernel the connection has gone, and with it the address; to its owner not yet. */
+    support_on(s, reset_on, &st);
+    CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(take_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
     support_on(s, close_on, &server.streams[0]);
     CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
-    support_on(s, close_on, &st);
     CHECK(take_errno(&from, NET_USE_CONNECT) == 0);
     free(server.streams);
     shard_destroy(s);

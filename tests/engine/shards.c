@@ -186,7 +186,7 @@ static void *make_callbacks(void *arg)
     }
 }
 
-/* covers: CQX-05 (the transport of it) */
+/* covers: OBJ-16 (never inside a call of the consumer, never two at once) */
 static void test_callbacks(struct shard *s)
 {
     pthread_t threads[THREADS];

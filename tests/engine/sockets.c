@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sockets of the kernel on two shards: traffic both ways, moves under traffic, ends, refusals. */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -110,6 +111,106 @@ static void test_traffic(const char *host, uint64_t size, int moves)
     CHECK(ops->local_address(&st.socket, &local) == 0 && addr_port(&local) >= 49152);
     segment = ops->max_segment(&st.socket);
     CHECK(segment > 536 && segment < 65536);
+    close_stream(&st, false);
+    close_stream(&server.streams[0], false);
+    server_stop(&server, b);
+    shard_destroy(a);
+    shard_destroy(b);
+    free(server.streams);
+}
+
+/* ---- polling consumers ---- */
+
+struct poller {
+    struct shard *shard;
+    struct shard_gate *until;
+    int burst; /* polls between two calls of watch; 0: never calls it */
+};
+
+static void *poll_shard(void *arg)
+{
+    struct poller *p = arg;
+
+    for (int i = 1; !shard_gate_is_open(p->until); i++) {
+        shard_poll(p->shard);
+        if (p->burst && i % p->burst == 0) {
+            shard_watch(p->shard);
+            usleep(300);
+        }
+    }
+    return NULL;
+}
+
+/* A consumer that polls, one that polls and arms, and one that stops polling without a word. */
+static void test_polling(void)
+{
+    struct shard *a = support_shard(0), *b = support_shard(20000);
+    struct addr at = support_addr("127.0.0.1", 0);
+    struct server server = { .max = 1, .size = 8 << 20 };
+    struct stream st = { .half_close = true };
+    struct poller pollers[2] = { { a, &st.done, 0 }, { b, &st.done, 50 } };
+    pthread_t threads[2];
+
+    server_start(&server, b, &at);
+    server.streams[0].half_close = true;
+    for (int i = 0; i < 20; i++)
+        shard_poll(a);
+    CHECK(connect_stream(&st, a, "127.0.0.1", &server.local, server.size) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, poll_shard, &pollers[i]) == 0);
+    support_wait(&st.done);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    support_wait(&server.streams[0].done);
+    CHECK(st.error == 0 && server.streams[0].error == 0);
+    close_stream(&st, false);
+    close_stream(&server.streams[0], false);
+    server_stop(&server, b);
+    shard_destroy(a);
+    shard_destroy(b);
+    free(server.streams);
+}
+
+/* Held input is neither reported nor lost. */
+static void hold_on(void *arg)
+{
+    ops->hold_read(&((struct stream *)arg)->socket, true);
+}
+
+static void hold_off(void *arg)
+{
+    ops->hold_read(&((struct stream *)arg)->socket, false);
+}
+
+static uint64_t received_now;
+
+static void look_received(void *arg)
+{
+    received_now = ((struct stream *)arg)->received;
+}
+
+static void test_hold(void)
+{
+    struct shard *a = support_shard(0), *b = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0);
+    struct server server = { .max = 1, .size = 1 << 20 };
+    struct stream st = { 0 };
+    uint64_t before;
+
+    server_start(&server, b, &at);
+    CHECK(connect_stream(&st, a, "127.0.0.1", &server.local, server.size) == 0);
+    support_until(has_accepted, &server);
+    support_on(b, hold_on, &server.streams[0]);
+    support_on(b, look_received, &server.streams[0]);
+    before = received_now;
+    for (int i = 0; i < 100; i++)
+        shard_poll(b);
+    support_on(b, look_received, &server.streams[0]);
+    CHECK(received_now == before);
+    support_on(b, hold_off, &server.streams[0]);
+    support_wait(&st.done);
+    support_wait(&server.streams[0].done);
+    CHECK(st.error == 0 && server.streams[0].received == server.size);
     close_stream(&st, false);
     close_stream(&server.streams[0], false);
     server_stop(&server, b);
@@ -321,6 +422,9 @@ int main(void)
     test_traffic("127.0.0.1", 4 << 20, 0);
     test_traffic("::1", 1 << 20, 0);
     test_traffic("127.0.0.1", 32 << 20, 200);
+    for (int i = 0; i < 3; i++)
+        test_polling();
+    test_hold();
     test_refused();
     test_reset();
     test_pause();
