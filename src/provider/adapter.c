@@ -5,7 +5,6 @@
  */
 #include <openndk/adapter.h>
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +18,10 @@
 #include "provider/object.h"
 #include "provider/provider.h"
 #include "provider/status.h"
+#include "wire/mpa.h"
+
+static_assert(ONDK_RTR_ZERO_FPDU == MPA_RTR_ZERO_FPDU && ONDK_RTR_WRITE == MPA_RTR_WRITE &&
+                  ONDK_RTR_READ == MPA_RTR_READ, "one set of bits for the ready-to-receive forms");
 
 /* The highest minor for each major. Minors from 0 on are served, as the contract has it. */
 static const NDK_VERSION versions[] = {{1, 2}, {2, 1}};
@@ -183,7 +186,7 @@ static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
     out->max_outbound_reads = (uint16_t)c->max_outbound_reads;
     out->mpa_revision = (uint8_t)c->mpa_revision;
     out->crc = c->crc != 0;
-    out->rtr = c->rtr; /* the same bits: see adapter.h of the public headers and wire/mpa.h */
+    out->rtr = c->rtr;
     out->max_fpdu = c->max_fpdu;
     out->shards = c->shards;
     out->spin_us = c->spin_us;

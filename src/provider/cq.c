@@ -3,7 +3,6 @@
  * Completion queues: the fabric's, with results in the consumer's terms, and notifications that hold the object while
  * they run. Calls for arming and results are the consumer's to keep apart, as the contract says.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/mutant.h"

@@ -11,7 +11,6 @@
  * request (deregister) or a reference of kind REQUEST (close) keeps the object. `lock` guards state and region; what
  * the fabric does with the region happens outside it, LEAVING being owned by who made it so.
  */
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
