@@ -207,6 +207,18 @@ NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter)
     return status == STATUS_PENDING ? (NDK_CONNECTOR *)call.object : connector;
 }
 
+NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage *address, NDK_SHARED_ENDPOINT **out)
+{
+    struct kit_call call = { 0 };
+    NDK_SHARED_ENDPOINT *endpoint = NULL;
+    NTSTATUS status = adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)address, kit_address_len(address),
+                                                                 kit_create_done, &call, &endpoint);
+    NTSTATUS final = kit_final(&call, status);
+
+    *out = status == STATUS_PENDING ? (NDK_SHARED_ENDPOINT *)call.object : endpoint;
+    return final;
+}
+
 static NDK_PD *make_pd(NDK_ADAPTER *adapter)
 {
     struct kit_call call = { 0 };
@@ -393,6 +405,46 @@ NTSTATUS kit_connect(struct kit_side *s, const struct sockaddr_storage *source,
     struct kit_call call = { 0 };
 
     return kit_final(&call, kit_connect_start(s, &call, source, destination, data, len));
+}
+
+NTSTATUS kit_connect_shared_start(struct kit_side *s, struct kit_call *call, NDK_SHARED_ENDPOINT *endpoint,
+                                  const struct sockaddr_storage *destination)
+{
+    if (!s->connector)
+        s->connector = kit_connector(s->adapter);
+    return s->connector->Dispatch->NdkConnectWithSharedEndpoint(s->connector, s->qp, endpoint, (PSOCKADDR)destination,
+                                                                kit_address_len(destination), KIT_READS, KIT_READS,
+                                                                NULL, 0, kit_request_done, call);
+}
+
+NTSTATUS kit_connect_shared(struct kit_side *s, NDK_SHARED_ENDPOINT *endpoint,
+                            const struct sockaddr_storage *destination)
+{
+    struct kit_call call = { 0 };
+
+    return kit_final(&call, kit_connect_shared_start(s, &call, endpoint, destination));
+}
+
+struct sockaddr_storage kit_local(NDK_CONNECTOR *c)
+{
+    struct sockaddr_storage a;
+    ULONG len = sizeof a;
+
+    memset(&a, 0, sizeof a);
+    CHECK_STATUS(c->Dispatch->NdkGetLocalAddress(c, (PSOCKADDR)&a, &len), STATUS_SUCCESS);
+    CHECK_EQ(len, kit_address_len(&a));
+    return a;
+}
+
+struct sockaddr_storage kit_peer(NDK_CONNECTOR *c)
+{
+    struct sockaddr_storage a;
+    ULONG len = sizeof a;
+
+    memset(&a, 0, sizeof a);
+    CHECK_STATUS(c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&a, &len), STATUS_SUCCESS);
+    CHECK_EQ(len, kit_address_len(&a));
+    return a;
 }
 
 NTSTATUS kit_complete(struct kit_side *s)

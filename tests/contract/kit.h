@@ -130,6 +130,7 @@ void kit_cq_notification(void *context, NTSTATUS status); /* context: struct kit
 void kit_disconnected(void *context);                     /* context: struct kit_side */
 
 NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter);
+NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage *address, NDK_SHARED_ENDPOINT **out);
 NTSTATUS kit_close(void *object); /* any object but an adapter: closes, waits for the end */
 NDK_QP *kit_qp(struct kit_side *s, ULONG depth);
 /* A registered region of its own. */
@@ -160,6 +161,13 @@ NTSTATUS kit_connect_start(struct kit_side *s, struct kit_call *call, const stru
                            const struct sockaddr_storage *destination, const void *data, ULONG len);
 NTSTATUS kit_connect(struct kit_side *s, const struct sockaddr_storage *source,
                      const struct sockaddr_storage *destination, const void *data, ULONG len);
+NTSTATUS kit_connect_shared_start(struct kit_side *s, struct kit_call *call, NDK_SHARED_ENDPOINT *endpoint,
+                                  const struct sockaddr_storage *destination);
+NTSTATUS kit_connect_shared(struct kit_side *s, NDK_SHARED_ENDPOINT *endpoint,
+                            const struct sockaddr_storage *destination);
+/* The connector's own or its peer's address. */
+struct sockaddr_storage kit_local(NDK_CONNECTOR *c);
+struct sockaddr_storage kit_peer(NDK_CONNECTOR *c);
 NTSTATUS kit_complete(struct kit_side *s);
 NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len);
 NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);

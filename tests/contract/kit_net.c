@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -173,6 +174,29 @@ struct sockaddr_storage kit_cable_host(int number, unsigned short port)
 
     snprintf(text, sizeof text, kit_family() == AF_INET ? "10.9.0.%d" : "fd09::%d", number);
     return kit_address(text, port);
+}
+
+void kit_take_ports(int sockets[KIT_PORTS])
+{
+    struct rlimit limit;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    if (limit.rlim_max < KIT_PORTS + 500)
+        kit_skip("only %llu descriptors allowed, %d needed", (unsigned long long)limit.rlim_max, KIT_PORTS + 500);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    for (int i = 0; i < KIT_PORTS; i++) {
+        struct sockaddr_storage a = kit_host((unsigned short)(KIT_PORT_FIRST + i));
+
+        sockets[i] = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK(sockets[i] >= 0);
+        CHECK(bind(sockets[i], (struct sockaddr *)&a, kit_address_len(&a)) == 0);
+    }
+}
+
+bool kit_port_is_dynamic(unsigned short port)
+{
+    return port >= KIT_PORT_FIRST;
 }
 
 NDK_ADAPTER *kit_open_on(const char *interface)

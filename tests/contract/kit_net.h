@@ -42,6 +42,11 @@ void kit_far_address(const struct kit_child *other);
 /* The host number (1 or 2) on the cable, of the case's family, with a port. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 
+/* Binds sockets of the case's own to every port from 49152 to 65535 of kit_host(); skips where the limits forbid it. */
+enum { KIT_PORT_FIRST = 49152, KIT_PORTS = 65536 - KIT_PORT_FIRST };
+void kit_take_ports(int sockets[KIT_PORTS]);
+bool kit_port_is_dynamic(unsigned short port);
+
 NDK_ADAPTER *kit_open_on(const char *interface);
 
 #endif
