@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: who holds a local address, and for how long; listeners that pause and close; shared endpoints. */
 #include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,6 +213,55 @@ static void shared_refused(void)
     world_close(&w);
 }
 
+static int owns_only_one(struct interfaces *self, uint32_t index, const struct addr *a)
+{
+    struct addr one = loopback(AF_INET, 0);
+
+    (void)self;
+    (void)index;
+    return addr_same_host(a, &one) ? 0 : EADDRNOTAVAIL;
+}
+
+static int owns_unknown(struct interfaces *self, uint32_t index, const struct addr *a)
+{
+    (void)self;
+    (void)index;
+    (void)a;
+    return EMFILE;
+}
+
+/* An address of the host, but of another interface. covers: LSN-02, CON-13, CSE-01 */
+static void of_another_interface(void)
+{
+    struct interfaces one = *interfaces_kernel();
+    struct fabric_endpoint *e;
+    struct iwarp_config config;
+    struct addr other = loopback(AF_INET, 0), own = other;
+    struct fabric *f;
+
+    CHECK(inet_pton(AF_INET, "127.0.0.2", &other.v4.sin_addr) == 1);
+    one.owns = owns_only_one;
+    iwarp_config_defaults(&config);
+    CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), &one, if_nametoindex("lo"), &config, &f) == 0);
+    CHECK(f->ops->owns_address(f, &own) && !f->ops->owns_address(f, &other));
+    CHECK(can_listen(f, &own) == FABRIC_OK);
+    CHECK(can_listen(f, &other) == FABRIC_ADDRESS_FOREIGN);
+    CHECK(f->ops->endpoint_create(f, &other, &e) == FABRIC_ADDRESS_FOREIGN);
+    one.owns = owns_unknown;
+    CHECK(can_listen(f, &own) == FABRIC_RESOURCES);
+    CHECK(f->ops->endpoint_create(f, &own, &e) == FABRIC_RESOURCES);
+    f->ops->destroy(f);
+}
+
+static void no_such_interface(void)
+{
+    struct iwarp_config config;
+    struct fabric *f;
+
+    iwarp_config_defaults(&config);
+    CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), interfaces_kernel(), 999999, &config, &f) == ENODEV);
+}
+
 static const struct test tests[] = {
     { "listens", listens },
     { "pauses", pauses },
@@ -218,6 +269,8 @@ static const struct test tests[] = {
     { "until_closed", until_closed },
     { "shared", shared },
     { "shared_refused", shared_refused },
+    { "of_another_interface", of_another_interface },
+    { "no_such_interface", no_such_interface },
 };
 
 int main(int argc, char **argv)

@@ -71,6 +71,24 @@ static void work_after_notice(void)
     world_close(&w);
 }
 
+/* Reads that wait for their turn are posted before the disconnect like everything else. covers: DSC-01 */
+static void reads_first(void)
+{
+    struct world w;
+
+    up(&w);
+    for (int i = 0; i < 40; i++)
+        post(&w.sa, FABRIC_READ, 0, &w, (size_t)i * 1000, 1000, &w.sb, 0); /* eight at a time */
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.passive->ended));
+    w.b->ops->conn_disconnect(w.passive->c);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_OK);
+    for (int i = 0; i < 40; i++)
+        take_ok(&w.sa, FABRIC_READ, &w, 0);
+    world_close(&w);
+}
+
 /* covers: DSC-04 */
 static void both_at_once(void)
 {
@@ -222,6 +240,7 @@ static void same_four_tuple_again(void)
 static const struct test tests[] = {
     { "one_then_other", one_then_other },
     { "work_after_notice", work_after_notice },
+    { "reads_first", reads_first },
     { "both_at_once", both_at_once },
     { "closed_while_up", closed_while_up },
     { "never_answered", never_answered },

@@ -65,6 +65,29 @@ static void refused(void)
     fails(&w, anywhere(), at, FABRIC_REFUSED);
 }
 
+/* The address of a connect that failed is free again, for the same connector. covers: CON-17 */
+static void address_is_free(void)
+{
+    struct world w;
+    struct ear e;
+    struct addr at, local = anywhere();
+    int fd = raw_listen(1, &at);
+
+    close(fd);
+    open_world(&w);
+    ear_open(&e, w.a, &local);
+    local = e.local;
+    ear_close(&e);
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&w.active.connected, 0);
+        link_connect(&w.active, w.sa.qp, &local, &at, NULL, 0);
+        AWAIT(atomic_load(&w.active.connected));
+        CHECK(w.active.connected_why == FABRIC_REFUSED);
+    }
+    works_now(&w);
+    world_close(&w);
+}
+
 /* covers: CON-05 */
 static void no_route(void)
 {
@@ -276,6 +299,7 @@ static void wrong_times(void)
 
 static const struct test tests[] = {
     { "refused", refused },
+    { "address_is_free", address_is_free },
     { "no_route", no_route },
     { "foreign", foreign },
     { "taken", taken },

@@ -96,13 +96,13 @@ static enum fabric_reason limit_reason(const struct fabric_conn *c)
 {
     switch (c->state) {
     case CONN_TCP_CONNECTING:
-        return FABRIC_CONNECT_TIMEOUT;
+        return MUTANT(con_10_silence_is_refusal) ? FABRIC_REFUSED : FABRIC_CONNECT_TIMEOUT;
     case CONN_REQUEST_SENT:
         return MUTANT(con_11_silence_is_refusal) ? FABRIC_REFUSED : FABRIC_REPLY_TIMEOUT;
     case CONN_COMPLETING:
     case CONN_REPLYING:
     case CONN_WAIT_RTR:
-        return FABRIC_ESTABLISH_TIMEOUT;
+        return MUTANT(acc_03_wrong_reason) ? FABRIC_PEER_GAVE_UP : FABRIC_ESTABLISH_TIMEOUT;
     case CONN_LINGERING:
         return c->ended;
     default:
@@ -154,6 +154,8 @@ void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason 
     assert(cell->kind == CELL_STEP || cell->kind == CELL_IGNORE);
     if (cell->kind != CELL_STEP)
         return;
+    if (MUTANT(dsc_03_reset_is_success) && c->state == CONN_NOTICE_SENT)
+        why = FABRIC_OK;
     set_state(c, cell->next, why);
     conn_effects(c, cell->effects, why);
     check(c);
@@ -318,7 +320,7 @@ static void run_ops(struct fabric_conn *c, unsigned ops)
     if (ops & OP_ACCEPT) {
         if (c->accept_events)
             c->events = c->accept_events;
-        if (c->state == CONN_REQUESTED) {
+        if (c->state == CONN_REQUESTED && !MUTANT(acc_02_not_noticed)) {
             c->readable = true; /* a peer that has given up by now is noticed before anything is sent */
             passive_wait(c);
         }

@@ -4,20 +4,22 @@
 
 #include "base/mutant.h"
 
-static void close_socket(struct fabric_conn *c, bool reset)
-{
-    if (!c->has_socket)
-        return;
-    c->fabric->net->ops->close(&c->socket, reset);
-    c->has_socket = false;
-    conn_unref(c);
-}
-
 static void free_address(struct fabric_conn *c)
 {
     if (c->reservation && !MUTANT(con_17_address_kept))
         c->fabric->net->ops->reservation_unref(c->reservation);
     c->reservation = NULL;
+}
+
+static void close_socket(struct fabric_conn *c, bool reset)
+{
+    if (!c->has_socket)
+        return;
+    c->fabric->net->ops->close(&c->socket, reset || MUTANT(dsc_04_resets));
+    c->has_socket = false;
+    if (MUTANT(con_22_freed_with_tcp) && c->active)
+        free_address(c);
+    conn_unref(c);
 }
 
 static void answer(struct fabric_conn *c)
@@ -31,7 +33,7 @@ static void refuse(struct fabric_conn *c)
 {
     const uint8_t *at;
 
-    if (iw_startup_tx_want(c->startup, &at) == 0)
+    if (iw_startup_tx_want(c->startup, &at) == 0 && !MUTANT(acc_08_no_reject))
         iw_startup_reject(c->startup, c->private_data, c->private_len);
 }
 
@@ -39,6 +41,8 @@ static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
 {
     struct fabric_peer peer = { .local = c->local, .remote = c->remote };
 
+    if (MUTANT(con_21_not_told) && why == FABRIC_LOCAL_CLOSE)
+        return;
     if (why != FABRIC_OK)
         iwarp_count(c->home, COUNT_FAILURES, 1);
     if (why != FABRIC_OK && why != FABRIC_REJECTED) {
@@ -48,6 +52,8 @@ static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
     peer.limits.inbound = c->result.ird;
     peer.limits.outbound = c->result.ord;
     peer.private_data = iw_startup_private(c->startup, &peer.private_len);
+    if (MUTANT(con_19_ends_swapped))
+        peer.local = c->remote;
     c->events->connected(c->owner, why, &peer);
 }
 
@@ -72,7 +78,7 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
         stream_start(c);
     if (effects & DO_TERMINATE)
         stream_terminate(c, why == FABRIC_READ_LIMITS ? WIRE_MPA_INSUFFICIENT_IRD : WIRE_MPA_NO_RTR);
-    if (effects & DO_SHUT)
+    if (effects & DO_SHUT && !MUTANT(dsc_01_no_notice))
         c->fabric->net->ops->shut_write(&c->socket);
     if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
         stream_stop(c, IW_FLUSHED);
