@@ -224,7 +224,7 @@ static uint16_t common_limit(uint16_t own, uint16_t peer)
 /* One form of the set (NONE of none). reads: how many reads may be in flight from initiator to responder. */
 static enum mpa_rtr pick_form(unsigned set, uint16_t reads)
 {
-    static const enum mpa_rtr preference[] = { MPA_RTR_WRITE, MPA_RTR_READ, MPA_RTR_ZERO_FPDU };
+    static const enum mpa_rtr preference[] = { MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ };
 
     if (reads == 0 && set & ~(unsigned)MPA_RTR_READ)
         set &= ~(unsigned)MPA_RTR_READ;

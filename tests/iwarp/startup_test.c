@@ -131,10 +131,10 @@ static const struct request_case requests[] = {
     { "50 02 0009 00010001 68656c6c6f", 0, IW_STARTUP_REQUEST, "50 02 0004 00010001", true, false, 0, 1, 1 },
     /* A with each set of forms is answered with A and one of them */
     { "50 02 0004 8001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
-    { "50 02 0004 c001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
+    { "50 02 0004 c001c001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
     { "50 02 0004 80018001", 0, IW_STARTUP_REQUEST, "50 02 0004 80018001", true, true, MPA_RTR_WRITE, 1, 1 },
     { "50 02 0004 80014001", 0, IW_STARTUP_REQUEST, "50 02 0004 80014001", true, true, MPA_RTR_READ, 1, 1 },
-    { "50 02 0004 c0014001", 0, IW_STARTUP_REQUEST, "50 02 0004 80014001", true, true, MPA_RTR_READ, 1, 1 },
+    { "50 02 0004 c0014001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
     { "50 02 0004 c0010001", 0, IW_STARTUP_REQUEST, "50 02 0004 c0010001", true, true, MPA_RTR_ZERO_FPDU, 1, 1 },
     /* a read that may not be made is no good as a first message, but better than none */
     { "10 02 0004 c0014000", 0, IW_STARTUP_REQUEST, "10 02 0004 c0000001", false, true, MPA_RTR_ZERO_FPDU, 0, 1 },

@@ -25,7 +25,7 @@
 enum {
     IWARP_SHARDS_MAX = 64,
     IWARP_LINGER_MS = 1000,  /* a last frame may take this long to be read by the peer */
-    IWARP_NUDGES = 2,
+    IWARP_NUDGES = 6,
     IWARP_SINK = 16384,      /* input of a connection that is over goes here */
 };
 

@@ -29,9 +29,10 @@ struct iwarp_config {
     uint32_t shards;        /* 0: as many as processors, at most 4 */
     uint32_t spin_us;       /* how long a shard's thread looks on before it sleeps; default 20 */
     /*
-     * Linux siw as responder loses a first FPDU that comes right behind its reply until more bytes arrive. Where no
-     * ready-to-receive was negotiated and the peer has been silent for this long since our first FPDU, which nothing
-     * followed, a zero-length RDMA write follows it, twice at most. 0: never. Default 25.
+     * Linux siw as responder loses a first FPDU that comes right behind its reply until more bytes arrive. Where the
+     * peer has been silent for this long since our last FPDU and has said nothing at all, a zero-length RDMA write
+     * follows; six times at most, after twice the time each. Never where ready-to-receive is an empty FPDU, which siw
+     * does not know and this provider's responders choose. 0: never. Default 25.
      */
     uint32_t nudge_ms;
 };

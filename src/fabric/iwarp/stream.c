@@ -183,7 +183,8 @@ void stream_start(struct fabric_conn *c)
     c->at_start = c->counted;
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
-    c->nudges_left = c->active && !c->result.peer_to_peer && config->nudge_ms ? IWARP_NUDGES : 0;
+    /* Who takes an empty FPDU as ready-to-receive is not siw; peers of this provider take it, and are never nudged. */
+    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->nudge_ms ? IWARP_NUDGES : 0;
 }
 
 /* The socket is fresh, its buffer empty: the Terminate fits. */
@@ -331,8 +332,8 @@ static void watch_silence(struct fabric_conn *c)
 
     iw_qp_counters(c->qp->iw, &now);
     if (now.fpdus_sent != c->at_start.fpdus_sent)
-        shard_timer_set(c->home->shard, &c->nudge,
-                        shard_now(c->home->shard) + c->fabric->config.nudge_ms * UINT64_C(1000000));
+        shard_timer_set(c->home->shard, &c->nudge, shard_now(c->home->shard) +
+                        (c->fabric->config.nudge_ms * UINT64_C(1000000) << (IWARP_NUDGES - c->nudges_left)));
 }
 
 static void transmit(struct fabric_conn *c)
