@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "openndk/counters.h"
+#include "openndk/reason.h"
 #include "options.h"
 #include "rping.h"
 
@@ -94,7 +95,8 @@ static uint32_t interface_of(const struct sockaddr_storage *a)
     return 0;
 }
 
-static void say_connected(struct consumer *c)
+/* What is known of the other end by now: addresses, read limits, private data. */
+static void say_peer(struct consumer *c)
 {
     struct sockaddr_storage local, peer;
     char local_text[128], peer_text[128], data[2 * 512 + 1] = "";
@@ -102,17 +104,28 @@ static void say_connected(struct consumer *c)
     ULONG local_len = sizeof local, peer_len = sizeof peer, ird = 0, ord = 0, len = sizeof bytes;
     NDK_CONNECTOR *k = c->connector;
 
-    if (!NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&local, &local_len)) ||
-        !NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &peer_len)) ||
-        !NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, bytes, &len)))
+    if (NT_SUCCESS(k->Dispatch->NdkGetLocalAddress(k, (PSOCKADDR)&local, &local_len)) &&
+        NT_SUCCESS(k->Dispatch->NdkGetPeerAddress(k, (PSOCKADDR)&peer, &peer_len))) {
+        address_text(&local, local_text, sizeof local_text);
+        address_text(&peer, peer_text, sizeof peer_text);
+        say("local %s, peer %s", local_text, peer_text);
+    }
+    if (!NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, bytes, &len)))
         return;
-    address_text(&local, local_text, sizeof local_text);
-    address_text(&peer, peer_text, sizeof peer_text);
     for (ULONG i = 0; i < len; i++)
         snprintf(data + 2 * i, 3, "%02x", bytes[i]);
-    say("local %s, peer %s", local_text, peer_text);
     say("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
     say("private-data=%s", data);
+}
+
+/* The pair in effect: on the accepting side it is the peer's offer until the accept. */
+static void say_limits(struct consumer *c)
+{
+    NDK_CONNECTOR *k = c->connector;
+    ULONG ird = 0, ord = 0;
+
+    if (NT_SUCCESS(k->Dispatch->NdkGetConnectionData(k, &ird, &ord, NULL, NULL)))
+        say("read-limits inbound=%u outbound=%u", (unsigned)ird, (unsigned)ord);
 }
 
 static void say_counters(struct consumer *c)
@@ -151,11 +164,12 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
                               o->private_data, o->private_len);
     if (!NT_SUCCESS(status)) {
         code = failed("NdkConnect", status);
+        say("  %s", ondk_reason_text(c->connector ? ondk_connector_reason(c->connector) : 0));
         if (status == STATUS_CONNECTION_REFUSED)
-            say_connected(c); /* a reject may have brought private data */
+            say_peer(c); /* a reject may have brought private data */
         return code;
     }
-    say_connected(c);
+    say_peer(c);
     status = consumer_complete(c);
     if (!NT_SUCCESS(status))
         return failed("NdkCompleteConnect", status);
@@ -186,7 +200,7 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
         say("nobody connected within %u seconds", o->wait_seconds);
         return NDKPING_NOBODY;
     }
-    say_connected(c);
+    say_peer(c);
     if (o->reject) {
         status = c->connector->Dispatch->NdkReject(c->connector, (PVOID)o->private_data, o->private_len);
         if (!NT_SUCCESS(status))
@@ -197,6 +211,7 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
     status = consumer_accept(c, limits, o->private_data, o->private_len);
     if (!NT_SUCCESS(status))
         return failed("NdkAccept", status);
+    say_limits(c);
     code = say_end(r, rping_server(r));
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
