@@ -25,7 +25,6 @@ void peer_acceptor_open(struct peer_acceptor *p)
 {
     struct sockaddr_storage here = kit_host(0), source = kit_host(0);
 
-    memset(p, 0, sizeof *p);
     p->listener = raw_listen(&here);
     kit_side_open(&p->side, NULL);
     p->connecting = kit_connect_start(&p->side, &p->connect, &source, &here, NULL, 0);
@@ -83,6 +82,7 @@ void peer_acceptor_close(struct peer_acceptor *p)
         close(p->s);
     close(p->listener);
     kit_side_close(&p->side);
+    memset(p, 0, sizeof *p);
 }
 
 /* ---- the provider listens ---- */
