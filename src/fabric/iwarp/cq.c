@@ -160,6 +160,8 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
         due = fall_due(cq);
     }
     spin_unlock(&cq->lock);
+    if (MUTANT(cqx_05_overlaps))
+        cq->config.notify(cq->config.owner, false);
     if (due)
         shard_call(cq->home->shard, &cq->delivery);
     if (overflow)
