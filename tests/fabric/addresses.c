@@ -5,7 +5,9 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "fabric/raw.h"
 #include "fabric/world.h"
 
 static void open_world(struct world *w)
@@ -117,6 +119,29 @@ static void listener_goes_first(void)
     CHECK(can_listen(w.a, &w.ear.local) == FABRIC_OK);
     w.passive = NULL;
     ear_open(&w.ear, w.b, &local);
+    world_close(&w);
+}
+
+/* Peers that were refused and do not hang up do not hold the address. covers: LSN-07 */
+static void refused_ones_hold_nothing(void)
+{
+    static const struct mpa_frame request = { .revision = 1 };
+    struct world w;
+    struct addr any = loopback(AF_INET, 0);
+    struct mpa_frame reply;
+    uint8_t bytes[MPA_FRAME_MAX];
+    int fd;
+
+    open_world(&w);
+    w.ear.refuse = true;
+    fd = raw_connect(&w.ear.local);
+    raw_send_frame(fd, &request);
+    raw_read_frame(fd, true, &reply, bytes);
+    CHECK(reply.rejected);
+    ear_close(&w.ear);
+    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_OK);
+    close(fd);
+    ear_open(&w.ear, w.b, &any);
     world_close(&w);
 }
 
@@ -266,6 +291,7 @@ static const struct test tests[] = {
     { "listens", listens },
     { "pauses", pauses },
     { "listener_goes_first", listener_goes_first },
+    { "refused_ones_hold_nothing", refused_ones_hold_nothing },
     { "until_closed", until_closed },
     { "shared", shared },
     { "shared_refused", shared_refused },

@@ -205,8 +205,10 @@ void conn_socket_ready(struct net_socket *socket, unsigned events)
     conn_ref(c);
     if (events & NET_READ)
         c->readable = true;
-    if (events & NET_WRITE)
+    if (events & NET_WRITE) {
         c->blocked = false;
+        stream_resize(c);
+    }
     conn_pump(c);
     conn_unref(c);
 }

@@ -276,6 +276,7 @@ bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event);
 void stream_start(struct fabric_conn *c);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
 void stream_stop(struct fabric_conn *c, enum iw_status status);
+void stream_resize(struct fabric_conn *c); /* the segment size may have changed */
 void stream_pump(struct fabric_conn *c);
 void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */
 void stream_nudge(struct shard_timer *timer);

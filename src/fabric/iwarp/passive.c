@@ -58,10 +58,11 @@ static void requested(struct fabric_conn *c)
         return;
     }
     atomic_fetch_add(&c->listener->unanswered, 1);
-    listener_finished(c->listener, c);
     conn_step(c, CONN_REQUEST, FABRIC_OK);
-    if (!c->owner)
-        conn_step(c, CONN_REFUSE, FABRIC_REFUSED);
+    if (c->owner)
+        listener_finished(c->listener, c);
+    else
+        conn_step(c, CONN_REFUSE, FABRIC_REFUSED); /* still the listener's: it goes with it */
 }
 
 void passive_request(struct fabric_conn *c)

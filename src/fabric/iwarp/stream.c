@@ -163,6 +163,20 @@ static void stop_nudging(struct fabric_conn *c)
         shard_timer_stop(c->home->shard, &c->nudge);
 }
 
+static size_t segment(struct fabric_conn *c)
+{
+    uint32_t configured = c->fabric->config.max_fpdu;
+
+    return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
+}
+
+/* Called when there is room again after output was held up, which a path that got narrower causes as well. */
+void stream_resize(struct fabric_conn *c)
+{
+    if (c->streams)
+        iw_qp_set_segment(c->qp->iw, segment(c));
+}
+
 void stream_start(struct fabric_conn *c)
 {
     const struct iwarp_config *config = &c->fabric->config;
@@ -170,7 +184,7 @@ void stream_start(struct fabric_conn *c)
         .crc = c->result.crc,
         .ird = c->result.ird,
         .ord = c->result.ord,
-        .max_segment = config->max_fpdu ? config->max_fpdu : c->fabric->net->ops->max_segment(&c->socket),
+        .max_segment = segment(c),
         .hold = !c->active,
     };
 
@@ -268,6 +282,8 @@ static bool receive_once(struct fabric_conn *c)
         return false;
     got = c->fabric->net->ops->recv(&c->socket, iov, n);
     iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
+    if (got > 0 && c->state == CONN_DRAINING)
+        conn_limit(c); /* answers to reads, perhaps */
     if (got > 0 && (size_t)got == total(iov, n))
         return c->signals == 0;
     c->readable = false;
