@@ -46,6 +46,15 @@ static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)
     CHECK_EQ(needed, local_len);
 }
 
+static void check_peer_is(NDK_CONNECTOR *c, const struct sockaddr_storage *address)
+{
+    struct sockaddr_storage peer = {0};
+    ULONG len = sizeof peer;
+
+    CHECK_STATUS(c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&peer, &len), STATUS_SUCCESS);
+    CHECK(kit_address_equal(&peer, address));
+}
+
 static void check_data(NDK_CONNECTOR *c, ULONG len, unsigned seed, ULONG inbound, ULONG outbound)
 {
     uint8_t data[512];
@@ -97,6 +106,7 @@ CASE(connect_life_of_a_connection, KIT_FAMILIES)
                                                            kit_disconnected, s, kit_request_done, &accept);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     check_data(a->connector, sizeof callee, 2, 2, 4);
+    check_peer_is(a->connector, &p.listener.address);
     CHECK_STATUS(kit_complete(a), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     check_data(s->connector, sizeof caller, 1, 4, 2);
@@ -571,143 +581,5 @@ CASE(connect_tells_an_abrupt_end_too, KIT_FAMILIES)
     CHECK_EQ(atomic_load(&active.calls), 0);
     CHECK_EQ(atomic_load(&passive.calls), 1);
     CHECK(passive.reason != 0);
-    kit_pair_close(&p);
-}
-
-/* ---- shared endpoints ---- */
-
-static NDK_SHARED_ENDPOINT *endpoint_at(NDK_ADAPTER *adapter, struct sockaddr_storage *address)
-{
-    struct kit_call call = {0};
-    NDK_SHARED_ENDPOINT *e = NULL;
-    ULONG len = sizeof *address;
-    NTSTATUS status = adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)address,
-                                                                 kit_address_len(address), kit_create_done, &call, &e);
-
-    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    CHECK_STATUS(e->Dispatch->NdkGetLocalAddress(e, (PSOCKADDR)address, &len), STATUS_SUCCESS);
-    CHECK(kit_port(address) >= 49152);
-    return e;
-}
-
-static NTSTATUS connect_from(struct kit_side *s, NDK_SHARED_ENDPOINT *e, const struct sockaddr_storage *to,
-                             struct kit_call *call)
-{
-    if (!s->connector)
-        s->connector = kit_connector(s->adapter);
-    return s->connector->Dispatch->NdkConnectWithSharedEndpoint(s->connector, s->qp, e, (PSOCKADDR)to,
-                                                                kit_address_len(to), 1, 1, NULL, 0, kit_request_done,
-                                                                call);
-}
-
-static void establish_from(struct kit_side *a, struct kit_side *s, NDK_SHARED_ENDPOINT *e, struct kit_listener *l)
-{
-    struct kit_call connect = {0}, accept = {0};
-    NTSTATUS connecting = connect_from(a, e, &l->address, &connect);
-
-    s->connector = kit_next_request(l);
-    NTSTATUS accepting = kit_accept_start(s, &accept, NULL, 0);
-    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(a), STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
-}
-
-CASE(connect_many_from_one_shared_endpoint, KIT_FAMILIES)
-{
-    static struct kit_side a[2], s[2], again;
-    static struct kit_listener l[2];
-    struct sockaddr_storage shared = kit_host(0), elsewhere = kit_host(9);
-    struct kit_call closing = {0}, second = {0};
-    NDK_ADAPTER *adapter = kit_open(2, 1);
-    NDK_SHARED_ENDPOINT *e = endpoint_at(adapter, &shared);
-
-    for (int i = 0; i < 2; i++) {
-        kit_side_open(&a[i], adapter);
-        kit_side_open(&s[i], adapter);
-        kit_listen(&l[i], adapter);
-        establish_from(&a[i], &s[i], e, &l[i]);
-        check_ends(a[i].connector, s[i].connector);
-        check_ends(s[i].connector, a[i].connector);
-        move_data(&a[i], &s[i]);
-    }
-    kit_side_open(&again, adapter);
-    CHECK_STATUS(kit_final(&second, connect_from(&again, e, &l[0].address, &second)), STATUS_ADDRESS_ALREADY_EXISTS);
-    CHECK_STATUS(kit_connect(&again, &shared, &l[1].address, NULL, 0), STATUS_ADDRESS_ALREADY_EXISTS);
-    CHECK_STATUS(kit_connect(&again, &shared, &elsewhere, NULL, 0), STATUS_SHARING_VIOLATION);
-    NTSTATUS status = e->Dispatch->NdkCloseSharedEndpoint(&e->Header, kit_close_done, &closing);
-    CHECK_STATUS(status, STATUS_PENDING);
-    move_data(&a[0], &s[0]); /* they go on */
-    for (int i = 0; i < 2; i++) {
-        CHECK_EQ(atomic_load(&closing.calls), 0);
-        CHECK_STATUS(kit_close(a[i].connector), STATUS_SUCCESS);
-        a[i].connector = NULL;
-    }
-    kit_wait_calls(&closing, 1);
-    e = endpoint_at(adapter, &shared); /* free right then */
-    CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
-    kit_side_close(&again);
-    for (int i = 0; i < 2; i++) {
-        kit_side_close(&a[i]);
-        kit_side_close(&s[i]);
-        CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
-    }
-    ondk_close_adapter(adapter);
-}
-
-CASE(connect_from_an_endpoint_of_the_other_family, 0)
-{
-    static struct kit_side a;
-    struct sockaddr_storage shared = kit_address("127.0.0.1", 0), six = kit_address("::1", 50000);
-    struct kit_call call = {0};
-
-    kit_side_open(&a, NULL);
-    NDK_SHARED_ENDPOINT *e = endpoint_at(a.adapter, &shared);
-    CHECK_STATUS(connect_from(&a, e, &six, &call), STATUS_INVALID_PARAMETER);
-    CHECK_STATUS(kit_connect(&a, &shared, &six, NULL, 0), STATUS_INVALID_PARAMETER);
-    CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
-    kit_side_close(&a);
-}
-
-/* ---- listeners ---- */
-
-CASE(connect_listener_listens_again_after_a_failure, KIT_FAMILIES)
-{
-    static struct kit_listener first, second;
-    NDK_ADAPTER *adapter = kit_open(2, 1);
-    struct sockaddr_storage any = kit_host(0);
-    ULONG len = 0;
-
-    kit_listen(&first, adapter);
-    kit_listener_create(&second, adapter);
-    CHECK_STATUS(second.listener->Dispatch->NdkGetLocalAddress(second.listener, NULL, &len),
-                 STATUS_INVALID_DEVICE_STATE);
-    CHECK_STATUS(kit_listen_status(&second, &first.address), STATUS_SHARING_VIOLATION);
-    CHECK_STATUS(kit_listen_status(&second, &any), STATUS_SUCCESS);
-    CHECK_STATUS(kit_listen_status(&second, &any), STATUS_INVALID_DEVICE_STATE);
-    CHECK_STATUS(kit_close(first.listener), STATUS_SUCCESS);
-    CHECK_STATUS(kit_close(second.listener), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
-}
-
-CASE(connect_listener_closed_before_its_connections, KIT_FAMILIES)
-{
-    static struct kit_pair p;
-    struct kit_call closing = {0}, connect = {0};
-    struct sockaddr_storage source = kit_host(0);
-    static struct kit_side late;
-
-    kit_pair_open(&p);
-    NDK_LISTENER *l = p.listener.listener;
-    CHECK_STATUS(l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &closing), STATUS_PENDING);
-    kit_side_open(&late, NULL);
-    CHECK_STATUS(kit_final(&connect, kit_connect_start(&late, &connect, &source, &p.listener.address, NULL, 0)),
-                 STATUS_CONNECTION_REFUSED);
-    move_data(&p.active, &p.passive);
-    CHECK_EQ(atomic_load(&closing.calls), 0);
-    CHECK_STATUS(kit_close(p.passive.connector), STATUS_SUCCESS);
-    p.passive.connector = NULL;
-    kit_wait_calls(&closing, 1);
-    p.listener.listener = NULL;
-    kit_side_close(&late);
     kit_pair_close(&p);
 }

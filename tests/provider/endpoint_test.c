@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared endpoints and listeners over loopback, through ndkpi.h alone. */
+#include "contract/kit.h"
+
+static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)
+{
+    struct sockaddr_storage local = {0}, peer = {0};
+    ULONG local_len = sizeof local, peer_len = sizeof peer;
+
+    CHECK_STATUS(one->Dispatch->NdkGetLocalAddress(one, (PSOCKADDR)&local, &local_len), STATUS_SUCCESS);
+    CHECK_STATUS(other->Dispatch->NdkGetPeerAddress(other, (PSOCKADDR)&peer, &peer_len), STATUS_SUCCESS);
+    CHECK(kit_address_equal(&local, &peer));
+}
+
+/* The connection works: a message goes from one side to the other. */
+static void move_data(struct kit_side *a, struct kit_side *p)
+{
+    kit_pattern(a->memory, 3000, 5);
+    CHECK_STATUS(kit_post_receive(p, 1, 0, 4096), STATUS_SUCCESS);
+    CHECK_STATUS(kit_post_send(a, 2, 0, 3000), STATUS_SUCCESS);
+    CHECK_STATUS(kit_result(p).Status, STATUS_SUCCESS);
+    CHECK(kit_pattern_is(p->memory, 3000, 5));
+    CHECK_STATUS(kit_result(a).Status, STATUS_SUCCESS);
+}
+
+/* ---- shared endpoints ---- */
+
+static NDK_SHARED_ENDPOINT *endpoint_at(NDK_ADAPTER *adapter, struct sockaddr_storage *address)
+{
+    struct kit_call call = {0};
+    NDK_SHARED_ENDPOINT *e = NULL;
+    ULONG len = sizeof *address;
+    NTSTATUS status = adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)address,
+                                                                 kit_address_len(address), kit_create_done, &call, &e);
+
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    CHECK_STATUS(e->Dispatch->NdkGetLocalAddress(e, (PSOCKADDR)address, &len), STATUS_SUCCESS);
+    CHECK(kit_port(address) >= 49152);
+    return e;
+}
+
+static NTSTATUS connect_from(struct kit_side *s, NDK_SHARED_ENDPOINT *e, const struct sockaddr_storage *to,
+                             struct kit_call *call)
+{
+    if (!s->connector)
+        s->connector = kit_connector(s->adapter);
+    return s->connector->Dispatch->NdkConnectWithSharedEndpoint(s->connector, s->qp, e, (PSOCKADDR)to,
+                                                                kit_address_len(to), 1, 1, NULL, 0, kit_request_done,
+                                                                call);
+}
+
+static void establish_from(struct kit_side *a, struct kit_side *s, NDK_SHARED_ENDPOINT *e, struct kit_listener *l)
+{
+    struct kit_call connect = {0}, accept = {0};
+    NTSTATUS connecting = connect_from(a, e, &l->address, &connect);
+
+    s->connector = kit_next_request(l);
+    NTSTATUS accepting = kit_accept_start(s, &accept, NULL, 0);
+    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete(a), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+}
+
+CASE(connect_many_from_one_shared_endpoint, KIT_FAMILIES)
+{
+    static struct kit_side a[2], s[2], again;
+    static struct kit_listener l[2];
+    struct sockaddr_storage shared = kit_host(0), elsewhere = kit_host(9);
+    struct kit_call closing = {0}, second = {0};
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    NDK_SHARED_ENDPOINT *e = endpoint_at(adapter, &shared);
+
+    for (int i = 0; i < 2; i++) {
+        kit_side_open(&a[i], adapter);
+        kit_side_open(&s[i], adapter);
+        kit_listen(&l[i], adapter);
+        establish_from(&a[i], &s[i], e, &l[i]);
+        check_ends(a[i].connector, s[i].connector);
+        check_ends(s[i].connector, a[i].connector);
+        move_data(&a[i], &s[i]);
+    }
+    kit_side_open(&again, adapter);
+    CHECK_STATUS(kit_final(&second, connect_from(&again, e, &l[0].address, &second)), STATUS_ADDRESS_ALREADY_EXISTS);
+    CHECK_STATUS(kit_connect(&again, &shared, &l[1].address, NULL, 0), STATUS_ADDRESS_ALREADY_EXISTS);
+    CHECK_STATUS(kit_connect(&again, &shared, &elsewhere, NULL, 0), STATUS_SHARING_VIOLATION);
+    NTSTATUS status = e->Dispatch->NdkCloseSharedEndpoint(&e->Header, kit_close_done, &closing);
+    CHECK_STATUS(status, STATUS_PENDING);
+    move_data(&a[0], &s[0]); /* they go on */
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(atomic_load(&closing.calls), 0);
+        CHECK_STATUS(kit_close(a[i].connector), STATUS_SUCCESS);
+        a[i].connector = NULL;
+    }
+    kit_wait_calls(&closing, 1);
+    e = endpoint_at(adapter, &shared); /* free right then */
+    CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
+    kit_side_close(&again);
+    for (int i = 0; i < 2; i++) {
+        kit_side_close(&a[i]);
+        kit_side_close(&s[i]);
+        CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
+    }
+    ondk_close_adapter(adapter);
+}
+
+CASE(connect_from_an_endpoint_of_the_other_family, 0)
+{
+    static struct kit_side a;
+    struct sockaddr_storage shared = kit_address("127.0.0.1", 0), six = kit_address("::1", 50000);
+    struct kit_call call = {0};
+
+    kit_side_open(&a, NULL);
+    NDK_SHARED_ENDPOINT *e = endpoint_at(a.adapter, &shared);
+    CHECK_STATUS(connect_from(&a, e, &six, &call), STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(kit_connect(&a, &shared, &six, NULL, 0), STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
+    kit_side_close(&a);
+}
+
+/* ---- listeners ---- */
+
+CASE(connect_listener_listens_again_after_a_failure, KIT_FAMILIES)
+{
+    static struct kit_listener first, second;
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    struct sockaddr_storage any = kit_host(0);
+    ULONG len = 0;
+
+    kit_listen(&first, adapter);
+    kit_listener_create(&second, adapter);
+    CHECK_STATUS(second.listener->Dispatch->NdkGetLocalAddress(second.listener, NULL, &len),
+                 STATUS_INVALID_DEVICE_STATE);
+    CHECK_STATUS(kit_listen_status(&second, &first.address), STATUS_SHARING_VIOLATION);
+    CHECK_STATUS(kit_listen_status(&second, &any), STATUS_SUCCESS);
+    CHECK_STATUS(kit_listen_status(&second, &any), STATUS_INVALID_DEVICE_STATE);
+    CHECK_STATUS(kit_close(first.listener), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(second.listener), STATUS_SUCCESS);
+    ondk_close_adapter(adapter);
+}
+
+CASE(connect_listener_closed_before_its_connections, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_call closing = {0}, connect = {0};
+    struct sockaddr_storage source = kit_host(0);
+    static struct kit_side late;
+
+    kit_pair_open(&p);
+    NDK_LISTENER *l = p.listener.listener;
+    CHECK_STATUS(l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &closing), STATUS_PENDING);
+    kit_side_open(&late, NULL);
+    CHECK_STATUS(kit_final(&connect, kit_connect_start(&late, &connect, &source, &p.listener.address, NULL, 0)),
+                 STATUS_CONNECTION_REFUSED);
+    move_data(&p.active, &p.passive);
+    CHECK_EQ(atomic_load(&closing.calls), 0);
+    CHECK_STATUS(kit_close(p.passive.connector), STATUS_SUCCESS);
+    p.passive.connector = NULL;
+    kit_wait_calls(&closing, 1);
+    p.listener.listener = NULL;
+    kit_side_close(&late);
+    kit_pair_close(&p);
+}
+
+/* ---- events ---- */
+
+static struct shut {
+    atomic_int entered, may_leave, left;
+    NDK_CONNECTOR *connector;
+} shut;
+
+static void stay_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
+{
+    (void)l;
+    shut.connector = connector;
+    atomic_store(&shut.entered, 1);
+    while (!atomic_load(&shut.may_leave))
+        kit_settle();
+    atomic_store(&shut.left, 1);
+}
+
+static void check_left(struct kit_call *call)
+{
+    (void)call;
+    CHECK_EQ(atomic_load(&shut.left), 1);
+}
+
+/* Everything that has come for a side's shards is looked at, though the thread that does so is held up in a callback. */
+static void drive(struct kit_side *s)
+{
+    NDK_RESULT_EX result;
+
+    for (int i = 0; i < 4; i++) {
+        kit_settle();
+        CHECK_EQ(s->cq->Dispatch->NdkGetCqResultsEx(s->cq, &result, 1), 0);
+    }
+}
+
+static void one_shard(void)
+{
+    ondk_config_t config = kit_config();
+
+    config.shards = 1;
+    kit_configure(&config);
+}
+
+/* The connector ends at once, its peer being gone, and holds the listener no longer: what does is the event. */
+CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
+{
+    static struct kit_side a, s;
+    static struct kit_listener l = {.inside = stay_inside};
+    struct kit_call connect = {0}, going = {0}, closing = {.inside = check_left};
+    struct sockaddr_storage source = kit_host(0);
+
+    one_shard();
+    kit_side_open(&a, NULL);
+    kit_side_open(&s, NULL);
+    kit_listen(&l, s.adapter);
+    NTSTATUS connecting = kit_connect_start(&a, &connect, &source, &l.address, NULL, 0);
+    while (!atomic_load(&shut.entered))
+        kit_settle();
+    CHECK_STATUS(kit_close(a.connector), STATUS_SUCCESS);
+    a.connector = NULL;
+    CHECK_STATUS(kit_final(&connect, connecting), STATUS_CANCELLED);
+    drive(&s);
+    NDK_CONNECTOR *c = shut.connector;
+    NTSTATUS gone = c->Dispatch->NdkCloseConnector(&c->Header, kit_close_done, &going);
+    NTSTATUS status = l.listener->Dispatch->NdkCloseListener(&l.listener->Header, kit_close_done, &closing);
+    CHECK_STATUS(status, STATUS_PENDING);
+    kit_settle();
+    CHECK_EQ(atomic_load(&closing.calls), 0);
+    atomic_store(&shut.may_leave, 1);
+    CHECK_STATUS(kit_final(&going, gone), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
+    kit_side_close(&a);
+    kit_side_close(&s);
+}
+
+static void block(struct kit_call *call)
+{
+    (void)call;
+    atomic_store(&shut.entered, 1);
+    while (!atomic_load(&shut.may_leave))
+        kit_settle();
+}
+
+/*
+ * The peer's notice has come, and its callback waits behind another one on the only thread that delivers, when this
+ * side disconnects: then it is not called any more.
+ */
+CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    static struct kit_listener other;
+    struct kit_call listen = {.inside = block}, mine = {0}, theirs = {0};
+    struct sockaddr_storage any = kit_host(0);
+
+    one_shard();
+    kit_pair_open(&p);
+    NDK_CONNECTOR *a = p.active.connector, *s = p.passive.connector;
+    kit_listener_create(&other, p.active.adapter);
+    CHECK_STATUS(other.listener->Dispatch->NdkListen(other.listener, (PSOCKADDR)&any, kit_address_len(&any),
+                                                     kit_request_done, &listen), STATUS_PENDING);
+    while (!atomic_load(&shut.entered))
+        kit_settle();
+    NTSTATUS their_status = s->Dispatch->NdkDisconnect(s, kit_request_done, &theirs);
+    drive(&p.active);
+    NTSTATUS my_status = a->Dispatch->NdkDisconnect(a, kit_request_done, &mine);
+    CHECK_EQ(atomic_load(&p.active.disconnected), 0);
+    atomic_store(&shut.may_leave, 1);
+    CHECK_STATUS(kit_final(&mine, my_status), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&theirs, their_status), STATUS_SUCCESS);
+    kit_wait_calls(&listen, 1);
+    CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
+    CHECK_EQ(atomic_load(&p.active.disconnected), 0);
+    kit_pair_close(&p);
+}
