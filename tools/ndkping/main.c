@@ -133,8 +133,8 @@ static void say_counters(struct consumer *c)
     ondk_counters_t n;
 
     ondk_adapter_counters(c->adapter, &n);
-    say("fpdus-sent=%llu fpdus-received=%llu", (unsigned long long)n.rdma_out_frames,
-        (unsigned long long)n.rdma_in_frames);
+    say("fpdus-sent=%llu", (unsigned long long)n.rdma_out_frames);
+    say("fpdus-received=%llu", (unsigned long long)n.rdma_in_frames);
 }
 
 static int say_end(struct rping *r, enum rping_end end)
