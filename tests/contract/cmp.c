@@ -222,7 +222,7 @@ CASE(cmp_04_ready_is_never_answered, KIT_FAMILIES)
     peer_acceptor_reply(&p, PEER_READ);
     CHECK_STATUS(kit_complete(&p.side), STATUS_IO_TIMEOUT);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 46);
-    CHECK(raw_ended(p.s));
+    CHECK(peer_ended(p.s));
     /* Over for this connector: */
     CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_connect(&p.side, &source, &here, NULL, 0), STATUS_INVALID_DEVICE_STATE);
@@ -275,7 +275,7 @@ CASE(cmp_05_none_after_disconnect, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);
     status = p.side.connector->Dispatch->NdkDisconnect(p.side.connector, kit_request_done, &call);
-    CHECK(raw_ended(p.s));
+    CHECK(peer_ended(p.s));
     raw_close(p.s, false);
     p.s = -1;
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);

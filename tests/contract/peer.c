@@ -147,6 +147,22 @@ void peer_initiator_close(struct peer_initiator *p)
     kit_side_close(&p->side);
 }
 
+bool peer_is_nudge(const uint8_t *ulpdu, int len)
+{
+    return len == 14 && (ulpdu[0] & 0x80) && (ulpdu[1] & 15) == 0;
+}
+
+bool peer_ended(int s)
+{
+    uint8_t ulpdu[65536];
+    int len;
+
+    while ((len = raw_recv_fpdu(s, ulpdu, sizeof ulpdu, true)) >= 0)
+        if (!peer_is_nudge(ulpdu, len))
+            return false;
+    return true;
+}
+
 void peer_give_up(int s)
 {
     CHECK(shutdown(s, SHUT_WR) == 0);

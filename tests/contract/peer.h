@@ -44,6 +44,13 @@ void peer_initiator_ready(struct peer_initiator *p, enum peer_form form);    /* 
 void peer_initiator_connect(struct peer_initiator *p, enum peer_form form);  /* all of it, NdkAccept has succeeded */
 void peer_initiator_close(struct peer_initiator *p);
 
+/*
+ * Waits for the end of the stream (true) or a message (false). A provider may send a silent peer, which could have lost
+ * its first FPDU, empty writes: they are no message.
+ */
+bool peer_ended(int s);
+/* Is it such an empty write? */
+bool peer_is_nudge(const uint8_t *ulpdu, int len);
 /* Our stream ends, and the provider has taken notice: it has let go of its end, which must not be streaming yet. */
 void peer_give_up(int s);
 
