@@ -324,7 +324,7 @@ static NTSTATUS give_address(struct connector *c, bool local, PSOCKADDR buffer, 
 {
     connector_lock(c);
     bool located = c->peer.located;
-    struct addr address = local != MUTANT(con_19_ends_swapped) ? c->peer.local : c->peer.remote;
+    struct addr address = local != MUTANT(con_19_local_for_peer) ? c->peer.local : c->peer.remote;
     connector_unlock(c);
     return located ? address_answer(&address, buffer, len) : STATUS_INVALID_DEVICE_STATE;
 }
