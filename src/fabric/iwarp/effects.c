@@ -68,6 +68,14 @@ static void tell_established(struct fabric_conn *c, enum fabric_reason why)
     c->events->established(c->owner, why, &limits);
 }
 
+/* Where the stream had ended by itself, receives may have been posted since: disconnect completes these too. */
+static void tell_disconnected(struct fabric_conn *c, enum fabric_reason why)
+{
+    if (c->qp && !MUTANT(dsc_01_late_receives_kept))
+        iw_qp_flush(c->qp->iw, IW_FLUSHED);
+    c->events->disconnected(c->owner, why);
+}
+
 static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_reason why)
 {
     if (effects & DO_ANSWER)
@@ -83,7 +91,7 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
     if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
         stream_stop(c, IW_FLUSHED);
     if (effects & DO_STOP_LOST)
-        stream_stop(c, IW_LOST);
+        stream_stop(c, MUTANT(dsc_02_lost_as_done) ? IW_OK : IW_LOST);
     if (effects & DO_CLOSE_TCP)
         close_socket(c, false);
     if (effects & DO_RESET_TCP)
@@ -105,10 +113,12 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
         passive_tell(c);
     if (effects & TELL_ESTABLISHED)
         tell_established(c, why);
+    if (MUTANT(dsc_02_notice_flushes) && effects & TELL_PEER_ENDED && c->streams)
+        iw_qp_flush(c->qp->iw, IW_FLUSHED);
     if (effects & TELL_PEER_ENDED && !MUTANT(dsc_02_no_notice))
         c->events->peer_ended(c->owner, why);
     if (effects & TELL_DISCONNECTED)
-        c->events->disconnected(c->owner, why);
+        tell_disconnected(c, why);
     /* What was learned in start-up has been told: the stream runs, or nothing does. */
     if (c->streams || !c->has_socket) {
         startup = c->startup;
