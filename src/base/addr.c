@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mutant.h"
+
 enum { WINDOWS_AF_INET6 = 23 };
 
 bool addr_from(struct addr *a, const void *sockaddr, size_t len)
@@ -32,6 +34,8 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v6.sin6_addr = in.sin6_addr;
         /* A scope means something for link-local addresses only; elsewhere it would make equal addresses differ. */
         a->v6.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0;
+        if (MUTANT(adp_03_scope_lost))
+            a->v6.sin6_scope_id = 0;
         return true;
     }
     return false;

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/mutant.h"
+
 static bool is_inet(const struct ifaddrs *i)
 {
     return i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6);
@@ -129,7 +131,7 @@ static int kernel_owns(struct interfaces *self, uint32_t index, const struct add
     for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
         found = strcmp(i->ifa_name, name) == 0 && is_address_of(i, wanted);
     freeifaddrs(all);
-    return found ? 0 : EADDRNOTAVAIL;
+    return found && !(MUTANT(adp_03_loopback_alone) && !addr_is_loopback(wanted)) ? 0 : EADDRNOTAVAIL;
 }
 
 struct interfaces *interfaces_kernel(void)

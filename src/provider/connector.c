@@ -152,7 +152,7 @@ static void tell_connect(void *context, NTSTATUS status)
     NDK_FN_REQUEST_COMPLETION done = c->connect_done;
     void *done_context = c->connect_context;
 
-    if (!NT_SUCCESS(status))
+    if (!NT_SUCCESS(status) && !MUTANT(obj_08_busy_inside))
         end_attempt(c);
     done(done_context, status);
 }
@@ -315,6 +315,8 @@ static void disconnected(void *owner, enum fabric_reason why)
     connector_lock(c);
     (void)connector_take(c, CONNECTOR_DISCONNECT_DONE);
     connector_unlock(c);
+    if (MUTANT(dsc_06_queue_pair_free_again))
+        connector_unbind(c->qp);
     request_complete(&c->disconnect, MUTANT(dsc_03_as_success) ? STATUS_SUCCESS : status_of_reason(why));
 }
 

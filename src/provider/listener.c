@@ -126,7 +126,11 @@ static void run_arrival(struct shard_task *task)
     if (object_is_closing(&l->obj)) {
         (void)object_close(&c->obj, NULL, NULL);
     } else {
+        if (MUTANT(acc_09_not_inside))
+            c->phase = CONNECTOR_SPENT;
         l->event(l->event_context, &c->pub); /* the connector is the consumer's from here on, and may be gone after */
+        if (MUTANT(acc_09_inside_alone) || MUTANT(acc_09_not_inside))
+            c->phase = MUTANT(acc_09_inside_alone) ? CONNECTOR_SPENT : CONNECTOR_REQUESTED;
         if (MUTANT(lsn_03_event_twice))
             l->event(l->event_context, &c->pub);
     }

@@ -100,6 +100,7 @@ static enum fabric_reason limit_reason(const struct fabric_conn *c)
     case CONN_REQUEST_SENT:
         return MUTANT(con_11_silence_is_refusal) ? FABRIC_REFUSED : FABRIC_REPLY_TIMEOUT;
     case CONN_COMPLETING:
+        return MUTANT(cmp_04_silence_is_abort) ? FABRIC_PEER_GAVE_UP : FABRIC_ESTABLISH_TIMEOUT;
     case CONN_REPLYING:
     case CONN_WAIT_RTR:
         return MUTANT(acc_03_wrong_reason) ? FABRIC_PEER_GAVE_UP : FABRIC_ESTABLISH_TIMEOUT;

@@ -94,8 +94,9 @@ static enum fabric_reason notice_reason(const struct fabric_conn *c)
 {
     switch (c->state) {
     case CONN_COMPLETING:
+        return MUTANT(cmp_03_end_is_timeout) ? FABRIC_ESTABLISH_TIMEOUT : FABRIC_PEER_GAVE_UP;
     case CONN_WAIT_RTR:
-        return FABRIC_PEER_GAVE_UP;
+        return MUTANT(acc_02_end_is_timeout) ? FABRIC_ESTABLISH_TIMEOUT : FABRIC_PEER_GAVE_UP;
     case CONN_NOTICE_SENT:
         return FABRIC_OK;
     default:
@@ -192,6 +193,8 @@ void stream_start(struct fabric_conn *c)
     c->streams = true;
     c->signals = 0;
     c->sent_all = false;
+    if (MUTANT(acc_05_receives_forgotten))
+        iw_qp_flush(c->qp->iw, IW_FLUSHED);
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
@@ -407,6 +410,10 @@ static void progress(struct fabric_conn *c)
     case CONN_COMPLETING:
         if (!r->peer_to_peer || (r->rtr != MPA_RTR_READ && c->sent_all && iw_qp_tx_clean(c->qp->iw)))
             conn_step(c, CONN_UP, FABRIC_OK);
+        return;
+    case CONN_NOTICE_SENT:
+        if (MUTANT(dsc_01_notice_not_awaited))
+            conn_step(c, CONN_NOTICE, FABRIC_OK);
         return;
     case CONN_DRAINING:
     case CONN_CLOSING:
