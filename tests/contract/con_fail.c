@@ -4,8 +4,6 @@
  * connector and QP, which proves CON-17 for that failure; that nothing is said twice is kit_final's to check.
  */
 #include <poll.h>
-#include <sys/resource.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "contract/kit.h"
@@ -348,43 +346,6 @@ static void rejecting_peer(int wire)
     raw_close(listener, false);
 }
 
-enum { LOOK_AT = 1024 };
-
-static int open_descriptors(void)
-{
-    int n = 0;
-
-    for (int fd = 0; fd < LOOK_AT; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
-    return n;
-}
-
-/* Leaves room for so many new descriptors. Returns the old limit. */
-static rlim_t leave_room(int room)
-{
-    struct rlimit limit;
-    rlim_t old;
-    int fd = 0;
-
-    for (int left = room; fd < LOOK_AT; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && left-- == 0)
-            break;
-    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    old = limit.rlim_cur;
-    limit.rlim_cur = (rlim_t)fd;
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    return old;
-}
-
-static void restore_room(rlim_t old)
-{
-    struct rlimit limit;
-
-    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    limit.rlim_cur = old;
-    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-}
-
 /* However far it gets before descriptors run out, it says so and gives back what it took. */
 /* covers: CON-16, CON-17 */
 CASE(con_16_no_descriptors, KIT_FAMILIES)
@@ -398,12 +359,12 @@ CASE(con_16_no_descriptors, KIT_FAMILIES)
     kit_fork(&peer, rejecting_peer, false);
     kit_hear(peer.wire, &at, sizeof at);
     kit_pair_idle(&p);
-    before = open_descriptors();
+    before = kit_descriptors();
     for (room = 0; room < 10 && status == STATUS_INSUFFICIENT_RESOURCES; room++) {
-        rlim_t old = leave_room(room);
+        unsigned long long old = kit_leave_descriptors(room);
         status = connect_to(&p.active, &at);
-        restore_room(old);
-        CHECK_EQ(open_descriptors(), before);
+        kit_restore_descriptors(old);
+        CHECK_EQ(kit_descriptors(), before);
     }
     CHECK_STATUS(status, STATUS_CONNECTION_REFUSED);
     CHECK(room > 1);

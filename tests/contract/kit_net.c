@@ -4,6 +4,7 @@
 #include "contract/kit_net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
@@ -197,6 +198,46 @@ void kit_take_ports(int sockets[KIT_PORTS])
 bool kit_port_is_dynamic(unsigned short port)
 {
     return port >= KIT_PORT_FIRST;
+}
+
+/* ---- descriptors ---- */
+
+enum { LOOK_AT = 1024 };
+
+int kit_descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < LOOK_AT; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static rlim_t set_descriptors(rlim_t most)
+{
+    struct rlimit limit;
+    rlim_t old;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    old = limit.rlim_cur;
+    limit.rlim_cur = most;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    return old;
+}
+
+unsigned long long kit_leave_descriptors(int room)
+{
+    int fd = 0;
+
+    for (int left = room; fd < LOOK_AT; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && left-- == 0)
+            break;
+    return set_descriptors((rlim_t)fd);
+}
+
+void kit_restore_descriptors(unsigned long long old)
+{
+    set_descriptors((rlim_t)old);
 }
 
 NDK_ADAPTER *kit_open_on(const char *interface)

@@ -47,6 +47,12 @@ enum { KIT_PORT_FIRST = 49152, KIT_PORTS = 65536 - KIT_PORT_FIRST };
 void kit_take_ports(int sockets[KIT_PORTS]);
 bool kit_port_is_dynamic(unsigned short port);
 
+/* How many descriptors below 1024 are open; no case of this kind opens more. */
+int kit_descriptors(void);
+/* Leaves room for so many new ones. Returns what kit_restore_descriptors takes. */
+unsigned long long kit_leave_descriptors(int room);
+void kit_restore_descriptors(unsigned long long old);
+
 NDK_ADAPTER *kit_open_on(const char *interface);
 
 #endif

@@ -30,12 +30,23 @@ int raw_accept(int listener)
     return s;
 }
 
-int raw_connect(const struct sockaddr_storage *address)
+int raw_try_connect(const struct sockaddr_storage *address)
 {
     int s = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     CHECK(s >= 0);
-    CHECK(connect(s, (const struct sockaddr *)address, kit_address_len(address)) == 0);
+    if (connect(s, (const struct sockaddr *)address, kit_address_len(address)) == 0)
+        return s;
+    CHECK(errno == ECONNREFUSED || errno == ECONNRESET);
+    close(s);
+    return -1;
+}
+
+int raw_connect(const struct sockaddr_storage *address)
+{
+    int s = raw_try_connect(address);
+
+    CHECK(s >= 0);
     return s;
 }
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CSE: NdkConnectWithSharedEndpoint fails as NdkConnect does. Each case makes the cause, removes it, and connects the same
+ * connector and QP over the same endpoint.
+ */
+#include "contract/kit.h"
+#include "contract/kit_net.h"
+#include "contract/raw.h"
+
+struct shared {
+    struct kit_pair p;
+    NDK_SHARED_ENDPOINT *endpoint;
+};
+
+static void configure_limits(uint32_t connect_ms, uint32_t reply_ms)
+{
+    ondk_config_t config = kit_config();
+
+    config.connect_ms = connect_ms;
+    config.reply_ms = reply_ms;
+    kit_configure(&config);
+}
+
+static void shared_open(struct shared *s)
+{
+    struct sockaddr_storage any = kit_host(0);
+
+    kit_pair_idle(&s->p);
+    CHECK_STATUS(kit_shared_endpoint(s->p.active.adapter, &any, &s->endpoint), STATUS_SUCCESS);
+}
+
+static NTSTATUS connect_to(struct shared *s, const struct sockaddr_storage *to)
+{
+    return kit_connect_shared(&s->p.active, s->endpoint, to);
+}
+
+/* The cause is gone: what failed works now. */
+static void recover(struct shared *s)
+{
+    struct kit_pair *p = &s->p;
+    struct kit_call connect = { 0 }, accept = { 0 };
+    NTSTATUS connecting, accepting;
+
+    connecting = kit_connect_shared_start(&p->active, &connect, s->endpoint, &p->listener.address);
+    p->passive.connector = kit_next_request(&p->listener);
+    accepting = kit_accept_start(&p->passive, &accept, NULL, 0);
+    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete(&p->active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+    kit_exchange(&p->active, &p->passive);
+    kit_drop(&p->active);
+    CHECK_STATUS(kit_close(s->endpoint), STATUS_SUCCESS);
+    kit_pair_close(p);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_no_route_and_no_host, KIT_FAMILIES | KIT_NETNS)
+{
+    static struct shared s;
+    struct kit_child other;
+    bool four = kit_family() == AF_INET;
+    struct sockaddr_storage strange = kit_address(four ? "203.0.113.1" : "2001:db8::1", 0), near = kit_cable_host(1, 0);
+
+    kit_fork(&other, kit_hold, true);
+    kit_cable(&other);
+    kit_side_open(&s.p.active, kit_open_on("near"));
+    s.p.active.own_adapter = true;
+    CHECK_STATUS(kit_shared_endpoint(s.p.active.adapter, &near, &s.endpoint), STATUS_SUCCESS);
+    CHECK_STATUS(connect_to(&s, &strange), STATUS_NETWORK_UNREACHABLE);
+    kit_ip(four ? "route add unreachable 203.0.113.0/24" : "-6 route add unreachable 2001:db8::/32");
+    CHECK_STATUS(connect_to(&s, &strange), STATUS_HOST_UNREACHABLE);
+    kit_ip("address add %s dev lo", four ? "203.0.113.1" : "2001:db8::1");
+    kit_side_open(&s.p.passive, NULL);
+    kit_listen_at(&s.p.listener, s.p.passive.adapter, &strange);
+    recover(&s);
+    kit_join(&other);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_no_neighbour, KIT_FAMILIES | KIT_NETNS)
+{
+    static struct shared s;
+    struct kit_child other;
+    struct sockaddr_storage far = kit_cable_host(2, 4791), near = kit_cable_host(1, 0);
+
+    kit_fork(&other, kit_hold, true);
+    kit_cable(&other);
+    kit_side_open(&s.p.active, kit_open_on("near"));
+    s.p.active.own_adapter = true;
+    CHECK_STATUS(kit_shared_endpoint(s.p.active.adapter, &near, &s.endpoint), STATUS_SUCCESS);
+    CHECK_STATUS(connect_to(&s, &far), STATUS_HOST_UNREACHABLE);
+    kit_drop(&s.p.active);
+    CHECK_STATUS(kit_close(s.endpoint), STATUS_SUCCESS);
+    kit_side_close(&s.p.active);
+    kit_join(&other);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_nobody_listens, KIT_FAMILIES)
+{
+    static struct shared s;
+    struct sockaddr_storage at = kit_free_address();
+
+    shared_open(&s);
+    CHECK_STATUS(connect_to(&s, &at), STATUS_CONNECTION_REFUSED);
+    recover(&s);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_rejected_with_private_data, KIT_FAMILIES)
+{
+    static struct shared s;
+    struct kit_call call = { 0 };
+    uint8_t data[70], seen[512];
+    ULONG have = sizeof seen;
+    NTSTATUS status;
+
+    shared_open(&s);
+    kit_pattern(data, sizeof data, 4);
+    status = kit_connect_shared_start(&s.p.active, &call, s.endpoint, &s.p.listener.address);
+    s.p.passive.connector = kit_next_request(&s.p.listener);
+    CHECK_STATUS(s.p.passive.connector->Dispatch->NdkReject(s.p.passive.connector, data, sizeof data), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_REFUSED);
+    CHECK_STATUS(s.p.active.connector->Dispatch->NdkGetConnectionData(s.p.active.connector, NULL, NULL, seen, &have),
+                 STATUS_SUCCESS);
+    CHECK_EQ(have, sizeof data);
+    CHECK(kit_pattern_is(seen, have, 4));
+    kit_drop(&s.p.passive);
+    recover(&s);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_listener_is_paused_or_full, KIT_FAMILIES)
+{
+    static struct shared s;
+    static struct kit_side first;
+    struct sockaddr_storage source = kit_host(0);
+    struct kit_call call = { 0 };
+    ondk_config_t config = kit_config();
+    NDK_LISTENER *l;
+    NTSTATUS status;
+
+    config.backlog = 1;
+    config.connect_ms = config.reply_ms = 1000000;
+    kit_configure(&config);
+    shared_open(&s);
+    l = s.p.listener.listener;
+    l->Dispatch->NdkControlConnectEvents(l, TRUE);
+    CHECK_STATUS(connect_to(&s, &s.p.listener.address), STATUS_CONNECTION_REFUSED);
+    l->Dispatch->NdkControlConnectEvents(l, FALSE);
+    kit_side_open(&first, NULL);
+    status = kit_connect_start(&first, &call, &source, &s.p.listener.address, NULL, 0);
+    s.p.passive.connector = kit_next_request(&s.p.listener);
+    CHECK_STATUS(connect_to(&s, &s.p.listener.address), STATUS_CONNECTION_REFUSED);
+    kit_drop(&s.p.passive);
+    CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_REFUSED);
+    kit_side_close(&first);
+    recover(&s);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_silence_at_tcp, KIT_FAMILIES | KIT_NETNS)
+{
+    static struct shared s;
+
+    configure_limits(300, 1000000);
+    kit_nft("add table inet t");
+    kit_nft("add chain inet t o { type filter hook output priority 0; }");
+    shared_open(&s);
+    kit_nft("add rule inet t o tcp dport %u drop", kit_port(&s.p.listener.address));
+    CHECK_STATUS(connect_to(&s, &s.p.listener.address), STATUS_IO_TIMEOUT);
+    kit_nft("flush ruleset");
+    recover(&s);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_silence_after_the_request, KIT_FAMILIES)
+{
+    static struct shared s;
+    struct sockaddr_storage at = kit_host(0);
+    int listener = raw_listen(&at);
+
+    configure_limits(1000000, 300);
+    shared_open(&s);
+    CHECK_STATUS(connect_to(&s, &at), STATUS_IO_TIMEOUT); /* the kernel takes the connection; nobody answers */
+    recover(&s);
+    raw_close(listener, false);
+}
+
+/* covers: CSE-04 */
+CASE(cse_04_no_descriptors, KIT_FAMILIES)
+{
+    static struct shared s;
+    struct sockaddr_storage at = kit_free_address();
+    NTSTATUS status = STATUS_INSUFFICIENT_RESOURCES;
+    int before, room;
+
+    shared_open(&s);
+    before = kit_descriptors();
+    for (room = 0; room < 10 && status == STATUS_INSUFFICIENT_RESOURCES; room++) {
+        unsigned long long old = kit_leave_descriptors(room);
+
+        status = connect_to(&s, &at);
+        kit_restore_descriptors(old);
+        CHECK_EQ(kit_descriptors(), before);
+    }
+    CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* with enough of them: nobody listens */
+    CHECK(room > 1);
+    recover(&s);
+}
