@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The program in the README is examples/first.c, and every file that the README and docs/ name exists."""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+readme = (root / "README.md").read_text()
+faults = []
+block = re.search(r"<!-- examples/first\.c -->\n```c\n(.*?)```", readme, re.S)
+if not block or block.group(1) != (root / "examples/first.c").read_text():
+    faults.append("README.md: the first program differs from examples/first.c")
+for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+    for name in re.findall(r"`((?:docs|src|tests|include|examples|tools|scripts|bench)/[\w./-]+\.\w+)`", page.read_text()):
+        if not (root / name).exists():
+            faults.append(f"{page.relative_to(root)}: there is no {name}")
+print("\n".join(faults) or "README and docs name what is there")
+sys.exit(bool(faults))
