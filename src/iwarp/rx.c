@@ -144,6 +144,8 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
         uint32_t placed = s->pieces.length;
 
         for (unsigned i = 0; error == WIRE_OK && i < s->pieces.count; i++) {
+            if (MUTANT(qpr_14_last_write_unplaced) && g->header.opcode == RDMAP_WRITE && g->header.last)
+                continue;
             memcpy(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
             data += s->pieces.iov[i].iov_len;
         }

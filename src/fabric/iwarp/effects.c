@@ -89,7 +89,7 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
     if (effects & DO_SHUT && !MUTANT(dsc_01_no_notice))
         c->fabric->net->ops->shut_write(&c->socket);
     if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
-        stream_stop(c, IW_FLUSHED);
+        stream_stop(c, MUTANT(qpr_17_as_lost) ? IW_LOST : IW_FLUSHED);
     if (effects & DO_STOP_LOST)
         stream_stop(c, MUTANT(dsc_02_lost_as_done) ? IW_OK : IW_LOST);
     if (effects & DO_CLOSE_TCP)
