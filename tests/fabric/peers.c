@@ -149,6 +149,30 @@ static void oldest_first(void)
     world_close(&w);
 }
 
+/* The end of a request that is rejected does not wait for the peer to hang up, and the reject is not lost. */
+static void rejected_and_left(void)
+{
+    struct mpa_frame reply;
+    uint8_t bytes[MPA_FRAME_MAX];
+    struct world w;
+    int fd[16];
+
+    open_world(&w);
+    for (int i = 0; i < 16; i++) {
+        fd[i] = raw_connect(&w.ear.local);
+        raw_send_frame(fd[i], &request);
+        AWAIT(atomic_load(&w.ear.requests) == i + 1);
+        link_close(&w.ear.link[i]);
+    }
+    for (int i = 0; i < 16; i++) {
+        raw_read_frame(fd[i], true, &reply, bytes);
+        CHECK(reply.rejected);
+        CHECK(raw_read_to_end(fd[i], NULL, 0) == 0);
+        close(fd[i]);
+    }
+    world_close(&w);
+}
+
 /* covers: LSN-09, CON-09 */
 static void backlog(void)
 {
@@ -461,6 +485,7 @@ static const struct test tests[] = {
     { "byte_by_byte", byte_by_byte },
     { "too_slow", too_slow },
     { "oldest_first", oldest_first },
+    { "rejected_and_left", rejected_and_left },
     { "backlog", backlog },
     { "impatient", impatient },
     { "gives_up", gives_up },

@@ -427,7 +427,7 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
         post = record(c, OP_REJECT);
         answer = FABRIC_OK;
     } else if (c->state == CONN_DEAD) {
-        answer = c->ended;
+        answer = MUTANT(acc_06_gone_is_success) ? FABRIC_OK : c->ended;
     }
     unlock_and_post(c, post);
     return answer;

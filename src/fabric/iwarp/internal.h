@@ -228,6 +228,7 @@ struct fabric_conn {
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
+    bool brief;                        /* the last frame needs no lingering: the peer has nothing on its way */
     bool sent_all;                     /* nothing is left that could be sent now */
     unsigned signals;
     enum iw_end end;

@@ -487,7 +487,10 @@ static bool last_frame(struct fabric_conn *c, bool *broken)
     return false;
 }
 
-/* A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end. */
+/*
+ * A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end. Who
+ * sent a good request and is rejected has nothing on its way, and its connector's close need not wait for it to hang up.
+ */
 static void discard(struct fabric_conn *c)
 {
     struct iovec iov = { c->home->sink, IWARP_SINK };
@@ -510,7 +513,9 @@ void stream_linger(struct fabric_conn *c)
         c->fabric->net->ops->shut_write(&c->socket);
         c->shut = true;
     }
+    if (c->brief && c->shut)
+        c->readable = true; /* nothing unread is left behind */
     discard(c);
-    if (broken || (c->shut && c->eof))
+    if (broken || (c->shut && (c->eof || c->brief)))
         conn_step(c, CONN_LOST, c->ended);
 }
