@@ -494,6 +494,40 @@ CASE(obj_16_no_lock_in_connect_event, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
+/* A consumer that holds a lock of its own while it calls, and takes it in the completion. */
+static pthread_mutex_t own_lock;
+
+static void lock_in_call(struct kit_call *call)
+{
+    (void)call;
+    CHECK_EQ(pthread_mutex_lock(&own_lock), 0); /* EDEADLK: the completion came inside the call */
+    pthread_mutex_unlock(&own_lock);
+}
+
+/* covers: OBJ-16 */
+CASE(obj_16_no_completion_inside_the_call, KIT_FAMILIES)
+{
+    static struct kit_side s;
+    struct sockaddr_storage source = kit_host(0), nobody = kit_host(1);
+    pthread_mutexattr_t kind;
+
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&own_lock, &kind);
+    kit_side_open(&s, NULL);
+    s.connector = kit_connector(s.adapter);
+    for (int i = 0; i < 20; i++) {
+        struct kit_call call = { .inside = lock_in_call };
+        NTSTATUS status;
+
+        pthread_mutex_lock(&own_lock);
+        status = kit_connect_start(&s, &call, &source, &nobody, NULL, 0);
+        pthread_mutex_unlock(&own_lock);
+        CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_REFUSED);
+    }
+    kit_side_close(&s);
+}
+
 /* ---- many threads ---- */
 
 enum { THREADS = 6, ROUNDS = 10 };

@@ -49,6 +49,17 @@ static void check_waits(struct kit_call *closing, NTSTATUS status, struct gate *
     CHECK_STATUS(kit_final(closing, status), STATUS_SUCCESS);
 }
 
+static NDK_CQ *another_cq(struct kit_side *s)
+{
+    struct kit_call call = { 0 };
+    NDK_CQ *cq = NULL;
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, 16, kit_cq_notification, s, NULL, kit_create_done,
+                                                        &call, &cq);
+
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    return status == STATUS_PENDING ? (NDK_CQ *)call.object : cq;
+}
+
 /* ---- OBJ-09 ---- */
 
 /* covers: OBJ-09 */
@@ -104,35 +115,70 @@ static void pass_event(struct kit_listener *l, NDK_CONNECTOR *connector)
     pass(l->arg);
 }
 
-/* covers: OBJ-10 */
-CASE(obj_10_connect_event_is_running, KIT_FAMILIES)
+/* An adapter with two event loops, of which the next completion queue gets the first or the second. */
+static NDK_ADAPTER *open_with_two_loops(int turn, NDK_CQ **extra)
+{
+    ondk_config_t config = kit_config();
+    static struct kit_side s;
+
+    config.shards = 2;
+    kit_configure(&config);
+    s.adapter = kit_open(2, 1);
+    *extra = turn ? another_cq(&s) : NULL;
+    return s.adapter;
+}
+
+static void close_with_two_loops(NDK_ADAPTER *adapter, NDK_CQ *extra)
+{
+    if (extra)
+        CHECK_STATUS(kit_close(extra), STATUS_SUCCESS);
+    ondk_close_adapter(adapter);
+}
+
+/*
+ * The connector is accepted and closed while its event stays, perhaps in another event loop, so that the event alone
+ * holds the listener.
+ */
+static void check_event_holds(int turn)
 {
     static struct kit_side s;
     static struct kit_listener l;
     struct gate g = { 0 };
-    struct kit_call closing = { 0 };
-    struct raw_frame request = peer_frame(PEER_WRITE);
-    NTSTATUS status;
+    struct kit_call closing = { 0 }, connector = { 0 }, accept = { 0 };
+    struct raw_frame request = peer_frame(PEER_WRITE), reply;
+    NTSTATUS status, connector_status, accepting;
+    NDK_CQ *extra;
+    NDK_ADAPTER *adapter = open_with_two_loops(turn, &extra);
     int peer;
 
-    kit_side_open(&s, NULL);
-    kit_listen(&l, s.adapter);
+    kit_side_open(&s, adapter);
+    kit_listen(&l, adapter);
     l.inside = pass_event;
     l.arg = &g;
     peer = raw_connect(&l.address);
     raw_send_frame(peer, false, &request);
     kit_wait_count(&g.entered, 1);
-    status = close_start(l.listener, &closing);
-    CHECK_STATUS(status, STATUS_PENDING);
-    struct kit_call connector = { 0 };
-    NTSTATUS connector_status = close_start(l.queue[0], &connector); /* so that the event alone holds the listener */
+    s.connector = l.queue[0];
+    accepting = kit_accept_start(&s, &accept, NULL, 0);
     kit_settle();
-    CHECK_EQ(atomic_load(&closing.calls), 0);
-    kit_count_up(&g.open);
+    connector_status = close_start(s.connector, &connector);
+    s.connector = NULL;
+    kit_settle();
+    status = close_start(l.listener, &closing);
+    check_waits(&closing, status, &g);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_CANCELLED);
     CHECK_STATUS(kit_final(&connector, connector_status), STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
+    (void)raw_recv_frame(peer, true, &reply);
     close(peer);
     kit_side_close(&s);
+    close_with_two_loops(adapter, extra);
+}
+
+/* covers: OBJ-10 */
+CASE(obj_10_connect_event_is_running, KIT_FAMILIES)
+{
+    check_event_holds(0);
+    check_event_holds(1);
 }
 
 /* covers: OBJ-10 */
@@ -314,17 +360,6 @@ CASE(obj_12_pd_before_qp, 0)
     kit_side_close(&s);
 }
 
-static NDK_CQ *another_cq(struct kit_side *s)
-{
-    struct kit_call call = { 0 };
-    NDK_CQ *cq = NULL;
-    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, 16, kit_cq_notification, s, NULL, kit_create_done,
-                                                        &call, &cq);
-
-    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    return status == STATUS_PENDING ? (NDK_CQ *)call.object : cq;
-}
-
 /* covers: OBJ-12 */
 CASE(obj_12_each_cq_before_qp, 0)
 {
@@ -413,14 +448,16 @@ CASE(obj_12_listener_before_connector, KIT_FAMILIES)
 
 /* ---- OBJ-13 ---- */
 
-/* covers: OBJ-13 */
-CASE(obj_13_not_before_the_successors_callback_returned, KIT_FAMILIES)
+static void check_not_before(int turn)
 {
     static struct peer_acceptor p;
+    NDK_CQ *extra;
+    NDK_ADAPTER *adapter = open_with_two_loops(turn, &extra);
     struct gate g = { 0 };
     struct kit_call qp = { .inside = pass_call, .arg = &g }, pd = { 0 }, cq = { 0 }, connector = { 0 };
     NTSTATUS qp_status, pd_status, cq_status, status;
 
+    p.side.adapter = adapter;
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);
     CHECK_STATUS(kit_close(p.side.mr), STATUS_SUCCESS);
@@ -442,6 +479,14 @@ CASE(obj_13_not_before_the_successors_callback_returned, KIT_FAMILIES)
     CHECK_STATUS(kit_final(&cq, cq_status), STATUS_SUCCESS);
     p.side.connector = NULL, p.side.qp = NULL, p.side.mr = NULL, p.side.cq = NULL, p.side.pd = NULL;
     peer_acceptor_close(&p);
+    close_with_two_loops(adapter, extra);
+}
+
+/* covers: OBJ-13 */
+CASE(obj_13_not_before_the_successors_callback_returned, KIT_FAMILIES)
+{
+    check_not_before(0);
+    check_not_before(1);
 }
 
 /* ---- OBJ-14, and the adapter's pairs of OBJ-12 ---- */

@@ -26,7 +26,7 @@ void peer_acceptor_open(struct peer_acceptor *p)
     struct sockaddr_storage here = kit_host(0), source = kit_host(0);
 
     p->listener = raw_listen(&here);
-    kit_side_open(&p->side, NULL);
+    kit_side_open(&p->side, p->side.adapter);
     p->connecting = kit_connect_start(&p->side, &p->connect, &source, &here, NULL, 0);
     p->s = raw_accept(p->listener);
     CHECK(raw_recv_frame(p->s, false, &p->request));

@@ -21,7 +21,7 @@ struct peer_acceptor {
     struct kit_call connect;
     NTSTATUS connecting;
 };
-/* The request has come, NdkConnect pends. All zero but for what shall run inside its completion. */
+/* The request has come, NdkConnect pends. All zero but for an adapter, and for what shall run inside its completion. */
 void peer_acceptor_open(struct peer_acceptor *p);
 void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);   /* ... and NdkConnect has succeeded */
 void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form); /* ... and NdkCompleteConnect, too */
