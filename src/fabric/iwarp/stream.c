@@ -272,6 +272,14 @@ static size_t total(const struct iovec *iov, int n)
     return sum;
 }
 
+/* Nobody reads any more: whatever the socket learns from now on, a reset too, is not to be reported for ever. */
+static void end_of_input(struct fabric_conn *c)
+{
+    c->eof = true;
+    if (!MUTANT(dsc_02_end_reported_for_ever))
+        c->fabric->net->ops->hold_read(&c->socket, true);
+}
+
 /* One read. True: go on. */
 static bool receive_once(struct fabric_conn *c)
 {
@@ -291,7 +299,7 @@ static bool receive_once(struct fabric_conn *c)
         return c->signals == 0;
     c->readable = false;
     if (got == 0) {
-        c->eof = true;
+        end_of_input(c);
         iw_qp_rx_eof(iw);
     } else if (got < 0 && got != -EAGAIN && c->signals == 0) {
         conn_step(c, CONN_LOST, iwarp_reason_stream((int)-got));
@@ -501,7 +509,7 @@ static void discard(struct fabric_conn *c)
         if (n == -EAGAIN)
             c->readable = false;
         else if (n <= 0)
-            c->eof = true;
+            end_of_input(c);
     }
 }
 
