@@ -88,7 +88,7 @@ struct net_ops {
 
     int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
     /* Paused: new peers are refused at once, queued ones reset, the address stays. */
-    int (*listen_pause)(struct net_socket *socket, bool paused);
+    int (*listen_pause)(struct net_socket *socket, bool paused); /* any thread, while the listener is open */
     /*
      * The next waiting connection, attached to the listener's shard, or EAGAIN. It takes a reference on the listener's
      * reservation. Any other errno (EMFILE and the like): the backend has refused what waited, without spinning; go on.

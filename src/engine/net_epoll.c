@@ -43,9 +43,8 @@ enum flag {
     WRITABLE = 1 << 3,   /* and that has come, but is not reported yet */
     CONNECTING = 1 << 4,
     LISTENING = 1 << 5,
-    PAUSED = 1 << 6,
-    HELD = 1 << 7,
-    LISTED = 1 << 8,
+    HELD = 1 << 6,
+    LISTED = 1 << 7,
 };
 
 struct poller {
@@ -342,17 +341,12 @@ static int resume_listening(int fd)
 
 static int kernel_listen_pause(struct net_socket *socket, bool paused)
 {
-    int err = 0;
-
-    if (paused == ((socket->flags & PAUSED) != 0) || MUTANT(lsn_04_goes_on))
+    if (MUTANT(lsn_04_goes_on))
         return 0;
-    if (paused)
-        stop_listening(socket->fd);
-    else
-        err = resume_listening(socket->fd);
-    if (!err)
-        socket->flags ^= PAUSED;
-    return err;
+    if (!paused)
+        return resume_listening(socket->fd);
+    stop_listening(socket->fd);
+    return 0;
 }
 
 /*
@@ -389,7 +383,7 @@ static int kernel_accept(struct net_socket *listener, struct net_socket *socket,
     socklen_t len = sizeof from;
     int fd, err;
 
-    if ((listener->flags & (READABLE | PAUSED)) != READABLE)
+    if (!(listener->flags & READABLE))
         return EAGAIN;
     fd = accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)

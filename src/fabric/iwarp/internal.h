@@ -161,7 +161,8 @@ struct fabric_listener {
     void *owner;
     atomic_uint refs;        /* the handle, the queued task, each connection that came over it */
     atomic_uint unanswered;  /* requests that the consumer has not answered */
-    struct spin lock;        /* guards ops, scheduled, wanted */
+    struct spin lock;        /* guards ops, scheduled, wanted; writing listening, paused, and using the socket */
+    atomic_bool paused;
     unsigned ops;
     bool scheduled;
     struct addr wanted;
@@ -169,7 +170,7 @@ struct fabric_listener {
     /* owner: */
     struct net_reservation *reservation;
     struct net_socket socket;
-    bool listening, paused, closed;
+    bool listening, closed;
     struct conn_list unfinished; /* oldest first */
     unsigned unfinished_count;
 };

@@ -12,7 +12,7 @@
 
 #include "base/mutant.h"
 
-enum listener_op { OP_LISTEN = 1, OP_PAUSE = 2, OP_RESUME = 4, OP_END = 8 };
+enum listener_op { OP_LISTEN = 1, OP_END = 2 };
 
 enum { ACCEPT_BATCH = 64 };
 
@@ -48,7 +48,7 @@ void listener_unref(struct fabric_listener *l)
 
 bool listener_has_room(struct fabric_listener *l)
 {
-    return !l->closed && !l->paused &&
+    return !l->closed && !atomic_load(&l->paused) &&
            (atomic_load(&l->unanswered) < l->fabric->config.backlog || MUTANT(lsn_09_no_backlog));
 }
 
@@ -164,7 +164,11 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
         l->reservation = NULL;
         return iwarp_reason_reserve(error);
     }
+    spin_lock(&l->lock);
     l->listening = true;
+    if (atomic_load(&l->paused))
+        f->net->ops->listen_pause(&l->socket, true);
+    spin_unlock(&l->lock);
     return FABRIC_OK;
 }
 
@@ -178,29 +182,21 @@ static void listen_now(struct fabric_listener *l)
     spin_unlock(&l->lock);
     if (!l->listening)
         why = start(l, &local);
-    if (l->listening && l->paused)
-        l->fabric->net->ops->listen_pause(&l->socket, true);
     l->events->listening(l->owner, why, &local);
-}
-
-static void pause_now(struct fabric_listener *l, bool paused)
-{
-    if (MUTANT(lsn_04_never_pauses))
-        return;
-    l->paused = paused;
-    if (l->listening)
-        l->fabric->net->ops->listen_pause(&l->socket, paused);
 }
 
 /* Those who have no request yet are dropped; those whom the consumer knows are his. */
 static void end_now(struct fabric_listener *l)
 {
     const struct net_ops *net = l->fabric->net->ops;
+    bool listening = l->listening;
 
     l->closed = true;
-    if (l->listening)
-        net->close(&l->socket, false);
+    spin_lock(&l->lock);
     l->listening = false;
+    spin_unlock(&l->lock);
+    if (listening)
+        net->close(&l->socket, false);
     while (!TAILQ_EMPTY(&l->unfinished))
         conn_drop(TAILQ_FIRST(&l->unfinished));
     if (l->reservation)
@@ -222,20 +218,17 @@ static void run(struct shard_task *task)
     spin_unlock(&l->lock);
     if (ops & OP_LISTEN)
         listen_now(l);
-    if (ops & (OP_PAUSE | OP_RESUME))
-        pause_now(l, (ops & OP_PAUSE) != 0);
     if (ops & OP_END)
         end_now(l);
     listener_unref(l);
 }
 
-/* clear: what the new request overrides. */
-static void request(struct fabric_listener *l, unsigned op, unsigned clear, const struct addr *wanted)
+static void request(struct fabric_listener *l, unsigned op, const struct addr *wanted)
 {
     bool post;
 
     spin_lock(&l->lock);
-    l->ops = (l->ops & ~clear) | op;
+    l->ops |= op;
     if (wanted)
         l->wanted = *wanted;
     post = !l->scheduled;
@@ -249,17 +242,23 @@ static void request(struct fabric_listener *l, unsigned op, unsigned clear, cons
 
 void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
 {
-    request(l, OP_LISTEN, 0, local);
+    request(l, OP_LISTEN, local);
 }
 
+/* In the caller's thread: he is not told when it is done, so it is when this returns. */
 void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 {
-    request(l, paused ? OP_PAUSE : OP_RESUME, OP_PAUSE | OP_RESUME, NULL);
+    if (MUTANT(lsn_04_never_pauses))
+        return;
+    spin_lock(&l->lock);
+    if (paused != atomic_exchange(&l->paused, paused) && l->listening)
+        l->fabric->net->ops->listen_pause(&l->socket, paused);
+    spin_unlock(&l->lock);
 }
 
 void iwarp_listener_close(struct fabric_listener *l)
 {
-    request(l, OP_END, 0, NULL);
+    request(l, OP_END, NULL);
 }
 
 struct shard *iwarp_listener_shard(struct fabric_listener *l)
