@@ -39,6 +39,8 @@ typedef struct ondk_config {
     uint32_t crc;            /* 1: ask for CRC32c (default); 0: only where the peer wants it */
     uint32_t rtr;            /* ready-to-receive forms offered and accepted. All; 0: no peer-to-peer mode */
     uint32_t max_fpdu;       /* bytes; 0: the current effective segment size */
+    uint32_t nudge_ms;       /* for Linux siw as responder, which loses a first FPDU right behind its reply: after so much
+                                silence an empty RDMA write follows (docs/architecture.md). 25; 0: never */
     /* Threads. */
     uint32_t shards;         /* event loops; 0: one for each processor, at most 4 */
     uint32_t spin_us;        /* how long an event loop looks on before its thread sleeps. 20 */

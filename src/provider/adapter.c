@@ -188,6 +188,7 @@ static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
     out->crc = c->crc != 0;
     out->rtr = c->rtr;
     out->max_fpdu = c->max_fpdu;
+    out->nudge_ms = c->nudge_ms;
     out->shards = c->shards;
     out->spin_us = c->spin_us;
 }

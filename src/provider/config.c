@@ -31,6 +31,7 @@ static const struct field {
     FIELD(crc, "ONDK_CRC", 1, 0, 1),
     FIELD(rtr, "ONDK_RTR", ONDK_RTR_ZERO_FPDU | ONDK_RTR_WRITE | ONDK_RTR_READ, 0, 7),
     FIELD(max_fpdu, "ONDK_MAX_FPDU", 0, 0, 65535),
+    FIELD(nudge_ms, "ONDK_NUDGE_MS", 25, 0, 10000),
     FIELD(shards, "ONDK_SHARDS", 0, 0, 256),
     FIELD(spin_us, "ONDK_SPIN_US", 20, 0, 1000000),
     FIELD(pend_creates, "ONDK_PEND_CREATES", 0, 0, 1),
