@@ -160,6 +160,7 @@ CASE(obj_08_connect_again_inside_failed_connect_completion, KIT_FAMILIES)
     p.passive.connector = kit_next_request(&p.listener);
     struct kit_call accept = { 0 };
     NTSTATUS accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
+    kit_wait_calls(&call, 1);
     CHECK_STATUS(kit_final(&r.again, r.status), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
