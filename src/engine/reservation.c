@@ -41,7 +41,7 @@ enum {
     PORTS = 16384,
     WORD_BITS = 64,
     WORDS = PORTS / WORD_BITS,
-    STRICT_TRIES = 64,         /* then ports with remains of closed connections will do */
+    STRICT_TRIES = 64,         /* at most; then ports with remains of closed connections will do */
     MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
     FOREIGN_MEMORY_SECONDS = 1,
 };
@@ -53,6 +53,7 @@ struct port_range {
     uint64_t own[WORDS];
     uint64_t foreign[WORDS];
     time_t foreign_since;
+    unsigned strict_tries;    /* fewer while most ports have remains: each try costs a bind */
 };
 
 struct net_reservation {
@@ -92,6 +93,7 @@ static struct port_range *range_of(const struct addr *local)
     if (!fresh)
         return NULL;
     fresh->host = *local;
+    fresh->strict_tries = STRICT_TRIES;
     addr_set_port(&fresh->host, 0);
     spin_lock(&ranges_lock);
     range = find_range(local);
@@ -164,6 +166,27 @@ static void give_back(struct port_range *range, uint16_t port, bool to_foreigner
     mark(range->own, port, false);
     if (to_foreigner)
         mark(range->foreign, port, true);
+    spin_unlock(&ranges_lock);
+}
+
+static unsigned strict_tries(struct port_range *range)
+{
+    unsigned tries;
+
+    spin_lock(&ranges_lock);
+    tries = range->strict_tries;
+    spin_unlock(&ranges_lock);
+    return tries;
+}
+
+/* Looking for an untouched port was worth it, or not. It never stops altogether, so it comes back when remains go. */
+static void judge_strictness(struct port_range *range, bool worth)
+{
+    spin_lock(&ranges_lock);
+    if (!worth)
+        range->strict_tries = range->strict_tries > 1 ? range->strict_tries / 2 : 1;
+    else if (range->strict_tries < STRICT_TRIES)
+        range->strict_tries *= 2;
     spin_unlock(&ranges_lock);
 }
 
@@ -303,11 +326,11 @@ static unsigned random_index(void)
 
 static int claim_any(struct net_reservation *r)
 {
-    unsigned start = random_index();
+    unsigned start = random_index(), most_strict = strict_tries(r->range);
     bool forgot = false, forget = false;
 
-    for (int tries = 0; tries < MOST_TRIES; tries++) {
-        bool strict = tries < STRICT_TRIES;
+    for (unsigned tries = 0; tries < MOST_TRIES; tries++) {
+        bool strict = tries < most_strict;
         int i = pick(r->range, start, forget);
         uint16_t port = (uint16_t)(PORT_FIRST + i);
         int err;
@@ -322,6 +345,8 @@ static int claim_any(struct net_reservation *r)
         }
         addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - PORTS) : port);
         err = claim(r, strict ? CLAIM_UNTOUCHED : CLAIM_REMAINS);
+        if (strict && (!err || tries + 1 == most_strict))
+            judge_strictness(r->range, !err);
         if (!err)
             return 0;
         give_back(r->range, port, err == EADDRINUSE && !strict);
