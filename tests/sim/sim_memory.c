@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions and completion queues' objects of the consumers: see sim_traffic.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "openndk/adapter.h"
+#include "openndk/mdl.h"
+#include "sim/sim.h"
+#include "sim/sim_consumer.h"
+#include "sim/sim_traffic.h"
+
+bool traffic_taken_back;
+
+static const NTSTATUS good_or_short[] = {STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_PENDING};
+static const NTSTATUS good[] = {STATUS_SUCCESS, STATUS_PENDING};
+
+uint8_t traffic_byte(unsigned who, unsigned message, size_t i)
+{
+    uint64_t key = ((uint64_t)who << 20 ^ message) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint8_t)(key >> (i & 7) * 8) ^ (uint8_t)(i >> 3) ^ (uint8_t)(i >> 11);
+}
+
+struct obj *pd_new(unsigned host)
+{
+    struct obj *o = obj_new(PD, host, sizeof *o), *adapter = consumer_adapter(host);
+    NDK_PD *out = (NDK_PD *)&obj_unwritten;
+
+    if (!o)
+        return NULL;
+    obj_parent(o, adapter);
+    obj_created(o, adapter->ndk.adapter->Dispatch->NdkCreatePd(adapter->ndk.adapter, obj_create_done, o, &out), &out);
+    return o;
+}
+
+/* ---- regions ---- */
+
+static const ULONG flags_of[USES] = {
+    [LOCAL] = NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
+    [SOURCE] = NDK_MR_FLAG_ALLOW_LOCAL_READ,
+    [READABLE_REGION] = NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
+    [WRITABLE_REGION] = NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+};
+
+static void check_bytes(const struct region *r, size_t from, size_t to, uint8_t value, const char *what)
+{
+    for (size_t i = from; i < to; i++)
+        sim_check(r->memory[i] == value, "%s: %s: byte %zd is 0x%02x", obj_name(&r->o), what,
+                  (ptrdiff_t)i - GUARD, r->memory[i]);
+}
+
+static void check_region(const struct region *r)
+{
+    check_bytes(r, 0, GUARD, FILL, "written in front of the region");
+    check_bytes(r, GUARD + r->len, 2 * GUARD + r->len, FILL, "written behind the region");
+    if (r->taken_back) {
+        check_bytes(r, GUARD, GUARD + r->len, POISON, "written after it was taken back");
+        return;
+    }
+    for (size_t i = 0; i < r->len; i++) {
+        uint8_t wanted = r->use == READABLE_REGION ? traffic_byte(r->o.id, 0, i) : FILL;
+
+        sim_check(r->busy[i] || r->memory[GUARD + i] == wanted, "%s: byte %zu was written to, 0x%02x",
+                  obj_name(&r->o), i, r->memory[GUARD + i]);
+    }
+}
+
+/* The provider is done with it: nothing that comes later may touch it. */
+static void take_back(struct region *r)
+{
+    if (r->taken_back || !r->registered)
+        return;
+    check_region(r);
+    memset(r->memory + GUARD, POISON, r->len);
+    r->taken_back = true;
+}
+
+static void region_gone(struct obj *o)
+{
+    take_back((struct region *)o);
+}
+
+static void registered(struct req *q, NTSTATUS status)
+{
+    struct region *r = (struct region *)q->o;
+
+    if (status || r->o.life != OPEN)
+        return;
+    r->token = r->o.ndk.mr->Dispatch->NdkGetRemoteTokenFromMr(r->o.ndk.mr);
+    r->registered = true;
+}
+
+static void region_born(struct obj *o)
+{
+    struct region *r = (struct region *)o;
+    MDL mdl;
+    struct req *q;
+
+    ondk_mdl_init(&mdl, r->memory + GUARD, r->len, NULL);
+    q = req_new(o, "register", good_or_short, SIM_SECOND, registered);
+    /* The provider answers this inline, so that the list may be here. */
+    req_returned(q, o->ndk.mr->Dispatch->NdkRegisterMr(o->ndk.mr, &mdl, r->len, flags_of[r->use], req_done, q));
+}
+
+struct region *region_new(unsigned host, enum use use)
+{
+    struct obj *pd = obj_pick(PD, host, NULL);
+    NDK_MR *out = (NDK_MR *)&obj_unwritten;
+    struct region *r;
+
+    if (!pd || !(r = obj_new(MR, host, sizeof *r)))
+        return NULL;
+    r->pd = pd;
+    r->use = use;
+    r->len = REGION - (uint32_t)sim_below(64);
+    r->memory = malloc(2 * GUARD + r->len);
+    r->busy = calloc(1, r->len);
+    sim_check(r->memory && r->busy, "no memory");
+    memset(r->memory, FILL, 2 * GUARD + r->len);
+    for (size_t i = 0; i < r->len && use == READABLE_REGION; i++)
+        r->memory[GUARD + i] = traffic_byte(r->o.id, 0, i);
+    r->o.born = region_born;
+    r->o.gone = region_gone;
+    obj_parent(&r->o, pd);
+    obj_created(&r->o, pd->ndk.pd->Dispatch->NdkCreateMr(pd->ndk.pd, FALSE, obj_create_done, r, &out), &out);
+    return r;
+}
+
+static void deregistered(struct req *q, NTSTATUS status)
+{
+    (void)status;
+    take_back((struct region *)q->o);
+}
+
+void region_deregister(struct region *r)
+{
+    NDK_MR *mr = r->o.ndk.mr;
+    struct req *q;
+
+    if (!obj_is_open(&r->o) || !r->registered || r->token == UINT32_MAX)
+        return;
+    r->token = UINT32_MAX; /* no new request */
+    traffic_taken_back = true;
+    q = req_new(&r->o, "deregister", good, SIM_SECOND, deregistered);
+    req_returned(q, mr->Dispatch->NdkDeregisterMr(mr, req_done, q));
+}
+
+void traffic_end(void)
+{
+    for (unsigned i = 0; i < object_count; i++) {
+        struct region *r = (struct region *)objects[i];
+
+        if (r->o.kind == MR)
+            check_region(r);
+    }
+    for (unsigned i = 0; i < object_count; i++)
+        if (objects[i]->kind == QP)
+            qp_end((struct qp *)objects[i]);
+    for (unsigned i = 0; i < object_count; i++) {
+        struct region *r = (struct region *)objects[i];
+
+        if (r->o.kind != MR)
+            continue;
+        free(r->memory);
+        free(r->busy);
+    }
+}

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulated sockets, as net.h has them: see sim_net.h. */
+#include "sim/sim_net.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/shard.h"
+#include "sim/sim.h"
+#include "sim/sim_net_internal.h"
+
+enum { PORT_FIRST = 49152, MOST_READY = 512 };
+
+static LIST_HEAD(, net_reservation) reservations = LIST_HEAD_INITIALIZER(reservations);
+static void (*on_interrupt)(void);
+static unsigned rounds;
+
+/* ---- hosts ---- */
+
+static struct addr make_address(const char *text)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    struct addr a;
+    bool good;
+
+    if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
+        good = addr_from(&a, &v4, sizeof v4);
+    else
+        good = inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 && addr_from(&a, &v6, sizeof v6);
+    sim_check(good, "not an address: %s", text);
+    return a;
+}
+
+struct addr sim_net_address(unsigned host, bool v6)
+{
+    static const char *const text[SIM_HOSTS][SIM_NET_ADDRESSES] = {{"10.0.0.1", "fd00::1"}, {"10.0.0.2", "fd00::2"}};
+
+    return make_address(text[host][v6]);
+}
+
+struct addr sim_net_nobody(unsigned which)
+{
+    static const char *const text[] = {"10.0.0.99", "10.0.0.77", "192.0.2.1"};
+
+    return make_address(text[which % 3]);
+}
+
+unsigned sim_net_host(const struct addr *a)
+{
+    unsigned host = 0;
+
+    for (; host < SIM_HOSTS; host++) {
+        struct addr v4 = sim_net_address(host, false), v6 = sim_net_address(host, true);
+
+        if (addr_same_host(&v4, a) || addr_same_host(&v6, a))
+            break;
+    }
+    return host;
+}
+
+static bool is_host(const struct addr *a)
+{
+    return sim_net_host(a) < SIM_HOSTS;
+}
+
+struct sim_host {
+    struct interfaces interfaces;
+    unsigned host;
+};
+
+static int list(struct interfaces *self, struct interface_info *info, int max)
+{
+    unsigned host = ((struct sim_host *)self)->host;
+
+    if (max > 0)
+        *info = (struct interface_info){.index = host + 1, .name = "sim", .up = true, .mtu = 1500};
+    return 1;
+}
+
+static int addresses(struct interfaces *self, uint32_t index, struct addr *addrs, int max)
+{
+    unsigned host = ((struct sim_host *)self)->host;
+
+    if (index != host + 1)
+        return -ENODEV;
+    for (int i = 0; i < max && i < SIM_NET_ADDRESSES; i++)
+        addrs[i] = sim_net_address(host, i);
+    return SIM_NET_ADDRESSES;
+}
+
+static int shortage(void)
+{
+    static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
+
+    return sim_chance(sim_scenario.shortage) ? errors[sim_below(4)] : 0;
+}
+
+static int owns(struct interfaces *self, uint32_t index, const struct addr *a)
+{
+    struct addr own[SIM_NET_ADDRESSES];
+    int err = shortage();
+
+    if (err)
+        return err;
+    if (addresses(self, index, own, SIM_NET_ADDRESSES) < 0)
+        return EADDRNOTAVAIL;
+    return addr_same_host(&own[0], a) || addr_same_host(&own[1], a) ? 0 : EADDRNOTAVAIL;
+}
+
+struct interfaces *sim_interfaces(unsigned host)
+{
+    static struct sim_host hosts[SIM_HOSTS];
+
+    hosts[host] = (struct sim_host){{.list = list, .addresses = addresses, .owns = owns}, host};
+    return &hosts[host].interfaces;
+}
+
+/* ---- pollers ---- */
+
+static int poller_create(struct net *net, struct shard *s, void **poller)
+{
+    (void)net;
+    (void)s;
+    *poller = malloc(1); /* its address is all there is to it */
+    return *poller ? 0 : ENOMEM;
+}
+
+static void poller_destroy(struct net *net, void *poller)
+{
+    (void)net;
+    free(poller);
+}
+
+static unsigned reportable(const struct net_socket *s)
+{
+    unsigned events = s->flags & WRITABLE ? NET_WRITE : 0;
+
+    if ((s->flags & (READABLE | HELD | CONNECTING | PAUSED)) == READABLE)
+        events |= NET_READ;
+    return events;
+}
+
+static bool is_ready(const struct endpoint *e, const void *poller)
+{
+    return e->socket && e->socket->shard && shard_net_state(e->socket->shard) == poller && reportable(e->socket);
+}
+
+bool sim_net_is_ready(void *poller)
+{
+    const struct endpoint *e;
+
+    TAILQ_FOREACH(e, wire_all(), link)
+        if (is_ready(e, poller))
+            return true;
+    return false;
+}
+
+/* One that has not been reported in this round. */
+static struct endpoint *pick_ready(const void *poller, unsigned round)
+{
+    struct endpoint *ready[MOST_READY], *e;
+    unsigned count = 0;
+
+    TAILQ_FOREACH(e, wire_all(), link)
+        if (e->round != round && count < MOST_READY && is_ready(e, poller))
+            ready[count++] = e;
+    return count ? ready[sim_below(count)] : NULL;
+}
+
+static void report(struct endpoint *e)
+{
+    struct net_socket *s = e->socket;
+    unsigned events = reportable(s);
+
+    if (s->flags & WRITABLE)
+        s->flags &= ~(unsigned)(WRITABLE | CONNECTING);
+    s->ready(s, events);
+}
+
+static int net_poll(struct net *net, void *poller, unsigned max, bool *left)
+{
+    unsigned round = ++rounds;
+    struct endpoint *e;
+    int served = 0;
+
+    (void)net;
+    sim_net_advance();
+    while ((unsigned)served < max && (e = pick_ready(poller, round))) {
+        e->round = round;
+        report(e);
+        served++;
+    }
+    *left = sim_net_is_ready(poller);
+    return served;
+}
+
+static void net_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline)
+{
+    (void)net, (void)poller, (void)now, (void)deadline;
+    sim_fail("somebody sleeps in a simulation");
+}
+
+static void net_wake(struct net *net, void *poller)
+{
+    (void)net, (void)poller;
+}
+
+void sim_net_on_interrupt(void (*hook)(void))
+{
+    on_interrupt = hook;
+}
+
+static struct endpoint *enter(struct net_socket *socket)
+{
+    sim_check(socket->backend, "a socket is used that is not open");
+    sim_check(!socket->shard || shard_is_owner(socket->shard), "a socket is used without its shard");
+    return socket->backend;
+}
+
+/* Where a thread of the consumer's could call just now. What it does may end this very connection, but not free it. */
+static void interrupted(void)
+{
+    if (on_interrupt)
+        on_interrupt();
+}
+
+/* ---- reservations ---- */
+
+static const struct net_reservation *holder(const struct addr *local)
+{
+    const struct net_reservation *r;
+
+    LIST_FOREACH(r, &reservations, link)
+        if (addr_equal(&r->local, local))
+            return r;
+    return NULL;
+}
+
+static bool is_connected(const struct addr *local, const struct addr *remote)
+{
+    const struct endpoint *e;
+
+    TAILQ_FOREACH(e, wire_all(), link)
+        if (e->socket && !(e->socket->flags & LISTENING) && addr_equal(&e->local, local) &&
+            addr_equal(&e->remote, remote))
+            return true;
+    return false;
+}
+
+static int take_port(struct addr *local)
+{
+    unsigned start = (unsigned)sim_below(sim_scenario.ports);
+
+    for (unsigned i = 0; i < sim_scenario.ports; i++) {
+        addr_set_port(local, (uint16_t)(PORT_FIRST + (start + i) % sim_scenario.ports));
+        if (!holder(local))
+            return 0;
+    }
+    addr_set_port(local, 0);
+    return ENOSPC;
+}
+
+static int reserve(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
+                   struct net_reservation **out)
+{
+    struct net_reservation *r;
+    int err = shortage();
+
+    (void)net;
+    if (err)
+        return err;
+    if (addr_is_any(local) || !is_host(local))
+        return EADDRNOTAVAIL;
+    if (addr_port(local) && holder(local))
+        return use == NET_USE_CONNECT && peer && is_connected(local, peer) ? EEXIST : EADDRINUSE;
+    if (!addr_port(local) && (err = take_port(local)))
+        return err;
+    r = calloc(1, sizeof *r);
+    sim_check(r, "no memory");
+    r->local = *local;
+    r->use = use;
+    r->refs = 1;
+    LIST_INSERT_HEAD(&reservations, r, link);
+    *out = r;
+    return 0;
+}
+
+static void reservation_ref(struct net_reservation *r)
+{
+    r->refs++;
+}
+
+static void reservation_unref(struct net_reservation *r)
+{
+    sim_check(r->refs > 0, "a reservation has been let go of too often");
+    if (--r->refs)
+        return;
+    LIST_REMOVE(r, link);
+    free(r);
+}
+
+/* ---- opening ---- */
+
+static void set_up(struct net_socket *socket, struct net *net, struct shard *s, struct endpoint *e,
+                   struct net_reservation *r, unsigned flags)
+{
+    sim_check(socket->ready, "a socket without ready()");
+    sim_check(shard_is_owner(s), "a socket is opened without its shard");
+    socket->net = net;
+    socket->shard = s;
+    socket->reservation = r;
+    socket->backend = e;
+    socket->fd = (int)e->id;
+    socket->error = 0;
+    socket->flags = flags;
+    e->socket = socket;
+    r->refs++;
+}
+
+static int net_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
+                       struct net_socket *socket)
+{
+    struct addr silent = sim_net_nobody(0), unrouted = sim_net_nobody(2);
+    bool tell_later = sim_chance(500);
+    struct endpoint *e;
+    int err = shortage();
+
+    if (err)
+        return err;
+    if (addr_equal(&from->local, peer))
+        return ECONNREFUSED;
+    if (is_connected(&from->local, peer))
+        return EADDRNOTAVAIL;
+    if (addr_same_host(peer, &unrouted) && !tell_later)
+        return ENETUNREACH;
+    e = wire_endpoint(&from->local, peer);
+    set_up(socket, net, s, e, from, CONNECTING | BLOCKED);
+    sim_trace("net: #%u connects", e->id);
+    if (addr_same_host(peer, &unrouted))
+        wire_connect_fails(e, ENETUNREACH, SIM_MS);
+    else if (!is_host(peer) && !addr_same_host(peer, &silent))
+        wire_connect_fails(e, EHOSTUNREACH, 3 * SIM_SECOND);
+    else if (!addr_same_host(peer, &silent))
+        wire_connect(e);
+    return 0;
+}
+
+static int connect_result(struct net_socket *socket)
+{
+    const struct endpoint *e = enter(socket);
+
+    if (socket->error)
+        return socket->error;
+    return e->connected || e->dead ? 0 : EINPROGRESS;
+}
+
+static int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket)
+{
+    int err = shortage();
+
+    if (err)
+        return err;
+    set_up(socket, net, s, wire_endpoint(&at->local, NULL), at, LISTENING);
+    return 0;
+}
+
+struct endpoint *net_listener_at(const struct addr *a)
+{
+    struct endpoint *e;
+
+    TAILQ_FOREACH(e, wire_all(), link)
+        if (e->socket && (e->socket->flags & (LISTENING | PAUSED)) == LISTENING && addr_equal(&e->local, a))
+            return e;
+    return NULL;
+}
+
+static void refuse_waiting(struct endpoint *listener)
+{
+    struct endpoint *e;
+
+    while ((e = TAILQ_FIRST(&listener->queue))) {
+        TAILQ_REMOVE(&listener->queue, e, queue_link);
+        e->queued = false;
+        e->closed = true;
+        wire_reset(e);
+    }
+}
+
+static int listen_pause(struct net_socket *socket, bool paused)
+{
+    struct endpoint *e = socket->backend;
+
+    sim_check(e, "a listener is paused that is not open"); /* but by any thread */
+    if (paused)
+        refuse_waiting(e);
+    socket->flags = paused ? socket->flags | PAUSED : socket->flags & ~(unsigned)PAUSED;
+    return 0;
+}
+
+static int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer)
+{
+    struct endpoint *l = enter(listener), *e = TAILQ_FIRST(&l->queue);
+    int err = e ? shortage() : EAGAIN;
+
+    if (err) {
+        refuse_waiting(l);
+        listener->flags &= ~(unsigned)READABLE;
+        return err;
+    }
+    TAILQ_REMOVE(&l->queue, e, queue_link);
+    e->queued = false;
+    set_up(socket, listener->net, listener->shard, e, listener->reservation, 0);
+    *local = e->local;
+    *peer = e->remote;
+    wire_update(e);
+    return 0;
+}
+
+static int local_address(struct net_socket *socket, struct addr *local)
+{
+    *local = ((struct endpoint *)enter(socket))->local;
+    return 0;
+}
+
+/* ---- moving bytes ---- */
+
+static size_t gather(const struct iovec *iov, int iovcnt, uint8_t *out, size_t max)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < iovcnt && n < max; i++) {
+        size_t piece = iov[i].iov_len < max - n ? iov[i].iov_len : max - n;
+
+        if (piece)
+            memcpy(out + n, iov[i].iov_base, piece);
+        n += piece;
+    }
+    return n;
+}
+
+static size_t total(const struct iovec *iov, int iovcnt)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < iovcnt; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
+static ssize_t net_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    struct endpoint *e = enter(socket);
+    size_t all = total(iov, iovcnt), n = all, room;
+    uint8_t *bytes;
+
+    interrupted();
+    if (e->connected && !e->dead)
+        wire_faults(e);
+    if (e->dead || e->fin_sent)
+        return e->error ? -ECONNRESET : -EPIPE;
+    room = e->connected ? wire_window(e) : 0;
+    if (n > room)
+        n = room;
+    if (n > 1 && sim_chance(sim_scenario.split))
+        n = 1 + sim_below(n);
+    if (n < all) {
+        socket->flags |= BLOCKED;
+        wire_room(e, 1 + sim_below(SIM_MS));
+    }
+    if (n == 0 && all)
+        return -EAGAIN;
+    bytes = malloc(n + 1);
+    sim_check(bytes, "no memory");
+    (void)gather(iov, iovcnt, bytes, n);
+    wire_data(e, bytes, n);
+    free(bytes);
+    return (ssize_t)n;
+}
+
+static size_t scatter(struct endpoint *e, const struct iovec *iov, int iovcnt, size_t max)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < iovcnt && n < max; i++) {
+        size_t piece = iov[i].iov_len < max - n ? iov[i].iov_len : max - n;
+
+        if (piece)
+            memcpy(iov[i].iov_base, e->in + n, piece);
+        n += piece;
+    }
+    e->in_len -= n;
+    memmove(e->in, e->in + n, e->in_len);
+    return n;
+}
+
+static ssize_t recv_nothing(struct net_socket *socket, struct endpoint *e)
+{
+    int err = e->error;
+
+    socket->flags &= ~(unsigned)READABLE;
+    if (!err)
+        return e->fin_here || e->dead ? 0 : -EAGAIN;
+    e->error = 0;
+    e->fin_here = true;
+    return -err;
+}
+
+static ssize_t net_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    struct endpoint *e = enter(socket);
+    size_t wanted = total(iov, iovcnt), n;
+
+    interrupted();
+    if (!e->in_len)
+        return recv_nothing(socket, e);
+    n = wanted < e->in_len ? wanted : e->in_len;
+    if (n > 1 && sim_chance(sim_scenario.split))
+        n = 1 + sim_below(n);
+    n = scatter(e, iov, iovcnt, n);
+    if (n < wanted && !e->in_len && !e->error && !e->fin_here)
+        socket->flags &= ~(unsigned)READABLE;
+    if (e->peer && !e->cut)
+        wire_room(e->peer, 1 + sim_below(sim_scenario.delay));
+    return (ssize_t)n;
+}
+
+static void hold_read(struct net_socket *socket, bool on)
+{
+    (void)enter(socket);
+    socket->flags = on ? socket->flags | HELD : socket->flags & ~(unsigned)HELD;
+    if (reportable(socket))
+        shard_sockets_left(socket->shard);
+}
+
+static size_t max_segment(struct net_socket *socket)
+{
+    return ((struct endpoint *)enter(socket))->mss;
+}
+
+static void shut_write(struct net_socket *socket)
+{
+    struct endpoint *e = enter(socket);
+
+    interrupted();
+    if (!e->fin_sent && e->connected && !e->dead)
+        wire_fin(e);
+}
+
+/* ---- moving and closing ---- */
+
+static void detach(struct net_socket *socket)
+{
+    (void)enter(socket);
+    socket->shard = NULL;
+}
+
+static int attach(struct net_socket *socket, struct shard *s)
+{
+    struct endpoint *e = enter(socket);
+
+    sim_check(!socket->shard && shard_is_owner(s), "a socket is attached that is attached, or without its shard");
+    socket->shard = s;
+    wire_update(e);
+    return 0;
+}
+
+/* As Linux does it: who closes with something unread resets. */
+static void net_close(struct net_socket *socket, bool reset)
+{
+    struct endpoint *e = enter(socket);
+    struct net_reservation *r = socket->reservation;
+
+    sim_trace("net: #%u closed%s", e->id, reset ? ", by a reset" : "");
+    refuse_waiting(e);
+    e->closed = true;
+    e->socket = NULL;
+    socket->shard = NULL;
+    socket->backend = NULL;
+    socket->reservation = NULL;
+    if (e->connected && !e->dead) {
+        if (reset || e->in_len)
+            wire_reset(e);
+        else if (!e->fin_sent)
+            wire_fin(e);
+    }
+    reservation_unref(r);
+}
+
+struct net *sim_net(void)
+{
+    static const struct net_ops ops = {
+        .poller_create = poller_create,
+        .poller_destroy = poller_destroy,
+        .poll = net_poll,
+        .wait = net_wait,
+        .wake = net_wake,
+        .reserve = reserve,
+        .reservation_ref = reservation_ref,
+        .reservation_unref = reservation_unref,
+        .connect = net_connect,
+        .connect_result = connect_result,
+        .listen = net_listen,
+        .listen_pause = listen_pause,
+        .accept = net_accept,
+        .local_address = local_address,
+        .send = net_send,
+        .recv = net_recv,
+        .hold_read = hold_read,
+        .max_segment = max_segment,
+        .shut_write = shut_write,
+        .detach = detach,
+        .attach = attach,
+        .close = net_close,
+    };
+    static struct net net = {.ops = &ops};
+
+    return &net;
+}
+
+void sim_net_end(void)
+{
+    const struct endpoint *e;
+
+    TAILQ_FOREACH(e, wire_all(), link)
+        sim_check(!e->socket, "the socket #%u is left open", e->id);
+    sim_check(LIST_EMPTY(&reservations), "a local address is left reserved");
+    wire_end();
+}

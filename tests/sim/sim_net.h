@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A network of two hosts, and TCP over it, as net.h has it. Everything takes a time that the seed decides, and
+ * everything that TCP allows happens: any split, full windows, resets, lost peers, refusals, shortages.
+ *
+ *   host n has 10.0.0.<n+1> and fd00::<n+1>, on its one interface, whose index is n + 1
+ *   10.0.0.99 exists but never answers, 10.0.0.77 does not exist, 192.0.2.1 is behind no route
+ */
+#ifndef SIM_SIM_NET_H
+#define SIM_SIM_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "engine/interfaces.h"
+#include "engine/net.h"
+
+enum { SIM_NET_ADDRESSES = 2 };
+
+struct net *sim_net(void);
+struct interfaces *sim_interfaces(unsigned host);
+/* v6 or not; port 0 */
+struct addr sim_net_address(unsigned host, bool v6);
+unsigned sim_net_host(const struct addr *a); /* SIM_HOSTS: nobody's */
+struct addr sim_net_nobody(unsigned which);
+
+/* Lets happen what is due by the clock. */
+void sim_net_advance(void);
+uint64_t sim_net_next(void);           /* when the next thing happens; UINT64_MAX: never */
+bool sim_net_is_ready(void *poller);   /* has sockets to report */
+/* Whatever is called in the midst of a shard's work, where another thread of the consumer's could call too. */
+void sim_net_on_interrupt(void (*hook)(void));
+
+/* Fails where something of the provider's is left; then frees the network's own. */
+void sim_net_end(void);
+
+#endif
