@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/mutant.h"
+#include "base/random.h"
 #include "fabric/iwarp/internal.h"
 
 enum {
@@ -129,12 +129,9 @@ static int make_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
 static int make_parts(struct iwarp_fabric *f)
 {
     size_t size = f->shard_count * sizeof *f->shards;
-    uint64_t secret;
     int error = 0;
 
-    if (getrandom(&secret, sizeof secret, 0) != (ssize_t)sizeof secret)
-        return errno ? errno : EIO;
-    f->memory = mem_table_create(secret);
+    f->memory = mem_table_create(random_u64());
     f->shards = aligned_alloc(_Alignof(struct iwarp_shard), size);
     if (!f->shards)
         f->shard_count = 0;

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/mutant.h"
+#include "base/random.h"
 
 /* The two layers' scatter lists are one and the same in memory. */
 _Static_assert(sizeof(struct iw_sge) == sizeof(struct fabric_sge), "scatter lists");
@@ -95,12 +95,11 @@ static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_co
         .max_ord = f->config.max_outbound_reads,
         .memory = f->memory,
         .domain = c->domain,
+        .secret = random_u64(),
         .events = stream_events(),
         .owner = owner,
     };
 
-    if (getrandom(&core.secret, sizeof core.secret, 0) != (ssize_t)sizeof core.secret)
-        return NULL;
     return iw_qp_create(&core);
 }
 
