@@ -90,6 +90,8 @@ static void listening(void *owner, enum fabric_reason why, const struct addr *lo
     l->phase = why == FABRIC_OK ? LISTENING : FAILED;
     if (why == FABRIC_OK)
         l->local = *local;
+    if (MUTANT(lsn_01_port_not_told))
+        addr_set_port(&l->local, 0);
     spin_unlock(&l->lock);
     request_complete(&l->listen, MUTANT(lsn_02_as_refused) && why != FABRIC_OK ? STATUS_CONNECTION_REFUSED
                                                                               : status_of_reason(why));

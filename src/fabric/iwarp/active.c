@@ -14,6 +14,11 @@ static enum fabric_reason take_address(struct fabric_conn *c)
     enum fabric_reason owned;
     int error;
 
+    if (c->endpoint && MUTANT(cse_07_bounded)) {
+        static atomic_uint connections;
+        if (atomic_fetch_add(&connections, 1) >= 100)
+            return FABRIC_RESOURCES;
+    }
     if (c->endpoint && !MUTANT(cse_02_own_port)) {
         c->local = c->endpoint->local;
         c->reservation = c->endpoint->reservation;

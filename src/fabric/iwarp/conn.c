@@ -78,7 +78,7 @@ static uint32_t limit_of(const struct fabric_conn *c)
     case CONN_REQUEST_SENT:
         return config->reply_ms;
     case CONN_WAIT_REQUEST:
-        return config->request_ms;
+        return MUTANT(lsn_08_never_dropped) ? 3600000 : config->request_ms;
     case CONN_COMPLETING:
     case CONN_REPLYING:
     case CONN_WAIT_RTR:

@@ -45,6 +45,8 @@ bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
             return false;
         } else {
             *event = iw_startup_rx_done(c->startup, (size_t)n);
+            if (MUTANT(lsn_08_each_byte_counts))
+                conn_limit(c);
         }
     }
     return true;

@@ -23,7 +23,7 @@ enum fabric_reason iwarp_reason_reserve(int error)
     case EEXIST:
         return MUTANT(con_15_taken_instead) ? FABRIC_ADDRESS_TAKEN : FABRIC_FOUR_TUPLE;
     default:
-        return FABRIC_RESOURCES;
+        return MUTANT(con_16_as_exhausted) ? FABRIC_PORTS_EXHAUSTED : FABRIC_RESOURCES;
     }
 }
 
@@ -45,15 +45,15 @@ enum fabric_reason iwarp_reason_connect(int error)
     case ENETDOWN:
     case EINVAL: /* an address that cannot be a destination from here, such as loopback to elsewhere */
     case EAFNOSUPPORT:
-        return FABRIC_NO_ROUTE;
+        return MUTANT(con_05_as_no_host) ? FABRIC_NO_HOST : FABRIC_NO_ROUTE;
     case EHOSTUNREACH:
     case EHOSTDOWN:
-        return FABRIC_NO_HOST;
+        return MUTANT(con_06_as_no_route) ? FABRIC_NO_ROUTE : FABRIC_NO_HOST;
     case ETIMEDOUT:
         return FABRIC_CONNECT_TIMEOUT;
     case EADDRNOTAVAIL:
     case EEXIST:
-        return FABRIC_FOUR_TUPLE;
+        return MUTANT(cse_03_as_taken) ? FABRIC_ADDRESS_TAKEN : FABRIC_FOUR_TUPLE;
     case EADDRINUSE:
         return FABRIC_ADDRESS_TAKEN;
     default:

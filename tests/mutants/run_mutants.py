@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Proves that the tests see the seeded bugs.
+
+    run_mutants.py --build DIR LIST...    each line of the lists: the tests pass without the bug, and fail with it
+    run_mutants.py --check LIST...        the lists, the bugs in src/ and the rules that tests claim belong together
+
+A line is `name RULE-ID tests`. Where the list is called list.txt, tests is a regular expression for ctest; in the other
+lists it is a filter for the contract program. A test that does not end in time counts as one that fails. DIR is a build
+with -DONDK_MUTANTS=ON. Exit status: 0 where all is well, 1 otherwise, 2 on wrong usage.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CASE_SECONDS = 20       # a case of the contract with a bug in it, before it counts as failed
+BASELINE_SECONDS = 60   # and without
+RUN_SECONDS = 300       # all that one line runs
+
+
+def lines_of(path):
+    for number, text in enumerate(Path(path).read_text().splitlines(), 1):
+        if not text.strip() or text.startswith("#"):
+            continue
+        words = text.split()
+        if len(words) != 3:
+            sys.exit(f"{path}:{number}: expected `name RULE-ID tests`")
+        yield words
+
+
+def run(command, mutant):
+    """The exit status, or None when it took too long: then it is ended with all that it started."""
+    env = dict(os.environ)
+    env.pop("ONDK_MUTANT", None)
+    if mutant:
+        env["ONDK_MUTANT"] = mutant
+    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+    try:
+        out, _ = child.communicate(timeout=RUN_SECONDS)
+        return child.returncode, out
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        out, _ = child.communicate()
+        return None, out
+
+
+def contract(build, tests, mutant):
+    """True: passed. False: failed, in either family. A string: it could not be run."""
+    program = Path(build) / "tests" / "contract" / "contract"
+    seconds = CASE_SECONDS if mutant else BASELINE_SECONDS
+    for family in ("4", "6"):
+        status, out = run([str(program), "--filter", tests, "--family", family, "--watchdog", str(seconds)], mutant)
+        ran = re.search(r"(\d+) passed, (\d+) failed", out)
+        if status not in (0, None) and not ran:
+            if status == 2:
+                return f"cannot be run: {out.strip()[-200:]}"
+            return False
+        if status == 0 and ran and ran.group(1) == "0":
+            return f"nothing ran: {out.strip()[-200:]}"
+        if status != 0:
+            return False
+    return True
+
+
+def ctest(build, tests, mutant):
+    status, out = run(["ctest", "--test-dir", str(build), "-R", tests, "-LE", "mutants", "--timeout", "60"], mutant)
+    if "No tests were found" in out:
+        return "no test is called that"
+    return status == 0
+
+
+def prove(build, path):
+    check = ctest if Path(path).name == "list.txt" else contract
+    healthy, passed, failed = {}, 0, 0
+    for name, rule, tests in lines_of(path):
+        if tests not in healthy:
+            healthy[tests] = check(build, tests, None)
+        verdict = healthy[tests]
+        if verdict is True:
+            seen = check(build, tests, name)
+            verdict = "seen" if seen is False else seen if isinstance(seen, str) else "NOT SEEN"
+        elif verdict is False:
+            verdict = "THE TESTS FAIL WITHOUT IT"
+        good = verdict == "seen"
+        passed += good
+        failed += not good
+        print(f"{name} {rule} {tests}: {verdict}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return failed == 0
+
+
+def seeded():
+    found = set()
+    for source in (ROOT / "src").rglob("*.[ch]"):
+        if source.name != "mutant.h":
+            found |= set(re.findall(r"\bMUTANT\((\w+)\)", source.read_text()))
+    return found
+
+
+def claimed():
+    rules = set()
+    for source in (ROOT / "tests" / "contract").glob("*.c"):
+        for comment in re.findall(r"covers:([^*]*)\*/", source.read_text()):
+            rules |= set(re.findall(r"\b[A-Z]{3}-\d\d\b", comment))
+    return rules
+
+
+def check(paths):
+    rows = [row for path in paths for row in lines_of(path)]
+    listed, proved = {name for name, _, _ in rows}, {rule for _, rule, _ in rows}
+    faults = [f"{name}: listed, but not in src/" for name in sorted(listed - seeded())]
+    faults += [f"{name}: in src/, but in no list" for name in sorted(seeded() - listed)]
+    faults += [f"{rule}: claimed by a test, but no seeded bug breaks it" for rule in sorted(claimed() - proved)]
+    for fault in faults:
+        print(fault)
+    print(f"{len(listed)} seeded bugs listed, {len(proved)} rules broken by them, {len(faults)} faults")
+    return not faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("lists", nargs="+")
+    args = parser.parse_args()
+    if args.check == bool(args.build):
+        parser.error("either --build or --check")
+    good = check(args.lists) if args.check else all([prove(args.build, path) for path in args.lists])
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
