@@ -159,7 +159,7 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
     return result;
 }
 
-static void queue_open(struct queue *q, bool open)
+void queue_open(struct queue *q, bool open)
 {
     spin_lock(&q->lock);
     q->open = open;
@@ -273,7 +273,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->rx.open = true;
     qp->running = true;
     qp->sink_base += 0x10000;
-    queue_open(&qp->sq, true);
+    queue_open(&qp->sq, !s->shut || MUTANT(qpr_03_open_before_ready));
 }
 
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment)

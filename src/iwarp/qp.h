@@ -113,6 +113,7 @@ struct iw_stream {
     uint16_t ird, ord;       /* effective limits */
     size_t max_segment;      /* EMSS: an FPDU fits into it */
     bool hold;               /* accepting side: send nothing before the first FPDU has arrived */
+    bool shut;               /* and take no initiator requests until then: it is the peer's ready-to-receive */
 };
 
 /* Per shard, shared by its queue pairs: staging and transmit descriptors. */

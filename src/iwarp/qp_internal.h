@@ -225,6 +225,7 @@ static inline void count(_Atomic uint64_t *counter, uint64_t n)
 }
 
 /* The oldest request completes with its status; solicited as the send said. */
+void queue_open(struct queue *q, bool open); /* to posts */
 void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* those at the head that are done */
 void entry_fail(struct entry *e, enum iw_status status);

@@ -180,6 +180,7 @@ static void fpdu_seen(struct iw_qp *qp)
         return;
     qp->rx.seen = true;
     qp->hold = false;
+    queue_open(&qp->sq, true);
     qp->events->first_fpdu(qp);
 }
 

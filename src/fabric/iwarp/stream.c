@@ -187,6 +187,7 @@ void stream_start(struct fabric_conn *c)
         .ord = c->result.ord,
         .max_segment = segment(c),
         .hold = !c->active,
+        .shut = !c->active && c->result.peer_to_peer,
     };
 
     c->qp->conn = c;
