@@ -3,6 +3,7 @@
 #include "contract/raw.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "contract/kit.h"
@@ -22,19 +23,25 @@ int raw_listen(struct sockaddr_storage *address)
     return s;
 }
 
-int raw_accept(int listener)
+/* What is written leaves at once, however little it is. */
+static int undelayed(int s)
 {
-    int s = accept(listener, NULL, NULL);
+    int on = 1;
 
     CHECK(s >= 0);
+    setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return s;
+}
+
+int raw_accept(int listener)
+{
+    return undelayed(accept(listener, NULL, NULL));
 }
 
 int raw_try_connect(const struct sockaddr_storage *address)
 {
-    int s = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int s = undelayed(socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 
-    CHECK(s >= 0);
     if (connect(s, (const struct sockaddr *)address, kit_address_len(address)) == 0)
         return s;
     CHECK(errno == ECONNREFUSED || errno == ECONNRESET);
@@ -276,4 +283,20 @@ bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code)
     CHECK_EQ(get(ulpdu + 6, 4), 2); /* queue */
     *code = (uint16_t)get(ulpdu + 18, 2);
     return true;
+}
+
+uint16_t raw_last_words(int s, bool crc, uint8_t *ulpdu, int *len)
+{
+    static _Thread_local uint8_t any[65536];
+    uint16_t code = 0;
+
+    do {
+        *len = raw_recv_fpdu(s, any, sizeof any, crc);
+        if (*len < 0)
+            kit_fail(__FILE__, __LINE__, "the stream ended without a Terminate");
+    } while (!raw_is_terminate(any, *len, &code));
+    CHECK(*len <= 128);
+    memcpy(ulpdu, any, (size_t)*len);
+    CHECK(raw_ended(s));
+    return code;
 }

@@ -53,5 +53,10 @@ size_t raw_read_request(uint8_t *out, uint32_t msn, uint32_t sink, uint64_t sink
 void raw_send_message(int s, uint32_t msn, const void *payload, size_t len);
 /* Is it a Terminate message? *code: layer, type and code as on the wire (0x1101: DDP, tagged, bounds). */
 bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code);
+/*
+ * Reads on to the Terminate that must come, and behind which the stream must end. Returns its code; ulpdu (of 128 bytes)
+ * is the message, *len its length.
+ */
+uint16_t raw_last_words(int s, bool crc, uint8_t *ulpdu, int *len);
 
 #endif
