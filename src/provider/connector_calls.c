@@ -37,6 +37,8 @@ static bool qp_is_fit(const struct connector *c, NDK_QP *qp)
 
 static uint16_t cap(ULONG wish, uint16_t most)
 {
+    if (MUTANT(con_02_not_capped))
+        most = UINT16_MAX;
     return wish < most ? (uint16_t)wish : most;
 }
 
