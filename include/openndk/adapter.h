@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "ndk/ndkpi.h"
+#include "openndk/api.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,13 +21,13 @@ extern "C" {
  * there is no such interface, or it has no address; NDIS_STATUS_ADAPTER_NOT_READY: the interface is down;
  * STATUS_INSUFFICIENT_RESOURCES. PASSIVE_LEVEL: may block.
  */
-NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
+ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
 
 /*
  * Closes it. Blocks until every object made from it has been closed by its consumer and every callback has returned.
  * PASSIVE_LEVEL; not from inside a callback of the same adapter.
  */
-void ondk_close_adapter(NDK_ADAPTER *adapter);
+ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 
 /* One network interface that can be opened. */
 typedef struct ondk_adapter_entry {
@@ -38,12 +39,12 @@ typedef struct ondk_adapter_entry {
 } ondk_adapter_entry_t;
 
 /* Fills at most capacity entries; returns how many interfaces there are. PASSIVE_LEVEL. */
-uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity);
+ONDK_API uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity);
 
 /* "STATUS_CONNECTION_REFUSED"; "0x........" for one without a name here. Static or thread-local storage. */
-const char *ondk_status_name(NTSTATUS status);
+ONDK_API const char *ondk_status_name(NTSTATUS status);
 /* What it means for a connection and what to try, one sentence; never NULL. */
-const char *ondk_status_advice(NTSTATUS status);
+ONDK_API const char *ondk_status_advice(NTSTATUS status);
 
 #ifdef __cplusplus
 }

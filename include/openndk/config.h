@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "openndk/api.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -49,13 +51,13 @@ typedef struct ondk_config {
 } ondk_config_t;
 
 /* Fills in defaults, then what the environment says. */
-void ondk_config_init(ondk_config_t *config);
+ONDK_API void ondk_config_init(ondk_config_t *config);
 
 /*
  * Sets what adapters opened from now on by this process use (copied). NULL: back to defaults and environment.
  * STATUS_SUCCESS as 0, or a negative NTSTATUS (STATUS_INVALID_PARAMETER) where a value is out of range: nothing changes.
  */
-int32_t ondk_configure(const ondk_config_t *config);
+ONDK_API int32_t ondk_configure(const ondk_config_t *config);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "ndk/ndkpi.h"
+#include "openndk/api.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,7 +24,7 @@ typedef struct ondk_counters {
 } ondk_counters_t;
 
 /* Any thread, up to DISPATCH_LEVEL. Each value is exact, their combination a snapshot that need not be of one instant. */
-void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters);
+ONDK_API void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,8 @@
 
 #include <ndk/nt.h>
 
+#include "openndk/api.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,7 +22,7 @@ extern "C" {
  *
  * The buffer begins at StartVa + ByteOffset, StartVa being its page; MappedSystemVa is address itself.
  */
-void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
+ONDK_API void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
 
 #ifdef __cplusplus
 }

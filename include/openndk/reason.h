@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "ndk/ndkpi.h"
+#include "openndk/api.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,11 +19,11 @@ extern "C" {
  * Why the connector's last step failed, or its connection ended; 0: nothing of the kind has happened.
  * Any thread, up to DISPATCH_LEVEL, while the connector is not closed.
  */
-uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
+ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
 /* "reply-timeout"; "unknown" for a code that does not exist. Static storage. */
-const char *ondk_reason_name(uint32_t code);
+ONDK_API const char *ondk_reason_name(uint32_t code);
 /* What happened, one sentence; never NULL. Static storage. */
-const char *ondk_reason_text(uint32_t code);
+ONDK_API const char *ondk_reason_text(uint32_t code);
 
 #ifdef __cplusplus
 }
