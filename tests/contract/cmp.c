@@ -112,7 +112,8 @@ CASE(cmp_02_twice, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_reply(&p, PEER_READ);
     status = complete_start(&p.side, &first);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID); /* the first is pending: its read is not answered */
+    /* The first is pending: its read is not answered. */
+    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
     peer_acceptor_ready(&p, PEER_READ);
     CHECK_STATUS(kit_final(&first, status), STATUS_SUCCESS);
     CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);

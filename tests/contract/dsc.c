@@ -56,8 +56,8 @@ CASE(dsc_01_waits_for_the_peers_notice, KIT_FAMILIES)
 enum { BIG = KIT_MEMORY };
 
 /*
- * More than a socket holds was posted; the peer's own notice is there already, its reading is not: nothing may complete
- * while the memory is still being read.
+ * More than a socket holds was posted; the peer's own notice is there already, its reading is not: nothing may
+ * complete while the memory is still being read.
  */
 /* covers: DSC-01 */
 CASE(dsc_01_after_the_work_posted_before, KIT_FAMILIES)
