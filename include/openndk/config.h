@@ -45,7 +45,7 @@ typedef struct ondk_config {
                                 silence an empty RDMA write follows (docs/architecture.md). 25; 0: never */
     /* Threads. */
     uint32_t shards;         /* event loops; 0: one for each processor, at most 4 */
-    uint32_t spin_us;        /* how long an event loop looks on before its thread sleeps. 20 */
+    uint32_t spin_us;        /* how long an event loop looks on before its thread sleeps, at most. 20 */
     /* Debugging aids. */
     uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */
 } ondk_config_t;

@@ -22,7 +22,11 @@
 #include "engine/shard.h"
 
 /* Turns that a stopping thread makes at most to finish what is queued: more means that a task posts itself for ever. */
-enum { LAST_TURNS = 10000 };
+enum {
+    LAST_TURNS = 10000,
+    LOOKS_IN_VAIN = 4, /* in a row: looking on does not pay; then only */
+    LOOK_AGAIN = 16,   /* every so often it is tried once more */
+};
 
 struct worker {
     pthread_t thread;
@@ -43,15 +47,40 @@ static void cpu_relax(void)
 #endif
 }
 
+/*
+ * Looking on pays where the next event comes within the time for it, as in an exchange of messages with a peer that
+ * looks on too. Where it does not, it only keeps a processor from those who have something to do, the peer among them.
+ */
+struct patience {
+    unsigned in_vain; /* how often the thread has gone to sleep since looking on was last worth it */
+    bool looking;
+};
+
+/* Has the thread looked long enough for an event? `since` the last one. */
+static bool is_enough(const struct patience *p, uint64_t since, uint64_t spin_ns)
+{
+    return since >= spin_ns || (p->in_vain >= LOOKS_IN_VAIN && p->in_vain % LOOK_AGAIN != 0);
+}
+
+static void learn(struct patience *p, bool busy, bool sleeps)
+{
+    if (busy && p->looking)
+        p->in_vain = 0;
+    else if (sleeps)
+        p->in_vain++;
+    p->looking = !busy && !sleeps;
+}
+
 static void *work(void *arg)
 {
     struct worker *w = arg;
     struct executor *e = shard_executor(w->shard);
     uint64_t spin_ns = shard_config_of(w->shard)->spin_ns;
     uint64_t spin_from = 0;
+    struct patience patience = { .in_vain = 0 };
 
     for (;;) {
-        bool busy = shard_turn(w->shard);
+        bool busy = shard_turn(w->shard), sleeps;
         uint64_t now = threads_now(e);
 
         /* After the turn, which may have taken the very wake that told of it. */
@@ -59,7 +88,9 @@ static void *work(void *arg)
             break;
         if (busy)
             spin_from = now;
-        if (shard_is_leased(w->shard) || now - spin_from >= spin_ns)
+        sleeps = is_enough(&patience, now - spin_from, spin_ns);
+        learn(&patience, busy, sleeps);
+        if (sleeps || shard_is_leased(w->shard))
             shard_sleep(w->shard);
         else
             cpu_relax();

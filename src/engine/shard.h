@@ -105,7 +105,7 @@ static inline void shard_gate_wait(struct executor *e, struct shard_gate *g)
 }
 
 struct shard_config {
-    uint64_t spin_ns;   /* how long the thread looks on after an event before it sleeps */
+    uint64_t spin_ns;   /* how long the thread looks on after an event before it sleeps, at most */
     unsigned batch;     /* most sockets served in one turn; 0: the default */
     int cpu;            /* processor to pin the thread to, or -1 */
 };
