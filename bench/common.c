@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* What all parts of the benchmark share: see common.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "common.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t bench_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+void bench_die(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    _exit(1);
+}
+
+void *bench_pages(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        bench_die("mmap of %zu bytes: %s", size, strerror(errno));
+    return memory;
+}
+
+void samples_init(struct samples *s, size_t capacity)
+{
+    s->values = bench_pages(capacity * sizeof *s->values);
+    s->count = 0;
+    s->capacity = capacity;
+}
+
+void samples_add(struct samples *s, double value)
+{
+    if (s->count < s->capacity)
+        s->values[s->count++] = value;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+double samples_quantile(struct samples *s, double q)
+{
+    if (!s->count)
+        return 0;
+    qsort(s->values, s->count, sizeof *s->values, compare);
+    return s->values[(size_t)(q * (double)(s->count - 1))];
+}
+
+struct bench_usage bench_usage(void)
+{
+    struct mallinfo2 heap = mallinfo2();
+    struct bench_usage now = { .heap = heap.uordblks + heap.hblkhd };
+    unsigned long pages = 0;
+    struct rusage u;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (f) {
+        if (fscanf(f, "%*u %lu", &pages) != 1)
+            pages = 0;
+        fclose(f);
+    }
+    now.rss = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    getrusage(RUSAGE_SELF, &u);
+    now.user = (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec / 1e6;
+    now.system = (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec / 1e6;
+    return now;
+}
+
+/* ---- two processes ---- */
+
+pid_t bench_fork(int *control, unsigned seconds)
+{
+    struct rlimit limit = { BENCH_DESCRIPTORS, BENCH_DESCRIPTORS };
+    int pair[2];
+    pid_t parent = getpid(), child;
+
+    if (setrlimit(RLIMIT_NOFILE, &limit))
+        bench_die("cannot set the descriptor limit to %d: %s", BENCH_DESCRIPTORS, strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        bench_die("socketpair: %s", strerror(errno));
+    child = fork();
+    if (child < 0)
+        bench_die("fork: %s", strerror(errno));
+    alarm(seconds + BENCH_GRACE_SECONDS);
+    signal(SIGPIPE, SIG_IGN);
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+    }
+    *control = pair[child ? 0 : 1];
+    close(pair[child ? 1 : 0]);
+    return child;
+}
+
+void bench_tell(int control, const void *message, size_t size)
+{
+    if (send(control, message, size, MSG_NOSIGNAL) != (ssize_t)size)
+        bench_die("the other process has gone");
+}
+
+bool bench_hear(int control, void *message, size_t size)
+{
+    return recv(control, message, size, MSG_WAITALL) == (ssize_t)size;
+}
+
+bool bench_answer_once(int control)
+{
+    struct bench_usage now;
+    char byte;
+
+    if (!bench_hear(control, &byte, sizeof byte))
+        return false;
+    now = bench_usage();
+    bench_tell(control, &now, sizeof now);
+    return true;
+}
+
+void bench_answer(int control)
+{
+    while (bench_answer_once(control))
+        continue;
+}
+
+struct bench_usage bench_ask(int control)
+{
+    struct bench_usage theirs;
+
+    bench_tell(control, "", 1);
+    if (!bench_hear(control, &theirs, sizeof theirs))
+        bench_die("the other process has gone");
+    return theirs;
+}
+
+void bench_join(pid_t child)
+{
+    int status = 0;
+
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        bench_die("the second process failed (status %#x)", (unsigned)status);
+}
+
+/* ---- processors and sockets ---- */
+
+void bench_pin(unsigned n)
+{
+    cpu_set_t allowed, one;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed) || n-- > 0)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        (void)sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
+}
+
+void bench_congestion(char *name, size_t size)
+{
+    for (int fd = 3; fd < 1024; fd++) {
+        socklen_t len = (socklen_t)size - 1;
+        struct sockaddr_storage peer;
+        socklen_t peer_len = sizeof peer;
+
+        memset(name, 0, size);
+        if (!getpeername(fd, (struct sockaddr *)&peer, &peer_len) && peer.ss_family != AF_UNIX &&
+            !getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len))
+            return;
+    }
+    snprintf(name, size, "unknown");
+}

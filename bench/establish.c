@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Establishments per second: connect, accept, complete, disconnect, close, with one listener in a second process, so
+ * many at a time. One line of JSON.
+ *   establish ndk|ndk-waiting|tcp|tcp-blocking <at a time> <seconds>
+ * ndk goes on in the provider's callbacks, ndk-waiting in a sleeping thread of the consumer's; tcp is epoll.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ndk_side.h"
+#include "tcp_side.h"
+
+enum { DEPTH = 16, CQ_DEPTH = 64, SPARE = 256 };
+
+static const double WARM_UP = 0.25;
+
+/* Both processes', and when the measured part began. */
+struct figures {
+    struct bench_usage before[2], after[2];
+    uint64_t from;
+    int control;
+};
+
+static void begin(struct figures *f)
+{
+    f->before[0] = bench_usage();
+    f->before[1] = bench_ask(f->control);
+    f->from = bench_now();
+}
+
+static void end(struct figures *f)
+{
+    f->after[0] = bench_usage();
+    f->after[1] = bench_ask(f->control);
+}
+
+static void serve(const char *kind, unsigned window, int control)
+{
+    uint16_t port;
+
+    if (strncmp(kind, "ndk", 3)) {
+        struct tcp_side *s = tcp_side_open(2 * window + SPARE);
+
+        tcp_side_listen(s, &port);
+        bench_tell(control, &port, sizeof port);
+        if (strcmp(kind, "tcp"))
+            tcp_blocking_serve(s, control);
+        else
+            tcp_side_serve(s, control);
+    } else {
+        struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = 2 * window + SPARE };
+        struct ndk_side *s;
+
+        o.waiting = !strcmp(kind, "ndk-waiting");
+        s = ndk_side_open(&o);
+        ndk_side_listen(s, &port);
+        bench_tell(control, &port, sizeof port);
+        ndk_side_serve(s, control);
+        ndk_side_close(s);
+    }
+}
+
+static void churn_ndk(struct ndk_side *s, struct load *l, double seconds, struct figures *f)
+{
+    load_churn(l, WARM_UP);
+    ndk_side_run(s, l);
+    begin(f);
+    load_churn(l, seconds);
+    ndk_side_run(s, l);
+    end(f);
+}
+
+static void client_ndk(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
+{
+    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots };
+    struct ndk_side *s;
+
+    o.waiting = !strcmp(kind, "ndk-waiting");
+    s = ndk_side_open(&o);
+    s->peer.sin_port = port;
+    s->load = l;
+    l->backend = &ndk_backend;
+    l->context = s;
+    churn_ndk(s, l, seconds, f);
+    ndk_side_close(s);
+}
+
+static void client_tcp(struct load *l, uint16_t port, double seconds, struct figures *f)
+{
+    struct tcp_side *s = tcp_side_open(l->slots);
+
+    tcp_side_connect_to(s, port);
+    l->backend = &tcp_backend;
+    l->context = s;
+    load_churn(l, WARM_UP);
+    tcp_side_run(s, l);
+    begin(f);
+    load_churn(l, seconds);
+    tcp_side_run(s, l);
+    end(f);
+}
+
+static void client_tcp_blocking(struct load *l, uint16_t port, double seconds, struct figures *f)
+{
+    tcp_blocking_churn(l, port, WARM_UP);
+    begin(f);
+    tcp_blocking_churn(l, port, seconds);
+    end(f);
+}
+
+static void print(const char *kind, struct load *l, const struct figures *f)
+{
+    double seconds = (double)(l->ended - f->from) / NS_PER_S, done = (double)atomic_load(&l->done);
+
+    printf("{\"kind\": \"%s\", \"at_a_time\": %u, \"seconds\": %.3f, \"done\": %.0f, \"failed\": %llu, "
+           "\"per_second\": %.1f, \"latency_us\": %.2f, \"latency_p99_us\": %.2f",
+           kind, l->window, seconds, done, (unsigned long long)atomic_load(&l->failed), done / seconds,
+           samples_quantile(&l->latencies, 0.5) / NS_PER_US, samples_quantile(&l->latencies, 0.99) / NS_PER_US);
+    for (unsigned i = 0; i < 2; i++)
+        printf(", \"%s_user_us\": %.2f, \"%s_system_us\": %.2f", i ? "server" : "client",
+               (f->after[i].user - f->before[i].user) * 1e6 / done, i ? "server" : "client",
+               (f->after[i].system - f->before[i].system) * 1e6 / done);
+    puts("}");
+}
+
+int main(int argc, char **argv)
+{
+    unsigned window = argc == 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    double seconds = argc == 4 ? strtod(argv[3], NULL) : 0;
+    struct figures f;
+    struct load l;
+    int control;
+    uint16_t port;
+    pid_t child;
+
+    if (!window || seconds <= 0)
+        bench_die("usage: %s ndk|ndk-waiting|tcp|tcp-blocking <at a time> <seconds>", argv[0]);
+    child = bench_fork(&control, (unsigned)seconds + 1);
+    if (!child) {
+        serve(argv[1], window, control);
+        return 0;
+    }
+    if (!bench_hear(control, &port, sizeof port))
+        bench_die("the second process does not serve");
+    f.control = control;
+    load_init(&l, NULL, NULL, window, window);
+    if (!strncmp(argv[1], "ndk", 3))
+        client_ndk(argv[1], &l, port, seconds, &f);
+    else if (!strcmp(argv[1], "tcp"))
+        client_tcp(&l, port, seconds, &f);
+    else
+        client_tcp_blocking(&l, port, seconds, &f);
+    close(control);
+    bench_join(child);
+    print(argv[1], &l, &f);
+    return 0;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* Bare TCP making the exchanges of an NDK establishment: see tcp_side.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "tcp_side.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PORT_FIRST = 49152, PORTS = 16384, EVENTS = 64, BACKLOG = 4096 };
+
+enum bare_state { BARE_CONNECTING, BARE_REPLY, BARE_UP, BARE_CLOSING, BARE_REQUEST, BARE_READY, BARE_SERVED };
+
+struct tcp_conn {
+    int fd;
+    unsigned slot;
+    enum bare_state state;
+    struct tcp_conn *free_next;
+};
+
+struct tcp_side {
+    int epoll_fd, listen_fd;
+    struct sockaddr_in peer;
+    struct tcp_conn *conns, *free_conns;
+};
+
+/* ---- sockets ---- */
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+    return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static int make_socket(int flags)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0), one = 1;
+
+    if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) ||
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one))
+        bench_die("socket: %s", strerror(errno));
+    return fd;
+}
+
+/* A socket that has begun (or, without SOCK_NONBLOCK, finished) connecting from the next port that is free. */
+static int connect_from_next(const struct sockaddr_in *to, int flags)
+{
+    static unsigned next;
+
+    if (!next)
+        next = (unsigned)bench_now();
+    for (unsigned tries = 0; tries < PORTS; tries++) {
+        struct sockaddr_in from = loopback(htons((uint16_t)(PORT_FIRST + next++ % PORTS)));
+        int fd;
+
+        if (from.sin_port == to->sin_port)
+            continue;
+        fd = make_socket(flags);
+        if (!bind(fd, (struct sockaddr *)&from, sizeof from) &&
+            (!connect(fd, (const struct sockaddr *)to, sizeof *to) || errno == EINPROGRESS))
+            return fd;
+        if (errno != EADDRINUSE && errno != EADDRNOTAVAIL)
+            bench_die("connect: %s", strerror(errno));
+        close(fd);
+    }
+    bench_die("no port is free");
+}
+
+static void send_all(int fd, size_t size)
+{
+    static const char bytes[TCP_MESSAGE];
+
+    if (send(fd, bytes, size, MSG_NOSIGNAL) != (ssize_t)size)
+        bench_die("send: %s", strerror(errno));
+}
+
+struct tcp_side *tcp_side_open(unsigned conns)
+{
+    struct tcp_side *s = bench_pages(sizeof *s);
+
+    s->listen_fd = -1;
+    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    s->conns = bench_pages(conns * sizeof *s->conns);
+    for (unsigned i = conns; i-- > 0;) {
+        s->conns[i].free_next = s->free_conns;
+        s->free_conns = &s->conns[i];
+    }
+    return s;
+}
+
+static void watch(struct tcp_side *s, int fd, void *data, uint32_t events)
+{
+    struct epoll_event event = { .events = events, .data.ptr = data };
+
+    if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+        bench_die("epoll_ctl: %s", strerror(errno));
+}
+
+/* ---- client ---- */
+
+void tcp_side_connect_to(struct tcp_side *s, uint16_t port)
+{
+    s->peer = loopback(port);
+}
+
+static void client_open(struct load *l, unsigned slot)
+{
+    struct tcp_side *s = l->context;
+    struct tcp_conn *c = &s->conns[slot];
+
+    c->slot = slot;
+    c->state = BARE_CONNECTING;
+    c->fd = connect_from_next(&s->peer, SOCK_NONBLOCK);
+    watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
+}
+
+static void client_close(struct load *l, unsigned slot)
+{
+    struct tcp_side *s = l->context;
+    struct tcp_conn *c = &s->conns[slot];
+
+    c->state = BARE_CLOSING;
+    shutdown(c->fd, SHUT_WR);
+}
+
+const struct load_backend tcp_backend = { .open = client_open, .close = client_close };
+
+static void client_connected(struct tcp_conn *c)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) || error)
+        bench_die("connect: %s", strerror(error));
+    send_all(c->fd, TCP_MESSAGE);
+    c->state = BARE_REPLY;
+}
+
+static void client_event(struct load *l, struct tcp_conn *c, uint32_t events)
+{
+    char bytes[TCP_MESSAGE];
+
+    if (c->state == BARE_CONNECTING && events & EPOLLOUT) {
+        client_connected(c);
+    } else if (c->state == BARE_REPLY && events & EPOLLIN) {
+        if (recv(c->fd, bytes, sizeof bytes, 0) != sizeof bytes)
+            bench_die("no reply: %s", strerror(errno));
+        send_all(c->fd, 1);
+        c->state = BARE_UP;
+        load_established(l, c->slot);
+    } else if (c->state == BARE_CLOSING && events & EPOLLIN) {
+        if (recv(c->fd, bytes, sizeof bytes, 0) != 0)
+            bench_die("no end of stream: %s", strerror(errno));
+        close(c->fd);
+        load_closed(l, c->slot);
+    }
+}
+
+void tcp_side_run(struct tcp_side *s, struct load *l)
+{
+    struct epoll_event events[EVENTS];
+
+    while (!atomic_load(&l->over)) {
+        int n = epoll_wait(s->epoll_fd, events, EVENTS, -1);
+
+        for (int i = 0; i < n; i++)
+            client_event(l, events[i].data.ptr, events[i].events);
+    }
+    while (sem_wait(&l->end))
+        continue;
+}
+
+/* ---- server ---- */
+
+void tcp_side_listen(struct tcp_side *s, uint16_t *port)
+{
+    struct sockaddr_in at = loopback(0);
+    socklen_t len = sizeof at;
+
+    s->listen_fd = make_socket(0);
+    if (bind(s->listen_fd, (struct sockaddr *)&at, sizeof at) || listen(s->listen_fd, BACKLOG) ||
+        getsockname(s->listen_fd, (struct sockaddr *)&at, &len))
+        bench_die("listen: %s", strerror(errno));
+    *port = at.sin_port;
+}
+
+static void accept_next(struct tcp_side *s)
+{
+    int fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct tcp_conn *c = s->free_conns;
+
+    if (fd < 0)
+        return;
+    if (!c)
+        bench_die("more connections than expected");
+    s->free_conns = c->free_next;
+    c->fd = fd;
+    c->state = BARE_REQUEST;
+    watch(s, fd, c, EPOLLIN);
+}
+
+static void server_event(struct tcp_side *s, struct tcp_conn *c)
+{
+    char bytes[TCP_MESSAGE];
+    ssize_t n = recv(c->fd, bytes, sizeof bytes, 0);
+
+    if (c->state == BARE_REQUEST && n == TCP_MESSAGE) {
+        send_all(c->fd, TCP_MESSAGE);
+        c->state = BARE_READY;
+    } else if (c->state == BARE_READY && n == 1) {
+        c->state = BARE_SERVED;
+    } else if (c->state == BARE_SERVED && n == 0) {
+        shutdown(c->fd, SHUT_WR);
+        close(c->fd);
+        c->free_next = s->free_conns;
+        s->free_conns = c;
+    } else if (n >= 0 || errno != EAGAIN) {
+        bench_die("a peer broke off: state %d, %zd bytes", (int)c->state, n);
+    }
+}
+
+void tcp_side_serve(struct tcp_side *s, int control)
+{
+    struct epoll_event events[EVENTS];
+    bool go_on = true;
+
+    if (fcntl(s->listen_fd, F_SETFL, O_NONBLOCK))
+        bench_die("fcntl: %s", strerror(errno));
+    watch(s, s->listen_fd, NULL, EPOLLIN);
+    watch(s, control, s, EPOLLIN);
+    while (go_on) {
+        int n = epoll_wait(s->epoll_fd, events, EVENTS, -1);
+
+        for (int i = 0; i < n; i++) {
+            if (!events[i].data.ptr)
+                accept_next(s);
+            else if (events[i].data.ptr == s)
+                go_on = bench_answer_once(control);
+            else
+                server_event(s, events[i].data.ptr);
+        }
+    }
+}
+
+/* ---- one at a time ---- */
+
+int tcp_connect_blocking(uint16_t port)
+{
+    struct sockaddr_in to = loopback(port);
+
+    return connect_from_next(&to, 0);
+}
+
+int tcp_accept_blocking(struct tcp_side *s)
+{
+    int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC), one = 1;
+
+    if (fd >= 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+void tcp_blocking_churn(struct load *l, uint16_t port, double seconds)
+{
+    uint64_t deadline = bench_now() + (uint64_t)(seconds * NS_PER_S), from = bench_now();
+    char bytes[TCP_MESSAGE];
+
+    l->latencies.count = 0;
+    atomic_store(&l->done, 0);
+    for (; from < deadline; from = bench_now()) {
+        int fd = tcp_connect_blocking(port);
+
+        send_all(fd, TCP_MESSAGE);
+        if (recv(fd, bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes)
+            bench_die("no reply: %s", strerror(errno));
+        send_all(fd, 1);
+        samples_add(&l->latencies, (double)(bench_now() - from));
+        shutdown(fd, SHUT_WR);
+        if (recv(fd, bytes, sizeof bytes, 0) != 0)
+            bench_die("no end of stream: %s", strerror(errno));
+        close(fd);
+        atomic_fetch_add(&l->done, 1);
+    }
+    l->ended = bench_now();
+}
+
+static void serve_blocking(int fd)
+{
+    char bytes[TCP_MESSAGE];
+
+    if (recv(fd, bytes, sizeof bytes, MSG_WAITALL) == sizeof bytes) {
+        send_all(fd, TCP_MESSAGE);
+        if (recv(fd, bytes, 1, 0) != 1 || recv(fd, bytes, 1, 0) != 0)
+            bench_die("a peer broke off");
+        shutdown(fd, SHUT_WR);
+    }
+    close(fd);
+}
+
+struct ending {
+    int control, listen_fd;
+};
+
+/* When the other process is done, accept returns. */
+static void *end_listening(void *context)
+{
+    struct ending *e = context;
+
+    bench_answer(e->control);
+    shutdown(e->listen_fd, SHUT_RD);
+    return NULL;
+}
+
+void tcp_blocking_serve(struct tcp_side *s, int control)
+{
+    struct ending e = { control, s->listen_fd };
+    pthread_t thread;
+    int fd;
+
+    if (pthread_create(&thread, NULL, end_listening, &e))
+        bench_die("no thread");
+    while ((fd = tcp_accept_blocking(s)) >= 0)
+        serve_blocking(fd);
+    pthread_join(thread, NULL);
+}
