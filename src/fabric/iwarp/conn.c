@@ -130,6 +130,13 @@ static void check(const struct fabric_conn *c)
     (void)lingers;
 }
 
+/* The request no longer counts against the backlog: from the consumer's call on, which may be long before its effect. */
+static void conn_answered(struct fabric_conn *c)
+{
+    if (atomic_exchange(&c->unanswered, false))
+        atomic_fetch_sub(&c->listener->unanswered, 1);
+}
+
 /* The one writer of the state. */
 static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
 {
@@ -144,7 +151,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     if (next != from)
         conn_limit(c);
     if (from == CONN_REQUESTED && next != from)
-        atomic_fetch_sub(&c->listener->unanswered, 1);
+        conn_answered(c);
 }
 
 void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why)
@@ -407,6 +414,7 @@ void iwarp_conn_complete(struct fabric_conn *c)
 
 int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p)
 {
+    conn_answered(c);
     spin_lock(&c->lock);
     c->qp = p->qp;
     c->accept_events = events;

@@ -202,6 +202,7 @@ struct fabric_conn {
     struct spin lock;                  /* guards ops, scheduled, posted_to and what ops carry; and writing home, state */
     unsigned ops;
     bool scheduled;
+    atomic_bool unanswered;            /* a request that counts against the listener's backlog */
     struct iwarp_shard *posted_to;     /* where the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;

@@ -60,6 +60,7 @@ static void requested(struct fabric_conn *c)
         return;
     }
     atomic_fetch_add(&c->listener->unanswered, 1);
+    atomic_store(&c->unanswered, true);
     conn_step(c, CONN_REQUEST, FABRIC_OK);
     if (c->owner)
         listener_finished(c->listener, c);
