@@ -51,19 +51,22 @@ CASE(qpr_05_as_the_transport_prescribes, KIT_FAMILIES)
 
 /* ---- a region that goes while a request waits ---- */
 
-/* A peer without ready-to-receive: what is posted waits for its first message. */
-/* covers: QPR-18 */
-CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
+/*
+ * A peer without ready-to-receive: what is posted waits for its first message. A good piece in front of the bad one, of
+ * more than one segment, must not leave either.
+ */
+static void went_before_the_send(ULONG good)
 {
     static struct peer_initiator p;
     struct data_region r;
     uint8_t ulpdu[128];
-    NDK_SGE sge;
+    NDK_SGE sges[2];
 
     peer_initiator_connect(&p, PEER_NONE);
     data_region_open(&r, p.side.pd, 0, 50, DATA_ALL);
-    sge = data_sge(&r, 0, 50);
-    CHECK_STATUS(p.side.qp->Dispatch->NdkSend(p.side.qp, (PVOID)7, &sge, 1, 0), STATUS_SUCCESS);
+    sges[0] = kit_sge(&p.side, 0, good);
+    sges[1] = data_sge(&r, 0, 50);
+    CHECK_STATUS(p.side.qp->Dispatch->NdkSend(p.side.qp, (PVOID)7, sges, 2, 0), STATUS_SUCCESS);
     CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
     data_forbid(&r);
     raw_send_fpdu(p.s, ulpdu, raw_tagged(ulpdu, 0, 0, 0, true, NULL, 0), true);
@@ -74,6 +77,14 @@ CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
     CHECK_EQ(ulpdu[13], 1); /* nothing of it has left */
     data_region_close(&r);
     peer_initiator_close(&p);
+}
+
+/* covers: QPR-18 */
+CASE(qpr_18_a_region_that_went_before_the_send_left, KIT_FAMILIES)
+{
+    went_before_the_send(0);
+    went_before_the_send(100);
+    went_before_the_send(300000);
 }
 
 /* ---- more reads than we allow ---- */
