@@ -220,7 +220,7 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         result = EINVAL;
     } else {
         for (uint32_t i = 0; i < cq->count; i++)
-            ring[i] = cq->ring[(cq->head + (uint64_t)i) % cq->depth];
+            ring[i] = cq->ring[(cq->head + (uint64_t)i + MUTANT(cqx_01_resize_loses)) % cq->depth];
         old = cq->ring;
         cq->ring = ring;
         cq->depth = depth;
