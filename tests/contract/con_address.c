@@ -411,6 +411,8 @@ static void far_passive(int wire)
     char word;
 
     kit_hear(wire, &word, 1);
+    kit_await_address("fd09::2");
+    kit_await_address("fe80::9:2%far");
     kit_side_open(&s, kit_open_on("far"));
     at = word == 'l' ? kit_address("fe80::9:2%far", 0) : kit_cable_host(2, 0);
     kit_listen_at(&l, s.adapter, &at);

@@ -106,6 +106,26 @@ CASE(cse_01_foreign_addresses, KIT_FAMILIES)
     ondk_close_adapter(adapter);
 }
 
+/* This host's, but another interface's. */
+/* covers: CSE-01 */
+CASE(cse_01_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
+{
+    struct sockaddr_storage near = kit_cable_host(1, 0), host = kit_host(0);
+    NDK_ADAPTER *on_lo, *on_near;
+    struct kit_child other;
+
+    kit_fork(&other, kit_hold, true);
+    kit_cable(&other);
+    on_lo = kit_open(2, 1);
+    on_near = kit_open_on("near");
+    CHECK_STATUS(endpoint_status(on_lo, &near), STATUS_INVALID_ADDRESS);
+    CHECK_STATUS(endpoint_status(on_near, &host), STATUS_INVALID_ADDRESS);
+    CHECK_STATUS(endpoint_status(on_near, &near), STATUS_SUCCESS);
+    ondk_close_adapter(on_lo);
+    ondk_close_adapter(on_near);
+    kit_join(&other);
+}
+
 /* covers: CSE-01 */
 CASE(cse_01_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
 {

@@ -150,6 +150,24 @@ void kit_nft(const char *format, ...)
 
 /* ---- the cable ---- */
 
+/* The kernel puts an IPv6 address, and then the route to it, in force some time after it has taken them. */
+void kit_await_address(const char *address)
+{
+    struct sockaddr_storage a = kit_address(address, 9);
+    bool usable = false;
+
+    for (int tries = 0; !usable && tries < 1000; tries++) {
+        int s = socket(a.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        usable = s >= 0 && bind(s, (struct sockaddr *)&a, kit_address_len(&a)) == 0 &&
+                 connect(s, (struct sockaddr *)&a, kit_address_len(&a)) == 0;
+        close(s);
+        if (!usable)
+            usleep(10000);
+    }
+    CHECK(usable);
+}
+
 void kit_cable(const struct kit_child *other)
 {
     kit_ip("link add near type veth peer name far");
@@ -160,6 +178,8 @@ void kit_cable(const struct kit_child *other)
     kit_ip("-6 address add fd09::1/64 dev near nodad");
     kit_ip("-6 address add fe80::9:1/64 dev near nodad");
     kit_ip("link set near up");
+    kit_await_address("fd09::1");
+    kit_await_address("fe80::9:1%near");
 }
 
 void kit_far_address(const struct kit_child *other)
@@ -167,6 +187,12 @@ void kit_far_address(const struct kit_child *other)
     kit_ip_at(other, "address add 10.9.0.2/24 dev far");
     kit_ip_at(other, "-6 address add fd09::2/64 dev far nodad");
     kit_ip_at(other, "-6 address add fe80::9:2/64 dev far nodad");
+}
+
+void kit_host_address(const char *address)
+{
+    kit_ip("address add %s dev lo%s", address, strchr(address, ':') ? " nodad" : "");
+    kit_await_address(address);
 }
 
 struct sockaddr_storage kit_cable_host(int number, unsigned short port)

@@ -39,6 +39,10 @@ void kit_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void kit_cable(const struct kit_child *other);
 /* Gives `far` 10.9.0.2/24, fd09::2/64 and fe80::9:2: from now on the other host answers. */
 void kit_far_address(const struct kit_child *other);
+/* Waits until one of this host's addresses can be used: an IPv6 address cannot at once. */
+void kit_await_address(const char *address);
+/* Gives this host one more address, usable at once, on lo. */
+void kit_host_address(const char *address);
 /* The host number (1 or 2) on the cable, of the case's family, with a port. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 

@@ -74,6 +74,26 @@ CASE(lsn_02_foreign_addresses, KIT_FAMILIES)
     ondk_close_adapter(adapter);
 }
 
+/* This host's, but another interface's. */
+/* covers: LSN-02 */
+CASE(lsn_02_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
+{
+    struct sockaddr_storage near = kit_cable_host(1, 0), host = kit_host(0);
+    NDK_ADAPTER *on_lo, *on_near;
+    struct kit_child other;
+
+    kit_fork(&other, kit_hold, true);
+    kit_cable(&other);
+    on_lo = kit_open(2, 1);
+    on_near = kit_open_on("near");
+    CHECK_STATUS(listen_status(on_lo, &near), STATUS_INVALID_ADDRESS);
+    CHECK_STATUS(listen_status(on_near, &host), STATUS_INVALID_ADDRESS);
+    CHECK_STATUS(listen_status(on_near, &near), STATUS_SUCCESS);
+    ondk_close_adapter(on_lo);
+    ondk_close_adapter(on_near);
+    kit_join(&other);
+}
+
 /* covers: LSN-02 */
 CASE(lsn_02_addresses_in_use, KIT_FAMILIES)
 {
@@ -390,6 +410,8 @@ CASE(lsn_07_taken_until_listener_and_connectors_are_closed, KIT_FAMILIES)
     kit_drop(&p.passive);
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_exchange(&q.active, &q.passive);
+    kit_pair_disconnect(&q); /* no socket is left, but a connector */
+    CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_drop(&q.passive);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SUCCESS);
