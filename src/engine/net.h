@@ -15,6 +15,7 @@
 #ifndef ENGINE_NET_H
 #define ENGINE_NET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,7 @@ struct net_socket {
     int fd;
     int error; /* why connecting failed, once that is known */
     unsigned flags;
+    atomic_bool paused; /* a listener: what it was told last */
 };
 
 enum net_use {

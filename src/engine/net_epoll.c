@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -229,6 +230,7 @@ static void set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
     socket->fd = fd;
     socket->error = 0;
     socket->flags = flags;
+    atomic_init(&socket->paused, false);
 }
 
 static void hold_reservation(struct net_socket *socket, struct net_reservation *r)
@@ -339,29 +341,46 @@ static int resume_listening(int fd)
     return 0;
 }
 
+/*
+ * Makes the socket what the listener was told last. The owner, who refuses peers, and a consumer, who pauses, may be in
+ * here at once: each looks again at what it was told after it has acted, so the last to act has acted on the last word.
+ */
+static int follow_pause(struct net_socket *listener)
+{
+    int err = 0;
+    bool paused;
+
+    do {
+        paused = atomic_load(&listener->paused);
+        if (paused)
+            stop_listening(listener->fd);
+        else
+            err = resume_listening(listener->fd);
+    } while (atomic_load(&listener->paused) != paused);
+    return paused ? 0 : err;
+}
+
 static int kernel_listen_pause(struct net_socket *socket, bool paused)
 {
     if (MUTANT(lsn_04_goes_on))
         return 0;
-    if (!paused)
-        return resume_listening(socket->fd);
-    stop_listening(socket->fd);
-    return 0;
+    atomic_store(&socket->paused, paused);
+    return follow_pause(socket);
 }
 
 /*
  * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
- * takes no descriptor.
+ * takes no descriptor. A paused one is reported too, as hung up, and stays as it is.
  */
 static int refuse_waiting(struct net_socket *listener, int err)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
 
-    if (poll(&waiting, 1, 0) == 0)
+    if (poll(&waiting, 1, 0) == 0 || atomic_load(&listener->paused))
         return EAGAIN;
     if (!MUTANT(lsn_08_left_waiting)) {
         stop_listening(listener->fd);
-        (void)resume_listening(listener->fd);
+        (void)follow_pause(listener);
     }
     return err;
 }

@@ -398,6 +398,49 @@ static void starve(void)
     free(server.streams);
 }
 
+struct looking {
+    struct server *server;
+    int before;
+};
+
+static bool has_looked(void *arg)
+{
+    struct looking *looking = arg;
+
+    return atomic_load(&looking->server->looks) > looking->before;
+}
+
+static void nothing_on(void *arg)
+{
+    (void)arg;
+}
+
+/* covers: LSN-04 (the transport's part: a paused listener stays paused when there are no descriptors) */
+static void pause_starving(void)
+{
+    struct shard *a = support_shard(0);
+    struct addr at = support_addr("127.0.0.1", 0);
+    struct server server = { .max = 1, .size = 100 };
+    struct pausing pausing = { &server, true, -1 };
+    struct looking looking = { .server = &server };
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+
+    CHECK(client >= 0);
+    server_start(&server, a, &at);
+    fill_descriptors();
+    looking.before = atomic_load(&server.looks);
+    support_on(a, pause_on, &pausing);
+    CHECK(pausing.err == 0);
+    /* Leaving the listening state is reported, and looking for connections then fails for want of descriptors. */
+    support_until(has_looked, &looking);
+    support_on(a, nothing_on, NULL); /* behind that look */
+    CHECK(connect(client, &server.local.sa, addr_len(&server.local)) < 0 && errno == ECONNREFUSED);
+    close(client);
+    server_stop(&server, a);
+    shard_destroy(a);
+    free(server.streams);
+}
+
 /* In a child: limits and exhausted tables stay there. */
 static void in_child(void (*test)(void))
 {
@@ -419,6 +462,7 @@ int main(void)
     ops = net->ops;
     alarm(110);
     in_child(starve);
+    in_child(pause_starving);
     test_traffic("127.0.0.1", 4 << 20, 0);
     test_traffic("::1", 1 << 20, 0);
     test_traffic("127.0.0.1", 32 << 20, 200);
