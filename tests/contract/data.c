@@ -140,7 +140,8 @@ NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp)
     return status;
 }
 
-NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context, NDK_CQ **cq)
+NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,
+                 NDK_CQ **cq)
 {
     struct kit_call call = { 0 };
     NTSTATUS status;

@@ -45,7 +45,8 @@ struct data_qp {
     ULONG receives, initiators, receive_sges, initiator_sges, inline_size;
 };
 NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp);
-NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context, NDK_CQ **cq);
+NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,
+                 NDK_CQ **cq);
 /* Both sides get new QPs and a new connection, the queues are emptied. */
 void data_renew(struct kit_pair *p);
 

@@ -96,9 +96,11 @@ CASE(qpr_01_at_the_limit_everything_completes, KIT_FAMILIES)
     CHECK_STATUS(p.active.qp->Dispatch->NdkSend(p.active.qp, NULL, from, info.MaxInitiatorRequestSge + 1, 0),
                  STATUS_INVALID_PARAMETER);
     for (uintptr_t i = 0; i < info.MaxReceiveQueueDepth; i++) {
-        while ((status = p.active.qp->Dispatch->NdkSend(p.active.qp, (PVOID)i, from, info.MaxInitiatorRequestSge, 0)) ==
-               STATUS_INSUFFICIENT_RESOURCES)
-            sched_yield();
+        do {
+            status = p.active.qp->Dispatch->NdkSend(p.active.qp, (PVOID)i, from, info.MaxInitiatorRequestSge, 0);
+            if (status == STATUS_INSUFFICIENT_RESOURCES)
+                sched_yield();
+        } while (status == STATUS_INSUFFICIENT_RESOURCES);
         CHECK_STATUS(status, STATUS_SUCCESS);
     }
     for (uintptr_t i = 0; i < info.MaxReceiveQueueDepth; i++) {

@@ -243,8 +243,8 @@ CASE(qpr_12_the_bad_read_among_good_ones, KIT_FAMILIES)
     sge = kit_sge(&p.active, 1000, 100);
     CHECK_STATUS(kit_post_receive(&p.active, RECEIVE, 3000, 100), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_read(&p.active, GOOD, 0, 100, &p.passive, 0), STATUS_SUCCESS);
-    CHECK_STATUS(data_read(&p.active, BAD, &sge, (uintptr_t)p.passive.memory + KIT_MEMORY - 99, p.passive.remote_token),
-                 STATUS_SUCCESS);
+    CHECK_STATUS(data_read(&p.active, BAD, &sge, (uintptr_t)p.passive.memory + KIT_MEMORY - 99,
+                           p.passive.remote_token), STATUS_SUCCESS);
     kit_results(&p.active, r, 3);
     for (int i = 0, before = 0; i < 3; i++) {
         if ((uintptr_t)r[i].RequestContext == GOOD)

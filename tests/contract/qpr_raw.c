@@ -52,8 +52,8 @@ CASE(qpr_05_as_the_transport_prescribes, KIT_FAMILIES)
 /* ---- a region that goes while a request waits ---- */
 
 /*
- * A peer without ready-to-receive: what is posted waits for its first message. A good piece in front of the bad one, of
- * more than one segment, must not leave either.
+ * A peer without ready-to-receive: what is posted waits for its first message. A good piece in front of the bad one,
+ * of more than one segment, must not leave either.
  */
 static void went_before_the_send(ULONG good)
 {

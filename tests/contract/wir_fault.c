@@ -124,7 +124,8 @@ static size_t read_unknown(const struct fault_case *c, uint8_t *out)
 
 static size_t read_beyond(const struct fault_case *c, uint8_t *out)
 {
-    return raw_read_request(out, 1, 5, 0, c->fault->b, c->open.token, (uintptr_t)c->open.memory + REGION - c->fault->a);
+    return raw_read_request(out, 1, 5, 0, c->fault->b, c->open.token,
+                            (uintptr_t)c->open.memory + REGION - c->fault->a);
 }
 
 static size_t read_wraps(const struct fault_case *c, uint8_t *out)

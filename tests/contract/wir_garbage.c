@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WIR-05: whatever comes from the wire. Peers made by hand send what a seed decides, in start-up and in the stream, while
- * a good connection of the same adapter moves data that is verified. Memory has guards, descriptors are counted; what a
- * sanitizer sees, it sees here.
+ * WIR-05: whatever comes from the wire. Peers made by hand send what a seed decides, in start-up and in the stream,
+ * while a good connection of the same adapter moves data that is verified. Memory has guards, descriptors are counted;
+ * what a sanitizer sees, it sees here.
  */
 #include <dirent.h>
 #include <unistd.h>
