@@ -202,14 +202,20 @@ void consumer_act(void)
 
 /* ---- between them ---- */
 
-static void interrupt(void)
+/* The worst moment to take memory back is when bytes are being moved to it, or from it. */
+static void interrupt(const void *memory)
 {
     static bool inside;
+    struct region *r;
 
-    if (inside || !sim_chance(sim_scenario.interrupt))
+    if (inside || !acting || !sim_chance(sim_scenario.interrupt))
         return;
     inside = true;
-    consumer_act();
+    r = sim_chance(2 * sim_scenario.rude) ? region_around(memory) : NULL;
+    if (r)
+        region_deregister(r);
+    else
+        consumer_act();
     inside = false;
 }
 
@@ -218,6 +224,8 @@ static void idle(void)
     obj_check_deadlines();
     if (sim_chance(IDLE_LOOKS))
         cq_check_quiet();
+    if (sim_chance(IDLE_LOOKS))
+        qp_check_flushed();
 }
 
 static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)

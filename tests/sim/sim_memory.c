@@ -145,6 +145,17 @@ void region_deregister(struct region *r)
     req_returned(q, mr->Dispatch->NdkDeregisterMr(mr, req_done, q));
 }
 
+struct region *region_around(const void *memory)
+{
+    for (unsigned i = 0; i < object_count; i++) {
+        struct region *r = (struct region *)objects[i];
+
+        if (r->o.kind == MR && (const uint8_t *)memory >= r->memory && (const uint8_t *)memory < r->memory + GUARD + r->len)
+            return r;
+    }
+    return NULL;
+}
+
 void traffic_end(void)
 {
     for (unsigned i = 0; i < object_count; i++) {

@@ -15,7 +15,7 @@
 enum { PORT_FIRST = 49152, MOST_READY = 512 };
 
 static LIST_HEAD(, net_reservation) reservations = LIST_HEAD_INITIALIZER(reservations);
-static void (*on_interrupt)(void);
+static void (*on_interrupt)(const void *memory);
 static unsigned rounds;
 
 /* ---- hosts ---- */
@@ -209,7 +209,7 @@ static void net_wake(struct net *net, void *poller)
     (void)net, (void)poller;
 }
 
-void sim_net_on_interrupt(void (*hook)(void))
+void sim_net_on_interrupt(void (*hook)(const void *memory))
 {
     on_interrupt = hook;
 }
@@ -222,10 +222,10 @@ static struct endpoint *enter(struct net_socket *socket)
 }
 
 /* Where a thread of the consumer's could call just now. What it does may end this very connection, but not free it. */
-static void interrupted(void)
+static void interrupted(const struct iovec *iov, int iovcnt)
 {
     if (on_interrupt)
-        on_interrupt();
+        on_interrupt(iovcnt ? iov[sim_below((uint64_t)iovcnt)].iov_base : NULL);
 }
 
 /* ---- reservations ---- */
@@ -457,7 +457,7 @@ static ssize_t net_send(struct net_socket *socket, const struct iovec *iov, int 
     size_t all = total(iov, iovcnt), n = all, room;
     uint8_t *bytes;
 
-    interrupted();
+    interrupted(iov, iovcnt);
     if (e->connected && !e->dead)
         wire_faults(e);
     if (e->dead || e->fin_sent)
@@ -514,7 +514,7 @@ static ssize_t net_recv(struct net_socket *socket, const struct iovec *iov, int 
     struct endpoint *e = enter(socket);
     size_t wanted = total(iov, iovcnt), n;
 
-    interrupted();
+    interrupted(iov, iovcnt);
     if (!e->in_len)
         return recv_nothing(socket, e);
     n = wanted < e->in_len ? wanted : e->in_len;
@@ -545,7 +545,7 @@ static void shut_write(struct net_socket *socket)
 {
     struct endpoint *e = enter(socket);
 
-    interrupted();
+    interrupted(NULL, 0);
     if (!e->fin_sent && e->connected && !e->dead)
         wire_fin(e);
 }

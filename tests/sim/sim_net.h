@@ -29,8 +29,11 @@ struct addr sim_net_nobody(unsigned which);
 void sim_net_advance(void);
 uint64_t sim_net_next(void);           /* when the next thing happens; UINT64_MAX: never */
 bool sim_net_is_ready(void *poller);   /* has sockets to report */
-/* Whatever is called in the midst of a shard's work, where another thread of the consumer's could call too. */
-void sim_net_on_interrupt(void (*hook)(void));
+/*
+ * Called in the midst of a shard's work, where another thread of the consumer's could call too. memory: where bytes are
+ * about to be moved from or to, or NULL.
+ */
+void sim_net_on_interrupt(void (*hook)(const void *memory));
 
 /* Fails where something of the provider's is left; then frees the network's own. */
 void sim_net_end(void);

@@ -40,6 +40,7 @@ struct cq {
     struct obj o;
     unsigned depth, expected; /* completions that may still come */
     unsigned armed;           /* notifications that may come: a second one where it was armed while one was due */
+    unsigned told;            /* notifications that came */
     bool drained, notifying, polling;
     ULONG arm;
 };
@@ -107,8 +108,10 @@ void cq_arm(struct cq *cq);
 void cq_resize(struct cq *cq);
 void cq_check_quiet(void);    /* nothing is running: an armed queue has nothing to tell */
 void region_deregister(struct region *r);
+struct region *region_around(const void *memory);
 /* The queue pair's requests before `number` have all completed: nothing of them is left. */
 void qp_check_completed(struct qp *qp, unsigned number, const char *after);
+void qp_check_flushed(void); /* nothing is running: so what was there at a flush has completed */
 /* All sends have been delivered, and nothing of what was initiated is left. */
 bool qp_is_drained(const struct qp *qp);
 
