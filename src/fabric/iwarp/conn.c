@@ -374,7 +374,7 @@ static void conn_task(struct shard_task *task)
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_conn *c = conn_alloc(fabric, iwarp_pick_shard(fabric, -1), CONN_IDLE);
+    struct fabric_conn *c = conn_alloc(fabric, &fabric->shards[0], CONN_IDLE); /* till connect says where it lives */
 
     if (!c)
         return ENOMEM;
@@ -397,6 +397,9 @@ static void keep_private(struct fabric_conn *c, const void *data, size_t len)
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
+    /* With the handle alone referring to it, no owner has it: it begins where it will live, instead of moving there. */
+    if (c->state == CONN_IDLE && atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
+        c->home = p->qp->home;
     c->qp = p->qp;
     c->endpoint = p->endpoint;
     c->wanted_local = p->endpoint ? p->endpoint->local : p->local;
