@@ -254,7 +254,25 @@ CASE(cse_03_the_same_destination_twice, KIT_FAMILIES)
     many_close(&m);
 }
 
-/* The graceful end leaves remains in the kernel, which must not stand in the way either. */
+/* Ends gracefully, the active side first: the kernel keeps remains of the connection at the endpoint's address. */
+static void leave_remains(struct kit_side *a, struct kit_side *b)
+{
+    struct kit_call call = { 0 };
+    NTSTATUS status = a->connector->Dispatch->NdkDisconnect(a->connector, kit_request_done, &call);
+
+    kit_wait_count(&b->disconnected, 1);
+    CHECK_STATUS(kit_disconnect(b), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
+    kit_drop(a);
+    kit_drop(b);
+    atomic_store(&b->disconnected, 0);
+    CHECK_STATUS(kit_close(a->qp), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(b->qp), STATUS_SUCCESS);
+    a->qp = kit_qp(a, KIT_DEPTH);
+    b->qp = kit_qp(b, KIT_DEPTH);
+}
+
+/* The remains must not stand in the way. */
 /* covers: CSE-03 */
 CASE(cse_03_the_same_destination_again_and_again, KIT_FAMILIES)
 {
@@ -262,22 +280,8 @@ CASE(cse_03_the_same_destination_again_and_again, KIT_FAMILIES)
 
     many_open(&m);
     for (int round = 0; round < 20; round++) {
-        struct kit_side *a = &m.active[0], *b = &m.passive[0];
-        struct kit_call call = { 0 };
-        NTSTATUS status;
-
-        establish_shared(a, m.endpoint, b, &m.listener[0]);
-        status = a->connector->Dispatch->NdkDisconnect(a->connector, kit_request_done, &call);
-        kit_wait_count(&b->disconnected, 1);
-        CHECK_STATUS(kit_disconnect(b), STATUS_SUCCESS);
-        CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-        kit_drop(a);
-        kit_drop(b);
-        atomic_store(&b->disconnected, 0);
-        CHECK_STATUS(kit_close(a->qp), STATUS_SUCCESS);
-        CHECK_STATUS(kit_close(b->qp), STATUS_SUCCESS);
-        a->qp = kit_qp(a, KIT_DEPTH);
-        b->qp = kit_qp(b, KIT_DEPTH);
+        establish_shared(&m.active[0], m.endpoint, &m.passive[0], &m.listener[0]);
+        leave_remains(&m.active[0], &m.passive[0]);
     }
     many_close(&m);
 }
@@ -342,6 +346,34 @@ CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
     kit_drop(&m.active[1]);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
     kit_say(other.wire, &addresses, sizeof addresses); /* right then it is free for the other process, too */
+    kit_hear(other.wire, &word, 1);
+    kit_establish_from(&m.active[7], &m.passive[7], &m.listener[7], &m.at);
+    kit_exchange(&m.active[7], &m.passive[7]);
+    many_close(&m);
+    kit_join(&other);
+}
+
+/* No connection lives that could show that somebody is there. */
+/* covers: CSE-05 */
+CASE(cse_05_taken_beside_remains_of_connections, KIT_FAMILIES)
+{
+    static struct many m;
+    struct { struct sockaddr_storage at, to; } addresses;
+    struct kit_child other;
+    char word;
+
+    kit_fork(&other, other_process, false);
+    many_open(&m);
+    addresses.at = m.at;
+    addresses.to = m.listener[7].address;
+    establish_shared(&m.active[0], m.endpoint, &m.passive[0], &m.listener[0]);
+    leave_remains(&m.active[0], &m.passive[0]);
+    check_all_refused(m.passive[0].adapter, &m.active[7], &m.at, &m.listener[7].address);
+    kit_say(other.wire, &addresses, sizeof addresses);
+    kit_hear(other.wire, &word, 1);
+    CHECK_STATUS(kit_close(m.endpoint), STATUS_SUCCESS);
+    m.endpoint = NULL;
+    kit_say(other.wire, &addresses, sizeof addresses);
     kit_hear(other.wire, &word, 1);
     kit_establish_from(&m.active[7], &m.passive[7], &m.listener[7], &m.at);
     kit_exchange(&m.active[7], &m.passive[7]);
