@@ -139,6 +139,22 @@ CASE(dsc_01_then_the_queue_pair_is_flushed, KIT_FAMILIES)
     peer_acceptor_close(&p);
 }
 
+/* covers: DSC-01 */
+CASE(dsc_01_receives_posted_after_the_end_are_flushed, KIT_FAMILIES)
+{
+    static struct peer_acceptor p;
+
+    peer_acceptor_open(&p);
+    peer_acceptor_connect(&p, PEER_WRITE);
+    raw_close(p.s, true);
+    p.s = -1;
+    kit_wait_count(&p.side.disconnected, 1);
+    CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
+    (void)kit_disconnect(&p.side); /* how it ends is not the question */
+    CHECK_STATUS(kit_result(&p.side).Status, STATUS_CANCELLED);
+    peer_acceptor_close(&p);
+}
+
 /* ---- what the peer sees ---- */
 
 /* covers: DSC-02 */
