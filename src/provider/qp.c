@@ -158,8 +158,8 @@ static NTSTATUS post_plain(struct qp *qp, struct fabric_request *r, const NDK_SG
     return post(qp, r);
 }
 
-static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
-                               ULONG allowed)
+static NTSTATUS try_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+                              ULONG allowed)
 {
     uint32_t max = qp->initiator_sges;
 
@@ -171,6 +171,20 @@ static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const ND
     if (r->op == FABRIC_READ && max > qp->obj.adapter->limits.max_read_sge)
         max = qp->obj.adapter->limits.max_read_sge;
     return post_plain(qp, r, sgl, count, max);
+}
+
+/* What waits for the next request is not to wait for one that failed, wherever that was. */
+static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+                               ULONG allowed)
+{
+    NTSTATUS status;
+
+    object_ref(&qp->obj, REF_LOOKUP);
+    status = try_initiator(qp, r, sgl, count, flags, allowed);
+    if (status && !MUTANT(qpr_10_refusal_releases_nothing))
+        ops_of(qp)->qp_release(qp->fabric);
+    object_unref(&qp->obj, REF_LOOKUP);
+    return status;
 }
 
 static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)

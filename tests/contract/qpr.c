@@ -436,3 +436,49 @@ CASE(qpr_19_requests_of_nothing, KIT_FAMILIES)
     }
     kit_pair_close(&p);
 }
+
+/* ---- deferred requests ---- */
+
+/* One that fails inline, in each way that there is before it would be queued. */
+static NTSTATUS post_bad(struct kit_side *s, int how)
+{
+    enum { UNKNOWN_FLAG = 1u << 30 };
+    static unsigned char much[1 << 16];
+    NDK_SGE sges[64] = { { .Length = 0 } };
+    NDK_SGE logical = { .Length = 1 };
+    NDK_SGE large = { .VirtualAddress = much, .Length = sizeof much };
+    NDK_SGE wild = { .VirtualAddress = much, .Length = 1, .MemoryRegionToken = s->local_token };
+
+    s->pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(s->pd, &logical.MemoryRegionToken);
+    switch (how) {
+    case 0:
+        return s->qp->Dispatch->NdkSend(s->qp, NULL, NULL, 0, UNKNOWN_FLAG);
+    case 1:
+        return s->qp->Dispatch->NdkWrite(s->qp, NULL, sges, sizeof sges / sizeof *sges, 0, 0, 0);
+    case 2:
+        return s->qp->Dispatch->NdkSend(s->qp, NULL, &large, 1, NDK_OP_FLAG_INLINE);
+    case 3:
+        return s->qp->Dispatch->NdkRead(s->qp, NULL, &logical, 1, 0, 0, NDK_OP_FLAG_DEFER);
+    default:
+        return s->qp->Dispatch->NdkSend(s->qp, NULL, &wild, 1, 0);
+    }
+}
+
+/* covers: QPR-10 */
+CASE(qpr_10_an_inline_failure_releases_what_was_deferred, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    NDK_SGE sge;
+
+    kit_pair_open(&p);
+    sge = kit_sge(&p.active, 0, 10);
+    for (int how = 0; how <= 4; how++) {
+        CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 100), STATUS_SUCCESS);
+        CHECK_STATUS(p.active.qp->Dispatch->NdkSend(p.active.qp, (PVOID)2, &sge, 1, NDK_OP_FLAG_DEFER),
+                     STATUS_SUCCESS);
+        CHECK(post_bad(&p.active, how) < 0);
+        CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
+        CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
+    }
+    kit_pair_close(&p);
+}

@@ -199,6 +199,11 @@ static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
     return 0;
 }
 
+static void qp_release(struct fabric_qp *qp)
+{
+    (void)qp; /* nothing is deferred here */
+}
+
 static void qp_flush(struct fabric_qp *qp)
 {
     (void)qp;
@@ -255,6 +260,7 @@ static const struct fabric_ops ops = {
     .cq_close = cq_close,
     .qp_create = qp_create,
     .qp_post = qp_post,
+    .qp_release = qp_release,
     .qp_flush = qp_flush,
     .qp_close = qp_close,
     .mr_register = mr_register,

@@ -176,6 +176,7 @@ static const struct fabric_ops ops = {
     .cq_close = iwarp_cq_close,
     .qp_create = iwarp_qp_create,
     .qp_post = iwarp_qp_post,
+    .qp_release = iwarp_qp_release,
     .qp_flush = iwarp_qp_flush,
     .qp_close = iwarp_qp_close,
     .mr_register = iwarp_mr_register,

@@ -171,6 +171,11 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
     return result;
 }
 
+void iwarp_qp_release(struct fabric_qp *qp)
+{
+    ring(qp, false, EINVAL);
+}
+
 void iwarp_qp_flush(struct fabric_qp *qp)
 {
     shard_post_once(qp->home->shard, &qp->flush);
