@@ -204,6 +204,41 @@ static void backlog(void)
     world_close(&w);
 }
 
+/* Who asks and leaves still waits for the consumer's answer: he makes no room for more like him. covers: LSN-09 */
+static void backlog_of_the_gone(void)
+{
+    struct mpa_frame reply;
+    uint8_t bytes[MPA_FRAME_MAX];
+    struct world w;
+    int fd;
+
+    world_defaults(&w);
+    w.config_b.backlog = 2;
+    world_open(&w, AF_INET);
+    for (int i = 0; i < 2; i++) {
+        fd = raw_connect(&w.ear.local);
+        raw_send_frame(fd, &request);
+        AWAIT(atomic_load(&w.ear.requests) == i + 1);
+        raw_send(fd, "gone", 4); /* a fault, so that the end can be awaited */
+        CHECK(raw_read_to_end(fd, NULL, 0) <= 0);
+        close(fd);
+    }
+    fd = raw_connect(&w.ear.local);
+    raw_send_frame(fd, &request);
+    raw_read_frame(fd, true, &reply, bytes);
+    CHECK(reply.rejected);
+    close(fd);
+    CHECK(atomic_load(&w.ear.requests) == 2);
+    CHECK(w.b->ops->conn_reject(w.ear.link[0].c, NULL, 0) == FABRIC_PROTOCOL); /* answered: there is room again */
+    world_request(&w);
+    CHECK(atomic_load(&w.ear.requests) == 3);
+    CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_OK);
+    AWAIT(atomic_load(&w.active.connected));
+    link_close(&w.ear.link[0]);
+    link_close(&w.ear.link[1]);
+    world_close(&w);
+}
+
 /* Bytes behind the request, before it is answered. */
 static void impatient(void)
 {
@@ -487,6 +522,7 @@ static const struct test tests[] = {
     { "oldest_first", oldest_first },
     { "rejected_and_left", rejected_and_left },
     { "backlog", backlog },
+    { "backlog_of_the_gone", backlog_of_the_gone },
     { "impatient", impatient },
     { "gives_up", gives_up },
     { "nonsense_reply", nonsense_reply },

@@ -130,7 +130,10 @@ static void check(const struct fabric_conn *c)
     (void)lingers;
 }
 
-/* The request no longer counts against the backlog: from the consumer's call on, which may be long before its effect. */
+/*
+ * The request no longer counts against the backlog: from the consumer's call on, which may be long before its effect. A
+ * peer that has gone counts till then, too: who asks and leaves must not fill the consumer's hands beyond the backlog.
+ */
 static void conn_answered(struct fabric_conn *c)
 {
     if (atomic_exchange(&c->unanswered, false))
@@ -150,7 +153,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     spin_unlock(&c->lock);
     if (next != from)
         conn_limit(c);
-    if (from == CONN_REQUESTED && next != from)
+    if (from == CONN_REQUESTED && next != from && (next != CONN_DEAD || MUTANT(lsn_09_gone_make_room)))
         conn_answered(c);
 }
 
@@ -432,6 +435,7 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
     enum fabric_reason answer = FABRIC_NOT_CONNECTING;
     bool post = false;
 
+    conn_answered(c);
     spin_lock(&c->lock);
     if (c->state == CONN_REQUESTED || c->state == CONN_REPLIED) {
         keep_private(c, private_data, len);
@@ -451,6 +455,7 @@ void iwarp_conn_disconnect(struct fabric_conn *c)
 
 void iwarp_conn_close(struct fabric_conn *c)
 {
+    conn_answered(c);
     request(c, OP_CLOSE);
 }
 
