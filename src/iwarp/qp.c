@@ -287,14 +287,6 @@ void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form)
         qp->tx.rtr = (uint8_t)form;
 }
 
-void iw_qp_terminate(struct iw_qp *qp, enum wire_error error)
-{
-    if (!qp->running)
-        return;
-    terminate_queue(qp, error, NULL, 0, 0);
-    stream_end(qp, IW_END_LOCAL_ERROR, error);
-}
-
 bool iw_qp_initiator_idle(const struct iw_qp *qp)
 {
     return queue_head(&qp->sq) == queue_tail(&qp->sq) && qp->tx.kind == TX_NONE && qp->tx.rtr == MPA_RTR_NONE &&

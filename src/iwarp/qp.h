@@ -27,6 +27,7 @@
 #include <sys/uio.h>
 
 #include "iwarp/memory.h"
+#include "wire/ddp.h"
 #include "wire/mpa.h"
 #include "wire/terminate.h"
 
@@ -85,7 +86,7 @@ enum iw_end {
     IW_END_LOCAL_REQUEST,   /* a request of ours failed half-way (IW_LOCAL_ACCESS), or was flushed then */
 };
 
-/* Upcalls, made by the owner from inside rx_*, tx_*, iw_qp_terminate, flush, stop. They may post, nothing else. */
+/* Upcalls, made by the owner from inside rx_*, tx_*, flush, stop. They may post, nothing else. */
 struct iw_qp_events {
     void (*complete)(struct iw_qp *qp, const struct iw_completion *c);
     void (*first_fpdu)(struct iw_qp *qp);   /* the first FPDU that was valid: establishment on the accepting side */
@@ -139,8 +140,10 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* the EMSS has changed */
 /* The initiator's ready-to-receive message goes before everything else. form: exactly one. */
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
-/* Queues a Terminate (start-up errors found after the reply) and ends the stream as LOCAL_ERROR. */
-void iw_qp_terminate(struct iw_qp *qp, enum wire_error error);
+
+/* A Terminate for a start-up error that is found after the reply, where no stream has begun. Returns its size. */
+enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX };
+size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
 /* 0: rx is over (a destination that is gone ends the stream from inside rx_want). */
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);

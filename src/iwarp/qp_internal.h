@@ -46,7 +46,7 @@ enum {
     BATCH_OCTETS = 256 * 1024,
     COPY_BELOW = 512,        /* pieces of payload up to this are cheaper to copy than to list */
     SPARES = 8,              /* buffers that a scratch keeps */
-    TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX,
+    TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 
 enum entry_state {

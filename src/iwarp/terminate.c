@@ -37,14 +37,21 @@ static void terminate_header(struct terminate *t, const uint8_t *ulpdu, size_t l
     t->header_len = size;
 }
 
-void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len)
+static size_t terminate_frame(bool crc, const struct terminate *t, uint8_t fpdu[IW_TERMINATE_FPDU])
 {
-    struct terminate t = { .error = error };
     struct ddp_header h = {
         .last = true, .opcode = RDMAP_TERMINATE, .queue = DDP_QUEUE_TERMINATE, .msn = 1, .mo = 0,
     };
-    uint8_t *at = qp->terminate + MPA_FPDU_LENGTH;
-    size_t size;
+    uint8_t *at = fpdu + MPA_FPDU_LENGTH;
+    size_t size = ddp_header_encode(&h, at, DDP_UNTAGGED_HEADER);
+
+    size += terminate_encode(t, at + size, TERMINATE_MAX);
+    return fpdu_seal(crc, fpdu, size);
+}
+
+void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len)
+{
+    struct terminate t = { .error = error };
 
     if (MUTANT(wir_04_end_without_terminate))
         return;
@@ -52,10 +59,15 @@ void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulp
         t.error = WIRE_RDMAP_OPERATION;
     if (ulpdu && layer_of(error) != LAYER_MPA)
         terminate_header(&t, ulpdu, len, ulpdu_len);
-    size = ddp_header_encode(&h, at, DDP_UNTAGGED_HEADER);
-    size += terminate_encode(&t, at + size, TERMINATE_MAX);
-    qp->terminate_len = (uint32_t)fpdu_seal(qp->crc, qp->terminate, size);
+    qp->terminate_len = (uint32_t)terminate_frame(qp->crc, &t, qp->terminate);
     qp->terminate_sent = 0;
+}
+
+size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU])
+{
+    struct terminate t = { .error = error };
+
+    return terminate_frame(crc, &t, fpdu);
 }
 
 /* What a peer's refusal means for the read that it is about; IW_LOST: it is about no read. */

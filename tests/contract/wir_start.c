@@ -194,6 +194,37 @@ CASE(wir_02_a_reply_with_a_form_not_offered, KIT_FAMILIES)
         }
 }
 
+/* The queue pair has never been connected: what was posted on it is for the attempt that works. */
+/* covers: CON-17 */
+CASE(con_17_receives_outlive_a_reply_that_goes_too_far, KIT_FAMILIES)
+{
+    static struct peer_acceptor p;
+    struct raw_frame far = peer_frame(PEER_WRITE), fit = peer_frame(PEER_NONE);
+    struct sockaddr_storage source = kit_host(0);
+    struct kit_call retry = { 0 };
+    struct sockaddr_storage there = { 0 };
+    socklen_t len = sizeof there;
+    NTSTATUS retrying;
+
+    far.ord = (uint16_t)((far.ord & ~LIMIT) | 9);
+    peer_acceptor_open(&p);
+    CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 100), STATUS_SUCCESS);
+    raw_send_frame(p.s, true, &far);
+    CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_CONNECTION_REFUSED);
+    CHECK_EQ(data_drain(&p.side), 0);
+    raw_close(p.s, false);
+    CHECK(getsockname(p.listener, (struct sockaddr *)&there, &len) == 0);
+    retrying = kit_connect_start(&p.side, &retry, &source, &there, NULL, 0);
+    p.s = raw_accept(p.listener);
+    CHECK(raw_recv_frame(p.s, false, &p.request));
+    raw_send_frame(p.s, true, &fit);
+    CHECK_STATUS(kit_final(&retry, retrying), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete(&p.side), STATUS_SUCCESS);
+    raw_send_message(p.s, 1, "first", 5);
+    CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);
+    peer_acceptor_close(&p);
+}
+
 /* ---- our reply ---- */
 
 static void check_reply(const struct raw_frame *request, uint8_t revision, uint8_t flags, enum peer_form form)

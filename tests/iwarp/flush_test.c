@@ -13,7 +13,10 @@
 #include <cmocka.h>
 
 #include "iwarp/pump.h"
+#include "wire/crc32c.h"
+#include "wire/ddp.h"
 #include "wire/mpa.h"
+#include "wire/terminate.h"
 
 /* Nothing half done: the stream goes on, and both sides' message numbers still agree. covers: QPR-16 */
 static void test_flush_between(void **state)
@@ -153,27 +156,36 @@ static void test_start_again(void **state)
     }
 }
 
-/* Start-up errors that are found after the reply. covers: WIR-02 */
+/* Start-up errors that are found after the reply: one whole FPDU, and no queue pair is needed. covers: WIR-02 */
 static void test_terminate_from_above(void **state)
 {
+    static const enum wire_error errors[] = { WIRE_MPA_INSUFFICIENT_IRD, WIRE_MPA_NO_RTR };
+    uint8_t fpdu[IW_TERMINATE_FPDU], sum[4];
+    struct ddp_header h;
     struct terminate t;
-    struct pump p;
+    size_t size, header;
 
     (void)state;
-    pump_open(&p, &(struct pump_config){ .crc = true });
-    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, NULL, 0, NULL), 0);
-    iw_qp_terminate(p.a.qp, WIRE_MPA_INSUFFICIENT_IRD);
-    assert_int_equal(p.a.ends, 1);
-    assert_int_equal(p.a.why, IW_END_LOCAL_ERROR);
-    assert_completed(&p.a, 0, IW_RECEIVE, 1, IW_LOST);
-    assert_false(iw_qp_tx_clean(p.a.qp));
-    assert_true(pump_terminate_sent(&p.a, true, &t));
-    assert_int_equal(t.error, WIRE_MPA_INSUFFICIENT_IRD);
-    assert_false(t.has_header);
-    assert_true(iw_qp_tx_clean(p.a.qp));
-    iw_qp_terminate(p.a.qp, WIRE_MPA_NO_RTR);
-    assert_int_equal(p.a.ends, 1); /* once */
-    pump_close(&p);
+    for (unsigned i = 0; i < 4; i++) {
+        bool crc = i & 1;
+
+        size = iw_terminate_frame(crc, errors[i / 2], fpdu);
+        size_t ulpdu = (size_t)fpdu[0] << 8 | fpdu[1];
+        assert_int_equal(mpa_fpdu_size(ulpdu), size);
+        memset(sum, 0, sizeof sum);
+        if (crc)
+            crc32c_final(crc32c_update(CRC32C_INIT, fpdu, size - sizeof sum), sum);
+        assert_memory_equal(sum, fpdu + size - sizeof sum, sizeof sum);
+        assert_true(ddp_header_decode(&h, fpdu + 2, ulpdu, &header));
+        assert_false(h.tagged);
+        assert_true(h.last);
+        assert_int_equal(h.opcode, RDMAP_TERMINATE);
+        assert_int_equal(h.queue, DDP_QUEUE_TERMINATE);
+        assert_int_equal(h.msn, 1);
+        assert_true(terminate_decode(&t, fpdu + 2 + header, ulpdu - header));
+        assert_int_equal(t.error, errors[i / 2]);
+        assert_false(t.has_header);
+    }
 }
 
 int main(void)

@@ -61,7 +61,7 @@ enum conn_effect {
     DO_ANSWER = 1 << 0,        /* the MPA reply is made */
     DO_REFUSE = 1 << 1,        /* a rejecting MPA reply is made, unless start-up has made one */
     DO_STREAM = 1 << 2,        /* the queue pair takes over the socket */
-    DO_TERMINATE = 1 << 3,     /* a Terminate for a reply is sent over a stream that ends with it */
+    DO_TERMINATE = 1 << 3,     /* a Terminate for a reply that goes too far is sent, without a stream */
     DO_SHUT = 1 << 4,          /* half-close: our notice */
     DO_STOP_FLUSHED = 1 << 5,  /* the queue pair is completed: cancelled */
     DO_STOP_LOST = 1 << 6,     /* the queue pair is completed: connection lost */

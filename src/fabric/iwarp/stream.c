@@ -205,20 +205,13 @@ void stream_start(struct fabric_conn *c)
     c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->nudge_ms ? IWARP_NUDGES : 0;
 }
 
-/* The socket is fresh, its buffer empty: the Terminate fits. */
+/* The socket is fresh, its buffer empty: the Terminate fits. The queue pair is left as it is, for the next attempt. */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {
-    struct iovec iov[IW_IOV_MAX];
-    int n;
+    uint8_t fpdu[IW_TERMINATE_FPDU];
+    struct iovec iov = { fpdu, iw_terminate_frame(c->result.crc, error, fpdu) };
 
-    stream_start(c);
-    iw_qp_terminate(c->qp->iw, error);
-    n = iw_qp_tx_want(c->qp->iw, c->home->scratch, iov, IW_IOV_MAX);
-    if (n > 0)
-        (void)c->fabric->net->ops->send(&c->socket, iov, n);
-    iw_qp_tx_done(c->qp->iw, c->home->scratch, 0);
-    c->signals = 0;
-    stream_stop(c, IW_LOST);
+    (void)c->fabric->net->ops->send(&c->socket, &iov, 1);
 }
 
 void stream_stop(struct fabric_conn *c, enum iw_status status)
