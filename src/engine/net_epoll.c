@@ -239,15 +239,25 @@ static void hold_reservation(struct net_socket *socket, struct net_reservation *
     socket->reservation = r;
 }
 
+/*
+ * What a close does to the peer: an end of stream, or a reset. A socket is made to reset, and told otherwise only when it
+ * is closed in good order: so the peers of a process that dies see an abort, not the notice of a disconnect.
+ */
+static void reset_on_close(int fd, bool reset)
+{
+    struct linger linger = { .l_onoff = reset, .l_linger = 0 };
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
 static void kernel_close(struct net_socket *socket, bool reset)
 {
-    struct linger abort = { .l_onoff = 1, .l_linger = 0 };
     struct net_reservation *r = socket->reservation;
 
     if (socket->shard)
         kernel_detach(socket);
-    if (reset)
-        (void)setsockopt(socket->fd, SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+    if (!reset)
+        reset_on_close(socket->fd, false);
     close(socket->fd);
     socket->fd = -1;
     socket->reservation = NULL;
@@ -268,6 +278,7 @@ static int kernel_connect(struct net *net, struct shard *s, struct net_reservati
     err = reservation_socket(from, &fd);
     if (err)
         return err;
+    reset_on_close(fd, !MUTANT(qpr_20_death_as_notice));
     if (connect(fd, &peer->sa, addr_len(peer)) && errno != EINPROGRESS) {
         err = errno;
         close(fd);
@@ -307,6 +318,7 @@ static int kernel_listen(struct net *net, struct shard *s, struct net_reservatio
 
     if (err)
         return err;
+    reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* what it accepts inherits it */
     if (listen(fd, BACKLOG)) {
         err = errno;
         close(fd);
