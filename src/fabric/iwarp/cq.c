@@ -20,6 +20,7 @@ static void finish(struct shard_task *task);
 
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, struct fabric_cq **out)
 {
+    struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
     struct fabric_cq *cq = calloc(1, sizeof *cq);
 
     if (!cq)
@@ -30,7 +31,8 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
         free(cq);
         return ENOMEM;
     }
-    cq->home = iwarp_pick_shard((struct iwarp_fabric *)f, config->affinity);
+    cq->home = config->affinity >= 0 ? &fabric->shards[(unsigned)config->affinity % fabric->shard_count]
+                                     : iwarp_pick_shard(fabric, &fabric->next_cq);
     cq->config = *config;
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);

@@ -40,11 +40,9 @@ void iwarp_config_defaults(struct iwarp_config *c)
     };
 }
 
-struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, int affinity)
+struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn)
 {
-    unsigned i = affinity >= 0 ? (unsigned)affinity : atomic_fetch_add_explicit(&f->next_shard, 1, memory_order_relaxed);
-
-    return &f->shards[i % f->shard_count];
+    return &f->shards[atomic_fetch_add_explicit(turn, 1, memory_order_relaxed) % f->shard_count];
 }
 
 enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)

@@ -59,10 +59,10 @@ struct iwarp_fabric {
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    atomic_uint next_shard; /* round-robin */
+    atomic_uint next_cq, next_listener; /* round-robin, each by itself: one of each of them shares a shard */
 };
 
-struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, int affinity); /* affinity -1: round-robin */
+struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
 /* OK, ADDRESS_FOREIGN, or RESOURCES where that could not be found out. */
 enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
 

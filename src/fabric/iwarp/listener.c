@@ -27,7 +27,7 @@ int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events 
     if (!l)
         return ENOMEM;
     l->fabric = (struct iwarp_fabric *)f;
-    l->home = iwarp_pick_shard(l->fabric, -1);
+    l->home = iwarp_pick_shard(l->fabric, &l->fabric->next_listener);
     l->events = events;
     l->conn_events = conn_events;
     l->owner = owner;
