@@ -198,6 +198,9 @@ int main(int argc, char **argv)
         default: return usage();
         }
     }
+    /* Ports that a case finds free are not taken by whatever else runs on the machine, where a user may have that. */
+    if (!list && unshare(CLONE_NEWNET) == 0)
+        loopback_up();
     for (const struct kit_case *c = first_case; c; c = c->next) {
         if (!matches(c->name, filter))
             continue;
