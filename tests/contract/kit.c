@@ -475,6 +475,21 @@ NTSTATUS kit_disconnect(struct kit_side *s)
     return kit_final(&call, s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, &call));
 }
 
+/* A request that never arrives is no riddle where the connect that should have made it says why. */
+static void await_request_or_failure(struct kit_listener *l, struct kit_call *connect, NTSTATUS connecting)
+{
+    int wanted = atomic_load(&l->taken) + 1;
+
+    pthread_mutex_lock(&wait_lock);
+    while (connecting == STATUS_PENDING && atomic_load(&l->requests) < wanted && atomic_load(&connect->calls) == 0)
+        pthread_cond_wait(&wait_change, &wait_lock);
+    pthread_mutex_unlock(&wait_lock);
+    if (connecting != STATUS_PENDING)
+        CHECK_STATUS(connecting, STATUS_SUCCESS);
+    if (atomic_load(&l->requests) < wanted)
+        CHECK_STATUS(connect->status, STATUS_SUCCESS);
+}
+
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source)
 {
@@ -482,6 +497,7 @@ void kit_establish_from(struct kit_side *active, struct kit_side *passive, struc
     NTSTATUS connecting, accepting;
 
     connecting = kit_connect_start(active, &connect, source, &l->address, NULL, 0);
+    await_request_or_failure(l, &connect, connecting);
     passive->connector = kit_next_request(l);
     accepting = kit_accept_start(passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
