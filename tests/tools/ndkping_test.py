@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""ndkping as its users call it: command lines in both spellings, exit codes, what is printed, log files."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+NDKPING = sys.argv[1]
+LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text().strip()
+LIMIT = 50
+failures = 0
+count = 0
+
+
+def check(name, condition, seen):
+    global failures, count
+    count += 1
+    failures += not condition
+    print(f"{name}: {'passed' if condition else 'FAILED, saw ' + repr(seen)}", flush=True)
+
+
+def run(*options):
+    p = subprocess.run([NDKPING, *options], capture_output=True, text=True, timeout=LIMIT)
+    return p.returncode, p.stdout + p.stderr
+
+
+class Server:
+    """A server that listens by the time the with-block begins."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([NDKPING, "-S", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True)
+        self.text = ""
+
+    def __enter__(self):
+        for line in self.process.stdout:
+            self.text += line
+            if line.startswith("listening") or "failed" in line:
+                break
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.text += self.process.communicate(timeout=LIMIT)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.text += self.process.communicate()[0] + "(had to be ended)"
+        self.code = self.process.returncode
+
+
+def pair(name, address, server_options=(), client_options=(), codes=(0, 0), server_says=(), client_says=()):
+    with Server("-ServerAddr", address, "-W", "40", *server_options) as server:
+        code, text = run("-C", "-ServerAddr", address, *client_options)
+    check(f"{name}: exit codes", (server.code, code) == codes, (server.code, server.text, code, text))
+    for wanted in server_says:
+        check(f"{name}: server says {wanted}", wanted in server.text, server.text)
+    for wanted in client_says:
+        check(f"{name}: client says {wanted}", wanted in text, text)
+    return server.text, text
+
+
+def main():
+    os.environ.pop("ONDK_MUTANT", None)
+    texts = pair("windows spelling", "127.0.0.1:51001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),
+                 ("-ClientAddr", "127.0.0.1", "-ClientIf", LOOPBACK, "-TestType", "rping", "-V"),
+                 client_says=("ping data: rdma-ping-0: ", "1 ping, 128 bytes"))
+    for who, text in zip(("server", "client"), texts):
+        check(f"windows spelling: {who} ends with completes", text.split()[-1:] == ["completes"], text)
+    pair("long options", "127.0.0.1:51002", ("--server-if", LOOPBACK),
+         ("--client-addr", "127.0.0.1", "--count", "20", "--size", "100000", "--crc", "off", "--ird", "3", "--ord", "2"),
+         server_says=("read-limits inbound=2 outbound=3", "20 pings"), client_says=("20 pings, 4000000 bytes",))
+    pair("IPv6", "[::1]:51003", client_says=("local [::1]:",))
+    pair("private data", "127.0.0.1:51004", ("--private-data", "0badcafe"), ("--private-data", "c0ffee"),
+         server_says=("private-data=c0ffee",), client_says=("private-data=0badcafe",))
+    pair("reject", "127.0.0.1:51005", ("--reject", "--private-data", "4e4f"), (), codes=(0, 1),
+         server_says=("rejected",), client_says=("STATUS_CONNECTION_REFUSED", "private-data=4e4f"))
+    for revision in "012":
+        pair(f"revision {revision}", "127.0.0.1:51006", (), ("--mpa-rev", revision))
+    for form in ("none", "zero", "write", "read"):
+        pair(f"ready-to-receive {form}", "127.0.0.1:51007", (), ("--rtr", form))
+
+    code, text = run("-C", "-ServerAddr", "127.0.0.1:51008")
+    check("nobody listens", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in text, (code, text))
+    code, text = run("-C", "-ServerAddr", "127.0.0.1:51008", "-ClientAddr", "127.0.0.1", "-ClientIf", "9999")
+    check("no such interface", code == 1 and "ondk_open_adapter failed" in text, (code, text))
+    code, text = run("-S", "-ServerAddr", "127.0.0.1:51009", "-W", "1")
+    check("nobody comes", code == 4 and "nobody connected" in text, (code, text))
+    code, text = run("-S", "-ServerAddr", "192.0.2.77:51009", "-ServerIf", LOOPBACK, "-W", "1")
+    check("a foreign address", code == 1 and "STATUS_INVALID_ADDRESS" in text, (code, text))
+    with Server("-ServerAddr", "127.0.0.1:51010", "-W", "2"):
+        code, text = run("-S", "-ServerAddr", "127.0.0.1:51010", "-W", "1")
+    check("a taken address", code == 1 and "STATUS_SHARING_VIOLATION" in text, (code, text))
+    for name, options in {"no role": (), "both roles": ("-S", "-C"), "no address": ("-C",),
+                          "no port": ("-C", "-ServerAddr", "127.0.0.1"), "odd hex": ("-C", "--private-data", "abc"),
+                          "another test": ("-C", "-TestType", "perf"), "unknown option": ("-C", "--nonsense"),
+                          "small size": ("-C", "--size", "3"), "trailing": ("-C", "-ServerAddr", "127.0.0.1:1", "x"),
+                          }.items():
+        code, text = run(*options)
+        check(f"wrong usage, {name}", code == 2 and "ndkping" in text, (code, text))
+    code, text = run("--help")
+    check("help", code == 0 and "-ServerAddr" in text and "Exit:" in text, (code, text))
+    with tempfile.TemporaryDirectory() as directory:
+        log = pathlib.Path(directory) / "log"
+        for options, runs in ((("-LogFilename", str(log)), 1), (("-LogFilename", str(log)), 1),
+                              (("--log-file", str(log), "-A"), 2)):
+            pair("log file", "127.0.0.1:51011", (), options)
+            check("log file: runs in it", log.read_text().count("client completes") == runs, log.read_text())
+    print(f"{count - failures} passed, {failures} failed")
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
