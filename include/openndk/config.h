@@ -29,7 +29,7 @@ typedef struct ondk_config {
     uint32_t request_ms;     /* listener: from TCP accept to a complete MPA request. 5000 */
     uint32_t reply_ms;       /* NdkConnect: from the MPA request to the reply. 10000 */
     uint32_t establish_ms;   /* NdkAccept: to the ready-to-receive; NdkCompleteConnect: to its end. 10000 */
-    uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice. 10000 */
+    uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice, anew while the peer takes our data. 10000 */
     /* Listeners. */
     uint32_t backlog;        /* requests that the consumer has neither accepted nor rejected. 128 */
     uint32_t max_unfinished; /* connections without a complete request. 1024 */

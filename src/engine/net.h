@@ -104,6 +104,7 @@ struct net_ops {
     /* While on, input stays where it is and is not reported; off again: reported where there is any. */
     void (*hold_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
+    size_t (*unsent)(struct net_socket *socket);      /* sent here, but not yet taken by the peer's transport */
     void (*shut_write)(struct net_socket *socket);    /* half-close: the peer reads to the end, then end of stream */
     /* Moves to another shard: detach on the old one, attach on the new one; nothing is lost in between. */
     void (*detach)(struct net_socket *socket);

@@ -13,6 +13,7 @@
 #endif
 #include <assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -508,6 +510,13 @@ static size_t kernel_max_segment(struct net_socket *socket)
     return (size_t)size;
 }
 
+static size_t kernel_unsent(struct net_socket *socket)
+{
+    int octets = 0;
+
+    return ioctl(socket->fd, SIOCOUTQ, &octets) || octets < 0 ? 0 : (size_t)octets;
+}
+
 static void kernel_shut_write(struct net_socket *socket)
 {
     (void)shutdown(socket->fd, SHUT_WR);
@@ -534,6 +543,7 @@ struct net *net_kernel(void)
         .recv = kernel_recv,
         .hold_read = kernel_hold_read,
         .max_segment = kernel_max_segment,
+        .unsent = kernel_unsent,
         .shut_write = kernel_shut_write,
         .detach = kernel_detach,
         .attach = kernel_attach,

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: the ways a connection ends, in every order. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "fabric/raw.h"
 #include "fabric/world.h"
 
 static void up(struct world *w)
@@ -143,6 +148,74 @@ static void never_answered(void)
     world_close(&w);
 }
 
+enum { SLOW_LIMIT_MS = 1500, SLOW_MS = 3600, SLOW_SENDS = 6, SLOW_STEP = 8192 };
+
+/* A peer of revision 1 whose TCP takes little at a time. */
+static int slow_peer(struct world *w, int *listen_fd)
+{
+    struct mpa_frame got, reply = { .reply = true, .revision = 1 };
+    struct addr at, local = loopback(AF_INET, 0);
+    int segment = 500, room = SLOW_STEP, fd;
+    uint8_t bytes[MPA_FRAME_MAX];
+
+    *listen_fd = raw_listen(1, &at);
+    CHECK(setsockopt(*listen_fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment) == 0);
+    CHECK(setsockopt(*listen_fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room) == 0);
+    link_connect(&w->active, w->sa.qp, &local, &at, NULL, 0);
+    fd = raw_accept(*listen_fd);
+    raw_read_frame(fd, false, &got, bytes);
+    raw_send_frame(fd, &reply);
+    AWAIT(atomic_load(&w->active.connected));
+    CHECK(w->active.connected_why == FABRIC_OK);
+    w->a->ops->conn_complete(w->active.c);
+    AWAIT(atomic_load(&w->active.established));
+    return fd;
+}
+
+/* Reads to the end, spread over SLOW_MS: never ahead of that, and where it was held up without further waiting. */
+static size_t read_slowly(int fd)
+{
+    uint64_t begin = now_ms();
+    uint8_t bytes[SLOW_STEP];
+    size_t all = 0;
+    ssize_t n;
+
+    do {
+        while (now_ms() - begin < all * SLOW_MS / (SLOW_SENDS * 60000))
+            nap();
+        n = recv(fd, bytes, sizeof bytes, 0);
+        all += n > 0 ? (size_t)n : 0;
+    } while (n > 0);
+    CHECK(n == 0); /* and not a reset */
+    return all;
+}
+
+/* The limit begins anew while the peer takes what was sent: it gets all of that, then the notice. covers: DSC-01 */
+static void slow_reader(void)
+{
+    struct world w;
+    int listen_fd, fd;
+
+    world_defaults(&w);
+    w.config_a.mpa_revision = 1;
+    w.config_a.crc = false;
+    w.config_a.disconnect_ms = SLOW_LIMIT_MS;
+    world_open(&w, AF_INET);
+    fd = slow_peer(&w, &listen_fd);
+    for (int i = 0; i < SLOW_SENDS; i++)
+        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0);
+    w.a->ops->conn_disconnect(w.active.c);
+    CHECK(read_slowly(fd) > SLOW_SENDS * 60000);
+    CHECK(atomic_load(&w.active.disconnected) == 0);
+    close(fd);
+    AWAIT(atomic_load(&w.active.disconnected));
+    CHECK(w.active.disconnected_why == FABRIC_OK);
+    for (int i = 0; i < SLOW_SENDS; i++)
+        take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+    close(listen_fd);
+    world_close(&w);
+}
+
 /* covers: DSC-03 */
 static void reset_after_notice(void)
 {
@@ -244,6 +317,7 @@ static const struct test tests[] = {
     { "both_at_once", both_at_once },
     { "closed_while_up", closed_while_up },
     { "never_answered", never_answered },
+    { "slow_reader", slow_reader },
     { "reset_after_notice", reset_after_notice },
     { "closed_while_disconnecting", closed_while_disconnecting },
     { "terminated", terminated },

@@ -541,6 +541,13 @@ static size_t max_segment(struct net_socket *socket)
     return ((struct endpoint *)enter(socket))->mss;
 }
 
+static size_t unsent(struct net_socket *socket)
+{
+    const struct endpoint *e = enter(socket);
+
+    return e->peer ? e->peer->under_way : 0;
+}
+
 static void shut_write(struct net_socket *socket)
 {
     struct endpoint *e = enter(socket);
@@ -611,6 +618,7 @@ struct net *sim_net(void)
         .recv = net_recv,
         .hold_read = hold_read,
         .max_segment = max_segment,
+        .unsent = unsent,
         .shut_write = shut_write,
         .detach = detach,
         .attach = attach,

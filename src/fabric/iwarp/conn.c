@@ -111,10 +111,45 @@ static enum fabric_reason limit_reason(const struct fabric_conn *c)
     }
 }
 
+/*
+ * How far a disconnect has come: what the peer's TCP has taken of the stream, and while reads may be answered, what has
+ * come from it. After our notice the latter does not count: a peer that goes on sending must end sometime.
+ */
+static uint64_t disconnect_progress(struct fabric_conn *c)
+{
+    struct iw_counters now;
+
+    iw_qp_counters(c->qp->iw, &now);
+    return now.octets_sent - c->fabric->net->ops->unsent(&c->socket) +
+           (c->state == CONN_DRAINING ? now.octets_received : 0);
+}
+
+static bool is_disconnecting(const struct fabric_conn *c)
+{
+    return c->state == CONN_DRAINING || c->state == CONN_NOTICE_SENT || c->state == CONN_CLOSING;
+}
+
+/* True: since the limit was started the disconnect has come further, and is given the limit again. */
+static bool renewed(struct fabric_conn *c)
+{
+    uint64_t now;
+
+    if (!is_disconnecting(c) || MUTANT(dsc_01_limit_not_renewed))
+        return false;
+    now = disconnect_progress(c);
+    /* Less, too: our notice counts among the unsent. */
+    if ((int64_t)(now - c->progress) <= 0 && !MUTANT(dsc_03_limit_always_renewed))
+        return false;
+    conn_limit(c);
+    return true;
+}
+
 void conn_limit(struct fabric_conn *c)
 {
     if (c->timer.armed)
         shard_timer_stop(c->home->shard, &c->timer);
+    if (is_disconnecting(c))
+        c->progress = disconnect_progress(c);
     if (conn_state_has_limit(c->state))
         shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + limit_of(c) * UINT64_C(1000000));
 }
@@ -228,6 +263,8 @@ static void conn_timeout(struct shard_timer *timer)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, timer));
 
+    if (renewed(c))
+        return;
     conn_ref(c);
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);

@@ -235,6 +235,7 @@ struct fabric_conn {
     bool sent_all;                     /* nothing is left that could be sent now */
     unsigned signals;
     enum iw_end end;
+    uint64_t progress;                 /* of a disconnect, when its time limit was started */
     struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
     struct iw_counters at_start;
     unsigned nudges_left;

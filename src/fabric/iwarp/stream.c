@@ -287,8 +287,6 @@ static bool receive_once(struct fabric_conn *c)
         return false;
     got = c->fabric->net->ops->recv(&c->socket, iov, n);
     iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
-    if (got > 0 && c->state == CONN_DRAINING)
-        conn_limit(c); /* answers to reads, perhaps */
     if (got > 0 && (size_t)got == total(iov, n))
         return c->signals == 0;
     c->readable = false;
@@ -336,11 +334,8 @@ static bool send_once(struct fabric_conn *c)
     }
     sent = c->fabric->net->ops->send(&c->socket, iov, n);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
-    if (sent >= 0 && (size_t)sent == total(iov, n)) {
-        if (c->state == CONN_DRAINING || c->state == CONN_CLOSING)
-            conn_limit(c); /* the peer reads: that is progress */
+    if (sent >= 0 && (size_t)sent == total(iov, n))
         return c->signals == 0;
-    }
     c->blocked = sent >= 0 || sent == -EAGAIN;
     if (!c->blocked && c->signals == 0)
         conn_step(c, CONN_LOST, iwarp_reason_stream((int)-sent));
