@@ -231,7 +231,10 @@ struct fabric_ops {
     /* Passive: refuses. Active after connected OK: ends establishment. No event but closed after conn_close. */
     enum fabric_reason (*conn_reject)(struct fabric_conn *c, const void *private_data, size_t len);
     void (*conn_disconnect)(struct fabric_conn *c);
-    /* At any time, once: ends what is under way (connected, established, disconnected with LOCAL_CLOSE), then closed. */
+    /*
+     * In any state, once: ends what is under way (connected, established, disconnected with LOCAL_CLOSE), then closed.
+     * The caller sees to it that no other call of his on the connection is under way, and that none follows.
+     */
     void (*conn_close)(struct fabric_conn *c);
     struct shard *(*conn_shard)(struct fabric_conn *c); /* where its events come from now */
 
@@ -239,7 +242,7 @@ struct fabric_ops {
                            const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);
     void (*listener_listen)(struct fabric_listener *l, const struct addr *local);
     void (*listener_pause)(struct fabric_listener *l, bool paused);
-    void (*listener_close)(struct fabric_listener *l);
+    void (*listener_close)(struct fabric_listener *l); /* once, likewise */
     struct shard *(*listener_shard)(struct fabric_listener *l);
 
     /* Reserves at once (port 0: takes one and writes it to *local). errno as net_ops.reserve has them, as a reason. */

@@ -7,6 +7,10 @@
  * connector's close stays pending until the address is free. The connector holds queue pair and shared endpoint (CHILD)
  * from connect or accept on, and its listener; a failed NdkConnect gives queue pair and endpoint back.
  *
+ * Calls and the end. The consumer may close in one thread while another is between its step and the fabric, and the
+ * fabric's connection may be gone as soon as it has been told to end. So it is told so when no call is inside: by close,
+ * by the failure of a connect, or by the last call that leaves after them. The phase changes at once.
+ *
  * One connection of the fabric's for each attempt. A failed NdkConnect is told when its connection is gone, so that
  * its address is free for the retry, and the connector becomes IDLE in the very callback that tells: only then is the
  * embedded request free to begin again.
@@ -49,6 +53,38 @@ void connector_unlock(struct connector *c)
 enum connector_action connector_take(struct connector *c, enum connector_event event)
 {
     return connector_step(&c->phase, event);
+}
+
+void connector_enter(struct connector *c)
+{
+    object_ref(&c->obj, REF_LOOKUP);
+    connector_lock(c);
+    c->inside++;
+    connector_unlock(c);
+}
+
+void connector_leave(struct connector *c)
+{
+    struct fabric_conn *conn = NULL;
+
+    connector_lock(c);
+    assert(c->inside > 0);
+    c->inside--;
+    if (!c->inside && c->ending) {
+        c->ending = false;
+        conn = c->conn; /* NULL: there was no memory for it */
+    }
+    connector_unlock(c);
+    if (conn)
+        connector_ops(c)->conn_close(conn);
+    object_unref(&c->obj, REF_LOOKUP);
+}
+
+/* Under the lock. The connection that the caller is to end; NULL: a call is inside, and it will. */
+static struct fabric_conn *take_end(struct connector *c)
+{
+    c->ending = c->inside > 0 && !MUTANT(obj_11_ended_under_a_call);
+    return c->ending ? NULL : c->conn;
 }
 
 /* ---- what the peer said ---- */
@@ -174,22 +210,22 @@ static void connected(void *owner, enum fabric_reason why, const struct fabric_p
         heard.spoke = false;
     connector_lock(c);
     struct connector_peer old = c->peer;
-    struct fabric_conn *conn = c->conn;
     enum connector_action action =
         connector_take(c, why == FABRIC_OK ? CONNECTOR_CONNECT_DONE : CONNECTOR_CONNECT_FAILED);
+    struct fabric_conn *ends = action == CONNECTOR_RETIRE ? take_end(c) : NULL;
     c->peer = heard;
     c->reason = why;
     connector_unlock(c);
     free(old.private_data);
+    if (ends)
+        connector_ops(c)->conn_close(ends);
     if (action == CONNECTOR_TELL_CONNECTED)
         request_complete(&c->connect, STATUS_SUCCESS);
-    else if (action == CONNECTOR_RETIRE)
-        connector_ops(c)->conn_close(conn);
-    else
+    else if (action == CONNECTOR_TELL_CANCELLED)
         request_complete(&c->connect, MUTANT(con_21_as_aborted) ? STATUS_CONNECTION_ABORTED : STATUS_CANCELLED);
 }
 
-/* Takes back a call that found no memory. Nothing has been started, so nothing else has happened. */
+/* Takes back a call that found no memory. Nothing has been started, so nothing but close has happened. */
 static NTSTATUS undo(struct connector *c, struct request *r)
 {
     request_cancel(r);
@@ -349,12 +385,12 @@ static void cancel(struct object *o)
     connector_lock(c);
     enum connector_phase was = c->phase;
     enum connector_action action = connector_take(c, CONNECTOR_CLOSE);
-    struct fabric_conn *conn = c->conn;
+    struct fabric_conn *ends = action == CONNECTOR_END_FABRIC ? take_end(c) : NULL;
     enum fabric_reason why = c->reason;
     connector_unlock(c);
-    if (action == CONNECTOR_END_FABRIC && !(was == CONNECTOR_REQUESTED && MUTANT(acc_08_peer_left_waiting)))
-        connector_ops(c)->conn_close(conn);
-    else if (action == CONNECTOR_TELL_FAILED)
+    if (ends && !(was == CONNECTOR_REQUESTED && MUTANT(acc_08_peer_left_waiting)))
+        connector_ops(c)->conn_close(ends);
+    if (action == CONNECTOR_TELL_FAILED)
         complete_failed(c, why);
 }
 

@@ -46,6 +46,8 @@ struct connector {
     struct object obj;
     struct spin lock;          /* guards phase to reason; a leaf */
     enum connector_phase phase;
+    unsigned inside;           /* calls of the consumer's that are using conn, or about to */
+    bool ending;               /* conn is to be ended: by the last of them, as it leaves */
     bool consumed;             /* establishment began: the queue pair is bound for good */
     struct fabric_conn *conn;  /* from its creation to its closed() */
     struct qp *qp;             /* bound to this connector */
@@ -84,6 +86,12 @@ struct connector *connector_new_passive(struct listener *listener, struct object
 /* Around everything that looks at or changes what the lock guards. Unlocking checks the invariants. */
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
+/*
+ * Around each call of the consumer's that starts something. Till it leaves, the connector is there, and so is the
+ * fabric's connection: close and a failure leave its end to the last call inside.
+ */
+void connector_enter(struct connector *c);
+void connector_leave(struct connector *c);
 /* One step, under the lock; the action is carried out when it is released. */
 enum connector_action connector_take(struct connector *c, enum connector_event event);
 

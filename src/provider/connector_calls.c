@@ -3,8 +3,8 @@
  * Abstract: the entries of a connector's dispatch table. Each looks at its arguments, takes one step of the machine,
  * and starts what the step said; what is malformed or comes in a wrong phase is answered inline and starts nothing.
  *
- * Who comes in holds the connector (LOOKUP) until it leaves: from the moment that something has been started its
- * completion may run, in another thread, and the consumer may close the connector inside.
+ * Who comes in holds the connector and its fabric's connection until it leaves: other threads may close at any moment,
+ * and from the moment that something has been started its completion may run and the consumer may close inside.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static NTSTATUS connect_from(struct connector *c, NDK_QP *pub_qp, struct object 
     if (!connector_bind(qp))
         return refusal(CONNECTOR_REFUSE_STATE);
     wish->qp = qp_fabric(qp);
-    object_ref(&c->obj, REF_LOOKUP);
+    connector_enter(c);
     enum connector_action action = take_connect(c, &wish->limits, qp, endpoint, &old_data);
     free(old_data);
     if (connector_is_refusal(action)) {
@@ -94,7 +94,7 @@ static NTSTATUS connect_from(struct connector *c, NDK_QP *pub_qp, struct object 
     } else {
         status = connector_start_connect(c, wish, done, context);
     }
-    object_unref(&c->obj, REF_LOOKUP);
+    connector_leave(c);
     return status;
 }
 
@@ -146,7 +146,7 @@ static NTSTATUS complete(struct connector *c, struct connector_notice notice, ND
 {
     if (!done)
         return STATUS_INVALID_PARAMETER;
-    object_ref(&c->obj, REF_LOOKUP);
+    connector_enter(c);
     connector_lock(c);
     enum connector_action action = connector_take(c, CONNECTOR_COMPLETE);
     struct fabric_conn *conn = c->conn;
@@ -159,7 +159,7 @@ static NTSTATUS complete(struct connector *c, struct connector_notice notice, ND
         request_begin(&c->establish, &c->obj, done, context);
         connector_ops(c)->conn_complete(conn);
     }
-    object_unref(&c->obj, REF_LOOKUP);
+    connector_leave(c);
     return action == CONNECTOR_START_COMPLETE ? STATUS_PENDING : refusal(action);
 }
 
@@ -206,7 +206,7 @@ static NTSTATUS accept_with(struct connector *c, NDK_QP *pub_qp, struct fabric_a
     if (!connector_bind(qp))
         return refusal(CONNECTOR_REFUSE_STATE);
     wish->qp = qp_fabric(qp);
-    object_ref(&c->obj, REF_LOOKUP);
+    connector_enter(c);
     enum connector_action action = take_accept(c, &wish->limits, qp, notice);
     if (connector_is_refusal(action)) {
         connector_unbind(qp);
@@ -214,7 +214,7 @@ static NTSTATUS accept_with(struct connector *c, NDK_QP *pub_qp, struct fabric_a
     } else {
         status = connector_start_accept(c, wish, done, context);
     }
-    object_unref(&c->obj, REF_LOOKUP);
+    connector_leave(c);
     return status;
 }
 
@@ -251,7 +251,7 @@ static NTSTATUS do_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG len)
 
     if (!private_is_fit(data, len, c->obj.adapter->limits.max_callee_data))
         return STATUS_INVALID_PARAMETER;
-    object_ref(&c->obj, REF_LOOKUP);
+    connector_enter(c);
     connector_lock(c);
     bool active = c->phase == CONNECTOR_REPLIED;
     enum connector_action action = connector_take(c, CONNECTOR_REJECT);
@@ -260,7 +260,7 @@ static NTSTATUS do_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG len)
     if (action == CONNECTOR_START_REJECT && !(active && MUTANT(acc_07_peer_not_told)))
         why = connector_ops(c)->conn_reject(conn, MUTANT(acc_06_without_data) ? NULL : data,
                                             MUTANT(acc_06_without_data) ? 0 : len);
-    object_unref(&c->obj, REF_LOOKUP);
+    connector_leave(c);
     return action == CONNECTOR_START_REJECT ? status_of_reason(why) : refusal(action);
 }
 
@@ -270,7 +270,7 @@ static NTSTATUS do_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done
 
     if (!done)
         return STATUS_INVALID_PARAMETER;
-    object_ref(&c->obj, REF_LOOKUP);
+    connector_enter(c);
     connector_lock(c);
     enum connector_action action = connector_take(c, CONNECTOR_DISCONNECT);
     struct fabric_conn *conn = c->conn;
@@ -279,7 +279,7 @@ static NTSTATUS do_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done
         request_begin(&c->disconnect, &c->obj, done, context);
         connector_ops(c)->conn_disconnect(conn);
     }
-    object_unref(&c->obj, REF_LOOKUP);
+    connector_leave(c);
     return action == CONNECTOR_START_DISCONNECT ? STATUS_PENDING : refusal(action);
 }
 

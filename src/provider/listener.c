@@ -32,9 +32,11 @@ struct listener {
     struct fabric_listener *fabric;
     NDK_FN_CONNECT_EVENT_CALLBACK event;
     void *event_context;
-    struct spin lock; /* guards phase and local; a leaf */
+    struct spin lock; /* guards phase to ending; a leaf */
     enum phase phase;
     struct addr local;
+    unsigned inside;  /* calls of the consumer's that are using fabric */
+    bool ending;      /* the last of them ends it as it leaves */
     struct request listen;
     NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
     void *listen_context;
@@ -65,6 +67,34 @@ static bool step(struct listener *l, enum phase from, enum phase to)
         l->phase = to;
     spin_unlock(&l->lock);
     return right;
+}
+
+/*
+ * Around each call of the consumer's that uses what is the fabric's: close in another thread leaves its end to the last
+ * of them. False: close came first, and what is the fabric's may be gone.
+ */
+static bool enter(struct listener *l)
+{
+    spin_lock(&l->lock);
+    bool open = !object_is_closing(&l->obj);
+    if (open) {
+        object_ref(&l->obj, REF_LOOKUP);
+        l->inside++;
+    }
+    spin_unlock(&l->lock);
+    return open;
+}
+
+static void leave(struct listener *l)
+{
+    spin_lock(&l->lock);
+    assert(l->inside > 0);
+    l->inside--;
+    bool ends = !l->inside && l->ending;
+    spin_unlock(&l->lock);
+    if (ends)
+        ops_of(l)->listener_close(l->fabric);
+    object_unref(&l->obj, REF_LOOKUP);
 }
 
 /* ---- NdkListen ---- */
@@ -105,15 +135,18 @@ static NTSTATUS do_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG addr
 
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
-    if (!step(l, IDLE, STARTING))
-        return STATUS_INVALID_DEVICE_STATE;
     /* The completion may run before this returns, and the consumer may close inside it. */
-    object_ref(&l->obj, REF_LOOKUP);
+    if (!enter(l))
+        return STATUS_INVALID_DEVICE_STATE;
+    if (!step(l, IDLE, STARTING)) {
+        leave(l);
+        return STATUS_INVALID_DEVICE_STATE;
+    }
     l->listen_done = done;
     l->listen_context = context;
     request_begin(&l->listen, &l->obj, tell_listen, l);
     ops_of(l)->listener_listen(l->fabric, &local);
-    object_unref(&l->obj, REF_LOOKUP);
+    leave(l);
     return STATUS_PENDING;
 }
 
@@ -171,8 +204,11 @@ static void control_connect_events(NDK_LISTENER *pub, BOOLEAN pause)
 {
     struct listener *l = listener_of(pub);
 
+    if (!enter(l))
+        return;
     if (!MUTANT(lsn_04_not_paused))
         ops_of(l)->listener_pause(l->fabric, pause != FALSE);
+    leave(l);
 }
 
 /* Before NdkListen has succeeded: STATUS_INVALID_DEVICE_STATE. */
@@ -193,7 +229,12 @@ static void cancel(struct object *o)
 {
     struct listener *l = listener_of_object(o);
 
-    ops_of(l)->listener_close(l->fabric);
+    spin_lock(&l->lock);
+    l->ending = l->inside > 0;
+    bool ends = !l->ending;
+    spin_unlock(&l->lock);
+    if (ends)
+        ops_of(l)->listener_close(l->fabric);
 }
 
 static void destroy(struct object *o)
