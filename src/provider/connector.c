@@ -83,7 +83,7 @@ void connector_leave(struct connector *c)
 /* Under the lock. The connection that the caller is to end; NULL: a call is inside, and it will. */
 static struct fabric_conn *take_end(struct connector *c)
 {
-    c->ending = c->inside > 0 && !MUTANT(obj_11_ended_under_a_call);
+    c->ending = c->inside > 0 && !(c->conn && MUTANT(obj_11_ended_under_a_call));
     return c->ending ? NULL : c->conn;
 }
 

@@ -425,7 +425,7 @@ static NTSTATUS take_step(struct kit_pair *p, enum step step, struct kit_call *c
     }
 }
 
-/* The step against the close. The connector's memory stays by a reference, as a call's that came in earlier would do. */
+/* The step against the close. A reference keeps the memory, as a call that came in earlier would. */
 static void meet(struct kit_pair *p, struct closer *b, enum step step, int round)
 {
     struct kit_side *s = step < ACCEPT ? &p->active : &p->passive;
