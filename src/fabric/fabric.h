@@ -23,7 +23,9 @@ struct shard;
 struct fabric;
 struct fabric_cq;
 struct fabric_qp;
+struct fabric_srq;
 struct fabric_mr;
+struct fabric_lam;
 struct fabric_conn;
 struct fabric_listener;
 struct fabric_endpoint; /* a shared endpoint's address */
@@ -61,7 +63,10 @@ const char *fabric_reason_name(enum fabric_reason r);
 
 /* ---- completion queues ---- */
 
-enum fabric_op { FABRIC_SEND, FABRIC_WRITE, FABRIC_READ, FABRIC_RECEIVE };
+enum fabric_op {
+    FABRIC_SEND, FABRIC_WRITE, FABRIC_READ, FABRIC_RECEIVE, FABRIC_FAST_REGISTER, FABRIC_BIND, FABRIC_INVALIDATE,
+    FABRIC_RECEIVE_AND_INVALIDATE, /* in completions alone */
+};
 
 enum fabric_status {
     FABRIC_DONE,
@@ -80,6 +85,7 @@ struct fabric_completion {
     uint32_t length;       /* receives */
     void *qp_context;
     void *request_context;
+    uint32_t token; /* FABRIC_RECEIVE_AND_INVALIDATE: what the send invalidated */
 };
 
 enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY }; /* in rising order */
@@ -97,7 +103,15 @@ struct fabric_cq_config {
 
 /* ---- queue pairs ---- */
 
-enum fabric_flags { FABRIC_SILENT = 1, FABRIC_READ_FENCE = 2, FABRIC_SOLICIT = 4, FABRIC_INLINE = 8, FABRIC_DEFER = 16 };
+enum fabric_flags {
+    FABRIC_SILENT = 1, FABRIC_READ_FENCE = 2, FABRIC_SOLICIT = 4, FABRIC_INLINE = 8,
+    FABRIC_SEND_INVALIDATE = 16, /* send: remote_token ends at the peer */
+    FABRIC_READ_INVALIDATE = 32, /* read: the first SGE's token ends here */
+    FABRIC_DEFER = 64,
+};
+
+/* The token that names logical addresses. No region's token is ever zero. */
+enum { FABRIC_PRIVILEGED_TOKEN = 0 };
 
 struct fabric_sge {
     uint64_t address;
@@ -113,6 +127,18 @@ struct fabric_request {
     uint32_t sge_count;
     uint64_t remote_address;
     uint32_t remote_token;
+    uint32_t token;    /* fast register, bind: prepared, the fabric's from a successful post on; invalidate: what ends */
+    uint32_t replaces; /* fast register, bind: the token that this one takes the place of, or 0 */
+};
+
+struct fabric_srq_config {
+    uint32_t depth, sges;
+    uint32_t threshold; /* 0: not armed */
+    int affinity;
+    const void *domain;
+    /* Delivery, in callback context: fewer than the threshold are queued. Never overlaps itself. */
+    void (*notify)(void *owner);
+    void *owner;
 };
 
 struct fabric_qp_config {
@@ -120,6 +146,15 @@ struct fabric_qp_config {
     const void *domain; /* regions registered with the same domain are usable */
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     void *qp_context;
+    struct fabric_srq *srq; /* receives come from it; or NULL */
+};
+
+/* Logical pages as one range: a fast registration. */
+struct fabric_pages {
+    const uint64_t *logical;
+    uint32_t count, offset; /* of the first octet in the first page */
+    uint64_t len, base_address;
+    unsigned access;        /* enum mem_access bits, as everywhere */
 };
 
 /* ---- connections ---- */
@@ -183,6 +218,10 @@ struct fabric_info {
     uint16_t max_inbound_reads, max_outbound_reads;
     uint32_t max_caller_data, max_callee_data, large_request_threshold;
     bool two_step_connect; /* complete is a step of its own */
+    uint32_t max_srq_depth;
+    uint64_t max_window;          /* 0: no memory windows */
+    uint32_t fast_register_pages; /* 0: no fast registration */
+    bool read_local_invalidate, cq_moderation;
 };
 
 /* What a fabric has done so far; a value may be a moment old. */
@@ -190,6 +229,9 @@ struct fabric_counters {
     uint64_t connects, accepts; /* connections that were established, by role */
     uint64_t failures;          /* connects and accepts that were not */
     uint64_t refused, dropped;  /* requests and peers that no consumer saw */
+    uint64_t active;            /* connections that are established at the moment */
+    uint64_t connection_errors; /* that ended otherwise than by a notice or this side's close */
+    uint64_t cq_errors;         /* completion queues that overflowed */
     uint64_t in_octets, out_octets, in_frames, out_frames;
 };
 
@@ -204,6 +246,11 @@ struct fabric_ops {
     int (*cq_poll)(struct fabric_cq *cq, struct fabric_completion *out, int max);
     void (*cq_arm)(struct fabric_cq *cq, enum fabric_arm type);
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth); /* 0, EINVAL below what is queued, ENOMEM */
+    /*
+     * A notification that an arm asks for may wait for `count` completions, or interval_us, whichever comes first.
+     * interval_us 0 or count at most 1: never; UINT32_MAX in one of them: the other alone. Also what waits now.
+     */
+    void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
@@ -216,11 +263,38 @@ struct fabric_ops {
     /* Flushes; no connection uses it. done(context): in owner context, when everything has been completed; then gone. */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
+    /*
+     * A memory region or window: where its tokens belong. Its end: mr_kill, then mr_close, after which done(context) is
+     * called once, by whatever thread, when nothing touches the memory and no window is bound to it any more; true: now.
+     */
+    int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
+    void (*mr_kill)(struct fabric_mr *mr); /* no token works any more, none is made; may be called again */
+    bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /* access: enum mem_access bits. 0, ENOMEM, ENOSPC. The token differs from every recent one. */
     int (*mr_register)(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
                        unsigned access, struct fabric_mr **out, uint32_t *token);
-    /* True: done now. False: done(context) is called once, when nothing touches the memory any more. */
+    /* What mr_register made. True: done now. False: done(context) once, when nothing touches the memory any more. */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
+    /*
+     * For requests: as mem_prepare_pages and mem_prepare_window (iwarp/memory.h) have it, errno included. mr_discard: of
+     * a token whose request was not posted.
+     */
+    int (*mr_prepare_pages)(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token);
+    int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
+                             uint32_t *token);
+    void (*mr_discard)(struct fabric_mr *mr, uint32_t token);
+
+    /* Logical addresses of len bytes at memory: 0, ENOMEM, ENOSPC. lam_page: of the index-th page, page-aligned. */
+    int (*lam_create)(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
+    uint64_t (*lam_page)(const struct fabric_lam *lam, uint64_t index);
+    void (*lam_release)(struct fabric_lam *lam);
+
+    int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
+    int (*srq_post)(struct fabric_srq *srq, const struct fabric_request *r); /* a receive: as qp_post */
+    int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold); /* as iw_srq_modify */
+    struct shard *(*srq_shard)(struct fabric_srq *srq);
+    /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
+    void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner));
 
     int (*conn_create)(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                        struct fabric_conn **out);

@@ -343,7 +343,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
     struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
     enum wire_error error;
 
-    *ref = (struct mem_ref){ NULL, NULL };
+    *ref = (struct mem_ref){ NULL, NULL, 0 };
     if (!r || !protect(r, plain & GENERATION_MASK))
         return WIRE_DDP_TAGGED_STAG;
     error = check(r, domain, to, len, access);
@@ -353,6 +353,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
     }
     ref->region = r;
     ref->at = r->memory + (to - r->base_to);
+    ref->run = len;
     return WIRE_OK;
 }
 
@@ -360,7 +361,7 @@ void mem_release(struct mem_ref *ref)
 {
     struct mem_region *r = ref->region;
 
-    *ref = (struct mem_ref){ NULL, NULL };
+    *ref = (struct mem_ref){ NULL, NULL, 0 };
     if (r)
         unprotect(r);
 }

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
+#include "base/spin.h"
 #include "wire/terminate.h"
 
 enum mem_access {
@@ -23,14 +25,38 @@ enum mem_access {
 struct mem_table;
 struct mem_region;
 
-/* What a successful lookup gives: protected until mem_release. */
+enum { MEM_PAGE_SHIFT = 12, MEM_PAGE = 1 << MEM_PAGE_SHIFT };
+
+/* What a successful lookup gives: memory from at on, run octets in one piece; protected until mem_release. */
 struct mem_ref {
     struct mem_region *region;
     uint8_t *at;
+    uint64_t run; /* at most what was looked up; less where pages lie apart */
 };
 
 struct mem_table *mem_table_create(uint64_t secret); /* secret: makes STags unguessable; NULL without memory */
 void mem_table_destroy(struct mem_table *t);         /* no region is left */
+
+/*
+ * The registrations of one object of the consumer's. A memory region has one at a time; a fast-register region or a
+ * window one after the other: at most one is alive, several more may be prepared for requests that are queued.
+ */
+struct mem_group {
+    struct spin lock; /* guards everything; a leaf */
+    LIST_HEAD(, mem_region) regions;
+    unsigned holds;   /* these, and windows bound to one of them */
+    bool closed;
+    void (*empty)(void *context);
+    void *context;
+};
+void mem_group_init(struct mem_group *g);
+/* From now on nothing joins, and no lookup finds what is there. Any thread; may be called again. */
+void mem_group_kill(struct mem_group *g);
+/*
+ * After kill, once. True: nothing is left, and no window is bound to it. False: empty(context) is called once, as the
+ * last act of the thread that lets go last. Only then the group's memory may go.
+ */
+bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context);
 
 /*
  * Registers len bytes at memory, which peers and requests address from base_to on. domain: regions are reachable only
@@ -39,12 +65,67 @@ void mem_table_destroy(struct mem_table *t);         /* no region is left */
  */
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
                  unsigned access, struct mem_region **out, uint32_t *stag);
+/* The same in a group (ECANCELED: it is closed). */
+int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
+                    uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag);
 /*
  * After this no new lookup succeeds. True: nobody touches the memory any more, the region is gone. False: somebody
  * does; done(context) is called once, as the last act of the thread that lets go last, when the region is already gone
  * (done may be NULL). The region must not have been invalidated before. Any thread.
  */
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context);
+
+/*
+ * Logical addresses: memory that requests name by the privileged token, and that pages of a fast registration lie in.
+ * The address carries the mapping's STag in its upper half, so it is found, protected and released like any region,
+ * and an address that belongs to no mapping touches nothing. At most 4 GiB less a page. 0, ENOMEM, ENOSPC.
+ * logical: of the first byte; its offset in the page is memory's own. Released by mem_unmap, which waits for whoever
+ * touches it at that moment (one system call that does not block).
+ */
+int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
+void mem_unmap(struct mem_region *r);
+
+/*
+ * Requests that register: a post prepares the registration, which fixes its STag; when its turn comes it is activated.
+ * A prepared one is found by mem_check alone. Prepared and alive ones die by mem_revoke, mem_discard or with the group.
+ */
+/*
+ * page_count logical pages, each MEM_PAGE octets, seen as one range of len octets that begins offset octets into the
+ * first. The pages' part of the range must be mapped (EFAULT); len has to fit into the pages (EINVAL). Also ENOMEM,
+ * ENOSPC, ECANCELED. Nothing is allocated where the pages follow one another.
+ */
+struct mem_pages {
+    const uint64_t *logical;
+    uint32_t count, offset;
+    uint64_t len, base_to;
+    unsigned access;
+};
+int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct mem_pages *p,
+                      uint32_t *stag);
+/*
+ * A window over [to, to + len) of the region that `of` names, alive or prepared, addressed as that region is. It holds
+ * that region's group until it is gone. ENOENT: no such region in this domain, or it is a window itself; ERANGE: not
+ * inside of it; EACCES: it lacks the right (remote write needs local write). Also ENOMEM, ENOSPC, ECANCELED.
+ */
+int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
+                       uint64_t len, unsigned access, uint32_t *stag);
+/* The request was not posted, or was flushed. */
+void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
+/*
+ * Its turn has come: `replaces` (0: none), where it is still alive, dies; then stag is alive. False: stag is not
+ * prepared any more, or a window's region is not alive. The caller holds no protection; waits like mem_unmap.
+ */
+bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32_t replaces);
+/*
+ * Ends what a fast registration or a bind made; returns when nobody touches it any more (waits like mem_unmap; the
+ * caller holds no protection). peer: a peer asks, so it must be alive with some remote right.
+ *   WIRE_RDMAP_INVALID_STAG          no such STag, or no longer (or only prepared, and peer)
+ *   WIRE_RDMAP_STAG_NOT_ASSOCIATED   of another domain
+ *   WIRE_RDMAP_CANNOT_INVALIDATE     not made by such a request; or a peer asks and there is no remote right
+ */
+enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
+/* What mem_revoke would answer, without doing it. */
+enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 
 /*
  * Protects [to, to + len) of the region. access: the rights needed (MEM_LOCAL_READ is always there). WIRE_OK, or the
@@ -60,6 +141,12 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref);
 void mem_release(struct mem_ref *ref); /* harmless on an empty one; empties it */
+/* The same for a request's own SGE: STag 0 is the privileged token, and `to` then a logical address. */
+enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                 unsigned access, struct mem_ref *ref);
+/* What mem_lookup_local would answer when everything that is prepared is alive. */
+enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                          unsigned access);
 
 /* What a lookup that failed for the source of a Read Request is called: RDMAP's remote protection errors. */
 enum wire_error mem_error_for_read(enum wire_error e);

@@ -39,13 +39,15 @@ struct iw_sge {
     uint32_t stag;
 };
 
-enum iw_opcode { IW_SEND, IW_WRITE, IW_READ, IW_RECEIVE };
+enum iw_opcode { IW_SEND, IW_WRITE, IW_READ, IW_RECEIVE, IW_FAST_REGISTER, IW_BIND, IW_INVALIDATE };
 
 enum iw_flags {
     IW_SILENT = 1,     /* no completion on success */
     IW_READ_FENCE = 2, /* starts when all earlier reads have completed */
     IW_SOLICIT = 4,    /* send with solicited event */
     IW_INLINE = 8,     /* data is copied by the post; SGE addresses are plain pointers, STags are not looked at */
+    IW_SEND_INVALIDATE = 16, /* send: remote_stag is invalidated at the peer before its receive completes */
+    IW_READ_INVALIDATE = 32, /* read: the first SGE's STag is invalidated before the read completes */
 };
 
 /* How a request ended. */
@@ -65,8 +67,15 @@ struct iw_request {
     void *context;
     const struct iw_sge *sges;
     uint32_t sge_count;
-    uint32_t remote_stag; /* write, read */
+    uint32_t remote_stag; /* write, read; send: see IW_SEND_INVALIDATE */
     uint64_t remote_to;
+    /*
+     * Fast register and bind: an STag that is prepared (iwarp/memory.h), and the one that it replaces, or 0. Once
+     * posted it is the queue pair's to activate or, by a flush, to discard. Invalidate: the STag that ends. These
+     * requests send nothing; they are carried out in their turn, and an invalidation not before everything ahead of it
+     * has been handed over. One that cannot be carried out completes with IW_LOCAL_ACCESS; the stream goes on.
+     */
+    uint32_t stag, replaces;
 };
 
 struct iw_completion {
@@ -76,7 +85,29 @@ struct iw_completion {
     enum wire_error error; /* the Terminate's code where one ended it, else WIRE_OK */
     uint32_t length;       /* receives: bytes delivered */
     bool solicited;        /* receives: the send asked for an event */
+    bool invalidated;      /* receives: the send named `stag`, and it is invalid now */
+    uint32_t stag;
 };
+
+/* A shared receive queue: receives for several queue pairs, first posted first used. Any thread. */
+struct iw_srq;
+struct iw_srq_config {
+    uint32_t depth, sges;
+    uint32_t threshold;        /* 0: not armed */
+    struct mem_table *memory;
+    const void *domain;
+    /* Fewer than the threshold are queued; once for each arm. With a leaf lock free, in a poster's or owner's thread. */
+    void (*low)(void *owner);
+    void *owner;
+};
+struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
+void iw_srq_destroy(struct iw_srq *srq);                     /* no queue pair uses it; what is queued goes untold */
+int iw_srq_post(struct iw_srq *srq, const struct iw_request *r); /* a receive; as iw_qp_post */
+/*
+ * depth 0: as it is; EINVAL: less than are queued; ENOMEM. threshold 0: as it is; else armed, and low at once where
+ * fewer are queued.
+ */
+int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
 
 /* Why the stream ended. */
 enum iw_end {
@@ -106,6 +137,7 @@ struct iw_qp_config {
     const void *domain;        /* the protection domain for lookups */
     uint64_t secret;           /* makes the sink STags of reads unguessable */
     const struct iw_qp_events *events;
+    struct iw_srq *srq;        /* receives come from it, and receive_depth is not used; or NULL */
     void *owner;               /* the caller's */
 };
 

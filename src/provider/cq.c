@@ -101,6 +101,14 @@ static NDK_OPERATION_TYPE operation_of(enum fabric_op op)
         return MUTANT(cqx_10_write_as_read) ? NdkOperationTypeRead : NdkOperationTypeWrite;
     case FABRIC_READ:
         return NdkOperationTypeRead;
+    case FABRIC_FAST_REGISTER:
+        return NdkOperationTypeFastRegister;
+    case FABRIC_BIND:
+        return NdkOperationTypeBind;
+    case FABRIC_INVALIDATE:
+        return NdkOperationTypeInvalidate;
+    case FABRIC_RECEIVE_AND_INVALIDATE:
+        return NdkOperationTypeReceiveAndInvalidate;
     case FABRIC_RECEIVE:
         break;
     }

@@ -183,17 +183,19 @@ static void test_cq_results(void **state)
         NDK_OPERATION_TYPE type;
         ULONG error;
     } cases[] = {
-        {{FABRIC_SEND, FABRIC_DONE, 0xffff, 0, (void *)1, (void *)2}, STATUS_SUCCESS, NdkOperationTypeSend, 0},
-        {{FABRIC_RECEIVE, FABRIC_DONE, 0xffff, 77, (void *)3, (void *)4}, STATUS_SUCCESS, NdkOperationTypeReceive, 0},
-        {{FABRIC_WRITE, FABRIC_FLUSHED, 0xffff, 0, (void *)5, NULL}, STATUS_CANCELLED, NdkOperationTypeWrite, 0x1ffff},
-        {{FABRIC_READ, FABRIC_REMOTE_RANGE, 0x0101, 0, NULL, (void *)6}, STATUS_REMOTE_RESOURCES, NdkOperationTypeRead,
+        {{FABRIC_SEND, FABRIC_DONE, 0xffff, 0, (void *)1, (void *)2, 0}, STATUS_SUCCESS, NdkOperationTypeSend, 0},
+        {{FABRIC_RECEIVE, FABRIC_DONE, 0xffff, 77, (void *)3, (void *)4, 0}, STATUS_SUCCESS, NdkOperationTypeReceive, 0},
+        {{FABRIC_WRITE, FABRIC_FLUSHED, 0xffff, 0, (void *)5, NULL, 0}, STATUS_CANCELLED,
+         NdkOperationTypeWrite, 0x1ffff},
+        {{FABRIC_READ, FABRIC_REMOTE_RANGE, 0x0101, 0, NULL, (void *)6, 0}, STATUS_REMOTE_RESOURCES,
+         NdkOperationTypeRead,
          0x60101},
-        {{FABRIC_READ, FABRIC_REMOTE_ACCESS, 0x0100, 0, NULL, NULL}, STATUS_ACCESS_VIOLATION, NdkOperationTypeRead,
+        {{FABRIC_READ, FABRIC_REMOTE_ACCESS, 0x0100, 0, NULL, NULL, 0}, STATUS_ACCESS_VIOLATION, NdkOperationTypeRead,
          0x50100},
-        {{FABRIC_SEND, FABRIC_LOST, 0xffff, 0, NULL, NULL}, STATUS_CONNECTION_ABORTED, NdkOperationTypeSend, 0x2ffff},
-        {{FABRIC_SEND, FABRIC_LOCAL_ACCESS, 0xffff, 0, NULL, NULL}, STATUS_ACCESS_VIOLATION, NdkOperationTypeSend,
+        {{FABRIC_SEND, FABRIC_LOST, 0xffff, 0, NULL, NULL, 0}, STATUS_CONNECTION_ABORTED, NdkOperationTypeSend, 0x2ffff},
+        {{FABRIC_SEND, FABRIC_LOCAL_ACCESS, 0xffff, 0, NULL, NULL, 0}, STATUS_ACCESS_VIOLATION, NdkOperationTypeSend,
          0x3ffff},
-        {{FABRIC_RECEIVE, FABRIC_TOO_LONG, 0x1205, 9, NULL, NULL}, STATUS_DATA_OVERRUN, NdkOperationTypeReceive,
+        {{FABRIC_RECEIVE, FABRIC_TOO_LONG, 0x1205, 9, NULL, NULL, 0}, STATUS_DATA_OVERRUN, NdkOperationTypeReceive,
          0x41205},
     };
     enum { CASES = sizeof(cases) / sizeof(cases[0]) };
