@@ -271,8 +271,8 @@ struct fabric_ops {
     void (*mr_kill)(struct fabric_mr *mr); /* no token works any more, none is made; may be called again */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /* access: enum mem_access bits. 0, ENOMEM, ENOSPC. The token differs from every recent one. */
-    int (*mr_register)(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
-                       unsigned access, struct fabric_mr **out, uint32_t *token);
+    int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
+                       uint32_t *token);
     /* What mr_register made. True: done now. False: done(context) once, when nothing touches the memory any more. */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /*

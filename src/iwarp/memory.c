@@ -3,18 +3,23 @@
  * The STag table. Slots live in chunks that are made on demand and freed with the table only, so that a lookup may
  * look at any slot at any time. One atomic word a slot decides everything:
  *
- *   bits 63..32  generation: which registration of this slot it is (GENERATION_BITS of them used)
+ *   bits 63..32  generation: which registration of this slot it is; the STag has the lower GENERATION_BITS of it
  *   bit  31      DEAD: no new lookup succeeds
- *   bits 30..0   how many lookups hold protection
+ *   bit  30      PREPARED: only a request that is queued knows it (memory_request.c)
+ *   bits 29..0   how many lookups hold protection
  *
  *   state      word             who leaves it
- *   free       DEAD, 0          mem_register: next generation, 0
- *   alive      0..n             mem_invalidate: sets DEAD
- *   draining   DEAD, n > 0      the mem_release that brings the count to 0: free
+ *   free       DEAD, 0          slot_publish: next generation, with or without PREPARED, 0
+ *   prepared   PREPARED, 0..n   mem_activate clears PREPARED; who ends it sets DEAD
+ *   alive      0..n             who ends it sets DEAD
+ *   draining   DEAD, n > 0      who brings the count to 0: free
  *
- * A lookup takes protection by one compare-exchange that finds the right generation and no DEAD, and only then reads
- * the slot's other members; these are written while the slot is free, and published by the store of the word. The one
- * who finds DEAD and brings the count to 0, or sets DEAD at 0, is unique and puts the slot back.
+ * A lookup takes protection by one compare-exchange that finds the right generation and neither DEAD nor PREPARED, and
+ * only then reads the slot's other members; these are written while the slot is free, and published by the store of
+ * the word. The one who finds DEAD and brings the count to 0, or sets DEAD at 0, is unique and puts the slot back.
+ *
+ * A window has no memory of its own: a lookup through it protects the region that it is a part of as well, in the very
+ * generation that it was bound to, so that it ends with that region.
  *
  * An STag is slot index and generation, put through a permutation of 32 bits keyed with the table's secret (a Feistel
  * network, whose function looks up both octets in random boxes): every registration has a value of its own, without
@@ -26,12 +31,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mutant.h"
 #include "base/range.h"
 #include "base/spin.h"
+#include "iwarp/memory_internal.h"
 
 enum {
     CHUNK_SHIFT = 10,
@@ -46,27 +51,6 @@ enum {
 _Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
 
 #define GENERATION_MASK ((1u << GENERATION_BITS) - 1)
-#define WORD_DEAD       ((uint64_t)1 << 31)
-#define WORD_COUNT      (WORD_DEAD - 1)
-#define WORD_GENERATION 32
-
-/* A slot. One cache line, so that protection on one region does not slow down its neighbours. */
-struct mem_region {
-    _Alignas(64) _Atomic uint64_t word;
-    uint8_t *memory;
-    uint64_t len;
-    uint64_t base_to;
-    const void *domain;
-    union {
-        void (*done)(void *context); /* from mem_invalidate on */
-        struct mem_region *next;     /* while free */
-    };
-    void *context;
-    uint32_t index;
-    unsigned access;
-};
-
-_Static_assert(sizeof(struct mem_region) == 64, "one cache line");
 
 struct chunk;
 
@@ -83,12 +67,12 @@ struct mem_table {
 /* A slot finds its table through the head of its chunk, which is aligned to its own size. */
 struct chunk {
     struct mem_table *table;
-    struct mem_region slots[CHUNK_SLOTS - 1]; /* the head, aligned as a slot, takes the place of slot 0 */
+    _Alignas(sizeof(struct mem_region)) struct mem_region slots[CHUNK_SLOTS - 1]; /* the head takes slot 0 */
 };
 
-_Static_assert(sizeof(struct chunk) == (size_t)64 << CHUNK_SHIFT, "a power of two");
+_Static_assert(sizeof(struct chunk) == sizeof(struct mem_region) << CHUNK_SHIFT, "a power of two");
 
-static struct mem_table *table_of(struct mem_region *r)
+struct mem_table *slot_table(struct mem_region *r)
 {
     struct chunk *c = (struct chunk *)((uintptr_t)r & ~(uintptr_t)(sizeof(struct chunk) - 1));
     return c->table;
@@ -191,7 +175,7 @@ static struct mem_region *free_list_take(struct mem_table *t)
     return r;
 }
 
-static void slot_put_back(struct mem_table *t, struct mem_region *r)
+static void free_list_return(struct mem_table *t, struct mem_region *r)
 {
     spin_lock(&t->lock);
     free_list_append(t, r);
@@ -233,39 +217,90 @@ static uint32_t next_generation(const struct mem_table *t, const struct mem_regi
 
     do {
         if (!MUTANT(mem_04_same_again))
-            generation = (generation + 1) & GENERATION_MASK;
-        *stag = stag_of(t, r->index, generation);
+            generation++;
+        *stag = stag_of(t, r->index, generation & GENERATION_MASK);
     } while (*stag == 0);
     return generation;
 }
 
-int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
-                 unsigned access, struct mem_region **out, uint32_t *stag)
+int slot_take(struct mem_table *t, struct mem_region **out, uint32_t *stag)
 {
     struct mem_region *r;
-    uint64_t generation;
 
     while (!(r = free_list_take(t))) {
         int error = table_grow(t);
         if (error)
             return error;
     }
+    r->generation = next_generation(t, r, stag);
+    r->parent = NULL;
+    r->offset = 0;
+    r->kind = SLOT_FLAT;
+    r->revocable = false;
+    r->done = NULL;
+    r->context = NULL;
+    r->group = r->parent_group = NULL;
+    *out = r;
+    return 0;
+}
+
+void slot_publish(struct mem_region *r, uint64_t prepared)
+{
+    atomic_store_explicit(&r->word, (uint64_t)r->generation << WORD_GENERATION | prepared, memory_order_release);
+}
+
+void slot_abandon(struct mem_region *r)
+{
+    free_list_return(slot_table(r), r);
+}
+
+void slot_put_back(struct mem_region *r)
+{
+    struct mem_group *group = r->group, *parent_group = r->parent_group;
+    void (*done)(void *context) = r->done;
+    void *context = r->context;
+
+    if (r->kind == SLOT_PAGED)
+        free(r->pages);
+    group_unlink(group, r);
+    free_list_return(slot_table(r), r);
+    if (done)
+        done(context);
+    group_leave(group); /* either may be the last that was waited for */
+    group_leave(parent_group);
+}
+
+int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,
+                    uint64_t base_to, unsigned access, struct mem_region **out, uint32_t *stag)
+{
+    struct mem_region *r;
+    int error = slot_take(t, &r, stag);
+
+    if (error)
+        return error;
     r->memory = memory;
     r->len = len;
     r->base_to = base_to;
     r->domain = domain;
-    r->access = access;
-    r->done = NULL;
-    r->context = NULL;
-    generation = next_generation(t, r, stag);
+    r->access = (uint8_t)access;
+    error = group_join(g, r);
+    if (error) {
+        slot_abandon(r);
+        return error;
+    }
     *out = r;
-    atomic_store_explicit(&r->word, generation << WORD_GENERATION, memory_order_release);
+    slot_publish(r, 0);
     return 0;
+}
+
+int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,
+                 unsigned access, struct mem_region **out, uint32_t *stag)
+{
+    return mem_register_in(t, NULL, domain, memory, len, base_to, access, out, stag);
 }
 
 bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *context)
 {
-    struct mem_table *t = table_of(r);
     uint64_t before;
 
     /* Before DEAD: whoever sees DEAD and lets go last reads them. */
@@ -275,7 +310,8 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
     assert(!(before & WORD_DEAD));
     if (before & WORD_COUNT)
         return MUTANT(mem_03_does_not_wait);
-    slot_put_back(t, r);
+    r->done = NULL; /* told by the answer */
+    slot_put_back(r);
     return true;
 }
 
@@ -287,34 +323,42 @@ static struct mem_region *slot_at(struct mem_table *t, uint32_t index)
     return c && position ? &c->slots[position - 1] : NULL;
 }
 
-/* Takes protection where the slot is alive in this generation. */
-static bool protect(struct mem_region *r, uint32_t generation)
+/* Where the bits of the generation that `mask` has are these. */
+static bool protect(struct mem_region *r, uint32_t generation, uint32_t mask, bool known)
 {
+    uint64_t hidden = known ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
 
+    if (MUTANT(mem_03_dead_is_alive))
+        hidden = 0;
     do {
-        if (word >> WORD_GENERATION != generation)
-            return false;
-        if (word & WORD_DEAD && !MUTANT(mem_03_dead_is_alive))
+        if (((uint32_t)(word >> WORD_GENERATION) & mask) != generation || word & hidden)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&r->word, &word, word + 1, memory_order_acquire,
                                                     memory_order_relaxed));
     return true;
 }
 
-static void unprotect(struct mem_region *r)
+bool slot_protect(struct mem_region *r, uint32_t generation, bool known)
 {
-    struct mem_table *t = table_of(r);
+    return protect(r, generation, UINT32_MAX, known);
+}
+
+void slot_unprotect(struct mem_region *r)
+{
     uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
 
     assert(before & WORD_COUNT);
-    if (!(before & WORD_DEAD) || (before & WORD_COUNT) != 1)
-        return;
-    void (*done)(void *context) = r->done;
-    void *context = r->context;
-    slot_put_back(t, r);
-    if (done)
-        done(context);
+    if (before & WORD_DEAD && (before & WORD_COUNT) == 1)
+        slot_put_back(r);
+}
+
+struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool known)
+{
+    uint32_t plain = plain_of(t, stag);
+    struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
+
+    return r && protect(r, plain & GENERATION_MASK, GENERATION_MASK, known) ? r : NULL;
 }
 
 static bool wraps(uint64_t to, uint64_t len)
@@ -322,12 +366,11 @@ static bool wraps(uint64_t to, uint64_t len)
     return len > 0 && len - 1 > UINT64_MAX - to;
 }
 
-static enum wire_error check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len,
-                             unsigned access)
+enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access)
 {
     if (r->domain != domain && !MUTANT(mem_04_any_domain))
         return WIRE_DDP_TAGGED_STREAM;
-    if ((access & ~r->access) && !MUTANT(mem_02_any_right))
+    if ((access & ~(unsigned)r->access) && !MUTANT(mem_02_any_right))
         return WIRE_RDMAP_ACCESS;
     if (wraps(to, len))
         return WIRE_DDP_TAGGED_WRAP;
@@ -336,25 +379,79 @@ static enum wire_error check(const struct mem_region *r, const void *domain, uin
     return WIRE_OK;
 }
 
-enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                           unsigned access, struct mem_ref *ref)
+/* Where octet `to` is, and how much of len follows it in one piece. */
+static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct mem_ref *ref)
 {
-    uint32_t plain = plain_of(t, stag);
-    struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
+    uint64_t at = to - r->base_to + r->offset;
+    uint64_t page = at >> MEM_PAGE_SHIFT, run = MEM_PAGE - (at & (MEM_PAGE - 1));
+
+    if (r->kind == SLOT_FLAT) {
+        ref->at = r->memory + (to - r->base_to);
+        ref->run = len;
+        return;
+    }
+    if (len == 0)
+        return;
+    ref->at = r->pages[page] + (at & (MEM_PAGE - 1));
+    for (; run < len && r->pages[page + 1] == r->pages[page] + MEM_PAGE; page++)
+        run += MEM_PAGE;
+    ref->run = run < len ? run : len;
+}
+
+static enum wire_error look_up(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                               unsigned access, bool known, struct mem_ref *ref)
+{
+    struct mem_region *r = slot_find(t, stag, known);
+    const struct mem_region *whole = r;
     enum wire_error error;
 
     *ref = (struct mem_ref){ NULL, NULL, 0 };
-    if (!r || !protect(r, plain & GENERATION_MASK))
+    if (!r)
         return WIRE_DDP_TAGGED_STAG;
-    error = check(r, domain, to, len, access);
+    error = slot_check(r, domain, to, len, access);
+    if (error == WIRE_OK && r->kind == SLOT_WINDOW) {
+        whole = r->parent;
+        if (!slot_protect(r->parent, r->parent_generation, known))
+            error = WIRE_DDP_TAGGED_STAG;
+    }
     if (error != WIRE_OK) {
-        unprotect(r);
+        slot_unprotect(r);
         return error;
     }
     ref->region = r;
-    ref->at = r->memory + (to - r->base_to);
-    ref->run = len;
+    locate(whole, to, len, ref);
     return WIRE_OK;
+}
+
+enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                           unsigned access, struct mem_ref *ref)
+{
+    return look_up(t, domain, stag, to, len, access, false, ref);
+}
+
+/* Logical addresses are regions of the table's own domain, and carry their STag. */
+static enum wire_error look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                     unsigned access, bool known, struct mem_ref *ref)
+{
+    if (stag == 0)
+        return look_up(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);
+    return look_up(t, domain, stag, to, len, access, known, ref);
+}
+
+enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                 unsigned access, struct mem_ref *ref)
+{
+    return look_up_local(t, domain, stag, to, len, access, false, ref);
+}
+
+enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                          unsigned access)
+{
+    struct mem_ref ref;
+    enum wire_error error = look_up_local(t, domain, stag, to, len, access, true, &ref);
+
+    mem_release(&ref);
+    return error;
 }
 
 void mem_release(struct mem_ref *ref)
@@ -362,8 +459,11 @@ void mem_release(struct mem_ref *ref)
     struct mem_region *r = ref->region;
 
     *ref = (struct mem_ref){ NULL, NULL, 0 };
-    if (r)
-        unprotect(r);
+    if (!r)
+        return;
+    if (r->kind == SLOT_WINDOW)
+        slot_unprotect(r->parent);
+    slot_unprotect(r);
 }
 
 enum wire_error mem_error_for_read(enum wire_error e)

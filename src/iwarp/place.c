@@ -13,17 +13,29 @@ void pieces_release(struct pieces *p)
     p->length = 0;
 }
 
-enum wire_error pieces_of_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
-                                 unsigned access)
+/* One piece after the other, each protected by itself: they may be pages that lie apart. */
+static enum wire_error pieces_add(const struct iw_qp *qp, struct pieces *p, bool own, uint32_t stag, uint64_t to,
+                                  uint32_t len, unsigned access, unsigned max)
 {
-    struct mem_ref *ref = &p->refs[p->count];
-    enum wire_error error = mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
-
-    if (error != WIRE_OK)
-        return error;
-    p->iov[p->count++] = (struct iovec){ .iov_base = ref->at, .iov_len = len };
-    p->length += len;
+    do {
+        struct mem_ref *ref = &p->refs[p->count];
+        enum wire_error error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
+                                    : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
+        if (error != WIRE_OK)
+            return error;
+        uint32_t run = (uint32_t)ref->run;
+        p->iov[p->count++] = (struct iovec){ .iov_base = ref->at, .iov_len = run };
+        p->length += run;
+        to += run;
+        len -= run;
+    } while (len > 0 && p->count < max);
     return WIRE_OK;
+}
+
+enum wire_error pieces_of_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
+                                 unsigned access, unsigned max)
+{
+    return pieces_add(qp, p, false, stag, to, len, access, max);
 }
 
 const struct iw_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within)
@@ -45,28 +57,35 @@ enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const 
         uint32_t within;
         const struct iw_sge *sge = entry_sge(e, offset, &within);
         uint32_t n = sge->length - within < len ? sge->length - within : len;
-        enum wire_error error = pieces_of_region(qp, p, sge->stag, sge->address + within, n, access);
+        uint32_t before = p->length;
+        enum wire_error error = pieces_add(qp, p, true, sge->stag, sge->address + within, n, access, max);
 
         if (error != WIRE_OK)
             return error;
-        offset += n;
-        len -= n;
+        offset += p->length - before;
+        len -= p->length - before;
     }
     return WIRE_OK;
 }
 
-enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, uint32_t count, unsigned access)
+enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, uint32_t count, unsigned access,
+                            bool posted)
 {
     for (uint32_t i = 0; i < count; i++) {
+        const struct iw_sge *g = &sges[i];
         struct mem_ref ref;
         enum wire_error error;
 
-        if (sges[i].length == 0)
+        if (g->length == 0)
             continue;
-        error = mem_lookup(qp->memory, qp->domain, sges[i].stag, sges[i].address, sges[i].length, access, &ref);
+        if (posted) {
+            error = mem_check(qp->memory, qp->domain, g->stag, g->address, g->length, access);
+        } else {
+            error = mem_lookup_local(qp->memory, qp->domain, g->stag, g->address, g->length, access, &ref);
+            mem_release(&ref);
+        }
         if (error != WIRE_OK)
             return error;
-        mem_release(&ref);
     }
     return WIRE_OK;
 }

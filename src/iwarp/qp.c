@@ -109,7 +109,9 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     *length = (uint32_t)sum;
     if (captured || MUTANT(mem_02_post_unchecked))
         return 0;
-    return entry_check(qp, r->sges, r->sge_count, written ? MEM_LOCAL_WRITE : MEM_LOCAL_READ) == WIRE_OK ? 0 : EFAULT;
+    if (entry_check(qp, r->sges, r->sge_count, written ? MEM_LOCAL_WRITE : MEM_LOCAL_READ, true) != WIRE_OK)
+        return EFAULT;
+    return 0;
 }
 
 static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t length)

@@ -237,11 +237,14 @@ void pieces_release(struct pieces *p);
 /* Adds the memory of octets [offset, offset + len) of a request, as much as fits into max pieces; p->length grows. */
 enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
                                 uint32_t len, unsigned access, unsigned max);
+/* The same of what a peer names. */
 enum wire_error pieces_of_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
-                                 unsigned access);
+                                 unsigned access, unsigned max);
 /* The SGE that holds octet offset (less than the length), and where in it. */
 const struct iw_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within);
-enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, uint32_t count, unsigned access);
+/* posted: by a post, which may name what requests ahead of it are going to register. */
+enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, uint32_t count, unsigned access,
+                            bool posted);
 
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */

@@ -127,7 +127,7 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
 
     if (h->tagged && h->opcode == RDMAP_WRITE) {
         unsigned access = MUTANT(qpr_13_write_anywhere) ? 0 : MEM_REMOTE_WRITE;
-        return pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access);
+        return pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access, max);
     }
     e = segment_entry(qp, g);
     offset = (h->tagged ? e->received : qp->rx.mo) + g->placed;

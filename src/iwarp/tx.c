@@ -120,18 +120,19 @@ static enum wire_error window_open(const struct iw_qp *qp, struct tx_batch *b, u
         struct entry *e = queue_at(&qp->sq, b->state.next);
         if (e->flags & IW_INLINE) {
             len = e->length - offset;
-            *ref = (struct mem_ref){ .region = NULL, .at = (uint8_t *)e->sges + offset };
+            *ref = (struct mem_ref){ .region = NULL, .at = (uint8_t *)e->sges + offset, .run = len };
             error = WIRE_OK;
         } else {
             sge = entry_sge(e, offset, &within);
             len = sge->length - within;
-            error = mem_lookup(qp->memory, qp->domain, sge->stag, sge->address + within, len, MEM_LOCAL_READ, ref);
+            error = mem_lookup_local(qp->memory, qp->domain, sge->stag, sge->address + within, len, MEM_LOCAL_READ,
+                                     ref);
         }
     }
     if (error != WIRE_OK)
         return error;
     b->window = ref->at;
-    b->window_left = len;
+    b->window_left = (uint32_t)ref->run;
     b->window_listed = false;
     b->refs++;
     return WIRE_OK;
@@ -344,8 +345,8 @@ static bool request_sound(const struct iw_qp *qp, const struct tx_state *t)
     if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & IW_INLINE || MUTANT(qpr_18_not_checked_again))
         return true;
     if (e->opcode == IW_READ)
-        return entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_WRITE) == WIRE_OK;
-    return e->sge_count < 2 || entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_READ) == WIRE_OK;
+        return entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_WRITE, false) == WIRE_OK;
+    return e->sge_count < 2 || entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_READ, false) == WIRE_OK;
 }
 
 /* Padding and checksum over everything from header (inside iov[from]) on. */

@@ -2,15 +2,15 @@
 /*
  * Memory regions.
  *
- *   state        register                deregister                       close                   the fabric lets go
- *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             -                       cannot be
- *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; LEAVING: PENDING EMPTY, or LEAVING       cannot be
- *   LEAVING      INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             - (it is leaving)       EMPTY, completes
+ *   state        register                deregister                       close
+ *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             -
+ *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; LEAVING: PENDING LEAVING
+ *   LEAVING      INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             - (it is leaving)
  *
- * The fabric gives a registration back at once, or, while data for it is under way, when that has ended. Until then a
- * request (deregister) or a reference of kind REQUEST (close) keeps the object. `lock` guards state and region; what
- * the fabric does with the region happens outside it, LEAVING being owned by who made it so.
+ * The fabric gives a registration back at once, or, while data for it is under way, when that has ended: then it is
+ * EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the region.
  */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,10 +28,9 @@ enum state { EMPTY, REGISTERED, LEAVING };
 struct mr {
     NDK_MR pub;
     struct object obj;
-    const void *domain;
-    struct spin lock;
+    struct fabric_mr *fabric;
+    struct spin lock; /* guards state */
     enum state state;
-    struct fabric_mr *region;
     atomic_uint token; /* also after the registration, when it names nothing any more */
     struct request deregister;
 };
@@ -118,7 +117,6 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
                             PVOID context)
 {
     struct mr *mr = mr_of(pub);
-    struct fabric_mr *region;
     uint32_t token;
 
     (void)done, (void)context; /* never pending */
@@ -130,13 +128,11 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
     if (!step(mr, EMPTY, LEAVING))
         return STATUS_INVALID_DEVICE_STATE;
     unsigned char *memory = mdl_address(mdl);
-    int error = ops_of(mr)->mr_register(mr->obj.adapter->fabric, mr->domain, memory, length, (uintptr_t)memory,
-                                        access_of(flags), &region, &token);
+    int error = ops_of(mr)->mr_register(mr->fabric, memory, length, (uintptr_t)memory, access_of(flags), &token);
     if (error) {
         step(mr, LEAVING, EMPTY);
         return status_of_errno(error);
     }
-    mr->region = region;
     atomic_store(&mr->token, token);
     step(mr, LEAVING, REGISTERED);
     return STATUS_SUCCESS;
@@ -158,36 +154,40 @@ static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID
     if (!done || request_is_pending(&mr->deregister) || !step(mr, REGISTERED, LEAVING))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
-    if (!MUTANT(mem_03_nothing_deregistered) && !ops_of(mr)->mr_deregister(mr->region, deregistered, mr))
+    if (!MUTANT(mem_03_nothing_deregistered) && !ops_of(mr)->mr_deregister(mr->fabric, deregistered, mr))
         return STATUS_PENDING;
     step(mr, LEAVING, EMPTY);
     request_cancel(&mr->deregister);
     return STATUS_SUCCESS;
 }
 
-static void left(void *context)
-{
-    struct mr *mr = context;
-
-    step(mr, LEAVING, EMPTY);
-    object_unref(&mr->obj, REF_REQUEST);
-}
-
-/* A close deregisters. */
+/* A close ends what is registered; while data for it is under way, retire waits. */
 static void cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
 
-    if (!step(mr, REGISTERED, LEAVING))
-        return;
-    object_ref(o, REF_REQUEST);
-    if (ops_of(mr)->mr_deregister(mr->region, left, mr))
-        left(mr);
+    if (step(mr, REGISTERED, LEAVING))
+        ops_of(mr)->mr_kill(mr->fabric);
+}
+
+static void closed(void *context)
+{
+    struct mr *mr = context;
+
+    object_retired(&mr->obj);
+}
+
+static bool retire(struct object *o)
+{
+    struct mr *mr = mr_of_object(o);
+
+    ops_of(mr)->mr_kill(mr->fabric);
+    return ops_of(mr)->mr_close(mr->fabric, closed, mr);
 }
 
 static void destroy(struct object *o)
 {
-    (void)o; /* the registration, if there was one, went with the close */
+    (void)o; /* the fabric's went in retire */
 }
 
 /* Fast registration is a capability that the adapter lacks (FRMRPageCount 0). */
@@ -204,7 +204,8 @@ static UINT32 get_token(NDK_MR *pub)
     return atomic_load(&mr_of(pub)->token);
 }
 
-static const struct object_type type = {.ndk_type = NdkObjectTypeMr, .cancel = cancel, .destroy = destroy};
+static const struct object_type type = {
+    .ndk_type = NdkObjectTypeMr, .cancel = cancel, .retire = retire, .destroy = destroy};
 
 static const NDK_MR_DISPATCH dispatch = {
     .NdkCloseMr = object_ndk_close,
@@ -224,11 +225,13 @@ NTSTATUS mr_create(NDK_PD *pub_pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETI
     if (fast_register)
         return STATUS_NOT_SUPPORTED;
     struct mr *mr = calloc(1, sizeof(*mr));
-    if (!mr)
-        return STATUS_INSUFFICIENT_RESOURCES;
+    int error = mr ? a->fabric->ops->mr_create(a->fabric, pd_domain(pd), &mr->fabric) : ENOMEM;
+    if (error) {
+        free(mr);
+        return status_of_errno(error);
+    }
     object_init(&mr->obj, &type, &mr->pub.Header, mr, a, adapter_home(a));
     mr->pub.Dispatch = &dispatch;
-    mr->domain = pd_domain(pd);
     spin_init(&mr->lock);
     atomic_init(&mr->token, UINT32_MAX); /* valid once registered; not the privileged one before that */
     object_depend(&mr->obj, &pd->obj);

@@ -84,8 +84,9 @@ void station_open(struct station *s, struct fabric *f, int affinity, uint32_t cq
     qp.receive_cq = qp.initiator_cq = s->cq;
     CHECK(f->ops->qp_create(f, &qp, &s->qp) == 0);
     s->memory = calloc(1, BUFFER);
-    CHECK(f->ops->mr_register(f, s, s->memory, BUFFER, (uintptr_t)s->memory,
-                              MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE, &s->mr, &s->token) == 0);
+    CHECK(f->ops->mr_create(f, s, &s->mr) == 0);
+    CHECK(f->ops->mr_register(s->mr, s->memory, BUFFER, (uintptr_t)s->memory,
+                              MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE, &s->token) == 0);
 }
 
 void station_close(struct station *s)
@@ -94,7 +95,8 @@ void station_close(struct station *s)
     AWAIT(atomic_load(&s->qp_gone));
     s->f->ops->cq_close(s->cq, on_cq_gone);
     AWAIT(atomic_load(&s->cq_gone));
-    CHECK(s->f->ops->mr_deregister(s->mr, NULL, NULL));
+    s->f->ops->mr_kill(s->mr);
+    CHECK(s->f->ops->mr_close(s->mr, NULL, NULL));
     free(s->memory);
 }
 

@@ -218,33 +218,54 @@ static void qp_close(struct fabric_qp *qp, void (*done)(void *context), void *co
         done(context);
 }
 
-static int mr_register(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
-                       unsigned access, struct fabric_mr **out, uint32_t *token)
+static int mr_create(struct fabric *f, const void *domain, struct fabric_mr **out)
 {
-    static atomic_uint tokens = 100;
     int error = take_error();
 
     (void)f;
     if (error)
         return error;
-    struct fabric_mr *mr = calloc(1, sizeof(*mr));
-    if (!mr)
+    *out = calloc(1, sizeof(**out));
+    if (!*out)
         return ENOMEM;
-    mr->token = *token = atomic_fetch_add(&tokens, 1);
     fake.domain = domain;
+    atomic_fetch_add(&fake.mrs, 1);
+    return 0;
+}
+
+static void mr_kill(struct fabric_mr *mr)
+{
+    mr->token = 0;
+}
+
+static bool mr_close(struct fabric_mr *mr, void (*done)(void *context), void *context)
+{
+    bool later = hold(done, context);
+
+    free(mr);
+    atomic_fetch_sub(&fake.mrs, 1);
+    return !later;
+}
+
+static int mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
+                       uint32_t *token)
+{
+    static atomic_uint tokens = 100;
+    int error = take_error();
+
+    if (error)
+        return error;
+    mr->token = *token = atomic_fetch_add(&tokens, 1);
     fake.memory = memory;
     fake.length = len;
     fake.base = base_address;
     fake.access = access;
-    atomic_fetch_add(&fake.mrs, 1);
-    *out = mr;
     return 0;
 }
 
 static bool mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context)
 {
-    free(mr);
-    atomic_fetch_sub(&fake.mrs, 1);
+    mr->token = 0;
     return !hold(done, context);
 }
 
@@ -263,6 +284,9 @@ static const struct fabric_ops ops = {
     .qp_release = qp_release,
     .qp_flush = qp_flush,
     .qp_close = qp_close,
+    .mr_create = mr_create,
+    .mr_kill = mr_kill,
+    .mr_close = mr_close,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
 };

@@ -1,22 +1,151 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: memory regions are the protocol core's; the handle is its region. */
+/*
+ * Abstract: memory regions, windows and logical addresses are the protocol core's. A handle is the group of what was
+ * registered for it; logical addresses are mappings of at most PART bytes each.
+ */
 #include "iwarp/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 #include "fabric/iwarp/internal.h"
 
-int iwarp_mr_register(struct fabric *f, const void *domain, void *memory, uint64_t len, uint64_t base_address,
-                      unsigned access, struct fabric_mr **out, uint32_t *token)
-{
-    struct mem_region *region;
-    int error = mem_register(((struct iwarp_fabric *)f)->memory, domain, memory, len, base_address, access, &region,
-                             token);
+/* A mapping reaches over less than 4 GiB; whole pages, so that only the first begins inside of one. */
+#define PART (UINT64_C(1) << 31)
 
-    if (!error)
-        *out = (struct fabric_mr *)region;
-    return error;
+struct fabric_mr {
+    struct mem_table *table;
+    const void *domain;
+    struct mem_group group;
+    struct mem_region *region; /* of mr_register */
+    void (*closed)(void *context);
+    void *context;
+};
+
+struct fabric_lam {
+    uint64_t parts;
+    struct {
+        struct mem_region *region;
+        uint64_t logical; /* of the page that it begins in */
+    } part[];
+};
+
+int iwarp_mr_create(struct fabric *f, const void *domain, struct fabric_mr **out)
+{
+    struct fabric_mr *mr = calloc(1, sizeof *mr);
+
+    if (!mr)
+        return ENOMEM;
+    mr->table = ((struct iwarp_fabric *)f)->memory;
+    mr->domain = domain;
+    mem_group_init(&mr->group);
+    *out = mr;
+    return 0;
+}
+
+void iwarp_mr_kill(struct fabric_mr *mr)
+{
+    mem_group_kill(&mr->group);
+}
+
+static void emptied(void *context)
+{
+    struct fabric_mr *mr = context;
+    void (*closed)(void *context) = mr->closed;
+    void *closed_context = mr->context;
+
+    free(mr);
+    closed(closed_context);
+}
+
+bool iwarp_mr_close(struct fabric_mr *mr, void (*done)(void *context), void *context)
+{
+    mr->closed = done;
+    mr->context = context;
+    if (!mem_group_close(&mr->group, emptied, mr))
+        return false;
+    free(mr);
+    return true;
+}
+
+int iwarp_mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
+                      uint32_t *token)
+{
+    return mem_register_in(mr->table, &mr->group, mr->domain, memory, len, base_address, access, &mr->region, token);
 }
 
 bool iwarp_mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context)
 {
-    return mem_invalidate((struct mem_region *)mr, done, context);
+    return mem_invalidate(mr->region, done, context);
+}
+
+int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token)
+{
+    struct mem_pages pages = {
+        .logical = p->logical,
+        .count = p->count,
+        .offset = p->offset,
+        .len = p->len,
+        .base_to = p->base_address,
+        .access = p->access,
+    };
+
+    return mem_prepare_pages(mr->table, &mr->group, mr->domain, &pages, token);
+}
+
+int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
+                            uint32_t *token)
+{
+    return mem_prepare_window(mw->table, &mw->group, mw->domain, of, address, len, access, token);
+}
+
+void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token)
+{
+    mem_discard(mr->table, mr->domain, token);
+}
+
+/* ---- logical addresses ---- */
+
+static uint64_t page_offset(const void *memory)
+{
+    return (uintptr_t)memory & (MEM_PAGE - 1);
+}
+
+int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
+{
+    struct mem_table *table = ((struct iwarp_fabric *)f)->memory;
+    uint64_t parts = (page_offset(memory) + len + PART - 1) / PART;
+    struct fabric_lam *lam = malloc(sizeof *lam + parts * sizeof lam->part[0]);
+    uint8_t *at = memory;
+
+    if (!lam)
+        return ENOMEM;
+    for (lam->parts = 0; lam->parts < parts; lam->parts++) {
+        uint64_t room = PART - page_offset(at), n = len < room ? len : room, logical;
+        int error = mem_map(table, at, n, &lam->part[lam->parts].region, &logical);
+
+        if (error) {
+            iwarp_lam_release(lam);
+            return error;
+        }
+        lam->part[lam->parts].logical = logical - page_offset(at);
+        at += n;
+        len -= n;
+    }
+    *out = lam;
+    return 0;
+}
+
+uint64_t iwarp_lam_page(const struct fabric_lam *lam, uint64_t index)
+{
+    const uint64_t pages = PART / MEM_PAGE;
+
+    return lam->part[index / pages].logical + index % pages * MEM_PAGE;
+}
+
+void iwarp_lam_release(struct fabric_lam *lam)
+{
+    for (uint64_t i = 0; i < lam->parts; i++)
+        mem_unmap(lam->part[i].region);
+    free(lam);
 }

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: registrations that requests make and end, and the objects that these belong to.
+ *
+ *   post            mem_prepare_pages, mem_prepare_window: a slot with its STag, PREPARED
+ *   its turn        mem_activate: what it replaces dies, then it is alive        (flushed instead: mem_discard)
+ *   its end         mem_revoke: an invalidation, here or by the peer; or the next activation; or mem_group_kill
+ *
+ * Between post and turn the consumer and its own requests know the STag already, and may post requests that name it;
+ * mem_check finds it then, no lookup does. A window keeps its region's group from emptying until the window is gone.
+ *
+ * Whoever has to know that nobody touches the memory any more waits for that on the spot: protection is only held around
+ * one system call that does not block, by a thread that waits for nothing meanwhile, so the wait is short and ends.
+ */
+#include "iwarp/memory.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "base/range.h"
+#include "iwarp/memory_internal.h"
+
+/* Groups */
+
+void mem_group_init(struct mem_group *g)
+{
+    *g = (struct mem_group){ .holds = 0 };
+    spin_init(&g->lock);
+    LIST_INIT(&g->regions);
+}
+
+int group_hold(struct mem_group *g)
+{
+    int error = 0;
+
+    if (!g)
+        return 0;
+    spin_lock(&g->lock);
+    if (g->closed)
+        error = ECANCELED;
+    else
+        g->holds++;
+    spin_unlock(&g->lock);
+    return error;
+}
+
+int group_join(struct mem_group *g, struct mem_region *r)
+{
+    int error = group_hold(g);
+
+    if (error || !g)
+        return error;
+    r->group = g;
+    spin_lock(&g->lock);
+    LIST_INSERT_HEAD(&g->regions, r, link);
+    spin_unlock(&g->lock);
+    return 0;
+}
+
+void group_unlink(struct mem_group *g, struct mem_region *r)
+{
+    if (!g)
+        return;
+    spin_lock(&g->lock);
+    LIST_REMOVE(r, link);
+    spin_unlock(&g->lock);
+}
+
+void group_leave(struct mem_group *g)
+{
+    void (*empty)(void *context) = NULL;
+    void *context = NULL;
+
+    if (!g)
+        return;
+    spin_lock(&g->lock);
+    if (--g->holds == 0) {
+        empty = g->empty;
+        context = g->context;
+    }
+    spin_unlock(&g->lock); /* from here on the group may be gone */
+    if (empty)
+        empty(context);
+}
+
+/* One region that is not dead yet is dead now. False: there is none. *last: nobody else puts it back. */
+static bool kill_one(struct mem_group *g, struct mem_region **last)
+{
+    bool found = false;
+    struct mem_region *r;
+
+    *last = NULL;
+    spin_lock(&g->lock);
+    g->closed = true;
+    LIST_FOREACH(r, &g->regions, link) {
+        uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
+        if (before & WORD_DEAD)
+            continue;
+        found = true;
+        if ((before & WORD_COUNT) == 0)
+            *last = r;
+        break;
+    }
+    spin_unlock(&g->lock);
+    return found;
+}
+
+void mem_group_kill(struct mem_group *g)
+{
+    struct mem_region *last;
+
+    while (kill_one(g, &last))
+        if (last)
+            slot_put_back(last);
+}
+
+bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context)
+{
+    bool now;
+
+    spin_lock(&g->lock);
+    g->closed = true;
+    now = g->holds == 0;
+    if (!now) {
+        g->empty = empty;
+        g->context = context;
+    }
+    spin_unlock(&g->lock);
+    return now;
+}
+
+/* Ends */
+
+/* The caller holds one protection, and gives it back. False: somebody else has ended it. */
+static bool end_protected(struct mem_region *r, bool wait)
+{
+    uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
+
+    while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
+        sched_yield();
+    slot_unprotect(r);
+    return !(before & WORD_DEAD);
+}
+
+static enum wire_error may_revoke(const struct mem_region *r, const void *domain, bool peer)
+{
+    if (r->domain != domain && !MUTANT(inv_02_any_domain))
+        return WIRE_RDMAP_STAG_NOT_ASSOCIATED;
+    if (!r->revocable && !MUTANT(inv_02_any_region))
+        return WIRE_RDMAP_CANNOT_INVALIDATE;
+    if (peer && !(r->access & (MEM_REMOTE_READ | MEM_REMOTE_WRITE)) && !MUTANT(inv_02_local_too))
+        return WIRE_RDMAP_CANNOT_INVALIDATE;
+    return WIRE_OK;
+}
+
+enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t stag, bool peer)
+{
+    struct mem_region *r = slot_find(t, stag, !peer);
+    enum wire_error error;
+
+    if (!r)
+        return WIRE_RDMAP_INVALID_STAG;
+    error = may_revoke(r, domain, peer);
+    slot_unprotect(r);
+    return error;
+}
+
+enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t stag, bool peer)
+{
+    struct mem_region *r = slot_find(t, stag, !peer);
+    enum wire_error error;
+
+    if (!r)
+        return WIRE_RDMAP_INVALID_STAG;
+    error = may_revoke(r, domain, peer);
+    if (error != WIRE_OK || MUTANT(inv_03_stays_alive)) {
+        slot_unprotect(r);
+        return error;
+    }
+    return end_protected(r, true) ? WIRE_OK : WIRE_RDMAP_INVALID_STAG;
+}
+
+void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
+{
+    struct mem_region *r = slot_find(t, stag, true);
+
+    if (!r)
+        return;
+    if (r->domain == domain && atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED)
+        (void)end_protected(r, false);
+    else
+        slot_unprotect(r);
+}
+
+/* Preparing */
+
+static uint64_t pages_used(const struct mem_pages *p)
+{
+    return (p->offset + p->len + MEM_PAGE - 1) >> MEM_PAGE_SHIFT;
+}
+
+static bool pages_valid(const struct mem_pages *p)
+{
+    uint64_t room = (uint64_t)p->count << MEM_PAGE_SHIFT;
+
+    if (p->count == 0 || p->len == 0 || p->offset >= MEM_PAGE)
+        return false;
+    return p->len <= room - p->offset || MUTANT(inv_06_longer_than_its_pages);
+}
+
+/*
+ * Finds the pages [first, used) that follow one another from `first` on, and where their part of the range is. *at: of
+ * the first page's beginning, which need not be mapped itself. Returns how many; 0: not all of it is mapped.
+ */
+static uint64_t pages_run(struct mem_table *t, const struct mem_pages *p, uint64_t first, uint64_t used, uint8_t **at)
+{
+    uint64_t n = 1, from = first == 0 ? p->offset : 0;
+    uint64_t before = first == 0 ? 0 : (first << MEM_PAGE_SHIFT) - p->offset; /* octets in earlier pages */
+    struct mem_ref ref;
+
+    while (first + n < used && p->logical[first + n] == p->logical[first + n - 1] + MEM_PAGE)
+        n++;
+    uint64_t len = (n << MEM_PAGE_SHIFT) - from;
+    if (len > p->len - before)
+        len = p->len - before;
+    if (p->logical[first] & (MEM_PAGE - 1) ||
+        mem_lookup_local(t, NULL, 0, p->logical[first] + from, len, MEM_LOCAL_READ, &ref) != WIRE_OK)
+        return 0;
+    *at = ref.at - from;
+    mem_release(&ref);
+    return n;
+}
+
+/* Either flat or with a list of pages. */
+static int pages_resolve(struct mem_table *t, const struct mem_pages *p, struct mem_region *r)
+{
+    uint64_t used = pages_used(p), n;
+    uint8_t *at;
+
+    n = pages_run(t, p, 0, used, &at);
+    if (n == used) {
+        r->memory = at + p->offset;
+        return 0;
+    }
+    if (n == 0)
+        return EFAULT;
+    r->pages = calloc(used, sizeof *r->pages);
+    if (!r->pages)
+        return ENOMEM;
+    for (uint64_t first = 0; first < used; first += n) {
+        n = pages_run(t, p, first, used, &at);
+        if (n == 0) {
+            free(r->pages);
+            return EFAULT;
+        }
+        for (uint64_t i = 0; i < n; i++)
+            r->pages[first + i] = at + (i << MEM_PAGE_SHIFT);
+    }
+    r->kind = SLOT_PAGED;
+    r->offset = p->offset;
+    return 0;
+}
+
+static int join_prepared(struct mem_group *g, struct mem_region *r)
+{
+    int error = group_join(g, r);
+
+    if (error) {
+        if (r->kind == SLOT_PAGED)
+            free(r->pages);
+        slot_abandon(r);
+        return error;
+    }
+    slot_publish(r, WORD_PREPARED);
+    return 0;
+}
+
+int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct mem_pages *p,
+                      uint32_t *stag)
+{
+    struct mem_region *r;
+    int error;
+
+    if (!pages_valid(p))
+        return EINVAL;
+    error = slot_take(t, &r, stag);
+    if (error)
+        return error;
+    r->len = p->len;
+    r->base_to = p->base_to;
+    r->domain = domain;
+    r->access = (uint8_t)p->access;
+    r->revocable = true;
+    error = pages_resolve(t, p, r);
+    if (error) {
+        slot_abandon(r);
+        return error;
+    }
+    return join_prepared(g, r);
+}
+
+/* `whole` is protected. */
+static int window_valid(const struct mem_region *whole, const void *domain, uint64_t to, uint64_t len, unsigned access)
+{
+    if (whole->domain != domain || whole->kind == SLOT_WINDOW)
+        return ENOENT;
+    if (access & MEM_REMOTE_WRITE && !(whole->access & MEM_LOCAL_WRITE) && !MUTANT(inv_08_any_right))
+        return EACCES;
+    return len > 0 && range_within(whole->base_to, whole->len, to, len) ? 0 : ERANGE;
+}
+
+static int window_make(struct mem_table *t, struct mem_group *g, struct mem_region *whole, uint64_t to, uint64_t len,
+                       unsigned access, uint32_t *stag)
+{
+    struct mem_region *r;
+    int error = slot_take(t, &r, stag);
+
+    if (error)
+        return error;
+    error = group_hold(whole->group);
+    if (error) {
+        slot_abandon(r);
+        return error;
+    }
+    r->kind = SLOT_WINDOW;
+    r->memory = NULL;
+    r->len = len;
+    r->base_to = to;
+    r->domain = whole->domain;
+    r->access = (uint8_t)access;
+    r->revocable = true;
+    r->parent = whole;
+    r->parent_generation = (uint32_t)(atomic_load_explicit(&whole->word, memory_order_relaxed) >> WORD_GENERATION);
+    r->parent_group = whole->group;
+    error = join_prepared(g, r);
+    if (error)
+        group_leave(whole->group);
+    return error;
+}
+
+int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
+                       uint64_t len, unsigned access, uint32_t *stag)
+{
+    struct mem_region *whole = slot_find(t, of, true);
+    int error;
+
+    if (!whole)
+        return ENOENT;
+    error = window_valid(whole, domain, to, len, access);
+    if (!error)
+        error = window_make(t, g, whole, to, len, access, stag);
+    slot_unprotect(whole);
+    return error;
+}
+
+/* Its turn */
+
+static bool parent_is_alive(struct mem_region *r)
+{
+    if (r->kind != SLOT_WINDOW)
+        return true;
+    if (!slot_protect(r->parent, r->parent_generation, false))
+        return false;
+    slot_unprotect(r->parent);
+    return true;
+}
+
+bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32_t replaces)
+{
+    struct mem_region *r = slot_find(t, stag, true);
+    bool alive;
+
+    if (!r)
+        return false;
+    if (!parent_is_alive(r)) {
+        (void)end_protected(r, false);
+        return false;
+    }
+    if (replaces && !MUTANT(inv_09_old_one_lives))
+        (void)mem_revoke(t, domain, replaces, false);
+    alive = !(atomic_fetch_and_explicit(&r->word, ~WORD_PREPARED, memory_order_acq_rel) & WORD_DEAD);
+    slot_unprotect(r);
+    return alive;
+}
+
+/* Logical addresses */
+
+int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical)
+{
+    struct mem_region *r;
+    uint32_t stag;
+    int error = slot_take(t, &r, &stag);
+
+    if (error)
+        return error;
+    r->memory = memory;
+    r->len = len;
+    r->base_to = (uint64_t)stag << 32 | ((uintptr_t)memory & (MEM_PAGE - 1));
+    r->domain = t;
+    r->access = MEM_LOCAL_WRITE;
+    *logical = r->base_to;
+    *out = r;
+    slot_publish(r, 0);
+    return 0;
+}
+
+static void unmapped(void *context)
+{
+    atomic_store_explicit((atomic_bool *)context, true, memory_order_release);
+}
+
+void mem_unmap(struct mem_region *r)
+{
+    atomic_bool done = false;
+
+    if (mem_invalidate(r, unmapped, &done))
+        return;
+    while (!atomic_load_explicit(&done, memory_order_acquire))
+        sched_yield();
+}
