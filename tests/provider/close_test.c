@@ -123,11 +123,11 @@ static void test_close_after_its_requests(void **state)
     assert_int_equal(close_object(mr, &closed), STATUS_PENDING);
     fake_settle();
     assert_int_equal(closed.count, 0);
+    fake.hold = false;
     fake_release();
     fake_wait(&closed.returned);
     assert_int_equal(request.count, 1);
     assert_true(closed.order > request.left);
-    fake.hold = false;
     close_and_wait(pd);
     ondk_close_adapter(adapter);
 }

@@ -26,6 +26,7 @@ struct fabric_qp {
 };
 
 struct fabric_mr {
+    const void *domain;
     uint32_t token;
 };
 
@@ -228,7 +229,7 @@ static int mr_create(struct fabric *f, const void *domain, struct fabric_mr **ou
     *out = calloc(1, sizeof(**out));
     if (!*out)
         return ENOMEM;
-    fake.domain = domain;
+    (*out)->domain = domain;
     atomic_fetch_add(&fake.mrs, 1);
     return 0;
 }
@@ -256,6 +257,7 @@ static int mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_
     if (error)
         return error;
     mr->token = *token = atomic_fetch_add(&tokens, 1);
+    fake.domain = mr->domain;
     fake.memory = memory;
     fake.length = len;
     fake.base = base_address;
