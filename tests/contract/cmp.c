@@ -188,10 +188,10 @@ CASE(cmp_03_accepting_connector_closed, KIT_FAMILIES)
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
     struct kit_call connect = { 0 }, accept = { 0 };
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     NTSTATUS connecting, accepting;
 
-    config.rtr = ONDK_RTR_READ; /* the form that needs the peer's answer */
+    config.rtr = NDKCONFORM_RTR_READ; /* the form that needs the peer's answer */
     kit_configure(&config);
     kit_pair_idle(&p);
     connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
@@ -211,7 +211,7 @@ CASE(cmp_03_accepting_connector_closed, KIT_FAMILIES)
 CASE(cmp_04_ready_is_never_answered, KIT_FAMILIES)
 {
     static struct peer_acceptor p;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     struct sockaddr_storage source = kit_host(0), here = kit_host(0);
     socklen_t len = sizeof here;
     uint8_t ulpdu[128];
@@ -320,7 +320,7 @@ static void end_the_other(struct kit_side *s)
 static void check_none_behind(bool by_close)
 {
     static struct behind b;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     struct kit_side *s = &b.talks.side;
 
     config.shards = 1;
@@ -351,7 +351,7 @@ static void check_none_behind(bool by_close)
     NDK_ADAPTER *adapter = s->adapter;
     peer_acceptor_close(&b.talks);
     peer_acceptor_close(&b.ends);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* covers: CMP-05 */

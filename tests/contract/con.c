@@ -197,7 +197,7 @@ static void answered_with(const struct raw_frame *answer, uint32_t our_revision)
     struct kit_call call = { 0 };
     struct raw_frame f;
     int listener = raw_listen(&at), peer;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     NTSTATUS status;
 
     config.mpa_revision = our_revision;
@@ -300,7 +300,7 @@ CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
     uint32_t sinks[READS];
     uint64_t tos[READS];
     int listener = raw_listen(&at), peer;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     NTSTATUS status;
 
     config.nudge_ms = 0; /* silence is what is looked for here */

@@ -141,7 +141,7 @@ static void other_process(int wire)
     CHECK_STATUS(kit_close(endpoint), STATUS_SUCCESS);
     kit_say(wire, "e", 1);
     kit_hold(wire);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* covers: CON-12, CON-17, CSE-05 */

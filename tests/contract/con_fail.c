@@ -12,7 +12,7 @@
 
 static void configure_limits(uint32_t connect_ms, uint32_t reply_ms)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.connect_ms = connect_ms;
     config.reply_ms = reply_ms;
@@ -203,7 +203,7 @@ CASE(con_09_backlog_is_full, KIT_FAMILIES)
     struct sockaddr_storage source = kit_host(0);
     struct kit_call calls[BACKLOG] = { 0 };
     NTSTATUS status[BACKLOG];
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.backlog = BACKLOG;
     config.connect_ms = config.reply_ms = 1000000;

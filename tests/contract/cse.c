@@ -61,7 +61,7 @@ CASE(cse_01_port_zero_takes_one_of_the_range, KIT_FAMILIES)
     }
     for (int i = 0; i < 20; i++)
         CHECK_STATUS(kit_close(e[i]), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* covers: CSE-01 */
@@ -103,7 +103,7 @@ CASE(cse_01_foreign_addresses, KIT_FAMILIES)
 
     CHECK_STATUS(endpoint_status(adapter, &foreign), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(endpoint_status(adapter, &any), STATUS_INVALID_ADDRESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* This host's, but another interface's. */
@@ -121,8 +121,8 @@ CASE(cse_01_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
     CHECK_STATUS(endpoint_status(on_lo, &near), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(endpoint_status(on_near, &host), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(endpoint_status(on_near, &near), STATUS_SUCCESS);
-    ondk_close_adapter(on_lo);
-    ondk_close_adapter(on_near);
+    kit_close_adapter(on_lo);
+    kit_close_adapter(on_near);
     kit_join(&other);
 }
 
@@ -141,7 +141,7 @@ CASE(cse_01_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     a = endpoint_address(e);
     CHECK_EQ(kit_port(&a), KIT_PORT_FIRST + 777);
     CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* covers: CSE-01 */
@@ -163,7 +163,7 @@ CASE(cse_01_no_descriptors, KIT_FAMILIES)
     }
     CHECK_STATUS(status, STATUS_SUCCESS);
     CHECK(room > 1);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 enum { MANY = 8 };
@@ -395,7 +395,7 @@ CASE(cse_05_against_foreign_sockets, KIT_FAMILIES)
     CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
     CHECK(bind(s, (struct sockaddr *)&at, kit_address_len(&at)) == 0);
     close(s);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* covers: CSE-06 */

@@ -14,7 +14,7 @@ struct shared {
 
 static void configure_limits(uint32_t connect_ms, uint32_t reply_ms)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.connect_ms = connect_ms;
     config.reply_ms = reply_ms;
@@ -136,7 +136,7 @@ CASE(cse_04_listener_is_paused_or_full, KIT_FAMILIES)
     static struct kit_side first;
     struct sockaddr_storage source = kit_host(0);
     struct kit_call call = { 0 };
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     NDK_LISTENER *l;
     NTSTATUS status;
 

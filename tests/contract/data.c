@@ -73,7 +73,7 @@ void data_region_open(struct data_region *r, NDK_PD *pd, size_t page_offset, ULO
     memset(r->map, DATA_FILL, r->map_len);
     r->memory = r->map + PAGE_SIZE + page_offset;
     r->len = len;
-    ondk_mdl_init(&r->mdl, r->memory, len, NULL);
+    kit_mdl(&r->mdl, r->memory, len, NULL);
     r->mr = data_mr(pd);
     CHECK_STATUS(data_register(r->mr, &r->mdl, len, flags), STATUS_SUCCESS);
     r->token = r->mr->Dispatch->NdkGetRemoteTokenFromMr(r->mr);

@@ -319,7 +319,7 @@ CASE(dsc_03_peer_resets_after_our_notice, KIT_FAMILIES)
 CASE(dsc_03_peer_never_answers, KIT_FAMILIES)
 {
     static struct peer_acceptor p;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.disconnect_ms = 100;
     kit_configure(&config);
@@ -342,7 +342,7 @@ CASE(dsc_03_peer_never_answers, KIT_FAMILIES)
 CASE(dsc_03_peer_never_reads, KIT_FAMILIES)
 {
     static struct peer_acceptor p;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.disconnect_ms = 100;
     kit_configure(&config);

@@ -12,12 +12,6 @@
 
 static const NDK_VERSION newest = { 2, 1 };
 
-void kit_check_status(const char *file, int line, const char *what, NTSTATUS seen, NTSTATUS expected)
-{
-    if (seen != expected)
-        kit_fail(file, line, "%s: expected %s, saw %s", what, ondk_status_name(expected), ondk_status_name(seen));
-}
-
 /* ---- addresses ---- */
 
 uint32_t kit_loopback(void)
@@ -162,31 +156,7 @@ NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status)
     return inline_status;
 }
 
-/* ---- configuration ---- */
-
-ondk_config_t kit_config(void)
-{
-    ondk_config_t c;
-
-    ondk_config_init(&c);
-    return c;
-}
-
-void kit_configure(const ondk_config_t *c)
-{
-    CHECK_STATUS(ondk_configure(c), STATUS_SUCCESS);
-}
-
 /* ---- objects ---- */
-
-NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor)
-{
-    NDK_ADAPTER *adapter = NULL;
-
-    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){ major, minor }, kit_loopback(), &adapter), STATUS_SUCCESS);
-    CHECK(adapter != NULL);
-    return adapter;
-}
 
 NTSTATUS kit_close(void *object)
 {
@@ -279,7 +249,7 @@ NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *md
     CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
     if (status == STATUS_PENDING)
         mr = (NDK_MR *)create.object;
-    ondk_mdl_init(mdl, memory, len, NULL);
+    kit_mdl(mdl, memory, len, NULL);
     status = mr->Dispatch->NdkRegisterMr(mr, mdl, len, flags, kit_request_done, &reg);
     CHECK_STATUS(kit_final(&reg, status), STATUS_SUCCESS);
     *token = mr->Dispatch->NdkGetRemoteTokenFromMr(mr);
@@ -313,7 +283,7 @@ void kit_side_close(struct kit_side *s)
         if (objects[i])
             CHECK_STATUS(kit_close(objects[i]), STATUS_SUCCESS);
     if (s->own_adapter)
-        ondk_close_adapter(s->adapter);
+        kit_close_adapter(s->adapter);
     free(s->memory);
     memset(s, 0, sizeof *s);
 }

@@ -20,10 +20,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "contract/provider.h"
 #include "ndk/ndkpi.h"
-#include "openndk/adapter.h"
-#include "openndk/config.h"
-#include "openndk/mdl.h"
 
 /* ---- cases ---- */
 
@@ -122,7 +120,9 @@ struct kit_side {
 };
 enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64 };
 
-NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor);
+NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* on lo; must succeed */
+NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter);
+void kit_close_adapter(NDK_ADAPTER *adapter); /* blocks until its objects are closed and callbacks have returned */
 /* Adapter (NULL: opens {2,1} on lo), PD, CQ, QP, MR; no connector yet. */
 void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
 void kit_side_close(struct kit_side *s); /* everything that is there, the connector first */
@@ -133,6 +133,8 @@ NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter);
 NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage *address, NDK_SHARED_ENDPOINT **out);
 NTSTATUS kit_close(void *object); /* any object but an adapter: closes, waits for the end */
 NDK_QP *kit_qp(struct kit_side *s, ULONG depth);
+/* Makes mdl describe memory, in front of next (or NULL). */
+void kit_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 /* A registered region of its own. */
 NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *mdl, UINT32 *token);
 
@@ -204,8 +206,17 @@ NDK_RESULT_EX kit_result(struct kit_side *s);
 void kit_pattern(uint8_t *at, size_t len, unsigned seed);
 bool kit_pattern_is(const uint8_t *at, size_t len, unsigned seed);
 
-/* ---- configuration: before the first adapter is opened ---- */
-ondk_config_t kit_config(void);          /* defaults with time limits that fit a test */
-void kit_configure(const ondk_config_t *c);
+/* ---- settings of the provider, for adapters opened from now on ---- */
+
+/* The settings of provider.h, by name; KIT_UNSET: as it is. */
+enum { KIT_UNSET = 0xffffffff };
+struct kit_config {
+    uint32_t connect_ms, request_ms, reply_ms, establish_ms, disconnect_ms;
+    uint32_t backlog, max_unfinished, max_private, pend_creates;
+    uint32_t mpa_revision, crc, rtr, max_fpdu, nudge_ms, shards;
+};
+struct kit_config kit_config(void); /* all unset */
+/* Skips the case where the provider cannot set one that is needed. */
+void kit_configure(const struct kit_config *c);
 
 #endif

@@ -272,6 +272,6 @@ NDK_ADAPTER *kit_open_on(const char *interface)
     uint32_t index = if_nametoindex(interface);
 
     CHECK(index != 0);
-    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){ 2, 1 }, index, &adapter), STATUS_SUCCESS);
+    CHECK_STATUS(kit_open_status(2, 1, index, &adapter), STATUS_SUCCESS);
     return adapter;
 }

@@ -71,7 +71,7 @@ CASE(lsn_02_foreign_addresses, KIT_FAMILIES)
     CHECK_STATUS(kit_listen_status(&l, &any), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(kit_listen_status(&l, &host), STATUS_SUCCESS); /* the same listener, elsewhere */
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* This host's, but another interface's. */
@@ -89,8 +89,8 @@ CASE(lsn_02_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
     CHECK_STATUS(listen_status(on_lo, &near), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(listen_status(on_near, &host), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(listen_status(on_near, &near), STATUS_SUCCESS);
-    ondk_close_adapter(on_lo);
-    ondk_close_adapter(on_near);
+    kit_close_adapter(on_lo);
+    kit_close_adapter(on_near);
     kit_join(&other);
 }
 
@@ -141,7 +141,7 @@ CASE(lsn_02_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     kit_listen(&l, adapter);
     CHECK_EQ(kit_port(&l.address), 65535);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* ---- requests ---- */

@@ -23,7 +23,7 @@ static void check_served(struct kit_pair *p)
 
 static void open_with(struct kit_pair *p, uint32_t request_ms, uint32_t max_unfinished)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.request_ms = request_ms;
     config.max_unfinished = max_unfinished;
@@ -217,7 +217,7 @@ CASE(lsn_09_requests_beyond_the_backlog, KIT_FAMILIES)
     static struct kit_pair p;
     int peers[PEERS];
     struct raw_frame f, request = raw_enhanced(true, 1, 1);
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     struct sockaddr_storage source = kit_host(0);
 
     config.backlog = BACKLOG;

@@ -43,7 +43,7 @@ static void chain(const struct data_region *r, MDL *mdls, unsigned pieces, uint6
 
     for (unsigned i = pieces; i-- > 0;) {
         ULONG begin = i == 0 ? 0 : i + data_below(seed, at - i); /* every piece has a byte at least */
-        ondk_mdl_init(&mdls[i], r->memory + begin, at - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
+        kit_mdl(&mdls[i], r->memory + begin, at - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
         at = begin;
     }
 }
@@ -85,15 +85,15 @@ CASE(mem_01_a_chain_with_a_hole_is_refused, 0)
     kit_side_open(&s, NULL);
     mr = data_mr(s.pd);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ondk_mdl_init(&mdls[1], base + wrong[i].second, 1000, NULL);
-        ondk_mdl_init(&mdls[0], base, 1000, &mdls[1]);
+        kit_mdl(&mdls[1], base + wrong[i].second, 1000, NULL);
+        kit_mdl(&mdls[0], base, 1000, &mdls[1]);
         CHECK_STATUS(data_register(mr, mdls, 2000, DATA_ALL), STATUS_INVALID_PARAMETER);
     }
-    ondk_mdl_init(&mdls[2], base + 2001, 1000, NULL);
-    ondk_mdl_init(&mdls[1], base + 1000, 1000, &mdls[2]);
-    ondk_mdl_init(&mdls[0], base, 1000, &mdls[1]);
+    kit_mdl(&mdls[2], base + 2001, 1000, NULL);
+    kit_mdl(&mdls[1], base + 1000, 1000, &mdls[2]);
+    kit_mdl(&mdls[0], base, 1000, &mdls[1]);
     CHECK_STATUS(data_register(mr, mdls, 3000, DATA_ALL), STATUS_INVALID_PARAMETER);
-    ondk_mdl_init(&mdls[2], base + 2000, 1000, NULL);
+    kit_mdl(&mdls[2], base + 2000, 1000, NULL);
     CHECK_STATUS(data_register(mr, mdls, 3000, DATA_ALL), STATUS_SUCCESS); /* nothing is spoilt */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     kit_side_close(&s);
@@ -109,8 +109,8 @@ CASE(mem_01_more_than_the_chain_or_the_adapter_has, 0)
 
     kit_side_open(&s, NULL);
     mr = data_mr(s.pd);
-    ondk_mdl_init(&mdls[1], memory + 1000, 1000, NULL);
-    ondk_mdl_init(&mdls[0], memory, 1000, &mdls[1]);
+    kit_mdl(&mdls[1], memory + 1000, 1000, NULL);
+    kit_mdl(&mdls[0], memory, 1000, &mdls[1]);
     CHECK_STATUS(data_register(mr, mdls, 2001, DATA_ALL), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(data_register(mr, mdls, SIZE_MAX, DATA_ALL), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(data_register(mr, mdls, data_info(s.adapter).MaxRegistrationSize + 1, DATA_ALL),

@@ -82,7 +82,7 @@ static void zoo_close(struct zoo *z)
 {
     for (int k = KINDS - 1; k >= 0; k--)
         CHECK_STATUS(kit_close(z->made[k]), STATUS_SUCCESS);
-    ondk_close_adapter(z->adapter);
+    kit_close_adapter(z->adapter);
 }
 
 /* ---- headers ---- */
@@ -283,7 +283,7 @@ CASE(obj_05_inline_creates_call_nothing, KIT_FAMILIES)
 
 static void pend_creates(void)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.pend_creates = 1;
     kit_configure(&config);

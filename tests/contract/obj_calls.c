@@ -318,7 +318,7 @@ CASE(obj_08_close_inside_listen_completion, KIT_FAMILIES)
         CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
         CHECK_STATUS(kit_final(&c.closing, c.status), STATUS_SUCCESS);
     }
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* ---- OBJ-15 ---- */
@@ -569,6 +569,6 @@ CASE(obj_07_many_threads_on_two_adapters, KIT_FAMILIES)
         CHECK_EQ(pthread_create(&threads[i], NULL, connect_often, &pairs[i]), 0);
     for (int i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
-    ondk_close_adapter(shared_active);
-    ondk_close_adapter(shared_passive);
+    kit_close_adapter(shared_active);
+    kit_close_adapter(shared_passive);
 }

@@ -82,8 +82,8 @@ CASE(obj_09_close_of_every_object, KIT_FAMILIES)
     kit_settle();
     for (int i = 0; i < 13; i++) /* no second callback, and none at all after STATUS_SUCCESS */
         CHECK_EQ(atomic_load(&calls[i].calls), statuses[i] == STATUS_PENDING);
-    ondk_close_adapter(p.active.adapter);
-    ondk_close_adapter(p.passive.adapter);
+    kit_close_adapter(p.active.adapter);
+    kit_close_adapter(p.passive.adapter);
     free(p.active.memory);
     free(p.passive.memory);
 }
@@ -118,7 +118,7 @@ static void pass_event(struct kit_listener *l, NDK_CONNECTOR *connector)
 /* An adapter with two event loops, of which the next completion queue gets the first or the second. */
 static NDK_ADAPTER *open_with_two_loops(int turn, NDK_CQ **extra)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     static struct kit_side s;
 
     config.shards = 2;
@@ -132,7 +132,7 @@ static void close_with_two_loops(NDK_ADAPTER *adapter, NDK_CQ *extra)
 {
     if (extra)
         CHECK_STATUS(kit_close(extra), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /*
@@ -501,7 +501,7 @@ static void *close_adapter(void *arg)
 {
     struct closing_adapter *c = arg;
 
-    ondk_close_adapter(c->adapter);
+    kit_close_adapter(c->adapter);
     kit_count_up(&c->closed);
     return NULL;
 }

@@ -142,8 +142,8 @@ CASE(obj_03_nothing_reads_dispatch, KIT_FAMILIES)
     close_end(&b);
     await(&closing, status);
     close_end(&a);
-    ondk_close_adapter(a.side.adapter);
-    ondk_close_adapter(b.side.adapter);
+    kit_close_adapter(a.side.adapter);
+    kit_close_adapter(b.side.adapter);
 }
 
 /* A verifier's own table: some entries look and pass on, the rest is copied. */

@@ -348,7 +348,7 @@ static void deliver(struct kit_side *from, struct kit_side *to, ULONG len, ULONG
 
 static void small_segments(void)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.max_fpdu = 512;
     kit_configure(&config);
@@ -388,7 +388,7 @@ CASE(qpr_04_long_messages, KIT_FAMILIES)
 CASE(qpr_04_without_checksums, KIT_FAMILIES)
 {
     static struct kit_pair p;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     uint64_t seed = 5;
 
     config.crc = 0;

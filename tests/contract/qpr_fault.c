@@ -51,7 +51,7 @@ CASE(qpr_05_longer_than_the_receive, KIT_FAMILIES)
 /* covers: QPR-05 */
 CASE(qpr_05_longer_by_a_later_segment, KIT_FAMILIES)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.max_fpdu = 512;
     kit_configure(&config);
@@ -298,7 +298,7 @@ CASE(qpr_13_writes_where_must_not_be_written, KIT_FAMILIES)
 /* covers: QPR-13 */
 CASE(qpr_13_the_same_without_checksums, KIT_FAMILIES)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.crc = 0;
     config.max_fpdu = 1000;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "contract/kit.h"
+#include "contract/runner.h"
 
 enum { EXIT_SKIPPED = 77, WATCHDOG_SECONDS = 60, WATCHDOG_SLOW_SECONDS = 300 };
 
@@ -173,7 +174,8 @@ static void run_family(const struct kit_case *c, int family, struct totals *t)
 
 static int usage(void)
 {
-    fputs("usage: contract [--list] [--filter TEXT[,TEXT...]] [--family 4|6|both] [--slow] [--watchdog SECONDS]\n", stderr);
+    fputs("usage: ndkconform [--list] [--filter TEXT[,TEXT...]] [--family 4|6|both] [--slow] "
+          "[--watchdog SECONDS]\n", stderr);
     return 2;
 }
 
@@ -198,6 +200,7 @@ int main(int argc, char **argv)
         default: return usage();
         }
     }
+    kit_provider = ndkconform_provider();
     /* Ports that a case finds free are not taken by whatever else runs on the machine, where a user may have that. */
     if (!list && unshare(CLONE_NEWNET) == 0)
         loopback_up();
@@ -219,7 +222,7 @@ int main(int argc, char **argv)
         return 0;
     printf("%u passed, %u failed, %u skipped\n", totals.passed, totals.failed, totals.skipped);
     if (totals.passed + totals.failed + totals.skipped == 0) {
-        fputs("contract: no case matches\n", stderr);
+        fputs("ndkconform: no case matches\n", stderr);
         return 2;
     }
     return totals.failed != 0;

@@ -288,7 +288,7 @@ CASE(wir_04_each_fault_has_its_terminate, KIT_FAMILIES)
 /* covers: WIR-04 */
 CASE(wir_04_each_fault_without_checksums, 0)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.crc = 0;
     kit_configure(&config);

@@ -290,7 +290,7 @@ static void garbage_streams(uint64_t seed, bool crc)
     struct data_region r;
     NDK_CQ *cq;
     int before;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.crc = crc;
     kit_configure(&config);

@@ -5,12 +5,12 @@
 
 enum { LIMIT = 0x3fff, ALL_FORMS = 3 };
 static const enum peer_form forms[ALL_FORMS] = { PEER_FPDU, PEER_WRITE, PEER_READ };
-static const unsigned config_of[] = { [PEER_FPDU] = ONDK_RTR_ZERO_FPDU, [PEER_WRITE] = ONDK_RTR_WRITE,
-                                      [PEER_READ] = ONDK_RTR_READ };
+static const unsigned config_of[] = { [PEER_FPDU] = NDKCONFORM_RTR_ZERO_FPDU, [PEER_WRITE] = NDKCONFORM_RTR_WRITE,
+                                      [PEER_READ] = NDKCONFORM_RTR_READ };
 
 static void offer(unsigned rtr)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.rtr = rtr;
     kit_configure(&config);
@@ -45,7 +45,7 @@ CASE(wir_02_the_request_offers_what_is_configured, KIT_FAMILIES)
         CHECK_EQ(p.request.ird & LIMIT, 8);
         CHECK_EQ(p.request.ord & LIMIT, 8);
         CHECK_EQ(p.request.len, 0);
-        check_forms(&p.request, rtr & ONDK_RTR_ZERO_FPDU, rtr & ONDK_RTR_WRITE, rtr & ONDK_RTR_READ);
+        check_forms(&p.request, rtr & NDKCONFORM_RTR_ZERO_FPDU, rtr & NDKCONFORM_RTR_WRITE, rtr & NDKCONFORM_RTR_READ);
         raw_close(p.s, true);
         p.s = -1;
         CHECK(kit_final(&p.connect, p.connecting) < 0);
@@ -57,7 +57,7 @@ CASE(wir_02_the_request_offers_what_is_configured, KIT_FAMILIES)
 CASE(wir_02_revision_1_when_configured, KIT_FAMILIES)
 {
     static struct peer_acceptor p;
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
     struct raw_frame reply = peer_frame(PEER_NONE);
 
     config.mpa_revision = 1;

@@ -364,7 +364,7 @@ CASE(close_inside_listen_and_control, 0)
     victim = &two.listener->Header;
     two.listener->Dispatch->NdkControlConnectEvents(two.listener, TRUE);
     check_closed(&none, STATUS_SUCCESS, STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 /* ---- many, by chance ---- */

@@ -222,6 +222,6 @@ CASE(connect_race_of_two_that_give_up, KIT_FAMILIES)
         kit_side_close(&actives[i].side);
     }
     CHECK(whole > 0); /* the lots leave room for connections, too */
-    ondk_close_adapter(one);
-    ondk_close_adapter(other);
+    kit_close_adapter(one);
+    kit_close_adapter(other);
 }

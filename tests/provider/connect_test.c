@@ -220,7 +220,7 @@ CASE(connect_closed_in_every_order, 0)
     } while (next_permutation(order));
     CHECK_EQ(orders, 120);
     memset(&p.active, 0, sizeof p.active);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
     CHECK_STATUS(kit_close(p.listener.listener), STATUS_SUCCESS);
     kit_side_close(&p.passive);
 }
@@ -245,7 +245,7 @@ CASE(connect_closed_while_idle, 0)
 
     CHECK_STATUS(c->Dispatch->NdkCloseConnector(&c->Header, kit_close_done, &call), STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&call.calls), 0);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 CASE(connect_closed_while_connecting, KIT_FAMILIES)

@@ -100,7 +100,7 @@ CASE(connect_many_from_one_shared_endpoint, KIT_FAMILIES)
         kit_side_close(&s[i]);
         CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
     }
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 CASE(connect_from_an_endpoint_of_the_other_family, 0)
@@ -135,7 +135,7 @@ CASE(connect_listener_listens_again_after_a_failure, KIT_FAMILIES)
     CHECK_STATUS(kit_listen_status(&second, &any), STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(kit_close(first.listener), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(second.listener), STATUS_SUCCESS);
-    ondk_close_adapter(adapter);
+    kit_close_adapter(adapter);
 }
 
 CASE(connect_listener_closed_before_its_connections, KIT_FAMILIES)
@@ -197,7 +197,7 @@ static void drive(struct kit_side *s)
 
 static void one_shard(void)
 {
-    ondk_config_t config = kit_config();
+    struct kit_config config = kit_config();
 
     config.shards = 1;
     kit_configure(&config);

@@ -128,6 +128,9 @@ static void test_configure(void **state)
     c.rtr = 8;
     assert_int_equal(ondk_configure(&c), STATUS_INVALID_PARAMETER);
     c.rtr = 0;
+    c.max_private = 509;
+    assert_int_equal(ondk_configure(&c), STATUS_INVALID_PARAMETER);
+    c.max_private = 508;
     c.size--;
     assert_int_equal(ondk_configure(&c), STATUS_INVALID_PARAMETER);
     config_current(&now);
