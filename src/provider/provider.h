@@ -75,6 +75,7 @@ static inline struct qp *qp_of(NDK_QP *pub)
 {
     return (struct qp *)pub;
 }
+extern const NDK_QP_DISPATCH qp_dispatch; /* qp_requests.c */
 static inline struct fabric_qp *qp_fabric(struct qp *qp)
 {
     return qp->fabric;

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The entries of a queue pair's table: NDK requests become the fabric's, nothing is allocated on the way. A post holds
+ * the object, as its completion can be seen, and the queue pair closed, before the call has returned.
+ */
+#include <string.h>
+
+#include "base/mutant.h"
+#include "provider/adapter.h"
+#include "provider/limits.h"
+#include "provider/object.h"
+#include "provider/provider.h"
+#include "provider/requests.h"
+#include "provider/status.h"
+
+static const struct fabric_ops *ops_of(const struct qp *qp)
+{
+    return qp->obj.adapter->fabric->ops;
+}
+
+enum {
+    FLAGS_SEND = REQUEST_FLAGS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_INLINE,
+    FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* the inline size of a queue pair is for sends and writes */
+    FLAGS_READ = REQUEST_FLAGS | NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE, /* ignored: the adapter does not report it */
+};
+
+unsigned request_flags(ULONG flags)
+{
+    unsigned out = 0;
+
+    if (flags & NDK_OP_FLAG_SILENT_SUCCESS)
+        out |= FABRIC_SILENT;
+    if (flags & NDK_OP_FLAG_READ_FENCE)
+        out |= FABRIC_READ_FENCE;
+    if (flags & NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT)
+        out |= FABRIC_SOLICIT;
+    if (flags & NDK_OP_FLAG_INLINE)
+        out |= FABRIC_INLINE;
+    if (flags & NDK_OP_FLAG_DEFER)
+        out |= FABRIC_DEFER;
+    return out;
+}
+
+NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct fabric_sge *out)
+{
+    uint64_t total = 0;
+
+    if (count > max || (count && !sgl) || (MUTANT(qpr_19_no_sge_refused) && !count))
+        return STATUS_INVALID_PARAMETER;
+    for (ULONG i = 0; i < count; i++) {
+        /* Logical addresses come with NdkBuildLAM, which the adapter lacks. */
+        if (sgl[i].MemoryRegionToken == PD_PRIVILEGED_TOKEN)
+            return STATUS_NOT_SUPPORTED;
+        total += sgl[i].Length;
+        out[i] = (struct fabric_sge){
+            .address = (uintptr_t)sgl[i].VirtualAddress,
+            .length = sgl[i].Length,
+            .token = sgl[i].MemoryRegionToken,
+        };
+    }
+    return total > a->limits.max_transfer ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
+}
+
+/* Inline data, from any number of SGEs, into one buffer. */
+static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, unsigned char *buffer,
+                       struct fabric_sge *out)
+{
+    uint32_t total = 0;
+
+    if (count && !sgl)
+        return STATUS_INVALID_PARAMETER;
+    for (ULONG i = 0; i < count; i++) {
+        if (sgl[i].Length > qp->inline_size - total)
+            return STATUS_INVALID_PARAMETER;
+        if (sgl[i].Length)
+            memcpy(buffer + total, sgl[i].VirtualAddress, sgl[i].Length);
+        total += sgl[i].Length;
+    }
+    *out = (struct fabric_sge){.address = (uintptr_t)buffer, .length = total};
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS post(struct qp *qp, struct fabric_request *r)
+{
+    object_ref(&qp->obj, REF_LOOKUP);
+    int error = ops_of(qp)->qp_post(qp->fabric, r);
+    object_unref(&qp->obj, REF_LOOKUP);
+    return status_of_errno(error);
+}
+
+static NTSTATUS post_inline(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count)
+{
+    unsigned char buffer[LIMIT_INLINE];
+    struct fabric_sge sge;
+    NTSTATUS status = gather(qp, sgl, count, buffer, &sge);
+
+    if (status)
+        return status;
+    r->sges = &sge;
+    r->sge_count = 1;
+    return post(qp, r);
+}
+
+/* Everything but an inline request: max SGEs at most. */
+static NTSTATUS post_plain(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG max)
+{
+    struct fabric_sge sges[LIMIT_SGES];
+    NTSTATUS status = request_sges(qp->obj.adapter, sgl, count, max, sges);
+
+    if (status)
+        return status;
+    r->sges = sges;
+    r->sge_count = count;
+    return post(qp, r);
+}
+
+static NTSTATUS try_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+                              ULONG allowed)
+{
+    uint32_t max = qp->initiator_sges;
+
+    if (flags & ~allowed)
+        return STATUS_INVALID_PARAMETER;
+    r->flags = request_flags(flags);
+    if ((flags & NDK_OP_FLAG_INLINE) && !MUTANT(qpr_06_inline_as_plain))
+        return post_inline(qp, r, sgl, count);
+    if (r->op == FABRIC_READ && max > qp->obj.adapter->limits.max_read_sge)
+        max = qp->obj.adapter->limits.max_read_sge;
+    return post_plain(qp, r, sgl, count, max);
+}
+
+/* What waits for the next request is not to wait for one that failed, wherever that was. */
+static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+                               ULONG allowed)
+{
+    NTSTATUS status;
+
+    object_ref(&qp->obj, REF_LOOKUP);
+    status = try_initiator(qp, r, sgl, count, flags, allowed);
+    if (status && !MUTANT(qpr_10_refusal_releases_nothing))
+        ops_of(qp)->qp_release(qp->fabric);
+    object_unref(&qp->obj, REF_LOOKUP);
+    return status;
+}
+
+static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
+{
+    struct fabric_request r = {.op = FABRIC_SEND, .context = context};
+
+    return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
+}
+
+static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
+{
+    struct qp *qp = qp_of(pub);
+    struct fabric_request r = {.op = FABRIC_RECEIVE, .context = context};
+
+    return post_plain(qp, &r, sgl, count, qp->receive_sges);
+}
+
+static NTSTATUS ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
+                     ULONG flags)
+{
+    struct fabric_request r = {
+        .op = FABRIC_READ, .context = context, .remote_address = address, .remote_token = token};
+
+    return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_READ);
+}
+
+static NTSTATUS ndk_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
+                      ULONG flags)
+{
+    struct fabric_request r = {
+        .op = FABRIC_WRITE, .context = context, .remote_address = address, .remote_token = token};
+
+    return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_WRITE);
+}
+
+static void ndk_flush(NDK_QP *pub)
+{
+    struct qp *qp = qp_of(pub);
+
+    if (MUTANT(qpr_16_flushes_nothing))
+        return;
+    object_ref(&qp->obj, REF_LOOKUP);
+    ops_of(qp)->qp_flush(qp->fabric);
+    object_unref(&qp->obj, REF_LOOKUP);
+}
+
+/* ---- What comes with windows, fast registration and invalidation, which the adapter lacks ---- */
+
+static NTSTATUS ndk_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
+{
+    (void)pub, (void)context, (void)mr, (void)mw, (void)address, (void)length, (void)flags;
+    return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS ndk_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
+                              CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
+{
+    (void)pub, (void)context, (void)mr, (void)page_count, (void)pages, (void)fbo, (void)length, (void)base;
+    (void)flags;
+    return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS ndk_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
+{
+    (void)pub, (void)context, (void)object, (void)flags;
+    return STATUS_NOT_SUPPORTED;
+}
+
+static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
+                                    UINT32 token)
+{
+    (void)pub, (void)context, (void)sgl, (void)count, (void)flags, (void)token;
+    return STATUS_NOT_SUPPORTED;
+}
+
+const NDK_QP_DISPATCH qp_dispatch = {
+    .NdkCloseQp = object_ndk_close,
+    .NdkQueryExtension = object_ndk_query_extension,
+    .NdkFlush = ndk_flush,
+    .NdkSend = ndk_send,
+    .NdkReceive = ndk_receive,
+    .NdkBind = ndk_bind,
+    .NdkFastRegister = ndk_fast_register,
+    .NdkInvalidate = ndk_invalidate,
+    .NdkRead = ndk_read,
+    .NdkWrite = ndk_write,
+    .NdkSendAndInvalidate = ndk_send_and_invalidate,
+};
