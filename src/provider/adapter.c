@@ -75,7 +75,8 @@ static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
         .MaxCallerData = l->max_caller_data,
         .MaxCalleeData = l->max_callee_data,
         .AdapterFlags = NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED | NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
-                        NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED,
+                        NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED |
+                        (l->cq_moderation ? NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED : 0),
         .RdmaTechnology = NdkiWarp,
     };
 }

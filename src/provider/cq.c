@@ -3,6 +3,7 @@
  * Completion queues: the fabric's, with results in the consumer's terms, and notifications that hold the object while
  * they run. Calls for arming and results are the consumer's to keep apart, as the contract says.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mutant.h"
@@ -62,11 +63,18 @@ static const struct object_type type = {.ndk_type = NdkObjectTypeCq, .retire = r
 static NTSTATUS resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct cq *cq = cq_of(pub);
+    int error;
 
     (void)done, (void)context; /* never pending */
     if (depth == 0 || (depth > cq->obj.adapter->limits.max_cq_depth && !MUTANT(cqx_01_resize_unchecked)))
         return STATUS_INVALID_PARAMETER;
-    return status_of_errno(ops_of(cq)->cq_resize(cq->fabric, depth));
+    /* As for an arm: what moderation keeps waiting can fall due in here. */
+    object_ref(&cq->obj, REF_LOOKUP);
+    error = ops_of(cq)->cq_resize(cq->fabric, depth);
+    if (!error)
+        atomic_store(&cq->depth, depth);
+    object_unref(&cq->obj, REF_LOOKUP);
+    return status_of_errno(error);
 }
 
 static enum fabric_arm arm_of(ULONG kind)
@@ -172,11 +180,26 @@ static ULONG get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG count)
     return poll(cq_of(pub), NULL, results, count);
 }
 
-/* The adapter lacks NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED, which comes before any look at the values. */
+/* Nothing would ever be notified. */
+static bool waits_for_ever(const struct cq *cq, ULONG interval, ULONG count)
+{
+    return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth)) && !MUTANT(cqx_08_any_mix);
+}
+
 static NTSTATUS moderate(NDK_CQ *pub, ULONG interval, ULONG count)
 {
-    (void)pub, (void)interval, (void)count;
-    return STATUS_NOT_SUPPORTED;
+    struct cq *cq = cq_of(pub);
+
+    if (!cq->obj.adapter->limits.cq_moderation)
+        return STATUS_NOT_SUPPORTED;
+    if (waits_for_ever(cq, interval, count))
+        return STATUS_INVALID_PARAMETER_MIX;
+    if (MUTANT(cqx_08_zero_interval_waits) && interval == 0)
+        interval = MAXULONG;
+    object_ref(&cq->obj, REF_LOOKUP);
+    ops_of(cq)->cq_moderate(cq->fabric, interval, count);
+    object_unref(&cq->obj, REF_LOOKUP);
+    return STATUS_SUCCESS;
 }
 
 static const NDK_CQ_DISPATCH dispatch = {
@@ -216,6 +239,7 @@ NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CAL
     };
     cq->notify = notify;
     cq->notify_context = notify_context;
+    atomic_init(&cq->depth, depth);
     int error = ops->cq_create(a->fabric, &config, &cq->fabric);
     if (error) {
         free(cq);

@@ -54,6 +54,7 @@ struct cq {
     NDK_CQ pub;
     struct object obj;
     struct fabric_cq *fabric;
+    _Atomic uint32_t depth;
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *notify_context;
 };

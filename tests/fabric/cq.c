@@ -182,6 +182,41 @@ static void resize(void)
     world_close(&w);
 }
 
+/* The world is closed while one waits for longer than the test lasts. covers: CQX-08 */
+static void moderation(void)
+{
+    struct world w;
+
+    open_connected(&w, 4 * DEPTH);
+    w.b->ops->cq_moderate(w.sb.cq, UINT32_MAX, 3);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    deliver(&w, 0);
+    deliver(&w, 0);
+    settle(&w);
+    CHECK(notified(&w.sb) == 0);
+    deliver(&w, 0);
+    AWAIT(notified(&w.sb) == 1);
+    w.b->ops->cq_moderate(w.sb.cq, 1000, UINT32_MAX);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    deliver(&w, 0);
+    AWAIT(notified(&w.sb) == 2);
+    w.b->ops->cq_moderate(w.sb.cq, UINT32_MAX, 4 * DEPTH);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    deliver(&w, 0);
+    settle(&w);
+    CHECK(w.b->ops->cq_resize(w.sb.cq, 6) == 0);
+    CHECK(notified(&w.sb) == 2);
+    deliver(&w, 0); /* the sixth */
+    AWAIT(notified(&w.sb) == 3);
+    drain(&w.sb, 6);
+    w.b->ops->cq_moderate(w.sb.cq, UINT32_MAX - 1, UINT32_MAX);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    deliver(&w, 0);
+    settle(&w);
+    CHECK(notified(&w.sb) == 3);
+    world_close(&w);
+}
+
 /* The queue is closed while its notification runs: the close waits for it. */
 struct slow {
     atomic_bool entered, leave, left, gone;
@@ -242,7 +277,8 @@ static void close_waits(void)
 
 static const struct test tests[] = {
     { "only_when_armed", only_when_armed }, { "arm_looks_back", arm_looks_back }, { "kinds", kinds },
-    { "overflow", overflow },               { "resize", resize },                 { "close_waits", close_waits },
+    { "overflow", overflow },               { "resize", resize },                 { "moderation", moderation },
+    { "close_waits", close_waits },
 };
 
 int main(int argc, char **argv)

@@ -31,6 +31,7 @@ struct fabric_mr {
 };
 
 struct fake fake;
+bool fake_is_rich;
 
 static struct spin held_lock;
 static struct fake_held held[FAKE_HELD];
@@ -149,6 +150,13 @@ static int cq_resize(struct fabric_cq *cq, uint32_t depth)
     if (!error)
         cq->config.depth = depth;
     return error;
+}
+
+static void cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
+{
+    (void)cq;
+    fake.interval_us = interval_us;
+    fake.count = count;
 }
 
 static struct shard *cq_shard(struct fabric_cq *cq)
@@ -279,6 +287,7 @@ static const struct fabric_ops ops = {
     .cq_poll = cq_poll,
     .cq_arm = cq_arm,
     .cq_resize = cq_resize,
+    .cq_moderate = cq_moderate,
     .cq_shard = cq_shard,
     .cq_close = cq_close,
     .qp_create = qp_create,
@@ -317,6 +326,7 @@ NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
         .max_callee_data = 252,
         .large_request_threshold = 4096,
         .two_step_connect = true,
+        .cq_moderation = fake_is_rich,
     };
     for (int i = 0; i < FAKE_SHARDS; i++) {
         struct shard_config shard = {.cpu = -1};

@@ -38,6 +38,7 @@ struct fake {
     struct fabric_sge sges[FAKE_SGES];
     unsigned char inline_data[2048];
     enum fabric_arm armed;
+    uint32_t interval_us, count;        /* moderation */
     const void *domain;
     void *memory;
     uint64_t length, base;
@@ -45,6 +46,7 @@ struct fake {
 };
 
 extern struct fake fake;
+extern bool fake_is_rich; /* adapters opened from now on have every capability that is optional */
 
 /* Creates the shards and an adapter over them. NULL as config: defaults. */
 NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config);

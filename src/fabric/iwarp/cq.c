@@ -6,6 +6,10 @@
  * that was there when the last notification began; arming finds out with two comparisons. A delivery is queued at most
  * once and runs on the queue's shard, whose callbacks never overlap; what falls due meanwhile makes the next one.
  * An overflow is told whether armed or not: the queue would be silent for ever otherwise.
+ *
+ * With moderation a notification whose arm is met waits until as many completions as wanted were new since, or the
+ * interval has passed. It waits no longer than until the queue is full, which would overflow next, nor when a request
+ * has failed: what would fill the count may never come then. The interval is timed by the owner of the home shard.
  */
 #include "fabric/iwarp/internal.h"
 
@@ -16,6 +20,8 @@
 #include "base/mutant.h"
 
 static void deliver(struct shard_task *task);
+static void time_wait(struct shard_task *task);
+static void interval_over(struct shard_timer *timer);
 static void finish(struct shard_task *task);
 
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, struct fabric_cq **out)
@@ -37,6 +43,8 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
     cq->delivery.run = deliver;
+    cq->timing.run = time_wait;
+    cq->interval.fire = interval_over;
     cq->close.run = finish;
     *out = cq;
     return 0;
@@ -63,21 +71,61 @@ static bool arm_is_met(const struct fabric_cq *cq)
     return false;
 }
 
-/* Consumes the arm where it is met. True: the caller queues the delivery after unlocking. */
-static bool fall_due(struct fabric_cq *cq)
+static bool is_moderated(const struct fabric_cq *cq)
 {
-    bool due = cq->overflowed;
+    return cq->interval_us > 0 && cq->enough > 1 && !MUTANT(cqx_08_ignored);
+}
+
+static bool has_waited_enough(const struct fabric_cq *cq)
+{
+    if (!is_moderated(cq) || (cq->pushed - cq->waits_from >= cq->enough && !MUTANT(cqx_08_count_ignored)))
+        return true;
+    if (cq->count >= cq->depth && !MUTANT(cqx_08_full_waits))
+        return true;
+    return cq->failed > cq->waits_from && !MUTANT(cqx_08_failure_waits);
+}
+
+/* Has the notification that is due delivered. True: the caller queues the delivery after unlocking. */
+static bool tell(struct fabric_cq *cq)
+{
+    if (!(cq->due || cq->overflowed) || cq->queued || cq->running || cq->closing)
+        return false;
+    cq->queued = true;
+    return true;
+}
+
+enum { DELIVER = 1, TIME = 2 };
+
+/* Consumes the arm where it is met. What the caller has to do after unlocking. */
+static unsigned fall_due(struct fabric_cq *cq)
+{
+    unsigned wanted = 0;
 
     if (arm_is_met(cq)) {
         if (!MUTANT(cqx_02_stays_armed))
             cq->armed = FABRIC_ARM_NONE;
-        cq->due = true;
-        due = true;
+        if (!cq->waiting) {
+            cq->waiting = true;
+            cq->waits++;
+            cq->waits_from = cq->told > cq->popped ? cq->told : cq->popped;
+            wanted = cq->interval_us < UINT32_MAX ? TIME : 0;
+        }
     }
-    if (!due || cq->queued || cq->running || cq->closing)
-        return false;
-    cq->queued = true;
-    return true;
+    if (cq->waiting && has_waited_enough(cq)) {
+        cq->waiting = false;
+        cq->due = true;
+        wanted = 0;
+    }
+    return tell(cq) ? wanted | DELIVER : wanted;
+}
+
+/* Unlocked. */
+static void act(struct fabric_cq *cq, unsigned wanted)
+{
+    if (wanted & DELIVER)
+        shard_call(cq->home->shard, &cq->delivery);
+    if (wanted & TIME)
+        shard_post_once(cq->home->shard, &cq->timing);
 }
 
 static void deliver(struct shard_task *task)
@@ -145,11 +193,14 @@ static void put(struct fabric_cq *cq, const struct fabric_completion *c, bool so
     cq->pushed++;
     if (solicited)
         cq->solicited = cq->pushed;
+    if (c->status != FABRIC_DONE)
+        cq->failed = cq->pushed;
 }
 
 void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
 {
-    bool overflow = false, due = false;
+    bool overflow = false;
+    unsigned wanted = 0;
 
     spin_lock(&cq->lock);
     if (!atomic_load_explicit(&cq->dead, memory_order_relaxed)) {
@@ -159,13 +210,12 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
             atomic_store_explicit(&cq->dead, true, memory_order_release);
             cq->overflowed = overflow = true;
         }
-        due = fall_due(cq);
+        wanted = fall_due(cq);
     }
     spin_unlock(&cq->lock);
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
-    if (due)
-        shard_call(cq->home->shard, &cq->delivery);
+    act(cq, wanted);
     if (overflow)
         doom_users(cq);
 }
@@ -197,22 +247,78 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
 
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 {
-    bool due;
+    unsigned wanted;
 
     spin_lock(&cq->lock);
     if (type > cq->armed || MUTANT(cqx_04_last_arm_wins))
         cq->armed = type;
-    due = !MUTANT(cqx_03_arm_looks_not) && fall_due(cq);
+    wanted = MUTANT(cqx_03_arm_looks_not) ? 0 : fall_due(cq);
     spin_unlock(&cq->lock);
-    if (due)
-        shard_call(cq->home->shard, &cq->delivery);
+    act(cq, wanted);
     shard_watch(cq->home->shard);
+}
+
+/* ---- moderation ---- */
+
+/* Owner of the home shard: the time limit of what waits, from when this saw it first, as the setting is now. */
+static void time_wait(struct shard_task *task)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, timing));
+    struct shard *home = cq->home->shard;
+    uint32_t interval_us;
+    uint64_t waits;
+    bool timed;
+
+    spin_lock(&cq->lock);
+    cq->timed_us = interval_us = cq->interval_us;
+    waits = cq->waits;
+    timed = cq->waiting && interval_us < UINT32_MAX;
+    spin_unlock(&cq->lock);
+    shard_timer_stop(home, &cq->interval);
+    if (!timed)
+        return;
+    if (cq->timed != waits) {
+        cq->timed = waits;
+        cq->timed_from = shard_now(home);
+    }
+    shard_timer_set(home, &cq->interval, cq->timed_from + interval_us * UINT64_C(1000));
+}
+
+static void interval_over(struct shard_timer *timer)
+{
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)timer - offsetof(struct fabric_cq, interval));
+    bool due;
+
+    spin_lock(&cq->lock);
+    /* Otherwise timing is queued, or this wait has no limit. */
+    if (cq->waiting && cq->waits == cq->timed && cq->interval_us == cq->timed_us && !MUTANT(cqx_08_interval_ignored)) {
+        cq->waiting = false;
+        cq->due = true;
+    }
+    due = tell(cq);
+    spin_unlock(&cq->lock);
+    act(cq, due ? DELIVER : 0);
+}
+
+void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
+{
+    unsigned wanted;
+
+    spin_lock(&cq->lock);
+    cq->interval_us = interval_us;
+    cq->enough = count;
+    wanted = MUTANT(cqx_08_waits_on) ? 0 : fall_due(cq);
+    if (cq->waiting)
+        wanted |= TIME;
+    spin_unlock(&cq->lock);
+    act(cq, wanted);
 }
 
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
 {
     struct fabric_completion *ring = calloc(depth ? depth : 1, sizeof *ring);
     struct fabric_completion *old = ring;
+    unsigned wanted = 0;
     int result = 0;
 
     if (!ring)
@@ -227,8 +333,10 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
+        wanted = fall_due(cq); /* it may be full now */
     }
     spin_unlock(&cq->lock);
+    act(cq, wanted);
     free(old);
     return result;
 }
@@ -260,6 +368,7 @@ static void finish(struct shard_task *task)
     void (*closed)(void *owner) = cq->closed;
     void *owner = cq->config.owner;
 
+    shard_timer_stop(cq->home->shard, &cq->interval);
     free(cq->ring);
     free(cq);
     closed(owner);

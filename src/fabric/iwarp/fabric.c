@@ -80,6 +80,7 @@ static void info(const struct fabric *base, struct fabric_info *info)
         .max_callee_data = config->max_private,
         .large_request_threshold = LARGE_REQUEST,
         .two_step_connect = true,
+        .cq_moderation = true,
     };
 }
 
@@ -170,6 +171,7 @@ static const struct fabric_ops ops = {
     .cq_poll = iwarp_cq_poll,
     .cq_arm = iwarp_cq_arm,
     .cq_resize = iwarp_cq_resize,
+    .cq_moderate = iwarp_cq_moderate,
     .cq_shard = iwarp_cq_shard,
     .cq_close = iwarp_cq_close,
     .qp_create = iwarp_qp_create,

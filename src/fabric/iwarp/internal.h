@@ -81,14 +81,21 @@ struct fabric_cq {
     struct fabric_completion *ring;
     uint32_t depth, head, count;
     enum fabric_arm armed;
-    /* Completions are numbered from 1; the newest pushed, popped, pushed when a notification began, and solicited. */
-    uint64_t pushed, popped, told, solicited;
+    /* Completions are numbered from 1; the newest: pushed, popped, pushed when a notification began, solicited, failed */
+    uint64_t pushed, popped, told, solicited, failed;
+    uint32_t interval_us, enough;  /* moderation as it was set; zeros: none */
+    bool waiting;                  /* an arm is met, and moderation delays the notification */
+    uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
     bool due, overflowed;          /* what the next delivery tells */
     bool queued, running;          /* a delivery */
     bool closing;
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
-    struct shard_task delivery, close;
+    struct shard_task delivery, timing, close;
+    /* owner: */
+    struct shard_timer interval;
+    uint64_t timed, timed_from;    /* the wait that interval is for, and when it was seen to begin */
+    uint32_t timed_us;             /* and the setting that it obeys */
 };
 
 /* A queue pair's membership in one queue. */
@@ -101,6 +108,7 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *c, struct f
 int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max);
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type);
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth);
+void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
