@@ -283,14 +283,11 @@ int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain
     r->base_to = base_to;
     r->domain = domain;
     r->access = (uint8_t)access;
-    error = group_join(g, r);
-    if (error) {
-        slot_abandon(r);
-        return error;
-    }
     *out = r;
-    slot_publish(r, 0);
-    return 0;
+    error = group_publish(g, r, 0);
+    if (error)
+        slot_abandon(r);
+    return error;
 }
 
 int mem_register(struct mem_table *t, const void *domain, void *memory, uint64_t len, uint64_t base_to,

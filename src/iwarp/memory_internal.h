@@ -62,7 +62,8 @@ void slot_put_back(struct mem_region *r);
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
 
 /* memory_request.c. NULL groups are none. */
-int group_join(struct mem_group *g, struct mem_region *r); /* 0 or ECANCELED */
+/* slot_publish as a member of the group: 0 or ECANCELED. */
+int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
 void group_unlink(struct mem_group *g, struct mem_region *r); /* its hold remains */
 int group_hold(struct mem_group *g);
 void group_leave(struct mem_group *g);

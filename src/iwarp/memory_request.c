@@ -47,17 +47,24 @@ int group_hold(struct mem_group *g)
     return error;
 }
 
-int group_join(struct mem_group *g, struct mem_region *r)
+int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
 {
-    int error = group_hold(g);
+    int error;
 
-    if (error || !g)
-        return error;
-    r->group = g;
+    if (!g) {
+        slot_publish(r, prepared);
+        return 0;
+    }
     spin_lock(&g->lock);
-    LIST_INSERT_HEAD(&g->regions, r, link);
+    error = g->closed ? ECANCELED : 0;
+    if (!error) {
+        g->holds++;
+        r->group = g;
+        LIST_INSERT_HEAD(&g->regions, r, link);
+        slot_publish(r, prepared); /* under the lock: whoever kills the group meets it either here or not at all */
+    }
     spin_unlock(&g->lock);
-    return 0;
+    return error;
 }
 
 void group_unlink(struct mem_group *g, struct mem_region *r)
@@ -138,11 +145,13 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
 static bool end_protected(struct mem_region *r, bool wait)
 {
     uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
+    bool first = !(before & WORD_DEAD);
 
-    while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
+    /* Of several that end it at once only the first waits: they hold protection, and would wait for one another. */
+    while (first && wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
         sched_yield();
     slot_unprotect(r);
-    return !(before & WORD_DEAD);
+    return first;
 }
 
 static enum wire_error may_revoke(const struct mem_region *r, const void *domain, bool peer)
@@ -266,16 +275,14 @@ static int pages_resolve(struct mem_table *t, const struct mem_pages *p, struct 
 
 static int join_prepared(struct mem_group *g, struct mem_region *r)
 {
-    int error = group_join(g, r);
+    int error = group_publish(g, r, WORD_PREPARED);
 
     if (error) {
         if (r->kind == SLOT_PAGED)
             free(r->pages);
         slot_abandon(r);
-        return error;
     }
-    slot_publish(r, WORD_PREPARED);
-    return 0;
+    return error;
 }
 
 int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct mem_pages *p,
@@ -373,14 +380,17 @@ bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32
     struct mem_region *r = slot_find(t, stag, true);
     bool alive;
 
-    if (!r)
-        return false;
-    if (!parent_is_alive(r)) {
+    if (r && !parent_is_alive(r)) {
         (void)end_protected(r, false);
         return false;
     }
-    if (replaces && !MUTANT(inv_09_old_one_lives))
+    if (r && replaces && !MUTANT(inv_09_old_one_lives)) {
+        slot_unprotect(r); /* nothing is held while waiting */
         (void)mem_revoke(t, domain, replaces, false);
+        r = slot_find(t, stag, true);
+    }
+    if (!r)
+        return false;
     alive = !(atomic_fetch_and_explicit(&r->word, ~WORD_PREPARED, memory_order_acq_rel) & WORD_DEAD);
     slot_unprotect(r);
     return alive;
