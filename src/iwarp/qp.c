@@ -92,12 +92,26 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 
 /* Posting */
 
+/* A read that ends its first SGE's region has to have one that requests may end. */
+static int read_invalidate_check(const struct iw_qp *qp, const struct iw_request *r)
+{
+    if (r->opcode != IW_READ || !(r->flags & IW_READ_INVALIDATE))
+        return 0;
+    if (r->sge_count == 0)
+        return EINVAL;
+    return mem_revocable(qp->memory, qp->domain, r->sges[0].stag, false) == WIRE_OK ? 0 : EFAULT;
+}
+
 static int request_check(const struct iw_qp *qp, const struct queue *q, const struct iw_request *r, uint32_t *length)
 {
     bool captured = r->flags & IW_INLINE;
     bool written = r->opcode == IW_RECEIVE || r->opcode == IW_READ;
     uint64_t sum = 0;
 
+    if (r->opcode >= IW_FAST_REGISTER) {
+        *length = 0;
+        return r->sge_count > 0 ? EINVAL : 0;
+    }
     if ((captured && written) || ((!captured || MUTANT(qpr_06_inline_sges_limited)) && r->sge_count > q->max_sges))
         return EINVAL;
     for (uint32_t i = 0; i < r->sge_count; i++)
@@ -111,7 +125,7 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
         return 0;
     if (entry_check(qp, r->sges, r->sge_count, written ? MEM_LOCAL_WRITE : MEM_LOCAL_READ, true) != WIRE_OK)
         return EFAULT;
-    return 0;
+    return read_invalidate_check(qp, r);
 }
 
 static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t length)
@@ -120,6 +134,8 @@ static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t len
         .context = r->context,
         .remote_to = r->remote_to,
         .remote_stag = r->remote_stag,
+        .stag = r->stag,
+        .replaces = r->replaces,
         .length = length,
         .sge_count = r->sge_count,
         .opcode = (uint8_t)r->opcode,
@@ -188,6 +204,8 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, en
         .error = error,
         .length = status == IW_OK ? e->received : 0,
         .solicited = solicited,
+        .invalidated = status == IW_OK && e->invalidated && !MUTANT(inv_01_not_told),
+        .stag = e->stag,
     };
 
     /* The slot is free before the consumer hears of it: it may post from inside the upcall. */
@@ -210,12 +228,25 @@ void requests_complete(struct iw_qp *qp)
     }
 }
 
+/* A local request that was carried out has ended then, whatever becomes of the stream. */
+static enum iw_status drained_status(struct iw_qp *qp, const struct entry *e, enum iw_status status)
+{
+    if (e->state == ENTRY_FAILED)
+        return e->status;
+    if (!entry_is_local(e))
+        return status;
+    if (e->state == ENTRY_DONE)
+        return IW_OK;
+    local_discard(qp, e);
+    return status;
+}
+
 /* Everything that is posted by now. What upcalls and other threads post meanwhile stays. */
 static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum iw_status status, enum wire_error error)
 {
     while (queue_head(q) != limit) {
-        const struct entry *e = queue_at(q, queue_head(q));
-        queue_complete(qp, q, e->state == ENTRY_FAILED ? e->status : status, error, false);
+        enum iw_status ended = drained_status(qp, queue_at(q, queue_head(q)), status);
+        queue_complete(qp, q, ended, ended == IW_OK ? WIRE_OK : error, false);
     }
 }
 

@@ -7,6 +7,7 @@
  *   place.c      where the octets of a message are: SGEs and tagged memory to pieces of protected memory
  *   rx.c         bytes to FPDUs to placement
  *   tx.c         messages to FPDUs to bytes
+ *   local.c      requests that send nothing: fast register, bind, invalidate
  *   reads.c      RDMA read, both directions
  *   terminate.c  Terminate, both directions
  *
@@ -15,7 +16,8 @@
  *   head                 tx.next                tail
  *    | in flight, done... | (being framed) queued |
  *
- * Between head and tx.next everything has been handed over to the transport. Done ones wait only for an earlier read.
+ * Between head and tx.next everything has been handed over to the transport, or carried out. Done ones wait only for an
+ * earlier read. A local request beyond tx.next that is not ENTRY_QUEUED was carried out while the batch was framed.
  * So, as completion is in order, the request at head is the oldest read in flight, whenever head != tx.next.
  */
 #ifndef IWARP_QP_INTERNAL_H
@@ -63,8 +65,11 @@ struct entry {
     uint32_t length;    /* all SGEs together */
     uint32_t received;  /* reads: octets of the response that are placed */
     uint32_t sink_stag; /* reads: what the response has to name */
+    uint32_t stag;      /* local requests: see struct iw_request; receives: what the send invalidated */
+    uint32_t replaces;
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
+    bool invalidated;   /* receives */
     struct iw_sge sges[]; /* with IW_INLINE the data itself */
 };
 
@@ -174,6 +179,7 @@ struct tx_fpdu {
 
 struct tx_batch {
     struct tx_state state;
+    uint32_t tail;        /* what is posted from here on comes with the next doorbell, so that filling ends */
     unsigned fpdus, count, limit, refs;
     size_t octets;        /* in FPDUs */
     size_t first;         /* octets ahead of them: the rest of a half-sent one, a Terminate */
@@ -259,6 +265,17 @@ void reads_refuse(struct iw_qp *qp, const struct inbound_read *r, enum wire_erro
 /* Queues the Terminate for a ULPDU (NULL: about none) of which the first len octets are there. */
 void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len);
 void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len);
+
+/* local.c */
+static inline bool entry_is_local(const struct entry *e)
+{
+    return e->opcode >= IW_FAST_REGISTER;
+}
+
+/* Carrying it out may wait for protection to end, and takes memory away: nothing that is framed may be left. */
+bool local_ends_memory(const struct iw_qp *qp, const struct entry *e);
+void local_carry_out(struct iw_qp *qp, struct entry *e); /* then it is done or failed */
+void local_discard(struct iw_qp *qp, const struct entry *e); /* its turn never came */
 
 /* tx.c */
 void tx_drop_tail(struct iw_qp *qp);

@@ -46,6 +46,12 @@ enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_he
     return WIRE_OK;
 }
 
+/* The response is placed: no protection is held here. */
+static bool invalidated(const struct iw_qp *qp, const struct entry *e)
+{
+    return MUTANT(qpr_15_not_invalidated) || mem_revoke(qp->memory, qp->domain, e->sges[0].stag, false) == WIRE_OK;
+}
+
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     struct entry *e = reads_oldest(qp);
@@ -59,6 +65,8 @@ void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_
     e->received += payload;
     if (h->last) {
         e->state = ENTRY_DONE;
+        if (e->flags & IW_READ_INVALIDATE && !invalidated(qp, e))
+            entry_fail(e, IW_LOCAL_ACCESS);
         qp->tx.reads--;
         requests_complete(qp);
     }

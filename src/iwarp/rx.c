@@ -8,7 +8,8 @@
  *     (`direct`); only headers, trailers, and control messages are staged.
  *
  * Judging a segment changes nothing, placing touches only memory that is looked up for it, finishing cannot fail except
- * for a Read Request, whose source is looked up there. A fault ends the stream, and names the segment in the Terminate.
+ * for a Read Request, whose source is looked up there, and for the end of a send with invalidate, whose STag may have
+ * gone since it was judged. A fault ends the stream, and names the segment in the Terminate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,19 @@ static enum wire_error judge_send(const struct iw_qp *qp, const struct ddp_heade
     return WIRE_OK;
 }
 
+static bool invalidates(const struct ddp_header *h)
+{
+    return h->opcode == RDMAP_SEND_INV || h->opcode == RDMAP_SEND_SE_INV;
+}
+
+/* Segment by segment: what the last one says decides, but none may name what it has no right to. */
+static enum wire_error judge_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
+{
+    if (!invalidates(h) || MUTANT(inv_02_not_judged))
+        return WIRE_OK;
+    return mem_revocable(qp->memory, qp->domain, h->stag, true);
+}
+
 static enum wire_error judge_terminate(const struct ddp_header *h, uint32_t payload)
 {
     if (h->msn != 1)
@@ -45,13 +59,14 @@ static enum wire_error judge_terminate(const struct ddp_header *h, uint32_t payl
 
 static enum wire_error judge_untagged(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
+    enum wire_error error;
+
     switch (h->queue) {
     case DDP_QUEUE_SEND:
-        if (h->opcode == RDMAP_SEND_INV || h->opcode == RDMAP_SEND_SE_INV)
-            return WIRE_RDMAP_CANNOT_INVALIDATE; /* no region of this provider can be invalidated by a peer */
-        if (h->opcode == RDMAP_SEND || h->opcode == RDMAP_SEND_SE)
-            return judge_send(qp, h, payload);
-        return WIRE_RDMAP_OPCODE;
+        if (h->opcode < RDMAP_SEND || h->opcode > RDMAP_SEND_SE_INV)
+            return WIRE_RDMAP_OPCODE;
+        error = judge_send(qp, h, payload);
+        return error == WIRE_OK ? judge_invalidate(qp, h) : error;
     case DDP_QUEUE_READ:
         return h->opcode == RDMAP_READ_REQ ? reads_judge_request(qp, h, payload) : WIRE_RDMAP_OPCODE;
     default:
@@ -160,17 +175,38 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
 
 /* Finishing */
 
-static void finish_send(struct iw_qp *qp, const struct rx_segment *g)
+/* The message's last octet is placed, and no protection is held. */
+static enum wire_error finish_invalidate(const struct iw_qp *qp, const struct ddp_header *h, struct entry *e)
+{
+    enum wire_error error = WIRE_OK;
+
+    if (!MUTANT(inv_01_not_invalidated) && !MUTANT(inv_01_completes_first))
+        error = mem_revoke(qp->memory, qp->domain, h->stag, true);
+    e->invalidated = true;
+    e->stag = h->stag;
+    return MUTANT(inv_02_not_judged) ? WIRE_OK : error;
+}
+
+static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
 {
     struct entry *e = queue_at(&qp->rq, queue_head(&qp->rq));
+    const struct ddp_header *h = &g->header;
+    enum wire_error error = WIRE_OK;
 
     qp->rx.mo += g->payload;
-    if (!g->header.last)
-        return;
+    if (!h->last)
+        return WIRE_OK;
+    if (invalidates(h))
+        error = finish_invalidate(qp, h, e);
+    if (error != WIRE_OK)
+        return error;
     e->received = qp->rx.mo;
     qp->rx.mo = 0;
     qp->rx.send_msn++;
-    queue_complete(qp, &qp->rq, IW_OK, WIRE_OK, g->header.opcode == RDMAP_SEND_SE);
+    queue_complete(qp, &qp->rq, IW_OK, WIRE_OK, h->opcode == RDMAP_SEND_SE || h->opcode == RDMAP_SEND_SE_INV);
+    if (MUTANT(inv_01_completes_first) && invalidates(h))
+        (void)mem_revoke(qp->memory, qp->domain, h->stag, true);
+    return WIRE_OK;
 }
 
 static void fpdu_seen(struct iw_qp *qp)
@@ -185,7 +221,7 @@ static void fpdu_seen(struct iw_qp *qp)
 }
 
 /* payload: of a control message. */
-static void segment_finish(struct iw_qp *qp, const struct rx_segment *g, const uint8_t *payload)
+static enum wire_error segment_finish(struct iw_qp *qp, const struct rx_segment *g, const uint8_t *payload)
 {
     const struct ddp_header *h = &g->header;
 
@@ -193,16 +229,15 @@ static void segment_finish(struct iw_qp *qp, const struct rx_segment *g, const u
     switch (h->opcode) {
     case RDMAP_WRITE:
         qp->rx.write_open = !h->last;
-        return;
+        return WIRE_OK;
     case RDMAP_READ_RESP:
         reads_finish_response(qp, h, g->payload);
-        return;
+        return WIRE_OK;
     case RDMAP_TERMINATE:
         terminate_received(qp, payload, g->payload);
-        return;
+        return WIRE_OK;
     default:
-        finish_send(qp, g);
-        return;
+        return finish_send(qp, g);
     }
 }
 
@@ -263,7 +298,7 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
     if (error == WIRE_OK && g.header.opcode == RDMAP_READ_REQ)
         error = read_requested(qp, &g, bytes + size);
     else if (error == WIRE_OK)
-        segment_finish(qp, &g, bytes + size);
+        error = segment_finish(qp, &g, bytes + size);
     if (error != WIRE_OK)
         fault(qp, &g, error, bytes, ulpdu);
 }
@@ -337,7 +372,9 @@ static size_t direct_take(struct iw_qp *qp, struct iw_scratch *s, const uint8_t 
         struct rx_segment done = *g;
         qp->rx.direct = false;
         qp->rx.large = done.ulpdu >= SHORT_FPDU;
-        segment_finish(qp, &done, NULL);
+        error = segment_finish(qp, &done, NULL);
+        if (error != WIRE_OK)
+            fault(qp, &done, error, done.raw, done.ulpdu - done.payload);
     }
     return n + trailer;
 }

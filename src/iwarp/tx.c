@@ -19,7 +19,7 @@
 #include "iwarp/qp_internal.h"
 #include "wire/crc32c.h"
 
-enum frame_result { FRAMED, IDLE, FULL, FAULT };
+enum frame_result { FRAMED, CARRIED_OUT, IDLE, FULL, FAULT };
 
 /* Where a batch was before an FPDU that did not come to be. */
 struct mark {
@@ -185,11 +185,12 @@ static enum wire_error gather(const struct iw_qp *qp, struct iw_scratch *s, uint
 
 /* Messages */
 
-static bool request_ready(const struct iw_qp *qp, const struct tx_state *t)
+static bool request_ready(const struct iw_qp *qp, const struct tx_batch *b)
 {
+    const struct tx_state *t = &b->state;
     const struct entry *e;
 
-    if (t->next == queue_tail(&qp->sq))
+    if (t->next == b->tail)
         return false;
     e = queue_at(&qp->sq, t->next);
     if ((e->flags & IW_READ_FENCE) && t->reads > 0 && !MUTANT(qpr_08_no_fence))
@@ -197,9 +198,10 @@ static bool request_ready(const struct iw_qp *qp, const struct tx_state *t)
     return e->opcode != IW_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
 }
 
-static enum tx_kind message_choose(const struct iw_qp *qp, const struct tx_state *t)
+static enum tx_kind message_choose(const struct iw_qp *qp, const struct tx_batch *b)
 {
-    bool request = request_ready(qp, t);
+    const struct tx_state *t = &b->state;
+    bool request = request_ready(qp, b);
     bool response = t->response != qp->inbound_tail;
 
     if (t->rtr != MPA_RTR_NONE)
@@ -258,6 +260,15 @@ static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
     }
 }
 
+static enum rdmap_opcode send_opcode(unsigned flags)
+{
+    bool solicit = flags & IW_SOLICIT || MUTANT(qpr_09_all_solicited);
+
+    if (flags & IW_SEND_INVALIDATE)
+        return solicit ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV;
+    return solicit ? RDMAP_SEND_SE : RDMAP_SEND;
+}
+
 static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
 {
     struct entry *e = queue_at(&qp->sq, t->next);
@@ -280,8 +291,9 @@ static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan
         p->to = e->remote_to;
         return;
     default:
-        p->h = untagged(e->flags & IW_SOLICIT || MUTANT(qpr_09_all_solicited) ? RDMAP_SEND_SE : RDMAP_SEND,
-                        DDP_QUEUE_SEND, t->send_msn, t->offset);
+        p->h = untagged(send_opcode(e->flags), DDP_QUEUE_SEND, t->send_msn, t->offset);
+        if (e->flags & IW_SEND_INVALIDATE)
+            p->h.stag = e->remote_stag;
         return;
     }
 }
@@ -431,6 +443,30 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
     return FRAMED;
 }
 
+/*
+ * A local request at its turn. What was taken out of use before is not to be taken from under what is framed, so then
+ * the batch ends here. Otherwise the request counts as a part of the FPDU before it.
+ */
+static enum frame_result carry_out(struct iw_qp *qp, struct tx_batch *b)
+{
+    struct entry *e = queue_at(&qp->sq, b->state.next);
+
+    if (e->state == ENTRY_QUEUED) {
+        if (b->fpdus > 0 && local_ends_memory(qp, e))
+            return FULL;
+        local_carry_out(qp, e);
+    }
+    b->state.kind = TX_NONE;
+    b->state.next++;
+    if (b->fpdus > 0) {
+        b->fpdu[b->fpdus - 1].after.next = b->state.next;
+    } else {
+        qp->tx.next = b->state.next;
+        requests_complete(qp);
+    }
+    return CARRIED_OUT;
+}
+
 static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
 {
     struct tx_batch *b = &s->batch;
@@ -439,10 +475,12 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
     if (b->fpdus == BATCH_FPDUS || b->octets >= BATCH_OCTETS || ARENA_SIZE - b->arena_used < 4 * TERMINATE_FPDU)
         return FULL;
     if (t->kind == TX_NONE) {
-        t->kind = (uint8_t)message_choose(qp, t);
+        t->kind = (uint8_t)message_choose(qp, b);
         if (t->kind == TX_NONE)
             return IDLE;
     }
+    if (t->kind == TX_REQUEST && entry_is_local(queue_at(&qp->sq, t->next)))
+        return carry_out(qp, b);
     return request_sound(qp, t) ? frame_message(qp, s) : FAULT;
 }
 
@@ -471,7 +509,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
 
     do {
         result = frame_next(qp, s);
-    } while (result == FRAMED);
+    } while (result == FRAMED || result == CARRIED_OUT);
     if (result != FAULT || s->batch.fpdus > 0)
         return true; /* a fault behind good FPDUs is met again when they are gone */
     fault_handle(qp, &s->batch.state, s->batch.error);
@@ -483,6 +521,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
     struct tx_batch *b = &s->batch;
     unsigned limit = max < IW_IOV_MAX ? (unsigned)max : IW_IOV_MAX;
 
+    b->tail = queue_tail(&qp->sq);
     do {
         batch_begin(qp, s, limit);
     } while (qp->running && (!qp->hold || MUTANT(cmp_01_nothing_held)) && !batch_fill(qp, s));
@@ -532,7 +571,8 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     count(&qp->fpdus_sent, begun);
     for (; next != qp->tx.next; next++) {
         struct entry *e = queue_at(&qp->sq, next);
-        e->state = e->opcode == IW_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
+        if (!entry_is_local(e))
+            e->state = e->opcode == IW_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
     }
 }
 

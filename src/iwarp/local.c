@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: requests that send nothing, and are carried out in their turn: fast register, bind, invalidate.
+ *
+ * They are met while a batch is framed, of which the transport may take less than it is offered. So what was carried
+ * out is written into the entry, not into the sending state: when the entry is met again it is passed over.
+ */
+#include "base/mutant.h"
+#include "iwarp/qp_internal.h"
+
+bool local_ends_memory(const struct iw_qp *qp, const struct entry *e)
+{
+    if (e->opcode == IW_INVALIDATE)
+        return true;
+    return e->replaces && mem_revocable(qp->memory, qp->domain, e->replaces, false) == WIRE_OK;
+}
+
+void local_carry_out(struct iw_qp *qp, struct entry *e)
+{
+    bool good;
+
+    if (e->opcode == IW_INVALIDATE)
+        good = mem_revoke(qp->memory, qp->domain, e->stag, false) == WIRE_OK || MUTANT(inv_03_second_succeeds);
+    else
+        good = mem_activate(qp->memory, qp->domain, e->stag, e->replaces);
+    if (good)
+        e->state = ENTRY_DONE;
+    else
+        entry_fail(e, IW_LOCAL_ACCESS);
+}
+
+void local_discard(struct iw_qp *qp, const struct entry *e)
+{
+    if (e->opcode != IW_INVALIDATE && !MUTANT(qpr_16_flushed_stays_prepared))
+        mem_discard(qp->memory, qp->domain, e->stag);
+}
