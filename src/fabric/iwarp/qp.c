@@ -16,6 +16,8 @@ _Static_assert(offsetof(struct iw_sge, length) == offsetof(struct fabric_sge, le
 _Static_assert(offsetof(struct iw_sge, stag) == offsetof(struct fabric_sge, token), "scatter lists");
 _Static_assert(IW_SILENT == (int)FABRIC_SILENT && IW_READ_FENCE == (int)FABRIC_READ_FENCE, "flags");
 _Static_assert(IW_SOLICIT == (int)FABRIC_SOLICIT && IW_INLINE == (int)FABRIC_INLINE, "flags");
+_Static_assert(IW_SEND_INVALIDATE == (int)FABRIC_SEND_INVALIDATE, "flags");
+_Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE, "flags");
 
 static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
 {
@@ -154,15 +156,18 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
 {
     static const enum iw_opcode opcodes[] = {
         [FABRIC_SEND] = IW_SEND, [FABRIC_WRITE] = IW_WRITE, [FABRIC_READ] = IW_READ, [FABRIC_RECEIVE] = IW_RECEIVE,
+        [FABRIC_FAST_REGISTER] = IW_FAST_REGISTER, [FABRIC_BIND] = IW_BIND, [FABRIC_INVALIDATE] = IW_INVALIDATE,
     };
     struct iw_request request = {
         .opcode = opcodes[r->op],
-        .flags = r->flags & (IW_SILENT | IW_READ_FENCE | IW_SOLICIT | IW_INLINE),
+        .flags = r->flags & ~(unsigned)FABRIC_DEFER,
         .context = r->context,
         .sges = (const void *)r->sges,
         .sge_count = r->sge_count,
         .remote_stag = r->remote_token,
         .remote_to = r->remote_address,
+        .stag = r->token,
+        .replaces = r->replaces,
     };
     int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
 

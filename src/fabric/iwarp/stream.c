@@ -30,6 +30,7 @@ static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
 {
     static const enum fabric_op ops[] = {
         [IW_SEND] = FABRIC_SEND, [IW_WRITE] = FABRIC_WRITE, [IW_READ] = FABRIC_READ, [IW_RECEIVE] = FABRIC_RECEIVE,
+        [IW_FAST_REGISTER] = FABRIC_FAST_REGISTER, [IW_BIND] = FABRIC_BIND, [IW_INVALIDATE] = FABRIC_INVALIDATE,
     };
     static const enum fabric_status statuses[] = {
         [IW_OK] = FABRIC_DONE,
@@ -42,12 +43,13 @@ static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
     };
     struct fabric_qp *qp = iw_qp_owner(iw);
     struct fabric_completion done = {
-        .op = ops[c->opcode],
+        .op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode],
         .status = statuses[c->status],
         .detail = c->error == WIRE_OK ? 0xffff : (uint16_t)c->error,
         .length = c->length,
         .qp_context = qp->qp_context,
         .request_context = c->context,
+        .token = c->stag,
     };
     bool failed = c->status != IW_OK && !MUTANT(cqx_06_errors_unsolicited);
 
