@@ -16,8 +16,10 @@ static NTSTATUS connect_from(struct kit_side *s, const struct sockaddr_storage *
 /* A foreign socket that is bound and no more. */
 static int bound_socket(const struct sockaddr_storage *at, int reuse)
 {
-    int s = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int s;
 
+    kit_need_iwarp(); /* whose ports are TCP's */
+    s = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(s >= 0);
     CHECK(setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) == 0);
     CHECK(bind(s, (const struct sockaddr *)at, kit_address_len(at)) == 0);

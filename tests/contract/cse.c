@@ -388,8 +388,10 @@ CASE(cse_05_against_foreign_sockets, KIT_FAMILIES)
     struct sockaddr_storage at = kit_free_address();
     NDK_ADAPTER *adapter = kit_open(2, 1);
     NDK_SHARED_ENDPOINT *e;
-    int s = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int s;
 
+    kit_need_iwarp(); /* whose ports are TCP's */
+    s = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_STATUS(kit_shared_endpoint(adapter, &at, &e), STATUS_SUCCESS);
     CHECK(bind(s, (struct sockaddr *)&at, kit_address_len(&at)) != 0 && errno == EADDRINUSE);
     CHECK_STATUS(kit_close(e), STATUS_SUCCESS);

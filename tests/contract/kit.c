@@ -229,12 +229,19 @@ static NDK_CQ *make_cq(struct kit_side *s)
     return status == STATUS_PENDING ? (NDK_CQ *)call.object : cq;
 }
 
+static ULONG lesser(ULONG a, ULONG b)
+{
+    return a < b ? a : b;
+}
+
 NDK_QP *kit_qp(struct kit_side *s, ULONG depth)
 {
     struct kit_call call = { 0 };
     NDK_QP *qp = NULL;
-    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, s->cq, s->cq, s, depth, depth, 4, 4, 0, kit_create_done,
-                                                   &call, &qp);
+    ULONG receive = lesser(KIT_SGES, kit_info()->MaxReceiveRequestSge);
+    ULONG initiate = lesser(KIT_SGES, kit_info()->MaxInitiatorRequestSge);
+    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, s->cq, s->cq, s, depth, depth, receive, initiate, 0,
+                                                   kit_create_done, &call, &qp);
 
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     return status == STATUS_PENDING ? (NDK_QP *)call.object : qp;
@@ -466,6 +473,7 @@ void kit_establish_from(struct kit_side *active, struct kit_side *passive, struc
     struct kit_call connect = { 0 }, accept = { 0 };
     NTSTATUS connecting, accepting;
 
+    kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
     connecting = kit_connect_start(active, &connect, source, &l->address, NULL, 0);
     await_request_or_failure(l, &connect, connecting);
     passive->connector = kit_next_request(l);
@@ -486,6 +494,7 @@ void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit
 
 void kit_pair_idle(struct kit_pair *p)
 {
+    kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
     kit_side_open(&p->active, NULL);
     kit_side_open(&p->passive, NULL);
     kit_listen(&p->listener, p->passive.adapter);

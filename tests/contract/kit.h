@@ -59,6 +59,15 @@ _Noreturn void kit_skip(const char *format, ...) __attribute__((format(printf, 1
 #define CHECK_STATUS(seen, expected) kit_check_status(__FILE__, __LINE__, #seen, (seen), (expected))
 void kit_check_status(const char *file, int line, const char *what, NTSTATUS seen, NTSTATUS expected);
 
+/* ---- what the provider can: a case about something optional is skipped where it is absent, saying why ---- */
+
+/* What an adapter on lo reports, with the settings that the provider began with. */
+const NDK_ADAPTER_INFO *kit_info(void);
+#define KIT_NEED(condition, what)                                                                                      \
+    ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
+void kit_need_flag(ULONG flag); /* NDK_ADAPTER_FLAG_ */
+void kit_need_iwarp(void);      /* the case speaks iWARP with the adapter by hand; raw.h asks for it */
+
 /* ---- the case's address family ---- */
 
 int kit_family(void);                                          /* AF_INET or AF_INET6 */
@@ -118,7 +127,7 @@ struct kit_side {
     NTSTATUS cq_status;
     ULONG depth;
 };
-enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64 };
+enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64, KIT_SGES = 4 };
 
 NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* on lo; must succeed */
 NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter);
@@ -132,7 +141,7 @@ void kit_disconnected(void *context);                     /* context: struct kit
 NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter);
 NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage *address, NDK_SHARED_ENDPOINT **out);
 NTSTATUS kit_close(void *object); /* any object but an adapter: closes, waits for the end */
-NDK_QP *kit_qp(struct kit_side *s, ULONG depth);
+NDK_QP *kit_qp(struct kit_side *s, ULONG depth); /* with KIT_SGES both ways, or what the adapter has */
 /* Makes mdl describe memory, in front of next (or NULL). */
 void kit_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
 /* A registered region of its own. */

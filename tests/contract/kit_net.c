@@ -207,6 +207,7 @@ void kit_take_ports(int sockets[KIT_PORTS])
 {
     struct rlimit limit;
 
+    kit_need_iwarp(); /* whose ports are TCP's */
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     if (limit.rlim_max < KIT_PORTS + 500)
         kit_skip("only %llu descriptors allowed, %d needed", (unsigned long long)limit.rlim_max, KIT_PORTS + 500);

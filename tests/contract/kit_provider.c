@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The one place where a case reaches the provider but through an adapter: opening one, MDLs, settings. */
-#include <net/if.h>
-
+/* All that a case does with the provider but through an adapter: opening one, MDLs, settings; and what it can. */
 #include "contract/kit.h"
 #include "contract/runner.h"
 
 const struct ndkconform_provider *kit_provider;
+struct kit_adapter kit_adapter;
 
 NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter)
 {
@@ -29,6 +28,45 @@ void kit_close_adapter(NDK_ADAPTER *adapter)
 void kit_mdl(MDL *mdl, void *address, ULONG length, MDL *next)
 {
     kit_provider->init_mdl(mdl, address, length, next);
+}
+
+/* ---- what the adapter can ---- */
+
+const NDK_ADAPTER_INFO *kit_info(void)
+{
+    if (!kit_adapter.known)
+        kit_fail(__FILE__, __LINE__, "no adapter on lo could be opened and asked what it can");
+    return &kit_adapter.info;
+}
+
+#define FLAG(flag) { flag, #flag }
+static const struct {
+    ULONG flag;
+    const char *name;
+} flags[] = {
+    FLAG(NDK_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED),
+    FLAG(NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_MULTI_ENGINE_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED),
+};
+
+void kit_need_flag(ULONG flag)
+{
+    if (kit_info()->AdapterFlags & flag)
+        return;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (flags[i].flag == flag)
+            kit_skip("the adapter has no %s", flags[i].name);
+    kit_fail(__FILE__, __LINE__, "there is no adapter flag 0x%x", flag);
+}
+
+void kit_need_iwarp(void)
+{
+    if (kit_info()->RdmaTechnology != NdkiWarp)
+        kit_skip("the adapter's technology is %d, not iWARP (%d)", (int)kit_info()->RdmaTechnology, (int)NdkiWarp);
 }
 
 /* ---- settings ---- */

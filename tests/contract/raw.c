@@ -13,8 +13,10 @@ static const char request_key[16] = "MPA ID Req Frame", reply_key[16] = "MPA ID 
 int raw_listen(struct sockaddr_storage *address)
 {
     socklen_t len = sizeof *address;
-    int s = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    int s, on = 1;
 
+    kit_need_iwarp();
+    s = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(s >= 0);
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     CHECK(bind(s, (struct sockaddr *)address, kit_address_len(address)) == 0);
@@ -40,8 +42,10 @@ int raw_accept(int listener)
 
 int raw_try_connect(const struct sockaddr_storage *address)
 {
-    int s = undelayed(socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int s;
 
+    kit_need_iwarp();
+    s = undelayed(socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (connect(s, (const struct sockaddr *)address, kit_address_len(address)) == 0)
         return s;
     CHECK(errno == ECONNREFUSED || errno == ECONNRESET);

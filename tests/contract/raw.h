@@ -2,6 +2,7 @@
 /*
  * A peer that speaks TCP and MPA by hand, with code of its own: what the provider sends is read here as bytes, and what
  * it must withstand is written here as bytes. All calls block (the runner's watchdog is the limit) and fail the case.
+ * Where the adapter is none of iWARP, the first socket skips the case.
  */
 #ifndef TESTS_CONTRACT_RAW_H
 #define TESTS_CONTRACT_RAW_H

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Runs contract cases, each in a process of its own with a watchdog.
- *   --list             the names        --filter TEXT[,TEXT...]   names that contain one of the texts
- *   --family 4|6|both  address families (default both)            --slow   long cases too
- *   --watchdog SECONDS what a case may take (default 60, long ones 300)
- * One line a case, `name: passed`, or `name: FAILED` after what was expected and seen. Exit 0 where nothing failed, 1
- * otherwise, 2 on wrong usage or where no case matches.
- */
+/* Runs a case in a process of its own with a watchdog, and records what came of it. */
 #define _GNU_SOURCE
+#include "contract/runner.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
-#include "contract/runner.h"
-
-enum { EXIT_SKIPPED = 77, WATCHDOG_SECONDS = 60, WATCHDOG_SLOW_SECONDS = 300 };
+enum { EXIT_SKIPPED = 77, WATCHDOG_SECONDS = 60, WATCHDOG_SLOW_SECONDS = 300, PROBE_SECONDS = 20 };
 
 static struct kit_case *first_case, **last_case = &first_case;
 static int current_family = AF_INET;
-static unsigned watchdog; /* 0: the default */
+
+/* Where a case, which has a process of its own, leaves word of its end: whoever speaks first. */
+static struct word {
+    atomic_int spoken;
+    char reason[sizeof((struct run_result *)0)->reason];
+} *word;
 
 void kit_register(struct kit_case *c)
 {
@@ -34,18 +34,34 @@ void kit_register(struct kit_case *c)
     last_case = &c->next;
 }
 
+const struct kit_case *run_first_case(void)
+{
+    return first_case;
+}
+
 int kit_family(void)
 {
     return current_family;
 }
 
+/* ---- the case's process ---- */
+
+static void __attribute__((format(printf, 1, 0))) leave_word(const char *format, va_list args)
+{
+    if (word && atomic_exchange(&word->spoken, 1) == 0)
+        vsnprintf(word->reason, sizeof word->reason, format, args);
+}
+
 void kit_fail(const char *file, int line, const char *format, ...)
 {
     const char *name = strrchr(file, '/');
-    va_list args;
+    va_list args, again;
 
     fprintf(stderr, "  %s:%d: ", name ? name + 1 : file, line);
     va_start(args, format);
+    va_copy(again, args);
+    leave_word(format, again);
+    va_end(again);
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
@@ -55,10 +71,13 @@ void kit_fail(const char *file, int line, const char *format, ...)
 
 void kit_skip(const char *format, ...)
 {
-    va_list args;
+    va_list args, again;
 
     fputs("  skipped: ", stdout);
     va_start(args, format);
+    va_copy(again, args);
+    leave_word(format, again);
+    va_end(again);
     vprintf(format, args);
     va_end(args);
     putchar('\n');
@@ -99,7 +118,7 @@ static void own_network_of_a_user(void)
     write_file("/proc/self/gid_map", gid);
 }
 
-static void run_child(const struct kit_case *c, int family)
+static void child_main(const struct kit_case *c, int family)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
     current_family = family;
@@ -113,117 +132,204 @@ static void run_child(const struct kit_case *c, int family)
     exit(0); /* through atexit: a leak checker has its say */
 }
 
-/* Returns the exit status, or 128 + signal. */
-static int run_case(const struct kit_case *c, int family)
+/* ---- what it prints ---- */
+
+static void record(struct run_result *r, FILE *echo, const char *bytes, size_t len)
 {
-    int status;
+    size_t room = RUN_OUTPUT_MOST - r->len, kept = len < room ? len : room;
+    char *grown = kept ? realloc(r->output, r->len + kept) : NULL;
+
+    if (grown) {
+        r->output = grown;
+        memcpy(grown + r->len, bytes, kept);
+        r->len += kept;
+    }
+    fwrite(bytes, 1, len, echo);
+    fflush(echo);
+}
+
+/* Returns false at the end of the stream. */
+static bool read_some(int from, struct run_result *r, FILE *echo)
+{
+    char bytes[4096];
+    ssize_t n;
+
+    while ((n = read(from, bytes, sizeof bytes)) > 0)
+        record(r, echo, bytes, (size_t)n);
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Until the child has ended: the stream may outlive it, in the hands of a process that the child left behind. */
+static void listen_to(pid_t child, int from, struct run_result *r, FILE *echo)
+{
+    struct pollfd fds[2] = { { .fd = from, .events = POLLIN }, { .fd = pidfd_open(child, 0), .events = POLLIN } };
+
+    fcntl(from, F_SETFL, O_NONBLOCK);
+    while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (fds[0].fd >= 0 && !read_some(from, r, echo))
+            fds[0].fd = -1;
+        if (fds[1].revents)
+            break;
+    }
+    if (fds[0].fd >= 0)
+        read_some(from, r, echo);
+    if (fds[1].fd >= 0)
+        close(fds[1].fd);
+}
+
+/* ---- what came of it ---- */
+
+static void __attribute__((format(printf, 3, 4))) conclude(struct run_result *r, FILE *echo, const char *format, ...)
+{
+    char line[sizeof r->reason + 4];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(r->reason, sizeof r->reason, format, args);
+    va_end(args);
+    snprintf(line, sizeof line, "  %s\n", r->reason);
+    record(r, echo, line, strlen(line));
+}
+
+/* A case that ended by no check of its own: a sanitizer's summary says why, where there is one. */
+static void find_summary(struct run_result *r, int status)
+{
+    static const char mark[] = "SUMMARY: ";
+    const char *at = r->output ? memmem(r->output, r->len, mark, sizeof mark - 1) : NULL;
+    size_t left = at ? (size_t)(r->output + r->len - at) : 0, len = 0;
+
+    while (len < left && at[len] != '\n')
+        len++;
+    if (len)
+        snprintf(r->reason, sizeof r->reason, "%.*s", (int)len, at);
+    else
+        snprintf(r->reason, sizeof r->reason, "ended with exit status %d", status);
+}
+
+static void judge(struct run_result *r, FILE *echo, int status)
+{
+    r->outcome = RUN_FAILED;
+    if (WIFSIGNALED(status)) {
+        if (WTERMSIG(status) == SIGALRM)
+            conclude(r, echo, "still waiting when the watchdog ended it");
+        else
+            conclude(r, echo, "killed by signal %d", WTERMSIG(status));
+        return;
+    }
+    if (WEXITSTATUS(status) == 0)
+        r->outcome = RUN_PASSED;
+    else if (WEXITSTATUS(status) == EXIT_SKIPPED)
+        r->outcome = RUN_SKIPPED;
+    if (r->outcome != RUN_PASSED && word->spoken)
+        memcpy(r->reason, word->reason, sizeof r->reason);
+    else if (r->outcome != RUN_PASSED)
+        find_summary(r, WEXITSTATUS(status));
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A process whose output comes through *from. Returns its id, 0 in the process itself. */
+static pid_t start(int *from)
+{
+    int ends[2];
     pid_t child;
 
+    if (!word)
+        word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (word == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0) {
+        perror("ndkconform");
+        exit(2);
+    }
+    memset(word, 0, sizeof *word);
     fflush(NULL);
     child = fork();
     if (child < 0) {
-        perror("fork");
-        return 1;
+        perror("ndkconform: fork");
+        exit(2);
     }
     if (child == 0) {
-        alarm(watchdog ? watchdog : c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS);
-        run_child(c, family);
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
     }
+    close(ends[1]);
+    *from = ends[0];
+    return child;
+}
+
+void run_case(const struct kit_case *c, int family, unsigned watchdog, FILE *echo, struct run_result *r)
+{
+    double begun = seconds_now();
+    int status, from;
+    pid_t child = start(&from);
+
+    if (child == 0) {
+        alarm(watchdog ? watchdog : c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS);
+        child_main(c, family);
+    }
+    *r = (struct run_result){ .c = c, .family = family };
+    listen_to(child, from, r, echo);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    if (WIFSIGNALED(status)) {
-        if (WTERMSIG(status) == SIGALRM)
-            fprintf(stderr, "  still waiting when the watchdog ended it\n");
-        else
-            fprintf(stderr, "  killed by signal %d\n", WTERMSIG(status));
-        return 128 + WTERMSIG(status);
-    }
-    return WEXITSTATUS(status);
+    close(from);
+    r->seconds = seconds_now() - begun;
+    judge(r, echo, status);
 }
 
-static bool matches(const char *name, const char *filter)
+const char *run_outcome_name(enum run_outcome o)
 {
-    char texts[4096];
-
-    if (!filter)
-        return true;
-    snprintf(texts, sizeof texts, "%s", filter);
-    for (char *save, *text = strtok_r(texts, ",", &save); text; text = strtok_r(NULL, ",", &save))
-        if (strstr(name, text))
-            return true;
-    return false;
+    return o == RUN_PASSED ? "passed" : o == RUN_SKIPPED ? "skipped" : "FAILED";
 }
 
-struct totals {
-    unsigned passed, failed, skipped;
-};
-
-static void run_family(const struct kit_case *c, int family, struct totals *t)
+const char *run_family_name(const struct run_result *r)
 {
-    const char *suffix = !(c->flags & KIT_FAMILIES) ? "" : family == AF_INET ? " (IPv4)" : " (IPv6)";
-    int status = run_case(c, family);
-
-    if (status == 0)
-        t->passed++;
-    else if (status == EXIT_SKIPPED)
-        t->skipped++;
-    else
-        t->failed++;
-    printf("%s%s: %s\n", c->name, suffix, status == 0 ? "passed" : status == EXIT_SKIPPED ? "skipped" : "FAILED");
+    return !(r->c->flags & KIT_FAMILIES) ? NULL : r->family == AF_INET ? "IPv4" : "IPv6";
 }
 
-static int usage(void)
+/* ---- the adapter ---- */
+
+static _Noreturn void probe_main(struct kit_adapter *found)
 {
-    fputs("usage: ndkconform [--list] [--filter TEXT[,TEXT...]] [--family 4|6|both] [--slow] "
-          "[--watchdog SECONDS]\n", stderr);
-    return 2;
+    NDK_ADAPTER *adapter;
+    ULONG size = sizeof found->info;
+
+    alarm(PROBE_SECONDS);
+    adapter = kit_open(2, 1);
+    found->known = adapter->Dispatch->NdkQueryAdapterInfo(adapter, &found->info, &size) == STATUS_SUCCESS;
+    fflush(NULL);
+    _exit(0);
 }
 
-int main(int argc, char **argv)
+/* In silence: where it cannot be opened the cases will say so. */
+void run_probe(void)
 {
-    static const struct option options[] = {
-        { "list", no_argument, NULL, 'l' },           { "filter", required_argument, NULL, 'f' },
-        { "family", required_argument, NULL, 'F' },   { "slow", no_argument, NULL, 's' },
-        { "watchdog", required_argument, NULL, 'w' }, { NULL, 0, NULL, 0 },
-    };
-    const char *filter = NULL, *families = "both";
-    bool list = false, slow = false;
-    struct totals totals = { 0 };
+    struct kit_adapter *found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct run_result unused = { 0 };
+    FILE *nowhere = fopen("/dev/null", "w");
+    int status, from;
+    pid_t child;
 
-    for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        switch (o) {
-        case 'l': list = true; break;
-        case 'f': filter = optarg; break;
-        case 'F': families = optarg; break;
-        case 's': slow = true; break;
-        case 'w': watchdog = (unsigned)strtoul(optarg, NULL, 10); break;
-        default: return usage();
-        }
+    if (found == MAP_FAILED || !nowhere) {
+        perror("ndkconform");
+        exit(2);
     }
-    kit_provider = ndkconform_provider();
-    /* Ports that a case finds free are not taken by whatever else runs on the machine, where a user may have that. */
-    if (!list && unshare(CLONE_NEWNET) == 0)
-        loopback_up();
-    for (const struct kit_case *c = first_case; c; c = c->next) {
-        if (!matches(c->name, filter))
-            continue;
-        if (list) {
-            puts(c->name);
-            continue;
-        }
-        if ((c->flags & KIT_SLOW) && !slow)
-            continue;
-        if (strcmp(families, "6") != 0)
-            run_family(c, AF_INET, &totals);
-        if ((c->flags & KIT_FAMILIES) && strcmp(families, "4") != 0)
-            run_family(c, AF_INET6, &totals);
-    }
-    if (list)
-        return 0;
-    printf("%u passed, %u failed, %u skipped\n", totals.passed, totals.failed, totals.skipped);
-    if (totals.passed + totals.failed + totals.skipped == 0) {
-        fputs("ndkconform: no case matches\n", stderr);
-        return 2;
-    }
-    return totals.failed != 0;
+    child = start(&from);
+    if (child == 0)
+        probe_main(found);
+    listen_to(child, from, &unused, nowhere);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(from);
+    fclose(nowhere);
+    free(unused.output);
+    kit_adapter = *found;
+    munmap(found, sizeof *found);
 }

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""ndkconform's own test: options, reports, and that it sees nothing but the provider it is given.
+
+    conform_test.py NDKCONFORM MODULES CONTRACT.md
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+PROGRAM, MODULES, CONTRACT = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+MARK = "\ufffd" # in place of what is no text
+
+
+def run(*args, **kwargs):
+    return subprocess.run([PROGRAM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                          check=False, **kwargs)
+
+
+def lines(done):
+    return done.stdout.decode(errors="replace").splitlines()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def report(self, *args, expected):
+        """Runs with both reports. Returns the lines, JSON's object, and JUnit's cases by name."""
+        names = [Path(self.directory.name) / name for name in ("report.json", "report.xml")]
+        done = run("--json", names[0], "--junit", names[1], *args)
+        self.assertEqual(done.returncode, expected, done)
+        suites = ElementTree.parse(names[1]).getroot()
+        self.assertEqual(suites.tag, "testsuites")
+        for suite in suites:
+            self.assertEqual(int(suite.get("tests")), len(suite.findall("testcase")))
+            for kind, tag in (("failures", "failure"), ("skipped", "skipped")):
+                self.assertEqual(int(suite.get(kind)), len(suite.findall(f"testcase/{tag}")))
+            self.assertGreaterEqual(float(suite.get("time")), 0)
+        return lines(done), json.loads(names[0].read_bytes()), {c.get("name"): c for c in suites.iter("testcase")}
+
+
+class Lists(Case):
+    def test_every_case_covers_rules_that_there_are(self):
+        rules = set(re.findall(r"^- ([A-Z]{3}-\d\d)", CONTRACT.read_text(), re.M))
+        names = lines(run("--list"))
+        self.assertGreater(len(names), 200)
+        self.assertEqual(len(names), len(set(names)))
+        rows = [row.split() for row in lines(run("--list", "--rules"))]
+        self.assertEqual([row[0] for row in rows], names)
+        for row in rows:
+            self.assertGreater(len(row), 1, row)
+            self.assertLessEqual(set(row[1:]), rules, row)
+        self.assertIn(["adp_01_short_buffers", "ADP-01"], rows)
+        self.assertIn(["con_12_taken_by_a_foreign_socket", "CON-12", "CON-17"], rows)
+
+    def test_filter(self):
+        self.assertEqual(lines(run("--list", "--filter", "adp_01_short,adp_01_suff")),
+                         ["adp_01_short_buffers", "adp_01_sufficient_buffers"])
+
+    def test_help(self):
+        done = run("--help")
+        self.assertEqual(done.returncode, 0)
+        for option in ("provider", "list", "rules", "filter", "family", "slow", "watchdog", "json", "junit"):
+            self.assertIn(f"--{option}".encode(), done.stdout)
+
+
+class Reports(Case):
+    def test_both_families(self):
+        out, report, junit = self.report("--filter", "gcd_01,adp_01_short", expected=0)
+        self.assertEqual(report["provider"]["name"], "OpenNDK")
+        self.assertIsNone(report["provider"]["module"])
+        self.assertEqual((report["adapter"]["technology"], report["adapter"]["version"]), (1, "2.1"))
+        self.assertEqual((report["failed"], report["skipped"]), (0, 0))
+        self.assertEqual(report["passed"], len(report["cases"]))
+        named = {case["name"] + (f" ({case['family']})" if case["family"] else ""): case for case in report["cases"]}
+        self.assertEqual([f"{name}: passed" for name in named], out[:-1])
+        self.assertEqual(out[-1], f"{len(named)} passed, 0 failed, 0 skipped")
+        self.assertEqual(set(junit), set(named))
+        self.assertEqual({c.get("classname") for c in junit.values()}, {"ndkconform.gcd", "ndkconform.adp"})
+        self.assertEqual({case["family"] for case in report["cases"]}, {None, "IPv4", "IPv6"})
+        self.assertEqual(named["adp_01_short_buffers"]["rules"], ["ADP-01"])
+        for case in report["cases"]:
+            self.assertEqual((case["result"], case["reason"]), ("passed", None))
+            self.assertGreater(case["seconds"], 0)
+
+    def test_one_family(self):
+        _, report, _ = self.report("--filter", "gcd_01", "--family", "6", expected=0)
+        self.assertEqual({case["family"] for case in report["cases"]}, {"IPv6"})
+
+    def test_to_standard_output(self):
+        done = run("--filter", "adp_01_short", "--json", "-")
+        self.assertEqual(json.loads(done.stdout)["passed"], 1)
+        self.assertIn(b"adp_01_short_buffers: passed", done.stderr)
+        done = run("--filter", "adp_01_short", "--junit", "-")
+        self.assertEqual(ElementTree.fromstring(done.stdout).tag, "testsuites")
+
+
+class Providers(Case):
+    def test_the_same_as_a_module(self):
+        module = MODULES / "conform_openndk.so"
+        out, report, _ = self.report("--provider", module, "--filter", "adp_01,gcd_,obj_06", expected=0)
+        self.assertEqual(report["provider"]["module"], str(module))
+        own, _, _ = self.report("--filter", "adp_01,gcd_,obj_06", expected=0)
+        self.assertEqual(out, own)
+        self.assertEqual(report["skipped"], 0)
+
+    def test_a_broken_status_is_seen(self):
+        out, report, junit = self.report("--provider", MODULES / "conform_broken.so", "--filter", "adp_01", expected=1)
+        results = {case["name"]: case for case in report["cases"]}
+        self.assertEqual({name: case["result"] for name, case in results.items()},
+                         {"adp_01_short_buffers": "failed", "adp_01_sufficient_buffers": "passed"})
+        reason = results["adp_01_short_buffers"]["reason"]
+        self.assertTrue(reason.endswith("expected STATUS_BUFFER_TOO_SMALL, saw STATUS_BUFFER_OVERFLOW"), reason)
+        self.assertIn("adp_01_short_buffers: FAILED", out)
+        self.assertTrue(any(line.endswith(reason) for line in out))
+        failure = junit["adp_01_short_buffers"].find("failure")
+        self.assertEqual(failure.get("message"), reason)
+        self.assertIn(reason, failure.text)
+        self.assertEqual(out[-1], "1 passed, 1 failed, 0 skipped")
+
+    def test_what_is_no_text(self):
+        _, report, junit = self.report("--provider", MODULES / "conform_broken.so", "--filter", "adp_01", expected=1)
+        name = 'a "broken" <provider> & more: \u20ac ' + MARK
+        self.assertEqual(report["provider"]["name"], name)
+        printed = {case["name"]: case["output"] for case in report["cases"]}
+        self.assertEqual(printed["adp_01_sufficient_buffers"], '\x1b[31m<&"\\> ' + MARK * 2 + "( ]]>\x01\n")
+        self.assertEqual(junit["adp_01_sufficient_buffers"].find("system-out").text,
+                         MARK + '[31m<&"\\> ' + MARK * 2 + "( ]]>" + MARK + "\n")
+
+    def test_a_case_that_does_not_end(self):
+        out, report, junit = self.report("--provider", MODULES / "conform_broken.so", "--filter", "adp_04_versions",
+                                         "--watchdog", "1", expected=1)
+        reasons = {case["name"]: case["reason"] for case in report["cases"]}
+        self.assertEqual(reasons, {"adp_04_versions_served": "still waiting when the watchdog ended it",
+                                   "adp_04_versions_refused": "killed by signal 6"})
+        for name, reason in reasons.items():
+            self.assertIn(f"  {reason}", out)
+            self.assertEqual(junit[name].find("failure").get("message"), reason)
+
+    def test_what_is_absent_is_skipped(self):
+        cases = ["wir_02_revision_2", "obj_06_pending_creates_leave", "acc_03_peer_never", "adp_01_suff"]
+        out, report, junit = self.report("--provider", MODULES / "conform_narrow.so", "--family", "4",
+                                         "--filter", ",".join(cases), expected=0)
+        reasons = {case["name"]: case["reason"] for case in report["cases"]}
+        self.assertIsNone(reasons.pop("adp_01_sufficient_buffers"))
+        wanted = {"acc_03": "the provider cannot set establish_ms to 100",
+                  "obj_06": "the provider cannot set pend_creates to 1",
+                  "wir_02": "the adapter's technology is 4, not iWARP (1)"}
+        self.assertEqual({name[:6] for name in reasons}, set(wanted))
+        for name, reason in reasons.items():
+            self.assertEqual(reason, wanted[name[:6]])
+            self.assertIn(f"  skipped: {reason}", out)
+        for name, case in junit.items():
+            if not name.startswith("adp_01"):
+                self.assertEqual(case.find("skipped").get("message"), reasons[name.split()[0]])
+        self.assertEqual(out[-1], f"1 passed, 0 failed, {len(reasons)} skipped")
+
+    def test_every_case_by_hand_is_skipped_for_another_technology(self):
+        out = lines(run("--provider", MODULES / "conform_narrow.so", "--family", "4", "--filter", "wir_0"))
+        self.assertRegex(out[-1], r"^\d+ passed, 0 failed, [1-9]\d* skipped$")
+        self.assertGreater(len([line for line in out if "not iWARP" in line]), 10)
+
+
+class WrongUsage(Case):
+    def check(self, *args, says):
+        done = run(*args)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn(says, done.stderr.decode())
+
+    def test_options(self):
+        for args in (["--nonsense"], ["case"], ["--family", "5"], ["--watchdog", "0"], ["--watchdog", "1x"],
+                     ["--json", "-", "--junit", "-"], ["--json"]):
+            self.check(*args, says="usage: ndkconform")
+
+    def test_no_case(self):
+        self.check("--filter", "no_such_case", says="no case matches")
+
+    def test_no_report(self):
+        self.check("--filter", "adp_01_short", "--json", os.path.join(self.directory.name, "no", "where"),
+                   says="No such file or directory")
+        self.check("--filter", "adp_01_short", "--junit", "/dev/full", says="not written whole")
+
+    def test_no_provider(self):
+        self.check("--provider", "./no_such.so", says="no_such.so")
+        self.check("--provider", "libm.so.6", says="ndkconform_provider")
+        self.check("--provider", MODULES / "conform_other_interface.so", says="expected interface 1, saw 2")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bad provider, for the test of ndkconform itself: OpenNDK with one status broken, another answer than it should for a
+ * short buffer. Besides, it speaks no known encoding, dies of version 0.0 and never returns from opening version 1.0.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "contract/modules/openndk.h"
+#include "contract/provider.h"
+
+static const NDK_ADAPTER_DISPATCH *real;
+
+static NTSTATUS query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size)
+{
+    NTSTATUS status = real->NdkQueryAdapterInfo(adapter, info, size);
+
+    return status == STATUS_BUFFER_TOO_SMALL ? STATUS_BUFFER_OVERFLOW : status;
+}
+
+static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    static NDK_ADAPTER_DISPATCH table;
+    NTSTATUS status;
+
+    puts("\x1b[31m<&\"\\> \xff\xc3( ]]>\x01");
+    fflush(stdout);
+    if (version.Major == 0)
+        abort();
+    while (version.Major == 1)
+        pause();
+    status = openndk_provider()->open_adapter(version, if_index, adapter);
+    if (status != STATUS_SUCCESS)
+        return status;
+    real = (*adapter)->Dispatch;
+    table = *real;
+    table.NdkQueryAdapterInfo = query_info;
+    (*adapter)->Dispatch = &table;
+    return status;
+}
+
+const struct ndkconform_provider *ndkconform_provider(void)
+{
+    static struct ndkconform_provider p;
+
+    p = *openndk_provider();
+    p.name = "a \"broken\" <provider> & more: \xe2\x82\xac \xff";
+    p.open_adapter = open_adapter;
+    return &p;
+}

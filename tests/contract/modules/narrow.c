@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* A provider without settings whose adapter says that it is none of iWARP and has nothing optional. */
+#include "contract/modules/openndk.h"
+#include "contract/provider.h"
+
+static const NDK_ADAPTER_DISPATCH *real;
+
+static NTSTATUS query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size)
+{
+    NTSTATUS status = real->NdkQueryAdapterInfo(adapter, info, size);
+
+    if (status == STATUS_SUCCESS) {
+        info->RdmaTechnology = NdkRoCEv2;
+        info->AdapterFlags = NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED;
+        info->FRMRPageCount = info->MaxSrqDepth = 0;
+        info->MaxWindowSize = 0;
+    }
+    return status;
+}
+
+static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    static NDK_ADAPTER_DISPATCH table;
+    NTSTATUS status = openndk_provider()->open_adapter(version, if_index, adapter);
+
+    if (status != STATUS_SUCCESS)
+        return status;
+    real = (*adapter)->Dispatch;
+    table = *real;
+    table.NdkQueryAdapterInfo = query_info;
+    (*adapter)->Dispatch = &table;
+    return status;
+}
+
+const struct ndkconform_provider *ndkconform_provider(void)
+{
+    static struct ndkconform_provider p;
+
+    p = *openndk_provider();
+    p.name = "narrow";
+    p.open_adapter = open_adapter;
+    p.set = NULL;
+    return &p;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* A provider for an ndkconform that is not this one. */
+#include <stddef.h>
+
+#include "contract/provider.h"
+
+const struct ndkconform_provider *ndkconform_provider(void)
+{
+    static const struct ndkconform_provider p = { .interface = NDKCONFORM_INTERFACE + 1, .name = "of tomorrow" };
+
+    return &p;
+}
