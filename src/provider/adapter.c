@@ -14,6 +14,7 @@
 #include "fabric/iwarp/iwarp_fabric.h"
 #include "provider/adapter.h"
 #include "provider/config.h"
+#include "provider/lam.h"
 #include "provider/limits.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -61,6 +62,8 @@ static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
     *info = (NDK_ADAPTER_INFO){
         .Version = a->version,
         .MaxRegistrationSize = l->max_registration,
+        .MaxWindowSize = l->max_window,
+        .FRMRPageCount = l->fast_register_pages,
         .MaxInitiatorRequestSge = l->max_initiator_sge,
         .MaxReceiveRequestSge = l->max_receive_sge,
         .MaxReadRequestSge = l->max_read_sge,
@@ -76,7 +79,8 @@ static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
         .MaxCalleeData = l->max_callee_data,
         .AdapterFlags = NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED | NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
                         NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED |
-                        (l->cq_moderation ? NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED : 0),
+                        (l->cq_moderation ? NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED : 0) |
+                        (l->read_local_invalidate ? NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED : 0),
         .RdmaTechnology = NdkiWarp,
     };
 }
@@ -100,19 +104,6 @@ static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size
 
 /* ---- Its table ---- */
 
-/* Logical addresses are a capability that the adapter lacks. */
-static NTSTATUS build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
-                          NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
-{
-    (void)pub, (void)mdl, (void)length, (void)done, (void)context, (void)lam, (void)size, (void)fbo;
-    return STATUS_NOT_SUPPORTED;
-}
-
-static void release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
-{
-    (void)pub, (void)lam; /* there is none */
-}
-
 static const NDK_ADAPTER_DISPATCH dispatch = {
     .NdkQueryExtension = object_ndk_query_extension,
     .NdkQueryAdapterInfo = query_info,
@@ -121,8 +112,8 @@ static const NDK_ADAPTER_DISPATCH dispatch = {
     .NdkCreateSharedEndpoint = shared_endpoint_create,
     .NdkCreateConnector = connector_create,
     .NdkCreateListener = listener_create,
-    .NdkBuildLAM = build_lam,
-    .NdkReleaseLAM = release_lam,
+    .NdkBuildLAM = lam_build,
+    .NdkReleaseLAM = lam_release,
 };
 
 /* ---- Opening and closing ---- */
@@ -152,6 +143,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     a->config = *config;
     fabric->ops->info(fabric, &a->limits);
     limit(&a->limits);
+    lams_init(&a->lams);
     object_init(&a->obj, &type, &a->pub.Header, a, a, adapter_home(a));
     a->pub.Dispatch = &dispatch;
     *out = &a->pub;

@@ -7,6 +7,7 @@
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 #include "openndk/config.h"
+#include "provider/lam.h"
 #include "provider/object.h"
 
 struct adapter {
@@ -16,6 +17,7 @@ struct adapter {
     struct fabric *fabric;
     struct fabric_info limits; /* what it reports and enforces; never more than the fabric's */
     ondk_config_t config;
+    struct lams lams;          /* that are built */
     struct shard_gate gone;    /* opened when the last descendant's last callback has returned */
 };
 OBJECT_ASSERT_LAYOUT(adapter);

@@ -144,6 +144,7 @@ static void fill_ex(NDK_RESULT_EX *r, const struct fabric_completion *c)
         .QPContext = plain.QPContext,
         .RequestContext = plain.RequestContext,
         .Type = operation_of(c->op),
+        .TypeSpecificCompletionOutput = c->op == FABRIC_RECEIVE_AND_INVALIDATE ? c->token : 0,
         .ProviderErrorCode = status_provider_error(c),
     };
 }

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+#include "base/mutant.h"
+#include "provider/mdl.h"
+
 void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next)
 {
     ULONG offset = (ULONG)((uintptr_t)address & (PAGE_SIZE - 1));
@@ -18,4 +21,29 @@ void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next)
         .ByteCount = length,
         .ByteOffset = offset,
     };
+}
+
+unsigned char *mdl_address(const MDL *mdl)
+{
+    return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
+}
+
+bool mdl_is_range(const MDL *mdl, SIZE_T length)
+{
+    uintptr_t at = mdl ? (uintptr_t)mdl_address(mdl) : 0;
+
+    if (!at || !length)
+        return false;
+    while (mdl) {
+        if ((uintptr_t)mdl_address(mdl) != at && !MUTANT(mem_01_hole_accepted))
+            return false;
+        if (mdl->ByteCount > UINTPTR_MAX - at)
+            return false;
+        if (length <= mdl->ByteCount)
+            return true;
+        length -= mdl->ByteCount;
+        at += mdl->ByteCount;
+        mdl = mdl->Next;
+    }
+    return MUTANT(mem_01_beyond_chain);
 }

@@ -7,11 +7,16 @@
  *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; LEAVING: PENDING LEAVING
  *   LEAVING      INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             - (it is leaving)
  *
+ * One that was created for fast registration is EMPTY for ever, and the calls of the other kind answer
+ * INVALID_DEVICE_STATE either way: its registrations are those of requests (region_requests.c).
+ *
  * The fabric gives a registration back at once, or, while data for it is under way, when that has ended: then it is
  * EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the region.
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -19,19 +24,24 @@
 #include "base/spin.h"
 #include "iwarp/memory.h"
 #include "provider/adapter.h"
+#include "provider/mdl.h"
 #include "provider/object.h"
 #include "provider/provider.h"
+#include "provider/region.h"
 #include "provider/status.h"
+
+#define REMOTE (UINT64_C(1) << 32)
 
 enum state { EMPTY, REGISTERED, LEAVING };
 
 struct mr {
     NDK_MR pub;
     struct object obj;
-    struct fabric_mr *fabric;
-    struct spin lock; /* guards state */
+    struct region region;
+    bool fast;                     /* for fast registration alone; else for normal registration alone */
+    _Atomic uint64_t fast_limits;  /* pages, and REMOTE; 0: not initialised */
+    struct spin lock;              /* guards state */
     enum state state;
-    atomic_uint token; /* also after the registration, when it names nothing any more */
     struct request deregister;
 };
 OBJECT_ASSERT_LAYOUT(mr);
@@ -60,31 +70,6 @@ static bool step(struct mr *mr, enum state from, enum state to)
         mr->state = to;
     spin_unlock(&mr->lock);
     return right;
-}
-
-/* What a chain describes: the address of its first byte, the virtual address of the process. */
-static unsigned char *mdl_address(const MDL *mdl)
-{
-    return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
-}
-
-/* Is it one range of addresses for length bytes? */
-static bool is_contiguous(const MDL *mdl, SIZE_T length)
-{
-    uintptr_t at = (uintptr_t)mdl_address(mdl);
-
-    while (mdl) {
-        if ((uintptr_t)mdl_address(mdl) != at && !MUTANT(mem_01_hole_accepted))
-            return false;
-        if (mdl->ByteCount > UINTPTR_MAX - at)
-            return false;
-        if (length <= mdl->ByteCount)
-            return true;
-        length -= mdl->ByteCount;
-        at += mdl->ByteCount;
-        mdl = mdl->Next;
-    }
-    return MUTANT(mem_01_beyond_chain);
 }
 
 static bool flags_are_valid(ULONG flags)
@@ -120,20 +105,18 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
     uint32_t token;
 
     (void)done, (void)context; /* never pending */
-    if (!mdl || length == 0 || length > mr->obj.adapter->limits.max_registration || !flags_are_valid(flags))
-        return STATUS_INVALID_PARAMETER;
-    if (!mdl_address(mdl) || !is_contiguous(mdl, length))
+    if (!mdl_is_range(mdl, length) || length > mr->obj.adapter->limits.max_registration || !flags_are_valid(flags))
         return STATUS_INVALID_PARAMETER;
     /* LEAVING keeps others out until there is a region. */
-    if (!step(mr, EMPTY, LEAVING))
+    if (mr->fast || !step(mr, EMPTY, LEAVING))
         return STATUS_INVALID_DEVICE_STATE;
     unsigned char *memory = mdl_address(mdl);
-    int error = ops_of(mr)->mr_register(mr->fabric, memory, length, (uintptr_t)memory, access_of(flags), &token);
+    int error = ops_of(mr)->mr_register(mr->region.fabric, memory, length, (uintptr_t)memory, access_of(flags), &token);
     if (error) {
         step(mr, LEAVING, EMPTY);
         return status_of_errno(error);
     }
-    atomic_store(&mr->token, token);
+    atomic_store(&mr->region.token, token);
     step(mr, LEAVING, REGISTERED);
     return STATUS_SUCCESS;
 }
@@ -154,35 +137,25 @@ static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID
     if (!done || request_is_pending(&mr->deregister) || !step(mr, REGISTERED, LEAVING))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
-    if (!MUTANT(mem_03_nothing_deregistered) && !ops_of(mr)->mr_deregister(mr->fabric, deregistered, mr))
+    if (!MUTANT(mem_03_nothing_deregistered) && !ops_of(mr)->mr_deregister(mr->region.fabric, deregistered, mr))
         return STATUS_PENDING;
     step(mr, LEAVING, EMPTY);
     request_cancel(&mr->deregister);
     return STATUS_SUCCESS;
 }
 
-/* A close ends what is registered; while data for it is under way, retire waits. */
+/* A close ends what is registered; while data for it is under way, or a window is bound, retire waits. */
 static void cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
 
-    if (step(mr, REGISTERED, LEAVING))
-        ops_of(mr)->mr_kill(mr->fabric);
-}
-
-static void closed(void *context)
-{
-    struct mr *mr = context;
-
-    object_retired(&mr->obj);
+    (void)step(mr, REGISTERED, LEAVING);
+    region_kill(&mr->region);
 }
 
 static bool retire(struct object *o)
 {
-    struct mr *mr = mr_of_object(o);
-
-    ops_of(mr)->mr_kill(mr->fabric);
-    return ops_of(mr)->mr_close(mr->fabric, closed, mr);
+    return region_retire(&mr_of_object(o)->region);
 }
 
 static void destroy(struct object *o)
@@ -190,18 +163,53 @@ static void destroy(struct object *o)
     (void)o; /* the fabric's went in retire */
 }
 
-/* Fast registration is a capability that the adapter lacks (FRMRPageCount 0). */
+/* ---- Fast registration ---- */
+
+/*
+ * Says what later posts may have, and nothing of what is registered or queued. May be called again, also in parallel:
+ * the last one counts.
+ */
 static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote, NDK_FN_REQUEST_COMPLETION done,
                                          PVOID context)
 {
-    (void)pub, (void)pages, (void)remote, (void)done, (void)context;
-    return STATUS_NOT_SUPPORTED;
+    struct mr *mr = mr_of(pub);
+    uint32_t most = mr->obj.adapter->limits.fast_register_pages;
+
+    (void)done, (void)context; /* never pending */
+    if (!most)
+        return STATUS_NOT_SUPPORTED;
+    if (!mr->fast)
+        return STATUS_INVALID_DEVICE_STATE;
+    if (!pages)
+        return STATUS_INVALID_PARAMETER;
+    if (pages > most && !MUTANT(inv_07_any_number))
+        return MUTANT(inv_07_other_status) ? STATUS_INVALID_PARAMETER : STATUS_IMPLEMENTATION_LIMIT;
+    atomic_store(&mr->fast_limits, pages | (remote ? REMOTE : 0));
+    return STATUS_SUCCESS;
+}
+
+bool mr_is_fast(const NDK_MR *mr)
+{
+    return ((const struct mr *)mr)->fast;
+}
+
+uint32_t mr_fast_pages(NDK_MR *mr, bool *remote)
+{
+    uint64_t limits = atomic_load(&mr_of(mr)->fast_limits);
+
+    *remote = (limits & REMOTE) != 0;
+    return (uint32_t)limits;
+}
+
+struct region *mr_region(NDK_MR *mr)
+{
+    return &mr_of(mr)->region;
 }
 
 /* One token for both sides: the rights tell them apart. */
 static UINT32 get_token(NDK_MR *pub)
 {
-    return atomic_load(&mr_of(pub)->token);
+    return region_token(mr_region(pub));
 }
 
 static const struct object_type type = {
@@ -222,10 +230,10 @@ NTSTATUS mr_create(NDK_PD *pub_pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETI
     struct pd *pd = pd_of(pub_pd);
     struct adapter *a = pd->obj.adapter;
 
-    if (fast_register)
+    if (fast_register && !a->limits.fast_register_pages)
         return STATUS_NOT_SUPPORTED;
     struct mr *mr = calloc(1, sizeof(*mr));
-    int error = mr ? a->fabric->ops->mr_create(a->fabric, pd_domain(pd), &mr->fabric) : ENOMEM;
+    int error = mr ? region_create(&mr->region, &mr->obj, pd) : ENOMEM;
     if (error) {
         free(mr);
         return status_of_errno(error);
@@ -233,7 +241,8 @@ NTSTATUS mr_create(NDK_PD *pub_pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETI
     object_init(&mr->obj, &type, &mr->pub.Header, mr, a, adapter_home(a));
     mr->pub.Dispatch = &dispatch;
     spin_init(&mr->lock);
-    atomic_init(&mr->token, UINT32_MAX); /* valid once registered; not the privileged one before that */
+    mr->fast = fast_register;
+    atomic_init(&mr->fast_limits, 0);
     object_depend(&mr->obj, &pd->obj);
     return object_created(a, &mr->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

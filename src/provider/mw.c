@@ -1,10 +1,80 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory windows: a capability that the adapter lacks (MaxWindowSize 0). */
-#include "base/mutant.h"
-#include "provider/provider.h"
+/*
+ * Memory windows. NdkBind makes their tokens (region_requests.c); a window's end ends its binding at once, and so lets
+ * the memory region go that it was bound to.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
 
-NTSTATUS mw_create(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out)
+#include "base/mutant.h"
+#include "provider/adapter.h"
+#include "provider/object.h"
+#include "provider/provider.h"
+#include "provider/region.h"
+#include "provider/status.h"
+
+struct mw {
+    NDK_MW pub;
+    struct object obj;
+    struct region region;
+};
+OBJECT_ASSERT_LAYOUT(mw);
+
+static struct mw *mw_of_object(struct object *o)
 {
-    (void)pd, (void)done, (void)context, (void)out;
-    return MUTANT(obj_02_other_answer) ? STATUS_INVALID_DEVICE_REQUEST : STATUS_NOT_SUPPORTED;
+    return (struct mw *)((char *)o - offsetof(struct mw, obj));
+}
+
+struct region *mw_region(NDK_MW *mw)
+{
+    return &((struct mw *)mw)->region;
+}
+
+static void cancel(struct object *o)
+{
+    region_kill(&mw_of_object(o)->region);
+}
+
+static bool retire(struct object *o)
+{
+    return region_retire(&mw_of_object(o)->region);
+}
+
+static void destroy(struct object *o)
+{
+    (void)o; /* the fabric's went in retire */
+}
+
+static UINT32 get_token(NDK_MW *pub)
+{
+    return region_token(mw_region(pub));
+}
+
+static const struct object_type type = {
+    .ndk_type = NdkObjectTypeMw, .cancel = cancel, .retire = retire, .destroy = destroy};
+
+static const NDK_MW_DISPATCH dispatch = {
+    .NdkCloseMw = object_ndk_close,
+    .NdkQueryExtension = object_ndk_query_extension,
+    .NdkGetRemoteTokenFromMw = get_token,
+};
+
+NTSTATUS mw_create(NDK_PD *pub_pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out)
+{
+    struct pd *pd = pd_of(pub_pd);
+    struct adapter *a = pd->obj.adapter;
+
+    if (!a->limits.max_window)
+        return MUTANT(obj_02_other_answer) ? STATUS_INVALID_DEVICE_REQUEST : STATUS_NOT_SUPPORTED;
+    struct mw *mw = calloc(1, sizeof(*mw));
+    int error = mw ? region_create(&mw->region, &mw->obj, pd) : ENOMEM;
+    if (error) {
+        free(mw);
+        return status_of_errno(error);
+    }
+    object_init(&mw->obj, &type, &mw->pub.Header, mw, a, adapter_home(a));
+    mw->pub.Dispatch = &dispatch;
+    object_depend(&mw->obj, &pd->obj);
+    return object_created(a, &mw->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

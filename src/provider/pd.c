@@ -18,7 +18,7 @@ const void *pd_domain(const struct pd *pd)
 static void privileged_token(NDK_PD *pd, UINT32 *token)
 {
     (void)pd;
-    *token = PD_PRIVILEGED_TOKEN;
+    *token = FABRIC_PRIVILEGED_TOKEN;
 }
 
 static void destroy(struct object *o)

@@ -35,9 +35,6 @@ NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq
 
 /* ---- Protection domains, completion queues, queue pairs, as others see them ---- */
 
-/* The token that names logical addresses. No region's token is ever zero. */
-enum { PD_PRIVILEGED_TOKEN = 0 };
-
 struct pd {
     NDK_PD pub;
     struct object obj;
@@ -68,6 +65,7 @@ struct qp {
     NDK_QP pub;
     struct object obj;
     struct fabric_qp *fabric;
+    struct pd *pd;
     uint32_t receive_sges, initiator_sges, inline_size;
     atomic_bool bound; /* the connector's: it has, or had, a connection; false when new */
 };

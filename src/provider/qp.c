@@ -77,6 +77,7 @@ static struct qp *make(struct pd *pd, struct cq *receive_cq, struct cq *initiato
         free(qp);
         return NULL;
     }
+    qp->pd = pd;
     qp->receive_sges = c->receive_sges;
     qp->initiator_sges = c->initiator_sges;
     qp->inline_size = c->inline_size;

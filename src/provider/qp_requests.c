@@ -21,7 +21,7 @@ static const struct fabric_ops *ops_of(const struct qp *qp)
 enum {
     FLAGS_SEND = REQUEST_FLAGS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_INLINE,
     FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* the inline size of a queue pair is for sends and writes */
-    FLAGS_READ = REQUEST_FLAGS | NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE, /* ignored: the adapter does not report it */
+    FLAGS_READ = REQUEST_FLAGS | NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE,
 };
 
 unsigned request_flags(ULONG flags)
@@ -48,12 +48,10 @@ NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, 
     if (count > max || (count && !sgl) || (MUTANT(qpr_19_no_sge_refused) && !count))
         return STATUS_INVALID_PARAMETER;
     for (ULONG i = 0; i < count; i++) {
-        /* Logical addresses come with NdkBuildLAM, which the adapter lacks. */
-        if (sgl[i].MemoryRegionToken == PD_PRIVILEGED_TOKEN)
-            return STATUS_NOT_SUPPORTED;
+        bool logical = sgl[i].MemoryRegionToken == FABRIC_PRIVILEGED_TOKEN;
         total += sgl[i].Length;
         out[i] = (struct fabric_sge){
-            .address = (uintptr_t)sgl[i].VirtualAddress,
+            .address = logical ? (uint64_t)sgl[i].LogicalAddress.QuadPart : (uintptr_t)sgl[i].VirtualAddress,
             .length = sgl[i].Length,
             .token = sgl[i].MemoryRegionToken,
         };
@@ -121,7 +119,7 @@ static NTSTATUS try_initiator(struct qp *qp, struct fabric_request *r, const NDK
 
     if (flags & ~allowed)
         return STATUS_INVALID_PARAMETER;
-    r->flags = request_flags(flags);
+    r->flags |= request_flags(flags);
     if ((flags & NDK_OP_FLAG_INLINE) && !MUTANT(qpr_06_inline_as_plain))
         return post_inline(qp, r, sgl, count);
     if (r->op == FABRIC_READ && max > qp->obj.adapter->limits.max_read_sge)
@@ -129,23 +127,38 @@ static NTSTATUS try_initiator(struct qp *qp, struct fabric_request *r, const NDK
     return post_plain(qp, r, sgl, count, max);
 }
 
-/* What waits for the next request is not to wait for one that failed, wherever that was. */
-static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
-                               ULONG allowed)
+void request_enter(struct qp *qp)
 {
-    NTSTATUS status;
-
     object_ref(&qp->obj, REF_LOOKUP);
-    status = try_initiator(qp, r, sgl, count, flags, allowed);
+}
+
+NTSTATUS request_leave(struct qp *qp, NTSTATUS status)
+{
     if (status && !MUTANT(qpr_10_refusal_releases_nothing))
         ops_of(qp)->qp_release(qp->fabric);
     object_unref(&qp->obj, REF_LOOKUP);
     return status;
 }
 
+static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+                               ULONG allowed)
+{
+    request_enter(qp);
+    return request_leave(qp, try_initiator(qp, r, sgl, count, flags, allowed));
+}
+
 static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
 {
     struct fabric_request r = {.op = FABRIC_SEND, .context = context};
+
+    return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
+}
+
+static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
+                                        UINT32 token)
+{
+    struct fabric_request r = {.op = FABRIC_SEND, .flags = FABRIC_SEND_INVALIDATE, .context = context,
+                               .remote_token = token};
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
 }
@@ -158,12 +171,15 @@ static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULON
     return post_plain(qp, &r, sgl, count, qp->receive_sges);
 }
 
+/* With local invalidation, which is ignored where the adapter does not report it. */
 static NTSTATUS ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
                      ULONG flags)
 {
     struct fabric_request r = {
         .op = FABRIC_READ, .context = context, .remote_address = address, .remote_token = token};
 
+    if (flags & NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE && qp_of(pub)->obj.adapter->limits.read_local_invalidate)
+        r.flags = FABRIC_READ_INVALIDATE;
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_READ);
 }
 
@@ -187,44 +203,15 @@ static void ndk_flush(NDK_QP *pub)
     object_unref(&qp->obj, REF_LOOKUP);
 }
 
-/* ---- What comes with windows, fast registration and invalidation, which the adapter lacks ---- */
-
-static NTSTATUS ndk_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
-{
-    (void)pub, (void)context, (void)mr, (void)mw, (void)address, (void)length, (void)flags;
-    return STATUS_NOT_SUPPORTED;
-}
-
-static NTSTATUS ndk_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
-                              CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
-{
-    (void)pub, (void)context, (void)mr, (void)page_count, (void)pages, (void)fbo, (void)length, (void)base;
-    (void)flags;
-    return STATUS_NOT_SUPPORTED;
-}
-
-static NTSTATUS ndk_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
-{
-    (void)pub, (void)context, (void)object, (void)flags;
-    return STATUS_NOT_SUPPORTED;
-}
-
-static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
-                                    UINT32 token)
-{
-    (void)pub, (void)context, (void)sgl, (void)count, (void)flags, (void)token;
-    return STATUS_NOT_SUPPORTED;
-}
-
 const NDK_QP_DISPATCH qp_dispatch = {
     .NdkCloseQp = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
     .NdkFlush = ndk_flush,
     .NdkSend = ndk_send,
     .NdkReceive = ndk_receive,
-    .NdkBind = ndk_bind,
-    .NdkFastRegister = ndk_fast_register,
-    .NdkInvalidate = ndk_invalidate,
+    .NdkBind = region_bind,
+    .NdkFastRegister = region_fast_register,
+    .NdkInvalidate = region_invalidate,
     .NdkRead = ndk_read,
     .NdkWrite = ndk_write,
     .NdkSendAndInvalidate = ndk_send_and_invalidate,

@@ -20,4 +20,17 @@ unsigned request_flags(ULONG flags);
  */
 NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct fabric_sge *out);
 
+/*
+ * Around an initiator's post. What waits for the next request is not to wait for one that failed, wherever that was, so
+ * a failure lets it go. Gives the status back.
+ */
+void request_enter(struct qp *qp);
+NTSTATUS request_leave(struct qp *qp, NTSTATUS status);
+
+/* Those of memory regions and windows. */
+NTSTATUS region_fast_register(NDK_QP *qp, PVOID context, NDK_MR *mr, ULONG page_count,
+                              CONST NDK_LOGICAL_ADDRESS *logical, ULONG fbo, SIZE_T length, PVOID base, ULONG flags);
+NTSTATUS region_bind(NDK_QP *qp, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags);
+NTSTATUS region_invalidate(NDK_QP *qp, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags);
+
 #endif

@@ -91,9 +91,14 @@ NTSTATUS status_of_errno(int error)
     case ENOTCONN:
         return MUTANT(qpr_03_other_status) ? STATUS_INVALID_DEVICE_STATE : STATUS_CONNECTION_INVALID;
     case EINVAL:
+    case ERANGE:
         return STATUS_INVALID_PARAMETER;
     case EFAULT:
+    case EACCES:
         return STATUS_ACCESS_VIOLATION;
+    case ENOENT:    /* a region without a registration */
+    case ECANCELED: /* a region that is being closed */
+        return STATUS_INVALID_DEVICE_STATE;
     case ENODEV:
     case ENXIO:
     case EADDRNOTAVAIL:

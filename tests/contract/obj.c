@@ -221,8 +221,8 @@ static void check_absent_requests(struct zoo *z, const NDK_ADAPTER_INFO *info)
         return;
     CHECK_STATUS(qp->Dispatch->NdkFastRegister(qp, NULL, mr, 1, &page, 0, 1, (PVOID)PAGE_SIZE, 0),
                  STATUS_NOT_SUPPORTED);
-    CHECK_STATUS(qp->Dispatch->NdkInvalidate(qp, NULL, &mr->Header, 0), STATUS_NOT_SUPPORTED);
-    CHECK_STATUS(qp->Dispatch->NdkSendAndInvalidate(qp, NULL, NULL, 0, 0, 1), STATUS_NOT_SUPPORTED);
+    if (info->MaxWindowSize == 0)
+        CHECK_STATUS(qp->Dispatch->NdkInvalidate(qp, NULL, &mr->Header, 0), STATUS_NOT_SUPPORTED);
 }
 
 /* covers: OBJ-02 */

@@ -256,15 +256,21 @@ static bool mr_close(struct fabric_mr *mr, void (*done)(void *context), void *co
     return !later;
 }
 
+static uint32_t new_token(struct fabric_mr *mr)
+{
+    static atomic_uint tokens = 100;
+
+    return mr->token = atomic_fetch_add(&tokens, 1);
+}
+
 static int mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token)
 {
-    static atomic_uint tokens = 100;
     int error = take_error();
 
     if (error)
         return error;
-    mr->token = *token = atomic_fetch_add(&tokens, 1);
+    *token = new_token(mr);
     fake.domain = mr->domain;
     fake.memory = memory;
     fake.length = len;
@@ -277,6 +283,76 @@ static bool mr_deregister(struct fabric_mr *mr, void (*done)(void *context), voi
 {
     mr->token = 0;
     return !hold(done, context);
+}
+
+/* What stands in fake.prepare_error comes from here, and what in fake.error from the post that follows. */
+static int prepare(struct fabric_mr *mr, uint32_t *token)
+{
+    int error = fake.prepare_error;
+
+    fake.prepare_error = 0;
+    if (!error)
+        fake.prepared = *token = new_token(mr);
+    return error;
+}
+
+static int mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token)
+{
+    assert(p->count <= FAKE_PAGES);
+    fake.pages = *p;
+    memcpy(fake.page_list, p->logical, p->count * sizeof(*p->logical));
+    fake.pages.logical = fake.page_list;
+    fake.access = p->access;
+    return prepare(mr, token);
+}
+
+static int mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
+                             uint32_t *token)
+{
+    fake.of = of;
+    fake.base = address;
+    fake.length = len;
+    fake.access = access;
+    return prepare(mw, token);
+}
+
+static void mr_discard(struct fabric_mr *mr, uint32_t token)
+{
+    (void)mr;
+    fake.discarded = token;
+}
+
+struct fabric_lam {
+    uint64_t first;
+};
+
+static int lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
+{
+    int error = take_error();
+
+    (void)f;
+    if (error)
+        return error;
+    *out = malloc(sizeof(**out));
+    if (!*out)
+        return ENOMEM;
+    fake.memory = memory;
+    fake.length = len;
+    (*out)->first = FAKE_LOGICAL;
+    atomic_fetch_add(&fake.lams, 1);
+    return 0;
+}
+
+/* Neighbours in memory are none to the adapter. */
+static uint64_t lam_page(const struct fabric_lam *lam, uint64_t index)
+{
+    return lam->first + index * 2 * PAGE_SIZE;
+}
+
+static void fake_lam_release(struct fabric_lam *lam)
+{
+    free(lam);
+    atomic_fetch_sub(&fake.lams, 1);
 }
 
 static const struct fabric_ops ops = {
@@ -300,6 +376,12 @@ static const struct fabric_ops ops = {
     .mr_close = mr_close,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
+    .mr_prepare_pages = mr_prepare_pages,
+    .mr_prepare_window = mr_prepare_window,
+    .mr_discard = mr_discard,
+    .lam_create = lam_create,
+    .lam_page = lam_page,
+    .lam_release = fake_lam_release,
 };
 
 NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)

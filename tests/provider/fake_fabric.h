@@ -15,7 +15,10 @@
 #include "ndk/ndkpi.h"
 #include "openndk/config.h"
 
-enum { FAKE_SHARDS = 2, FAKE_SGES = 16, FAKE_HELD = 8 };
+enum { FAKE_SHARDS = 2, FAKE_SGES = 16, FAKE_HELD = 8, FAKE_PAGES = 16 };
+
+/* The first page of every mapping; the next is two pages on. */
+#define FAKE_LOGICAL UINT64_C(0x70000000)
 
 struct fake_held {
     void (*done)(void *context);
@@ -26,9 +29,10 @@ struct fake_held {
 struct fake {
     struct fabric pub;
     struct shard *shards[FAKE_SHARDS];
-    atomic_int cqs, qps, mrs;           /* living */
+    atomic_int cqs, qps, mrs, lams;     /* living */
     atomic_int flushes;
     int error;                          /* the answer of the next creation, registration or post; 0: it works */
+    int prepare_error;                  /* and of the next preparation */
     atomic_bool hold;                   /* endings of queues, queue pairs and regions wait for fake_release */
     struct fabric_info info;
     /* What came last. */
@@ -43,6 +47,9 @@ struct fake {
     void *memory;
     uint64_t length, base;
     unsigned access;
+    struct fabric_pages pages;          /* the list itself is in page_list */
+    uint64_t page_list[FAKE_PAGES];
+    uint32_t prepared, of, discarded;   /* tokens */
 };
 
 extern struct fake fake;

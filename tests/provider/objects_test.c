@@ -171,8 +171,6 @@ static void test_absent_capabilities(void **state)
     NDK_QP *qp = make_qp(pd, cq, cq);
     NDK_MW *mw = NULL;
     NDK_SRQ *srq = NULL;
-    ULONG size = 0, fbo;
-    NDK_SGE sge = {0};
 
     (void)state;
     assert_int_equal(pd->Dispatch->NdkCreateMw(pd, on_create, NULL, &mw), STATUS_NOT_SUPPORTED);
@@ -186,10 +184,6 @@ static void test_absent_capabilities(void **state)
     assert_int_equal(qp->Dispatch->NdkBind(qp, NULL, mr, NULL, NULL, 0, 0), STATUS_NOT_SUPPORTED);
     assert_int_equal(qp->Dispatch->NdkFastRegister(qp, NULL, mr, 0, NULL, 0, 0, NULL, 0), STATUS_NOT_SUPPORTED);
     assert_int_equal(qp->Dispatch->NdkInvalidate(qp, NULL, &mr->Header, 0), STATUS_NOT_SUPPORTED);
-    assert_int_equal(qp->Dispatch->NdkSendAndInvalidate(qp, NULL, &sge, 1, 0, 1), STATUS_NOT_SUPPORTED);
-    assert_int_equal(adapter->Dispatch->NdkBuildLAM(adapter, NULL, 0, on_request, NULL, NULL, &size, &fbo),
-                     STATUS_NOT_SUPPORTED);
-    adapter->Dispatch->NdkReleaseLAM(adapter, NULL);
     close_and_wait(qp);
     close_and_wait(mr);
     close_and_wait(cq);

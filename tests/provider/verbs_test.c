@@ -185,6 +185,13 @@ static void test_cq_results(void **state)
     } cases[] = {
         {{FABRIC_SEND, FABRIC_DONE, 0xffff, 0, (void *)1, (void *)2, 0}, STATUS_SUCCESS, NdkOperationTypeSend, 0},
         {{FABRIC_RECEIVE, FABRIC_DONE, 0xffff, 77, (void *)3, (void *)4, 0}, STATUS_SUCCESS, NdkOperationTypeReceive, 0},
+        {{FABRIC_RECEIVE_AND_INVALIDATE, FABRIC_DONE, 0xffff, 78, NULL, NULL, 0xabcd1234}, STATUS_SUCCESS,
+         NdkOperationTypeReceiveAndInvalidate, 0},
+        {{FABRIC_FAST_REGISTER, FABRIC_DONE, 0xffff, 0, NULL, NULL, 5}, STATUS_SUCCESS,
+         NdkOperationTypeFastRegister, 0},
+        {{FABRIC_BIND, FABRIC_DONE, 0xffff, 0, NULL, NULL, 0}, STATUS_SUCCESS, NdkOperationTypeBind, 0},
+        {{FABRIC_INVALIDATE, FABRIC_LOCAL_ACCESS, 0xffff, 0, NULL, NULL, 0}, STATUS_ACCESS_VIOLATION,
+         NdkOperationTypeInvalidate, 0x3ffff},
         {{FABRIC_WRITE, FABRIC_FLUSHED, 0xffff, 0, (void *)5, NULL, 0}, STATUS_CANCELLED,
          NdkOperationTypeWrite, 0x1ffff},
         {{FABRIC_READ, FABRIC_REMOTE_RANGE, 0x0101, 0, NULL, (void *)6, 0}, STATUS_REMOTE_RESOURCES,
@@ -219,7 +226,9 @@ static void test_cq_results(void **state)
         assert_int_equal(r->ProviderErrorCode, cases[i].error);
         assert_ptr_equal(r->QPContext, cases[i].c.qp_context);
         assert_ptr_equal(r->RequestContext, cases[i].c.request_context);
-        if (r->Type == NdkOperationTypeReceive)
+        bool invalidated = r->Type == NdkOperationTypeReceiveAndInvalidate;
+        assert_int_equal(r->TypeSpecificCompletionOutput, invalidated ? cases[i].c.token : 0);
+        if (r->Type == NdkOperationTypeReceive || invalidated)
             assert_int_equal(r->BytesTransferred, cases[i].c.length);
     }
 }
@@ -354,8 +363,6 @@ static void test_posts_refused(void **state)
                      STATUS_INVALID_PARAMETER);
     sges[0].Length = UINT32_MAX;
     assert_int_equal(d->NdkSend(t.qp, NULL, sges, 2, 0), STATUS_INVALID_PARAMETER);
-    t.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(t.pd, &sges[0].MemoryRegionToken);
-    assert_int_equal(d->NdkSend(t.qp, NULL, sges, 1, 0), STATUS_NOT_SUPPORTED);
     assert_ptr_equal(fake.request.context, (void *)99);
 }
 
@@ -389,7 +396,7 @@ static void test_inline_data(void **state)
     for (int i = 0; i < 100; i++)
         data[i] = (unsigned char)(i * 7);
     for (int i = 0; i < 20; i++)
-        sges[i] = (NDK_SGE){{&data[i * 5]}, 5, PD_PRIVILEGED_TOKEN};
+        sges[i] = (NDK_SGE){{&data[i * 5]}, 5, FABRIC_PRIVILEGED_TOKEN};
     assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_SUCCESS);
     assert_int_equal(fake.request.flags, FABRIC_INLINE);
     assert_int_equal(fake.sges[0].length, 100);

@@ -15,9 +15,13 @@ enum {
     MAX_INLINE = 1024,
     MAX_DEPTH = 16384,
     MAX_CQ_DEPTH = 262144,
+    FAST_PAGES = 1024, /* 4 MiB in pages that lie apart */
     LARGE_REQUEST = 65536,
     PRIVATE_LIMIT = MPA_PRIVATE_MAX - MPA_LIMITS,
 };
+
+/* All that a process can address. */
+#define ADDRESSABLE (UINT64_C(1) << 47)
 
 void iwarp_config_defaults(struct iwarp_config *c)
 {
@@ -65,7 +69,10 @@ static void info(const struct fabric *base, struct fabric_info *info)
     const struct iwarp_config *config = &((const struct iwarp_fabric *)base)->config;
 
     *info = (struct fabric_info){
-        .max_registration = UINT64_C(1) << 47, /* all that a process can address */
+        .max_registration = ADDRESSABLE,
+        .max_window = ADDRESSABLE,
+        .fast_register_pages = FAST_PAGES,
+        .read_local_invalidate = true,
         .max_transfer = UINT32_MAX,
         .max_initiator_sge = MAX_SGE,
         .max_receive_sge = MAX_SGE,

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: logical address mappings: the fabric's, page by page in the consumer's structure. */
+#include "provider/lam.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mutant.h"
+#include "provider/adapter.h"
+#include "provider/mdl.h"
+#include "provider/object.h"
+#include "provider/status.h"
+
+struct lam {
+    LIST_ENTRY(lam) link;
+    struct fabric_lam *fabric;
+};
+
+void lams_init(struct lams *l)
+{
+    spin_init(&l->lock);
+    for (int i = 0; i < LAM_LISTS; i++)
+        LIST_INIT(&l->lists[i]);
+}
+
+static unsigned list_of(const void *lam)
+{
+    return (unsigned)((uintptr_t)lam / _Alignof(max_align_t) % LAM_LISTS);
+}
+
+static void insert(struct lams *l, struct lam *lam)
+{
+    spin_lock(&l->lock);
+    LIST_INSERT_HEAD(&l->lists[list_of(lam)], lam, link);
+    spin_unlock(&l->lock);
+}
+
+/* What the consumer gives back, unless it is none of ours; nothing behind the pointer is looked at before that. */
+static struct lam *take(struct lams *l, const void *context)
+{
+    struct lam *lam;
+
+    spin_lock(&l->lock);
+    LIST_FOREACH(lam, &l->lists[list_of(context)], link) {
+        if (lam == context) {
+            LIST_REMOVE(lam, link);
+            break;
+        }
+    }
+    spin_unlock(&l->lock);
+    return lam;
+}
+
+static uint64_t first_offset(const MDL *mdl)
+{
+    return (uintptr_t)mdl_address(mdl) & (PAGE_SIZE - 1);
+}
+
+static uint64_t pages_of(const MDL *mdl, SIZE_T length)
+{
+    return (first_offset(mdl) + length + PAGE_SIZE - 1) / PAGE_SIZE;
+}
+
+static uint64_t size_needed(uint64_t pages)
+{
+    return offsetof(NDK_LOGICAL_ADDRESS_MAPPING, AdapterPageArray) + pages * sizeof(NDK_LOGICAL_ADDRESS);
+}
+
+static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **out)
+{
+    struct lam *lam = malloc(sizeof(*lam));
+    int error = lam ? a->fabric->ops->lam_create(a->fabric, mdl_address(mdl), length, &lam->fabric) : ENOMEM;
+
+    if (error) {
+        free(lam);
+        return error;
+    }
+    object_ref(&a->obj, REF_CHILD);
+    insert(&a->lams, lam);
+    *out = lam;
+    return 0;
+}
+
+static void describe(const struct adapter *a, struct lam *lam, uint64_t pages, NDK_LOGICAL_ADDRESS_MAPPING *out)
+{
+    out->AdapterContext = lam;
+    out->AdapterPageCount = (ULONG)pages - (MUTANT(adp_06_one_page_less) && pages > 1 ? 1 : 0);
+    for (uint64_t i = 0; i < pages; i++)
+        out->AdapterPageArray[i].QuadPart = (LONGLONG)a->fabric->ops->lam_page(lam->fabric, i);
+}
+
+NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
+                   NDK_LOGICAL_ADDRESS_MAPPING *out, ULONG *size, ULONG *fbo)
+{
+    struct adapter *a = adapter_of(adapter);
+    struct lam *lam;
+
+    (void)done, (void)context; /* never pending */
+    if (!size || (!mdl_is_range(mdl, length) && !MUTANT(adp_05_any_chain)) || length > a->limits.max_registration)
+        return STATUS_INVALID_PARAMETER;
+    uint64_t pages = pages_of(mdl, length), needed = size_needed(pages);
+    if (needed > UINT32_MAX)
+        return STATUS_INVALID_PARAMETER; /* no buffer could be that long */
+    ULONG room = *size;
+    *size = (ULONG)needed + (MUTANT(adp_06_size_of_one_more) ? 8 : 0);
+    if (room < needed && !MUTANT(adp_06_short_buffer_taken))
+        return STATUS_BUFFER_TOO_SMALL;
+    if (!out || !fbo)
+        return STATUS_INVALID_PARAMETER;
+    int error = make(a, mdl, length, &lam);
+    if (error)
+        return status_of_errno(error);
+    describe(a, lam, pages, out);
+    *fbo = MUTANT(adp_06_no_offset) ? 0 : (ULONG)first_offset(mdl);
+    if (MUTANT(adp_07_chain_cut))
+        mdl->Next = NULL;
+    return STATUS_SUCCESS;
+}
+
+void lam_release(NDK_ADAPTER *adapter, NDK_LOGICAL_ADDRESS_MAPPING *mapping)
+{
+    struct adapter *a = adapter_of(adapter);
+    struct lam *lam = mapping ? take(&a->lams, mapping->AdapterContext) : NULL;
+
+    if (!lam)
+        return;
+    mapping->AdapterContext = NULL;
+    a->fabric->ops->lam_release(lam->fabric);
+    free(lam);
+    object_unref(&a->obj, REF_CHILD);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The requests that give a memory region or window its token, and end it.
+ *
+ * What can be told at once is refused at once: state, protection domain, flags, rights, range, pages that belong to no
+ * mapping. What depends on the requests ahead (is the token still alive in its turn?) is told by the completion.
+ *
+ * A base address of zero is taken where the first byte offset is zero: zero is then a multiple of the page size plus the
+ * offset like any other, and the reference allows it by name, though it says elsewhere that there are none based at zero.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mutant.h"
+#include "iwarp/memory.h"
+#include "provider/adapter.h"
+#include "provider/object.h"
+#include "provider/provider.h"
+#include "provider/region.h"
+#include "provider/requests.h"
+#include "provider/status.h"
+
+enum {
+    WRITE_ALONE = NDK_OP_FLAG_ALLOW_REMOTE_WRITE & ~NDK_OP_FLAG_ALLOW_LOCAL_WRITE,
+    FLAGS_BIND = REQUEST_FLAGS | NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE,
+    /* The sink flag asks for nothing here: reads need local write alone. */
+    FLAGS_FAST_REGISTER = FLAGS_BIND | NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK,
+};
+
+static const struct fabric_info *limits_of(const struct qp *qp)
+{
+    return &qp->obj.adapter->limits;
+}
+
+static const struct fabric_ops *ops_of(const struct qp *qp)
+{
+    return qp->obj.adapter->fabric->ops;
+}
+
+static unsigned access_of(ULONG flags)
+{
+    unsigned access = MEM_LOCAL_READ;
+
+    if (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
+        access |= MEM_LOCAL_WRITE;
+    if (flags & NDK_OP_FLAG_ALLOW_REMOTE_READ)
+        access |= MEM_REMOTE_READ;
+    if (flags & WRITE_ALONE)
+        access |= MEM_REMOTE_WRITE;
+    return access;
+}
+
+/* ---- What makes a token ---- */
+
+/* Either pages, or a window's range of another region. */
+struct making {
+    struct region *region;
+    const struct fabric_pages *pages;
+    uint32_t of;
+    uint64_t address, len;
+    unsigned access;
+};
+
+static int prepare(const struct fabric_ops *ops, const struct making *m, uint32_t *token)
+{
+    if (m->pages)
+        return ops->mr_prepare_pages(m->region->fabric, m->pages, token);
+    return ops->mr_prepare_window(m->region->fabric, m->of, m->address, m->len, m->access, token);
+}
+
+/* Entered. The new token is there before the post, as the completion may be seen before the post is back. */
+static int post_prepared(struct qp *qp, struct fabric_request *r, struct region *region)
+{
+    int error;
+
+    r->replaces = atomic_load(&region->token);
+    atomic_store(&region->token, r->token);
+    error = ops_of(qp)->qp_post(qp->fabric, r);
+    if (error) {
+        atomic_store(&region->token, r->replaces);
+        ops_of(qp)->mr_discard(region->fabric, r->token);
+    }
+    return error;
+}
+
+static NTSTATUS make(struct qp *qp, struct fabric_request *r, const struct making *m)
+{
+    int error;
+
+    region_enter(m->region);
+    error = prepare(ops_of(qp), m, &r->token);
+    if (!error)
+        error = post_prepared(qp, r, m->region);
+    region_leave(m->region);
+    return status_of_errno(error);
+}
+
+static bool base_is_valid(const struct fabric_pages *p)
+{
+    if (p->base_address < p->offset || (p->base_address - p->offset) % PAGE_SIZE != 0)
+        return MUTANT(inv_04_any_base);
+    return p->len > 0 && p->len - 1 <= UINT64_MAX - p->base_address;
+}
+
+static NTSTATUS try_fast_register(struct qp *qp, struct fabric_request *r, NDK_MR *mr, struct fabric_pages *pages,
+                                  ULONG flags)
+{
+    const ULONG remote_rights = NDK_OP_FLAG_ALLOW_REMOTE_READ | WRITE_ALONE;
+    bool remote, half = (flags & WRITE_ALONE) && !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE);
+
+    if (!limits_of(qp)->fast_register_pages)
+        return STATUS_NOT_SUPPORTED;
+    if (!mr || flags & ~(ULONG)FLAGS_FAST_REGISTER || half || mr_region(mr)->pd != qp->pd)
+        return STATUS_INVALID_PARAMETER;
+    uint32_t most = mr_fast_pages(mr, &remote);
+    if (!most)
+        return STATUS_INVALID_DEVICE_STATE;
+    if (!pages->logical || (pages->count > most && !MUTANT(inv_06_any_number_of_pages)) || !base_is_valid(pages))
+        return STATUS_INVALID_PARAMETER;
+    if (flags & remote_rights && !remote && !MUTANT(inv_05_remote_anyway))
+        return STATUS_ACCESS_VIOLATION;
+    pages->access = access_of(flags);
+    r->flags = request_flags(flags);
+    return make(qp, r, &(struct making){.region = mr_region(mr), .pages = pages});
+}
+
+NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
+                              CONST NDK_LOGICAL_ADDRESS *logical, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
+{
+    struct qp *qp = qp_of(pub);
+    struct fabric_request r = {.op = FABRIC_FAST_REGISTER, .context = context};
+    struct fabric_pages pages = {
+        .logical = (const uint64_t *)(const void *)logical,
+        .count = page_count,
+        .offset = fbo,
+        .len = length,
+        .base_address = (uintptr_t)base,
+    };
+
+    request_enter(qp);
+    return request_leave(qp, try_fast_register(qp, &r, mr, &pages, flags));
+}
+
+/* The window is bound to what the region's latest token names. */
+static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, NDK_MR *mr, NDK_MW *mw, struct making *m, ULONG flags)
+{
+    bool half = (flags & WRITE_ALONE) ? !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
+                                      : (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0;
+
+    if (!limits_of(qp)->max_window)
+        return STATUS_NOT_SUPPORTED;
+    if (!mr || !mw || flags & ~(ULONG)FLAGS_BIND || half || m->len > limits_of(qp)->max_window)
+        return STATUS_INVALID_PARAMETER;
+    m->region = mw_region(mw);
+    if (mr_region(mr)->pd != qp->pd || m->region->pd != qp->pd)
+        return STATUS_INVALID_PARAMETER;
+    m->of = atomic_load(&mr_region(mr)->token);
+    if (!m->of)
+        return STATUS_INVALID_DEVICE_STATE;
+    m->access = access_of(flags) & ~(unsigned)MEM_LOCAL_WRITE;
+    r->flags = request_flags(flags);
+    return make(qp, r, m);
+}
+
+NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
+{
+    struct qp *qp = qp_of(pub);
+    struct fabric_request r = {.op = FABRIC_BIND, .context = context};
+    struct making m = {.address = (uintptr_t)address, .len = length};
+
+    request_enter(qp);
+    return request_leave(qp, try_bind(qp, &r, mr, mw, &m, flags));
+}
+
+/* ---- What ends it ---- */
+
+/* NULL: what requests cannot end. */
+static struct region *revocable(NDK_OBJECT_HEADER *header)
+{
+    if (header->ObjectType == NdkObjectTypeMw)
+        return mw_region((NDK_MW *)header);
+    if (header->ObjectType == NdkObjectTypeMr && mr_is_fast((NDK_MR *)header))
+        return mr_region((NDK_MR *)header);
+    return NULL;
+}
+
+static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJECT_HEADER *header, ULONG flags)
+{
+    int error;
+
+    if (!limits_of(qp)->max_window && !limits_of(qp)->fast_register_pages)
+        return STATUS_NOT_SUPPORTED;
+    if (!header || flags & ~(ULONG)REQUEST_FLAGS)
+        return STATUS_INVALID_PARAMETER;
+    struct region *region = revocable(header);
+    if (!region || region->pd != qp->pd)
+        return STATUS_INVALID_PARAMETER;
+    r->flags = request_flags(flags);
+    region_enter(region);
+    r->token = atomic_load(&region->token);
+    error = r->token ? ops_of(qp)->qp_post(qp->fabric, r) : 0;
+    region_leave(region);
+    return r->token ? status_of_errno(error) : STATUS_INVALID_DEVICE_STATE;
+}
+
+NTSTATUS region_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
+{
+    struct qp *qp = qp_of(pub);
+    struct fabric_request r = {.op = FABRIC_INVALIDATE, .context = context};
+
+    request_enter(qp);
+    return request_leave(qp, try_invalidate(qp, &r, object, flags));
+}
