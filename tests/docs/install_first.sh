@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# install_first.sh BUILD FIRST.C: installs to a directory of its own, builds FIRST.C from there, runs it.
+# install_first.sh BUILD FIRST.C PROVIDER.C: installs to a directory of its own, builds FIRST.C from there, runs it; then
+# PROVIDER.C, as a provider for the installed ndkconform, and puts it under some cases.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -16,3 +17,9 @@ export LD_LIBRARY_PATH
 cat "$dir/out"
 grep -q '^reads in flight: 32 in, 32 out' "$dir/out"
 grep -q '^NdkConnect: STATUS_' "$dir/out"
+
+ln -s "$dir/include/ndkconform" "$dir/contract" # the header under the name that it has in the source tree
+# shellcheck disable=SC2086
+gcc -shared -fPIC -DOPENNDK_VERSION='"installed"' -I"$dir" "$3" -o "$dir/provider.so" $flags
+"$dir/bin/ndkconform" --provider "$dir/provider.so" --filter adp_01,gcd_01 --json "$dir/report"
+grep -q '"name": "OpenNDK", "version": "installed"' "$dir/report"

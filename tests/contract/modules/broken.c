@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bad provider, for the test of ndkconform itself: OpenNDK with one status broken, another answer than it should for a
+ * A bad provider, for the test of ndkconform itself: OpenNDK with one status broken, the wrong answer to a
  * short buffer. Besides, it speaks no known encoding, dies of version 0.0 and never returns from opening version 1.0.
  */
 #include <stdio.h>
