@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the host's network interfaces, asked for anew each time: addresses come and go while an adapter is open. */
+/*
+ * Abstract: the host's network interfaces, asked for anew each time: addresses come and go while an adapter is open. Only
+ * that an address is an interface's is believed for a second, as every connect asks: bind notices when it has gone from
+ * the host meanwhile.
+ */
 #include "engine/interfaces.h"
 
 #include <errno.h>
@@ -10,9 +14,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mutant.h"
+#include "base/spin.h"
+
+enum { KNOWN = 64, BELIEVED_SECONDS = 1 };
 
 static bool is_inet(const struct ifaddrs *i)
 {
@@ -161,20 +169,76 @@ static int is_any_address(uint32_t index, const struct addr *wanted, bool *found
     return 0;
 }
 
+/* ---- what was found a moment ago ---- */
+
+static struct known {
+    struct addr host; /* port 0 */
+    uint32_t index;   /* 0: nothing */
+    time_t since;
+} known[KNOWN];
+static struct spin known_lock; /* guards known; a leaf */
+
+static struct known *known_place(uint32_t index, const struct addr *host)
+{
+    const unsigned char *bytes = (const unsigned char *)&host->sa;
+    unsigned hash = index;
+
+    for (size_t i = 0; i < addr_len(host); i++)
+        hash = hash * 31 + bytes[i];
+    return &known[hash % KNOWN];
+}
+
+static time_t seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return t.tv_sec;
+}
+
+static bool is_known(uint32_t index, const struct addr *host)
+{
+    const struct known *k = known_place(index, host);
+    bool is;
+
+    spin_lock(&known_lock);
+    is = k->index == index && addr_equal(&k->host, host) && seconds() - k->since <= BELIEVED_SECONDS;
+    spin_unlock(&known_lock);
+    return is;
+}
+
+static void keep(uint32_t index, const struct addr *host)
+{
+    struct known *k = known_place(index, host);
+
+    spin_lock(&known_lock);
+    *k = (struct known){ .host = *host, .index = index, .since = seconds() };
+    spin_unlock(&known_lock);
+}
+
+static int look(uint32_t index, const struct addr *host)
+{
+    bool found = is_first_address(index, host);
+    int err = found ? 0 : is_any_address(index, host, &found);
+
+    if (!err && found)
+        keep(index, host);
+    return err ? err : found ? 0 : EADDRNOTAVAIL;
+}
+
 static int kernel_owns(struct interfaces *self, uint32_t index, const struct addr *wanted)
 {
-    bool found;
-    int err = 0;
+    struct addr host = *wanted;
+    int err;
 
     (void)self;
     if (addr_is_any(wanted))
         return EADDRNOTAVAIL;
-    found = is_first_address(index, wanted);
-    if (!found)
-        err = is_any_address(index, wanted, &found);
+    addr_set_port(&host, 0);
+    err = is_known(index, &host) ? 0 : look(index, &host);
     if (err)
         return err;
-    return found && !(MUTANT(adp_03_loopback_alone) && !addr_is_loopback(wanted)) ? 0 : EADDRNOTAVAIL;
+    return MUTANT(adp_03_loopback_alone) && !addr_is_loopback(wanted) ? EADDRNOTAVAIL : 0;
 }
 
 struct interfaces *interfaces_kernel(void)

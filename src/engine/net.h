@@ -97,7 +97,6 @@ struct net_ops {
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
 
-    int (*local_address)(struct net_socket *socket, struct addr *local);
     /* Bytes moved, or -errno (-EAGAIN: wait for ready). recv 0: the peer's end of stream. */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);

@@ -48,6 +48,7 @@ enum flag {
     LISTENING = 1 << 5,
     HELD = 1 << 6,
     LISTED = 1 << 7,
+    DOUBTFUL = 1 << 8,   /* connecting may have failed */
 };
 
 struct poller {
@@ -128,7 +129,7 @@ static void note(struct net_socket *socket, uint32_t events)
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         socket->flags |= READABLE;
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-        socket->flags |= HANGUP;
+        socket->flags |= HANGUP | (socket->flags & CONNECTING ? DOUBTFUL : 0);
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR) && socket->flags & BLOCKED) {
         socket->flags &= ~(unsigned)BLOCKED;
         socket->flags |= WRITABLE;
@@ -304,6 +305,8 @@ static int kernel_connect_result(struct net_socket *socket)
 
     if (socket->error)
         return socket->error;
+    if (!(socket->flags & (CONNECTING | DOUBTFUL)))
+        return 0; /* room for output and nothing else was reported */
     if (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
         return errno;
     socket->error = err;
@@ -434,16 +437,6 @@ static int kernel_accept(struct net_socket *listener, struct net_socket *socket,
 
 /* ---- data ---- */
 
-static int kernel_local_address(struct net_socket *socket, struct addr *local)
-{
-    struct sockaddr_storage name;
-    socklen_t len = sizeof name;
-
-    if (getsockname(socket->fd, (struct sockaddr *)&name, &len))
-        return errno;
-    return addr_from(local, &name, len) ? 0 : EAFNOSUPPORT;
-}
-
 static size_t total(const struct iovec *iov, int iovcnt)
 {
     size_t sum = 0;
@@ -538,7 +531,6 @@ struct net *net_kernel(void)
         .listen = kernel_listen,
         .listen_pause = kernel_listen_pause,
         .accept = kernel_accept,
-        .local_address = kernel_local_address,
         .send = kernel_send,
         .recv = kernel_recv,
         .hold_read = kernel_hold_read,

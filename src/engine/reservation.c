@@ -26,13 +26,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mutant.h"
+#include "base/random.h"
 #include "base/spin.h"
 #include "engine/net_internal.h"
 
@@ -62,6 +62,7 @@ struct net_reservation {
     atomic_uint refs;
     struct port_range *range;
     int name_fd;
+    bool reuses; /* tcp_fd has SO_REUSEADDR; while the address is being taken */
     atomic_int tcp_fd; /* bound; handed to the one connection or the listener, kept for a shared endpoint */
 };
 
@@ -222,9 +223,10 @@ static int tcp_socket(const struct addr *local, int *out)
     return 0;
 }
 
-static int tcp_bind(int fd, const struct addr *local, bool reuse)
+/* A socket begins without SO_REUSEADDR, and one that was refused an address has it as it was tried last. */
+static int tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {
-    int err = set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
+    int err = reuse == had ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
 
     if (err)
         return err;
@@ -279,13 +281,15 @@ static int claim(struct net_reservation *r, enum claim how)
         err = tcp_socket(&r->local, &fd);
         if (err)
             return err;
+        r->reuses = false;
         atomic_store(&r->tcp_fd, fd);
     }
-    err = tcp_bind(fd, &r->local, remains);
+    err = tcp_bind(fd, &r->local, remains, r->reuses);
     if (err == EADDRINUSE && how == CLAIM_UNUSED && !MUTANT(con_20_quarantine)) {
+        err = tcp_bind(fd, &r->local, true, remains);
         remains = true;
-        err = tcp_bind(fd, &r->local, remains);
     }
+    r->reuses = remains;
     if (err)
         return err;
     err = remains ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -315,13 +319,15 @@ static int claim_wanted(struct net_reservation *r, const struct addr *peer)
     return err;
 }
 
+/* Scattered, so that others who look do not meet us at the same port; unguessable it need not be. */
 static unsigned random_index(void)
 {
-    unsigned value = 0;
+    static _Atomic uint64_t state;
+    uint64_t now = atomic_fetch_add_explicit(&state, 1, memory_order_relaxed);
 
-    /* Fails only where the machine has just started; then any port is as good. */
-    (void)!getrandom(&value, sizeof value, GRND_NONBLOCK);
-    return value % PORTS;
+    if (now == 0)
+        atomic_store_explicit(&state, now = random_u64(), memory_order_relaxed);
+    return (unsigned)(random_next(&now) >> 32) % PORTS;
 }
 
 static int claim_any(struct net_reservation *r)
@@ -420,7 +426,7 @@ int reservation_socket(struct net_reservation *r, int *out)
         err = tcp_socket(&r->local, &fd);
         if (err)
             return err;
-        err = tcp_bind(fd, &r->local, true);
+        err = tcp_bind(fd, &r->local, true, false);
         if (err) {
             close(fd);
             return err;

@@ -91,7 +91,7 @@ static void move(struct stream *st, struct shard *to)
 static void test_traffic(const char *host, uint64_t size, int moves)
 {
     struct shard *a = support_shard(0), *b = support_shard(20000);
-    struct addr at = support_addr(host, 0), local;
+    struct addr at = support_addr(host, 0);
     struct server server = { .max = 1, .size = size };
     struct stream st = { .half_close = true };
     size_t segment;
@@ -108,7 +108,6 @@ static void test_traffic(const char *host, uint64_t size, int moves)
     support_wait(&server.streams[0].done);
     CHECK(st.error == 0 && st.received == size && st.ended);
     CHECK(server.streams[0].error == 0 && server.streams[0].received == size && server.streams[0].ended);
-    CHECK(ops->local_address(&st.socket, &local) == 0 && addr_port(&local) >= 49152);
     segment = ops->max_segment(&st.socket);
     CHECK(segment > 536 && segment < 65536);
     close_stream(&st, false);

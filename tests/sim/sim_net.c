@@ -420,12 +420,6 @@ static int net_accept(struct net_socket *listener, struct net_socket *socket, st
     return 0;
 }
 
-static int local_address(struct net_socket *socket, struct addr *local)
-{
-    *local = ((struct endpoint *)enter(socket))->local;
-    return 0;
-}
-
 /* ---- moving bytes ---- */
 
 static size_t gather(const struct iovec *iov, int iovcnt, uint8_t *out, size_t max)
@@ -613,7 +607,6 @@ struct net *sim_net(void)
         .listen = net_listen,
         .listen_pause = listen_pause,
         .accept = net_accept,
-        .local_address = local_address,
         .send = net_send,
         .recv = net_recv,
         .hold_read = hold_read,
