@@ -28,6 +28,18 @@ static const char *const names[FABRIC_REASON_COUNT] = {
     [FABRIC_NOT_CONNECTING] = "not-connecting",
     [FABRIC_LOCAL_CLOSE] = "local-close",
     [FABRIC_LOCAL_ERROR] = "local-error",
+    [FABRIC_LOCAL_FLUSH] = "local-flush",
+    [FABRIC_LOCAL_DISCONNECT] = "local-disconnect",
+    [FABRIC_CQ_OVERFLOW] = "cq-overflow",
+    [FABRIC_TOKEN] = "token",
+    [FABRIC_TOKEN_DOMAIN] = "token-domain",
+    [FABRIC_TOKEN_RIGHT] = "token-right",
+    [FABRIC_TOKEN_RANGE] = "token-range",
+    [FABRIC_REGION_GONE] = "region-gone",
+    [FABRIC_TOKEN_LASTING] = "token-lasting",
+    [FABRIC_RECEIVE_SHORT] = "receive-short",
+    [FABRIC_PEER_TOKEN] = "peer-token",
+    [FABRIC_PEER_RANGE] = "peer-range",
 };
 
 const char *fabric_reason_name(enum fabric_reason r)

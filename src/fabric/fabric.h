@@ -57,8 +57,23 @@ enum fabric_reason {
     FABRIC_NOT_CONNECTING,   /* complete or accept at the wrong time */
     FABRIC_LOCAL_CLOSE,      /* cancelled by the local side's close */
     FABRIC_LOCAL_ERROR,      /* a local request could not be carried out (memory gone under it) */
+    FABRIC_LOCAL_FLUSH,      /* by a flush, or the queue pair's close */
+    FABRIC_LOCAL_DISCONNECT, /* by the local side's disconnect */
+    FABRIC_CQ_OVERFLOW,      /* more completed than a completion queue holds */
+    /* Of requests alone. */
+    FABRIC_TOKEN,            /* an own token is unknown, or no longer valid */
+    FABRIC_TOKEN_DOMAIN,     /* it is of another protection domain */
+    FABRIC_TOKEN_RIGHT,      /* it lacks the right */
+    FABRIC_TOKEN_RANGE,      /* the range is not inside its region */
+    FABRIC_REGION_GONE,      /* a registration or bind whose own memory has gone meanwhile */
+    FABRIC_TOKEN_LASTING,    /* it cannot be invalidated: not by a fast registration or bind */
+    FABRIC_RECEIVE_SHORT,    /* a message longer than the receive */
+    FABRIC_PEER_TOKEN,       /* the peer's: token or right; its Terminate says which */
+    FABRIC_PEER_RANGE,       /* the range is not inside the peer's region */
     FABRIC_REASON_COUNT
 };
+/* The code of a Terminate on the wire, where none had a part in it. */
+enum { FABRIC_NO_TERMINATE = 0xffff };
 const char *fabric_reason_name(enum fabric_reason r);
 
 /* ---- completion queues ---- */
@@ -81,11 +96,12 @@ enum fabric_status {
 struct fabric_completion {
     enum fabric_op op;
     enum fabric_status status;
-    uint16_t detail;       /* the Terminate's code on the wire where one was the cause, else 0xffff */
+    uint16_t detail;       /* the Terminate's code on the wire where one was the cause, else FABRIC_NO_TERMINATE */
     uint32_t length;       /* receives */
     void *qp_context;
     void *request_context;
     uint32_t token; /* FABRIC_RECEIVE_AND_INVALIDATE: what the send invalidated */
+    enum fabric_reason why; /* it failed: the cause, or what ended the connection; never FABRIC_OK then */
 };
 
 enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY }; /* in rising order */
@@ -171,15 +187,16 @@ struct fabric_peer {
     struct addr local, remote;
 };
 
+/* terminate: the code of the Terminate, ours or the peer's, that ended the connection, else FABRIC_NO_TERMINATE. */
 struct fabric_conn_events {
     /* NdkConnect's end. OK: the peer accepted. REJECTED: peer->private_data. Others: peer NULL. */
     void (*connected)(void *owner, enum fabric_reason why, const struct fabric_peer *peer);
     /* The end of complete (active) or accept (passive). After OK the queue pair takes requests. limits: effective. */
-    void (*established)(void *owner, enum fabric_reason why, const struct fabric_limits *limits);
+    void (*established)(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits);
     /* After established OK, once at most: the peer's notice (PEER_CLOSED) or an abrupt end (others). */
-    void (*peer_ended)(void *owner, enum fabric_reason why);
+    void (*peer_ended)(void *owner, enum fabric_reason why, uint16_t terminate);
     /* The end of disconnect: nothing reads or writes memory any more, the queue pair has been flushed. */
-    void (*disconnected)(void *owner, enum fabric_reason why);
+    void (*disconnected)(void *owner, enum fabric_reason why, uint16_t terminate);
     /* Last: the connection is gone, its address free. No event after it; the handle is invalid. */
     void (*closed)(void *owner);
 };

@@ -17,16 +17,16 @@ bool local_ends_memory(const struct iw_qp *qp, const struct entry *e)
 
 void local_carry_out(struct iw_qp *qp, struct entry *e)
 {
-    bool good;
+    enum wire_error error = WIRE_OK;
 
     if (e->opcode == IW_INVALIDATE)
-        good = mem_revoke(qp->memory, qp->domain, e->stag, false) == WIRE_OK || MUTANT(inv_03_second_succeeds);
-    else
-        good = mem_activate(qp->memory, qp->domain, e->stag, e->replaces);
-    if (good)
+        error = mem_revoke(qp->memory, qp->domain, e->stag, false);
+    else if (!mem_activate(qp->memory, qp->domain, e->stag, e->replaces))
+        error = WIRE_RDMAP_PROTECTION;
+    if (error == WIRE_OK || (e->opcode == IW_INVALIDATE && MUTANT(inv_03_second_succeeds)))
         e->state = ENTRY_DONE;
     else
-        entry_fail(e, IW_LOCAL_ACCESS);
+        entry_fail(e, IW_LOCAL_ACCESS, error);
 }
 
 void local_discard(struct iw_qp *qp, const struct entry *e)

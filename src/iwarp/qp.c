@@ -186,9 +186,10 @@ void queue_open(struct queue *q, bool open)
 
 /* Completion */
 
-void entry_fail(struct entry *e, enum iw_status status)
+void entry_fail(struct entry *e, enum iw_status status, enum wire_error error)
 {
     e->state = ENTRY_FAILED;
+    e->received = error;
     e->status = (uint8_t)status;
 }
 
@@ -202,6 +203,7 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, en
         .opcode = e->opcode,
         .status = status,
         .error = error,
+        .end = qp->end,
         .length = status == IW_OK ? e->received : 0,
         .solicited = solicited,
         .invalidated = status == IW_OK && e->invalidated && !MUTANT(inv_01_not_told),
@@ -224,7 +226,10 @@ void requests_complete(struct iw_qp *qp)
 
         if (e->state != ENTRY_DONE && e->state != ENTRY_FAILED)
             return;
-        queue_complete(qp, &qp->sq, e->state == ENTRY_DONE ? IW_OK : e->status, WIRE_OK, false);
+        if (e->state == ENTRY_DONE)
+            queue_complete(qp, &qp->sq, IW_OK, WIRE_OK, false);
+        else
+            queue_complete(qp, &qp->sq, e->status, e->received, false);
     }
 }
 
@@ -245,8 +250,11 @@ static enum iw_status drained_status(struct iw_qp *qp, const struct entry *e, en
 static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum iw_status status, enum wire_error error)
 {
     while (queue_head(q) != limit) {
-        enum iw_status ended = drained_status(qp, queue_at(q, queue_head(q)), status);
-        queue_complete(qp, q, ended, ended == IW_OK ? WIRE_OK : error, false);
+        const struct entry *e = queue_at(q, queue_head(q));
+        bool failed = e->state == ENTRY_FAILED;
+        enum iw_status ended = drained_status(qp, e, status);
+
+        queue_complete(qp, q, ended, failed ? e->received : ended == IW_OK ? WIRE_OK : error, false);
     }
 }
 
@@ -279,7 +287,9 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
     stream_close(qp);
     if (qp->terminate_len == 0)
         tx_drop_tail(qp);
+    qp->end = why;
     drain(qp, IW_LOST, error);
+    qp->end = IW_END_NONE;
     qp->events->ended(qp, why, error);
 }
 
@@ -353,7 +363,7 @@ void iw_qp_flush(struct iw_qp *qp, enum iw_status status)
     }
     drain(qp, status, WIRE_OK);
     if (tears)
-        qp->events->ended(qp, IW_END_LOCAL_REQUEST, WIRE_RDMAP_CATASTROPHIC);
+        qp->events->ended(qp, IW_END_FLUSH, WIRE_RDMAP_CATASTROPHIC);
 }
 
 void iw_qp_stop(struct iw_qp *qp, enum iw_status status)

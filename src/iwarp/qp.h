@@ -78,11 +78,26 @@ struct iw_request {
     uint32_t stag, replaces;
 };
 
+/* Why the stream ended. */
+enum iw_end {
+    IW_END_NONE,            /* it did not end by itself */
+    IW_END_LOCAL_ERROR,     /* we found a fault in what arrived (a Terminate of ours is queued) */
+    IW_END_PEER_TERMINATE,  /* the peer found one, and said so */
+    IW_END_TRUNCATED,       /* end of stream inside an FPDU or a message */
+    IW_END_LOCAL_REQUEST,   /* a request of ours failed half-way (IW_LOCAL_ACCESS) */
+    IW_END_FLUSH,           /* a flush took a request of ours back half-way */
+};
+
 struct iw_completion {
     void *context;
     enum iw_opcode opcode;
     enum iw_status status;
-    enum wire_error error; /* the Terminate's code where one ended it, else WIRE_OK */
+    /*
+     * The Terminate's code where one ended it; IW_LOCAL_ACCESS: what was found wrong with its memory, which is
+     * WIRE_RDMAP_PROTECTION for a registration or bind whose memory has gone; else WIRE_OK.
+     */
+    enum wire_error error;
+    enum iw_end end;       /* IW_LOST: how the stream ended; IW_END_NONE: by iw_qp_stop */
     uint32_t length;       /* receives: bytes delivered */
     bool solicited;        /* receives: the send asked for an event */
     bool invalidated;      /* receives: the send named `stag`, and it is invalid now */
@@ -108,14 +123,6 @@ int iw_srq_post(struct iw_srq *srq, const struct iw_request *r); /* a receive; a
  * fewer are queued.
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
-
-/* Why the stream ended. */
-enum iw_end {
-    IW_END_LOCAL_ERROR,     /* we found a fault in what arrived (a Terminate of ours is queued) */
-    IW_END_PEER_TERMINATE,  /* the peer found one, and said so */
-    IW_END_TRUNCATED,       /* end of stream inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,   /* a request of ours failed half-way (IW_LOCAL_ACCESS), or was flushed then */
-};
 
 /* Upcalls, made by the owner from inside rx_*, tx_*, flush, stop. They may post, nothing else. */
 struct iw_qp_events {
@@ -193,7 +200,7 @@ bool iw_qp_tx_clean(const struct iw_qp *qp);
  * Completes everything posted before the call with status, receives included, in order. Posts race with it safely: each
  * is either completed here or stays queued. The stream goes on, unless that would leave a message half done: a request
  * that is sent in part, a receive that is filled in part, or a read in flight cannot be taken back, so then the stream
- * ends (a Terminate is queued, `ended` with IW_END_LOCAL_REQUEST).
+ * ends (a Terminate is queued, `ended` with IW_END_FLUSH).
  */
 void iw_qp_flush(struct iw_qp *qp, enum iw_status status);
 /*

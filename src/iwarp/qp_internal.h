@@ -63,7 +63,7 @@ struct entry {
     uint64_t remote_to;
     uint32_t remote_stag;
     uint32_t length;    /* all SGEs together */
-    uint32_t received;  /* reads: octets of the response that are placed */
+    uint32_t received;  /* reads: octets of the response that are placed; what failed: enum wire_error */
     uint32_t sink_stag; /* reads: what the response has to name */
     uint32_t stag;      /* local requests: see struct iw_request; receives: what the send invalidated */
     uint32_t replaces;
@@ -150,6 +150,7 @@ struct iw_qp {
     uint32_t sink_base;
 
     bool running;  /* started, and neither ended nor stopped */
+    enum iw_end end; /* while what it leaves behind is completed */
     bool crc, hold;
     uint16_t ird, ord, max_ird, max_ord; /* in force; most */
     uint32_t max_ulpdu;
@@ -234,7 +235,7 @@ static inline void count(_Atomic uint64_t *counter, uint64_t n)
 void queue_open(struct queue *q, bool open); /* to posts */
 void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* those at the head that are done */
-void entry_fail(struct entry *e, enum iw_status status);
+void entry_fail(struct entry *e, enum iw_status status, enum wire_error error);
 /* The stream is over: everything outstanding completes (failed ones as they failed), then `ended`. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 

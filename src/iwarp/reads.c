@@ -47,9 +47,11 @@ enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_he
 }
 
 /* The response is placed: no protection is held here. */
-static bool invalidated(const struct iw_qp *qp, const struct entry *e)
+static enum wire_error invalidate(const struct iw_qp *qp, const struct entry *e)
 {
-    return MUTANT(qpr_15_not_invalidated) || mem_revoke(qp->memory, qp->domain, e->sges[0].stag, false) == WIRE_OK;
+    if (!(e->flags & IW_READ_INVALIDATE) || MUTANT(qpr_15_not_invalidated))
+        return WIRE_OK;
+    return mem_revoke(qp->memory, qp->domain, e->sges[0].stag, false);
 }
 
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
@@ -64,9 +66,11 @@ void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_
     }
     e->received += payload;
     if (h->last) {
+        enum wire_error error = invalidate(qp, e);
+
         e->state = ENTRY_DONE;
-        if (e->flags & IW_READ_INVALIDATE && !invalidated(qp, e))
-            entry_fail(e, IW_LOCAL_ACCESS);
+        if (error != WIRE_OK)
+            entry_fail(e, IW_LOCAL_ACCESS, error);
         qp->tx.reads--;
         requests_complete(qp);
     }

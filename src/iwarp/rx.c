@@ -103,22 +103,11 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 
 /* Faults */
 
-/* The request, if any, that a fault in this segment falls on. */
-static void fault_blame(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error)
-{
-    bool receive = !g->header.tagged && g->header.queue == DDP_QUEUE_SEND;
-    struct entry *e = segment_entry(qp, g);
-
-    if (error == WIRE_DDP_UNTAGGED_TOO_LONG && receive)
-        entry_fail(e, IW_TOO_LONG);
-    else if (error == WIRE_DDP_CATASTROPHIC && e)
-        entry_fail(e, IW_LOCAL_ACCESS);
-}
-
 /* WIRE_DDP_CATASTROPHIC is a fault of ours: the destination that our own request named. */
 static void fault(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu, size_t len)
 {
-    fault_blame(qp, g, error);
+    if (error == WIRE_DDP_UNTAGGED_TOO_LONG && !g->header.tagged && g->header.queue == DDP_QUEUE_SEND)
+        entry_fail(segment_entry(qp, g), IW_TOO_LONG, error);
     terminate_queue(qp, error, ulpdu, len, g->ulpdu);
     stream_end(qp, error == WIRE_DDP_CATASTROPHIC ? IW_END_LOCAL_REQUEST : IW_END_LOCAL_ERROR, error);
 }
@@ -137,7 +126,8 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
                                    unsigned max)
 {
     const struct ddp_header *h = &g->header;
-    const struct entry *e;
+    enum wire_error error;
+    struct entry *e;
     uint32_t offset;
 
     if (h->tagged && h->opcode == RDMAP_WRITE) {
@@ -148,7 +138,11 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
     offset = (h->tagged ? e->received : qp->rx.mo) + g->placed;
     if (MUTANT(qpr_04_segments_at_zero))
         offset = g->placed;
-    return pieces_of_entry(qp, p, e, offset, len, MEM_LOCAL_WRITE, max) == WIRE_OK ? WIRE_OK : WIRE_DDP_CATASTROPHIC;
+    error = pieces_of_entry(qp, p, e, offset, len, MEM_LOCAL_WRITE, max);
+    if (error == WIRE_OK)
+        return WIRE_OK;
+    entry_fail(e, IW_LOCAL_ACCESS, error);
+    return WIRE_DDP_CATASTROPHIC;
 }
 
 static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *s, struct rx_segment *g,

@@ -121,6 +121,6 @@ void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len)
         t.has_header = false;
     read = refused_read(qp, &t);
     if (read && refusal(t.error) != IW_LOST)
-        entry_fail(read, refusal(t.error));
+        entry_fail(read, refusal(t.error), t.error);
     stream_end(qp, IW_END_PEER_TERMINATE, t.error);
 }

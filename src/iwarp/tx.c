@@ -492,7 +492,7 @@ static void fault_handle(struct iw_qp *qp, const struct tx_state *t, enum wire_e
         reads_refuse(qp, r, mem_error_for_read(error));
         return;
     }
-    entry_fail(queue_at(&qp->sq, t->next), IW_LOCAL_ACCESS);
+    entry_fail(queue_at(&qp->sq, t->next), IW_LOCAL_ACCESS, error);
     if (t->offset == 0) {
         qp->tx.next++;
         requests_complete(qp);

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "provider/reason.h"
 #include "provider/status.h"
 
 static struct connector *connector_of_object(struct object *o)
@@ -215,6 +216,7 @@ static void connected(void *owner, enum fabric_reason why, const struct fabric_p
     struct fabric_conn *ends = action == CONNECTOR_RETIRE ? take_end(c) : NULL;
     c->peer = heard;
     c->reason = why;
+    c->terminate = FABRIC_NO_TERMINATE;
     connector_unlock(c);
     free(old.private_data);
     if (ends)
@@ -283,7 +285,7 @@ static void queue_notice(struct connector *c)
     object_call(&c->obj, &c->event);
 }
 
-static void established(void *owner, enum fabric_reason why, const struct fabric_limits *limits)
+static void established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits)
 {
     struct connector *c = owner;
 
@@ -293,6 +295,7 @@ static void established(void *owner, enum fabric_reason why, const struct fabric
     if (why == FABRIC_OK && limits)
         c->peer.limits = lower_limits(*limits, c->own);
     c->reason = why;
+    c->terminate = terminate;
     connector_unlock(c);
     if (why == FABRIC_OK && MUTANT(cmp_07_callback_first))
         queue_notice(c);
@@ -302,10 +305,8 @@ static void established(void *owner, enum fabric_reason why, const struct fabric
 
 /* ---- the disconnect callback ---- */
 
-static void call_notice(const struct connector_notice *notice, enum fabric_reason why)
+static void call_notice(const struct connector_notice *notice, uint32_t reason)
 {
-    uint32_t reason = MUTANT(cmp_06_reason_lost) ? 0 : status_disconnect_reason(why);
-
     if (notice->ex)
         notice->ex(notice->context, reason);
     else
@@ -320,7 +321,7 @@ static void run_notice(struct shard_task *task)
     connector_lock(c);
     bool begins = c->phase == CONNECTOR_PEER_GONE || MUTANT(cmp_05_after_disconnect) || MUTANT(cmp_07_callback_first);
     struct connector_notice notice = c->notice;
-    enum fabric_reason why = c->reason;
+    uint32_t why = MUTANT(cmp_06_reason_lost) ? 0 : reason_code(c->reason, c->terminate);
     connector_unlock(c);
     if (begins)
         call_notice(&notice, why);
@@ -329,14 +330,16 @@ static void run_notice(struct shard_task *task)
     object_unref(&c->obj, REF_CALLBACK);
 }
 
-static void peer_ended(void *owner, enum fabric_reason why)
+static void peer_ended(void *owner, enum fabric_reason why, uint16_t terminate)
 {
     struct connector *c = owner;
 
     connector_lock(c);
     enum connector_action action = connector_take(c, CONNECTOR_PEER_ENDED);
-    if (action == CONNECTOR_TELL_PEER_ENDED)
+    if (action == CONNECTOR_TELL_PEER_ENDED) {
         c->reason = why;
+        c->terminate = terminate;
+    }
     connector_unlock(c);
     if (action == CONNECTOR_TELL_PEER_ENDED)
         queue_notice(c);
@@ -344,12 +347,17 @@ static void peer_ended(void *owner, enum fabric_reason why)
 
 /* ---- the end ---- */
 
-static void disconnected(void *owner, enum fabric_reason why)
+static void disconnected(void *owner, enum fabric_reason why, uint16_t terminate)
 {
     struct connector *c = owner;
 
     connector_lock(c);
     (void)connector_take(c, CONNECTOR_DISCONNECT_DONE);
+    /* Where the peer's notice came first, that was the end. */
+    if (why != FABRIC_OK || c->reason == FABRIC_OK) {
+        c->reason = why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why;
+        c->terminate = terminate;
+    }
     connector_unlock(c);
     if (MUTANT(dsc_06_queue_pair_free_again))
         connector_unbind(c->qp);

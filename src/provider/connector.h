@@ -56,6 +56,7 @@ struct connector {
     struct connector_peer peer;
     struct connector_notice notice;
     enum fabric_reason reason; /* of the failed connect, later of the connection's end */
+    uint16_t terminate;        /* the Terminate that had a part in it, or FABRIC_NO_TERMINATE */
     /* One request of each kind can be pending; the completion of one may be on its way when the next begins. */
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's; constant while connect is pending */

@@ -1,36 +1,183 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the reasons of the fabric as a program sees them: code, name, sentence. */
+/*
+ * Abstract: the published reasons: two tables, of causes and of what a Terminate says, and codes made of them. A code
+ * with a Terminate is told in two parts: the cause, then what the Terminate found.
+ */
+#include "provider/reason.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mutant.h"
 #include "openndk/reason.h"
-
 #include "provider/connector.h"
+#include "wire/terminate.h"
 
-static const char *const texts[FABRIC_REASON_COUNT] = {
-    [FABRIC_OK] = "Nothing failed.",
-    [FABRIC_NO_ROUTE] = "There is no route to the peer's network.",
-    [FABRIC_NO_HOST] = "The peer's host cannot be reached: no neighbour answered, or a router said so.",
-    [FABRIC_REFUSED] = "Nobody listens at the peer's address.",
-    [FABRIC_REJECTED] = "The peer rejected the request; private data may say why.",
-    [FABRIC_CONNECT_TIMEOUT] = "Nothing answered at the transport level in time.",
-    [FABRIC_REPLY_TIMEOUT] = "The transport opened, but the MPA request was not answered in time.",
-    [FABRIC_ESTABLISH_TIMEOUT] = "The ready-to-receive message did not come, leave or get its answer in time.",
-    [FABRIC_DISCONNECT_TIMEOUT] = "The peer did not disconnect in time.",
-    [FABRIC_ADDRESS_TAKEN] = "The local address and port are in use.",
-    [FABRIC_ADDRESS_FOREIGN] = "The local address is not one of the adapter's.",
-    [FABRIC_PORTS_EXHAUSTED] = "All ports from 49152 to 65535 are in use.",
-    [FABRIC_FOUR_TUPLE] = "That very connection, with the same two addresses and ports, exists already.",
-    [FABRIC_RESOURCES] = "Memory or descriptors ran out.",
-    [FABRIC_PEER_RESET] = "The peer reset the connection, or its process died.",
-    [FABRIC_PEER_CLOSED] = "The peer disconnected.",
-    [FABRIC_PEER_GAVE_UP] = "The peer closed the connection before it was established.",
-    [FABRIC_PEER_TERMINATE] = "The peer ended the connection with a Terminate message.",
-    [FABRIC_PROTOCOL] = "The peer violated MPA, DDP or RDMAP; a Terminate was sent.",
-    [FABRIC_BAD_REPLY] = "What the peer answered is not a valid MPA reply.",
-    [FABRIC_READ_LIMITS] = "The reply wants more RDMA reads in flight than were offered.",
-    [FABRIC_NO_READY_FORM] = "The reply chose a ready-to-receive form that was not offered.",
-    [FABRIC_NOT_CONNECTING] = "The call came at a time when no connection was being established.",
-    [FABRIC_LOCAL_CLOSE] = "The local side closed the connector.",
-    [FABRIC_LOCAL_ERROR] = "A local request could not be carried out: its memory was gone.",
+static const struct cause {
+    uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by: whose Terminate goes with it, if there was one */
+    const char *text, *advice;
+} causes[FABRIC_REASON_COUNT] = {
+    [FABRIC_OK] = {ONDK_CAUSE_NONE, 0, "Nothing failed.", "There is nothing to do."},
+    [FABRIC_NO_ROUTE] = {ONDK_CAUSE_NO_ROUTE, 0, "There is no route to the peer's network.",
+                         "Check the address and the routes (ip route)."},
+    [FABRIC_NO_HOST] = {ONDK_CAUSE_NO_HOST, 0,
+                        "The peer's host cannot be reached: no neighbour answered, or a router said so.",
+                        "Check the address, and that the host is up and answers (ip neighbour)."},
+    [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0, "The local address and port are in use.",
+                              "Take another port, or port 0, or end whoever holds it."},
+    [FABRIC_ADDRESS_FOREIGN] = {ONDK_CAUSE_ADDRESS_FOREIGN, 0, "The local address is not one of the adapter's.",
+                                "Use an address that the interface has (ip address)."},
+    [FABRIC_PORTS_EXHAUSTED] = {ONDK_CAUSE_PORTS_EXHAUSTED, 0, "All ports from 49152 to 65535 are in use.",
+                                "Close connections, or share one endpoint between them."},
+    [FABRIC_FOUR_TUPLE] = {ONDK_CAUSE_FOUR_TUPLE, 0,
+                           "That very connection, with the same two addresses and ports, exists already.",
+                           "Close it first, or connect from another local port."},
+    [FABRIC_REFUSED] = {ONDK_CAUSE_REFUSED, 0, "Nobody listens at the peer's address.",
+                        "Start the server, check the port, and that the listener is not paused."},
+    [FABRIC_REJECTED] = {ONDK_CAUSE_REJECTED, 0, "The peer rejected the request; private data may say why.",
+                         "Read NdkGetConnectionData; a full backlog rejects without data: try again later."},
+    [FABRIC_PEER_RESET] = {ONDK_CAUSE_PEER_RESET, 0, "The peer reset the connection, or its process died.",
+                           "Look whether the peer's program crashed, closed without a disconnect, or lost its network."},
+    [FABRIC_PEER_CLOSED] = {ONDK_CAUSE_PEER_CLOSED, 0, "The peer disconnected.",
+                            "No fault by itself: disconnect this side too."},
+    [FABRIC_PEER_GAVE_UP] = {ONDK_CAUSE_PEER_GAVE_UP, 0, "The peer closed the connection before it was established.",
+                             "Look at the peer's log: it cancelled, ran into its own time limit, or is no RDMA peer."},
+    [FABRIC_PEER_TERMINATE] = {ONDK_CAUSE_PEER_TERMINATE, ONDK_BY_PEER,
+                               "The peer found a fault in what this side sent, and ended the connection by a Terminate.",
+                               "Compare what was posted here with what the peer offered."},
+    [FABRIC_PROTOCOL] = {ONDK_CAUSE_PROTOCOL, ONDK_BY_US,
+                         "This side found a fault in what the peer sent, and ended the connection by a Terminate.",
+                         "Compare what the peer posted with what was offered to it here."},
+    [FABRIC_BAD_REPLY] = {ONDK_CAUSE_BAD_REPLY, 0, "What the peer answered is not a valid MPA reply.",
+                          "Check that an iWARP server, and not another service, listens at that port."},
+    [FABRIC_READ_LIMITS] = {ONDK_CAUSE_READ_LIMITS, 0, "The reply wants more RDMA reads in flight than were offered.",
+                            "Connect with higher read limits, or lower the peer's."},
+    [FABRIC_NO_READY_FORM] = {ONDK_CAUSE_NO_READY_FORM, 0,
+                              "The reply chose a ready-to-receive form that was not offered.",
+                              "Offer all forms (rtr), or none for a peer that does not know them."},
+    [FABRIC_NOT_CONNECTING] = {ONDK_CAUSE_NOT_CONNECTING, 0,
+                               "The call came at a time when no connection was being established.",
+                               "Check the order of the calls, and that an earlier step succeeded."},
+    [FABRIC_LOCAL_CLOSE] = {ONDK_CAUSE_LOCAL_CLOSE, 0, "The local side closed the connector.",
+                            "No fault by itself; disconnect first where work must be finished."},
+    [FABRIC_LOCAL_DISCONNECT] = {ONDK_CAUSE_LOCAL_DISCONNECT, 0, "The local side disconnected.",
+                                 "No fault by itself: receives that were still posted end this way."},
+    [FABRIC_LOCAL_FLUSH] = {ONDK_CAUSE_LOCAL_FLUSH, ONDK_BY_US, "The local side flushed or closed the queue pair.",
+                            "No fault by itself; a flush of a message that is half sent ends the connection."},
+    [FABRIC_LOCAL_ERROR] = {ONDK_CAUSE_LOCAL_ERROR, ONDK_BY_US,
+                            "A local request could not be carried out: its memory was gone.",
+                            "Keep a region registered until every request that names it has completed."},
+    [FABRIC_TOKEN] = {ONDK_CAUSE_TOKEN, 0, "A token of this side's is unknown, or no longer valid.",
+                      "The region was deregistered or invalidated, or its window's region has gone, or the token is an old one: "
+                      "a new registration has a new token."},
+    [FABRIC_TOKEN_DOMAIN] = {ONDK_CAUSE_TOKEN_DOMAIN, 0, "A token of this side's is of another protection domain.",
+                             "Make region and queue pair from the same NDK_PD."},
+    [FABRIC_TOKEN_RIGHT] = {ONDK_CAUSE_TOKEN_RIGHT, 0, "A region of this side's lacks the right for the request.",
+                            "Receives and reads need local write: register with NDK_MR_FLAG_ALLOW_LOCAL_WRITE."},
+    [FABRIC_TOKEN_RANGE] = {ONDK_CAUSE_TOKEN_RANGE, 0, "Address and length are not inside this side's region.",
+                            "Compare them with the address and length that were registered or bound."},
+    [FABRIC_TOKEN_LASTING] = {ONDK_CAUSE_TOKEN_LASTING, 0, "The token cannot be invalidated.",
+                              "Only fast-registered regions and bound windows can; others are deregistered."},
+    [FABRIC_REGION_GONE] = {ONDK_CAUSE_REGION_GONE, 0,
+                            "What a fast registration or a bind was to be made of had gone when its turn came.",
+                            "Keep the region of a window until the bind has completed, and do not close or deregister it."},
+    [FABRIC_RECEIVE_SHORT] = {ONDK_CAUSE_RECEIVE_SHORT, ONDK_BY_US, "The message was longer than the receive.",
+                              "Post longer receives, or have the peer send shorter messages."},
+    [FABRIC_PEER_TOKEN] = {ONDK_CAUSE_PEER_TOKEN, ONDK_BY_PEER, "The peer's memory cannot be accessed with this token.",
+                           "Check that the token is the current one, and that its region allows the access."},
+    [FABRIC_PEER_RANGE] = {ONDK_CAUSE_PEER_RANGE, ONDK_BY_PEER, "Address and length are not inside the peer's region.",
+                           "Compare them with what the peer registered and told."},
+    [FABRIC_RESOURCES] = {ONDK_CAUSE_RESOURCES, 0, "Memory or descriptors ran out.",
+                          "Raise the limit (ulimit -n), use shallower queues, or close what is idle."},
+    [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0, "More requests completed than a completion queue holds.",
+                            "Create it as deep as all queues that use it together."},
+    [FABRIC_CONNECT_TIMEOUT] = {ONDK_CAUSE_CONNECT_TIMEOUT, 0, "Nothing answered at the transport level in time.",
+                                "Check the address, and that no firewall drops the packets."},
+    [FABRIC_REPLY_TIMEOUT] = {ONDK_CAUSE_REPLY_TIMEOUT, 0,
+                              "The transport opened, but the MPA request was not answered in time.",
+                              "Check that the peer's consumer accepts or rejects, and that it is an iWARP server."},
+    [FABRIC_ESTABLISH_TIMEOUT] = {ONDK_CAUSE_ESTABLISH_TIMEOUT, 0,
+                                  "The ready-to-receive message did not come, leave or get its answer in time.",
+                                  "Check that the connecting consumer calls NdkCompleteConnect."},
+    [FABRIC_DISCONNECT_TIMEOUT] = {ONDK_CAUSE_DISCONNECT_TIMEOUT, 0, "The peer did not disconnect in time.",
+                                   "Have the peer disconnect in its disconnect callback."},
 };
+
+static const struct finding {
+    enum wire_error error;
+    const char *name, *text, *advice;
+} findings[] = {
+#define MEMORY_ADVICE "Check token, address and length that were told to the other side, and for how long they are valid."
+#define SOFTWARE_ADVICE "A fault in one side's protocol software: capture the traffic and report it."
+#define GIVEN_UP_ADVICE "Look at the log of the side that sent it: it gave up by itself."
+    {WIRE_RDMAP_CATASTROPHIC, "rdmap-catastrophic", "RDMAP: its sender could not go on.", GIVEN_UP_ADVICE},
+    {WIRE_RDMAP_INVALID_STAG, "rdmap-stag", "RDMAP: the STag is not valid.", MEMORY_ADVICE},
+    {WIRE_RDMAP_BOUNDS, "rdmap-bounds", "RDMAP: outside of the region.", MEMORY_ADVICE},
+    {WIRE_RDMAP_ACCESS, "rdmap-access", "RDMAP: the region lacks the right.",
+     "Register or bind with the right for remote read or write."},
+    {WIRE_RDMAP_STAG_NOT_ASSOCIATED, "rdmap-stag-stream", "RDMAP: the STag is of another protection domain.",
+     "Make region and queue pair from the same NDK_PD."},
+    {WIRE_RDMAP_TO_WRAP, "rdmap-wrap", "RDMAP: address and length wrap around.", MEMORY_ADVICE},
+    {WIRE_RDMAP_STAG_NOT_INVALIDATED, "rdmap-not-invalidated", "RDMAP: the STag must not be invalidated.",
+     "Name a token of a fast registration or a window with remote rights."},
+    {WIRE_RDMAP_PROTECTION, "rdmap-protection", "RDMAP: a protection error without a code of its own.", MEMORY_ADVICE},
+    {WIRE_RDMAP_VERSION, "rdmap-version", "RDMAP: a version that does not exist.", SOFTWARE_ADVICE},
+    {WIRE_RDMAP_OPCODE, "rdmap-opcode", "RDMAP: an opcode that has no place here.", SOFTWARE_ADVICE},
+    {WIRE_RDMAP_STREAM_CATASTROPHIC, "rdmap-stream", "RDMAP: this stream cannot go on.", GIVEN_UP_ADVICE},
+    {WIRE_RDMAP_GLOBAL_CATASTROPHIC, "rdmap-global", "RDMAP: no stream of its sender's can go on.", GIVEN_UP_ADVICE},
+    {WIRE_RDMAP_CANNOT_INVALIDATE, "rdmap-cannot-invalidate", "RDMAP: the STag cannot be invalidated.",
+     "Name a token of a fast registration or a window with remote rights."},
+    {WIRE_RDMAP_OPERATION, "rdmap-operation", "RDMAP: an operation error without a code of its own.", GIVEN_UP_ADVICE},
+    {WIRE_DDP_CATASTROPHIC, "ddp-catastrophic", "DDP: its sender's own buffer was gone.",
+     "Keep a region registered until every request that names it has completed."},
+    {WIRE_DDP_TAGGED_STAG, "ddp-tagged-stag", "DDP: an RDMA write, or a read's response, names an STag that is not valid.",
+     MEMORY_ADVICE},
+    {WIRE_DDP_TAGGED_BOUNDS, "ddp-tagged-bounds", "DDP: an RDMA write, or a read's response, is outside of the region.",
+     MEMORY_ADVICE},
+    {WIRE_DDP_TAGGED_STREAM, "ddp-tagged-stream", "DDP: the STag of an RDMA write is of another protection domain.",
+     "Make region and queue pair from the same NDK_PD."},
+    {WIRE_DDP_TAGGED_WRAP, "ddp-tagged-wrap", "DDP: address and length of an RDMA write wrap around.", MEMORY_ADVICE},
+    {WIRE_DDP_TAGGED_VERSION, "ddp-tagged-version", "DDP: a version that does not exist.", SOFTWARE_ADVICE},
+    {WIRE_DDP_UNTAGGED_QN, "ddp-queue", "DDP: a queue number that does not exist.", SOFTWARE_ADVICE},
+    {WIRE_DDP_UNTAGGED_NO_BUFFER, "ddp-no-receive", "DDP: a message found no receive posted, or a read more than allowed.",
+     "Post receives before the other side sends, and count them: a consumer's own flow control."},
+    {WIRE_DDP_UNTAGGED_MSN_RANGE, "ddp-msn", "DDP: a message number out of order.", SOFTWARE_ADVICE},
+    {WIRE_DDP_UNTAGGED_MO, "ddp-offset", "DDP: an offset that does not follow.", SOFTWARE_ADVICE},
+    {WIRE_DDP_UNTAGGED_TOO_LONG, "ddp-too-long", "DDP: the message was longer than the receive.",
+     "Post longer receives, or send shorter messages."},
+    {WIRE_DDP_UNTAGGED_VERSION, "ddp-version", "DDP: a version that does not exist.", SOFTWARE_ADVICE},
+    {WIRE_MPA_TCP_LOST, "mpa-tcp", "MPA: TCP was closed or lost.", "Look at the network between the two."},
+    {WIRE_MPA_CRC, "mpa-crc", "MPA: a checksum is wrong.",
+     "Something between the two changes data: look at the network, and at offloads."},
+    {WIRE_MPA_MARKER, "mpa-marker", "MPA: marker and length disagree.", SOFTWARE_ADVICE},
+    {WIRE_MPA_FRAME, "mpa-frame", "MPA: a frame that is not valid.", SOFTWARE_ADVICE},
+    {WIRE_MPA_LOCAL_CATASTROPHIC, "mpa-catastrophic", "MPA: its sender ran out of memory.", GIVEN_UP_ADVICE},
+    {WIRE_MPA_INSUFFICIENT_IRD, "mpa-read-limits", "MPA: more RDMA reads were asked than offered.",
+     "Connect with higher read limits, or lower the other side's."},
+    {WIRE_MPA_NO_RTR, "mpa-ready-form", "MPA: a ready-to-receive form that was not offered.",
+     "Offer all forms (rtr), or none for a peer that does not know them."},
+#undef MEMORY_ADVICE
+#undef SOFTWARE_ADVICE
+#undef GIVEN_UP_ADVICE
+};
+enum { FINDINGS = sizeof(findings) / sizeof(findings[0]) };
+
+static const struct finding strange = {WIRE_OK, "other", "Its code is none that the protocol names.",
+                                       "Look at the documents of the side that sent it."};
+
+/* ---- Codes ---- */
+
+uint32_t reason_code(enum fabric_reason why, uint16_t terminate)
+{
+    const struct cause *c;
+
+    if (why == FABRIC_OK || (unsigned)why >= FABRIC_REASON_COUNT)
+        return 0;
+    c = &causes[why];
+    if (c->by == ONDK_BY_NOBODY || terminate == FABRIC_NO_TERMINATE)
+        return (uint32_t)c->number << 16;
+    return (MUTANT(why_sides_swapped) ? 3u - c->by : c->by) << 24 | (uint32_t)c->number << 16 | terminate;
+}
 
 uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
 {
@@ -38,17 +185,98 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     uint32_t code;
 
     spin_lock(&c->lock);
-    code = (uint32_t)c->reason;
+    code = reason_code(c->reason, c->terminate);
     spin_unlock(&c->lock);
     return code;
 }
 
+/* ---- What they mean ---- */
+
+/* FABRIC_REASON_COUNT: there is no such code. */
+static enum fabric_reason cause_of(uint32_t code)
+{
+    for (int why = 0; why < FABRIC_REASON_COUNT; why++) {
+        const struct cause *c = &causes[why];
+        uint32_t by = ONDK_REASON_BY(code);
+
+        if (code >> 24 == by && c->number == ONDK_REASON_CAUSE(code) && (by ? by == c->by : !ONDK_REASON_TERMINATE(code)))
+            return why;
+    }
+    return FABRIC_REASON_COUNT;
+}
+
+/* What the Terminate found; NULL: the code has none. */
+static const struct finding *finding_of(uint32_t code)
+{
+    if (!ONDK_REASON_BY(code))
+        return NULL;
+    for (const struct finding *f = findings; f < findings + FINDINGS; f++) {
+        if ((uint32_t)f->error == ONDK_REASON_TERMINATE(code))
+            return f;
+    }
+    return &strange;
+}
+
 const char *ondk_reason_name(uint32_t code)
 {
-    return code < FABRIC_REASON_COUNT ? fabric_reason_name((enum fabric_reason)code) : "unknown";
+    static _Thread_local char name[64];
+    enum fabric_reason why = cause_of(code);
+    const struct finding *f = finding_of(code);
+
+    if (why == FABRIC_REASON_COUNT)
+        return "unknown";
+    if (!f)
+        return fabric_reason_name(why);
+    snprintf(name, sizeof(name), "%s/%s", fabric_reason_name(why), f->name);
+    return name;
 }
 
 const char *ondk_reason_text(uint32_t code)
 {
-    return code < FABRIC_REASON_COUNT ? texts[code] : "A code that this provider does not give.";
+    static _Thread_local char text[256];
+    enum fabric_reason why = cause_of(code);
+    const struct finding *f = finding_of(code);
+
+    if (why == FABRIC_REASON_COUNT)
+        return "A code that this provider does not give.";
+    if (!f)
+        return causes[why].text;
+    snprintf(text, sizeof(text), "%s %s", causes[why].text, f->text);
+    return text;
+}
+
+const char *ondk_reason_advice(uint32_t code)
+{
+    enum fabric_reason why = cause_of(code);
+    const struct finding *f = finding_of(code);
+
+    if (why == FABRIC_REASON_COUNT)
+        return "Look it up where it came from.";
+    return f && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? f->advice : causes[why].advice;
+}
+
+/* ---- The printed page ---- */
+
+static void print_cause(FILE *out, unsigned number)
+{
+    static const char *const by[] = {"", "this side's", "the peer's"};
+
+    for (int why = FABRIC_OK + 1; why < FABRIC_REASON_COUNT; why++) {
+        const struct cause *c = &causes[why];
+        if (c->number == number)
+            fprintf(out, "| 0x%08x | %s | %s | %s | %s |\n", number << 16, fabric_reason_name(why), by[c->by], c->text,
+                    c->advice);
+    }
+}
+
+void reason_print_tables(FILE *out)
+{
+    fprintf(out, "## Causes\n\n| code | name | Terminate | what happened | what to look at |\n|---|---|---|---|---|\n");
+    for (unsigned number = 1; number <= UINT8_MAX; number++)
+        print_cause(out, number);
+    fprintf(out, "\n## What a Terminate says\n\n| lower 16 bits | name | what was found | what to look at |\n"
+                 "|---|---|---|---|\n");
+    for (const struct finding *f = findings; f < findings + FINDINGS; f++)
+        fprintf(out, "| 0x%04x | %s | %s | %s |\n", (unsigned)f->error, f->name, f->text, f->advice);
+    fprintf(out, "| any other | %s | %s | %s |\n", strange.name, strange.text, strange.advice);
 }

@@ -7,6 +7,7 @@
 
 #include "base/mutant.h"
 #include "openndk/adapter.h"
+#include "provider/reason.h"
 
 NTSTATUS status_of_reason(enum fabric_reason why)
 {
@@ -44,11 +45,26 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_READ_LIMITS:
     case FABRIC_NO_READY_FORM:
     case FABRIC_LOCAL_ERROR:
+    case FABRIC_LOCAL_FLUSH:
+    case FABRIC_CQ_OVERFLOW:
         return STATUS_CONNECTION_ABORTED;
     case FABRIC_NOT_CONNECTING:
         return STATUS_CONNECTION_INVALID;
     case FABRIC_LOCAL_CLOSE:
+    case FABRIC_LOCAL_DISCONNECT:
         return STATUS_CANCELLED;
+    case FABRIC_TOKEN:
+    case FABRIC_TOKEN_DOMAIN:
+    case FABRIC_TOKEN_RIGHT:
+    case FABRIC_TOKEN_RANGE:
+    case FABRIC_TOKEN_LASTING:
+    case FABRIC_REGION_GONE:
+    case FABRIC_PEER_TOKEN:
+        return STATUS_ACCESS_VIOLATION;
+    case FABRIC_RECEIVE_SHORT:
+        return STATUS_DATA_OVERRUN;
+    case FABRIC_PEER_RANGE:
+        return STATUS_REMOTE_RESOURCES;
     case FABRIC_REASON_COUNT:
         break;
     }
@@ -114,12 +130,7 @@ uint32_t status_provider_error(const struct fabric_completion *c)
 {
     if (MUTANT(cqx_10_code_on_success))
         return 1;
-    return c->status == FABRIC_DONE ? 0 : (uint32_t)c->status << 16 | c->detail;
-}
-
-uint32_t status_disconnect_reason(enum fabric_reason why)
-{
-    return (uint32_t)why;
+    return c->status == FABRIC_DONE ? 0 : reason_code(c->why, c->detail);
 }
 
 static const struct entry {

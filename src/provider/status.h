@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the fabric's reasons and statuses to NTSTATUS: total maps, and the numbers behind ProviderErrorCode and the
- * disconnect reason of NDK 2.1.
+ * From the fabric's reasons and statuses to NTSTATUS: total maps, and the number behind ProviderErrorCode.
  */
 #ifndef PROVIDER_STATUS_H
 #define PROVIDER_STATUS_H
@@ -20,12 +19,7 @@ NTSTATUS status_of_completion(enum fabric_status status);
 /* What a post, a registration or a creation answered: 0 or an errno value of the fabric's. */
 NTSTATUS status_of_errno(int error);
 
-/*
- * NDK_RESULT_EX.ProviderErrorCode: zero on success. Else the upper half is enum fabric_status, the lower half the
- * Terminate's code on the wire (layer, type, code) that ended the request, 0xffff where none did.
- */
+/* NDK_RESULT_EX.ProviderErrorCode: zero on success, else a code of openndk/reason.h. */
 uint32_t status_provider_error(const struct fabric_completion *c);
-/* The disconnect reason of NDK 2.1: enum fabric_reason, which is never zero for a connection that ended. */
-uint32_t status_disconnect_reason(enum fabric_reason why);
 
 #endif

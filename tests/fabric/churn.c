@@ -54,23 +54,26 @@ static void on_connected(void *owner, enum fabric_reason why, const struct fabri
     atomic_fetch_add(&link_of(owner)->connected, 1);
 }
 
-static void on_established(void *owner, enum fabric_reason why, const struct fabric_limits *limits)
+static void on_established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits)
 {
+    (void)terminate;
     (void)limits;
     CHECK(atomic_load(&link_of(owner)->closed) == 0);
     link_of(owner)->established_why = why;
     atomic_fetch_add(&link_of(owner)->established, 1);
 }
 
-static void on_ended(void *owner, enum fabric_reason why)
+static void on_ended(void *owner, enum fabric_reason why, uint16_t terminate)
 {
+    (void)terminate;
     CHECK(why != FABRIC_OK);
     CHECK(atomic_load(&link_of(owner)->closed) == 0);
     atomic_fetch_add(&link_of(owner)->ended, 1);
 }
 
-static void on_disconnected(void *owner, enum fabric_reason why)
+static void on_disconnected(void *owner, enum fabric_reason why, uint16_t terminate)
 {
+    (void)terminate;
     (void)why;
     CHECK(atomic_load(&link_of(owner)->closed) == 0);
     atomic_fetch_add(&link_of(owner)->disconnected, 1);

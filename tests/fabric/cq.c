@@ -146,7 +146,7 @@ static void overflow(void)
         post(&w.sa, FABRIC_SEND, 0, NULL, 0, 10, NULL, 0);
     AWAIT(atomic_load(&w.sb.overflowed) == 1);
     AWAIT(atomic_load(&w.passive->ended));
-    CHECK(w.passive->ended_why == FABRIC_LOCAL_ERROR);
+    CHECK(w.passive->ended_why == FABRIC_CQ_OVERFLOW);
     AWAIT(atomic_load(&w.active.ended));
     for (int i = 0; i < 4; i++) {
         take(&w.sb, &c);

@@ -165,30 +165,33 @@ static void on_connected(void *owner, enum fabric_reason why, const struct fabri
     atomic_fetch_add(&l->connected, 1);
 }
 
-static void on_established(void *owner, enum fabric_reason why, const struct fabric_limits *limits)
+static void on_established(void *owner, enum fabric_reason why, uint16_t terminate, const struct fabric_limits *limits)
 {
     struct link *l = owner;
 
     note_end(l);
+    (void)terminate;
     l->established_why = why;
     l->effective = *limits;
     atomic_fetch_add(&l->established, 1);
 }
 
-static void on_ended(void *owner, enum fabric_reason why)
+static void on_ended(void *owner, enum fabric_reason why, uint16_t terminate)
 {
     struct link *l = owner;
 
     note_end(l);
+    (void)terminate;
     l->ended_why = why;
     atomic_fetch_add(&l->ended, 1);
 }
 
-static void on_disconnected(void *owner, enum fabric_reason why)
+static void on_disconnected(void *owner, enum fabric_reason why, uint16_t terminate)
 {
     struct link *l = owner;
 
     note_end(l);
+    (void)terminate;
     l->disconnected_why = why;
     atomic_fetch_add(&l->disconnected, 1);
 }

@@ -5,8 +5,8 @@
     run_mutants.py --build DIR LIST...    each line of the lists: the tests pass without the bug, and fail with it
     run_mutants.py --check LIST...        the lists, the bugs in src/ and the rules that tests claim belong together
 
-A line is `name RULE-ID tests`. Where the list is called list.txt, tests is a regular expression for ctest; in the other
-lists it is a filter for ndkconform. A test that does not end in time counts as one that fails. DIR is a build
+A line is `name RULE-ID tests`. Where the list is called list.txt, or tests begins with ctest:, tests is a regular
+expression for ctest; otherwise it is a filter for ndkconform. A test that does not end in time counts as one that fails. DIR is a build
 with -DONDK_MUTANTS=ON. Exit status: 0 where all is well, 1 otherwise, 2 on wrong usage.
 """
 import argparse
@@ -69,6 +69,7 @@ def contract(build, tests, mutant):
 
 
 def ctest(build, tests, mutant):
+    tests = tests.removeprefix("ctest:")
     status, out = run(["ctest", "--test-dir", str(build), "-R", tests, "-LE", "mutants", "--timeout", "60"], mutant)
     if "No tests were found" in out:
         return "no test is called that"
@@ -76,9 +77,9 @@ def ctest(build, tests, mutant):
 
 
 def prove(build, path):
-    check = ctest if Path(path).name == "list.txt" else contract
     healthy, passed, failed = {}, 0, 0
     for name, rule, tests in lines_of(path):
+        check = ctest if Path(path).name == "list.txt" or tests.startswith("ctest:") else contract
         if tests not in healthy:
             healthy[tests] = check(build, tests, None)
         verdict = healthy[tests]

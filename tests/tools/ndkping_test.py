@@ -75,7 +75,7 @@ def main():
     pair("private data", "127.0.0.1:51004", ("--private-data", "0badcafe"), ("--private-data", "c0ffee"),
          server_says=("private-data=c0ffee",), client_says=("private-data=0badcafe",))
     pair("reject", "127.0.0.1:51005", ("--reject", "--private-data", "4e4f"), (), codes=(0, 1),
-         server_says=("rejected",), client_says=("STATUS_CONNECTION_REFUSED", "private-data=4e4f"))
+         server_says=("rejected",), client_says=("STATUS_CONNECTION_REFUSED", "0x00220000 rejected: ", "private-data=4e4f"))
     for revision in "012":
         pair(f"revision {revision}", "127.0.0.1:51006", (), ("--mpa-rev", revision))
     for form in ("none", "zero", "write", "read"):
@@ -83,6 +83,9 @@ def main():
 
     code, text = run("-C", "-ServerAddr", "127.0.0.1:51008")
     check("nobody listens", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in text, (code, text))
+    check("nobody listens: the reason", "reason 0x00210000 refused: Nobody listens" in text, text)
+    pair("too large for the server", "127.0.0.1:51012", (), ("--size", "16777216"), codes=(1, 1),
+         client_says=("NdkReceive failed: STATUS_", "  reason 0x00240000 peer-closed: The peer disconnected."))
     code, text = run("-C", "-ServerAddr", "127.0.0.1:51008", "-ClientAddr", "127.0.0.1", "-ClientIf", "9999")
     check("no such interface", code == 1 and "ondk_open_adapter failed" in text, (code, text))
     code, text = run("-S", "-ServerAddr", "127.0.0.1:51009", "-W", "1")

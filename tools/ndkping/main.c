@@ -39,6 +39,22 @@ static int failed(const char *step, NTSTATUS status)
     return NDKPING_FAILED;
 }
 
+/* The same for a step of the connection, or for a request: the provider knows more than the status says. */
+static int failed_for(const char *step, NTSTATUS status, uint32_t reason)
+{
+    failed(step, status);
+    if (reason) {
+        say("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
+        say("  %s", ondk_reason_advice(reason));
+    }
+    return NDKPING_FAILED;
+}
+
+static int step_failed(struct consumer *c, const char *step, NTSTATUS status)
+{
+    return failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
+}
+
 static void address_text(const struct sockaddr_storage *a, char *text, size_t size)
 {
     char host[NI_MAXHOST], port[NI_MAXSERV];
@@ -144,7 +160,7 @@ static int say_end(struct rping *r, enum rping_end end)
         return NDKPING_DATA;
     }
     if (end == RPING_FAILED)
-        return failed(r->step, r->status);
+        return failed_for(r->step, r->status, r->reason);
     say("%u ping%s, %llu bytes read and written by RDMA", r->pings, r->pings == 1 ? "" : "s",
         (unsigned long long)r->bytes);
     return NDKPING_OK;
@@ -163,8 +179,7 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
     status = consumer_connect(c, (struct sockaddr *)&from, (const struct sockaddr *)&o->server_address, limits,
                               o->private_data, o->private_len);
     if (!NT_SUCCESS(status)) {
-        code = failed("NdkConnect", status);
-        say("  %s", ondk_reason_text(c->connector ? ondk_connector_reason(c->connector) : 0));
+        code = step_failed(c, "NdkConnect", status);
         if (status == STATUS_CONNECTION_REFUSED)
             say_peer(c); /* a reject may have brought private data */
         return code;
@@ -172,12 +187,12 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
     say_peer(c);
     status = consumer_complete(c);
     if (!NT_SUCCESS(status))
-        return failed("NdkCompleteConnect", status);
+        return step_failed(c, "NdkCompleteConnect", status);
     end = rping_client(r, o->count, o->size);
     code = say_end(r, end);
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status))
-        return failed("NdkDisconnect", status);
+        return step_failed(c, "NdkDisconnect", status);
     return code;
 }
 
@@ -204,18 +219,18 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
     if (o->reject) {
         status = c->connector->Dispatch->NdkReject(c->connector, (PVOID)o->private_data, o->private_len);
         if (!NT_SUCCESS(status))
-            return failed("NdkReject", status);
+            return step_failed(c, "NdkReject", status);
         say("rejected");
         return NDKPING_OK;
     }
     status = consumer_accept(c, limits, o->private_data, o->private_len);
     if (!NT_SUCCESS(status))
-        return failed("NdkAccept", status);
+        return step_failed(c, "NdkAccept", status);
     say_limits(c);
     code = say_end(r, rping_server(r));
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
-        return failed("NdkDisconnect", status);
+        return step_failed(c, "NdkDisconnect", status);
     return code;
 }
 

@@ -55,10 +55,14 @@ static bool await(struct rping *r, uintptr_t id, const char *step)
     NDK_RESULT_EX result;
 
     do {
-        if (!consumer_result(r->consumer, &result, r->seconds))
+        if (!consumer_result(r->consumer, &result, r->seconds)) {
+            r->reason = r->consumer->disconnect_reason;
             return fail(r, step, STATUS_CONNECTION_ABORTED);
-        if (!NT_SUCCESS(result.Status))
+        }
+        if (!NT_SUCCESS(result.Status)) {
+            r->reason = result.ProviderErrorCode;
             return fail(r, step, result.Status);
+        }
     } while ((uintptr_t)result.RequestContext != id);
     if (id == ID_RECEIVE && result.BytesTransferred != RPING_MESSAGE)
         return fail(r, "receive: not an rping message", STATUS_INVALID_PARAMETER);

@@ -31,6 +31,7 @@ struct rping {
     uint64_t bytes;         /* moved and verified (client), moved (server) */
     NTSTATUS status;
     const char *step;
+    uint32_t reason;        /* ProviderErrorCode of the request that failed, or why the connection ended; 0: neither */
 };
 
 /* Registers the buffers for pings of up to size bytes, and posts the first receive: before connect or accept. */

@@ -34,6 +34,7 @@ struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home,
     c->home = home;
     c->state = state;
     c->ended = FABRIC_NOT_CONNECTING;
+    c->terminate = FABRIC_NO_TERMINATE;
     spin_init(&c->lock);
     atomic_init(&c->refs, 1);
     c->task.run = conn_task;

@@ -66,15 +66,15 @@ static void tell_established(struct fabric_conn *c, enum fabric_reason why)
         iwarp_count(c->home, c->active ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
     else
         iwarp_count(c->home, COUNT_FAILURES, 1);
-    c->events->established(c->owner, why, &limits);
+    c->events->established(c->owner, why, c->terminate, &limits);
 }
 
 /* Where the stream had ended by itself, receives may have been posted since: disconnect completes these too. */
 static void tell_disconnected(struct fabric_conn *c, enum fabric_reason why)
 {
     if (c->qp && !MUTANT(dsc_01_late_receives_kept))
-        iw_qp_flush(c->qp->iw, IW_FLUSHED);
-    c->events->disconnected(c->owner, why);
+        iwarp_qp_flush_now(c->qp, why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why, c->terminate);
+    c->events->disconnected(c->owner, why, c->terminate);
 }
 
 static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_reason why)
@@ -90,9 +90,9 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
     if (effects & DO_SHUT && !MUTANT(dsc_01_no_notice))
         c->fabric->net->ops->shut_write(&c->socket);
     if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
-        stream_stop(c, MUTANT(qpr_17_as_lost) ? IW_LOST : IW_FLUSHED);
+        stream_stop(c, MUTANT(qpr_17_as_lost) ? IW_LOST : IW_FLUSHED, why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why);
     if (effects & DO_STOP_LOST)
-        stream_stop(c, MUTANT(dsc_02_lost_as_done) ? IW_OK : IW_LOST);
+        stream_stop(c, MUTANT(dsc_02_lost_as_done) ? IW_OK : IW_LOST, why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
     if (effects & DO_CLOSE_TCP)
         close_socket(c, false);
     if (effects & DO_RESET_TCP)
@@ -117,7 +117,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
     if (MUTANT(dsc_02_notice_flushes) && effects & TELL_PEER_ENDED && c->streams)
         iw_qp_flush(c->qp->iw, IW_FLUSHED);
     if (effects & TELL_PEER_ENDED && !MUTANT(dsc_02_no_notice))
-        c->events->peer_ended(c->owner, why);
+        c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & TELL_DISCONNECTED)
         tell_disconnected(c, why);
     /* What was learned in start-up has been told: the stream runs, or nothing does. */

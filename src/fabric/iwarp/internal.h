@@ -70,6 +70,9 @@ enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
 enum fabric_reason iwarp_reason_reserve(int error);
 enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* of send and recv */
+enum fabric_reason iwarp_reason_end(enum iw_end end);
+/* stopped: why the stream was stopped or flushed, where it did not end by itself. */
+enum fabric_reason iwarp_reason_completion(const struct iw_completion *c, enum fabric_reason stopped);
 
 /* ---- completion queues (cq.c) ---- */
 
@@ -128,6 +131,8 @@ struct fabric_qp {
     atomic_bool doomed;       /* a queue of its overflowed */
     atomic_bool deferred;     /* a request waits for the next one without DEFER */
     struct fabric_conn *conn; /* owner; while a stream runs */
+    enum fabric_reason stopped; /* owner; why requests are being flushed */
+    uint16_t terminate;       /* owner; the Terminate that had a part in it */
     struct shard_task transmit, flush, doom, close;
     void (*closed)(void *context);
     void *close_context;
@@ -139,6 +144,7 @@ void iwarp_qp_release(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
 void iwarp_qp_ref(struct fabric_qp *qp);
+void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_doom(struct fabric_qp *qp); /* takes over the caller's reference */
 
 /* ---- memory (memory.c) ---- */
@@ -253,6 +259,7 @@ struct fabric_conn {
     bool sent_all;                     /* nothing is left that could be sent now */
     unsigned signals;
     enum iw_end end;
+    uint16_t terminate;                /* the Terminate that ended it, or FABRIC_NO_TERMINATE */
     uint64_t progress;                 /* of a disconnect, when its time limit was started */
     struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
     struct iw_counters at_start;
@@ -298,7 +305,8 @@ bool startup_send(struct fabric_conn *c, enum iw_startup_event *event); /* false
 bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event);
 void stream_start(struct fabric_conn *c);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
-void stream_stop(struct fabric_conn *c, enum iw_status status);
+/* why: what the requests that this ends are told. */
+void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reason why);
 void stream_resize(struct fabric_conn *c); /* the segment size may have changed */
 void stream_pump(struct fabric_conn *c);
 void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */

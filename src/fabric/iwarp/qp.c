@@ -32,11 +32,18 @@ static void run_transmit(struct shard_task *task)
         stream_transmit(qp->conn);
 }
 
+void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
+{
+    qp->stopped = why;
+    qp->terminate = terminate;
+    iw_qp_flush(qp->iw, IW_FLUSHED);
+}
+
 static void run_flush(struct shard_task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, flush));
 
-    iw_qp_flush(qp->iw, IW_FLUSHED);
+    iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     if (qp->conn)
         stream_transmit(qp->conn); /* the flush may have ended the stream */
 }
@@ -66,7 +73,7 @@ static void run_doom(struct shard_task *task)
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, doom));
 
     if (qp->conn)
-        conn_abort(qp->conn, FABRIC_LOCAL_ERROR);
+        conn_abort(qp->conn, MUTANT(why_overflow_as_error) ? FABRIC_LOCAL_ERROR : FABRIC_CQ_OVERFLOW);
     unref(qp);
 }
 
@@ -79,7 +86,7 @@ static void run_close(struct shard_task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, close));
 
-    iw_qp_flush(qp->iw, IW_FLUSHED);
+    iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     iwarp_cq_remove(qp->receive_cq, &qp->receive_user);
     iwarp_cq_remove(qp->initiator_cq, &qp->initiator_user);
     unref(qp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: what an errno of the transport means for a connection, by what was tried. Every errno has a meaning. */
+/* Abstract: what an errno of the transport means for a connection, by what was tried; what the protocol's ends mean. */
 #include <errno.h>
 
 #include "base/mutant.h"
@@ -75,4 +75,64 @@ enum fabric_reason iwarp_reason_stream(int error)
     default:
         return FABRIC_PEER_RESET; /* by the peer, or by a network that does not reach it any more */
     }
+}
+
+enum fabric_reason iwarp_reason_end(enum iw_end end)
+{
+    switch (end) {
+    case IW_END_NONE:
+        return FABRIC_OK;
+    case IW_END_LOCAL_ERROR:
+        return FABRIC_PROTOCOL;
+    case IW_END_PEER_TERMINATE:
+        return FABRIC_PEER_TERMINATE;
+    case IW_END_TRUNCATED:
+        return FABRIC_PEER_RESET;
+    case IW_END_LOCAL_REQUEST:
+        return FABRIC_LOCAL_ERROR;
+    case IW_END_FLUSH:
+        return FABRIC_LOCAL_FLUSH;
+    }
+    return FABRIC_LOCAL_ERROR;
+}
+
+/* What was found wrong with a request's own memory. */
+static enum fabric_reason reason_memory(enum wire_error error)
+{
+    switch (error) {
+    case WIRE_DDP_TAGGED_STREAM:
+    case WIRE_RDMAP_STAG_NOT_ASSOCIATED:
+        return FABRIC_TOKEN_DOMAIN;
+    case WIRE_RDMAP_ACCESS:
+        return FABRIC_TOKEN_RIGHT;
+    case WIRE_DDP_TAGGED_BOUNDS:
+    case WIRE_DDP_TAGGED_WRAP:
+        return FABRIC_TOKEN_RANGE;
+    case WIRE_RDMAP_PROTECTION:
+        return FABRIC_REGION_GONE;
+    case WIRE_RDMAP_CANNOT_INVALIDATE:
+        return FABRIC_TOKEN_LASTING;
+    default:
+        return MUTANT(why_any_token) ? FABRIC_LOCAL_ERROR : FABRIC_TOKEN;
+    }
+}
+
+enum fabric_reason iwarp_reason_completion(const struct iw_completion *c, enum fabric_reason stopped)
+{
+    switch (c->status) {
+    case IW_OK:
+        return FABRIC_OK;
+    case IW_LOCAL_ACCESS:
+        return reason_memory(c->error);
+    case IW_TOO_LONG:
+        return FABRIC_RECEIVE_SHORT;
+    case IW_REMOTE_ACCESS:
+        return FABRIC_PEER_TOKEN;
+    case IW_REMOTE_RANGE:
+        return FABRIC_PEER_RANGE;
+    case IW_FLUSHED:
+    case IW_LOST:
+        break;
+    }
+    return c->end == IW_END_NONE || MUTANT(why_end_forgotten) ? stopped : iwarp_reason_end(c->end);
 }

@@ -26,6 +26,18 @@ static struct fabric_conn *conn_of(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
+/* The stream's own end comes with the completion, ends from outside are in the queue pair. */
+static void say_why(struct fabric_completion *done, const struct fabric_qp *qp, const struct iw_completion *c)
+{
+    done->why = iwarp_reason_completion(c, qp->stopped);
+    if (c->status == IW_FLUSHED || (c->status == IW_LOST && c->end == IW_END_NONE))
+        done->detail = qp->terminate;
+    else if (c->status == IW_LOCAL_ACCESS || c->error == WIRE_OK)
+        done->detail = FABRIC_NO_TERMINATE;
+    else
+        done->detail = (uint16_t)c->error;
+}
+
 static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
 {
     static const enum fabric_op ops[] = {
@@ -45,7 +57,6 @@ static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
     struct fabric_completion done = {
         .op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode],
         .status = statuses[c->status],
-        .detail = c->error == WIRE_OK ? 0xffff : (uint16_t)c->error,
         .length = c->length,
         .qp_context = qp->qp_context,
         .request_context = c->context,
@@ -53,6 +64,8 @@ static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
     };
     bool failed = c->status != IW_OK && !MUTANT(cqx_06_errors_unsolicited);
 
+    if (c->status != IW_OK)
+        say_why(&done, qp, c);
     iwarp_cq_push(c->opcode == IW_RECEIVE ? qp->receive_cq : qp->initiator_cq, &done, c->solicited || failed);
 }
 
@@ -75,7 +88,8 @@ static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 {
     struct fabric_conn *c = conn_of(iw);
 
-    (void)error;
+    if (error != WIRE_OK && !MUTANT(why_terminate_lost))
+        c->terminate = (uint16_t)error;
     c->signals |= SIGNAL_ENDED;
     c->end = why;
 }
@@ -108,20 +122,9 @@ static enum fabric_reason notice_reason(const struct fabric_conn *c)
 
 static void stream_ended(struct fabric_conn *c)
 {
-    switch (c->end) {
-    case IW_END_LOCAL_ERROR:
-        conn_step(c, CONN_FAULT, FABRIC_PROTOCOL);
-        return;
-    case IW_END_LOCAL_REQUEST:
-        conn_step(c, CONN_FAULT, FABRIC_LOCAL_ERROR);
-        return;
-    case IW_END_PEER_TERMINATE:
-        conn_step(c, CONN_LOST, FABRIC_PEER_TERMINATE);
-        return;
-    case IW_END_TRUNCATED:
-        conn_step(c, CONN_LOST, FABRIC_PEER_RESET);
-        return;
-    }
+    bool ours = c->end != IW_END_PEER_TERMINATE && c->end != IW_END_TRUNCATED; /* a Terminate has to leave */
+
+    conn_step(c, ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end));
 }
 
 /* True: nothing happened that ends or changes what goes on. */
@@ -196,6 +199,7 @@ void stream_start(struct fabric_conn *c)
     c->streams = true;
     c->signals = 0;
     c->sent_all = false;
+    c->terminate = FABRIC_NO_TERMINATE;
     if (MUTANT(acc_05_receives_forgotten))
         iw_qp_flush(c->qp->iw, IW_FLUSHED);
     iw_qp_start(c->qp->iw, &s);
@@ -216,11 +220,13 @@ void stream_terminate(struct fabric_conn *c, enum wire_error error)
     (void)c->fabric->net->ops->send(&c->socket, &iov, 1);
 }
 
-void stream_stop(struct fabric_conn *c, enum iw_status status)
+void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reason why)
 {
     if (!c->streams)
         return;
     stop_nudging(c);
+    c->qp->stopped = why;
+    c->qp->terminate = c->terminate;
     iw_qp_stop(c->qp->iw, status);
     add_counts(c);
     c->signals = 0;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of reasons are total, without duplicates, and every code is told in words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fabric/iwarp/internal.h"
+#include "openndk/reason.h"
+#include "provider/reason.h"
+#include "wire/terminate.h"
+
+static bool wire_names(uint32_t error)
+{
+    return strcmp(wire_error_name((enum wire_error)error), "unknown wire error") != 0;
+}
+
+static void check_told(uint32_t code)
+{
+    assert_string_not_equal(ondk_reason_name(code), "unknown");
+    assert_true(strlen(ondk_reason_text(code)) > 15);
+    assert_true(strlen(ondk_reason_advice(code)) > 15);
+}
+
+static void test_every_reason_has_a_code(void **state)
+{
+    bool taken[256] = {false};
+
+    (void)state;
+    assert_int_equal(reason_code(FABRIC_OK, FABRIC_NO_TERMINATE), 0);
+    assert_int_equal(reason_code(FABRIC_OK, 0x1101), 0);
+    for (int why = FABRIC_OK + 1; why < FABRIC_REASON_COUNT; why++) {
+        uint32_t code = reason_code(why, FABRIC_NO_TERMINATE), with = reason_code(why, 0x1101);
+
+        assert_int_equal(code & 0xff00ffff, 0);
+        assert_in_range(ONDK_REASON_CLASS(code), ONDK_CLASS_NETWORK, ONDK_CLASS_TIMEOUT);
+        assert_int_not_equal(code & 0xf0000, 0);
+        assert_false(taken[ONDK_REASON_CAUSE(code)]);
+        taken[ONDK_REASON_CAUSE(code)] = true;
+        assert_string_equal(ondk_reason_name(code), fabric_reason_name(why));
+        check_told(code);
+        check_told(with);
+        assert_int_equal(ONDK_REASON_CAUSE(with), ONDK_REASON_CAUSE(code));
+        assert_int_equal(ONDK_REASON_TERMINATE(with), ONDK_REASON_BY(with) ? 0x1101 : 0);
+        for (int other = FABRIC_OK; other < why; other++) {
+            assert_string_not_equal(fabric_reason_name(other), fabric_reason_name(why));
+            assert_string_not_equal(ondk_reason_text(reason_code(other, FABRIC_NO_TERMINATE)), ondk_reason_text(code));
+        }
+    }
+}
+
+/* Numbers that programs may have kept. */
+static void test_numbers_stay(void **state)
+{
+    (void)state;
+    assert_int_equal(reason_code(FABRIC_REFUSED, FABRIC_NO_TERMINATE), 0x00210000);
+    assert_int_equal(reason_code(FABRIC_PEER_TERMINATE, 0x1101), 0x02261101);
+    assert_int_equal(reason_code(FABRIC_PROTOCOL, 0x2002), 0x01312002);
+    assert_int_equal(reason_code(FABRIC_LOCAL_FLUSH, 0), 0x01440000);
+    assert_int_equal(reason_code(FABRIC_PEER_RANGE, 0x0101), 0x02590101);
+    assert_int_equal(reason_code(FABRIC_CQ_OVERFLOW, FABRIC_NO_TERMINATE), 0x00620000);
+    assert_int_equal(reason_code(FABRIC_DISCONNECT_TIMEOUT, 0x0000), 0x00740000);
+    assert_string_equal(ondk_reason_name(0x02261101), "peer-terminate/ddp-tagged-bounds");
+    assert_string_equal(ondk_reason_name(0), "ok");
+}
+
+static void test_every_wire_error_is_told(void **state)
+{
+    char names[64][64];
+    int known = 0;
+
+    (void)state;
+    for (uint32_t error = 0; error <= UINT16_MAX; error++) {
+        uint32_t code = reason_code(FABRIC_PEER_TERMINATE, (uint16_t)error);
+        bool other = strcmp(ondk_reason_name(code), "peer-terminate/other") == 0;
+
+        if (error == FABRIC_NO_TERMINATE)
+            continue;
+        assert_int_equal(other, !wire_names(error));
+        check_told(code);
+        if (other)
+            continue;
+        assert_true(known < 64);
+        for (int i = 0; i < known; i++)
+            assert_string_not_equal(names[i], ondk_reason_name(code));
+        strcpy(names[known++], ondk_reason_name(code));
+    }
+    assert_int_equal(known, 33);
+}
+
+static void test_codes_that_do_not_exist(void **state)
+{
+    static const uint32_t codes[] = {1, 0xffff, 0x00100000, 0x00ff0000, 0x01230000, 0x02310000, 0x03260000, 0x10230000,
+                                     0x00230001, UINT32_MAX};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        assert_string_equal(ondk_reason_name(codes[i]), "unknown");
+        assert_true(strlen(ondk_reason_text(codes[i])) > 15);
+        assert_true(strlen(ondk_reason_advice(codes[i])) > 15);
+    }
+}
+
+/* How a request ended in the protocol to why, in every combination. */
+static void test_completions(void **state)
+{
+    static const struct {
+        enum wire_error error;
+        enum fabric_reason why;
+    } memory[] = {
+        {WIRE_DDP_TAGGED_STAG, FABRIC_TOKEN},          {WIRE_RDMAP_INVALID_STAG, FABRIC_TOKEN},
+        {WIRE_DDP_TAGGED_STREAM, FABRIC_TOKEN_DOMAIN}, {WIRE_RDMAP_STAG_NOT_ASSOCIATED, FABRIC_TOKEN_DOMAIN},
+        {WIRE_RDMAP_ACCESS, FABRIC_TOKEN_RIGHT},       {WIRE_DDP_TAGGED_BOUNDS, FABRIC_TOKEN_RANGE},
+        {WIRE_DDP_TAGGED_WRAP, FABRIC_TOKEN_RANGE},    {WIRE_RDMAP_CANNOT_INVALIDATE, FABRIC_TOKEN_LASTING},
+        {WIRE_RDMAP_PROTECTION, FABRIC_REGION_GONE},
+    };
+    static const enum fabric_reason ends[] = {
+        [IW_END_NONE] = FABRIC_PEER_RESET,          [IW_END_LOCAL_ERROR] = FABRIC_PROTOCOL,
+        [IW_END_PEER_TERMINATE] = FABRIC_PEER_TERMINATE, [IW_END_TRUNCATED] = FABRIC_PEER_RESET,
+        [IW_END_LOCAL_REQUEST] = FABRIC_LOCAL_ERROR, [IW_END_FLUSH] = FABRIC_LOCAL_FLUSH,
+    };
+    struct iw_completion c = {.status = IW_LOCAL_ACCESS};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) {
+        c.error = memory[i].error;
+        assert_int_equal(iwarp_reason_completion(&c, FABRIC_PEER_RESET), memory[i].why);
+    }
+    c.status = IW_LOST;
+    for (int end = IW_END_NONE; end <= IW_END_FLUSH; end++) {
+        c.end = end;
+        assert_int_equal(iwarp_reason_completion(&c, FABRIC_PEER_RESET), ends[end]);
+    }
+    for (int status = IW_OK; status <= IW_REMOTE_RANGE; status++) {
+        c = (struct iw_completion){.status = status, .error = WIRE_OK};
+        assert_int_equal(iwarp_reason_completion(&c, FABRIC_LOCAL_CLOSE) == FABRIC_OK, status == IW_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_reason_has_a_code),  cmocka_unit_test(test_numbers_stay),
+        cmocka_unit_test(test_every_wire_error_is_told), cmocka_unit_test(test_codes_that_do_not_exist),
+        cmocka_unit_test(test_completions),
+    };
+
+    return cmocka_run_group_tests_name("reason", tests, NULL, NULL);
+}
