@@ -78,7 +78,8 @@ static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **o
         free(lam);
         return error;
     }
-    object_ref(&a->obj, REF_CHILD);
+    if (!MUTANT(obj_12_lam_holds_nothing))
+        object_ref(&a->obj, REF_CHILD);
     insert(&a->lams, lam);
     *out = lam;
     return 0;
@@ -128,7 +129,8 @@ void lam_release(NDK_ADAPTER *adapter, NDK_LOGICAL_ADDRESS_MAPPING *mapping)
     if (!lam)
         return;
     mapping->AdapterContext = NULL;
-    a->fabric->ops->lam_release(lam->fabric);
+    if (!MUTANT(adp_07_stays_mapped))
+        a->fabric->ops->lam_release(lam->fabric);
     free(lam);
     object_unref(&a->obj, REF_CHILD);
 }
