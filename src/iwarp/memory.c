@@ -389,7 +389,7 @@ static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct
     }
     if (len == 0)
         return;
-    ref->at = r->pages[page] + (at & (MEM_PAGE - 1));
+    ref->at = r->pages[MUTANT(inv_04_always_the_first) ? 0 : page] + (at & (MEM_PAGE - 1));
     for (; run < len && r->pages[page + 1] == r->pages[page] + MEM_PAGE; page++)
         run += MEM_PAGE;
     ref->run = run < len ? run : len;
@@ -430,7 +430,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 static enum wire_error look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                      unsigned access, bool known, struct mem_ref *ref)
 {
-    if (stag == 0)
+    if (stag == 0 && !MUTANT(qpr_18_privileged_unknown))
         return look_up(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);
     return look_up(t, domain, stag, to, len, access, known, ref);
 }

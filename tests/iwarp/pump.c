@@ -19,6 +19,8 @@ static void on_complete(struct iw_qp *qp, const struct iw_completion *c)
 
     assert_true(s->completions < PUMP_COMPLETIONS);
     s->completed[s->completions++] = *c;
+    if (s->seen)
+        s->seen(s, c);
 }
 
 static void on_first(struct iw_qp *qp)

@@ -28,6 +28,7 @@ struct side {
     struct pipe in; /* what the peer has sent and this side has not received */
     struct iw_completion completed[PUMP_COMPLETIONS];
     unsigned completions;
+    void (*seen)(struct side *s, const struct iw_completion *c); /* inside the upcall, or NULL */
     unsigned first_fpdus, answers, closes, ends;
     enum iw_end why;
     enum wire_error error;

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: what requests do to the STag table: prepared, alive, gone; pages that lie apart; windows; groups; logical
+ * addresses. Then all of it by several threads at once, with memory that is overwritten as soon as it is said to be free.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "iwarp/memory.h"
+
+enum { PAGES = 8, REMOTE = MEM_REMOTE_READ | MEM_REMOTE_WRITE | MEM_LOCAL_WRITE };
+
+static const uint64_t base = 0x7f0000001000u;
+static int pd_a, pd_b;
+
+struct fixture {
+    struct mem_table *t;
+    struct mem_group g, window;
+    uint8_t *memory;
+    struct mem_region *mapping;
+    uint64_t logical[PAGES];
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+
+    f.t = mem_table_create(0x0123456789abcdefu);
+    f.memory = aligned_alloc(MEM_PAGE, (size_t)PAGES * MEM_PAGE);
+    *state = &f;
+    if (!f.t || !f.memory)
+        return -1;
+    for (uint32_t i = 0; i < PAGES * MEM_PAGE; i++)
+        f.memory[i] = (uint8_t)(i * 2654435761u >> 11);
+    mem_group_init(&f.g);
+    mem_group_init(&f.window);
+    if (mem_map(f.t, f.memory, (uint64_t)PAGES * MEM_PAGE, &f.mapping, &f.logical[0]) != 0)
+        return -1;
+    for (int i = 1; i < PAGES; i++)
+        f.logical[i] = f.logical[0] + (uint64_t)i * MEM_PAGE;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    mem_group_kill(&f->window);
+    mem_group_kill(&f->g);
+    mem_unmap(f->mapping);
+    mem_table_destroy(f->t); /* asserts that every region has gone */
+    free(f->memory);
+    return 0;
+}
+
+static uint32_t prepare(struct fixture *f, struct mem_group *g, unsigned access)
+{
+    struct mem_pages p = {
+        .logical = f->logical, .count = PAGES, .len = (uint64_t)PAGES * MEM_PAGE, .base_to = base, .access = access,
+    };
+    uint32_t stag = 0;
+
+    assert_int_equal(mem_prepare_pages(f->t, g, &pd_a, &p, &stag), 0);
+    assert_int_not_equal(stag, 0);
+    return stag;
+}
+
+static uint32_t make_alive(struct fixture *f, struct mem_group *g, unsigned access)
+{
+    uint32_t stag = prepare(f, g, access);
+
+    assert_true(mem_activate(f->t, &pd_a, stag, 0));
+    return stag;
+}
+
+static enum wire_error look(struct fixture *f, uint32_t stag, uint64_t to, uint64_t len, unsigned access)
+{
+    struct mem_ref ref;
+    enum wire_error e = mem_lookup(f->t, &pd_a, stag, to, len, access, &ref);
+
+    mem_release(&ref);
+    return e;
+}
+
+static bool alive(struct fixture *f, uint32_t stag)
+{
+    return look(f, stag, base, 1, 0) == WIRE_OK;
+}
+
+static bool known(struct fixture *f, uint32_t stag)
+{
+    return mem_check(f->t, &pd_a, stag, base, 1, 0) == WIRE_OK;
+}
+
+/* Known to posts from the beginning, to lookups from its turn on, to nobody after its end. covers: INV-03 */
+static void test_life(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t stag = prepare(f, &f->g, REMOTE);
+
+    assert_true(known(f, stag));
+    assert_int_equal(look(f, stag, base, 1, 0), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(mem_check(f->t, &pd_b, stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
+    assert_int_equal(mem_revoke(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
+    assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
+    assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_OK);
+    assert_true(mem_activate(f->t, &pd_a, stag, 0));
+    assert_true(alive(f, stag));
+    assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_OK);
+    mem_discard(f->t, &pd_a, stag); /* of prepared ones alone */
+    assert_true(alive(f, stag));
+    assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
+    assert_false(alive(f, stag));
+    assert_false(known(f, stag));
+    assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
+    assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
+    assert_false(mem_activate(f->t, &pd_a, stag, 0));
+}
+
+/* Ends before its turn: the turn then finds nothing. */
+static void test_never_alive(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t discarded = prepare(f, &f->g, REMOTE), revoked = prepare(f, &f->g, REMOTE);
+
+    mem_discard(f->t, &pd_b, discarded);
+    assert_true(known(f, discarded));
+    mem_discard(f->t, &pd_a, discarded);
+    mem_discard(f->t, &pd_a, discarded);
+    assert_false(known(f, discarded));
+    assert_false(mem_activate(f->t, &pd_a, discarded, 0));
+    assert_int_equal(mem_revoke(f->t, &pd_a, revoked, false), WIRE_OK);
+    assert_false(mem_activate(f->t, &pd_a, revoked, 0));
+    assert_true(mem_group_close(&f->g, NULL, NULL));
+}
+
+/* Who may end what. covers: INV-02 */
+static void test_who_may_revoke(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t both = make_alive(f, &f->g, REMOTE), local = make_alive(f, &f->g, MEM_LOCAL_WRITE), lasting;
+    uint32_t readable = make_alive(f, &f->g, MEM_REMOTE_READ);
+    struct mem_region *r;
+
+    assert_int_equal(mem_register(f->t, &pd_a, f->memory, 16, base, REMOTE, &r, &lasting), 0);
+    for (int peer = 0; peer < 2; peer++) {
+        assert_int_equal(mem_revoke(f->t, &pd_a, 0, peer), WIRE_RDMAP_INVALID_STAG);
+        assert_int_equal(mem_revoke(f->t, &pd_b, both, peer), WIRE_RDMAP_STAG_NOT_ASSOCIATED);
+        assert_int_equal(mem_revoke(f->t, &pd_a, lasting, peer), WIRE_RDMAP_CANNOT_INVALIDATE);
+        assert_int_equal(mem_revocable(f->t, &pd_b, both, peer), WIRE_RDMAP_STAG_NOT_ASSOCIATED);
+        assert_int_equal(mem_revocable(f->t, &pd_a, lasting, peer), WIRE_RDMAP_CANNOT_INVALIDATE);
+    }
+    assert_int_equal(mem_revoke(f->t, &pd_a, local, true), WIRE_RDMAP_CANNOT_INVALIDATE);
+    assert_true(alive(f, local));
+    assert_true(alive(f, lasting));
+    assert_int_equal(mem_revoke(f->t, &pd_a, both, true), WIRE_OK);
+    assert_int_equal(mem_revoke(f->t, &pd_a, readable, true), WIRE_OK);
+    assert_int_equal(mem_revoke(f->t, &pd_a, local, false), WIRE_OK);
+    assert_true(mem_invalidate(r, NULL, NULL));
+}
+
+/* The new one comes alive when the old one dies, and both have names of their own. covers: INV-09 */
+static void test_replaces(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t old = make_alive(f, &f->g, REMOTE), new = prepare(f, &f->g, REMOTE), third = prepare(f, &f->g, REMOTE);
+
+    assert_int_not_equal(old, new);
+    assert_true(alive(f, old));
+    assert_true(mem_activate(f->t, &pd_a, new, old));
+    assert_false(alive(f, old));
+    assert_true(alive(f, new));
+    assert_int_equal(mem_revoke(f->t, &pd_a, new, false), WIRE_OK);
+    assert_true(mem_activate(f->t, &pd_a, third, new)); /* gone already */
+    assert_true(alive(f, third));
+    uint32_t itself = prepare(f, &f->g, REMOTE);
+    assert_false(mem_activate(f->t, &pd_a, itself, itself));
+    assert_false(known(f, itself));
+}
+
+/* The octets [to, to + len) of the range are those of the pages in their order. */
+static void assert_maps(struct fixture *f, uint32_t stag, const int *order, uint32_t offset, uint64_t to, uint64_t len)
+{
+    while (len > 0) {
+        struct mem_ref ref;
+
+        assert_int_equal(mem_lookup(f->t, &pd_a, stag, base + to, len, 0, &ref), WIRE_OK);
+        assert_in_range(ref.run, 1, len);
+        for (uint64_t i = 0; i < ref.run; i++) {
+            uint64_t at = to + i + offset;
+            const uint8_t *page = f->memory + (size_t)order[at / MEM_PAGE] * MEM_PAGE;
+            if (ref.at + i != page + at % MEM_PAGE)
+                fail_msg("octet %llu is elsewhere", (unsigned long long)(to + i));
+        }
+        to += ref.run;
+        len -= ref.run;
+        mem_release(&ref);
+    }
+}
+
+/* covers: INV-04 */
+static void test_pages(void **state)
+{
+    static const int orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 5, 6, 1, 2 }, { 4, 4, 4, 4 }, { 0, 1, 7, 6 } };
+    static const uint32_t offsets[] = { 0, 1, 100, MEM_PAGE - 1 };
+    struct fixture *f = *state;
+
+    for (unsigned o = 0; o < sizeof orders / sizeof orders[0]; o++) {
+        for (unsigned k = 0; k < sizeof offsets / sizeof offsets[0]; k++) {
+            uint64_t logical[4], len = 4 * MEM_PAGE - offsets[k] - (o % 2 ? 5 : 0);
+            struct mem_pages p = {
+                .logical = logical, .count = 4, .offset = offsets[k], .len = len, .base_to = base, .access = REMOTE,
+            };
+            uint32_t stag;
+
+            for (int i = 0; i < 4; i++)
+                logical[i] = f->logical[orders[o][i]];
+            assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), 0);
+            assert_true(mem_activate(f->t, &pd_a, stag, 0));
+            assert_maps(f, stag, orders[o], offsets[k], 0, len);
+            assert_maps(f, stag, orders[o], offsets[k], MEM_PAGE / 2, MEM_PAGE);
+            assert_maps(f, stag, orders[o], offsets[k], len - 1, 1);
+            assert_int_equal(look(f, stag, base + len, 0, 0), WIRE_OK);
+            assert_int_equal(look(f, stag, base, len + 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+            assert_int_equal(look(f, stag, base - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+            assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
+        }
+    }
+}
+
+/* covers: INV-06 */
+static void test_pages_refused(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t two[2] = { f->logical[0], f->logical[2] };
+    const struct mem_pages good = { .logical = two, .count = 2, .offset = 8, .len = 2 * MEM_PAGE - 8, .base_to = base };
+    struct mem_pages p = good;
+    uint32_t stag;
+
+    p.len++;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EINVAL);
+    p.len = UINT64_MAX - 4;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EINVAL);
+    p.len = 0;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EINVAL);
+    p = good;
+    p.count = 0;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EINVAL);
+    p = good;
+    p.offset = MEM_PAGE;
+    p.len = 16;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EINVAL);
+    p = good;
+    two[1] = f->logical[PAGES - 1] + MEM_PAGE; /* behind the mapping */
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
+    two[1] = f->logical[2] + 8;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
+    two[1] = 0;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
+    two[0] = f->logical[1] ^ (uint64_t)1 << 40;
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), EFAULT);
+    assert_true(mem_group_close(&f->g, NULL, NULL)); /* nothing is left of them */
+}
+
+/* covers: INV-08 */
+static void test_window_refused(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t readable = make_alive(f, &f->g, 0), whole = make_alive(f, &f->g, MEM_LOCAL_WRITE), w, stag;
+    uint64_t len = (uint64_t)PAGES * MEM_PAGE;
+
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, 0, base, 1, 0, &stag), ENOENT);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_b, whole, base, 1, 0, &stag), ENOENT);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base - 1, 2, 0, &stag), ERANGE);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, len + 1, 0, &stag), ERANGE);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 1, UINT64_MAX, 0, &stag), ERANGE);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 0, 0, &stag), ERANGE);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, readable, base, 1, MEM_REMOTE_WRITE, &stag), EACCES);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &w), 0);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, w, base, 1, 0, &stag), ENOENT);
+    mem_discard(f->t, &pd_a, w);
+    assert_true(mem_group_close(&f->window, NULL, NULL));
+}
+
+static void count_done(void *context)
+{
+    ++*(int *)context;
+}
+
+/* A part of the region, with rights of its own, that ends with it and keeps its group. covers: INV-08 */
+static void test_window(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t whole = prepare(f, &f->g, MEM_LOCAL_WRITE), w, late;
+    struct mem_ref ref;
+    int empty = 0;
+
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 100, 50, MEM_REMOTE_WRITE, &w), 0);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &late), 0);
+    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
+    assert_true(mem_activate(f->t, &pd_a, whole, 0));
+    assert_true(mem_activate(f->t, &pd_a, w, 0));
+    assert_int_equal(look(f, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
+    assert_int_equal(look(f, w, base + 99, 1, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(look(f, w, base + 149, 2, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(look(f, w, base + 100, 1, MEM_REMOTE_READ), WIRE_RDMAP_ACCESS);
+    assert_int_equal(mem_lookup(f->t, &pd_a, w, base + 149, 1, MEM_REMOTE_WRITE, &ref), WIRE_OK);
+    assert_ptr_equal(ref.at, f->memory + 149);
+    mem_release(&ref);
+    assert_int_equal(mem_revoke(f->t, &pd_a, whole, false), WIRE_OK);
+    assert_int_equal(look(f, w, base + 100, 1, 0), WIRE_DDP_TAGGED_STAG);
+    assert_false(mem_activate(f->t, &pd_a, late, 0)); /* its region is not alive */
+    mem_group_kill(&f->g);
+    assert_false(mem_group_close(&f->g, count_done, &empty)); /* w is bound to it */
+    assert_int_equal(mem_revoke(f->t, &pd_a, w, false), WIRE_OK);
+    assert_int_equal(empty, 1);
+}
+
+/* What is protected keeps the group, a window through its region too. */
+static void test_group(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t live = make_alive(f, &f->g, REMOTE), queued = prepare(f, &f->g, REMOTE), w, stag;
+    struct mem_region *r;
+    struct mem_ref direct, through;
+    int empty = 0, window_empty = 0;
+    struct mem_pages p = { .logical = f->logical, .count = 1, .len = 1 };
+
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, live, base, 8, 0, &w), 0);
+    assert_true(mem_activate(f->t, &pd_a, w, 0));
+    assert_int_equal(mem_lookup(f->t, &pd_a, live, base, 1, 0, &direct), WIRE_OK);
+    assert_int_equal(mem_lookup(f->t, &pd_a, w, base, 1, 0, &through), WIRE_OK);
+    mem_group_kill(&f->window);
+    mem_group_kill(&f->g);
+    mem_group_kill(&f->g);
+    assert_false(known(f, live) || known(f, queued) || known(f, w));
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), ECANCELED);
+    assert_int_equal(mem_register_in(f->t, &f->g, &pd_a, f->memory, 1, base, 0, &r, &stag), ECANCELED);
+    assert_false(mem_group_close(&f->g, count_done, &empty));
+    assert_false(mem_group_close(&f->window, count_done, &window_empty));
+    mem_release(&direct);
+    assert_int_equal(empty, 0);
+    mem_release(&through);
+    assert_int_equal(empty, 1);
+    assert_int_equal(window_empty, 1);
+}
+
+/* The privileged token: logical addresses for requests, nothing for peers. covers: QPR-18 */
+static void test_logical(void **state)
+{
+    struct fixture *f = *state;
+    struct mem_region *odd;
+    struct mem_ref ref;
+    uint64_t logical;
+
+    assert_int_equal(mem_map(f->t, f->memory + 100, 200, &odd, &logical), 0);
+    assert_int_equal(logical % MEM_PAGE, 100);
+    assert_int_equal(mem_lookup_local(f->t, &pd_a, 0, logical + 7, 193, MEM_LOCAL_WRITE, &ref), WIRE_OK);
+    assert_ptr_equal(ref.at, f->memory + 107);
+    mem_release(&ref);
+    assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 201, 0), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(mem_check(f->t, &pd_a, 0, logical - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_not_equal(mem_check(f->t, &pd_a, 0, logical, 1, MEM_REMOTE_READ), WIRE_OK);
+    assert_int_not_equal(look(f, 0, logical, 1, 0), WIRE_OK);
+    assert_int_equal(look(f, (uint32_t)(logical >> 32), logical, 1, 0), WIRE_DDP_TAGGED_STREAM);
+    mem_unmap(odd);
+    assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 1, 0), WIRE_DDP_TAGGED_STAG);
+}
+
+/* ---- several threads ---- */
+
+enum { ROUNDS = 300, USERS = 2 };
+
+static struct {
+    struct mem_table *t;
+    struct mem_group group, windows;
+    uint8_t *page; /* all octets alike, except while nobody may look */
+    uint64_t logical;
+    _Atomic uint32_t stag, window;
+    atomic_bool over;
+    atomic_int empties, wins;
+    atomic_long hits, misses, torn;
+} race;
+
+static void count_empty(void *context)
+{
+    (void)context;
+    atomic_fetch_add(&race.empties, 1);
+}
+
+/* Looks up what is told, directly or through a window, and finds every octet alike. */
+static void *user_main(void *arg)
+{
+    _Atomic uint32_t *told = arg;
+    long hits = 0, misses = 0, torn = 0;
+
+    for (unsigned i = 0; !atomic_load_explicit(&race.over, memory_order_relaxed); i++) {
+        uint32_t stag = atomic_load_explicit(told, memory_order_relaxed);
+        struct mem_ref ref;
+
+        if (mem_lookup(race.t, &pd_a, stag, base, 64, 0, &ref) != WIRE_OK) {
+            misses++;
+            continue;
+        }
+        hits++;
+        for (int k = 1; k < 64; k++)
+            torn += ref.at[k] != ref.at[0];
+        if (i % 64 == 0)
+            sched_yield();
+        mem_release(&ref);
+    }
+    atomic_fetch_add(&race.hits, hits);
+    atomic_fetch_add(&race.misses, misses);
+    atomic_fetch_add(&race.torn, torn);
+    return NULL;
+}
+
+static void race_open(struct mem_region **mapping)
+{
+    memset(&race, 0, sizeof race);
+    race.t = mem_table_create(42);
+    race.page = aligned_alloc(MEM_PAGE, MEM_PAGE);
+    assert_non_null(race.t);
+    assert_non_null(race.page);
+    memset(race.page, 0, MEM_PAGE);
+    mem_group_init(&race.group);
+    mem_group_init(&race.windows);
+    assert_int_equal(mem_map(race.t, race.page, MEM_PAGE, mapping, &race.logical), 0);
+}
+
+static void race_close(struct mem_region *mapping)
+{
+    mem_unmap(mapping);
+    mem_table_destroy(race.t);
+    free(race.page);
+}
+
+static uint32_t race_prepare(void)
+{
+    struct mem_pages p = { .logical = &race.logical, .count = 1, .len = MEM_PAGE, .base_to = base, .access = REMOTE };
+    uint32_t stag;
+
+    return mem_prepare_pages(race.t, &race.group, &pd_a, &p, &stag) == 0 ? stag : 0;
+}
+
+/* After revoke nobody looks any more, whoever replaced or revoked, and however it was found. covers: INV-03 INV-09 */
+static void test_race_revoke(void **state)
+{
+    pthread_t users[2 * USERS];
+    struct mem_region *mapping;
+    uint32_t last = 0;
+
+    (void)state;
+    race_open(&mapping);
+    for (int i = 0; i < 2 * USERS; i++)
+        assert_int_equal(pthread_create(&users[i], NULL, user_main, i % 2 ? &race.stag : &race.window), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        uint32_t stag = race_prepare(), window = 0;
+
+        assert_int_not_equal(stag, 0);
+        assert_true(mem_activate(race.t, &pd_a, stag, last));
+        assert_int_equal(mem_prepare_window(race.t, &race.windows, &pd_a, stag, base, 64, 0, &window), 0);
+        assert_true(mem_activate(race.t, &pd_a, window, 0));
+        atomic_store_explicit(&race.stag, stag, memory_order_relaxed);
+        atomic_store_explicit(&race.window, window, memory_order_relaxed);
+        if (i % 4 == 0)
+            sched_yield();
+        /* The region's end is the window's; every other time the window goes first. */
+        if (i % 2)
+            assert_int_equal(mem_revoke(race.t, &pd_a, window, false), WIRE_OK);
+        assert_int_equal(mem_revoke(race.t, &pd_a, stag, i % 3 == 0), WIRE_OK);
+        memset(race.page, i, 64);
+        if (i % 2 == 0)
+            assert_int_equal(mem_revoke(race.t, &pd_a, window, false), WIRE_OK);
+        last = stag;
+    }
+    atomic_store(&race.over, true);
+    for (int i = 0; i < 2 * USERS; i++)
+        pthread_join(users[i], NULL);
+    assert_int_equal(atomic_load(&race.torn), 0);
+    assert_true(mem_group_close(&race.windows, count_empty, NULL));
+    assert_true(mem_group_close(&race.group, count_empty, NULL));
+    race_close(mapping);
+}
+
+enum { AT_ONCE = 64 };
+
+static pthread_barrier_t gate;
+static uint32_t contested[AT_ONCE];
+
+/* Of all who end one registration at the same time one is told that it did. */
+static void *revoker_main(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&gate); /* there are new ones */
+        for (int k = 0; k < AT_ONCE; k++)
+            if (mem_revoke(race.t, &pd_a, contested[k], false) == WIRE_OK)
+                atomic_fetch_add(&race.wins, 1);
+        pthread_barrier_wait(&gate);
+    }
+    return NULL;
+}
+
+static void test_race_revokers(void **state)
+{
+    pthread_t threads[2];
+    struct mem_region *mapping;
+
+    (void)state;
+    race_open(&mapping);
+    pthread_barrier_init(&gate, NULL, 3);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, revoker_main, NULL), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        for (int k = 0; k < AT_ONCE; k++) {
+            contested[k] = race_prepare();
+            if (k % 2)
+                assert_true(mem_activate(race.t, &pd_a, contested[k], 0));
+        }
+        pthread_barrier_wait(&gate);
+        pthread_barrier_wait(&gate);
+        assert_int_equal(atomic_load(&race.wins), (i + 1) * AT_ONCE);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&gate);
+    assert_true(mem_group_close(&race.group, NULL, NULL));
+    race_close(mapping);
+}
+
+/* Makes registrations in a group, until it is closed. */
+static void *maker_main(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&gate);
+        for (uint32_t last = 0, stag; (stag = race_prepare()) != 0; last = stag) {
+            (void)mem_activate(race.t, &pd_a, stag, last);
+            atomic_store_explicit(&race.stag, stag, memory_order_relaxed);
+        }
+        pthread_barrier_wait(&gate);
+    }
+    return NULL;
+}
+
+/* A group that is killed while registrations are made in it and looked at: nothing survives, it is empty once. */
+static void test_race_kill(void **state)
+{
+    pthread_t maker, user;
+    struct mem_region *mapping;
+
+    (void)state;
+    race_open(&mapping);
+    pthread_barrier_init(&gate, NULL, 2);
+    assert_int_equal(pthread_create(&maker, NULL, maker_main, NULL), 0);
+    assert_int_equal(pthread_create(&user, NULL, user_main, &race.stag), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        atomic_store(&race.empties, 0);
+        mem_group_init(&race.group);
+        pthread_barrier_wait(&gate);
+        for (int k = 0; k < i % 50; k++)
+            sched_yield();
+        mem_group_kill(&race.group);
+        bool now = mem_group_close(&race.group, count_empty, NULL);
+        for (long k = 0; !now && atomic_load(&race.empties) == 0; k++) {
+            assert_true(k < 100000000);
+            sched_yield();
+        }
+        memset(race.page, i, 64);
+        assert_int_equal(atomic_load(&race.empties), now ? 0 : 1);
+        pthread_barrier_wait(&gate);
+    }
+    pthread_join(maker, NULL);
+    atomic_store(&race.over, true);
+    pthread_join(user, NULL);
+    pthread_barrier_destroy(&gate);
+    assert_int_equal(atomic_load(&race.torn), 0);
+    race_close(mapping);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_life, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_never_alive, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_may_revoke, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_replaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pages_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_window, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_group, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
+        cmocka_unit_test(test_race_revoke),
+        cmocka_unit_test(test_race_revokers),
+        cmocka_unit_test(test_race_kill),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
