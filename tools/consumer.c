@@ -150,25 +150,48 @@ static void disconnect_event(void *context, ULONG reason)
 
 /* ---- objects ---- */
 
-static NTSTATUS make_queues(struct consumer *c, const char **what)
+static ULONG least(ULONG a, ULONG b)
+{
+    return a < b ? a : b;
+}
+
+/* As much as the adapter allows, where that is less than wanted. */
+static NTSTATUS make_qp(struct consumer *c, const NDK_ADAPTER_INFO *info)
 {
     unsigned before = event_count(&c->done);
+
+    return finish_create(c, before, c->pd->Dispatch->NdkCreateQp(c->pd, c->cq, c->cq, c,
+                                                                 least(DEPTH, info->MaxReceiveQueueDepth),
+                                                                 least(DEPTH, info->MaxInitiatorQueueDepth),
+                                                                 least(SGES, info->MaxReceiveRequestSge),
+                                                                 least(SGES, info->MaxInitiatorRequestSge), 0,
+                                                                 create_done, c, &c->qp), &c->qp);
+}
+
+static NTSTATUS make_queues(struct consumer *c, const char **what)
+{
+    NDK_ADAPTER_INFO info;
+    ULONG size = sizeof info;
+    unsigned before;
     NTSTATUS status;
 
+    *what = "NdkQueryAdapterInfo";
+    status = c->adapter->Dispatch->NdkQueryAdapterInfo(c->adapter, &info, &size);
+    if (!NT_SUCCESS(status))
+        return status;
     *what = "NdkCreatePd";
+    before = event_count(&c->done);
     status = finish_create(c, before, c->adapter->Dispatch->NdkCreatePd(c->adapter, create_done, c, &c->pd), &c->pd);
     if (!NT_SUCCESS(status))
         return status;
     *what = "NdkCreateCq";
     before = event_count(&c->done);
-    status = finish_create(c, before, c->adapter->Dispatch->NdkCreateCq(c->adapter, 2 * DEPTH, cq_notification, c, NULL,
-                                                                        create_done, c, &c->cq), &c->cq);
+    status = finish_create(c, before, c->adapter->Dispatch->NdkCreateCq(c->adapter, least(2 * DEPTH, info.MaxCqDepth),
+                                                                        cq_notification, c, NULL, create_done, c, &c->cq), &c->cq);
     if (!NT_SUCCESS(status))
         return status;
     *what = "NdkCreateQp";
-    before = event_count(&c->done);
-    return finish_create(c, before, c->pd->Dispatch->NdkCreateQp(c->pd, c->cq, c->cq, c, DEPTH, DEPTH, SGES, SGES, 0,
-                                                                 create_done, c, &c->qp), &c->qp);
+    return make_qp(c, &info);
 }
 
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what)

@@ -3,7 +3,7 @@
  * Configuration of adapters. Values in force are those at ondk_open_adapter; an open adapter does not change.
  * Every field can also be set by an environment variable ONDK_<FIELD IN CAPITALS>, e.g. ONDK_CONNECT_MS=2000, which is
  * read by ondk_config_init and so yields to what the program sets afterwards. A variable that is not a number, or out of
- * the field's range, counts as not set.
+ * the field's range, counts as not set. ONDK_PROFILE names a profile (docs/profiles.md), which comes before them.
  */
 #ifndef OPENNDK_CONFIG_H
 #define OPENNDK_CONFIG_H
@@ -22,6 +22,9 @@ extern "C" {
 #define ONDK_RTR_WRITE 2u
 #define ONDK_RTR_READ 4u
 
+/* A limit: as much as the provider can. */
+#define ONDK_UNLIMITED 0xffffffffu
+
 typedef struct ondk_config {
     uint32_t size;           /* sizeof(ondk_config_t), set by ondk_config_init */
     /* Time limits in milliseconds. */
@@ -36,6 +39,18 @@ typedef struct ondk_config {
     /* Limits that the adapter reports and enforces. */
     uint32_t max_private;    /* MaxCallerData, MaxCalleeData. 252, at most 508 */
     uint32_t max_inbound_reads, max_outbound_reads; /* 32 */
+    /*
+     * The same, to imitate a narrower card: never more than the provider can do, and as much by default
+     * (ONDK_UNLIMITED). Where 0 or a switch takes a capability away, its functions answer STATUS_NOT_SUPPORTED.
+     */
+    uint32_t max_initiator_sge, max_receive_sge, max_read_sge;
+    uint32_t max_inline;
+    uint32_t max_initiator_depth, max_receive_depth, max_cq_depth;
+    uint32_t max_srq_depth;        /* 0: no shared receive queues */
+    uint32_t fast_register_pages;  /* 0: no fast registration */
+    uint32_t max_window_kib;       /* 0: no memory windows */
+    uint32_t max_registration_kib, max_transfer; /* the latter in bytes */
+    uint32_t cq_resize, cq_moderation, read_local_invalidate; /* 1; 0: absent */
     /* iWARP. */
     uint32_t mpa_revision;   /* sent by NdkConnect: 2, 1 or 0 */
     uint32_t crc;            /* 1: ask for CRC32c (default); 0: only where the peer wants it */
@@ -58,6 +73,15 @@ ONDK_API void ondk_config_init(ondk_config_t *config);
  * STATUS_SUCCESS as 0, or a negative NTSTATUS (STATUS_INVALID_PARAMETER) where a value is out of range: nothing changes.
  */
 ONDK_API int32_t ondk_configure(const ondk_config_t *config);
+
+/*
+ * Profiles: sets of the limits above that imitate a kind of card. STATUS_SUCCESS as 0; STATUS_INVALID_PARAMETER: there is
+ * none of that name, and nothing changes. What is no limit stays as it is.
+ */
+ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
+/* The index-th profile's name, and what it imitates; NULL behind the last. Static storage. */
+ONDK_API const char *ondk_profile_name(uint32_t index);
+ONDK_API const char *ondk_profile_text(uint32_t index);
 
 #ifdef __cplusplus
 }

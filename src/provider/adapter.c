@@ -45,14 +45,33 @@ static uint32_t least(uint64_t a, uint32_t b)
     return a < b ? (uint32_t)a : b;
 }
 
-/* Cut down to what the provider can pass on, and to what NDK_ADAPTER_INFO can say. */
-static void limit(struct fabric_info *i)
+static uint64_t kib(uint32_t limit)
 {
-    i->max_initiator_sge = least(i->max_initiator_sge, LIMIT_SGES);
-    i->max_receive_sge = least(i->max_receive_sge, LIMIT_SGES);
-    i->max_read_sge = least(i->max_read_sge, i->max_initiator_sge);
-    i->max_inline = least(i->max_inline, LIMIT_INLINE);
-    i->max_transfer = least(i->max_transfer, UINT32_MAX);
+    return limit == ONDK_UNLIMITED ? UINT64_MAX : (uint64_t)limit << 10;
+}
+
+static uint64_t least64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Cut down to what the provider can pass on, to what NDK_ADAPTER_INFO can say, and to what the configuration allows. */
+static void limit(struct fabric_info *i, const ondk_config_t *c)
+{
+    i->max_initiator_sge = least(least(i->max_initiator_sge, LIMIT_SGES), c->max_initiator_sge);
+    i->max_receive_sge = least(least(i->max_receive_sge, LIMIT_SGES), c->max_receive_sge);
+    i->max_read_sge = least(least(i->max_read_sge, i->max_initiator_sge), c->max_read_sge);
+    i->max_inline = least(least(i->max_inline, LIMIT_INLINE), c->max_inline);
+    i->max_initiator_depth = least(i->max_initiator_depth, c->max_initiator_depth);
+    i->max_receive_depth = least(i->max_receive_depth, c->max_receive_depth);
+    i->max_cq_depth = least(i->max_cq_depth, MUTANT(adp_02_profile_cq_ignored) ? UINT32_MAX : c->max_cq_depth);
+    i->max_srq_depth = least(i->max_srq_depth, c->max_srq_depth);
+    i->fast_register_pages = least(i->fast_register_pages, c->fast_register_pages);
+    i->max_window = least64(i->max_window, kib(c->max_window_kib));
+    i->max_registration = least64(i->max_registration, kib(c->max_registration_kib));
+    i->max_transfer = least(i->max_transfer, c->max_transfer);
+    i->cq_moderation = i->cq_moderation && c->cq_moderation;
+    i->read_local_invalidate = i->read_local_invalidate && c->read_local_invalidate;
 }
 
 static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
@@ -73,12 +92,13 @@ static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
         .MaxOutboundReadLimit = l->max_outbound_reads,
         .MaxReceiveQueueDepth = l->max_receive_depth,
         .MaxInitiatorQueueDepth = l->max_initiator_depth,
+        .MaxSrqDepth = l->max_srq_depth,
         .MaxCqDepth = l->max_cq_depth + (MUTANT(adp_02_cq_depth_overstated) ? 1 : 0),
         .LargeRequestThreshold = l->large_request_threshold,
         .MaxCallerData = l->max_caller_data,
         .MaxCalleeData = l->max_callee_data,
-        .AdapterFlags = NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED | NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED |
-                        NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED |
+        .AdapterFlags = NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED | NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED |
+                        (a->config.cq_resize ? NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED : 0) |
                         (l->cq_moderation ? NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED : 0) |
                         (l->read_local_invalidate ? NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED : 0),
         .RdmaTechnology = NdkiWarp,
@@ -142,7 +162,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     a->fabric = fabric;
     a->config = *config;
     fabric->ops->info(fabric, &a->limits);
-    limit(&a->limits);
+    limit(&a->limits, config);
     lams_init(&a->lams);
     object_init(&a->obj, &type, &a->pub.Header, a, a, adapter_home(a));
     a->pub.Dispatch = &dispatch;

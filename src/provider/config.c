@@ -27,6 +27,21 @@ static const struct field {
     FIELD(max_private, "ONDK_MAX_PRIVATE", 252, 0, 508),
     FIELD(max_inbound_reads, "ONDK_MAX_INBOUND_READS", 32, 0, 0x3ffe),
     FIELD(max_outbound_reads, "ONDK_MAX_OUTBOUND_READS", 32, 0, 0x3ffe),
+    FIELD(max_initiator_sge, "ONDK_MAX_INITIATOR_SGE", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_receive_sge, "ONDK_MAX_RECEIVE_SGE", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_read_sge, "ONDK_MAX_READ_SGE", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_inline, "ONDK_MAX_INLINE", ONDK_UNLIMITED, 0, UINT32_MAX),
+    FIELD(max_initiator_depth, "ONDK_MAX_INITIATOR_DEPTH", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_receive_depth, "ONDK_MAX_RECEIVE_DEPTH", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_cq_depth, "ONDK_MAX_CQ_DEPTH", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_srq_depth, "ONDK_MAX_SRQ_DEPTH", ONDK_UNLIMITED, 0, UINT32_MAX),
+    FIELD(fast_register_pages, "ONDK_FAST_REGISTER_PAGES", ONDK_UNLIMITED, 0, UINT32_MAX),
+    FIELD(max_window_kib, "ONDK_MAX_WINDOW_KIB", ONDK_UNLIMITED, 0, UINT32_MAX),
+    FIELD(max_registration_kib, "ONDK_MAX_REGISTRATION_KIB", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(max_transfer, "ONDK_MAX_TRANSFER", ONDK_UNLIMITED, 1, UINT32_MAX),
+    FIELD(cq_resize, "ONDK_CQ_RESIZE", 1, 0, 1),
+    FIELD(cq_moderation, "ONDK_CQ_MODERATION", 1, 0, 1),
+    FIELD(read_local_invalidate, "ONDK_READ_LOCAL_INVALIDATE", 1, 0, 1),
     FIELD(mpa_revision, "ONDK_MPA_REVISION", 2, 0, 2),
     FIELD(crc, "ONDK_CRC", 1, 0, 1),
     FIELD(rtr, "ONDK_RTR", ONDK_RTR_ZERO_FPDU | ONDK_RTR_WRITE | ONDK_RTR_READ, 0, 7),
@@ -72,12 +87,15 @@ static bool from_environment(const struct field *f, uint32_t *value)
 
 void ondk_config_init(ondk_config_t *config)
 {
+    const char *profile = getenv("ONDK_PROFILE");
+
     config->size = sizeof(*config);
-    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++) {
-        uint32_t value = f->value;
-        from_environment(f, &value);
-        *field_of(config, f) = value;
-    }
+    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
+        *field_of(config, f) = f->value;
+    if (profile)
+        (void)ondk_config_profile(config, profile);
+    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
+        (void)from_environment(f, field_of(config, f));
 }
 
 bool config_is_valid(const ondk_config_t *config)

@@ -66,6 +66,8 @@ static NTSTATUS resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done,
     int error;
 
     (void)done, (void)context; /* never pending */
+    if (!cq->obj.adapter->config.cq_resize && !MUTANT(adp_02_resizes_anyway))
+        return STATUS_NOT_SUPPORTED;
     if (depth == 0 || (depth > cq->obj.adapter->limits.max_cq_depth && !MUTANT(cqx_01_resize_unchecked)))
         return STATUS_INVALID_PARAMETER;
     /* As for an arm: what moderation keeps waiting can fall due in here. */

@@ -33,6 +33,7 @@ static void choose_config(ondk_config_t *c, bool orderly)
 {
     memset(c, 0, sizeof *c);
     c->size = sizeof *c;
+    (void)ondk_config_profile(c, "default");
     c->connect_ms = orderly ? 10000 : ANY_OF(50, 1000, 10000);
     c->request_ms = orderly ? 5000 : ANY_OF(50, 5000);
     c->reply_ms = orderly ? 30000 : ANY_OF(100, 10000);

@@ -81,6 +81,17 @@ def main():
     for form in ("none", "zero", "write", "read"):
         pair(f"ready-to-receive {form}", "127.0.0.1:51007", (), ("--rtr", form))
 
+    profiles = ("default", "narrow", "no-windows", "shallow", "minimal")
+    for profile in profiles:
+        os.environ["ONDK_PROFILE"] = profile
+        reads = {"narrow": 8, "no-windows": 8, "shallow": 2, "minimal": 1}.get(profile, 8)
+        pair(f"profile {profile}", "127.0.0.1:51013", (), ("--count", "50", "--size", "100000"),
+             client_says=(f"read-limits inbound={reads} outbound={reads}", "50 pings"))
+        del os.environ["ONDK_PROFILE"]
+        pair(f"a client with profile {profile}", "127.0.0.1:51014", (), ("--profile", profile),
+             client_says=(f"read-limits inbound={reads} outbound={reads}", "1 ping"))
+    code, text = run("--help")
+    check("help: profiles", all(profile in text for profile in profiles), text)
     code, text = run("-C", "-ServerAddr", "127.0.0.1:51008")
     check("nobody listens", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in text, (code, text))
     check("nobody listens: the reason", "reason 0x00210000 refused: Nobody listens" in text, text)
@@ -98,6 +109,7 @@ def main():
     for name, options in {"no role": (), "both roles": ("-S", "-C"), "no address": ("-C",),
                           "no port": ("-C", "-ServerAddr", "127.0.0.1"), "odd hex": ("-C", "--private-data", "abc"),
                           "another test": ("-C", "-TestType", "perf"), "unknown option": ("-C", "--nonsense"),
+                          "unknown profile": ("-C", "--profile", "wide"),
                           "small size": ("-C", "--size", "3"), "trailing": ("-C", "-ServerAddr", "127.0.0.1:1", "x"),
                           }.items():
         code, text = run(*options)

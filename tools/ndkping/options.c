@@ -37,6 +37,7 @@ static const char help[] =
     "  --crc on|off               ask for CRC (default on)\n"
     "  --mpa-rev 0|1|2            client: MPA revision (default 2)\n"
     "  --rtr FORMS                ready-to-receive forms: none, or some of zero,write,read (default all)\n"
+    "  --profile NAME             imitate a card's limits: default, narrow, no-windows, shallow, minimal\n"
     "  --timeout SECONDS          each step of the connection\n"
     "  --help\n"
     "\n"
@@ -123,7 +124,7 @@ static bool forms(const char *text, uint32_t *set)
 
 enum {
     OPT_SERVER_ADDR = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_TEST_TYPE, OPT_LOG, OPT_COUNT, OPT_SIZE,
-    OPT_IRD, OPT_ORD, OPT_PRIVATE, OPT_REJECT, OPT_CRC, OPT_REV, OPT_RTR, OPT_TIMEOUT, OPT_HELP
+    OPT_IRD, OPT_ORD, OPT_PRIVATE, OPT_REJECT, OPT_CRC, OPT_REV, OPT_RTR, OPT_TIMEOUT, OPT_PROFILE, OPT_HELP
 };
 
 static const struct option known_options[] = {
@@ -141,6 +142,7 @@ static const struct option known_options[] = {
     { "reject", no_argument, NULL, OPT_REJECT },                 { "crc", required_argument, NULL, OPT_CRC },
     { "mpa-rev", required_argument, NULL, OPT_REV },             { "rtr", required_argument, NULL, OPT_RTR },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },         { "help", no_argument, NULL, OPT_HELP },
+    { "profile", required_argument, NULL, OPT_PROFILE },
     { NULL, 0, NULL, 0 },
 };
 
@@ -179,6 +181,7 @@ static bool set_value(struct options *o, int option, const char *arg)
     case OPT_REV: return number(arg, 0, 2, &o->config.mpa_revision);
     case OPT_RTR: return forms(arg, &o->config.rtr);
     case OPT_TIMEOUT: return set_timeout(o, arg);
+    case OPT_PROFILE: return ondk_config_profile(&o->config, arg) == 0;
     case 'W': return number(arg, 0, INT32_MAX, &o->wait_seconds);
     default: return false;
     }

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles: named sets of limits that imitate a kind of card. One table; docs/profiles.md is printed from it. */
+#include <openndk/config.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "ndk/nt.h"
+#include "provider/profile.h"
+
+enum { ALL = -1 }; /* as much as the provider can */
+
+static const struct profile {
+    const char *name, *text;
+    int64_t values[PROFILE_LIMITS];
+} profiles[] = {
+    {"default", "All that this provider can do.",
+     {252, 32, 32, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, 1, 1, 1}},
+    {"narrow", "A narrow card of the first generation: three SGEs, one a read, no windows, no shared receive queues, "
+               "completion queues that keep their size.",
+     {56, 16, 16, 3, 3, 1, 0, 1024, 1024, 4096, 0, 128, 0, 1 << 20, 1 << 30, 0, 0, 0}},
+    {"no-windows", "A common 40 Gbit/s card as its driver reports itself: deep queues, 511 pages, 16 inbound reads, 56 "
+                   "bytes of private data, no memory windows.",
+     {56, 16, 128, 32, 32, 32, ALL, 16351, 16351, 4194303, 16351, 511, 0, ALL, 1 << 30, 1, 1, 0}},
+    {"shallow", "Everything, but only some of it at a time: queues that fill up quickly, two reads in flight.",
+     {252, 2, 2, ALL, ALL, ALL, ALL, 32, 32, 64, 32, 16, ALL, ALL, ALL, 1, 1, 1}},
+    {"minimal", "The least that a card may offer: every optional capability absent, one SGE, one read, no private data.",
+     {0, 1, 1, 1, 1, 1, 0, 16, 16, 32, 0, 0, 0, 1 << 16, 1 << 20, 0, 0, 0}},
+};
+enum { PROFILES = sizeof(profiles) / sizeof(profiles[0]) };
+
+static const struct {
+    const char *name;
+    size_t offset;
+} limits[PROFILE_LIMITS] = {
+#define LIMIT(field) {#field, offsetof(ondk_config_t, field)}
+    LIMIT(max_private),       LIMIT(max_inbound_reads),    LIMIT(max_outbound_reads), LIMIT(max_initiator_sge),
+    LIMIT(max_receive_sge),   LIMIT(max_read_sge),         LIMIT(max_inline),         LIMIT(max_initiator_depth),
+    LIMIT(max_receive_depth), LIMIT(max_cq_depth),         LIMIT(max_srq_depth),      LIMIT(fast_register_pages),
+    LIMIT(max_window_kib),    LIMIT(max_registration_kib), LIMIT(max_transfer),       LIMIT(cq_resize),
+    LIMIT(cq_moderation),     LIMIT(read_local_invalidate),
+#undef LIMIT
+};
+
+int32_t ondk_config_profile(ondk_config_t *config, const char *name)
+{
+    for (const struct profile *p = profiles; p < profiles + PROFILES; p++) {
+        if (strcmp(p->name, name) != 0)
+            continue;
+        for (int i = 0; i < PROFILE_LIMITS; i++)
+            *(uint32_t *)((char *)config + limits[i].offset) = (uint32_t)p->values[i];
+        return STATUS_SUCCESS;
+    }
+    return STATUS_INVALID_PARAMETER;
+}
+
+const char *ondk_profile_name(uint32_t index)
+{
+    return index < PROFILES ? profiles[index].name : NULL;
+}
+
+const char *ondk_profile_text(uint32_t index)
+{
+    return index < PROFILES ? profiles[index].text : NULL;
+}
+
+void profile_print_tables(FILE *out)
+{
+    for (int p = 0; p < PROFILES; p++)
+        fprintf(out, "- `%s`: %s\n", profiles[p].name, profiles[p].text);
+    fprintf(out, "\n| limit |");
+    for (int p = 0; p < PROFILES; p++)
+        fprintf(out, " %s |", profiles[p].name);
+    fprintf(out, "\n|---|");
+    for (int p = 0; p < PROFILES; p++)
+        fprintf(out, "---|");
+    fprintf(out, "\n");
+    for (int i = 0; i < PROFILE_LIMITS; i++) {
+        fprintf(out, "| %s |", limits[i].name);
+        for (int p = 0; p < PROFILES; p++) {
+            if (profiles[p].values[i] == ALL)
+                fprintf(out, " all |");
+            else
+                fprintf(out, " %lld |", (long long)profiles[p].values[i]);
+        }
+        fprintf(out, "\n");
+    }
+}
