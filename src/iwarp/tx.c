@@ -590,6 +590,8 @@ static size_t first_sent(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     }
     left = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
     qp->terminate_sent += (uint32_t)left;
+    if (left && qp->terminate_sent == qp->terminate_len && !MUTANT(obs_terminate_not_counted))
+        count(&qp->fpdus_sent, 1);
     return n - used - left;
 }
 

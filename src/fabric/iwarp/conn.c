@@ -176,6 +176,21 @@ static void conn_answered(struct fabric_conn *c)
         atomic_fetch_sub(&c->listener->unanswered, 1);
 }
 
+/* Counted before the step's effects tell anybody. A move changes the shard before a connection is established only. */
+static void count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
+{
+    bool was = conn_state_is_active(from), is = conn_state_is_active(next);
+
+    if (is && !was)
+        iwarp_count(c->home, COUNT_ACTIVE, 1);
+    if (was && !is && !MUTANT(obs_active_never_falls))
+        iwarp_count(c->home, COUNT_ACTIVE, (uint64_t)-1);
+    if (from == CONN_ESTABLISHED && (next == CONN_DEAD || (next == CONN_LINGERING && !MUTANT(obs_fault_is_no_error))))
+        iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
+    if (from == CONN_PEER_CLOSED && next == CONN_CLOSING && MUTANT(obs_notice_is_an_error))
+        iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
+}
+
 /* The one writer of the state. */
 static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
 {
@@ -187,6 +202,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     if (over && next != from && from != CONN_LINGERING)
         c->ended = why;
     spin_unlock(&c->lock);
+    count_step(c, from, next);
     if (next != from)
         conn_limit(c);
     if (from == CONN_REQUESTED && next != from && (next != CONN_DEAD || MUTANT(lsn_09_gone_make_room)))

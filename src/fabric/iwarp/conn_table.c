@@ -289,6 +289,11 @@ bool conn_state_streams(enum conn_state s)
     }
 }
 
+bool conn_state_is_active(enum conn_state s)
+{
+    return conn_state_streams(s) && s != CONN_COMPLETING && s != CONN_WAIT_RTR;
+}
+
 bool conn_state_has_limit(enum conn_state s)
 {
     switch (s) {

@@ -98,6 +98,8 @@ const char *conn_effect_name(unsigned bit); /* one bit */
 bool conn_state_has_socket(enum conn_state s);
 /* The queue pair owns the stream: it reads, and writes unless our notice is out. */
 bool conn_state_streams(enum conn_state s);
+/* Established, and not over: whoever disconnects or has been told of the peer's notice counts too. */
+bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* a timer runs */
 
 /* The whole table as markdown, for the documentation. */

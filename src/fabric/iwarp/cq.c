@@ -213,6 +213,8 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
         wanted = fall_due(cq);
     }
     spin_unlock(&cq->lock);
+    if (overflow && !MUTANT(obs_cq_error_not_counted))
+        iwarp_count_cq_error(cq->home);
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
     act(cq, wanted);

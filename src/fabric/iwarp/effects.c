@@ -44,7 +44,7 @@ static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
 
     if (MUTANT(con_21_not_told) && why == FABRIC_LOCAL_CLOSE)
         return;
-    if (why != FABRIC_OK)
+    if (why != FABRIC_OK && !MUTANT(obs_failed_connect_not_counted))
         iwarp_count(c->home, COUNT_FAILURES, 1);
     if (why != FABRIC_OK && why != FABRIC_REJECTED) {
         c->events->connected(c->owner, why, NULL);
@@ -63,7 +63,7 @@ static void tell_established(struct fabric_conn *c, enum fabric_reason why)
     struct fabric_limits limits = { c->result.ird, c->result.ord };
 
     if (why == FABRIC_OK)
-        iwarp_count(c->home, c->active ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
+        iwarp_count(c->home, c->active || MUTANT(obs_accepts_as_connects) ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
     else
         iwarp_count(c->home, COUNT_FAILURES, 1);
     c->events->established(c->owner, why, c->terminate, &limits);

@@ -29,9 +29,10 @@ enum {
     IWARP_SINK = 16384,      /* input of a connection that is over goes here */
 };
 
-/* Counts with one writer, the shard's owner, and any readers. */
+/* Counts with one writer, the shard's owner, and any readers; but for COUNT_CQ_ERRORS, which any thread adds to. */
 enum iwarp_count_kind {
     COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED, COUNT_NUDGES,
+    COUNT_ACTIVE, COUNT_CONNECTION_ERRORS, COUNT_CQ_ERRORS,
     COUNT_FPDUS_SENT, COUNT_FPDUS_RECEIVED, COUNT_OCTETS_SENT, COUNT_OCTETS_RECEIVED,
     SHARD_COUNTS
 };
@@ -47,6 +48,12 @@ static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what
 {
     uint64_t now = atomic_load_explicit(&s->counts[what], memory_order_relaxed);
     atomic_store_explicit(&s->counts[what], now + n, memory_order_relaxed);
+}
+
+/* A queue overflows under the hand of whoever completes a request, which may be another shard's owner. */
+static inline void iwarp_count_cq_error(struct iwarp_shard *s)
+{
+    atomic_fetch_add_explicit(&s->counts[COUNT_CQ_ERRORS], 1, memory_order_relaxed);
 }
 
 struct iwarp_fabric {

@@ -44,6 +44,9 @@ struct iwarp_counters {
     uint64_t refused;           /* requests that no consumer saw: malformed, beyond the backlog, paused */
     uint64_t dropped;           /* peers without a complete request: out of time, or the oldest of too many */
     uint64_t nudges;
+    uint64_t active;            /* connections that are established at the moment */
+    uint64_t connection_errors; /* established ones that ended by a loss or a fault before this side disconnected */
+    uint64_t cq_errors;         /* completion queues that overflowed */
     uint64_t fpdus_sent, fpdus_received, octets_sent, octets_received;
 };
 
