@@ -18,6 +18,7 @@
 #include "provider/limits.h"
 #include "provider/object.h"
 #include "provider/provider.h"
+#include "provider/stat_server.h"
 #include "provider/status.h"
 #include "wire/mpa.h"
 
@@ -74,7 +75,7 @@ static void limit(struct fabric_info *i, const ondk_config_t *c)
     i->read_local_invalidate = i->read_local_invalidate && c->read_local_invalidate;
 }
 
-static void report(const struct adapter *a, NDK_ADAPTER_INFO *info)
+void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info)
 {
     const struct fabric_info *l = &a->limits;
 
@@ -118,7 +119,7 @@ static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size
         return MUTANT(adp_01_short_is_success) ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
     if (!info)
         return STATUS_INVALID_PARAMETER;
-    report(adapter_of(pub), info);
+    adapter_report(adapter_of(pub), info);
     return STATUS_SUCCESS;
 }
 
@@ -164,6 +165,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     fabric->ops->info(fabric, &a->limits);
     limit(&a->limits, config);
     lams_init(&a->lams);
+    live_init(&a->live);
     object_init(&a->obj, &type, &a->pub.Header, a, a, adapter_home(a));
     a->pub.Dispatch = &dispatch;
     *out = &a->pub;
@@ -180,6 +182,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     if (MUTANT(obj_14_close_does_not_wait))
         return;
     shard_gate_wait(shard_executor(adapter_home(a)), &a->gone);
+    stat_server_leave(a);
     free(a);
     fabric->ops->destroy(fabric);
 }
@@ -260,9 +263,14 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
     if (error)
         return status_of_errno(error);
     status = adapter_open(version, fabric, &config, adapter);
-    if (status)
+    if (status) {
         fabric->ops->destroy(fabric);
-    return status;
+        return status;
+    }
+    adapter_of(*adapter)->if_index = if_index;
+    if (config.stat)
+        stat_server_enter(adapter_of(*adapter));
+    return STATUS_SUCCESS;
 }
 
 /* ---- Enumeration ---- */

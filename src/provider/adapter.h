@@ -3,11 +3,14 @@
 #ifndef PROVIDER_ADAPTER_H
 #define PROVIDER_ADAPTER_H
 
+#include <sys/queue.h>
+
 #include "engine/shard.h"
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 #include "openndk/config.h"
 #include "provider/lam.h"
+#include "provider/live.h"
 #include "provider/object.h"
 
 struct adapter {
@@ -18,6 +21,10 @@ struct adapter {
     struct fabric_info limits; /* what it reports and enforces; never more than the fabric's */
     ondk_config_t config;
     struct lams lams;          /* that are built */
+    uint32_t if_index;         /* 0: it is no interface's */
+    struct live live;          /* connectors, listeners and shared endpoints that there are */
+    LIST_ENTRY(adapter) published; /* stat_server.c's, as is number */
+    uint32_t number;           /* which of the adapters that this process has published; 0: none */
     struct shard_gate gone;    /* opened when the last descendant's last callback has returned */
 };
 OBJECT_ASSERT_LAYOUT(adapter);
@@ -38,5 +45,7 @@ static inline struct shard *adapter_home(struct adapter *a)
  * NDIS_STATUS_BAD_VERSION, STATUS_INSUFFICIENT_RESOURCES: nothing was made and the fabric is still the caller's.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
+/* What NdkQueryAdapterInfo answers. */
+void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info);
 
 #endif

@@ -402,11 +402,50 @@ static void cancel(struct object *o)
         complete_failed(c, why);
 }
 
+/* ---- for lists ---- */
+
+static const char *const states[CONNECTOR_PHASES] = {
+    [CONNECTOR_CONNECTING] = "connecting",
+    [CONNECTOR_REPLIED] = "replied",
+    [CONNECTOR_COMPLETING] = "completing",
+    [CONNECTOR_REQUESTED] = "requested",
+    [CONNECTOR_ACCEPTING] = "accepting",
+    [CONNECTOR_ESTABLISHED] = "established",
+    [CONNECTOR_PEER_GONE] = "peer-gone",
+    [CONNECTOR_DISCONNECTING] = "disconnecting",
+    [CONNECTOR_SPENT] = "ended",
+    [CONNECTOR_CLOSING] = "closing",
+};
+
+bool connector_describe(struct object *o, ondk_connection_t *entry)
+{
+    struct connector *c = connector_of_object(o);
+    bool listed;
+
+    connector_lock(c);
+    listed = states[c->phase] && (c->conn || c->phase == CONNECTOR_CONNECTING) && c->peer.remote.sa.sa_family;
+    if (listed) {
+        *entry = (ondk_connection_t){
+            .state = states[c->phase],
+            .initiated = (c->listener == NULL) != MUTANT(obs_roles_swapped),
+            .inbound_reads = c->peer.limits.inbound,
+            .outbound_reads = c->peer.limits.outbound,
+        };
+        memcpy(&entry->local, &c->peer.local.sa, addr_len(&c->peer.local));
+        memcpy(&entry->foreign, &c->peer.remote.sa, addr_len(&c->peer.remote));
+    }
+    connector_unlock(c);
+    return listed;
+}
+
+/* ---- the end of the object ---- */
+
 static void destroy(struct object *o)
 {
     struct connector *c = connector_of_object(o);
 
     assert(!c->conn);
+    live_leave(&o->adapter->live, &c->live);
     if (c->qp && !c->consumed)
         connector_unbind(c->qp);
     free(c->peer.private_data);
@@ -454,5 +493,6 @@ struct connector *connector_new_passive(struct listener *listener, struct object
     object_ref(&c->obj, REF_LOOKUP);
     if (!MUTANT(lsn_06_listener_not_held))
         object_depend(&c->obj, listener_object);
+    live_enter(&adapter->live, LIVE_CONNECTORS, &c->live, &c->obj);
     return c;
 }

@@ -17,8 +17,10 @@
 #include "engine/shard.h"
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
+#include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/connector_table.h"
+#include "provider/live.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 
@@ -34,7 +36,7 @@ struct connector_notice {
 /* What is known of the other end. Private data is ours, of its exact size. */
 struct connector_peer {
     bool spoke;               /* limits and private data are there */
-    bool located;             /* local and remote are there */
+    bool located;             /* local and remote are the connection's; before, what was asked for */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -63,6 +65,7 @@ struct connector {
     void *connect_context;
     struct shard_task event;   /* a passive one's arrival, later the disconnect callback */
     struct listener *listener; /* a passive one's */
+    struct live_entry live;
 };
 OBJECT_ASSERT_LAYOUT(connector);
 
@@ -95,6 +98,9 @@ void connector_enter(struct connector *c);
 void connector_leave(struct connector *c);
 /* One step, under the lock; the action is carried out when it is released. */
 enum connector_action connector_take(struct connector *c, enum connector_event event);
+
+/* For a list: false while it has no connection. Takes the lock. */
+bool connector_describe(struct object *o, ondk_connection_t *entry);
 
 /* What a queue pair is to a connection: bound once at a time, and an antecedent while it is. */
 bool connector_bind(struct qp *qp);

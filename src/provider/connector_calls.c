@@ -59,17 +59,17 @@ static bool limits_are_refused(const struct connector *c, ULONG inbound, ULONG o
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
 /* The step, with what goes with it. The queue pair is bound by the caller. */
-static enum connector_action take_connect(struct connector *c, const struct fabric_limits *own, struct qp *qp,
+static enum connector_action take_connect(struct connector *c, const struct fabric_connect *wish, struct qp *qp,
                                           struct object *endpoint, void **old_data)
 {
     connector_lock(c);
     enum connector_action action = connector_take(c, CONNECTOR_CONNECT);
     if (action == CONNECTOR_START_CONNECT) {
-        c->own = *own;
+        c->own = wish->limits;
         c->qp = qp;
         c->endpoint = endpoint;
         *old_data = c->peer.private_data;
-        memset(&c->peer, 0, sizeof(c->peer));
+        c->peer = (struct connector_peer){ .local = wish->local, .remote = wish->remote };
     }
     connector_unlock(c);
     return action;
@@ -86,7 +86,7 @@ static NTSTATUS connect_from(struct connector *c, NDK_QP *pub_qp, struct object 
         return refusal(CONNECTOR_REFUSE_STATE);
     wish->qp = qp_fabric(qp);
     connector_enter(c);
-    enum connector_action action = take_connect(c, &wish->limits, qp, endpoint, &old_data);
+    enum connector_action action = take_connect(c, wish, qp, endpoint, &old_data);
     free(old_data);
     if (connector_is_refusal(action)) {
         connector_unbind(qp);
@@ -366,5 +366,6 @@ NTSTATUS connector_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, P
 
     if (!c)
         return STATUS_INSUFFICIENT_RESOURCES;
+    live_enter(&a->live, LIVE_CONNECTORS, &c->live, &c->obj);
     return object_created(a, &c->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -14,13 +14,16 @@
  */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/addr.h"
 #include "base/mutant.h"
 #include "base/spin.h"
+#include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/address.h"
 #include "provider/connector.h"
+#include "provider/live.h"
 #include "provider/provider.h"
 #include "provider/status.h"
 
@@ -40,6 +43,7 @@ struct listener {
     struct request listen;
     NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
     void *listen_context;
+    struct live_entry live;
 };
 OBJECT_ASSERT_LAYOUT(listener);
 
@@ -239,7 +243,22 @@ static void cancel(struct object *o)
 
 static void destroy(struct object *o)
 {
-    (void)o; /* the fabric's listener has said closed() */
+    /* The fabric's listener has said closed(). */
+    live_leave(&o->adapter->live, &listener_of_object(o)->live);
+}
+
+void listener_describe(struct object *o, ondk_listener_t *entry)
+{
+    static const char *const states[] = {
+        [IDLE] = "idle", [STARTING] = "starting", [FAILED] = "idle", [LISTENING] = "listening",
+    };
+    struct listener *l = listener_of_object(o);
+
+    spin_lock(&l->lock);
+    *entry = (ondk_listener_t){ .state = object_is_closing(o) ? "closing" : states[l->phase] };
+    if (l->phase == LISTENING)
+        memcpy(&entry->local, &l->local.sa, addr_len(&l->local));
+    spin_unlock(&l->lock);
 }
 
 static const struct object_type type = {
@@ -278,5 +297,6 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     object_init(&l->obj, &type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
     object_ref(&l->obj, REF_LOOKUP); /* until closed() */
+    live_enter(&a->live, LIVE_LISTENERS, &l->live, &l->obj);
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -8,6 +8,7 @@
 
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
+#include "openndk/netstat.h"
 #include "provider/object.h"
 
 /* ---- Creating entries: of the adapter's table ---- */
@@ -32,6 +33,10 @@ NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID q
 NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
                             NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out);
+
+/* ---- For lists: what an object of this adapter's is; whose it is, the caller adds ---- */
+void listener_describe(struct object *o, ondk_listener_t *entry);
+void shared_endpoint_describe(struct object *o, ondk_endpoint_t *entry);
 
 /* ---- Protection domains, completion queues, queue pairs, as others see them ---- */
 

@@ -6,6 +6,7 @@
 #include "provider/shared_endpoint.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mutant.h"
 #include "provider/adapter.h"
@@ -17,7 +18,17 @@ static void destroy(struct object *o)
 {
     struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
 
+    if (!MUTANT(obs_endpoint_stays_listed))
+        live_leave(&o->adapter->live, &e->live);
     o->adapter->fabric->ops->endpoint_close(e->fabric);
+}
+
+void shared_endpoint_describe(struct object *o, ondk_endpoint_t *entry)
+{
+    struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
+
+    *entry = (ondk_endpoint_t){ .if_index = 0 };
+    memcpy(&entry->local, &e->local.sa, addr_len(&e->local));
 }
 
 static const struct object_type type = {
@@ -58,5 +69,6 @@ NTSTATUS shared_endpoint_create(NDK_ADAPTER *adapter, CONST PSOCKADDR address, U
     e->pub.Dispatch = &dispatch;
     object_init(&e->obj, &type, &e->pub.Header, e, a, adapter_home(a));
     object_depend(&e->obj, &a->obj);
+    live_enter(&a->live, LIVE_ENDPOINTS, &e->live, &e->obj);
     return object_created(a, &e->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an adapter has at the moment, as `netstat -xan` lists it: connections, listeners, shared endpoints. The program
+ * ndkstat shows the same of other processes.
+ *
+ * Each function fills at most capacity entries and returns how many there are, which may be more, and may be another
+ * number at the next call. Any thread, up to DISPATCH_LEVEL. A list is of one instant.
+ */
+#ifndef OPENNDK_NETSTAT_H
+#define OPENNDK_NETSTAT_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "ndk/ndkpi.h"
+#include "openndk/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A connector that has a connection: from NdkConnect, or the peer's request, till its address is free again. */
+typedef struct ondk_connection {
+    struct sockaddr_storage local, foreign; /* while connecting: as asked for; port 0 where any may be taken */
+    /*
+     * Static storage. "connecting", "replied" (NdkConnect has succeeded), "completing", "requested" (a peer asks),
+     * "accepting", "established", "peer-gone" (the peer has disconnected or was lost; this side has not answered),
+     * "disconnecting", "ended" (only close is left), "closing".
+     */
+    const char *state;
+    uint32_t initiated;                     /* 1: by this side; 0: by the peer */
+    uint32_t if_index;                      /* the adapter's interface */
+    uint32_t inbound_reads, outbound_reads; /* as NdkGetConnectionData has them; 0 before it has */
+    uint32_t owner_pid;
+} ondk_connection_t;
+ONDK_API uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity);
+
+typedef struct ondk_listener {
+    struct sockaddr_storage local;          /* family 0 before it listens */
+    const char *state;                      /* "idle", "starting", "listening", "closing". Static storage */
+    uint32_t if_index;
+    uint32_t owner_pid;
+} ondk_listener_t;
+ONDK_API uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity);
+
+typedef struct ondk_endpoint {
+    struct sockaddr_storage local;
+    uint32_t if_index;
+    uint32_t owner_pid;
+} ondk_endpoint_t;
+ONDK_API uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* The lists of connections, listeners and shared endpoints: what is in them, when it comes and goes. */
+#include <string.h>
+#include <unistd.h>
+
+#include "contract/kit.h"
+#include "contract/raw.h"
+#include "openndk/adapter.h"
+#include "openndk/netstat.h"
+
+enum { ROOM = 8 };
+
+/* The one connection of an adapter. */
+static ondk_connection_t only_connection(const struct kit_side *s)
+{
+    ondk_connection_t all[ROOM];
+
+    CHECK_EQ(ondk_adapter_connections(s->adapter, all, ROOM), 1);
+    CHECK_EQ(all[0].if_index, kit_loopback());
+    CHECK_EQ(all[0].owner_pid, getpid());
+    return all[0];
+}
+
+static void check_state(const ondk_connection_t *c, const char *state)
+{
+    if (strcmp(c->state, state))
+        kit_fail(__FILE__, __LINE__, "state: expected %s, saw %s", state, c->state);
+}
+
+CASE(list_of_connections, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_call connect = {0}, accept = {0}, ending = {0};
+    struct sockaddr_storage source = kit_host(0);
+    ondk_connection_t a, b;
+
+    kit_pair_idle(&p);
+    CHECK_EQ(ondk_adapter_connections(p.active.adapter, NULL, 0), 0);
+    NTSTATUS connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
+    p.passive.connector = kit_next_request(&p.listener);
+    a = only_connection(&p.active);
+    b = only_connection(&p.passive);
+    check_state(&a, "connecting");
+    check_state(&b, "requested");
+    CHECK(a.initiated == 1 && b.initiated == 0);
+    CHECK(kit_address_equal(&a.foreign, &p.listener.address) && kit_address_equal(&b.local, &p.listener.address));
+    CHECK_EQ(a.inbound_reads + a.outbound_reads, 0);
+    NTSTATUS accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
+    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
+    a = only_connection(&p.active);
+    b = only_connection(&p.passive);
+    check_state(&a, "replied");
+    check_state(&b, "accepting");
+    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+    a = only_connection(&p.active);
+    b = only_connection(&p.passive);
+    check_state(&a, "established");
+    check_state(&b, "established");
+    struct sockaddr_storage local = kit_local(p.active.connector);
+    CHECK(kit_address_equal(&a.local, &local) && kit_address_equal(&b.foreign, &local));
+    CHECK(kit_address_equal(&a.foreign, &p.listener.address) && kit_address_equal(&b.local, &p.listener.address));
+    ULONG inbound, outbound;
+    CHECK_STATUS(p.active.connector->Dispatch->NdkGetConnectionData(p.active.connector, &inbound, &outbound, NULL,
+                                                                    NULL), STATUS_SUCCESS);
+    CHECK_EQ(a.inbound_reads, inbound);
+    CHECK_EQ(a.outbound_reads, outbound);
+    NTSTATUS disconnecting = p.active.connector->Dispatch->NdkDisconnect(p.active.connector, kit_request_done, &ending);
+    kit_wait_count(&p.passive.disconnected, 1);
+    a = only_connection(&p.active);
+    b = only_connection(&p.passive);
+    check_state(&a, "disconnecting");
+    check_state(&b, "peer-gone");
+    CHECK_STATUS(kit_disconnect(&p.passive), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&ending, disconnecting), STATUS_SUCCESS);
+    a = only_connection(&p.active);
+    check_state(&a, "ended");
+    CHECK(kit_address_equal(&a.local, &local)); /* still taken */
+    kit_drop(&p.active);
+    CHECK_EQ(ondk_adapter_connections(p.active.adapter, NULL, 0), 0);
+    kit_pair_close(&p);
+}
+
+/* To a peer that says nothing: as asked for. After a failure, the next attempt's. */
+CASE(list_while_connecting, KIT_FAMILIES)
+{
+    static struct kit_side s;
+    struct kit_call call = {0};
+    struct sockaddr_storage source = kit_host(0), silent = kit_host(0), nobody = kit_free_address();
+    int listener = raw_listen(&silent);
+
+    kit_side_open(&s, NULL);
+    CHECK_STATUS(kit_connect(&s, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+    CHECK_EQ(ondk_adapter_connections(s.adapter, NULL, 0), 0);
+    NTSTATUS connecting = kit_connect_start(&s, &call, &source, &silent, NULL, 0);
+    int peer = raw_accept(listener);
+    ondk_connection_t c = only_connection(&s);
+    check_state(&c, "connecting");
+    CHECK(kit_address_equal(&c.foreign, &silent));
+    CHECK(kit_address_equal(&c.local, &source));
+    kit_drop(&s);
+    CHECK_STATUS(kit_final(&call, connecting), STATUS_CANCELLED);
+    CHECK_EQ(ondk_adapter_connections(s.adapter, NULL, 0), 0);
+    raw_close(peer, false);
+    raw_close(listener, false);
+    kit_side_close(&s);
+}
+
+CASE(list_of_listeners, KIT_FAMILIES)
+{
+    static struct kit_listener l[3];
+    struct sockaddr_storage at = kit_host(0);
+    ondk_listener_t all[ROOM];
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+
+    CHECK_EQ(ondk_adapter_listeners(adapter, all, ROOM), 0);
+    kit_listener_create(&l[0], adapter);
+    CHECK_EQ(ondk_adapter_listeners(adapter, all, ROOM), 1);
+    CHECK(all[0].local.ss_family == 0 && !strcmp(all[0].state, "idle"));
+    CHECK_STATUS(kit_listen_status(&l[0], &at), STATUS_SUCCESS);
+    CHECK_EQ(ondk_adapter_listeners(adapter, all, ROOM), 1);
+    CHECK(!strcmp(all[0].state, "listening"));
+    ULONG size = sizeof at;
+    CHECK_STATUS(l[0].listener->Dispatch->NdkGetLocalAddress(l[0].listener, (PSOCKADDR)&at, &size), STATUS_SUCCESS);
+    CHECK(kit_address_equal(&all[0].local, &at));
+    CHECK_EQ(all[0].if_index, kit_loopback());
+    CHECK_EQ(all[0].owner_pid, getpid());
+    kit_listen(&l[1], adapter);
+    kit_listen(&l[2], adapter);
+    memset(all, 0xa5, sizeof all);
+    CHECK_EQ(ondk_adapter_listeners(adapter, all, 2), 3); /* more than there is room for */
+    CHECK(!strcmp(all[1].state, "listening") && all[2].if_index == 0xa5a5a5a5);
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
+    CHECK_EQ(ondk_adapter_listeners(adapter, all, ROOM), 0);
+    ondk_close_adapter(adapter);
+}
+
+CASE(list_of_endpoints, KIT_FAMILIES)
+{
+    struct sockaddr_storage any = kit_host(0), local = {0};
+    ULONG size = sizeof local;
+    ondk_endpoint_t all[ROOM];
+    NDK_SHARED_ENDPOINT *e;
+    NDK_ADAPTER *adapter = kit_open(2, 1), *other = kit_open(2, 1);
+
+    CHECK_STATUS(kit_shared_endpoint(adapter, &any, &e), STATUS_SUCCESS);
+    CHECK_STATUS(e->Dispatch->NdkGetLocalAddress(e, (PSOCKADDR)&local, &size), STATUS_SUCCESS);
+    CHECK_EQ(ondk_adapter_endpoints(adapter, all, ROOM), 1);
+    CHECK(kit_address_equal(&all[0].local, &local));
+    CHECK_EQ(all[0].if_index, kit_loopback());
+    CHECK_EQ(all[0].owner_pid, getpid());
+    CHECK_EQ(ondk_adapter_endpoints(other, all, ROOM), 0); /* each adapter has its own */
+    CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
+    CHECK_EQ(ondk_adapter_endpoints(adapter, all, ROOM), 0);
+    ondk_close_adapter(adapter);
+    ondk_close_adapter(other);
+}
+
+/* ---- lists while everything comes and goes ---- */
+
+enum { ROUNDS = 150, MAKERS = 2 };
+static atomic_int makers_left;
+
+static void *make_and_close(void *arg)
+{
+    NDK_ADAPTER *adapter = arg;
+    struct sockaddr_storage source = kit_host(0), nobody = kit_host(9);
+    static struct kit_listener l[MAKERS];
+    static struct kit_side s[MAKERS];
+    static atomic_int next;
+    int me = atomic_fetch_add(&next, 1);
+
+    kit_side_open(&s[me], adapter);
+    for (int i = 0; i < ROUNDS; i++) {
+        NDK_SHARED_ENDPOINT *e;
+        CHECK_STATUS(kit_shared_endpoint(adapter, &source, &e), STATUS_SUCCESS);
+        memset(&l[me], 0, sizeof l[me]);
+        kit_listen(&l[me], adapter);
+        CHECK_STATUS(kit_connect(&s[me], &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
+        kit_drop(&s[me]);
+        CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
+        CHECK_STATUS(kit_close(l[me].listener), STATUS_SUCCESS);
+    }
+    kit_side_close(&s[me]);
+    atomic_fetch_sub(&makers_left, 1);
+    return NULL;
+}
+
+CASE(list_during_churn, 0)
+{
+    pthread_t threads[MAKERS];
+    ondk_connection_t connections[ROOM];
+    ondk_listener_t listeners[ROOM];
+    ondk_endpoint_t endpoints[ROOM];
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+
+    atomic_store(&makers_left, MAKERS);
+    for (int i = 0; i < MAKERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, make_and_close, adapter) == 0);
+    while (atomic_load(&makers_left)) {
+        uint32_t n = ondk_adapter_connections(adapter, connections, ROOM);
+        CHECK(n <= MAKERS);
+        for (uint32_t i = 0; i < n; i++)
+            CHECK(connections[i].state && connections[i].foreign.ss_family == AF_INET);
+        CHECK(ondk_adapter_listeners(adapter, listeners, ROOM) <= MAKERS);
+        n = ondk_adapter_endpoints(adapter, endpoints, ROOM);
+        CHECK(n <= MAKERS);
+        for (uint32_t i = 0; i < n; i++)
+            CHECK(kit_port(&endpoints[i].local) >= 49152);
+    }
+    for (int i = 0; i < MAKERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK_EQ(ondk_adapter_connections(adapter, NULL, 0) + ondk_adapter_listeners(adapter, NULL, 0) +
+             ondk_adapter_endpoints(adapter, NULL, 0), 0);
+    ondk_close_adapter(adapter);
+}

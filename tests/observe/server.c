@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that answers ndkstat: when it is there, who is answered, what cannot hold it up, and what it leaves behind. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "contract/kit.h"
+#include "openndk/adapter.h"
+#include "openndk/config.h"
+
+static socklen_t name_of(pid_t pid, struct sockaddr_un *name)
+{
+    *name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    int n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "openndk.stat.%d", (int)pid);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* A reader of what the process publishes; -1: nobody answers. */
+static int reader_of(pid_t pid)
+{
+    struct sockaddr_un name;
+    socklen_t len = name_of(pid, &name);
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK(s >= 0);
+    if (connect(s, (struct sockaddr *)&name, len) == 0)
+        return s;
+    CHECK_EQ(errno, ECONNREFUSED);
+    close(s);
+    return -1;
+}
+
+/* Everything to the end, to be freed. */
+static char *read_all(int s, size_t *size)
+{
+    size_t room = 1 << 16;
+    char *text = malloc(room + 1);
+    ssize_t n;
+
+    CHECK(text != NULL);
+    *size = 0;
+    while ((n = read(s, text + *size, room - *size)) > 0) {
+        *size += (size_t)n;
+        if (*size == room)
+            text = realloc(text, (room *= 2) + 1);
+        CHECK(text != NULL);
+    }
+    CHECK(n == 0 || errno == ECONNRESET);
+    text[*size] = 0;
+    close(s);
+    return text;
+}
+
+static char *published(size_t *size)
+{
+    int s = reader_of(getpid());
+
+    CHECK(s >= 0);
+    return read_all(s, size);
+}
+
+static int entries(const char *directory)
+{
+    DIR *d = opendir(directory);
+    int count = 0;
+
+    CHECK(d != NULL);
+    while (readdir(d))
+        count++;
+    closedir(d);
+    return count;
+}
+
+static void check_contains(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        kit_fail(__FILE__, __LINE__, "expected %s in %s", part, text);
+}
+
+/* From the first adapter to the last one, whatever their order; then neither thread nor descriptor is left. */
+CASE(server_lives_as_long_as_adapters_do, 0)
+{
+    int descriptors = entries("/proc/self/fd"), threads;
+    size_t size;
+    char expected[64];
+
+    ondk_close_adapter(kit_open(2, 1)); /* what a sanitizer starts with the first thread is there from here on */
+    threads = entries("/proc/self/task");
+    CHECK_EQ(reader_of(getpid()), -1);
+    for (int round = 0; round < 3; round++) {
+        NDK_ADAPTER *first = kit_open(2, 1), *second = kit_open(1, 2);
+        char *text = published(&size);
+        snprintf(expected, sizeof expected, "{\"format\":1,\"pid\":%d,", (int)getpid());
+        check_contains(text, expected);
+        check_contains(text, "\"ndk_version\":\"2.1\"");
+        check_contains(text, "\"ndk_version\":\"1.2\"");
+        free(text);
+        ondk_close_adapter(first);
+        text = published(&size);
+        CHECK(!strstr(text, "\"ndk_version\":\"2.1\""));
+        check_contains(text, "\"ndk_version\":\"1.2\"");
+        free(text);
+        ondk_close_adapter(second);
+        CHECK_EQ(reader_of(getpid()), -1);
+        CHECK_EQ(entries("/proc/self/fd"), descriptors);
+        while (entries("/proc/self/task") > threads) /* joined, but not yet gone from there */
+            ;
+    }
+}
+
+CASE(server_not_wanted, 0)
+{
+    ondk_config_t config;
+
+    ondk_config_init(&config);
+    config.stat = 0;
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+    NDK_ADAPTER *quiet = kit_open(2, 1);
+    CHECK_EQ(reader_of(getpid()), -1);
+    CHECK_STATUS(ondk_configure(NULL), STATUS_SUCCESS);
+    NDK_ADAPTER *seen = kit_open(1, 2);
+    size_t size;
+    char *text = published(&size);
+    CHECK(!strstr(text, "\"ndk_version\":\"2.1\""));
+    check_contains(text, "\"ndk_version\":\"1.2\"");
+    free(text);
+    ondk_close_adapter(seen);
+    CHECK_EQ(reader_of(getpid()), -1);
+    ondk_close_adapter(quiet);
+}
+
+/* Somebody has taken the name, or there is no descriptor for the socket: the adapter opens all the same. */
+CASE(server_that_cannot_start, 0)
+{
+    struct sockaddr_un name;
+    socklen_t len = name_of(getpid(), &name);
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK(bind(s, (struct sockaddr *)&name, len) == 0);
+    NDK_ADAPTER *first = kit_open(2, 1);
+    CHECK_EQ(reader_of(getpid()), -1);
+    close(s);
+    NDK_ADAPTER *second = kit_open(2, 1); /* the next one brings it up, for both */
+    size_t size;
+    char *text = published(&size);
+    check_contains(text, "\"adapter\":1,");
+    check_contains(text, "\"adapter\":2,");
+    free(text);
+    ondk_close_adapter(second);
+    ondk_close_adapter(first);
+}
+
+static bool opens_with(uint32_t if_index, rlim_t descriptors, uint32_t stat)
+{
+    struct rlimit limit = { .rlim_cur = descriptors, .rlim_max = 1024 };
+    ondk_config_t config;
+    NDK_ADAPTER *adapter = NULL;
+
+    ondk_config_init(&config);
+    config.stat = stat;
+    CHECK_STATUS(ondk_configure(&config), STATUS_SUCCESS);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    NTSTATUS status = ondk_open_adapter((NDK_VERSION){2, 1}, if_index, &adapter);
+    if (status == STATUS_SUCCESS)
+        ondk_close_adapter(adapter);
+    return status == STATUS_SUCCESS;
+}
+
+/* The server takes no descriptor that the adapter would have needed. */
+CASE(server_without_descriptors, 0)
+{
+    uint32_t lo = kit_loopback();
+    rlim_t needed = 3;
+
+    while (needed < 512 && !opens_with(lo, needed, 0))
+        needed++;
+    CHECK(needed < 512);
+    for (rlim_t more = 0; more < 4; more++)
+        CHECK(opens_with(lo, needed + more, 1));
+}
+
+static pid_t child_that_waits(int *release)
+{
+    int pipes[2];
+    char byte;
+
+    CHECK(pipe(pipes) == 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        close(pipes[1]);
+        (void)!read(pipes[0], &byte, 1);
+        _exit(0);
+    }
+    CHECK(child > 0);
+    close(pipes[0]);
+    *release = pipes[1];
+    return child;
+}
+
+/* A child that lives on does not keep its parent's name, on which nobody would answer. */
+CASE(server_after_fork, 0)
+{
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    int release, status;
+    pid_t child = child_that_waits(&release);
+    size_t size;
+
+    free(published(&size));
+    CHECK(size > 0);
+    ondk_close_adapter(adapter);
+    CHECK_EQ(reader_of(getpid()), -1);
+    adapter = kit_open(2, 1); /* the name is free */
+    free(published(&size));
+    CHECK(size > 0);
+    ondk_close_adapter(adapter);
+    close(release);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* Text that no socket buffer holds. */
+enum { LISTENERS = 12000 };
+static struct kit_listener one;
+static NDK_LISTENER *listeners[LISTENERS];
+
+static NDK_ADAPTER *open_with_much_to_tell(void)
+{
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+
+    for (int i = 0; i < LISTENERS; i++) {
+        kit_listener_create(&one, adapter);
+        listeners[i] = one.listener;
+    }
+    return adapter;
+}
+
+static void close_all(NDK_ADAPTER *adapter)
+{
+    for (int i = 0; i < LISTENERS; i++)
+        CHECK_STATUS(kit_close(listeners[i]), STATUS_SUCCESS);
+    ondk_close_adapter(adapter);
+}
+
+/* Who reads nothing delays the next reader, and neither loses it anything nor holds up the end. */
+CASE(server_with_a_reader_that_does_not_read, 0)
+{
+    NDK_ADAPTER *adapter = open_with_much_to_tell();
+    int descriptors = entries("/proc/self/fd");
+    size_t size, cut;
+    int lazy = reader_of(getpid());
+    char *text = published(&size);
+
+    CHECK(size > 300000 && text[size - 1] == '\n');
+    check_contains(text, "\"listener_count\":12000,");
+    free(text);
+    free(read_all(lazy, &cut)); /* what had fitted in, then the end */
+    CHECK(cut > 0 && cut < size);
+    lazy = reader_of(getpid());
+    CHECK(recv(lazy, &(char){0}, 1, MSG_PEEK) == 1); /* it is being served */
+    close_all(adapter);
+    close(lazy);
+    CHECK(entries("/proc/self/fd") < descriptors);
+}
+
+/* Who leaves in the middle. */
+CASE(server_with_readers_that_leave, 0)
+{
+    NDK_ADAPTER *adapter = open_with_much_to_tell();
+    int descriptors = entries("/proc/self/fd");
+    size_t size;
+
+    for (int i = 0; i < 40; i++) {
+        int s = reader_of(getpid());
+        CHECK(s >= 0);
+        if (i % 2)
+            CHECK(recv(s, &(char){0}, 1, 0) == 1);
+        close(s);
+    }
+    free(published(&size));
+    CHECK(size > 300000);
+    while (entries("/proc/self/fd") > descriptors) /* the last one's end is under way */
+        ;
+    close_all(adapter);
+}
+
+CASE(server_for_its_user_alone, 0)
+{
+    enum { NOBODY = 65534 };
+    int status;
+
+    if (geteuid() != 0)
+        kit_skip("only root can become somebody else");
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        size_t size = 0;
+        if (setgid(NOBODY) || setuid(NOBODY))
+            _exit(77);
+        free(read_all(reader_of(parent), &size));
+        _exit(size == 0 ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        kit_skip("this machine lets nobody become another user");
+    CHECK_EQ(status, 0);
+    ondk_close_adapter(adapter);
+}
+
+/* Readers all the time while adapters come and go. */
+static atomic_bool over;
+
+static void *read_and_read(void *arg)
+{
+    size_t size;
+    int s;
+
+    (void)arg;
+    while (!atomic_load(&over)) {
+        s = reader_of(getpid());
+        if (s >= 0)
+            free(read_all(s, &size));
+    }
+    return NULL;
+}
+
+static void *open_and_close(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 60; i++) {
+        NDK_ADAPTER *adapter = kit_open(2, 1);
+        struct sockaddr_storage any = kit_host(0);
+        NDK_SHARED_ENDPOINT *e;
+        CHECK_STATUS(kit_shared_endpoint(adapter, &any, &e), STATUS_SUCCESS);
+        CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
+        ondk_close_adapter(adapter);
+    }
+    return NULL;
+}
+
+CASE(server_during_churn, 0)
+{
+    pthread_t reader, openers[2];
+
+    CHECK(pthread_create(&reader, NULL, read_and_read, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&openers[i], NULL, open_and_close, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(openers[i], NULL) == 0);
+    atomic_store(&over, true);
+    CHECK(pthread_join(reader, NULL) == 0);
+    CHECK_EQ(reader_of(getpid()), -1);
+}
