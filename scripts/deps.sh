@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that are missing, each for the reason in docs/dependencies.md. usage: deps.sh [build|test|interop]...
 set -euo pipefail
-build=(gcc g++ cmake ninja-build pkg-config ccache libisal-dev libbsd-dev uthash-dev)
+build=(gcc g++ cmake ninja-build pkg-config ccache libisal-dev libbsd-dev uthash-dev libjansson-dev)
 test=(clang libclang-rt-14-dev libcmocka-dev mingw-w64-common iproute2 nftables tshark python3 valgrind)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd)

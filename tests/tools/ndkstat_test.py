@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""ndkstat looking at other processes: lists, counters, JSON, rounds, and processes that are not as they should be."""
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import threading
+
+NDKSTAT, CONSUMER, NDKPING = sys.argv[1:4]
+LOOPBACK = int(pathlib.Path("/sys/class/net/lo/ifindex").read_text())
+LIMIT = 60
+failures = 0
+count = 0
+
+
+def check(name, condition, seen):
+    global failures, count
+    count += 1
+    failures += not condition
+    print(f"{name}: {'passed' if condition else 'FAILED, saw ' + repr(seen)}", flush=True)
+
+
+entering = [] # what a command begins with that is to run where the consumer does
+
+
+def stat(*options):
+    p = subprocess.run([*entering, NDKSTAT, *options], capture_output=True, text=True, timeout=LIMIT)
+    return p.returncode, p.stdout, p.stderr
+
+
+def network_of(pid):
+    return os.readlink(f"/proc/{pid}/ns/net")
+
+
+class Consumer:
+    """A process with a connection, listeners and an endpoint, for as long as the with-block is entered."""
+
+    def __init__(self, family):
+        self.process = subprocess.Popen([CONSUMER, "--filter", "stand_still", "--family", family],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        self.is_ = json.loads(self.process.stdout.readline())
+        if network_of(self.is_["pid"]) != network_of("self"): # where it could make one of its own
+            entering[:] = ["nsenter", "-t", str(self.is_["pid"]), "-n"]
+        return self
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def __exit__(self, *_):
+        try:
+            self.rest = self.process.communicate("\n\n\n", timeout=LIMIT)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.rest = self.process.communicate()[0] + "(had to be ended)"
+        entering.clear()
+        check("consumer ends well", self.process.returncode == 0, self.rest)
+
+
+HEADINGS = ["Active NetworkDirect Connections, Listeners, SharedEndpoints",
+            "  Mode   IfIndex Type            Local Address          Foreign Address        PID"]
+
+
+def rows(text):
+    """The rows of a table: lists of (type, local, foreign, pid, state)."""
+    found = []
+    for line in text.splitlines():
+        m = re.fullmatch(r"  User   +(\d+) (Connection|Listener|Shared endpoint) +(\S+) +(\S+) +(\d+)(?:\t(\S.*))?", line)
+        if m:
+            check("interface index of a row", int(m[1]) == LOOPBACK, line)
+            found.append((m[2], m[3], m[4], int(m[5]), m[6]))
+    return sorted(found, key=str)
+
+
+class Server:
+    """ndkping that listens, for as long as the with-block is entered."""
+
+    def __init__(self, port):
+        self.process = subprocess.Popen([NDKPING, "-S", "-ServerAddr", f"127.0.0.1:{port}"], stdout=subprocess.PIPE,
+                                        text=True)
+
+    def __enter__(self):
+        self.process.stdout.readline()
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def nothing_runs():
+    code, out, err = stat()
+    check("nothing runs: headings and a word", code == 0 and not err and all(h in out.splitlines() for h in HEADINGS) and
+          "no process with an open adapter" in out and not rows(out), (code, out, err))
+    code, out, err = stat("--counters")
+    check("nothing runs: counters", code == 0 and "RDMA Activity" in out and "no process" in out, (code, out, err))
+    code, out, err = stat("--json")
+    check("nothing runs: JSON", (code, out, err) == (0, '{"processes":[]}\n', ""), (code, out, err))
+    code, out, err = stat("--pid", "1")
+    check("nothing runs: a process", code == 1 and "process 1 has no open adapter" in err, (code, out, err))
+
+
+def lists(c):
+    it, pid = c.is_, c.is_["pid"]
+    expected = [("Connection", it["active"], it["passive"], pid, None), ("Connection", it["passive"], it["active"], pid, None),
+                ("Listener", it["passive"], "NA", pid, None), ("Shared endpoint", it["endpoint"], "NA", pid, None)]
+    for options in ((), ("-xan",), ("--pid", str(pid))):
+        code, out, err = stat(*options)
+        check(f"lists {options}", code == 0 and not err and rows(out) == sorted(expected, key=str), (code, out, err))
+        check(f"lists {options}: headings", [line for line in out.splitlines() if line][:2] == HEADINGS, out)
+    code, out, err = stat("--state")
+    expected = [(*row[:4], {"Listener": "listening", "Shared endpoint": None}.get(row[0])) for row in expected]
+    for i, role in enumerate(("initiated", "accepted")):
+        expected[i] = (*expected[i][:4], f"established, {role}, reads in 8 out 8")
+    check("lists with state", code == 0 and not err and rows(out) == sorted(expected, key=str), (code, out, err))
+
+
+def snapshot(c):
+    code, out, err = stat("--json")
+    check("JSON is one line", code == 0 and not err and out.count("\n") == 1, (code, out, err))
+    processes = json.loads(out)["processes"]
+    check("JSON: the process", [p["pid"] for p in processes] == [c.is_["pid"]] and processes[0]["format"] == 1, out)
+    by_number = sorted(processes[0]["adapters"], key=lambda a: a["adapter"])
+    check("JSON: its adapters", [(a["adapter"], a["if_index"], a["if_name"], a["ndk_version"]) for a in by_number] ==
+          [(1, LOOPBACK, "lo", "2.1"), (2, LOOPBACK, "lo", "2.1")], out)
+    return by_number
+
+
+def counters_and_json(c):
+    it = c.is_
+    active, passive = snapshot(c)
+    connection = active["connections"][0]
+    check("JSON: a connection", (active["connection_count"], connection["role"], connection["state"],
+                                 connection["local"], connection["foreign"]) ==
+          (1, "initiated", "established", it["active"], it["passive"]), connection)
+    check("JSON: its other end", passive["connections"][0]["role"] == "accepted" and
+          passive["connections"][0]["local"] == it["passive"], passive)
+    check("JSON: listeners", active["listeners"] == [{"state": "idle", "local": None}] and
+          passive["listeners"] == [{"state": "listening", "local": it["passive"]}], (active, passive))
+    check("JSON: endpoints", active["shared_endpoints"] == [{"local": it["endpoint"]}] and
+          not passive["shared_endpoints"], (active, passive))
+    check("JSON: limits", active["limits"]["MaxInboundReadLimit"] == 32 and active["limits"]["MaxCallerData"] == 252,
+          active["limits"])
+    check("JSON: counters", [active["counters"][k] for k in ("initiated_connections", "active_connections",
+                             "accepted_connections", "connection_errors")] == [1, 1, 0, 0], active["counters"])
+    code, out, err = stat("--counters")
+    blocks = re.split(r"\nRDMA Activity\(lo\), ", out)[1:]
+    check("counters: a block for each adapter", code == 0 and len(blocks) == 2 and
+          all(b.startswith(f"IfIndex {LOOPBACK}, PID {it['pid']}, NDK 2.1\n") for b in blocks), out)
+    values = [dict(re.findall(r"^  (\S.*?)  +(\d+)$", b, re.M)) for b in blocks]
+    check("counters: connections", sorted((v["RDMA Initiated Connections"], v["RDMA Accepted Connections"],
+                                           v["RDMA Active Connections"]) for v in values) ==
+          [("0", "1", "1"), ("1", "0", "1")], out)
+
+
+def ended(c):
+    check("data moved", c.go_on() == "exchanged", c)
+    check("disconnected", c.go_on() == "disconnected", c)
+    active, passive = snapshot(c)
+    check("traffic: both sides agree", active["counters"]["rdma_out_octets"] == passive["counters"]["rdma_in_octets"] > 0
+          and active["counters"]["rdma_out_frames"] == passive["counters"]["rdma_in_frames"] > 0, (active, passive))
+    check("no connection is active", active["counters"]["active_connections"] == 0, active)
+    code, out, _ = stat()
+    check("ended connections are not listed", code == 0 and [r[0] for r in rows(out)] == ["Listener", "Shared endpoint"],
+          out)
+    code, out, _ = stat("--state")
+    check("but with --state", code == 0 and out.count("ended, ") == 2, out)
+
+
+def watch(c):
+    p = subprocess.Popen([*entering, NDKSTAT, "--counters", "--watch", "0.2", "--rounds", "2"], stdout=subprocess.PIPE, text=True)
+    out, _ = p.communicate(timeout=LIMIT)
+    check("two rounds of counters", p.returncode == 0 and out.count("RDMA Activity(lo)") == 4, out)
+    check("totals first, then rates", out.count("RDMA Inbound Bytes ") == 2 and out.count("RDMA Inbound Bytes/sec ") == 2 and
+          out.index("Bytes ") < out.index("Bytes/sec"), out)
+    check("the rate of a process that does nothing", re.findall(r"Inbound Bytes/sec +(\d+)", out) == ["0", "0"], out)
+    code, out, err = stat("--watch=0.01", "--rounds", "3", "--json")
+    check("three rounds of JSON", code == 0 and [json.loads(line)["processes"][0]["pid"] for line in out.splitlines()] ==
+          [c.is_["pid"]] * 3, (out, err))
+
+
+def rate_of_traffic():
+    """A ping in a loop: something flows, in and out."""
+    with Server(51101) as server:
+        ping(server)
+    code, out, err = stat()
+    check("killed processes are gone", code == 0 and not rows(out) and not err, (code, out, err))
+
+
+def ping(server):
+    client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", "127.0.0.1:51101", "--count", "100000000"],
+                              stdout=subprocess.PIPE, text=True)
+    client.stdout.readline()
+    code, out, err = stat("--counters", "--watch=0.3", "--rounds", "2", "--pid", str(client.pid))
+    rates = [int(n) for n in re.findall(r"(?:Bytes|Frames)/sec +(\d+)", out)]
+    check("rates of a ping", code == 0 and len(rates) == 4 and all(r > 0 for r in rates), (code, out, err))
+    code, out, err = stat()
+    found = rows(out)
+    check("two processes, both ends", code == 0 and {(r[0], r[3]) for r in found} ==
+          {("Connection", client.pid), ("Connection", server), ("Listener", server)} and
+          {(r[1], r[2]) for r in found if r[0] == "Connection" and r[3] == client.pid} ==
+          {(r[2], r[1]) for r in found if r[0] == "Connection" and r[3] == server}, out)
+    client.kill()
+    client.communicate()
+
+
+class Impostor:
+    """A process that does not end its answer well."""
+
+    def __init__(self, answer, pid):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(f"\0openndk.stat.{pid}")
+        self.socket.listen(4)
+        self.answer = answer
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        reader, _ = self.socket.accept()
+        if self.answer is None: # dies between being listed and being read
+            self.socket.close()
+        else:
+            reader.sendall(self.answer)
+        reader.close()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.thread.join(LIMIT)
+        self.socket.close()
+
+
+def impostors():
+    with Impostor(None, 99999991):
+        code, out, err = stat()
+    check("a process that dies before it answers", code == 0 and not err and "no process" in out, (code, out, err))
+    with Impostor(None, 99999991):
+        code, out, err = stat("--pid", "99999991")
+    check("that process alone", code == 1 and "99999991 has no open adapter" in err, (code, out, err))
+    for name, answer in (("half an answer", b'{"format":1,"pid":'), ("no JSON", b"\xff\x00hello"), ("a number", b"7")):
+        with Impostor(answer, 99999992):
+            code, out, err = stat()
+        check(name, code == (0 if name == "a number" and not err else 1) and "Traceback" not in err and
+              not rows(out), (code, out, err))
+    odd = {"pid": 5, "adapters": [{"if_index": LOOPBACK, "connections": [{"local": "\x1b[31mred", "foreign": 3}],
+                                   "listeners": "none", "counters": {"rdma_in_octets": "many"}}, 17]}
+    for options in ((), ("--state",), ("--counters",)):
+        with Impostor(json.dumps(odd).encode(), 99999992):
+            code, out, err = stat(*options)
+        check(f"members of other types {options}", code == 0 and "\x1b" not in out, (code, out, err))
+    with Impostor(b"", 99999993), Server(51102) as pid:
+        code, out, err = stat("--json")
+        check("others are shown beside", code == 0 and [p["pid"] for p in json.loads(out)["processes"]] == [pid],
+              (code, out, err))
+
+
+def another_user():
+    if os.geteuid() != 0:
+        print("  skipped: only root can become somebody else")
+        return
+    with Server(51103):
+        p = subprocess.run([NDKSTAT], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
+        check("another user's processes are not shown", p.returncode == 0 and not rows(p.stdout) and
+              "1 process of other users: not shown" in p.stdout, p)
+
+
+def usage():
+    for name, options in {"unknown option": ("--nonsense",), "trailing": ("x",), "no pid": ("--pid", "abc"),
+                          "rounds alone": ("--rounds", "2"), "seconds": ("--watch", "soon"),
+                          "two layouts": ("--json", "--counters")}.items():
+        code, out, err = stat(*options)
+        check(f"wrong usage, {name}", code == 2 and "ndkstat" in err and not out, (code, out, err))
+    code, out, _ = stat("--help")
+    check("help", code == 0 and "--watch" in out and "Exit:" in out, (code, out))
+
+
+def main():
+    for name in ("ONDK_MUTANT", "ONDK_STAT"):
+        os.environ.pop(name, None)
+    nothing_runs()
+    for family in "46":
+        with Consumer(family) as c:
+            lists(c)
+            counters_and_json(c)
+            watch(c)
+            ended(c)
+        nothing_runs()
+    os.environ["ONDK_STAT"] = "0"
+    with Consumer("4"):
+        nothing_runs()
+    del os.environ["ONDK_STAT"]
+    rate_of_traffic()
+    impostors()
+    another_user()
+    usage()
+    print(f"{count - failures} passed, {failures} failed")
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkstat: what the NDK adapters of other processes do, as Windows' netstat -xan and RDMA Activity counters show it. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "print.h"
+#include "reader.h"
+
+enum { OK = 0, UNREAD = 1, USAGE = 2 };
+
+static const char help[] =
+    "ndkstat shows the connections, listeners, shared endpoints and counters of processes that use OpenNDK: those in\n"
+    "this network namespace, of the same user (root: of all).\n"
+    "\n"
+    "  ndkstat [--state] [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
+    "  ndkstat --counters [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
+    "  ndkstat --json [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
+    "\n"
+    "  (nothing)             connections, listeners and shared endpoints in the layout of netstat -xan\n"
+    "  -s, --state           with the state of each; connections that have ended and hold their address too\n"
+    "  -c, --counters        the RDMA Activity counters, a block for each adapter\n"
+    "  -j, --json            all there is, one JSON object in a line (docs/observe.md has its members)\n"
+    "  -p, --pid PID         this process alone\n"
+    "  -w, --watch[=SECONDS] again every so many seconds (1), to the end by Ctrl-C; bytes and frames of --counters are\n"
+    "                        rates from the second round on\n"
+    "  -r, --rounds N        ends after so many rounds\n"
+    "  -x, -a, -n            as netstat has them; always in force\n"
+    "  -h, --help\n"
+    "\n"
+    "A process is seen from the opening of its first adapter to the closing of its last one, unless ONDK_STAT=0 is in its\n"
+    "environment.\n"
+    "\n"
+    "Exit: 0 shown, were it nothing; 1 a process could not be read, or the one of --pid has no adapter; 2 wrong usage.\n";
+
+struct options {
+    bool state, counters, json, watch;
+    long pid, rounds;
+    double seconds;
+};
+
+static bool whole_number(const char *text, long *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    return !errno && end != text && !*end && *value > 0;
+}
+
+static bool seconds_of(const char *text, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    return end != text && !*end && *value >= 0.01 && *value <= 86400;
+}
+
+static int wrong(const char *what, const char *value)
+{
+    fprintf(stderr, "ndkstat: %s%s%s; ndkstat --help says more\n", what, value ? ": " : "", value ? value : "");
+    return USAGE;
+}
+
+/* "--watch 2" beside "--watch=2": getopt leaves an optional value that stands apart. */
+static int watch(struct options *o, int argc, char **argv)
+{
+    const char *value = optarg;
+
+    if (!value && optind < argc && *argv[optind] != '-')
+        value = argv[optind++];
+    o->watch = true;
+    return !value || seconds_of(value, &o->seconds) ? OK : wrong("not a number of seconds", value);
+}
+
+static int parse(struct options *o, int argc, char **argv, bool *done)
+{
+    static const struct option known[] = {
+        { "state", no_argument, NULL, 's' },     { "counters", no_argument, NULL, 'c' },
+        { "json", no_argument, NULL, 'j' },      { "pid", required_argument, NULL, 'p' },
+        { "watch", optional_argument, NULL, 'w' }, { "rounds", required_argument, NULL, 'r' },
+        { "help", no_argument, NULL, 'h' },      { NULL, 0, NULL, 0 },
+    };
+    int code = OK, c;
+
+    *o = (struct options){ .seconds = 1 };
+    while (code == OK && (c = getopt_long(argc, argv, "scjp:w::r:hxan", known, NULL)) != -1) {
+        switch (c) {
+        case 's': o->state = true; break;
+        case 'c': o->counters = true; break;
+        case 'j': o->json = true; break;
+        case 'p': code = whole_number(optarg, &o->pid) ? OK : wrong("not a process id", optarg); break;
+        case 'w': code = watch(o, argc, argv); break;
+        case 'r': code = whole_number(optarg, &o->rounds) ? OK : wrong("not a number of rounds", optarg); break;
+        case 'h': fputs(help, stdout); *done = true; return OK;
+        case 'x': case 'a': case 'n': break;
+        default: return wrong("unknown option", NULL);
+        }
+    }
+    if (code == OK && optind < argc)
+        code = wrong("what is this", argv[optind]);
+    if (code == OK && o->state + o->counters + o->json > 1)
+        code = wrong("--state, --counters and --json exclude each other", NULL);
+    if (code == OK && o->rounds && !o->watch)
+        code = wrong("--rounds goes with --watch", NULL);
+    return code;
+}
+
+static void show(const struct options *o, const struct snapshots *now, const json_t *before)
+{
+    if (o->json)
+        print_json(now->processes);
+    else if (o->counters)
+        print_counters(now->processes, before);
+    else
+        print_lists(now->processes, o->state);
+    if (now->foreign && !o->json)
+        printf("\n%u process%s of other users: not shown\n", now->foreign, now->foreign == 1 ? "" : "es");
+    if (!json_array_size(now->processes) && !o->json)
+        printf("no process with an open adapter\n");
+    fflush(stdout);
+}
+
+static void wait_seconds(double seconds)
+{
+    struct timespec rest = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    while (nanosleep(&rest, &rest) != 0 && errno == EINTR)
+        ;
+}
+
+static int run(const struct options *o)
+{
+    long rounds = o->watch ? o->rounds : 1;
+    json_t *before = NULL;
+    int code = OK;
+
+    for (long round = 0; !rounds || round < rounds; round++) {
+        struct snapshots now;
+        if (round)
+            wait_seconds(o->seconds);
+        if (!reader_read(&now, o->pid)) {
+            json_decref(before);
+            return UNREAD;
+        }
+        if (now.failed)
+            code = UNREAD;
+        show(o, &now, before);
+        json_decref(before);
+        before = now.processes;
+    }
+    json_decref(before);
+    return ferror(stdout) ? UNREAD : code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    bool done = false;
+    int code = parse(&o, argc, argv, &done);
+
+    return code != OK || done ? code : run(&o);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See print.h. Members that are missing or of another type, which a later version may leave out, are shown as zero or
+ * "?"; text is shown without what could control a terminal.
+ */
+#include "print.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 128 };
+
+/* text holds TEXT bytes. Returns it. */
+static const char *text_of(const json_t *object, const char *key, char *text)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    size_t n = 0;
+
+    for (value = value ? value : "?"; *value && n < TEXT - 1; value++)
+        text[n++] = (char)(*value > 0x20 && *value < 0x7f ? *value : '?');
+    text[n] = '\0';
+    return text;
+}
+
+static unsigned long long number_of(const json_t *object, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? (unsigned long long)value : 0;
+}
+
+/* ---- lists ---- */
+
+struct row {
+    const char *type;
+    const json_t *adapter, *entry;
+    unsigned long long pid;
+    bool state;
+};
+
+static void print_row(const struct row *r, const char *foreign)
+{
+    char local[TEXT], role[TEXT], state[TEXT];
+
+    if (json_is_null(json_object_get(r->entry, "local")))
+        return; /* a listener that does not listen yet */
+    printf("  %-6s %7llu %-15s %-22s %-22s %llu", "User", number_of(r->adapter, "if_index"), r->type,
+           text_of(r->entry, "local", local), foreign, r->pid);
+    if (r->state && strcmp(r->type, "Shared endpoint"))
+        printf("\t%s", text_of(r->entry, "state", state));
+    if (r->state && !strcmp(r->type, "Connection"))
+        printf(", %s, reads in %llu out %llu", text_of(r->entry, "role", role),
+               number_of(r->entry, "inbound_reads"), number_of(r->entry, "outbound_reads"));
+    putchar('\n');
+}
+
+static bool has_ended(const json_t *entry)
+{
+    const char *state = json_string_value(json_object_get(entry, "state"));
+
+    return state && !strcmp(state, "ended");
+}
+
+static void print_adapter(const json_t *adapter, unsigned long long pid, bool state)
+{
+    struct row row = { .adapter = adapter, .pid = pid, .state = state };
+    char foreign[TEXT];
+    json_t *entry;
+    size_t i;
+
+    row.type = "Connection";
+    json_array_foreach(json_object_get(adapter, "connections"), i, entry) {
+        row.entry = entry;
+        if (state || !has_ended(entry))
+            print_row(&row, text_of(entry, "foreign", foreign));
+    }
+    row.type = "Listener";
+    json_array_foreach(json_object_get(adapter, "listeners"), i, entry) {
+        row.entry = entry;
+        print_row(&row, "NA");
+    }
+    row.type = "Shared endpoint";
+    json_array_foreach(json_object_get(adapter, "shared_endpoints"), i, entry) {
+        row.entry = entry;
+        print_row(&row, "NA");
+    }
+}
+
+void print_lists(const json_t *processes, bool state)
+{
+    json_t *process, *adapter;
+    size_t i, k;
+
+    printf("\nActive NetworkDirect Connections, Listeners, SharedEndpoints\n\n");
+    printf("  %-6s %7s %-15s %-22s %-22s %s%s\n\n", "Mode", "IfIndex", "Type", "Local Address", "Foreign Address", "PID",
+           state ? "\tState" : "");
+    json_array_foreach(processes, i, process)
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+            print_adapter(adapter, number_of(process, "pid"), state);
+}
+
+/* ---- counters ---- */
+
+static const struct {
+    const char *label, *key;
+    bool flows; /* what a rate makes sense of */
+} counters[] = {
+    { "RDMA Initiated Connections", "initiated_connections", false },
+    { "RDMA Accepted Connections", "accepted_connections", false },
+    { "RDMA Failed Connection Attempts", "failed_connection_attempts", false },
+    { "RDMA Connection Errors", "connection_errors", false },
+    { "RDMA Active Connections", "active_connections", false },
+    { "RDMA Completion Queue Errors", "completion_queue_errors", false },
+    { "RDMA Inbound Bytes", "rdma_in_octets", true },
+    { "RDMA Outbound Bytes", "rdma_out_octets", true },
+    { "RDMA Inbound Frames", "rdma_in_frames", true },
+    { "RDMA Outbound Frames", "rdma_out_frames", true },
+    { "Refused Requests", "refused_requests", false },
+    { "Dropped Peers", "dropped_peers", false },
+};
+
+/* The same adapter of the same process in another reading, and that process; NULL: it was not there. */
+static const json_t *find(const json_t *processes, unsigned long long pid, unsigned long long number,
+                          const json_t **of_process)
+{
+    json_t *process, *adapter;
+    size_t i, k;
+
+    json_array_foreach(processes, i, process) {
+        if (number_of(process, "pid") != pid)
+            continue;
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter) {
+            if (number_of(adapter, "adapter") != number)
+                continue;
+            *of_process = process;
+            return adapter;
+        }
+    }
+    return NULL;
+}
+
+static void print_block(const json_t *process, const json_t *adapter, const json_t *before)
+{
+    unsigned long long pid = number_of(process, "pid");
+    const json_t *now = json_object_get(adapter, "counters"), *then_process = NULL;
+    const json_t *then = find(before, pid, number_of(adapter, "adapter"), &then_process);
+    unsigned long long ns = then ? number_of(process, "time_ns") - number_of(then_process, "time_ns") : 0;
+    char name[TEXT], version[TEXT], label[TEXT];
+
+    printf("\nRDMA Activity(%s), IfIndex %llu, PID %llu, NDK %s\n\n", text_of(adapter, "if_name", name),
+           number_of(adapter, "if_index"), pid, text_of(adapter, "ndk_version", version));
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+        unsigned long long value = number_of(now, counters[i].key);
+        unsigned long long old = number_of(json_object_get(then, "counters"), counters[i].key);
+        if (counters[i].flows && ns) {
+            snprintf(label, sizeof label, "%s/sec", counters[i].label);
+            printf("  %-34s %20.0f\n", label, (double)(value - old) * 1e9 / (double)ns);
+        } else {
+            printf("  %-34s %20llu\n", counters[i].label, value);
+        }
+    }
+}
+
+void print_counters(const json_t *processes, const json_t *before)
+{
+    json_t *process, *adapter;
+    size_t i, k;
+
+    if (json_array_size(processes) == 0)
+        printf("\nRDMA Activity\n\n");
+    json_array_foreach(processes, i, process)
+        json_array_foreach(json_object_get(process, "adapters"), k, adapter)
+            print_block(process, adapter, before);
+}
+
+void print_json(const json_t *processes)
+{
+    char *text = json_dumps(processes, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+    printf("{\"processes\":%s}\n", text ? text : "[]");
+    free(text);
+}
