@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What memory requests cost, and queues that many queue pairs share. One line of JSON.
+ *   memory fast-register <pages> <seconds>   FastRegister and Invalidate, pairs a second; pages that follow one another
+ *   memory scattered <pages> <seconds>       the same with pages in reverse order
+ *   memory bind <bytes> <seconds>            Bind and Invalidate
+ *   memory register <bytes> <seconds>        NdkRegisterMr and NdkDeregisterMr
+ *   memory cq <queue pairs> <seconds>        64 B messages, one after the other over each of them; one CQ on each side
+ *   memory srq <queue pairs> <seconds>       the same with a shared receive queue
+ * Both ends are in one process. *_us: elapsed time and CPU time for each pair, or message.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "openndk/adapter.h"
+#include "openndk/mdl.h"
+#include "pairs.h"
+
+enum { DEPTH = 128, BURST = 32, MESSAGE = 64, MESSAGE_DEPTH = 4, WINDOW = 64, RESULTS = 64, SRQ_DEPTH = 4096 };
+
+static void require(NTSTATUS status, const char *what)
+{
+    if (status != STATUS_SUCCESS)
+        bench_die("%s: %s", what, ondk_status_name(status));
+}
+
+static void on_created(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    (void)context, (void)status, (void)object;
+}
+
+/* Polls until so many results have come; each must be a success. */
+static void reap(NDK_CQ *cq, unsigned count)
+{
+    NDK_RESULT results[RESULTS];
+
+    while (count > 0) {
+        ULONG n = cq->Dispatch->NdkGetCqResults(cq, results, count < RESULTS ? count : RESULTS);
+
+        for (ULONG i = 0; i < n; i++)
+            require(results[i].Status, "a request");
+        count -= (unsigned)n;
+    }
+}
+
+/* ---- one pair after the other: what `pair` posts completes with one result ---- */
+
+struct work {
+    struct pairs pairs;
+    NDK_MR *mr;
+    NDK_MW *mw;
+    MDL mdl;
+    struct pairs_wait *wait;
+    NDK_LOGICAL_ADDRESS_MAPPING *lam;
+    NDK_LOGICAL_ADDRESS *pages;
+    ULONG fbo;
+    unsigned size; /* pages, or bytes */
+    void (*pair)(struct work *w, bool more);
+};
+
+static void fast_register(struct work *w, bool more)
+{
+    NDK_QP *qp = w->pairs.active.qps[0];
+    ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
+
+    require(qp->Dispatch->NdkFastRegister(qp, NULL, w->mr, w->size, w->pages, 0, (SIZE_T)w->size * PAGE_SIZE,
+                                          (PVOID)0x100000, NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS |
+                                          NDK_OP_FLAG_DEFER), "NdkFastRegister");
+    require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mr->Header, defer), "NdkInvalidate");
+}
+
+static void bind_window(struct work *w, bool more)
+{
+    struct pair_end *e = &w->pairs.active;
+    NDK_QP *qp = e->qps[0];
+    ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
+
+    require(qp->Dispatch->NdkBind(qp, NULL, e->mr, w->mw, e->memory, w->size, NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
+                                  NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER), "NdkBind");
+    require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mw->Header, defer), "NdkInvalidate");
+}
+
+static void register_region(struct work *w, bool more)
+{
+    (void)more;
+    pairs_expect(w->wait, w->mr->Dispatch->NdkRegisterMr(w->mr, &w->mdl, w->size, NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+                                                         pairs_request_done, w->wait), "NdkRegisterMr");
+    pairs_expect(w->wait, w->mr->Dispatch->NdkDeregisterMr(w->mr, pairs_request_done, w->wait), "NdkDeregisterMr");
+}
+
+static void make_pages(struct work *w, bool scattered)
+{
+    struct pair_end *e = &w->pairs.active;
+    ULONG size = 0;
+
+    ondk_mdl_init(&w->mdl, e->memory, PAIRS_MEMORY, NULL);
+    (void)e->adapter->Dispatch->NdkBuildLAM(e->adapter, &w->mdl, PAIRS_MEMORY, pairs_request_done, w->wait, NULL, &size,
+                                            &w->fbo);
+    w->lam = calloc(1, size);
+    w->pages = calloc(w->size, sizeof *w->pages);
+    require(e->adapter->Dispatch->NdkBuildLAM(e->adapter, &w->mdl, PAIRS_MEMORY, pairs_request_done, w->wait, w->lam,
+                                              &size, &w->fbo), "NdkBuildLAM");
+    for (unsigned i = 0; i < w->size; i++)
+        w->pages[i] = w->lam->AdapterPageArray[scattered ? w->size - 1 - i : i];
+    require(e->pd->Dispatch->NdkCreateMr(e->pd, TRUE, on_created, NULL, &w->mr), "NdkCreateMr");
+    pairs_expect(w->wait, w->mr->Dispatch->NdkInitializeFastRegisterMr(w->mr, w->size, TRUE, pairs_request_done, w->wait),
+                 "NdkInitializeFastRegisterMr");
+}
+
+static void prepare(struct work *w, const char *what)
+{
+    struct pair_end *e = &w->pairs.active;
+
+    if (!strcmp(what, "bind")) {
+        require(e->pd->Dispatch->NdkCreateMw(e->pd, on_created, NULL, &w->mw), "NdkCreateMw");
+        w->pair = bind_window;
+    } else if (!strcmp(what, "register")) {
+        ondk_mdl_init(&w->mdl, e->memory, w->size, NULL);
+        require(e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, NULL, &w->mr), "NdkCreateMr");
+        w->pair = register_region;
+    } else {
+        make_pages(w, !strcmp(what, "scattered"));
+        w->pair = fast_register;
+    }
+}
+
+static void clean(struct work *w)
+{
+    NDK_ADAPTER *adapter = w->pairs.active.adapter;
+
+    if (w->mr)
+        pairs_close_object(w->mr);
+    if (w->mw)
+        pairs_close_object(w->mw);
+    if (w->lam)
+        adapter->Dispatch->NdkReleaseLAM(adapter, w->lam);
+    free(w->lam);
+    free(w->pages);
+    pairs_wait_free(w->wait);
+    pairs_close(&w->pairs);
+}
+
+static void report(const char *what, unsigned size, uint64_t count, uint64_t from, const struct bench_usage *before)
+{
+    struct bench_usage now = bench_usage();
+    double elapsed = (double)(bench_now() - from) / NS_PER_S, cpu = now.user + now.system - before->user - before->system;
+
+    printf("{\"kind\": \"%s\", \"size\": %u, \"count\": %llu, \"per_second\": %.0f, \"each_us\": %.4f, \"cpu_us\": %.4f}\n",
+           what, size, (unsigned long long)count, (double)count / elapsed, 1e6 * elapsed / (double)count,
+           1e6 * cpu / (double)count);
+}
+
+static void requests(const char *what, unsigned size, double seconds)
+{
+    struct work w = { .size = size, .wait = pairs_wait_new() };
+    struct bench_usage before;
+    uint64_t from, count = 0;
+
+    pairs_open(&w.pairs, 1, DEPTH, 0);
+    prepare(&w, what);
+    before = bench_usage();
+    from = bench_now();
+    while ((double)(bench_now() - from) < seconds * NS_PER_S) {
+        for (unsigned i = 0; i < BURST; i++)
+            w.pair(&w, i + 1 < BURST);
+        if (w.pair != register_region)
+            reap(w.pairs.active.cq, BURST);
+        count += BURST;
+    }
+    report(what, size, count, from, &before);
+    clean(&w);
+}
+
+/* ---- queues that many share ---- */
+
+static void post_receive(struct pair_end *e, unsigned i)
+{
+    NDK_SGE sge = { .VirtualAddress = e->memory, .Length = MESSAGE, .MemoryRegionToken = e->token };
+
+    if (e->srq)
+        require(e->srq->Dispatch->NdkSrqReceive(e->srq, NULL, &sge, 1), "NdkSrqReceive");
+    else
+        require(e->qps[i]->Dispatch->NdkReceive(e->qps[i], NULL, &sge, 1), "NdkReceive");
+}
+
+static void post_send(struct pair_end *e, unsigned i)
+{
+    NDK_SGE sge = { .VirtualAddress = e->memory, .Length = MESSAGE, .MemoryRegionToken = e->token };
+
+    require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
+}
+
+/* Takes what has come, and posts the receives anew. */
+static unsigned serve(struct pair_end *e)
+{
+    NDK_RESULT results[RESULTS];
+    ULONG n = e->cq->Dispatch->NdkGetCqResults(e->cq, results, RESULTS);
+
+    for (ULONG i = 0; i < n; i++) {
+        require(results[i].Status, "a receive");
+        post_receive(e, (unsigned)(uintptr_t)results[i].QPContext);
+    }
+    return (unsigned)n;
+}
+
+static void messages(const char *what, unsigned count, double seconds)
+{
+    unsigned window = count < WINDOW ? count : WINDOW, under_way = 0, next = 0;
+    bool shared = !strcmp(what, "srq");
+    struct bench_usage before;
+    uint64_t from, done = 0;
+    struct pairs p;
+
+    pairs_open(&p, count, MESSAGE_DEPTH, shared ? SRQ_DEPTH : 0);
+    for (unsigned i = 0; i < (shared ? WINDOW * 2 : count * 2); i++)
+        post_receive(&p.passive, i % count);
+    before = bench_usage();
+    from = bench_now();
+    while ((double)(bench_now() - from) < seconds * NS_PER_S) {
+        for (; under_way < window; under_way++, next = (next + 1) % count)
+            post_send(&p.active, next);
+        unsigned n = serve(&p.passive);
+        under_way -= n;
+        done += n;
+    }
+    while (under_way > 0)
+        under_way -= serve(&p.passive);
+    report(what, count, done, from, &before);
+    pairs_close(&p);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc == 4 ? atof(argv[3]) : 0;
+    unsigned size = argc == 4 ? (unsigned)atoi(argv[2]) : 0;
+    static const char *const kinds[] = { "fast-register", "scattered", "bind", "register", "cq", "srq" };
+
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds && size > 0 && seconds > 0; i++) {
+        if (strcmp(argv[1], kinds[i]))
+            continue;
+        (i < 4 ? requests : messages)(kinds[i], size, seconds);
+        return 0;
+    }
+    fputs("usage: memory fast-register|scattered|bind|register|cq|srq <size> <seconds>\n", stderr);
+    return 2;
+}
