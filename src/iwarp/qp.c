@@ -43,6 +43,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
     struct iw_qp *qp = aligned_alloc(_Alignof(struct iw_qp), sizeof *qp);
     uint32_t inbound = ring_size((uint32_t)c->max_ird + 1);
+    uint32_t receives = c->srq ? 1 : c->receive_depth;
+    uint32_t receive_sges = c->srq ? srq_sges(c->srq) : c->receive_sges;
 
     if (!qp)
         return NULL;
@@ -50,6 +52,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     qp->events = c->events;
     qp->memory = c->memory;
     qp->domain = c->domain;
+    qp->srq = c->srq;
     qp->owner = c->owner;
     qp->secret = c->secret;
     qp->max_ird = c->max_ird;
@@ -57,7 +60,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     qp->inbound_mask = inbound - 1;
     qp->inbound = calloc(inbound, sizeof *qp->inbound);
     if (!queue_init(&qp->sq, c->initiator_depth, c->initiator_sges, c->inline_size) ||
-        !queue_init(&qp->rq, c->receive_depth, c->receive_sges, 0) || !qp->inbound) {
+        !queue_init(&qp->rq, receives, receive_sges, 0) || !qp->inbound) {
         iw_qp_destroy(qp);
         return NULL;
     }
@@ -112,6 +115,8 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
         *length = 0;
         return r->sge_count > 0 ? EINVAL : 0;
     }
+    if (r->opcode == IW_RECEIVE && qp->srq)
+        return EINVAL;
     if ((captured && written) || ((!captured || MUTANT(qpr_06_inline_sges_limited)) && r->sge_count > q->max_sges))
         return EINVAL;
     for (uint32_t i = 0; i < r->sge_count; i++)

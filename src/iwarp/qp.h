@@ -108,7 +108,7 @@ struct iw_completion {
 struct iw_srq;
 struct iw_srq_config {
     uint32_t depth, sges;
-    uint32_t threshold;        /* 0: not armed */
+    uint32_t threshold;        /* 0: not armed; else armed for the first time that one is taken */
     struct mem_table *memory;
     const void *domain;
     /* Fewer than the threshold are queued; once for each arm. With a leaf lock free, in a poster's or owner's thread. */
@@ -169,8 +169,9 @@ void *iw_qp_owner(const struct iw_qp *qp);
 
 /*
  * Any thread, concurrently with everything. 0; ENOSPC: the queue is full; EINVAL: SGE count, sum beyond 4 GiB - 1 or
- * inline size; EFAULT: an SGE that is not inside its region or lacks the right. Initiator requests only: ENOTCONN.
- * Nothing was queued unless it is 0. The caller then has the owner look at tx (sends, reads, writes).
+ * inline size, or a receive where they come from a shared queue; EFAULT: an SGE that is not inside its region or lacks
+ * the right. Initiator requests only: ENOTCONN. Nothing was queued unless it is 0. The caller then has the owner look at
+ * tx (sends, reads, writes).
  */
 int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
 

@@ -6,6 +6,7 @@
  *   scratch.c    what the queue pairs of a shard share: staging, transmit arena, spare buffers
  *   place.c      where the octets of a message are: SGEs and tagged memory to pieces of protected memory
  *   rx.c         bytes to FPDUs to placement
+ *   srq.c        receives that several queue pairs share
  *   tx.c         messages to FPDUs to bytes
  *   local.c      requests that send nothing: fast register, bind, invalidate
  *   reads.c      RDMA read, both directions
@@ -145,6 +146,7 @@ struct iw_qp {
     const struct iw_qp_events *events;
     struct mem_table *memory;
     const void *domain;
+    struct iw_srq *srq; /* or NULL; rq is then filled from it, one at a time, by the owner */
     void *owner;
     uint64_t secret;
     uint32_t sink_base;
@@ -261,6 +263,11 @@ void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_
 enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const struct ddp_header *h, const uint8_t *payload, uint32_t ulpdu);
 void reads_refuse(struct iw_qp *qp, const struct inbound_read *r, enum wire_error error); /* at its turn */
+
+/* srq.c */
+uint32_t srq_sges(const struct iw_srq *srq);
+/* Where h begins a message, its receive comes from the shared queue, if there is one; judging it comes next. */
+void srq_supply(struct iw_qp *qp, const struct ddp_header *h);
 
 /* terminate.c */
 /* Queues the Terminate for a ULPDU (NULL: about none) of which the first len octets are there. */

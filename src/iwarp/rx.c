@@ -286,6 +286,7 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
         return;
     }
     g.payload = ulpdu - (uint32_t)size;
+    srq_supply(qp, &g.header);
     error = judge(qp, &g.header, g.payload);
     if (error == WIRE_OK && is_placed(&g.header))
         error = segment_place(qp, s, &g, bytes + size, g.payload);
@@ -325,6 +326,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
     g.payload = ulpdu - (uint32_t)size;
     if (!is_placed(&g.header) && g.payload <= TERMINATE_MAX)
         return 0;
+    srq_supply(qp, &g.header);
     error = judge(qp, &g.header, g.payload); /* a longer control message never passes */
     if (error == WIRE_OK)
         error = segment_check(qp, s, &g);

@@ -72,6 +72,7 @@ static void side_open(struct pump *p, struct side *s, struct side *peer, const s
         .domain = &p->domain,
         .secret = 0x0123456789abcdefu + (s == &p->b),
         .events = &events,
+        .srq = p->srq,
         .owner = s,
     };
     struct iw_stream stream = {
@@ -90,6 +91,27 @@ static void side_open(struct pump *p, struct side *s, struct side *peer, const s
     iw_qp_start(s->qp, &stream);
 }
 
+static void on_low(void *owner)
+{
+    ((struct pump *)owner)->low++;
+}
+
+static void share(struct pump *p, const struct pump_config *c)
+{
+    struct iw_srq_config q = {
+        .depth = c->shared,
+        .sges = 40,
+        .threshold = c->threshold,
+        .memory = p->memory,
+        .domain = &p->domain,
+        .low = on_low,
+        .owner = p,
+    };
+
+    p->srq = iw_srq_create(&q);
+    assert_non_null(p->srq);
+}
+
 void pump_open(struct pump *p, const struct pump_config *c)
 {
     memset(p, 0, sizeof *p);
@@ -99,6 +121,8 @@ void pump_open(struct pump *p, const struct pump_config *c)
     p->scratch = iw_scratch_create();
     assert_non_null(p->memory);
     assert_non_null(p->scratch);
+    if (c->shared)
+        share(p, c);
     side_open(p, &p->a, &p->b, c);
     side_open(p, &p->b, &p->a, c);
 }
@@ -109,6 +133,7 @@ void pump_close(struct pump *p)
     iw_qp_stop(p->b.qp, IW_FLUSHED);
     iw_qp_destroy(p->a.qp);
     iw_qp_destroy(p->b.qp);
+    iw_srq_destroy(p->srq);
     free(p->a.in.bytes);
     free(p->b.in.bytes);
     iw_scratch_destroy(p->scratch);

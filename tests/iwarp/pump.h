@@ -37,6 +37,8 @@ struct side {
 struct pump {
     struct mem_table *memory;
     struct iw_scratch *scratch;
+    struct iw_srq *srq; /* of both sides, or NULL */
+    unsigned low;       /* how often it told that it was */
     struct side a, b;
     uint64_t seed;
     bool whole;        /* no splits */
@@ -49,6 +51,7 @@ struct pump_config {
     size_t max_segment;        /* 0: 1448 */
     uint16_t ird, ord;         /* 0: 4 */
     uint32_t depth, inline_size; /* 0: 64, 256 */
+    uint32_t shared, threshold;  /* the depth of a shared receive queue; 0: none */
 };
 
 void pump_open(struct pump *p, const struct pump_config *c);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: shared receive queues. A ring of receives under a spin lock: any thread posts, the owner of any queue pair
+ * takes.
+ *
+ * A queue pair with one has a receive queue of its own of depth 1. When a message begins, the oldest shared receive
+ * moves into it, and from there on is that queue pair's like any other: filled, completed, failed or flushed with it.
+ * So the receives that a queue pair has not begun to fill are always here, for the others. The order of arrival is that
+ * in which queue pairs take.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "iwarp/qp_internal.h"
+
+struct iw_srq {
+    struct iw_srq_config config;
+    size_t stride;
+    struct spin lock; /* guards everything below */
+    uint8_t *slots;
+    uint32_t depth, head, count;
+    uint32_t threshold;
+    bool armed;
+};
+
+static struct entry *srq_at(const struct iw_srq *srq, uint32_t nth)
+{
+    uint64_t at = ((uint64_t)srq->head + nth) % srq->depth;
+
+    return (struct entry *)(void *)(srq->slots + (size_t)at * srq->stride);
+}
+
+static size_t entry_size(const struct entry *e)
+{
+    return sizeof *e + e->sge_count * sizeof *e->sges;
+}
+
+struct iw_srq *iw_srq_create(const struct iw_srq_config *c)
+{
+    struct iw_srq *srq = calloc(1, sizeof *srq);
+
+    if (!srq)
+        return NULL;
+    srq->config = *c;
+    srq->stride = sizeof(struct entry) + c->sges * sizeof(struct iw_sge);
+    srq->depth = c->depth ? c->depth : 1;
+    srq->slots = calloc(srq->depth, srq->stride);
+    if (!srq->slots) {
+        free(srq);
+        return NULL;
+    }
+    spin_init(&srq->lock);
+    srq->threshold = c->threshold;
+    srq->armed = c->threshold > 0;
+    return srq;
+}
+
+void iw_srq_destroy(struct iw_srq *srq)
+{
+    if (!srq)
+        return;
+    free(srq->slots);
+    free(srq);
+}
+
+uint32_t srq_sges(const struct iw_srq *srq)
+{
+    return srq->config.sges;
+}
+
+/* As a queue pair checks its own receives. */
+static int receive_check(const struct iw_srq *srq, const struct iw_request *r, uint32_t *length)
+{
+    uint64_t sum = 0;
+
+    if (r->opcode != IW_RECEIVE || (r->flags & IW_INLINE) || r->sge_count > srq->config.sges)
+        return EINVAL;
+    for (uint32_t i = 0; i < r->sge_count; i++)
+        sum += r->sges[i].length;
+    if (sum > UINT32_MAX)
+        return EINVAL;
+    *length = (uint32_t)sum;
+    for (uint32_t i = 0; i < r->sge_count; i++) {
+        const struct iw_sge *g = &r->sges[i];
+
+        if (g->length > 0 && mem_check(srq->config.memory, srq->config.domain, g->stag, g->address, g->length,
+                                       MEM_LOCAL_WRITE) != WIRE_OK)
+            return EFAULT;
+    }
+    return 0;
+}
+
+int iw_srq_post(struct iw_srq *srq, const struct iw_request *r)
+{
+    uint32_t length;
+    int result = receive_check(srq, r, &length);
+
+    if (result != 0)
+        return result;
+    spin_lock(&srq->lock);
+    if (srq->count >= srq->depth) {
+        result = ENOSPC;
+    } else {
+        struct entry *e = srq_at(srq, srq->count++);
+
+        *e = (struct entry){
+            .context = r->context,
+            .length = length,
+            .sge_count = r->sge_count,
+            .opcode = IW_RECEIVE,
+            .state = ENTRY_QUEUED,
+        };
+        if (r->sge_count > 0)
+            memcpy(e->sges, r->sges, r->sge_count * sizeof *r->sges);
+    }
+    spin_unlock(&srq->lock);
+    return result;
+}
+
+/* Under the lock. True: the caller tells after unlocking. */
+static bool is_low(struct iw_srq *srq)
+{
+    if (!srq->armed || srq->count >= srq->threshold)
+        return false;
+    if (!MUTANT(srq_02_stays_armed))
+        srq->armed = false;
+    return !MUTANT(srq_02_never_low);
+}
+
+/* The oldest, into a slot that has room for as many SGEs. */
+static bool srq_take(struct iw_srq *srq, struct entry *to)
+{
+    bool taken, low = false;
+
+    spin_lock(&srq->lock);
+    taken = srq->count > 0;
+    if (taken) {
+        const struct entry *oldest = srq_at(srq, MUTANT(srq_01_newest_first) ? srq->count - 1 : 0);
+
+        memcpy(to, oldest, entry_size(oldest));
+        if (!MUTANT(srq_01_newest_first))
+            srq->head = srq->head + 1 < srq->depth ? srq->head + 1 : 0;
+        srq->count--;
+        low = is_low(srq);
+    }
+    spin_unlock(&srq->lock);
+    if (low)
+        srq->config.low(srq->config.owner);
+    return taken;
+}
+
+/* Could it be the first segment of the next message? Whatever else is wrong with it fails the receive. */
+static bool begins_message(const struct iw_qp *qp, const struct ddp_header *h)
+{
+    if (MUTANT(srq_04_takes_ahead))
+        return queue_head(&qp->rq) == queue_tail(&qp->rq);
+    return !h->tagged && h->queue == DDP_QUEUE_SEND && h->ddp_version == DDP_VERSION &&
+           h->rdmap_version == RDMAP_VERSION && h->opcode >= RDMAP_SEND && h->opcode <= RDMAP_SEND_SE_INV &&
+           h->msn == qp->rx.send_msn && queue_head(&qp->rq) == queue_tail(&qp->rq);
+}
+
+void srq_supply(struct iw_qp *qp, const struct ddp_header *h)
+{
+    uint32_t tail = queue_tail(&qp->rq);
+
+    if (qp->srq && begins_message(qp, h) && srq_take(qp->srq, queue_at(&qp->rq, tail)))
+        atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
+}
+
+/* Under the lock: everything moves to slots, of which there are enough. Returns the old ones. */
+static uint8_t *srq_move(struct iw_srq *srq, uint8_t *slots, uint32_t depth)
+{
+    uint8_t *old = srq->slots;
+
+    for (uint32_t i = 0; i < srq->count; i++) {
+        const struct entry *e = srq_at(srq, i + MUTANT(srq_03_resize_loses));
+        memcpy(slots + i * srq->stride, e, entry_size(e));
+    }
+    srq->slots = slots;
+    srq->depth = depth;
+    srq->head = 0;
+    return old;
+}
+
+int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold)
+{
+    uint8_t *slots = depth > 0 ? calloc(depth, srq->stride) : NULL;
+    bool low = false;
+    int result = 0;
+
+    if (depth > 0 && !slots)
+        return ENOMEM;
+    spin_lock(&srq->lock);
+    if (depth > 0 && depth < srq->count) {
+        result = EINVAL;
+    } else {
+        if (depth > 0)
+            slots = srq_move(srq, slots, depth);
+        if (threshold > 0) {
+            srq->threshold = threshold;
+            srq->armed = !MUTANT(srq_02_not_armed_again);
+        } else if (MUTANT(srq_03_zero_disarms)) {
+            srq->armed = false;
+        }
+        low = threshold > 0 && !MUTANT(srq_02_low_already_untold) && is_low(srq);
+    }
+    spin_unlock(&srq->lock);
+    free(slots);
+    if (low)
+        srq->config.low(srq->config.owner);
+    return result;
+}
