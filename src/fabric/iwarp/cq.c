@@ -3,9 +3,8 @@
  * Abstract: completion queues. A ring under a spin lock: any shard's owner pushes, any thread polls.
  *
  * Completions are numbered. One is new when its number is above those of everything that was polled, and of everything
- * that was there when the last notification began; arming finds out with two comparisons. A delivery is queued at most
- * once and runs on the queue's shard, whose callbacks never overlap; what falls due meanwhile makes the next one.
- * An overflow is told whether armed or not: the queue would be silent for ever otherwise.
+ * that was there when the last notification began; arming finds out with two comparisons. An overflow is told whether
+ * armed or not: the queue would be silent for ever otherwise.
  *
  * With moderation a notification whose arm is met waits until as many completions as wanted were new since, or the
  * interval has passed. It waits no longer than until the queue is full, which would overflow next, nor when a request
@@ -19,10 +18,10 @@
 
 #include "base/mutant.h"
 
-static void deliver(struct shard_task *task);
+static void deliver(struct delivery *d, unsigned due);
+static void finish(struct delivery *d);
 static void time_wait(struct shard_task *task);
 static void interval_over(struct shard_timer *timer);
-static void finish(struct shard_task *task);
 
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, struct fabric_cq **out)
 {
@@ -37,15 +36,13 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
         free(cq);
         return ENOMEM;
     }
-    cq->home = config->affinity >= 0 ? &fabric->shards[(unsigned)config->affinity % fabric->shard_count]
-                                     : iwarp_pick_shard(fabric, &fabric->next_cq);
+    cq->home = iwarp_home(fabric, config->affinity, &fabric->next_cq);
     cq->config = *config;
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
-    cq->delivery.run = deliver;
+    delivery_init(&cq->delivery, cq->home, deliver, finish);
     cq->timing.run = time_wait;
     cq->interval.fire = interval_over;
-    cq->close.run = finish;
     *out = cq;
     return 0;
 }
@@ -85,18 +82,10 @@ static bool has_waited_enough(const struct fabric_cq *cq)
     return cq->failed > cq->waits_from && !MUTANT(cqx_08_failure_waits);
 }
 
-/* Has the notification that is due delivered. True: the caller queues the delivery after unlocking. */
-static bool tell(struct fabric_cq *cq)
-{
-    if (!(cq->due || cq->overflowed) || cq->queued || cq->running || cq->closing)
-        return false;
-    cq->queued = true;
-    return true;
-}
+/* What the caller has to do after unlocking. */
+enum { NOTIFY = 1, OVERFLOW = 2, TIME = 4 };
 
-enum { DELIVER = 1, TIME = 2 };
-
-/* Consumes the arm where it is met. What the caller has to do after unlocking. */
+/* Consumes the arm where it is met. */
 static unsigned fall_due(struct fabric_cq *cq)
 {
     unsigned wanted = 0;
@@ -113,47 +102,31 @@ static unsigned fall_due(struct fabric_cq *cq)
     }
     if (cq->waiting && has_waited_enough(cq)) {
         cq->waiting = false;
-        cq->due = true;
-        wanted = 0;
+        wanted = NOTIFY;
     }
-    return tell(cq) ? wanted | DELIVER : wanted;
+    return wanted;
 }
 
 /* Unlocked. */
 static void act(struct fabric_cq *cq, unsigned wanted)
 {
-    if (wanted & DELIVER)
-        shard_call(cq->home->shard, &cq->delivery);
+    if (wanted & (NOTIFY | OVERFLOW))
+        delivery_add(&cq->delivery, wanted & (NOTIFY | OVERFLOW));
     if (wanted & TIME)
         shard_post_once(cq->home->shard, &cq->timing);
 }
 
-static void deliver(struct shard_task *task)
+static void deliver(struct delivery *d, unsigned due)
 {
-    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, delivery));
-    bool due, overflowed, again, close;
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)d - offsetof(struct fabric_cq, delivery));
 
     spin_lock(&cq->lock);
-    due = cq->due && !cq->closing;
-    overflowed = cq->overflowed && !cq->closing;
-    cq->queued = cq->due = cq->overflowed = false;
-    cq->running = true;
     cq->told = cq->pushed;
     spin_unlock(&cq->lock);
-    if (due)
+    if (due & NOTIFY)
         cq->config.notify(cq->config.owner, false);
-    if (overflowed)
+    if (due & OVERFLOW)
         cq->config.notify(cq->config.owner, true);
-    spin_lock(&cq->lock);
-    cq->running = false;
-    again = !cq->closing && (cq->due || cq->overflowed);
-    cq->queued = again;
-    close = cq->closing;
-    spin_unlock(&cq->lock);
-    if (again)
-        shard_call(cq->home->shard, &cq->delivery);
-    if (close)
-        shard_post(cq->home->shard, &cq->close);
 }
 
 /* ---- queueing ---- */
@@ -208,9 +181,9 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
             put(cq, c, solicited);
         } else if (!MUTANT(cqx_07_silent_overflow)) {
             atomic_store_explicit(&cq->dead, true, memory_order_release);
-            cq->overflowed = overflow = true;
+            overflow = true;
         }
-        wanted = fall_due(cq);
+        wanted = fall_due(cq) | (overflow ? OVERFLOW : 0);
     }
     spin_unlock(&cq->lock);
     if (overflow && !MUTANT(obs_cq_error_not_counted))
@@ -289,17 +262,16 @@ static void time_wait(struct shard_task *task)
 static void interval_over(struct shard_timer *timer)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)timer - offsetof(struct fabric_cq, interval));
-    bool due;
+    bool over;
 
     spin_lock(&cq->lock);
     /* Otherwise timing is queued, or this wait has no limit. */
-    if (cq->waiting && cq->waits == cq->timed && cq->interval_us == cq->timed_us && !MUTANT(cqx_08_interval_ignored)) {
+    over = cq->waiting && cq->waits == cq->timed && cq->interval_us == cq->timed_us;
+    over = over && !MUTANT(cqx_08_interval_ignored);
+    if (over)
         cq->waiting = false;
-        cq->due = true;
-    }
-    due = tell(cq);
     spin_unlock(&cq->lock);
-    act(cq, due ? DELIVER : 0);
+    act(cq, over ? NOTIFY : 0);
 }
 
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
@@ -364,9 +336,9 @@ void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user)
 
 /* ---- end ---- */
 
-static void finish(struct shard_task *task)
+static void finish(struct delivery *d)
 {
-    struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, close));
+    struct fabric_cq *cq = (struct fabric_cq *)((char *)d - offsetof(struct fabric_cq, delivery));
     void (*closed)(void *owner) = cq->closed;
     void *owner = cq->config.owner;
 
@@ -378,13 +350,6 @@ static void finish(struct shard_task *task)
 
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner))
 {
-    bool busy;
-
-    spin_lock(&cq->lock);
-    cq->closing = true;
     cq->closed = done;
-    busy = cq->queued || cq->running;
-    spin_unlock(&cq->lock);
-    if (!busy)
-        shard_post(cq->home->shard, &cq->close);
+    delivery_close(&cq->delivery);
 }

@@ -49,6 +49,11 @@ struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn)
     return &f->shards[atomic_fetch_add_explicit(turn, 1, memory_order_relaxed) % f->shard_count];
 }
 
+struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn)
+{
+    return affinity >= 0 ? &f->shards[(unsigned)affinity % f->shard_count] : iwarp_pick_shard(f, turn);
+}
+
 enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
 {
     return iwarp_reason_reserve(f->interfaces->owns(f->interfaces, f->if_index, a));
@@ -87,6 +92,7 @@ static void info(const struct fabric *base, struct fabric_info *info)
         .max_callee_data = config->max_private,
         .large_request_threshold = LARGE_REQUEST,
         .two_step_connect = true,
+        .max_srq_depth = MAX_DEPTH,
         .cq_moderation = true,
     };
 }
@@ -200,6 +206,11 @@ static const struct fabric_ops ops = {
     .lam_create = iwarp_lam_create,
     .lam_page = iwarp_lam_page,
     .lam_release = iwarp_lam_release,
+    .srq_create = iwarp_srq_create,
+    .srq_post = iwarp_srq_post,
+    .srq_modify = iwarp_srq_modify,
+    .srq_shard = iwarp_srq_shard,
+    .srq_close = iwarp_srq_close,
     .conn_create = iwarp_conn_create,
     .conn_connect = iwarp_conn_connect,
     .conn_complete = iwarp_conn_complete,

@@ -66,10 +66,12 @@ struct iwarp_fabric {
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    atomic_uint next_cq, next_listener; /* round-robin, each by itself: one of each of them shares a shard */
+    atomic_uint next_cq, next_srq, next_listener; /* round-robin, each by itself: one of each of them shares a shard */
 };
 
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
+/* The shard for a preferred processor; round-robin for -1. */
+struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
 /* OK, ADDRESS_FOREIGN, or RESOURCES where that could not be found out. */
 enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
 
@@ -81,6 +83,24 @@ enum fabric_reason iwarp_reason_end(enum iw_end end);
 /* stopped: why the stream was stopped or flushed, where it did not end by itself. */
 enum fabric_reason iwarp_reason_completion(const struct iw_completion *c, enum fabric_reason stopped);
 
+/* ---- what an object tells its consumer (delivery.c) ---- */
+
+struct delivery {
+    struct iwarp_shard *home;
+    void (*tell)(struct delivery *d, unsigned due); /* callback context; never overlaps itself */
+    void (*gone)(struct delivery *d);               /* owner */
+    struct shard_task task, close;
+    struct spin lock;                               /* guards everything below */
+    unsigned due;
+    bool queued, running, closing;
+};
+
+void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*tell)(struct delivery *d, unsigned due),
+                   void (*gone)(struct delivery *d));
+void delivery_add(struct delivery *d, unsigned due); /* bits, which are told together; any thread */
+/* Nothing is told from now on but what is being told; then gone, in owner context. No add is under way or follows. */
+void delivery_close(struct delivery *d);
+
 /* ---- completion queues (cq.c) ---- */
 
 struct fabric_cq {
@@ -91,17 +111,15 @@ struct fabric_cq {
     struct fabric_completion *ring;
     uint32_t depth, head, count;
     enum fabric_arm armed;
-    /* Completions are numbered from 1; the newest: pushed, popped, pushed when a notification began, solicited, failed */
+    /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
     uint64_t pushed, popped, told, solicited, failed;
     uint32_t interval_us, enough;  /* moderation as it was set; zeros: none */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
     uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
-    bool due, overflowed;          /* what the next delivery tells */
-    bool queued, running;          /* a delivery */
-    bool closing;
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
-    struct shard_task delivery, timing, close;
+    struct delivery delivery;
+    struct shard_task timing;
     /* owner: */
     struct shard_timer interval;
     uint64_t timed, timed_from;    /* the wait that interval is for, and when it was seen to begin */
@@ -125,6 +143,21 @@ void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
 /* Any owner. solicited: the completion satisfies an arm for solicited events. */
 void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
+
+/* ---- shared receive queues (srq.c) ---- */
+
+struct fabric_srq {
+    struct iw_srq *iw;
+    struct fabric_srq_config config;
+    struct delivery delivery;
+    void (*closed)(void *owner);
+};
+
+int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);
+int iwarp_srq_post(struct fabric_srq *srq, const struct fabric_request *r);
+int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
+struct shard *iwarp_srq_shard(struct fabric_srq *srq);
+void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 
 /* ---- queue pairs (qp.c) ---- */
 

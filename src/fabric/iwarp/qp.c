@@ -105,6 +105,7 @@ static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_co
         .memory = f->memory,
         .domain = c->domain,
         .secret = random_u64(),
+        .srq = c->srq ? c->srq->iw : NULL,
         .events = stream_events(),
         .owner = owner,
     };
