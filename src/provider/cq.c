@@ -215,8 +215,7 @@ static const NDK_CQ_DISPATCH dispatch = {
     .NdkGetCqResultsEx = get_results_ex,
 };
 
-/* The lowest processor of the set, or -1 for none preferred. */
-static int processor_of(const GROUP_AFFINITY *affinity)
+int cq_processor(const GROUP_AFFINITY *affinity)
 {
     if (!affinity || !affinity->Mask)
         return -1;
@@ -236,7 +235,7 @@ NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CAL
         return STATUS_INSUFFICIENT_RESOURCES;
     struct fabric_cq_config config = {
         .depth = depth,
-        .affinity = processor_of(affinity),
+        .affinity = cq_processor(affinity),
         .notify = notified,
         .owner = cq,
     };

@@ -66,6 +66,24 @@ static inline struct cq *cq_of(NDK_CQ *pub)
     return (struct cq *)pub;
 }
 
+/* The lowest processor of the set, or -1 for none preferred. */
+int cq_processor(const GROUP_AFFINITY *affinity);
+
+struct srq {
+    NDK_SRQ pub;
+    struct object obj;
+    struct fabric_srq *fabric;
+    struct pd *pd;
+    uint32_t sges;
+    NDK_FN_SRQ_NOTIFICATION_CALLBACK notify; /* or NULL */
+    void *notify_context;
+};
+OBJECT_ASSERT_LAYOUT(srq);
+static inline struct srq *srq_of(NDK_SRQ *pub)
+{
+    return (struct srq *)pub;
+}
+
 struct qp {
     NDK_QP pub;
     struct object obj;

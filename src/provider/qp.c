@@ -64,11 +64,17 @@ static bool config_fits(const struct fabric_qp_config *c, const struct fabric_in
            c->inline_size <= limits->max_inline;
 }
 
+/* What a new queue pair stands on. srq: NULL where it has receives of its own. */
+struct parts {
+    struct pd *pd;
+    struct cq *receive_cq, *initiator_cq;
+    struct srq *srq;
+};
+
 /* NULL: *error tells why. */
-static struct qp *make(struct pd *pd, struct cq *receive_cq, struct cq *initiator_cq, const struct fabric_qp_config *c,
-                       int *error)
+static struct qp *make(const struct parts *p, const struct fabric_qp_config *c, int *error)
 {
-    struct adapter *a = pd->obj.adapter;
+    struct adapter *a = p->pd->obj.adapter;
     const struct fabric_ops *ops = a->fabric->ops;
     struct qp *qp = calloc(1, sizeof(*qp));
 
@@ -77,32 +83,48 @@ static struct qp *make(struct pd *pd, struct cq *receive_cq, struct cq *initiato
         free(qp);
         return NULL;
     }
-    qp->pd = pd;
+    qp->pd = p->pd;
     qp->receive_sges = c->receive_sges;
     qp->initiator_sges = c->initiator_sges;
     qp->inline_size = c->inline_size;
-    object_init(&qp->obj, &type, &qp->pub.Header, qp, a, ops->cq_shard(receive_cq->fabric));
+    object_init(&qp->obj, &type, &qp->pub.Header, qp, a, ops->cq_shard(p->receive_cq->fabric));
     qp->pub.Dispatch = &qp_dispatch;
-    object_depend(&qp->obj, &pd->obj);
-    object_depend(&qp->obj, &receive_cq->obj);
-    object_depend(&qp->obj, &initiator_cq->obj);
+    object_depend(&qp->obj, &p->pd->obj);
+    object_depend(&qp->obj, &p->receive_cq->obj);
+    object_depend(&qp->obj, &p->initiator_cq->obj);
+    if (p->srq)
+        object_depend(&qp->obj, &p->srq->obj);
     return qp;
 }
 
-NTSTATUS qp_create(NDK_PD *pub_pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID qp_context, ULONG receive_depth,
+/* asked: the numbers; the rest of it comes from the parts. */
+static NTSTATUS create(const struct parts *p, const struct fabric_qp_config *asked, NDK_FN_CREATE_COMPLETION done,
+                       PVOID context, NDK_QP **out)
+{
+    struct adapter *a = p->pd->obj.adapter;
+    struct fabric_qp_config config = *asked;
+    struct qp *qp;
+    int error;
+
+    if (p->receive_cq->obj.adapter != a || p->initiator_cq->obj.adapter != a)
+        return STATUS_INVALID_PARAMETER;
+    if (!config_fits(&config, &a->limits) && !MUTANT(qpr_01_limits_unchecked))
+        return STATUS_INVALID_PARAMETER;
+    config.receive_cq = p->receive_cq->fabric;
+    config.initiator_cq = p->initiator_cq->fabric;
+    config.srq = p->srq ? p->srq->fabric : NULL;
+    config.domain = pd_domain(p->pd);
+    qp = make(p, &config, &error);
+    if (!qp)
+        return status_of_errno(error);
+    return object_created(a, &qp->obj, done, context, (NDK_OBJECT_HEADER **)out);
+}
+
+NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID qp_context, ULONG receive_depth,
                    ULONG initiator_depth, ULONG receive_sges, ULONG initiator_sges, ULONG inline_size,
                    NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
-    struct pd *pd = pd_of(pub_pd);
-    struct adapter *a = pd->obj.adapter;
-    int error;
-
-    if (!receive_cq || !initiator_cq || cq_of(receive_cq)->obj.adapter != a || cq_of(initiator_cq)->obj.adapter != a)
-        return STATUS_INVALID_PARAMETER;
     struct fabric_qp_config config = {
-        .receive_cq = cq_of(receive_cq)->fabric,
-        .initiator_cq = cq_of(initiator_cq)->fabric,
-        .domain = pd_domain(pd),
         .receive_depth = receive_depth,
         .initiator_depth = initiator_depth,
         .receive_sges = receive_sges,
@@ -110,20 +132,33 @@ NTSTATUS qp_create(NDK_PD *pub_pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVO
         .inline_size = inline_size,
         .qp_context = qp_context,
     };
-    if (!config_fits(&config, &a->limits) && !MUTANT(qpr_01_limits_unchecked))
+
+    if (!receive_cq || !initiator_cq)
         return STATUS_INVALID_PARAMETER;
-    struct qp *qp = make(pd, cq_of(receive_cq), cq_of(initiator_cq), &config, &error);
-    if (!qp)
-        return status_of_errno(error);
-    return object_created(a, &qp->obj, done, context, (NDK_OBJECT_HEADER **)out);
+    struct parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq)};
+    return create(&parts, &config, done, context, out);
 }
 
-/* There is no shared receive queue to make one with. */
+/*
+ * Receives are posted to the shared queue alone: NdkReceive on such a queue pair answers STATUS_INVALID_PARAMETER. Its
+ * regions are those of one protection domain, that of both.
+ */
 NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
                             NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
-    (void)pd, (void)receive_cq, (void)initiator_cq, (void)srq, (void)qp_context, (void)initiator_depth;
-    (void)initiator_sges, (void)inline_size, (void)done, (void)context, (void)out;
-    return STATUS_NOT_SUPPORTED;
+    struct fabric_qp_config config = {
+        .initiator_depth = initiator_depth,
+        .initiator_sges = initiator_sges,
+        .inline_size = inline_size,
+        .qp_context = qp_context,
+    };
+
+    if (pd_of(pd)->obj.adapter->limits.max_srq_depth == 0)
+        return STATUS_NOT_SUPPORTED;
+    if (!receive_cq || !initiator_cq || !srq || srq_of(srq)->pd != pd_of(pd))
+        return STATUS_INVALID_PARAMETER;
+    struct parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq),
+                          .srq = srq_of(srq)};
+    return create(&parts, &config, done, context, out);
 }

@@ -1,12 +1,150 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues: a capability that the adapter lacks (MaxSrqDepth 0). */
-#include "provider/provider.h"
+/*
+ * Shared receive queues: the fabric's, with a notification that holds the object while it runs. A receive completes to
+ * the queue of the queue pair that used it; what is queued when the last queue pair is gone goes with the object, untold.
+ */
+#include <errno.h>
+#include <stdlib.h>
 
-NTSTATUS srq_create(NDK_PD *pd, ULONG depth, ULONG max_sge, ULONG threshold, NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
-                    PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context,
-                    NDK_SRQ **out)
+#include "base/mutant.h"
+#include "provider/adapter.h"
+#include "provider/limits.h"
+#include "provider/object.h"
+#include "provider/provider.h"
+#include "provider/requests.h"
+#include "provider/status.h"
+
+static const struct fabric_ops *ops_of(const struct srq *srq)
 {
-    (void)pd, (void)depth, (void)max_sge, (void)threshold, (void)notify, (void)notify_context, (void)affinity;
-    (void)done, (void)context, (void)out;
-    return STATUS_NOT_SUPPORTED;
+    return srq->obj.adapter->fabric->ops;
+}
+
+static struct srq *srq_of_object(struct object *o)
+{
+    return (struct srq *)((char *)o - offsetof(struct srq, obj));
+}
+
+/* The fabric's delivery: callback context. */
+static void notified(void *owner)
+{
+    struct srq *srq = owner;
+
+    if (!srq->notify || !object_try_ref(&srq->obj, REF_CALLBACK))
+        return;
+    srq->notify(srq->notify_context, STATUS_SUCCESS);
+    object_unref(&srq->obj, REF_CALLBACK);
+}
+
+static void closed(void *owner)
+{
+    struct srq *srq = owner;
+
+    object_retired(&srq->obj);
+}
+
+static bool retire(struct object *o)
+{
+    struct srq *srq = srq_of_object(o);
+
+    ops_of(srq)->srq_close(srq->fabric, closed);
+    return false;
+}
+
+static void destroy(struct object *o)
+{
+    (void)o; /* the fabric's queue went in retire */
+}
+
+static const struct object_type type = {.ndk_type = NdkObjectTypeSrq, .retire = retire, .destroy = destroy};
+
+/* The notification may come, and the consumer close in it, before the call is back from the fabric. */
+static NTSTATUS modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    struct srq *srq = srq_of(pub);
+    int error;
+
+    (void)done, (void)context; /* never pending */
+    if (depth > srq->obj.adapter->limits.max_srq_depth && !MUTANT(srq_03_depth_unchecked))
+        return STATUS_INVALID_PARAMETER;
+    if (MUTANT(srq_03_zero_is_a_depth) && depth == 0)
+        depth = 1;
+    object_ref(&srq->obj, REF_LOOKUP);
+    error = ops_of(srq)->srq_modify(srq->fabric, depth, threshold);
+    object_unref(&srq->obj, REF_LOOKUP);
+    return status_of_errno(error);
+}
+
+/* The receive may be used, and everything closed, likewise. */
+static NTSTATUS receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
+{
+    struct srq *srq = srq_of(pub);
+    struct fabric_sge sges[LIMIT_SGES];
+    NTSTATUS status = request_sges(srq->obj.adapter, sgl, count, srq->sges, sges);
+    struct fabric_request r = {.op = FABRIC_RECEIVE, .context = context, .sges = sges, .sge_count = count};
+    int error;
+
+    if (status)
+        return status;
+    object_ref(&srq->obj, REF_LOOKUP);
+    error = ops_of(srq)->srq_post(srq->fabric, &r);
+    object_unref(&srq->obj, REF_LOOKUP);
+    return status_of_errno(error);
+}
+
+static const NDK_SRQ_DISPATCH dispatch = {
+    .NdkCloseSrq = object_ndk_close,
+    .NdkQueryExtension = object_ndk_query_extension,
+    .NdkModifySrq = modify,
+    .NdkSrqReceive = receive,
+};
+
+/* NULL: *error tells why. */
+static struct srq *make(struct pd *pd, struct fabric_srq_config *config, int *error)
+{
+    struct adapter *a = pd->obj.adapter;
+    const struct fabric_ops *ops = a->fabric->ops;
+    struct srq *srq = calloc(1, sizeof(*srq));
+
+    config->notify = notified;
+    config->owner = srq;
+    *error = srq ? ops->srq_create(a->fabric, config, &srq->fabric) : ENOMEM;
+    if (*error) {
+        free(srq);
+        return NULL;
+    }
+    srq->pd = pd;
+    srq->sges = config->sges;
+    object_init(&srq->obj, &type, &srq->pub.Header, srq, a, ops->srq_shard(srq->fabric));
+    srq->pub.Dispatch = &dispatch;
+    object_depend(&srq->obj, &pd->obj);
+    return srq;
+}
+
+NTSTATUS srq_create(NDK_PD *pub_pd, ULONG depth, ULONG max_sge, ULONG threshold,
+                    NDK_FN_SRQ_NOTIFICATION_CALLBACK notify, PVOID notify_context, GROUP_AFFINITY *affinity,
+                    NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SRQ **out)
+{
+    struct pd *pd = pd_of(pub_pd);
+    const struct fabric_info *limits = &pd->obj.adapter->limits;
+    struct fabric_srq_config config = {
+        .depth = depth,
+        .sges = max_sge,
+        .threshold = threshold,
+        .affinity = cq_processor(affinity),
+        .domain = pd_domain(pd),
+    };
+    struct srq *srq;
+    int error;
+
+    if (limits->max_srq_depth == 0)
+        return STATUS_NOT_SUPPORTED;
+    if (depth == 0 || ((depth > limits->max_srq_depth || max_sge > limits->max_receive_sge) &&
+                       !MUTANT(adp_02_srq_unchecked)))
+        return STATUS_INVALID_PARAMETER;
+    srq = make(pd, &config, &error);
+    if (!srq)
+        return status_of_errno(error);
+    srq->notify = notify;
+    srq->notify_context = notify_context;
+    return object_created(pd->obj.adapter, &srq->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }
