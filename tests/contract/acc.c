@@ -346,7 +346,7 @@ CASE(acc_05_message_sent_inside_the_peers_completion, KIT_FAMILIES)
 CASE(acc_06_reject_with_private_data, KIT_FAMILIES)
 {
     static struct asked a;
-    uint8_t data[200], seen[512];
+    uint8_t data[50], seen[512];
     ULONG have = sizeof seen;
     NDK_CONNECTOR *passive, *active;
 

@@ -3,7 +3,7 @@
 #include "contract/kit.h"
 #include "contract/raw.h"
 
-enum { MOST_DATA = 252, MOST_READS = 32 };
+enum { MOST_DATA = 512 }; /* more than an adapter of iWARP carries beside the read limits */
 
 static NTSTATUS connect_with(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *to,
                              ULONG inbound, ULONG outbound)
@@ -51,11 +51,13 @@ static void reject(struct kit_side *s, const void *data, ULONG len)
 /* covers: CON-01 */
 CASE(con_01_private_data_of_any_length_arrives, KIT_FAMILIES)
 {
-    static const ULONG lengths[] = { 0, 1, 2, 3, 100, MOST_DATA - 1, MOST_DATA };
+    const ULONG most = kit_info()->MaxCallerData, lengths[] = { 0, 1, 2, 3, most / 2, most - 1, most };
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
     uint8_t data[MOST_DATA];
 
+    KIT_NEED(most >= 4, "private data");
+    CHECK(most <= MOST_DATA);
     kit_pair_idle(&p);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct kit_call call = { 0 };
@@ -78,14 +80,12 @@ CASE(con_01_more_than_the_adapter_carries_is_refused_inline, 0)
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
     uint8_t data[MOST_DATA + 1] = { 0 };
-    NDK_ADAPTER_INFO info = { .Version = { 2, 1 } };
-    ULONG size = sizeof info;
+    ULONG most = kit_info()->MaxCallerData;
     struct kit_call call = { 0 };
 
+    CHECK(most <= MOST_DATA);
     kit_pair_idle(&p);
-    CHECK_STATUS(p.active.adapter->Dispatch->NdkQueryAdapterInfo(p.active.adapter, &info, &size), STATUS_SUCCESS);
-    CHECK_EQ(info.MaxCallerData, MOST_DATA);
-    CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, data, sizeof data),
+    CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, data, most + 1),
                  STATUS_INVALID_PARAMETER);
     CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, data, 0x80000000u),
                  STATUS_INVALID_PARAMETER);
@@ -101,17 +101,18 @@ CASE(con_02_limits_above_the_adapters_are_capped, KIT_FAMILIES)
     static struct kit_pair p;
     struct kit_call connect = { 0 }, accept = { 0 };
     NTSTATUS connecting, accepting;
+    ULONG in = kit_info()->MaxInboundReadLimit, out = kit_info()->MaxOutboundReadLimit, most = in < out ? in : out;
 
     kit_pair_idle(&p);
-    connecting = connect_with(&p.active, &connect, &p.listener.address, 0xffffffffu, MOST_READS + 1);
+    connecting = connect_with(&p.active, &connect, &p.listener.address, 0xffffffffu, out + 1);
     p.passive.connector = kit_next_request(&p.listener);
-    check_limits(p.passive.connector, MOST_READS, MOST_READS);
-    accepting = accept_with(&p.passive, &accept, MOST_READS + 1, 0xffffffffu);
+    check_limits(p.passive.connector, most, most);
+    accepting = accept_with(&p.passive, &accept, in + 1, 0xffffffffu);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    check_limits(p.active.connector, MOST_READS, MOST_READS);
+    check_limits(p.active.connector, most, most);
     CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
-    check_limits(p.passive.connector, MOST_READS, MOST_READS);
+    check_limits(p.passive.connector, most, most);
     kit_pair_close(&p);
 }
 
@@ -130,8 +131,8 @@ CASE(con_02_the_peer_is_offered_the_capped_limits, KIT_FAMILIES)
     status = connect_with(&s, &call, &at, 1000, 0xffffffffu);
     peer = raw_accept(listener);
     CHECK(raw_recv_frame(peer, false, &f));
-    CHECK_EQ(f.ird & 0x3fff, MOST_READS);
-    CHECK_EQ(f.ord & 0x3fff, MOST_READS);
+    CHECK_EQ(f.ird & 0x3fff, kit_info()->MaxInboundReadLimit);
+    CHECK_EQ(f.ord & 0x3fff, kit_info()->MaxOutboundReadLimit);
     raw_close(peer, true);
     CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_REFUSED);
     kit_side_close(&s);
@@ -171,6 +172,7 @@ CASE(con_03_both_sides_see_the_lower_of_two_limits, KIT_FAMILIES)
 {
     static struct kit_pair p;
 
+    kit_need_reads(11);
     kit_pair_idle(&p);
     effective(&p, (struct pair_of_limits){ 3, 5 }, (struct pair_of_limits){ 7, 2 }, (struct pair_of_limits){ 2, 5 });
     effective(&p, (struct pair_of_limits){ 9, 1 }, (struct pair_of_limits){ 4, 11 }, (struct pair_of_limits){ 9, 1 });
@@ -200,6 +202,7 @@ static void answered_with(const struct raw_frame *answer, uint32_t our_revision)
     struct kit_config config = kit_config();
     NTSTATUS status;
 
+    kit_need_reads(5);
     config.mpa_revision = our_revision;
     kit_configure(&config);
     kit_side_open(&s, NULL);
@@ -232,7 +235,7 @@ static void asked_with(struct kit_side *s, struct kit_listener *l, const struct 
 
     raw_send_frame(peer, false, request);
     s->connector = kit_next_request(l);
-    check_limits(s->connector, MOST_READS, MOST_READS);
+    check_limits(s->connector, kit_info()->MaxInboundReadLimit, kit_info()->MaxOutboundReadLimit);
     reject(s, NULL, 0);
     raw_close(peer, false);
 }
@@ -303,6 +306,7 @@ CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
     struct kit_config config = kit_config();
     NTSTATUS status;
 
+    kit_need_reads(5);
     config.nudge_ms = 0; /* silence is what is looked for here */
     kit_configure(&config);
     kit_side_open(&s, NULL);
@@ -343,7 +347,7 @@ CASE(con_04_succeeds_when_the_peer_accepts_and_not_before, KIT_FAMILIES)
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
     struct kit_call connect = { 0 }, accept = { 0 };
-    uint8_t data[60];
+    uint8_t data[50];
     NTSTATUS accepting;
 
     kit_pattern(data, sizeof data, 9);

@@ -186,8 +186,8 @@ CASE(con_08_rejected_with_private_data, KIT_FAMILIES)
     kit_pair_idle(&p);
     rejected_with(&p, 0);
     rejected_with(&p, 1);
-    rejected_with(&p, 100);
-    rejected_with(&p, 252);
+    rejected_with(&p, kit_info()->MaxCalleeData / 2);
+    rejected_with(&p, kit_info()->MaxCalleeData);
     kit_establish(&p.active, &p.passive, &p.listener);
     kit_exchange(&p.active, &p.passive);
     kit_pair_close(&p);

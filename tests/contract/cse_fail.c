@@ -111,7 +111,7 @@ CASE(cse_04_rejected_with_private_data, KIT_FAMILIES)
 {
     static struct shared s;
     struct kit_call call = { 0 };
-    uint8_t data[70], seen[512];
+    uint8_t data[50], seen[512];
     ULONG have = sizeof seen;
     NTSTATUS status;
 

@@ -66,6 +66,7 @@ const NDK_ADAPTER_INFO *kit_info(void);
 #define KIT_NEED(condition, what)                                                                                      \
     ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
 void kit_need_flag(ULONG flag); /* NDK_ADAPTER_FLAG_ */
+void kit_need_reads(ULONG count); /* in flight on one QP, in and out */
 void kit_need_iwarp(void);      /* the case speaks iWARP with the adapter by hand; raw.h asks for it */
 
 /* ---- the case's address family ---- */

@@ -63,6 +63,15 @@ void kit_need_flag(ULONG flag)
     kit_fail(__FILE__, __LINE__, "there is no adapter flag 0x%x", flag);
 }
 
+void kit_need_reads(ULONG count)
+{
+    const NDK_ADAPTER_INFO *info = kit_info();
+
+    if (info->MaxInboundReadLimit < count || info->MaxOutboundReadLimit < count)
+        kit_skip("the adapter has no %u reads in flight both ways (%u in, %u out)", (unsigned)count,
+                 (unsigned)info->MaxInboundReadLimit, (unsigned)info->MaxOutboundReadLimit);
+}
+
 void kit_need_iwarp(void)
 {
     if (kit_info()->RdmaTechnology != NdkiWarp)

@@ -146,7 +146,7 @@ CASE(lsn_02_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
 
 /* ---- requests ---- */
 
-enum { DATA = 90 };
+enum { DATA = 50 };
 
 struct seen {
     ULONG inbound, outbound, len;
@@ -177,6 +177,7 @@ CASE(lsn_03_everything_is_readable_inside_the_event, KIT_FAMILIES)
     uint8_t data[DATA];
     NTSTATUS status;
 
+    kit_need_reads(8);
     kit_pair_idle(&p);
     p.listener.inside = look_inside;
     p.listener.arg = &seen;

@@ -8,6 +8,7 @@ struct raw_frame peer_frame(enum peer_form form)
 {
     struct raw_frame f = raw_enhanced(true, PEER_READS, PEER_READS);
 
+    kit_need_reads(PEER_READS); /* who was offered fewer may not answer so many */
     if (form != PEER_NONE)
         f.ird |= RAW_A;
     if (form == PEER_FPDU)

@@ -37,6 +37,7 @@ CASE(wir_02_the_request_offers_what_is_configured, KIT_FAMILIES)
 {
     static struct peer_acceptor p;
 
+    kit_need_reads(8);
     for (unsigned rtr = 0; rtr < 8; rtr++) {
         offer(rtr);
         peer_acceptor_open(&p);
