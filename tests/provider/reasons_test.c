@@ -358,3 +358,114 @@ CASE(reasons_nobody_and_silence, KIT_FAMILIES)
     peer_acceptor_open(&p);
     connect_fails(&p, STATUS_IO_TIMEOUT, 0x00720000);
 }
+
+/* ---- registrations that requests make and end ---- */
+
+enum { FAST = 8192 };
+
+/* The side's second region: fast-registered memory of its own, and the result of the request taken. */
+struct fast {
+    NDK_MR *mr;
+    uint8_t *memory;
+    MDL mdl;
+    NDK_LOGICAL_ADDRESS_MAPPING *lam;
+};
+
+static void fast_open(struct fast *f, struct kit_side *s)
+{
+    struct kit_call create = { 0 }, build = { 0 }, init = { 0 };
+    ULONG size = 256, fbo;
+    NTSTATUS status;
+
+    f->memory = aligned_alloc(PAGE_SIZE, FAST);
+    f->lam = calloc(1, size);
+    CHECK(f->memory && f->lam);
+    kit_mdl(&f->mdl, f->memory, FAST, NULL);
+    CHECK_STATUS(kit_final(&build, s->adapter->Dispatch->NdkBuildLAM(s->adapter, &f->mdl, FAST, kit_request_done, &build,
+                                                                     f->lam, &size, &fbo)), STATUS_SUCCESS);
+    status = s->pd->Dispatch->NdkCreateMr(s->pd, TRUE, kit_create_done, &create, &f->mr);
+    CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&init, f->mr->Dispatch->NdkInitializeFastRegisterMr(f->mr, f->lam->AdapterPageCount, TRUE,
+                                                                              kit_request_done, &init)), STATUS_SUCCESS);
+    CHECK_STATUS(s->qp->Dispatch->NdkFastRegister(s->qp, NULL, f->mr, f->lam->AdapterPageCount, f->lam->AdapterPageArray,
+                                                  fbo, FAST, f->memory, NDK_OP_FLAG_ALLOW_LOCAL_WRITE |
+                                                  NDK_OP_FLAG_ALLOW_REMOTE_READ), STATUS_SUCCESS);
+    CHECK_EQ(kit_result(s).ProviderErrorCode, 0);
+}
+
+static void fast_close(struct fast *f, struct kit_side *s)
+{
+    CHECK_STATUS(kit_close(f->mr), STATUS_SUCCESS);
+    s->adapter->Dispatch->NdkReleaseLAM(s->adapter, f->lam);
+    free(f->lam);
+    free(f->memory);
+}
+
+CASE(reasons_of_invalidations, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_side *a = &p.active;
+    struct fast f;
+
+    kit_pair_open(&p);
+    fast_open(&f, a);
+    CHECK_STATUS(a->qp->Dispatch->NdkInvalidate(a->qp, NULL, &f.mr->Header, 0), STATUS_SUCCESS);
+    CHECK_EQ(kit_result(a).ProviderErrorCode, 0);
+    CHECK_STATUS(a->qp->Dispatch->NdkInvalidate(a->qp, NULL, &f.mr->Header, 0), STATUS_SUCCESS);
+    CHECK_EQ(kit_result(a).ProviderErrorCode, 0x00520000);
+    kit_exchange(a, &p.passive);
+    fast_close(&f, a);
+    kit_pair_close(&p);
+}
+
+CASE(reasons_of_a_send_that_cannot_invalidate, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    NDK_SGE sge;
+
+    kit_pair_open(&p);
+    for (int i = 0; i < 2; i++) {
+        UINT32 token = i ? p.passive.remote_token : p.passive.remote_token ^ 0x10101;
+        uint32_t code = i ? 0x0209 : 0x0100;
+        ULONG seen;
+
+        CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 64), STATUS_SUCCESS);
+        CHECK_STATUS(kit_post_receive(&p.active, 1, 0, 64), STATUS_SUCCESS);
+        sge = kit_sge(&p.active, 0, 8);
+        CHECK_STATUS(p.active.qp->Dispatch->NdkSendAndInvalidate(p.active.qp, NULL, &sge, 1,
+                                                                 NDK_OP_FLAG_SILENT_SUCCESS, token), STATUS_SUCCESS);
+        seen = kit_result(&p.passive).ProviderErrorCode;
+        CHECK_EQ(seen, 0x01310000u | code);
+        CHECK_EQ(kit_result(&p.active).ProviderErrorCode, 0x02260000u | code);
+        data_renew(&p);
+    }
+    kit_pair_close(&p);
+}
+
+/* The window's region goes while the bind waits for the request behind it. */
+CASE(reasons_of_a_bind_whose_region_went, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_call create = { 0 }, gone = { 0 };
+    struct data_region r;
+    NTSTATUS deregistering;
+    NDK_MW *mw = NULL;
+    NDK_QP *qp;
+
+    kit_pair_open(&p);
+    qp = p.active.qp;
+    data_region_open(&r, p.active.pd, 0, 64, DATA_ALL);
+    CHECK_STATUS(kit_final(&create, p.active.pd->Dispatch->NdkCreateMw(p.active.pd, kit_create_done, &create, &mw)),
+                 STATUS_SUCCESS);
+    CHECK_STATUS(qp->Dispatch->NdkBind(qp, (void *)7, r.mr, mw, r.memory, 64, NDK_OP_FLAG_ALLOW_REMOTE_READ |
+                                       NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    deregistering = r.mr->Dispatch->NdkDeregisterMr(r.mr, kit_request_done, &gone);
+    CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
+    CHECK_STATUS(kit_post_send(&p.active, 1, 0, 8), STATUS_SUCCESS);
+    CHECK_EQ(kit_result(&p.active).ProviderErrorCode, 0x005a0000);
+    CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&gone, deregistering), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
+    data_region_close(&r);
+    kit_pair_close(&p);
+}
