@@ -67,7 +67,7 @@ static void check_reported(void)
     CHECK_EQ(info.MaxInitiatorQueueDepth, least(config.max_initiator_depth, 16384));
     CHECK_EQ(info.MaxReceiveQueueDepth, least(config.max_receive_depth, 16384));
     CHECK_EQ(info.MaxCqDepth, least(config.max_cq_depth, 262144));
-    CHECK(info.MaxSrqDepth <= config.max_srq_depth);
+    CHECK_EQ(info.MaxSrqDepth, least(config.max_srq_depth, 16384));
     CHECK(info.FRMRPageCount <= config.fast_register_pages);
     CHECK_EQ(info.FRMRPageCount == 0, config.fast_register_pages == 0);
     CHECK_EQ(info.MaxWindowSize == 0, config.max_window_kib == 0);
@@ -142,6 +142,33 @@ static void check_memory(struct kit_side *s)
     if (mw)
         CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     check_fast_registration(s);
+}
+
+static void srq_low(void *context, NTSTATUS status)
+{
+    (void)context, (void)status;
+}
+
+static NTSTATUS try_srq(struct kit_side *s, ULONG depth, ULONG sges)
+{
+    struct kit_call call = { 0 };
+    NDK_SRQ *srq = NULL;
+    NTSTATUS status = s->pd->Dispatch->NdkCreateSrq(s->pd, depth, sges, 0, srq_low, NULL, NULL, kit_create_done, &call,
+                                                    &srq);
+
+    if (NT_SUCCESS(status))
+        CHECK_STATUS(kit_close(srq), STATUS_SUCCESS);
+    return status;
+}
+
+static void check_shared_queues(struct kit_side *s)
+{
+    ULONG depth = info.MaxSrqDepth, sges = info.MaxReceiveRequestSge;
+    NTSTATUS beyond = depth ? STATUS_INVALID_PARAMETER : STATUS_NOT_SUPPORTED;
+
+    CHECK_STATUS(try_srq(s, depth, sges), depth ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED);
+    CHECK_STATUS(try_srq(s, depth + 1, sges), beyond);
+    CHECK_STATUS(try_srq(s, depth, sges + 1), beyond);
 }
 
 /* ---- what is posted ---- */
@@ -239,6 +266,7 @@ static void check_profile(const char *name)
     check_reported();
     check_queues(&p.active);
     check_memory(&p.active);
+    check_shared_queues(&p.active);
     kit_listen(&p.listener, p.passive.adapter);
     check_private_data(&p);
     kit_establish(&p.active, &p.passive, &p.listener);
