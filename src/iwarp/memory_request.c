@@ -316,6 +316,8 @@ static int window_valid(const struct mem_region *whole, const void *domain, uint
         return ENOENT;
     if (access & MEM_REMOTE_WRITE && !(whole->access & MEM_LOCAL_WRITE) && !MUTANT(inv_08_any_right))
         return EACCES;
+    if (MUTANT(inv_08_any_range))
+        return 0;
     return len > 0 && range_within(whole->base_to, whole->len, to, len) ? 0 : ERANGE;
 }
 

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "base/mutant.h"
 #include "provider/adapter.h"
 
 static const struct fabric_ops *ops_of(const struct region *r)
@@ -37,7 +38,7 @@ static void closed(void *context)
 bool region_retire(struct region *r)
 {
     region_kill(r);
-    return ops_of(r)->mr_close(r->fabric, closed, r);
+    return ops_of(r)->mr_close(r->fabric, closed, r) || MUTANT(obj_12_region_does_not_wait);
 }
 
 UINT32 region_token(const struct region *r)
@@ -50,7 +51,7 @@ UINT32 region_token(const struct region *r)
 void region_enter(struct region *r)
 {
     object_ref(r->obj, REF_LOOKUP);
-    while (atomic_exchange_explicit(&r->posting, true, memory_order_acquire))
+    while (!MUTANT(inv_09_posts_overtake) && atomic_exchange_explicit(&r->posting, true, memory_order_acquire))
         sched_yield();
 }
 

@@ -74,7 +74,8 @@ static int post_prepared(struct qp *qp, struct fabric_request *r, struct region 
     int error;
 
     r->replaces = atomic_load(&region->token);
-    atomic_store(&region->token, r->token);
+    if (!MUTANT(inv_08_token_untold))
+        atomic_store(&region->token, r->token);
     error = ops_of(qp)->qp_post(qp->fabric, r);
     if (error) {
         atomic_store(&region->token, r->replaces);

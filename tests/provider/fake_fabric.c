@@ -193,7 +193,12 @@ static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct 
 
 static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
 {
+    void (*inside)(void) = fake.inside_post;
     int error = take_error();
+
+    fake.inside_post = NULL;
+    if (inside)
+        inside();
 
     (void)qp;
     if (error)

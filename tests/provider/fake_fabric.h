@@ -34,6 +34,7 @@ struct fake {
     int error;                          /* the answer of the next creation, registration or post; 0: it works */
     int prepare_error;                  /* and of the next preparation */
     atomic_bool hold;                   /* endings of queues, queue pairs and regions wait for fake_release */
+    void (*inside_post)(void);          /* is run in the next post, before it is answered */
     struct fabric_info info;
     /* What came last. */
     struct fabric_cq_config cq_config;

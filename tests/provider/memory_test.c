@@ -4,7 +4,9 @@
  * given, and which token is there after a post that worked or did not.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "iwarp/memory.h"
 #include "provider/adapter.h"
@@ -223,6 +225,45 @@ static void test_failed_fast_register(void **state)
     assert_int_equal(latest, fake.prepared);
     assert_int_not_equal(latest, first);
     assert_int_equal(fake.request.replaces, first);
+}
+
+static pthread_t other;
+static struct shard_gate other_began;
+
+static void *register_meanwhile(void *status)
+{
+    shard_gate_open(&other_began);
+    *(NTSTATUS *)status = fast_register(&(struct fast){t.fast, 1, 0, 1, PAGE_SIZE, 0});
+    return NULL;
+}
+
+static NTSTATUS other_status;
+
+/* In the first post: the second has all the time that it needs to overtake it. */
+static void post_another(void)
+{
+    assert_int_equal(pthread_create(&other, NULL, register_meanwhile, &other_status), 0);
+    fake_wait(&other_began);
+    usleep(100000);
+}
+
+/* One post waits for the other's answer, so that it replaces what is there, not what failed. covers: INV-09 */
+static void test_two_fast_registers(void **state)
+{
+    const struct fast f = {t.fast, 1, 0, 1, PAGE_SIZE, 0};
+    UINT32 first;
+
+    (void)state;
+    other_began = (struct shard_gate){0};
+    assert_int_equal(fast_register(&f), STATUS_SUCCESS);
+    first = fake.prepared;
+    fake.inside_post = post_another;
+    fake.error = ENOSPC;
+    assert_int_equal(fast_register(&f), STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(other_status, STATUS_SUCCESS);
+    assert_int_equal(fake.request.replaces, first);
+    assert_int_equal(t.fast->Dispatch->NdkGetRemoteTokenFromMr(t.fast), fake.request.token);
 }
 
 /* ---- windows ---- */
@@ -457,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fast_register_is_passed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fast_register_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_fast_register, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_two_fast_registers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bind_is_passed_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bind_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_window_and_region_close, set_up, tear_down),
