@@ -469,3 +469,61 @@ CASE(reasons_of_a_bind_whose_region_went, KIT_FAMILIES)
     data_region_close(&r);
     kit_pair_close(&p);
 }
+
+/* ---- more of establishment ---- */
+
+CASE(reasons_replies_that_do_not_fit, KIT_FAMILIES)
+{
+    struct kit_config config = kit_config();
+    static struct peer_acceptor p;
+    struct raw_frame reply;
+
+    config.rtr = NDKCONFORM_RTR_WRITE;
+    kit_configure(&config);
+    peer_acceptor_open(&p);
+    reply = peer_frame(PEER_WRITE);
+    reply.ord = (reply.ord & 0xc000) | (PEER_READS + 1);
+    raw_send_frame(p.s, true, &reply);
+    connect_fails(&p, STATUS_CONNECTION_REFUSED, 0x00330000);
+    peer_acceptor_open(&p);
+    reply = peer_frame(PEER_READ);
+    raw_send_frame(p.s, true, &reply);
+    connect_fails(&p, STATUS_CONNECTION_REFUSED, 0x00340000);
+}
+
+CASE(reasons_addresses_in_use, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct sockaddr_storage taken;
+
+    kit_pair_idle(&p);
+    taken = p.listener.address;
+    CHECK_STATUS(kit_connect(&p.active, &taken, &p.listener.address, NULL, 0), STATUS_SHARING_VIOLATION);
+    CHECK_EQ(ondk_connector_reason(p.active.connector), 0x00130000);
+    kit_drop(&p.active);
+    kit_pair_close(&p);
+}
+
+CASE(reasons_of_accepts_that_fail, KIT_FAMILIES)
+{
+    struct raw_frame request = peer_frame(PEER_WRITE);
+    struct kit_config config = kit_config();
+    static struct peer_initiator p;
+
+    config.establish_ms = 200;
+    kit_configure(&config);
+    peer_initiator_open(&p, &request);
+    peer_initiator_accept(&p);
+    CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_IO_TIMEOUT);
+    CHECK_EQ(ondk_connector_reason(p.side.connector), 0x00730000);
+    peer_initiator_close(&p);
+    config.establish_ms = 10000;
+    kit_configure(&config);
+    peer_initiator_open(&p, &request);
+    peer_initiator_accept(&p);
+    raw_close(p.s, false);
+    p.s = -1;
+    CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_CONNECTION_ABORTED);
+    CHECK_EQ(ondk_connector_reason(p.side.connector), 0x00250000);
+    peer_initiator_close(&p);
+}
