@@ -148,7 +148,9 @@ static bool end_protected(struct mem_region *r, bool wait)
     bool first = !(before & WORD_DEAD);
 
     /* Of several that end it at once only the first waits: they hold protection, and would wait for one another. */
-    while (first && wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
+    if (!first || MUTANT(inv_03_does_not_wait))
+        wait = false;
+    while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
         sched_yield();
     slot_unprotect(r);
     return first;

@@ -69,7 +69,7 @@ static void side_open(struct pump *p, struct side *s, struct side *peer, const s
         .max_ird = 16,
         .max_ord = 16,
         .memory = p->memory,
-        .domain = &p->domain,
+        .domain = c->share ? &c->share->domain : &p->domain,
         .secret = 0x0123456789abcdefu + (s == &p->b),
         .events = &events,
         .srq = p->srq,
@@ -117,7 +117,8 @@ void pump_open(struct pump *p, const struct pump_config *c)
     memset(p, 0, sizeof *p);
     p->seed = c->seed * 0x9e3779b97f4a7c15u + 1;
     p->whole = c->whole;
-    p->memory = mem_table_create(42);
+    p->shares = c->share != NULL;
+    p->memory = c->share ? c->share->memory : mem_table_create(42);
     p->scratch = iw_scratch_create();
     assert_non_null(p->memory);
     assert_non_null(p->scratch);
@@ -137,7 +138,8 @@ void pump_close(struct pump *p)
     free(p->a.in.bytes);
     free(p->b.in.bytes);
     iw_scratch_destroy(p->scratch);
-    mem_table_destroy(p->memory);
+    if (!p->shares)
+        mem_table_destroy(p->memory);
 }
 
 uint32_t pump_random(struct pump *p, uint32_t below)

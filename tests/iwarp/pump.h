@@ -42,10 +42,12 @@ struct pump {
     struct side a, b;
     uint64_t seed;
     bool whole;        /* no splits */
+    bool shares;
     char domain;       /* its address is the protection domain */
 };
 
 struct pump_config {
+    struct pump *share;        /* whose table and domain are used, and outlive this pump's; or NULL */
     bool crc, whole, hold;
     uint64_t seed;
     size_t max_segment;        /* 0: 1448 */
