@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* A pump with memory that requests register: see desk.h. */
+#include "iwarp/desk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+void desk_open_with(struct desk *d, const struct pump_config *c)
+{
+    pump_open(&d->p, c);
+    d->crc = c->crc;
+    d->memory = aligned_alloc(MEM_PAGE, LEN);
+    assert_non_null(d->memory);
+    for (uint32_t i = 0; i < LEN; i++)
+        d->memory[i] = (uint8_t)(i * 2654435761u >> 13);
+    mem_group_init(&d->group);
+    mem_group_init(&d->windows);
+    uint64_t first;
+    assert_int_equal(mem_map(d->p.memory, d->memory, LEN, &d->mapping, &first), 0);
+    for (int i = 0; i < PAGES; i++)
+        d->logical[i] = first + (uint64_t)(PAGES - 1 - i) * MEM_PAGE;
+    region_open(&d->p, &d->far, LEN, REMOTE);
+}
+
+void desk_open(struct desk *d, uint64_t seed)
+{
+    desk_open_with(d, &(struct pump_config){
+        .crc = seed & 1, .seed = seed, .whole = seed < 2, .max_segment = seed % 3 ? 1448 : 30000,
+    });
+}
+
+void desk_close(struct desk *d)
+{
+    iw_qp_stop(d->p.a.qp, IW_FLUSHED);
+    iw_qp_stop(d->p.b.qp, IW_FLUSHED);
+    mem_group_kill(&d->windows);
+    mem_group_kill(&d->group);
+    assert_true(mem_group_close(&d->windows, NULL, NULL)); /* nothing is protected or forgotten */
+    assert_true(mem_group_close(&d->group, NULL, NULL));
+    region_close(&d->far);
+    mem_unmap(d->mapping);
+    free(d->memory);
+    pump_close(&d->p);
+}
+
+uint8_t *octet(const struct desk *d, uint64_t at)
+{
+    return d->memory + (PAGES - 1 - at / MEM_PAGE) * MEM_PAGE + at % MEM_PAGE;
+}
+
+uint32_t prepare(struct desk *d, unsigned access)
+{
+    struct mem_pages p = { .logical = d->logical, .count = PAGES, .len = LEN, .base_to = base, .access = access };
+    uint32_t stag;
+
+    assert_int_equal(mem_prepare_pages(d->p.memory, &d->group, &d->p.domain, &p, &stag), 0);
+    return stag;
+}
+
+uint32_t prepare_window(struct desk *d, uint32_t of, uint64_t at, uint64_t len, unsigned access)
+{
+    uint32_t stag;
+
+    assert_int_equal(mem_prepare_window(d->p.memory, &d->windows, &d->p.domain, of, base + at, len, access, &stag), 0);
+    return stag;
+}
+
+uint32_t make_alive(struct desk *d, unsigned access)
+{
+    uint32_t stag = prepare(d, access);
+
+    assert_true(mem_activate(d->p.memory, &d->p.domain, stag, 0));
+    return stag;
+}
+
+bool alive(struct desk *d, uint32_t stag, uint64_t at)
+{
+    struct mem_ref ref;
+    bool found = mem_lookup(d->p.memory, &d->p.domain, stag, base + at, 1, 0, &ref) == WIRE_OK;
+
+    mem_release(&ref);
+    return found;
+}
+
+bool known(struct desk *d, uint32_t stag)
+{
+    return mem_check(d->p.memory, &d->p.domain, stag, base, 1, 0) == WIRE_OK;
+}
+
+int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag, uint32_t replaces)
+{
+    struct iw_request r = { .opcode = op, .flags = flags, .context = tag(context), .stag = stag, .replaces = replaces };
+
+    return iw_qp_post(s->qp, &r);
+}
+
+struct iw_sge part(uint32_t stag, uint64_t at, uint32_t len)
+{
+    return (struct iw_sge){ base + at, len, stag };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: a pump whose side a owns memory that requests register: its pages in reverse, under one address. Side b has
+ * an ordinary region.
+ */
+#ifndef TESTS_IWARP_DESK_H
+#define TESTS_IWARP_DESK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "iwarp/memory.h"
+#include "iwarp/pump.h"
+#include "iwarp/qp.h"
+
+enum {
+    PAGES = 10,
+    LEN = PAGES * MEM_PAGE,
+    REMOTE = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE,
+    SEEDS = 24,
+};
+
+static const uint64_t base = 0x1234567890000u;
+
+struct desk {
+    struct pump p;
+    bool crc;
+    uint8_t *memory;
+    struct mem_region *mapping;
+    uint64_t logical[PAGES];
+    struct mem_group group, windows;
+    struct region far;
+    char other_domain;
+};
+
+void desk_open_with(struct desk *d, const struct pump_config *c);
+void desk_open(struct desk *d, uint64_t seed);
+void desk_close(struct desk *d); /* asserts that nothing is protected or forgotten */
+
+uint8_t *octet(const struct desk *d, uint64_t at); /* of the registered range */
+uint32_t prepare(struct desk *d, unsigned access);
+uint32_t prepare_window(struct desk *d, uint32_t of, uint64_t at, uint64_t len, unsigned access);
+uint32_t make_alive(struct desk *d, unsigned access);
+bool alive(struct desk *d, uint32_t stag, uint64_t at); /* a peer's lookup finds it */
+bool known(struct desk *d, uint32_t stag);              /* a post's check does */
+
+/* A request that sends nothing. */
+int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag, uint32_t replaces);
+struct iw_sge part(uint32_t stag, uint64_t at, uint32_t len);
+
+#endif
