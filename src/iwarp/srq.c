@@ -5,7 +5,7 @@
  *
  * A queue pair with one has a receive queue of its own of depth 1. When a message begins, the oldest shared receive
  * moves into it, and from there on is that queue pair's like any other: filled, completed, failed or flushed with it.
- * So the receives that a queue pair has not begun to fill are always here, for the others. The order of arrival is that
+ * So the receives that no queue pair has begun to fill are always here, for all of them. The order of arrival is that
  * in which queue pairs take.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared receive queues: the fabric's, with a notification that holds the object while it runs. A receive completes to
- * the queue of the queue pair that used it; what is queued when the last queue pair is gone goes with the object, untold.
+ * the queue of the queue pair that used it; what is queued when the last queue pair is gone goes with the object.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -172,7 +172,8 @@ CASE(cqx_08_off, KIT_FAMILIES)
 {
     static const struct {
         ULONG interval, count;
-    } off[] = { { 0, DEPTH }, { 0, MAXULONG }, { 0, 0 }, { MAXULONG, 0 }, { MAXULONG, 1 }, { HOURS, 0 }, { HOURS, 1 } };
+    } off[] = { { 0, DEPTH }, { 0, MAXULONG }, { 0, 0 }, { MAXULONG, 0 }, { MAXULONG, 1 },
+                { HOURS, 0 }, { HOURS, 1 } };
     static struct kit_pair p;
 
     open_moderated(&p, MAXULONG, DEPTH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: both sides of a connection receive from one shared queue: order, what a fault or a flush costs, threshold. */
+/* Abstract: both sides of a connection receive from one shared queue: order, what faults and flushes cost, depth. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

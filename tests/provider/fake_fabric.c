@@ -21,6 +21,11 @@ struct fabric_cq {
     int count;
 };
 
+struct fabric_srq {
+    struct shard *shard;
+    struct fabric_srq_config config;
+};
+
 struct fabric_qp {
     struct fabric_qp_config config;
 };
@@ -31,7 +36,6 @@ struct fabric_mr {
 };
 
 struct fake fake;
-bool fake_is_rich;
 
 static struct spin held_lock;
 static struct fake_held held[FAKE_HELD];
@@ -191,7 +195,7 @@ static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct 
     return 0;
 }
 
-static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
+static int take_post(const struct fabric_request *r)
 {
     void (*inside)(void) = fake.inside_post;
     int error = take_error();
@@ -199,8 +203,6 @@ static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
     fake.inside_post = NULL;
     if (inside)
         inside();
-
-    (void)qp;
     if (error)
         return error;
     fake.request = *r;
@@ -211,6 +213,12 @@ static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
         memcpy(fake.inline_data, (void *)(uintptr_t)fake.sges[0].address, fake.sges[0].length);
     fake.request.sges = NULL; /* the caller's, gone by the time that anybody looks */
     return 0;
+}
+
+static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
+{
+    (void)qp;
+    return take_post(r);
 }
 
 static void qp_release(struct fabric_qp *qp)
@@ -360,6 +368,53 @@ static void fake_lam_release(struct fabric_lam *lam)
     atomic_fetch_sub(&fake.lams, 1);
 }
 
+static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out)
+{
+    int error = take_error();
+
+    (void)f;
+    if (error)
+        return error;
+    struct fabric_srq *srq = calloc(1, sizeof(*srq));
+    if (!srq)
+        return ENOMEM;
+    srq->shard = fake.shards[next_shard];
+    srq->config = *c;
+    fake.srq_config = *c;
+    atomic_fetch_add(&fake.srqs, 1);
+    *out = srq;
+    return 0;
+}
+
+static int srq_post(struct fabric_srq *srq, const struct fabric_request *r)
+{
+    (void)srq;
+    return take_post(r);
+}
+
+static int srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
+{
+    (void)srq;
+    fake.srq_depth = depth;
+    fake.srq_threshold = threshold;
+    return take_error();
+}
+
+static struct shard *srq_shard(struct fabric_srq *srq)
+{
+    return srq->shard;
+}
+
+static void srq_close(struct fabric_srq *srq, void (*done)(void *owner))
+{
+    void *owner = srq->config.owner;
+
+    free(srq);
+    atomic_fetch_sub(&fake.srqs, 1);
+    if (!hold(done, owner))
+        done(owner);
+}
+
 static const struct fabric_ops ops = {
     .destroy = fake_destroy,
     .info = fake_info,
@@ -381,6 +436,11 @@ static const struct fabric_ops ops = {
     .mr_close = mr_close,
     .mr_register = mr_register,
     .mr_deregister = mr_deregister,
+    .srq_create = srq_create,
+    .srq_post = srq_post,
+    .srq_modify = srq_modify,
+    .srq_shard = srq_shard,
+    .srq_close = srq_close,
     .mr_prepare_pages = mr_prepare_pages,
     .mr_prepare_window = mr_prepare_window,
     .mr_discard = mr_discard,
@@ -413,7 +473,6 @@ NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
         .max_callee_data = 252,
         .large_request_threshold = 4096,
         .two_step_connect = true,
-        .cq_moderation = fake_is_rich,
     };
     for (int i = 0; i < FAKE_SHARDS; i++) {
         struct shard_config shard = {.cpu = -1};
@@ -460,6 +519,30 @@ void fake_notify(struct fabric_cq *cq, bool overflow)
     n->config = cq->config;
     n->overflow = overflow;
     shard_call(cq->shard, &n->task);
+}
+
+struct low {
+    struct shard_task task;
+    struct fabric_srq_config config;
+};
+
+static void run_low(struct shard_task *task)
+{
+    struct low *low = (struct low *)task;
+
+    low->config.notify(low->config.owner);
+    free(low);
+}
+
+void fake_low(struct fabric_srq *srq)
+{
+    struct low *low = calloc(1, sizeof(*low));
+
+    if (!low)
+        abort();
+    low->task.run = run_low;
+    low->config = srq->config;
+    shard_call(srq->shard, &low->task);
 }
 
 void fake_wait(struct shard_gate *gate)

@@ -29,7 +29,7 @@ struct fake_held {
 struct fake {
     struct fabric pub;
     struct shard *shards[FAKE_SHARDS];
-    atomic_int cqs, qps, mrs, lams;     /* living */
+    atomic_int cqs, qps, mrs, lams, srqs; /* living */
     atomic_int flushes;
     int error;                          /* the answer of the next creation, registration or post; 0: it works */
     int prepare_error;                  /* and of the next preparation */
@@ -44,6 +44,8 @@ struct fake {
     unsigned char inline_data[2048];
     enum fabric_arm armed;
     uint32_t interval_us, count;        /* moderation */
+    struct fabric_srq_config srq_config;
+    uint32_t srq_depth, srq_threshold;  /* of a modification */
     const void *domain;
     void *memory;
     uint64_t length, base;
@@ -54,7 +56,6 @@ struct fake {
 };
 
 extern struct fake fake;
-extern bool fake_is_rich; /* adapters opened from now on have every capability that is optional */
 
 /* Creates the shards and an adapter over them. NULL as config: defaults. */
 NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config);
@@ -66,6 +67,7 @@ void fake_next_shard(int index);
 /* A completion for the queue that was created last, and a notification of it. */
 void fake_complete(struct fabric_cq *cq, const struct fabric_completion *c);
 void fake_notify(struct fabric_cq *cq, bool overflow);
+void fake_low(struct fabric_srq *srq); /* the notification of a shared queue */
 /* Everything that was queued for consumers on both shards before this call has been delivered. */
 void fake_settle(void);
 void fake_settle_on(int shard);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: what one object has to tell its consumer. A delivery is queued at most once and runs on the object's shard,
+ * Abstract: what an object has to tell its consumer. A delivery is queued at most once and runs on the object's shard,
  * whose callbacks never overlap; what falls due meanwhile makes the next one. The end waits for it.
  */
 #include <stddef.h>
