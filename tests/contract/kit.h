@@ -224,6 +224,7 @@ struct kit_config {
     uint32_t connect_ms, request_ms, reply_ms, establish_ms, disconnect_ms;
     uint32_t backlog, max_unfinished, max_private, pend_creates;
     uint32_t mpa_revision, crc, rtr, max_fpdu, nudge_ms, shards;
+    uint32_t max_srq_depth, fast_register_pages, max_window_kib, cq_resize, cq_moderation;
 };
 struct kit_config kit_config(void); /* all unset */
 /* Skips the case where the provider cannot set one that is needed. */

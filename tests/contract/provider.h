@@ -50,6 +50,8 @@ struct ndkconform_provider {
  *   [max_fpdu]     iWARP: the most bytes of an FPDU
  *   [nudge_ms]     0: nothing is sent that the consumer did not ask for
  *   [shards]       threads that deliver completions
+ *   [max_srq_depth] [fast_register_pages] [max_window_kib] [cq_resize] [cq_moderation]
+ *                  0: the adapter lacks shared receive queues, fast registration, windows, and so on
  */
 #define NDKCONFORM_RTR_ZERO_FPDU 1u
 #define NDKCONFORM_RTR_WRITE 2u
