@@ -12,7 +12,9 @@ bool local_ends_memory(const struct iw_qp *qp, const struct entry *e)
 {
     if (e->opcode == IW_INVALIDATE)
         return true;
-    return e->replaces && mem_revocable(qp->memory, qp->domain, e->replaces, false) == WIRE_OK;
+    if (e->replaces && mem_revocable(qp->memory, qp->domain, e->replaces, false) == WIRE_OK)
+        return true;
+    return mem_ends_another(qp->memory, e->stag);
 }
 
 void local_carry_out(struct iw_qp *qp, struct entry *e)

@@ -379,9 +379,40 @@ static bool parent_is_alive(struct mem_region *r)
     return true;
 }
 
+/* Another member of the group that is alive, protected; NULL. r is protected, so it is a member still. */
+static struct mem_region *alive_sibling(const struct mem_region *r)
+{
+    struct mem_group *g = r->group;
+    struct mem_region *s = NULL;
+
+    if (!g || MUTANT(inv_09_siblings_live) || MUTANT(inv_09_old_one_lives))
+        return NULL;
+    spin_lock(&g->lock);
+    LIST_FOREACH(s, &g->regions, link) {
+        uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
+        if (s != r && slot_protect(s, (uint32_t)(word >> WORD_GENERATION), false))
+            break;
+    }
+    spin_unlock(&g->lock);
+    return s;
+}
+
+bool mem_ends_another(struct mem_table *t, uint32_t stag)
+{
+    struct mem_region *r = slot_find(t, stag, true), *s;
+
+    if (!r)
+        return false;
+    s = alive_sibling(r);
+    if (s)
+        slot_unprotect(s);
+    slot_unprotect(r);
+    return s != NULL;
+}
+
 bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32_t replaces)
 {
-    struct mem_region *r = slot_find(t, stag, true);
+    struct mem_region *r = slot_find(t, stag, true), *s;
     bool alive;
 
     if (r && !parent_is_alive(r)) {
@@ -391,6 +422,11 @@ bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32
     if (r && replaces && !MUTANT(inv_09_old_one_lives)) {
         slot_unprotect(r); /* nothing is held while waiting */
         (void)mem_revoke(t, domain, replaces, false);
+        r = slot_find(t, stag, true);
+    }
+    while (r && (s = alive_sibling(r))) {
+        slot_unprotect(r);
+        (void)end_protected(s, true);
         r = slot_find(t, stag, true);
     }
     if (!r)

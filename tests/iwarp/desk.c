@@ -17,7 +17,9 @@ void desk_open_with(struct desk *d, const struct pump_config *c)
     assert_non_null(d->memory);
     for (uint32_t i = 0; i < LEN; i++)
         d->memory[i] = (uint8_t)(i * 2654435761u >> 13);
-    mem_group_init(&d->group);
+    d->made = 0;
+    for (int i = 0; i < GROUPS; i++)
+        mem_group_init(&d->groups[i]);
     mem_group_init(&d->windows);
     uint64_t first;
     assert_int_equal(mem_map(d->p.memory, d->memory, LEN, &d->mapping, &first), 0);
@@ -38,9 +40,11 @@ void desk_close(struct desk *d)
     iw_qp_stop(d->p.a.qp, IW_FLUSHED);
     iw_qp_stop(d->p.b.qp, IW_FLUSHED);
     mem_group_kill(&d->windows);
-    mem_group_kill(&d->group);
+    for (int i = 0; i < GROUPS; i++)
+        mem_group_kill(&d->groups[i]);
     assert_true(mem_group_close(&d->windows, NULL, NULL)); /* nothing is protected or forgotten */
-    assert_true(mem_group_close(&d->group, NULL, NULL));
+    for (int i = 0; i < GROUPS; i++)
+        assert_true(mem_group_close(&d->groups[i], NULL, NULL));
     region_close(&d->far);
     mem_unmap(d->mapping);
     free(d->memory);
@@ -52,13 +56,19 @@ uint8_t *octet(const struct desk *d, uint64_t at)
     return d->memory + (PAGES - 1 - at / MEM_PAGE) * MEM_PAGE + at % MEM_PAGE;
 }
 
-uint32_t prepare(struct desk *d, unsigned access)
+uint32_t prepare_in(struct desk *d, struct mem_group *g, unsigned access)
 {
     struct mem_pages p = { .logical = d->logical, .count = PAGES, .len = LEN, .base_to = base, .access = access };
     uint32_t stag;
 
-    assert_int_equal(mem_prepare_pages(d->p.memory, &d->group, &d->p.domain, &p, &stag), 0);
+    assert_int_equal(mem_prepare_pages(d->p.memory, g, &d->p.domain, &p, &stag), 0);
     return stag;
+}
+
+uint32_t prepare(struct desk *d, unsigned access)
+{
+    assert_true(d->made < GROUPS);
+    return prepare_in(d, &d->groups[d->made++], access);
 }
 
 uint32_t prepare_window(struct desk *d, uint32_t of, uint64_t at, uint64_t len, unsigned access)

@@ -18,6 +18,7 @@ enum {
     LEN = PAGES * MEM_PAGE,
     REMOTE = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE,
     SEEDS = 24,
+    GROUPS = 32,
 };
 
 static const uint64_t base = 0x1234567890000u;
@@ -28,7 +29,8 @@ struct desk {
     uint8_t *memory;
     struct mem_region *mapping;
     uint64_t logical[PAGES];
-    struct mem_group group, windows;
+    struct mem_group groups[GROUPS], windows; /* each registration in a group of its own */
+    unsigned made;
     struct region far;
     char other_domain;
 };
@@ -39,6 +41,7 @@ void desk_close(struct desk *d); /* asserts that nothing is protected or forgott
 
 uint8_t *octet(const struct desk *d, uint64_t at); /* of the registered range */
 uint32_t prepare(struct desk *d, unsigned access);
+uint32_t prepare_in(struct desk *d, struct mem_group *g, unsigned access);
 uint32_t prepare_window(struct desk *d, uint32_t of, uint64_t at, uint64_t len, unsigned access);
 uint32_t make_alive(struct desk *d, unsigned access);
 bool alive(struct desk *d, uint32_t stag, uint64_t at); /* a peer's lookup finds it */

@@ -103,7 +103,7 @@ static uint32_t wrong_stag(struct desk *d, enum wrong kind)
     case LASTING:
         return d->far.stag;
     default:
-        assert_int_equal(mem_prepare_pages(d->p.memory, &d->group, &d->other_domain, &p, &stag), 0);
+        assert_int_equal(mem_prepare_pages(d->p.memory, &d->groups[GROUPS - 1], &d->other_domain, &p, &stag), 0);
         assert_true(mem_activate(d->p.memory, &d->other_domain, stag, 0));
         return stag;
     }

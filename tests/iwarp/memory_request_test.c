@@ -23,7 +23,7 @@ static int pd_a, pd_b;
 
 struct fixture {
     struct mem_table *t;
-    struct mem_group g, window;
+    struct mem_group g, others[2], window;
     uint8_t *memory;
     struct mem_region *mapping;
     uint64_t logical[PAGES];
@@ -41,6 +41,8 @@ static int setup(void **state)
     for (uint32_t i = 0; i < PAGES * MEM_PAGE; i++)
         f.memory[i] = (uint8_t)(i * 2654435761u >> 11);
     mem_group_init(&f.g);
+    mem_group_init(&f.others[0]);
+    mem_group_init(&f.others[1]);
     mem_group_init(&f.window);
     if (mem_map(f.t, f.memory, (uint64_t)PAGES * MEM_PAGE, &f.mapping, &f.logical[0]) != 0)
         return -1;
@@ -55,6 +57,8 @@ static int teardown(void **state)
 
     mem_group_kill(&f->window);
     mem_group_kill(&f->g);
+    mem_group_kill(&f->others[0]);
+    mem_group_kill(&f->others[1]);
     mem_unmap(f->mapping);
     mem_table_destroy(f->t); /* asserts that every region has gone */
     free(f->memory);
@@ -146,8 +150,8 @@ static void test_never_alive(void **state)
 static void test_who_may_revoke(void **state)
 {
     struct fixture *f = *state;
-    uint32_t both = make_alive(f, &f->g, REMOTE), local = make_alive(f, &f->g, MEM_LOCAL_WRITE), lasting;
-    uint32_t readable = make_alive(f, &f->g, MEM_REMOTE_READ);
+    uint32_t both = make_alive(f, &f->g, REMOTE), local = make_alive(f, &f->others[0], MEM_LOCAL_WRITE), lasting;
+    uint32_t readable = make_alive(f, &f->others[1], MEM_REMOTE_READ);
     struct mem_region *r;
 
     assert_int_equal(mem_register(f->t, &pd_a, f->memory, 16, base, REMOTE, &r, &lasting), 0);
@@ -274,7 +278,7 @@ static void test_pages_refused(void **state)
 static void test_window_refused(void **state)
 {
     struct fixture *f = *state;
-    uint32_t readable = make_alive(f, &f->g, 0), whole = make_alive(f, &f->g, MEM_LOCAL_WRITE), w, stag;
+    uint32_t readable = make_alive(f, &f->others[0], 0), whole = make_alive(f, &f->g, MEM_LOCAL_WRITE), w, stag;
     uint64_t len = (uint64_t)PAGES * MEM_PAGE;
 
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, 0, base, 1, 0, &stag), ENOENT);
