@@ -48,7 +48,7 @@ static void recover(struct way *w, const char *address)
 {
     struct sockaddr_storage at = kit_address(address, 0);
 
-    kit_host_address(address);
+    kit_host_address(address, &w->source);
     kit_side_open(&w->p.passive, NULL);
     kit_listen_at(&w->p.listener, w->p.passive.adapter, &at);
     kit_establish_from(&w->p.active, &w->p.passive, &w->p.listener, &w->source);

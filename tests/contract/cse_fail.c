@@ -69,7 +69,7 @@ CASE(cse_04_no_route_and_no_host, KIT_FAMILIES | KIT_NETNS)
     CHECK_STATUS(connect_to(&s, &strange), STATUS_NETWORK_UNREACHABLE);
     kit_ip(four ? "route add unreachable 203.0.113.0/24" : "-6 route add unreachable 2001:db8::/32");
     CHECK_STATUS(connect_to(&s, &strange), STATUS_HOST_UNREACHABLE);
-    kit_host_address(four ? "203.0.113.1" : "2001:db8::1");
+    kit_host_address(four ? "203.0.113.1" : "2001:db8::1", &near);
     kit_side_open(&s.p.passive, NULL);
     kit_listen_at(&s.p.listener, s.p.passive.adapter, &strange);
     recover(&s);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -150,22 +151,52 @@ void kit_nft(const char *format, ...)
 
 /* ---- the cable ---- */
 
-/* The kernel puts an IPv6 address, and then the route to it, in force some time after it has taken them. */
-void kit_await_address(const char *address)
+/* A datagram from one socket to where another one is bound: does it arrive? */
+static bool passes(int from, const struct sockaddr_storage *to, int at)
 {
-    struct sockaddr_storage a = kit_address(address, 9);
+    struct pollfd arrival = { .fd = at, .events = POLLIN };
+    char byte = 0;
+
+    return sendto(from, &byte, 1, 0, (const struct sockaddr *)to, kit_address_len(to)) == 1 &&
+           poll(&arrival, 1, 10) == 1 && recv(at, &byte, 1, 0) == 1;
+}
+
+static bool try_way(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
+    struct sockaddr_storage here, there;
+    socklen_t len = sizeof here;
+    int s = socket(from->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), at = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool usable = bind(s, (const struct sockaddr *)from, kit_address_len(from)) == 0 &&
+                  bind(at, (const struct sockaddr *)to, kit_address_len(to)) == 0 &&
+                  getsockname(s, (struct sockaddr *)&here, &len) == 0 && (len = sizeof there) > 0 &&
+                  getsockname(at, (struct sockaddr *)&there, &len) == 0 && passes(s, &there, at) && passes(at, &here, s);
+
+    close(s);
+    close(at);
+    return usable;
+}
+
+/*
+ * The kernel puts an IPv6 address, and then the routes to it, in force some time after it has taken them; until then
+ * another route may take what is sent. So only a datagram there and back tells.
+ */
+static void await_way(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
     bool usable = false;
 
     for (int tries = 0; !usable && tries < 1000; tries++) {
-        int s = socket(a.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-        usable = s >= 0 && bind(s, (struct sockaddr *)&a, kit_address_len(&a)) == 0 &&
-                 connect(s, (struct sockaddr *)&a, kit_address_len(&a)) == 0;
-        close(s);
+        usable = try_way(from, to);
         if (!usable)
             usleep(10000);
     }
     CHECK(usable);
+}
+
+void kit_await_address(const char *address)
+{
+    struct sockaddr_storage a = kit_address(address, 0);
+
+    await_way(&a, &a);
 }
 
 void kit_cable(const struct kit_child *other)
@@ -189,10 +220,13 @@ void kit_far_address(const struct kit_child *other)
     kit_ip_at(other, "-6 address add fe80::9:2/64 dev far nodad");
 }
 
-void kit_host_address(const char *address)
+void kit_host_address(const char *address, const struct sockaddr_storage *from)
 {
+    struct sockaddr_storage a = kit_address(address, 0);
+
     kit_ip("address add %s dev lo%s", address, strchr(address, ':') ? " nodad" : "");
-    kit_await_address(address);
+    await_way(&a, &a);
+    await_way(from, &a); /* another way, which may come later */
 }
 
 struct sockaddr_storage kit_cable_host(int number, unsigned short port)

@@ -41,8 +41,8 @@ void kit_cable(const struct kit_child *other);
 void kit_far_address(const struct kit_child *other);
 /* Waits until one of this host's addresses can be used: an IPv6 address cannot at once. */
 void kit_await_address(const char *address);
-/* Gives this host one more address, usable at once, on lo. */
-void kit_host_address(const char *address);
+/* Gives this host one more address on lo, to which there is a way from `from` (port 0) when this returns. */
+void kit_host_address(const char *address, const struct sockaddr_storage *from);
 /* The host number (1 or 2) on the cable, of the case's family, with a port. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 
