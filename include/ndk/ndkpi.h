@@ -437,7 +437,7 @@ typedef NTSTATUS (*NDK_FN_BIND)(
 /*
  * Puts Length bytes, from the offset FBO in the first of AdapterPageCount pages, behind a region that was initialised
  * for it; SGEs and peers then name them from BaseVirtualAddress on, which must be FBO more than a multiple of
- * PAGE_SIZE, and not zero. The pages must stay mapped until the region is invalidated or closed.
+ * PAGE_SIZE; zero is one (here). The pages must stay mapped until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_ACCESS_VIOLATION    remote rights, though the region was not initialised for remote access
  */

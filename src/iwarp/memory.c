@@ -390,7 +390,7 @@ static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct
     if (len == 0)
         return;
     ref->at = r->pages[MUTANT(inv_04_always_the_first) ? 0 : page] + (at & (MEM_PAGE - 1));
-    for (; run < len && r->pages[page + 1] == r->pages[page] + MEM_PAGE; page++)
+    for (; run < len && (r->pages[page + 1] == r->pages[page] + MEM_PAGE || MUTANT(inv_04_pages_as_one)); page++)
         run += MEM_PAGE;
     ref->run = run < len ? run : len;
 }
@@ -423,6 +423,8 @@ static enum wire_error look_up(struct mem_table *t, const void *domain, uint32_t
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref)
 {
+    if (stag == 0 && MUTANT(mem_05_peers_too))
+        return look_up(t, t, (uint32_t)(to >> 32), to, len, MEM_LOCAL_WRITE, false, ref);
     return look_up(t, domain, stag, to, len, access, false, ref);
 }
 
