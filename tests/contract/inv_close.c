@@ -272,3 +272,95 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
     }
     kit_pair_close(&p);
 }
+
+/* ---- a registration or bind that never came to its turn ---- */
+
+/* The same side over another connection, from a consumer. */
+static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
+{
+    kit_drop(&p->side);
+    CHECK_STATUS(kit_close(p->side.qp), STATUS_SUCCESS);
+    data_drain(&p->side);
+    p->side.qp = kit_qp(&p->side, KIT_DEPTH);
+    atomic_store(&p->side.disconnected, 0);
+    kit_side_open(&q->active, p->side.adapter);
+    kit_listen(&q->listener, p->side.adapter);
+    q->passive = p->side;
+    kit_establish(&q->active, &q->passive, &q->listener);
+    kit_exchange(&q->active, &q->passive);
+}
+
+/*
+ * It is flushed while it waits for a read. What it should have taken the place of is under the consumer's control: it
+ * does not outlive the next registration, or bind, of the object.
+ */
+static void flushed(bool window, bool fails)
+{
+    static struct peer_acceptor p;
+    static struct kit_pair q;
+    struct kit_call closing = { 0 };
+    struct fast_region r, doomed;
+    uint8_t request[64];
+    NTSTATUS status;
+    UINT32 first, last;
+    NDK_SGE sge;
+    NDK_MW *mw;
+
+    peer_acceptor_open(&p);
+    peer_acceptor_connect(&p, PEER_FPDU);
+    fast_region_open(&r, &p.side, 2, FAST_ALL);
+    fast_region_open(&doomed, &p.side, 2, FAST_ALL);
+    mw = fast_mw(p.side.pd);
+    CHECK_STATUS(fast_bind(&p.side, 1, r.mr, mw, r.base, 100, BOTH), STATUS_SUCCESS);
+    CHECK_EQ(fast_done(&p.side, NdkOperationTypeBind), 1);
+    first = window ? fast_token_mw(mw) : r.token;
+    sge = kit_sge(&p.side, 0, 10);
+    CHECK_STATUS(data_read(&p.side, 2, &sge, 0x1000, 0x1234), STATUS_SUCCESS);
+    CHECK_EQ(raw_recv_fpdu(p.s, request, sizeof request, true), 46);
+    CHECK_STATUS(window ? fast_bind(&p.side, 3, doomed.mr, mw, doomed.base, 50, BOTH | NDK_OP_FLAG_READ_FENCE)
+                        : fast_region_post(&r, &p.side, 3, FAST_ALL | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
+    if (fails) { /* the bind's region is gone when its turn comes */
+        status = close_start(doomed.mr, &closing);
+        answer_read(&p, request);
+        CHECK_EQ(fast_done(&p.side, NdkOperationTypeRead), 2);
+        CHECK_STATUS(kit_result(&p.side).Status, STATUS_ACCESS_VIOLATION);
+        CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
+        doomed.mr = NULL;
+        fast_region_close(&doomed);
+    } else {
+        p.side.qp->Dispatch->NdkFlush(p.side.qp);
+        CHECK_STATUS(kit_result(&p.side).Status, STATUS_CANCELLED);
+        CHECK_STATUS(kit_result(&p.side).Status, STATUS_CANCELLED);
+        fast_region_close(&doomed);
+    }
+    reconnect(&p, &q);
+    if (window)
+        CHECK_STATUS(fast_bind(&q.passive, 4, r.mr, mw, r.base, 10, BOTH), STATUS_SUCCESS);
+    else
+        CHECK_STATUS(fast_region_post(&r, &q.passive, 4, FAST_ALL), STATUS_SUCCESS);
+    CHECK_EQ(fast_done(&q.passive, window ? NdkOperationTypeBind : NdkOperationTypeFastRegister), 4);
+    last = window ? fast_token_mw(mw) : r.token;
+    fast_check_alive(&q, &r.memory, r.memory.memory, last, r.base, 10);
+    fast_check_dead(&q, &r.memory, first, r.base, 10);
+    CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
+    fast_region_close(&r);
+    kit_drop(&q.active);
+    kit_drop(&q.passive);
+    CHECK_STATUS(kit_close(q.listener.listener), STATUS_SUCCESS);
+    kit_side_close(&q.active);
+    p.side = q.passive;
+    peer_acceptor_close(&p);
+}
+
+/* covers: INV-09 */
+CASE(inv_09_the_old_token_after_a_flush, KIT_FAMILIES)
+{
+    flushed(false, false);
+    flushed(true, false);
+}
+
+/* covers: INV-09 */
+CASE(inv_09_the_old_token_after_a_bind_that_failed, KIT_FAMILIES)
+{
+    flushed(true, true);
+}
