@@ -2,7 +2,6 @@
 /* The simulated sockets, as net.h has them: see sim_net.h. */
 #include "sim/sim_net.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,107 +16,6 @@ enum { PORT_FIRST = 49152, MOST_READY = 512 };
 static LIST_HEAD(, net_reservation) reservations = LIST_HEAD_INITIALIZER(reservations);
 static void (*on_interrupt)(const void *memory);
 static unsigned rounds;
-
-/* ---- hosts ---- */
-
-static struct addr make_address(const char *text)
-{
-    struct sockaddr_in v4 = {.sin_family = AF_INET};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
-    struct addr a;
-    bool good;
-
-    if (inet_pton(AF_INET, text, &v4.sin_addr) == 1)
-        good = addr_from(&a, &v4, sizeof v4);
-    else
-        good = inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 && addr_from(&a, &v6, sizeof v6);
-    sim_check(good, "not an address: %s", text);
-    return a;
-}
-
-struct addr sim_net_address(unsigned host, bool v6)
-{
-    static const char *const text[SIM_HOSTS][SIM_NET_ADDRESSES] = {{"10.0.0.1", "fd00::1"}, {"10.0.0.2", "fd00::2"}};
-
-    return make_address(text[host][v6]);
-}
-
-struct addr sim_net_nobody(unsigned which)
-{
-    static const char *const text[] = {"10.0.0.99", "10.0.0.77", "192.0.2.1"};
-
-    return make_address(text[which % 3]);
-}
-
-unsigned sim_net_host(const struct addr *a)
-{
-    unsigned host = 0;
-
-    for (; host < SIM_HOSTS; host++) {
-        struct addr v4 = sim_net_address(host, false), v6 = sim_net_address(host, true);
-
-        if (addr_same_host(&v4, a) || addr_same_host(&v6, a))
-            break;
-    }
-    return host;
-}
-
-static bool is_host(const struct addr *a)
-{
-    return sim_net_host(a) < SIM_HOSTS;
-}
-
-struct sim_host {
-    struct interfaces interfaces;
-    unsigned host;
-};
-
-static int list(struct interfaces *self, struct interface_info *info, int max)
-{
-    unsigned host = ((struct sim_host *)self)->host;
-
-    if (max > 0)
-        *info = (struct interface_info){.index = host + 1, .name = "sim", .up = true, .mtu = 1500};
-    return 1;
-}
-
-static int addresses(struct interfaces *self, uint32_t index, struct addr *addrs, int max)
-{
-    unsigned host = ((struct sim_host *)self)->host;
-
-    if (index != host + 1)
-        return -ENODEV;
-    for (int i = 0; i < max && i < SIM_NET_ADDRESSES; i++)
-        addrs[i] = sim_net_address(host, i);
-    return SIM_NET_ADDRESSES;
-}
-
-static int shortage(void)
-{
-    static const int errors[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
-
-    return sim_chance(sim_scenario.shortage) ? errors[sim_below(4)] : 0;
-}
-
-static int owns(struct interfaces *self, uint32_t index, const struct addr *a)
-{
-    struct addr own[SIM_NET_ADDRESSES];
-    int err = shortage();
-
-    if (err)
-        return err;
-    if (addresses(self, index, own, SIM_NET_ADDRESSES) < 0)
-        return EADDRNOTAVAIL;
-    return addr_same_host(&own[0], a) || addr_same_host(&own[1], a) ? 0 : EADDRNOTAVAIL;
-}
-
-struct interfaces *sim_interfaces(unsigned host)
-{
-    static struct sim_host hosts[SIM_HOSTS];
-
-    hosts[host] = (struct sim_host){{.list = list, .addresses = addresses, .owns = owns}, host};
-    return &hosts[host].interfaces;
-}
 
 /* ---- pollers ---- */
 
@@ -268,12 +166,12 @@ static int reserve(struct net *net, struct addr *local, const struct addr *peer,
                    struct net_reservation **out)
 {
     struct net_reservation *r;
-    int err = shortage();
+    int err = net_shortage();
 
     (void)net;
     if (err)
         return err;
-    if (addr_is_any(local) || !is_host(local))
+    if (addr_is_any(local) || !net_is_host(local))
         return EADDRNOTAVAIL;
     if (addr_port(local) && holder(local))
         return use == NET_USE_CONNECT && peer && is_connected(local, peer) ? EEXIST : EADDRINUSE;
@@ -327,7 +225,7 @@ static int net_connect(struct net *net, struct shard *s, struct net_reservation 
     struct addr silent = sim_net_nobody(0), unrouted = sim_net_nobody(2);
     bool tell_later = sim_chance(500);
     struct endpoint *e;
-    int err = shortage();
+    int err = net_shortage();
 
     if (err)
         return err;
@@ -342,7 +240,7 @@ static int net_connect(struct net *net, struct shard *s, struct net_reservation 
     sim_trace("net: #%u connects", e->id);
     if (addr_same_host(peer, &unrouted))
         wire_connect_fails(e, ENETUNREACH, SIM_MS);
-    else if (!is_host(peer) && !addr_same_host(peer, &silent))
+    else if (!net_is_host(peer) && !addr_same_host(peer, &silent))
         wire_connect_fails(e, EHOSTUNREACH, 3 * SIM_SECOND);
     else if (!addr_same_host(peer, &silent))
         wire_connect(e);
@@ -360,7 +258,7 @@ static int connect_result(struct net_socket *socket)
 
 static int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket)
 {
-    int err = shortage();
+    int err = net_shortage();
 
     if (err)
         return err;
@@ -404,7 +302,7 @@ static int listen_pause(struct net_socket *socket, bool paused)
 static int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer)
 {
     struct endpoint *l = enter(listener), *e = TAILQ_FIRST(&l->queue);
-    int err = e ? shortage() : EAGAIN;
+    int err = e ? net_shortage() : EAGAIN;
 
     if (err) {
         refuse_waiting(l);

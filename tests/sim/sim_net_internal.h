@@ -67,6 +67,10 @@ void wire_end(void);
 struct endpoint_list *wire_all(void);
 void wire_update(struct endpoint *e);                      /* readiness, after something arrived */
 
+/* sim_host.c */
+bool net_is_host(const struct addr *a);              /* somebody's */
+int net_shortage(void);                              /* an errno, or 0 */
+
 /* sim_net.c */
 struct endpoint *net_listener_at(const struct addr *a);
 

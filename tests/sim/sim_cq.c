@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* Completion queues: see sim_traffic.h. */
+#include "openndk/adapter.h"
+#include "sim/sim.h"
+#include "sim/sim_consumer.h"
+#include "sim/sim_executor.h"
+#include "sim/sim_traffic_internal.h"
+
+enum { CQ_DEPTH = 200, MOST_RESULTS = 8, LAST_TURNS = 200 };
+
+static unsigned results(struct cq *cq, unsigned most)
+{
+    NDK_RESULT_EX ex[MOST_RESULTS];
+    NDK_RESULT plain[MOST_RESULTS];
+    NDK_CQ *n = cq->o.ndk.cq;
+    bool use_ex = sim_chance(500);
+    ULONG got;
+
+    cq->polling = true;
+    cq->o.calls++;
+    got = use_ex ? n->Dispatch->NdkGetCqResultsEx(n, ex, most) : n->Dispatch->NdkGetCqResults(n, plain, most);
+    cq->o.calls--;
+    cq->polling = false;
+    sim_check(got <= most, "%s: %u results, room for %u", obj_name(&cq->o), got, most);
+    for (ULONG i = 0; i < got; i++) {
+        if (!use_ex)
+            ex[i] = (NDK_RESULT_EX){.Status = plain[i].Status,
+                                    .BytesTransferred = plain[i].BytesTransferred,
+                                    .QPContext = plain[i].QPContext,
+                                    .RequestContext = plain[i].RequestContext};
+        traffic_complete(cq, &ex[i], use_ex);
+    }
+    return got;
+}
+
+void cq_poll(struct cq *cq)
+{
+    if (obj_is_open(&cq->o) && !cq->polling)
+        (void)results(cq, 1 + (unsigned)sim_below(MOST_RESULTS));
+}
+
+void cq_drain(struct cq *cq)
+{
+    while (obj_is_open(&cq->o) && !cq->polling && results(cq, MOST_RESULTS) > 0)
+        ;
+}
+
+static VOID notified(PVOID context, NTSTATUS status)
+{
+    struct cq *cq = context;
+
+    obj_enter(&cq->o, "notified");
+    sim_check(status == STATUS_SUCCESS, "%s: notified of %s", obj_name(&cq->o), ondk_status_name(status));
+    sim_check(cq->armed, "%s: notified, but not armed", obj_name(&cq->o));
+    sim_check(!cq->notifying, "%s: notified while it is being notified", obj_name(&cq->o));
+    cq->armed--;
+    cq->told++;
+    cq->drained = false;
+    cq->notifying = true;
+    if (cq->o.life == OPEN && sim_chance(700))
+        cq_drain(cq);
+    if (cq->o.life == OPEN && sim_chance(700))
+        cq_arm(cq);
+    obj_leave(&cq->o);
+    cq->notifying = false;
+}
+
+struct cq *cq_new(unsigned host)
+{
+    struct cq *cq = obj_new(CQ, host, sizeof *cq);
+    NDK_CQ *out = (NDK_CQ *)&obj_unwritten;
+    struct obj *adapter = consumer_adapter(host);
+    GROUP_AFFINITY affinity = {.Mask = (KAFFINITY)1 << sim_below(4)};
+
+    if (!cq)
+        return NULL;
+    cq->depth = CQ_DEPTH;
+    obj_parent(&cq->o, adapter);
+    obj_created(&cq->o,
+                adapter->ndk.adapter->Dispatch->NdkCreateCq(adapter->ndk.adapter, cq->depth, notified, cq,
+                                                            sim_chance(300) ? &affinity : NULL, obj_create_done, cq,
+                                                            &out),
+                &out);
+    return cq;
+}
+
+void cq_arm(struct cq *cq)
+{
+    ULONG type = sim_chance(700) ? NDK_CQ_NOTIFY_ANY : (ULONG)sim_below(3);
+    bool pending = cq->armed > 0;
+
+    if (!obj_is_open(&cq->o) || cq->polling)
+        return;
+    sim_trace("%s: arm %u", obj_name(&cq->o), type);
+    cq->arm = pending && cq->arm == NDK_CQ_NOTIFY_ANY ? NDK_CQ_NOTIFY_ANY : type;
+    if (cq->armed < 2)
+        cq->armed++;
+    cq->drained = pending && cq->drained;
+    cq->o.calls++;
+    cq->polling = true;
+    cq->o.ndk.cq->Dispatch->NdkArmCq(cq->o.ndk.cq, type);
+    cq->polling = false;
+    cq->o.calls--;
+    /* Empty once armed: from here on whatever comes must be told. */
+    if (!pending && !cq->notifying && results(cq, 1) == 0)
+        cq->drained = cq->armed == 1 && cq->o.life == OPEN;
+}
+
+void cq_resize(struct cq *cq)
+{
+    static const NTSTATUS allowed[] = {STATUS_SUCCESS, STATUS_INVALID_PARAMETER, STATUS_INSUFFICIENT_RESOURCES,
+                                       STATUS_PENDING};
+    ULONG depth = CQ_DEPTH / 2 + (ULONG)sim_below(CQ_DEPTH);
+    struct req *q;
+    NTSTATUS status;
+
+    if (!obj_is_open(&cq->o) || cq->polling || depth < cq->expected)
+        return;
+    q = req_new(&cq->o, "resize", allowed, SIM_SECOND, NULL);
+    cq->polling = true;
+    status = cq->o.ndk.cq->Dispatch->NdkResizeCq(cq->o.ndk.cq, depth, req_done, q);
+    cq->polling = false;
+    if (status == STATUS_SUCCESS)
+        cq->depth = depth;
+    req_returned(q, status);
+}
+
+/* To look drives the shard, so something may come just then: it is told once the shards have gone on. */
+static void check_told(struct cq *cq)
+{
+    unsigned told = cq->told;
+
+    if (results(cq, MOST_RESULTS) == 0)
+        return;
+    for (int n = 0; n < LAST_TURNS && cq->told == told; n++)
+        sim_overlap();
+    sim_check(cq->told != told || cq->o.life != OPEN, "%s: armed for completions, which came, and nobody was told",
+              obj_name(&cq->o));
+}
+
+void cq_check_quiet(void)
+{
+    for (unsigned i = 0; i < object_count; i++) {
+        struct cq *cq = (struct cq *)objects[i];
+
+        if (cq->o.kind == CQ && cq->o.life == OPEN && !cq->polling && cq->armed && cq->drained &&
+            cq->arm == NDK_CQ_NOTIFY_ANY)
+            check_told(cq);
+    }
+}
