@@ -194,15 +194,28 @@ static NTSTATUS make_queues(struct consumer *c, const char **what)
     return make_qp(c, &info);
 }
 
-NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what)
+static void consumer_init(struct consumer *c)
 {
-    NTSTATUS status;
-
     memset(c, 0, sizeof *c);
     event_init(&c->done);
     event_init(&c->requests);
     event_init(&c->notified);
     event_init(&c->disconnected);
+}
+
+NTSTATUS consumer_open_beside(struct consumer *c, const struct consumer *other, const char **what)
+{
+    consumer_init(c);
+    c->adapter = other->adapter;
+    c->beside = true;
+    return make_queues(c, what);
+}
+
+NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what)
+{
+    NTSTATUS status;
+
+    consumer_init(c);
     *what = "ondk_open_adapter";
     status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, if_index, &c->adapter);
     if (!NT_SUCCESS(status)) {
@@ -228,7 +241,7 @@ void consumer_close(struct consumer *c)
         close_object(c, &c->cq->Header, c->cq->Dispatch->NdkCloseCq);
     if (c->pd)
         close_object(c, &c->pd->Header, c->pd->Dispatch->NdkClosePd);
-    if (c->adapter)
+    if (c->adapter && !c->beside)
         ondk_close_adapter(c->adapter);
     c->connector = NULL;
     c->listener = NULL;
@@ -239,6 +252,12 @@ void consumer_close(struct consumer *c)
 }
 
 NTSTATUS consumer_region(struct consumer *c, struct region *r, uint32_t len)
+{
+    return consumer_region_with(c, r, len, NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ |
+                                               NDK_MR_FLAG_ALLOW_REMOTE_WRITE);
+}
+
+NTSTATUS consumer_region_with(struct consumer *c, struct region *r, uint32_t len, ULONG flags)
 {
     unsigned before = event_count(&c->done);
     size_t pages = (len + PAGE_SIZE - 1) / PAGE_SIZE;
@@ -254,9 +273,7 @@ NTSTATUS consumer_region(struct consumer *c, struct region *r, uint32_t len)
     if (NT_SUCCESS(status)) {
         ondk_mdl_init(&r->mdl, r->memory, len, NULL);
         before = event_count(&c->done);
-        status = finish(c, before, r->mr->Dispatch->NdkRegisterMr(r->mr, &r->mdl, len, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
-                                                                  NDK_MR_FLAG_ALLOW_REMOTE_READ |
-                                                                  NDK_MR_FLAG_ALLOW_REMOTE_WRITE, request_done, c));
+        status = finish(c, before, r->mr->Dispatch->NdkRegisterMr(r->mr, &r->mdl, len, flags, request_done, c));
     }
     if (!NT_SUCCESS(status)) {
         consumer_region_close(c, r);

@@ -33,6 +33,7 @@ struct region {
 
 struct consumer {
     NDK_ADAPTER *adapter;
+    bool beside;                  /* the adapter is another consumer's */
     NDK_PD *pd;
     NDK_CQ *cq;
     NDK_QP *qp;
@@ -51,10 +52,14 @@ struct consumer {
 
 /* Opens the adapter and makes PD, CQ and QP. `what` is set to the step that failed. */
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what);
+/* The same on the adapter of another one, which has to be closed later: for a second connection of one listener. */
+NTSTATUS consumer_open_beside(struct consumer *c, const struct consumer *other, const char **what);
 /* Closes everything that is there, in the order that the lifetime rules like best. */
 void consumer_close(struct consumer *c);
 
+/* Zeroed memory, registered with all rights, or with those in flags (NDK_MR_FLAG_). */
 NTSTATUS consumer_region(struct consumer *c, struct region *r, uint32_t len);
+NTSTATUS consumer_region_with(struct consumer *c, struct region *r, uint32_t len, ULONG flags);
 void consumer_region_close(struct consumer *c, struct region *r);
 
 NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address);
