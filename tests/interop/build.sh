@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Builds the siw guest (kernel image, siw.ko, initramfs with our cmtool) from Debian 12 packages.
+# Builds the siw guest (kernel image, siw.ko, initramfs with our cmtool and exchange) from Debian 12 packages.
 #   build.sh [CACHE_DIR]          default: $HOME/.cache/openndk/siw-guest
 # Leaves vmlinux, initrd.cpio and stamp in CACHE_DIR. Does nothing when they are current.
 # Status: 77 when the packages cannot be had on this machine.
@@ -151,10 +151,15 @@ for p in rping ucmatose rdma_client rdma_server rdma_xclient rdma_xserver ibv_de
     f=$(command -v "$p") || die "$p not found"
     add "$f"; [ -e "$root/bin/$p" ] || ln -s "$f" "$root/bin/$p"
 done
-gcc -std=gnu11 -O2 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror \
-    -o "$work/cmtool" "$here/guest/cmtool.c" -lrdmacm -libverbs
-install -m 755 "$work/cmtool" "$root/bin/cmtool"
-add_libraries "$work/cmtool"
+compile() {  # NAME SOURCE...
+    local name=$1; shift
+    gcc -std=gnu11 -O2 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror \
+        -o "$work/$name" "${@/#/$here/guest/}" -lrdmacm -libverbs
+    install -m 755 "$work/$name" "$root/bin/$name"
+    add_libraries "$work/$name"
+}
+compile cmtool cmtool.c
+compile exchange exchange.c verbs_side.c
 add "$(path_in_package ibverbs-providers '/libsiw-rdmav[0-9]+\.so$')"
 add "$(path_in_package libgcc-s1 '/libgcc_s\.so\.1$')"   # glibc loads it in pthread_exit
 cp "$(path_in_package ibverbs-providers '/libibverbs\.d/siw\.driver$')" "$root/etc/libibverbs.d/"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ndkping against Linux siw in a QEMU guest, all scenarios of scenarios.py in one boot.
+"""Runs our programs against Linux siw in a QEMU guest, their scenarios of scenarios.py in one boot.
 
-    run_interop.py --ndkping build/ndkping [--only NAME]... [--cache DIR] [--verbose]
+    run_interop.py [--ndkping PATH] [--ndk_perftest PATH] [--only NAME]... [--cache DIR] [--verbose]
     run_interop.py --list
 
 Exit status 0 when all passed, 1 when one failed, 77 when there is no guest to be had here.
@@ -11,6 +11,7 @@ The guest asks for work: it connects to a control port of ours through slirp and
 whose output comes back on that connection. A guest that does not answer any more is killed and another one booted.
 """
 import argparse
+import ctypes
 import os
 import re
 import shlex
@@ -23,6 +24,7 @@ import time
 from scenarios import SCENARIOS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = sorted({s.program for s in SCENARIOS})
 BOOT_LIMIT, JOB_LIMIT, HOST_LIMIT = 60, 25, 20
 
 
@@ -109,7 +111,12 @@ def start_script(scenario, port):
 END_SCRIPT = "wait $s; rc=$?; echo; echo @exit $rc; exit\n"
 
 
-def host_command(ndkping, scenario, port):
+def host_command(program, scenario, port):
+    if scenario.program != "ndkping":
+        role = ["client"] if scenario.listens == "guest" else ["server"]
+        if scenario.program == "ndk_exchange" and scenario.listens == "guest":
+            role.append("127.0.0.1")
+        return program + role + [str(port)] + shlex.split(scenario.host)
     interface = str(socket.if_nametoindex("lo"))
     if scenario.listens == "guest":
         role = ["-C", "-ServerAddr", f"127.0.0.1:{port}", "-ClientAddr", "127.0.0.1", "-ClientIf", interface,
@@ -117,7 +124,7 @@ def host_command(ndkping, scenario, port):
     else:
         role = ["-S", "-ServerAddr", f"127.0.0.1:{port}", "-ServerIf", interface, "-TestType", "rping",
                 "-W", str(HOST_LIMIT)]
-    return ndkping + role + shlex.split(scenario.host)
+    return program + role + shlex.split(scenario.host)
 
 
 def start_host(command):
@@ -188,6 +195,16 @@ def judge(side, want_exit, says, status, output):
     return problems
 
 
+def kernel_says(guest):
+    """What the guest's kernel said of siw since it was last asked."""
+    job = guest.job("dmesg -c | grep -w siw:; echo @end; exit\n")
+    try:
+        job.read_until("@end")
+    finally:
+        job.close()
+    return job.output
+
+
 class Runner:
     def __init__(self, opt, cache):
         self.opt, self.cache, self.guest = opt, cache, None
@@ -196,13 +213,17 @@ class Runner:
         if not self.guest:
             self.guest = Guest(self.cache, forwards)
         try:
-            command = host_command(self.opt.ndkping, scenario, host_port)
+            command = host_command(getattr(self.opt, scenario.program), scenario, host_port)
             if scenario.listens == "guest":
                 problems = run_guest_listens(self.guest, scenario, command, guest_port)
                 if scenario.wrecks_guest:
                     self.close()
-                return problems
-            return run_host_listens(self.guest, scenario, command, host_port)
+                    return problems
+            else:
+                problems = run_host_listens(self.guest, scenario, command, host_port)
+            if problems:
+                problems.append(f"saw guest kernel output {kernel_says(self.guest)!r}")
+            return problems
         except (NoAnswer, OSError) as e:
             self.close()
             return [f"expected an answer, saw {e}"]
@@ -232,6 +253,20 @@ def run_all(opt, scenarios):
     return 1 if failed else 0
 
 
+def own_network():
+    """A network namespace of our own, whose loopback has segments of a multiple of four bytes: see README."""
+    new_user, new_net = 0x10000000, 0x40000000
+    unshare, uid, gid = ctypes.CDLL(None).unshare, os.getuid(), os.getgid()
+    if unshare(new_net):
+        if unshare(new_user | new_net):
+            print("no network namespace to be had: the loopback is the machine's, and siw may see bad CRCs")
+            return
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as f:
+                f.write(text)
+    subprocess.run(["ip", "link", "set", "lo", "up", "mtu", "1500"], check=True)
+
+
 def build_guest(cache):
     """None when the guest is there, else the reason why not."""
     done = subprocess.run([os.path.join(HERE, "build.sh"), cache], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -243,8 +278,10 @@ def build_guest(cache):
 
 
 def main():
-    p = argparse.ArgumentParser(description="ndkping against Linux siw")
-    p.add_argument("--ndkping", type=shlex.split, help="the program, with arguments that come before all others")
+    p = argparse.ArgumentParser(description="our programs against Linux siw")
+    for program in PROGRAMS:
+        p.add_argument("--" + program, type=shlex.split, metavar="PATH",
+                       help="run the scenarios of this program; arguments that come before all others may follow")
     p.add_argument("--only", action="append", metavar="NAME", help="this scenario only (repeatable)")
     p.add_argument("--cache", default=os.path.expanduser("~/.cache/openndk/siw-guest"))
     p.add_argument("--list", action="store_true", help="print the scenarios")
@@ -253,10 +290,10 @@ def main():
     if opt.list:
         for s in SCENARIOS:
             print(f"{s.name}\n    guest{' listens' if s.listens == 'guest' else ''}: {s.guest}\n"
-                  f"    host{' listens' if s.listens == 'host' else ''}: ndkping {s.host}{f' ({s.times} times)' * (s.times > 1)}")
+                  f"    host{' listens' if s.listens == 'host' else ''}: {s.program} {s.host}{f' ({s.times} times)' * (s.times > 1)}")
         return 0
-    if not opt.ndkping:
-        p.error("--ndkping is required")
+    if not any(getattr(opt, program) for program in PROGRAMS):
+        p.error(f"at least one of --{', --'.join(PROGRAMS)} is required")
     unknown = set(opt.only or ()) - {s.name for s in SCENARIOS}
     if unknown:
         p.error(f"no such scenario: {', '.join(sorted(unknown))}")
@@ -265,7 +302,8 @@ def main():
     if reason:
         print(f"skipped: {reason}")
         return 77
-    return run_all(opt, [s for s in SCENARIOS if not opt.only or s.name in opt.only])
+    own_network()
+    return run_all(opt, [s for s in SCENARIOS if getattr(opt, s.program) and (not opt.only or s.name in opt.only)])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The interop scenarios: what runs in the guest, what on the host, and what each must say.
 
-guest, host: the two commands; {port} is the port between them. The host command is ndkping's, without the address
-options. Who listens says `listens`. Each side has an expected exit status (an int or "failure"; None for a guest
+guest, host: the two commands; {port} is the port between them. The host command is that of `program`, without the
+address options. Who listens says `listens`. Each side has an expected exit status (an int or "failure"; None for a guest
 command that does not end by itself) and regular expressions that must each match its output.
 """
 # covers: WIR-01
@@ -32,6 +32,7 @@ class Scenario:
     guest_exit: object = 0
     host_exit: object = 0
     times: int = 1              # runs of the host command against one guest command
+    program: str = "ndkping"
     wrecks_guest: bool = False  # nothing is asked of the guest any more, the next scenario boots another one
 
 
@@ -45,6 +46,67 @@ def responders():
         for form in ("none", "write", "read"):
             yield Scenario(f"rping-server-rev2-rtr-{form}-crc-{crc}", "guest", RPING_SERVER,
                            f"--mpa-rev 2 --rtr {form} --crc {crc}", guest_says=(r"server ping data: \S",))
+
+
+def perftest(tool, role, size, iterations, crc):
+    """perftest's tool in the guest, ndk_perftest on the host in that role."""
+    options = f"-R -F -s {size} -n {iterations} -p {{port}}" + (" -r 48" if tool == "send_bw" else "")
+    guest = f"ib_{tool} {options}" + ("" if role == "client" else " 10.0.2.2")
+    return Scenario(f"perftest-{tool.replace('_', '-')}-{role}-{size}{'' if crc == 'on' else '-crc-off'}",
+                    "guest" if role == "client" else "host", guest,
+                    f"{tool} --size {size} --iterations {iterations} --crc {crc}",
+                    guest_says=() if role == "client" and tool == "read_lat" else (rf"(?m)^ {size} +{iterations} ",),
+                    program="ndk_perftest")
+
+
+def perftests():
+    for tool in ("send_bw", "send_lat", "write_bw", "write_lat", "read_bw", "read_lat"):
+        # As server ib_write_lat writes first, which MPA forbids a responder that no FPDU of the initiator has reached:
+        # ours holds that write back for ever. siw's does not.
+        for role in ("client",) if tool == "write_lat" else ("client", "server"):
+            for size, iterations in ((4, 400), (2000, 400), (65536, 200), (1 << 20, 40)):
+                yield perftest(tool, role, size, iterations, "on")
+            yield perftest(tool, role, 65536, 200, "off")
+
+
+def exchange(case, client, crc, host_says=(), guest_says=()):
+    """exchange at both ends; `client`, "siw" or "ndk", does it to the other one."""
+    listens = "guest" if client == "ndk" else "host"
+    return Scenario(f"{client}-{case}{'' if crc == 'on' else '-crc-off'}", listens,
+                    f"exchange {'server {port}' if client == 'ndk' else 'client 10.0.2.2 {port} --empty'} {case}",
+                    f"{case} --crc {crc}", program="ndk_exchange", host_says=(r"result=ok", *host_says),
+                    guest_says=(r"result=ok", *guest_says))
+
+
+# What becomes of the connection in each case that ends it: the Terminate that we send when siw does it, what we make of
+# siw's when we do. siw's code has layer and type the wrong way round, which shows where these differ: see the README.
+ENDS = (
+    ("send-invalidate", "ddp-tagged-stag", "ddp-tagged-stag"),
+    ("write-bad-token", "ddp-tagged-stag", "ddp-tagged-stag"),
+    ("write-beyond", "ddp-tagged-bounds", "ddp-tagged-bounds"),
+    ("write-without-right", "rdmap-access", "ddp-tagged-stag"),
+    ("read-bad-token", "rdmap-stag", "ddp-catastrophic"),
+    ("read-beyond", "rdmap-bounds", "other"),
+    ("read-without-right", "rdmap-access", None),    # siw asks for no right there
+    ("invalidate-bad-token", "rdmap-stag", "other"),
+    ("send-too-long", "ddp-too-long", "other"),
+    ("send-too-many", "ddp-no-receive", "other"),
+)
+
+
+def exchanges():
+    for crc in ("on", "off"):
+        for client in ("siw", "ndk"):
+            for case, done in (("write", "written=21"), ("read", "read=2[01]"), ("send", "sent=53")):
+                says = (rf"{done} largest=1048576",)
+                end = (r"ended=peer-closed disconnect=STATUS_SUCCESS",)
+                yield (exchange(case, client, crc, end, says) if client == "siw" else
+                       exchange(case, client, crc, end + says))
+        for case, ours, theirs in ENDS:
+            more = (r"received-invalidated=offered",) if case == "send-invalidate" else ()
+            yield exchange(case, "siw", crc, (rf"ended=protocol/{ours}\n", *more), (r"ended=disconnected",))
+            if theirs:
+                yield exchange(case, "ndk", crc, (rf"ended=peer-terminate/{theirs}\n",))
 
 
 SCENARIOS = [
@@ -93,4 +155,6 @@ SCENARIOS = [
     # one that comes before the ready-to-receive frame runs Linux 6.1 into a BUG() of its iw_cm.
     Scenario("rping-server-rev2-rtr-zero-refused", "guest", RPING_SERVER, "--mpa-rev 2 --rtr zero --crc on",
              host_says=(r"(?i)ready-to-receive",), host_exit="failure", wrecks_guest=True),
+    *perftests(),
+    *exchanges(),
 ]
