@@ -307,12 +307,14 @@ static int kernel_connect_result(struct net_socket *socket)
         return socket->error;
     if (!(socket->flags & (CONNECTING | DOUBTFUL)))
         return 0; /* room for output and nothing else was reported */
+    if (getpeername(socket->fd, &peer.sa, &len) == 0)
+        return 0; /* asked early, and it is connected already: mostly so within a host */
+    if (errno != ENOTCONN)
+        return errno;
     if (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
         return errno;
     socket->error = err;
-    if (err || getpeername(socket->fd, &peer.sa, &len) == 0)
-        return err;
-    return errno == ENOTCONN ? EINPROGRESS : errno;
+    return err ? err : EINPROGRESS;
 }
 
 /* ---- listening ---- */

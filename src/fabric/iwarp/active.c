@@ -128,8 +128,11 @@ void active_request(struct fabric_conn *c)
 {
     enum iw_startup_event event;
 
-    if (startup_send(c, &event) && startup_receive(c, &event))
-        reply(c, event);
+    if (!startup_send(c, &event) || !startup_receive(c, &event))
+        return;
+    if (event != IW_STARTUP_NONE && c->early_len > 0)
+        c->fabric->net->ops->hold_read(&c->socket, true);
+    reply(c, event);
 }
 
 /*

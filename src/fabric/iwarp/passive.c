@@ -3,6 +3,7 @@
 #include "fabric/iwarp/internal.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/mutant.h"
 
@@ -28,26 +29,49 @@ bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
     return true;
 }
 
+/* Bytes for the start-up: some that came along with earlier ones, or new ones. Like recv. */
+static ssize_t startup_bytes(struct fabric_conn *c, uint8_t *at, size_t want)
+{
+    struct iovec iov[2] = { { at, want }, { c->early, sizeof c->early } };
+    size_t first = c->early_len < want ? c->early_len : want;
+    ssize_t n;
+
+    if (first > 0) {
+        memcpy(at, c->early, first);
+        memmove(c->early, c->early + first, c->early_len - first);
+        c->early_len -= first;
+        return (ssize_t)first;
+    }
+    if (!c->readable)
+        return -EAGAIN;
+    n = c->fabric->net->ops->recv(&c->socket, iov, 2);
+    if (n < (ssize_t)(want + sizeof c->early))
+        c->readable = false; /* there is no more, or it is reported again */
+    if (n <= (ssize_t)want)
+        return n;
+    c->early_len = (size_t)n - want;
+    return (ssize_t)want;
+}
+
+/* A frame mostly comes whole, so it is read with room behind what is wanted, which is its fixed part at first. */
 bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
 {
-    struct iovec iov;
+    size_t want;
     uint8_t *at;
     ssize_t n;
 
     *event = IW_STARTUP_NONE;
-    while (c->readable && *event == IW_STARTUP_NONE && (iov.iov_len = iw_startup_rx_want(c->startup, &at)) > 0) {
-        iov.iov_base = at;
-        n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
-        if (n == -EAGAIN) {
-            c->readable = false;
-        } else if (n <= 0) {
+    while (*event == IW_STARTUP_NONE && (want = iw_startup_rx_want(c->startup, &at)) > 0) {
+        n = startup_bytes(c, at, want);
+        if (n == -EAGAIN)
+            return true;
+        if (n <= 0) {
             conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n));
             return false;
-        } else {
-            *event = iw_startup_rx_done(c->startup, (size_t)n);
-            if (MUTANT(lsn_08_each_byte_counts))
-                conn_limit(c);
         }
+        *event = iw_startup_rx_done(c->startup, (size_t)n);
+        if (MUTANT(lsn_08_each_byte_counts))
+            conn_limit(c);
     }
     return true;
 }
@@ -103,6 +127,11 @@ void passive_wait(struct fabric_conn *c)
     struct iovec iov = { &byte, 1 };
     ssize_t n;
 
+    if (c->early_len > 0) {
+        c->early_len = 0;
+        conn_step(c, CONN_LOST, FABRIC_PROTOCOL);
+        return;
+    }
     if (!c->readable)
         return;
     n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
