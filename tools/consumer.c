@@ -30,18 +30,23 @@ static void event_set(struct event *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Waits until the event has been set more than `seen` times; false after seconds (0: no limit). */
-static bool event_wait(struct event *e, unsigned seen, unsigned seconds)
+/* Waits until the event has been set more than `seen` times; false after so many milliseconds (0: no limit). */
+static bool event_wait_ms(struct event *e, unsigned seen, unsigned ms)
 {
     struct timespec until;
     bool came;
     int error = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += seconds;
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
     pthread_mutex_lock(&e->lock);
     while (e->count <= seen && error != ETIMEDOUT) {
-        if (seconds)
+        if (ms)
             error = pthread_cond_timedwait(&e->change, &e->lock, &until);
         else
             pthread_cond_wait(&e->change, &e->lock);
@@ -49,6 +54,11 @@ static bool event_wait(struct event *e, unsigned seen, unsigned seconds)
     came = e->count > seen;
     pthread_mutex_unlock(&e->lock);
     return came;
+}
+
+static bool event_wait(struct event *e, unsigned seen, unsigned seconds)
+{
+    return event_wait_ms(e, seen, seconds * 1000);
 }
 
 static unsigned event_count(struct event *e)
@@ -119,7 +129,7 @@ static void close_object(struct consumer *c, NDK_OBJECT_HEADER *header, NDK_FN_C
 static void cq_notification(void *context, NTSTATUS status)
 {
     (void)status; /* an overflow ends the queue pairs: the results that are there say so */
-    event_set(&((struct consumer *)context)->notified);
+    event_set(((struct consumer *)context)->wake);
 }
 
 static void connect_event(void *context, NDK_CONNECTOR *connector)
@@ -145,7 +155,7 @@ static void disconnect_event(void *context, ULONG reason)
 
     c->disconnect_reason = reason;
     event_set(&c->disconnected);
-    event_set(&c->notified); /* who waits for a result looks up */
+    event_set(c->wake); /* who waits for a result looks up */
 }
 
 /* ---- objects ---- */
@@ -155,43 +165,43 @@ static ULONG least(ULONG a, ULONG b)
     return a < b ? a : b;
 }
 
-/* As much as the adapter allows, where that is less than wanted. */
-static NTSTATUS make_qp(struct consumer *c, const NDK_ADAPTER_INFO *info)
+static NTSTATUS make_cq(struct consumer *c, uint32_t depth)
 {
     unsigned before = event_count(&c->done);
 
-    return finish_create(c, before, c->pd->Dispatch->NdkCreateQp(c->pd, c->cq, c->cq, c,
-                                                                 least(DEPTH, info->MaxReceiveQueueDepth),
-                                                                 least(DEPTH, info->MaxInitiatorQueueDepth),
-                                                                 least(SGES, info->MaxReceiveRequestSge),
-                                                                 least(SGES, info->MaxInitiatorRequestSge), 0,
-                                                                 create_done, c, &c->qp), &c->qp);
+    return finish_create(c, before, c->adapter->Dispatch->NdkCreateCq(c->adapter, depth, cq_notification, c, NULL,
+                                                                      create_done, c, &c->cq), &c->cq);
 }
 
+static NTSTATUS make_qp(struct consumer *c, NDK_CQ *cq, const struct consumer_queues *q)
+{
+    unsigned before = event_count(&c->done);
+
+    return finish_create(c, before, c->pd->Dispatch->NdkCreateQp(c->pd, cq, cq, c, q->receives, q->requests,
+                                                                 least(SGES, c->info.MaxReceiveRequestSge),
+                                                                 least(SGES, c->info.MaxInitiatorRequestSge),
+                                                                 q->inline_size, create_done, c, &c->qp), &c->qp);
+}
+
+/* As much as the adapter allows, where that is less than wanted. */
 static NTSTATUS make_queues(struct consumer *c, const char **what)
 {
-    NDK_ADAPTER_INFO info;
-    ULONG size = sizeof info;
+    const struct consumer_queues queues = { least(DEPTH, c->info.MaxReceiveQueueDepth),
+                                            least(DEPTH, c->info.MaxInitiatorQueueDepth), 0 };
     unsigned before;
     NTSTATUS status;
 
-    *what = "NdkQueryAdapterInfo";
-    status = c->adapter->Dispatch->NdkQueryAdapterInfo(c->adapter, &info, &size);
-    if (!NT_SUCCESS(status))
-        return status;
     *what = "NdkCreatePd";
     before = event_count(&c->done);
     status = finish_create(c, before, c->adapter->Dispatch->NdkCreatePd(c->adapter, create_done, c, &c->pd), &c->pd);
     if (!NT_SUCCESS(status))
         return status;
     *what = "NdkCreateCq";
-    before = event_count(&c->done);
-    status = finish_create(c, before, c->adapter->Dispatch->NdkCreateCq(c->adapter, least(2 * DEPTH, info.MaxCqDepth),
-                                                                        cq_notification, c, NULL, create_done, c, &c->cq), &c->cq);
+    status = make_cq(c, least(2 * DEPTH, c->info.MaxCqDepth));
     if (!NT_SUCCESS(status))
         return status;
     *what = "NdkCreateQp";
-    return make_qp(c, &info);
+    return make_qp(c, c->cq, &queues);
 }
 
 static void consumer_init(struct consumer *c)
@@ -201,18 +211,21 @@ static void consumer_init(struct consumer *c)
     event_init(&c->requests);
     event_init(&c->notified);
     event_init(&c->disconnected);
+    c->wake = &c->notified;
 }
 
 NTSTATUS consumer_open_beside(struct consumer *c, const struct consumer *other, const char **what)
 {
     consumer_init(c);
     c->adapter = other->adapter;
+    c->info = other->info;
     c->beside = true;
     return make_queues(c, what);
 }
 
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what)
 {
+    ULONG size = sizeof c->info;
     NTSTATUS status;
 
     consumer_init(c);
@@ -222,7 +235,45 @@ NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what)
         c->adapter = NULL;
         return status;
     }
-    return make_queues(c, what);
+    *what = "NdkQueryAdapterInfo";
+    status = c->adapter->Dispatch->NdkQueryAdapterInfo(c->adapter, &c->info, &size);
+    return NT_SUCCESS(status) ? make_queues(c, what) : status;
+}
+
+NTSTATUS consumer_join(struct consumer *c, struct consumer *first, struct consumer *cq_of, uint32_t cq_depth,
+                       const struct consumer_queues *queues, const char **what)
+{
+    NTSTATUS status;
+
+    consumer_init(c);
+    c->wake = &first->notified;
+    c->first = first;
+    c->adapter = first->adapter;
+    c->pd = first->pd;
+    c->info = first->info;
+    if (!cq_of) {
+        *what = "NdkCreateCq";
+        status = make_cq(c, cq_depth);
+        if (!NT_SUCCESS(status))
+            return status;
+    }
+    *what = "NdkCreateQp";
+    return make_qp(c, cq_of ? cq_of->cq : c->cq, queues);
+}
+
+unsigned consumer_notified(struct consumer *c)
+{
+    return event_count(c->wake);
+}
+
+void consumer_wait(struct consumer *c, unsigned seen, unsigned ms)
+{
+    event_wait_ms(c->wake, seen, ms);
+}
+
+bool consumer_gone(struct consumer *c)
+{
+    return event_count(&c->disconnected) > 0;
 }
 
 void consumer_close(struct consumer *c)
@@ -239,9 +290,9 @@ void consumer_close(struct consumer *c)
         close_object(c, &c->qp->Header, c->qp->Dispatch->NdkCloseQp);
     if (c->cq)
         close_object(c, &c->cq->Header, c->cq->Dispatch->NdkCloseCq);
-    if (c->pd)
+    if (c->pd && !c->first)
         close_object(c, &c->pd->Header, c->pd->Dispatch->NdkClosePd);
-    if (c->adapter && !c->beside)
+    if (c->adapter && !c->beside && !c->first)
         ondk_close_adapter(c->adapter);
     c->connector = NULL;
     c->listener = NULL;
@@ -377,15 +428,15 @@ bool consumer_wait_disconnect(struct consumer *c, unsigned seconds)
 bool consumer_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds)
 {
     for (;;) {
-        unsigned before = event_count(&c->notified);
-        bool gone = event_count(&c->disconnected) > 0;
+        unsigned before = event_count(c->wake);
+        bool gone = consumer_gone(c);
 
         if (c->cq->Dispatch->NdkGetCqResultsEx(c->cq, result, 1))
             return true;
         if (gone)
             return false;
         c->cq->Dispatch->NdkArmCq(c->cq, NDK_CQ_NOTIFY_ANY);
-        if (!event_wait(&c->notified, before, seconds))
+        if (!event_wait(c->wake, before, seconds))
             return c->cq->Dispatch->NdkGetCqResultsEx(c->cq, result, 1) > 0;
     }
 }

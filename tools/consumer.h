@@ -32,16 +32,19 @@ struct region {
 };
 
 struct consumer {
+    struct consumer *first;       /* whose adapter and PD these are; NULL: own */
     NDK_ADAPTER *adapter;
     bool beside;                  /* the adapter is another consumer's */
+    NDK_ADAPTER_INFO info;
     NDK_PD *pd;
-    NDK_CQ *cq;
+    NDK_CQ *cq;                   /* NULL: it uses that of another consumer */
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_LISTENER *listener;
     struct event done;            /* completions of requests, creates and closes */
     struct event requests;        /* connect events */
     struct event notified;        /* CQ notifications */
+    struct event *wake;           /* what notifications and the peer's disconnect set: the first consumer's notified */
     struct event disconnected;
     NDK_CONNECTOR *requested[16]; /* a ring of connectors that asked and were not yet taken */
     unsigned asked, taken;
@@ -54,6 +57,16 @@ struct consumer {
 NTSTATUS consumer_open(struct consumer *c, uint32_t if_index, const char **what);
 /* The same on the adapter of another one, which has to be closed later: for a second connection of one listener. */
 NTSTATUS consumer_open_beside(struct consumer *c, const struct consumer *other, const char **what);
+
+struct consumer_queues {
+    uint32_t receives, requests, inline_size;
+};
+/*
+ * A further queue pair on the adapter and PD of `first`: with a CQ of its own, of cq_depth, or on that of cq_of. Its
+ * QPContext is c. Who waits for first wakes up for it, too. Close it before first, and before cq_of.
+ */
+NTSTATUS consumer_join(struct consumer *c, struct consumer *first, struct consumer *cq_of, uint32_t cq_depth,
+                       const struct consumer_queues *queues, const char **what);
 /* Closes everything that is there, in the order that the lifetime rules like best. */
 void consumer_close(struct consumer *c);
 
@@ -79,6 +92,15 @@ bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);
 
 /* The next result; false after seconds without one, or when the peer has disconnected and nothing is queued. */
 bool consumer_result(struct consumer *c, NDK_RESULT_EX *result, unsigned seconds);
+
+/*
+ * For who looks at completion queues himself: the count of what would wake him, before he looks and arms; then wait
+ * until there is more, or so many milliseconds have passed.
+ */
+unsigned consumer_notified(struct consumer *c);
+void consumer_wait(struct consumer *c, unsigned seen, unsigned ms);
+/* The peer has disconnected. */
+bool consumer_gone(struct consumer *c);
 
 NDK_SGE consumer_sge(const struct region *r, uint32_t offset, uint32_t len);
 

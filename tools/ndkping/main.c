@@ -1,114 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* ndkping: tests an NDK connection, as server or as client. See options.c for how it is called. */
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "address.h"
+#include "openndk/adapter.h"
 #include "openndk/counters.h"
-#include "openndk/reason.h"
 #include "options.h"
 #include "rping.h"
+#include "say.h"
 
 enum { STEP_SECONDS = 30, SERVER_BUFFER = 1 << 20 };
 
-static FILE *log_stream;
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
-{
-    FILE *streams[2] = { stdout, log_stream };
-
-    for (int i = 0; i < 2 && streams[i]; i++) {
-        va_list args;
-        va_start(args, format);
-        vfprintf(streams[i], format, args);
-        va_end(args);
-        fputc('\n', streams[i]);
-        fflush(streams[i]);
-    }
-}
-
 static int failed(const char *step, NTSTATUS status)
 {
-    say("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
-    say("  %s", ondk_status_advice(status));
+    say_failed(step, status);
     return NDKPING_FAILED;
 }
 
-/* The same for a step of the connection, or for a request: the provider knows more than the status says. */
-static int failed_for(const char *step, NTSTATUS status, uint32_t reason)
+static int step_failed(const struct consumer *c, const char *step, NTSTATUS status)
 {
-    failed(step, status);
-    if (reason) {
-        say("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
-        say("  %s", ondk_reason_advice(reason));
-    }
+    say_step_failed(c, step, status);
     return NDKPING_FAILED;
-}
-
-static int step_failed(struct consumer *c, const char *step, NTSTATUS status)
-{
-    return failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
-}
-
-static void address_text(const struct sockaddr_storage *a, char *text, size_t size)
-{
-    char host[NI_MAXHOST], port[NI_MAXSERV];
-    socklen_t len = a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-
-    if (getnameinfo((const struct sockaddr *)a, len, host, sizeof host, port, sizeof port,
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        snprintf(text, size, "(unknown)");
-    else
-        snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
-}
-
-/* The address that the route to the server starts from. Nothing is sent: a datagram socket only looks up the route. */
-static bool own_address(const struct sockaddr_storage *server, struct sockaddr_storage *own)
-{
-    socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    socklen_t own_len = sizeof *own;
-    int s = socket(server->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool found = s >= 0 && connect(s, (const struct sockaddr *)server, len) == 0 &&
-                 getsockname(s, (struct sockaddr *)own, &own_len) == 0;
-
-    if (s >= 0)
-        close(s);
-    if (found && own->ss_family == AF_INET)
-        ((struct sockaddr_in *)own)->sin_port = 0;
-    else if (found)
-        ((struct sockaddr_in6 *)own)->sin6_port = 0;
-    return found;
-}
-
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-    if (a->ss_family != b->ss_family)
-        return false;
-    if (a->ss_family == AF_INET)
-        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
-}
-
-/* The interface that owns an address; 0 where none does. All of 127.0.0.0/8 is the loopback's. */
-static uint32_t interface_of(const struct sockaddr_storage *a)
-{
-    ondk_adapter_entry_t entries[64];
-    uint32_t count = ondk_enumerate_adapters(entries, 64);
-    bool loopback = a->ss_family == AF_INET && ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-
-    for (uint32_t i = 0; i < count && i < 64; i++) {
-        if (loopback && entries[i].loopback)
-            return entries[i].if_index;
-        for (uint32_t k = 0; k < entries[i].address_count; k++)
-            if (same_host(a, &entries[i].addresses[k]))
-                return entries[i].if_index;
-    }
-    return 0;
 }
 
 /* What is known of the other end by now: addresses, read limits, private data. */
@@ -159,8 +71,10 @@ static int say_end(struct rping *r, enum rping_end end)
         say("ping %u: the data that came back differs from what was sent", r->pings);
         return NDKPING_DATA;
     }
-    if (end == RPING_FAILED)
-        return failed_for(r->step, r->status, r->reason);
+    if (end == RPING_FAILED) {
+        say_failed_for(r->step, r->status, r->reason);
+        return NDKPING_FAILED;
+    }
     say("%u ping%s, %llu bytes read and written by RDMA", r->pings, r->pings == 1 ? "" : "s",
         (unsigned long long)r->bytes);
     return NDKPING_OK;
@@ -243,12 +157,12 @@ static int run(struct options *o)
     NTSTATUS status;
     int code;
 
-    if (!o->server && !o->has_client_address && !own_address(&o->server_address, &o->client_address)) {
+    if (!o->server && !o->has_client_address && !address_own(&o->server_address, &o->client_address)) {
         say("no route to the server: say -ClientAddr, or check the server's address");
         return NDKPING_FAILED;
     }
     if (!index)
-        index = interface_of(o->server ? &o->server_address : &o->client_address);
+        index = address_interface(o->server ? &o->server_address : &o->client_address);
     if (!index) {
         say("no interface of this machine has the %s address", o->server ? "server's" : "client's");
         return NDKPING_FAILED;
@@ -271,18 +185,12 @@ int main(int argc, char **argv)
 
     if (done)
         return code;
-    if (o.log_file) {
-        log_stream = fopen(o.log_file, o.append ? "a" : "w");
-        if (!log_stream) {
-            perror(o.log_file);
-            return NDKPING_USAGE;
-        }
-    }
+    if (o.log_file && !say_log(o.log_file, o.append))
+        return NDKPING_USAGE;
     status = ondk_configure(&o.config);
     code = NT_SUCCESS(status) ? run(&o) : failed("ondk_configure", status);
     if (code == NDKPING_OK)
         say("ndkping %s completes", o.server ? "server" : "client");
-    if (log_stream)
-        fclose(log_stream);
+    say_close();
     return code;
 }

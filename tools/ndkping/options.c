@@ -2,14 +2,13 @@
 /* ndkping's command line: see options.h. */
 #include "options.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "address.h"
 
 static const char help[] =
     "ndkping tests an NDK connection with the protocol of rdma-core's rping: establish, read limits, private data,\n"
@@ -42,47 +41,6 @@ static const char help[] =
     "  --help\n"
     "\n"
     "Exit: 0 done; 1 a connection or request failed; 2 wrong usage; 3 data differed; 4 server: nobody came in time.\n";
-
-static bool number(const char *text, uint32_t low, uint32_t high, uint32_t *value)
-{
-    char *end;
-    unsigned long n;
-
-    errno = 0;
-    n = strtoul(text, &end, 10);
-    if (errno || end == text || *end || text[0] == '-' || n < low || n > high)
-        return false;
-    *value = (uint32_t)n;
-    return true;
-}
-
-/* "1.2.3.4:5", "[::1]:5"; without a port where port is false. */
-static bool address(const char *text, bool port, struct sockaddr_storage *a)
-{
-    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found;
-    char host[128], *service = NULL;
-
-    if (snprintf(host, sizeof host, "%s", text) >= (int)sizeof host)
-        return false;
-    if (port) {
-        service = strrchr(host, ':');
-        if (!service || service[1] == '\0')
-            return false;
-        *service++ = '\0';
-    }
-    if (host[0] == '[') {
-        size_t len = strlen(host);
-        if (host[len - 1] != ']')
-            return false;
-        host[len - 1] = '\0';
-        memmove(host, host + 1, len - 1);
-    }
-    if (getaddrinfo(host, service, &hints, &found) != 0)
-        return false;
-    memcpy(a, found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    return true;
-}
 
 static bool hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)
 {
@@ -156,7 +114,7 @@ static bool set_timeout(struct options *o, const char *arg)
 {
     uint32_t seconds;
 
-    if (!number(arg, 1, 3600, &seconds))
+    if (!number_parse(arg, 1, 3600, &seconds))
         return false;
     o->config.connect_ms = o->config.reply_ms = o->config.establish_ms = o->config.disconnect_ms = seconds * 1000;
     return true;
@@ -166,23 +124,23 @@ static bool set_timeout(struct options *o, const char *arg)
 static bool set_value(struct options *o, int option, const char *arg)
 {
     switch (option) {
-    case OPT_SERVER_ADDR: return address(arg, true, &o->server_address);
-    case OPT_CLIENT_ADDR: return o->has_client_address = address(arg, false, &o->client_address);
-    case OPT_SERVER_IF: return number(arg, 1, INT32_MAX, &o->server_if);
-    case OPT_CLIENT_IF: return number(arg, 1, INT32_MAX, &o->client_if);
+    case OPT_SERVER_ADDR: return address_parse(arg, true, &o->server_address);
+    case OPT_CLIENT_ADDR: return o->has_client_address = address_parse(arg, false, &o->client_address);
+    case OPT_SERVER_IF: return number_parse(arg, 1, INT32_MAX, &o->server_if);
+    case OPT_CLIENT_IF: return number_parse(arg, 1, INT32_MAX, &o->client_if);
     case OPT_TEST_TYPE: return strcasecmp(arg, "rping") == 0;
     case OPT_LOG: return (o->log_file = arg) != NULL;
-    case OPT_COUNT: return number(arg, 1, UINT32_MAX, &o->count);
-    case OPT_SIZE: return number(arg, 24, 16777216, &o->size);
-    case OPT_IRD: return number(arg, 0, 16383, &o->ird);
-    case OPT_ORD: return number(arg, 0, 16383, &o->ord);
+    case OPT_COUNT: return number_parse(arg, 1, UINT32_MAX, &o->count);
+    case OPT_SIZE: return number_parse(arg, 24, 16777216, &o->size);
+    case OPT_IRD: return number_parse(arg, 0, 16383, &o->ird);
+    case OPT_ORD: return number_parse(arg, 0, 16383, &o->ord);
     case OPT_PRIVATE: return hex(arg, o->private_data, sizeof o->private_data, &o->private_len);
     case OPT_CRC: return set_crc(o, arg);
-    case OPT_REV: return number(arg, 0, 2, &o->config.mpa_revision);
+    case OPT_REV: return number_parse(arg, 0, 2, &o->config.mpa_revision);
     case OPT_RTR: return forms(arg, &o->config.rtr);
     case OPT_TIMEOUT: return set_timeout(o, arg);
     case OPT_PROFILE: return ondk_config_profile(&o->config, arg) == 0;
-    case 'W': return number(arg, 0, INT32_MAX, &o->wait_seconds);
+    case 'W': return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
     default: return false;
     }
 }

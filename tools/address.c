@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses as users write and read them: see address.h. */
+#include "address.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "openndk/adapter.h"
+
+bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value)
+{
+    char *end;
+    unsigned long n;
+
+    errno = 0;
+    n = strtoul(text, &end, 10);
+    if (errno || end == text || *end || text[0] == '-' || n < low || n > high)
+        return false;
+    *value = (uint32_t)n;
+    return true;
+}
+
+bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
+{
+    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found;
+    char host[128], *service = NULL;
+
+    if (snprintf(host, sizeof host, "%s", text) >= (int)sizeof host)
+        return false;
+    if (port) {
+        service = strrchr(host, ':');
+        if (!service || service[1] == '\0')
+            return false;
+        *service++ = '\0';
+    }
+    if (host[0] == '[') {
+        size_t len = strlen(host);
+        if (host[len - 1] != ']')
+            return false;
+        host[len - 1] = '\0';
+        memmove(host, host + 1, len - 1);
+    }
+    if (getaddrinfo(host, service, &hints, &found) != 0)
+        return false;
+    memcpy(a, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return true;
+}
+
+void address_text(const struct sockaddr_storage *a, char *text, size_t size)
+{
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    socklen_t len = a->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+
+    if (getnameinfo((const struct sockaddr *)a, len, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        snprintf(text, size, "(unknown)");
+    else
+        snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
+}
+
+/* A datagram socket only looks up the route. */
+bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own)
+{
+    socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    socklen_t own_len = sizeof *own;
+    int s = socket(server->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = s >= 0 && connect(s, (const struct sockaddr *)server, len) == 0 &&
+                 getsockname(s, (struct sockaddr *)own, &own_len) == 0;
+
+    if (s >= 0)
+        close(s);
+    if (found && own->ss_family == AF_INET)
+        ((struct sockaddr_in *)own)->sin_port = 0;
+    else if (found)
+        ((struct sockaddr_in6 *)own)->sin6_port = 0;
+    return found;
+}
+
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    if (a->ss_family != b->ss_family)
+        return false;
+    if (a->ss_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr == ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
+}
+
+uint32_t address_interface(const struct sockaddr_storage *a)
+{
+    ondk_adapter_entry_t entries[64];
+    uint32_t count = ondk_enumerate_adapters(entries, 64);
+    bool loopback = a->ss_family == AF_INET && ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+
+    for (uint32_t i = 0; i < count && i < 64; i++) {
+        if (loopback && entries[i].loopback)
+            return entries[i].if_index;
+        for (uint32_t k = 0; k < entries[i].address_count; k++)
+            if (same_host(a, &entries[i].addresses[k]))
+                return entries[i].if_index;
+    }
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tools print: see say.h. */
+#include "say.h"
+
+#include <stdarg.h>
+
+#include "openndk/adapter.h"
+#include "openndk/reason.h"
+
+static FILE *main_stream, *log_stream;
+
+void say_to(FILE *stream)
+{
+    main_stream = stream;
+}
+
+bool say_log(const char *file, bool append)
+{
+    log_stream = fopen(file, append ? "a" : "w");
+    if (!log_stream)
+        perror(file);
+    return log_stream != NULL;
+}
+
+void say_close(void)
+{
+    if (log_stream)
+        fclose(log_stream);
+    log_stream = NULL;
+}
+
+void say(const char *format, ...)
+{
+    FILE *streams[2] = { main_stream ? main_stream : stdout, log_stream };
+
+    for (int i = 0; i < 2 && streams[i]; i++) {
+        va_list args;
+        va_start(args, format);
+        vfprintf(streams[i], format, args);
+        va_end(args);
+        fputc('\n', streams[i]);
+        fflush(streams[i]);
+    }
+}
+
+void say_failed(const char *step, NTSTATUS status)
+{
+    say("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
+    say("  %s", ondk_status_advice(status));
+}
+
+void say_failed_for(const char *step, NTSTATUS status, uint32_t reason)
+{
+    say_failed(step, status);
+    if (reason) {
+        say("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
+        say("  %s", ondk_reason_advice(reason));
+    }
+}
+
+void say_step_failed(const struct consumer *c, const char *step, NTSTATUS status)
+{
+    say_failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
+}
