@@ -4,7 +4,7 @@
  * they are, some frame a segment that is nearly right (with the checksum that belongs to it), some are the consumer's
  * own requests: sends, receives, reads, registrations, windows, invalidations, a flush. In play are a region for
  * everything, one that may only be read, one without remote rights, one of another domain, a fast registration over
- * pages in another order and a window.
+ * pages in another order, a window, and in every other input receives come from a shared queue.
  *
  * What must hold, whatever comes: the guards around all memory and what a peer has no right to write do not change; each
  * request completes once; the sanitizers find nothing; it comes to rest.
@@ -32,6 +32,7 @@ struct fuzz {
     struct mem_table *table;
     struct iw_scratch *scratch;
     struct iw_qp *qp;
+    struct iw_srq *srq; /* or NULL */
     struct mem_group fast, window;
     struct mem_region *regions[AREAS], *map;
     uint8_t *memory[AREAS]; /* LEN octets between guards; PAGED is what the map covers */
@@ -40,7 +41,8 @@ struct fuzz {
     uint64_t logical;
     uint8_t domain, other_domain;
     bool crc;
-    unsigned posted, completed;
+    unsigned posted, completed; /* but for receives of the shared queue: */
+    unsigned shared, taken;
     uint32_t send_msn, read_msn;
     /* Read Requests of ours that the other end has seen. */
     struct rdmap_read_request asked[DEPTH];
@@ -71,7 +73,10 @@ static void on_complete(struct iw_qp *qp, const struct iw_completion *c)
 {
     struct fuzz *f = iw_qp_owner(qp);
 
-    f->completed++;
+    if (f->srq && c->opcode == IW_RECEIVE)
+        f->taken++;
+    else
+        f->completed++;
     require(c->status == IW_OK || !c->invalidated);
     if (c->invalidated)
         require(mem_revocable(f->table, &f->domain, c->stag, false) != WIRE_OK);
@@ -222,7 +227,9 @@ static void segment(struct fuzz *f, struct input *in)
 
 static void post(struct fuzz *f, struct iw_request *r)
 {
-    if (iw_qp_post(f->qp, r) == 0)
+    if (f->srq && r->opcode == IW_RECEIVE)
+        f->shared += iw_srq_post(f->srq, r) == 0;
+    else if (iw_qp_post(f->qp, r) == 0)
         f->posted += !(r->flags & IW_SILENT);
     else if (r->opcode == IW_FAST_REGISTER || r->opcode == IW_BIND)
         mem_discard(f->table, &f->domain, r->stag);
@@ -367,8 +374,16 @@ static void close_memory(struct fuzz *f)
     mem_unmap(f->map);
 }
 
+static void low(void *owner)
+{
+    (void)owner;
+}
+
 static void open_queue_pair(struct fuzz *f, unsigned options)
 {
+    struct iw_srq_config shared = {
+        .depth = DEPTH, .sges = 4, .threshold = 3, .memory = f->table, .domain = &f->domain, .low = low,
+    };
     struct iw_qp_config c = {
         .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4, .initiator_sges = 4, .inline_size = 64,
         .max_ird = 4, .max_ord = 4, .memory = f->table, .domain = &f->domain, .secret = 1, .events = &events,
@@ -380,6 +395,9 @@ static void open_queue_pair(struct fuzz *f, unsigned options)
     };
 
     f->crc = s.crc;
+    if (options & 64)
+        require((f->srq = iw_srq_create(&shared)) != NULL);
+    c.srq = f->srq;
     f->qp = iw_qp_create(&c);
     require(f->qp != NULL);
     iw_qp_start(f->qp, &s);
@@ -403,8 +421,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size & 1)
         iw_qp_rx_eof(f.qp);
     iw_qp_stop(f.qp, IW_FLUSHED);
-    require(f.completed == f.posted);
+    require(f.completed == f.posted && f.taken <= f.shared);
     iw_qp_destroy(f.qp);
+    iw_srq_destroy(f.srq);
     check();
     close_memory(&f);
     mem_table_destroy(f.table);
