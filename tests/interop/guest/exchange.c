@@ -8,6 +8,7 @@
  */
 #include "exchange.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static bool empty_reads;
 
 void exchange_fail(const char *reason)
 {
-    printf("result=failed reason=%s\n", reason);
+    printf("result=failed reason=%s errno=%d\n", reason, errno);
     exit(1);
 }
 
