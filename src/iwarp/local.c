@@ -31,8 +31,13 @@ void local_carry_out(struct iw_qp *qp, struct entry *e)
         entry_fail(e, IW_LOCAL_ACCESS, error);
 }
 
+/* What it was to replace ends all the same: the consumer's object has named the new STag since the post. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
-    if (e->opcode != IW_INVALIDATE && !MUTANT(qpr_16_flushed_stays_prepared))
+    if (e->opcode == IW_INVALIDATE)
+        return;
+    if (!MUTANT(qpr_16_flushed_stays_prepared))
         mem_discard(qp->memory, qp->domain, e->stag);
+    if (e->replaces && !MUTANT(inv_09_flushed_leaves_the_old))
+        (void)mem_revoke(qp->memory, qp->domain, e->replaces, false);
 }

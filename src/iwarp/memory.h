@@ -113,8 +113,8 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
  * Its turn has come: `replaces` (0: none) dies, and what is alive in the group, where another request than `replaces`
- * made it; then stag is alive. False: stag is not prepared any more, or a window's region is not alive. The caller holds
- * no protection; waits like mem_unmap.
+ * made it; then stag is alive. False: stag is not prepared any more, or a window's region is not alive (what it was to
+ * take the place of has died). The caller holds no protection; waits like mem_unmap.
  */
 bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32_t replaces);
 bool mem_ends_another(struct mem_table *t, uint32_t stag); /* its activation would: something is alive in its group */

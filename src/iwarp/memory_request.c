@@ -415,10 +415,6 @@ bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32
     struct mem_region *r = slot_find(t, stag, true), *s;
     bool alive;
 
-    if (r && !parent_is_alive(r)) {
-        (void)end_protected(r, false);
-        return false;
-    }
     if (r && replaces && !MUTANT(inv_09_old_one_lives)) {
         slot_unprotect(r); /* nothing is held while waiting */
         (void)mem_revoke(t, domain, replaces, false);
@@ -428,6 +424,10 @@ bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32
         slot_unprotect(r);
         (void)end_protected(s, true);
         r = slot_find(t, stag, true);
+    }
+    if (r && !parent_is_alive(r)) {
+        (void)end_protected(r, false);
+        return false;
     }
     if (!r)
         return false;

@@ -512,6 +512,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     } while (result == FRAMED || result == CARRIED_OUT);
     if (result != FAULT || s->batch.fpdus > 0)
         return true; /* a fault behind good FPDUs is met again when they are gone */
+    batch_release(&s->batch); /* the end of the stream may wait for whoever touches memory */
     fault_handle(qp, &s->batch.state, s->batch.error);
     return false;
 }

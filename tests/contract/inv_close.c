@@ -291,8 +291,8 @@ static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 }
 
 /*
- * It is flushed while it waits for a read. What it should have taken the place of is under the consumer's control: it
- * does not outlive the next registration, or bind, of the object.
+ * It is flushed while it waits for a read. What it should have taken the place of is not left to itself: whatever an
+ * invalidation of the object says now, no access is left, and none comes back with the next registration or bind.
  */
 static void flushed(bool window, bool fails)
 {
@@ -334,6 +334,10 @@ static void flushed(bool window, bool fails)
         fast_region_close(&doomed);
     }
     reconnect(&p, &q);
+    (void)data_outcome(&q.passive, fast_invalidate(&q.passive, 5, window ? (void *)mw : (void *)r.mr, 0));
+    fast_check_dead(&q, &r.memory, first, r.base, 10);
+    if (window && !fails) /* the region's own token has not changed */
+        fast_check_alive(&q, &r.memory, r.memory.memory, r.token, r.base, 10);
     if (window)
         CHECK_STATUS(fast_bind(&q.passive, 4, r.mr, mw, r.base, 10, BOTH), STATUS_SUCCESS);
     else

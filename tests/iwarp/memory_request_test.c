@@ -308,7 +308,7 @@ static void test_window(void **state)
     int empty = 0;
 
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 100, 50, MEM_REMOTE_WRITE, &w), 0);
-    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &late), 0);
+    assert_int_equal(mem_prepare_window(f->t, &f->others[0], &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &late), 0);
     assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
     assert_true(mem_activate(f->t, &pd_a, whole, 0));
     assert_true(mem_activate(f->t, &pd_a, w, 0));
