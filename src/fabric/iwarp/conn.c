@@ -89,7 +89,7 @@ static uint32_t limit_of(const struct fabric_conn *c)
     case CONN_CLOSING:
         return config->disconnect_ms;
     default:
-        return IWARP_LINGER_MS;
+        return c->brief ? IWARP_BRIEF_MS : IWARP_LINGER_MS;
     }
 }
 
@@ -285,6 +285,10 @@ static void conn_timeout(struct shard_timer *timer)
     conn_ref(c);
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
+    if (c->brief) {
+        c->readable = true; /* nothing unread is left behind */
+        stream_hang_up(c);
+    }
     conn_step(c, CONN_LOST, limit_reason(c));
     conn_unref(c);
 }

@@ -34,6 +34,7 @@ static void refuse(struct fabric_conn *c)
     const uint8_t *at;
 
     c->brief = iw_startup_tx_want(c->startup, &at) == 0;
+    conn_limit(c);
     if (c->brief && !MUTANT(acc_08_no_reject))
         iw_startup_reject(c->startup, c->private_data, c->private_len);
 }

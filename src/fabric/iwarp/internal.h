@@ -25,6 +25,7 @@
 enum {
     IWARP_SHARDS_MAX = 64,
     IWARP_LINGER_MS = 1000,  /* a last frame may take this long to be read by the peer */
+    IWARP_BRIEF_MS = 25,     /* the same for a reject */
     IWARP_NUDGES = 6,
     IWARP_SINK = 16384,      /* input of a connection that is over goes here */
 };
@@ -352,6 +353,7 @@ void stream_pump(struct fabric_conn *c);
 void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */
 void stream_nudge(struct shard_timer *timer);
 void stream_linger(struct fabric_conn *c);
+void stream_hang_up(struct fabric_conn *c); /* the end of lingering */
 const struct iw_qp_events *stream_events(void);
 
 #endif

@@ -496,10 +496,7 @@ static bool last_frame(struct fabric_conn *c, bool *broken)
     return false;
 }
 
-/*
- * A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end. Who
- * sent a good request and is rejected has nothing on its way, and its connector's close need not wait for it to hang up.
- */
+/* A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end. */
 static void discard(struct fabric_conn *c)
 {
     struct iovec iov = { c->home->sink, IWARP_SINK };
@@ -514,17 +511,25 @@ static void discard(struct fabric_conn *c)
     }
 }
 
+void stream_hang_up(struct fabric_conn *c)
+{
+    if (!c->shut)
+        c->fabric->net->ops->shut_write(&c->socket);
+    c->shut = true;
+    discard(c);
+}
+
+/*
+ * Who sent a good request and is rejected has nothing on its way, and hangs up when it has the reject; its connector's
+ * close waits for that a moment only. Linux siw loses a reject's private data where our end of stream comes right behind.
+ */
 void stream_linger(struct fabric_conn *c)
 {
-    bool broken = false;
+    bool broken = false, left = c->shut || last_frame(c, &broken);
 
-    if (!c->shut && last_frame(c, &broken)) {
-        c->fabric->net->ops->shut_write(&c->socket);
-        c->shut = true;
-    }
-    if (c->brief && c->shut)
-        c->readable = true; /* nothing unread is left behind */
     discard(c);
-    if (broken || (c->shut && (c->eof || c->brief)))
+    if (left && (!c->brief || c->eof))
+        stream_hang_up(c);
+    if (broken || (c->shut && c->eof))
         conn_step(c, CONN_LOST, c->ended);
 }
