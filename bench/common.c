@@ -175,33 +175,39 @@ void bench_join(pid_t child)
 
 /* ---- processors and sockets ---- */
 
-void bench_pin(unsigned n)
+bool bench_pin(unsigned n)
 {
     cpu_set_t allowed, one;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed))
-        return;
+    if (getenv("BENCH_FREE") || sched_getaffinity(0, sizeof allowed, &allowed))
+        return false;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, &allowed) || n-- > 0)
             continue;
         CPU_ZERO(&one);
         CPU_SET(cpu, &one);
-        (void)sched_setaffinity(0, sizeof one, &one);
-        return;
+        return !sched_setaffinity(0, sizeof one, &one);
     }
+    return false;
 }
 
-void bench_congestion(char *name, size_t size)
+struct bench_sockets bench_sockets(void)
 {
-    for (int fd = 3; fd < 1024; fd++) {
-        socklen_t len = (socklen_t)size - 1;
-        struct sockaddr_storage peer;
-        socklen_t peer_len = sizeof peer;
+    struct bench_sockets found = { .congestion = "unknown", .buffers = "unknown" };
 
-        memset(name, 0, size);
-        if (!getpeername(fd, (struct sockaddr *)&peer, &peer_len) && peer.ss_family != AF_UNIX &&
-            !getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len))
-            return;
+    for (int fd = 3; fd < 1024; fd++) {
+        char name[sizeof found.congestion] = "";
+        socklen_t len = sizeof name - 1, peer_len = sizeof(struct sockaddr_storage), lock_len = sizeof(int);
+        struct sockaddr_storage peer;
+        int lock = 0;
+
+        if (getpeername(fd, (struct sockaddr *)&peer, &peer_len) || peer.ss_family == AF_UNIX ||
+            getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len))
+            continue;
+        memcpy(found.congestion, name, sizeof name);
+        if (!getsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &lock, &lock_len))
+            found.buffers = lock ? "set" : "auto";
+        break;
     }
-    snprintf(name, size, "unknown");
+    return found;
 }

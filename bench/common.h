@@ -55,10 +55,17 @@ struct bench_usage bench_ask(int control);
 /* Waits for the child, which must have ended well. */
 void bench_join(pid_t child);
 
-/* The calling thread, and those it makes, to the n-th of the processors that we may use. */
-void bench_pin(unsigned n);
+/*
+ * The calling thread, and those it makes, to the n-th of the processors that we may use; false where that is not done:
+ * there is none, or the environment has BENCH_FREE.
+ */
+bool bench_pin(unsigned n);
 
-/* The congestion control of the first TCP connection among this process's descriptors. */
-void bench_congestion(char *name, size_t size);
+/* The first TCP connection among this process's descriptors: its congestion control, and who chooses its buffers. */
+struct bench_sockets {
+    char congestion[32];
+    const char *buffers; /* "auto": the kernel; "set": the program */
+};
+struct bench_sockets bench_sockets(void);
 
 #endif

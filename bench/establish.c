@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Establishments per second: connect, accept, complete, disconnect, close, with one listener in a second process, so
- * many at a time. One line of JSON.
+ * many at a time. Requests and replies bear 64 bytes of private data. One line of JSON.
  *   establish ndk|ndk-waiting|tcp|tcp-blocking <at a time> <seconds>
  * ndk goes on in the provider's callbacks, ndk-waiting in a sleeping thread of the consumer's; tcp is epoll.
  */
@@ -15,13 +15,16 @@
 
 enum { DEPTH = 16, CQ_DEPTH = 64, SPARE = 256 };
 
-static const double WARM_UP = 0.25;
+static const char PRIVATE[TCP_PRIVATE];
+
+static const double WARM_UP = 0.1;
 
 /* Both processes', and when the measured part began. */
 struct figures {
     struct bench_usage before[2], after[2];
     uint64_t from;
     int control;
+    bool pinned;
 };
 
 static void begin(struct figures *f)
@@ -51,7 +54,8 @@ static void serve(const char *kind, unsigned window, int control)
         else
             tcp_side_serve(s, control);
     } else {
-        struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = 2 * window + SPARE };
+        struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = 2 * window + SPARE,
+                                 .accept_data = PRIVATE, .accept_len = sizeof PRIVATE };
         struct ndk_side *s;
 
         o.waiting = !strcmp(kind, "ndk-waiting");
@@ -75,7 +79,8 @@ static void churn_ndk(struct ndk_side *s, struct load *l, double seconds, struct
 
 static void client_ndk(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
 {
-    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots };
+    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots,
+                             .private_len = sizeof PRIVATE };
     struct ndk_side *s;
 
     o.waiting = !strcmp(kind, "ndk-waiting");
@@ -116,9 +121,10 @@ static void print(const char *kind, struct load *l, const struct figures *f)
     double seconds = (double)(l->ended - f->from) / NS_PER_S, done = (double)atomic_load(&l->done);
 
     printf("{\"kind\": \"%s\", \"at_a_time\": %u, \"seconds\": %.3f, \"done\": %.0f, \"failed\": %llu, "
-           "\"per_second\": %.1f, \"latency_us\": %.2f, \"latency_p99_us\": %.2f",
+           "\"per_second\": %.1f, \"latency_us\": %.2f, \"latency_p99_us\": %.2f, \"pinned\": %s",
            kind, l->window, seconds, done, (unsigned long long)atomic_load(&l->failed), done / seconds,
-           samples_quantile(&l->latencies, 0.5) / NS_PER_US, samples_quantile(&l->latencies, 0.99) / NS_PER_US);
+           samples_quantile(&l->latencies, 0.5) / NS_PER_US, samples_quantile(&l->latencies, 0.99) / NS_PER_US,
+           f->pinned ? "true" : "false");
     for (unsigned i = 0; i < 2; i++)
         printf(", \"%s_user_us\": %.2f, \"%s_system_us\": %.2f", i ? "server" : "client",
                (f->after[i].user - f->before[i].user) * 1e6 / done, i ? "server" : "client",
@@ -139,6 +145,7 @@ int main(int argc, char **argv)
     if (!window || seconds <= 0)
         bench_die("usage: %s ndk|ndk-waiting|tcp|tcp-blocking <at a time> <seconds>", argv[0]);
     child = bench_fork(&control, (unsigned)seconds + 1);
+    f.pinned = bench_pin(child ? 0 : 1);
     if (!child) {
         serve(argv[1], window, control);
         return 0;

@@ -32,7 +32,7 @@ struct figures {
     double open_us, close_us;           /* for each connection */
     double heap[2], rss[2];             /* bytes for each connection: connecting, listening process */
     double queues;                      /* bytes of the two queues of one connection, each of DEPTH */
-    char congestion[32];
+    struct bench_sockets sockets;
 };
 
 static void serve(const char *kind, unsigned count, int control)
@@ -47,8 +47,9 @@ static void serve(const char *kind, unsigned count, int control)
         bench_tell(control, ports, sizeof *ports);
         tcp_side_serve(s, control);
     } else {
+        static const char data[TCP_PRIVATE];
         struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = count + SPARE,
-                                 .listeners = listeners };
+                                 .listeners = listeners, .accept_data = data, .accept_len = sizeof data };
         struct ndk_side *s = ndk_side_open(&o);
 
         ndk_side_listen(s, ports);
@@ -127,7 +128,7 @@ static void run(struct load *l, const struct servers *others, void (*wait_for)(s
     difference(&ours, &after, l->slots, &f->heap[0], &f->rss[0]);
     after = ask(others);
     difference(&theirs, &after, l->slots, &f->heap[1], &f->rss[1]);
-    bench_congestion(f->congestion, sizeof f->congestion);
+    f->sockets = bench_sockets();
     from = bench_now();
     load_close_all(l);
     wait_for(l);
@@ -147,7 +148,8 @@ static void wait_tcp(struct load *l)
 static void client_ndk(bool shared, struct load *l, const uint16_t *ports, const struct servers *others,
                        struct figures *f)
 {
-    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots, .shared = shared };
+    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots, .shared = shared,
+                             .private_len = TCP_PRIVATE };
     struct ndk_side *s = ndk_side_open(&o);
 
     f->queues = heap_of_queues(s);
@@ -195,9 +197,9 @@ static void print(const char *kind, const struct load *l, const struct figures *
 {
     printf("{\"kind\": \"%s\", \"connections\": %u, \"at_a_time\": %u, \"open_us\": %.2f, \"close_us\": %.2f, "
            "\"client_heap\": %.0f, \"client_rss\": %.0f, \"server_heap\": %.0f, \"server_rss\": %.0f, "
-           "\"queues\": %.0f, \"depth\": %d, \"congestion\": \"%s\"}\n",
+           "\"queues\": %.0f, \"depth\": %d, \"congestion\": \"%s\", \"buffers\": \"%s\"}\n",
            kind, l->slots, l->window, f->open_us, f->close_us, f->heap[0], f->rss[0], f->heap[1], f->rss[1], f->queues,
-           DEPTH, f->congestion);
+           DEPTH, f->sockets.congestion, f->sockets.buffers);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,9 @@
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
-enum { READS = 1, JOBS = 1 << 16, MOST_FAILURES = 100 };
+enum { JOBS = 1 << 16, MOST_FAILURES = 100 };
+
+static const char PRIVATE[256];
 
 /* ---- where steps run ---- */
 
@@ -202,6 +204,8 @@ static void client_open(struct load *l, unsigned slot)
     struct ndk_side *s = l->context;
     struct ndk_conn *c = &s->conns[slot];
     struct sockaddr_in peer = s->peer;
+    const struct ndk_options *o = &s->options;
+    PVOID data = (PVOID)(uintptr_t)PRIVATE;
     NDK_CONNECTOR *connector;
 
     c->slot = slot;
@@ -214,12 +218,12 @@ static void client_open(struct load *l, unsigned slot)
     if (s->endpoint) {
         peer.sin_port = s->ports[slot];
         answered(c, connector->Dispatch->NdkConnectWithSharedEndpoint(connector, c->qp, s->endpoint, (PSOCKADDR)&peer,
-                                                                      sizeof peer, READS, READS, NULL, 0,
-                                                                      request_done, c));
+                                                                      sizeof peer, o->reads, o->reads, data,
+                                                                      o->private_len, request_done, c));
     } else {
         answered(c, connector->Dispatch->NdkConnect(connector, c->qp, (PSOCKADDR)&s->local, sizeof s->local,
-                                                    (PSOCKADDR)&peer, sizeof peer, READS, READS, NULL, 0,
-                                                    request_done, c));
+                                                    (PSOCKADDR)&peer, sizeof peer, o->reads, o->reads, data,
+                                                    o->private_len, request_done, c));
     }
 }
 
@@ -270,8 +274,9 @@ static void accept_request(struct ndk_conn *c, NTSTATUS status)
     if (s->options.prepare)
         s->options.prepare(c);
     expect(c, "NdkAccept", accepted);
-    answered(c, connector->Dispatch->NdkAccept(connector, c->qp, READS, READS, (PVOID)(uintptr_t)s->options.accept_data,
-                                               s->options.accept_len, disconnect_event, c, request_done, c));
+    answered(c, connector->Dispatch->NdkAccept(connector, c->qp, s->options.reads, s->options.reads,
+                                               (PVOID)(uintptr_t)s->options.accept_data, s->options.accept_len,
+                                               disconnect_event, c, request_done, c));
 }
 
 static void connect_event(PVOID context, NDK_CONNECTOR *connector)
@@ -405,6 +410,7 @@ struct ndk_side *ndk_side_open(const struct ndk_options *options)
     struct ndk_side *s = bench_pages(sizeof *s);
 
     s->options = *options;
+    s->options.reads = options->reads ? options->reads : 1;
     s->local = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     s->peer = s->local;
     pthread_mutex_init(&s->lock, NULL);

@@ -41,6 +41,8 @@ struct ndk_options {
     unsigned cq_depth;
     unsigned conns;        /* most at a time */
     unsigned listeners;    /* server; 0 counts as 1 */
+    unsigned reads;        /* each way; 0 counts as 1 */
+    ULONG private_len;     /* client: bytes of private data with the connect */
     bool waiting;
     bool shared;           /* client: all from one shared endpoint, slot n to port n */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;

@@ -11,7 +11,10 @@
 
 #include "load.h"
 
-enum { TCP_MESSAGE = 24 /* an MPA request or reply of revision 2 without private data */ };
+enum {
+    TCP_PRIVATE = 64,
+    TCP_MESSAGE = 24 + TCP_PRIVATE, /* an MPA request or reply of revision 2 with private data */
+};
 
 struct tcp_side;
 

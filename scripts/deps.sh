@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs the Debian packages that are missing, each for the reason in docs/dependencies.md. usage: deps.sh [build|test|interop]...
+# Installs the Debian packages that are missing, each for the reason in docs/dependencies.md. usage: deps.sh [build|test|interop|bench]...
 set -euo pipefail
 build=(gcc g++ cmake ninja-build pkg-config ccache libisal-dev libbsd-dev uthash-dev libjansson-dev)
 test=(clang libclang-rt-14-dev libcmocka-dev mingw-w64-common iproute2 nftables tshark python3 valgrind)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd)
+bench=(libfabric-dev libucx-dev)
 want=()
 for group in "${@:-build}"; do
     case $group in
         build) want+=("${build[@]}") ;;
         test) want+=("${test[@]}") ;;
         interop) want+=("${interop[@]}") ;;
-        *) echo "deps.sh: unknown group $group (build, test, interop)" >&2; exit 2 ;;
+        bench) want+=("${bench[@]}") ;;
+        *) echo "deps.sh: unknown group $group (build, test, interop, bench)" >&2; exit 2 ;;
     esac
 done
 missing=()

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is measured over one connection, the same for NDK and its peers. One line of JSON.
+ *   <kind> <test> <size> <window> <burst> <seconds>
+ * Half of a round trip:
+ *   poll     a message there and back, both ends looking on
+ *   wait     a thread at each end that sleeps until a message has come
+ *   sleep    answered from inside the notification, where the carrier tells; otherwise as wait
+ *   memory   a write there and back, both ends looking at their memory and at what has completed in turn
+ *   passive  the same, but the other end looks at its memory alone
+ * A full round trip:
+ *   fetch    a read, both ends looking on
+ * One way, at most window requests under way, posted in bursts, the end acknowledged by a message; both ends look on:
+ *   sends, writes, reads
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "link.h"
+
+enum { SAMPLES = 1 << 22, FEW = 16, CREDIT = 64, REAP = 32, END = 0xee, LOOK_AT_CLOCK = 16 };
+
+static const double WARM_UP = 0.1;
+
+struct run {
+    const struct job *job;
+    struct outcome *outcome;
+    uint64_t sent_at, warm, deadline;
+    bool last;
+    atomic_bool over;
+    sem_t end;
+};
+
+void link_exchange(struct link *l, int control, struct link_target ours)
+{
+    bench_tell(control, &ours, sizeof ours);
+    if (!bench_hear(control, &l->peer, sizeof l->peer))
+        bench_die("the other process has gone");
+}
+
+static void set_times(struct run *r)
+{
+    r->sent_at = bench_now();
+    r->warm = r->sent_at + (uint64_t)(WARM_UP * NS_PER_S);
+    r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
+}
+
+/* A trip has ended, another begins: whether that is the last one. */
+static bool next_trip(struct run *r, double parts)
+{
+    uint64_t now = bench_now();
+
+    if (now >= r->warm)
+        samples_add(&r->outcome->trips, (double)(now - r->sent_at) / parts);
+    r->sent_at = now;
+    return now >= r->deadline;
+}
+
+/* ---- messages there and back ---- */
+
+static uint8_t look(const uint8_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+static void on_message(struct link *l)
+{
+    struct run *r = l->context;
+    bool over = l->client ? r->last : look(link_messages(l)) == END;
+
+    if (!(l->client && over)) {
+        l->ops->receive(l);
+        if (l->client && next_trip(r, 2)) {
+            r->last = true;
+            link_source(l)[0] = END;
+        }
+        l->ops->post(l, LINK_SEND, false);
+    }
+    if (over) {
+        atomic_store(&r->over, true);
+        sem_post(&r->end);
+    }
+}
+
+static void ping_pong(struct link *l, struct run *r)
+{
+    void (*pump)(struct link *l) = !strcmp(r->job->test, "poll") ? l->ops->poll : l->ops->wait;
+    uint64_t handled = 0;
+
+    if (!strcmp(r->job->test, "sleep") && l->ops->notify) {
+        l->ops->notify(l);
+        pump = NULL;
+    } else if (!pump) {
+        bench_die("%s cannot do that", l->ops->kind);
+    }
+    set_times(r);
+    if (l->client)
+        l->ops->post(l, LINK_SEND, false);
+    while (pump && !atomic_load_explicit(&r->over, memory_order_relaxed))
+        for (pump(l); handled < l->received; handled++)
+            on_message(l);
+    while (sem_wait(&r->end))
+        continue;
+}
+
+/* ---- writes there and back ---- */
+
+/* What has come there instead of the value before; pinned, a passive end shares its processor with the carrier. */
+static uint8_t await_write(struct link *l, uint8_t before, bool passive)
+{
+    const uint8_t *at = link_landing(l) + l->size - 1;
+
+    while (look(at) == before) {
+        if (passive)
+            sched_yield();
+        else
+            l->ops->poll(l);
+    }
+    return look(at);
+}
+
+static void write_value(struct link *l, uint8_t value)
+{
+    link_source(l)[l->size - 1] = value;
+    l->ops->post(l, LINK_WRITE, false);
+}
+
+/* The last byte of each write tells that it has come; END is the last one's. */
+static void write_pong(struct link *l, struct run *r)
+{
+    bool passive = !strcmp(r->job->test, "passive") && !l->client, last = false;
+    uint8_t value = 0, mine;
+
+    set_times(r);
+    for (uint64_t trips = 0; !last; trips++) {
+        if (l->client) {
+            last = trips > 0 && next_trip(r, 2);
+            mine = last ? END : (uint8_t)(trips % 200 + 1);
+            write_value(l, mine);
+            value = await_write(l, value, false);
+        } else {
+            value = await_write(l, value, passive);
+            last = value == END;
+            write_value(l, value);
+            if (passive && trips % REAP == 0)
+                l->ops->poll(l); /* or its queue would be full one day */
+        }
+    }
+}
+
+/* ---- the end of a measurement that is one way ---- */
+
+/* The client's last message, and the answer to it. */
+static void tell_end(struct link *l)
+{
+    link_source(l)[0] = END;
+    l->ops->post(l, LINK_SEND, false);
+    while (look(link_messages(l)) != END)
+        l->ops->poll(l);
+}
+
+/* The other end: looks on until that comes. Of messages, it tells how many receives there are again. */
+static void serve(struct link *l, bool credits)
+{
+    uint64_t handled = 0;
+
+    while (look(link_messages(l)) != END) {
+        l->ops->poll(l);
+        for (; credits && handled < l->received; handled++) {
+            l->ops->receive(l);
+            if (handled % CREDIT == CREDIT - 1)
+                l->ops->post(l, LINK_SEND, false);
+        }
+    }
+    link_source(l)[0] = END;
+    l->ops->post(l, LINK_SEND, false);
+}
+
+static void fetch(struct link *l, struct run *r)
+{
+    uint64_t done = 0;
+
+    if (!l->client) {
+        serve(l, false);
+        return;
+    }
+    set_times(r);
+    do {
+        l->ops->post(l, LINK_READ, false);
+        for (done++; l->completed < done;)
+            l->ops->poll(l);
+    } while (!next_trip(r, 1));
+    tell_end(l);
+}
+
+/* ---- one way ---- */
+
+static enum link_op request_of(const struct run *r)
+{
+    return !strcmp(r->job->test, "sends") ? LINK_SEND : !strcmp(r->job->test, "writes") ? LINK_WRITE : LINK_READ;
+}
+
+/* So many requests, then on until the deadline, as the window and the peer's receives allow. */
+static uint64_t keep_busy(struct link *l, struct run *r, uint64_t posted, uint64_t deadline)
+{
+    enum link_op op = request_of(r);
+    const struct job *j = r->job;
+    uint64_t credited = 0, bursts = 0;
+
+    while (bursts++ % LOOK_AT_CLOCK || bench_now() < deadline) {
+        for (; credited < l->received && op == LINK_SEND; credited++)
+            l->ops->receive(l);
+        if (posted + j->burst > l->completed + j->window ||
+            (op == LINK_SEND && posted + j->burst > credited * CREDIT + LINK_RECEIVES - CREDIT)) {
+            l->ops->poll(l);
+            continue;
+        }
+        for (unsigned i = 0; i < j->burst; i++)
+            l->ops->post(l, op, i + 1 < j->burst);
+        posted += j->burst;
+        if (j->burst == 1 && posted % FEW == 0) /* or the window would be full before the first look */
+            l->ops->poll(l);
+    }
+    return posted;
+}
+
+static void one_way(struct link *l, struct run *r)
+{
+    uint64_t posted;
+
+    if (!l->client) {
+        serve(l, request_of(r) == LINK_SEND);
+        return;
+    }
+    r->outcome->from = bench_now();
+    posted = keep_busy(l, r, 0, r->outcome->from + (uint64_t)((WARM_UP + r->job->seconds) * NS_PER_S));
+    while (l->completed < posted)
+        l->ops->poll(l);
+    tell_end(l);
+    r->outcome->ended = bench_now();
+    r->outcome->ops = posted;
+}
+
+/* ---- both processes ---- */
+
+static void measure(struct link *l, struct run *r)
+{
+    const char *test = r->job->test;
+
+    if (!strcmp(test, "poll") || !strcmp(test, "wait") || !strcmp(test, "sleep"))
+        ping_pong(l, r);
+    else if (!strcmp(test, "memory") || !strcmp(test, "passive"))
+        write_pong(l, r);
+    else if (!strcmp(test, "fetch"))
+        fetch(l, r);
+    else
+        one_way(l, r);
+}
+
+/* Both ends are ready. One may have to look on for the other to become so. */
+static void meet(struct link *l, int control)
+{
+    char byte = 0;
+    ssize_t n;
+
+    bench_tell(control, &byte, 1);
+    while ((n = recv(control, &byte, 1, MSG_DONTWAIT)) != 1) {
+        if (n == 0 || errno != EAGAIN)
+            bench_die("the other process has gone");
+        l->ops->poll(l);
+    }
+}
+
+static void one_end(const struct job *j, const struct link_ops *ops, struct outcome *o, int control, bool client)
+{
+    struct run r = { .job = j, .outcome = o };
+    bool messages = !strcmp(j->test, "sends") || !strcmp(j->test, "poll") || !strcmp(j->test, "wait") ||
+                    !strcmp(j->test, "sleep");
+    struct link l = { .ops = ops, .client = client, .size = j->size, .message = messages ? j->size : LINK_SMALL,
+                      .sleeps = !strcmp(j->test, "wait") || !strcmp(j->test, "sleep"),
+                      .on_message = on_message, .context = &r };
+
+    sem_init(&r.end, 0, 0);
+    l.memory = bench_pages(LINK_BYTES);
+    memset(link_source(&l), 0xa5, LINK_AREA);
+    memset(link_messages(&l), 0, LINK_AREA);
+    ops->open(&l, control);
+    for (unsigned i = 0; i < (client || strcmp(j->test, "sends") ? FEW : LINK_RECEIVES); i++)
+        ops->receive(&l);
+    meet(&l, control);
+    o->sockets = bench_sockets();
+    measure(&l, &r);
+    ops->close(&l, control);
+}
+
+int drive(const struct job *j, const struct link_ops *ops)
+{
+    struct outcome o;
+    int control;
+    bool pinned;
+    pid_t child = bench_fork(&control, (unsigned)j->seconds + 1);
+
+    pinned = bench_pin(child ? 0 : 1);
+    outcome_init(&o);
+    one_end(j, ops, &o, control, child != 0);
+    if (!child)
+        return 0;
+    close(control);
+    bench_join(child);
+    outcome_print(j, &o, pinned);
+    return 0;
+}
+
+/* ---- arguments and figures ---- */
+
+struct job job_parse(int argc, char **argv)
+{
+    static const char *const tests[] = { "poll", "wait", "sleep", "memory", "passive", "fetch", "sends", "writes",
+                                         "reads" };
+    bool known = false;
+    struct job j = { 0 };
+
+    for (size_t i = 0; argc == 7 && i < sizeof tests / sizeof *tests; i++)
+        known |= !strcmp(argv[2], tests[i]);
+    if (known)
+        j = (struct job){ argv[1], argv[2], strtoul(argv[3], NULL, 10), (unsigned)strtoul(argv[4], NULL, 10),
+                          (unsigned)strtoul(argv[5], NULL, 10), strtod(argv[6], NULL) };
+    if (!known || !j.size || j.size > 1 << 20 || !j.burst || j.window < j.burst || j.window > LINK_WINDOW - FEW ||
+        j.seconds <= 0)
+        bench_die("usage: %s <kind> <test> <size> <window> <burst> <seconds>", argv[0]);
+    return j;
+}
+
+void outcome_init(struct outcome *o)
+{
+    *o = (struct outcome){ 0 };
+    samples_init(&o->trips, SAMPLES);
+}
+
+void outcome_print(const struct job *j, struct outcome *o, bool pinned)
+{
+    double seconds = (double)(o->ended - o->from) / NS_PER_S, rate = seconds > 0 ? (double)o->ops / seconds : 0;
+
+    printf("{\"kind\": \"%s\", \"test\": \"%s\", \"size\": %zu, \"window\": %u, \"burst\": %u, \"pinned\": %s, "
+           "\"us\": %.3f, \"p99_us\": %.3f, \"trips\": %zu, \"per_second\": %.1f, \"mib_per_second\": %.2f, "
+           "\"congestion\": \"%s\", \"buffers\": \"%s\"}\n",
+           j->kind, j->test, j->size, j->window, j->burst, pinned ? "true" : "false",
+           samples_quantile(&o->trips, 0.5) / NS_PER_US, samples_quantile(&o->trips, 0.99) / NS_PER_US,
+           o->trips.count, rate, rate * (double)j->size / (1 << 20), o->sockets.congestion, o->sockets.buffers);
+}

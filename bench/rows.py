@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""What the benchmark measures: the rows of its table, with their aims, and the series of its plots."""
+import collections
+
+# What to run: program and arguments ({seconds} is filled in), environment as pairs. Kind: ours, bare, fabric, ucx.
+Run = collections.namedtuple("Run", "kind program arguments environment")
+# A row: the figure of ours, against that of another run (ratio: ours divided by it, the peers' likewise). Aim: sign and
+# number, of the ratio; of the figure itself where there is nothing to compare with.
+Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx aim")
+
+KINDS = {"ours": "OpenNDK", "bare": "bare TCP", "fabric": "libfabric", "ucx": "UCX"}
+NO_CRC = (("ONDK_CRC", "0"),)
+MANY_REQUESTS = (("ONDK_BACKLOG", "1024"),)
+
+
+def run(kind, program, *arguments, environment=()):
+    return Run(kind, program, tuple(str(a) for a in arguments), environment)
+
+
+def ndk(test, size, window=1, burst=1, environment=()):
+    return run("ours", "data", "ndk", test, size, window, burst, "{seconds}", environment=environment)
+
+
+def tcp(test, size):
+    return run("bare", "data", "tcp", test, size, 1, 1, "{seconds}")
+
+
+def fabric(test, size, window=1, burst=1):
+    return run("fabric", "fabric", "fabric", test, size, window, burst, "{seconds}")
+
+
+def ucx(test, size, window=1, burst=1):
+    return run("ucx", "ucx", "ucx", test, size, window, burst, "{seconds}")
+
+
+def establish(kind, window):
+    if kind in ("fabric", "ucx"):
+        return run(kind, kind, kind, "establish", window, "{seconds}")
+    if kind == "bare":
+        return run("bare", "establish", "tcp" if window > 1 else "tcp-blocking", window, "{seconds}")
+    return run("ours", "establish", kind, window, "{seconds}", environment=MANY_REQUESTS if window >= 1000 else ())
+
+
+def window_for(size):
+    """Requests under way in a measurement of bandwidth, and in a burst."""
+    return (64, 16) if size <= 4096 else (16, 16) if size <= 65536 else (4, 1)
+
+
+def one_way(make, test, size, **more):
+    return make(test, size, *window_for(size), **more)
+
+
+def latency_rows():
+    group, us = "64 B latency", ("us", "us")
+    return [
+        Row(group, "send/receive, polling", *us, ndk("poll", 64), tcp("poll", 64), fabric("poll", 64), ucx("poll", 64),
+            ("<=", 1.08)),
+        Row(group, "asleep, in notification", *us, ndk("sleep", 64), tcp("wait", 64), fabric("wait", 64), None,
+            ("<=", 1.10)),
+        Row(group, "asleep, waiting thread", *us, ndk("wait", 64), tcp("wait", 64), fabric("wait", 64), None,
+            ("<=", 1.25)),
+        Row(group, "write, memory and CQ", *us, ndk("memory", 64), tcp("poll", 64), fabric("memory", 64),
+            ucx("memory", 64), ("<=", 1.04)),
+        Row(group, "write, passive target", *us, ndk("passive", 64), tcp("wait", 64), None, None, ("<=", 1.10)),
+        Row(group, "read, full round trip", *us, ndk("fetch", 64), tcp("poll", 64), fabric("fetch", 64),
+            ucx("fetch", 64), ("<=", 2.10)),
+        Row("64 KiB latency", "send/receive, polling", *us, ndk("poll", 65536), tcp("poll", 65536),
+            fabric("poll", 65536), ucx("poll", 65536), ("<=", 1.15)),
+    ]
+
+
+def rate_rows():
+    group, rate, bare = "64 B rate", ("per_second", "1/s"), tcp("sends", 64)
+    return [
+        Row(group, "sends, bursts of 16", *rate, ndk("sends", 64, 64, 16), bare, fabric("sends", 64, 64, 16),
+            ucx("sends", 64, 64, 16), (">=", 20)),
+        Row(group, "sends, plain", *rate, ndk("sends", 64, 64), bare, fabric("sends", 64, 64, 16),
+            ucx("sends", 64, 64, 16), (">=", 5)),
+        Row(group, "writes, bursts of 16", *rate, ndk("writes", 64, 64, 16), bare, fabric("writes", 64, 64, 16),
+            ucx("writes", 64, 64, 16), (">=", 20)),
+        Row(group, "reads, bursts of 16", *rate, ndk("reads", 64, 64, 16), bare, fabric("reads", 64, 64, 16),
+            ucx("reads", 64, 64, 16), (">=", 5)),
+    ]
+
+
+def bandwidth_rows():
+    rows = []
+    for name, size, test, aim, crc_aim in (("4 KiB", 4096, "writes", 3, 0.85), ("64 KiB", 65536, "writes", 1.8, 0.75),
+                                           ("1 MiB", 1 << 20, "writes", 1.25, 0.75),
+                                           ("1 MiB", 1 << 20, "reads", 1.2, 0.75)):
+        figure = (f"{name} bandwidth", f"{test}, CRC off", "mib_per_second", "MiB/s")
+        off = one_way(ndk, test, size, environment=NO_CRC)
+        rows.append(Row(*figure, off, tcp("sends", size), one_way(fabric, test, size), one_way(ucx, test, size),
+                        (">=", aim)))
+        rows.append(Row(figure[0], f"{test}, CRC on", *figure[2:], one_way(ndk, test, size), tcp("sends", size),
+                        None, None, None))
+        rows.append(Row(figure[0], f"{test}, CRC on/off", *figure[2:], one_way(ndk, test, size), off, None, None,
+                        (">=", crc_aim)))
+    return rows
+
+
+def establish_rows():
+    rows = []
+    for count in (1, 100, 1000):
+        group = f"establish, {count} at once" if count > 1 else "establish, 1 at a time"
+        others = [establish(kind, count) for kind in ("bare", "fabric", "ucx")]
+        rows.append(Row(group, "in callbacks", "per_second", "1/s", establish("ndk", count), *others, (">=", 0.75)))
+        rows.append(Row(group, "CPU time, both ends", "cpu_us", "us", establish("ndk", count), others[0], None, None,
+                        None))
+        if count == 1:
+            rows.append(Row(group, "waiting thread", "per_second", "1/s", establish("ndk-waiting", 1), others[0], None,
+                            None, None))
+            rows.append(Row(group, "latency", "latency_us", "us", establish("ndk", 1), *others, None))
+    return rows
+
+
+def memory_rows():
+    rows = []
+    base = run("ours", "memory", "register", 4096, "{seconds}")
+    for name, what in (("fast-register 1 page", "fast-register 1"), ("fast-register 256", "fast-register 256"),
+                       ("scattered 256", "scattered 256"), ("bind 4 KiB", "bind 4096"),
+                       ("register 4 MiB", "register 4194304")):
+        mine = run("ours", "memory", *what.split(), "{seconds}")
+        rows += [Row("memory", name, "per_second", "1/s", mine, base, None, None, None),
+                 Row("memory", name, "cpu_us", "us", mine, base, None, None, None)]
+    for kind in ("cq", "srq"):
+        base = run("ours", "memory", kind, 1, "{seconds}")
+        rows += [Row(f"shared {kind.upper()}", f"{count} QPs, to 1", field, "us",
+                     run("ours", "memory", kind, count, "{seconds}"), base, None, None, None)
+                 for count in (100, 1000) for field in ("each_us", "cpu_us")]
+    return rows
+
+
+def many_rows():
+    rows = []
+    for name, kind in (("alive", "ndk"), ("shared", "ndk-shared")):
+        for count in (100, 1000, 9000):
+            group = f"{count} {name}"
+            ours, bare = run("ours", "many", kind, count, 64), run("bare", "many", "tcp", count, 64)
+            rows += [Row(group, f"to {what} each", f"{what}_us", "us", ours, bare, None, None, None)
+                     for what in ("open", "close")]
+            rows += [Row(group, f"own memory, {side}", f"{side}_own", "B", ours, None, None, None, ("<", 8192))
+                     for side in ("client", "server")]
+            rows.append(Row(group, "its queues", "queues", "B", ours, None, None, None, None))
+    return rows
+
+
+TABLE = latency_rows() + rate_rows() + bandwidth_rows() + establish_rows()
+SCALE = memory_rows() + many_rows()
+
+SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20)
+WINDOWS = (1, 4, 16, 64, 240)
+AT_ONCE = (1, 10, 100, 1000)
+
+# A plot: title, what x and y are, the figure, and series: name, kind, dashed or not, points as x and run.
+Plot = collections.namedtuple("Plot", "title x y field series")
+PLOTS = [
+    Plot("Latency by size", "bytes", "half of a round trip, us, both ends polling", "us",
+         [(KINDS[k], k, False, [(s, make("poll", s)) for s in SIZES])
+          for k, make in (("ours", ndk), ("bare", tcp), ("fabric", fabric), ("ucx", ucx))]),
+    Plot("Bandwidth by size", "bytes", "MiB/s one way, writes", "mib_per_second",
+         [("OpenNDK", "ours", False, [(s, one_way(ndk, "writes", s)) for s in SIZES]),
+          ("OpenNDK, CRC off", "ours", True, [(s, one_way(ndk, "writes", s, environment=NO_CRC)) for s in SIZES]),
+          ("bare TCP", "bare", False, [(s, tcp("sends", s)) for s in SIZES]),
+          ("libfabric", "fabric", False, [(s, one_way(fabric, "writes", s)) for s in SIZES]),
+          ("UCX", "ucx", False, [(s, one_way(ucx, "writes", s)) for s in SIZES])]),
+    Plot("Message rate by window", "messages under way", "64 B messages each second, bursts of up to 16", "per_second",
+         [("OpenNDK", "ours", False, [(w, ndk("sends", 64, w, min(w, 16))) for w in WINDOWS]),
+          ("OpenNDK, plain", "ours", True, [(w, ndk("sends", 64, w)) for w in WINDOWS]),
+          ("bare TCP (no window)", "bare", False, [(w, tcp("sends", 64)) for w in WINDOWS]),
+          ("libfabric", "fabric", False, [(w, fabric("sends", 64, w, min(w, 16))) for w in WINDOWS]),
+          ("UCX", "ucx", False, [(w, ucx("sends", 64, w, min(w, 16))) for w in WINDOWS])]),
+    Plot("Establishments by concurrency", "connections on their way", "establishments each second", "per_second",
+         [(KINDS[k], k, False, [(n, establish("ndk" if k == "ours" else k, n)) for n in AT_ONCE])
+          for k in ("ours", "bare", "fabric", "ucx")]),
+]
