@@ -135,8 +135,8 @@ def notes(taken, missing, noise, near_ns):
              "and shared queues the smallest), of the medians; from-to: of each round. Of times less is better, of",
              "rates more. Says nothing, because: rounds: too few; others busy: most rounds noisy; scatters: from-to",
              "too wide. libfabric, UCX: their ratios. CRC is on unless a row says otherwise; bare TCP and the peers",
-             f"have none. Cores: near is a cache line there and back in less than {near_ns} ns; unsteady changed meanwhile.",
-             f"Noisy: rounds in which others used more than {noise:.0%} of the machine."]
+             f"have none. Cores: near is a cache line there and back in less than {near_ns} ns; unsteady changed",
+             f"meanwhile. Noisy: rounds in which others used more than {noise:.0%} of the machine."]
     seen = sockets(taken)
     for (congestion, buffers), kinds in sorted(seen.items()):
         lines.append(f"Sockets with congestion control {congestion}, buffers {buffers} (auto: the kernel's tuning): "
