@@ -276,10 +276,16 @@ bool consumer_gone(struct consumer *c)
     return event_count(&c->disconnected) > 0;
 }
 
-void consumer_close(struct consumer *c)
+void consumer_drop(struct consumer *c)
 {
     if (c->connector)
         close_object(c, &c->connector->Header, c->connector->Dispatch->NdkCloseConnector);
+    c->connector = NULL;
+}
+
+void consumer_close(struct consumer *c)
+{
+    consumer_drop(c);
     while (c->taken < c->asked) { /* who asked and was never answered */
         NDK_CONNECTOR *asked = c->requested[c->taken++ % (sizeof c->requested / sizeof c->requested[0])];
         close_object(c, &asked->Header, asked->Dispatch->NdkCloseConnector);
@@ -294,7 +300,6 @@ void consumer_close(struct consumer *c)
         close_object(c, &c->pd->Header, c->pd->Dispatch->NdkClosePd);
     if (c->adapter && !c->beside && !c->first)
         ondk_close_adapter(c->adapter);
-    c->connector = NULL;
     c->listener = NULL;
     c->qp = NULL;
     c->cq = NULL;

@@ -86,6 +86,8 @@ NTSTATUS consumer_connect(struct consumer *c, const struct sockaddr *from, const
                           struct consumer_limits limits, const void *data, uint32_t len);
 NTSTATUS consumer_complete(struct consumer *c);
 NTSTATUS consumer_accept(struct consumer *c, struct consumer_limits limits, const void *data, uint32_t len);
+/* Closes the connector alone: who asked and has been answered with no, say. */
+void consumer_drop(struct consumer *c);
 NTSTATUS consumer_disconnect(struct consumer *c);
 /* Waits until the peer has disconnected; false after seconds. */
 bool consumer_wait_disconnect(struct consumer *c, unsigned seconds);

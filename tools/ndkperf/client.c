@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/* The end that measures: connects, warms up, runs each size, and asks the server what it saw. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "openndk/adapter.h"
+#include "openndk/reason.h"
+#include "report.h"
+#include "roles.h"
+#include "say.h"
+
+static const uint64_t NS_PER_S = 1000000000, NS_PER_MS = 1000000, SLICE_NS = 100000000, LIVE_NS = 500000000;
+
+struct client {
+    struct session *s;
+    const struct options *o;
+    struct result *result;
+    uint64_t completed, from, deadline;  /* of this run; deadline 0: iterations count */
+    uint64_t lap;                        /* --check: the first message of the window that goes over next */
+    uint64_t slice_at, slice_completed, live_at;
+    bool warmup, over;                   /* over: nothing more is posted */
+    struct outcome outcome;
+};
+
+/* ---- what comes ---- */
+
+static struct client *client_of(struct session *s)
+{
+    return s->role;
+}
+
+/* A credit, or the answer to a send whose latency is measured. */
+static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
+{
+    if (!len) {
+        l->credited += s->window / 4 ? s->window / 4 : 1;
+        return lane_receive(s, l, slot);
+    }
+    if (s->check) {
+        uint32_t offset = pattern_differs(lane_memory(s, l, AREA_RECEIVE, slot), len, l->index, l->received);
+        if (offset < len)
+            return session_differs(s, l->index, l->received, offset, "client");
+    }
+    l->received++;
+    return lane_receive(s, l, slot);
+}
+
+static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
+{
+    uint32_t size = s->run.size;
+
+    l->completed++;
+    client_of(s)->completed++;
+    if (id == ID_READ && s->check) {
+        uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);
+        uint32_t offset = pattern_differs(at, size, l->index, slot);
+        if (offset < size)
+            return session_differs(s, l->index, l->completed - 1, offset, "client");
+        memset(at, ~at[0], size); /* so that what is read next must be new */
+    }
+    return true;
+}
+
+static const struct session_events events = { on_receive, on_completed };
+
+/* ---- orders ---- */
+
+static bool ask(struct client *c, const struct order *o)
+{
+    struct session *s = c->s;
+    uint8_t bytes[WIRE_ORDER];
+
+    order_put(o, bytes);
+    s->order_came = false;
+    if (!control_receive(s) || !control_send(s, bytes))
+        return false;
+    while (!s->order_came)
+        if (!session_turn(s))
+            return false;
+    outcome_get(&c->outcome, control_received(s));
+    if (c->outcome.different)
+        return session_differs(s, c->outcome.lane, c->outcome.message, c->outcome.offset, "server");
+    return true;
+}
+
+/* Behind all that was posted: an empty message on each lane, and the server's word that they came. */
+static bool flush(struct client *c, uint64_t first, uint64_t count)
+{
+    struct session *s = c->s;
+    const struct order o = { .kind = ORDER_FLUSH, .first = first, .count = count };
+
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        if (!lane_post(s, &s->lanes[i], ID_FLUSH, 0, 0, 0))
+            return false;
+    return ask(c, &o);
+}
+
+static bool begin(struct client *c, uint32_t size, bool warmup)
+{
+    struct session *s = c->s;
+    uint32_t flags = (c->o->latency ? ORDER_LATENCY : 0) | (c->o->corrupt ? ORDER_CORRUPT : 0) |
+                     (warmup ? ORDER_WARMUP : 0);
+
+    s->run = (struct order){ .kind = ORDER_RUN, .test = c->o->test, .flags = flags, .size = size };
+    for (uint32_t i = 0; i < s->lane_count; i++) {
+        struct lane *l = &s->lanes[i];
+        l->posted = l->completed = l->received = 0;
+        lane_memory(s, l, AREA_TARGET, 0)[size - 1] = 0;
+    }
+    c->warmup = warmup;
+    c->completed = c->lap = 0;
+    c->over = false;
+    if (!ask(c, &s->run))
+        return false;
+    c->from = c->slice_at = c->live_at = session_now();
+    c->slice_completed = 0;
+    c->deadline = warmup                ? c->from + c->o->warmup_ms * NS_PER_MS
+                  : c->o->iterations    ? 0
+                                        : c->from + c->o->seconds_ms * NS_PER_MS;
+    return true;
+}
+
+/* The clock: is it over, how fast has the last slice been, is it time to tell. */
+static void tick(struct client *c, uint64_t now)
+{
+    struct session *s = c->s;
+
+    if ((c->deadline && now >= c->deadline) || session_interrupted)
+        c->over = true;
+    if (c->warmup)
+        return;
+    if (now - c->slice_at >= SLICE_NS) {
+        double rate = (double)(c->completed - c->slice_completed) * s->run.size * (double)NS_PER_S /
+                      (double)(now - c->slice_at);
+        if (rate > c->result->peak)
+            c->result->peak = rate;
+        c->slice_at = now;
+        c->slice_completed = c->completed;
+    }
+    if (now - c->live_at >= LIVE_NS) {
+        c->live_at = now;
+        report_live(s, s->run.size, c->completed, (double)(now - c->from) / (double)NS_PER_S,
+                    c->o->latency ? &c->result->times : NULL);
+    }
+}
+
+/* ---- bandwidth ---- */
+
+static enum id kind_of(enum test test, uint64_t message)
+{
+    static const enum id kinds[] = { [TEST_SEND] = ID_SEND, [TEST_WRITE] = ID_WRITE, [TEST_READ] = ID_READ };
+
+    return kinds[test == TEST_MIXED ? message % 3 : test];
+}
+
+static bool post_next(struct client *c, struct lane *l, uint32_t flags)
+{
+    struct session *s = c->s;
+    uint64_t message = l->posted++;
+    uint32_t slot = (uint32_t)(message % s->window);
+    enum id id = kind_of(c->o->test, message);
+
+    if (s->check && id != ID_READ) {
+        uint8_t *at = lane_memory(s, l, AREA_SOURCE, slot);
+        pattern_fill(at, s->run.size, l->index, message);
+        if (c->o->corrupt && !message)
+            at[s->run.size / 2] ^= 1;
+    }
+    l->sent += id == ID_SEND;
+    return lane_post(s, l, id, slot, s->run.size, flags);
+}
+
+/* How many messages the lane is going to have by the end of this lap. */
+static uint64_t goal(const struct client *c)
+{
+    uint64_t all = c->deadline ? UINT64_MAX : c->o->iterations, lap = c->lap + c->s->window;
+
+    return c->s->check && lap < all ? lap : all;
+}
+
+/* Fills the lane's window, in whole bursts. */
+static bool fill(struct client *c, struct lane *l)
+{
+    const struct session *s = c->s;
+    uint64_t left = goal(c) - l->posted, room = s->window - (l->posted - l->completed);
+    uint64_t credit = s->window - (l->sent - l->credited);
+
+    if (credit < room && c->o->test != TEST_WRITE && c->o->test != TEST_READ)
+        room = credit;
+    for (;;) {
+        uint64_t burst = c->o->burst;
+        if (burst > s->window / 2) /* a part of the window may wait for its credit */
+            burst = s->window / 2 ? s->window / 2 : 1;
+        if (burst > left)
+            burst = left;
+        if (!burst || room < burst)
+            return true;
+        for (uint64_t i = 0; i < burst; i++)
+            if (!post_next(c, l, i + 1 < burst ? NDK_OP_FLAG_DEFER : 0))
+                return false;
+        room -= burst;
+        left -= burst;
+    }
+}
+
+/* More is to be posted before the end or the next lap: a lap that has begun on one lane is finished on all. */
+static bool filling(const struct client *c)
+{
+    const struct session *s = c->s;
+    bool begun = false;
+
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        begun = begun || s->lanes[i].posted != c->lap;
+    return !c->over || (s->check && begun);
+}
+
+static bool settled(const struct client *c, bool to_fill)
+{
+    const struct session *s = c->s;
+
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        if (s->lanes[i].completed != s->lanes[i].posted || (to_fill && s->lanes[i].posted < goal(c)))
+            return false;
+    return true;
+}
+
+/* Ends a lap, or all; with --check all lanes have posted alike, unless the time was over in between. */
+static bool end_lap(struct client *c, bool *done)
+{
+    struct session *s = c->s;
+    uint64_t sum = 0, posted = s->lanes[0].posted;
+
+    *done = !s->check || c->over || (!c->deadline && posted >= c->o->iterations);
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        sum += s->lanes[i].posted;
+    if (!flush(c, s->check ? c->lap : 0, s->check ? posted - c->lap : sum))
+        return false;
+    c->lap = posted;
+    return true;
+}
+
+static bool bandwidth(struct client *c)
+{
+    struct session *s = c->s;
+
+    for (uint64_t turns = 0;; turns++) {
+        bool to_fill;
+
+        if (turns % 16 == 0 || s->options->events)
+            tick(c, session_now());
+        to_fill = filling(c);
+        for (uint32_t i = 0; to_fill && i < s->lane_count; i++)
+            if (!fill(c, &s->lanes[i]))
+                return false;
+        if (settled(c, to_fill)) {
+            bool done;
+            if (!end_lap(c, &done))
+                return false;
+            if (done)
+                return true;
+            continue;
+        }
+        if (!session_turn(s))
+            return false;
+    }
+}
+
+/* ---- latency ---- */
+
+static bool answered(struct client *c, struct lane *l, uint64_t message)
+{
+    struct session *s = c->s;
+    uint32_t last = s->run.size - 1;
+
+    if (c->o->test == TEST_READ)
+        return l->completed > message;
+    if (c->o->test == TEST_SEND)
+        return l->received > message;
+    return written_mark(lane_memory(s, l, AREA_TARGET, 0) + last) == (uint8_t)(message + 1);
+}
+
+static bool ping(struct client *c, struct lane *l, uint64_t message)
+{
+    struct session *s = c->s;
+    uint32_t slot = 0, last = s->run.size - 1;
+    uint8_t *source = lane_memory(s, l, AREA_SOURCE, slot);
+    enum id id = kind_of(c->o->test, message);
+
+    while (l->posted - l->completed >= s->window)
+        if (!session_turn(s))
+            return false;
+    l->posted++;
+    if (s->check && id != ID_READ) {
+        pattern_fill(source, s->run.size, l->index, message);
+        if (c->o->corrupt && !message)
+            source[last / 2] ^= 1;
+    }
+    if (id == ID_WRITE)
+        source[last] = (uint8_t)(message + 1);
+    return lane_post(s, l, id, slot, s->run.size, 0);
+}
+
+static bool check_written(struct client *c, struct lane *l, uint64_t message)
+{
+    uint32_t last = c->s->run.size - 1;
+    uint32_t offset = written_differs(lane_memory(c->s, l, AREA_TARGET, 0), last, l->index, message);
+
+    return offset >= last || session_differs(c->s, l->index, message, offset, "client");
+}
+
+static bool latency(struct client *c)
+{
+    struct session *s = c->s;
+    uint64_t most = c->deadline ? UINT64_MAX : (uint64_t)c->o->iterations * s->lane_count, count = 0;
+    uint64_t parts = c->o->test == TEST_READ ? 1 : 2, now = session_now();
+
+    for (; count < most && !c->over; count++) {
+        struct lane *l = &s->lanes[count % s->lane_count];
+        uint64_t message = count / s->lane_count, before = session_now();
+
+        if (!ping(c, l, message))
+            return false;
+        while (!answered(c, l, message))
+            if (!session_turn(s))
+                return false;
+        now = session_now();
+        if (!c->warmup)
+            times_add(&c->result->times, (now - before) / parts);
+        if (s->check && c->o->test == TEST_WRITE && !check_written(c, l, message))
+            return false;
+        tick(c, now);
+    }
+    c->completed = count;
+    while (!settled(c, false))
+        if (!session_turn(s))
+            return false;
+    return flush(c, 0, s->check ? count / s->lane_count : count);
+}
+
+/* ---- runs ---- */
+
+/* One size: warmed up, then measured. */
+static bool measure(struct client *c, uint32_t size)
+{
+    struct result *r = c->result;
+    uint64_t cpu;
+    double mean;
+    bool whole;
+
+    memset(r, 0, sizeof *r);
+    r->size = size;
+    if (c->o->warmup_ms && !session_interrupted &&
+        (!begin(c, size, true) || !(c->o->latency ? latency : bandwidth)(c)))
+        return false;
+    if (session_interrupted || !begin(c, size, false))
+        return false;
+    cpu = session_cpu_us();
+    whole = (c->o->latency ? latency : bandwidth)(c);
+    r->seconds = (double)(session_now() - c->from) / (double)NS_PER_S;
+    r->client_cpu_us = session_cpu_us() - cpu;
+    r->server_told = whole;
+    r->server_cpu_us = c->outcome.cpu_us;
+    r->messages = c->completed;
+    mean = r->seconds > 0 ? (double)r->messages * size / r->seconds : 0;
+    if (r->peak < mean) /* the last slice is not a whole one */
+        r->peak = mean;
+    report_live_end(c->s);
+    if (r->messages && (whole || c->s->failed != NDKPERF_DATA))
+        report_result(c->s, r);
+    return whole;
+}
+
+/* Ends in good order, also where data was wrong: the server shall know that it is over. */
+static void take_leave(struct client *c)
+{
+    const struct order end = { .kind = ORDER_END };
+    struct session *s = c->s;
+    enum ndkperf_exit code = s->failed;
+
+    if (code != NDKPERF_OK && code != NDKPERF_DATA)
+        return;
+    s->failed = NDKPERF_OK;
+    s->check = false;
+    if (ask(c, &end))
+        session_part(s);
+    if (code != NDKPERF_OK)
+        s->failed = code;
+}
+
+static void measure_all(struct client *c)
+{
+    uint64_t size = c->o->all ? 2 : c->o->size;
+
+    while (size <= c->s->size_most && !session_interrupted && measure(c, (uint32_t)size) && c->o->all)
+        size *= 2;
+    take_leave(c);
+}
+
+/* ---- connecting ---- */
+
+static bool get_answer(struct consumer *k, struct answer *a)
+{
+    uint8_t bytes[512];
+    ULONG len = sizeof bytes;
+
+    return NT_SUCCESS(k->connector->Dispatch->NdkGetConnectionData(k->connector, NULL, NULL, bytes, &len)) &&
+           answer_get(a, bytes, len);
+}
+
+static bool refused(struct session *s, const struct answer *a)
+{
+    say("the server refused: %s", report_refusal(a->code, a->value, a->version));
+    return session_give_up(s, NDKPERF_PEER);
+}
+
+/* Connects a queue pair with a hello; the answer is the server's. */
+static bool connect_one(struct session *s, struct consumer *k, const struct sockaddr_storage *from,
+                        const struct hello *h, struct answer *a)
+{
+    const struct consumer_limits limits = { s->options->ird, s->options->ord };
+    struct sockaddr_storage own = *from;
+    uint8_t bytes[WIRE_PRIVATE];
+    NTSTATUS status;
+
+    hello_put(h, bytes);
+    status = consumer_connect(k, (struct sockaddr *)&own, (const struct sockaddr *)&s->options->server_address, limits,
+                              bytes, sizeof bytes);
+    if (status == STATUS_CONNECTION_REFUSED && get_answer(k, a) && a->code != ANSWER_YES)
+        return refused(s, a);
+    if (NT_SUCCESS(status) && (!get_answer(k, a) || a->version != WIRE_VERSION)) {
+        (void)k->connector->Dispatch->NdkReject(k->connector, NULL, 0);
+        say("who listens there is no ndkperf: its answer is not one of ours");
+        return session_give_up(s, NDKPERF_PEER);
+    }
+    if (NT_SUCCESS(status)) {
+        status = consumer_complete(k);
+        if (NT_SUCCESS(status))
+            return true;
+        say_step_failed(k, "NdkCompleteConnect", status);
+    } else {
+        say_step_failed(k, "NdkConnect", status);
+    }
+    return session_give_up(s, NDKPERF_FAILED);
+}
+
+static bool connect_lane(struct session *s, const struct sockaddr_storage *from, struct hello h)
+{
+    struct lane *l = &s->lanes[s->lane_count];
+    struct answer a;
+
+    if (!session_add_lane(s))
+        return false;
+    h.index = l->index;
+    h.token = l->memory.remote_token;
+    h.address = (uintptr_t)l->memory.memory;
+    if (!connect_one(s, &l->c, from, &h, &a))
+        return false;
+    l->peer_token = a.token;
+    l->peer_address = a.address;
+    return true;
+}
+
+/* What is asked for, against what this adapter can do. */
+static bool plan(struct session *s)
+{
+    const struct options *o = s->options;
+    const NDK_ADAPTER_INFO *info = &s->control.info;
+    uint64_t most = info->MaxTransferLength;
+
+    if (info->MaxRegistrationSize / 4 < most)
+        most = info->MaxRegistrationSize / 4;
+    s->size_most = o->all ? o->limit : o->size;
+    if (o->all && s->size_most > most)
+        s->size_most = (uint32_t)most;
+    if (s->size_most > most) {
+        say("messages of %u bytes: this adapter takes %llu at most", (unsigned)s->size_most, (unsigned long long)most);
+        return session_give_up(s, NDKPERF_PEER);
+    }
+    s->qps = o->qps;
+    s->check = o->check;
+    s->inline_size = o->inline_size < info->MaxInlineDataSize ? o->inline_size : info->MaxInlineDataSize;
+    s->window = session_window(info, o->window, o->qps, s->size_most, o->check);
+    if (s->window)
+        return true;
+    say("%u queue pairs on one completion queue: this adapter's has room for %u results", (unsigned)o->qps,
+        (unsigned)info->MaxCqDepth);
+    return session_give_up(s, NDKPERF_PEER);
+}
+
+static bool connect_all(struct session *s, const struct sockaddr_storage *from)
+{
+    struct hello h = { .version = s->options->version, .qps = s->qps, .size = s->size_most, .window = s->window,
+                       .check = s->check, .session = (uint32_t)(session_now() / 1000) ^ (uint32_t)getpid() << 16 };
+    struct answer a;
+
+    if (!connect_one(s, &s->control, from, &h, &a))
+        return false;
+    if (a.window && a.window < s->window)
+        s->window = a.window;
+    session_layout(s);
+    s->lanes = calloc(s->qps, sizeof *s->lanes);
+    if (!s->lanes)
+        return session_fail(s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
+    h.window = s->window;
+    while (s->lane_count < s->qps)
+        if (session_interrupted || !connect_lane(s, from, h))
+            return false;
+    return true;
+}
+
+enum ndkperf_exit client_run(struct session *s, const struct sockaddr_storage *from)
+{
+    struct client c = { .s = s, .o = s->options, .result = calloc(1, sizeof *c.result) };
+
+    if (!c.result)
+        return NDKPERF_FAILED;
+    s->events = &events;
+    s->role = &c;
+    s->impatient = true;
+    if (plan(s) && connect_all(s, from)) {
+        report_begin(s);
+        measure_all(&c);
+        if (session_interrupted)
+            session_give_up(s, NDKPERF_INTERRUPTED);
+    } else if (session_interrupted) {
+        session_give_up(s, NDKPERF_INTERRUPTED);
+    }
+    free(c.result);
+    return s->failed;
+}

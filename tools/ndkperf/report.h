@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What ndkperf prints: columns as perftest or WinOF has them, or JSON. */
+#ifndef NDKPERF_REPORT_H
+#define NDKPERF_REPORT_H
+
+#include "session.h"
+#include "times.h"
+
+/* One size, measured. */
+struct result {
+    uint32_t size;
+    uint64_t messages;       /* of all queue pairs */
+    double seconds;
+    double peak;             /* bytes a second in the best tenth of a second */
+    uint64_t client_cpu_us, server_cpu_us;
+    bool server_told;        /* false: the run broke off, and the server's part is not known */
+    struct times times;      /* latency */
+};
+
+/* Why a server refused a client, in words. */
+const char *report_refusal(uint32_t code, uint32_t value, uint32_t version);
+
+void report_begin(const struct session *s);
+void report_result(const struct session *s, const struct result *r);
+void report_end(const struct session *s);
+
+/* Server: a run that has ended. */
+void report_server(const struct session *s, uint64_t messages, uint64_t cpu_us);
+
+/* The live line: so far in this run. */
+void report_live(const struct session *s, uint32_t size, uint64_t messages, double seconds, const struct times *times);
+void report_live_end(const struct session *s);
+
+#endif

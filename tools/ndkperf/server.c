@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* The end that follows: it receives, answers, is written to and read from, checks, and says what that cost. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "address.h"
+#include "report.h"
+#include "roles.h"
+#include "say.h"
+
+enum { LOOK_SECONDS = 1, LANE_SECONDS = 30 };
+
+struct server {
+    struct session *s;
+    uint32_t number;         /* of the session: which lanes belong to it */
+    struct outcome outcome;
+    uint64_t cpu_from, flushes, messages;
+    uint32_t turn;           /* lane that is written to next */
+    bool flushing, ended, different;
+    struct order flush;
+};
+
+static struct server *server_of(struct session *s)
+{
+    return s->role;
+}
+
+/* ---- data ---- */
+
+static void found(struct server *v, const struct lane *l, uint64_t message, uint32_t offset)
+{
+    if (v->outcome.different)
+        return;
+    v->outcome.different = 1;
+    v->outcome.lane = l->index;
+    v->outcome.message = message;
+    v->outcome.offset = offset;
+}
+
+static void check(struct server *v, const struct lane *l, const uint8_t *at, uint64_t message, uint32_t len)
+{
+    uint32_t offset = pattern_differs(at, len, l->index, message);
+
+    if (offset < len)
+        found(v, l, message, offset);
+}
+
+/* What has been written since the last flush. */
+static void check_written(struct server *v)
+{
+    const struct session *s = v->s;
+
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        for (uint64_t m = v->flush.first; m < v->flush.first + v->flush.count; m++)
+            if (s->run.test == TEST_WRITE || m % 3 == 1)
+                check(v, &s->lanes[i], lane_memory(s, &s->lanes[i], AREA_TARGET, (uint32_t)(m % s->window)), m,
+                      s->run.size);
+}
+
+/* The client may send as many as it was told have been received: after each quarter of a window. */
+static bool give_credit(struct session *s, struct lane *l)
+{
+    uint32_t batch = s->window / 4 ? s->window / 4 : 1;
+
+    if (++l->uncredited < batch)
+        return true;
+    l->uncredited = 0;
+    return lane_post(s, l, ID_CREDIT, 0, 0, 0);
+}
+
+static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
+{
+    struct server *v = server_of(s);
+    uint64_t message = s->run.test == TEST_MIXED ? 3 * l->received : l->received;
+
+    if (!len) {
+        l->flushes++;
+        return lane_receive(s, l, slot);
+    }
+    if (len != s->run.size)
+        found(v, l, message, len);
+    else if (s->check)
+        check(v, l, lane_memory(s, l, AREA_RECEIVE, slot), message, len);
+    l->received++;
+    if (!lane_receive(s, l, slot))
+        return false;
+    if (!(s->run.flags & ORDER_LATENCY))
+        return give_credit(s, l);
+    if (s->check)
+        pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), len, l->index, message);
+    return lane_post(s, l, ID_CREDIT, 0, len, 0);
+}
+
+static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
+{
+    (void)s;
+    (void)l;
+    (void)id;
+    (void)slot;
+    return true;
+}
+
+static const struct session_events events = { on_receive, on_completed };
+
+/* The latency of writes: nobody is notified, so this looks at the last byte, and writes back. */
+static bool answer_write(struct server *v)
+{
+    struct session *s = v->s;
+    struct lane *l = &s->lanes[v->turn];
+    uint32_t last = s->run.size - 1;
+    uint8_t *at = lane_memory(s, l, AREA_TARGET, 0), *source = lane_memory(s, l, AREA_SOURCE, 0);
+    uint8_t mark = (uint8_t)(l->received + 1);
+
+    if (written_mark(at + last) != mark)
+        return true;
+    if (s->check) {
+        uint32_t offset = written_differs(at, last, l->index, l->received);
+        if (offset < last)
+            found(v, l, l->received, offset);
+        pattern_fill(source, last, l->index, l->received);
+    }
+    source[last] = mark;
+    l->received++;
+    v->turn = (v->turn + 1) % s->lane_count;
+    return lane_post(s, l, ID_WRITE, 0, s->run.size, 0);
+}
+
+/* ---- orders ---- */
+
+static bool answer_order(struct server *v)
+{
+    uint8_t bytes[WIRE_ORDER];
+
+    v->outcome.cpu_us = session_cpu_us() - v->cpu_from;
+    outcome_put(&v->outcome, bytes);
+    return control_receive(v->s) && control_send(v->s, bytes);
+}
+
+/* The run that has just ended. */
+static void tell_run(struct server *v)
+{
+    if (v->messages && !(v->s->run.flags & ORDER_WARMUP))
+        report_server(v->s, v->messages, v->outcome.cpu_us);
+    v->messages = 0;
+}
+
+static bool begin_run(struct server *v, const struct order *o)
+{
+    struct session *s = v->s;
+
+    if (o->test > TEST_MIXED || !o->size || o->size > s->size_most)
+        return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
+    tell_run(v);
+    s->run = *o;
+    v->turn = 0;
+    memset(&v->outcome, 0, sizeof v->outcome);
+    for (uint32_t i = 0; i < s->lane_count; i++) {
+        struct lane *l = &s->lanes[i];
+        l->received = 0;
+        lane_memory(s, l, AREA_TARGET, 0)[o->size - 1] = 0;
+        for (uint32_t slot = 0; s->check && slot < s->slots; slot++)
+            pattern_fill(lane_memory(s, l, AREA_SOURCE, slot), o->size, l->index, slot);
+        if (o->flags & ORDER_CORRUPT && (o->test == TEST_READ || o->test == TEST_MIXED))
+            lane_memory(s, l, AREA_SOURCE, 0)[o->size / 2] ^= 1;
+    }
+    v->cpu_from = session_cpu_us();
+    return answer_order(v);
+}
+
+/* A flush is done when the empty message behind all the others has come on each lane. */
+static bool end_flush(struct server *v)
+{
+    struct session *s = v->s;
+
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        if (s->lanes[i].flushes < v->flushes)
+            return true;
+    v->flushing = false;
+    if (s->check && !(s->run.flags & ORDER_LATENCY) && (s->run.test == TEST_WRITE || s->run.test == TEST_MIXED))
+        check_written(v);
+    v->messages = v->flush.first + v->flush.count;
+    if (s->check)
+        v->messages *= s->lane_count;
+    if (v->outcome.different && !v->different) {
+        v->different = true;
+        session_tell_difference(v->outcome.lane, v->outcome.message, v->outcome.offset, "server");
+    }
+    return answer_order(v);
+}
+
+static bool follow(struct server *v)
+{
+    struct session *s = v->s;
+    struct order o;
+
+    s->order_came = false;
+    order_get(&o, control_received(s));
+    switch (o.kind) {
+    case ORDER_RUN:
+        return begin_run(v, &o);
+    case ORDER_FLUSH:
+        v->flush = o;
+        v->flushing = true;
+        v->flushes++;
+        return true;
+    case ORDER_END:
+        tell_run(v);
+        memset(&v->outcome, 0, sizeof v->outcome);
+        v->ended = true;
+        return answer_order(v);
+    default:
+        return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
+    }
+}
+
+static void serve(struct server *v)
+{
+    struct session *s = v->s;
+
+    while (!v->ended && s->failed == NDKPERF_OK && !session_interrupted) {
+        if (s->run.flags & ORDER_LATENCY && s->run.test == TEST_WRITE && !answer_write(v))
+            break;
+        if (!session_turn(s) || (s->order_came && !follow(v)) || (v->flushing && !end_flush(v)))
+            break;
+    }
+}
+
+/* ---- connections ---- */
+
+static bool get_hello(struct consumer *c, struct hello *h)
+{
+    uint8_t bytes[512];
+    ULONG len = sizeof bytes;
+
+    return NT_SUCCESS(c->connector->Dispatch->NdkGetConnectionData(c->connector, NULL, NULL, bytes, &len)) &&
+           hello_get(h, bytes, len);
+}
+
+static void reject(const struct session *s, struct consumer *c, enum answer_code code, uint32_t value)
+{
+    struct answer a = { .version = s->options->version, .code = code, .value = value };
+    uint8_t bytes[WIRE_PRIVATE];
+
+    answer_put(&a, bytes);
+    (void)c->connector->Dispatch->NdkReject(c->connector, bytes, sizeof bytes);
+    consumer_drop(c);
+}
+
+static bool accept_one(struct session *s, struct consumer *c, const struct answer *a)
+{
+    const struct consumer_limits limits = { s->options->ird, s->options->ord };
+    uint8_t bytes[WIRE_PRIVATE];
+    NTSTATUS status;
+
+    answer_put(a, bytes);
+    status = consumer_accept(c, limits, bytes, sizeof bytes);
+    if (NT_SUCCESS(status))
+        return true;
+    say_step_failed(c, "NdkAccept", status);
+    return session_give_up(s, NDKPERF_FAILED);
+}
+
+/* What the client wants, against what this adapter can do. */
+static enum answer_code judge(struct session *s, const struct hello *h, uint32_t *value)
+{
+    const NDK_ADAPTER_INFO *info = &s->control.info;
+
+    if (h->version != s->options->version || h->version != WIRE_VERSION) {
+        *value = s->options->version;
+        return ANSWER_VERSION;
+    }
+    if (h->index)
+        return ANSWER_SESSION;
+    *value = QPS_MOST;
+    if (!h->qps || h->qps > QPS_MOST)
+        return ANSWER_QPS;
+    *value = info->MaxTransferLength < SIZE_MOST ? info->MaxTransferLength : SIZE_MOST;
+    if (!h->size || h->size > *value)
+        return ANSWER_TRANSFER;
+    *value = (uint32_t)(info->MaxRegistrationSize / 4 < SIZE_MOST ? info->MaxRegistrationSize / 4 : SIZE_MOST);
+    if (h->size > *value)
+        return ANSWER_MEMORY;
+    s->window = session_window(info, h->window, h->qps, h->size, h->check);
+    *value = info->MaxCqDepth;
+    return s->window ? ANSWER_YES : ANSWER_QPS;
+}
+
+/* The next connection, within seconds (0: for ever); NULL: nobody came, or this was interrupted. */
+static NDK_CONNECTOR *next_request(struct session *s, unsigned seconds)
+{
+    for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {
+        NDK_CONNECTOR *k = consumer_request(&s->control, LOOK_SECONDS);
+        if (k)
+            return k;
+    }
+    return NULL;
+}
+
+/* Waits for a client that fits; who does not is told, and the next one may come. */
+static bool take_client(struct server *v)
+{
+    struct session *s = v->s;
+
+    while ((s->control.connector = next_request(s, s->options->wait_seconds))) {
+        struct answer a = { .version = s->options->version };
+        struct hello h;
+        uint32_t value = 0;
+        enum answer_code code;
+
+        if (!get_hello(&s->control, &h)) {
+            say("refused a peer that is no ndkperf");
+            reject(s, &s->control, ANSWER_SESSION, 0);
+            continue;
+        }
+        code = judge(s, &h, &value);
+        if (code != ANSWER_YES) {
+            say("refused a client: %s", report_refusal(code, value, h.version));
+            reject(s, &s->control, code, value);
+            continue;
+        }
+        s->qps = h.qps;
+        s->size_most = h.size;
+        s->check = h.check;
+        v->number = h.session;
+        session_layout(s);
+        a.window = s->window;
+        return accept_one(s, &s->control, &a);
+    }
+    if (!session_interrupted)
+        say("nobody connected within %u seconds", s->options->wait_seconds);
+    return session_give_up(s, session_interrupted ? NDKPERF_INTERRUPTED : NDKPERF_NOBODY);
+}
+
+static bool take_lane(struct server *v)
+{
+    struct session *s = v->s;
+    struct lane *l = &s->lanes[s->lane_count];
+    struct answer a = { .version = WIRE_VERSION };
+    struct consumer *c = &l->c;
+    struct hello h;
+
+    if (!session_add_lane(s))
+        return false;
+    for (;;) {
+        c->connector = next_request(s, LANE_SECONDS);
+        if (!c->connector)
+            return session_fail(s, "waiting for the client's queue pairs", STATUS_IO_TIMEOUT, 0);
+        if (get_hello(c, &h) && h.version == WIRE_VERSION && h.session == v->number && h.index == l->index)
+            break;
+        reject(s, c, h.version && h.version != WIRE_VERSION ? ANSWER_VERSION : ANSWER_BUSY, 0);
+    }
+    l->peer_token = h.token;
+    l->peer_address = h.address;
+    a.token = l->memory.remote_token;
+    a.address = (uintptr_t)l->memory.memory;
+    a.window = s->window;
+    return accept_one(s, c, &a);
+}
+
+static bool listen_for_clients(struct session *s)
+{
+    char text[128];
+    NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->options->server_address);
+
+    if (!NT_SUCCESS(status))
+        return session_fail(s, "NdkListen", status, 0);
+    address_text(&s->options->server_address, text, sizeof text);
+    say("listening on %s", text);
+    return true;
+}
+
+static bool take_lanes(struct server *v)
+{
+    v->s->lanes = calloc(v->s->qps, sizeof *v->s->lanes);
+    if (!v->s->lanes)
+        return session_fail(v->s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
+    while (v->s->lane_count < v->s->qps)
+        if (!take_lane(v))
+            return false;
+    return true;
+}
+
+enum ndkperf_exit server_run(struct session *s)
+{
+    struct server v = { .s = s };
+
+    s->events = &events;
+    s->role = &v;
+    if (listen_for_clients(s) && control_receive(s) && take_client(&v) && take_lanes(&v)) {
+        serve(&v);
+        if (v.ended)
+            session_part(s);
+        else if (session_interrupted)
+            session_give_up(s, NDKPERF_INTERRUPTED);
+        if (v.different)
+            s->failed = NDKPERF_DATA;
+    }
+    return s->failed;
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* What both ends of a measurement have in common: see session.h. */
+#include "session.h"
+
+#include <endian.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "openndk/reason.h"
+#include "say.h"
+
+enum {
+    RESULTS = 16, SLEEP_MS = 200, PATIENCE_S = 30,
+    LOOKS_CONTROL = 64, LOOKS_SLOW = 4096, /* idle looks until one at the control connection, and at all the rest */
+    ID_BITS = 4
+};
+static const uint64_t CHECK_BYTES = 256 << 20; /* memory for --check, all lanes */
+static const uint64_t WRITTEN_NS = 1000000000;    /* in which a message is there whose last byte is */
+
+volatile int session_interrupted;
+
+uint64_t session_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t session_cpu_us(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + (uint64_t)(u.ru_utime.tv_usec +
+                                                                                    u.ru_stime.tv_usec);
+}
+
+/* ---- failures ---- */
+
+bool session_give_up(struct session *s, enum ndkperf_exit code)
+{
+    if (s->failed == NDKPERF_OK)
+        s->failed = code;
+    return false;
+}
+
+bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason)
+{
+    if (s->failed == NDKPERF_OK)
+        say_failed_for(step, status, reason);
+    return session_give_up(s, NDKPERF_FAILED);
+}
+
+void session_tell_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where)
+{
+    say("the data of message %llu on queue pair %u differs at byte %u, as the %s saw", (unsigned long long)message,
+        (unsigned)lane, (unsigned)offset, where);
+}
+
+bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where)
+{
+    if (s->failed == NDKPERF_OK)
+        session_tell_difference(lane, message, offset, where);
+    return session_give_up(s, NDKPERF_DATA);
+}
+
+/* ---- memory ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check)
+{
+    /* a receive more than the window, for the empty message that ends a run; and results of both directions */
+    uint64_t most = least(info->MaxReceiveQueueDepth, info->MaxInitiatorQueueDepth), memory;
+
+    most = least(most, info->MaxCqDepth / (2 * qps));
+    most = most ? most - 1 : 0;
+    if (check) { /* three areas of as many messages, and one more */
+        memory = least(CHECK_BYTES / qps, info->MaxRegistrationSize) / size;
+        most = least(most, memory > 4 ? (memory - 1) / 3 : 1);
+    }
+    return (uint32_t)least(want, most);
+}
+
+void session_layout(struct session *s)
+{
+    s->stride = (s->size_most + 63) / 64 * 64;
+    s->slots = s->check ? s->window : 1;
+}
+
+static uint32_t receive_slots(const struct session *s)
+{
+    return s->check ? s->window + 1 : 1;
+}
+
+static uint64_t offset_of(const struct session *s, enum area area, uint32_t slot)
+{
+    uint64_t first[] = { [AREA_RECEIVE] = 0, [AREA_TARGET] = receive_slots(s),
+                         [AREA_SOURCE] = receive_slots(s) + s->slots };
+
+    return (first[area] + slot % (area == AREA_RECEIVE ? receive_slots(s) : s->slots)) * s->stride;
+}
+
+uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot)
+{
+    return l->memory.memory + offset_of(s, area, slot);
+}
+
+static uint64_t key_word(uint32_t lane, uint64_t message, uint32_t word)
+{
+    uint64_t x = (message + 1) * UINT64_C(0x9e3779b97f4a7c15) + (lane + UINT64_C(1)) * UINT64_C(0xc2b2ae3d27d4eb4f) +
+                 word * UINT64_C(0x165667b19e3779f9);
+
+    return x ^ x >> 29;
+}
+
+void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
+{
+    for (uint32_t i = 0; i < len; i += 8) {
+        uint64_t word = key_word(lane, message, i);
+        memcpy(at + i, &word, len - i < 8 ? len - i : 8);
+    }
+}
+
+uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
+{
+    for (uint32_t i = 0; i < len; i += 8) {
+        uint64_t word = key_word(lane, message, i);
+        uint8_t bytes[8];
+        uint32_t n = len - i < 8 ? len - i : 8;
+
+        memcpy(bytes, &word, sizeof bytes);
+        for (uint32_t k = 0; k < n; k++)
+            if (at[i + k] != bytes[k])
+                return i + k;
+    }
+    return len;
+}
+
+/* Memory that another thread writes without a word: no lock could be held, so these look at it as a device's. */
+#define LOOKS_ON __attribute__((no_sanitize("thread")))
+
+LOOKS_ON uint8_t written_mark(const uint8_t *at)
+{
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+LOOKS_ON static uint32_t written_differs_now(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
+{
+    const volatile uint8_t *bytes = at;
+
+    for (uint32_t i = 0; i < len; i++)
+        if (bytes[i] != (uint8_t)(le64toh(key_word(lane, message, i & ~7u)) >> (i & 7) * 8))
+            return i;
+    return len;
+}
+
+uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
+{
+    uint64_t from = session_now();
+    uint32_t offset;
+
+    while ((offset = written_differs_now(at, len, lane, message)) < len && session_now() - from < WRITTEN_NS)
+        sched_yield();
+    return offset;
+}
+
+/* ---- requests ---- */
+
+static PVOID context_of(enum id id, uint32_t slot)
+{
+    return (PVOID)((uintptr_t)slot << ID_BITS | id);
+}
+
+bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
+{
+    NDK_SGE sge = consumer_sge(&l->memory, (uint32_t)offset_of(s, AREA_RECEIVE, slot), s->size_most);
+    NTSTATUS status = l->c.qp->Dispatch->NdkReceive(l->c.qp, context_of(ID_RECEIVE, slot), &sge, 1);
+
+    return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
+}
+
+bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags)
+{
+    enum area area = id == ID_READ ? AREA_TARGET : AREA_SOURCE;
+    NDK_SGE sge = consumer_sge(&l->memory, (uint32_t)offset_of(s, area, slot), len);
+    PVOID context = context_of(id, slot);
+    NDK_QP *qp = l->c.qp;
+    NTSTATUS status;
+
+    if (id != ID_READ && len && len <= s->inline_size)
+        flags |= NDK_OP_FLAG_INLINE;
+    if (id == ID_READ)
+        status = qp->Dispatch->NdkRead(qp, context, &sge, 1, l->peer_address + offset_of(s, AREA_SOURCE, slot),
+                                       l->peer_token, flags);
+    else if (id == ID_WRITE)
+        status = qp->Dispatch->NdkWrite(qp, context, &sge, 1, l->peer_address + offset_of(s, AREA_TARGET, slot),
+                                        l->peer_token, flags);
+    else
+        status = qp->Dispatch->NdkSend(qp, context, &sge, len ? 1 : 0, flags);
+    return NT_SUCCESS(status) || session_fail(s, id == ID_READ ? "NdkRead" : id == ID_WRITE ? "NdkWrite" : "NdkSend",
+                                              status, ondk_connector_reason(l->c.connector));
+}
+
+bool control_receive(struct session *s)
+{
+    NDK_SGE sge = consumer_sge(&s->orders, WIRE_ORDER, WIRE_ORDER);
+    NTSTATUS status = s->control.qp->Dispatch->NdkReceive(s->control.qp, context_of(ID_RECEIVE, 0), &sge, 1);
+
+    return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
+}
+
+bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
+{
+    NDK_SGE sge = consumer_sge(&s->orders, 0, WIRE_ORDER);
+    NTSTATUS status;
+
+    memcpy(s->orders.memory, bytes, WIRE_ORDER);
+    status = s->control.qp->Dispatch->NdkSend(s->control.qp, context_of(ID_SEND, 0), &sge, 1, 0);
+    return NT_SUCCESS(status) || session_fail(s, "NdkSend", status, ondk_connector_reason(s->control.connector));
+}
+
+const uint8_t *control_received(const struct session *s)
+{
+    return s->orders.memory + WIRE_ORDER;
+}
+
+/* ---- lanes ---- */
+
+static bool moderate(struct session *s, struct consumer *c)
+{
+    NTSTATUS status;
+
+    if (!s->options->moderation)
+        return true;
+    status = c->cq->Dispatch->NdkControlCqInterruptModeration(c->cq, s->options->moderation_us,
+                                                              s->options->moderation_count);
+    return NT_SUCCESS(status) || session_fail(s, "NdkControlCqInterruptModeration", status, 0);
+}
+
+bool session_add_lane(struct session *s)
+{
+    struct lane *l = &s->lanes[s->lane_count];
+    const struct consumer_queues queues = { s->window + 1, s->window + 1, s->inline_size };
+    const char *what = "";
+    bool first = s->lane_count == 0;
+    NTSTATUS status = consumer_join(&l->c, &s->control, first ? NULL : &s->lanes[0].c,
+                                    s->qps * 2 * (s->window + 1), &queues, &what);
+
+    l->index = ++s->lane_count;
+    if (!NT_SUCCESS(status))
+        return session_fail(s, what, status, 0);
+    if (first && !moderate(s, &l->c))
+        return false;
+    status = consumer_region(&l->c, &l->memory, (receive_slots(s) + 2 * s->slots) * s->stride);
+    if (!NT_SUCCESS(status))
+        return session_fail(s, "registering memory", status, 0);
+    pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->size_most, l->index, 0);
+    for (uint32_t slot = 0; slot <= s->window; slot++)
+        if (!lane_receive(s, l, slot))
+            return false;
+    return true;
+}
+
+void session_part(struct session *s)
+{
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        (void)consumer_disconnect(&s->lanes[i].c);
+    (void)consumer_disconnect(&s->control);
+}
+
+void session_close(struct session *s)
+{
+    for (uint32_t i = 0; i < s->lane_count; i++)
+        consumer_drop(&s->lanes[i].c);
+    for (uint32_t i = s->lane_count; i-- > 0; ) { /* the CQ is the first one's */
+        if (s->lanes[i].memory.memory)
+            consumer_region_close(&s->lanes[i].c, &s->lanes[i].memory);
+        consumer_close(&s->lanes[i].c);
+    }
+    if (s->orders.memory)
+        consumer_region_close(&s->control, &s->orders);
+    consumer_close(&s->control);
+    free(s->lanes);
+    s->lanes = NULL;
+    s->lane_count = 0;
+}
+
+/* ---- completions ---- */
+
+static bool take_result(struct session *s, const NDK_RESULT_EX *r)
+{
+    struct lane *l = r->QPContext;
+    enum id id = (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
+    uint32_t slot = (uint32_t)((uintptr_t)r->RequestContext >> ID_BITS);
+    static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive", [ID_SEND] = "NdkSend", [ID_WRITE] = "NdkWrite",
+                                         [ID_READ] = "NdkRead", [ID_CREDIT] = "NdkSend", [ID_FLUSH] = "NdkSend" };
+
+    if (!NT_SUCCESS(r->Status))
+        return session_fail(s, steps[id], r->Status, r->ProviderErrorCode);
+    if (id == ID_RECEIVE)
+        return s->events->received(s, l, slot, r->BytesTransferred);
+    return id == ID_CREDIT || id == ID_FLUSH || s->events->completed(s, l, id, slot);
+}
+
+/* Of the lanes; returns how many. */
+static unsigned drain(struct session *s)
+{
+    NDK_RESULT_EX results[RESULTS];
+    NDK_CQ *cq = s->lane_count ? s->lanes[0].c.cq : NULL;
+    ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, RESULTS) : 0;
+
+    for (ULONG i = 0; i < n; i++)
+        if (!take_result(s, &results[i]))
+            break;
+    return n;
+}
+
+static unsigned drain_control(struct session *s)
+{
+    NDK_RESULT_EX result;
+
+    if (!s->control.cq->Dispatch->NdkGetCqResultsEx(s->control.cq, &result, 1))
+        return 0;
+    if (!NT_SUCCESS(result.Status))
+        session_fail(s, "the control connection", result.Status, result.ProviderErrorCode);
+    else if (result.RequestContext == context_of(ID_RECEIVE, 0))
+        s->order_came = true;
+    return 1;
+}
+
+/* Nothing has come for a while: is there still somebody? */
+static bool look_around(struct session *s)
+{
+    struct consumer *gone = consumer_gone(&s->control) ? &s->control : NULL;
+
+    for (uint32_t i = 0; i < s->lane_count && !gone; i++)
+        if (consumer_gone(&s->lanes[i].c))
+            gone = &s->lanes[i].c;
+    if (gone && !drain_control(s)) /* its last word may be there */
+        return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, gone->disconnect_reason);
+    if (!s->idle_since)
+        s->idle_since = session_now();
+    if (s->impatient && session_now() - s->idle_since > PATIENCE_S * (uint64_t)1000000000)
+        return session_fail(s, "waiting for the peer", STATUS_IO_TIMEOUT, 0);
+    return true;
+}
+
+bool session_turn(struct session *s)
+{
+    unsigned before = s->options->events ? consumer_notified(&s->control) : 0;
+
+    if (drain(s) || ((s->options->events || s->idle % LOOKS_CONTROL == 0) && drain_control(s))) {
+        s->idle = s->idle_since = 0;
+        return s->failed == NDKPERF_OK;
+    }
+    s->idle++;
+    if (s->options->events) {
+        if (s->lane_count)
+            s->lanes[0].c.cq->Dispatch->NdkArmCq(s->lanes[0].c.cq, NDK_CQ_NOTIFY_ANY);
+        s->control.cq->Dispatch->NdkArmCq(s->control.cq, NDK_CQ_NOTIFY_ANY);
+        consumer_wait(&s->control, before, SLEEP_MS);
+        return look_around(s);
+    }
+    if (s->idle % LOOKS_CONTROL == 0)
+        sched_yield(); /* where there are fewer processors than threads that look */
+    return s->idle % LOOKS_SLOW || look_around(s);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Durations, counted in classes: exact below 256 ns, above that 128 classes for each power of two, so that a quantile
+ * is right within 0.8 %. Least, most, mean and deviation are exact. The memory does not grow with the count.
+ */
+#ifndef NDKPERF_TIMES_H
+#define NDKPERF_TIMES_H
+
+#include <stdint.h>
+
+enum { TIMES_SUB = 128, TIMES_CLASSES = 40 * TIMES_SUB };
+
+struct times {
+    uint64_t count, least, most; /* ns */
+    double sum, squares;
+    uint64_t classes[TIMES_CLASSES];
+};
+
+void times_add(struct times *t, uint64_t ns);
+/* In microseconds; 0 where there is nothing. 0 <= part <= 1. */
+double times_quantile(const struct times *t, double part);
+double times_mean(const struct times *t);
+double times_deviation(const struct times *t);
+/* The bounds of a class in ns: from, inclusive, to, exclusive. */
+void times_class(unsigned index, uint64_t *from, uint64_t *to);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two ends of ndkperf tell each other: see wire.h. */
+#include "wire.h"
+
+#include <endian.h>
+#include <string.h>
+
+static const char magic[4] = { 'N', 'D', 'K', 'P' };
+
+static uint8_t *put32(uint8_t *at, uint32_t value)
+{
+    value = htobe32(value);
+    memcpy(at, &value, sizeof value);
+    return at + sizeof value;
+}
+
+static uint8_t *put64(uint8_t *at, uint64_t value)
+{
+    value = htobe64(value);
+    memcpy(at, &value, sizeof value);
+    return at + sizeof value;
+}
+
+static const uint8_t *get32(const uint8_t *at, uint32_t *value)
+{
+    memcpy(value, at, sizeof *value);
+    *value = be32toh(*value);
+    return at + sizeof *value;
+}
+
+static const uint8_t *get64(const uint8_t *at, uint64_t *value)
+{
+    memcpy(value, at, sizeof *value);
+    *value = be64toh(*value);
+    return at + sizeof *value;
+}
+
+/* Magic, then version, check and a 16-bit index: the version stays at its place in all versions. */
+static uint8_t *put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t a, uint32_t b)
+{
+    memset(bytes, 0, WIRE_PRIVATE);
+    memcpy(bytes, magic, sizeof magic);
+    bytes[4] = (uint8_t)version;
+    bytes[5] = (uint8_t)a;
+    bytes[6] = (uint8_t)(b >> 8);
+    bytes[7] = (uint8_t)b;
+    return bytes + 8;
+}
+
+static const uint8_t *get_head(const uint8_t *bytes, size_t len, uint32_t *version, uint32_t *a, uint32_t *b)
+{
+    if (len < 8 || memcmp(bytes, magic, sizeof magic) != 0)
+        return NULL;
+    *version = bytes[4];
+    *a = bytes[5];
+    *b = (uint32_t)bytes[6] << 8 | bytes[7];
+    return bytes + 8;
+}
+
+void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE])
+{
+    uint8_t *at = put_head(bytes, h->version, h->check, h->index);
+
+    at = put32(at, h->session);
+    at = put32(at, h->qps);
+    at = put32(at, h->size);
+    at = put32(at, h->window);
+    at = put32(at, h->token);
+    (void)put64(at, h->address);
+}
+
+bool hello_get(struct hello *h, const uint8_t *bytes, size_t len)
+{
+    const uint8_t *at;
+
+    memset(h, 0, sizeof *h);
+    at = get_head(bytes, len, &h->version, &h->check, &h->index);
+    if (!at)
+        return false;
+    if (h->version != WIRE_VERSION)
+        return true;
+    if (len < WIRE_PRIVATE)
+        return false;
+    at = get32(at, &h->session);
+    at = get32(at, &h->qps);
+    at = get32(at, &h->size);
+    at = get32(at, &h->window);
+    at = get32(at, &h->token);
+    (void)get64(at, &h->address);
+    return true;
+}
+
+void answer_put(const struct answer *a, uint8_t bytes[WIRE_PRIVATE])
+{
+    uint8_t *at = put_head(bytes, a->version, a->code, 0);
+
+    at = put32(at, a->value);
+    at = put32(at, a->window);
+    at = put32(at, a->token);
+    (void)put64(at, a->address);
+}
+
+bool answer_get(struct answer *a, const uint8_t *bytes, size_t len)
+{
+    const uint8_t *at;
+    uint32_t unused;
+
+    memset(a, 0, sizeof *a);
+    at = get_head(bytes, len, &a->version, &a->code, &unused);
+    if (!at || len < WIRE_PRIVATE)
+        return false;
+    at = get32(at, &a->value);
+    at = get32(at, &a->window);
+    at = get32(at, &a->token);
+    (void)get64(at, &a->address);
+    return true;
+}
+
+void order_put(const struct order *o, uint8_t bytes[WIRE_ORDER])
+{
+    uint8_t *at = put32(bytes, o->kind);
+
+    at = put32(at, o->test);
+    at = put32(at, o->flags);
+    at = put32(at, o->size);
+    at = put64(at, o->first);
+    (void)put64(at, o->count);
+}
+
+void order_get(struct order *o, const uint8_t bytes[WIRE_ORDER])
+{
+    const uint8_t *at = get32(bytes, &o->kind);
+
+    at = get32(at, &o->test);
+    at = get32(at, &o->flags);
+    at = get32(at, &o->size);
+    at = get64(at, &o->first);
+    (void)get64(at, &o->count);
+}
+
+void outcome_put(const struct outcome *o, uint8_t bytes[WIRE_ORDER])
+{
+    uint8_t *at = put32(bytes, o->kind);
+
+    at = put32(at, o->different);
+    at = put32(at, o->lane);
+    at = put32(at, o->offset);
+    at = put64(at, o->message);
+    (void)put64(at, o->cpu_us);
+}
+
+void outcome_get(struct outcome *o, const uint8_t bytes[WIRE_ORDER])
+{
+    const uint8_t *at = get32(bytes, &o->kind);
+
+    at = get32(at, &o->different);
+    at = get32(at, &o->lane);
+    at = get32(at, &o->offset);
+    at = get64(at, &o->message);
+    (void)get64(at, &o->cpu_us);
+}
