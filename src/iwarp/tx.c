@@ -91,6 +91,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
     b->octets = 0;
     b->arena_used = 0;
     b->limit = limit;
+    b->all = false;
     b->first = qp->tail.len - qp->tail.sent;
     /* Without a buffer to keep the rest of a large FPDU in, only small ones are made. */
     b->max_ulpdu = scratch_reserve(s) ? qp->max_ulpdu : TAIL_SMALL - MPA_FPDU_OVERHEAD;
@@ -510,6 +511,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     do {
         result = frame_next(qp, s);
     } while (result == FRAMED || result == CARRIED_OUT);
+    s->batch.all = result == IDLE;
     if (result != FAULT || s->batch.fpdus > 0)
         return true; /* a fault behind good FPDUs is met again when they are gone */
     batch_release(&s->batch); /* the end of the stream may wait for whoever touches memory */
@@ -602,4 +604,9 @@ void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     batch_commit(qp, s, first_sent(qp, s, n));
     batch_release(&s->batch);
     requests_complete(qp);
+}
+
+bool iw_qp_tx_was_all(const struct iw_scratch *s)
+{
+    return s->batch.all;
 }

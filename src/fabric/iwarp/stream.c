@@ -286,8 +286,8 @@ static void end_of_input(struct fabric_conn *c)
         c->fabric->net->ops->hold_read(&c->socket, true);
 }
 
-/* One read. True: go on. */
-static bool receive_once(struct fabric_conn *c)
+/* One read. True: go on. *came: it was not in vain. */
+static bool receive_once(struct fabric_conn *c, bool *came)
 {
     struct iw_scratch *scratch = c->home->scratch;
     struct iw_qp *iw = c->qp->iw;
@@ -299,6 +299,7 @@ static bool receive_once(struct fabric_conn *c)
         return false;
     got = c->fabric->net->ops->recv(&c->socket, iov, n);
     iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
+    *came = *came || got != -EAGAIN;
     if (got > 0 && (size_t)got == total(iov, n))
         return c->signals == 0;
     c->readable = false;
@@ -319,13 +320,19 @@ static bool peer_spoke(const struct fabric_conn *c)
     return now.octets_received != c->at_start.octets_received;
 }
 
-static void receive(struct fabric_conn *c)
+/* True: input has come. */
+static bool receive(struct fabric_conn *c)
 {
+    bool came = c->early_len > 0;
+
     take_early(c);
-    for (int i = 0; i < RX_BATCH && c->readable && !c->eof && c->streams && receive_once(c); i++)
+    for (int i = 0; i < RX_BATCH && c->readable && !c->eof && c->streams && receive_once(c, &came); i++)
         ;
     if (c->nudges_left && peer_spoke(c))
         stop_nudging(c);
+    if (came)
+        c->sent_all = false; /* there may be something to answer */
+    return came;
 }
 
 /* ---- output ---- */
@@ -346,8 +353,10 @@ static bool send_once(struct fabric_conn *c)
     }
     sent = c->fabric->net->ops->send(&c->socket, iov, n);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
-    if (sent >= 0 && (size_t)sent == total(iov, n))
-        return c->signals == 0;
+    if (sent >= 0 && (size_t)sent == total(iov, n)) {
+        c->sent_all = iw_qp_tx_was_all(scratch);
+        return !c->sent_all && c->signals == 0;
+    }
     c->blocked = sent >= 0 || sent == -EAGAIN;
     if (!c->blocked && c->signals == 0)
         conn_step(c, CONN_LOST, iwarp_reason_stream((int)-sent));
@@ -394,6 +403,7 @@ void stream_nudge(struct shard_timer *timer)
     if (c->sent_all && iw_qp_tx_clean(c->qp->iw)) {
         iwarp_count(c->home, COUNT_NUDGES, 1);
         iw_qp_send_rtr(c->qp->iw, MPA_RTR_WRITE);
+        c->sent_all = false;
     }
     conn_pump(c);
     conn_unref(c);
@@ -445,7 +455,9 @@ static void send_all(struct fabric_conn *c)
 
 void stream_pump(struct fabric_conn *c)
 {
-    receive(c);
+    /* Whatever is posted rings by itself. */
+    if (!receive(c) && c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED)
+        return;
     if (quiet(c) && c->streams)
         send_all(c);
 }
