@@ -7,6 +7,9 @@
  * The sleeping thread never takes events: it waits until the epoll set itself is readable (ppoll, beside an eventfd),
  * and then competes for the token like everybody. So an event is only ever looked at by the owner, and a socket that
  * the owner closes cannot come back out of another thread's array of events.
+ *
+ * With a few connections only, asking epoll costs more than reading does: most turns then take it for granted that there
+ * is input and have it read, and epoll is asked every now and then, and whenever the thread has slept on it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -37,6 +40,8 @@ enum {
     EVENTS = 64,
     BACKLOG = 65535, /* the system cuts it down to what it allows */
     NS_PER_S = 1000000000,
+    FEW = 2,           /* so many connections are read on a guess */
+    GUESSES = 8,       /* at most so often in a row */
 };
 
 enum flag {
@@ -56,6 +61,10 @@ struct poller {
     int wake_fd;
     unsigned ready_count;
     TAILQ_HEAD(, net_socket) ready;
+    unsigned connections, remembered, guesses;
+    unsigned reads;              /* that brought something, or the end */
+    struct net_socket *few[FEW]; /* connections, the first `remembered` of them */
+    atomic_bool slept;           /* what ended the sleep is found in epoll */
 };
 
 /* ---- the poller ---- */
@@ -146,6 +155,33 @@ static void collect(struct poller *p)
         note(events[i].data.ptr, events[i].events);
 }
 
+/* Has everything in the list that may have input; false where that is not known well enough without epoll. */
+static bool guess(struct poller *p)
+{
+    if (p->guesses == 0 || p->connections != p->remembered || atomic_load_explicit(&p->slept, memory_order_relaxed))
+        return false;
+    for (unsigned i = 0; i < p->remembered; i++)
+        if (p->few[i]->flags & (BLOCKED | CONNECTING))
+            return false;
+    for (unsigned i = 0; i < p->remembered; i++) {
+        p->few[i]->flags |= READABLE;
+        update_list(p->few[i]);
+    }
+    p->guesses--;
+    return true;
+}
+
+/* True: on a guess. */
+static bool look(struct poller *p)
+{
+    if (guess(p))
+        return true;
+    atomic_store_explicit(&p->slept, false, memory_order_relaxed);
+    p->guesses = p->remembered ? GUESSES : 0;
+    collect(p);
+    return false;
+}
+
 static void report(struct poller *p, struct net_socket *socket)
 {
     unsigned events = reportable(socket);
@@ -163,15 +199,15 @@ static void report(struct poller *p, struct net_socket *socket)
 static int kernel_poll(struct net *net, void *poller, unsigned max, bool *left)
 {
     struct poller *p = poller;
-    unsigned n, served = 0;
+    unsigned n, served = 0, before = p->reads;
+    bool guessed = look(p);
 
     (void)net;
-    collect(p);
     n = p->ready_count < max ? p->ready_count : max;
     for (; served < n && !TAILQ_EMPTY(&p->ready); served++)
         report(p, TAILQ_FIRST(&p->ready));
     *left = !TAILQ_EMPTY(&p->ready);
-    return (int)served;
+    return guessed && p->reads == before ? 0 : (int)served;
 }
 
 static void kernel_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline)
@@ -183,6 +219,7 @@ static void kernel_wait(struct net *net, void *poller, uint64_t now, uint64_t de
     eventfd_t count;
 
     (void)net;
+    atomic_store_explicit(&p->slept, true, memory_order_relaxed);
     if (ppoll(fds, 2, deadline == UINT64_MAX ? NULL : &timeout, NULL) > 0 && fds[1].revents)
         (void)eventfd_read(p->wake_fd, &count);
 }
@@ -197,6 +234,21 @@ static void kernel_wake(struct net *net, void *poller)
 
 /* ---- a socket's place ---- */
 
+static void remember(struct poller *p, struct net_socket *socket)
+{
+    p->connections++;
+    if (p->remembered < FEW)
+        p->few[p->remembered++] = socket;
+}
+
+static void forget(struct poller *p, const struct net_socket *socket)
+{
+    p->connections--;
+    for (unsigned i = 0; i < p->remembered; i++)
+        if (p->few[i] == socket)
+            p->few[i--] = p->few[--p->remembered];
+}
+
 static void kernel_detach(struct net_socket *socket)
 {
     struct poller *p = shard_net_state(socket->shard);
@@ -209,6 +261,8 @@ static void kernel_detach(struct net_socket *socket)
         socket->flags = (socket->flags & ~(unsigned)WRITABLE) | BLOCKED;
     update_list(socket);
     socket->shard = NULL;
+    if (!(socket->flags & LISTENING))
+        forget(p, socket);
 }
 
 static int kernel_attach(struct net_socket *socket, struct shard *s)
@@ -222,6 +276,8 @@ static int kernel_attach(struct net_socket *socket, struct shard *s)
     if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, socket->fd, &event))
         return errno;
     socket->shard = s;
+    if (!(socket->flags & LISTENING))
+        remember(p, socket);
     return 0;
 }
 
@@ -454,7 +510,8 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
     ssize_t n;
 
     do
-        n = sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = iovcnt == 1 ? send(socket->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                        : sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno != EAGAIN)
         return -errno;
@@ -468,10 +525,12 @@ static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, i
     ssize_t n;
 
     do
-        n = readv(socket->fd, iov, iovcnt);
+        n = iovcnt == 1 ? recv(socket->fd, iov->iov_base, iov->iov_len, 0) : readv(socket->fd, iov, iovcnt);
     while (n < 0 && errno == EINTR);
     if (n < 0)
         n = -errno;
+    else if (socket->shard)
+        ((struct poller *)shard_net_state(socket->shard))->reads++;
     /*
      * Nothing more to read: an error, the end, or less than was asked for. The last would lose the end of the stream
      * that came along with the last bytes, so it does not count once that has been seen; what comes after this read
