@@ -172,6 +172,7 @@ def sizes_and_options():
     pair("events", ("--events", "-q", "2", "--check", "-s", "300", *SHORT), ("--events",),
          client_says=("Waiting: events",))
     pair("events at the server alone", ("--test", "send", "--latency", *SHORT), ("--events",))
+    pair("latency of writes, events at the server", ("--test", "write", "--latency", *SHORT), ("--events",))
     pair("latency by events", ("--events", "--test", "read", "--latency", *SHORT))
     pair("moderation", ("--events", "--moderation", "8,100", "--test", "send", *SHORT), ("-e", "--moderation", "4,50"))
     pair("histogram", ("--test", "read", "--latency", "--histogram", *SHORT), client_says=(" usec ", "%"))

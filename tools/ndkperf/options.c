@@ -95,7 +95,7 @@ static const struct option known_options[] = {
 
 static const struct { const char *name; enum test test; } tests[] = {
     { "send", TEST_SEND }, { "write", TEST_WRITE }, { "read", TEST_READ }, { "rperf", TEST_MIXED },
-    { "rsend", TEST_SEND }, { "rwrite", TEST_WRITE }, { "rread", TEST_READ }, { "mixed", TEST_MIXED },
+    { "rsend", TEST_SEND }, { "rwrite", TEST_WRITE }, { "rread", TEST_READ },
 };
 
 const char *options_test_name(enum test test)

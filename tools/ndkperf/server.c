@@ -200,6 +200,8 @@ static bool follow(struct server *v)
     case ORDER_RUN:
         return begin_run(v, &o);
     case ORDER_FLUSH:
+        if (s->check && o.count > s->window && !(s->run.flags & ORDER_LATENCY))
+            return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
         v->flush = o;
         v->flushing = true;
         v->flushes++;

@@ -355,14 +355,16 @@ static bool look_around(struct session *s)
 
 bool session_turn(struct session *s)
 {
-    unsigned before = s->options->events ? consumer_notified(&s->control) : 0;
+    /* who is written to is not notified of it: then this end looks on, whatever was asked for */
+    bool sleeps = s->options->events && !(s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY);
+    unsigned before = sleeps ? consumer_notified(&s->control) : 0;
 
-    if (drain(s) || ((s->options->events || s->idle % LOOKS_CONTROL == 0) && drain_control(s))) {
+    if (drain(s) || ((sleeps || s->idle % LOOKS_CONTROL == 0) && drain_control(s))) {
         s->idle = s->idle_since = 0;
         return s->failed == NDKPERF_OK;
     }
     s->idle++;
-    if (s->options->events) {
+    if (sleeps) {
         if (s->lane_count)
             s->lanes[0].c.cq->Dispatch->NdkArmCq(s->lanes[0].c.cq, NDK_CQ_NOTIFY_ANY);
         s->control.cq->Dispatch->NdkArmCq(s->control.cq, NDK_CQ_NOTIFY_ANY);
