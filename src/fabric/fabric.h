@@ -143,8 +143,7 @@ struct fabric_request {
     uint32_t sge_count;
     uint64_t remote_address;
     uint32_t remote_token;
-    uint32_t token;    /* fast register, bind: prepared, the fabric's from a successful post on; invalidate: what ends */
-    uint32_t replaces; /* fast register, bind: the token that this one takes the place of, or 0 */
+    uint32_t token; /* fast register, bind: prepared, the fabric's from a successful post on; invalidate: what ends */
 };
 
 struct fabric_srq_config {
@@ -300,6 +299,11 @@ struct fabric_ops {
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);
     void (*mr_discard)(struct fabric_mr *mr, uint32_t token);
+    /*
+     * The newest of its tokens, which replace each other in the order in which they were made; where none is left, the
+     * last that worked; 0: none ever did.
+     */
+    uint32_t (*mr_token)(struct fabric_mr *mr);
 
     /* Logical addresses of len bytes at memory: 0, ENOMEM, ENOSPC. lam_page: of the index-th page, page-aligned. */
     int (*lam_create)(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);

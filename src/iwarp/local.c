@@ -8,36 +8,30 @@
 #include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
-bool local_ends_memory(const struct iw_qp *qp, const struct entry *e)
+bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
 {
-    if (e->opcode == IW_INVALIDATE)
-        return true;
-    if (e->replaces && mem_revocable(qp->memory, qp->domain, e->replaces, false) == WIRE_OK)
-        return true;
-    return mem_ends_another(qp->memory, e->stag);
-}
+    enum wire_error error;
 
-void local_carry_out(struct iw_qp *qp, struct entry *e)
-{
-    enum wire_error error = WIRE_OK;
-
-    if (e->opcode == IW_INVALIDATE)
+    if (e->opcode == IW_INVALIDATE) {
+        if (!alone)
+            return false;
         error = mem_revoke(qp->memory, qp->domain, e->stag, false);
-    else if (!mem_activate(qp->memory, qp->domain, e->stag, e->replaces))
-        error = WIRE_RDMAP_PROTECTION;
+    } else {
+        enum mem_turn turn = mem_activate(qp->memory, e->stag, alone);
+        if (turn == MEM_BUSY)
+            return false;
+        error = turn == MEM_GONE ? WIRE_RDMAP_PROTECTION : WIRE_OK;
+    }
     if (error == WIRE_OK || (e->opcode == IW_INVALIDATE && MUTANT(inv_03_second_succeeds)))
         e->state = ENTRY_DONE;
     else
         entry_fail(e, IW_LOCAL_ACCESS, error);
+    return true;
 }
 
-/* What it was to replace ends all the same: the consumer's object has named the new STag since the post. */
+/* As if it had never been posted: the consumer's object names what was there before. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
-    if (e->opcode == IW_INVALIDATE)
-        return;
-    if (!MUTANT(qpr_16_flushed_stays_prepared))
+    if (e->opcode != IW_INVALIDATE && !MUTANT(qpr_16_flushed_stays_prepared))
         mem_discard(qp->memory, qp->domain, e->stag);
-    if (e->replaces && !MUTANT(inv_09_flushed_leaves_the_old))
-        (void)mem_revoke(qp->memory, qp->domain, e->replaces, false);
 }

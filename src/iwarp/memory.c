@@ -223,6 +223,11 @@ static uint32_t next_generation(const struct mem_table *t, const struct mem_regi
     return generation;
 }
 
+uint32_t slot_stag(struct mem_region *r)
+{
+    return stag_of(slot_table(r), r->index, r->generation & GENERATION_MASK);
+}
+
 int slot_take(struct mem_table *t, struct mem_region **out, uint32_t *stag)
 {
     struct mem_region *r;

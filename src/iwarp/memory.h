@@ -39,17 +39,23 @@ void mem_table_destroy(struct mem_table *t);         /* no region is left */
 
 /*
  * The registrations of one object of the consumer's. A memory region has one at a time; a fast-register region or a
- * window one after the other: at most one is alive, several more may be prepared for requests that are queued.
+ * window one after the other: at most one is alive, several more may be prepared for requests that are queued. They
+ * replace each other in the order in which they were made, in whatever order their turns come.
  */
 struct mem_group {
     struct spin lock; /* guards everything; a leaf */
-    LIST_HEAD(, mem_region) regions;
+    LIST_HEAD(, mem_region) regions; /* the newest first */
+    uint64_t made;    /* registrations are numbered from 1 */
+    uint64_t latest;  /* the highest number that was ever alive, */
+    uint32_t stag;    /* and its STag; 0: none was */
     unsigned holds;   /* these, and windows bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
 };
 void mem_group_init(struct mem_group *g);
+/* The STag of the newest, prepared or alive; where there is none of either, of the last that was alive, or 0. */
+uint32_t mem_group_stag(struct mem_group *g);
 /* From now on nothing joins, and no lookup finds what is there. Any thread; may be called again. */
 void mem_group_kill(struct mem_group *g);
 /*
@@ -112,12 +118,16 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 /* The request was not posted, or was flushed. */
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
- * Its turn has come: `replaces` (0: none) dies, and what is alive in the group, where another request than `replaces`
- * made it; then stag is alive. False: stag is not prepared any more, or a window's region is not alive (what it was to
- * take the place of has died). The caller holds no protection; waits like mem_unmap.
+ * Its turn has come: what is alive in the group dies, and stag is alive. Where one that was made later has been alive
+ * already, stag has been replaced by that, and dies itself. wait: for what dies, like mem_unmap; the caller then holds no
+ * protection. Otherwise nothing is done where something else would have to die.
  */
-bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32_t replaces);
-bool mem_ends_another(struct mem_table *t, uint32_t stag); /* its activation would: something is alive in its group */
+enum mem_turn {
+    MEM_DONE,
+    MEM_GONE, /* stag is not prepared any more, or a window's region is not alive (then what was alive has died) */
+    MEM_BUSY, /* without wait: something else would have to die */
+};
+enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait);
 /*
  * Ends what a fast registration or a bind made; returns when nobody touches it any more (waits like mem_unmap; the
  * caller holds no protection). peer: a peer asks, so it must be alive with some remote right.

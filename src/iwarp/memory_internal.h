@@ -42,12 +42,14 @@ struct mem_region {
         LIST_ENTRY(mem_region) link; /* group->regions */
         struct mem_region *next;     /* while free */
     };
+    uint64_t number;                 /* in its group */
 };
 
 _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
 struct mem_table *slot_table(struct mem_region *r);
+uint32_t slot_stag(struct mem_region *r); /* of the registration that it is, or was last */
 /* A free slot whose STag is decided; the caller fills it in, then publishes or abandons it. 0, ENOMEM, ENOSPC. */
 int slot_take(struct mem_table *t, struct mem_region **out, uint32_t *stag);
 void slot_publish(struct mem_region *r, uint64_t prepared); /* WORD_PREPARED, or 0: alive */

@@ -3,7 +3,7 @@
  * Abstract: registrations that requests make and end, and the objects that these belong to.
  *
  *   post            mem_prepare_pages, mem_prepare_window: a slot with its STag, PREPARED
- *   its turn        mem_activate: what it replaces dies, then it is alive        (flushed instead: mem_discard)
+ *   its turn        mem_activate: what was alive dies, then it is alive          (flushed instead: mem_discard)
  *   its end         mem_revoke: an invalidation, here or by the peer; or the next activation; or mem_group_kill
  *
  * Between post and turn the consumer and its own requests know the STag already, and may post requests that name it;
@@ -30,6 +30,29 @@ void mem_group_init(struct mem_group *g)
     *g = (struct mem_group){ .holds = 0 };
     spin_init(&g->lock);
     LIST_INIT(&g->regions);
+}
+
+uint32_t mem_group_stag(struct mem_group *g)
+{
+    struct mem_region *r;
+    uint32_t stag;
+
+    spin_lock(&g->lock);
+    LIST_FOREACH(r, &g->regions, link) {
+        uint64_t hidden = MUTANT(inv_08_token_untold) ? WORD_DEAD | WORD_PREPARED : WORD_DEAD;
+        if (!(atomic_load_explicit(&r->word, memory_order_relaxed) & hidden))
+            break;
+    }
+    stag = r ? slot_stag(r) : g->stag;
+    spin_unlock(&g->lock);
+    return stag;
+}
+
+/* Under the lock. */
+static void now_latest(struct mem_group *g, struct mem_region *r)
+{
+    g->latest = r->number;
+    g->stag = slot_stag(r);
 }
 
 int group_hold(struct mem_group *g)
@@ -60,7 +83,10 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
     if (!error) {
         g->holds++;
         r->group = g;
+        r->number = ++g->made;
         LIST_INSERT_HEAD(&g->regions, r, link);
+        if (!prepared)
+            now_latest(g, r);
         slot_publish(r, prepared); /* under the lock: whoever kills the group meets it either here or not at all */
     }
     spin_unlock(&g->lock);
@@ -369,71 +395,69 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 
 /* Its turn */
 
-static bool parent_is_alive(struct mem_region *r)
+/* Under the lock of the group: a member that is alive, protected; NULL. */
+static struct mem_region *alive_member(struct mem_group *g)
 {
-    if (r->kind != SLOT_WINDOW)
-        return true;
-    if (!slot_protect(r->parent, r->parent_generation, false))
-        return false;
-    slot_unprotect(r->parent);
-    return true;
-}
+    struct mem_region *s;
 
-/* Another member of the group that is alive, protected; NULL. r is protected, so it is a member still. */
-static struct mem_region *alive_sibling(const struct mem_region *r)
-{
-    struct mem_group *g = r->group;
-    struct mem_region *s = NULL;
-
-    if (!g || MUTANT(inv_09_siblings_live) || MUTANT(inv_09_old_one_lives))
-        return NULL;
-    spin_lock(&g->lock);
     LIST_FOREACH(s, &g->regions, link) {
         uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
-        if (s != r && slot_protect(s, (uint32_t)(word >> WORD_GENERATION), false))
+        if (slot_protect(s, (uint32_t)(word >> WORD_GENERATION), false))
             break;
     }
-    spin_unlock(&g->lock);
     return s;
 }
 
-bool mem_ends_another(struct mem_table *t, uint32_t stag)
+/*
+ * r is protected, so it is a member still; whole: so is the region that it is a part of. MEM_BUSY: *other has to die
+ * first, and is protected. One lock around the look and the step, so that of two whose turns come at once one meets the
+ * other.
+ */
+static enum mem_turn take_turn(struct mem_region *r, bool whole, struct mem_region **other)
 {
-    struct mem_region *r = slot_find(t, stag, true), *s;
+    struct mem_group *g = r->group;
+    enum mem_turn turn = MEM_GONE;
 
-    if (!r)
-        return false;
-    s = alive_sibling(r);
-    if (s)
-        slot_unprotect(s);
-    slot_unprotect(r);
-    return s != NULL;
+    spin_lock(&g->lock);
+    bool late = r->number < g->latest && !MUTANT(inv_09_late_one_lives);
+    bool mine = atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED;
+    mine = mine && (whole || !MUTANT(inv_09_failed_bind_stays));
+    *other = mine && !late && !MUTANT(inv_09_old_one_lives) ? alive_member(g) : NULL;
+    if (*other) {
+        turn = MEM_BUSY;
+    } else if (mine) {
+        bool dies = late || !whole;
+        uint64_t before = dies ? atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel)
+                               : atomic_fetch_and_explicit(&r->word, ~WORD_PREPARED, memory_order_acq_rel);
+        turn = before & WORD_DEAD || !whole ? MEM_GONE : MEM_DONE;
+        if (turn == MEM_DONE && !late)
+            now_latest(g, r);
+    }
+    spin_unlock(&g->lock);
+    return turn;
 }
 
-bool mem_activate(struct mem_table *t, const void *domain, uint32_t stag, uint32_t replaces)
+enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait)
 {
-    struct mem_region *r = slot_find(t, stag, true), *s;
-    bool alive;
+    struct mem_region *r, *other;
+    enum mem_turn turn;
 
-    if (r && replaces && !MUTANT(inv_09_old_one_lives)) {
-        slot_unprotect(r); /* nothing is held while waiting */
-        (void)mem_revoke(t, domain, replaces, false);
-        r = slot_find(t, stag, true);
+    while ((r = slot_find(t, stag, true)) != NULL) {
+        bool whole = r->kind != SLOT_WINDOW || slot_protect(r->parent, r->parent_generation, false);
+
+        turn = take_turn(r, whole, &other);
+        if (whole && r->kind == SLOT_WINDOW)
+            slot_unprotect(r->parent);
+        slot_unprotect(r); /* nothing else is held while waiting */
+        if (turn != MEM_BUSY)
+            return turn;
+        if (!wait && !MUTANT(inv_09_always_waits)) {
+            slot_unprotect(other);
+            return MEM_BUSY;
+        }
+        (void)end_protected(other, true);
     }
-    while (r && (s = alive_sibling(r))) {
-        slot_unprotect(r);
-        (void)end_protected(s, true);
-        r = slot_find(t, stag, true);
-    }
-    if (r && !parent_is_alive(r)) {
-        (void)end_protected(r, false);
-        return false;
-    }
-    if (!r)
-        return false;
-    alive = !(atomic_fetch_and_explicit(&r->word, ~WORD_PREPARED, memory_order_acq_rel) & WORD_DEAD);
-    slot_unprotect(r);
-    return alive;
+    return MEM_GONE;
 }
 
 /* Logical addresses */

@@ -140,7 +140,6 @@ static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t len
         .remote_to = r->remote_to,
         .remote_stag = r->remote_stag,
         .stag = r->stag,
-        .replaces = r->replaces,
         .length = length,
         .sge_count = r->sge_count,
         .opcode = (uint8_t)r->opcode,

@@ -70,13 +70,12 @@ struct iw_request {
     uint32_t remote_stag; /* write, read; send: see IW_SEND_INVALIDATE */
     uint64_t remote_to;
     /*
-     * Fast register and bind: an STag that is prepared (iwarp/memory.h), and the one that it replaces, or 0. Once
-     * posted it is the queue pair's to activate or, by a flush, to discard, and the one that it replaces ends either
-     * way. Invalidate: the STag that ends. These requests send nothing; they are carried out in their turn, and an
-     * invalidation not before everything ahead of it has been handed over. One that cannot be carried out completes
-     * with IW_LOCAL_ACCESS; the stream goes on.
+     * Fast register and bind: an STag that is prepared (iwarp/memory.h). Once posted it is the queue pair's to
+     * activate or, by a flush, to discard. Invalidate: the STag that ends. These
+     * requests send nothing; they are carried out in their turn, and an invalidation not before everything ahead of it
+     * has been handed over. One that cannot be carried out completes with IW_LOCAL_ACCESS; the stream goes on.
      */
-    uint32_t stag, replaces;
+    uint32_t stag;
 };
 
 /* Why the stream ended. */

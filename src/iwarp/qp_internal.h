@@ -67,7 +67,6 @@ struct entry {
     uint32_t received;  /* reads: octets of the response that are placed; what failed: enum wire_error */
     uint32_t sink_stag; /* reads: what the response has to name */
     uint32_t stag;      /* local requests: see struct iw_request; receives: what the send invalidated */
-    uint32_t replaces;
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
     bool invalidated;   /* receives */
@@ -281,9 +280,11 @@ static inline bool entry_is_local(const struct entry *e)
     return e->opcode >= IW_FAST_REGISTER;
 }
 
-/* Carrying it out may wait for protection to end, and takes memory away: nothing that is framed may be left. */
-bool local_ends_memory(const struct iw_qp *qp, const struct entry *e);
-void local_carry_out(struct iw_qp *qp, struct entry *e); /* then it is done or failed */
+/*
+ * True: it is done or failed. False, unless alone: it would take memory out of use. That waits for whoever touches it,
+ * and nobody who holds protection may wait: so it is carried out when nothing is framed (alone).
+ */
+bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone);
 void local_discard(struct iw_qp *qp, const struct entry *e); /* its turn never came */
 
 /* tx.c */

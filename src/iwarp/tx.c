@@ -452,11 +452,8 @@ static enum frame_result carry_out(struct iw_qp *qp, struct tx_batch *b)
 {
     struct entry *e = queue_at(&qp->sq, b->state.next);
 
-    if (e->state == ENTRY_QUEUED) {
-        if (b->fpdus > 0 && local_ends_memory(qp, e))
-            return FULL;
-        local_carry_out(qp, e);
-    }
+    if (e->state == ENTRY_QUEUED && !local_carry_out(qp, e, b->fpdus == 0))
+        return FULL;
     b->state.kind = TX_NONE;
     b->state.next++;
     if (b->fpdus > 0) {
@@ -514,7 +511,6 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     s->batch.all = result == IDLE;
     if (result != FAULT || s->batch.fpdus > 0)
         return true; /* a fault behind good FPDUs is met again when they are gone */
-    batch_release(&s->batch); /* the end of the stream may wait for whoever touches memory */
     fault_handle(qp, &s->batch.state, s->batch.error);
     return false;
 }

@@ -116,7 +116,6 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
         step(mr, LEAVING, EMPTY);
         return status_of_errno(error);
     }
-    atomic_store(&mr->region.token, token);
     step(mr, LEAVING, REGISTERED);
     return STATUS_SUCCESS;
 }
@@ -209,7 +208,7 @@ struct region *mr_region(NDK_MR *mr)
 /* One token for both sides: the rights tell them apart. */
 static UINT32 get_token(NDK_MR *pub)
 {
-    return region_token(mr_region(pub));
+    return region_ndk_token(mr_region(pub));
 }
 
 static const struct object_type type = {

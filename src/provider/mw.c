@@ -48,7 +48,7 @@ static void destroy(struct object *o)
 
 static UINT32 get_token(NDK_MW *pub)
 {
-    return region_token(mw_region(pub));
+    return region_ndk_token(mw_region(pub));
 }
 
 static const struct object_type type = {

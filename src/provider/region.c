@@ -2,8 +2,6 @@
 /* Abstract: what memory regions and windows have in common. */
 #include "provider/region.h"
 
-#include <sched.h>
-
 #include "base/mutant.h"
 #include "provider/adapter.h"
 
@@ -18,8 +16,6 @@ int region_create(struct region *r, struct object *obj, struct pd *pd)
 
     r->obj = obj;
     r->pd = pd;
-    atomic_init(&r->token, 0);
-    atomic_init(&r->posting, false);
     return fabric->ops->mr_create(fabric, pd_domain(pd), &r->fabric);
 }
 
@@ -41,22 +37,14 @@ bool region_retire(struct region *r)
     return ops_of(r)->mr_close(r->fabric, closed, r) || MUTANT(obj_12_region_does_not_wait);
 }
 
-UINT32 region_token(const struct region *r)
+uint32_t region_token(const struct region *r)
 {
-    UINT32 token = atomic_load(&r->token);
+    return ops_of(r)->mr_token(r->fabric);
+}
+
+UINT32 region_ndk_token(const struct region *r)
+{
+    uint32_t token = region_token(r);
 
     return token ? token : UINT32_MAX;
-}
-
-void region_enter(struct region *r)
-{
-    object_ref(r->obj, REF_LOOKUP);
-    while (!MUTANT(inv_09_posts_overtake) && atomic_exchange_explicit(&r->posting, true, memory_order_acquire))
-        sched_yield();
-}
-
-void region_leave(struct region *r)
-{
-    atomic_store_explicit(&r->posting, false, memory_order_release);
-    object_unref(r->obj, REF_LOOKUP);
 }

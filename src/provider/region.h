@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What memory regions and windows have in common: the fabric's handle, and the token that the latest registration or
- * bind made. A fast registration, a bind and an invalidation take the token and post in one go, one thread at a time for
- * each region, so that each replaces or ends what the one before it made, and a post that fails leaves no trace.
+ * What memory regions and windows have in common: the fabric's handle. Tokens replace each other in the order in which
+ * posts make them, also where their requests wait in several queues, and one whose post fails leaves no trace. So the
+ * newest that is left is the one that the consumer is told, and that an invalidation or a bind means.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,8 +19,6 @@ struct region {
     struct object *obj; /* whose this is */
     struct pd *pd;
     struct fabric_mr *fabric;
-    atomic_uint token;  /* the latest, also when it names nothing any more; 0: none was made */
-    atomic_bool posting; /* somebody is between region_enter and region_leave */
 };
 
 /* 0 or ENOMEM. The object is initialised by the caller, in any order. */
@@ -30,15 +27,10 @@ int region_create(struct region *r, struct object *obj, struct pd *pd);
 void region_kill(struct region *r);
 /* As an object's retire: false while memory is touched, or a window is bound. */
 bool region_retire(struct region *r);
-/* For the consumer. Before there is one, a number that names nothing, and is not the privileged token. */
-UINT32 region_token(const struct region *r);
-
-/*
- * Around a post that makes or ends a token; holds the object too, as the request can complete, and the object be closed,
- * before the post is back. Waits for another thread's post, which waits for nothing.
- */
-void region_enter(struct region *r);
-void region_leave(struct region *r);
+/* The newest, also when it names nothing any more; 0: none was made. */
+uint32_t region_token(const struct region *r);
+/* The same for the consumer: where there is none, a number that names nothing, and is not the privileged token. */
+UINT32 region_ndk_token(const struct region *r);
 
 struct region *mr_region(NDK_MR *mr);
 bool mr_is_fast(const NDK_MR *mr); /* created for fast registration */

@@ -68,31 +68,16 @@ static int prepare(const struct fabric_ops *ops, const struct making *m, uint32_
     return ops->mr_prepare_window(m->region->fabric, m->of, m->address, m->len, m->access, token);
 }
 
-/* Entered. The new token is there before the post, as the completion may be seen before the post is back. */
-static int post_prepared(struct qp *qp, struct fabric_request *r, struct region *region)
-{
-    int error;
-
-    r->replaces = atomic_load(&region->token);
-    if (!MUTANT(inv_08_token_untold))
-        atomic_store(&region->token, r->token);
-    error = ops_of(qp)->qp_post(qp->fabric, r);
-    if (error) {
-        atomic_store(&region->token, r->replaces);
-        ops_of(qp)->mr_discard(region->fabric, r->token);
-    }
-    return error;
-}
-
+/* Once it is posted it may complete, and the region be closed, before the post is back. */
 static NTSTATUS make(struct qp *qp, struct fabric_request *r, const struct making *m)
 {
-    int error;
+    int error = prepare(ops_of(qp), m, &r->token);
 
-    region_enter(m->region);
-    error = prepare(ops_of(qp), m, &r->token);
-    if (!error)
-        error = post_prepared(qp, r, m->region);
-    region_leave(m->region);
+    if (error)
+        return status_of_errno(error);
+    error = ops_of(qp)->qp_post(qp->fabric, r);
+    if (error && !MUTANT(inv_09_failed_post_stays))
+        ops_of(qp)->mr_discard(m->region->fabric, r->token);
     return status_of_errno(error);
 }
 
@@ -142,7 +127,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
     return request_leave(qp, try_fast_register(qp, &r, mr, &pages, flags));
 }
 
-/* The window is bound to what the region's latest token names. */
+/* The window is bound to what the region's newest token names. */
 static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, NDK_MR *mr, NDK_MW *mw, struct making *m, ULONG flags)
 {
     bool half = (flags & WRITE_ALONE) ? !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
@@ -155,7 +140,7 @@ static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, NDK_MR *mr, ND
     m->region = mw_region(mw);
     if (mr_region(mr)->pd != qp->pd || m->region->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
-    m->of = atomic_load(&mr_region(mr)->token);
+    m->of = region_token(mr_region(mr));
     if (!m->of)
         return STATUS_INVALID_DEVICE_STATE;
     m->access = access_of(flags) & ~(unsigned)MEM_LOCAL_WRITE;
@@ -187,8 +172,6 @@ static struct region *revocable(NDK_OBJECT_HEADER *header)
 
 static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJECT_HEADER *header, ULONG flags)
 {
-    int error;
-
     if (!limits_of(qp)->max_window && !limits_of(qp)->fast_register_pages)
         return STATUS_NOT_SUPPORTED;
     if (!header || flags & ~(ULONG)REQUEST_FLAGS)
@@ -197,11 +180,8 @@ static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJE
     if (!region || region->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
     r->flags = request_flags(flags);
-    region_enter(region);
-    r->token = atomic_load(&region->token);
-    error = r->token ? ops_of(qp)->qp_post(qp->fabric, r) : 0;
-    region_leave(region);
-    return r->token ? status_of_errno(error) : STATUS_INVALID_DEVICE_STATE;
+    r->token = region_token(region);
+    return r->token ? status_of_errno(ops_of(qp)->qp_post(qp->fabric, r)) : STATUS_INVALID_DEVICE_STATE;
 }
 
 NTSTATUS region_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)

@@ -291,8 +291,8 @@ static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 }
 
 /*
- * It is flushed while it waits for a read. What it should have taken the place of is not left to itself: whatever an
- * invalidation of the object says now, no access is left, and none comes back with the next registration or bind.
+ * It is flushed while it waits for a read. What it should have taken the place of is not left to itself: after an
+ * invalidation of the object no access is left, and none comes back with the next registration or bind.
  */
 static void flushed(bool window, bool fails)
 {

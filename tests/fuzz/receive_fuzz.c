@@ -264,7 +264,7 @@ static void fast_register(struct fuzz *f, struct input *in)
         .logical = pages, .count = 4, .offset = take(in, 2) % MEM_PAGE, .len = take(in, 2) % LEN,
         .base_to = (uint64_t)take(in, 1) << 40, .access = take(in, 1) & 7,
     };
-    struct iw_request r = { .opcode = IW_FAST_REGISTER, .replaces = f->tokens[PAGED] };
+    struct iw_request r = { .opcode = IW_FAST_REGISTER };
 
     for (unsigned i = 0; i < 4; i++)
         pages[i] = f->logical + ((i ^ (order & 3)) << MEM_PAGE_SHIFT) + (order == 255);
@@ -280,7 +280,7 @@ static void fast_register(struct fuzz *f, struct input *in)
 static void bind_window(struct fuzz *f, struct input *in)
 {
     unsigned of = take(in, 1) % AREAS;
-    struct iw_request r = { .opcode = IW_BIND, .replaces = f->tokens[WINDOW] };
+    struct iw_request r = { .opcode = IW_BIND };
     uint64_t to = f->base[of] + take(in, 2);
 
     if (mem_prepare_window(f->table, &f->window, &f->domain, f->tokens[of], to, take(in, 2), take(in, 1) & 6, &r.stag))

@@ -83,7 +83,7 @@ uint32_t make_alive(struct desk *d, unsigned access)
 {
     uint32_t stag = prepare(d, access);
 
-    assert_true(mem_activate(d->p.memory, &d->p.domain, stag, 0));
+    assert_int_equal(mem_activate(d->p.memory, stag, true), MEM_DONE);
     return stag;
 }
 
@@ -101,9 +101,9 @@ bool known(struct desk *d, uint32_t stag)
     return mem_check(d->p.memory, &d->p.domain, stag, base, 1, 0) == WIRE_OK;
 }
 
-int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag, uint32_t replaces)
+int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag)
 {
-    struct iw_request r = { .opcode = op, .flags = flags, .context = tag(context), .stag = stag, .replaces = replaces };
+    struct iw_request r = { .opcode = op, .flags = flags, .context = tag(context), .stag = stag };
 
     return iw_qp_post(s->qp, &r);
 }

@@ -48,7 +48,7 @@ bool alive(struct desk *d, uint32_t stag, uint64_t at); /* a peer's lookup finds
 bool known(struct desk *d, uint32_t stag);              /* a post's check does */
 
 /* A request that sends nothing. */
-int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag, uint32_t replaces);
+int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag);
 struct iw_sge part(uint32_t stag, uint64_t at, uint32_t len);
 
 #endif

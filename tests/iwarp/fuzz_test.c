@@ -100,7 +100,6 @@ static void prepare(struct play *g, struct iw_request *r, const struct region *p
     };
     int error = 0;
 
-    r->replaces = pump_random(&g->p, 3) ? 0 : any_stag(g, plain);
     if (r->opcode == IW_BIND)
         error = mem_prepare_window(g->p.memory, &g->windows, &g->p.domain, any_stag(g, plain),
                                    base + pump_random(&g->p, 100), 1 + pump_random(&g->p, 4000), access, &r->stag);

@@ -104,7 +104,7 @@ static uint32_t wrong_stag(struct desk *d, enum wrong kind)
         return d->far.stag;
     default:
         assert_int_equal(mem_prepare_pages(d->p.memory, &d->groups[GROUPS - 1], &d->other_domain, &p, &stag), 0);
-        assert_true(mem_activate(d->p.memory, &d->other_domain, stag, 0));
+        assert_int_equal(mem_activate(d->p.memory, stag, true), MEM_DONE);
         return stag;
     }
 }
@@ -232,7 +232,7 @@ static void test_read_invalidate(void **state)
             struct iw_sge into[2] = { part(stag, 0, sizes[k] / 2), part(second, sizes[k] / 2, sizes[k] - sizes[k] / 2) };
 
             fill(&d.far, (uint32_t)seed + k);
-            assert_int_equal(local(&d.p.a, IW_FAST_REGISTER, IW_SILENT, 1, stag, 0), 0);
+            assert_int_equal(local(&d.p.a, IW_FAST_REGISTER, IW_SILENT, 1, stag), 0);
             assert_int_equal(post(&d.p.a, IW_READ, IW_READ_INVALIDATE, 2, into, 2, &d.far), 0);
             assert_int_equal(post(&d.p.a, IW_SEND, IW_READ_FENCE, 3, NULL, 0, NULL), 0);
             assert_int_equal(post(&d.p.b, IW_RECEIVE, 0, 3, NULL, 0, NULL), 0);

@@ -102,7 +102,6 @@ static void test_race_revoke(void **state)
 {
     pthread_t users[2 * USERS];
     struct mem_region *mapping;
-    uint32_t last = 0;
 
     (void)state;
     race_open(&mapping);
@@ -112,9 +111,9 @@ static void test_race_revoke(void **state)
         uint32_t stag = race_prepare(), window = 0;
 
         assert_int_not_equal(stag, 0);
-        assert_true(mem_activate(race.t, &pd_a, stag, last));
+        assert_int_equal(mem_activate(race.t, stag, true), MEM_DONE);
         assert_int_equal(mem_prepare_window(race.t, &race.windows, &pd_a, stag, base, 64, 0, &window), 0);
-        assert_true(mem_activate(race.t, &pd_a, window, 0));
+        assert_int_equal(mem_activate(race.t, window, true), MEM_DONE);
         atomic_store_explicit(&race.stag, stag, memory_order_relaxed);
         atomic_store_explicit(&race.window, window, memory_order_relaxed);
         if (i % 4 == 0)
@@ -126,7 +125,6 @@ static void test_race_revoke(void **state)
         memset(race.page, i, 64);
         if (i % 2 == 0)
             assert_int_equal(mem_revoke(race.t, &pd_a, window, false), WIRE_OK);
-        last = stag;
     }
     atomic_store(&race.over, true);
     for (int i = 0; i < 2 * USERS; i++)
@@ -157,7 +155,7 @@ static void test_revoke_waits(void **state)
     (void)state;
     race_open(&mapping);
     atomic_store(&race.stag, race_prepare());
-    assert_true(mem_activate(race.t, &pd_a, race.stag, 0));
+    assert_int_equal(mem_activate(race.t, race.stag, true), MEM_DONE);
     assert_int_equal(mem_lookup(race.t, &pd_a, race.stag, base, 1, 0, &ref), WIRE_OK);
     atomic_store(&returned, false);
     assert_int_equal(pthread_create(&revoker, NULL, revoke_main, NULL), 0);
@@ -209,11 +207,53 @@ static void test_race_revokers(void **state)
         for (int k = 0; k < AT_ONCE; k++) {
             contested[k] = race_prepare();
             if (k == 0) /* one of a group at a time */
-                assert_true(mem_activate(race.t, &pd_a, contested[k], 0));
+                assert_int_equal(mem_activate(race.t, contested[k], true), MEM_DONE);
         }
         pthread_barrier_wait(&gate);
         pthread_barrier_wait(&gate);
         assert_int_equal(atomic_load(&race.wins), (i + 1) * AT_ONCE);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&gate);
+    assert_true(mem_group_close(&race.group, NULL, NULL));
+    race_close(mapping);
+}
+
+static uint32_t turns[2]; /* made in this order */
+
+static void *turn_main(void *which)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&gate);
+        if (mem_activate(race.t, *(uint32_t *)which, true) == MEM_DONE)
+            atomic_fetch_add(&race.wins, 1);
+        pthread_barrier_wait(&gate);
+    }
+    return NULL;
+}
+
+/* Two queues, where the turns of two of one group come at once: the one that was made later remains. covers: INV-09 */
+static void test_race_turns(void **state)
+{
+    pthread_t threads[2];
+    struct mem_region *mapping;
+    struct mem_ref ref;
+
+    (void)state;
+    race_open(&mapping);
+    pthread_barrier_init(&gate, NULL, 3);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, turn_main, &turns[i]), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        turns[0] = race_prepare();
+        turns[1] = race_prepare();
+        pthread_barrier_wait(&gate);
+        pthread_barrier_wait(&gate);
+        assert_int_equal(atomic_load(&race.wins), (i + 1) * 2);
+        assert_int_equal(mem_group_stag(&race.group), turns[1]);
+        assert_int_equal(mem_lookup(race.t, &pd_a, turns[0], base, 1, 0, &ref), WIRE_DDP_TAGGED_STAG);
+        assert_int_equal(mem_revoke(race.t, &pd_a, turns[1], true), WIRE_OK);
     }
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
@@ -228,8 +268,8 @@ static void *maker_main(void *arg)
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
         pthread_barrier_wait(&gate);
-        for (uint32_t last = 0, stag; (stag = race_prepare()) != 0; last = stag) {
-            (void)mem_activate(race.t, &pd_a, stag, last);
+        for (uint32_t stag; (stag = race_prepare()) != 0;) {
+            (void)mem_activate(race.t, stag, true);
             atomic_store_explicit(&race.stag, stag, memory_order_relaxed);
         }
         pthread_barrier_wait(&gate);
@@ -278,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_revoke_waits),
         cmocka_unit_test(test_race_revoke),
         cmocka_unit_test(test_race_revokers),
+        cmocka_unit_test(test_race_turns),
         cmocka_unit_test(test_race_kill),
     };
 

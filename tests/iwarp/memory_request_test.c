@@ -81,7 +81,7 @@ static uint32_t make_alive(struct fixture *f, struct mem_group *g, unsigned acce
 {
     uint32_t stag = prepare(f, g, access);
 
-    assert_true(mem_activate(f->t, &pd_a, stag, 0));
+    assert_int_equal(mem_activate(f->t, stag, true), MEM_DONE);
     return stag;
 }
 
@@ -116,7 +116,7 @@ static void test_life(void **state)
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_OK);
-    assert_true(mem_activate(f->t, &pd_a, stag, 0));
+    assert_int_equal(mem_activate(f->t, stag, true), MEM_DONE);
     assert_true(alive(f, stag));
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, true), WIRE_OK);
     mem_discard(f->t, &pd_a, stag); /* of prepared ones alone */
@@ -126,7 +126,7 @@ static void test_life(void **state)
     assert_false(known(f, stag));
     assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
     assert_int_equal(mem_revocable(f->t, &pd_a, stag, false), WIRE_RDMAP_INVALID_STAG);
-    assert_false(mem_activate(f->t, &pd_a, stag, 0));
+    assert_int_equal(mem_activate(f->t, stag, true), MEM_GONE);
 }
 
 /* Ends before its turn: the turn then finds nothing. */
@@ -140,9 +140,9 @@ static void test_never_alive(void **state)
     mem_discard(f->t, &pd_a, discarded);
     mem_discard(f->t, &pd_a, discarded);
     assert_false(known(f, discarded));
-    assert_false(mem_activate(f->t, &pd_a, discarded, 0));
+    assert_int_equal(mem_activate(f->t, discarded, true), MEM_GONE);
     assert_int_equal(mem_revoke(f->t, &pd_a, revoked, false), WIRE_OK);
-    assert_false(mem_activate(f->t, &pd_a, revoked, 0));
+    assert_int_equal(mem_activate(f->t, revoked, true), MEM_GONE);
     assert_true(mem_group_close(&f->g, NULL, NULL));
 }
 
@@ -179,15 +179,77 @@ static void test_replaces(void **state)
 
     assert_int_not_equal(old, new);
     assert_true(alive(f, old));
-    assert_true(mem_activate(f->t, &pd_a, new, old));
+    assert_int_equal(mem_activate(f->t, new, true), MEM_DONE);
     assert_false(alive(f, old));
     assert_true(alive(f, new));
     assert_int_equal(mem_revoke(f->t, &pd_a, new, false), WIRE_OK);
-    assert_true(mem_activate(f->t, &pd_a, third, new)); /* gone already */
+    assert_int_equal(mem_activate(f->t, third, true), MEM_DONE); /* gone already */
     assert_true(alive(f, third));
-    uint32_t itself = prepare(f, &f->g, REMOTE);
-    assert_false(mem_activate(f->t, &pd_a, itself, itself));
-    assert_false(known(f, itself));
+}
+
+/* Turns in another order than that of posts: as if the one that was posted first had been replaced. covers: INV-09 */
+static void test_late_turns(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t stags[4];
+
+    for (int i = 0; i < 4; i++)
+        stags[i] = prepare(f, &f->g, REMOTE);
+    assert_int_equal(mem_activate(f->t, stags[1], true), MEM_DONE);
+    assert_int_equal(mem_activate(f->t, stags[0], false), MEM_DONE);
+    assert_false(known(f, stags[0]));
+    assert_true(alive(f, stags[1]));
+    assert_int_equal(mem_activate(f->t, stags[3], true), MEM_DONE);
+    assert_int_equal(mem_revoke(f->t, &pd_a, stags[3], true), WIRE_OK);
+    assert_int_equal(mem_activate(f->t, stags[2], true), MEM_DONE); /* what replaced it has ended meanwhile */
+    for (int i = 0; i < 4; i++)
+        assert_false(known(f, stags[i]));
+}
+
+/* Who may not wait takes nothing out of use. */
+static void test_without_wait(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t first = prepare(f, &f->g, REMOTE), second = prepare(f, &f->g, REMOTE);
+    struct mem_ref ref;
+
+    assert_int_equal(mem_activate(f->t, first, false), MEM_DONE);
+    assert_int_equal(mem_activate(f->t, second, false), MEM_BUSY);
+    assert_int_equal(mem_lookup(f->t, &pd_a, first, base, 1, 0, &ref), WIRE_OK);
+    assert_int_equal(mem_activate(f->t, second, false), MEM_BUSY);
+    assert_true(alive(f, first));
+    assert_true(known(f, second));
+    assert_false(alive(f, second));
+    mem_release(&ref);
+    assert_int_equal(mem_activate(f->t, second, true), MEM_DONE);
+    assert_false(alive(f, first));
+}
+
+/* What the consumer is told: the newest that is left, or was the last. covers: INV-08 INV-09 */
+static void test_newest(void **state)
+{
+    struct fixture *f = *state;
+    struct mem_region *r;
+    uint32_t stags[3], lasting;
+
+    assert_int_equal(mem_group_stag(&f->g), 0);
+    stags[0] = prepare(f, &f->g, REMOTE);
+    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    mem_discard(f->t, &pd_a, stags[0]);
+    assert_int_equal(mem_group_stag(&f->g), 0); /* no trace of what never was */
+    for (int i = 0; i < 3; i++)
+        stags[i] = prepare(f, &f->g, REMOTE);
+    assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
+    assert_int_equal(mem_group_stag(&f->g), stags[2]);
+    mem_discard(f->t, &pd_a, stags[1]);
+    mem_discard(f->t, &pd_a, stags[2]);
+    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    assert_int_equal(mem_revoke(f->t, &pd_a, stags[0], true), WIRE_OK);
+    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    assert_int_equal(mem_register_in(f->t, &f->others[0], &pd_a, f->memory, 16, base, 0, &r, &lasting), 0);
+    assert_int_equal(mem_group_stag(&f->others[0]), lasting);
+    assert_true(mem_invalidate(r, NULL, NULL));
+    assert_int_equal(mem_group_stag(&f->others[0]), lasting);
 }
 
 /* The octets [to, to + len) of the range are those of the pages in their order. */
@@ -228,7 +290,7 @@ static void test_pages(void **state)
             for (int i = 0; i < 4; i++)
                 logical[i] = f->logical[orders[o][i]];
             assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &stag), 0);
-            assert_true(mem_activate(f->t, &pd_a, stag, 0));
+            assert_int_equal(mem_activate(f->t, stag, true), MEM_DONE);
             assert_maps(f, stag, orders[o], offsets[k], 0, len);
             assert_maps(f, stag, orders[o], offsets[k], MEM_PAGE / 2, MEM_PAGE);
             assert_maps(f, stag, orders[o], offsets[k], len - 1, 1);
@@ -310,8 +372,8 @@ static void test_window(void **state)
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 100, 50, MEM_REMOTE_WRITE, &w), 0);
     assert_int_equal(mem_prepare_window(f->t, &f->others[0], &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &late), 0);
     assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
-    assert_true(mem_activate(f->t, &pd_a, whole, 0));
-    assert_true(mem_activate(f->t, &pd_a, w, 0));
+    assert_int_equal(mem_activate(f->t, whole, true), MEM_DONE);
+    assert_int_equal(mem_activate(f->t, w, true), MEM_DONE);
     assert_int_equal(look(f, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
     assert_int_equal(look(f, w, base + 99, 1, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
     assert_int_equal(look(f, w, base + 149, 2, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
@@ -321,7 +383,7 @@ static void test_window(void **state)
     mem_release(&ref);
     assert_int_equal(mem_revoke(f->t, &pd_a, whole, false), WIRE_OK);
     assert_int_equal(look(f, w, base + 100, 1, 0), WIRE_DDP_TAGGED_STAG);
-    assert_false(mem_activate(f->t, &pd_a, late, 0)); /* its region is not alive */
+    assert_int_equal(mem_activate(f->t, late, true), MEM_GONE); /* its region is not alive */
     mem_group_kill(&f->g);
     assert_false(mem_group_close(&f->g, count_done, &empty)); /* w is bound to it */
     assert_int_equal(mem_revoke(f->t, &pd_a, w, false), WIRE_OK);
@@ -339,7 +401,7 @@ static void test_group(void **state)
     struct mem_pages p = { .logical = f->logical, .count = 1, .len = 1 };
 
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, live, base, 8, 0, &w), 0);
-    assert_true(mem_activate(f->t, &pd_a, w, 0));
+    assert_int_equal(mem_activate(f->t, w, true), MEM_DONE);
     assert_int_equal(mem_lookup(f->t, &pd_a, live, base, 1, 0, &direct), WIRE_OK);
     assert_int_equal(mem_lookup(f->t, &pd_a, w, base, 1, 0, &through), WIRE_OK);
     mem_group_kill(&f->window);
@@ -386,6 +448,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_never_alive, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_may_revoke, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replaces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_without_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),

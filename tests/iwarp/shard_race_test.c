@@ -37,9 +37,9 @@ static struct {
     bool writes; /* the user writes to it alone; else reads it alone: both at once would race by themselves */
 } race;
 
-static int request(struct side *s, enum iw_opcode op, uint32_t stag, uint32_t replaces)
+static int request(struct side *s, enum iw_opcode op, uint32_t stag)
 {
-    struct iw_request r = { .opcode = op, .stag = stag, .replaces = replaces };
+    struct iw_request r = { .opcode = op, .stag = stag };
 
     return iw_qp_post(s->qp, &r);
 }
@@ -59,7 +59,7 @@ static void turn(struct pump *p, unsigned a, unsigned b)
     p->a.completions = p->b.completions = 0;
 }
 
-static uint32_t make(unsigned which, uint32_t replaces)
+static uint32_t make(unsigned which)
 {
     struct mem_pages pages = {
         .logical = &race.logical[which], .count = 1, .len = SIZE, .base_to = base,
@@ -68,7 +68,7 @@ static uint32_t make(unsigned which, uint32_t replaces)
     uint32_t stag;
 
     assert_int_equal(mem_prepare_pages(race.maker.memory, &race.group, &race.maker.domain, &pages, &stag), 0);
-    assert_int_equal(request(&race.maker.a, IW_FAST_REGISTER, stag, replaces), 0);
+    assert_int_equal(request(&race.maker.a, IW_FAST_REGISTER, stag), 0);
     turn(&race.maker, 1, 0);
     return stag;
 }
@@ -89,7 +89,7 @@ static void finish(enum end how, uint32_t stag)
         turn(&race.maker, 1, 0);
         return;
     default:
-        assert_int_equal(request(&race.maker.a, IW_INVALIDATE, stag, 0), 0);
+        assert_int_equal(request(&race.maker.a, IW_INVALIDATE, stag), 0);
         turn(&race.maker, 1, 0);
         return;
     }
@@ -174,8 +174,8 @@ static void race_close(void)
 
 static void run(bool writes)
 {
-    uint32_t last = 0;
     pthread_t user;
+    bool last = false; /* is alive still */
 
     memset(&race, 0, sizeof race);
     race.writes = writes;
@@ -185,13 +185,13 @@ static void run(bool writes)
         enum end how = (enum end)(i % ENDS);
 
         assert_mine(i % 2);
-        uint32_t stag = make(i % 2, last);
+        uint32_t stag = make(i % 2);
         if (last)
             memset(race.page[(i + 1) % 2], MINE, SIZE);
         atomic_store_explicit(&race.stag, stag, memory_order_relaxed);
         for (unsigned k = 0; k < i % 5; k++)
             sched_yield();
-        last = how == REPLACE && i + 1 < ROUNDS ? stag : 0;
+        last = how == REPLACE && i + 1 < ROUNDS;
         if (last)
             continue;
         finish(how, stag);

@@ -32,7 +32,7 @@ struct fabric_qp {
 
 struct fabric_mr {
     const void *domain;
-    uint32_t token;
+    uint32_t token, before;
 };
 
 struct fake fake;
@@ -273,6 +273,7 @@ static uint32_t new_token(struct fabric_mr *mr)
 {
     static atomic_uint tokens = 100;
 
+    mr->before = mr->token;
     return mr->token = atomic_fetch_add(&tokens, 1);
 }
 
@@ -331,8 +332,14 @@ static int mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address
 
 static void mr_discard(struct fabric_mr *mr, uint32_t token)
 {
-    (void)mr;
     fake.discarded = token;
+    if (mr->token == token)
+        mr->token = mr->before;
+}
+
+static uint32_t mr_token(struct fabric_mr *mr)
+{
+    return mr->token;
 }
 
 struct fabric_lam {
@@ -444,6 +451,7 @@ static const struct fabric_ops ops = {
     .mr_prepare_pages = mr_prepare_pages,
     .mr_prepare_window = mr_prepare_window,
     .mr_discard = mr_discard,
+    .mr_token = mr_token,
     .lam_create = lam_create,
     .lam_page = lam_page,
     .lam_release = fake_lam_release,

@@ -104,6 +104,11 @@ void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token)
     mem_discard(mr->table, mr->domain, token);
 }
 
+uint32_t iwarp_mr_token(struct fabric_mr *mr)
+{
+    return mem_group_stag(&mr->group);
+}
+
 /* ---- logical addresses ---- */
 
 static uint64_t page_offset(const void *memory)

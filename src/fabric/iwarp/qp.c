@@ -175,7 +175,6 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
         .remote_stag = r->remote_token,
         .remote_to = r->remote_address,
         .stag = r->token,
-        .replaces = r->replaces,
     };
     int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
 
