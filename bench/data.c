@@ -24,7 +24,6 @@ struct end {
     MDL mdl;
     uint32_t token;
     bool tells;            /* messages are handled inside the notification */
-    atomic_bool closing;   /* what is flushed now is no failure */
     sem_t woken;           /* a notification, or (server) a connection */
 };
 
@@ -75,7 +74,7 @@ static void poll_cq(struct link *l)
 
     for (ULONG i = 0; i < n; i++) {
         if (results[i].Status != STATUS_SUCCESS) {
-            if (!atomic_load(&e->closing))
+            if (!atomic_load(&l->ending))
                 bench_die("a request failed: %s", ondk_status_name(results[i].Status));
         } else if (results[i].RequestContext == e) {
             l->received++;
@@ -98,8 +97,7 @@ static void handle(struct end *e)
     do {
         before = l->received;
         poll_cq(l);
-        for (uint64_t n = before; n < l->received && !atomic_load(&e->closing); n++)
-            l->on_message(l);
+        link_handle(l);
     } while (l->received > before);
 }
 
@@ -230,7 +228,6 @@ static void close_end(struct link *l, int control)
 {
     struct end *e = l->own;
 
-    atomic_store(&e->closing, true);
     if (l->client) {
         load_close_all(&e->load);
         ndk_side_run(e->side, &e->load);

@@ -78,6 +78,7 @@ static void on_message(struct link *l)
     struct run *r = l->context;
     bool over = l->client ? r->last : look(link_messages(l)) == END;
 
+    atomic_store(&l->ending, over);
     if (!(l->client && over)) {
         l->ops->receive(l);
         if (l->client && next_trip(r, 2)) {
@@ -95,8 +96,8 @@ static void on_message(struct link *l)
 static void ping_pong(struct link *l, struct run *r)
 {
     void (*pump)(struct link *l) = !strcmp(r->job->test, "poll") ? l->ops->poll : l->ops->wait;
-    uint64_t handled = 0;
 
+    link_handle(l); /* the first may have come while the ends met */
     if (!strcmp(r->job->test, "sleep") && l->ops->notify) {
         l->ops->notify(l);
         pump = NULL;
@@ -106,9 +107,10 @@ static void ping_pong(struct link *l, struct run *r)
     set_times(r);
     if (l->client)
         l->ops->post(l, LINK_SEND, false);
-    while (pump && !atomic_load_explicit(&r->over, memory_order_relaxed))
-        for (pump(l); handled < l->received; handled++)
-            on_message(l);
+    while (pump && !atomic_load_explicit(&r->over, memory_order_relaxed)) {
+        pump(l);
+        link_handle(l);
+    }
     while (sem_wait(&r->end))
         continue;
 }
@@ -151,6 +153,7 @@ static void write_pong(struct link *l, struct run *r)
         } else {
             value = await_write(l, value, passive);
             last = value == END;
+            atomic_store(&l->ending, last);
             write_value(l, value);
             if (passive && trips % REAP == 0)
                 l->ops->poll(l); /* or its queue would be full one day */
@@ -182,6 +185,7 @@ static void serve(struct link *l, bool credits)
                 l->ops->post(l, LINK_SEND, false);
         }
     }
+    atomic_store(&l->ending, true);
     link_source(l)[0] = END;
     l->ops->post(l, LINK_SEND, false);
 }
@@ -300,6 +304,7 @@ static void one_end(const struct job *j, const struct link_ops *ops, struct outc
     meet(&l, control);
     o->sockets = bench_sockets();
     measure(&l, &r);
+    atomic_store(&l.ending, true);
     ops->close(&l, control);
 }
 

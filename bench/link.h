@@ -6,6 +6,7 @@
 #ifndef BENCH_LINK_H
 #define BENCH_LINK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +49,8 @@ struct link {
     size_t size, message;     /* bytes of a write or read, and of a message */
     uint8_t *memory;          /* source, landing (the peer writes there), messages */
     struct link_target peer;
-    uint64_t completed, received;
+    uint64_t completed, received, handled; /* handled: messages given to on_message */
+    atomic_bool ending;       /* the peer may go now: what fails from here on is no failure */
     void (*on_message)(struct link *l);
     void *context;            /* on_message's */
 };
@@ -66,6 +68,15 @@ static inline uint8_t *link_landing(const struct link *l)
 static inline uint8_t *link_messages(const struct link *l)
 {
     return l->memory + 2 * LINK_AREA;
+}
+
+/* Gives what was received to on_message. */
+static inline void link_handle(struct link *l)
+{
+    while (l->handled < l->received) {
+        l->handled++;
+        l->on_message(l);
+    }
 }
 
 /* Tells the other process where our memory is, and hears where its is. */

@@ -165,7 +165,9 @@ static void count(struct link *l, const struct fi_cq_msg_entry *entries, ssize_t
     struct side *s = l->own;
     struct fi_cq_err_entry error = { 0 };
 
-    if (n == -FI_EAVAIL && fi_cq_readerr(s->cq, &error, 0) > 0)
+    if (n == -FI_EAVAIL && fi_cq_readerr(s->cq, &error, 0) > 0 && atomic_load(&l->ending))
+        return;
+    if (n == -FI_EAVAIL)
         bench_die("a request failed: %s", fi_strerror(error.err));
     if (n == -FI_EAGAIN || n == -FI_EINTR)
         return;
