@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: no memory. Creation says so and leaks nothing; sending goes on in small FPDUs; receiving ends the stream. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,10 +138,70 @@ static void test_receive(void **state)
     pump_close(&p);
 }
 
+/* What is queued stays, at the depth that it had. */
+static void test_shared_queue(void **state)
+{
+    struct iw_srq_config c = { .depth = 2, .sges = 1 };
+    struct iw_request r = { .opcode = IW_RECEIVE };
+    struct iw_srq *srq = NULL;
+    int n;
+
+    (void)state;
+    for (n = 0; n < 20 && !srq; n++) {
+        until_none = n;
+        srq = iw_srq_create(&c);
+    }
+    assert_int_equal(n, 3); /* two allocations */
+    until_none = 0;
+    assert_int_equal(iw_srq_post(srq, &r), 0);
+    assert_int_equal(iw_srq_modify(srq, 3, 0), ENOMEM);
+    assert_int_equal(iw_srq_post(srq, &r), 0);
+    assert_int_equal(iw_srq_post(srq, &r), ENOSPC);
+    assert_int_equal(iw_srq_modify(srq, 0, 1), 0); /* needs none */
+    until_none = -1;
+    assert_int_equal(iw_srq_modify(srq, 3, 0), 0);
+    assert_int_equal(iw_srq_post(srq, &r), 0);
+    iw_srq_destroy(srq);
+}
+
+/* No trace is left of what could not be made: the group is empty, and tells of no STag. */
+static void test_memory(void **state)
+{
+    static const int domain;
+    struct mem_table *t = mem_table_create(1);
+    uint8_t *memory = aligned_alloc(MEM_PAGE, 3 * MEM_PAGE);
+    struct mem_region *mapping;
+    struct mem_group g;
+    uint64_t logical[2];
+    uint32_t stag;
+
+    (void)state;
+    assert_true(t && memory);
+    mem_group_init(&g);
+    until_none = 0;
+    assert_int_equal(mem_map(t, memory, 3 * MEM_PAGE, &mapping, &logical[0]), ENOMEM);
+    until_none = -1;
+    assert_int_equal(mem_map(t, memory, 3 * MEM_PAGE, &mapping, &logical[0]), 0);
+    logical[1] = logical[0] + 2 * MEM_PAGE;
+    struct mem_pages p = { .logical = logical, .count = 2, .len = 2 * MEM_PAGE };
+    until_none = 0;
+    assert_int_equal(mem_prepare_pages(t, &g, &domain, &p, &stag), ENOMEM);
+    assert_int_equal(mem_group_stag(&g), 0);
+    until_none = -1;
+    assert_int_equal(mem_prepare_pages(t, &g, &domain, &p, &stag), 0);
+    mem_discard(t, &domain, stag);
+    assert_true(mem_group_close(&g, NULL, NULL));
+    mem_unmap(mapping);
+    mem_table_destroy(t); /* asserts that every region has gone */
+    free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create),
+        cmocka_unit_test(test_shared_queue),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_send),
         cmocka_unit_test(test_receive),
     };
