@@ -269,6 +269,8 @@ bool connection_all_settled(bool explain)
         conn_answer(c);
         if (c->phase == UP && c->active && c->qp->sent == 0)
             (void)post_send(c->qp, 0);
+        if (c->phase == UP)
+            post_undeferred(c->qp);
         if (c->phase == UP && qp_is_drained(c->qp))
             continue;
         all = false;

@@ -106,6 +106,67 @@ static void write_one(unsigned host)
         (void)post_write(qp);
 }
 
+static void make_srq(unsigned host)
+{
+    srq_new(host);
+}
+
+static void moderate(unsigned host)
+{
+    struct cq *cq = obj_pick(CQ, host, NULL);
+
+    if (cq)
+        cq_moderate(cq);
+}
+
+static void fill_one(unsigned host)
+{
+    struct srq *s = obj_pick(SRQ, host, NULL);
+
+    for (unsigned n = 1 + (unsigned)sim_below(6); s && n; n--)
+        (void)srq_post(s);
+}
+
+static void map_memory(unsigned host)
+{
+    struct qp *qp = connection_any_qp(host);
+
+    if (qp)
+        regions_map(qp);
+}
+
+static void register_pages(unsigned host)
+{
+    struct qp *qp = connection_any_qp(host);
+
+    if (qp)
+        regions_register(qp);
+}
+
+static void bind_window(unsigned host)
+{
+    struct qp *qp = connection_any_qp(host);
+
+    if (qp)
+        regions_bind(qp);
+}
+
+static void invalidate_one(unsigned host)
+{
+    struct qp *qp = connection_any_qp(host);
+
+    if (qp)
+        regions_invalidate(qp, false);
+}
+
+static void be_wrong(unsigned host)
+{
+    struct qp *qp = connection_any_qp(host);
+
+    if (qp)
+        regions_wrong(qp);
+}
+
 static void early(unsigned host)
 {
     struct qp *qp = obj_pick(QP, host, qp_is_free);
@@ -124,6 +185,9 @@ static const struct action {
     {poll_one, 25, true},       {arm, 8, true},             {resize, 2, true},             {receive_some, 25, true},
     {send_some, 30, true},       {read_one, 12, true},           {write_one, 14, true},             {early, 2, true},
     {connection_ask, 3, true}, {connection_wrong, 2, true}, {connection_pause, 1, false},
+    {make_srq, 3, true}, {fill_one, 12, true}, {srq_modify, 4, true}, {moderate, 3, true},
+    {regions_make, 12, true}, {map_memory, 2, true}, {register_pages, 16, true}, {bind_window, 12, true},
+    {invalidate_one, 10, true}, {be_wrong, 3, true},
 };
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
@@ -141,8 +205,10 @@ static void close_object(struct obj *o)
 {
     if (o->kind == QP)
         ((struct qp *)o)->disturbed = true;
-    if (o->kind == MR)
+    if (o->kind == MR || o->kind == MW)
         traffic_taken_back = true;
+    if (o->kind == MW && ((struct window *)o)->grant)
+        regions_unbind(((struct window *)o)->grant);
     obj_close(o);
 }
 
@@ -151,7 +217,7 @@ static void be_rude(unsigned host)
     struct obj *o;
     struct qp *qp;
 
-    switch (sim_below(8)) {
+    switch (sim_below(9)) {
     case 0:
         if ((qp = connection_any_qp(host)))
             qp_flush(qp);
@@ -171,6 +237,10 @@ static void be_rude(unsigned host)
     case 4:
         if ((o = any_object()))
             close_object(o);
+        break;
+    case 5:
+        if ((qp = connection_any_qp(host)))
+            regions_invalidate(qp, true);
         break;
     default:
         connection_disconnect(host);
@@ -212,7 +282,9 @@ static void interrupt(const void *memory)
         return;
     inside = true;
     r = sim_chance(2 * sim_scenario.rude) ? region_around(memory) : NULL;
-    if (r)
+    if (r && r->fast)
+        regions_interrupt(r);
+    else if (r)
         region_deregister(r);
     else
         consumer_act();
@@ -226,6 +298,8 @@ static void idle(void)
         cq_check_quiet();
     if (sim_chance(IDLE_LOOKS))
         qp_check_flushed();
+    if (sim_chance(IDLE_LOOKS))
+        srq_check_quiet(false);
 }
 
 static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
@@ -298,6 +372,7 @@ void consumer_finish(void)
     acting = false;
     for (;;) {
         poll_everything();
+        srq_fill();
         if (connection_all_settled(false))
             break;
         if (sim_step_is_far() && ++tries % TRIES)
@@ -308,6 +383,7 @@ void consumer_finish(void)
         sim_fail("not everything that was sent arrives");
     }
     connection_all_established();
+    srq_check_quiet(true);
     connection_leave(true);
     while (!connection_all_left()) {
         sim_check(sim_step(), "not everybody can disconnect");
@@ -315,9 +391,10 @@ void consumer_finish(void)
     }
 }
 
-static bool is_asked(const struct obj *o)
+/* It can be closed later: once it is there, or once nothing uses it any more. */
+static bool is_awaited(const struct obj *o)
 {
-    return o->life == ASKED;
+    return o->life == ASKED || (o->life == OPEN && o->uses);
 }
 
 /* Closes what is open, one by one, in any order. True: everything is closed, or on its way. */
@@ -329,7 +406,7 @@ static bool close_some(void)
     for (unsigned i = 0; i < object_count; i++) {
         if (obj_can_close(objects[i]))
             open[count++] = objects[i];
-        waiting += is_asked(objects[i]);
+        waiting += is_awaited(objects[i]);
     }
     if (count)
         close_object(open[sim_below(count)]);

@@ -8,7 +8,8 @@
 
 enum { CQ_DEPTH = 200, MOST_RESULTS = 8, LAST_TURNS = 200 };
 
-static unsigned results(struct cq *cq, unsigned most)
+/* failed: one of them did */
+static unsigned results_of(struct cq *cq, unsigned most, bool *failed)
 {
     NDK_RESULT_EX ex[MOST_RESULTS];
     NDK_RESULT plain[MOST_RESULTS];
@@ -28,9 +29,17 @@ static unsigned results(struct cq *cq, unsigned most)
                                     .BytesTransferred = plain[i].BytesTransferred,
                                     .QPContext = plain[i].QPContext,
                                     .RequestContext = plain[i].RequestContext};
+        *failed = *failed || ex[i].Status != STATUS_SUCCESS;
         traffic_complete(cq, &ex[i], use_ex);
     }
     return got;
+}
+
+static unsigned results(struct cq *cq, unsigned most)
+{
+    bool failed = false;
+
+    return results_of(cq, most, &failed);
 }
 
 void cq_poll(struct cq *cq)
@@ -63,6 +72,13 @@ static VOID notified(PVOID context, NTSTATUS status)
         cq_arm(cq);
     obj_leave(&cq->o);
     cq->notifying = false;
+}
+
+struct cq *cq_any(unsigned host, unsigned room)
+{
+    struct cq *cq = obj_pick(CQ, host, NULL);
+
+    return cq && cq->depth >= cq->expected + room ? cq : NULL;
 }
 
 struct cq *cq_new(unsigned host)
@@ -125,16 +141,67 @@ void cq_resize(struct cq *cq)
     req_returned(q, status);
 }
 
+/* ---- moderation ---- */
+
+static bool is_moderated(const struct cq *cq)
+{
+    return cq->interval && cq->count > 1;
+}
+
+/* What waits now obeys the newest setting. */
+void cq_moderate(struct cq *cq)
+{
+    static const ULONG intervals[] = {0, 1, 100, 20000, MAXULONG};
+    ULONG interval = intervals[sim_below(5)], count = sim_chance(200) ? MAXULONG : (ULONG)sim_below(6);
+    bool nonsense = interval == MAXULONG && count == MAXULONG;
+    NTSTATUS status;
+
+    if (!obj_is_open(&cq->o) || cq->polling)
+        return;
+    if (!nonsense) {
+        cq->drained = cq->drained && !is_moderated(cq);
+        cq->interval = interval;
+        cq->count = count;
+    }
+    cq->o.calls++;
+    cq->polling = true;
+    status = cq->o.ndk.cq->Dispatch->NdkControlCqInterruptModeration(cq->o.ndk.cq, interval, count);
+    cq->polling = false;
+    cq->o.calls--;
+    sim_trace("%s: moderate by %u us, %u: %s", obj_name(&cq->o), interval, count, ondk_status_name(status));
+    sim_check(status == (nonsense ? STATUS_INVALID_PARAMETER_MIX : STATUS_SUCCESS), "%s: moderate: %s",
+              obj_name(&cq->o), ondk_status_name(status));
+    if (cq->owed_by && !nonsense)
+        cq->owed_by = cq->interval == MAXULONG ? 0 : sim_clock + cq->interval * UINT64_C(1000) + SIM_MS;
+}
+
+/* ---- nothing is running ---- */
+
 /* To look drives the shard, so something may come just then: it is told once the shards have gone on. */
 static void check_told(struct cq *cq)
 {
-    unsigned told = cq->told;
+    unsigned told = cq->told, got;
+    bool failed = false;
 
-    if (results(cq, MOST_RESULTS) == 0)
+    if ((got = results_of(cq, MOST_RESULTS, &failed)) == 0)
         return;
     for (int n = 0; n < LAST_TURNS && cq->told == told; n++)
         sim_overlap();
-    sim_check(cq->told != told || cq->o.life != OPEN, "%s: armed for completions, which came, and nobody was told",
+    if (cq->told != told || cq->o.life != OPEN)
+        return;
+    sim_check(is_moderated(cq) && !failed && got < cq->count,
+              "%s: armed for completions, of which %u came, and nobody was told", obj_name(&cq->o), got);
+    cq->drained = false; /* they are seen: from when it counts anew cannot be told */
+    cq->owed_told = told;
+    if (cq->interval != MAXULONG)
+        cq->owed_by = sim_clock + cq->interval * UINT64_C(1000) + SIM_MS;
+}
+
+static void check_owed(struct cq *cq)
+{
+    if (cq->told != cq->owed_told || cq->o.life != OPEN)
+        cq->owed_by = 0;
+    sim_check(!cq->owed_by || sim_clock <= cq->owed_by, "%s: the interval is over, and nobody was told",
               obj_name(&cq->o));
 }
 
@@ -143,8 +210,11 @@ void cq_check_quiet(void)
     for (unsigned i = 0; i < object_count; i++) {
         struct cq *cq = (struct cq *)objects[i];
 
-        if (cq->o.kind == CQ && cq->o.life == OPEN && !cq->polling && cq->armed && cq->drained &&
-            cq->arm == NDK_CQ_NOTIFY_ANY)
+        if (cq->o.kind != CQ || cq->o.life != OPEN || cq->polling)
+            continue;
+        if (cq->owed_by)
+            check_owed(cq);
+        else if (cq->armed && cq->drained && cq->arm == NDK_CQ_NOTIFY_ANY)
             check_told(cq);
     }
 }

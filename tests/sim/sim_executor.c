@@ -132,9 +132,11 @@ bool sim_step(void)
         return true;
     }
     steps_at_once = 0;
+    next = next_event();
     if (on_idle)
         on_idle();
-    next = next_event();
+    if (next_event() != next)
+        return true; /* to look has moved something: what comes next may be so far that somebody acts before */
     if (next == UINT64_MAX)
         return false;
     if (next > sim_clock)

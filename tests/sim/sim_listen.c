@@ -35,7 +35,7 @@ void conn_accept(struct conn *c)
     /* Before the first call: somebody may act in the middle of it, and is not to do this too. */
     qp->in_use = true;
     c->phase = ACCEPTING;
-    if (!post_receive(qp) && !qp->received && sim_scenario.orderly) {
+    if (!post_receive(qp) && !qp->received && !(qp->srq && qp->srq->outstanding) && sim_scenario.orderly) {
         (void)region_new(c->o.host, LOCAL);
         (void)cq_new(c->o.host);
         (void)qp_new(c->o.host);

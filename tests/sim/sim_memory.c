@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions and completion queues' objects of the consumers: see sim_traffic.h. */
+/* Protection domains and ordinary memory regions of the consumers: see sim_traffic.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "openndk/mdl.h"
 #include "sim/sim.h"
 #include "sim/sim_consumer.h"
-#include "sim/sim_traffic.h"
+#include "sim/sim_traffic_internal.h"
 
 bool traffic_taken_back;
 
@@ -40,44 +40,15 @@ static const ULONG flags_of[USES] = {
     [SOURCE] = NDK_MR_FLAG_ALLOW_LOCAL_READ,
     [READABLE_REGION] = NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
     [WRITABLE_REGION] = NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+    [BEHIND] = NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
 };
-
-static void check_bytes(const struct region *r, size_t from, size_t to, uint8_t value, const char *what)
-{
-    for (size_t i = from; i < to; i++)
-        sim_check(r->memory[i] == value, "%s: %s: byte %zd is 0x%02x", obj_name(&r->o), what,
-                  (ptrdiff_t)i - GUARD, r->memory[i]);
-}
-
-static void check_region(const struct region *r)
-{
-    check_bytes(r, 0, GUARD, FILL, "written in front of the region");
-    check_bytes(r, GUARD + r->len, 2 * GUARD + r->len, FILL, "written behind the region");
-    if (r->taken_back) {
-        check_bytes(r, GUARD, GUARD + r->len, POISON, "written after it was taken back");
-        return;
-    }
-    for (size_t i = 0; i < r->len; i++) {
-        uint8_t wanted = r->use == READABLE_REGION ? traffic_byte(r->o.id, 0, i) : FILL;
-
-        sim_check(r->busy[i] || r->memory[GUARD + i] == wanted, "%s: byte %zu was written to, 0x%02x",
-                  obj_name(&r->o), i, r->memory[GUARD + i]);
-    }
-}
-
-/* The provider is done with it: nothing that comes later may touch it. */
-static void take_back(struct region *r)
-{
-    if (r->taken_back || !r->registered)
-        return;
-    check_region(r);
-    memset(r->memory + GUARD, POISON, r->len);
-    r->taken_back = true;
-}
 
 static void region_gone(struct obj *o)
 {
-    take_back((struct region *)o);
+    struct region *r = (struct region *)o;
+
+    region_take_back(r);
+    regions_release(r);
 }
 
 static void registered(struct req *q, NTSTATUS status)
@@ -86,8 +57,14 @@ static void registered(struct req *q, NTSTATUS status)
 
     if (status || r->o.life != OPEN)
         return;
-    r->token = r->o.ndk.mr->Dispatch->NdkGetRemoteTokenFromMr(r->o.ndk.mr);
     r->registered = true;
+    r->grant = grant_new(&r->o, r, r->use);
+    r->grant->base = (uintptr_t)(r->memory + GUARD);
+    r->grant->state = GRANT_ALIVE;
+    grant_token(r->grant, r->o.ndk.mr->Dispatch->NdkGetLocalTokenFromMr(r->o.ndk.mr),
+                r->o.ndk.mr->Dispatch->NdkGetRemoteTokenFromMr(r->o.ndk.mr));
+    for (uint32_t i = 0; i < r->len && r->use == READABLE_REGION; i++)
+        *region_byte(r, i) = traffic_byte(r->o.id, r->grant->serial, i);
 }
 
 static void region_born(struct obj *o)
@@ -117,8 +94,6 @@ struct region *region_new(unsigned host, enum use use)
     r->busy = calloc(1, r->len);
     sim_check(r->memory && r->busy, "no memory");
     memset(r->memory, FILL, 2 * GUARD + r->len);
-    for (size_t i = 0; i < r->len && use == READABLE_REGION; i++)
-        r->memory[GUARD + i] = traffic_byte(r->o.id, 0, i);
     r->o.born = region_born;
     r->o.gone = region_gone;
     obj_parent(&r->o, pd);
@@ -129,7 +104,7 @@ struct region *region_new(unsigned host, enum use use)
 static void deregistered(struct req *q, NTSTATUS status)
 {
     (void)status;
-    take_back((struct region *)q->o);
+    region_take_back((struct region *)q->o);
 }
 
 void region_deregister(struct region *r)
@@ -137,9 +112,9 @@ void region_deregister(struct region *r)
     NDK_MR *mr = r->o.ndk.mr;
     struct req *q;
 
-    if (!obj_is_open(&r->o) || !r->registered || r->token == UINT32_MAX)
+    if (!obj_is_open(&r->o) || r->fast || !r->registered || r->grant->state != GRANT_ALIVE)
         return;
-    r->token = UINT32_MAX; /* no new request */
+    r->grant->state = GRANT_ENDING; /* no new request */
     traffic_taken_back = true;
     q = req_new(&r->o, "deregister", good, SIM_SECOND, deregistered);
     req_returned(q, mr->Dispatch->NdkDeregisterMr(mr, req_done, q));
@@ -149,30 +124,35 @@ struct region *region_around(const void *memory)
 {
     for (unsigned i = 0; i < object_count; i++) {
         struct region *r = (struct region *)objects[i];
+        const uint8_t *at = memory;
 
-        if (r->o.kind == MR && (const uint8_t *)memory >= r->memory && (const uint8_t *)memory < r->memory + GUARD + r->len)
+        if (r->o.kind == MR && at >= r->memory && at < r->memory + (r->fast ? FAST_PAGES * PAGE : GUARD + r->len))
             return r;
     }
     return NULL;
 }
 
+static bool has_memory(const struct obj *o)
+{
+    return o->kind == MR || o->kind == LAM;
+}
+
 void traffic_end(void)
 {
-    for (unsigned i = 0; i < object_count; i++) {
-        struct region *r = (struct region *)objects[i];
-
-        if (r->o.kind == MR)
-            check_region(r);
-    }
+    for (unsigned i = 0; i < object_count; i++)
+        if (has_memory(objects[i]))
+            region_check((struct region *)objects[i]);
     for (unsigned i = 0; i < object_count; i++)
         if (objects[i]->kind == QP)
             qp_end((struct qp *)objects[i]);
+    srq_end();
     for (unsigned i = 0; i < object_count; i++) {
         struct region *r = (struct region *)objects[i];
 
-        if (r->o.kind != MR)
+        if (!has_memory(&r->o))
             continue;
         free(r->memory);
         free(r->busy);
     }
+    grants_free();
 }

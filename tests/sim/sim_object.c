@@ -19,7 +19,8 @@ char obj_unwritten;
 static struct req *requests;
 static unsigned depth;
 
-static const char *const kind_names[KINDS] = {"adapter", "pd", "cq", "mr", "qp", "endpoint", "listener", "connector"};
+static const char *const kind_names[KINDS] = {
+    "adapter", "pd", "cq", "mr", "mw", "qp", "srq", "lam", "endpoint", "listener", "connector"};
 
 const char *obj_name(const struct obj *o)
 {
@@ -173,8 +174,12 @@ static NDK_FN_CLOSE_OBJECT close_of(const struct obj *o)
         return o->ndk.cq->Dispatch->NdkCloseCq;
     case MR:
         return o->ndk.mr->Dispatch->NdkCloseMr;
+    case MW:
+        return o->ndk.mw->Dispatch->NdkCloseMw;
     case QP:
         return o->ndk.qp->Dispatch->NdkCloseQp;
+    case SRQ:
+        return o->ndk.srq->Dispatch->NdkCloseSrq;
     case ENDPOINT:
         return o->ndk.endpoint->Dispatch->NdkCloseSharedEndpoint;
     case LISTENER:
@@ -182,6 +187,7 @@ static NDK_FN_CLOSE_OBJECT close_of(const struct obj *o)
     case CONNECTOR:
         return o->ndk.connector->Dispatch->NdkCloseConnector;
     case ADAPTER:
+    case LAM:
     case KINDS:
         break;
     }
@@ -190,7 +196,7 @@ static NDK_FN_CLOSE_OBJECT close_of(const struct obj *o)
 
 bool obj_can_close(const struct obj *o)
 {
-    return o->kind != ADAPTER && o->life == OPEN && o->calls == 0;
+    return o->kind != ADAPTER && o->life == OPEN && o->calls == 0 && o->uses == 0;
 }
 
 void obj_close(struct obj *o)
@@ -200,6 +206,11 @@ void obj_close(struct obj *o)
     sim_check(obj_can_close(o), "the simulation closes %s, which it must not", obj_name(o));
     sim_trace("%s: close", obj_name(o));
     o->life = CLOSING;
+    if (o->release) {
+        o->release(o);
+        end(o);
+        return;
+    }
     o->closing = true;
     status = close_of(o)(o->ndk.header, close_done, o);
     o->closing = false;

@@ -12,7 +12,8 @@
 
 #include "ndk/ndkpi.h"
 
-enum kind { ADAPTER, PD, CQ, MR, QP, ENDPOINT, LISTENER, CONNECTOR, KINDS };
+/* LAM: a logical address mapping, which has no object of the interface's, and no close but a release. */
+enum kind { ADAPTER, PD, CQ, MR, MW, QP, SRQ, LAM, ENDPOINT, LISTENER, CONNECTOR, KINDS };
 
 enum life {
     ASKED,   /* its creation has been asked for */
@@ -34,7 +35,9 @@ struct obj {
         NDK_PD *pd;
         NDK_CQ *cq;
         NDK_MR *mr;
+        NDK_MW *mw;
         NDK_QP *qp;
+        NDK_SRQ *srq;
         NDK_SHARED_ENDPOINT *endpoint;
         NDK_LISTENER *listener;
         NDK_CONNECTOR *connector;
@@ -44,11 +47,13 @@ struct obj {
     unsigned pending;   /* requests that are to be answered by a callback */
     unsigned callbacks; /* running */
     unsigned calls;     /* of the consumer's, on the stack */
+    unsigned uses;      /* requests that must have completed before it is released */
     bool closing;       /* the close function is on the stack */
     bool told;          /* the close callback has been called */
     bool telling;       /* it is running */
     void (*born)(struct obj *o);
     void (*gone)(struct obj *o);
+    void (*release)(struct obj *o); /* instead of a close */
 };
 
 extern struct obj *objects[OBJECTS];

@@ -1,53 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /* The pieces of memory that requests take, and what is in them: see sim_traffic.h. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/sim.h"
 #include "sim/sim_traffic_internal.h"
 
-static bool is_usable(const struct region *r, const struct qp *qp, enum use use)
+static void use(struct grant *g, enum user user, int change)
 {
-    return r->o.kind == MR && r->o.life == OPEN && r->registered && r->token != UINT32_MAX && r->pd == qp->pd &&
-           r->use == use;
+    g->users[user] += (unsigned)change;
+    if (g->region->o.kind == LAM)
+        g->region->o.uses += (unsigned)change;
 }
 
-struct region *region_pick(const struct qp *qp, enum use use)
+bool piece_take(struct grant *g, uint32_t len, enum user user, struct piece *out)
 {
-    struct region *found[OBJECTS];
-    unsigned count = 0;
+    for (int tries = 0; g && len <= g->len && tries < 4; tries++) {
+        uint32_t at = g->offset + (uint32_t)sim_below(g->len - len + 1);
 
-    for (unsigned i = 0; i < object_count; i++) {
-        struct region *r = (struct region *)objects[i];
-
-        if (is_usable(r, qp, use))
-            found[count++] = r;
-    }
-    return count ? found[sim_below(count)] : NULL;
-}
-
-bool piece_take(struct region *r, uint32_t len, struct piece *out)
-{
-    for (int tries = 0; r && tries < 4; tries++) {
-        uint32_t at = (uint32_t)sim_below(r->len - len + 1);
-
-        if (memchr(r->busy + at, 1, len))
+        if (memchr(g->region->busy + at, 1, len))
             continue;
-        memset(r->busy + at, 1, len);
-        *out = (struct piece){r, at, len};
+        memset(g->region->busy + at, 1, len);
+        *out = (struct piece){g, g->region, user, at, len};
+        use(g, user, 1);
         return true;
     }
     return false;
 }
 
-uint8_t *piece_at(const struct piece *p)
+uint8_t *piece_byte(const struct piece *p, uint32_t i)
 {
-    return p->region->memory + GUARD + p->offset;
+    return region_byte(p->region, p->offset + i);
+}
+
+uint64_t piece_address(const struct piece *p)
+{
+    return p->grant->base + p->offset;
+}
+
+bool piece_is_stale(const struct piece *p)
+{
+    return p->grant->state == GRANT_DEAD || (p->grant->under && p->grant->under->state == GRANT_DEAD);
 }
 
 void piece_give(const struct piece *p)
 {
-    if (!p->region->taken_back)
-        memset(piece_at(p), FILL, p->len);
+    use(p->grant, p->user, -1);
+    if (piece_is_stale(p))
+        return;
+    for (uint32_t i = 0; i < p->len; i++)
+        *piece_byte(p, i) = FILL;
     memset(p->region->busy + p->offset, 0, p->len);
 }
 
@@ -58,17 +60,25 @@ void wr_give_back(struct wr *w)
     w->taken = true;
 }
 
-/* Splits len over some pieces of memory, some of them empty. */
-bool wr_take_memory(struct wr *w, uint32_t len, enum use use)
+void wr_free(struct wr *w)
 {
-    unsigned count = len ? 1 + (unsigned)sim_below(w->qp->sges) : (unsigned)sim_below(2);
+    if (w->op == READ && w->remote.grant && !w->bad)
+        use(w->remote.grant, BY_PEER, -1);
+    free(w);
+}
+
+/* Splits len over at most `most` pieces of memory, some of them empty. */
+bool wr_take_memory(struct wr *w, unsigned most, uint32_t len, enum use wanted)
+{
+    unsigned count = len ? 1 + (unsigned)sim_below(most) : (unsigned)sim_below(2);
+    enum user user = w->op == RECEIVE ? BY_RECEIVES : BY_REQUESTS;
     uint32_t left = len;
 
     w->len = len;
     for (unsigned i = 0; i < count; i++) {
         uint32_t n = i + 1 == count ? left : (uint32_t)sim_below(left + 1);
 
-        if (!piece_take(region_pick(w->qp, use), n, &w->pieces[i])) {
+        if (!piece_take(grant_pick_for(w->qp, wanted, user == BY_REQUESTS), n, user, &w->pieces[i])) {
             wr_give_back(w);
             return false;
         }
@@ -84,7 +94,7 @@ void wr_write_pattern(struct wr *w, unsigned who, unsigned message)
 
     for (unsigned p = 0; p < w->piece_count; p++)
         for (uint32_t i = 0; i < w->pieces[p].len; i++)
-            piece_at(&w->pieces[p])[i] = traffic_byte(who, message, n++);
+            *piece_byte(&w->pieces[p], i) = traffic_byte(who, message, n++);
 }
 
 bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t len)
@@ -93,7 +103,7 @@ bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t l
 
     for (unsigned p = 0; p < w->piece_count; p++)
         for (uint32_t i = 0; i < w->pieces[p].len && n < len; i++, n++)
-            if (piece_at(&w->pieces[p])[i] != traffic_byte(who, message, n))
+            if (*piece_byte(&w->pieces[p], i) != traffic_byte(who, message, n))
                 return false;
     return true;
 }
@@ -101,9 +111,9 @@ bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t l
 bool wr_memory_is_there(const struct wr *w)
 {
     for (unsigned p = 0; p < w->piece_count; p++)
-        if (w->pieces[p].region->taken_back)
+        if (w->pieces[p].region->taken_back || piece_is_stale(&w->pieces[p]))
             return false;
-    return true;
+    return !w->taken;
 }
 
 /* Behind the message the receive's memory is as it was. */
@@ -113,5 +123,6 @@ void wr_check_rest(const struct wr *w, size_t len)
 
     for (unsigned p = 0; p < w->piece_count; p++)
         for (uint32_t i = 0; i < w->pieces[p].len; i++)
-            sim_check(n++ < len || piece_at(&w->pieces[p])[i] == FILL, "%s: written behind a message", obj_name(&w->qp->o));
+            sim_check(n++ < len || *piece_byte(&w->pieces[p], i) == FILL, "%s: written behind a message",
+                      obj_name(&w->qp->o));
 }

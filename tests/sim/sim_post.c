@@ -10,7 +10,7 @@ enum { LARGE = 6000 };
 
 bool traffic_bad;
 
-static struct wr *wr_new(struct qp *qp, enum op op)
+struct wr *wr_new(struct qp *qp, enum op op)
 {
     struct wr *w = calloc(1, sizeof *w);
 
@@ -24,20 +24,32 @@ static struct wr *wr_new(struct qp *qp, enum op op)
 static bool wr_drop(struct wr *w)
 {
     wr_give_back(w);
-    free(w);
+    wr_free(w);
     return false;
 }
 
-static unsigned fill_sges(const struct wr *w, NDK_SGE *sges)
+unsigned post_sges(const struct wr *w, NDK_SGE *sges)
 {
-    for (unsigned i = 0; i < w->piece_count; i++)
-        sges[i] = (NDK_SGE){.VirtualAddress = piece_at(&w->pieces[i]),
-                            .Length = w->pieces[i].len,
-                            .MemoryRegionToken = w->pieces[i].region->token};
+    for (unsigned i = 0; i < w->piece_count; i++) {
+        sges[i] = (NDK_SGE){.Length = w->pieces[i].len, .MemoryRegionToken = w->pieces[i].grant->local};
+        if (w->pieces[i].region->o.kind == LAM)
+            sges[i].LogicalAddress.QuadPart = (LONGLONG)piece_address(&w->pieces[i]);
+        else
+            sges[i].VirtualAddress = (void *)(uintptr_t)piece_address(&w->pieces[i]);
+    }
     return w->piece_count;
 }
 
-static ULONG any_flags(struct wr *w)
+/* Inline data is read by its address, so that has to be one. */
+static bool can_be_inline(const struct wr *w)
+{
+    for (unsigned i = 0; i < w->piece_count; i++)
+        if (w->pieces[i].region->fast || w->pieces[i].region->o.kind == LAM)
+            return false;
+    return (w->op == SEND || w->op == WRITE) && w->len <= w->qp->inline_size;
+}
+
+ULONG post_any_flags(struct wr *w)
 {
     ULONG flags = 0;
 
@@ -46,70 +58,100 @@ static ULONG any_flags(struct wr *w)
         flags |= NDK_OP_FLAG_SILENT_SUCCESS;
     if (sim_chance(100))
         flags |= NDK_OP_FLAG_READ_FENCE;
+    if (sim_chance(80))
+        flags |= NDK_OP_FLAG_DEFER;
     if (w->op == SEND && sim_chance(200))
         flags |= NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT;
-    if ((w->op == SEND || w->op == WRITE) && w->len <= w->qp->inline_size && sim_chance(300))
+    if (can_be_inline(w) && sim_chance(300))
         flags |= NDK_OP_FLAG_INLINE;
     return flags;
+}
+
+static NTSTATUS call_send(const struct wr *w, NDK_SGE *sges, unsigned count, ULONG flags)
+{
+    NDK_QP *qp = w->qp->o.ndk.qp;
+
+    if (w->ends || w->bad)
+        return qp->Dispatch->NdkSendAndInvalidate(qp, (void *)(uintptr_t)w, sges, count, flags,
+                                                  w->ends ? w->ends->remote : w->wrong_token);
+    return qp->Dispatch->NdkSend(qp, (void *)(uintptr_t)w, sges, count, flags);
 }
 
 static NTSTATUS call(struct wr *w, ULONG flags)
 {
     NDK_QP *qp = w->qp->o.ndk.qp;
     NDK_SGE sges[PIECES];
-    unsigned count = fill_sges(w, sges);
-    UINT64 address = w->remote.region ? (UINT64)(uintptr_t)piece_at(&w->remote) : 0;
-    UINT32 token = w->remote.region ? w->remote.region->token : 0;
+    unsigned count = post_sges(w, sges);
+    UINT64 address = w->remote.grant ? piece_address(&w->remote) : 0;
+    UINT32 token = w->remote.grant ? w->remote.grant->remote : 0;
 
     switch (w->op) {
     case SEND:
-        return qp->Dispatch->NdkSend(qp, w, sges, count, flags);
+        return call_send(w, sges, count, flags);
     case RECEIVE:
         return qp->Dispatch->NdkReceive(qp, w, sges, count);
     case READ:
         return qp->Dispatch->NdkRead(qp, w, sges, count, address, token, flags);
     case WRITE:
-        break;
+        return qp->Dispatch->NdkWrite(qp, w, sges, count, address, token, flags);
+    default:
+        return regions_call(w, flags);
     }
-    return qp->Dispatch->NdkWrite(qp, w, sges, count, address, token, flags);
+}
+
+/* By the fault of somebody, or because what was to make its token was flushed, or lost, unnoticed. */
+bool wr_may_lack_memory(const struct wr *w)
+{
+    bool asked = w->ends || (w->makes && w->makes->under);
+
+    for (unsigned i = 0; i < w->piece_count; i++)
+        asked = asked || w->pieces[i].grant->qp;
+    return traffic_bad || traffic_taken_back || (asked && !sim_scenario.orderly);
 }
 
 /*
  * In the list before the call: its completion can be seen, by who acts in the middle of it, before it returns. A post
  * that is answered by an error is taken out again.
  */
-static bool post(struct wr *w, ULONG flags)
+bool post_it(struct wr *w, ULONG flags)
 {
-    static const char *const names[] = {"send", "receive", "read", "write"};
+    static const char *const names[] = {"send", "receive", "read", "write", "fast register", "bind", "invalidate"};
     struct qp *qp = w->qp;
     struct wr_list *list = w->op == RECEIVE ? &qp->receives : &qp->initiated;
     struct cq *cq = w->op == RECEIVE ? qp->receive_cq : qp->initiator_cq;
     unsigned len = w->len, number = qp->posted++;
-    bool connected = qp->connected && !qp->disturbed;
+    bool connected = qp->connected && !qp->disturbed, refusable = wr_may_lack_memory(w);
+    const char *name = names[w->op];
     NTSTATUS status;
 
+    if (w->op != RECEIVE)
+        qp->deferred = flags & NDK_OP_FLAG_DEFER;
     TAILQ_INSERT_TAIL(list, w, link);
     cq->expected++;
     qp->o.calls++;
     status = call(w, flags);
     qp->o.calls--;
-    sim_trace("%s: %s %u, %u bytes, flags %x: %s", obj_name(&qp->o), names[w->op], number, len, flags,
+    sim_trace("%s: %s %u, %u bytes, flags %x: %s", obj_name(&qp->o), name, number, len, flags,
               ondk_status_name(status));
     if (status == STATUS_SUCCESS)
         return true;
     sim_check(status == STATUS_INSUFFICIENT_RESOURCES || status == STATUS_CONNECTION_INVALID ||
-                  (status == STATUS_ACCESS_VIOLATION && traffic_taken_back),
-              "%s: post answers %s", obj_name(&qp->o), ondk_status_name(status));
+                  ((status == STATUS_ACCESS_VIOLATION || status == STATUS_INVALID_DEVICE_STATE) &&
+                   (refusable || traffic_taken_back)),
+              "%s: %s answers %s", obj_name(&qp->o), name, ondk_status_name(status));
     sim_check(!(status == STATUS_CONNECTION_INVALID && connected && sim_scenario.orderly && !qp->disturbed),
               "%s: not connected", obj_name(&qp->o));
     sim_check(!w->done, "%s: a failed post completes", obj_name(&qp->o));
+    if (w->op != RECEIVE)
+        qp->deferred = false;
     TAILQ_REMOVE(list, w, link);
     cq->expected--;
+    regions_refused(w);
     return wr_drop(w);
 }
 
 /* As many completions as the queues can hold may be waiting: no more. */
-static bool has_room(const struct qp *qp, enum op op)
+bool post_has_room(const struct qp *qp, enum op op)
 {
     const struct cq *cq = op == RECEIVE ? qp->receive_cq : qp->initiator_cq;
 
@@ -135,14 +177,16 @@ bool post_receive(struct qp *qp)
     struct wr *w;
     unsigned n = qp->received;
 
-    if (!has_room(qp, RECEIVE))
+    if (qp->srq)
+        return srq_post(qp->srq);
+    if (!post_has_room(qp, RECEIVE))
         return false;
     w = wr_new(qp, RECEIVE);
-    if (!wr_take_memory(w, any_length(LARGE), LOCAL))
+    if (!wr_take_memory(w, w->qp->sges, any_length(LARGE), LOCAL))
         return wr_drop(w);
     qp->receive_len[n] = w->len;
     qp->received++;
-    if (post(w, 0))
+    if (post_it(w, 0))
         return true;
     if (qp->received == n + 1)
         qp->received = n;
@@ -151,27 +195,61 @@ bool post_receive(struct qp *qp)
     return false;
 }
 
-/* The next message has a receive that is long enough, if nobody has disturbed the order. */
-bool post_send(struct qp *qp, uint32_t most)
+/* How long the next message may be that the peer surely has a receive for, if nobody has disturbed the order. */
+static bool next_message(const struct qp *qp, uint32_t *most)
 {
-    struct wr *w;
-    unsigned n = qp->sent;
-    uint32_t len;
+    const struct qp *peer = qp->peer;
+    uint32_t room;
 
-    if (!has_room(qp, SEND) || !qp->peer || qp->peer->received <= n)
+    if (!peer || (peer->srq ? !srq_has_credit(peer->srq) : peer->received <= qp->sent))
         return false;
-    if (most > qp->peer->receive_len[n])
-        most = qp->peer->receive_len[n];
-    w = wr_new(qp, SEND);
-    len = any_length(most);
-    if (!wr_take_memory(w, len, any_source()))
-        return wr_drop(w);
+    room = peer->srq ? SHARED_LENGTH : peer->receive_len[qp->sent];
+    if (*most > room)
+        *most = room;
+    return true;
+}
+
+/* What a read of this queue pair's that is under way may still be about. */
+static bool is_being_read(const struct qp *qp, const struct grant *g)
+{
+    const struct wr *w;
+
+    TAILQ_FOREACH(w, &qp->initiated, link)
+        if (w->op == READ && w->remote.grant == g)
+            return true;
+    return false;
+}
+
+/* The peer's token that the message ends. What was read by it has to have arrived by then. */
+static ULONG choose_end(struct wr *w)
+{
+    struct grant *g = sim_chance(200) ? regions_for_peer_to_end(w->qp->peer) : NULL;
+
+    if (!g)
+        return 0;
+    w->ends = g;
+    w->was = g->state;
+    g->state = GRANT_ENDING;
+    regions_unbind(g);
+    return is_being_read(w->qp, g) ? NDK_OP_FLAG_READ_FENCE : 0;
+}
+
+/* The number of a message has to be given before the post; a post that fails takes it back. */
+static bool post_message(struct wr *w, ULONG flags)
+{
+    struct qp *qp = w->qp;
+    unsigned n = qp->sent;
+
     wr_write_pattern(w, qp->o.id, n);
     w->message = n;
     qp->message_len[n] = w->len;
     qp->message_number[n] = w->number;
+    qp->message_bad[n] = w->bad;
+    qp->message_ends[n] = w->ends;
     qp->sent++;
-    if (post(w, any_flags(w)))
+    if (qp->peer->srq)
+        srq_sending(qp->peer->srq);
+    if (post_it(w, flags))
         return true;
     if (qp->sent == n + 1)
         qp->sent = n;
@@ -180,18 +258,50 @@ bool post_send(struct qp *qp, uint32_t most)
     return false;
 }
 
-bool post_read(struct qp *qp)
+bool post_send(struct qp *qp, uint32_t most)
 {
     struct wr *w;
+    ULONG flags;
 
-    if (!has_room(qp, READ) || !qp->peer || (!qp->reads && sim_scenario.orderly))
+    if (!post_has_room(qp, SEND) || !next_message(qp, &most))
+        return false;
+    w = wr_new(qp, SEND);
+    if (!wr_take_memory(w, qp->sges, any_length(most), any_source()))
+        return wr_drop(w);
+    flags = choose_end(w);
+    return post_message(w, flags | post_any_flags(w));
+}
+
+/* The first piece's token ends with the read: then nobody else may be at it. */
+static ULONG choose_local_end(struct wr *w)
+{
+    struct grant *g = w->piece_count ? w->pieces[0].grant : NULL;
+
+    if (!g || !g->region->fast || g->state != GRANT_ALIVE || g->users[BY_RECEIVES] || sim_chance(500))
+        return 0;
+    w->ends = g;
+    w->was = g->state;
+    g->state = GRANT_ENDING;
+    return NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE;
+}
+
+bool post_read(struct qp *qp)
+{
+    struct grant *from;
+    struct wr *w;
+    ULONG flags;
+
+    if (!post_has_room(qp, READ) || !qp->peer || (!qp->reads && sim_scenario.orderly))
         return false;
     w = wr_new(qp, READ);
-    w->remote.region = region_pick(qp->peer, READABLE_REGION);
-    if (!w->remote.region || !wr_take_memory(w, any_length(LARGE), LOCAL))
+    from = grant_pick_for(qp->peer, READABLE_REGION, false);
+    if (!from || !wr_take_memory(w, qp->sges, any_length(from->len < LARGE ? from->len : LARGE), LOCAL))
         return wr_drop(w);
-    w->remote.offset = (uint32_t)sim_below(w->remote.region->len - w->len + 1);
-    return post(w, any_flags(w));
+    w->remote = (struct piece){from, from->region, BY_PEER, 0, w->len};
+    w->remote.offset = from->offset + (uint32_t)sim_below(from->len - w->len + 1);
+    from->users[BY_PEER]++;
+    flags = choose_local_end(w);
+    return post_it(w, flags | post_any_flags(w));
 }
 
 bool post_write(struct qp *qp)
@@ -200,40 +310,102 @@ bool post_write(struct qp *qp)
     struct wr *w;
     uint32_t len;
 
-    if (!has_room(qp, WRITE) || !qp->peer)
+    if (!post_has_room(qp, WRITE) || !qp->peer)
         return false;
     w = wr_new(qp, WRITE);
     len = any_length(LARGE);
-    if (!wr_take_memory(w, len, any_source()))
+    if (!wr_take_memory(w, qp->sges, len, any_source()))
         return wr_drop(w);
-    if (!piece_take(region_pick(qp->peer, WRITABLE_REGION), w->len, &remote))
+    if (!piece_take(grant_pick_for(qp->peer, WRITABLE_REGION, false), w->len, BY_PEER, &remote))
         return wr_drop(w);
     w->remote = remote;
     w->message = MESSAGES + w->number;
     wr_write_pattern(w, qp->o.id, w->message);
-    if (post(w, any_flags(w)))
+    if (post_it(w, post_any_flags(w)))
         return true;
     piece_give(&remote);
     return false;
 }
 
-void post_bad(struct qp *qp)
+/* An empty write moves nothing and needs nothing. */
+void post_undeferred(struct qp *qp)
 {
     struct wr *w;
-    enum op op = sim_chance(500) ? READ : WRITE;
 
-    if (!has_room(qp, op) || !qp->peer || !qp->connected)
+    if (!qp->deferred || !post_has_room(qp, WRITE))
         return;
-    w = wr_new(qp, op);
-    w->remote.region = region_pick(qp->peer, sim_chance(500) ? (op == READ ? WRITABLE_REGION : READABLE_REGION) : SOURCE);
-    if (!w->remote.region || !wr_take_memory(w, 1 + any_length(SMALL), LOCAL)) {
+    w = wr_new(qp, WRITE);
+    w->bad = true; /* nothing is to be looked at */
+    (void)post_it(w, 0);
+}
+
+static bool is_dead_of(const struct grant *g, const void *peer)
+{
+    return g->qp == peer && g->state == GRANT_DEAD && g->remote;
+}
+
+/* Of the peer's host, but nothing that a peer of that queue pair may end. */
+static bool is_not_to_be_ended(const struct grant *g, const void *context)
+{
+    const struct qp *peer = context;
+
+    if (g->maker->host != peer->o.host || !g->remote || g->region->o.kind == LAM)
+        return false;
+    return is_dead_of(g, peer) || g->region->pd != peer->pd || (!g->qp && g->state == GRANT_ALIVE) ||
+           (g->qp == peer && g->use == LOCAL && g->state == GRANT_ALIVE);
+}
+
+static void post_bad_end(struct qp *qp)
+{
+    struct grant *g = grant_pick(is_not_to_be_ended, qp->peer);
+    uint32_t most = SMALL;
+    struct wr *w;
+
+    if (!g || !next_message(qp, &most))
+        return;
+    w = wr_new(qp, SEND);
+    if (!most || !wr_take_memory(w, qp->sges, 1 + (uint32_t)sim_below(most), LOCAL)) {
         (void)wr_drop(w);
         return;
     }
-    w->remote.offset = sim_chance(500) ? w->remote.region->len - w->len / 2 : 0;
     w->bad = true;
+    w->wrong_token = g->remote;
     traffic_bad = true;
-    (void)post(w, 0);
+    (void)post_message(w, 0);
+}
+
+static struct grant *any_wrong_one(const struct qp *peer, enum op op)
+{
+    struct grant *dead = sim_chance(400) ? grant_pick(is_dead_of, peer) : NULL;
+    enum use use = op == READ ? WRITABLE_REGION : READABLE_REGION;
+
+    return dead ? dead : grant_pick_for(peer, sim_chance(500) ? use : sim_chance(500) ? SOURCE : BEHIND, false);
+}
+
+void post_bad(struct qp *qp)
+{
+    enum op op = sim_chance(500) ? READ : WRITE;
+    struct grant *g;
+    struct wr *w;
+
+    if (!post_has_room(qp, op) || !qp->peer || !qp->connected)
+        return;
+    if (sim_chance(300)) {
+        post_bad_end(qp);
+        return;
+    }
+    w = wr_new(qp, op);
+    w->bad = true;
+    g = any_wrong_one(qp->peer, op);
+    if (!g || !wr_take_memory(w, qp->sges, 1 + any_length(SMALL), LOCAL)) {
+        (void)wr_drop(w);
+        return;
+    }
+    w->remote = (struct piece){g, g->region, BY_PEER, g->offset, w->len};
+    if (sim_chance(500))
+        w->remote.offset += g->len - w->len / 2;
+    traffic_bad = true;
+    (void)post_it(w, 0);
 }
 
 void post_early(struct qp *qp)

@@ -17,8 +17,16 @@ static void discard(struct wr_list *list)
     while ((w = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, w, link);
         wr_give_back(w);
-        free(w);
+        wr_free(w);
     }
+}
+
+static void give_all_back(struct wr_list *list)
+{
+    struct wr *w;
+
+    TAILQ_FOREACH(w, list, link)
+        wr_give_back(w);
 }
 
 static void qp_gone(struct obj *o)
@@ -27,19 +35,39 @@ static void qp_gone(struct obj *o)
 
     qp->disturbed = true;
     qp_check_completed(qp, qp->posted, "closed");
+    /* What is left nobody will be told of, or whoever polls just now: the memory is free in any case. */
+    give_all_back(&qp->receives);
+    give_all_back(&qp->initiated);
 }
 
-static struct cq *any_cq(unsigned host, unsigned needed)
+/* For as many completions as the queue may get of shared receives there is room, once for all of its queue pairs. */
+static void reserve(const struct qp *qp)
 {
-    struct cq *cq = obj_pick(CQ, host, NULL);
+    for (unsigned i = 0; i < object_count; i++) {
+        const struct qp *other = (const struct qp *)objects[i];
 
-    return cq && cq->depth >= needed ? cq : NULL;
+        if (other->o.kind == QP && other != qp && other->srq == qp->srq && other->receive_cq == qp->receive_cq)
+            return;
+    }
+    qp->receive_cq->expected += SHARED_MOST;
+}
+
+static NTSTATUS create(struct qp *qp, NDK_QP **out)
+{
+    NDK_PD *pd = qp->pd->ndk.pd;
+    NDK_CQ *receives = qp->receive_cq->o.ndk.cq, *initiated = qp->initiator_cq->o.ndk.cq;
+
+    if (qp->srq)
+        return pd->Dispatch->NdkCreateQpWithSrq(pd, receives, initiated, qp->srq->o.ndk.srq, qp, qp->initiator_depth,
+                                                qp->sges, qp->inline_size, obj_create_done, qp, out);
+    return pd->Dispatch->NdkCreateQp(pd, receives, initiated, qp, qp->receive_depth, qp->initiator_depth, qp->sges,
+                                     qp->sges, qp->inline_size, obj_create_done, qp, out);
 }
 
 struct qp *qp_new(unsigned host)
 {
     struct obj *pd = obj_pick(PD, host, NULL);
-    struct cq *rcq = any_cq(host, 64), *icq = any_cq(host, 64);
+    struct cq *rcq = cq_any(host, SHARED_MOST), *icq = cq_any(host, SHARED_MOST);
     NDK_QP *out = (NDK_QP *)&obj_unwritten;
     struct qp *qp;
 
@@ -48,6 +76,7 @@ struct qp *qp_new(unsigned host)
     qp->pd = pd;
     qp->receive_cq = rcq;
     qp->initiator_cq = icq;
+    qp->srq = sim_chance(400) ? srq_any(pd) : NULL;
     qp->receive_depth = 4 + (unsigned)sim_below(12);
     qp->initiator_depth = 2 + (unsigned)sim_below(14);
     qp->sges = 1 + (unsigned)sim_below(PIECES);
@@ -59,11 +88,11 @@ struct qp *qp_new(unsigned host)
     obj_parent(&qp->o, pd);
     obj_parent(&qp->o, &rcq->o);
     obj_parent(&qp->o, &icq->o);
-    obj_created(&qp->o,
-                pd->ndk.pd->Dispatch->NdkCreateQp(pd->ndk.pd, rcq->o.ndk.cq, icq->o.ndk.cq, qp, qp->receive_depth,
-                                                  qp->initiator_depth, qp->sges, qp->sges, qp->inline_size,
-                                                  obj_create_done, qp, &out),
-                &out);
+    if (qp->srq) {
+        obj_parent(&qp->o, &qp->srq->o);
+        reserve(qp);
+    }
+    obj_created(&qp->o, create(qp, &out), &out);
     return qp;
 }
 
@@ -78,18 +107,23 @@ static void check_write(const struct wr *w)
 {
     const struct qp *from = w->qp;
 
-    for (uint32_t i = 0; i < w->len && !w->remote.region->taken_back; i++)
-        sim_check(piece_at(&w->remote)[i] == traffic_byte(from->o.id, w->message, i),
+    if (piece_is_stale(&w->remote) || w->remote.region->taken_back)
+        return;
+    for (uint32_t i = 0; i < w->len; i++)
+        sim_check(*piece_byte(&w->remote, i) == traffic_byte(from->o.id, w->message, i),
                   "%s: write %u is not there, but a later send is: %s, from %u on, at %u: 0x%02x", obj_name(&from->o),
-                  w->number, obj_name(&w->remote.region->o), w->remote.offset, i, piece_at(&w->remote)[i]);
+                  w->number, obj_name(w->remote.grant->maker), w->remote.offset, i, *piece_byte(&w->remote, i));
 }
 
 /* A request whose memory was taken back fails alone, if nothing of it has been sent. */
 static bool source_is_there(const struct wr *w)
 {
-    for (unsigned p = 0; p < w->piece_count; p++)
-        if (w->pieces[p].region->token == UINT32_MAX || w->pieces[p].region->o.life != OPEN)
+    for (unsigned p = 0; p < w->piece_count; p++) {
+        const struct grant *g = w->pieces[p].grant;
+
+        if ((g->state != GRANT_ALIVE && g->state != GRANT_ASKED) || g->maker->life != OPEN)
             return false;
+    }
     return true;
 }
 
@@ -108,57 +142,87 @@ static void check_writes(struct qp *from, unsigned before)
         check_write(w);
         TAILQ_REMOVE(&from->writes, w, link);
         piece_give(&w->remote);
-        free(w);
+        wr_free(w);
     }
 }
 
-static void received(struct wr *w, uint32_t len)
+/* ex: r says of which kind it is */
+static bool is_message(const struct wr *w, unsigned m, const NDK_RESULT_EX *r, bool ex)
+{
+    const struct qp *from = w->qp->peer;
+    const struct grant *ends = from->message_ends[m];
+
+    if (from->message_bad[m] || from->message_len[m] != r->BytesTransferred)
+        return false;
+    if (ex && r->Type != (ends ? NdkOperationTypeReceiveAndInvalidate : NdkOperationTypeReceive))
+        return false;
+    if (ex && ends && r->TypeSpecificCompletionOutput != ends->remote)
+        return false;
+    return wr_has_pattern(w, from->o.id, m, r->BytesTransferred);
+}
+
+static void received(struct wr *w, const NDK_RESULT_EX *r, bool ex)
 {
     struct qp *qp = w->qp, *from = qp->peer;
     unsigned first = qp->delivered, m = first;
 
     sim_check(from, "%s: a message from nobody", obj_name(&qp->o));
-    sim_check(len <= w->len, "%s: %u bytes in a receive of %u", obj_name(&qp->o), len, w->len);
+    sim_check(r->BytesTransferred <= w->len, "%s: %u bytes in a receive of %u", obj_name(&qp->o), r->BytesTransferred,
+              w->len);
     if (!wr_memory_is_there(w))
         return;
-    while (m < from->sent && (from->message_len[m] != len || !wr_has_pattern(w, from->o.id, m, len)))
+    while (m < from->sent && !is_message(w, m, r, ex))
         m++;
     sim_check(m < from->sent, "%s: message %u arrived otherwise than it was sent", obj_name(&qp->o), first);
-    sim_check(m == first || from->disturbed || traffic_taken_back, "%s: message %u is missing", obj_name(&qp->o), first);
-    wr_check_rest(w, len);
+    sim_check(m == first || from->disturbed || traffic_taken_back, "%s: message %u is missing", obj_name(&qp->o),
+              first);
+    wr_check_rest(w, r->BytesTransferred);
     qp->delivered = m + 1;
     check_writes(from, from->message_number[m]);
+    /* Which of several that look alike it is, a disturbed order and a plain result do not tell. */
+    if (from->message_ends[m] && (ex || !from->disturbed))
+        grant_end(from->message_ends[m]);
 }
 
 static void initiated(struct wr *w)
 {
-    struct region *r = w->remote.region;
-
+    const struct piece *from = &w->remote;
     size_t n = 0;
 
-    sim_check(w->op != READ || !w->bad, "%s: a read that was not allowed succeeds", obj_name(&w->qp->o));
-    if (w->op != READ || !wr_memory_is_there(w) || r->taken_back)
+    sim_check((w->op != READ && w->op != INVALIDATE) || !w->bad, "%s: request %u, which was not allowed, succeeds",
+              obj_name(&w->qp->o), w->number);
+    if (w->op != READ || !wr_memory_is_there(w))
         return;
     for (unsigned p = 0; p < w->piece_count; p++)
         for (uint32_t i = 0; i < w->pieces[p].len; i++, n++)
-            sim_check(piece_at(&w->pieces[p])[i] == traffic_byte(r->o.id, 0, w->remote.offset + n),
+            sim_check(*piece_byte(&w->pieces[p], i) ==
+                          traffic_byte(from->region->o.id, from->grant->serial, from->offset + n),
                       "%s: read %u got other bytes than are there", obj_name(&w->qp->o), w->number);
+}
+
+static void remove_it(struct wr *w)
+{
+    struct qp *qp = w->qp;
+
+    if (w->srq) {
+        srq_used(w);
+        return;
+    }
+    TAILQ_REMOVE(w->op == RECEIVE ? &qp->receives : &qp->initiated, w, link);
+    (w->op == RECEIVE ? qp->receive_cq : qp->initiator_cq)->expected--;
 }
 
 /* It is over: its own memory is free again, the remote one where it is known what is in there. */
 static void retire(struct wr *w, bool succeeded)
 {
-    struct qp *qp = w->qp;
-    struct cq *cq = w->op == RECEIVE ? qp->receive_cq : qp->initiator_cq;
-
-    TAILQ_REMOVE(w->op == RECEIVE ? &qp->receives : &qp->initiated, w, link);
-    cq->expected--;
+    remove_it(w);
     w->done = true;
     wr_give_back(w);
+    regions_completed(w, succeeded);
     if (w->op == WRITE && succeeded && !w->bad)
-        TAILQ_INSERT_TAIL(&qp->writes, w, link);
+        TAILQ_INSERT_TAIL(&w->qp->writes, w, link);
     else
-        free(w); /* after a failure the remote piece stays taken: part of the data may be there */
+        wr_free(w); /* after a failure the remote piece stays taken: part of the data may be there */
 }
 
 /* What is before it in its queue has completed: only the silent ones may have done so without a word. */
@@ -167,9 +231,11 @@ static void check_order(struct wr *w, bool succeeded)
     struct wr_list *list = w->op == RECEIVE ? &w->qp->receives : &w->qp->initiated;
     struct wr *first;
 
-    while ((first = TAILQ_FIRST(list)) != w) {
+    while (!w->srq && (first = TAILQ_FIRST(list)) != w) {
         sim_check(first && first->silent, "%s: request %u completes before %u", obj_name(&w->qp->o), w->number,
                   first ? first->number : 0);
+        sim_check(!first->bad || first->op != INVALIDATE, "%s: request %u, which was not allowed, succeeds",
+                  obj_name(&w->qp->o), first->number);
         retire(first, true);
     }
     sim_check(!w->silent || !succeeded, "%s: silent request %u completes with success", obj_name(&w->qp->o), w->number);
@@ -182,7 +248,7 @@ static void check_status(const struct wr *w, NTSTATUS status)
     if (status == STATUS_CANCELLED || status == STATUS_CONNECTION_ABORTED)
         good = !sim_scenario.orderly || w->qp->disturbed || (w->qp->peer && w->qp->peer->disturbed);
     if (status == STATUS_ACCESS_VIOLATION)
-        good = traffic_bad || traffic_taken_back;
+        good = wr_may_lack_memory(w);
     if (status == STATUS_REMOTE_RESOURCES)
         good = traffic_bad && w->op != RECEIVE;
     if (status == STATUS_DATA_OVERRUN)
@@ -190,35 +256,61 @@ static void check_status(const struct wr *w, NTSTATUS status)
     sim_check(good, "%s: request %u ends with %s", obj_name(&w->qp->o), w->number, ondk_status_name(status));
 }
 
+static struct wr *find_in(struct wr_list *list, const void *context)
+{
+    struct wr *w;
+
+    TAILQ_FOREACH(w, list, link)
+        if (w == context)
+            break;
+    return w;
+}
+
+/* The request of this queue pair that completes to this queue. */
+static struct wr *find(struct qp *qp, const struct cq *cq, const void *context)
+{
+    struct wr *w = qp->receive_cq == cq ? find_in(qp->srq ? &qp->srq->receives : &qp->receives, context) : NULL;
+
+    return w || qp->initiator_cq != cq ? w : find_in(&qp->initiated, context);
+}
+
+static void check_type(const struct wr *w, const NDK_RESULT_EX *r)
+{
+    static const NDK_OPERATION_TYPE types[] = {
+        [SEND] = NdkOperationTypeSend, [RECEIVE] = NdkOperationTypeReceive, [READ] = NdkOperationTypeRead,
+        [WRITE] = NdkOperationTypeWrite, [FAST_REGISTER] = NdkOperationTypeFastRegister, [BIND] = NdkOperationTypeBind,
+        [INVALIDATE] = NdkOperationTypeInvalidate,
+    };
+    bool right = r->Type == types[w->op];
+
+    if (w->op == RECEIVE && r->Status == STATUS_SUCCESS) /* more of it is compared with the message */
+        right = right || r->Type == NdkOperationTypeReceiveAndInvalidate;
+    sim_check(right && (r->Status || r->ProviderErrorCode == 0), "%s: wrong type or code", obj_name(&w->qp->o));
+}
+
 void traffic_complete(struct cq *cq, const NDK_RESULT_EX *r, bool ex)
 {
-    static const NDK_OPERATION_TYPE types[] = {NdkOperationTypeSend, NdkOperationTypeReceive, NdkOperationTypeRead,
-                                               NdkOperationTypeWrite};
     struct qp *qp = r->QPContext;
-    struct wr *w, *found = NULL;
     bool good = r->Status == STATUS_SUCCESS;
+    struct wr *w;
 
     sim_check(qp && qp->o.kind == QP, "%s: a result with a context of nobody's", obj_name(&cq->o));
-    TAILQ_FOREACH(w, &qp->receives, link)
-        if (w == r->RequestContext && qp->receive_cq == cq)
-            found = w;
-    TAILQ_FOREACH(w, &qp->initiated, link)
-        if (w == r->RequestContext && qp->initiator_cq == cq)
-            found = w;
-    sim_check(found, "%s: a completion for a request that is not pending", obj_name(&qp->o));
-    sim_trace("%s: %u: %s, %u", obj_name(&qp->o), found->number, ondk_status_name(r->Status),
-              found->op == RECEIVE && good ? r->BytesTransferred : 0);
-    check_status(found, r->Status);
-    sim_check(!ex || (r->Type == types[found->op] && (!good || r->ProviderErrorCode == 0)), "%s: wrong type or code",
-              obj_name(&qp->o));
-    check_order(found, good);
-    if (good && found->op == RECEIVE)
-        received(found, r->BytesTransferred);
+    w = find(qp, cq, r->RequestContext);
+    sim_check(w, "%s: a completion for a request that is not pending", obj_name(&qp->o));
+    w->qp = qp;
+    sim_trace("%s: %u: %s, %u", obj_name(&qp->o), w->number, ondk_status_name(r->Status),
+              w->op == RECEIVE && good ? r->BytesTransferred : 0);
+    check_status(w, r->Status);
+    if (ex)
+        check_type(w, r);
+    check_order(w, good);
+    if (good && w->op == RECEIVE)
+        received(w, r, ex);
     else if (good)
-        initiated(found);
+        initiated(w);
     if (!good)
         qp->disturbed = true;
-    retire(found, good);
+    retire(w, good);
 }
 
 /* ---- the end ---- */

@@ -12,17 +12,52 @@
 
 enum { SMALL = 64 };
 
+/* sim_grants.c */
+struct grant *grant_new(struct obj *maker, struct region *r, enum use use);
+/* early: posted to this queue pair before it is alive, so that it is alive in time */
+bool grant_is_usable(const struct grant *g, const struct qp *qp, bool early);
+struct grant *grant_pick(bool (*wanted)(const struct grant *g, const void *context), const void *context);
+struct grant *grant_pick_for(const struct qp *qp, enum use use, bool early);
+void grant_token(struct grant *g, uint32_t local, uint32_t remote); /* known now: has to be a new one */
+void grant_end(struct grant *g); /* by now nothing may reach the memory by it; looks at that */
+void grants_free(void);
+uint8_t *region_byte(const struct region *r, uint32_t i);
+void region_check(const struct region *r);
+void region_take_back(struct region *r); /* the provider is done with it: nothing that comes later may touch it */
+
 /* sim_pieces.c */
-struct region *region_pick(const struct qp *qp, enum use use); /* any that qp may use */
-bool piece_take(struct region *r, uint32_t len, struct piece *out);
+bool piece_take(struct grant *g, uint32_t len, enum user user, struct piece *out);
 void piece_give(const struct piece *p);
-uint8_t *piece_at(const struct piece *p);
-bool wr_take_memory(struct wr *w, uint32_t len, enum use use); /* false: what was taken is given back */
+bool piece_is_stale(const struct piece *p); /* its bytes are somebody else's by now */
+uint8_t *piece_byte(const struct piece *p, uint32_t i);
+uint64_t piece_address(const struct piece *p);
+bool wr_take_memory(struct wr *w, unsigned most, uint32_t len, enum use use); /* false: what was taken is given back */
 void wr_give_back(struct wr *w);
+void wr_free(struct wr *w);
 void wr_write_pattern(struct wr *w, unsigned who, unsigned message);
 bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t len);
 bool wr_memory_is_there(const struct wr *w);
 void wr_check_rest(const struct wr *w, size_t len); /* behind the message the memory is as it was */
+
+/* sim_post.c */
+bool post_has_room(const struct qp *qp, enum op op);
+struct wr *wr_new(struct qp *qp, enum op op);
+ULONG post_any_flags(struct wr *w);
+unsigned post_sges(const struct wr *w, NDK_SGE *sges);
+bool post_it(struct wr *w, ULONG flags);
+bool wr_may_lack_memory(const struct wr *w);
+
+/* sim_regions.c */
+NTSTATUS regions_call(struct wr *w, ULONG flags); /* the three requests that make and end tokens */
+void regions_completed(struct wr *w, bool succeeded);
+void regions_refused(struct wr *w);               /* the post was */
+struct grant *regions_for_peer_to_end(const struct qp *peer);
+void regions_release(struct region *r);
+LONGLONG regions_page(const struct region *r, unsigned page); /* where it is mapped */
+
+/* sim_srq.c */
+void srq_used(struct wr *w); /* it completes, for w->qp */
+void srq_end(void);
 
 /* sim_traffic.c */
 void traffic_complete(struct cq *cq, const NDK_RESULT_EX *r, bool ex);
