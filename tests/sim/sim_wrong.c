@@ -41,6 +41,9 @@ static void wrong_register(struct qp *qp, struct region *r)
     r->o.calls++;
     for (unsigned i = 0; i <= FAST_PAGES; i++)
         pages[i].QuadPart = regions_page(r, i % FAST_PAGES);
+    sim_check(mr->Dispatch->NdkInitializeFastRegisterMr(mr, MANY_PAGES, TRUE, req_done, NULL) ==
+                  STATUS_IMPLEMENTATION_LIMIT,
+              "%s: initialised for any number of pages", obj_name(&r->o));
     expect(qp, "a registration of too many pages",
            n->Dispatch->NdkFastRegister(n, NULL, mr, FAST_PAGES + 1, pages, 5, PAGE, base, 0),
            STATUS_INVALID_PARAMETER);
