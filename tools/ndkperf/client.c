@@ -287,9 +287,6 @@ static bool ping(struct client *c, struct lane *l, uint64_t message)
     uint8_t *source = lane_memory(s, l, AREA_SOURCE, slot);
     enum id id = kind_of(c->o->test, message);
 
-    while (l->posted - l->completed >= s->window)
-        if (!session_turn(s))
-            return false;
     l->posted++;
     if (s->check && id != ID_READ) {
         pattern_fill(source, s->run.size, l->index, message);
@@ -299,6 +296,15 @@ static bool ping(struct client *c, struct lane *l, uint64_t message)
     if (id == ID_WRITE)
         source[last] = (uint8_t)(message + 1);
     return lane_post(s, l, id, slot, s->run.size, 0);
+}
+
+/* The message before this one is the consumer's again: its answer may come before its completion. */
+static bool ready(struct client *c, const struct lane *l)
+{
+    while (l->posted != l->completed)
+        if (!session_turn(c->s))
+            return false;
+    return true;
 }
 
 static bool check_written(struct client *c, struct lane *l, uint64_t message)
@@ -317,8 +323,11 @@ static bool latency(struct client *c)
 
     for (; count < most && !c->over; count++) {
         struct lane *l = &s->lanes[count % s->lane_count];
-        uint64_t message = count / s->lane_count, before = session_now();
+        uint64_t message = count / s->lane_count, before;
 
+        if (!ready(c, l))
+            return false;
+        before = session_now();
         if (!ping(c, l, message))
             return false;
         while (!answered(c, l, message))

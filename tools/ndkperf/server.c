@@ -58,15 +58,24 @@ static void check_written(struct server *v)
                       s->run.size);
 }
 
-/* The client may send as many as it was told have been received: after each quarter of a window. */
-static bool give_credit(struct session *s, struct lane *l)
+/*
+ * Answers that are owed: to a message whose latency is measured the same size, otherwise an empty one, after each
+ * quarter of a window, which lets the client send so many more. What is sent from belongs to the provider until it has
+ * completed.
+ */
+static bool pay(struct session *s, struct lane *l)
 {
-    uint32_t batch = s->window / 4 ? s->window / 4 : 1;
+    bool latency = s->run.flags & ORDER_LATENCY;
 
-    if (++l->uncredited < batch)
-        return true;
-    l->uncredited = 0;
-    return lane_post(s, l, ID_CREDIT, 0, 0, 0);
+    while (l->owed && l->posted - l->completed < (s->check && latency ? 1 : s->window)) {
+        l->owed--;
+        l->posted++;
+        if (s->check && latency)
+            pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->run.size, l->index, l->received - 1);
+        if (!lane_post(s, l, ID_SEND, 0, latency ? s->run.size : 0, 0))
+            return false;
+    }
+    return true;
 }
 
 static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
@@ -85,20 +94,21 @@ static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_
     l->received++;
     if (!lane_receive(s, l, slot))
         return false;
-    if (!(s->run.flags & ORDER_LATENCY))
-        return give_credit(s, l);
-    if (s->check)
-        pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), len, l->index, message);
-    return lane_post(s, l, ID_CREDIT, 0, len, 0);
+    if (s->run.flags & ORDER_LATENCY) {
+        l->owed++;
+    } else if (++l->uncredited >= (s->window / 4 ? s->window / 4 : 1)) {
+        l->uncredited = 0;
+        l->owed++;
+    }
+    return pay(s, l);
 }
 
 static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
 {
-    (void)s;
-    (void)l;
     (void)id;
     (void)slot;
-    return true;
+    l->completed++;
+    return pay(s, l);
 }
 
 static const struct session_events events = { on_receive, on_completed };
@@ -112,7 +122,7 @@ static bool answer_write(struct server *v)
     uint8_t *at = lane_memory(s, l, AREA_TARGET, 0), *source = lane_memory(s, l, AREA_SOURCE, 0);
     uint8_t mark = (uint8_t)(l->received + 1);
 
-    if (written_mark(at + last) != mark)
+    if (l->posted != l->completed || written_mark(at + last) != mark)
         return true;
     if (s->check) {
         uint32_t offset = written_differs(at, last, l->index, l->received);
@@ -122,6 +132,7 @@ static bool answer_write(struct server *v)
     }
     source[last] = mark;
     l->received++;
+    l->posted++;
     v->turn = (v->turn + 1) % s->lane_count;
     return lane_post(s, l, ID_WRITE, 0, s->run.size, 0);
 }

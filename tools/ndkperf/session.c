@@ -222,7 +222,11 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
     NDK_SGE sge = consumer_sge(&s->orders, 0, WIRE_ORDER);
     NTSTATUS status;
 
+    while (s->order_going) /* until then the memory is the provider's */
+        if (!session_turn(s))
+            return false;
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
+    s->order_going = true;
     status = s->control.qp->Dispatch->NdkSend(s->control.qp, context_of(ID_SEND, 0), &sge, 1, 0);
     return NT_SUCCESS(status) || session_fail(s, "NdkSend", status, ondk_connector_reason(s->control.connector));
 }
@@ -301,13 +305,13 @@ static bool take_result(struct session *s, const NDK_RESULT_EX *r)
     enum id id = (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
     uint32_t slot = (uint32_t)((uintptr_t)r->RequestContext >> ID_BITS);
     static const char *const steps[] = { [ID_RECEIVE] = "NdkReceive", [ID_SEND] = "NdkSend", [ID_WRITE] = "NdkWrite",
-                                         [ID_READ] = "NdkRead", [ID_CREDIT] = "NdkSend", [ID_FLUSH] = "NdkSend" };
+                                         [ID_READ] = "NdkRead", [ID_FLUSH] = "NdkSend" };
 
     if (!NT_SUCCESS(r->Status))
         return session_fail(s, steps[id], r->Status, r->ProviderErrorCode);
     if (id == ID_RECEIVE)
         return s->events->received(s, l, slot, r->BytesTransferred);
-    return id == ID_CREDIT || id == ID_FLUSH || s->events->completed(s, l, id, slot);
+    return id == ID_FLUSH || s->events->completed(s, l, id, slot);
 }
 
 /* Of the lanes; returns how many. */
@@ -333,6 +337,8 @@ static unsigned drain_control(struct session *s)
         session_fail(s, "the control connection", result.Status, result.ProviderErrorCode);
     else if (result.RequestContext == context_of(ID_RECEIVE, 0))
         s->order_came = true;
+    else
+        s->order_going = false;
     return 1;
 }
 

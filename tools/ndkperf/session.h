@@ -19,17 +19,18 @@
  */
 enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 
-enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_CREDIT, ID_FLUSH };
+enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH };
 
 struct lane {
     struct consumer c;            /* first: its address is the QPContext */
     struct region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
-    uint64_t posted, completed;   /* requests of this run */
+    uint64_t posted, completed;   /* requests; client: of this run */
     uint64_t received;            /* messages of this run */
     uint64_t sent, credited;      /* sends since the beginning, and those that the peer has said it received */
     uint32_t uncredited;          /* received, and the peer was not told yet */
+    uint32_t owed;                /* answers that wait for an earlier one to complete */
     uint64_t flushes;             /* empty messages that came */
 };
 
@@ -47,7 +48,7 @@ struct session {
     void *role;                   /* the role's own */
     struct consumer control;
     struct region orders;         /* one order or outcome to send, one to receive */
-    bool order_came;
+    bool order_came, order_going; /* one was received; one is being sent */
     struct lane *lanes;
     uint32_t lane_count, qps;       /* qps: how many lanes there are going to be */
     uint32_t window, inline_size, size_most;
