@@ -48,6 +48,7 @@ struct mem_group {
     uint64_t made;    /* registrations are numbered from 1 */
     uint64_t latest;  /* the highest number that was ever alive, */
     uint32_t stag;    /* and its STag; 0: none was */
+    uint32_t newest;  /* the STag of the last that was made, whatever became of it since; 0: none was */
     unsigned holds;   /* these, and windows bound to one of them */
     bool closed;
     void (*empty)(void *context);
@@ -56,6 +57,12 @@ struct mem_group {
 void mem_group_init(struct mem_group *g);
 /* The STag of the newest, prepared or alive; where there is none of either, of the last that was alive, or 0. */
 uint32_t mem_group_stag(struct mem_group *g);
+/*
+ * The STag of the last that was made: its own turn may be over already, by a flush too, and still it is the one that its
+ * post is told. mem_group_forget: of one whose request was not posted, after mem_discard.
+ */
+uint32_t mem_group_newest(struct mem_group *g);
+void mem_group_forget(struct mem_group *g, uint32_t stag);
 /* From now on nothing joins, and no lookup finds what is there. Any thread; may be called again. */
 void mem_group_kill(struct mem_group *g);
 /*

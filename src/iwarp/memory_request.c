@@ -32,20 +32,44 @@ void mem_group_init(struct mem_group *g)
     LIST_INIT(&g->regions);
 }
 
-uint32_t mem_group_stag(struct mem_group *g)
+/* Under the lock. */
+static uint32_t newest_left(const struct mem_group *g)
 {
     struct mem_region *r;
+
+    LIST_FOREACH(r, &g->regions, link) {
+        if (!(atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_DEAD))
+            break;
+    }
+    return r ? slot_stag(r) : g->stag;
+}
+
+uint32_t mem_group_stag(struct mem_group *g)
+{
     uint32_t stag;
 
     spin_lock(&g->lock);
-    LIST_FOREACH(r, &g->regions, link) {
-        uint64_t hidden = MUTANT(inv_08_token_untold) ? WORD_DEAD | WORD_PREPARED : WORD_DEAD;
-        if (!(atomic_load_explicit(&r->word, memory_order_relaxed) & hidden))
-            break;
-    }
-    stag = r ? slot_stag(r) : g->stag;
+    stag = newest_left(g);
     spin_unlock(&g->lock);
     return stag;
+}
+
+uint32_t mem_group_newest(struct mem_group *g)
+{
+    uint32_t stag;
+
+    spin_lock(&g->lock);
+    stag = MUTANT(inv_08_token_untold) ? g->stag : MUTANT(inv_09_flushed_tells_the_old) ? newest_left(g) : g->newest;
+    spin_unlock(&g->lock);
+    return stag;
+}
+
+void mem_group_forget(struct mem_group *g, uint32_t stag)
+{
+    spin_lock(&g->lock);
+    if (g->newest == stag)
+        g->newest = newest_left(g);
+    spin_unlock(&g->lock);
 }
 
 /* Under the lock. */
@@ -85,6 +109,7 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
         r->group = g;
         r->number = ++g->made;
         LIST_INSERT_HEAD(&g->regions, r, link);
+        g->newest = slot_stag(r);
         if (!prepared)
             now_latest(g, r);
         slot_publish(r, prepared); /* under the lock: whoever kills the group meets it either here or not at all */

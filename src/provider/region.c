@@ -42,6 +42,11 @@ uint32_t region_token(const struct region *r)
     return ops_of(r)->mr_token(r->fabric);
 }
 
+uint32_t region_left(const struct region *r)
+{
+    return ops_of(r)->mr_left(r->fabric);
+}
+
 UINT32 region_ndk_token(const struct region *r)
 {
     uint32_t token = region_token(r);

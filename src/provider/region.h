@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What memory regions and windows have in common: the fabric's handle. Tokens replace each other in the order in which
- * posts make them, also where their requests wait in several queues, and one whose post fails leaves no trace. So the
- * newest that is left is the one that the consumer is told, and that an invalidation or a bind means.
+ * posts make them, also where their requests wait in several queues, and one whose post fails leaves no trace. The
+ * consumer is told the newest, which is also what a bind means, even where a flush has ended it already: never an older
+ * one in its place. An invalidation means the newest that is left, so that what a flushed request was to replace can be
+ * ended.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H
@@ -29,7 +31,9 @@ void region_kill(struct region *r);
 bool region_retire(struct region *r);
 /* The newest, also when it names nothing any more; 0: none was made. */
 uint32_t region_token(const struct region *r);
-/* The same for the consumer: where there is none, a number that names nothing, and is not the privileged token. */
+/* The newest that is prepared or alive; where there is none of either, the last that was alive, or 0. */
+uint32_t region_left(const struct region *r);
+/* The newest, for the consumer: where there is none, a number that names nothing, and is not the privileged token. */
 UINT32 region_ndk_token(const struct region *r);
 
 struct region *mr_region(NDK_MR *mr);

@@ -180,7 +180,7 @@ static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJE
     if (!region || region->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
     r->flags = request_flags(flags);
-    r->token = region_token(region);
+    r->token = region_left(region);
     return r->token ? status_of_errno(ops_of(qp)->qp_post(qp->fabric, r)) : STATUS_INVALID_DEVICE_STATE;
 }
 

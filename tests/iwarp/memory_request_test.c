@@ -225,7 +225,7 @@ static void test_without_wait(void **state)
     assert_false(alive(f, first));
 }
 
-/* What the consumer is told: the newest that is left, or was the last. covers: INV-08 INV-09 */
+/* What an invalidation ends: the newest that is left, or was the last. covers: INV-08 INV-09 */
 static void test_newest(void **state)
 {
     struct fixture *f = *state;
@@ -250,6 +250,26 @@ static void test_newest(void **state)
     assert_int_equal(mem_group_stag(&f->others[0]), lasting);
     assert_true(mem_invalidate(r, NULL, NULL));
     assert_int_equal(mem_group_stag(&f->others[0]), lasting);
+}
+
+/* What the consumer is told: the newest, also when it has ended; not one that was never posted. covers: INV-08 INV-09 */
+static void test_told(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t stags[3];
+
+    assert_int_equal(mem_group_newest(&f->g), 0);
+    stags[0] = prepare(f, &f->g, REMOTE);
+    assert_int_equal(mem_group_newest(&f->g), stags[0]);
+    assert_int_equal(mem_activate(f->t, stags[0], true), MEM_DONE);
+    stags[1] = prepare(f, &f->g, REMOTE);
+    mem_discard(f->t, &pd_a, stags[1]); /* flushed: the post was told this token, and is not told the old one again */
+    assert_int_equal(mem_group_newest(&f->g), stags[1]);
+    assert_int_equal(mem_group_stag(&f->g), stags[0]);
+    stags[2] = prepare(f, &f->g, REMOTE);
+    mem_discard(f->t, &pd_a, stags[2]);
+    mem_group_forget(&f->g, stags[2]);
+    assert_int_equal(mem_group_newest(&f->g), stags[0]);
 }
 
 /* The octets [to, to + len) of the range are those of the pages in their order. */
@@ -451,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_late_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),

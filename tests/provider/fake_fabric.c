@@ -452,6 +452,7 @@ static const struct fabric_ops ops = {
     .mr_prepare_window = mr_prepare_window,
     .mr_discard = mr_discard,
     .mr_token = mr_token,
+    .mr_left = mr_token,
     .lam_create = lam_create,
     .lam_page = lam_page,
     .lam_release = fake_lam_release,

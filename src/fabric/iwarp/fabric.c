@@ -204,6 +204,7 @@ static const struct fabric_ops ops = {
     .mr_prepare_window = iwarp_mr_prepare_window,
     .mr_discard = iwarp_mr_discard,
     .mr_token = iwarp_mr_token,
+    .mr_left = iwarp_mr_left,
     .lam_create = iwarp_lam_create,
     .lam_page = iwarp_lam_page,
     .lam_release = iwarp_lam_release,
