@@ -297,9 +297,8 @@ CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
         CHECK_STATUS(kit_post_receive(&p.active, 2, KIT_MEMORY / 2, sizeof token), STATUS_SUCCESS);
         CHECK_STATUS(fast_invalidate(&p.passive, 3, r.mr, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
         /* Deferred, its turn has not come when the token is read. */
-        CHECK_STATUS(fast_region_post(&r, &p.passive, 4, (round & 1 ? FAST_ALL : FAST_ALL | NDK_OP_FLAG_SILENT_SUCCESS) |
-                                                             (round & 2 ? NDK_OP_FLAG_DEFER : 0)),
-                     STATUS_SUCCESS);
+        ULONG flags = (round & 1 ? 0 : NDK_OP_FLAG_SILENT_SUCCESS) | (round & 2 ? NDK_OP_FLAG_DEFER : 0);
+        CHECK_STATUS(fast_region_post(&r, &p.passive, 4, FAST_ALL | flags), STATUS_SUCCESS);
         from = fast_sge(&r, 0, r.len);
         CHECK_STATUS(p.passive.qp->Dispatch->NdkSend(p.passive.qp, (PVOID)5, &from, 1, 0), STATUS_SUCCESS);
         memcpy(p.passive.memory, &r.token, sizeof token);
