@@ -157,6 +157,8 @@ static void stream_ready(struct net_socket *socket, unsigned events)
     struct stream *st = (struct stream *)socket;
 
     CHECK(shard_is_owner(socket->shard));
+    if (st->error)
+        return; /* the first error is the stream's; a dead socket says other things each time it is asked */
     if (!st->connected) {
         int err;
 
@@ -171,7 +173,7 @@ static void stream_ready(struct net_socket *socket, unsigned events)
     }
     if (events & NET_WRITE)
         send_more(st);
-    if (events & NET_READ)
+    if (events & NET_READ && !st->error)
         receive_some(st);
 }
 
