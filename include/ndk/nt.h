@@ -7,6 +7,10 @@
 #ifndef ONDK_NDK_NT_H
 #define ONDK_NDK_NT_H
 
+#ifdef ONDK_WDK_NTDEF_H
+/* A driver's build: wdm.h and ws2def.h of include/wdk, which include all of this and more, came first. */
+#else
+
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -196,6 +200,8 @@ typedef LONG NTSTATUS;
 
 #define NDIS_STATUS_BAD_VERSION       ((NTSTATUS)0xC0010004)
 #define NDIS_STATUS_ADAPTER_NOT_READY ((NTSTATUS)0xC0010011)
+
+#endif
 
 static_assert(sizeof(PVOID) == 8, "the layouts are those of a 64-bit system");
 static_assert(sizeof(LARGE_INTEGER) == 8, "LARGE_INTEGER");

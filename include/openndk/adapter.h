@@ -29,6 +29,12 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
  */
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 
+/*
+ * 1 in a thread of the provider's own, 0 in any other. Callbacks of the consumer's run on such threads: what emulates IRQLs
+ * puts DISPATCH_LEVEL there. Any IRQL.
+ */
+ONDK_API int ondk_on_provider_thread(void);
+
 /* One network interface that can be opened. */
 typedef struct ondk_adapter_entry {
     uint32_t if_index;

@@ -3,7 +3,7 @@
 #ifndef OPENNDK_API_H
 #define OPENNDK_API_H
 
-#include "ndk/nt.h"
+#include <stddef.h>
 
 #define ONDK_API __attribute__((visibility("default")))
 

@@ -71,6 +71,13 @@ static void learn(struct patience *p, bool busy, bool sleeps)
     p->looking = !busy && !sleeps;
 }
 
+static _Thread_local bool is_worker;
+
+bool executor_on_worker(void)
+{
+    return is_worker;
+}
+
 static void *work(void *arg)
 {
     struct worker *w = arg;
@@ -79,6 +86,7 @@ static void *work(void *arg)
     uint64_t spin_from = 0;
     struct patience patience = { .in_vain = 0 };
 
+    is_worker = true;
     for (;;) {
         bool busy = shard_turn(w->shard), sleeps;
         uint64_t now = threads_now(e);

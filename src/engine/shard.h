@@ -140,5 +140,7 @@ void **shard_executor_slot(struct shard *s);
 
 /* The executor of real threads, one for a process; created on first use, lives until the process ends. */
 struct executor *executor_threads(void);
+/* Is this one of its threads? */
+bool executor_on_worker(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/mutant.h"
 #include "engine/interfaces.h"
 #include "engine/net.h"
+#include "engine/shard.h"
 #include "fabric/iwarp/iwarp_fabric.h"
 #include "provider/adapter.h"
 #include "provider/config.h"
@@ -301,4 +302,9 @@ uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacit
         fill_entry(interfaces, &info[i], &entries[i]);
     free(info);
     return count > 0 ? (uint32_t)count : 0;
+}
+
+int ondk_on_provider_thread(void)
+{
+    return executor_on_worker();
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Network Direct Kernel provider interface, as a driver includes it.
+ */
+#ifndef ONDK_WDK_NDKPI_H
+#define ONDK_WDK_NDKPI_H
+
+#include "wdm.h"
+#include "ws2def.h"
+
+#include "../ndk/ndkpi.h"
+
+#endif

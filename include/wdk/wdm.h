@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every kernel-mode driver includes. The parts are in wdm/.
+ */
+#ifndef ONDK_WDK_WDM_H
+#define ONDK_WDK_WDM_H
+
+#include "ntdef.h"
+#include "ntstatus.h"
+#include "wdm/irql.h"
+#include "wdm/dispatcher.h"
+#include "wdm/timer.h"
+#include "wdm/thread.h"
+#include "wdm/locks.h"
+#include "wdm/work.h"
+#include "wdm/interlocked.h"
+#include "wdm/list.h"
+#include "wdm/crt.h"
+#include "wdm/pool.h"
+#include "wdm/mdl.h"
+#include "wdm/rtl.h"
+#include "wdm/io.h"
+#include "wdm/zw.h"
+#include "wdm/debug.h"
+
+#endif

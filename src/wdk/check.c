@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules and the report: see check.h. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdk/check.h"
+
+atomic_int check_mode = ONDK_WDK_CHECKS_STOP;
+
+static atomic_uint violations;
+static FILE *output;
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
+
+/* Bug check codes, as Windows has them; what Driver Verifier finds is C4. */
+enum {
+    IRQL_NOT_LESS_OR_EQUAL = 0x0a,
+    SPIN_LOCK_ALREADY_OWNED = 0x0f,
+    SPIN_LOCK_NOT_OWNED = 0x10,
+    BAD_POOL_HEADER = 0x19,
+    MULTIPLE_IRP_COMPLETE_REQUESTS = 0x44,
+    INVALID_KERNEL_HANDLE = 0x93,
+    IRQL_UNEXPECTED_VALUE = 0xc8,
+    ATTEMPTED_SWITCH_FROM_DPC = 0xb8,
+    BAD_POOL_CALLER = 0xc2,
+    DRIVER_VERIFIER_DETECTED_VIOLATION = 0xc4,
+    DRIVER_CORRUPTED_EXPOOL = 0xc5,
+    DRIVER_CAUGHT_MODIFYING_FREED_POOL = 0xc6,
+    TIMER_OR_DPC_INVALID = 0xc7,
+    DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
+};
+
+static const struct rule {
+    const char *name;
+    uint32_t code;
+    const char *says; /* what the documentation demands */
+} rules[CHECK_RULES] = {
+    [CHECK_WAIT_AT_DISPATCH] = { "wait-at-dispatch", ATTEMPTED_SWITCH_FROM_DPC,
+        "A thread at DISPATCH_LEVEL must not wait: only a wait with a timeout of zero is allowed there." },
+    [CHECK_PAGED_CODE] = { "paged-code", IRQL_NOT_LESS_OR_EQUAL,
+        "Pageable code runs at IRQL <= APC_LEVEL: it may have to be read from disk first." },
+    [CHECK_IRQL_TOO_HIGH] = { "irql-too-high", IRQL_NOT_LESS_OR_EQUAL,
+        "The routine's reference names the highest IRQL at which it may be called." },
+    [CHECK_IRQL_TOO_LOW] = { "irql-too-low", IRQL_NOT_LESS_OR_EQUAL,
+        "The routine's reference names the lowest IRQL at which it may be called." },
+    [CHECK_IRQL_LOWERED_WRONG] = { "irql-wrong-way", IRQL_NOT_LESS_OR_EQUAL,
+        "KeRaiseIrql never lowers the IRQL; KeLowerIrql restores the value that KeRaiseIrql gave back." },
+    [CHECK_IRQL_CHANGED] = { "irql-changed", IRQL_UNEXPECTED_VALUE,
+        "A routine returns at the IRQL at which it was called." },
+    [CHECK_LOCK_RECURSIVE] = { "lock-recursive", SPIN_LOCK_ALREADY_OWNED,
+        "A lock that the thread holds already must not be acquired by it again: it would wait for itself for ever." },
+    [CHECK_LOCK_NOT_HELD] = { "lock-not-held", SPIN_LOCK_NOT_OWNED,
+        "Only who has acquired a lock releases it." },
+    [CHECK_LOCK_HELD_AT_END] = { "lock-held-at-end", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "Callbacks, work items and threads release every lock before they return." },
+    [CHECK_POOL_OVERRUN] = { "pool-overrun", BAD_POOL_HEADER,
+        "A driver writes to the octets that it has allocated and to no others." },
+    [CHECK_POOL_UNDERRUN] = { "pool-underrun", BAD_POOL_HEADER,
+        "A driver writes to the octets that it has allocated and to no others." },
+    [CHECK_POOL_DOUBLE_FREE] = { "pool-double-free", BAD_POOL_CALLER,
+        "A block of pool is freed once." },
+    [CHECK_POOL_USE_AFTER_FREE] = { "pool-use-after-free", DRIVER_CAUGHT_MODIFYING_FREED_POOL,
+        "Freed pool belongs to whoever gets it next: neither read nor write it." },
+    [CHECK_POOL_WRONG_TAG] = { "pool-wrong-tag", BAD_POOL_CALLER,
+        "ExFreePoolWithTag names the tag with which the block was allocated." },
+    [CHECK_POOL_BAD_ADDRESS] = { "pool-bad-address", BAD_POOL_CALLER,
+        "Only what ExAllocatePool... returned, and exactly that address, can be freed." },
+    [CHECK_POOL_BAD_REQUEST] = { "pool-bad-request", BAD_POOL_CALLER,
+        "An allocation has a size and a tag; paged pool is for IRQL <= APC_LEVEL." },
+    [CHECK_OBJECT_FREED_IN_USE] = { "object-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued nor held." },
+    [CHECK_OBJECT_REINITIALIZED] = { "object-reinitialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "An object is initialized again only when nobody waits for it and it is neither queued nor held." },
+    [CHECK_OBJECT_NOT_INITIALIZED] = { "object-not-initialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "An object is initialized before its first use." },
+    [CHECK_CONTEXT_FREED_IN_USE] = { "context-freed-in-use", DRIVER_CORRUPTED_EXPOOL,
+        "The context of a request that returned STATUS_PENDING stays valid until its completion callback has been called." },
+    [CHECK_CONTEXT_ON_DEAD_STACK] = { "context-on-dead-stack", DRIVER_CORRUPTED_EXPOOL,
+        "A context on the stack is gone when the function returns: wait for the completion callback before that." },
+    [CHECK_MDL_NOT_LOCKED] = { "mdl-not-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "An MDL is used after MmBuildMdlForNonPagedPool or MmProbeAndLockPages, and unlocked as often as locked." },
+    [CHECK_MDL_FREED_LOCKED] = { "mdl-freed-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "MmUnlockPages comes before IoFreeMdl." },
+    [CHECK_MDL_FREED_IN_USE] = { "mdl-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "The MDL of a registered region stays until the region has been deregistered." },
+    [CHECK_UNLOAD_OUTSTANDING] = { "unload-outstanding", DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS,
+        "DriverUnload returns when everything that the driver made is closed, freed, cancelled or finished." },
+    [CHECK_NDK_CLOSED_TWICE] = { "ndk-closed-twice", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "An NDK object is closed once: the close call takes it away from the consumer." },
+    [CHECK_NDK_CLOSED_USED] = { "ndk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "After the close call an NDK object must not be used, even while the close is pending." },
+    [CHECK_IRP_COMPLETED_TWICE] = { "irp-completed-twice", MULTIPLE_IRP_COMPLETE_REQUESTS,
+        "IoCompleteRequest gives the IRP away: it is called once for each." },
+    [CHECK_HANDLE_INVALID] = { "handle-invalid", INVALID_KERNEL_HANDLE,
+        "A handle is closed once, and only an open one is used." },
+};
+
+struct earlier {
+    const char *title;
+    struct stack stack;
+};
+
+enum { EARLIER_MOST = 2 };
+static _Thread_local struct earlier earlier[EARLIER_MOST];
+static _Thread_local int earlier_count;
+
+__attribute__((constructor)) static void read_environment(void)
+{
+    const char *word = getenv("ONDK_WDK_CHECKS");
+
+    if (!word)
+        return;
+    if (!strcmp(word, "off"))
+        atomic_store(&check_mode, ONDK_WDK_CHECKS_OFF);
+    else if (!strcmp(word, "go-on"))
+        atomic_store(&check_mode, ONDK_WDK_CHECKS_GO_ON);
+    else if (strcmp(word, "stop"))
+        fprintf(stderr, "ONDK_WDK_CHECKS=%s: off, go-on or stop; stop it is\n", word);
+}
+
+void ondk_wdk_set_checks(ondk_wdk_checks_t checks)
+{
+    atomic_store(&check_mode, checks);
+}
+
+uint32_t ondk_wdk_violations(void)
+{
+    return atomic_load(&violations);
+}
+
+void ondk_wdk_set_output(FILE *out)
+{
+    pthread_mutex_lock(&printing);
+    output = out;
+    pthread_mutex_unlock(&printing);
+}
+
+FILE *check_output(void)
+{
+    FILE *out;
+
+    pthread_mutex_lock(&printing);
+    out = output ? output : stderr;
+    pthread_mutex_unlock(&printing);
+    return out;
+}
+
+void check_add_stack(const char *title, const struct stack *s)
+{
+    if (earlier_count < EARLIER_MOST)
+        earlier[earlier_count++] = (struct earlier){ title, *s };
+}
+
+static void print_stacks(FILE *out)
+{
+    struct stack now;
+
+    stack_take(&now, 2);
+    stack_print(&now, out, "    ");
+    for (int i = 0; i < earlier_count; i++) {
+        fprintf(out, "  %s\n", earlier[i].title);
+        stack_print(&earlier[i].stack, out, "    ");
+    }
+    earlier_count = 0;
+}
+
+void check_failed(enum check_rule rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
+                  const char *text, ...)
+{
+    const struct rule *r = &rules[rule];
+    FILE *out;
+    va_list args;
+
+    pthread_mutex_lock(&printing);
+    out = output ? output : stderr;
+    fprintf(out, "*** driver rule broken: %s in %s: ", r->name, routine);
+    va_start(args, text);
+    vfprintf(out, text, args);
+    va_end(args);
+    fprintf(out, "\n  bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n  rule: %s\n", r->code,
+            (unsigned long long)p1, (unsigned long long)p2, (unsigned long long)p3, (unsigned long long)p4, r->says);
+    print_stacks(out);
+    fflush(out);
+    pthread_mutex_unlock(&printing);
+    atomic_fetch_add(&violations, 1);
+    if (atomic_load(&check_mode) == ONDK_WDK_CHECKS_STOP)
+        abort();
+}
+
+void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4)
+{
+    FILE *out;
+
+    pthread_mutex_lock(&printing);
+    out = output ? output : stderr;
+    fprintf(out, "*** bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n", code, (unsigned long long)p1,
+            (unsigned long long)p2, (unsigned long long)p3, (unsigned long long)p4);
+    print_stacks(out);
+    fflush(out);
+    abort();
+}
+
+/* docs/driver-checks.md is printed from the table, so that the two cannot differ. */
+void check_print_rules(FILE *out)
+{
+    for (int i = 0; i < CHECK_RULES; i++)
+        fprintf(out, "| `%s` | 0x%02X | %s |\n", rules[i].name, rules[i].code, rules[i].says);
+}

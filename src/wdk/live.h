@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a driver has to give back before it is unloaded, pool apart (pool.h keeps that): each thing with the stack that
+ * made it. Threads may add and remove at once; nothing is called out to with the lock held.
+ */
+#ifndef ONDK_WDK_LIVE_H
+#define ONDK_WDK_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum live_kind {
+    LIVE_THREAD,
+    LIVE_TIMER,      /* set and not yet expired or cancelled */
+    LIVE_DPC,        /* queued */
+    LIVE_WORK_ITEM,  /* allocated; or, Ex, queued */
+    LIVE_LOCK,       /* held */
+    LIVE_RESOURCE,   /* ERESOURCE not deleted */
+    LIVE_LOOKASIDE,
+    LIVE_MDL,
+    LIVE_HANDLE,
+    LIVE_DEVICE,
+    LIVE_SYMLINK,
+    LIVE_WSK,        /* registration, captured provider */
+    LIVE_NDK_OBJECT,
+    LIVE_NDK_REQUEST,
+    LIVE_REFERENCE,  /* ObReferenceObject... */
+    LIVE_KINDS
+};
+
+/* `what` is static: "NDK_QP", "IO_WORKITEM". The stack is the caller's, taken only while checks are on. */
+void live_add(enum live_kind kind, const void *thing, const char *what);
+/* False: it was not there. */
+bool live_remove(enum live_kind kind, const void *thing);
+bool live_has(enum live_kind kind, const void *thing);
+uint32_t live_count(void);
+/* First of this kind inside of [start, start + size); NULL if there is none. *what, if not NULL, receives its name. */
+const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
+/* One entry a thing; returns how many there were. */
+uint32_t live_report(FILE *out);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Call stacks: see stack.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "wdk/stack.h"
+
+enum { SKIPPED_MOST = 8 };
+
+void stack_take(struct stack *s, int skip)
+{
+    void *frames[STACK_FRAMES + SKIPPED_MOST];
+    int depth;
+
+    skip++; /* this function */
+    if (skip > SKIPPED_MOST)
+        skip = SKIPPED_MOST;
+    depth = backtrace(frames, STACK_FRAMES + skip) - skip;
+    s->depth = depth < 0 ? 0 : depth;
+    memcpy(s->frames, frames + skip, (size_t)s->depth * sizeof s->frames[0]);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Return addresses: one less lies inside of the call. The module's offset is what addr2line takes. */
+void stack_print(const struct stack *s, FILE *out, const char *indent)
+{
+    for (int i = 0; i < s->depth; i++) {
+        const char *at = (const char *)s->frames[i] - 1;
+        Dl_info info;
+
+        if (!dladdr(at, &info) || !info.dli_fname)
+            fprintf(out, "%s#%d %p\n", indent, i, s->frames[i]);
+        else if (!info.dli_sname)
+            fprintf(out, "%s#%d ? (%s+0x%zx)\n", indent, i, base_name(info.dli_fname),
+                    (size_t)(at - (const char *)info.dli_fbase));
+        else
+            fprintf(out, "%s#%d %s+0x%zx (%s+0x%zx)\n", indent, i, info.dli_sname,
+                    (size_t)(at - (const char *)info.dli_saddr), base_name(info.dli_fname),
+                    (size_t)(at - (const char *)info.dli_fbase));
+    }
+}
+
+/* The stack grows downwards: what has ended lies below the frame that is running. */
+int stack_is_dead(const void *address)
+{
+    static _Thread_local uintptr_t low;
+    uintptr_t at = (uintptr_t)address;
+
+    if (!low) {
+        pthread_attr_t attr;
+        void *start = NULL;
+        size_t size = 0;
+
+        if (pthread_getattr_np(pthread_self(), &attr))
+            return 0;
+        (void)pthread_attr_getstack(&attr, &start, &size);
+        pthread_attr_destroy(&attr);
+        low = (uintptr_t)start;
+    }
+    return at >= low && at < (uintptr_t)__builtin_frame_address(0);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call stacks: taken cheaply, printed when somebody wants to know.
+ */
+#ifndef ONDK_WDK_STACK_H
+#define ONDK_WDK_STACK_H
+
+#include <stdio.h>
+
+enum { STACK_FRAMES = 16 };
+
+struct stack {
+    void *frames[STACK_FRAMES];
+    int depth;
+};
+
+/* The caller's stack, without its innermost `skip` frames. */
+void stack_take(struct stack *s, int skip);
+
+/* A line for each frame: number, function + offset, module. */
+void stack_print(const struct stack *s, FILE *out, const char *indent);
+
+/* Is the address inside of the calling thread's stack, below the frame that is running (a frame that has ended)? */
+int stack_is_dead(const void *address);
+
+#endif

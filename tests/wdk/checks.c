@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of a broken rule: what it says, how often it is counted, and that stop mode ends the program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+
+#include "openndk/wdk.h"
+#include "wdk/check.h"
+
+static void test_report(void **state)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    uint32_t before = ondk_wdk_violations();
+
+    (void)state;
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_wdk_set_output(out);
+    check_failed(CHECK_POOL_WRONG_TAG, "ExFreePoolWithTag", 1, 2, 3, 4, "block of %d octets", 7);
+    ondk_wdk_set_output(NULL);
+    fclose(out);
+    assert_int_equal(ondk_wdk_violations(), before + 1);
+    assert_non_null(strstr(text, "pool-wrong-tag in ExFreePoolWithTag: block of 7 octets"));
+    assert_non_null(strstr(text, "bug check 0xC2 (0x0000000000000001, 0x0000000000000002, "
+                                 "0x0000000000000003, 0x0000000000000004)"));
+    assert_non_null(strstr(text, "#0 "));
+    free(text);
+}
+
+static void test_stop(void **state)
+{
+    pid_t child = fork();
+    int status;
+
+    (void)state;
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(2);
+        ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+        check_failed(CHECK_PAGED_CODE, "PAGED_CODE", 2, 1, 0, 0, "at DISPATCH_LEVEL");
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_report), cmocka_unit_test(test_stop) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
