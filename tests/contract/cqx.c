@@ -104,19 +104,6 @@ static void message(struct kit_pair *p, ULONG flags)
     data_reached(&p->active, &p->passive);
 }
 
-static void check_notified(struct kit_pair *p, int count)
-{
-    kit_wait_count(&p->passive.notified, count);
-    CHECK_EQ(atomic_load(&p->passive.notified), count);
-    CHECK_STATUS(p->passive.cq_status, STATUS_SUCCESS);
-}
-
-static void check_not_notified(struct kit_pair *p, int count)
-{
-    kit_settle();
-    CHECK_EQ(atomic_load(&p->passive.notified), count);
-}
-
 enum { PLAIN = 0, SOLICIT = NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT };
 
 /* covers: CQX-02 */
@@ -127,21 +114,21 @@ CASE(cqx_02_only_when_armed_and_once, KIT_FAMILIES)
     kit_pair_open(&p);
     message(&p, PLAIN);
     message(&p, SOLICIT);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     CHECK_EQ(data_drain(&p.passive), 2);
     for (int i = 1; i <= 10; i++) {
         arm(&p.passive, NDK_CQ_NOTIFY_ANY);
         message(&p, PLAIN);
-        check_notified(&p, i);
+        data_check_notified(&p, i);
         message(&p, PLAIN);
         message(&p, SOLICIT);
         CHECK_EQ(data_drain(&p.passive), 3);
     }
-    check_not_notified(&p, 10);
+    data_check_not_notified(&p, 10);
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
-    check_not_notified(&p, 10); /* nothing is there */
+    data_check_not_notified(&p, 10); /* nothing is there */
     message(&p, PLAIN);
-    check_notified(&p, 11);
+    data_check_notified(&p, 11);
     kit_pair_close(&p);
 }
 
@@ -154,11 +141,11 @@ CASE(cqx_02_solicited_takes_solicited_ones_alone, KIT_FAMILIES)
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
     message(&p, PLAIN);
     message(&p, PLAIN);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     message(&p, SOLICIT);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     message(&p, SOLICIT);
-    check_not_notified(&p, 1);
+    data_check_not_notified(&p, 1);
     kit_pair_close(&p);
 }
 
@@ -174,10 +161,10 @@ CASE(cqx_02_own_requests_are_not_solicited, KIT_FAMILIES)
     CHECK_STATUS(kit_post_read(&p.passive, 2, 0, 10, &p.active, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
     CHECK_STATUS(kit_post_write(&p.passive, 3, 0, 10, &p.active, 0), STATUS_SUCCESS);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     kit_pair_close(&p);
 }
 
@@ -189,23 +176,23 @@ CASE(cqx_03_new_completions_fire_at_once, KIT_FAMILIES)
     kit_pair_open(&p);
     message(&p, PLAIN);
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     message(&p, PLAIN); /* the first is not taken yet */
     arm(&p.passive, NDK_CQ_NOTIFY_ANY);
-    check_notified(&p, 2);
+    data_check_notified(&p, 2);
     CHECK_EQ(data_drain(&p.passive), 2);
     message(&p, SOLICIT);
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
-    check_notified(&p, 3);
+    data_check_notified(&p, 3);
     message(&p, PLAIN);
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
-    check_not_notified(&p, 3);
+    data_check_not_notified(&p, 3);
     message(&p, SOLICIT);
-    check_notified(&p, 4);
+    data_check_notified(&p, 4);
     message(&p, SOLICIT);
     message(&p, PLAIN); /* a solicited one that is not the newest */
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
-    check_notified(&p, 5);
+    data_check_notified(&p, 5);
     kit_pair_close(&p);
 }
 
@@ -247,12 +234,12 @@ static void two_arms(ULONG first, ULONG second, bool plain_fires, bool solicited
     arm(&p.passive, first);
     arm(&p.passive, second);
     message(&p, PLAIN);
-    plain_fires ? check_notified(&p, seen = 1) : check_not_notified(&p, 0);
+    plain_fires ? data_check_notified(&p, seen = 1) : data_check_not_notified(&p, 0);
     message(&p, SOLICIT);
     if (!plain_fires && solicited_fires)
-        check_notified(&p, seen = 1);
+        data_check_notified(&p, seen = 1);
     message(&p, SOLICIT);
-    check_not_notified(&p, seen); /* two arms, one notification */
+    data_check_not_notified(&p, seen); /* two arms, one notification */
     kit_pair_close(&p);
 }
 
@@ -285,14 +272,14 @@ CASE(cqx_06_a_flushed_request_is_solicited, KIT_FAMILIES)
     kit_pair_open(&p);
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     p.passive.qp->Dispatch->NdkFlush(p.passive.qp);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     CHECK_STATUS(kit_result(&p.passive).Status, STATUS_CANCELLED);
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
     CHECK_STATUS(kit_post_receive(&p.passive, 2, 0, 8), STATUS_SUCCESS);
     kit_drop(&p.active); /* an abort: the peer's request fails */
-    check_notified(&p, 2);
+    data_check_notified(&p, 2);
     CHECK(kit_result(&p.passive).Status != STATUS_SUCCESS);
     kit_pair_close(&p);
 }
@@ -310,6 +297,6 @@ CASE(cqx_06_failed_requests_are_no_queue_errors, KIT_FAMILIES)
     p.passive.qp->Dispatch->NdkFlush(p.passive.qp);
     while (data_drain(&p.passive) == 0)
         sched_yield();
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     kit_pair_close(&p);
 }

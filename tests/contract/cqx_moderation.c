@@ -56,19 +56,6 @@ static void messages(struct kit_pair *p, int count, ULONG flags)
     data_reached(&p->active, &p->passive);
 }
 
-static void check_notified(struct kit_pair *p, int count)
-{
-    kit_wait_count(&p->passive.notified, count);
-    CHECK_EQ(atomic_load(&p->passive.notified), count);
-    CHECK_STATUS(p->passive.cq_status, STATUS_SUCCESS);
-}
-
-static void check_not_notified(struct kit_pair *p, int count)
-{
-    kit_settle();
-    CHECK_EQ(atomic_load(&p->passive.notified), count);
-}
-
 /* covers: CQX-08 */
 CASE(cqx_08_what_would_wait_for_ever_is_refused, KIT_FAMILIES)
 {
@@ -79,9 +66,9 @@ CASE(cqx_08_what_would_wait_for_ever_is_refused, KIT_FAMILIES)
     CHECK_STATUS(moderate(&p.passive, MAXULONG, DEPTH + 1), STATUS_INVALID_PARAMETER_MIX);
     arm(&p, NDK_CQ_NOTIFY_ANY); /* as before */
     messages(&p, 2, 0);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     messages(&p, 1, 0);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     CHECK_EQ(data_drain(&p.passive), 3);
     CHECK_STATUS(moderate(&p.passive, MAXULONG, DEPTH), STATUS_SUCCESS);
     resize(&p.passive, DEPTH - 1);
@@ -100,11 +87,11 @@ static void waits_for_five(struct kit_pair *p)
     for (int i = 0; i < 3; i++) {
         arm(p, NDK_CQ_NOTIFY_ANY);
         messages(p, 4, 0);
-        check_not_notified(p, i);
+        data_check_not_notified(p, i);
         messages(p, 1, 0);
-        check_notified(p, i + 1);
+        data_check_notified(p, i + 1);
         messages(p, 5, 0); /* it is not armed */
-        check_not_notified(p, i + 1);
+        data_check_not_notified(p, i + 1);
         CHECK_EQ(data_drain(&p->passive), 10);
     }
 }
@@ -132,15 +119,15 @@ CASE(cqx_08_the_count_of_what, KIT_FAMILIES)
     messages(&p, 3, 0);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 1, 0);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     CHECK_EQ(data_drain(&p.passive), 4);
     messages(&p, 1, 0);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     arm(&p, NDK_CQ_NOTIFY_ANY); /* only an old one */
     messages(&p, 4, 0);
-    check_not_notified(&p, 1);
+    data_check_not_notified(&p, 1);
     messages(&p, 1, 0);
-    check_notified(&p, 2);
+    data_check_notified(&p, 2);
     kit_pair_close(&p);
 }
 
@@ -153,17 +140,17 @@ CASE(cqx_08_the_interval, KIT_FAMILIES)
     for (int i = 1; i <= 20; i++) {
         arm(&p, NDK_CQ_NOTIFY_ANY);
         messages(&p, 1, 0);
-        check_notified(&p, i);
+        data_check_notified(&p, i);
     }
-    check_not_notified(&p, 20);
+    data_check_not_notified(&p, 20);
     CHECK_STATUS(moderate(&p.passive, SHORT, DEPTH), STATUS_SUCCESS); /* whichever comes first */
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 2, 0);
-    check_notified(&p, 21);
+    data_check_notified(&p, 21);
     CHECK_STATUS(moderate(&p.passive, SHORT, DEPTH + 1), STATUS_SUCCESS);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 2, 0);
-    check_notified(&p, 22);
+    data_check_notified(&p, 22);
     kit_pair_close(&p);
 }
 
@@ -181,7 +168,7 @@ CASE(cqx_08_off, KIT_FAMILIES)
         CHECK_STATUS(moderate(&p.passive, off[i].interval, off[i].count), STATUS_SUCCESS);
         arm(&p, NDK_CQ_NOTIFY_ANY);
         messages(&p, 1, 0);
-        check_notified(&p, i + 1);
+        data_check_notified(&p, i + 1);
     }
     kit_pair_close(&p);
 }
@@ -203,18 +190,18 @@ CASE(cqx_08_the_newest_setting_wins, KIT_FAMILIES)
         CHECK_STATUS(moderate(&p.passive, changes[i].before_interval, changes[i].before_count), STATUS_SUCCESS);
         arm(&p, NDK_CQ_NOTIFY_ANY);
         messages(&p, 2, 0);
-        check_not_notified(&p, i);
+        data_check_not_notified(&p, i);
         CHECK_STATUS(moderate(&p.passive, changes[i].interval, changes[i].count), STATUS_SUCCESS);
-        check_notified(&p, i + 1);
+        data_check_notified(&p, i + 1);
         CHECK_EQ(data_drain(&p.passive), 2);
     }
     CHECK_STATUS(moderate(&p.passive, MAXULONG, 2), STATUS_SUCCESS); /* and the other way */
     CHECK_STATUS(moderate(&p.passive, MAXULONG, 4), STATUS_SUCCESS);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 3, 0);
-    check_not_notified(&p, 7);
+    data_check_not_notified(&p, 7);
     messages(&p, 1, 0);
-    check_notified(&p, 8);
+    data_check_notified(&p, 8);
     kit_pair_close(&p);
 }
 
@@ -227,15 +214,15 @@ CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
     open_moderated(&p, MAXULONG, DEPTH);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 2, 0);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
     p.passive.qp->Dispatch->NdkFlush(p.passive.qp);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     CHECK_EQ(data_drain(&p.passive), 3);
     arm(&p, NDK_CQ_NOTIFY_SOLICITED);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
     kit_drop(&p.active);
-    check_notified(&p, 2);
+    data_check_notified(&p, 2);
     kit_pair_close(&p);
 }
 
@@ -248,27 +235,27 @@ CASE(cqx_08_a_full_queue_does_not_wait, KIT_FAMILIES)
     open_moderated(&p, 0, 0);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 1, 0);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     resize(&p.passive, 8);
     CHECK_STATUS(moderate(&p.passive, MAXULONG, 8), STATUS_SUCCESS);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 6, 0);
-    check_not_notified(&p, 1);
+    data_check_not_notified(&p, 1);
     messages(&p, 1, 0); /* 7 new ones behind an old one */
-    check_notified(&p, 2);
+    data_check_notified(&p, 2);
     CHECK_EQ(data_drain(&p.passive), 8);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 3, 0);
     resize(&p.passive, 4);
-    check_not_notified(&p, 2);
+    data_check_not_notified(&p, 2);
     messages(&p, 1, 0);
-    check_notified(&p, 3);
+    data_check_notified(&p, 3);
     CHECK_EQ(data_drain(&p.passive), 4);
     arm(&p, NDK_CQ_NOTIFY_ANY);
     messages(&p, 3, 0);
-    check_not_notified(&p, 3);
+    data_check_not_notified(&p, 3);
     resize(&p.passive, 3);
-    check_notified(&p, 4);
+    data_check_notified(&p, 4);
     kit_pair_close(&p);
 }
 
@@ -296,13 +283,13 @@ CASE(cqx_08_solicited_ones_wait_too, KIT_FAMILIES)
     open_moderated(&p, MAXULONG, 3);
     arm(&p, NDK_CQ_NOTIFY_SOLICITED);
     messages(&p, 6, 0);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     CHECK_EQ(data_drain(&p.passive), 6);
     messages(&p, 1, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT);
     messages(&p, 1, 0);
-    check_not_notified(&p, 0);
+    data_check_not_notified(&p, 0);
     messages(&p, 1, 0);
-    check_notified(&p, 1);
+    data_check_notified(&p, 1);
     kit_pair_close(&p);
 }
 

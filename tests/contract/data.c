@@ -87,15 +87,20 @@ void data_region_close(struct data_region *r)
     memset(r, 0, sizeof *r);
 }
 
-NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len)
+NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len)
 {
     NDK_SGE sge;
 
     memset(&sge, 0, sizeof sge);
-    sge.VirtualAddress = r->memory + offset;
+    sge.VirtualAddress = address;
     sge.Length = len;
-    sge.MemoryRegionToken = r->mr->Dispatch->NdkGetLocalTokenFromMr(r->mr);
+    sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
     return sge;
+}
+
+NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len)
+{
+    return data_mr_sge(r->mr, r->memory + offset, len);
 }
 
 static bool is_fill(const uint8_t *at, const uint8_t *end)
@@ -210,4 +215,56 @@ void data_check_ended(struct kit_side *s)
     kit_wait_count(&s->disconnected, 1);
     CHECK_EQ(atomic_load(&s->disconnected), 1);
     CHECK_STATUS(kit_post_send(s, 0, 0, 1), STATUS_CONNECTION_INVALID);
+}
+
+void data_in_segments(void (*again)(void))
+{
+    struct kit_config config = kit_config();
+
+    config.max_fpdu = 512;
+    kit_configure(&config);
+    again();
+    config.crc = 0;
+    kit_configure(&config);
+    again();
+}
+
+/* ---- notifications ---- */
+
+void data_check_notified(struct kit_pair *p, int count)
+{
+    kit_wait_count(&p->passive.notified, count);
+    CHECK_EQ(atomic_load(&p->passive.notified), count);
+    CHECK_STATUS(p->passive.cq_status, STATUS_SUCCESS);
+}
+
+void data_check_not_notified(struct kit_pair *p, int count)
+{
+    kit_settle();
+    CHECK_EQ(atomic_load(&p->passive.notified), count);
+}
+
+/* ---- a thread that keeps requests coming ---- */
+
+void *data_keep_accessing(void *accesses)
+{
+    struct data_accesses *a = accesses;
+    struct kit_side *s = &a->pair->active;
+    NDK_SGE sge = kit_sge(s, 0, a->len);
+    NDK_RESULT_EX result = { .Status = STATUS_SUCCESS };
+    NTSTATUS status = STATUS_SUCCESS;
+    unsigned in_flight = 0;
+
+    while (result.Status == STATUS_SUCCESS && status == STATUS_SUCCESS) {
+        for (; in_flight < 4 && status == STATUS_SUCCESS; in_flight += status == STATUS_SUCCESS)
+            status = a->reads ? data_read(s, 1, &sge, a->at, a->token) : data_write(s, 1, &sge, a->at, a->token);
+        if (in_flight == 0)
+            break;
+        result = kit_result(s);
+        in_flight--;
+        kit_count_up(&a->done);
+    }
+    while (in_flight-- > 0)
+        kit_result(s);
+    return NULL;
 }

@@ -28,6 +28,7 @@ enum { DATA_FILL = 0xa5, DATA_ALL = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_
 void data_region_open(struct data_region *r, NDK_PD *pd, size_t page_offset, ULONG len, ULONG flags);
 void data_region_close(struct data_region *r);        /* closes the MR where it is still there */
 NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len);
+NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the local token that the region has now */
 bool data_guards_intact(const struct data_region *r);
 bool data_untouched(const struct data_region *r);     /* guards and memory */
 void data_forbid(const struct data_region *r);        /* whoever touches it from now on dies */
@@ -61,5 +62,25 @@ ULONG data_drain(struct kit_side *s); /* takes what is there; returns how many *
 void data_reached(struct kit_side *s, const struct kit_side *other);
 /* The connection is over at this side: the callback came and nothing can be posted any more. */
 void data_check_ended(struct kit_side *s);
+
+/* Again with FPDUs of 512 bytes, so that a message is many segments; with CRC and without. */
+void data_in_segments(void (*again)(void));
+
+/* ---- notifications of the passive side's queue: so many so far ---- */
+
+void data_check_notified(struct kit_pair *p, int count);
+void data_check_not_notified(struct kit_pair *p, int count); /* nor soon */
+
+/* ---- a thread that keeps requests coming from the active side, of this length, until one fails ---- */
+
+struct data_accesses {
+    struct kit_pair *pair;
+    uint64_t at;       /* the peer's address */
+    ULONG len;
+    UINT32 token;
+    bool reads;
+    atomic_int done;   /* requests that were completed */
+};
+void *data_keep_accessing(void *accesses);
 
 #endif

@@ -141,13 +141,7 @@ NTSTATUS fast_region_post(struct fast_region *r, struct kit_side *s, uintptr_t c
 
 NDK_SGE fast_sge(const struct fast_region *r, size_t offset, ULONG len)
 {
-    NDK_SGE sge;
-
-    memset(&sge, 0, sizeof sge);
-    sge.VirtualAddress = r->base + offset;
-    sge.Length = len;
-    sge.MemoryRegionToken = r->mr->Dispatch->NdkGetLocalTokenFromMr(r->mr);
-    return sge;
+    return data_mr_sge(r->mr, r->base + offset, len);
 }
 
 /* ---- requests ---- */

@@ -153,14 +153,7 @@ CASE(inv_01_data_arrives_and_the_token_is_dead, KIT_FAMILIES)
 /* covers: INV-01 */
 CASE(inv_01_over_many_segments, KIT_FAMILIES)
 {
-    struct kit_config config = kit_config();
-
-    config.max_fpdu = 512;
-    kit_configure(&config);
-    every_way();
-    config.crc = 0;
-    kit_configure(&config);
-    every_way();
+    data_in_segments(every_way);
 }
 
 /* Whatever comes next on the connection finds the token dead, the receive not yet having been looked at. */

@@ -145,6 +145,31 @@ CASE(inv_03_in_its_turn, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
+/* A connection to a raw peer, a registered region, and a read of 100 bytes into it posted. */
+static NDK_SGE read_into(struct peer_acceptor *p, struct fast_region *r)
+{
+    NDK_SGE sge;
+
+    peer_acceptor_open(p);
+    peer_acceptor_connect(p, PEER_FPDU);
+    fast_region_open(r, &p->side, PAGES, FAST_ALL);
+    sge = fast_sge(r, 50, 100);
+    CHECK_STATUS(data_read(&p->side, 1, &sge, 0, 0x1234), STATUS_SUCCESS);
+    return sge;
+}
+
+/* The sink's STag in a Read Request, the next FPDU to come. */
+static uint32_t take_sink(struct peer_acceptor *p)
+{
+    uint8_t ulpdu[64];
+    uint32_t sink = 0;
+
+    CHECK_EQ(raw_recv_fpdu(p->s, ulpdu, sizeof ulpdu, true), 46);
+    for (int i = 18; i < 22; i++)
+        sink = sink << 8 | ulpdu[i];
+    return sink;
+}
+
 /* A read into the region is in flight: with the fence the invalidation waits for the answer. */
 /* covers: INV-03, QPR-08 */
 CASE(inv_03_a_fence_waits_for_the_read_into_it, KIT_FAMILIES)
@@ -152,18 +177,12 @@ CASE(inv_03_a_fence_waits_for_the_read_into_it, KIT_FAMILIES)
     static struct peer_acceptor p;
     uint8_t ulpdu[14 + 100], data[100];
     struct fast_region r;
-    uint32_t sink = 0;
+    uint32_t sink;
     NDK_SGE sge;
 
-    peer_acceptor_open(&p);
-    peer_acceptor_connect(&p, PEER_FPDU);
-    fast_region_open(&r, &p.side, PAGES, FAST_ALL);
-    sge = fast_sge(&r, 50, 100);
-    CHECK_STATUS(data_read(&p.side, 1, &sge, 0, 0x1234), STATUS_SUCCESS);
+    sge = read_into(&p, &r);
     CHECK_STATUS(fast_invalidate(&p.side, 2, r.mr, NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
-    CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 46);
-    for (int i = 18; i < 22; i++)
-        sink = sink << 8 | ulpdu[i];
+    sink = take_sink(&p);
     kit_settle();
     CHECK_EQ(data_drain(&p.side), 0);
     memset(data, 0x77, sizeof data);
@@ -183,18 +202,12 @@ CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
     static struct peer_acceptor p;
     uint8_t ulpdu[14 + 100], data[100];
     struct fast_region r;
-    uint32_t sink = 0;
+    uint32_t sink;
     NDK_SGE sge;
 
-    peer_acceptor_open(&p);
-    peer_acceptor_connect(&p, PEER_FPDU);
-    fast_region_open(&r, &p.side, PAGES, FAST_ALL);
-    sge = fast_sge(&r, 50, 100);
-    CHECK_STATUS(data_read(&p.side, 1, &sge, 0, 0x1234), STATUS_SUCCESS);
-    CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 46);
+    sge = read_into(&p, &r);
+    sink = take_sink(&p);
     CHECK_STATUS(fast_invalidate(&p.side, 2, r.mr, 0), STATUS_SUCCESS);
-    for (int i = 18; i < 22; i++)
-        sink = sink << 8 | ulpdu[i];
     CHECK_STATUS(kit_post_send(&p.side, 3, 0, 10), STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 10); /* so it has been carried out */
     fast_check_refused(&p.side, sge);
@@ -209,39 +222,6 @@ CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
 
 /* ---- while the peer writes ---- */
 
-struct writer {
-    struct kit_pair *pair;
-    const struct fast_region *region;
-    UINT32 token;
-    bool reads;
-    atomic_int done;
-};
-
-/* Keeps requests coming until one fails, which the invalidation brings about. */
-static void *keep_going(void *arg)
-{
-    struct writer *w = arg;
-    struct kit_side *s = &w->pair->active;
-    NDK_SGE sge = kit_sge(s, 0, w->region->len);
-    NDK_RESULT_EX result = { .Status = STATUS_SUCCESS };
-    NTSTATUS status = STATUS_SUCCESS;
-    unsigned in_flight = 0;
-
-    while (result.Status == STATUS_SUCCESS && status == STATUS_SUCCESS) {
-        for (; in_flight < 4 && status == STATUS_SUCCESS; in_flight += status == STATUS_SUCCESS)
-            status = w->reads ? data_read(s, 1, &sge, (uintptr_t)w->region->base, w->token)
-                              : data_write(s, 1, &sge, (uintptr_t)w->region->base, w->token);
-        if (in_flight == 0)
-            break;
-        result = kit_result(s);
-        in_flight--;
-        kit_count_up(&w->done);
-    }
-    while (in_flight-- > 0)
-        kit_result(s);
-    return NULL;
-}
-
 /* Through the window it is ended by the window's invalidation, or by the region's. */
 static void end_under_access(bool reads, bool window)
 {
@@ -251,20 +231,22 @@ static void end_under_access(bool reads, bool window)
     for (unsigned round = 0; round < 8; round++) {
         NDK_MW *mw = NULL;
         struct fast_region r;
-        struct writer w = { .pair = &p, .region = &r, .reads = reads };
+        struct data_accesses a = { .pair = &p, .reads = reads };
         pthread_t thread;
 
         fast_region_open(&r, &p.passive, 1 + round * 5, FAST_ALL);
-        w.token = r.token;
+        a.at = (uintptr_t)r.base;
+        a.len = r.len;
+        a.token = r.token;
         if (window) {
             mw = fast_mw(p.passive.pd);
             CHECK_STATUS(fast_bind(&p.passive, 2, r.mr, mw, r.base, r.len, FAST_ALL),
                          STATUS_SUCCESS);
             CHECK_EQ(fast_done(&p.passive, NdkOperationTypeBind), 2);
-            w.token = fast_token_mw(mw);
+            a.token = fast_token_mw(mw);
         }
-        CHECK(pthread_create(&thread, NULL, keep_going, &w) == 0);
-        kit_wait_count(&w.done, (int)round % 5);
+        CHECK(pthread_create(&thread, NULL, data_keep_accessing, &a) == 0);
+        kit_wait_count(&a.done, (int)round % 5);
         invalidated(&p.passive, mw && round & 1 ? (void *)mw : (void *)r.mr);
         CHECK(mprotect(r.memory.map, r.memory.map_len, PROT_NONE) == 0); /* whoever touches it now dies */
         pthread_join(thread, NULL);

@@ -220,38 +220,6 @@ CASE(mem_02_rights_are_as_flagged, KIT_FAMILIES)
 
 /* ---- the end of a registration ---- */
 
-struct writer {
-    struct kit_pair *pair;
-    const struct data_region *region;
-    bool reads;
-    atomic_int under_way; /* requests that were completed */
-};
-
-/* Keeps requests coming until one fails, which the end of the registration brings about. */
-static void *keep_writing(void *arg)
-{
-    struct writer *w = arg;
-    struct kit_side *s = &w->pair->active;
-    NDK_SGE sge = kit_sge(s, 0, w->region->len);
-    NDK_RESULT_EX result = { .Status = STATUS_SUCCESS };
-    NTSTATUS status = STATUS_SUCCESS;
-    unsigned in_flight = 0;
-
-    while (result.Status == STATUS_SUCCESS && status == STATUS_SUCCESS) {
-        for (; in_flight < 4 && status == STATUS_SUCCESS; in_flight += status == STATUS_SUCCESS)
-            status = w->reads ? data_read(s, 1, &sge, (uintptr_t)w->region->memory, w->region->token)
-                              : data_write(s, 1, &sge, (uintptr_t)w->region->memory, w->region->token);
-        if (in_flight == 0)
-            break;
-        result = kit_result(s);
-        in_flight--;
-        kit_count_up(&w->under_way);
-    }
-    while (in_flight-- > 0)
-        kit_result(s);
-    return NULL;
-}
-
 static void end_under_access(bool reads, bool by_close)
 {
     static struct kit_pair p;
@@ -259,12 +227,15 @@ static void end_under_access(bool reads, bool by_close)
     kit_pair_open(&p);
     for (unsigned round = 0; round < 15; round++) {
         struct data_region r;
-        struct writer w = { .pair = &p, .region = &r, .reads = reads };
+        struct data_accesses a = { .pair = &p, .reads = reads };
         pthread_t thread;
 
         data_region_open(&r, p.passive.pd, round * 97, 1 + round * 5003, DATA_ALL);
-        CHECK(pthread_create(&thread, NULL, keep_writing, &w) == 0);
-        kit_wait_count(&w.under_way, (int)round % 5);
+        a.at = (uintptr_t)r.memory;
+        a.len = r.len;
+        a.token = r.token;
+        CHECK(pthread_create(&thread, NULL, data_keep_accessing, &a) == 0);
+        kit_wait_count(&a.done, (int)round % 5);
         if (by_close) {
             CHECK_STATUS(kit_close(r.mr), STATUS_SUCCESS);
             r.mr = NULL;

@@ -51,14 +51,7 @@ CASE(qpr_05_longer_than_the_receive, KIT_FAMILIES)
 /* covers: QPR-05 */
 CASE(qpr_05_longer_by_a_later_segment, KIT_FAMILIES)
 {
-    struct kit_config config = kit_config();
-
-    config.max_fpdu = 512;
-    kit_configure(&config);
-    check_too_long();
-    config.crc = 0;
-    kit_configure(&config);
-    check_too_long();
+    data_in_segments(check_too_long);
 }
 
 /* covers: QPR-05 */

@@ -10,34 +10,24 @@
 #include "contract/modules/openndk.h"
 #include "contract/provider.h"
 
-static const NDK_ADAPTER_DISPATCH *real;
+static openndk_query_info *real;
 
 static NTSTATUS query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size)
 {
-    NTSTATUS status = real->NdkQueryAdapterInfo(adapter, info, size);
+    NTSTATUS status = real(adapter, info, size);
 
     return status == STATUS_BUFFER_TOO_SMALL ? STATUS_BUFFER_OVERFLOW : status;
 }
 
 static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
-    static NDK_ADAPTER_DISPATCH table;
-    NTSTATUS status;
-
     puts("\x1b[31m<&\"\\> \xff\xc3( ]]>\x01");
     fflush(stdout);
     if (version.Major == 0)
         abort();
     while (version.Major == 1)
         pause();
-    status = openndk_provider()->open_adapter(version, if_index, adapter);
-    if (status != STATUS_SUCCESS)
-        return status;
-    real = (*adapter)->Dispatch;
-    table = *real;
-    table.NdkQueryAdapterInfo = query_info;
-    (*adapter)->Dispatch = &table;
-    return status;
+    return openndk_open_with(query_info, &real, version, if_index, adapter);
 }
 
 const struct ndkconform_provider *ndkconform_provider(void)

@@ -7,4 +7,9 @@
 
 const struct ndkconform_provider *openndk_provider(void);
 
+typedef NTSTATUS openndk_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size);
+/* Opens one of ours whose NdkQueryAdapterInfo is this, and tells the real one. One adapter at a time. */
+NTSTATUS openndk_open_with(openndk_query_info *query, openndk_query_info **real, NDK_VERSION version, uint32_t if_index,
+                           NDK_ADAPTER **adapter);
+
 #endif
