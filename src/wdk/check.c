@@ -18,6 +18,7 @@ enum {
     IRQL_NOT_LESS_OR_EQUAL = 0x0a,
     SPIN_LOCK_ALREADY_OWNED = 0x0f,
     SPIN_LOCK_NOT_OWNED = 0x10,
+    REFERENCE_BY_POINTER = 0x18,
     BAD_POOL_HEADER = 0x19,
     MULTIPLE_IRP_COMPLETE_REQUESTS = 0x44,
     INVALID_KERNEL_HANDLE = 0x93,
@@ -94,6 +95,8 @@ static const struct rule {
         "IoCompleteRequest gives the IRP away: it is called once for each." },
     [CHECK_HANDLE_INVALID] = { "handle-invalid", INVALID_KERNEL_HANDLE,
         "A handle is closed once, and only an open one is used." },
+    [CHECK_REFERENCE] = { "reference", REFERENCE_BY_POINTER,
+        "Each ObDereferenceObject gives back one reference that the driver has taken to that object." },
 };
 
 struct earlier {

@@ -51,6 +51,7 @@ enum check_rule {
     CHECK_NDK_CLOSED_USED,       /* a closed object is used */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
+    CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */
     CHECK_RULES                  /* how many there are */
 };
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that goes away while it is in use: see inuse.h. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "wdk/inuse.h"
+
+enum { SOURCES_MOST = 16 };
+
+static _Atomic(inuse_find *) sources[SOURCES_MOST];
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
+void inuse_add_source(inuse_find *find)
+{
+    int i = 0;
+
+    pthread_mutex_lock(&adding);
+    while (i < SOURCES_MOST && sources[i] && sources[i] != find)
+        i++;
+    if (i == SOURCES_MOST)
+        abort();
+    atomic_store(&sources[i], find);
+    pthread_mutex_unlock(&adding);
+}
+
+static bool find_use(const void *start, size_t size, struct inuse_found *found)
+{
+    inuse_find *find;
+
+    for (int i = 0; i < SOURCES_MOST && (find = atomic_load(&sources[i])); i++) {
+        *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
+        if (find(start, size, found))
+            return true;
+    }
+    return false;
+}
+
+static void report(const char *routine, const void *start, const struct inuse_found *found)
+{
+    if (found->by.depth)
+        check_add_stack("in use since", &found->by);
+    check_failed(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%p: %s", found->object,
+                 found->what);
+}
+
+void inuse_check(const char *routine, const void *start, size_t size)
+{
+    struct inuse_found found;
+
+    if (check_on() && find_use(start, size, &found))
+        report(routine, start, &found);
+}
+
+void inuse_check_init(const char *routine, const void *object, size_t size)
+{
+    struct inuse_found found;
+
+    if (!check_on() || !find_use(object, size, &found))
+        return;
+    found.rule = CHECK_OBJECT_REINITIALIZED;
+    report(routine, object, &found);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads as the kernel sees them: see thread.h. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "ndkpi.h"
+#include "wdm.h"
+
+#include "openndk/adapter.h"
+#include "wdk/object.h"
+#include "wdk/thread.h"
+
+_Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
+
+static struct _OBJECT_TYPE thread_type = { "thread", NULL };
+static POBJECT_TYPE thread_type_pointer = &thread_type;
+POBJECT_TYPE *PsThreadType = &thread_type_pointer;
+
+static pthread_key_t leaving;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The thread ends: whoever holds a reference to its object still may. */
+static void leave(void *self)
+{
+    thread_current = NULL;
+    object_put(self);
+}
+
+static void start(void)
+{
+    if (pthread_key_create(&leaving, leave))
+        abort();
+}
+
+struct kernel_thread *thread_adopt(void)
+{
+    struct kernel_thread *t = object_new(&thread_type, sizeof *t);
+
+    pthread_once(&once, start);
+    if (!t || pthread_setspecific(leaving, t))
+        abort(); /* no thread can do without */
+    t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
+    thread_current = t;
+    return t;
+}
+
+void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
+{
+    if (now > max)
+        check_failed(CHECK_IRQL_TOO_HIGH, routine, now, max, 0, 0, "IRQL is %d, at most %d is allowed", now, max);
+    else
+        check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
+}
+
+/* A thread with more locks than fit goes on without being watched for the rest. */
+void thread_hold(const void *lock, const char *what, const void *by)
+{
+    struct kernel_thread *t = thread_self();
+    struct thread_held *h = &t->held[t->held_count];
+
+    if (t->held_count == THREAD_HELD_MOST)
+        return;
+    t->held_count++;
+    atomic_store_explicit(&h->what, what, memory_order_relaxed);
+    atomic_store_explicit(&h->by, by, memory_order_relaxed);
+    atomic_store_explicit(&h->lock, lock, memory_order_release);
+}
+
+static void copy_held(struct thread_held *to, struct thread_held *from)
+{
+    atomic_store_explicit(&to->what, atomic_load_explicit(&from->what, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&to->by, atomic_load_explicit(&from->by, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&to->lock, atomic_load_explicit(&from->lock, memory_order_relaxed), memory_order_release);
+}
+
+/* Nearly always the newest. */
+void thread_release(const void *lock)
+{
+    struct kernel_thread *t = thread_self();
+
+    for (unsigned i = t->held_count; i-- > 0;) {
+        if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) != lock)
+            continue;
+        for (t->held_count--; i < t->held_count; i++)
+            copy_held(&t->held[i], &t->held[i + 1]);
+        atomic_store_explicit(&t->held[t->held_count].lock, NULL, memory_order_relaxed);
+        return;
+    }
+}
+
+bool thread_holds(const void *lock)
+{
+    struct kernel_thread *t = thread_self();
+
+    for (unsigned i = 0; i < t->held_count; i++)
+        if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) == lock)
+            return true;
+    return false;
+}
+
+struct thread_mark thread_mark_take(void)
+{
+    struct kernel_thread *t = thread_self();
+
+    return (struct thread_mark){ t->irql, t->held_count };
+}
+
+void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called)
+{
+    struct kernel_thread *t = thread_self();
+
+    while (t->held_count > mark->held) {
+        struct thread_held *h = &t->held[--t->held_count];
+        const void *lock = atomic_load_explicit(&h->lock, memory_order_relaxed);
+        struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&h->by, memory_order_relaxed) }, 1 };
+
+        atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
+        check_add_stack("acquired by", &by);
+        check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
+                     atomic_load_explicit(&h->what, memory_order_relaxed), lock);
+    }
+    if (t->irql == mark->irql)
+        return;
+    if (check_on())
+        check_failed(CHECK_IRQL_CHANGED, routine, (uintptr_t)called, mark->irql, t->irql, 0,
+                     "called at IRQL %d, came back at %d", mark->irql, t->irql);
+    t->irql = mark->irql;
+}
+
+KIRQL KeGetCurrentIrql(VOID)
+{
+    return irql_now();
+}
