@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Two queue pairs of which side b has memory of every kind: for tests in which a peer, or what a message needs, is wrong. */
+#ifndef TESTS_IWARP_STAGE_H
+#define TESTS_IWARP_STAGE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "iwarp/pump.h"
+
+enum { LEN = 100, HEADERS_NONE = 0, HEADERS_DDP = 1, HEADERS_READ = 2 };
+
+/* Side b: a receive of LEN octets, and three regions that the peer may write, may read, and that belong to others. */
+struct stage {
+    struct pump p;
+    bool crc;
+    struct region receive, target, source, foreign;
+    char other_domain;
+};
+
+void stage_open(struct stage *s, bool crc, uint64_t seed);
+void stage_close(struct stage *s);
+bool untouched(const struct region *r);
+/* All that is there for it. */
+void feed(struct side *s);
+/* The stream of `s` has ended with this Terminate, about this ULPDU. */
+void assert_terminated(struct stage *g, struct side *s, enum wire_error error, int headers, const uint8_t *ulpdu,
+                       size_t len);
+/* To side b: a segment with this header, and so much payload. */
+void inject(struct stage *s, const struct ddp_header *h, uint32_t payload);
+
+#define UNTAGGED(o, l, q, number, offset) { .opcode = (o), .last = (l), .queue = (q), .msn = (number), .mo = (offset) }
+#define TAGGED(o, l, s, t) { .tagged = true, .opcode = (o), .last = (l), .stag = (s), .to = (t) }
+
+#endif
