@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: MIT
 # ondk_driver(NAME SOURCES a.c... [INCLUDES dir...] [DEFINES name...]): builds a kernel driver's sources, as they are, into
 # NAME.so, which ndkrun loads.
-set(ONDK_DRIVER_FLAGS -fshort-wchar -fms-extensions -Wno-multichar -Wno-unknown-pragmas -fvisibility=hidden)
+#
+# What MSVC takes for granted, in gcc's and clang's words: 16-bit wide literals, its extensions and bit fields, one object
+# for a variable that several files define without a value, pointers that may alias, arithmetic that wraps.
+set(ONDK_DRIVER_FLAGS -fshort-wchar -fms-extensions -mms-bitfields -fno-strict-aliasing -fwrapv
+  -fno-delete-null-pointer-checks -fvisibility=hidden -Wno-multichar -Wno-unknown-pragmas -Wno-ignored-attributes
+  -Wno-microsoft)
+set(ONDK_DRIVER_C_FLAGS -std=gnu11 -fcommon)
+# Files that were given the same __inline function each have a copy of it.
+set(ONDK_DRIVER_LINK_FLAGS -Wl,-z,muldefs)
 
 function(ondk_driver NAME)
   cmake_parse_arguments(D "" "" "SOURCES;INCLUDES;DEFINES" ${ARGN})
@@ -9,6 +17,7 @@ function(ondk_driver NAME)
   set_target_properties(${NAME} PROPERTIES PREFIX "")
   target_include_directories(${NAME} PRIVATE ${D_INCLUDES} ${ONDK_WDK_INCLUDE})
   target_compile_definitions(${NAME} PRIVATE _AMD64_ _WIN64 NTDDI_VERSION=0x0A000000 ${D_DEFINES})
-  target_compile_options(${NAME} PRIVATE ${ONDK_DRIVER_FLAGS})
+  target_compile_options(${NAME} PRIVATE ${ONDK_DRIVER_FLAGS} $<$<COMPILE_LANGUAGE:C>:${ONDK_DRIVER_C_FLAGS}>)
+  target_link_options(${NAME} PRIVATE ${ONDK_DRIVER_LINK_FLAGS})
   target_link_libraries(${NAME} PRIVATE ondk_wdk)
 endfunction()

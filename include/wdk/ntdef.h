@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR 16 (drivers are compiled with
- * -fshort-wchar, which ndk-cc and the CMake function see to).
+ * -fshort-wchar, which ndk-cc and the CMake function see to). What differs: plain `long` has 64 bits here, as the host's
+ * compiler has it; LONG, ULONG and DWORD have 32.
  */
 #ifndef ONDK_WDK_NTDEF_H
 #define ONDK_WDK_NTDEF_H
@@ -14,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guiddef.h"
 #include "sal.h"
 
 #ifndef __cplusplus
@@ -33,47 +35,115 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define EXTERN_C_END
 #endif
 
+/* clang has some of these built in as attributes, which mean nothing on this host or are spelled differently. */
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"
+#undef __declspec
+#undef __cdecl
+#undef _cdecl
+#undef __stdcall
+#undef _stdcall
+#undef __fastcall
+#undef __thiscall
+#undef __int64
+#endif
 #define __int8 char
 #define __int16 short
 #define __int32 int
-#define __int64 long long
+#define __int64 long
 #define __cdecl
+#define _cdecl
 #define __stdcall
+#define _stdcall
 #define __fastcall
+#define __vectorcall
+#define __thiscall
 #define __unaligned
 #define __ptr64
 #define __ptr32
+#define __sptr
+#define __uptr
 #define __w64
 #define __pragma(directive)
+#define __forceinline inline __attribute__((always_inline))
+/* An __inline function that is not inlined needs a body somewhere: each file emits one, and drivers link with muldefs. */
+#ifdef __cplusplus
 #define __inline inline
-#define __forceinline inline __attribute__((always_inline, unused))
-#define FORCEINLINE static __forceinline
+#else
+#define __inline inline __attribute__((gnu_inline))
+#endif
+#define _inline __inline
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+#define FORCEINLINE __forceinline
 #define CFORCEINLINE FORCEINLINE
+
+/* __declspec(align(16)), __declspec(noreturn)... */
+#define __declspec(specifier) ONDK_DECLSPEC_##specifier
+#define _declspec(specifier) ONDK_DECLSPEC_##specifier
+#define ONDK_DECLSPEC_align(octets) __attribute__((aligned(octets)))
+#define ONDK_DECLSPEC_allocate(section)
+#define ONDK_DECLSPEC_allocator
+#define ONDK_DECLSPEC_code_seg(section)
+#define ONDK_DECLSPEC_deprecated
+#define ONDK_DECLSPEC_dllexport __attribute__((visibility("default")))
+#define ONDK_DECLSPEC_dllimport
+#define ONDK_DECLSPEC_guard(what)
+#define ONDK_DECLSPEC_naked __attribute__((naked))
+#define ONDK_DECLSPEC_noalias
+#define ONDK_DECLSPEC_noinline __attribute__((noinline))
+#define ONDK_DECLSPEC_noreturn __attribute__((noreturn))
+#define ONDK_DECLSPEC_nothrow
+#define ONDK_DECLSPEC_novtable
+#define ONDK_DECLSPEC_restrict
+#define ONDK_DECLSPEC_safebuffers
+#define ONDK_DECLSPEC_selectany __attribute__((weak))
+#define ONDK_DECLSPEC_thread __thread
+#define ONDK_DECLSPEC_uuid(text)
+#define ONDK_DECLSPEC_
+
 #define DECLSPEC_ALIGN(octets) __attribute__((aligned(octets)))
 #define DECLSPEC_CACHEALIGN DECLSPEC_ALIGN(64)
+#define SYSTEM_CACHE_ALIGNMENT_SIZE 64
+#define MEMORY_ALLOCATION_ALIGNMENT 16
 #define DECLSPEC_NORETURN __attribute__((noreturn))
 #define DECLSPEC_NOINLINE __attribute__((noinline))
+#define DECLSPEC_NOTHROW
+#define DECLSPEC_RESTRICT
 #define DECLSPEC_IMPORT
 #define DECLSPEC_EXPORT __attribute__((visibility("default")))
+#define DECLSPEC_DEPRECATED
 #define DECLSPEC_DEPRECATED_DDK
+#define DECLSPEC_DEPRECATED_DDK_WINXP
 #define DECLSPEC_SELECTANY __attribute__((weak))
+#define DECLSPEC_UUID(text)
+#define DECLSPEC_NOVTABLE
+#define DECLSPEC_ADDRSAFE
 #define NTKERNELAPI __attribute__((visibility("default")))
 #define NTSYSAPI NTKERNELAPI
 #define NTHALAPI NTKERNELAPI
+#define NTSYSCALLAPI NTKERNELAPI
 #define NTAPI
 #define FASTCALL
 #define WINAPI
+#define WINAPIV
 #define CALLBACK
 #define APIENTRY
 #define STDAPICALLTYPE
 #define NTAPI_INLINE
 #define UNALIGNED
+#define UNALIGNED64
 #define RESTRICTED_POINTER
 #define POINTER_64
 #define POINTER_32
+#define FIRMWARE_PTR
 #define IN
 #define OUT
 #define OPTIONAL
+#define NOTHING
+#define CRITICAL
 #define VOID void
 #define CONST const
 #define TRUE 1
@@ -81,12 +151,18 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #ifndef NULL
 #define NULL ((void *)0)
 #endif
+#ifdef __cplusplus
+#define C_ASSERT(expression) static_assert(expression, #expression)
+#else
 #define C_ASSERT(expression) _Static_assert(expression, #expression)
 #ifndef static_assert
-#ifndef __cplusplus
 #define static_assert _Static_assert
 #endif
 #endif
+#define STATIC_ASSERT(expression) C_ASSERT(expression)
+/* Pages are never locked or unlocked by their code section: alloc_text and code_seg mean nothing here. */
+#define ALLOC_PRAGMA 1
+#define ALLOC_DATA_PRAGMA 1
 #define ANYSIZE_ARRAY 1
 #define MAX_PATH 260
 
@@ -124,6 +200,17 @@ typedef ULONG ACCESS_MASK, *PACCESS_MASK;
 typedef ULONG LCID;
 typedef ULONG IF_INDEX, *PIF_INDEX, NET_IFINDEX, *PNET_IFINDEX;
 typedef LONG NTSTATUS, *PNTSTATUS;
+typedef LONG HRESULT;
+typedef LONG LSTATUS;
+typedef ULONG CLONG, *PCLONG;
+typedef void *PSECURITY_DESCRIPTOR;
+typedef void *PSID;
+typedef LONGLONG USN;
+typedef ULONG DEVICE_TYPE;
+typedef char TCHAR, *PTCHAR, *PTSTR, *LPTSTR;
+typedef const char *PCTSTR, *LPCTSTR;
+typedef ULONG_PTR WPARAM;
+typedef LONG_PTR LPARAM;
 
 #define MINCHAR 0x80
 #define MAXCHAR 0x7f
@@ -132,6 +219,27 @@ typedef LONG NTSTATUS, *PNTSTATUS;
 #define MINLONG ((LONG)0x80000000)
 #define MAXLONG 0x7fffffff
 #define MAXUCHAR 0xff
+#define MAXBYTE 0xff
+#define MAXWORD 0xffff
+#define MAXINT8 0x7f
+#define MAXUINT8 0xff
+#define MAXINT16 0x7fff
+#define MAXUINT16 0xffff
+#define MAXINT 0x7fffffff
+#define MAXUINT 0xffffffffu
+#define MAXINT32 0x7fffffff
+#define MAXUINT32 0xffffffffu
+#define MAXINT64 INT64_MAX
+#define MAXUINT64 UINT64_MAX
+#define MAXLONG64 INT64_MAX
+#define MAXULONG64 UINT64_MAX
+#define MAXULONG32 0xffffffffu
+#define MAXLONG_PTR INTPTR_MAX
+#define MAXINT_PTR INTPTR_MAX
+#define MAXUINT_PTR UINTPTR_MAX
+#define MAXSSIZE_T INTPTR_MAX
+#define MINLONGLONG INT64_MIN
+#define MININT ((INT)0x80000000)
 #define MAXUSHORT 0xffff
 #define MAXULONG 0xffffffffu
 #define MAXDWORD 0xffffffffu
@@ -216,23 +324,6 @@ typedef struct _SINGLE_LIST_ENTRY {
     struct _SINGLE_LIST_ENTRY *Next;
 } SINGLE_LIST_ENTRY, *PSINGLE_LIST_ENTRY;
 
-#ifndef GUID_DEFINED
-#define GUID_DEFINED
-typedef struct _GUID {
-    uint32_t Data1;
-    uint16_t Data2;
-    uint16_t Data3;
-    uint8_t Data4[8];
-} GUID;
-#endif
-typedef GUID *LPGUID, IID, CLSID;
-typedef const GUID *LPCGUID;
-#ifdef __cplusplus
-typedef const GUID &REFGUID;
-#else
-typedef const GUID *REFGUID;
-#endif
-
 typedef struct _OBJECT_ATTRIBUTES {
     ULONG Length;
     HANDLE RootDirectory;
@@ -275,6 +366,7 @@ typedef struct _GROUP_AFFINITY {
 
 /* ---- Expressions ------------------------------------------------------------------------------------------------- */
 
+#define DEFAULT_UNREACHABLE default: __builtin_unreachable()
 #define UNREFERENCED_PARAMETER(parameter) ((void)(parameter))
 #define DBG_UNREFERENCED_PARAMETER(parameter) ((void)(parameter))
 #define DBG_UNREFERENCED_LOCAL_VARIABLE(variable) ((void)(variable))
@@ -290,7 +382,7 @@ typedef struct _GROUP_AFFINITY {
 #define ARRAYSIZE(array) RTL_NUMBER_OF(array)
 #define _countof(array) RTL_NUMBER_OF(array)
 #define ARGUMENT_PRESENT(argument) ((argument) != NULL)
-#define TYPE_ALIGNMENT(type) _Alignof(type)
+#define TYPE_ALIGNMENT(type) __alignof__(type)
 #define PROBE_ALIGNMENT(type) TYPE_ALIGNMENT(type)
 #define LOWORD(value) ((WORD)((ULONG_PTR)(value)))
 #define HIWORD(value) ((WORD)((ULONG_PTR)(value) >> 16))
@@ -306,6 +398,33 @@ typedef struct _GROUP_AFFINITY {
 #define ULongToHandle(value) ((HANDLE)ULongToPtr(value))
 #define HandleToULong(handle) ((ULONG)(ULONG_PTR)(handle))
 #define HandleToUlong(handle) HandleToULong(handle)
+#define HandleToLong(handle) ((LONG)(LONG_PTR)(handle))
+#define LongToHandle(value) ((HANDLE)LongToPtr(value))
+#define UIntToPtr(value) ULongToPtr(value)
+#define IntToPtr(value) LongToPtr(value)
+#define PtrToInt(pointer) ((INT)(LONG_PTR)(pointer))
+#define MAKEWORD(low, high) ((WORD)((BYTE)(low) | (WORD)((BYTE)(high) << 8)))
+#define MAKELONG(low, high) ((LONG)((WORD)(low) | (DWORD)(WORD)(high) << 16))
+#define Int32x32To64(a, b) ((LONGLONG)(LONG)(a) * (LONGLONG)(LONG)(b))
+#define UInt32x32To64(a, b) ((ULONGLONG)(ULONG)(a) * (ULONGLONG)(ULONG)(b))
+#define Int64ShllMod32(value, bits) ((ULONGLONG)(value) << (bits))
+#define Int64ShraMod32(value, bits) ((LONGLONG)(value) >> (bits))
+#define Int64ShrlMod32(value, bits) ((ULONGLONG)(value) >> (bits))
+#define ALIGN_DOWN_BY(length, alignment) ((ULONG_PTR)(length) & ~((ULONG_PTR)(alignment) - 1))
+#define ALIGN_UP_BY(length, alignment) ALIGN_DOWN_BY((ULONG_PTR)(length) + (alignment) - 1, alignment)
+#define ALIGN_DOWN(length, type) ALIGN_DOWN_BY(length, sizeof(type))
+#define ALIGN_UP(length, type) ALIGN_UP_BY(length, sizeof(type))
+#define ALIGN_DOWN_POINTER_BY(address, alignment) ((PVOID)ALIGN_DOWN_BY(address, alignment))
+#define ALIGN_UP_POINTER_BY(address, alignment) ((PVOID)ALIGN_UP_BY(address, alignment))
+#define ALIGN_DOWN_POINTER(address, type) ALIGN_DOWN_POINTER_BY(address, sizeof(type))
+#define ALIGN_UP_POINTER(address, type) ALIGN_UP_POINTER_BY(address, sizeof(type))
+#define DEFINE_ENUM_FLAG_OPERATORS(type)
+#define FlagOn(flags, mask) ((flags) & (mask))
+#define BooleanFlagOn(flags, mask) ((BOOLEAN)(((flags) & (mask)) != 0))
+#define SetFlag(flags, mask) ((flags) |= (mask))
+#define ClearFlag(flags, mask) ((flags) &= ~(mask))
+#define __TEXT(quote) quote
+#define TEXT(quote) __TEXT(quote)
 #ifndef min
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Structured exception handling: ntdef.h has it, as MSVC has it built in.
+ */
+#ifndef ONDK_WDK_EXCPT_H
+#define ONDK_WDK_EXCPT_H
+
+#include "ntdef.h"
+
+#endif
