@@ -30,6 +30,12 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 
 /*
+ * From now on addresses that the adapter's objects give out have Windows' number for AF_INET6, 23 (on: 1), or the host's, as
+ * at first (0). Those that come in may have either. Before anything was made from the adapter.
+ */
+ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
+
+/*
  * 1 in a thread of the provider's own, 0 in any other. Callbacks of the consumer's run on such threads: what emulates IRQLs
  * puts DISPATCH_LEVEL there. Any IRQL.
  */

@@ -8,8 +8,6 @@
 
 #include "base/mutant.h"
 
-enum { WINDOWS_AF_INET6 = 23 };
-
 bool addr_from(struct addr *a, const void *sockaddr, size_t len)
 {
     sa_family_t family;
@@ -26,7 +24,7 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v4.sin_addr = in.sin_addr;
         return true;
     }
-    if ((family == AF_INET6 || family == WINDOWS_AF_INET6) && len >= sizeof a->v6) {
+    if ((family == AF_INET6 || family == ADDR_WINDOWS_INET6) && len >= sizeof a->v6) {
         struct sockaddr_in6 in;
         memcpy(&in, sockaddr, sizeof in);
         a->v6.sin6_family = AF_INET6;

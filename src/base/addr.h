@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A transport address: IPv4 or IPv6 with port, kept as a sockaddr of the host. Both values of AF_INET6 (Linux' 10 and
- * Windows' 23) come in; the host's goes out.
+ * Windows' 23) come in; the host's is kept.
  */
 #ifndef BASE_ADDR_H
 #define BASE_ADDR_H
@@ -20,7 +20,7 @@ struct addr {
     };
 };
 
-enum { ADDR_TEXT = 80 };
+enum { ADDR_TEXT = 80, ADDR_WINDOWS_INET6 = 23 };
 
 /* Takes what a consumer passed: false where the family is unknown or the length too short for it. */
 bool addr_from(struct addr *a, const void *sockaddr, size_t len);

@@ -173,6 +173,11 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     return STATUS_SUCCESS;
 }
 
+void ondk_use_windows_families(NDK_ADAPTER *pub, int on)
+{
+    adapter_of(pub)->windows_families = on;
+}
+
 void ondk_close_adapter(NDK_ADAPTER *pub)
 {
     struct adapter *a = adapter_of(pub);

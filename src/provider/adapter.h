@@ -3,6 +3,7 @@
 #ifndef PROVIDER_ADAPTER_H
 #define PROVIDER_ADAPTER_H
 
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "engine/shard.h"
@@ -20,6 +21,7 @@ struct adapter {
     struct fabric *fabric;
     struct fabric_info limits; /* what it reports and enforces; never more than the fabric's */
     ondk_config_t config;
+    bool windows_families;     /* addresses given out carry Windows' number for IPv6 */
     struct lams lams;          /* that are built */
     uint32_t if_index;         /* 0: it is no interface's */
     struct live live;          /* connectors, listeners and shared endpoints that there are */

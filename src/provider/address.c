@@ -2,11 +2,13 @@
 /* The consumer's address buffers: see address.h. */
 #include "provider/address.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/mutant.h"
+#include "provider/adapter.h"
 
-NTSTATUS address_answer(const struct addr *address, PSOCKADDR buffer, ULONG *length)
+NTSTATUS address_answer(const struct object *o, const struct addr *address, PSOCKADDR buffer, ULONG *length)
 {
     ULONG needed = (ULONG)addr_len(address), room;
 
@@ -20,5 +22,10 @@ NTSTATUS address_answer(const struct addr *address, PSOCKADDR buffer, ULONG *len
     if (!buffer)
         return STATUS_INVALID_PARAMETER;
     memcpy(buffer, &address->sa, needed);
+    if (o->adapter->windows_families && address->sa.sa_family == AF_INET6) {
+        sa_family_t family = ADDR_WINDOWS_INET6;
+
+        memcpy((char *)buffer + offsetof(struct sockaddr, sa_family), &family, sizeof family);
+    }
     return STATUS_SUCCESS;
 }

@@ -328,7 +328,7 @@ static NTSTATUS give_address(struct connector *c, bool local, PSOCKADDR buffer, 
     bool located = c->peer.located;
     struct addr address = local != MUTANT(con_19_local_for_peer) ? c->peer.local : c->peer.remote;
     connector_unlock(c);
-    return located ? address_answer(&address, buffer, len) : STATUS_INVALID_DEVICE_STATE;
+    return located ? address_answer(&c->obj, &address, buffer, len) : STATUS_INVALID_DEVICE_STATE;
 }
 
 static NTSTATUS do_get_local_address(NDK_CONNECTOR *pub, PSOCKADDR buffer, ULONG *len)

@@ -224,7 +224,7 @@ static NTSTATUS get_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *l
     bool known = l->phase == LISTENING;
     struct addr local = l->local;
     spin_unlock(&l->lock);
-    return known ? address_answer(&local, address, length) : STATUS_INVALID_DEVICE_STATE;
+    return known ? address_answer(&l->obj, &local, address, length) : STATUS_INVALID_DEVICE_STATE;
 }
 
 /* ---- life ---- */

@@ -38,7 +38,9 @@ static const struct object_type type = {
 
 static NTSTATUS get_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
 {
-    return address_answer(&shared_endpoint_of(pub)->local, address, length);
+    struct shared_endpoint *e = shared_endpoint_of(pub);
+
+    return address_answer(&e->obj, &e->local, address, length);
 }
 
 static const NDK_SHARED_ENDPOINT_DISPATCH dispatch = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared endpoints and listeners over loopback, through ndkpi.h alone. */
 #include "contract/kit.h"
+#include "openndk/adapter.h"
 
 static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)
 {
@@ -273,4 +274,48 @@ CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
     CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&p.active.disconnected), 0);
     kit_pair_close(&p);
+}
+
+/* ---- Windows' number for IPv6 ---- */
+
+static sa_family_t family_of(NDK_CONNECTOR *c, bool local)
+{
+    struct sockaddr_storage address = {0};
+    ULONG len = sizeof address;
+
+    CHECK_STATUS(local ? c->Dispatch->NdkGetLocalAddress(c, (PSOCKADDR)&address, &len)
+                       : c->Dispatch->NdkGetPeerAddress(c, (PSOCKADDR)&address, &len), STATUS_SUCCESS);
+    return address.ss_family;
+}
+
+CASE(connect_with_windows_families, KIT_FAMILIES)
+{
+    static struct kit_side a, s;
+    static struct kit_listener l;
+    struct sockaddr_storage shared = kit_host(0), seen = {0};
+    sa_family_t expected = kit_family() == AF_INET6 ? 23 : AF_INET;
+    ULONG len = sizeof seen;
+
+    kit_side_open(&a, NULL);
+    NDK_SHARED_ENDPOINT *e = endpoint_at(a.adapter, &shared);
+    kit_side_open(&s, a.adapter);
+    kit_listen(&l, a.adapter);
+    ondk_use_windows_families(a.adapter, 1);
+    establish_from(&a, &s, e, &l);
+    CHECK_EQ(family_of(a.connector, true), expected);
+    CHECK_EQ(family_of(a.connector, false), expected);
+    CHECK_EQ(family_of(s.connector, true), expected);
+    CHECK_STATUS(e->Dispatch->NdkGetLocalAddress(e, (PSOCKADDR)&seen, &len), STATUS_SUCCESS);
+    CHECK_EQ(seen.ss_family, expected);
+    len = sizeof seen;
+    CHECK_STATUS(l.listener->Dispatch->NdkGetLocalAddress(l.listener, (PSOCKADDR)&seen, &len), STATUS_SUCCESS);
+    CHECK_EQ(seen.ss_family, expected);
+    ondk_use_windows_families(a.adapter, 0);
+    CHECK_EQ(family_of(a.connector, true), kit_family());
+    CHECK_STATUS(kit_close(a.connector), STATUS_SUCCESS);
+    a.connector = NULL;
+    kit_side_close(&s);
+    CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
+    CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
+    kit_side_close(&a);
 }
