@@ -235,6 +235,16 @@ bool owner_lease_end(struct owner *o)
     return (w & OWNER_LEASE) != 0;
 }
 
+/* An exchange, though it changes nothing: who ends the lease after this one sees what was published before it. */
+bool owner_leave_to_poller(struct owner *o)
+{
+    uint32_t w = owner_word_load(o);
+
+    while (!OWNER_MUTANT(16) && !owner_word_exchange(o, &w, w))
+        ;
+    return (w & OWNER_LEASE) != 0;
+}
+
 static bool lease_is_over(uint64_t renewed, uint64_t now)
 {
     return now >= renewed && now - renewed >= OWNER_LEASE_NS;

@@ -54,6 +54,8 @@
  *   - The poller: takes the token; without a lease it takes the sockets out of the epoll set, then owner_lease_begin;
  *     with one, owner_lease_renew. A poll that did not get the token may renew as well. To end it: take the token (or
  *     ring and let the owner do it), put the sockets back, owner_lease_end.
+ *   - Work that may wait for the poller is published, then owner_leave_to_poller; if it returns false: as all other work.
+ *     Who ends a lease looks at what is published after that.
  *   - The thread, after OWNER_LEASE_EXPIRED: owner_thread_acquire, then owner_lease_take_back; true: sockets back in.
  *   - The word is touched, and the thread woken, after the token is gone: the shard must outlive every caller.
  */
@@ -142,6 +144,9 @@ void owner_lease_renew(struct owner *o, uint64_t now);
 bool owner_lease_end(struct owner *o);
 /* The owner, mostly the thread. True: there was a lease, it had run out, and it has ended. */
 bool owner_lease_take_back(struct owner *o);
+
+/* Any thread that has published work that is not urgent. True: a poller, or who ends its lease, will look. */
+bool owner_leave_to_poller(struct owner *o);
 
 /* What the word says now: certain for the owner, a hint for everybody else. */
 bool owner_is_leased(struct owner *o);

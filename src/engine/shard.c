@@ -4,6 +4,7 @@
  *
  *   thread's turn     acquire (waits) . sockets, work, timers . release . callbacks
  *   consumer's post   push . acquire or ring . work . release, or release to the thread
+ *   lazy post         push, and no more while somebody polls
  *   consumer's poll   try . lease . sockets, work, timers . release, or release to the thread
  *
  * Every owner looks at its queue again when its release says that the doorbell was rung, so a task that was pushed
@@ -33,6 +34,9 @@ enum {
     LEASE_POLLS = 4,    /* one empty look before arming is no polling; so many are */
     TOKEN_SPINS = 200,
 };
+
+/* What `queued` of a task says: it is in a list; and its owner is to run it without waiting for a poller. */
+enum { QUEUED = 1, URGENT = 2 };
 
 static _Thread_local char this_thread;          /* its address tells threads apart */
 static _Thread_local const struct shard *served; /* the shard whose own thread this is, while it runs */
@@ -85,7 +89,7 @@ static bool run_first(struct task_list *list)
         return false;
     list->first = atomic_load_explicit(&task->next, memory_order_relaxed);
     /* An exchange, not a store: what the last poster wrote before its own exchange is seen by run. */
-    (void)atomic_exchange_explicit(&task->queued, false, memory_order_acq_rel);
+    (void)atomic_exchange_explicit(&task->queued, 0, memory_order_acq_rel);
     task->run(task);
     return true;
 }
@@ -193,8 +197,34 @@ void shard_post(struct shard *s, struct shard_task *task)
 
 void shard_post_once(struct shard *s, struct shard_task *task)
 {
-    if (!atomic_exchange_explicit(&task->queued, true, memory_order_acq_rel))
+    unsigned before = atomic_fetch_or_explicit(&task->queued, QUEUED | URGENT, memory_order_acq_rel);
+
+    if (!before) {
         shard_post(s, task);
+    } else if (!(before & URGENT)) {
+        visit(s);
+        drive_or_ring(s);
+        leave(s);
+    }
+}
+
+/*
+ * Of this and a shard_post_once that finds the task queued but not urgent, both touch the owner word after their mark in
+ * `queued`: if this is first, the other drives what was pushed here; if not, this one sees URGENT, or the task has run since.
+ */
+bool shard_post_lazily(struct shard *s, struct shard_task *task)
+{
+    bool left;
+
+    if (atomic_fetch_or_explicit(&task->queued, QUEUED, memory_order_acq_rel))
+        return false;
+    visit(s);
+    push(&s->posted, task);
+    left = owner_leave_to_poller(&s->owner) && !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
+    if (!left)
+        drive_or_ring(s);
+    leave(s);
+    return left;
 }
 
 void shard_call(struct shard *s, struct shard_task *task)

@@ -34,7 +34,7 @@ struct net;
 struct shard_task {
     struct shard_task *_Atomic next;
     void (*run)(struct shard_task *task);
-    atomic_bool queued; /* used by shard_post_once alone */
+    atomic_uchar queued; /* used by shard_post_once and shard_post_lazily alone */
 };
 
 /*
@@ -44,6 +44,12 @@ struct shard_task {
 void shard_post(struct shard *s, struct shard_task *task);
 /* The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. */
 void shard_post_once(struct shard *s, struct shard_task *task);
+/*
+ * The same for a doorbell that can wait for the poller, while there is one: until its next poll that looks at the shard,
+ * any other work, shard_post_once of the same task, or the end of the lease. Without a lease it is shard_post_once.
+ * True: a poller has to look. The caller sees to it that the task outlives this call.
+ */
+bool shard_post_lazily(struct shard *s, struct shard_task *task);
 /* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */
 void shard_call(struct shard *s, struct shard_task *task);
 

@@ -325,7 +325,10 @@ static void *hop_rounds(void *arg)
         struct hop h = { .task.run = hop_run, .call.run = hop_call, .timer.fire = hop_fire,
                          .shards = { shards[i % 2], shards[(i + 1) % 2] } };
 
-        shard_post(h.shards[0], &h.task);
+        if (i % 4 == 1)
+            (void)shard_post_lazily(h.shards[0], &h.task); /* others poll, or stop polling */
+        else
+            shard_post(h.shards[0], &h.task);
         if (i % 3 == 0)
             shard_watch(h.shards[0]);
         for (int p = 0; p < i % 7; p++)

@@ -12,6 +12,7 @@
 #define MAX_STATES (1u << 23)
 #define THREAD { .role = ROLE_THREAD }
 #define PRODUCER(n, w) { .role = ROLE_PRODUCER, .count = (n), .work = (w) }
+#define LAZY(n) { .role = ROLE_PRODUCER, .count = (n), .work = WORK_PLAIN, .lazy = true }
 #define POSTER(n, w) { .role = ROLE_POSTER, .count = (n), .work = (w) }
 #define WAKER(n) { .role = ROLE_WAKER, .count = (n) }
 #define NETWORK(n) { .role = ROLE_NETWORK, .count = (n) }
@@ -38,6 +39,9 @@ static const struct scenario scenarios[] = {
     { .name = "a lease and an earlier timer", .plan = { THREAD, POLLER(1, false), PRODUCER(1, WORK_TIMER) } },
     { .name = "a lease and a callback", .plan = { THREAD, POLLER(1, true), POSTER(1, WORK_CALLBACK) } },
     { .name = "a lease and a waker", .plan = { THREAD, POLLER(1, true), WAKER(1) } },
+    { .name = "a lease that ends, and a lazy producer", .plan = { THREAD, POLLER(1, true), LAZY(1) } },
+    { .name = "a lease that runs out, and a lazy producer", .plan = { THREAD, POLLER(1, false), LAZY(1) },
+      .deferred = true },
     { .name = "two leases", .plan = { THREAD, POLLER(1, true), POLLER(1, false) }, .spins = 1 },
 };
 

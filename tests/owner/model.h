@@ -29,6 +29,7 @@ struct actor_plan {
     enum role role;
     unsigned count;     /* works, wakes, polls, or messages */
     enum work work;     /* what executing a work item of this producer leads to */
+    bool lazy;          /* the producer leaves its work to a poller, while there is one */
     bool arms;          /* the poller ends its lease; otherwise it just stops polling */
 };
 

@@ -96,15 +96,15 @@ static void drive_rest(void)
 static void drive(unsigned only)
 {
     enter();
+    /* The lease ends first: what was left to the poller is in the queues by then. */
+    for (unsigned i = 0; i < EXPLORE_ACTORS && only == NOBODY_ELSE; i++)
+        if (plan_of(i)->arms)
+            end_lease_if_wished();
     for (unsigned i = 0; i < EXPLORE_ACTORS; i++)
         if (has_work(i) && (only == NOBODY_ELSE || only == i))
             drive_queue(i);
-    if (only == NOBODY_ELSE) {
-        for (unsigned i = 0; i < EXPLORE_ACTORS; i++)
-            if (plan_of(i)->arms)
-                end_lease_if_wished();
+    if (only == NOBODY_ELSE)
         drive_rest();
-    }
     leave();
 }
 
@@ -138,6 +138,8 @@ static void produce(unsigned me, unsigned only)
     for (unsigned i = 1; i <= plan_of(me)->count; i++) {
         at(1, i, 0);
         model_store(CELL_WORK + me, i, "publish work");
+        if (plan_of(me)->lazy && owner_leave_to_poller(&model.o))
+            continue;
         if (owner_acquire_or_ring(&model.o)) {
             drive(only);
             let_go(only);

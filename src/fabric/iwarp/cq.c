@@ -47,6 +47,11 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
     return 0;
 }
 
+static uint32_t count_of(struct fabric_cq *cq)
+{
+    return atomic_load_explicit(&cq->count, memory_order_relaxed);
+}
+
 /* ---- notification; all under the lock ---- */
 
 static bool is_new(const struct fabric_cq *cq, uint64_t number)
@@ -73,11 +78,11 @@ static bool is_moderated(const struct fabric_cq *cq)
     return cq->interval_us > 0 && cq->enough > 1 && !MUTANT(cqx_08_ignored);
 }
 
-static bool has_waited_enough(const struct fabric_cq *cq)
+static bool has_waited_enough(struct fabric_cq *cq)
 {
     if (!is_moderated(cq) || (cq->pushed - cq->waits_from >= cq->enough && !MUTANT(cqx_08_count_ignored)))
         return true;
-    if (cq->count >= cq->depth && !MUTANT(cqx_08_full_waits))
+    if (count_of(cq) >= cq->depth && !MUTANT(cqx_08_full_waits))
         return true;
     return cq->failed > cq->waits_from && !MUTANT(cqx_08_failure_waits);
 }
@@ -159,10 +164,10 @@ static void doom_users(struct fabric_cq *cq)
 
 static void put(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
 {
-    uint32_t at = cq->head + cq->count;
+    uint32_t count = count_of(cq), at = cq->head + count;
 
     cq->ring[at < cq->depth ? at : at - cq->depth] = *c;
-    cq->count++;
+    atomic_store_explicit(&cq->count, count + 1, memory_order_relaxed);
     cq->pushed++;
     if (solicited)
         cq->solicited = cq->pushed;
@@ -177,7 +182,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
 
     spin_lock(&cq->lock);
     if (!atomic_load_explicit(&cq->dead, memory_order_relaxed)) {
-        if (cq->count < cq->depth) {
+        if (count_of(cq) < cq->depth) {
             put(cq, c, solicited);
         } else if (!MUTANT(cqx_07_silent_overflow)) {
             atomic_store_explicit(&cq->dead, true, memory_order_release);
@@ -198,26 +203,38 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
 static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
 {
     int n = 0;
+    uint32_t count;
 
     spin_lock(&cq->lock);
-    while (n < max && cq->count) {
-        out[n++] = cq->ring[cq->head];
+    count = count_of(cq);
+    for (; n < max && (uint32_t)n < count; n++) {
+        out[n] = cq->ring[cq->head];
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
-        cq->count--;
-        cq->popped++;
     }
+    cq->popped += (uint32_t)n;
+    atomic_store_explicit(&cq->count, count - (uint32_t)n, memory_order_relaxed);
     spin_unlock(&cq->lock);
     return n;
+}
+
+/* The poll that requests were left to is not one that only takes what is there. */
+static bool is_to_drive(struct fabric_cq *cq, int found)
+{
+    bool left = atomic_load_explicit(&cq->left, memory_order_relaxed);
+
+    if (left)
+        atomic_store_explicit(&cq->left, false, memory_order_relaxed);
+    return left || found == 0;
 }
 
 int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
 {
     int n = take(cq, out, max);
 
-    if (n || max <= 0)
+    if (max <= 0 || !is_to_drive(cq, n))
         return n;
     shard_poll(cq->home->shard);
-    return take(cq, out, max);
+    return n ? n : take(cq, out, max);
 }
 
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
@@ -298,10 +315,10 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
     if (!ring)
         return ENOMEM;
     spin_lock(&cq->lock);
-    if (depth < cq->count) {
+    if (depth < count_of(cq)) {
         result = EINVAL;
     } else {
-        for (uint32_t i = 0; i < cq->count; i++)
+        for (uint32_t i = 0; i < count_of(cq); i++)
             ring[i] = cq->ring[(cq->head + (uint64_t)i + MUTANT(cqx_01_resize_loses)) % cq->depth];
         old = cq->ring;
         cq->ring = ring;

@@ -108,9 +108,11 @@ struct fabric_cq {
     struct iwarp_shard *home;
     struct fabric_cq_config config;
     atomic_bool dead;              /* overflowed; written under lock */
+    atomic_bool left;              /* requests wait for a poll: the next one drives the shard */
+    atomic_uint count;             /* results to be read; written under lock */
     struct spin lock;              /* guards everything below */
     struct fabric_completion *ring;
-    uint32_t depth, head, count;
+    uint32_t depth, head;
     enum fabric_arm armed;
     /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
     uint64_t pushed, popped, told, solicited, failed;
@@ -171,6 +173,7 @@ struct fabric_qp {
     atomic_uint refs;         /* the handle, and a doom that is queued */
     atomic_bool doomed;       /* a queue of its overflowed */
     atomic_bool deferred;     /* a request waits for the next one without DEFER */
+    atomic_uint unsent;       /* requests posted since the last transmission; roughly, where several threads post */
     struct fabric_conn *conn; /* owner; while a stream runs */
     enum fabric_reason stopped; /* owner; why requests are being flushed */
     uint16_t terminate;       /* owner; the Terminate that had a part in it */

@@ -19,6 +19,12 @@ _Static_assert(IW_SOLICIT == (int)FABRIC_SOLICIT && IW_INLINE == (int)FABRIC_INL
 _Static_assert(IW_SEND_INVALIDATE == (int)FABRIC_SEND_INVALIDATE, "flags");
 _Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE, "flags");
 
+enum {
+    BEHIND = 2,          /* results that are there for a consumer to read: it is busy, and will look */
+    MOST_UNSENT = 64,    /* what one system call sends */
+    SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
+};
+
 static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
 {
     return (struct fabric_qp *)((char *)task - offset);
@@ -28,6 +34,7 @@ static void run_transmit(struct shard_task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, transmit));
 
+    atomic_store_explicit(&qp->unsent, 0, memory_order_relaxed);
     if (qp->conn)
         stream_transmit(qp->conn);
 }
@@ -146,8 +153,36 @@ static bool queues_are_dead(const struct fabric_qp *qp)
            atomic_load_explicit(&qp->initiator_cq->dead, memory_order_acquire);
 }
 
+/*
+ * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
+ * is not. Small requests that it posts meanwhile leave together, with that poll (shard_post_lazily). One that it posts
+ * when it has read everything is never held.
+ */
+static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
+{
+    uint64_t octets = 0;
+
+    if (atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) < BEHIND ||
+        atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT ||
+        r->op >= FABRIC_FAST_REGISTER)
+        return false;
+    for (uint32_t i = 0; i < r->sge_count; i++)
+        octets += r->sges[i].length;
+    return octets <= SMALL_OCTETS;
+}
+
+/* Either queue may be the one that is polled. */
+static void leave_to_poll(struct fabric_qp *qp)
+{
+    if (!shard_post_lazily(qp->home->shard, &qp->transmit))
+        return;
+    atomic_store_explicit(&qp->initiator_cq->left, true, memory_order_relaxed);
+    if (qp->receive_cq != qp->initiator_cq)
+        atomic_store_explicit(&qp->receive_cq->left, true, memory_order_relaxed);
+}
+
 /* A deferred request goes with the next one that is not, and with one that fails. */
-static void ring(struct fabric_qp *qp, bool defer, int result)
+static void ring(struct fabric_qp *qp, bool defer, bool wait, int result)
 {
     if (result == 0 && defer) {
         atomic_store_explicit(&qp->deferred, true, memory_order_release);
@@ -157,7 +192,10 @@ static void ring(struct fabric_qp *qp, bool defer, int result)
         return;
     if (atomic_load_explicit(&qp->deferred, memory_order_relaxed))
         atomic_store_explicit(&qp->deferred, false, memory_order_relaxed);
-    shard_post_once(qp->home->shard, &qp->transmit);
+    if (wait)
+        leave_to_poll(qp);
+    else
+        shard_post_once(qp->home->shard, &qp->transmit);
 }
 
 int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
@@ -176,16 +214,20 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
         .remote_to = r->remote_address,
         .stag = r->token,
     };
+    bool defer = (r->flags & FABRIC_DEFER) != 0;
     int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
 
-    if (r->op != FABRIC_RECEIVE)
-        ring(qp, (r->flags & FABRIC_DEFER) != 0, result);
+    if (r->op == FABRIC_RECEIVE)
+        return result;
+    atomic_store_explicit(&qp->unsent, atomic_load_explicit(&qp->unsent, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    ring(qp, defer, !defer && result == 0 && may_wait(qp, r), result);
     return result;
 }
 
 void iwarp_qp_release(struct fabric_qp *qp)
 {
-    ring(qp, false, EINVAL);
+    ring(qp, false, false, EINVAL);
 }
 
 void iwarp_qp_flush(struct fabric_qp *qp)

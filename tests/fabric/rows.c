@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: requests posted in a row by a consumer that polls, which may wait for its next poll: whatever it does
+ * instead of polling, they leave, and end. */
+#include <stdio.h>
+#include <string.h>
+
+#include "fabric/world.h"
+
+enum { ROUNDS = 40, ROW = 6, LOOKS = 8, LEN = 64 };
+
+static void open_connected(struct world *w)
+{
+    world_defaults(w);
+    world_open(w, AF_INET);
+    world_connect(w);
+}
+
+/* Looks on for long enough to be a poller. */
+static void look_on(struct station *s)
+{
+    for (int i = 0; i < LOOKS; i++)
+        take_none(s);
+}
+
+static void write_row(struct world *w, uint8_t value)
+{
+    for (int i = 0; i < ROW; i++) {
+        size_t offset = (size_t)i * LEN;
+
+        memset(w->sa.memory + offset, i == ROW - 1 ? value : 0, LEN);
+        post(&w->sa, FABRIC_WRITE, 0, NULL, offset, LEN, &w->sb, 0);
+    }
+}
+
+static void take_row(struct station *s)
+{
+    for (int i = 0; i < ROW; i++)
+        take_ok(s, FABRIC_WRITE, NULL, 0);
+}
+
+static uint64_t sent(struct world *w)
+{
+    struct iwarp_counters now;
+
+    iwarp_fabric_counters(w->a, &now);
+    return now.fpdus_sent;
+}
+
+static uint64_t received(struct world *w)
+{
+    struct iwarp_counters now;
+
+    iwarp_fabric_counters(w->b, &now);
+    return now.fpdus_received;
+}
+
+static void by_nothing(struct world *w)
+{
+    (void)w; /* the shard's thread looks when the poller has not come back */
+}
+
+static void by_poll(struct world *w)
+{
+    struct fabric_completion c;
+
+    CHECK(w->a->ops->cq_poll(w->sa.cq, &c, 1) == 1);
+    CHECK(c.status == FABRIC_DONE);
+    post(&w->sa, FABRIC_WRITE, 0, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0); /* in the place of the one that was taken */
+}
+
+static void by_arm(struct world *w)
+{
+    w->a->ops->cq_arm(w->sa.cq, FABRIC_ARM_ANY);
+}
+
+/* What is too large to wait takes along what waits. */
+static void by_large(struct world *w)
+{
+    post(&w->sa, FABRIC_WRITE, 0, NULL, LEN * ROW, BUFFER / 2, &w->sb, LEN * ROW);
+    take_ok(&w->sa, FABRIC_WRITE, NULL, 0);
+}
+
+/* A deferred one, and then one that is refused. */
+static void by_refusal(struct world *w)
+{
+    struct fabric_request bad = { .op = FABRIC_BIND, .sge_count = 1 };
+
+    post(&w->sa, FABRIC_WRITE, FABRIC_DEFER, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0);
+    CHECK(w->a->ops->qp_post(w->sa.qp, &bad) != 0);
+    take_ok(&w->sa, FABRIC_WRITE, NULL, 0);
+}
+
+static void rows(void (*end)(struct world *w))
+{
+    struct world w;
+    int waited = 0;
+
+    open_connected(&w);
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t sent_before, received_before;
+
+        look_on(&w.sa);
+        sent_before = sent(&w);
+        received_before = received(&w);
+        write_row(&w, (uint8_t)(i + 1));
+        waited += sent(&w) - sent_before < ROW;
+        end(&w);
+        AWAIT(received(&w) >= received_before + ROW);
+        take_row(&w.sa);
+    }
+    printf("  in %d of %d rounds some waited\n", waited, ROUNDS);
+    world_hangup(&w);
+    CHECK(w.sb.memory[LEN - 1] == ROUNDS);
+    world_close(&w);
+}
+
+static void nothing(void)
+{
+    rows(by_nothing);
+}
+
+static void poll(void)
+{
+    rows(by_poll);
+}
+
+static void arm(void)
+{
+    rows(by_arm);
+}
+
+static void large(void)
+{
+    rows(by_large);
+}
+
+static void refusal(void)
+{
+    rows(by_refusal);
+}
+
+/* Everything posted before a disconnect arrives before its notice. */
+static void disconnect(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    look_on(&w.sa);
+    write_row(&w, 1);
+    w.a->ops->conn_disconnect(w.active.c);
+    AWAIT(atomic_load(&w.passive->ended));
+    take_row(&w.sa);
+    world_hangup(&w);
+    CHECK(w.sb.memory[LEN - 1] == 1);
+    world_close(&w);
+}
+
+/* Each request ends once, one way or the other. */
+static void flush(void)
+{
+    struct world w;
+    struct fabric_completion c;
+
+    open_connected(&w);
+    look_on(&w.sa);
+    write_row(&w, 1);
+    w.a->ops->qp_flush(w.sa.qp);
+    for (int i = 0; i < ROW; i++) {
+        take(&w.sa, &c);
+        CHECK(c.status == FABRIC_DONE || c.status == FABRIC_FLUSHED);
+    }
+    take_none(&w.sa);
+    world_hangup(&w);
+    world_close(&w);
+}
+
+static const struct test tests[] = {
+    { "nothing", nothing }, { "poll", poll },             { "arm", arm },     { "large", large },
+    { "refusal", refusal }, { "disconnect", disconnect }, { "flush", flush },
+};
+
+int main(int argc, char **argv)
+{
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}
