@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""As much of a Visual Studio project (*.vcxproj) as says which C files are compiled, and how."""
+import glob
+import os
+import re
+import xml.etree.ElementTree as xml
+
+from . import Trouble
+from .paths import find
+
+
+class Evaluator:
+    """Reads elements in order, as MSBuild does: properties, conditions, imports that lie in the tree."""
+
+    def __init__(self, project, configuration):
+        self.project = project
+        name, _, platform = configuration.partition('|')
+        self.properties = {'configuration': name, 'platform': platform or 'x64', 'projectdir': project.folder + '/',
+                           'projectname': project.name, 'solutiondir': project.folder + '/'}
+        self.fixed = set(self.properties)
+        self.compiled, self.metadata, self.seen = [], {}, set()
+
+    def expand(self, text):
+        """Known properties put in; $(Others) stay, for whoever uses the text to see."""
+        def value(match):
+            return self.properties.get(match.group(1).lower(), match.group(0))
+        return re.sub(r'\$\(([\w.]+)\)', value, text or '')
+
+    def holds(self, element):
+        condition = element.get('Condition')
+        if not condition:
+            return True
+        text = re.sub(r'\$\([^)]*\)', '', self.expand(condition)).strip()
+        return any(all(self.term(term.strip()) for term in re.split(r'(?i)\band\b', either))
+                   for either in re.split(r'(?i)\bor\b', text))
+
+    def term(self, term):
+        exists = re.fullmatch(r"(?i)(!?)\s*exists\('(.*)'\)", term)
+        if exists:
+            there = find(self.folder, exists.group(2)) is not None
+            return there != bool(exists.group(1))
+        compare = re.fullmatch(r"\(?\s*'?([^'=!]*?)'?\s*(==|!=)\s*'?([^'=!]*?)'?\s*\)?", term)
+        if not compare:
+            return False
+        same = compare.group(1).lower() == compare.group(3).lower()
+        return same == (compare.group(2) == '==')
+
+    def read(self, path):
+        if path in self.seen:
+            return
+        self.seen.add(path)
+        try:
+            root = xml.parse(path).getroot()
+        except xml.ParseError as error:
+            raise Trouble(f'{path} is not XML: {error}') from None
+        before, self.folder = getattr(self, 'folder', None), os.path.dirname(path)
+        self.properties['msbuildthisfiledirectory'] = self.folder + '/'
+        self.children(root)
+        self.folder = before
+
+    def children(self, parent):
+        for element in parent:
+            if not isinstance(element.tag, str) or not self.holds(element):
+                continue
+            tag = element.tag.rpartition('}')[2]
+            if tag == 'PropertyGroup':
+                self.property_group(element)
+            elif tag == 'Import':
+                written = self.expand(element.get('Project', ''))
+                path = None if '$(' in written else find(self.folder, written)
+                if path:
+                    self.read(path)
+            elif tag == 'ImportGroup':
+                self.children(element)
+            elif tag == 'ItemDefinitionGroup':
+                for item in element:
+                    if isinstance(item.tag, str) and item.tag.endswith('}ClCompile') and self.holds(item):
+                        self.take(item, self.metadata)
+            elif tag == 'ItemGroup':
+                self.item_group(element)
+
+    def property_group(self, group):
+        for element in group:
+            if isinstance(element.tag, str) and self.holds(element):
+                name = element.tag.rpartition('}')[2].lower()
+                if name not in self.fixed:
+                    self.properties[name] = self.expand(element.text).strip()
+
+    def take(self, item, into):
+        for element in item:
+            if not isinstance(element.tag, str) or not self.holds(element):
+                continue
+            name = element.tag.rpartition('}')[2]
+            inherited = into.get(name, self.metadata.get(name, ''))
+            into[name] = re.sub(rf'%\({name}\)', lambda _: inherited, self.expand(element.text), flags=re.I).strip()
+
+    def item_group(self, group):
+        for item in group:
+            if not isinstance(item.tag, str) or item.tag.rpartition('}')[2] != 'ClCompile' or not self.holds(item):
+                continue
+            own = {}
+            self.take(item, own)
+            for written in filter(None, (part.strip() for part in self.expand(item.get('Include')).split(';'))):
+                self.compiled.append((written, self.folder, own))
+
+
+def words(text):
+    return [word.strip() for word in text.split(';') if word.strip() and '%(' not in word]
+
+
+def files(written, folder):
+    if '*' not in written and '?' not in written:
+        return [find(folder, written)]
+    return sorted(glob.glob(os.path.join(glob.escape(folder), written.replace('\\', '/')), recursive=True))
+
+
+def read_vcxproj(path, project, configuration):
+    project.kind = 'project file'
+    evaluator = Evaluator(project, configuration)
+    evaluator.read(path)
+    common = evaluator.metadata
+    for written, folder, own in evaluator.compiled:
+        if own.get('ExcludedFromBuild', '').lower() == 'true':
+            continue
+        for source in files(written, folder):
+            project.add_source(source, written)
+            if 'PreprocessorDefinitions' in own:
+                project.per_file[source] = words(own['PreprocessorDefinitions'])
+        for folder_written in words(own.get('AdditionalIncludeDirectories', '')):
+            project.add_include(folder_written)
+        project.wpp += words_of_wpp(own)
+    project.defines += words(common.get('PreprocessorDefinitions', ''))
+    for written in words(common.get('AdditionalIncludeDirectories', '')):
+        project.add_include(written)
+    project.forced += words(common.get('ForcedIncludeFiles', ''))
+    project.wpp += words_of_wpp(common)
+
+
+def words_of_wpp(metadata):
+    """Functions named in the project: WppTraceFunction, or -func: among the additional options."""
+    lines = metadata.get('WppTraceFunction', '').split(';')
+    lines += re.findall(r'-func:(\S+\)|"[^"]+")', metadata.get('WppAdditionalOptions', ''))
+    return [line.strip().strip('"') for line in lines if line.strip() and '%(' not in line]

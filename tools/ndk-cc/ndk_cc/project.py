@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""What to build: the source list, folders and names of a project file, of a `sources` file, or of a plain folder."""
+import glob
+import os
+
+from . import Trouble
+from .paths import find
+from .msbuild import read_vcxproj
+from .sources_file import read_sources
+
+COMPILED = ('.c', '.cpp', '.cc', '.cxx')
+
+
+class Project:
+    """Everything is absolute. `per_file` maps a source to defines of its own; `wpp` holds FUNC lines of the project."""
+
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+        self.sources, self.includes, self.defines, self.forced = [], [], [], []
+        self.per_file, self.wpp, self.notes = {}, [], []
+        self.kind = ''
+
+    def add_source(self, path, written):
+        if os.path.splitext(written)[1].lower() not in COMPILED:
+            self.notes.append(f'{written}: left out, it is not C or C++')
+        elif path is None:
+            raise Trouble(f'{self.name}: the project lists {written}, and there is no such file')
+        elif path not in self.sources:
+            self.sources.append(path)
+
+    def add_include(self, written):
+        if '$(' in written or '%(' in written:
+            return  # a folder of the Windows kit's own
+        path = find(self.folder, written)
+        if path and path not in self.includes:
+            self.includes.append(path)
+        elif not path:
+            self.notes.append(f'{written}: an include folder that does not exist')
+
+
+def is_driver(path):
+    with open(path, 'rb') as file:
+        return b'<ConfigurationType>Driver<' in file.read()
+
+
+def from_folder(folder, configuration):
+    """The folder's driver project, else its `sources`, else any project of it, else all of its C files."""
+    projects = sorted(glob.glob(os.path.join(glob.escape(folder), '*.[vV][cC][xX][pP][rR][oO][jJ]')))
+    drivers = [path for path in projects if is_driver(path)]
+    if len(drivers) > 1:
+        raise Trouble(f'{folder} has several driver projects, name one: '
+                      + ', '.join(os.path.basename(path) for path in drivers))
+    sources = find(folder, 'sources')
+    if drivers:
+        return from_file(drivers[0], configuration)
+    if sources and os.path.isfile(sources):
+        return from_file(sources, configuration)
+    if len(projects) == 1:
+        return from_file(projects[0], configuration)
+    if projects:
+        raise Trouble(f'{folder} has several projects, name one: '
+                      + ', '.join(os.path.basename(path) for path in projects))
+    project = Project(os.path.basename(folder), folder)
+    for name in sorted(os.listdir(folder)):
+        if os.path.splitext(name)[1].lower() in COMPILED:
+            project.add_source(os.path.join(folder, name), name)
+    return project if project.sources else from_below(folder, configuration)
+
+
+def from_below(folder, configuration):
+    """A solution's folder: the one driver project that lies somewhere below."""
+    drivers = []
+    for at, folders, names in os.walk(folder):
+        folders.sort()
+        drivers += [os.path.join(at, name) for name in sorted(names)
+                    if name.lower().endswith('.vcxproj') and is_driver(os.path.join(at, name))]
+    if len(drivers) == 1:
+        return from_file(drivers[0], configuration)
+    if drivers:
+        raise Trouble(f'{folder} has several driver projects, name one: '
+                      + ', '.join(os.path.relpath(path, folder) for path in drivers))
+    raise Trouble(f'{folder} has neither a project (*.vcxproj), nor a `sources` file, nor C files')
+
+
+def from_file(path, configuration):
+    folder = os.path.dirname(path)
+    if path.lower().endswith('.vcxproj'):
+        project = Project(os.path.splitext(os.path.basename(path))[0], folder)
+        read_vcxproj(path, project, configuration)
+    else:
+        project = Project(os.path.basename(folder), folder)
+        read_sources(path, project)
+    if not project.sources:
+        raise Trouble(f'{path} lists no C files')
+    return project
+
+
+def gather(arguments, configuration):
+    """What the command line's folders and files come to."""
+    paths = [os.path.abspath(argument) for argument in arguments]
+    for path, argument in zip(paths, arguments):
+        if not os.path.exists(path):
+            raise Trouble(f'{argument}: there is no such file or folder')
+    whole = [path for path in paths if os.path.isdir(path) or path.lower().endswith('.vcxproj')
+             or os.path.basename(path).lower() == 'sources']
+    if whole:
+        if len(paths) > 1:
+            raise Trouble('one folder or project, or C files: not several together')
+        return from_folder(paths[0], configuration) if os.path.isdir(paths[0]) else from_file(paths[0], configuration)
+    project = Project(os.path.splitext(os.path.basename(paths[0]))[0], os.path.dirname(paths[0]))
+    for path in paths:
+        if os.path.splitext(path)[1].lower() not in COMPILED:
+            raise Trouble(f'{path}: neither a folder, nor a project, nor C')
+        project.add_source(path, path)
+    return project
