@@ -30,6 +30,7 @@ enum {
     DRIVER_CAUGHT_MODIFYING_FREED_POOL = 0xc6,
     TIMER_OR_DPC_INVALID = 0xc7,
     DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
+    KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
 static const struct rule {
@@ -69,6 +70,8 @@ static const struct rule {
         "Only what ExAllocatePool... returned, and exactly that address, can be freed." },
     [CHECK_POOL_BAD_REQUEST] = { "pool-bad-request", BAD_POOL_CALLER,
         "An allocation has a size and a tag; paged pool is for IRQL <= APC_LEVEL." },
+    [CHECK_LIST_CORRUPT] = { "list-corrupt", KERNEL_SECURITY_CHECK_FAILURE,
+        "An entry is in one list at most and is removed once; its memory stays until then." },
     [CHECK_OBJECT_FREED_IN_USE] = { "object-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued nor held." },
     [CHECK_OBJECT_REINITIALIZED] = { "object-reinitialized", DRIVER_VERIFIER_DETECTED_VIOLATION,

@@ -38,6 +38,7 @@ enum check_rule {
     CHECK_POOL_WRONG_TAG,        /* p1 block, p2 its tag, p3 tag given */
     CHECK_POOL_BAD_ADDRESS,      /* freed, but never allocated */
     CHECK_POOL_BAD_REQUEST,      /* zero size, zero tag, paged pool above APC_LEVEL */
+    CHECK_LIST_CORRUPT,          /* p1 3, as Windows has it; p2 the entry whose neighbours do not point back at it */
     CHECK_OBJECT_FREED_IN_USE,   /* pool freed that holds an object somebody waits for, a queued timer, DPC, work item, a held lock */
     CHECK_OBJECT_REINITIALIZED,  /* initialized again while somebody waits for it or while it is queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
