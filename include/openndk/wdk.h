@@ -34,6 +34,34 @@ ONDK_API uint32_t ondk_wdk_violations(void);
 /* Where reports and DbgPrint go; standard error without a call. out stays the caller's and open. */
 ONDK_API void ondk_wdk_set_output(FILE *out);
 
+/* ---- Drivers ------------------------------------------------------------------------------------------------------ */
+
+typedef struct ondk_wdk_driver ondk_wdk_driver_t;
+
+/*
+ * Loads a driver's shared object and calls its DriverEntry at PASSIVE_LEVEL on a thread of its own, with the registry path
+ * \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
+ *   service_name  NULL: the file's name without directory and extension
+ *   driver        receives the driver if 0 is returned
+ *   status        receives DriverEntry's NTSTATUS, or why it was not called
+ * 0: the driver is loaded; -1: it is not, and ondk_wdk_error says why.
+ */
+ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status);
+
+/*
+ * Calls DriverUnload like DriverEntry and takes the driver away. With checks on, what the driver leaves is reported as rule
+ * unload-outstanding; its code stays mapped then, since a thread may still come back to it.
+ * 0: unloaded; -1: it was not, the driver still runs, and ondk_wdk_error says why: it has no DriverUnload
+ * (STATUS_INVALID_DEVICE_REQUEST) or a device of it is open (STATUS_DEVICE_BUSY).
+ */
+ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
+
+/* One sentence about the last call of this thread that failed. Thread-local storage, valid until the next call. */
+ONDK_API const char *ondk_wdk_error(void);
+
+/* Prints what drivers hold at this moment, each thing with the stack that made it (while checks are on). Returns how many. */
+ONDK_API uint32_t ondk_wdk_report(FILE *out);
+
 #ifdef __cplusplus
 }
 #endif

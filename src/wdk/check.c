@@ -29,6 +29,7 @@ enum {
     DRIVER_CORRUPTED_EXPOOL = 0xc5,
     DRIVER_CAUGHT_MODIFYING_FREED_POOL = 0xc6,
     TIMER_OR_DPC_INVALID = 0xc7,
+    DRIVER_VERIFIER_IOMANAGER_VIOLATION = 0xc9,
     DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
@@ -100,6 +101,9 @@ static const struct rule {
         "A handle is closed once, and only an open one is used." },
     [CHECK_REFERENCE] = { "reference", REFERENCE_BY_POINTER,
         "Each ObDereferenceObject gives back one reference that the driver has taken to that object." },
+    [CHECK_IRP_MISUSE] = { "irp-misuse", DRIVER_VERIFIER_IOMANAGER_VIOLATION,
+        "A dispatch routine returns STATUS_PENDING exactly when it has called IoMarkIrpPending; an IRP ends with a final "
+        "status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of IoAllocateIrp, once." },
 };
 
 struct earlier {

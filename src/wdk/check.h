@@ -53,6 +53,7 @@ enum check_rule {
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
     CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */
+    CHECK_IRP_MISUSE,            /* p1 IRP; freed twice, its end and its pending mark disagree, ended in an impossible state */
     CHECK_RULES                  /* how many there are */
 };
 

@@ -23,6 +23,7 @@ static const char *const kind_names[LIVE_KINDS] = {
     [LIVE_NDK_OBJECT] = "NDK object",
     [LIVE_NDK_REQUEST] = "pending NDK request",
     [LIVE_REFERENCE] = "object reference",
+    [LIVE_IRP] = "IRP",
 };
 
 struct key {
@@ -109,15 +110,23 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
     return found;
 }
 
+static bool stack_touches(const struct stack *s, const void *start, uint64_t size)
+{
+    for (int i = 0; i < s->depth; i++)
+        if ((uintptr_t)s->frames[i] - (uintptr_t)start < size)
+            return true;
+    return false;
+}
+
 /* By kind, then in the order of making. Printed under the lock: threads that still run may wait for the report. */
-uint32_t live_report(FILE *out)
+static uint32_t report(FILE *out, const void *start, uint64_t size)
 {
     uint32_t n = 0;
 
     pthread_mutex_lock(&lock);
     for (uint64_t kind = 0; kind < LIVE_KINDS; kind++)
         for (struct entry *e = entries; e; e = e->hh.next) {
-            if (e->key.kind != kind)
+            if (e->key.kind != kind || (start && !stack_touches(&e->stack, start, size)))
                 continue;
             fprintf(out, "left: %s %p (%s)\n", kind_names[kind], e->key.thing, e->what);
             stack_print(&e->stack, out, "    ");
@@ -125,4 +134,14 @@ uint32_t live_report(FILE *out)
         }
     pthread_mutex_unlock(&lock);
     return n;
+}
+
+uint32_t live_report(FILE *out)
+{
+    return report(out, NULL, 0);
+}
+
+uint32_t live_report_of(FILE *out, const void *start, uint64_t size)
+{
+    return report(out, start, size);
 }

@@ -26,6 +26,7 @@ enum live_kind {
     LIVE_NDK_OBJECT,
     LIVE_NDK_REQUEST,
     LIVE_REFERENCE,  /* ObReferenceObject... */
+    LIVE_IRP,        /* allocated, not yet freed or completed */
     LIVE_KINDS
 };
 
@@ -39,5 +40,7 @@ uint32_t live_count(void);
 const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
 /* One entry a thing; returns how many there were. */
 uint32_t live_report(FILE *out);
+/* The same for those whose stack has a frame in the module at [start, start + size); none is known while checks are off. */
+uint32_t live_report_of(FILE *out, const void *start, uint64_t size);
 
 #endif
