@@ -1,13 +1,148 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and strings as a driver calls them.
+ * Memory and strings as a driver calls them. The host's wide functions count characters of 32 bits, so that their names mean
+ * ours here, which count 16; the narrow ones of <string.h>, qsort and bsearch are the host's own. Case is that of the "C"
+ * locale: ASCII.
  */
 #ifndef ONDK_WDK_WDM_CRT_H
 #define ONDK_WDK_WDM_CRT_H
 
+#include <ctype.h>
+#include <string.h>
+#include <wchar.h>
+
 #include "../ntdef.h"
 
 EXTERN_C_START
+
+typedef int errno_t;
+typedef size_t rsize_t;
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+#define RtlCopyMemory(Destination, Source, Length) memcpy((Destination), (Source), (Length))
+#define RtlMoveMemory(Destination, Source, Length) memmove((Destination), (Source), (Length))
+#define RtlZeroMemory(Destination, Length) memset((Destination), 0, (Length))
+#define RtlFillMemory(Destination, Length, Fill) memset((Destination), (Fill), (Length))
+#define RtlEqualMemory(Source1, Source2, Length) (!memcmp((Source1), (Source2), (Length)))
+#define RtlCopyBytes RtlCopyMemory
+#define RtlZeroBytes RtlZeroMemory
+#define RtlFillBytes RtlFillMemory
+#define RtlCopyVolatileMemory(Destination, Source, Length) \
+    memcpy((PVOID)(ULONG_PTR)(Destination), (const VOID *)(ULONG_PTR)(Source), (Length))
+#define RtlCopyMemoryNonTemporal(Destination, Source, Length) ((VOID)memcpy((Destination), (Source), (Length)))
+#define RtlPrefetchMemoryNonTemporal(Source, Length) __builtin_prefetch((Source), 0, 0)
+
+/* How many octets from the start are equal. */
+NTKERNELAPI SIZE_T RtlCompareMemory(_In_reads_bytes_(Length) const VOID *Source1,
+                                    _In_reads_bytes_(Length) const VOID *Source2, _In_ SIZE_T Length);
+/* How many octets from the start hold Pattern. Source and Length are multiples of four. */
+NTKERNELAPI SIZE_T RtlCompareMemoryUlong(_In_reads_bytes_(Length) PVOID Source, _In_ SIZE_T Length, _In_ ULONG Pattern);
+
+/* Zeroes also what nobody reads again. */
+FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(cnt) PVOID ptr, _In_ SIZE_T cnt)
+{
+    memset(ptr, 0, cnt);
+    __asm__ __volatile__("" : : "r"(ptr) : "memory");
+    return ptr;
+}
+
+#define SecureZeroMemory RtlSecureZeroMemory
+
+/*
+ * The _s functions: 0, or EINVAL or ERANGE, with the destination emptied. They do not stop the system over a bad call.
+ */
+NTKERNELAPI errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count);
+NTKERNELAPI errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count);
+NTKERNELAPI errno_t ondk_strcpy_s(PSTR destination, rsize_t size, PCSTR source);
+NTKERNELAPI errno_t ondk_strcat_s(PSTR destination, rsize_t size, PCSTR source);
+NTKERNELAPI errno_t ondk_strncpy_s(PSTR destination, rsize_t size, PCSTR source, rsize_t count);
+NTKERNELAPI errno_t ondk_wcscpy_s(PWSTR destination, rsize_t size, PCWSTR source);
+NTKERNELAPI errno_t ondk_wcscat_s(PWSTR destination, rsize_t size, PCWSTR source);
+NTKERNELAPI errno_t ondk_wcsncpy_s(PWSTR destination, rsize_t size, PCWSTR source, rsize_t count);
+#define memcpy_s ondk_memcpy_s
+#define memmove_s ondk_memmove_s
+#define strcpy_s ondk_strcpy_s
+#define strcat_s ondk_strcat_s
+#define strncpy_s ondk_strncpy_s
+#define wcscpy_s ondk_wcscpy_s
+#define wcscat_s ondk_wcscat_s
+#define wcsncpy_s ondk_wcsncpy_s
+#ifndef _TRUNCATE
+#define _TRUNCATE ((rsize_t)-1) /* as count: what does not fit is cut off, and STRUNCATE returned */
+#endif
+#ifndef STRUNCATE
+#define STRUNCATE 80
+#endif
+
+/* ---- Narrow strings ---------------------------------------------------------------------------------------------- */
+
+NTKERNELAPI int ondk_stricmp(PCSTR a, PCSTR b);
+NTKERNELAPI int ondk_strnicmp(PCSTR a, PCSTR b, size_t count);
+NTKERNELAPI PSTR ondk_strupr(PSTR s);
+NTKERNELAPI PSTR ondk_strlwr(PSTR s);
+#define _stricmp ondk_stricmp
+#define _strcmpi ondk_stricmp
+#define stricmp ondk_stricmp
+#define _strnicmp ondk_strnicmp
+#define strnicmp ondk_strnicmp
+#define _strupr ondk_strupr
+#define _strlwr ondk_strlwr
+
+/* ---- Wide strings, of 16 bits ------------------------------------------------------------------------------------ */
+
+NTKERNELAPI size_t ondk_wcslen(PCWSTR s);
+NTKERNELAPI size_t ondk_wcsnlen(PCWSTR s, size_t most);
+NTKERNELAPI PWSTR ondk_wcscpy(PWSTR destination, PCWSTR source);
+NTKERNELAPI PWSTR ondk_wcsncpy(PWSTR destination, PCWSTR source, size_t count);
+NTKERNELAPI PWSTR ondk_wcscat(PWSTR destination, PCWSTR source);
+NTKERNELAPI PWSTR ondk_wcsncat(PWSTR destination, PCWSTR source, size_t count);
+NTKERNELAPI int ondk_wcscmp(PCWSTR a, PCWSTR b);
+NTKERNELAPI int ondk_wcsncmp(PCWSTR a, PCWSTR b, size_t count);
+NTKERNELAPI int ondk_wcsicmp(PCWSTR a, PCWSTR b);
+NTKERNELAPI int ondk_wcsnicmp(PCWSTR a, PCWSTR b, size_t count);
+NTKERNELAPI PWSTR ondk_wcschr(PCWSTR s, WCHAR c);
+NTKERNELAPI PWSTR ondk_wcsrchr(PCWSTR s, WCHAR c);
+NTKERNELAPI PWSTR ondk_wcsstr(PCWSTR s, PCWSTR part);
+NTKERNELAPI size_t ondk_wcsspn(PCWSTR s, PCWSTR set);
+NTKERNELAPI size_t ondk_wcscspn(PCWSTR s, PCWSTR set);
+NTKERNELAPI PWSTR ondk_wcspbrk(PCWSTR s, PCWSTR set);
+NTKERNELAPI PWSTR ondk_wcsupr(PWSTR s);
+NTKERNELAPI PWSTR ondk_wcslwr(PWSTR s);
+NTKERNELAPI WCHAR ondk_towupper(WCHAR c);
+NTKERNELAPI WCHAR ondk_towlower(WCHAR c);
+NTKERNELAPI LONG ondk_wcstol(PCWSTR s, PWSTR *end, int base);
+NTKERNELAPI ULONG ondk_wcstoul(PCWSTR s, PWSTR *end, int base);
+NTKERNELAPI LONGLONG ondk_wcstoi64(PCWSTR s, PWSTR *end, int base);
+NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
+#define wcslen ondk_wcslen
+#define wcsnlen ondk_wcsnlen
+#define wcscpy ondk_wcscpy
+#define wcsncpy ondk_wcsncpy
+#define wcscat ondk_wcscat
+#define wcsncat ondk_wcsncat
+#define wcscmp ondk_wcscmp
+#define wcsncmp ondk_wcsncmp
+#define _wcsicmp ondk_wcsicmp
+#define wcsicmp ondk_wcsicmp
+#define _wcsnicmp ondk_wcsnicmp
+#define wcschr ondk_wcschr
+#define wcsrchr ondk_wcsrchr
+#define wcsstr ondk_wcsstr
+#define wcsspn ondk_wcsspn
+#define wcscspn ondk_wcscspn
+#define wcspbrk ondk_wcspbrk
+#define _wcsupr ondk_wcsupr
+#define _wcslwr ondk_wcslwr
+#define towupper ondk_towupper
+#define towlower ondk_towlower
+#define wcstol ondk_wcstol
+#define wcstoul ondk_wcstoul
+#define _wcstoi64 ondk_wcstoi64
+#define _wcstoui64 ondk_wcstoui64
+#define _wtoi(s) ((int)ondk_wcstol((s), NULL, 10))
+#define _wtol(s) ondk_wcstol((s), NULL, 10)
+#define _wtoi64(s) ondk_wcstoi64((s), NULL, 10)
 
 EXTERN_C_END
 
