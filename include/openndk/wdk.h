@@ -6,6 +6,7 @@
 #ifndef OPENNDK_WDK_H
 #define OPENNDK_WDK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -34,6 +35,12 @@ ONDK_API uint32_t ondk_wdk_violations(void);
 /* Where reports and DbgPrint go; standard error without a call. out stays the caller's and open. */
 ONDK_API void ondk_wdk_set_output(FILE *out);
 
+/*
+ * A driver that opens the adapter of interface driver_index gets that of the host's interface host_index. Before the first
+ * driver is loaded; at most 64. False: one is 0, or there are too many.
+ */
+ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index);
+
 /* ---- Drivers ------------------------------------------------------------------------------------------------------ */
 
 typedef struct ondk_wdk_driver ondk_wdk_driver_t;
@@ -61,6 +68,12 @@ ONDK_API const char *ondk_wdk_error(void);
 
 /* Prints what drivers hold at this moment, each thing with the stack that made it (while checks are on). Returns how many. */
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
+
+/*
+ * What goes on by itself: threads, timers that are set, queued DPCs, NDK requests that are pending (known while checks are
+ * on). 0: until something from outside comes, drivers are idle.
+ */
+ONDK_API uint32_t ondk_wdk_busy(void);
 
 #ifdef __cplusplus
 }

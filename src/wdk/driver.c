@@ -369,3 +369,8 @@ uint32_t ondk_wdk_report(FILE *out)
 {
     return live_report(out);
 }
+
+uint32_t ondk_wdk_busy(void)
+{
+    return live_busy();
+}

@@ -95,6 +95,18 @@ uint32_t live_count(void)
     return n;
 }
 
+uint32_t live_busy(void)
+{
+    uint32_t n = 0;
+
+    pthread_mutex_lock(&lock);
+    for (struct entry *e = entries; e; e = e->hh.next)
+        n += e->key.kind == LIVE_THREAD || e->key.kind == LIVE_TIMER || e->key.kind == LIVE_DPC ||
+             e->key.kind == LIVE_NDK_REQUEST;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
 const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what)
 {
     const void *found = NULL;

@@ -36,6 +36,8 @@ void live_add(enum live_kind kind, const void *thing, const char *what);
 bool live_remove(enum live_kind kind, const void *thing);
 bool live_has(enum live_kind kind, const void *thing);
 uint32_t live_count(void);
+/* How many will go away by themselves: threads, timers that are set, DPCs, pending requests. */
+uint32_t live_busy(void);
 /* First of this kind inside of [start, start + size); NULL if there is none. *what, if not NULL, receives its name. */
 const void *live_inside(enum live_kind kind, const void *start, uint64_t size, const char **what);
 /* One entry a thing; returns how many there were. */
