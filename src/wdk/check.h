@@ -54,6 +54,7 @@ enum check_rule {
     CHECK_HANDLE_INVALID,
     CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */
     CHECK_IRP_MISUSE,            /* p1 IRP; freed twice, its end and its pending mark disagree, ended in an impossible state */
+    CHECK_EXCEPTION,             /* the routine raises a status that nobody handles: p1 status */
     CHECK_RULES                  /* how many there are */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "wdk/inuse.h"
+#include "wdk/live.h"
 
 enum { SOURCES_MOST = 16 };
 
@@ -25,6 +26,36 @@ void inuse_add_source(inuse_find *find)
     pthread_mutex_unlock(&adding);
 }
 
+struct place {
+    const void *start;
+    size_t size;
+    struct inuse_found *found;
+};
+
+static const char *use_of(enum live_kind kind)
+{
+    switch (kind) {
+    case LIVE_TIMER: return "timer that is set";
+    case LIVE_DPC: return "DPC that is queued";
+    case LIVE_WORK_ITEM: return "work item that is queued";
+    case LIVE_LOCK: return "lock that is held";
+    case LIVE_RESOURCE: return "ERESOURCE that was not deleted";
+    default: return "object that is in use";
+    }
+}
+
+static void look(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
+    struct place *p = context;
+
+    (void)what;
+    if (p->found->object || (uintptr_t)thing - (uintptr_t)p->start >= p->size)
+        return;
+    p->found->object = thing;
+    p->found->what = use_of(kind);
+    p->found->by = *made;
+}
+
 static bool find_use(const void *start, size_t size, struct inuse_found *found)
 {
     inuse_find *find;
@@ -34,7 +65,9 @@ static bool find_use(const void *start, size_t size, struct inuse_found *found)
         if (find(start, size, found))
             return true;
     }
-    return false;
+    *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
+    live_walk_sources(look, &(struct place){ start, size, found });
+    return found->object != NULL;
 }
 
 static void report(const char *routine, const void *start, const struct inuse_found *found)

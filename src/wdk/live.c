@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a driver has to give back: see live.h. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <uthash.h>
 
@@ -85,14 +86,60 @@ bool live_has(enum live_kind kind, const void *thing)
     return e != NULL;
 }
 
+enum { SOURCES_MOST = 8 };
+static _Atomic(live_walk *) sources[SOURCES_MOST];
+
+void live_add_source(live_walk *walk)
+{
+    int i = 0;
+
+    pthread_mutex_lock(&lock);
+    while (i < SOURCES_MOST && sources[i])
+        i++;
+    if (i == SOURCES_MOST)
+        abort();
+    atomic_store(&sources[i], walk);
+    pthread_mutex_unlock(&lock);
+}
+
+void live_walk_sources(live_visit *visit, void *context)
+{
+    live_walk *walk;
+
+    for (int i = 0; i < SOURCES_MOST && (walk = atomic_load(&sources[i])); i++)
+        walk(visit, context);
+}
+
+/* What the sources show is copied first: they hold locks that printing should not wait for. */
+struct shown {
+    uint32_t count, room;
+    struct shown_entry {
+        enum live_kind kind;
+        const void *thing;
+        const char *what;
+        struct stack stack;
+    } *entries;
+};
+
+static void show(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
+    struct shown *s = context;
+
+    if (s->count < s->room)
+        s->entries[s->count] = (struct shown_entry){ kind, thing, what, *made };
+    s->count++;
+}
+
 uint32_t live_count(void)
 {
+    struct shown shown = { 0 };
     uint32_t n;
 
+    live_walk_sources(show, &shown);
     pthread_mutex_lock(&lock);
     n = HASH_COUNT(entries);
     pthread_mutex_unlock(&lock);
-    return n;
+    return n + shown.count;
 }
 
 uint32_t live_busy(void)
@@ -130,6 +177,37 @@ static bool stack_touches(const struct stack *s, const void *start, uint64_t siz
     return false;
 }
 
+static void print_left(FILE *out, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
+    fprintf(out, "left: %s %p (%s)\n", kind_names[kind], thing, what);
+    stack_print(made, out, "    ");
+}
+
+/* More may come up while this looks: it prints what there was room for. */
+static uint32_t report_shown(FILE *out, const void *start, uint64_t size)
+{
+    struct shown shown = { 0 };
+    uint32_t n = 0, most;
+
+    live_walk_sources(show, &shown);
+    shown.room = shown.count;
+    shown.count = 0;
+    shown.entries = calloc(shown.room + 1, sizeof *shown.entries);
+    if (shown.entries)
+        live_walk_sources(show, &shown);
+    most = shown.count < shown.room ? shown.count : shown.room;
+    for (uint32_t i = 0; shown.entries && i < most; i++) {
+        struct shown_entry *e = &shown.entries[i];
+
+        if (start && !stack_touches(&e->stack, start, size))
+            continue;
+        print_left(out, e->kind, e->thing, e->what, &e->stack);
+        n++;
+    }
+    free(shown.entries);
+    return n;
+}
+
 /* By kind, then in the order of making. Printed under the lock: threads that still run may wait for the report. */
 static uint32_t report(FILE *out, const void *start, uint64_t size)
 {
@@ -140,12 +218,11 @@ static uint32_t report(FILE *out, const void *start, uint64_t size)
         for (struct entry *e = entries; e; e = e->hh.next) {
             if (e->key.kind != kind || (start && !stack_touches(&e->stack, start, size)))
                 continue;
-            fprintf(out, "left: %s %p (%s)\n", kind_names[kind], e->key.thing, e->what);
-            stack_print(&e->stack, out, "    ");
+            print_left(out, (enum live_kind)kind, e->key.thing, e->what, &e->stack);
             n++;
         }
     pthread_mutex_unlock(&lock);
-    return n;
+    return n + report_shown(out, start, size);
 }
 
 uint32_t live_report(FILE *out)

@@ -2,13 +2,17 @@
 /* Threads as the kernel sees them: see thread.h. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ndkpi.h"
 #include "wdm.h"
 
 #include "openndk/adapter.h"
+#include "wdk/live.h"
 #include "wdk/object.h"
 #include "wdk/thread.h"
+#include "wdk/wait.h"
 
 _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
@@ -19,28 +23,60 @@ POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The thread ends: whoever holds a reference to its object still may. */
+/*
+ * The thread ends, and nothing of the driver's is on its stack any more: what it holds is reported, its mutexes are
+ * abandoned, who waits for it goes on. Its object stays while others have references.
+ */
 static void leave(void *self)
 {
+    struct kernel_thread *t = self;
+    const struct thread_mark nothing = { t->irql, 0 };
+
+    thread_current = t;
+    thread_mark_check(&nothing, "thread", (const void *)(uintptr_t)t->start);
+    if (t->system)
+        (void)live_remove(LIVE_THREAD, t);
+    dispatch_thread_end(t);
     thread_current = NULL;
-    object_put(self);
+    object_put(t);
 }
 
-static void start(void)
+static void make_key(void)
 {
     if (pthread_key_create(&leaving, leave))
         abort();
 }
 
-struct kernel_thread *thread_adopt(void)
+struct kernel_thread *thread_new(void)
 {
     struct kernel_thread *t = object_new(&thread_type, sizeof *t);
 
-    pthread_once(&once, start);
-    if (!t || pthread_setspecific(leaving, t))
+    if (!t)
+        return NULL;
+    dispatch_init(&t->header, OBJECT_THREAD, 0);
+    link_init(&t->waiting);
+    link_init(&t->mutants);
+    t->priority = 8;
+    return t;
+}
+
+void thread_begin(struct kernel_thread *t)
+{
+    pthread_once(&once, make_key);
+    if (pthread_setspecific(leaving, t))
+        abort();
+    thread_current = t;
+    atomic_store(&t->id, (unsigned)syscall(SYS_gettid));
+}
+
+struct kernel_thread *thread_adopt(void)
+{
+    struct kernel_thread *t = thread_new();
+
+    if (!t)
         abort(); /* no thread can do without */
     t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
-    thread_current = t;
+    thread_begin(t);
     return t;
 }
 
@@ -125,9 +161,4 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         check_failed(CHECK_IRQL_CHANGED, routine, (uintptr_t)called, mark->irql, t->irql, 0,
                      "called at IRQL %d, came back at %d", mark->irql, t->irql);
     t->irql = mark->irql;
-}
-
-KIRQL KeGetCurrentIrql(VOID)
-{
-    return irql_now();
 }

@@ -16,6 +16,7 @@
 #include "wdk/check.h"
 
 enum { THREAD_HELD_MOST = 64 };
+enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 
 /* A lock that the thread holds; kept while checks are on. Others read it when they look for what is in use. */
 struct thread_held {
@@ -27,6 +28,26 @@ struct thread_held {
 struct kernel_thread {
     DISPATCHER_HEADER header;  /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
+    /* The wait that the thread is in; under the dispatcher's lock, except for `woken`. */
+    atomic_uint woken;         /* what it sleeps on: WOKEN_... */
+    bool wait_ended, wait_all;
+    NTSTATUS wait_status;
+    ULONG wait_count;
+    KWAIT_BLOCK *wait_blocks;
+    KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
+    const void *wait_by;       /* where it waits */
+    LIST_ENTRY waiting;        /* in the list of threads that wait */
+    LIST_ENTRY mutants;        /* mutexes that it holds */
+    struct kernel_thread *wake_next;
+    /* The thread's own. */
+    int critical, guarded;     /* regions entered; a KMUTEX counts as one */
+    KPRIORITY priority;
+    bool system;               /* made by PsCreateSystemThread */
+    GROUP_AFFINITY affinity;   /* Mask 0: not changed by the driver */
+    atomic_uint id;            /* the host's; 0: has not begun */
+    PKSTART_ROUTINE start;
+    PVOID context;
+    NTSTATUS exit_status;
     unsigned held_count;
     struct thread_held held[THREAD_HELD_MOST];
 };
@@ -34,6 +55,9 @@ struct kernel_thread {
 extern _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
 struct kernel_thread *thread_adopt(void);
+/* With one reference; the thread that becomes it calls thread_begin, which takes the reference over. NULL: no memory. */
+struct kernel_thread *thread_new(void);
+void thread_begin(struct kernel_thread *t);
 
 static inline struct kernel_thread *thread_self(void)
 {

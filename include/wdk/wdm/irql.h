@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt request levels: what a thread may do at which.
+ * Interrupt request levels: what a thread may do at which. The level belongs to the thread here, not to the processor: two
+ * threads at DISPATCH_LEVEL may take turns on one processor. Which routine may be called at which level is checked.
  */
 #ifndef ONDK_WDK_WDM_IRQL_H
 #define ONDK_WDK_WDM_IRQL_H
@@ -16,11 +17,33 @@ EXTERN_C_START
 #define CMCI_LEVEL 5
 #define CLOCK_LEVEL 13
 #define IPI_LEVEL 14
+#define DRS_LEVEL 14
 #define POWER_LEVEL 14
 #define PROFILE_LEVEL 15
 #define HIGH_LEVEL 15
+#define SYNCH_LEVEL 12
 
 NTKERNELAPI KIRQL KeGetCurrentIrql(VOID);
+NTKERNELAPI KIRQL KfRaiseIrql(_In_ KIRQL NewIrql);
+NTKERNELAPI VOID KeLowerIrql(_In_ KIRQL NewIrql);
+NTKERNELAPI KIRQL KeRaiseIrqlToDpcLevel(VOID);
+NTKERNELAPI KIRQL KeRaiseIrqlToSynchLevel(VOID);
+#define KeRaiseIrql(level, old) (*(old) = KfRaiseIrql(level))
+#define KfLowerIrql(level) KeLowerIrql(level)
+
+/* Asynchronous procedure calls do not exist here; the regions are counted, so that a missing end is seen. IRQL <= APC_LEVEL. */
+NTKERNELAPI VOID KeEnterCriticalRegion(VOID);
+NTKERNELAPI VOID KeLeaveCriticalRegion(VOID);
+NTKERNELAPI VOID KeEnterGuardedRegion(VOID);
+NTKERNELAPI VOID KeLeaveGuardedRegion(VOID);
+NTKERNELAPI BOOLEAN KeAreApcsDisabled(VOID);
+NTKERNELAPI BOOLEAN KeAreAllApcsDisabled(VOID);
+
+/* Not for drivers to call: what PAGED_CODE() stands for. */
+NTKERNELAPI VOID ondk_wdk_paged_code(const char *function, const char *file, int line);
+#define PAGED_CODE() ondk_wdk_paged_code(__func__, __FILE__, __LINE__)
+#define PAGED_CODE_LOCKED() ((void)0)
+#define PAGED_ASSERT(expression) ((void)0)
 
 EXTERN_C_END
 

@@ -9,6 +9,102 @@
 
 EXTERN_C_START
 
+struct _KTHREAD;
+struct _ETHREAD;
+struct _EPROCESS;
+typedef struct _KTHREAD *PKTHREAD, *PRKTHREAD;
+typedef struct _KTHREAD *PETHREAD; /* the same object, as drivers assume */
+typedef struct _EPROCESS *PEPROCESS, *PKPROCESS;
+
+typedef VOID KSTART_ROUTINE(_In_ PVOID StartContext);
+typedef KSTART_ROUTINE *PKSTART_ROUTINE;
+
+typedef struct _CLIENT_ID {
+    HANDLE UniqueProcess;
+    HANDLE UniqueThread;
+} CLIENT_ID, *PCLIENT_ID;
+
+#define THREAD_TERMINATE 0x0001
+#define THREAD_SUSPEND_RESUME 0x0002
+#define THREAD_ALERT 0x0004
+#define THREAD_GET_CONTEXT 0x0008
+#define THREAD_SET_CONTEXT 0x0010
+#define THREAD_SET_INFORMATION 0x0020
+#define THREAD_QUERY_INFORMATION 0x0040
+#define THREAD_SET_LIMITED_INFORMATION 0x0400
+#define THREAD_QUERY_LIMITED_INFORMATION 0x0800
+#define THREAD_ALL_ACCESS 0x001fffff
+
+/* A thread at PASSIVE_LEVEL; the handle has to be closed. DesiredAccess, attributes and process change nothing. PASSIVE_LEVEL. */
+NTKERNELAPI NTSTATUS PsCreateSystemThread(_Out_ PHANDLE ThreadHandle, _In_ ULONG DesiredAccess,
+                                          _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
+                                          _Out_opt_ PCLIENT_ID ClientId, _In_ PKSTART_ROUTINE StartRoutine,
+                                          _In_opt_ PVOID StartContext);
+NTKERNELAPI NTSTATUS PsTerminateSystemThread(_In_ NTSTATUS ExitStatus);
+
+NTKERNELAPI PKTHREAD KeGetCurrentThread(VOID);
+#define PsGetCurrentThread() ((PETHREAD)KeGetCurrentThread())
+NTKERNELAPI HANDLE PsGetCurrentThreadId(VOID);
+NTKERNELAPI HANDLE PsGetThreadId(_In_ PETHREAD Thread);
+NTKERNELAPI NTSTATUS PsGetThreadExitStatus(_In_ PETHREAD Thread);
+NTKERNELAPI BOOLEAN PsIsSystemThread(_In_ PETHREAD Thread);
+NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
+#define PsGetCurrentProcess() IoGetCurrentProcess()
+NTKERNELAPI HANDLE PsGetCurrentProcessId(VOID);
+extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
+
+/* Priorities are kept and given back; the host schedules as it does. */
+NTKERNELAPI KPRIORITY KeSetPriorityThread(_Inout_ PKTHREAD Thread, _In_ KPRIORITY Priority);
+NTKERNELAPI KPRIORITY KeQueryPriorityThread(_In_ PKTHREAD Thread);
+
+/* ---- Processors: those that this process may run on, in groups of 64 --------------------------------------------- */
+
+#define ALL_PROCESSOR_GROUPS 0xffff
+#define MAXIMUM_PROC_PER_GROUP 64
+#define INVALID_PROCESSOR_INDEX 0xffffffff
+
+NTKERNELAPI ULONG KeQueryActiveProcessorCount(_Out_opt_ PKAFFINITY ActiveProcessors);
+NTKERNELAPI ULONG KeQueryActiveProcessorCountEx(_In_ USHORT GroupNumber);
+NTKERNELAPI ULONG KeQueryMaximumProcessorCount(VOID);
+NTKERNELAPI ULONG KeQueryMaximumProcessorCountEx(_In_ USHORT GroupNumber);
+NTKERNELAPI USHORT KeQueryActiveGroupCount(VOID);
+NTKERNELAPI USHORT KeQueryMaximumGroupCount(VOID);
+NTKERNELAPI KAFFINITY KeQueryActiveProcessors(VOID);
+NTKERNELAPI KAFFINITY KeQueryGroupAffinity(_In_ USHORT GroupNumber);
+NTKERNELAPI ULONG KeGetCurrentProcessorNumberEx(_Out_opt_ PPROCESSOR_NUMBER ProcNumber);
+#define KeGetCurrentProcessorNumber() KeGetCurrentProcessorNumberEx(NULL)
+NTKERNELAPI NTSTATUS KeGetProcessorNumberFromIndex(_In_ ULONG ProcIndex, _Out_ PPROCESSOR_NUMBER ProcNumber);
+NTKERNELAPI ULONG KeGetProcessorIndexFromNumber(_In_ PPROCESSOR_NUMBER ProcNumber);
+NTKERNELAPI USHORT KeQueryHighestNodeNumber(VOID);
+NTKERNELAPI USHORT KeGetCurrentNodeNumber(VOID);
+NTKERNELAPI VOID KeQueryNodeActiveAffinity(_In_ USHORT NodeNumber, _Out_opt_ PGROUP_AFFINITY Affinity,
+                                           _Out_opt_ PUSHORT Count);
+NTKERNELAPI USHORT KeQueryNodeMaximumProcessorCount(_In_ USHORT NodeNumber);
+
+/* Where the calling thread runs. What is not a set of active processors changes nothing. IRQL <= DISPATCH_LEVEL. */
+NTKERNELAPI KAFFINITY KeSetSystemAffinityThreadEx(_In_ KAFFINITY Affinity);
+NTKERNELAPI VOID KeRevertToUserAffinityThreadEx(_In_ KAFFINITY Affinity);
+NTKERNELAPI VOID KeSetSystemAffinityThread(_In_ KAFFINITY Affinity);
+NTKERNELAPI VOID KeRevertToUserAffinityThread(VOID);
+NTKERNELAPI VOID KeSetSystemGroupAffinityThread(_In_ PGROUP_AFFINITY Affinity, _Out_opt_ PGROUP_AFFINITY PreviousAffinity);
+NTKERNELAPI VOID KeRevertToUserGroupAffinityThread(_In_ PGROUP_AFFINITY PreviousAffinity);
+
+/* ---- Time, in units of 100 ns ------------------------------------------------------------------------------------ */
+
+NTKERNELAPI LARGE_INTEGER KeQueryPerformanceCounter(_Out_opt_ PLARGE_INTEGER PerformanceFrequency);
+NTKERNELAPI VOID KeQuerySystemTime(_Out_ PLARGE_INTEGER CurrentTime);
+NTKERNELAPI VOID KeQuerySystemTimePrecise(_Out_ PLARGE_INTEGER CurrentTime);
+NTKERNELAPI ULONGLONG KeQueryInterruptTime(VOID);
+NTKERNELAPI ULONG64 KeQueryInterruptTimePrecise(_Out_ PULONG64 QpcTimeStamp);
+NTKERNELAPI ULONGLONG KeQueryUnbiasedInterruptTime(VOID);
+NTKERNELAPI VOID KeQueryTickCount(_Out_ PLARGE_INTEGER TickCount);
+NTKERNELAPI ULONG KeQueryTimeIncrement(VOID);
+NTKERNELAPI VOID KeStallExecutionProcessor(_In_ ULONG MicroSeconds);
+NTKERNELAPI VOID ExSystemTimeToLocalTime(_In_ PLARGE_INTEGER SystemTime, _Out_ PLARGE_INTEGER LocalTime);
+NTKERNELAPI VOID ExLocalTimeToSystemTime(_In_ PLARGE_INTEGER LocalTime, _Out_ PLARGE_INTEGER SystemTime);
+
+/* ---- References -------------------------------------------------------------------------------------------------- */
+
 typedef struct _OBJECT_TYPE *POBJECT_TYPE;
 
 typedef struct _OBJECT_HANDLE_INFORMATION {

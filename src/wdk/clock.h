@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time in the kernel's unit of 100 ns: the system's since 1601, the interrupt time since the start of the host.
+ */
+#ifndef WDK_CLOCK_H
+#define WDK_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_UNITS 10000000LL /* in a second */
+#define CLOCK_1970 116444736000000000LL
+
+static inline int64_t clock_units(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return t.tv_sec * CLOCK_UNITS + t.tv_nsec / 100;
+}
+
+static inline int64_t clock_system(void)
+{
+    return clock_units(CLOCK_REALTIME) + CLOCK_1970;
+}
+
+static inline int64_t clock_interrupt(void)
+{
+    return clock_units(CLOCK_MONOTONIC);
+}
+
+static inline struct timespec clock_timespec(int64_t units)
+{
+    return (struct timespec){ .tv_sec = units / CLOCK_UNITS, .tv_nsec = units % CLOCK_UNITS * 100 };
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeping on a word. A wake-up only passes the address on: the memory may be gone by then.
+ */
+#ifndef WDK_FUTEX_H
+#define WDK_FUTEX_H
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A time at which a sleep ends; clock < 0: never. */
+struct deadline {
+    int clock; /* CLOCK_MONOTONIC or CLOCK_REALTIME */
+    struct timespec at;
+};
+
+/* False: the deadline has passed. True says nothing: look at the word again. */
+static inline bool futex_sleep(void *word, unsigned seen, const struct deadline *until)
+{
+    int op = FUTEX_WAIT_BITSET_PRIVATE | (until && until->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0);
+    const struct timespec *at = until && until->clock >= 0 ? &until->at : NULL;
+
+    return syscall(SYS_futex, word, op, seen, at, NULL, FUTEX_BITSET_MATCH_ANY) == 0 || errno != ETIMEDOUT;
+}
+
+static inline void futex_wake(void *word, int most)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+}
+
+#endif
