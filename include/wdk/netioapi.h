@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes, as an IP helper client sees them. An interface's index here is its index on
- * the host; its LUID is made from that and from its kind. All at IRQL < DISPATCH_LEVEL. What the host does not know
+ * The host's interfaces, addresses and routes, as an IP helper client sees them. An interface's index here is the one that
+ * the host program lets it stand in for (ndkrun's map option), or its index on the host; its LUID is made from the latter
+ * and from its kind. All at IRQL < DISPATCH_LEVEL. What the host does not know
  * (router discovery, life times, forwarding of one interface) has the value that Windows gives by default.
  */
 #ifndef ONDK_WDK_NETIOAPI_H

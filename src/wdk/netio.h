@@ -9,7 +9,7 @@
 
 #include "wdk/netio_host.h"
 
-/* By name if there is one, else by LUID if it is not zero, else by index. */
+/* By name if there is one, else by LUID if it is not zero, else by the host's index. */
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found);
 NET_LUID netio_luid(const struct netio_interface *i);
 GUID netio_guid(NET_LUID luid);

@@ -6,6 +6,7 @@
 #include "netioapi.h"
 #include "wdm.h"
 
+#include "wdk/interface_map.h"
 #include "wdk/netio.h"
 #include "wdk/thread.h"
 
@@ -29,7 +30,7 @@ GUID netio_guid(NET_LUID luid)
     return guid;
 }
 
-/* By name if there is one, else by LUID if it is not zero, else by index. */
+/* By name if there is one, else by LUID if it is not zero, else by the host's index. */
 bool netio_find(const char *name, NET_LUID luid, NET_IFINDEX index, struct netio_interface *found)
 {
     struct netio_interface *all;
@@ -62,7 +63,7 @@ NTSTATUS ConvertInterfaceIndexToLuid(NET_IFINDEX InterfaceIndex, PNET_LUID Inter
     if (!InterfaceLuid)
         return STATUS_INVALID_PARAMETER;
     InterfaceLuid->Value = 0;
-    if (!InterfaceIndex || !netio_find(NULL, *InterfaceLuid, InterfaceIndex, &i))
+    if (!InterfaceIndex || !netio_find(NULL, *InterfaceLuid, interface_map_host(InterfaceIndex), &i))
         return STATUS_INVALID_PARAMETER;
     *InterfaceLuid = netio_luid(&i);
     return STATUS_SUCCESS;
@@ -78,7 +79,7 @@ NTSTATUS ConvertInterfaceLuidToIndex(const NET_LUID *InterfaceLuid, PNET_IFINDEX
     *InterfaceIndex = NET_IFINDEX_UNSPECIFIED;
     if (!find_luid(InterfaceLuid, &i))
         return STATUS_INVALID_PARAMETER;
-    *InterfaceIndex = i.index;
+    *InterfaceIndex = interface_map_driver(i.index);
     return STATUS_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 #include "wdm.h"
 
 #include "wdk/check.h"
+#include "wdk/interface_map.h"
 #include "wdk/live.h"
 #include "wdk/netio.h"
 #include "wdk/thread.h"
@@ -53,7 +54,7 @@ static void fill_if(PMIB_IF_ROW2 row, const struct netio_interface *i, bool coun
 {
     memset(row, 0, sizeof(*row));
     row->InterfaceLuid = netio_luid(i);
-    row->InterfaceIndex = i->index;
+    row->InterfaceIndex = interface_map_driver(i->index);
     row->InterfaceGuid = netio_guid(row->InterfaceLuid);
     netio_widen(row->Alias, i->name);
     netio_widen(row->Description, i->name);
@@ -88,7 +89,7 @@ NTSTATUS GetIfEntry2(PMIB_IF_ROW2 Row)
     irql_check_max(__func__, APC_LEVEL);
     if (!Row || (!Row->InterfaceLuid.Value && !Row->InterfaceIndex))
         return STATUS_INVALID_PARAMETER;
-    if (!netio_find(NULL, Row->InterfaceLuid, Row->InterfaceIndex, &i))
+    if (!netio_find(NULL, Row->InterfaceLuid, interface_map_host(Row->InterfaceIndex), &i))
         return STATUS_NOT_FOUND;
     fill_if(Row, &i, true);
     return STATUS_SUCCESS;
@@ -133,7 +134,7 @@ void netio_fill_ip(PMIB_IPINTERFACE_ROW row, ADDRESS_FAMILY family, const struct
     InitializeIpInterfaceEntry(row);
     row->Family = family;
     row->InterfaceLuid = netio_luid(i);
-    row->InterfaceIndex = i->index;
+    row->InterfaceIndex = interface_map_driver(i->index);
     row->MaxReassemblySize = 65535;
     row->UseAutomaticMetric = TRUE;
     row->RouterDiscoveryBehavior = family == AF_INET6 ? RouterDiscoveryEnabled : RouterDiscoveryDhcp;
@@ -149,7 +150,7 @@ void netio_fill_ip(PMIB_IPINTERFACE_ROW row, ADDRESS_FAMILY family, const struct
     row->SupportsNeighborDiscovery = !i->loopback;
     row->SupportsRouterDiscovery = !i->loopback;
     for (int level = 0; level < ScopeLevelCount; level++)
-        row->ZoneIndices[level] = level <= ScopeLevelSubnet ? i->index : 1;
+        row->ZoneIndices[level] = level <= ScopeLevelSubnet ? row->InterfaceIndex : 1;
 }
 
 NTSTATUS GetIpInterfaceEntry(PMIB_IPINTERFACE_ROW Row)
@@ -160,7 +161,7 @@ NTSTATUS GetIpInterfaceEntry(PMIB_IPINTERFACE_ROW Row)
     if (!Row || (Row->Family != AF_INET && Row->Family != AF_INET6) ||
         (!Row->InterfaceLuid.Value && !Row->InterfaceIndex))
         return STATUS_INVALID_PARAMETER;
-    if (!netio_find(NULL, Row->InterfaceLuid, Row->InterfaceIndex, &i))
+    if (!netio_find(NULL, Row->InterfaceLuid, interface_map_host(Row->InterfaceIndex), &i))
         return STATUS_NOT_FOUND;
     netio_fill_ip(Row, Row->Family, &i);
     return STATUS_SUCCESS;
@@ -236,7 +237,7 @@ void netio_fill_unicast(PMIB_UNICASTIPADDRESS_ROW row, const struct netio_addres
     fill_inet(&row->Address, address);
     if (netio_find(NULL, (NET_LUID){ .Value = 0 }, address->index, &i))
         row->InterfaceLuid = netio_luid(&i);
-    row->InterfaceIndex = address->index;
+    row->InterfaceIndex = interface_map_driver(address->index);
     row->PrefixOrigin = IpPrefixOriginManual;
     row->SuffixOrigin = IpSuffixOriginManual;
     row->OnLinkPrefixLength = address->prefix;
@@ -264,12 +265,12 @@ NTSTATUS GetUnicastIpAddressTable(ADDRESS_FAMILY Family, PMIB_UNICASTIPADDRESS_T
     return status;
 }
 
-/* The row's interface, by LUID or else by index; 0: there is none. */
+/* The host's index of a row's interface, by LUID or else by index; 0: there is none. */
 static NET_IFINDEX row_index(NET_LUID luid, NET_IFINDEX index)
 {
     struct netio_interface i;
 
-    return netio_find(NULL, luid, index, &i) ? i.index : 0;
+    return netio_find(NULL, luid, interface_map_host(index), &i) ? i.index : 0;
 }
 
 NTSTATUS GetUnicastIpAddressEntry(PMIB_UNICASTIPADDRESS_ROW Row)
@@ -324,7 +325,7 @@ NTSTATUS GetBestRoute2(NET_LUID *InterfaceLuid, NET_IFINDEX InterfaceIndex, cons
         return STATUS_NETWORK_UNREACHABLE;
     memset(BestRoute, 0, sizeof(*BestRoute));
     BestRoute->InterfaceLuid = netio_luid(&i);
-    BestRoute->InterfaceIndex = i.index;
+    BestRoute->InterfaceIndex = interface_map_driver(i.index);
     fill_inet(&BestRoute->DestinationPrefix.Prefix, &route.to);
     BestRoute->DestinationPrefix.PrefixLength = route.to.v6 ? 128 : 32;
     memcpy(route.to.octets, route.via, sizeof(route.via));

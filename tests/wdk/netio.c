@@ -218,12 +218,30 @@ static void test_notices(void **state)
     assert_int_equal(CancelMibChangeNotify2(handle), STATUS_INVALID_PARAMETER);
 }
 
+/* Last: the mapping stays. */
+static void test_mapped(void **state)
+{
+    MIB_IF_ROW2 row = { .InterfaceIndex = 15 };
+    NET_LUID luid = loopback();
+    NET_IFINDEX index;
+
+    (void)state;
+    assert_int_equal(GetIfEntry2(&row), STATUS_NOT_FOUND);
+    assert_int_equal(ConvertInterfaceLuidToIndex(&luid, &index), STATUS_SUCCESS);
+    assert_true(ondk_wdk_map_interface(15, index));
+    assert_int_equal(GetIfEntry2(&row), STATUS_SUCCESS);
+    assert_true(row.InterfaceLuid.Value == luid.Value);
+    assert_int_equal(row.InterfaceIndex, 15);
+    assert_int_equal(ConvertInterfaceLuidToIndex(&luid, &index), STATUS_SUCCESS);
+    assert_int_equal(index, 15);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_masks),
         cmocka_unit_test(test_interfaces), cmocka_unit_test(test_addresses),   cmocka_unit_test(test_route),
-        cmocka_unit_test(test_notices),
+        cmocka_unit_test(test_notices),   cmocka_unit_test(test_mapped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
