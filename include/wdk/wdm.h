@@ -22,5 +22,6 @@
 #include "wdm/io.h"
 #include "wdm/zw.h"
 #include "wdm/debug.h"
+#include "wdm/seh.h"
 
 #endif
