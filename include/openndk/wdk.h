@@ -63,6 +63,36 @@ ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_
  */
 ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 
+/* ---- Devices: what programs in user space do with them ------------------------------------------------------------- */
+
+typedef struct ondk_wdk_device ondk_wdk_device_t;
+
+/*
+ * Opens a driver's device as CreateFile does: "\\\\.\\Name" or "Name" by its symbolic link, "\\Device\\Name" by its own.
+ * IRP_MJ_CREATE, and with ondk_wdk_close IRP_MJ_CLEANUP and IRP_MJ_CLOSE. 0: *device is open; -1: *status says why not.
+ */
+ONDK_API int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status);
+ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
+
+/*
+ * Sends a request and waits for its end; several threads may each have one under way.
+ *   out_length  receives how much of out the driver has filled; it may be NULL
+ *   status      receives what the driver completed the request with
+ * 0: the request was sent; -1: it could not be.
+ */
+ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void *in, uint32_t in_length, void *out,
+                                     uint32_t out_capacity, uint32_t *out_length, uint32_t *status);
+ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity,
+                           uint32_t *out_length, uint32_t *status);
+ONDK_API int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, uint32_t in_length,
+                            uint32_t *in_taken, uint32_t *status);
+
+/* Cancels the requests that are under way, as CancelIo does; each still ends when its driver completes it. */
+ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
+
+/* IRP_MJ_SHUTDOWN to the devices that are registered for it, once. */
+ONDK_API void ondk_wdk_shutdown(void);
+
 /* One sentence about the last call of this thread that failed. Thread-local storage, valid until the next call. */
 ONDK_API const char *ondk_wdk_error(void);
 

@@ -20,6 +20,7 @@
 #include "wdm/mdl.h"
 #include "wdm/rtl.h"
 #include "wdm/io.h"
+#include "wdm/csq.h"
 #include "wdm/zw.h"
 #include "wdm/debug.h"
 #include "wdm/seh.h"

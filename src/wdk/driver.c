@@ -15,6 +15,7 @@
 
 #include "openndk/wdk.h"
 #include "wdk/check.h"
+#include "wdk/device.h"
 #include "wdk/driver.h"
 #include "wdk/live.h"
 #include "wdk/object.h"
@@ -26,6 +27,12 @@
 
 enum { NAME_MOST = 200 };
 
+struct client {
+    struct client *next;
+    const void *key;
+    _Alignas(16) char data[];
+};
+
 struct ondk_wdk_driver {
     DRIVER_OBJECT object;
     DRIVER_EXTENSION extension;
@@ -34,14 +41,18 @@ struct ondk_wdk_driver {
     const char *start; /* where the module is mapped: attributes what is left to its driver */
     uint64_t size;
     UNICODE_STRING registry_path;
+    struct client *clients; /* IoAllocateDriverObjectExtension */
     NTSTATUS entry_status;
     struct ondk_wdk_driver *next;
 };
 
 static void destroy(void *driver);
 static struct _OBJECT_TYPE driver_type = { "driver", destroy };
+static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
+struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* loading and unloading, one at a time */
+static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
 static _Thread_local char error_text[1024];
 
@@ -206,6 +217,10 @@ static void destroy(void *driver)
 {
     struct ondk_wdk_driver *d = driver;
 
+    for (struct client *c = d->clients, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
     free(d->object.DriverName.Buffer);
     free(d->extension.ServiceKeyName.Buffer);
     free(d->registry_path.Buffer);
@@ -216,6 +231,50 @@ static void free_driver(struct ondk_wdk_driver *d, bool unmap)
     if (unmap && d->handle)
         dlclose(d->handle);
     object_put(d);
+}
+
+static void *find_client(const struct ondk_wdk_driver *d, const void *key)
+{
+    for (struct client *c = d->clients; c; c = c->next)
+        if (c->key == key)
+            return c->data;
+    return NULL;
+}
+
+NTSTATUS IoAllocateDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID ClientIdentificationAddress,
+                                         ULONG DriverObjectExtensionSize, PVOID *DriverObjectExtension)
+{
+    struct ondk_wdk_driver *d = CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object);
+    struct client *c = calloc(1, sizeof *c + DriverObjectExtensionSize);
+    bool taken;
+
+    irql_check_max("IoAllocateDriverObjectExtension", DISPATCH_LEVEL);
+    *DriverObjectExtension = NULL;
+    if (!c)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    c->key = ClientIdentificationAddress;
+    pthread_mutex_lock(&clients_lock);
+    taken = find_client(d, c->key) != NULL;
+    if (!taken) {
+        c->next = d->clients;
+        d->clients = c;
+        *DriverObjectExtension = c->data;
+    }
+    pthread_mutex_unlock(&clients_lock);
+    if (taken)
+        free(c);
+    return taken ? STATUS_OBJECT_NAME_COLLISION : STATUS_SUCCESS;
+}
+
+PVOID IoGetDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID ClientIdentificationAddress)
+{
+    void *found;
+
+    irql_check_max("IoGetDriverObjectExtension", DISPATCH_LEVEL);
+    pthread_mutex_lock(&clients_lock);
+    found = find_client(CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object), ClientIdentificationAddress);
+    pthread_mutex_unlock(&clients_lock);
+    return found;
 }
 
 static void take_name(char name[NAME_MOST + 1], const char *path)
@@ -300,6 +359,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
         free_driver(d, clean);
         return -1;
     }
+    device_initialized(&d->object);
     return 0;
 }
 

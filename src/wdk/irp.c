@@ -24,6 +24,7 @@ enum { RETURNED = 1, RETURNED_PENDING = 2, ENDED = 4, ENDED_MARKED = 8 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over and result of every block; what is kept */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static struct irp_block *sending; /* what irp_send waits for */
 static struct irp_block *kept[KEPT];
 static unsigned kept_next;
 
@@ -32,7 +33,7 @@ static PIRP irp_of(struct irp_block *b)
     return (PIRP)(void *)((char *)b + HEADER);
 }
 
-static struct irp_block *block_of(PIRP irp)
+struct irp_block *irp_block_of(PIRP irp)
 {
     return irp->AllocationFlags & OURS ? (struct irp_block *)(void *)((char *)irp - HEADER) : NULL;
 }
@@ -137,7 +138,7 @@ static bool is_given_away(PIRP irp)
 
 static void add_given_away(PIRP irp)
 {
-    struct irp_block *b = block_of(irp);
+    struct irp_block *b = irp_block_of(irp);
 
     if (b && b->given_away.depth)
         check_add_stack("completed or freed by", &b->given_away);
@@ -145,7 +146,7 @@ static void add_given_away(PIRP irp)
 
 VOID IoFreeIrp(PIRP Irp)
 {
-    struct irp_block *b = block_of(Irp);
+    struct irp_block *b = irp_block_of(Irp);
 
     irql_check_max("IoFreeIrp", DISPATCH_LEVEL);
     if (check_on() && (is_given_away(Irp) || !b || b->system)) {
@@ -211,32 +212,10 @@ static bool check_end(PIRP irp)
     return true;
 }
 
-/* As the system does before anybody sees the result. */
-static void copy_output(PIRP irp, struct irp_block *b)
-{
-    ULONG_PTR size = irp->IoStatus.Information;
-
-    if (!(irp->Flags & IRP_BUFFERED_IO))
-        return;
-    if (irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status)) {
-        if (size > b->copy_most) {
-            if (check_on())
-                check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->copy_most, 0,
-                             "IoStatus.Information is %llu, and there is room for %u octets", (unsigned long long)size,
-                             b->copy_most);
-            size = b->copy_most;
-        }
-        if (size)
-            memcpy(b->copy_to, irp->AssociatedIrp.SystemBuffer, size);
-    }
-    if (irp->Flags & IRP_DEALLOCATE_BUFFER)
-        free(irp->AssociatedIrp.SystemBuffer);
-}
-
 /* Through all locations: the request is the system's again, which frees it. */
 static void finish(PIRP irp, struct irp_block *b)
 {
-    copy_output(irp, b);
+    irp_take_buffers(irp, b);
     compare(b, ENDED | (irp->PendingReturned ? ENDED_MARKED : 0));
     pthread_mutex_lock(&lock);
     b->result = irp->IoStatus;
@@ -284,26 +263,49 @@ VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
             IoMarkIrpPending(Irp);
         }
     }
-    b = block_of(Irp);
+    b = irp_block_of(Irp);
     if (b)
         finish(Irp, b);
 }
 
 /* ---- The system's own --------------------------------------------------------------------------------------------- */
 
+static void list_sending(struct irp_block *b, PFILE_OBJECT file)
+{
+    pthread_mutex_lock(&lock);
+    b->file = file;
+    b->sending_next = sending;
+    sending = b;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. */
+static void unlist_sending(struct irp_block *b)
+{
+    struct irp_block **at = &sending;
+
+    while (*at != b)
+        at = &(*at)->sending_next;
+    *at = b->sending_next;
+    b->file = NULL;
+}
+
 NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
 {
-    struct irp_block *b = block_of(irp);
+    struct irp_block *b = irp_block_of(irp);
     IO_STATUS_BLOCK result;
     NTSTATUS status;
     bool over;
 
     atomic_fetch_add(&b->references, 1);
+    irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)thread_self();
+    list_sending(b, IoGetNextIrpStackLocation(irp)->FileObject);
     status = IofCallDriver(device, irp);
     compare(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
     while (!b->over && status == STATUS_PENDING)
         pthread_cond_wait(&ended, &lock);
+    unlist_sending(b);
     over = b->over;
     result = b->result;
     pthread_mutex_unlock(&lock);
@@ -318,4 +320,33 @@ NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
     if (information)
         *information = result.Information;
     return result.Status;
+}
+
+void irp_drop(PIRP irp)
+{
+    give_away(irp, irp_block_of(irp), 1);
+}
+
+enum { CANCELLED_AT_ONCE = 32 };
+
+/* The cancel routines run with nothing held; a reference keeps each IRP. */
+void irp_cancel_all(PFILE_OBJECT file)
+{
+    struct irp_block *found[CANCELLED_AT_ONCE];
+    int n;
+
+    do {
+        n = 0;
+        pthread_mutex_lock(&lock);
+        for (struct irp_block *b = sending; b && n < CANCELLED_AT_ONCE; b = b->sending_next)
+            if (b->file == file && !irp_of(b)->Cancel) {
+                atomic_fetch_add(&b->references, 1);
+                found[n++] = b;
+            }
+        pthread_mutex_unlock(&lock);
+        for (int i = 0; i < n; i++) {
+            (void)IoCancelIrp(irp_of(found[i]));
+            put(found[i]);
+        }
+    } while (n == CANCELLED_AT_ONCE);
 }

@@ -12,6 +12,9 @@
 
 #include "wdk/stack.h"
 
+/* KernelMode and UserMode: who sent it. */
+enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
+
 struct irp_block {
     bool system;             /* completion frees it; else IoFreeIrp does */
     bool over;               /* gone through all of its completion: result counts */
@@ -20,6 +23,8 @@ struct irp_block {
     IO_STATUS_BLOCK result;
     void *copy_to;           /* buffered output goes there, at most copy_most octets */
     ULONG copy_most;
+    PFILE_OBJECT file;       /* that it was sent for, while somebody waits */
+    struct irp_block *sending_next;
     struct stack given_away; /* by IoCompleteRequest or IoFreeIrp, while checks are on */
 };
 
@@ -28,5 +33,27 @@ PIRP irp_new(PDEVICE_OBJECT device);
 
 /* Sends it, waits until it has ended, and tells how. The IRP is gone afterwards. PASSIVE_LEVEL. */
 NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information);
+
+/* Cancels what irp_send waits for with that file. */
+void irp_cancel_all(PFILE_OBJECT file);
+
+/* Never sent. */
+void irp_drop(PIRP irp);
+
+/*
+ * Hands buffers over as the control code or the device's flags say. The IRP's end copies buffered output back and frees
+ * what was made for it. False: no memory, and the IRP is gone.
+ */
+struct irp_buffers {
+    const void *in;
+    ULONG in_length;
+    void *out;
+    ULONG out_capacity;
+};
+bool irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
+bool irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *buffers, int64_t offset);
+/* The system's part of the end, before anybody sees it: output copied, buffers freed. */
+void irp_take_buffers(PIRP irp, struct irp_block *b);
+struct irp_block *irp_block_of(PIRP irp);
 
 #endif

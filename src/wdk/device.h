@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices and what is open of them. */
+#ifndef ONDK_WDK_DEVICE_H
+#define ONDK_WDK_DEVICE_H
+
+#include "wdm.h"
+
+#include "wdk/irp.h"
+
+/* After DriverEntry: the devices that it has made can be opened. */
+void device_initialized(PDRIVER_OBJECT driver);
+
+/* One open more or less; more: STATUS_SUCCESS, STATUS_ACCESS_DENIED (exclusive), STATUS_NO_SUCH_DEVICE (not initialized). */
+NTSTATUS device_count_open(PDEVICE_OBJECT device);
+void device_count_close(PDEVICE_OBJECT device);
+
+/*
+ * Opens a device by name: IRP_MJ_CREATE to the top of its stack. The file has one reference; when the last is gone,
+ * IRP_MJ_CLOSE is sent. PASSIVE_LEVEL.
+ */
+NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
+                          PFILE_OBJECT *file, ULONG_PTR *information);
+/* What comes when the last handle is closed: IRP_MJ_CLEANUP. */
+void file_object_cleanup(PFILE_OBJECT file);
+
+/* A request of the system's to that file's device, FileObject set; the caller fills in the rest. NULL: no memory. */
+PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The object manager's names: \Device\..., and the symbolic links of \DosDevices, which is \?? and \GLOBAL?? too. Names
+ * are compared without regard to case.
+ */
+#ifndef ONDK_WDK_NAME_H
+#define ONDK_WDK_NAME_H
+
+#include <stdbool.h>
+
+#include "wdm.h"
+
+/* STATUS_OBJECT_NAME_COLLISION, STATUS_OBJECT_NAME_INVALID, STATUS_INSUFFICIENT_RESOURCES. No reference is taken. */
+NTSTATUS name_add_object(PCUNICODE_STRING name, void *object);
+NTSTATUS name_add_link(PCUNICODE_STRING name, PCUNICODE_STRING target);
+
+void name_remove_object(const void *object);
+/* STATUS_OBJECT_NAME_NOT_FOUND: no such link. */
+NTSTATUS name_remove_link(PCUNICODE_STRING name);
+
+/*
+ * Follows links. The object with a reference (object_put), and in *rest (free its Buffer) what of the name comes after the
+ * object's; NULL: *status says why.
+ */
+void *name_find(PCUNICODE_STRING name, UNICODE_STRING *rest, NTSTATUS *status);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Buffers of requests, and cancelling them. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "wdk/check.h"
+#include "wdk/irp.h"
+#include "wdk/thread.h"
+
+/* ---- Buffers ------------------------------------------------------------------------------------------------------ */
+
+static bool give_up(PIRP irp)
+{
+    if (irp->Flags & IRP_DEALLOCATE_BUFFER)
+        free(irp->AssociatedIrp.SystemBuffer);
+    irp_drop(irp);
+    return false;
+}
+
+/* One buffer for both directions: the input goes in, the output comes out of it. */
+static bool set_buffered(PIRP irp, const struct irp_buffers *b)
+{
+    ULONG size = max(b->in_length, b->out_capacity);
+    struct irp_block *block = irp_block_of(irp);
+
+    if (!size)
+        return true;
+    irp->AssociatedIrp.SystemBuffer = malloc(size);
+    if (!irp->AssociatedIrp.SystemBuffer)
+        return give_up(irp);
+    if (b->in_length)
+        memcpy(irp->AssociatedIrp.SystemBuffer, b->in, b->in_length);
+    irp->Flags |= IRP_BUFFERED_IO | IRP_DEALLOCATE_BUFFER | (b->out_capacity ? IRP_INPUT_OPERATION : 0);
+    irp->UserBuffer = b->out;
+    block->copy_to = b->out;
+    block->copy_most = b->out_capacity;
+    return true;
+}
+
+static MDL *describe(const void *start, ULONG size)
+{
+    ULONG offset = (ULONG)((uintptr_t)start % PAGE_SIZE);
+    ULONG pages = (ULONG)(((uint64_t)offset + size + PAGE_SIZE - 1) / PAGE_SIZE);
+    size_t octets = sizeof(MDL) + pages * sizeof(uint64_t);
+    MDL *mdl = calloc(1, octets);
+
+    if (!mdl)
+        return NULL;
+    mdl->Size = (CSHORT)octets;
+    mdl->MdlFlags = MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA;
+    mdl->MappedSystemVa = (void *)(uintptr_t)start;
+    mdl->StartVa = (char *)(uintptr_t)start - offset;
+    mdl->ByteOffset = offset;
+    mdl->ByteCount = size;
+    for (ULONG i = 0; i < pages; i++)
+        ((uint64_t *)(void *)(mdl + 1))[i] = ((uintptr_t)mdl->StartVa >> PAGE_SHIFT) + i;
+    return mdl;
+}
+
+static bool set_direct(PIRP irp, const void *start, ULONG size)
+{
+    if (!size)
+        return true;
+    irp->MdlAddress = describe(start, size);
+    return irp->MdlAddress ? true : give_up(irp);
+}
+
+bool irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
+{
+    PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+    struct irp_buffers input = { b->in, b->in_length, NULL, 0 };
+
+    next->Parameters.DeviceIoControl.IoControlCode = code;
+    next->Parameters.DeviceIoControl.InputBufferLength = b->in_length;
+    next->Parameters.DeviceIoControl.OutputBufferLength = b->out_capacity;
+    switch (METHOD_FROM_CTL_CODE(code)) {
+    case METHOD_BUFFERED:
+        return set_buffered(irp, b);
+    case METHOD_IN_DIRECT:
+    case METHOD_OUT_DIRECT:
+        return set_buffered(irp, &input) && set_direct(irp, b->out, b->out_capacity);
+    default:
+        next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
+        irp->UserBuffer = b->out;
+        return true;
+    }
+}
+
+bool irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *b, int64_t offset)
+{
+    PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+    const void *start = b->in ? b->in : b->out;
+    ULONG size = b->in ? b->in_length : b->out_capacity;
+
+    next->Parameters.Read.Length = size; /* Write has the same members at the same places */
+    next->Parameters.Read.ByteOffset.QuadPart = offset;
+    if (device->Flags & DO_BUFFERED_IO)
+        return set_buffered(irp, b);
+    if (device->Flags & DO_DIRECT_IO)
+        return set_direct(irp, start, size);
+    irp->UserBuffer = (void *)(uintptr_t)start;
+    return true;
+}
+
+static void copy_output(PIRP irp, struct irp_block *b)
+{
+    ULONG_PTR size = irp->IoStatus.Information;
+
+    if (size > b->copy_most) {
+        if (check_on())
+            check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->copy_most, 0,
+                         "IoStatus.Information is %llu, and there is room for %u octets", (unsigned long long)size,
+                         b->copy_most);
+        size = b->copy_most;
+    }
+    if (size)
+        memcpy(b->copy_to, irp->AssociatedIrp.SystemBuffer, size);
+}
+
+/* With an error nothing is copied; with a warning (STATUS_BUFFER_OVERFLOW) what there is. */
+void irp_take_buffers(PIRP irp, struct irp_block *b)
+{
+    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status))
+        copy_output(irp, b);
+    if (irp->Flags & IRP_DEALLOCATE_BUFFER)
+        free(irp->AssociatedIrp.SystemBuffer);
+    if (b->system)
+        free(irp->MdlAddress);
+}
+
+/* ---- Cancelling --------------------------------------------------------------------------------------------------- */
+
+/* One for the whole system. */
+static pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void acquire(PKIRQL irql, const void *by)
+{
+    irql_check_max("IoAcquireCancelSpinLock", DISPATCH_LEVEL);
+    if (check_on() && thread_holds(&cancel_lock))
+        check_failed(CHECK_LOCK_RECURSIVE, "IoAcquireCancelSpinLock", (uintptr_t)&cancel_lock, 0, 0, 0,
+                     "this thread holds the cancel spin lock already");
+    *irql = irql_set(DISPATCH_LEVEL);
+    pthread_mutex_lock(&cancel_lock);
+    if (check_on())
+        thread_hold(&cancel_lock, "cancel spin lock", by);
+}
+
+static void release(KIRQL irql)
+{
+    thread_release(&cancel_lock);
+    pthread_mutex_unlock(&cancel_lock);
+    (void)irql_set(irql);
+}
+
+VOID IoAcquireCancelSpinLock(PKIRQL Irql)
+{
+    acquire(Irql, __builtin_return_address(0));
+}
+
+VOID IoReleaseCancelSpinLock(KIRQL Irql)
+{
+    irql_check_min("IoReleaseCancelSpinLock", DISPATCH_LEVEL);
+    if (check_on() && !thread_holds(&cancel_lock)) {
+        check_failed(CHECK_LOCK_NOT_HELD, "IoReleaseCancelSpinLock", (uintptr_t)&cancel_lock, 0, 0, 0,
+                     "this thread does not hold the cancel spin lock");
+        return;
+    }
+    release(Irql);
+}
+
+BOOLEAN IoCancelIrp(PIRP Irp)
+{
+    struct thread_mark mark = thread_mark_take();
+    PDRIVER_CANCEL routine;
+    KIRQL irql;
+
+    irql_check_max("IoCancelIrp", DISPATCH_LEVEL);
+    acquire(&irql, __builtin_return_address(0));
+    Irp->Cancel = TRUE;
+    routine = IoSetCancelRoutine(Irp, NULL);
+    if (!routine) {
+        release(irql);
+        return FALSE;
+    }
+    Irp->CancelIrql = irql;
+    routine(IoGetCurrentIrpStackLocation(Irp)->DeviceObject, Irp);
+    thread_mark_check(&mark, "a cancel routine", (const void *)(uintptr_t)routine);
+    return TRUE;
+}

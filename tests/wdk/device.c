@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices and their requests, from both sides. */
+#include <pthread.h>
+
+#include "host.h"
+
+#include "drivers/controls.h"
+
+static ondk_wdk_driver_t *driver;
+static ondk_wdk_device_t *device;
+
+static int open_all(void **state)
+{
+    uint32_t status;
+
+    (void)state;
+    driver = host_load("controls");
+    assert_int_equal(ondk_wdk_open("\\\\.\\Controls", &device, &status), 0);
+    assert_int_equal(status, 0);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    ondk_wdk_close(device);
+    host_unload(driver);
+    assert_int_equal(ondk_wdk_report(stderr), 0);
+    return 0;
+}
+
+static uint32_t control(uint32_t code, const void *in, uint32_t in_length, void *out, uint32_t capacity, uint32_t *length)
+{
+    uint32_t status = 1;
+
+    assert_int_equal(ondk_wdk_device_control(device, code, in, in_length, out, capacity, length, &status), 0);
+    return status;
+}
+
+static uint32_t simple(uint32_t function)
+{
+    uint8_t octet = 1, out[4];
+    uint32_t length;
+
+    return control(CONTROL(function, 0), &octet, 1, out, sizeof out, &length);
+}
+
+static void test_methods(void **state)
+{
+    (void)state;
+    for (uint32_t method = 0; method < 4; method++) {
+        uint8_t out[5] = { 0 };
+        uint32_t length = 99;
+
+        assert_int_equal(control(CONTROL(ECHO, method), "abcd", 4, out, 5, &length), 0);
+        assert_int_equal(length, 4);
+        assert_memory_equal(out, "bcde", 5);
+    }
+    assert_int_equal(control(CONTROL(ECHO, 0), NULL, 0, NULL, 0, NULL), 0);
+}
+
+/* A warning gives its output, an error none. */
+static void test_outcomes(void **state)
+{
+    uint8_t out[2] = { 7, 7 };
+    uint32_t length = 0;
+
+    (void)state;
+    assert_int_equal(control(CONTROL(WARN, 0), "ab", 2, out, 2, &length), 0x80000005);
+    assert_memory_equal(out, "bc", 2);
+    memset(out, 7, 2);
+    assert_int_equal(control(CONTROL(FAIL, 0), "ab", 2, out, 2, &length), 0xC000000D);
+    assert_int_equal(out[0], 7);
+    assert_int_equal(control(CONTROL(0x999, 0), NULL, 0, NULL, 0, NULL), 0xC0000010);
+}
+
+static void test_transfers(void **state)
+{
+    uint8_t out[3] = { 0 };
+    uint32_t length = 0, status = 1;
+
+    (void)state;
+    assert_int_equal(ondk_wdk_read(device, 40, out, 3, &length, &status), 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(length, 3);
+    assert_memory_equal(out, "\x28\x29\x2a", 3);
+    assert_int_equal(ondk_wdk_write(device, 0, "\x01\x02", 2, &length, &status), 0);
+    assert_int_equal(length, 3);
+}
+
+static void test_names(void **state)
+{
+    ondk_wdk_device_t *other, *third;
+    uint32_t status;
+    uint8_t counts[4];
+
+    (void)state;
+    assert_int_equal(ondk_wdk_open("CONTROLS", &other, &status), 0);
+    assert_int_equal(control(CONTROL(COUNTS, 0), NULL, 0, counts, 4, NULL), 0);
+    assert_memory_equal(counts, "\x02\x00\x00", 3);
+    ondk_wdk_close(other);
+    assert_int_equal(control(CONTROL(COUNTS, 0), NULL, 0, counts, 4, NULL), 0);
+    assert_memory_equal(counts, "\x02\x01\x01", 3);
+    assert_int_equal(ondk_wdk_open("\\Device\\controls\\sub", &other, &status), -1);
+    assert_int_equal(status, 0xC000003A);
+    assert_int_equal(ondk_wdk_open("Nobody", &other, &status), -1);
+    assert_int_equal(status, 0xC0000034);
+    assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &other, &status), 0);
+    assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &third, &status), -1);
+    assert_int_equal(status, 0xC0000022);
+    assert_int_equal(simple(DELETE_OTHER), 0); /* open: it goes with its last close, its name at once */
+    assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &third, &status), -1);
+    assert_int_equal(status, 0xC0000034);
+    ondk_wdk_close(other);
+}
+
+static void test_busy(void **state)
+{
+    uint32_t status;
+
+    (void)state;
+    assert_int_equal(ondk_wdk_unload(driver, &status), -1);
+    assert_int_equal(status, 0x80000011);
+}
+
+struct held {
+    pthread_t thread;
+    uint32_t status, length;
+    uint8_t out[2];
+};
+
+static void *hold(void *context)
+{
+    struct held *h = context;
+
+    if (ondk_wdk_device_control(device, CONTROL(HOLD, 0), "12", 2, h->out, 2, &h->length, &h->status))
+        abort();
+    return NULL;
+}
+
+/* LET_GO until the other thread's request has come. */
+static void test_pending(void **state)
+{
+    struct held h = { .status = 1 };
+    uint8_t out[2] = { 0 };
+    uint32_t length = 0;
+
+    (void)state;
+    assert_int_equal(pthread_create(&h.thread, NULL, hold, &h), 0);
+    while (simple(LET_GO))
+        usleep(1000);
+    pthread_join(h.thread, NULL);
+    assert_int_equal(h.status, 0);
+    assert_int_equal(h.length, 2);
+    assert_memory_equal(h.out, "23", 2);
+    assert_int_equal(control(CONTROL(LATER, 0), "34", 2, out, 2, &length), 0);
+    assert_memory_equal(out, "45", 2);
+}
+
+/* Requests are cancelled while others are let go: each ends once, one way or the other. */
+static void test_cancel(void **state)
+{
+    enum { HELD = 8 };
+    struct held h[HELD] = { 0 };
+    unsigned cancelled = 0;
+    uint8_t counts[4];
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < HELD; i++)
+            assert_int_equal(pthread_create(&h[i].thread, NULL, hold, &h[i]), 0);
+        for (int done = 0; done < HELD / 2;)
+            done += simple(LET_GO) == 0;
+        for (uint8_t before = (uint8_t)cancelled; (uint8_t)(counts[3] - before) != HELD / 2;) {
+            ondk_wdk_cancel(device);
+            assert_int_equal(control(CONTROL(COUNTS, 0), NULL, 0, counts, 4, NULL), 0);
+        }
+        for (int i = 0; i < HELD; i++) {
+            pthread_join(h[i].thread, NULL);
+            assert_true(h[i].status == 0 || h[i].status == 0xC0000120);
+            cancelled += h[i].status != 0;
+        }
+        assert_int_equal((uint8_t)cancelled, counts[3]);
+    }
+    assert_int_equal(cancelled, 20 * HELD / 2);
+}
+
+/* ---- Each rule, broken -------------------------------------------------------------------------------------------- */
+
+static uint32_t broken;
+
+static void break_it(void)
+{
+    open_all(NULL);
+    (void)simple(broken);
+}
+
+static void breaks(uint32_t function, const char *rule, const char *words)
+{
+    broken = function;
+    host_breaks(break_it, rule, words);
+}
+
+static void test_rules(void **state)
+{
+    (void)state;
+    breaks(BREAK_PENDING, "irp-misuse", "returned STATUS_PENDING without IoMarkIrpPending");
+    breaks(BREAK_MARK, "irp-misuse", "called IoMarkIrpPending and did not return STATUS_PENDING");
+    breaks(BREAK_NOT_COMPLETED, "irp-misuse", "it returned 0x00000000 and has not completed IRP");
+    breaks(BREAK_TWICE, "irp-completed-twice", "completed or freed by");
+    breaks(BREAK_STATUS, "irp-misuse", "ends with STATUS_PENDING");
+    breaks(BREAK_CANCEL, "irp-misuse", "IoSetCancelRoutine(Irp, NULL) comes first");
+    breaks(BREAK_LENGTH, "irp-misuse", "Information is 5, and there is room for 4 octets");
+    breaks(BREAK_FREE, "irp-misuse", "is not one of IoAllocateIrp");
+    breaks(BREAK_FREE_TWICE, "irp-misuse", "is gone already");
+    breaks(BREAK_INITIALIZE, "irp-misuse", "IoReuseIrp prepares it again");
+    breaks(BREAK_DELETE, "reference", "is no device, or has been deleted");
+}
+
+static void test_cancel_lock(void **state)
+{
+    char *text;
+
+    (void)state;
+    broken = BREAK_CANCEL_LOCK;
+    text = host_reported(break_it);
+    assert_non_null(strstr(text, "driver rule broken: lock-not-held in IoReleaseCancelSpinLock"));
+    free(text);
+}
+
+#define WITH_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_all, close_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DEVICE(test_methods), WITH_DEVICE(test_outcomes), WITH_DEVICE(test_transfers), WITH_DEVICE(test_names),
+        WITH_DEVICE(test_busy), WITH_DEVICE(test_pending), WITH_DEVICE(test_cancel), cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_cancel_lock),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

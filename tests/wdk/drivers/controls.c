@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* A device with requests of every method, held ones, and each mistake that a driver can make with an IRP. */
+#include <pthread.h>
+
+#include <wdm.h>
+
+#include "controls.h"
+
+static PDEVICE_OBJECT device, exclusive;
+static IO_CSQ queue;
+static LIST_ENTRY held = { &held, &held };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t later;
+static int has_later;
+static unsigned char counts[4]; /* create, cleanup, close, cancel */
+
+static UNICODE_STRING device_name = RTL_CONSTANT_STRING(L"\\Device\\Controls");
+static UNICODE_STRING exclusive_name = RTL_CONSTANT_STRING(L"\\Device\\Exclusive");
+static UNICODE_STRING link_name = RTL_CONSTANT_STRING(L"\\DosDevices\\Controls");
+
+/* ---- The queue ---------------------------------------------------------------------------------------------------- */
+
+static void insert(PIO_CSQ q, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(q);
+    irp->Tail.Overlay.ListEntry.Flink = &held;
+    irp->Tail.Overlay.ListEntry.Blink = held.Blink;
+    held.Blink->Flink = &irp->Tail.Overlay.ListEntry;
+    held.Blink = &irp->Tail.Overlay.ListEntry;
+}
+
+static void take(PIO_CSQ q, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(q);
+    irp->Tail.Overlay.ListEntry.Flink->Blink = irp->Tail.Overlay.ListEntry.Blink;
+    irp->Tail.Overlay.ListEntry.Blink->Flink = irp->Tail.Overlay.ListEntry.Flink;
+}
+
+static PIRP peek(PIO_CSQ q, PIRP irp, PVOID context)
+{
+    LIST_ENTRY *next = irp ? irp->Tail.Overlay.ListEntry.Flink : held.Flink;
+
+    UNREFERENCED_PARAMETER(q);
+    UNREFERENCED_PARAMETER(context);
+    return next == &held ? NULL : CONTAINING_RECORD(next, IRP, Tail.Overlay.ListEntry);
+}
+
+static void acquire(PIO_CSQ q, PKIRQL irql)
+{
+    UNREFERENCED_PARAMETER(q);
+    *irql = KeGetCurrentIrql();
+    pthread_mutex_lock(&lock);
+}
+
+static void release(PIO_CSQ q, KIRQL irql)
+{
+    UNREFERENCED_PARAMETER(q);
+    UNREFERENCED_PARAMETER(irql);
+    pthread_mutex_unlock(&lock);
+}
+
+static NTSTATUS end(PIRP irp, NTSTATUS status, ULONG_PTR information)
+{
+    irp->IoStatus.Status = status;
+    irp->IoStatus.Information = information;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    return status;
+}
+
+static void cancelled(PIO_CSQ q, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(q);
+    __atomic_fetch_add(&counts[3], 1, __ATOMIC_SEQ_CST);
+    end(irp, STATUS_CANCELLED, 0);
+}
+
+/* ---- Requests ----------------------------------------------------------------------------------------------------- */
+
+static const unsigned char *input_of(PIRP irp, PIO_STACK_LOCATION at)
+{
+    ULONG method = METHOD_FROM_CTL_CODE(at->Parameters.DeviceIoControl.IoControlCode);
+
+    return method == METHOD_NEITHER ? at->Parameters.DeviceIoControl.Type3InputBuffer : irp->AssociatedIrp.SystemBuffer;
+}
+
+static unsigned char *output_of(PIRP irp, PIO_STACK_LOCATION at)
+{
+    ULONG method = METHOD_FROM_CTL_CODE(at->Parameters.DeviceIoControl.IoControlCode);
+
+    if (method == METHOD_BUFFERED)
+        return irp->AssociatedIrp.SystemBuffer;
+    return method == METHOD_NEITHER ? irp->UserBuffer : irp->MdlAddress->MappedSystemVa;
+}
+
+static ULONG echo(PIRP irp, PIO_STACK_LOCATION at)
+{
+    ULONG n = min(at->Parameters.DeviceIoControl.InputBufferLength, at->Parameters.DeviceIoControl.OutputBufferLength);
+    const unsigned char *in = input_of(irp, at);
+    unsigned char *out = output_of(irp, at);
+
+    for (ULONG i = 0; i < n; i++)
+        out[i] = (unsigned char)(in[i] + 1);
+    return n;
+}
+
+static NTSTATUS let_go(PIRP irp)
+{
+    PIRP oldest = IoCsqRemoveNextIrp(&queue, NULL);
+
+    if (oldest)
+        end(oldest, STATUS_SUCCESS, echo(oldest, IoGetCurrentIrpStackLocation(oldest)));
+    return end(irp, oldest ? STATUS_SUCCESS : STATUS_NO_MORE_ENTRIES, 0);
+}
+
+static void *end_later(void *context)
+{
+    PIRP irp = context;
+
+    end(irp, STATUS_SUCCESS, echo(irp, IoGetCurrentIrpStackLocation(irp)));
+    return NULL;
+}
+
+static void cancel_nothing(PDEVICE_OBJECT d, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(d);
+    IoReleaseCancelSpinLock(irp->CancelIrql);
+}
+
+static NTSTATUS break_rule(ULONG function, PIRP irp)
+{
+    PIRP own = IoAllocateIrp(1, FALSE);
+    PDEVICE_OBJECT third;
+    NTSTATUS status = STATUS_SUCCESS;
+    KIRQL irql;
+
+    if (function != BREAK_FREE_TWICE)
+        IoFreeIrp(own);
+    switch (function) {
+    case BREAK_PENDING:
+        end(irp, STATUS_SUCCESS, 0);
+        return STATUS_PENDING;
+    case BREAK_MARK:
+        IoMarkIrpPending(irp);
+        return end(irp, STATUS_SUCCESS, 0);
+    case BREAK_NOT_COMPLETED:
+        return STATUS_SUCCESS;
+    case BREAK_TWICE:
+        end(irp, STATUS_SUCCESS, 0);
+        return end(irp, STATUS_SUCCESS, 0);
+    case BREAK_STATUS:
+        return end(irp, STATUS_PENDING, 0) ? STATUS_SUCCESS : STATUS_SUCCESS;
+    case BREAK_CANCEL:
+        IoSetCancelRoutine(irp, cancel_nothing);
+        return end(irp, STATUS_SUCCESS, 0);
+    case BREAK_LENGTH:
+        return end(irp, STATUS_SUCCESS, IoGetCurrentIrpStackLocation(irp)->Parameters.DeviceIoControl.OutputBufferLength + 1);
+    case BREAK_FREE:
+        IoFreeIrp(irp);
+        break;
+    case BREAK_FREE_TWICE:
+        IoFreeIrp(own);
+        IoFreeIrp(own);
+        break;
+    case BREAK_INITIALIZE:
+        own = IoAllocateIrp(1, FALSE);
+        IoInitializeIrp(own, IoSizeOfIrp(1), 1);
+        IoFreeIrp(own);
+        break;
+    case BREAK_CANCEL_LOCK:
+        IoAcquireCancelSpinLock(&irql);
+        IoReleaseCancelSpinLock(irql);
+        IoReleaseCancelSpinLock(DISPATCH_LEVEL);
+        break;
+    case BREAK_DELETE:
+        status = IoCreateDevice(device->DriverObject, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &third);
+        if (NT_SUCCESS(status)) {
+            ObReferenceObject(third);
+            IoDeleteDevice(third);
+            IoDeleteDevice(third);
+            ObDereferenceObject(third);
+        }
+        break;
+    default:
+        status = STATUS_INVALID_DEVICE_REQUEST;
+    }
+    return end(irp, status, 0);
+}
+
+static NTSTATUS give_counts(PIRP irp)
+{
+    __builtin_memcpy(irp->AssociatedIrp.SystemBuffer, counts, sizeof counts);
+    return end(irp, STATUS_SUCCESS, sizeof counts);
+}
+
+static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
+{
+    PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
+    ULONG function = at->Parameters.DeviceIoControl.IoControlCode >> 2 & 0xfff;
+
+    if (at->DeviceObject != d || at->FileObject->DeviceObject != d || irp->RequestorMode != 1)
+        return end(irp, STATUS_INTERNAL_ERROR, 0);
+    switch (function) {
+    case ECHO:
+        return end(irp, STATUS_SUCCESS, echo(irp, at));
+    case HOLD:
+        IoCsqInsertIrp(&queue, irp, NULL);
+        return STATUS_PENDING;
+    case LET_GO:
+        return let_go(irp);
+    case LATER:
+        IoMarkIrpPending(irp);
+        has_later = 1;
+        if (pthread_create(&later, NULL, end_later, irp))
+            __builtin_trap();
+        return STATUS_PENDING;
+    case WARN:
+        return end(irp, STATUS_BUFFER_OVERFLOW, echo(irp, at));
+    case FAIL:
+        return end(irp, STATUS_INVALID_PARAMETER, echo(irp, at));
+    case COUNTS:
+        return give_counts(irp);
+    case DELETE_OTHER:
+        IoDeleteDevice(exclusive);
+        exclusive = NULL;
+        return end(irp, STATUS_SUCCESS, 0);
+    default:
+        return break_rule(function, irp);
+    }
+}
+
+static NTSTATUS open_or_close(PDEVICE_OBJECT d, PIRP irp)
+{
+    PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
+
+    UNREFERENCED_PARAMETER(d);
+    counts[at->MajorFunction == IRP_MJ_CREATE ? 0 : at->MajorFunction == IRP_MJ_CLEANUP ? 1 : 2]++;
+    if (at->MajorFunction == IRP_MJ_CREATE && at->FileObject->FileName.Length)
+        return end(irp, STATUS_OBJECT_PATH_NOT_FOUND, 0);
+    return end(irp, STATUS_SUCCESS, 0);
+}
+
+/* Reads give the offset's octets, writes add up. */
+static NTSTATUS read_or_write(PDEVICE_OBJECT d, PIRP irp)
+{
+    PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
+    unsigned char *data = irp->AssociatedIrp.SystemBuffer;
+    ULONG n = at->Parameters.Read.Length, sum = 0;
+
+    UNREFERENCED_PARAMETER(d);
+    for (ULONG i = 0; i < n; i++) {
+        if (at->MajorFunction == IRP_MJ_READ)
+            data[i] = (unsigned char)(at->Parameters.Read.ByteOffset.QuadPart + i);
+        sum += data[i];
+    }
+    return end(irp, STATUS_SUCCESS, at->MajorFunction == IRP_MJ_READ ? n : sum);
+}
+
+static void unload(PDRIVER_OBJECT driver)
+{
+    if (has_later)
+        pthread_join(later, NULL);
+    IoDeleteSymbolicLink(&link_name);
+    while (driver->DeviceObject)
+        IoDeleteDevice(driver->DeviceObject);
+}
+
+NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
+{
+    NTSTATUS status = IoCreateDevice(driver, 16, &device_name, FILE_DEVICE_UNKNOWN, FILE_DEVICE_SECURE_OPEN, FALSE, &device);
+
+    UNREFERENCED_PARAMETER(path);
+    if (!NT_SUCCESS(status))
+        return status;
+    device->Flags |= DO_BUFFERED_IO;
+    status = IoCreateDevice(driver, 0, &exclusive_name, FILE_DEVICE_UNKNOWN, 0, TRUE, &exclusive);
+    if (NT_SUCCESS(status))
+        status = IoCreateSymbolicLink(&link_name, &device_name);
+    if (!NT_SUCCESS(status))
+        return status;
+    driver->DriverUnload = unload;
+    driver->MajorFunction[IRP_MJ_CREATE] = open_or_close;
+    driver->MajorFunction[IRP_MJ_CLEANUP] = open_or_close;
+    driver->MajorFunction[IRP_MJ_CLOSE] = open_or_close;
+    driver->MajorFunction[IRP_MJ_READ] = read_or_write;
+    driver->MajorFunction[IRP_MJ_WRITE] = read_or_write;
+    driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = control;
+    return IoCsqInitialize(&queue, insert, take, peek, acquire, release, cancelled);
+}
