@@ -11,7 +11,7 @@ static void check_call(const char *routine, DISPATCHER_HEADER *h, BOOLEAN wait)
     if (!check_on())
         return;
     irql_check_max(routine, wait ? APC_LEVEL : DISPATCH_LEVEL);
-    dispatch_check(routine, h);
+    (void)dispatch_check(routine, h);
 }
 
 VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)

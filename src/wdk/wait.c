@@ -281,19 +281,20 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* A list that was never made has no first entry: memory is zero as often as not where nobody has initialized it. */
-void dispatch_check(const char *routine, DISPATCHER_HEADER *h)
+bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;
 
     if (!check_on())
-        return;
+        return true;
     dispatch_lock();
     made = h->WaitListHead.Flink != NULL;
     dispatch_unlock(NULL);
     if (made)
-        return;
+        return true;
     check_failed(CHECK_OBJECT_NOT_INITIALIZED, routine, (uintptr_t)h, 0, 0, 0, "%p", (void *)h);
     dispatch_init(h, OBJECT_EVENT_NOTIFICATION, 0);
+    return false;
 }
 
 static void check_level(const char *routine, const LARGE_INTEGER *timeout)
@@ -342,7 +343,7 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     UNREFERENCED_PARAMETER(WaitMode);
     UNREFERENCED_PARAMETER(Alertable);
     check_level("KeWaitForSingleObject", Timeout);
-    dispatch_check("KeWaitForSingleObject", Object);
+    (void)dispatch_check("KeWaitForSingleObject", Object);
     t->wait_by = __builtin_return_address(0);
     fill(&t->own_blocks[0], 0, Object, t, false);
     status = wait_for(t, t->own_blocks, 1, false, Timeout);
@@ -373,7 +374,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     count_is_good(Count, WaitBlockArray);
     t->wait_by = __builtin_return_address(0);
     for (ULONG i = 0; i < Count; i++) {
-        dispatch_check("KeWaitForMultipleObjects", Object[i]);
+        (void)dispatch_check("KeWaitForMultipleObjects", Object[i]);
         fill(&blocks[i], i, Object[i], t, all);
     }
     status = wait_for(t, blocks, Count, all, Timeout);

@@ -57,8 +57,8 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 /* Lock held, the object has become signalled: ends the waits that it satisfies, the oldest first. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
-/* An object that was never initialized is reported, and initialized as an event if the driver goes on. */
-void dispatch_check(const char *routine, DISPATCHER_HEADER *h);
+/* False: it was never initialized, which has been reported; the object is an event now, unless the caller knows better. */
+bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 
 /* The thread ends: it is signalled, and the mutexes that it holds are abandoned. */
 void dispatch_thread_end(struct kernel_thread *t);

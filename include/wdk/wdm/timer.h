@@ -6,8 +6,67 @@
 #define ONDK_WDK_WDM_TIMER_H
 
 #include "../ntdef.h"
+#include "dispatcher.h"
 
 EXTERN_C_START
+
+struct _KDPC;
+typedef VOID KDEFERRED_ROUTINE(_In_ struct _KDPC *Dpc, _In_opt_ PVOID DeferredContext, _In_opt_ PVOID SystemArgument1,
+                               _In_opt_ PVOID SystemArgument2);
+typedef KDEFERRED_ROUTINE *PKDEFERRED_ROUTINE;
+
+typedef struct _KDPC {
+    UCHAR Type;      /* threaded or not */
+    UCHAR Importance;
+    USHORT Number;   /* 0: the processor that queues it; else the target's number + 1 */
+    PVOID volatile DpcData; /* the queue that it is in */
+    LIST_ENTRY DpcListEntry;
+    PKDEFERRED_ROUTINE DeferredRoutine;
+    PVOID DeferredContext;
+    PVOID SystemArgument1;
+    PVOID SystemArgument2;
+    const void *QueuedBy;
+} KDPC, *PKDPC, *PRKDPC;
+
+typedef enum _KDPC_IMPORTANCE { LowImportance, MediumImportance, HighImportance, MediumHighImportance } KDPC_IMPORTANCE;
+
+typedef struct _KTIMER {
+    DISPATCHER_HEADER Header;
+    ULARGE_INTEGER DueTime;
+    LIST_ENTRY TimerListEntry;
+    struct _KDPC *Dpc;
+    LONGLONG Period; /* in units of 100 ns */
+    UCHAR Queue;     /* where it is set: 0 nowhere, 1 by the interrupt time, 2 by the system's */
+    const void *SetBy;
+} KTIMER, *PKTIMER, *PRKTIMER;
+
+/*
+ * DPCs run at DISPATCH_LEVEL, one after the other on a thread for each processor; threaded ones at PASSIVE_LEVEL on
+ * another. A DPC that is queued is not queued again; it may be queued while it runs. Any IRQL.
+ */
+NTKERNELAPI VOID KeInitializeDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine, _In_opt_ PVOID DeferredContext);
+NTKERNELAPI VOID KeInitializeThreadedDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine,
+                                         _In_opt_ PVOID DeferredContext);
+NTKERNELAPI BOOLEAN KeInsertQueueDpc(_Inout_ PRKDPC Dpc, _In_opt_ PVOID SystemArgument1, _In_opt_ PVOID SystemArgument2);
+NTKERNELAPI BOOLEAN KeRemoveQueueDpc(_Inout_ PRKDPC Dpc);
+NTKERNELAPI VOID KeSetImportanceDpc(_Inout_ PRKDPC Dpc, _In_ KDPC_IMPORTANCE Importance);
+NTKERNELAPI VOID KeSetTargetProcessorDpc(_Inout_ PRKDPC Dpc, _In_ CCHAR Number);
+NTKERNELAPI NTSTATUS KeSetTargetProcessorDpcEx(_Inout_ PKDPC Dpc, _In_ PPROCESSOR_NUMBER ProcNumber);
+/* Until every DPC that is queued now has run. PASSIVE_LEVEL. */
+NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
+
+/*
+ * Due times as timeouts of waits: negative from now, else the system's time. Period and delay are in milliseconds; a
+ * tolerable delay is not used. IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI VOID KeInitializeTimer(_Out_ PKTIMER Timer);
+NTKERNELAPI VOID KeInitializeTimerEx(_Out_ PKTIMER Timer, _In_ TIMER_TYPE Type);
+NTKERNELAPI BOOLEAN KeSetTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_opt_ PKDPC Dpc);
+NTKERNELAPI BOOLEAN KeSetTimerEx(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_ LONG Period, _In_opt_ PKDPC Dpc);
+NTKERNELAPI BOOLEAN KeSetCoalescableTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_ ULONG Period,
+                                          _In_ ULONG TolerableDelay, _In_opt_ PKDPC Dpc);
+NTKERNELAPI BOOLEAN KeCancelTimer(_Inout_ PKTIMER Timer);
+NTKERNELAPI BOOLEAN KeReadStateTimer(_In_ PKTIMER Timer);
 
 EXTERN_C_END
 
