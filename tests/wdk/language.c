@@ -79,7 +79,7 @@ static void test_several_files(void **state)
 
 static void test_addresses(void **state)
 {
-    SOCKADDR_INET address = { 0 };
+    SOCKADDR_INET address = { 0 }, *found = NULL;
 
     (void)state;
     address.Ipv4.sin_addr.S_un.S_un_b.s_b1 = 10;
@@ -87,6 +87,8 @@ static void test_addresses(void **state)
     assert_int_equal(address.Ipv4.sin_addr.S_un.S_addr, 0x0100000a);
     assert_int_equal(address.Ipv4.sin_addr.s_addr, 0x0100000a);
     address.si_family = AF_INET6;
+    assert_null(InterlockedCompareExchangePointer(&found, &address, NULL));
+    assert_ptr_equal(InterlockedExchangePointer(&found, NULL), &address);
     assert_int_equal(address.Ipv6.sin6_family, 23);
     assert_true(IN6_IS_ADDR_LOOPBACK(&(IN6_ADDR)IN6ADDR_LOOPBACK_INIT));
 }

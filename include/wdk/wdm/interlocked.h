@@ -124,6 +124,12 @@ NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Desti
 #define _InterlockedCompareExchange128 InterlockedCompareExchange128
 #endif
 
+/* Sources hand over the address of a pointer to whatever; Microsoft's compiler takes any. */
+#define ONDK_ANY_POINTER(target) ((PVOID volatile *)(target))
+#define InterlockedExchangePointer(target, value) (InterlockedExchangePointer)(ONDK_ANY_POINTER(target), value)
+#define InterlockedCompareExchangePointer(target, value, comparand) \
+    (InterlockedCompareExchangePointer)(ONDK_ANY_POINTER(target), value, comparand)
+
 /* The compiler's own names for them. */
 #define _InterlockedIncrement InterlockedIncrement
 #define _InterlockedIncrement16 InterlockedIncrement16
