@@ -18,7 +18,14 @@
 
 typedef enum _LANGUAGE_STATE { LanguageIdle, LanguageBusy } LANGUAGE_STATE;
 
-static ULONG called;
+/* Names that the host's library has, and that are a driver's to use. */
+static ULONG index, called;
+typedef struct _ulong { ULONG value; } ulong, uint;
+
+static VOID wait(ULONG seconds)
+{
+    index = seconds;
+}
 
 _Use_decl_annotations_
 VOID
@@ -72,6 +79,8 @@ static void test_several_files(void **state)
     assert_int_equal(LanguageForced(1) + LanguageStaticForced(1) + LanguageInline(1), 9);
     assert_int_equal(GUID_LANGUAGE.Data1, 0x9f6f0797);
     assert_int_equal(GUID_LANGUAGE.Data4[7], 0xed);
+    wait(3);
+    assert_int_equal(((ulong){ index }).value, 3);
     called_late(LanguageCallback);
     assert_int_equal(called, 5);
     assert_int_equal(idle, 0);

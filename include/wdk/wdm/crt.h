@@ -8,7 +8,12 @@
 #define ONDK_WDK_WDM_CRT_H
 
 #include <ctype.h>
+/* <string.h> brings these two along, whose names drivers give to variables. */
+#define index ondk_host_index
+#define rindex ondk_host_rindex
 #include <string.h>
+#undef index
+#undef rindex
 #include <wchar.h>
 
 #include "../ntdef.h"

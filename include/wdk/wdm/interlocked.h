@@ -6,10 +6,6 @@
 #ifndef ONDK_WDK_WDM_INTERLOCKED_H
 #define ONDK_WDK_WDM_INTERLOCKED_H
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
 #include "../ntdef.h"
 
 EXTERN_C_START
@@ -234,7 +230,7 @@ ONDK_READ_WRITE_OF(PVOID, Pointer)
 #define _WriteBarrier() __atomic_signal_fence(__ATOMIC_RELEASE)
 
 #if defined(__x86_64__)
-#define YieldProcessor() _mm_pause()
+#define YieldProcessor() __builtin_ia32_pause()
 #elif defined(__aarch64__)
 #define YieldProcessor() __asm__ __volatile__("yield" ::: "memory")
 #else
