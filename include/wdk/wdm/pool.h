@@ -1,13 +1,186 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools and lookaside lists.
+ * Pools and lookaside lists. Here all memory is pageable and none is executable: the kind of pool counts for the checks
+ * alone (paged pool up to APC_LEVEL, the other up to DISPATCH_LEVEL). Blocks of PAGE_SIZE and more begin at a page, smaller
+ * ones at 16 octets and lie in one page. Quota is never short. Where Windows raises an exception, so does this.
  */
 #ifndef ONDK_WDK_WDM_POOL_H
 #define ONDK_WDK_WDM_POOL_H
 
 #include "../ntdef.h"
+#include "list.h"
 
 EXTERN_C_START
+
+/* ---- Which pool -------------------------------------------------------------------------------------------------- */
+
+typedef enum _POOL_TYPE {
+    NonPagedPool = 0,
+    NonPagedPoolExecute = NonPagedPool,
+    PagedPool = 1,
+    NonPagedPoolMustSucceed = 2,
+    DontUseThisType = 3,
+    NonPagedPoolCacheAligned = 4,
+    PagedPoolCacheAligned = 5,
+    NonPagedPoolCacheAlignedMustS = 6,
+    MaxPoolType = 7,
+    NonPagedPoolBase = 0,
+    NonPagedPoolBaseMustSucceed = 2,
+    NonPagedPoolBaseCacheAligned = 4,
+    NonPagedPoolBaseCacheAlignedMustS = 6,
+    NonPagedPoolSession = 32,
+    PagedPoolSession = 33,
+    NonPagedPoolMustSucceedSession = 34,
+    DontUseThisTypeSession = 35,
+    NonPagedPoolCacheAlignedSession = 36,
+    PagedPoolCacheAlignedSession = 37,
+    NonPagedPoolCacheAlignedMustSSession = 38,
+    NonPagedPoolNx = 512,
+    NonPagedPoolNxCacheAligned = 516,
+    NonPagedPoolSessionNx = 544
+} POOL_TYPE;
+
+/* Bits that may be added to a POOL_TYPE. */
+#define POOL_QUOTA_FAIL_INSTEAD_OF_RAISE 8
+#define POOL_RAISE_IF_ALLOCATION_FAILURE 16
+#define POOL_COLD_ALLOCATION 256
+#define POOL_NX_ALLOCATION 512
+#define POOL_ZERO_ALLOCATION 1024
+
+/* The low half has to be understood and satisfied, the high half is a wish. */
+typedef ULONG64 POOL_FLAGS;
+#define POOL_FLAG_REQUIRED_START 0x0000000000000001ULL
+#define POOL_FLAG_USE_QUOTA 0x0000000000000001ULL
+#define POOL_FLAG_UNINITIALIZED 0x0000000000000002ULL
+#define POOL_FLAG_SESSION 0x0000000000000004ULL
+#define POOL_FLAG_CACHE_ALIGNED 0x0000000000000008ULL
+#define POOL_FLAG_RESERVED1 0x0000000000000010ULL
+#define POOL_FLAG_RAISE_ON_FAILURE 0x0000000000000020ULL
+#define POOL_FLAG_NON_PAGED 0x0000000000000040ULL
+#define POOL_FLAG_NON_PAGED_EXECUTE 0x0000000000000080ULL
+#define POOL_FLAG_PAGED 0x0000000000000100ULL
+#define POOL_FLAG_RESERVED2 0x0000000000000200ULL
+#define POOL_FLAG_RESERVED3 0x0000000000000400ULL
+#define POOL_FLAG_REQUIRED_END 0x0000000080000000ULL
+#define POOL_FLAG_OPTIONAL_START 0x0000000100000000ULL
+#define POOL_FLAG_SPECIAL_POOL 0x0000000100000000ULL
+#define POOL_FLAG_OPTIONAL_END 0x8000000000000000ULL
+
+typedef enum _EX_POOL_PRIORITY {
+    LowPoolPriority = 0,
+    LowPoolPrioritySpecialPoolOverrun = 8,
+    LowPoolPrioritySpecialPoolUnderrun = 9,
+    NormalPoolPriority = 16,
+    NormalPoolPrioritySpecialPoolOverrun = 24,
+    NormalPoolPrioritySpecialPoolUnderrun = 25,
+    HighPoolPriority = 32,
+    HighPoolPrioritySpecialPoolOverrun = 40,
+    HighPoolPrioritySpecialPoolUnderrun = 41
+} EX_POOL_PRIORITY;
+
+typedef enum POOL_EXTENDED_PARAMETER_TYPE {
+    PoolExtendedParameterInvalidType = 0,
+    PoolExtendedParameterPriority,
+    PoolExtendedParameterSecurePool,
+    PoolExtendedParameterNumaNode,
+    PoolExtendedParameterMax
+} POOL_EXTENDED_PARAMETER_TYPE, *PPOOL_EXTENDED_PARAMETER_TYPE;
+
+#define POOL_EXTENDED_PARAMETER_TYPE_BITS 8
+#define POOL_EXTENDED_PARAMETER_REQUIRED_FIELD_BITS 1
+#define POOL_EXTENDED_PARAMETER_RESERVED_BITS \
+    (64 - POOL_EXTENDED_PARAMETER_TYPE_BITS - POOL_EXTENDED_PARAMETER_REQUIRED_FIELD_BITS)
+
+typedef struct _POOL_EXTENDED_PARAMS_SECURE_POOL {
+    HANDLE SecurePoolHandle;
+    PVOID Buffer;
+    ULONG_PTR Cookie;
+    ULONG SecurePoolFlags;
+} POOL_EXTENDED_PARAMS_SECURE_POOL;
+
+typedef ULONG POOL_NODE_REQUIREMENT;
+#define MM_ANY_NODE_OK 0x80000000u
+
+typedef struct _POOL_EXTENDED_PARAMETER {
+    __extension__ struct {
+        ULONG64 Type : POOL_EXTENDED_PARAMETER_TYPE_BITS;
+        ULONG64 Optional : POOL_EXTENDED_PARAMETER_REQUIRED_FIELD_BITS;
+        ULONG64 Reserved : POOL_EXTENDED_PARAMETER_RESERVED_BITS;
+    };
+    __extension__ union {
+        ULONG64 Reserved2;
+        PVOID Reserved3;
+        EX_POOL_PRIORITY Priority;
+        POOL_EXTENDED_PARAMS_SECURE_POOL *SecurePoolParams;
+        POOL_NODE_REQUIREMENT PreferredNode;
+    };
+} POOL_EXTENDED_PARAMETER, *PPOOL_EXTENDED_PARAMETER;
+typedef const POOL_EXTENDED_PARAMETER *PCPOOL_EXTENDED_PARAMETER;
+
+/* ---- Allocate and free ------------------------------------------------------------------------------------------- */
+
+NTKERNELAPI PVOID ExAllocatePool(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes);
+NTKERNELAPI PVOID ExAllocatePoolWithTag(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
+NTKERNELAPI PVOID ExAllocatePoolWithTagPriority(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
+                                                _In_ EX_POOL_PRIORITY Priority);
+NTKERNELAPI PVOID ExAllocatePoolWithQuota(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes);
+NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
+
+/* Zeroed unless POOL_FLAG_UNINITIALIZED; NULL also where the tag is 0 or the flags make no sense. */
+NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
+NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
+                                  _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
+                                  _In_ ULONG ExtendedParametersCount);
+
+NTKERNELAPI VOID ExFreePool(_In_ PVOID P);
+/* A tag of 0 fits every block. */
+NTKERNELAPI VOID ExFreePoolWithTag(_In_ PVOID P, _In_ ULONG Tag);
+NTKERNELAPI VOID ExFreePool2(_In_ PVOID P, _In_ ULONG Tag, _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
+                             _In_ ULONG ExtendedParametersCount);
+
+FORCEINLINE PVOID ExAllocatePoolZero(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag)
+{
+    return ExAllocatePoolWithTag((POOL_TYPE)(PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag);
+}
+
+FORCEINLINE PVOID ExAllocatePoolUninitialized(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag)
+{
+    return ExAllocatePoolWithTag(PoolType, NumberOfBytes, Tag);
+}
+
+FORCEINLINE PVOID ExAllocatePoolQuotaZero(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag)
+{
+    return ExAllocatePoolWithQuotaTag((POOL_TYPE)(PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag);
+}
+
+FORCEINLINE PVOID ExAllocatePoolQuotaUninitialized(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag)
+{
+    return ExAllocatePoolWithQuotaTag(PoolType, NumberOfBytes, Tag);
+}
+
+FORCEINLINE PVOID ExAllocatePoolPriorityZero(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
+                                             _In_ EX_POOL_PRIORITY Priority)
+{
+    return ExAllocatePoolWithTagPriority((POOL_TYPE)(PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag, Priority);
+}
+
+FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
+                                                      _In_ EX_POOL_PRIORITY Priority)
+{
+    return ExAllocatePoolWithTagPriority(PoolType, NumberOfBytes, Tag, Priority);
+}
+
+#define DrvRtPoolNxOptIn 0x00000001
+/* On Windows it says at run time what NonPagedPool means; here that is fixed below. */
+FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
+{
+    (void)RuntimeFlags;
+}
+
+#if defined(POOL_NX_OPTIN_AUTO) || defined(POOL_NX_OPTIN)
+#define NonPagedPool NonPagedPoolNx
+#define NonPagedPoolCacheAligned NonPagedPoolNxCacheAligned
+#endif
 
 EXTERN_C_END
 

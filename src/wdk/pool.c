@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* Pool: see pool.h. */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "wdk/check.h"
+#include "wdk/checked_pool.h"
+#include "wdk/inuse.h"
+#include "wdk/pool.h"
+#include "wdk/pool_tags.h"
+#include "wdk/readable.h"
+#include "wdk/thread.h"
+
+enum {
+    ALIGN = 16,
+    CACHE_LINE = 64,
+    MAGIC = 0x6c6f6f70,
+    NO_TAG = 0x656e6f4e,     /* "None", as Windows shows it */
+    TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
+    NOT_COUNTED = 0xffff     /* in place of a tag's index */
+};
+
+static const size_t SIZE_MOST = (size_t)1 << 39; /* what surrounds a block can be added without a second thought */
+
+/* In front of a block that is not on record. */
+struct header {
+    uint32_t magic;  /* and the address: a copy of it elsewhere is not one */
+    uint16_t index;  /* of the tag */
+    uint16_t shift;  /* to the start of what malloc gave, in 16 octets */
+    uint64_t size;
+};
+_Static_assert(sizeof(struct header) == ALIGN, "blocks are aligned to 16");
+
+static struct header *header_of(const void *block)
+{
+    return (struct header *)(uintptr_t)block - 1;
+}
+
+static uint32_t magic_of(const void *block)
+{
+    return MAGIC ^ (uint32_t)(uintptr_t)block;
+}
+
+static bool crosses_page(const char *at, size_t size)
+{
+    return ((uintptr_t)at & (PAGE_SIZE - 1)) + size > PAGE_SIZE;
+}
+
+static char *align_up(char *at, size_t align)
+{
+    return at + (-(uintptr_t)at & (align - 1));
+}
+
+static char *get(size_t octets, bool zero)
+{
+    return zero ? calloc(1, octets) : malloc(octets);
+}
+
+static void *plain_allocate(const struct pool_wish *wish)
+{
+    size_t more = sizeof(struct header) + (wish->align > ALIGN ? wish->align : 0);
+    char *raw, *block;
+
+    if (!(raw = get(wish->size + more, wish->zero)))
+        return NULL;
+    block = align_up(raw + sizeof(struct header), wish->align);
+    if (wish->size < PAGE_SIZE && crosses_page(block, wish->size)) {
+        /* Twice the size: it lies before the page's end, or behind it. */
+        free(raw);
+        raw = get(2 * wish->size + more, wish->zero);
+        if (!raw)
+            return NULL;
+        block = align_up(raw + sizeof(struct header), wish->align);
+        if (crosses_page(block, wish->size))
+            block = align_up(block, PAGE_SIZE);
+    }
+    *header_of(block) = (struct header){
+        .magic = magic_of(block),
+        .index = wish->counted ? (uint16_t)wish->tag_index : NOT_COUNTED,
+        .shift = (uint16_t)((block - raw) / ALIGN),
+        .size = wish->size,
+    };
+    if (wish->counted)
+        pool_tag_count(wish->tag_index, 1, (int64_t)wish->size);
+    return block;
+}
+
+static void plain_free(void *block)
+{
+    struct header *h = header_of(block);
+
+    if (h->index != NOT_COUNTED)
+        pool_tag_count(h->index, -1, -(int64_t)h->size);
+    h->magic = 0;
+    free((char *)block - (size_t)h->shift * ALIGN);
+}
+
+/* ---- Allocate ---------------------------------------------------------------------------------------------------- */
+
+static void check_request(const char *routine, size_t size, uint32_t tag, bool paged)
+{
+    if (!check_on())
+        return;
+    if (paged && irql_now() > APC_LEVEL)
+        check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), PagedPool, size, tag,
+                     "paged pool of %zu octets at IRQL %d", size, irql_now());
+    else
+        irql_check_max(routine, DISPATCH_LEVEL);
+    if (!size)
+        check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), paged, 0, tag, "a block of 0 octets");
+    if (!tag)
+        check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), paged, size, 0, "a tag of 0");
+}
+
+static void *allocate(const char *routine, size_t size, uint32_t tag, bool paged, bool cache_aligned, bool zero)
+{
+    struct pool_wish wish = {
+        .size = size,
+        .align = size >= PAGE_SIZE ? PAGE_SIZE : cache_aligned ? CACHE_LINE : ALIGN,
+        .tag = tag,
+        .tag_index = pool_tag_index(tag),
+        .counted = true,
+        .paged = paged,
+        .zero = zero,
+    };
+
+    check_request(routine, size, tag, paged);
+    if (size > SIZE_MOST)
+        return NULL;
+    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
+}
+
+/* No memory, where the driver has asked for an exception. */
+static void *raise_failure(const char *routine)
+{
+    enum { KMODE_EXCEPTION_NOT_HANDLED = 0x1e };
+
+    check_bug(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)STATUS_INSUFFICIENT_RESOURCES, (uintptr_t)routine, 0, 0);
+}
+
+static void *allocate_typed(const char *routine, ULONG type, size_t size, uint32_t tag, bool raise)
+{
+    void *block = allocate(routine, size, tag, type & 1, type & 4, type & POOL_ZERO_ALLOCATION);
+
+    return block || !raise ? block : raise_failure(routine);
+}
+
+PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes)
+{
+    return allocate_typed(__func__, PoolType, NumberOfBytes, NO_TAG, PoolType & POOL_RAISE_IF_ALLOCATION_FAILURE);
+}
+
+PVOID ExAllocatePoolWithTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return allocate_typed(__func__, PoolType, NumberOfBytes, Tag, PoolType & POOL_RAISE_IF_ALLOCATION_FAILURE);
+}
+
+PVOID ExAllocatePoolWithTagPriority(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag, EX_POOL_PRIORITY Priority)
+{
+    (void)Priority;
+    return allocate_typed(__func__, PoolType, NumberOfBytes, Tag, PoolType & POOL_RAISE_IF_ALLOCATION_FAILURE);
+}
+
+PVOID ExAllocatePoolWithQuota(POOL_TYPE PoolType, SIZE_T NumberOfBytes)
+{
+    return allocate_typed(__func__, PoolType, NumberOfBytes, NO_TAG, !(PoolType & POOL_QUOTA_FAIL_INSTEAD_OF_RAISE));
+}
+
+PVOID ExAllocatePoolWithQuotaTag(POOL_TYPE PoolType, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return allocate_typed(__func__, PoolType, NumberOfBytes, Tag, !(PoolType & POOL_QUOTA_FAIL_INSTEAD_OF_RAISE));
+}
+
+/* One pool, and nothing required that is not known. */
+static bool flags_make_sense(POOL_FLAGS flags)
+{
+    const POOL_FLAGS pools = POOL_FLAG_NON_PAGED | POOL_FLAG_NON_PAGED_EXECUTE | POOL_FLAG_PAGED;
+    const POOL_FLAGS known = pools | POOL_FLAG_USE_QUOTA | POOL_FLAG_UNINITIALIZED | POOL_FLAG_SESSION |
+                             POOL_FLAG_CACHE_ALIGNED | POOL_FLAG_RAISE_ON_FAILURE;
+    POOL_FLAGS pool = flags & pools;
+
+    return pool && !(pool & (pool - 1)) && !(flags & ~known & MAXULONG);
+}
+
+static PVOID allocate_flagged(const char *routine, POOL_FLAGS flags, size_t size, ULONG tag, bool fit)
+{
+    void *block = NULL;
+
+    if (!flags_make_sense(flags) || !fit) {
+        if (check_on())
+            check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), flags, size, tag,
+                         "flags 0x%llX or extended parameters are none that the routine knows", (unsigned long long)flags);
+    } else if (!tag) {
+        check_request(routine, size, tag, flags & POOL_FLAG_PAGED);
+    } else {
+        block = allocate(routine, size, tag, flags & POOL_FLAG_PAGED, flags & POOL_FLAG_CACHE_ALIGNED,
+                         !(flags & POOL_FLAG_UNINITIALIZED));
+    }
+    return block || !(flags & POOL_FLAG_RAISE_ON_FAILURE) ? block : raise_failure(routine);
+}
+
+PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
+{
+    return allocate_flagged(__func__, Flags, NumberOfBytes, Tag, true);
+}
+
+/* Memory here is of one node and one priority. Secure pool there is none. */
+static bool parameters_fit(POOL_FLAGS flags, PCPOOL_EXTENDED_PARAMETER p, ULONG count)
+{
+    for (ULONG i = 0; i < count; i++) {
+        bool node = p[i].Type == PoolExtendedParameterNumaNode && !(flags & POOL_FLAG_PAGED) &&
+                    (p[i].PreferredNode & ~MM_ANY_NODE_OK) == 0;
+
+        if (!p[i].Optional && p[i].Type != PoolExtendedParameterPriority && !node)
+            return false;
+    }
+    return p || !count;
+}
+
+PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
+                      ULONG ExtendedParametersCount)
+{
+    bool fit = (ExtendedParameters || !ExtendedParametersCount) &&
+               parameters_fit(Flags, ExtendedParameters, ExtendedParametersCount);
+
+    return allocate_flagged(__func__, Flags, NumberOfBytes, Tag, fit);
+}
+
+/* ---- Free -------------------------------------------------------------------------------------------------------- */
+
+/* A block from the time when checks were off has its header. The memory in front may be anything: ask before reading. */
+static bool has_header(const void *block)
+{
+    return !((uintptr_t)block & (ALIGN - 1)) && !checked_pool_sanitized() && readable(header_of(block)) &&
+           header_of(block)->magic == magic_of(block);
+}
+
+static void checked_free(const char *routine, void *block, ULONG tag)
+{
+    irql_check_max(routine, DISPATCH_LEVEL);
+    if (checked_pool_free(routine, block, tag))
+        return;
+    if (!check_on() || has_header(block))
+        plain_free(block);
+    else
+        checked_pool_stranger(routine, block);
+}
+
+static void give_back(const char *routine, void *block, ULONG tag)
+{
+    if (check_on() || atomic_load_explicit(&checked_pool_used, memory_order_relaxed))
+        checked_free(routine, block, tag);
+    else
+        plain_free(block);
+}
+
+VOID ExFreePool(PVOID P)
+{
+    give_back(__func__, P, 0);
+}
+
+VOID ExFreePoolWithTag(PVOID P, ULONG Tag)
+{
+    give_back(__func__, P, Tag);
+}
+
+VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameters, ULONG ExtendedParametersCount)
+{
+    (void)ExtendedParameters;
+    (void)ExtendedParametersCount;
+    give_back(__func__, P, Tag);
+}
+
+/* ---- For the kernel itself --------------------------------------------------------------------------------------- */
+
+void *pool_take(size_t size)
+{
+    struct pool_wish wish = { .size = size, .align = size >= PAGE_SIZE ? PAGE_SIZE : ALIGN, .tag = TAG_KERNEL, .zero = true };
+
+    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
+}
+
+void pool_give(const char *routine, void *object)
+{
+    give_back(routine, object, 0);
+}
+
+uint64_t pool_outstanding(void)
+{
+    struct pool_tag_sum sums[POOL_TAGS_MOST];
+    unsigned n = pool_tag_sums(sums);
+    int64_t blocks = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        blocks += sums[i].blocks;
+    return (uint64_t)blocks;
+}
+
+void pool_report(FILE *out)
+{
+    struct pool_tag_sum sums[POOL_TAGS_MOST];
+    unsigned n = pool_tag_sums(sums);
+    char text[5];
+
+    for (unsigned i = 0; i < n; i++)
+        if (sums[i].blocks)
+            fprintf(out, "left: pool, tag %s: %lld blocks, %lld octets\n", pool_tag_text(sums[i].tag, text),
+                    (long long)sums[i].blocks, (long long)sums[i].octets);
+    checked_pool_report(out);
+}
+
+bool pool_is_paged(const void *address)
+{
+    struct pool_block found;
+
+    return check_on() && checked_pool_find(address, &found) && found.paged;
+}

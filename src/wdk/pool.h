@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pool as the kernel itself uses and accounts for it.
+ *
+ * With checks off a block comes from malloc, with a header of 16 octets, and its tag's numbers are kept; a free asks
+ * nothing. With checks on (or under AddressSanitizer) every block is on record, with the stacks that allocated and freed
+ * it: checked_pool.h. Both kinds may be freed in either mode.
+ */
+#ifndef WDK_POOL_H
+#define WDK_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not counted. */
+void *pool_take(size_t size);
+void pool_give(const char *routine, void *object);
+
+/* Blocks that the driver has not freed. Exact while no thread allocates or frees. */
+uint64_t pool_outstanding(void);
+/* A line for each tag that has blocks; with checks on where they were allocated, and freed blocks are looked at once more. */
+void pool_report(FILE *out);
+
+/* Is it in a block of paged pool? Known while checks are on. */
+bool pool_is_paged(const void *address);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Special pool: each block has pages of its own and ends at a page that is closed (up to the alignment); freed blocks'
+ * pages are closed. One reservation of address space holds them all, so that a fault tells at once whose it is.
+ *
+ * Callers serialise all but special_contains.
+ */
+#ifndef WDK_SPECIAL_POOL_H
+#define WDK_SPECIAL_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool_block;
+
+enum { SPECIAL_PAGE = 4096, SPECIAL_FILL = 0xa5 };
+
+/* A power of two of pages and the closed one behind them. */
+struct special_run {
+    struct special_run *next; /* of those that nobody has */
+    char *base;
+    unsigned order;
+    char *data;               /* the open pages: from here to end */
+    char *end;
+    struct pool_block *block; /* NULL: nobody has it */
+    bool opened;              /* by special_open_page */
+};
+
+/* Where the block shall begin; the octets around it, in its pages, are SPECIAL_FILL. False: no room, or too large. */
+bool special_place(struct pool_block *block, size_t align, bool zero);
+/* Closes the pages of a block. */
+void special_close(struct pool_block *block);
+/* The block's run is anybody's. */
+void special_retire(struct pool_block *block);
+
+/* How many blocks at most at once; without a call what the host's limit of mappings allows. */
+void special_limit(unsigned blocks);
+
+/* Any thread, also in a signal handler. */
+bool special_contains(const void *address);
+/* NULL: not yet used. */
+struct special_run *special_run_at(const void *address);
+bool special_open_page(const void *address);
+
+#endif
