@@ -170,8 +170,8 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 
 typedef void *PVOID, *LPVOID, **PPVOID;
 typedef const void *PCVOID, *LPCVOID;
-typedef char CHAR, *PCHAR, *LPSTR, *PSTR, *PNZCH, CCHAR, *PCCHAR;
-typedef const char *PCSTR, *LPCSTR, *PCNZCH, *PCSZ;
+typedef char CHAR, *PCHAR, *LPSTR, *PSTR, *PNZCH, *PCH, CCHAR, *PCCHAR;
+typedef const char *PCSTR, *LPCSTR, *PCNZCH, *PCSZ, *PCCH;
 typedef signed char INT8, *PINT8, SCHAR, *PSCHAR;
 typedef unsigned char UCHAR, *PUCHAR, BYTE, *PBYTE, *LPBYTE, UINT8, *PUINT8;
 typedef UCHAR BOOLEAN, *PBOOLEAN;

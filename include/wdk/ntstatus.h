@@ -728,6 +728,7 @@
 #define STATUS_INVALID_IMPORT_OF_NON_DLL                            ((NTSTATUS)0xC000036F)
 #define STATUS_NO_SECRETS                                           ((NTSTATUS)0xC0000371)
 #define STATUS_ACCESS_DISABLED_NO_SAFER_UI_BY_POLICY                ((NTSTATUS)0xC0000372)
+#define STATUS_ASSERTION_FAILURE                                    ((NTSTATUS)0xC0000420)
 #define STATUS_FILE_SYSTEM_LIMITATION                               ((NTSTATUS)0xC0000427)
 #define STATUS_REQUEST_OUT_OF_SEQUENCE                              ((NTSTATUS)0xC000042A)
 #define STATUS_IMPLEMENTATION_LIMIT                                 ((NTSTATUS)0xC000042B)

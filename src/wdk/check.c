@@ -107,6 +107,8 @@ static const struct rule {
     [CHECK_IRP_MISUSE] = { "irp-misuse", DRIVER_VERIFIER_IOMANAGER_VIOLATION,
         "A dispatch routine returns STATUS_PENDING exactly when it has called IoMarkIrpPending; an IRP ends with a final "
         "status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of IoAllocateIrp, once." },
+    [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
+        "What a driver asserts is true." },
 };
 
 struct earlier {

@@ -55,6 +55,7 @@ enum check_rule {
     CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */
     CHECK_IRP_MISUSE,            /* p1 IRP; freed twice, its end and its pending mark disagree, ended in an impossible state */
     CHECK_EXCEPTION,             /* the routine raises a status that nobody handles: p1 status */
+    CHECK_ASSERTION,             /* the driver's own NT_ASSERT: p2 line */
     CHECK_RULES                  /* how many there are */
 };
 

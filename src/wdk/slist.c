@@ -101,8 +101,6 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 
 VOID FatalListEntryError(PVOID p1, PVOID p2, PVOID p3)
 {
-    enum { FAST_FAIL_CORRUPT_LIST_ENTRY = 3 };
-
     if (check_on())
         check_failed(CHECK_LIST_CORRUPT, "LIST_ENTRY", FAST_FAIL_CORRUPT_LIST_ENTRY, (uintptr_t)p2, (uintptr_t)p1,
                      (uintptr_t)p3, "entry %p: its neighbours %p and %p do not both point at it", p2, p1, p3);
