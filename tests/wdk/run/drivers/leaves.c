@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Leaves one thing behind at unload; which one is LEAVES, a function below. */
+#include <ntddk.h>
+
+DRIVER_INITIALIZE DriverEntry;
+static DRIVER_UNLOAD LeavesUnload;
+
+typedef VOID LEAVES_ROUTINE(PDRIVER_OBJECT DriverObject);
+LEAVES_ROUTINE LeavesDevice, LeavesLink, LeavesTimer, LeavesIrp;
+
+VOID LeavesDevice(PDRIVER_OBJECT DriverObject)
+{
+    PDEVICE_OBJECT device;
+
+    IoCreateDevice(DriverObject, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &device);
+}
+
+VOID LeavesLink(PDRIVER_OBJECT DriverObject)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\DosDevices\\Left"), target = RTL_CONSTANT_STRING(L"\\Device\\Nothing");
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    IoCreateSymbolicLink(&name, &target);
+}
+
+VOID LeavesTimer(PDRIVER_OBJECT DriverObject)
+{
+    static KTIMER timer;
+    LARGE_INTEGER hour;
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    hour.QuadPart = -36000000000LL;
+    KeInitializeTimer(&timer);
+    KeSetTimer(&timer, hour, NULL);
+}
+
+VOID LeavesIrp(PDRIVER_OBJECT DriverObject)
+{
+    UNREFERENCED_PARAMETER(DriverObject);
+    IoAllocateIrp(1, FALSE);
+}
+
+static VOID LeavesUnload(PDRIVER_OBJECT DriverObject)
+{
+    UNREFERENCED_PARAMETER(DriverObject);
+}
+
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+    UNREFERENCED_PARAMETER(RegistryPath);
+    DriverObject->DriverUnload = LeavesUnload;
+    LEAVES(DriverObject);
+    return STATUS_SUCCESS;
+}

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""ndkrun as its users call it: what is printed, and the exit status. usage: ndkrun_test.py NDKRUN DRIVERS NDK-CC|-"""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+NDKRUN, DRIVERS, NDK_CC = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+LIMIT = 60
+failures = 0
+
+
+def check(name, condition, seen):
+    global failures
+    failures += not condition
+    print(f"{name}: {'passed' if condition else 'FAILED, saw ' + repr(seen)}", flush=True)
+
+
+def driver(name):
+    return str(DRIVERS / f'{name}.so')
+
+
+def ndkrun(*arguments):
+    p = subprocess.run([NDKRUN, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT, check=False)
+    return p.returncode, p.stdout + p.stderr
+
+
+def expect(name, code, words, *arguments):
+    """Exit code, and each of the words (regular expressions) in what is said."""
+    seen = ndkrun(*arguments)
+    check(f'{name}: exit status {code}', seen[0] == code, seen)
+    for word in [words] if isinstance(words, str) else words:
+        check(f'{name}: says {word}', re.search(word, seen[1]), seen[1])
+    return seen[1]
+
+
+def usage():
+    expect('help', 0, 'ndkrun loads kernel drivers', '--help')
+    expect('no driver', 2, 'which driver')
+    expect('a wrong option', 2, 'unrecognized', '--frob')
+    for option, word in (('--net', '12'), ('--net', '12=host'), ('--net', '0=1.2.3.4/8'), ('--checks', 'maybe'),
+                         ('--run-for', 'soon'), ('--map', 'x=lo'), ('--net', '12=1.2.3.4/8;reboot')):
+        expect(f'{option} {word}', 2, 'not understood', option, word, driver('tee'))
+    expect('--map of an interface that is not there', 2, 'no interface nothing0', '--map', '12=nothing0', driver('tee'))
+    expect('no such file', 3, 'no such file', driver('nobody'))
+    expect('a missing routine', 3, ['KeFrobnicate', 'docs/kernel-routines.md'], driver('missing'))
+
+
+def controls():
+    text = expect('a device control', 0, [r'Tee 0x222000: STATUS_SUCCESS, 3 octets', '0000  03 02 01 ', 'nothing left'],
+                  '--run-for', 0, '--ioctl', 'Tee:0x222000:010203', driver('tee'))
+    check('nothing else is said', 'left:' not in text and 'rule' in text, text)
+    expect('several, in order', 4, [r'(?s)03 02 01.*STATUS_INVALID_PARAMETER.*05 05 04 04 04'], '--run-for', 0,
+           '--ioctl', r'\\.\Tee:0x222000:010203', '--ioctl', r'\Device\Tee:0x1', '--ioctl', 'Tee:2236416:0404040505',
+           driver('tee'))
+    expect('a device that is not there', 4, 'Nobody cannot be opened: 0xC0000034', '--run-for', 0,
+           '--ioctl', 'Nobody:1', driver('tee'))
+    expect('a control of another form', 4, r'DEVICE:CODE\[:HEX\] is wanted', '--run-for', 0, '--ioctl', 'Tee:0x222000:123',
+           driver('tee'))
+    expect('one driver twice', 3, 'loaded already', '--run-for', 0, driver('tee'), driver('tee'))
+
+
+def networks():
+    asked = [word for index in (12, 13, 14) for word in ('--ioctl', 'Tee:0x222000:' + index.to_bytes(4, 'little').hex())]
+    text = expect('--net', 4, 'tee.so is loaded', '--run-for', 0, *asked, '--net', '12=192.168.1.1/24,13=192.168.1.2/24,13=fd00::1/64',
+                  driver('tee'))
+    check('--net: interfaces 12 and 13 are there, 14 is not',
+          re.findall(r'Tee 0x222000: (\w+)', text) == ['STATUS_SUCCESS'] * 2 + ['STATUS_INVALID_PARAMETER'], text)
+    expect('--map', 0, r'Tee 0x222000: STATUS_SUCCESS', '--run-for', 0, '--map', '12=lo', *asked[:2], driver('tee'))
+    code, text = ndkrun('--run-for', 0, *asked[:2], driver('tee'))
+    check('without either the index is nobody', code == 4, (code, text))
+
+
+def leftovers():
+    for kind, words in (('device', 'left: device object'), ('link', 'left: symbolic link'), ('irp', 'left: IRP'),
+                        ('timer', 'left: timer that is set')):
+        text = expect(f'leaves a {kind}', 1, [words, f'#[0-9]+ Leaves{kind.title()} at [^ ]*/leaves.c:[0-9]+ ',
+                      'driver rule broken: unload-outstanding', '1 rule was broken'],
+                      '--run-for', 0, '--checks', 'go-on', driver(f'leaves_{kind}'))
+        check(f'leaves a {kind}: and nothing else', text.count('\nleft: ') + text.startswith('left: ') == 1, text)
+    expect('a leftover stops the program', -signal.SIGABRT, 'bug check 0xCE', '--run-for', 0, driver('leaves_device'))
+    expect('without checks it is told all the same', 1, ['left: device object', '1 thing was left'], '--run-for', 0,
+           '--checks', 'off', driver('leaves_device'))
+
+
+def ends():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with subprocess.Popen([NDKRUN, driver('tee')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+            text = p.stdout.readline()
+            p.send_signal(number)
+            text += p.communicate(timeout=LIMIT)[0]
+        check(f'{number.name} unloads', p.returncode == 0 and 'nothing left' in text, (p.returncode, text))
+    expect('--until-idle', 0, 'nothing left', '--until-idle', driver('tee'))
+
+
+OVERFLOW = '''#include <ntddk.h>
+#include <stdlib.h>
+DRIVER_INITIALIZE DriverEntry;
+NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
+{
+    volatile char *block = malloc(10);
+    UNREFERENCED_PARAMETER(d);
+    UNREFERENCED_PARAMETER(p);
+    block[10] = 1;
+    free((void *)block);
+    return STATUS_UNSUCCESSFUL;
+}
+'''
+
+
+def sanitizers(tmp):
+    source = tmp / 'over.c'
+    source.write_text(OVERFLOW)
+    for cc in ('gcc', 'clang'):
+        made = subprocess.run([NDK_CC, source, '-o', tmp / f'{cc}.so', '--sanitize', 'address', '--cc', cc],
+                              capture_output=True, text=True, timeout=LIMIT, check=False)
+        check(f'{cc} builds with AddressSanitizer', made.returncode == 0, made.stderr)
+        code, text = ndkrun('--run-for', 0, '--net', '12=10.9.9.9/24', tmp / f'{cc}.so')
+        check(f'{cc}: ndkrun finds the runtime', code not in (0, 3) and 'heap-buffer-overflow' in text, (code, text))
+        check(f'{cc}: the line is that of the source', f'{source}:9' in text or 'over.c:9' in text, text)
+    made = subprocess.run([NDK_CC, source, '-o', tmp / 'tsan.so', '--sanitize', 'thread'], capture_output=True, text=True,
+                          timeout=LIMIT, check=False)
+    check('gcc builds with ThreadSanitizer', made.returncode == 0, made.stderr)
+    expect('ThreadSanitizer wants a kernel built for it', 2, 'cmake --preset tsan', tmp / 'tsan.so')
+
+
+def main():
+    os.environ.pop('ONDK_WDK_CHECKS', None)
+    for case in (usage, controls, networks, leftovers, ends):
+        case()
+    if NDK_CC != '-':
+        with tempfile.TemporaryDirectory() as folder:
+            sanitizers(pathlib.Path(folder))
+    return failures != 0
+
+
+sys.exit(main())

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Running again in a better place: see again.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "again.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elf_needs.h"
+
+/* Set for the second run, so that there is no third. */
+#define IN_NETWORK "NDKRUN_IN_NETWORK"
+#define PRELOADED "NDKRUN_PRELOADED"
+
+enum { ARGUMENTS_MOST = 512, PEER_INDEX = 1000000 };
+
+static bool has(const char *symbol)
+{
+    return dlsym(RTLD_DEFAULT, symbol) != NULL;
+}
+
+/* The AddressSanitizer's runtime that a driver needs and this process lacks. */
+static const char *missing_asan(const struct options *o)
+{
+    static char name[4096];
+
+    for (uint32_t i = 0; i < o->driver_count && !has("__asan_init"); i++)
+        if (elf_needs(o->drivers[i], "libasan.so", name, sizeof name) ||
+            elf_needs(o->drivers[i], "libclang_rt.asan", name, sizeof name))
+            return name;
+    return NULL;
+}
+
+/* An uninstrumented kernel under ThreadSanitizer would be one false report after another. */
+static bool tsan_is_here(const struct options *o)
+{
+    char name[4096];
+
+    for (uint32_t i = 0; i < o->driver_count && !has("__tsan_init"); i++)
+        if (elf_needs(o->drivers[i], "libtsan.so", name, sizeof name) ||
+            elf_needs(o->drivers[i], "libclang_rt.tsan", name, sizeof name)) {
+            fprintf(stderr, "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks would not "
+                    "be seen. Use one that is: cmake --preset tsan && cmake --build build/tsan, then "
+                    "build/tsan/tools/ndkrun\n", o->drivers[i]);
+            return false;
+        }
+    return true;
+}
+
+static bool is_new(const struct options *o, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (o->net[k].index == o->net[i].index)
+            return false;
+    return o->net[i].index != 1; /* the loopback interface, which is there */
+}
+
+/* Links first: where their kind is unknown nothing has been changed. */
+static void write_commands(const struct options *o, const char *kind, FILE *ip)
+{
+    for (uint32_t i = 0; i < o->net_count; i++) {
+        uint32_t index = o->net[i].index;
+
+        if (!is_new(o, i))
+            continue;
+        fprintf(ip, "link add name ndk%u index %u type %s", index, index, kind);
+        if (!strcmp(kind, "veth"))
+            fprintf(ip, " peer name peer%u index %u\nlink set peer%u up", index, PEER_INDEX + index, index);
+        fprintf(ip, "\nlink set ndk%u up\n", index);
+    }
+    fprintf(ip, "link set lo up\n");
+    for (uint32_t i = 0; i < o->net_count; i++) {
+        const struct net_interface *n = &o->net[i];
+
+        if (n->index == 1)
+            fprintf(ip, "addr add %s dev lo\n", n->address);
+        else
+            fprintf(ip, "addr add %s dev ndk%u%s\n", n->address, n->index, strchr(n->address, ':') ? " nodad" : "");
+    }
+}
+
+/* What `ip` says is of interest for the last kind that is tried. */
+static bool make_interfaces(const struct options *o, const char *kind)
+{
+    FILE *ip = popen(!strcmp(kind, "veth") ? "ip -batch - 1>&2" : "ip -batch - >/dev/null 2>&1", "w");
+    bool written;
+    int status;
+
+    if (!ip)
+        return false;
+    write_commands(o, kind, ip);
+    written = !ferror(ip);
+    status = pclose(ip);
+    return written && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool network(const struct options *o)
+{
+    if (make_interfaces(o, "dummy") || make_interfaces(o, "veth"))
+        return true;
+    fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Is iproute2 installed, has the kernel the driver "
+            "dummy or veth, are index and address right? The commands were:\n");
+    write_commands(o, "veth", stderr);
+    return false;
+}
+
+static bool works(const char *command)
+{
+    int status = system(command);
+
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* A network namespace: with rights a plain one, else one inside of a user namespace. */
+static bool unshare_words(char **words, int *count)
+{
+    static char *const plain[] = { "unshare", "-n", "--" }, *const mapped[] = { "unshare", "-r", "-n", "--" };
+
+    if (works("unshare -n true 2>/dev/null")) {
+        for (int i = 0; i < 3; i++)
+            words[(*count)++] = plain[i];
+        return true;
+    }
+    if (works("unshare -r -n true 2>/dev/null")) {
+        for (int i = 0; i < 4; i++)
+            words[(*count)++] = mapped[i];
+        return true;
+    }
+    fprintf(stderr, "ndkrun: --net needs a network namespace, and this system gives none without root (`unshare -r -n true` "
+            "fails): run as root, or use --map\n");
+    return false;
+}
+
+bool again_prepare(const struct options *o, char **argv)
+{
+    char *words[ARGUMENTS_MOST], self[4096], preload[4200];
+    const char *asan = getenv(PRELOADED) ? NULL : missing_asan(o);
+    bool net = o->net_count && !getenv(IN_NETWORK);
+    ssize_t length;
+    int count = 0;
+
+    if (!tsan_is_here(o))
+        return false;
+    if (!net && !asan) {
+        if (getenv(PRELOADED))
+            unsetenv("LD_PRELOAD");
+        unsetenv(PRELOADED);
+        unsetenv(IN_NETWORK);
+        return !o->net_count || network(o);
+    }
+    length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0 || (net && !unshare_words(words, &count)))
+        return false;
+    self[length] = '\0';
+    if (asan) { /* not in the environment of unshare, nor in that of ip */
+        snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
+        words[count++] = "env";
+        words[count++] = preload;
+        setenv(PRELOADED, "1", 1);
+    }
+    words[count++] = self;
+    for (int i = 1; argv[i]; i++) {
+        if (count == ARGUMENTS_MOST - 1)
+            return false;
+        words[count++] = argv[i];
+    }
+    words[count] = NULL;
+    if (net)
+        setenv(IN_NETWORK, "1", 1);
+    execvp(words[0], words);
+    fprintf(stderr, "ndkrun: %s: %s\n", words[0], strerror(errno));
+    return false;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* The dynamic section of a 64-bit ELF file, every offset checked: see elf_needs.h. */
+#include "elf_needs.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct image {
+    const uint8_t *start;
+    uint64_t size;
+};
+
+/* `size` octets at offset, or NULL where the file does not have them. */
+static const void *at(const struct image *i, uint64_t offset, uint64_t size)
+{
+    return offset <= i->size && size <= i->size - offset ? i->start + offset : NULL;
+}
+
+static const Elf64_Phdr *header(const struct image *i, const Elf64_Ehdr *e, uint32_t n)
+{
+    return at(i, e->e_phoff + (uint64_t)n * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
+}
+
+/* Where a virtual address lies in the file. */
+static bool file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t address, uint64_t *offset)
+{
+    for (uint32_t n = 0; n < e->e_phnum; n++) {
+        const Elf64_Phdr *p = header(i, e, n);
+
+        if (p && p->p_type == PT_LOAD && address - p->p_vaddr < p->p_filesz) {
+            *offset = p->p_offset + (address - p->p_vaddr);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A string of the table at offset `strings`; NULL where it does not end inside the file. */
+static const char *string(const struct image *i, uint64_t strings, uint64_t index)
+{
+    const char *s = at(i, strings + index, 1);
+
+    return s && memchr(s, 0, i->size - (uint64_t)((const uint8_t *)s - i->start)) ? s : NULL;
+}
+
+static bool search(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, const char *prefix, char *name,
+                   size_t room)
+{
+    const Elf64_Dyn *d = at(i, dynamic->p_offset, dynamic->p_filesz);
+    uint64_t count = dynamic->p_filesz / sizeof *d, table = 0, address = 0;
+    const char *directory = NULL, *found = NULL;
+
+    for (uint64_t n = 0; d && n < count; n++)
+        if (d[n].d_tag == DT_STRTAB)
+            address = d[n].d_un.d_ptr;
+    if (!d || !file_offset(i, e, address, &table))
+        return false;
+    for (uint64_t n = 0; n < count; n++) {
+        const char *s = d[n].d_tag == DT_NEEDED || d[n].d_tag == DT_RUNPATH ? string(i, table, d[n].d_un.d_val) : NULL;
+
+        if (s && d[n].d_tag == DT_RUNPATH)
+            directory = s;
+        else if (s && !strncmp(s, prefix, strlen(prefix)))
+            found = s;
+    }
+    if (!found)
+        return false;
+    if (directory && snprintf(name, room, "%s/%s", directory, found) < (int)room && !access(name, R_OK))
+        return true;
+    return snprintf(name, room, "%s", found) < (int)room;
+}
+
+static bool search_image(const struct image *i, const char *prefix, char *name, size_t room)
+{
+    const Elf64_Ehdr *e = at(i, 0, sizeof *e);
+
+    if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_ident[EI_CLASS] != ELFCLASS64)
+        return false;
+    for (uint32_t n = 0; n < e->e_phnum; n++) {
+        const Elf64_Phdr *p = header(i, e, n);
+
+        if (p && p->p_type == PT_DYNAMIC)
+            return search(i, e, p, prefix, name, room);
+    }
+    return false;
+}
+
+bool elf_needs(const char *path, const char *prefix, char *name, size_t room)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    bool found = false;
+
+    if (fd < 0)
+        return false;
+    if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size > 0) {
+        void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+        if (map != MAP_FAILED) {
+            struct image i = { map, (uint64_t)info.st_size };
+
+            found = search_image(&i, prefix, name, room);
+            munmap(map, (size_t)info.st_size);
+        }
+    }
+    close(fd);
+    return found;
+}

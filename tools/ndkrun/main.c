@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkrun: loads drivers, lets them run, unloads them, says what they left. See options.c for how it is called. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "again.h"
+#include "ioctl.h"
+#include "openndk/adapter.h"
+#include "openndk/wdk.h"
+#include "options.h"
+#include "output.h"
+
+enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10 };
+
+static FILE *out;
+static volatile sig_atomic_t interrupted;
+
+/* The second one ends at once whatever hangs. */
+static void interrupt(int number)
+{
+    (void)number;
+    if (interrupted)
+        _exit(130);
+    interrupted = 1;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- Calls into a driver, which may hang ---------------------------------------------------------------------------- */
+
+struct call {
+    const char *path;
+    ondk_wdk_driver_t *driver;
+    uint32_t status;
+    int result;
+    char error[1024];
+};
+
+static void *run_load(void *context)
+{
+    struct call *c = context;
+
+    c->result = ondk_wdk_load(c->path, NULL, &c->driver, &c->status);
+    snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
+    return NULL;
+}
+
+static void *run_unload(void *context)
+{
+    struct call *c = context;
+
+    c->result = ondk_wdk_unload(c->driver, &c->status);
+    snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
+    return NULL;
+}
+
+/* Waits for it on a thread of its own, and after a while tells what the driver may be waiting for. */
+static bool call(void *(*routine)(void *), struct call *c, const char *what)
+{
+    struct timespec limit;
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, routine, c)) {
+        fprintf(out, "ndkrun: no thread for %s\n", what);
+        c->result = -1;
+        return false;
+    }
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += PATIENCE_SECONDS;
+    if (pthread_timedjoin_np(thread, NULL, &limit)) {
+        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. What there is at the moment:\n", what, c->path,
+                PATIENCE_SECONDS);
+        ondk_wdk_report(out);
+        pthread_join(thread, NULL);
+    }
+    return !c->result;
+}
+
+static uint32_t load_all(const struct options *o, struct call *calls)
+{
+    uint32_t loaded = 0;
+
+    while (loaded < o->driver_count) {
+        struct call *c = &calls[loaded];
+
+        c->path = o->drivers[loaded];
+        if (!call(run_load, c, "DriverEntry")) {
+            fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
+            break;
+        }
+        fprintf(out, "ndkrun: %s is loaded\n", c->path);
+        loaded++;
+    }
+    return loaded;
+}
+
+/* The last first. False: one of them stays. */
+static bool unload_all(struct call *calls, uint32_t loaded)
+{
+    bool all = true;
+
+    while (loaded > 0) {
+        struct call *c = &calls[--loaded];
+
+        if (call(run_unload, c, "DriverUnload"))
+            continue;
+        fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
+        all = false;
+    }
+    return all;
+}
+
+/* ---- The run ---------------------------------------------------------------------------------------------------------- */
+
+static void wait_for_end(const struct options *o)
+{
+    double end = seconds() + o->run_for;
+    int idle = 0;
+
+    while (!interrupted && !output_seen() && idle < IDLE_STEPS && (o->run_for < 0 || seconds() < end)) {
+        poll(NULL, 0, STEP_MS);
+        idle = o->until_idle && !ondk_wdk_busy() ? idle + 1 : 0;
+    }
+}
+
+static bool send_all(const struct options *o)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < o->ioctl_count && !interrupted; i++)
+        all = ioctl_send(o->ioctl[i], out) && all;
+    return all;
+}
+
+/* With checks on each unload has told what its driver left. */
+static bool clean(const struct options *o)
+{
+    uint32_t left = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
+
+    if (left)
+        fprintf(out, "ndkrun: %u thing%s left\n", left, left == 1 ? " was" : "s were");
+    if (broken)
+        fprintf(out, "ndkrun: %u rule%s broken\n", broken, broken == 1 ? " was" : "s were");
+    return !left && !broken;
+}
+
+static int run(const struct options *o)
+{
+    static struct call calls[OPTIONS_MOST];
+    uint32_t loaded = load_all(o, calls);
+    bool sent = true, gone;
+
+    if (loaded == o->driver_count) {
+        sent = send_all(o);
+        wait_for_end(o);
+    }
+    gone = unload_all(calls, loaded);
+    if (!clean(o) || !gone)
+        return NDKRUN_LEFT;
+    if (loaded < o->driver_count)
+        return NDKRUN_NOT_LOADED;
+    if (!sent)
+        return NDKRUN_IOCTL_FAILED;
+    fprintf(out, "ndkrun: nothing left, no rule broken\n");
+    return NDKRUN_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = { .sa_handler = interrupt };
+    static struct options o;
+    bool done;
+    int code = options_parse(&o, argc, argv, &done);
+
+    if (done)
+        return code;
+    if (!again_prepare(&o, argv))
+        return NDKRUN_USAGE;
+    out = output_open(o.until_print);
+    if (!out)
+        return NDKRUN_USAGE;
+    ondk_wdk_set_output(out);
+    ondk_wdk_set_checks(o.checks);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    code = run(&o);
+    fflush(out);
+    return code;
+}

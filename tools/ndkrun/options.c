@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* ndkrun's command line: see options.h. */
+#include "options.h"
+
+#include <getopt.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "ndkrun loads kernel drivers that ndk-cc has built, calls DriverEntry, lets them run, unloads them, the last first, and\n"
+    "says what they have left and which rules they broke.\n"
+    "\n"
+    "  ndkrun [options] DRIVER.so...\n"
+    "\n"
+    "  --net INDEX=ADDRESS/PREFIX,...  run in a network of its own, with interfaces of these indexes and addresses; an index\n"
+    "                                  may come several times, with an address each. No root needed.\n"
+    "  --map INDEX=NAME                the host's interface NAME stands in for the one that a driver names by INDEX\n"
+    "  --ioctl DEVICE:CODE[:HEX]       send a device control when all are loaded; in the order given\n"
+    "  --run-for SECONDS               unload after this time; otherwise on Ctrl-C\n"
+    "  --until-idle                    unload when no thread, timer, DPC or NDK request of a driver is left\n"
+    "  --until-print TEXT              unload when a driver prints TEXT\n"
+    "  --checks off|go-on|stop         what to do about a broken rule: stop (default) ends with a bug check\n"
+    "  --help\n"
+    "\n"
+    "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n"
+    "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage; 3 a driver did not load; 4 a device control\n"
+    "failed; a bug check ends with SIGABRT.\n";
+
+static int wrong(const char *what, const char *word)
+{
+    fprintf(stderr, "ndkrun: %s: %s (see --help)\n", what, word);
+    return NDKRUN_USAGE;
+}
+
+static bool index_of(const char *word, char **rest, uint32_t *index)
+{
+    unsigned long value = strtoul(word, rest, 10);
+
+    *index = (uint32_t)value;
+    return *rest != word && **rest == '=' && value > 0 && value < 1000000;
+}
+
+/* A copy is cut up: ndkrun may have to run again with the words as they came. */
+static bool add_net(struct options *o, const char *given)
+{
+    char words[4096];
+
+    if (snprintf(words, sizeof words, "%s", given) >= (int)sizeof words)
+        return false;
+    for (char *save, *word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+        struct net_interface *n = &o->net[o->net_count];
+        char *rest;
+
+        if (o->net_count == OPTIONS_MOST || !index_of(word, &rest, &n->index) || !strchr(rest, '/') ||
+            strspn(rest + 1, "0123456789abcdefABCDEF.:/") != strlen(rest + 1) ||
+            snprintf(n->address, sizeof n->address, "%s", rest + 1) >= (int)sizeof n->address)
+            return false;
+        o->net_count++;
+    }
+    return o->net_count > 0;
+}
+
+static bool add_map(const char *word)
+{
+    uint32_t index, host;
+    char *rest;
+
+    if (!index_of(word, &rest, &index))
+        return false;
+    host = if_nametoindex(rest + 1);
+    if (!host)
+        fprintf(stderr, "ndkrun: this machine has no interface %s\n", rest + 1);
+    return ondk_wdk_map_interface(index, host);
+}
+
+static bool add(const char **list, uint32_t *count, const char *word)
+{
+    if (*count == OPTIONS_MOST)
+        return false;
+    list[(*count)++] = word;
+    return true;
+}
+
+static bool checks_of(const char *word, ondk_wdk_checks_t *checks)
+{
+    static const char *const names[] = { "off", "go-on", "stop" };
+
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(word, names[i])) {
+            *checks = (ondk_wdk_checks_t)i;
+            return true;
+        }
+    return false;
+}
+
+static bool seconds_of(const char *word, double *seconds)
+{
+    char *end;
+
+    *seconds = strtod(word, &end);
+    return end != word && !*end && *seconds >= 0 && *seconds < 1e9;
+}
+
+enum {
+    OPT_NET = 256, OPT_MAP, OPT_IOCTL, OPT_RUN_FOR, OPT_UNTIL_IDLE, OPT_UNTIL_PRINT, OPT_CHECKS,
+    OPT_HELP
+};
+
+static const struct option known[] = {
+    { "net", required_argument, NULL, OPT_NET },
+    { "map", required_argument, NULL, OPT_MAP },
+    { "ioctl", required_argument, NULL, OPT_IOCTL },
+    { "run-for", required_argument, NULL, OPT_RUN_FOR },
+    { "until-idle", no_argument, NULL, OPT_UNTIL_IDLE },
+    { "until-print", required_argument, NULL, OPT_UNTIL_PRINT },
+    { "checks", required_argument, NULL, OPT_CHECKS },
+    { "help", no_argument, NULL, OPT_HELP },
+    { NULL, 0, NULL, 0 },
+};
+
+static bool take(struct options *o, int option, char *word)
+{
+    switch (option) {
+    case OPT_NET: return add_net(o, word);
+    case OPT_MAP: return add_map(word);
+    case OPT_IOCTL: return add(o->ioctl, &o->ioctl_count, word);
+    case OPT_RUN_FOR: return seconds_of(word, &o->run_for);
+    case OPT_UNTIL_IDLE: return o->until_idle = true;
+    case OPT_UNTIL_PRINT: o->until_print = word; return true;
+    case OPT_CHECKS: return checks_of(word, &o->checks);
+    default: return false;
+    }
+}
+
+int options_parse(struct options *o, int argc, char **argv, bool *done)
+{
+    int option;
+
+    *done = true;
+    *o = (struct options){ .run_for = -1, .checks = ONDK_WDK_CHECKS_STOP };
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option == OPT_HELP) {
+            fputs(help, stdout);
+            return NDKRUN_OK;
+        }
+        if (option == '?')
+            return NDKRUN_USAGE; /* getopt has said why */
+        if (!take(o, option, optarg))
+            return wrong("not understood", optarg ? optarg : argv[optind - 1]);
+    }
+    for (; optind < argc; optind++)
+        if (!add(o->drivers, &o->driver_count, argv[optind]))
+            return wrong("too many drivers", argv[optind]);
+    if (!o->driver_count)
+        return wrong("which driver?", "ndkrun DRIVER.so");
+    *done = false;
+    return NDKRUN_OK;
+}

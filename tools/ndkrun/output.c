@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* A stream that works line by line: see output.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "output.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbol.h"
+
+enum { LINE_MOST = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char line[LINE_MOST];
+static size_t length;
+static const char *awaited;
+static atomic_bool seen, told;
+
+static void put(const char *text, size_t size)
+{
+    while (size) {
+        ssize_t n = write(STDERR_FILENO, text, size);
+
+        if (n <= 0)
+            return; /* nobody reads: nothing to be done */
+        text += n;
+        size -= (size_t)n;
+    }
+}
+
+/* "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)". */
+static void put_frame(const char *number, const char *place)
+{
+    char module[256], text[2600], whole[LINE_MOST + 2700];
+    unsigned long offset;
+    int head;
+
+    if (sscanf(place, "(%255[^+)]+%lx)", module, &offset) != 2 || !symbol_find(module, offset, text, sizeof text)) {
+        put(line, length);
+        return;
+    }
+    head = (int)(strchr(number, ' ') - line);
+    put(whole, (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, text, place));
+}
+
+static void put_line(void)
+{
+    const char *number = line + strspn(line, " "), *place = strrchr(line, '(');
+
+    if (awaited && strstr(line, awaited))
+        atomic_store(&seen, true);
+    if (number[0] != '#' || !strchr(number, ' ') || !place || !strstr(place, "+0x")) {
+        put(line, length);
+        return;
+    }
+    if (!symbol_tool() && !atomic_exchange(&told, true)) {
+        static const char words[] = "ndkrun: install binutils (addr2line) to see files and lines in stacks\n";
+        put(words, sizeof words - 1);
+    }
+    put_frame(number, place);
+}
+
+static ssize_t take(void *cookie, const char *text, size_t size)
+{
+    (void)cookie;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < size; i++) {
+        line[length++] = text[i];
+        if (text[i] == '\n' || length == LINE_MOST - 1) {
+            line[length] = '\0';
+            put_line();
+            length = 0;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return (ssize_t)size;
+}
+
+FILE *output_open(const char *text)
+{
+    FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = take });
+
+    awaited = text;
+    signal(SIGPIPE, SIG_IGN); /* a symbol tool that has gone away */
+    if (out)
+        setvbuf(out, NULL, _IOLBF, LINE_MOST);
+    return out;
+}
+
+bool output_seen(void)
+{
+    return atomic_load(&seen);
+}

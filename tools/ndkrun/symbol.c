@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* One process of the tool for each module, asked through pipes: see symbol.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "symbol.h"
+
+#include <link.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+enum { MODULES_MOST = 64, NAME_MOST = 256, ANSWER_MS = 5000 };
+
+extern char **environ;
+
+struct helper {
+    char module[NAME_MOST];
+    int ask, answer; /* -1: it does not run */
+};
+
+static struct helper helpers[MODULES_MOST];
+static int helper_count;
+
+struct search {
+    const char *module;
+    char path[4096];
+};
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *s = context;
+
+    (void)size;
+    if (!info->dlpi_name || strcmp(last_part(info->dlpi_name), s->module))
+        return 0;
+    snprintf(s->path, sizeof s->path, "%s", info->dlpi_name);
+    return 1;
+}
+
+static bool installed(const char *name)
+{
+    const char *path = getenv("PATH");
+    char copy[8192], whole[4096];
+
+    snprintf(copy, sizeof copy, "%s", path ? path : "/usr/bin:/bin");
+    for (char *save, *folder = strtok_r(copy, ":", &save); folder; folder = strtok_r(NULL, ":", &save))
+        if (snprintf(whole, sizeof whole, "%s/%s", folder, name) < (int)sizeof whole && !access(whole, X_OK))
+            return true;
+    return false;
+}
+
+const char *symbol_tool(void)
+{
+    static const char *const names[] = { "addr2line", "eu-addr2line", "llvm-addr2line", "llvm-addr2line-14" };
+    static const char *tool;
+
+    for (size_t i = 0; !tool && i < sizeof names / sizeof names[0]; i++)
+        if (installed(names[i]))
+            tool = names[i];
+    return tool;
+}
+
+static void start(struct helper *h, const char *path)
+{
+    char *argv[] = { (char *)symbol_tool(), "-f", "-C", "-e", (char *)path, NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int in[2], out[2];
+    sigset_t all;
+    pid_t child;
+
+    if (pipe2(in, O_CLOEXEC))
+        return;
+    if (pipe2(out, O_CLOEXEC)) {
+        close(in[0]);
+        close(in[1]);
+        return;
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK); /* Ctrl-C is not for it */
+    sigemptyset(&all);
+    posix_spawnattr_setsigmask(&attributes, &all);
+    if (!posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ)) {
+        h->ask = in[1];
+        h->answer = out[0];
+    } else {
+        close(in[1]);
+        close(out[0]);
+    }
+    close(in[0]);
+    close(out[1]);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+}
+
+/* The helper ends when its input does: with this process. */
+static struct helper *helper_of(const char *module)
+{
+    struct search s = { .module = module };
+    struct helper *h;
+
+    for (int i = 0; i < helper_count; i++)
+        if (!strcmp(helpers[i].module, module))
+            return &helpers[i];
+    if (helper_count == MODULES_MOST || strlen(module) >= NAME_MOST)
+        return NULL;
+    h = &helpers[helper_count++];
+    strcpy(h->module, module);
+    h->ask = h->answer = -1;
+    dl_iterate_phdr(look_at, &s);
+    if (!s.path[0]) /* the program itself has no name there */
+        (void)!readlink("/proc/self/exe", s.path, sizeof s.path - 1);
+    if (strcmp(last_part(s.path), module))
+        s.path[0] = '\0';
+    if (s.path[0])
+        start(h, s.path);
+    return h;
+}
+
+static bool read_line(int fd, char *line, size_t room)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    size_t have = 0;
+
+    while (have < room - 1) {
+        if (poll(&p, 1, ANSWER_MS) != 1 || read(fd, line + have, 1) != 1)
+            return false;
+        if (line[have] == '\n')
+            break;
+        have++;
+    }
+    line[have] = '\0';
+    return true;
+}
+
+bool symbol_find(const char *module, unsigned long offset, char *text, size_t room)
+{
+    struct helper *h = symbol_tool() ? helper_of(module) : NULL;
+    char question[32], function[512], place[2048];
+    int length = snprintf(question, sizeof question, "0x%lx\n", offset);
+    char *extra;
+
+    if (!h || h->ask < 0 || write(h->ask, question, (size_t)length) != length ||
+        !read_line(h->answer, function, sizeof function) || !read_line(h->answer, place, sizeof place))
+        return false;
+    if (!strncmp(place, "??", 2) || !strcmp(function, "??"))
+        return false;
+    extra = strstr(place, " (discriminator");
+    if (extra)
+        *extra = '\0';
+    return snprintf(text, room, "%s at %s", function, place) < (int)room;
+}
