@@ -41,7 +41,7 @@ def value(driver, function):
     return driver and getattr(driver, function)()
 
 
-ENTRY = '#include <NTDDK.H>\nNTSTATUS DriverEntry(PVOID d, PUNICODE_STRING p) { (void)d; (void)p; return 0; }\n'
+ENTRY = '#include <NTDDK.H>\nNTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p) { (void)d; (void)p; return 0; }\n'
 
 
 def spelling(tmp):
@@ -112,8 +112,8 @@ def order(tmp):
 
 
 def languages(tmp):
-    put(tmp, {'driver.cpp': 'extern "C" {\n#include <ntddk.h>\nNTSTATUS DriverEntry(PVOID, PUNICODE_STRING);\nint made(void);\n}\n'
-        'NTSTATUS DriverEntry(PVOID, PUNICODE_STRING) { return 0; }\n'
+    put(tmp, {'driver.cpp': 'extern "C" {\n#include <ntddk.h>\nNTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING);\nint made(void);\n}\n'
+        'NTSTATUS DriverEntry(PDRIVER_OBJECT, PUNICODE_STRING) { return 0; }\n'
         'template <typename T> static T twice(T x) { return x + x; }\nint made(void) { return twice(21); }\n'})
     driver, text = built('C++', tmp)
     check('C++ sources', value(driver, 'made') == 42, text)
