@@ -160,6 +160,8 @@
 #define __drv_useCancelIRQL
 #define __user
 #define __nonull
+#define __notnull
+#define __maybenull
 #define _In_reads_(...)
 #define _In_reads_opt_(...)
 #define _In_reads_bytes_(...)

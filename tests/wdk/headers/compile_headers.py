@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compiles the kernel's headers: each alone and again after itself, and all of them in some orders.
+
+usage: compile_headers.py compiler language include-directory flag...
+Exits with 77, and says so, where the compiler is not installed.
+"""
+import glob
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+ORDERS = 6
+# ndkpi.h and the like pull most others in: what starts with each of these is compiled too.
+STRICT = ['-Wall', '-Wextra', '-Wshadow', '-Werror', '-fsyntax-only']
+
+
+def compile_source(command, source):
+    done = subprocess.run(command, input=source, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode == 0, done.stdout
+
+
+def main():
+    compiler, language, include, *flags = sys.argv[1:]
+    if not shutil.which(compiler):
+        print(f'skipped: {compiler} is not installed')
+        return 77
+    command = [compiler, *flags, *STRICT, '-I', include, '-x', language, '-']
+    headers = sorted(os.path.relpath(path, include) for path in glob.glob(f'{include}/**/*.h', recursive=True))
+    if len(headers) < 30:
+        print(f'only {len(headers)} headers in {include}')
+        return 1
+    sources = [(header, f'#include "{header}"\n' * 2) for header in headers]
+    for seed in range(ORDERS):
+        order = headers[:]
+        random.Random(seed).shuffle(order)
+        sources.append((f'all, order {seed}', ''.join(f'#include "{header}"\n' for header in order)))
+    failed = 0
+    for name, source in sources:
+        good, output = compile_source(command, source)
+        if not good:
+            failed += 1
+            print(f'--- {name}\n{output}')
+    print(f'{len(sources) - failed} of {len(sources)} compile')
+    return 1 if failed else 0
+
+
+sys.exit(main())
