@@ -7,6 +7,10 @@
 #ifndef ONDK_WDK_NTDEF_H
 #define ONDK_WDK_NTDEF_H
 
+#ifdef _WIN32
+#include "mingw.h"
+#else
+
 #ifdef ONDK_NDK_NT_H
 #error "ndk/nt.h came first: a driver, and whatever is compiled with include/wdk, includes wdm.h or ntdef.h before it"
 #endif
@@ -432,4 +436,5 @@ typedef struct _GROUP_AFFINITY {
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #endif
 
+#endif
 #endif

@@ -5,6 +5,10 @@
 #ifndef ONDK_WDK_WDM_H
 #define ONDK_WDK_WDM_H
 
+#ifdef _WIN32
+#include "mingw.h"
+#else
+
 #include "ntdef.h"
 #include "ntstatus.h"
 #include "wdm/irql.h"
@@ -25,4 +29,5 @@
 #include "wdm/debug.h"
 #include "wdm/seh.h"
 
+#endif
 #endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A driver's second build, as a real .sys with mingw-w64: the base types, the kernel's routines and the annotations are
+ * mingw-w64's, and what its headers lack is here. wsk.h, wskndk.h, ndkpi.h and ws2def.h stand on this one or on ours.
+ */
+#ifndef ONDK_WDK_MINGW_H
+#define ONDK_WDK_MINGW_H
+
+#ifdef _WIN32
+
+#include <wdm.h>
+
+#include <stdint.h>
+
+#ifndef EXTERN_C_START
+#ifdef __cplusplus
+#define EXTERN_C_START extern "C" {
+#define EXTERN_C_END }
+#else
+#define EXTERN_C_START
+#define EXTERN_C_END
+#endif
+#endif
+#if !defined static_assert && !defined __cplusplus
+#define static_assert _Static_assert
+#endif
+#ifndef MAXULONG
+#define MAXULONG 0xffffffffu
+#endif
+
+typedef ULONG NET_IFINDEX, IF_INDEX;
+
+/* There they are functions that no library has. */
+#undef RtlUshortByteSwap
+#undef RtlUlongByteSwap
+#undef RtlUlonglongByteSwap
+#define RtlUshortByteSwap(value) __builtin_bswap16(value)
+#define RtlUlongByteSwap(value) __builtin_bswap32(value)
+#define RtlUlonglongByteSwap(value) __builtin_bswap64(value)
+
+/* Winsock's status values that its list does not have. */
+#ifndef NDIS_STATUS_BAD_VERSION
+#define NDIS_STATUS_BAD_VERSION ((NTSTATUS)0xC0010004L)
+#define NDIS_STATUS_ADAPTER_NOT_READY ((NTSTATUS)0xC0010011L)
+#endif
+
+#endif
+#endif
