@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-ORDERS = 6
+ORDERS = 3
 # ndkpi.h and the like pull most others in: what starts with each of these is compiled too.
 STRICT = ['-Wall', '-Wextra', '-Wshadow', '-Werror', '-fsyntax-only']
 
