@@ -134,19 +134,13 @@ static void *allocate(const char *routine, size_t size, uint32_t tag, bool paged
     return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
 }
 
-/* No memory, where the driver has asked for an exception. */
-static void *raise_failure(const char *routine)
-{
-    enum { KMODE_EXCEPTION_NOT_HANDLED = 0x1e };
-
-    check_bug(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)STATUS_INSUFFICIENT_RESOURCES, (uintptr_t)routine, 0, 0);
-}
-
 static void *allocate_typed(const char *routine, ULONG type, size_t size, uint32_t tag, bool raise)
 {
     void *block = allocate(routine, size, tag, type & 1, type & 4, type & POOL_ZERO_ALLOCATION);
 
-    return block || !raise ? block : raise_failure(routine);
+    if (!block && raise)
+        ExRaiseStatus(STATUS_INSUFFICIENT_RESOURCES);
+    return block;
 }
 
 PVOID ExAllocatePool(POOL_TYPE PoolType, SIZE_T NumberOfBytes)
@@ -200,7 +194,9 @@ static PVOID allocate_flagged(const char *routine, POOL_FLAGS flags, size_t size
         block = allocate(routine, size, tag, flags & POOL_FLAG_PAGED, flags & POOL_FLAG_CACHE_ALIGNED,
                          !(flags & POOL_FLAG_UNINITIALIZED));
     }
-    return block || !(flags & POOL_FLAG_RAISE_ON_FAILURE) ? block : raise_failure(routine);
+    if (!block && flags & POOL_FLAG_RAISE_ON_FAILURE)
+        ExRaiseStatus(STATUS_INSUFFICIENT_RESOURCES);
+    return block;
 }
 
 PVOID ExAllocatePool2(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag)
@@ -287,6 +283,16 @@ void *pool_take(size_t size)
 void pool_give(const char *routine, void *object)
 {
     give_back(routine, object, 0);
+}
+
+void *pool_take_pages(size_t size, uint32_t tag)
+{
+    struct pool_wish wish = { .size = size, .align = PAGE_SIZE, .tag = tag, .tag_index = pool_tag_index(tag),
+                              .counted = true };
+
+    if (size > SIZE_MOST)
+        return NULL;
+    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
 }
 
 uint64_t pool_outstanding(void)

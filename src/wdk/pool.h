@@ -17,6 +17,8 @@
 /* Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not counted. */
 void *pool_take(size_t size);
 void pool_give(const char *routine, void *object);
+/* Counted, not zeroed, and at a page's start whatever the size. pool_give frees it. */
+void *pool_take_pages(size_t size, uint32_t tag);
 
 /* Blocks that the driver has not freed. Exact while no thread allocates or frees. */
 uint64_t pool_outstanding(void);

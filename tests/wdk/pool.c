@@ -58,7 +58,7 @@ static void left_of(const char *tag, char *line, size_t size)
 
 static void test_alignment(void **state)
 {
-    static const size_t sizes[] = { 1, 15, 16, 100, 1000, 2049, 4000, 4095, 4096, 4097, 12288, 100000, 9 << 20 };
+    static const size_t sizes[] = { 1, 15, 16, 100, 1000, 2049, 4000, 4095, 4096, 4097, 12288, 100000, 5 << 20 };
     PVOID blocks[8];
 
     (void)state;
@@ -139,6 +139,38 @@ static void test_too_large(void **state)
     assert_null(ExAllocatePoolWithQuotaTag((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), MAXSIZE_T / 4, TAG));
     assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED, MAXSIZE_T - 16, TAG));
     assert_int_equal(pool_outstanding(), 0);
+}
+
+static ULONG raised_by_type(POOL_TYPE type, bool quota)
+{
+    __try {
+        assert_null(quota ? ExAllocatePoolWithQuotaTag(type, MAXSIZE_T, TAG) : ExAllocatePoolWithTag(type, MAXSIZE_T, TAG));
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        return GetExceptionCode();
+    }
+    return 0;
+}
+
+static ULONG raised_by_flags(POOL_FLAGS flags)
+{
+    __try {
+        assert_null(ExAllocatePool2(flags, MAXSIZE_T, TAG));
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        return GetExceptionCode();
+    }
+    return 0;
+}
+
+static void test_raises(void **state)
+{
+    const ULONG none = (ULONG)STATUS_INSUFFICIENT_RESOURCES;
+
+    (void)state;
+    assert_int_equal(raised_by_type((POOL_TYPE)(PagedPool | POOL_RAISE_IF_ALLOCATION_FAILURE), false), none);
+    assert_int_equal(raised_by_type(PagedPool, true), none);
+    assert_int_equal(raised_by_type((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), true), 0);
+    assert_int_equal(raised_by_flags(POOL_FLAG_PAGED | POOL_FLAG_RAISE_ON_FAILURE), none);
+    assert_int_equal(raised_by_flags(POOL_FLAG_PAGED | POOL_FLAG_USE_QUOTA), 0);
 }
 
 static void test_numbers_by_tag(void **state)
@@ -617,6 +649,7 @@ int main(void)
         IN_BOTH(test_alignment),
         IN_BOTH(test_zeroed),
         IN_BOTH(test_too_large),
+        IN_BOTH(test_raises),
         IN_BOTH(test_numbers_by_tag),
         IN_BOTH(test_many_tags),
         CHECKED(test_either_mode_frees),

@@ -182,6 +182,102 @@ FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 #define NonPagedPoolCacheAligned NonPagedPoolNxCacheAligned
 #endif
 
+/* ---- Lookaside lists ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Freed entries of one size are kept for the next allocation, up to a depth of 256. With checks on nothing is kept: the
+ * pool watches each entry.
+ */
+struct _LOOKASIDE_LIST_EX;
+typedef PVOID ALLOCATE_FUNCTION(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
+typedef VOID FREE_FUNCTION(_In_ PVOID Buffer);
+typedef PVOID ALLOCATE_FUNCTION_EX(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
+                                   _Inout_ struct _LOOKASIDE_LIST_EX *Lookaside);
+typedef VOID FREE_FUNCTION_EX(_In_ PVOID Buffer, _Inout_ struct _LOOKASIDE_LIST_EX *Lookaside);
+typedef ALLOCATE_FUNCTION *PALLOCATE_FUNCTION;
+typedef FREE_FUNCTION *PFREE_FUNCTION;
+typedef ALLOCATE_FUNCTION_EX *PALLOCATE_FUNCTION_EX;
+typedef FREE_FUNCTION_EX *PFREE_FUNCTION_EX;
+
+typedef struct DECLSPEC_ALIGN(16) _GENERAL_LOOKASIDE {
+    __extension__ union {
+        SLIST_HEADER ListHead;
+        SINGLE_LIST_ENTRY SingleListHead;
+    };
+    USHORT Depth;
+    USHORT MaximumDepth;
+    ULONG TotalAllocates;
+    __extension__ union {
+        ULONG AllocateMisses;
+        ULONG AllocateHits;
+    };
+    ULONG TotalFrees;
+    __extension__ union {
+        ULONG FreeMisses;
+        ULONG FreeHits;
+    };
+    POOL_TYPE Type;
+    ULONG Tag;
+    ULONG Size;
+    __extension__ union {
+        PALLOCATE_FUNCTION_EX AllocateEx;
+        PALLOCATE_FUNCTION Allocate;
+    };
+    __extension__ union {
+        PFREE_FUNCTION_EX FreeEx;
+        PFREE_FUNCTION Free;
+    };
+    LIST_ENTRY ListEntry;
+    ULONG LastTotalAllocates;
+    __extension__ union {
+        ULONG LastAllocateMisses;
+        ULONG LastAllocateHits;
+    };
+    ULONG Future[2];
+} GENERAL_LOOKASIDE, *PGENERAL_LOOKASIDE, GENERAL_LOOKASIDE_POOL, *PGENERAL_LOOKASIDE_POOL;
+
+typedef struct _NPAGED_LOOKASIDE_LIST {
+    GENERAL_LOOKASIDE L;
+} NPAGED_LOOKASIDE_LIST, *PNPAGED_LOOKASIDE_LIST;
+
+typedef struct _PAGED_LOOKASIDE_LIST {
+    GENERAL_LOOKASIDE L;
+} PAGED_LOOKASIDE_LIST, *PPAGED_LOOKASIDE_LIST;
+
+typedef struct _LOOKASIDE_LIST_EX {
+    GENERAL_LOOKASIDE_POOL L;
+} LOOKASIDE_LIST_EX, *PLOOKASIDE_LIST_EX;
+
+#define LOOKASIDE_MINIMUM_BLOCK_SIZE (RTL_SIZEOF_THROUGH_FIELD(SLIST_ENTRY, Next))
+#define EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL 0x00000001UL
+#define EX_LOOKASIDE_LIST_EX_FLAGS_FAIL_NO_RAISE 0x00000002UL
+#define EX_MAXIMUM_LOOKASIDE_DEPTH_BASE 256
+#define EX_MAXIMUM_LOOKASIDE_DEPTH_LIMIT 1024
+
+/* IRQL <= DISPATCH_LEVEL; entries of paged pool, and their lists, IRQL <= APC_LEVEL. */
+NTKERNELAPI VOID ExInitializeNPagedLookasideList(_Out_ PNPAGED_LOOKASIDE_LIST Lookaside,
+                                                 _In_opt_ PALLOCATE_FUNCTION Allocate, _In_opt_ PFREE_FUNCTION Free,
+                                                 _In_ ULONG Flags, _In_ SIZE_T Size, _In_ ULONG Tag, _In_ USHORT Depth);
+NTKERNELAPI VOID ExDeleteNPagedLookasideList(_Inout_ PNPAGED_LOOKASIDE_LIST Lookaside);
+NTKERNELAPI PVOID ExAllocateFromNPagedLookasideList(_Inout_ PNPAGED_LOOKASIDE_LIST Lookaside);
+NTKERNELAPI VOID ExFreeToNPagedLookasideList(_Inout_ PNPAGED_LOOKASIDE_LIST Lookaside, _In_ PVOID Entry);
+
+NTKERNELAPI VOID ExInitializePagedLookasideList(_Out_ PPAGED_LOOKASIDE_LIST Lookaside,
+                                                _In_opt_ PALLOCATE_FUNCTION Allocate, _In_opt_ PFREE_FUNCTION Free,
+                                                _In_ ULONG Flags, _In_ SIZE_T Size, _In_ ULONG Tag, _In_ USHORT Depth);
+NTKERNELAPI VOID ExDeletePagedLookasideList(_Inout_ PPAGED_LOOKASIDE_LIST Lookaside);
+NTKERNELAPI PVOID ExAllocateFromPagedLookasideList(_Inout_ PPAGED_LOOKASIDE_LIST Lookaside);
+NTKERNELAPI VOID ExFreeToPagedLookasideList(_Inout_ PPAGED_LOOKASIDE_LIST Lookaside, _In_ PVOID Entry);
+
+NTKERNELAPI NTSTATUS ExInitializeLookasideListEx(_Out_ PLOOKASIDE_LIST_EX Lookaside,
+                                                 _In_opt_ PALLOCATE_FUNCTION_EX Allocate, _In_opt_ PFREE_FUNCTION_EX Free,
+                                                 _In_ POOL_TYPE PoolType, _In_ ULONG Flags, _In_ SIZE_T Size,
+                                                 _In_ ULONG Tag, _In_ USHORT Depth);
+NTKERNELAPI VOID ExDeleteLookasideListEx(_Inout_ PLOOKASIDE_LIST_EX Lookaside);
+NTKERNELAPI VOID ExFlushLookasideListEx(_Inout_ PLOOKASIDE_LIST_EX Lookaside);
+NTKERNELAPI PVOID ExAllocateFromLookasideListEx(_Inout_ PLOOKASIDE_LIST_EX Lookaside);
+NTKERNELAPI VOID ExFreeToLookasideListEx(_Inout_ PLOOKASIDE_LIST_EX Lookaside, _In_ PVOID Entry);
+
 EXTERN_C_END
 
 #endif

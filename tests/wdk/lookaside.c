@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Lookaside lists: what is kept, what the driver's own functions are given, and that a list not deleted is seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ntddk.h"
+
+#include "openndk/wdk.h"
+#include "wdk/checked_pool.h"
+#include "wdk/live.h"
+#include "wdk/pool.h"
+#include "wdk/reports.h"
+#include "wdk/thread.h"
+
+enum { TAG = 'kooL', MANY = 400 };
+
+static int off(void **state)
+{
+    (void)state;
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    return 0;
+}
+
+static int go_on(void **state)
+{
+    (void)state;
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    return 0;
+}
+
+/* How many of MANY the list keeps when all are freed. */
+static unsigned kept(void)
+{
+    return checked_pool_wanted() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE;
+}
+
+static void test_nonpaged(void **state)
+{
+    NPAGED_LOOKASIDE_LIST list;
+    static PVOID entries[MANY];
+    PVOID last;
+
+    (void)state;
+    ExInitializeNPagedLookasideList(&list, NULL, NULL, POOL_NX_ALLOCATION, 100, TAG, 0);
+    assert_true(live_has(LIVE_LOOKASIDE, &list));
+    for (int i = 0; i < MANY; i++) {
+        entries[i] = ExAllocateFromNPagedLookasideList(&list);
+        assert_non_null(entries[i]);
+        memset(entries[i], i, 100);
+    }
+    assert_int_equal(pool_outstanding(), MANY);
+    for (int i = 0; i < MANY; i++)
+        ExFreeToNPagedLookasideList(&list, entries[i]);
+    assert_int_equal(pool_outstanding(), kept());
+    last = ExAllocateFromNPagedLookasideList(&list);
+    if (kept())
+        assert_ptr_equal(last, entries[kept() - 1]); /* last in, first out */
+    ExFreeToNPagedLookasideList(&list, last);
+    assert_int_equal(list.L.TotalAllocates, MANY + 1);
+    assert_int_equal(list.L.TotalFrees, MANY + 1);
+    ExDeleteNPagedLookasideList(&list);
+    assert_int_equal(pool_outstanding(), 0);
+    assert_false(live_has(LIVE_LOOKASIDE, &list));
+}
+
+static unsigned allocated, freed;
+
+static PVOID paged_allocate(POOL_TYPE type, SIZE_T size, ULONG tag)
+{
+    assert_int_equal(type, PagedPool);
+    assert_int_equal(size, 40);
+    assert_int_equal(tag, TAG);
+    allocated++;
+    return ExAllocatePoolWithTag(type, size, tag);
+}
+
+static VOID paged_free(PVOID buffer)
+{
+    freed++;
+    ExFreePoolWithTag(buffer, TAG);
+}
+
+static void test_paged_with_functions(void **state)
+{
+    PAGED_LOOKASIDE_LIST list;
+    PVOID a, b;
+
+    (void)state;
+    allocated = freed = 0;
+    ExInitializePagedLookasideList(&list, paged_allocate, paged_free, 0, 40, TAG, 0);
+    a = ExAllocateFromPagedLookasideList(&list);
+    b = ExAllocateFromPagedLookasideList(&list);
+    ExFreeToPagedLookasideList(&list, a);
+    ExFreeToPagedLookasideList(&list, b);
+    assert_int_equal(allocated, 2);
+    assert_int_equal(freed, kept() ? 0 : 2);
+    ExDeletePagedLookasideList(&list);
+    assert_int_equal(freed, 2);
+    assert_int_equal(pool_outstanding(), 0);
+}
+
+/* As drivers do it: the context is what the list is a part of. */
+struct context {
+    LOOKASIDE_LIST_EX list;
+    unsigned allocated, freed;
+    POOL_TYPE type;
+};
+
+static PVOID ex_allocate(POOL_TYPE type, SIZE_T size, ULONG tag, PLOOKASIDE_LIST_EX list)
+{
+    struct context *c = CONTAINING_RECORD(list, struct context, list);
+
+    c->allocated++;
+    c->type = type;
+    return ExAllocatePoolWithTag((POOL_TYPE)(type & ~(ULONG)POOL_RAISE_IF_ALLOCATION_FAILURE), size, tag);
+}
+
+static VOID ex_free(PVOID buffer, PLOOKASIDE_LIST_EX list)
+{
+    CONTAINING_RECORD(list, struct context, list)->freed++;
+    ExFreePool(buffer);
+}
+
+static void test_ex(void **state)
+{
+    struct context c = { .allocated = 0 };
+    PVOID entry;
+
+    (void)state;
+    assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, (POOL_TYPE)0x4000, 0, 8, TAG, 0),
+                     STATUS_INVALID_PARAMETER_4);
+    assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 3, 8, TAG, 0), STATUS_INVALID_PARAMETER_5);
+    assert_int_equal(ExInitializeLookasideListEx(&c.list, ex_allocate, ex_free, NonPagedPoolNx,
+                                                 EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL, 64, TAG, 0), STATUS_SUCCESS);
+    entry = ExAllocateFromLookasideListEx(&c.list);
+    assert_int_equal(c.type, NonPagedPoolNx | POOL_RAISE_IF_ALLOCATION_FAILURE);
+    ExFreeToLookasideListEx(&c.list, entry);
+    ExFlushLookasideListEx(&c.list);
+    assert_int_equal(c.freed, 1);
+    entry = ExAllocateFromLookasideListEx(&c.list);
+    ExFreeToLookasideListEx(&c.list, entry);
+    ExDeleteLookasideListEx(&c.list);
+    assert_int_equal(c.allocated, 2);
+    assert_int_equal(c.freed, 2);
+
+    /* Too small for a link: nothing can be kept. */
+    assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 0, 4, TAG, 0), STATUS_SUCCESS);
+    ExFreeToLookasideListEx(&c.list, ExAllocateFromLookasideListEx(&c.list));
+    assert_int_equal(pool_outstanding(), 0);
+    ExDeleteLookasideListEx(&c.list);
+}
+
+static void test_misuse(void **state)
+{
+    NPAGED_LOOKASIDE_LIST *list = ExAllocatePoolZero(NonPagedPoolNx, sizeof *list, TAG);
+    PAGED_LOOKASIDE_LIST paged;
+    struct reports r;
+
+    (void)state;
+    reports_start(&r);
+    ExDeleteNPagedLookasideList(list);
+    assert_true(reports_is_one(&r, "object-not-initialized", "no lookaside list"));
+    ExInitializeNPagedLookasideList(list, NULL, NULL, 0, 100, TAG, 0);
+    reports_start(&r);
+    ExInitializeNPagedLookasideList(list, NULL, NULL, 0, 100, TAG, 0);
+    assert_true(reports_is_one(&r, "object-reinitialized", "has not been deleted"));
+    reports_start(&r);
+    ExFreePool(list);
+    assert_true(reports_is_one(&r, "object-freed-in-use", "lookaside list"));
+    assert_true(live_remove(LIVE_LOOKASIDE, list));
+
+    ExInitializePagedLookasideList(&paged, NULL, NULL, 0, 100, TAG, 0);
+    reports_start(&r);
+    irql_set(DISPATCH_LEVEL);
+    ExDeletePagedLookasideList(&paged);
+    irql_set(PASSIVE_LEVEL);
+    assert_true(reports_is_one(&r, "irql-too-high", "ExDeletePagedLookasideList"));
+}
+
+/* Freed to the list is freed: the pool says so. */
+static void test_entry_freed_twice(void **state)
+{
+    NPAGED_LOOKASIDE_LIST list;
+    struct reports r;
+    PVOID entry;
+
+    (void)state;
+    ExInitializeNPagedLookasideList(&list, NULL, NULL, 0, 100, TAG, 0);
+    entry = ExAllocateFromNPagedLookasideList(&list);
+    ExFreeToNPagedLookasideList(&list, entry);
+    reports_start(&r);
+    ExFreeToNPagedLookasideList(&list, entry);
+    assert_true(reports_is_one(&r, "pool-double-free", "freed by"));
+    ExDeleteNPagedLookasideList(&list);
+}
+
+#define IN_BOTH(test) cmocka_unit_test_setup(test, off), cmocka_unit_test_setup(test, go_on)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_BOTH(test_nonpaged),
+        IN_BOTH(test_paged_with_functions),
+        IN_BOTH(test_ex),
+        cmocka_unit_test_setup(test_misuse, go_on),
+        cmocka_unit_test_setup(test_entry_freed_twice, go_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
