@@ -146,11 +146,36 @@ static bool thread_is_needed(struct shard *s)
            timer_first_deadline(s) < s->thread_deadline;
 }
 
-/* A consumer's thread lets go. False: rung, still the owner, look again. */
+static uint64_t owner_next_deadline(struct shard *s)
+{
+    if (s->work.first || s->sockets_left)
+        return 0;
+    return timer_first_deadline(s);
+}
+
+static bool thread_lets_go(struct shard *s, bool last_round)
+{
+    s->thread_deadline = owner_next_deadline(s);
+    s->sleep_until = s->thread_deadline;
+    s->calls_due = false; /* it delivers after this, whoever queued them */
+    atomic_store_explicit(&s->driver, NULL, memory_order_relaxed);
+    if (last_round) {
+        owner_release_to_thread(&s->owner); /* to itself: it will not sleep over what the doorbell meant */
+        return true;
+    }
+    if (owner_release(&s->owner))
+        return true;
+    take_over(s);
+    return false;
+}
+
+/* A consumer's call lets go. False: rung, still the owner, look again. */
 static bool let_go(struct shard *s, bool last_round)
 {
     bool to_thread = last_round || thread_is_needed(s);
 
+    if (served == s)
+        return thread_lets_go(s, last_round); /* from a callback: what is left the thread sees when that returns */
     atomic_store_explicit(&s->driver, NULL, memory_order_relaxed);
     if (to_thread) {
         s->calls_due = false;
@@ -302,34 +327,14 @@ static bool deliver(struct shard *s)
     if (s->delivering)
         return false;
     s->delivering = true;
-    take_all(&s->called, &s->calls);
-    while (ran < CALL_BATCH && run_first(&s->calls))
-        ran++;
+    for (; ran < CALL_BATCH; ran++) {
+        if (!s->calls.first)
+            take_all(&s->called, &s->calls); /* also what a callback's own calls have led to */
+        if (!run_first(&s->calls))
+            break;
+    }
     s->delivering = false;
     return ran > 0;
-}
-
-static uint64_t owner_next_deadline(struct shard *s)
-{
-    if (s->work.first || s->sockets_left)
-        return 0;
-    return timer_first_deadline(s);
-}
-
-static bool thread_lets_go(struct shard *s, bool last_round)
-{
-    s->thread_deadline = owner_next_deadline(s);
-    s->sleep_until = s->thread_deadline;
-    s->calls_due = false; /* it delivers after this, whoever queued them */
-    atomic_store_explicit(&s->driver, NULL, memory_order_relaxed);
-    if (last_round) {
-        owner_release_to_thread(&s->owner); /* to itself: it will not sleep over what the doorbell meant */
-        return true;
-    }
-    if (owner_release(&s->owner))
-        return true;
-    take_over(s);
-    return false;
 }
 
 bool shard_turn(struct shard *s)
@@ -346,7 +351,7 @@ bool shard_turn(struct shard *s)
     while (!thread_lets_go(s, ++rounds >= THREAD_ROUNDS))
         busy = run_work(s) || busy;
     busy = deliver(s) || busy;
-    if (s->calls.first)
+    if (s->calls.first || !is_empty(&s->called))
         s->sleep_until = 0;
     served = outer;
     return busy;
