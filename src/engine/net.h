@@ -7,7 +7,7 @@
  * its ready() calls. Readiness is edge-triggered: ready(READ) comes once after input arrived; the socket counts as
  * readable, and is reported again in the next turn, until recv answers EAGAIN or less than was asked for, or hold_read.
  * So an owner that stops reading early comes back by itself. ready(WRITE) comes once after send moved less than it was
- * given, and once when connecting has ended. ready() may close its socket, and others.
+ * given, and once when connecting has ended, unless that was at once. ready() may close its socket, and others.
  *
  * Local addresses: every local address (host and port) that a listener, a connecting socket or a shared endpoint uses
  * is held by a reservation, which all providers of this kind in the network namespace respect, across processes.
@@ -81,7 +81,8 @@ struct net_ops {
 
     /*
      * Starts connecting from a reserved address; takes a reference on the reservation for the socket's life. ready(WRITE)
-     * says when it ended; then connect_result. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
+     * says when it ended; then connect_result. Where it ended at once connect_result says so right away, and ready(WRITE)
+     * does not come. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
      * the four-tuple is alive: so a second connection to one peer over a shared reservation.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,

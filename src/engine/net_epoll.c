@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's TCP behind net.h. Each shard has one epoll set, edge-triggered, each socket registered once, for input
- * and output together. What epoll tells is remembered in the socket's flags, and a socket is in its poller's list
+ * The kernel's TCP behind net.h. Each shard has one epoll set, edge-triggered, each socket registered once, for input,
+ * and from the first time that it finds no room for output, too: most never do, and would be told of nothing else. What epoll tells is remembered in the socket's flags, and a socket is in its poller's list
  * exactly while it has something to report; so an owner that stops early is reminded, and epoll is not asked again.
  *
  * The sleeping thread never takes events: it waits until the epoll set itself is readable (ppoll, beside an eventfd),
@@ -54,6 +54,7 @@ enum flag {
     HELD = 1 << 6,
     LISTED = 1 << 7,
     DOUBTFUL = 1 << 8,   /* connecting may have failed */
+    FOR_OUTPUT = 1 << 9, /* epoll tells of room, too */
 };
 
 struct poller {
@@ -265,16 +266,28 @@ static void kernel_detach(struct net_socket *socket)
         forget(p, socket);
 }
 
+static int watch(struct net_socket *socket, const struct poller *p, int how)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.ptr = socket };
+
+    if (!(socket->flags & LISTENING))
+        event.events |= EPOLLRDHUP;
+    if (socket->flags & FOR_OUTPUT)
+        event.events |= EPOLLOUT;
+    return epoll_ctl(p->epoll_fd, how, socket->fd, &event) ? errno : 0;
+}
+
 static int kernel_attach(struct net_socket *socket, struct shard *s)
 {
     struct poller *p = shard_net_state(s);
-    struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = socket };
+    int err;
 
     assert(shard_is_owner(s));
-    if (socket->flags & LISTENING)
-        event.events = EPOLLIN | EPOLLET;
-    if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, socket->fd, &event))
-        return errno;
+    if (socket->flags & BLOCKED)
+        socket->flags |= FOR_OUTPUT;
+    err = watch(socket, p, EPOLL_CTL_ADD);
+    if (err)
+        return err;
     socket->shard = s;
     if (!(socket->flags & LISTENING))
         remember(p, socket);
@@ -309,6 +322,17 @@ static void reset_on_close(int fd, bool reset)
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
 }
 
+/* The owner waits for room. */
+static void block(struct net_socket *socket)
+{
+    socket->flags |= BLOCKED;
+    if (!socket->shard || socket->flags & FOR_OUTPUT)
+        return; /* attach asks for it; or it has been */
+    socket->flags |= FOR_OUTPUT;
+    /* Room that has come in the meantime is told, and this needs no memory, so that it cannot fail. */
+    (void)watch(socket, shard_net_state(socket->shard), EPOLL_CTL_MOD);
+}
+
 static void kernel_close(struct net_socket *socket, bool reset)
 {
     struct net_reservation *r = socket->reservation;
@@ -325,6 +349,14 @@ static void kernel_close(struct net_socket *socket, bool reset)
 }
 
 /* ---- connecting ---- */
+
+static bool is_connected(int fd)
+{
+    struct addr peer;
+    socklen_t len = sizeof peer;
+
+    return getpeername(fd, &peer.sa, &len) == 0;
+}
 
 static int kernel_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                           struct net_socket *socket)
@@ -343,7 +375,8 @@ static int kernel_connect(struct net *net, struct shard *s, struct net_reservati
         close(fd);
         return err;
     }
-    set_up(socket, net, fd, CONNECTING | BLOCKED);
+    /* Within a host it mostly is by now, although connect says that it goes on. */
+    set_up(socket, net, fd, is_connected(fd) ? 0 : CONNECTING | BLOCKED);
     hold_reservation(socket, from);
     /* Only now: before it is connecting, epoll would call it hung up. */
     err = kernel_attach(socket, s);
@@ -354,17 +387,17 @@ static int kernel_connect(struct net *net, struct shard *s, struct net_reservati
 
 static int kernel_connect_result(struct net_socket *socket)
 {
-    struct addr peer;
-    socklen_t len = sizeof peer;
     int err = 0;
     socklen_t err_len = sizeof err;
 
     if (socket->error)
         return socket->error;
-    if (!(socket->flags & (CONNECTING | DOUBTFUL)))
-        return 0; /* room for output and nothing else was reported */
-    if (getpeername(socket->fd, &peer.sa, &len) == 0)
-        return 0; /* asked early, and it is connected already: mostly so within a host */
+    if (socket->flags & CONNECTING)
+        return EINPROGRESS;
+    if (!(socket->flags & DOUBTFUL))
+        return 0; /* connected at once, or room for output and nothing else was reported */
+    if (is_connected(socket->fd))
+        return 0;
     if (errno != ENOTCONN)
         return errno;
     if (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
@@ -516,7 +549,7 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
     if (n < 0 && errno != EAGAIN)
         return -errno;
     if (n < 0 || (size_t)n < total(iov, iovcnt))
-        socket->flags |= BLOCKED;
+        block(socket);
     return n < 0 ? -EAGAIN : n;
 }
 

@@ -92,7 +92,6 @@ void active_tcp(struct fabric_conn *c)
 
     if (error == EINPROGRESS)
         return;
-    c->readable = true;
     c->blocked = false;
     conn_step(c, error ? CONN_LOST : CONN_TCP_UP, error ? iwarp_reason_connect(error) : FABRIC_OK);
 }
