@@ -21,6 +21,8 @@
 
 #include "base/mutant.h"
 
+enum { MEASURE_MS = 10 };
+
 static void conn_task(struct shard_task *task);
 static void conn_timeout(struct shard_timer *timer);
 
@@ -130,6 +132,11 @@ static bool is_disconnecting(const struct fabric_conn *c)
     return c->state == CONN_DRAINING || c->state == CONN_NOTICE_SENT || c->state == CONN_CLOSING;
 }
 
+static void set_timer(struct fabric_conn *c, uint32_t ms)
+{
+    shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + ms * UINT64_C(1000000));
+}
+
 /* True: since the limit was started the disconnect has come further, and is given the limit again. */
 static bool renewed(struct fabric_conn *c)
 {
@@ -139,20 +146,22 @@ static bool renewed(struct fabric_conn *c)
         return false;
     now = disconnect_progress(c);
     /* Less, too: our notice counts among the unsent. */
-    if ((int64_t)(now - c->progress) <= 0 && !MUTANT(dsc_03_limit_always_renewed))
+    if (c->measured && (int64_t)(now - c->progress) <= 0 && !MUTANT(dsc_03_limit_always_renewed))
         return false;
-    conn_limit(c);
+    c->progress = now;
+    c->measured = true;
+    set_timer(c, limit_of(c));
     return true;
 }
 
+/* Most disconnects are over in no time, so that how far this one has come is not asked for until it takes its time. */
 void conn_limit(struct fabric_conn *c)
 {
     if (c->timer.armed)
         shard_timer_stop(c->home->shard, &c->timer);
-    if (is_disconnecting(c))
-        c->progress = disconnect_progress(c);
+    c->measured = false;
     if (conn_state_has_limit(c->state))
-        shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + limit_of(c) * UINT64_C(1000000));
+        set_timer(c, is_disconnecting(c) && !MUTANT(dsc_01_limit_not_renewed) ? MEASURE_MS : limit_of(c));
 }
 
 static void check(const struct fabric_conn *c)

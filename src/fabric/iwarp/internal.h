@@ -306,12 +306,13 @@ struct fabric_conn {
     unsigned signals;
     enum iw_end end;
     uint16_t terminate;                /* the Terminate that ended it, or FABRIC_NO_TERMINATE */
-    uint64_t progress;                 /* of a disconnect, when its time limit was started */
+    uint64_t progress;                 /* of a disconnect, when its time limit was started (measured) */
+    bool measured;
     struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
     struct iw_counters at_start;
     unsigned nudges_left;
     size_t early_len;                  /* bytes that came before complete */
-    uint8_t early[64];
+    uint8_t early[128];
 };
 
 /* conn.c: the strand, references, steps */

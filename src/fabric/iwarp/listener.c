@@ -132,6 +132,7 @@ static bool accept_one(struct fabric_listener *l)
     adopt(l, c);
     if (l->unfinished_count > l->fabric->config.max_unfinished && !MUTANT(lsn_08_no_limit))
         drop_oldest(l);
+    conn_socket_ready(&c->socket, NET_READ); /* the request mostly is there already */
     return true;
 }
 
