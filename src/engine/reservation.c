@@ -13,7 +13,8 @@
  * us with SO_REUSEADDR.
  *
  * Ports that are given out (port 0) come from a bitmap for each host address; it also remembers, for a short while,
- * which ports were found taken by others, so that a nearly full range costs no more than an empty one.
+ * which ports were found taken by others, so that a nearly full range costs no more than an empty one, and, for as long
+ * as remains stay, which ports have had connections, so that looking for an untouched one costs next to nothing.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -41,9 +42,10 @@ enum {
     PORTS = 16384,
     WORD_BITS = 64,
     WORDS = PORTS / WORD_BITS,
-    STRICT_TRIES = 64,         /* at most; then ports with remains of closed connections will do */
+    STRICT_TRIES = 4,          /* at most; then ports with remains of closed connections will do */
     MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
     FOREIGN_MEMORY_SECONDS = 1,
+    REMAINS_SECONDS = 60,      /* TIME_WAIT */
 };
 
 /* The dynamic ports of one host address. Made on its first use; never freed. */
@@ -52,8 +54,8 @@ struct port_range {
     struct addr host; /* port 0 */
     uint64_t own[WORDS];
     uint64_t foreign[WORDS];
-    time_t foreign_since;
-    unsigned strict_tries;    /* fewer while most ports have remains: each try costs a bind */
+    uint64_t worn[2][WORDS]; /* had connections, or were found not untouched: since the last change, before it */
+    time_t foreign_since, worn_since;
 };
 
 struct net_reservation {
@@ -94,7 +96,6 @@ static struct port_range *range_of(const struct addr *local)
     if (!fresh)
         return NULL;
     fresh->host = *local;
-    fresh->strict_tries = STRICT_TRIES;
     addr_set_port(&fresh->host, 0);
     spin_lock(&ranges_lock);
     range = find_range(local);
@@ -121,11 +122,14 @@ static void mark(uint64_t map[WORDS], uint16_t port, bool on)
 }
 
 /* The first free one from start on, around the end, or -1. */
-static int next_free(const struct port_range *range, unsigned start)
+static int next_free(const struct port_range *range, unsigned start, bool untouched)
 {
     for (unsigned n = 0; n <= WORDS; n++) {
         unsigned w = (start / WORD_BITS + n) % WORDS;
         uint64_t free_bits = ~(range->own[w] | range->foreign[w]);
+
+        if (untouched)
+            free_bits &= ~(range->worn[0][w] | range->worn[1][w]);
 
         if (n == 0)
             free_bits &= ~UINT64_C(0) << start % WORD_BITS;
@@ -143,18 +147,30 @@ static time_t seconds(void)
     return t.tv_sec;
 }
 
-/* Takes the next port at or after `start` (an index) for us, as far as the map knows; -1: all taken. */
-static int pick(struct port_range *range, unsigned start, bool forget)
+/* Forgets what was true too long ago. */
+static void forget(struct port_range *range, bool all_foreign)
 {
     time_t now = seconds();
-    int i;
 
-    spin_lock(&ranges_lock);
-    if (forget || now - range->foreign_since > FOREIGN_MEMORY_SECONDS) {
+    if (all_foreign || now - range->foreign_since > FOREIGN_MEMORY_SECONDS) {
         memset(range->foreign, 0, sizeof range->foreign);
         range->foreign_since = now;
     }
-    i = next_free(range, start);
+    if (now - range->worn_since > REMAINS_SECONDS) {
+        memcpy(range->worn[1], range->worn[0], sizeof range->worn[1]);
+        memset(range->worn[0], 0, sizeof range->worn[0]);
+        range->worn_since = now;
+    }
+}
+
+/* Takes the next port at or after `start` (an index) for us, as far as the map knows; -1: all taken. */
+static int pick(struct port_range *range, unsigned start, bool untouched, bool forget_foreign)
+{
+    int i;
+
+    spin_lock(&ranges_lock);
+    forget(range, forget_foreign);
+    i = next_free(range, start, untouched);
     if (i >= 0)
         mark(range->own, (uint16_t)(PORT_FIRST + i), true);
     spin_unlock(&ranges_lock);
@@ -165,29 +181,7 @@ static void give_back(struct port_range *range, uint16_t port, bool to_foreigner
 {
     spin_lock(&ranges_lock);
     mark(range->own, port, false);
-    if (to_foreigner)
-        mark(range->foreign, port, true);
-    spin_unlock(&ranges_lock);
-}
-
-static unsigned strict_tries(struct port_range *range)
-{
-    unsigned tries;
-
-    spin_lock(&ranges_lock);
-    tries = range->strict_tries;
-    spin_unlock(&ranges_lock);
-    return tries;
-}
-
-/* Looking for an untouched port was worth it, or not. It never stops altogether, so it comes back when remains go. */
-static void judge_strictness(struct port_range *range, bool worth)
-{
-    spin_lock(&ranges_lock);
-    if (!worth)
-        range->strict_tries = range->strict_tries > 1 ? range->strict_tries / 2 : 1;
-    else if (range->strict_tries < STRICT_TRIES)
-        range->strict_tries *= 2;
+    mark(to_foreigner ? range->foreign : range->worn[0], port, true);
     spin_unlock(&ranges_lock);
 }
 
@@ -332,16 +326,20 @@ static unsigned random_index(void)
 
 static int claim_any(struct net_reservation *r)
 {
-    unsigned start = random_index(), most_strict = strict_tries(r->range);
-    bool forgot = false, forget = false;
+    unsigned start = random_index();
+    bool strict = true, forgot = false, forget = false;
 
     for (unsigned tries = 0; tries < MOST_TRIES; tries++) {
-        bool strict = tries < most_strict;
-        int i = pick(r->range, start, forget);
-        uint16_t port = (uint16_t)(PORT_FIRST + i);
-        int err;
+        int i, err;
+        uint16_t port;
 
+        strict = strict && tries < STRICT_TRIES;
+        i = pick(r->range, start, strict, forget);
         forget = false;
+        if (i < 0 && strict) {
+            strict = false;
+            continue;
+        }
         if (i < 0) {
             /* What others held a moment ago may be free now: say "exhausted" only of what is known now. */
             if (forgot)
@@ -349,10 +347,9 @@ static int claim_any(struct net_reservation *r)
             forgot = forget = true;
             continue;
         }
+        port = (uint16_t)(PORT_FIRST + i);
         addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - PORTS) : port);
         err = claim(r, strict ? CLAIM_UNTOUCHED : CLAIM_REMAINS);
-        if (strict && (!err || tries + 1 == most_strict))
-            judge_strictness(r->range, !err);
         if (!err)
             return 0;
         give_back(r->range, port, err == EADDRINUSE && !strict);
