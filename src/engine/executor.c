@@ -26,6 +26,8 @@ enum {
     LAST_TURNS = 10000,
     LOOKS_IN_VAIN = 4, /* in a row: looking on does not pay; then only */
     LOOK_AGAIN = 16,   /* every so often it is tried once more */
+    PREEMPTED_NS = 1000000,
+    REST = 2, /* times what was missing */
 };
 
 struct worker {
@@ -50,20 +52,27 @@ static void cpu_relax(void)
 /*
  * Looking on pays where the next event comes within the time for it, as in an exchange of messages with a peer that
  * looks on too. Where it does not, it only keeps a processor from those who have something to do, the peer among them.
+ * And where others want the processor, who looks on is taken off it for milliseconds, when one who sleeps is woken at
+ * once: time that is missing between two looks tells of it.
  */
 struct patience {
     unsigned in_vain; /* how often the thread has gone to sleep since looking on was last worth it */
     bool looking;
+    uint64_t last;       /* when it looked */
+    uint64_t rest_until; /* it was taken off its processor while it looked on: not before then */
 };
 
-/* Has the thread looked long enough for an event? `since` the last one. */
-static bool is_enough(const struct patience *p, uint64_t since, uint64_t spin_ns)
+/* Has the thread looked long enough for an event? The last one was at `from`. */
+static bool is_enough(const struct patience *p, uint64_t from, uint64_t now, uint64_t spin_ns)
 {
-    return since >= spin_ns || (p->in_vain >= LOOKS_IN_VAIN && p->in_vain % LOOK_AGAIN != 0);
+    return now - from >= spin_ns || now < p->rest_until || (p->in_vain >= LOOKS_IN_VAIN && p->in_vain % LOOK_AGAIN != 0);
 }
 
-static void learn(struct patience *p, bool busy, bool sleeps)
+static void learn(struct patience *p, bool busy, bool sleeps, uint64_t now)
 {
+    if (p->looking && now - p->last >= PREEMPTED_NS)
+        p->rest_until = now + REST * (now - p->last);
+    p->last = now;
     if (busy && p->looking)
         p->in_vain = 0;
     else if (sleeps)
@@ -96,8 +105,8 @@ static void *work(void *arg)
             break;
         if (busy)
             spin_from = now;
-        sleeps = is_enough(&patience, now - spin_from, spin_ns);
-        learn(&patience, busy, sleeps);
+        sleeps = is_enough(&patience, spin_from, now, spin_ns);
+        learn(&patience, busy, sleeps, now);
         if (sleeps || shard_is_leased(w->shard))
             shard_sleep(w->shard);
         else
