@@ -34,7 +34,7 @@ typedef struct ondk_config {
     uint32_t establish_ms;   /* NdkAccept: to the ready-to-receive; NdkCompleteConnect: to its end. 10000 */
     uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice, anew while the peer takes our data. 10000 */
     /* Listeners. */
-    uint32_t backlog;        /* requests that the consumer has neither accepted nor rejected. 128 */
+    uint32_t backlog;        /* requests that the consumer has neither accepted nor rejected. 1024 */
     uint32_t max_unfinished; /* connections without a complete request. 1024 */
     /* Limits that the adapter reports and enforces. */
     uint32_t max_private;    /* MaxCallerData, MaxCalleeData. 252, at most 508 */

@@ -74,7 +74,7 @@ static void test_defaults(void **state)
     assert_int_equal(c.size, sizeof(c));
     assert_int_equal(c.connect_ms, 10000);
     assert_int_equal(c.request_ms, 5000);
-    assert_int_equal(c.backlog, 128);
+    assert_int_equal(c.backlog, 1024);
     assert_int_equal(c.max_private, 252);
     assert_int_equal(c.mpa_revision, 2);
     assert_int_equal(c.rtr, 7);
@@ -98,7 +98,7 @@ static void test_environment(void **state)
     assert_int_equal(c.connect_ms, 2000);
     assert_int_equal(c.crc, 0);
     assert_int_equal(c.max_private, 252);
-    assert_int_equal(c.backlog, 128);
+    assert_int_equal(c.backlog, 1024);
     assert_int_equal(c.shards, 0);
     assert_int_equal(c.spin_us, 20);
     assert_int_equal(c.reply_ms, 10000);

@@ -31,7 +31,7 @@ void iwarp_config_defaults(struct iwarp_config *c)
         .reply_ms = 10000,
         .establish_ms = 10000,
         .disconnect_ms = 10000,
-        .backlog = 128,
+        .backlog = 1024,
         .max_unfinished = 1024,
         .max_private = 252,
         .max_inbound_reads = 32,
