@@ -42,7 +42,7 @@ enum {
     PORTS = 16384,
     WORD_BITS = 64,
     WORDS = PORTS / WORD_BITS,
-    STRICT_TRIES = 4,          /* at most; then ports with remains of closed connections will do */
+    STRICT_TRIES = 2,          /* at most; then ports with remains of closed connections will do */
     MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
     FOREIGN_MEMORY_SECONDS = 1,
     REMAINS_SECONDS = 60,      /* TIME_WAIT */
