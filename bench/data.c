@@ -11,7 +11,6 @@
 #include "link.h"
 #include "ndk_side.h"
 #include "openndk/adapter.h"
-#include "openndk/mdl.h"
 
 enum { DEPTH = LINK_RECEIVES + LINK_WINDOW, CQ_DEPTH = 4 * DEPTH, RESULTS = 64, MOST_READS = 32 };
 
@@ -139,41 +138,6 @@ static void wait_cq(struct link *l)
 
 /* ---- making both ends ---- */
 
-static void create_done(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
-{
-    (void)context;
-    (void)status;
-    (void)object;
-    bench_die("a create was pending");
-}
-
-static void registered(PVOID context, NTSTATUS status)
-{
-    if (status != STATUS_SUCCESS)
-        bench_die("NdkRegisterMr failed");
-    sem_post(context);
-}
-
-static void register_memory(struct end *e)
-{
-    NDK_PD *pd = e->side->pd;
-    sem_t done;
-    NTSTATUS status;
-
-    sem_init(&done, 0, 0);
-    ondk_mdl_init(&e->mdl, e->link->memory, LINK_BYTES, NULL);
-    if (pd->Dispatch->NdkCreateMr(pd, FALSE, create_done, e, &e->mr))
-        bench_die("NdkCreateMr failed");
-    status = e->mr->Dispatch->NdkRegisterMr(e->mr, &e->mdl, LINK_BYTES, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
-                                            NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
-                                            registered, &done);
-    if (status == STATUS_PENDING)
-        sem_wait(&done);
-    else
-        registered(&done, status);
-    e->token = e->mr->Dispatch->NdkGetLocalTokenFromMr(e->mr);
-}
-
 static struct end *server_end; /* there is one connection */
 
 static void prepare(struct ndk_conn *c)
@@ -218,7 +182,8 @@ static void open_end(struct link *l, int control)
     l->own = e;
     sem_init(&e->woken, 0, 0);
     e->side = ndk_side_open(&o);
-    register_memory(e);
+    e->mr = ndk_side_register(e->side, &e->mdl, l->memory, LINK_BYTES);
+    e->token = e->mr->Dispatch->NdkGetLocalTokenFromMr(e->mr);
     (l->client ? connect_one : accept_one)(e, control);
     link_exchange(l, control, (struct link_target){ (uintptr_t)l->memory,
                                                     e->mr->Dispatch->NdkGetRemoteTokenFromMr(e->mr) });

@@ -374,7 +374,8 @@ void ndk_side_serve(struct ndk_side *s, int control)
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth)
 {
     NDK_QP *qp;
-    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, s->cq, s->cq, context, depth, depth, 1, 1, 0, create_done,
+    NDK_CQ *cq = s->cqs[atomic_fetch_add(&s->next_cq, 1) % s->options.cqs];
+    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, cq, cq, context, depth, depth, 1, 1, 0, create_done,
                                                    context, &qp);
 
     if (status != STATUS_SUCCESS)
@@ -397,9 +398,13 @@ static void make_objects(struct ndk_side *s)
         bench_die("ondk_open_adapter: %s", ondk_status_name(status));
     if (s->adapter->Dispatch->NdkCreatePd(s->adapter, create_done, s, &s->pd))
         bench_die("NdkCreatePd failed");
-    if (s->adapter->Dispatch->NdkCreateCq(s->adapter, o->cq_depth, o->notify ? o->notify : notified, o->notify_context,
-                                          NULL, create_done, s, &s->cq))
-        bench_die("NdkCreateCq failed");
+    s->cqs = bench_pages(o->cqs * sizeof *s->cqs);
+    for (unsigned i = 0; i < o->cqs; i++)
+        if (s->adapter->Dispatch->NdkCreateCq(s->adapter, o->cq_depth, o->notify ? o->notify : notified,
+                                              (char *)o->notify_context + i * o->notify_stride, NULL, create_done, s,
+                                              &s->cqs[i]))
+            bench_die("NdkCreateCq failed");
+    s->cq = s->cqs[0];
     if (o->shared && s->adapter->Dispatch->NdkCreateSharedEndpoint(s->adapter, (PSOCKADDR)&s->local, sizeof s->local,
                                                                    create_done, s, &s->endpoint))
         bench_die("NdkCreateSharedEndpoint failed");
@@ -411,6 +416,7 @@ struct ndk_side *ndk_side_open(const struct ndk_options *options)
 
     s->options = *options;
     s->options.reads = options->reads ? options->reads : 1;
+    s->options.cqs = options->cqs ? options->cqs : 1;
     s->local = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     s->peer = s->local;
     pthread_mutex_init(&s->lock, NULL);
@@ -424,6 +430,22 @@ struct ndk_side *ndk_side_open(const struct ndk_options *options)
     }
     make_objects(s);
     return s;
+}
+
+NDK_MR *ndk_side_register(struct ndk_side *s, MDL *mdl, void *memory, size_t size)
+{
+    struct waiter w;
+    NDK_MR *mr;
+
+    sem_init(&w.done, 0, 0);
+    ondk_mdl_init(mdl, memory, size, NULL);
+    if (s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, create_done, s, &mr))
+        bench_die("NdkCreateMr failed");
+    if (waiter_end(&w, mr->Dispatch->NdkRegisterMr(mr, mdl, size, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
+                                                   NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
+                                                   waiter_done, &w)) != STATUS_SUCCESS)
+        bench_die("NdkRegisterMr failed");
+    return mr;
 }
 
 void ndk_side_close_object(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_OBJECT close_object)
@@ -440,7 +462,8 @@ void ndk_side_close(struct ndk_side *s)
         ndk_side_close_object(&s->listeners[i]->Header, s->listeners[i]->Dispatch->NdkCloseListener);
     if (s->endpoint)
         ndk_side_close_object(&s->endpoint->Header, s->endpoint->Dispatch->NdkCloseSharedEndpoint);
-    ndk_side_close_object(&s->cq->Header, s->cq->Dispatch->NdkCloseCq);
+    for (unsigned i = 0; i < s->options.cqs; i++)
+        ndk_side_close_object(&s->cqs[i]->Header, s->cqs[i]->Dispatch->NdkCloseCq);
     ndk_side_close_object(&s->pd->Header, s->pd->Dispatch->NdkClosePd);
     ondk_close_adapter(s->adapter);
 }

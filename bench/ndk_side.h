@@ -15,6 +15,7 @@
 
 #include "load.h"
 #include "ndk/ndkpi.h"
+#include "openndk/mdl.h"
 
 struct ndk_side;
 
@@ -40,6 +41,7 @@ struct ndk_options {
     unsigned depth;        /* of both queues of each queue pair */
     unsigned cq_depth;
     unsigned conns;        /* most at a time */
+    unsigned cqs;          /* queue pairs take them in turn; 0 counts as 1 */
     unsigned listeners;    /* server; 0 counts as 1 */
     unsigned reads;        /* each way; 0 counts as 1 */
     ULONG private_len;     /* client: bytes of private data with the connect */
@@ -47,6 +49,7 @@ struct ndk_options {
     bool shared;           /* client: all from one shared endpoint, slot n to port n */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *notify_context;
+    size_t notify_stride;  /* bytes from the context of one completion queue to the next one's */
     const void *accept_data;
     ULONG accept_len;
     void (*prepare)(struct ndk_conn *c); /* server: posts receives before the accept */
@@ -56,7 +59,8 @@ struct ndk_side {
     struct ndk_options options;
     NDK_ADAPTER *adapter;
     NDK_PD *pd;
-    NDK_CQ *cq;
+    NDK_CQ *cq, **cqs; /* cq: the first */
+    atomic_uint next_cq;
     NDK_SHARED_ENDPOINT *endpoint;
     NDK_LISTENER **listeners;
     unsigned listener_count;
@@ -88,6 +92,8 @@ void ndk_side_listen(struct ndk_side *s, uint16_t *ports);
 void ndk_side_serve(struct ndk_side *s, int control);
 
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth);
+/* Memory for messages and for the peer, described by mdl; dies where it cannot. */
+NDK_MR *ndk_side_register(struct ndk_side *s, MDL *mdl, void *memory, size_t size);
 void ndk_side_close_object(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_OBJECT close_object);
 
 #endif

@@ -148,7 +148,7 @@ def notes(taken, missing, noise, near_ns):
         lines.append("First table, pinned, each end with all its threads to one processor: "
                      f"{', '.join(sorted(ends[True])) or 'none'}; not pinned: "
                      f"{', '.join(sorted(ends[False])) or 'none'}.")
-    lines.append("Other tables: nothing pinned. Both ends free: "
+    lines.append("Other tables: nothing pinned but ping-pong over many connections. Both ends free: "
                  f"{'measured' if any(taken['free'].values()) else 'not measured'}.")
     for reason in sorted(set(missing.values())):
         lines.append(f"No figure: {reason}")
@@ -167,6 +167,38 @@ def complaint(lines):
     reasons = sorted({reason.split(":")[0] for every in silent for reason in every})
     return (f"TOO NOISY: {len(silent)} of {len(rows)} rows with an aim say nothing ({', '.join(reasons)}). "
             "Nothing may be concluded from this run; stop what else runs on the machine and try again.")
+
+
+# ---- for README.md ----
+
+MARKDOWN = ("", "", "OpenNDK", "bare TCP", "ratio", "from-to", "libfabric", "UCX", "aim", "")
+
+
+def with_unit(value, unit):
+    return "-" if value is None else f"{number(value)} {unit}".strip()
+
+
+def markdown_row(line):
+    spread = "-" if line["ratio"] is None else f"{line['ratio_low']:.2f}-{line['ratio_high']:.2f}"
+    aim = f"{line['aim'][0].replace('<=', '≤').replace('>=', '≥')} {line['aim'][1]:,}"
+    return (line["group"], line["what"], with_unit(line["median"], line["unit"]), with_unit(line["against"], line["unit"]),
+            number(line["ratio"]), spread, number(line["libfabric"]), number(line["ucx"]), aim, line["verdict"])
+
+
+def markdown(machine, sections, command):
+    """The rows with an aim, with date, machine and command."""
+    out = [f"`{command}`, {machine['date']}, OpenNDK {machine['openndk']}, {machine['cpu']}"
+           f"{' (virtual machine)' if machine['virtual'] else ''}, {machine['processors']} processors, "
+           f"Linux {machine['kernel']}, {machine['congestion_control']}, libfabric {machine['libfabric']}, "
+           f"UCX {machine['ucx']}; load {machine['load'][0]} before, {machine['load_after'][0]} after."]
+    for title, lines in sections:
+        for which in CLASSES:
+            mine = [line for line in lines if line["aim"] and line["class"] == which]
+            if mine:
+                out += ["", f"{title}; cores: {which}.", "", "| " + " | ".join(MARKDOWN) + " |",
+                        "|" + "---|" * len(MARKDOWN)]
+                out += ["| " + " | ".join(markdown_row(line)) + " |" for line in mine]
+    return "\n".join(out)
 
 
 # ---- files ----

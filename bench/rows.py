@@ -144,8 +144,30 @@ def many_rows():
     return rows
 
 
+def crowd(kind, count, under_way, queues=1, environment=()):
+    return run("bare" if kind == "tcp" else "ours", "crowd", kind, count, under_way, queues, "{seconds}",
+               environment=environment)
+
+
+def crowd_rows():
+    rows, group = [], "64 B, in turn"
+    for count in (1, 100, 1000, 9000):
+        ours = crowd("ndk", count, 1)
+        rows.append(Row(group, f"over {count:,}", "us", "us", ours, crowd("tcp", count, 1), None, None, None))
+        if count > 1:
+            rows.append(Row(group, f"over {count:,}, to 1", "us", "us", ours, crowd("ndk", 1, 1), None, None, None))
+    group = "64 B, all at once"
+    for count in (100, 1000):
+        ours = crowd("ndk", count, count)
+        rows += [Row(group, f"over {count:,}", "per_second", "1/s", ours, crowd("tcp", count, count), None, None, None),
+                 Row(group, f"fastest to slowest of {count:,}", "unfairness", "", ours, None, None, None, ("<=", 2))]
+    one, two = (crowd("ndk-told", 100, 100, n, (("ONDK_SHARDS", str(n)),)) for n in (1, 2))
+    rows.append(Row("shards", "2 on all cores, to 1 on 1", "per_second", "1/s", two, one, None, None, None))
+    return rows
+
+
 TABLE = latency_rows() + rate_rows() + bandwidth_rows() + establish_rows()
-SCALE = memory_rows() + many_rows()
+SCALE = memory_rows() + crowd_rows() + many_rows()
 
 SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20)
 WINDOWS = (1, 4, 16, 64, 240)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages of 64 bytes there and back over many connections between two processes, every end looking on. One line of
+ * JSON.
+ *   crowd ndk|ndk-told|tcp <connections> <under way> <queues> <seconds>
+ * Under way 1: over one connection after the other, in turn: half a round trip. As many as connections: each has one
+ * under way all the time: how often the slowest and the fastest came to it.
+ *
+ * ndk looks on in one thread at one completion queue, tcp in one thread with epoll. ndk-told answers inside the
+ * notifications of several completion queues, over which the connections are spread: with one, both ends share one
+ * processor, with more all of them, so that one shard can be compared with several (ONDK_SHARDS).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "crowd.h"
+
+enum { SAMPLES = 1 << 22, FEW = 10 /* trips of one: too few to compare */ };
+
+static const double WARM_UP = 0.1;
+
+static void init(struct crowd *c)
+{
+    c->members = bench_pages(c->connections * sizeof *c->members);
+    samples_init(&c->trips, SAMPLES);
+    for (unsigned i = 0; i < c->connections; i++)
+        c->members[i].crowd = c;
+}
+
+void crowd_begin(struct crowd *c)
+{
+    c->from = bench_now() + (uint64_t)(WARM_UP * NS_PER_S);
+    c->deadline = c->from + (uint64_t)(c->seconds * NS_PER_S);
+    atomic_store(&c->running, c->under_way);
+    for (unsigned i = 0; i < c->under_way; i++) {
+        c->members[i].sent = bench_now();
+        c->send(&c->members[i]);
+    }
+}
+
+void crowd_answered(struct member *m)
+{
+    struct crowd *c = m->crowd;
+    uint64_t now = bench_now();
+
+    if (now >= c->from && now < c->deadline) {
+        m->trips++;
+        if (c->queues == 1)
+            samples_add(&c->trips, (double)(now - m->sent));
+    }
+    if (now >= c->deadline) {
+        atomic_fetch_sub(&c->running, 1);
+        return;
+    }
+    if (c->under_way == 1)
+        m = &c->members[(unsigned)(m - c->members + 1) % c->connections];
+    m->sent = now;
+    c->send(m);
+}
+
+bool crowd_is_over(struct crowd *c)
+{
+    return !atomic_load_explicit(&c->running, memory_order_relaxed);
+}
+
+static void print(const char *kind, struct crowd *c, bool pinned)
+{
+    uint64_t sum = 0, slowest = UINT64_MAX, fastest = 0;
+
+    for (unsigned i = 0; i < c->connections; i++) {
+        uint64_t n = c->members[i].trips;
+
+        sum += n;
+        slowest = n < slowest ? n : slowest;
+        fastest = n > fastest ? n : fastest;
+    }
+    printf("{\"kind\": \"%s\", \"connections\": %u, \"under_way\": %u, \"queues\": %u, \"trips\": %llu, "
+           "\"us\": %.3f, \"p99_us\": %.3f, \"per_second\": %.0f, \"slowest\": %llu, \"fastest\": %llu, "
+           "\"pinned\": %s", kind, c->connections, c->under_way, c->queues, (unsigned long long)sum,
+           samples_quantile(&c->trips, 0.5) / 2 / NS_PER_US, samples_quantile(&c->trips, 0.99) / 2 / NS_PER_US,
+           (double)sum / c->seconds, (unsigned long long)slowest, (unsigned long long)fastest,
+           pinned ? "true" : "false");
+    if (slowest >= FEW)
+        printf(", \"unfairness\": %.3f", (double)fastest / (double)slowest);
+    puts("}");
+}
+
+static struct crowd parse(int argc, char **argv)
+{
+    struct crowd c = { .connections = 0 };
+
+    if (argc == 6) {
+        c.connections = (unsigned)strtoul(argv[2], NULL, 10);
+        c.under_way = (unsigned)strtoul(argv[3], NULL, 10);
+        c.queues = (unsigned)strtoul(argv[4], NULL, 10);
+        c.seconds = strtod(argv[5], NULL);
+        c.told = !strcmp(argv[1], "ndk-told");
+    }
+    if (!c.connections || !c.under_way || c.under_way > c.connections || c.seconds <= 0 || !c.queues ||
+        c.queues > (c.told ? CROWD_QUEUES : 1))
+        bench_die("usage: %s ndk|ndk-told|tcp <connections> <under way> <queues> <seconds>", argv[0]);
+    return c;
+}
+
+int main(int argc, char **argv)
+{
+    struct crowd c = parse(argc, argv);
+    bool ndk = strcmp(argv[1], "tcp") != 0, pinned = false;
+    int control;
+    pid_t child = bench_fork(&control, (unsigned)c.seconds + CROWD_SECONDS);
+
+    if (c.queues == 1)
+        pinned = bench_pin(c.told || child ? 0 : 1);
+    if (!child) {
+        if (ndk)
+            crowd_serve_ndk(c.connections, c.queues, c.told, control);
+        else
+            crowd_serve_tcp(c.connections, control);
+        return 0;
+    }
+    init(&c);
+    (ndk ? crowd_open_ndk : crowd_open_tcp)(&c, control);
+    (ndk ? crowd_run_ndk : crowd_run_tcp)(&c);
+    if (ndk)
+        crowd_close_ndk(&c);
+    close(control);
+    bench_join(child);
+    print(argv[1], &c, pinned);
+    return 0;
+}
