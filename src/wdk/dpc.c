@@ -123,10 +123,13 @@ void dpc_start_threads(void)
 
 static void visit_queue(struct dpc_queue *q, live_visit *visit, void *context)
 {
-    for (LIST_ENTRY *e = q->dpcs.Flink; q->used && e != &q->dpcs; e = e->Flink) {
+    LIST_ENTRY *next;
+
+    for (LIST_ENTRY *e = q->dpcs.Flink; q->used && e != &q->dpcs; e = next) {
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
         struct stack by = { { (void *)(uintptr_t)dpc->QueuedBy }, 1 };
 
+        next = e->Flink;
         if (dpc->QueuedBy) /* else it is a flush that waits */
             visit(context, LIVE_DPC, dpc, "KDPC", &by);
     }
@@ -145,9 +148,22 @@ __attribute__((constructor)) static void start(void)
     live_add_source(walk);
 }
 
+/* Where checks are on, what is queued and initialized again is taken out of the queue, so that the rest of it works. */
+static void take_out(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
+    KDPC **wanted = context;
+
+    (void)what;
+    (void)made;
+    if (kind == LIVE_DPC && thing == *wanted)
+        link_remove(&(*wanted)->DpcListEntry);
+}
+
 static void init(const char *routine, KDPC *dpc, UCHAR type, PKDEFERRED_ROUTINE deferred, PVOID context)
 {
     inuse_check_init(routine, dpc, sizeof *dpc);
+    if (check_on())
+        walk(take_out, &dpc);
     *dpc = (KDPC){ .Type = type, .Importance = MediumImportance, .DeferredRoutine = deferred, .DeferredContext = context };
     link_init(&dpc->DpcListEntry);
 }

@@ -39,7 +39,6 @@ static const char *use_of(enum live_kind kind)
     case LIVE_DPC: return "DPC that is queued";
     case LIVE_WORK_ITEM: return "work item that is queued";
     case LIVE_LOCK: return "lock that is held";
-    case LIVE_RESOURCE: return "ERESOURCE that was not deleted";
     default: return "object that is in use";
     }
 }

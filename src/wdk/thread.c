@@ -11,12 +11,22 @@
 #include "openndk/adapter.h"
 #include "wdk/live.h"
 #include "wdk/object.h"
+#include "wdk/resource.h"
 #include "wdk/thread.h"
 #include "wdk/wait.h"
 
 _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
-static struct _OBJECT_TYPE thread_type = { "thread", NULL };
+static LIST_ENTRY threads = { &threads, &threads }; /* under the dispatcher's lock */
+
+static void destroy(void *object)
+{
+    dispatch_lock();
+    link_remove(&((struct kernel_thread *)object)->all);
+    dispatch_unlock(NULL);
+}
+
+static struct _OBJECT_TYPE thread_type = { "thread", destroy };
 static POBJECT_TYPE thread_type_pointer = &thread_type;
 POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 
@@ -57,7 +67,35 @@ struct kernel_thread *thread_new(void)
     link_init(&t->waiting);
     link_init(&t->mutants);
     t->priority = 8;
+    dispatch_lock();
+    link_before(&threads, &t->all);
+    dispatch_unlock(NULL);
     return t;
+}
+
+static void visit_held(struct kernel_thread *t, live_visit *visit, void *context)
+{
+    for (unsigned i = 0; i < THREAD_HELD_MOST; i++) {
+        const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
+        struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&t->held[i].by, memory_order_relaxed) }, 1 };
+
+        if (!lock)
+            return;
+        visit(context, LIVE_LOCK, lock, atomic_load_explicit(&t->held[i].what, memory_order_relaxed), &by);
+    }
+}
+
+static void walk_held(live_visit *visit, void *context)
+{
+    dispatch_lock();
+    for (LIST_ENTRY *e = threads.Flink; e != &threads; e = e->Flink)
+        visit_held(CONTAINING_RECORD(e, struct kernel_thread, all), visit, context);
+    dispatch_unlock(NULL);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    live_add_source(walk_held);
 }
 
 void thread_begin(struct kernel_thread *t)
@@ -88,14 +126,15 @@ void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
         check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
 }
 
-/* A thread with more locks than fit goes on without being watched for the rest. */
 void thread_hold(const void *lock, const char *what, const void *by)
 {
     struct kernel_thread *t = thread_self();
     struct thread_held *h = &t->held[t->held_count];
 
-    if (t->held_count == THREAD_HELD_MOST)
+    if (t->held_count == THREAD_HELD_MOST) {
+        t->unwatched++;
         return;
+    }
     t->held_count++;
     atomic_store_explicit(&h->what, what, memory_order_relaxed);
     atomic_store_explicit(&h->by, by, memory_order_relaxed);
@@ -122,6 +161,8 @@ void thread_release(const void *lock)
         atomic_store_explicit(&t->held[t->held_count].lock, NULL, memory_order_relaxed);
         return;
     }
+    if (t->unwatched > 0)
+        t->unwatched--;
 }
 
 bool thread_holds(const void *lock)
@@ -131,7 +172,7 @@ bool thread_holds(const void *lock)
     for (unsigned i = 0; i < t->held_count; i++)
         if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) == lock)
             return true;
-    return false;
+    return t->unwatched > 0;
 }
 
 struct thread_mark thread_mark_take(void)
@@ -151,6 +192,8 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&h->by, memory_order_relaxed) }, 1 };
 
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
+        if (!check_on() || resource_given_up(lock))
+            continue;
         check_add_stack("acquired by", &by);
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
                      atomic_load_explicit(&h->what, memory_order_relaxed), lock);

@@ -36,6 +36,7 @@ struct kernel_thread {
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
     const void *wait_by;       /* where it waits */
+    LIST_ENTRY all;            /* in the list of threads, for those who look at `held` */
     LIST_ENTRY waiting;        /* in the list of threads that wait */
     LIST_ENTRY mutants;        /* mutexes that it holds */
     struct kernel_thread *wake_next;
@@ -48,7 +49,7 @@ struct kernel_thread {
     PKSTART_ROUTINE start;
     PVOID context;
     NTSTATUS exit_status;
-    unsigned held_count;
+    unsigned held_count, unwatched; /* locks in `held`, and those that it had no room for */
     struct thread_held held[THREAD_HELD_MOST];
 };
 
@@ -96,7 +97,7 @@ static inline void irql_check_min(const char *routine, KIRQL min)
         irql_report(routine, irql_now(), min, HIGH_LEVEL);
 }
 
-/* Locks, while checks are on: `by` is the caller of the routine that acquires. */
+/* Locks, while checks are on: `by` is the caller of the routine that acquires. Of locks that there is no room for, any is held. */
 void thread_hold(const void *lock, const char *what, const void *by);
 void thread_release(const void *lock);
 bool thread_holds(const void *lock);

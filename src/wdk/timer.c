@@ -142,9 +142,29 @@ __attribute__((constructor)) static void start(void)
     live_add_source(walk);
 }
 
+static bool in_list(LIST_ENTRY *list, const KTIMER *timer)
+{
+    LIST_ENTRY *e = list->Flink;
+
+    while (e != list && timer_at(e) != timer)
+        e = e->Flink;
+    return e != list;
+}
+
+/* Where checks are on, what was set and is initialized again is taken out of the list, so that the rest of it works. */
+static void take_out(KTIMER *timer)
+{
+    dispatch_lock();
+    if (in_list(&relative, timer) || in_list(&absolute, timer))
+        link_remove(&timer->TimerListEntry);
+    dispatch_unlock(NULL);
+}
+
 VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
 {
     inuse_check_init("KeInitializeTimer", Timer, sizeof *Timer);
+    if (check_on())
+        take_out(Timer);
     *Timer = (KTIMER){ .Queue = NOWHERE };
     dispatch_init(&Timer->Header, Type == SynchronizationTimer ? OBJECT_TIMER_SYNCHRONIZATION : OBJECT_TIMER_NOTIFICATION, 0);
     link_init(&Timer->TimerListEntry);

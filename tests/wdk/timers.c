@@ -179,7 +179,7 @@ static void test_dpc_initialized_while_queued(void **state)
     struct report *r;
     struct gate g;
     struct seen s;
-    KDPC dpc, kept;
+    KDPC dpc;
 
     (void)state;
     seen_init(&s);
@@ -187,14 +187,12 @@ static void test_dpc_initialized_while_queued(void **state)
     KeInitializeDpc(&dpc, note, &s);
     KeSetTargetProcessorDpc(&dpc, 0);
     assert_true(KeInsertQueueDpc(&dpc, NULL, NULL));
-    kept = dpc;
     r = report_start();
     KeInitializeDpc(&dpc, note, &s);
     report_is(r, "object-reinitialized in KeInitializeDpc");
-    dpc = kept;
     KeSetEvent(&g.open, 0, FALSE);
     KeFlushQueuedDpcs();
-    assert_int_equal(s.count, 1);
+    assert_int_equal(s.count, 0);
 }
 
 static VOID lower_irql(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
@@ -389,17 +387,15 @@ static void test_timer_freed_while_set(void **state)
 static void test_timer_initialized_while_set(void **state)
 {
     struct report *r;
-    KTIMER timer, kept;
+    KTIMER timer;
 
     (void)state;
     KeInitializeTimer(&timer);
     KeSetTimer(&timer, in_ms(60000), NULL);
-    kept = timer;
     r = report_start();
     KeInitializeTimer(&timer);
     report_is(r, "object-reinitialized in KeInitializeTimer");
-    timer = kept;
-    assert_true(KeCancelTimer(&timer));
+    assert_false(KeCancelTimer(&timer));
 }
 
 static void test_not_initialized(void **state)

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* Spin locks of all kinds: that they exclude, what they do to the IRQL, and which misuse is reported as what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+
+#include "threads.h"
+#include "wdk/live.h"
+
+enum { THREADS = 3, TURNS = 3000 };
+
+struct shared {
+    KSPIN_LOCK lock;
+    EX_SPIN_LOCK rw;
+    int counter, twin; /* equal whenever the lock is free */
+    atomic_int broken;
+};
+
+static void touch(struct shared *s)
+{
+    if (s->counter != s->twin)
+        atomic_fetch_add(&s->broken, 1);
+    s->counter++;
+    s->twin++;
+}
+
+static void use_plain(PVOID context)
+{
+    struct shared *s = context;
+    KIRQL irql;
+
+    for (int i = 0; i < TURNS; i++) {
+        KeAcquireSpinLock(&s->lock, &irql);
+        touch(s);
+        KeReleaseSpinLock(&s->lock, irql);
+    }
+}
+
+static void use_queued(PVOID context)
+{
+    struct shared *s = context;
+    KLOCK_QUEUE_HANDLE h;
+
+    for (int i = 0; i < TURNS; i++) {
+        KeAcquireInStackQueuedSpinLock(&s->lock, &h);
+        touch(s);
+        KeReleaseInStackQueuedSpinLock(&h);
+    }
+}
+
+static void use_try(PVOID context)
+{
+    struct shared *s = context;
+    KIRQL irql;
+
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    for (int i = 0; i < TURNS;) {
+        if (!KeTryToAcquireSpinLockAtDpcLevel(&s->lock))
+            continue;
+        touch(s);
+        i++;
+        KeReleaseSpinLockFromDpcLevel(&s->lock);
+    }
+    KeLowerIrql(irql);
+}
+
+/* Every fourth turn writes; a reader that is alone converts now and then. */
+static void use_rw(PVOID context)
+{
+    struct shared *s = context;
+    KIRQL irql;
+
+    for (int i = 0; i < TURNS; i++) {
+        if (i % 4 == 0) {
+            irql = ExAcquireSpinLockExclusive(&s->rw);
+            touch(s);
+            ExReleaseSpinLockExclusive(&s->rw, irql);
+            continue;
+        }
+        irql = ExAcquireSpinLockShared(&s->rw);
+        if (s->counter != s->twin)
+            atomic_fetch_add(&s->broken, 1);
+        if (i % 16 == 1 && ExTryConvertSharedSpinLockExclusive(&s->rw)) {
+            touch(s);
+            ExReleaseSpinLockExclusive(&s->rw, irql);
+        } else {
+            ExReleaseSpinLockShared(&s->rw, irql);
+        }
+    }
+}
+
+static int run(PKSTART_ROUTINE routine)
+{
+    struct report *r = report_start();
+    struct shared s = { .counter = 0 };
+    PVOID threads[THREADS];
+
+    KeInitializeSpinLock(&s.lock);
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = thread_start(routine, &s);
+    for (int i = 0; i < THREADS; i++)
+        thread_join(threads[i]);
+    assert_int_equal(s.broken, 0);
+    assert_int_equal(s.counter, s.twin);
+    assert_true(KeTestSpinLock(&s.lock));
+    assert_int_equal(s.rw, 0);
+    report_is_empty(r);
+    return s.counter;
+}
+
+static void test_exclusion(void **state)
+{
+    (void)state;
+    assert_int_equal(run(use_plain), THREADS * TURNS);
+    assert_int_equal(run(use_queued), THREADS * TURNS);
+    assert_int_equal(run(use_try), THREADS * TURNS);
+    assert_in_range(run(use_rw), THREADS * TURNS / 4, THREADS * TURNS);
+}
+
+static void test_exclusion_without_checks(void **state)
+{
+    struct shared s = { .counter = 0 };
+    PVOID threads[THREADS];
+    PKSTART_ROUTINE all[] = { use_plain, use_queued, use_rw };
+
+    (void)state;
+    KeInitializeSpinLock(&s.lock);
+    for (int k = 0; k < 3; k++) {
+        ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+        for (int i = 0; i < THREADS; i++)
+            threads[i] = thread_start(all[k], &s);
+        for (int i = 0; i < THREADS; i++)
+            thread_join(threads[i]);
+        assert_int_equal(s.broken, 0);
+        assert_true(KeTestSpinLock(&s.lock));
+        assert_int_equal(s.rw, 0);
+    }
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+}
+
+static void test_irql(void **state)
+{
+    struct report *r = report_start();
+    KLOCK_QUEUE_HANDLE h;
+    EX_SPIN_LOCK rw = 0;
+    KSPIN_LOCK lock;
+    KIRQL irql;
+
+    (void)state;
+    KeInitializeSpinLock(&lock);
+    KeAcquireSpinLock(&lock, &irql);
+    assert_int_equal(irql, PASSIVE_LEVEL);
+    assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
+    assert_false(KeTestSpinLock(&lock));
+    KeReleaseSpinLock(&lock, irql);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+    KeAcquireInStackQueuedSpinLock(&lock, &h);
+    assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
+    KeReleaseInStackQueuedSpinLock(&h);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+    irql = ExAcquireSpinLockShared(&rw);
+    assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
+    ExReleaseSpinLockShared(&rw, irql);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
+    report_is_empty(r);
+}
+
+static void test_wrong_irql(void **state)
+{
+    struct report *r;
+    KSPIN_LOCK lock;
+    KIRQL irql;
+
+    (void)state;
+    KeInitializeSpinLock(&lock);
+    r = report_start();
+    KeAcquireSpinLockAtDpcLevel(&lock);
+    report_is(r, "irql-too-low in KeAcquireSpinLockAtDpcLevel");
+    r = report_start();
+    KeReleaseSpinLockFromDpcLevel(&lock);
+    report_is(r, "irql-too-low in KeReleaseSpinLockFromDpcLevel");
+    KeRaiseIrql(HIGH_LEVEL, &irql);
+    r = report_start();
+    KeAcquireSpinLockRaiseToDpc(&lock);
+    report_is(r, "irql-too-high in KeAcquireSpinLock");
+    KeReleaseSpinLock(&lock, irql);
+}
+
+static void test_recursive(void **state)
+{
+    KLOCK_QUEUE_HANDLE h, again;
+    EX_SPIN_LOCK rw = 0;
+    struct report *r;
+    KSPIN_LOCK lock;
+    KIRQL irql, raised;
+
+    (void)state;
+    KeInitializeSpinLock(&lock);
+    KeAcquireSpinLock(&lock, &irql);
+    r = report_start();
+    KeAcquireSpinLock(&lock, &raised);
+    KeReleaseSpinLock(&lock, raised);
+    report_is(r, "lock-recursive in KeAcquireSpinLock");
+    assert_false(KeTestSpinLock(&lock));
+    KeReleaseSpinLock(&lock, irql);
+    assert_true(KeTestSpinLock(&lock));
+
+    KeAcquireInStackQueuedSpinLock(&lock, &h);
+    r = report_start();
+    KeAcquireInStackQueuedSpinLockAtDpcLevel(&lock, &again);
+    KeReleaseInStackQueuedSpinLockFromDpcLevel(&again);
+    report_is(r, "lock-recursive in KeAcquireInStackQueuedSpinLockAtDpcLevel");
+    KeReleaseInStackQueuedSpinLock(&h);
+
+    irql = ExAcquireSpinLockShared(&rw);
+    r = report_start();
+    ExAcquireSpinLockSharedAtDpcLevel(&rw);
+    ExReleaseSpinLockSharedFromDpcLevel(&rw);
+    report_is(r, "lock-recursive in ExAcquireSpinLockSharedAtDpcLevel");
+    ExReleaseSpinLockShared(&rw, irql);
+    assert_int_equal(rw, 0);
+}
+
+static void release_foreign(PVOID context)
+{
+    struct shared *s = context;
+
+    (void)KeRaiseIrqlToDpcLevel();
+    KeReleaseSpinLock(&s->lock, PASSIVE_LEVEL);
+}
+
+static void test_not_held(void **state)
+{
+    struct shared s = { .counter = 0 };
+    struct report *r;
+    KIRQL irql;
+
+    (void)state;
+    KeInitializeSpinLock(&s.lock);
+    KeAcquireSpinLock(&s.lock, &irql);
+    KeLowerIrql(irql);
+    r = report_start();
+    thread_join(thread_start(release_foreign, &s));
+    report_is(r, "lock-not-held in KeReleaseSpinLock: KSPIN_LOCK");
+    assert_false(KeTestSpinLock(&s.lock));
+    (void)KeRaiseIrqlToDpcLevel();
+    KeReleaseSpinLock(&s.lock, DISPATCH_LEVEL);
+    r = report_start();
+    KeReleaseSpinLockFromDpcLevel(&s.lock);
+    report_is(r, "lock-not-held in KeReleaseSpinLockFromDpcLevel");
+    ExAcquireSpinLockSharedAtDpcLevel(&s.rw);
+    r = report_start();
+    ExReleaseSpinLockExclusiveFromDpcLevel(&s.rw);
+    report_is(r, "lock-not-held in ExReleaseSpinLockExclusiveFromDpcLevel");
+    ExReleaseSpinLockSharedFromDpcLevel(&s.rw);
+    KeLowerIrql(PASSIVE_LEVEL);
+}
+
+static void keep(PVOID context)
+{
+    struct shared *s = context;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&s->lock, &irql);
+    KeLowerIrql(irql);
+}
+
+static void test_held_at_end(void **state)
+{
+    struct shared s = { .counter = 0 };
+    struct report *r = report_start();
+
+    (void)state;
+    KeInitializeSpinLock(&s.lock);
+    thread_join(thread_start(keep, &s));
+    report_is(r, "lock-held-at-end in system thread: KSPIN_LOCK");
+}
+
+static void test_freed_while_held(void **state)
+{
+    struct shared *s = malloc(sizeof *s);
+    uint32_t left = live_count();
+    struct report *r;
+    KIRQL irql;
+
+    (void)state;
+    KeInitializeSpinLock(&s->lock);
+    KeAcquireSpinLock(&s->lock, &irql);
+    assert_int_equal(live_count(), left + 1);
+    r = report_start();
+    inuse_check("ExFreePool", s, sizeof *s);
+    report_is(r, "object-freed-in-use in ExFreePool: ");
+    r = report_start();
+    KeInitializeSpinLock(&s->lock);
+    report_is(r, "object-reinitialized in KeInitializeSpinLock");
+    KeReleaseSpinLock(&s->lock, irql);
+    assert_int_equal(live_count(), left);
+    r = report_start();
+    inuse_check("ExFreePool", s, sizeof *s);
+    report_is_empty(r);
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exclusion),
+        cmocka_unit_test(test_exclusion_without_checks),
+        cmocka_unit_test(test_irql),
+        cmocka_unit_test(test_wrong_irql),
+        cmocka_unit_test(test_recursive),
+        cmocka_unit_test(test_not_held),
+        cmocka_unit_test(test_held_at_end),
+        cmocka_unit_test(test_freed_while_held),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* System threads for tests, and waiting for what they do. */
+#ifndef TESTS_WDK_THREADS_H
+#define TESTS_WDK_THREADS_H
+
+#include "report.h"
+#include "wdk/handle.h"
+#include "wdk/inuse.h"
+
+static LARGE_INTEGER zero __attribute__((unused));
+static LARGE_INTEGER ms __attribute__((unused)) = { .QuadPart = -10000 };
+
+static inline NTSTATUS wait1(PVOID object, PLARGE_INTEGER timeout)
+{
+    return KeWaitForSingleObject(object, Executive, KernelMode, FALSE, timeout);
+}
+
+static inline PVOID thread_start(PKSTART_ROUTINE routine, PVOID context)
+{
+    HANDLE handle;
+    PVOID object;
+
+    assert_int_equal(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, routine, context), STATUS_SUCCESS);
+    assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &object, NULL),
+                     STATUS_SUCCESS);
+    assert_true(handle_close(handle));
+    return object;
+}
+
+static inline void thread_join(PVOID thread)
+{
+    assert_int_equal(wait1(thread, NULL), STATUS_SUCCESS);
+    ObDereferenceObject(thread);
+}
+
+/* Until somebody waits for the object. */
+static inline void until_waited_for(const void *object, size_t size)
+{
+    struct report *r;
+    uint32_t n = 0;
+
+    for (int i = 0; i < 5000 && n == 0; i++) {
+        r = report_start();
+        inuse_check("test", object, size);
+        n = ondk_wdk_violations() - r->before;
+        ondk_wdk_set_output(NULL);
+        fclose(r->out);
+        free(r->text);
+        free(r);
+        if (n == 0)
+            KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    }
+    assert_int_equal(n, 1);
+}
+
+#endif
