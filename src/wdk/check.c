@@ -86,6 +86,9 @@ static const struct rule {
         "A context on the stack is gone when the function returns: wait for the completion callback before that." },
     [CHECK_MDL_NOT_LOCKED] = { "mdl-not-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An MDL is used after MmBuildMdlForNonPagedPool or MmProbeAndLockPages, and unlocked as often as locked." },
+    [CHECK_MDL_MISUSED] = { "mdl-misused", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "An MDL is built or locked once, over memory that the routine is for, mapped once, and given back by the routine "
+        "that belongs to the one that made it." },
     [CHECK_MDL_FREED_LOCKED] = { "mdl-freed-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "MmUnlockPages comes before IoFreeMdl." },
     [CHECK_MDL_FREED_IN_USE] = { "mdl-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,

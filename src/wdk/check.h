@@ -45,6 +45,7 @@ enum check_rule {
     CHECK_CONTEXT_FREED_IN_USE,  /* pool freed that a pending NDK request has as its context */
     CHECK_CONTEXT_ON_DEAD_STACK, /* a pending NDK request's context is in a stack frame that has ended */
     CHECK_MDL_NOT_LOCKED,        /* used, unlocked or mapped without having been locked or built */
+    CHECK_MDL_MISUSED,           /* locked or mapped twice, built over what is not for it, a part that is none: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,      /* IoFreeMdl of one whose pages are locked */
     CHECK_MDL_FREED_IN_USE,      /* freed while a region is registered over it */
     CHECK_UNLOAD_OUTSTANDING,    /* DriverUnload came back with something left */

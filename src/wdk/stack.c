@@ -52,22 +52,34 @@ void stack_print(const struct stack *s, FILE *out, const char *indent)
     }
 }
 
+struct bounds {
+    uintptr_t low, size; /* size 0: not known */
+};
+
+static struct bounds bounds_of_thread(void)
+{
+    static _Thread_local struct bounds bounds;
+    pthread_attr_t attr;
+    void *start = NULL;
+    size_t size = 0;
+
+    if (!bounds.size && !pthread_getattr_np(pthread_self(), &attr)) {
+        (void)pthread_attr_getstack(&attr, &start, &size);
+        pthread_attr_destroy(&attr);
+        bounds = (struct bounds){ (uintptr_t)start, size };
+    }
+    return bounds;
+}
+
+int stack_contains(const void *address)
+{
+    struct bounds b = bounds_of_thread();
+
+    return (uintptr_t)address - b.low < b.size;
+}
+
 /* The stack grows downwards: what has ended lies below the frame that is running. */
 int stack_is_dead(const void *address)
 {
-    static _Thread_local uintptr_t low;
-    uintptr_t at = (uintptr_t)address;
-
-    if (!low) {
-        pthread_attr_t attr;
-        void *start = NULL;
-        size_t size = 0;
-
-        if (pthread_getattr_np(pthread_self(), &attr))
-            return 0;
-        (void)pthread_attr_getstack(&attr, &start, &size);
-        pthread_attr_destroy(&attr);
-        low = (uintptr_t)start;
-    }
-    return at >= low && at < (uintptr_t)__builtin_frame_address(0);
+    return stack_contains(address) && (uintptr_t)address < (uintptr_t)__builtin_frame_address(0);
 }

@@ -20,7 +20,10 @@ void stack_take(struct stack *s, int skip);
 /* A line for each frame: number, function + offset, module. */
 void stack_print(const struct stack *s, FILE *out, const char *indent);
 
-/* Is the address inside of the calling thread's stack, below the frame that is running (a frame that has ended)? */
+/* Is the address inside of the calling thread's stack? */
+int stack_contains(const void *address);
+
+/* The same, below the frame that is running (a frame that has ended)? */
 int stack_is_dead(const void *address);
 
 #endif
