@@ -79,7 +79,8 @@ void object_ref(struct object *o, enum object_ref kind)
 
     assert(before > 0);
     (void)before;
-    atomic_fetch_add_explicit(&o->kinds[kind], 1, memory_order_relaxed);
+    if (kind != REF_LOOKUP)
+        atomic_fetch_add_explicit(&o->kinds[kind], 1, memory_order_relaxed);
 }
 
 bool object_try_ref(struct object *o, enum object_ref kind)
@@ -100,10 +101,12 @@ bool object_is_closing(const struct object *o)
 /* True: it was the last, and everything that was done under the others is seen by the caller. */
 static bool drop(struct object *o, enum object_ref kind)
 {
-    unsigned had = atomic_fetch_sub_explicit(&o->kinds[kind], 1, memory_order_relaxed);
+    if (kind != REF_LOOKUP) {
+        unsigned had = atomic_fetch_sub_explicit(&o->kinds[kind], 1, memory_order_relaxed);
 
-    assert(had > 0);
-    (void)had;
+        assert(had > 0);
+        (void)had;
+    }
     return atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1;
 }
 

@@ -78,12 +78,10 @@ static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, uns
     return STATUS_SUCCESS;
 }
 
+/* From here on the caller holds a reference: the request may complete, and the consumer close, before this returns. */
 static NTSTATUS post(struct qp *qp, struct fabric_request *r)
 {
-    object_ref(&qp->obj, REF_LOOKUP);
-    int error = ops_of(qp)->qp_post(qp->fabric, r);
-    object_unref(&qp->obj, REF_LOOKUP);
-    return status_of_errno(error);
+    return status_of_errno(ops_of(qp)->qp_post(qp->fabric, r));
 }
 
 static NTSTATUS post_inline(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count)
@@ -167,8 +165,12 @@ static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULON
 {
     struct qp *qp = qp_of(pub);
     struct fabric_request r = {.op = FABRIC_RECEIVE, .context = context};
+    NTSTATUS status;
 
-    return post_plain(qp, &r, sgl, count, qp->receive_sges);
+    request_enter(qp);
+    status = post_plain(qp, &r, sgl, count, qp->receive_sges);
+    object_unref(&qp->obj, REF_LOOKUP);
+    return status;
 }
 
 /* With local invalidation, which is ignored where the adapter does not report it. */
