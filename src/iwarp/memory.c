@@ -46,6 +46,7 @@ enum {
     GENERATION_BITS = 32 - INDEX_BITS,
     FEISTEL_ROUNDS = 4,
     BOX_SIZE = 256,
+    MEMO_SIZE = 256,
 };
 
 _Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
@@ -57,6 +58,7 @@ struct chunk;
 struct mem_table {
     uint16_t keys[FEISTEL_ROUNDS];
     uint16_t high_box[BOX_SIZE], low_box[BOX_SIZE];
+    _Atomic uint64_t memo[MEMO_SIZE]; /* STag << 32 | what plain_of made of it; 0 is no registration's STag */
     struct chunk *_Atomic chunks[CHUNKS];
     struct spin lock; /* guards what follows; a leaf */
     struct mem_region *first_free, **last_free;
@@ -85,7 +87,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Every lookup goes through it: boxes take two thirds of the time that multiplications of like quality do. */
+/* Lookups go through it: boxes take two thirds of the time that multiplications of like quality do. */
 static uint16_t feistel_round(const struct mem_table *t, int round, uint16_t half)
 {
     unsigned v = half ^ t->keys[round];
@@ -108,7 +110,7 @@ static uint32_t stag_of(const struct mem_table *t, uint32_t index, uint32_t gene
     return (uint32_t)left << 16 | right;
 }
 
-static uint32_t plain_of(const struct mem_table *t, uint32_t stag)
+static uint32_t unpermute(const struct mem_table *t, uint32_t stag)
 {
     uint16_t left = (uint16_t)(stag >> 16), right = (uint16_t)stag;
 
@@ -120,6 +122,20 @@ static uint32_t plain_of(const struct mem_table *t, uint32_t stag)
         left = before;
     }
     return (uint32_t)left << 16 | right;
+}
+
+/* A pure function, so that what was found once can be kept; the same few STags are looked up again and again. */
+static uint32_t plain_of(struct mem_table *t, uint32_t stag)
+{
+    _Atomic uint64_t *memo = &t->memo[stag % MEMO_SIZE];
+    uint64_t known = atomic_load_explicit(memo, memory_order_relaxed);
+    uint32_t plain;
+
+    if (known >> 32 == stag)
+        return (uint32_t)known;
+    plain = unpermute(t, stag);
+    atomic_store_explicit(memo, (uint64_t)stag << 32 | plain, memory_order_relaxed);
+    return plain;
 }
 
 static void fill_random(uint16_t *values, int count, uint64_t *secret)
