@@ -12,7 +12,7 @@
 #include "provider/provider.h"
 #include "provider/status.h"
 
-enum { BATCH = 16 };
+enum { BATCH = 64 };
 
 static const struct fabric_ops *ops_of(const struct cq *cq)
 {

@@ -217,14 +217,15 @@ static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
     return n;
 }
 
-/* The poll that requests were left to is not one that only takes what is there. */
+/* Where requests were left to the poll: when it has read nearly everything, or a few have not. */
 static bool is_to_drive(struct fabric_cq *cq, int found)
 {
-    bool left = atomic_load_explicit(&cq->left, memory_order_relaxed);
+    unsigned left = atomic_load_explicit(&cq->left, memory_order_relaxed);
+    bool drive = found == 0 || left == 1 || (left > 1 && count_of(cq) < IWARP_BEHIND);
 
-    if (left)
-        atomic_store_explicit(&cq->left, false, memory_order_relaxed);
-    return left || found == 0;
+    if (left > 0)
+        atomic_store_explicit(&cq->left, drive ? 0 : left - 1, memory_order_relaxed);
+    return drive;
 }
 
 int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)

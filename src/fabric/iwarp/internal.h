@@ -104,11 +104,16 @@ void delivery_close(struct delivery *d);
 
 /* ---- completion queues (cq.c) ---- */
 
+enum {
+    IWARP_BEHIND = 2, /* results that a consumer has not read: it is busy, and will look */
+    IWARP_PATIENCE = 4, /* polls of one that stays behind */
+};
+
 struct fabric_cq {
     struct iwarp_shard *home;
     struct fabric_cq_config config;
     atomic_bool dead;              /* overflowed; written under lock */
-    atomic_bool left;              /* requests wait for a poll: the next one drives the shard */
+    atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
     atomic_uint count;             /* results to be read; written under lock */
     struct spin lock;              /* guards everything below */
     struct fabric_completion *ring;

@@ -20,7 +20,6 @@ _Static_assert(IW_SEND_INVALIDATE == (int)FABRIC_SEND_INVALIDATE, "flags");
 _Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE, "flags");
 
 enum {
-    BEHIND = 2,          /* results that are there for a consumer to read: it is busy, and will look */
     MOST_UNSENT = 64,    /* what one system call sends */
     SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
 };
@@ -155,14 +154,14 @@ static bool queues_are_dead(const struct fabric_qp *qp)
 
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
- * is not. Small requests that it posts meanwhile leave together, with that poll (shard_post_lazily). One that it posts
- * when it has read everything is never held.
+ * is not. Small requests that it posts meanwhile leave together, when it has caught up or has polled a few times
+ * (shard_post_lazily). One that it posts when it has read everything is never held.
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
     uint64_t octets = 0;
 
-    if (atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) < BEHIND ||
+    if (atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) < IWARP_BEHIND ||
         atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT ||
         r->op >= FABRIC_FAST_REGISTER)
         return false;
@@ -176,9 +175,9 @@ static void leave_to_poll(struct fabric_qp *qp)
 {
     if (!shard_post_lazily(qp->home->shard, &qp->transmit))
         return;
-    atomic_store_explicit(&qp->initiator_cq->left, true, memory_order_relaxed);
+    atomic_store_explicit(&qp->initiator_cq->left, IWARP_PATIENCE, memory_order_relaxed);
     if (qp->receive_cq != qp->initiator_cq)
-        atomic_store_explicit(&qp->receive_cq->left, true, memory_order_relaxed);
+        atomic_store_explicit(&qp->receive_cq->left, IWARP_PATIENCE, memory_order_relaxed);
 }
 
 /* A deferred request goes with the next one that is not, and with one that fails. */
