@@ -58,16 +58,21 @@ static inline uint16_t cursor_get16(struct cursor_in *c)
     return p ? (uint16_t)(p[0] << 8 | p[1]) : 0;
 }
 
+static inline uint32_t cursor_be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
 static inline uint32_t cursor_get32(struct cursor_in *c)
 {
-    uint32_t high = cursor_get16(c);
-    return high << 16 | cursor_get16(c);
+    const uint8_t *p = cursor_take(c, 4);
+    return p ? cursor_be32(p) : 0;
 }
 
 static inline uint64_t cursor_get64(struct cursor_in *c)
 {
-    uint64_t high = cursor_get32(c);
-    return high << 32 | cursor_get32(c);
+    const uint8_t *p = cursor_take(c, 8);
+    return p ? (uint64_t)cursor_be32(p) << 32 | cursor_be32(p + 4) : 0;
 }
 
 static inline uint8_t *cursor_reserve(struct cursor_out *c, size_t len)
@@ -108,8 +113,9 @@ static inline void cursor_put32(struct cursor_out *c, uint32_t v)
 
 static inline void cursor_put64(struct cursor_out *c, uint64_t v)
 {
-    cursor_put32(c, (uint32_t)(v >> 32));
-    cursor_put32(c, (uint32_t)v);
+    uint8_t b[8] = { (uint8_t)(v >> 56), (uint8_t)(v >> 48), (uint8_t)(v >> 40), (uint8_t)(v >> 32),
+                     (uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v };
+    cursor_put(c, b, sizeof b);
 }
 
 #endif

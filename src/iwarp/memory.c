@@ -362,7 +362,8 @@ bool slot_protect(struct mem_region *r, uint32_t generation, bool known)
     return protect(r, generation, UINT32_MAX, known);
 }
 
-void slot_unprotect(struct mem_region *r)
+/* Lookups are in every message several times: they have these inside. */
+static inline void unprotect(struct mem_region *r)
 {
     uint64_t before = atomic_fetch_sub_explicit(&r->word, 1, memory_order_acq_rel);
 
@@ -371,7 +372,7 @@ void slot_unprotect(struct mem_region *r)
         slot_put_back(r);
 }
 
-struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool known)
+static inline struct mem_region *find(struct mem_table *t, uint32_t stag, bool known)
 {
     uint32_t plain = plain_of(t, stag);
     struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
@@ -379,12 +380,23 @@ struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool known)
     return r && protect(r, plain & GENERATION_MASK, GENERATION_MASK, known) ? r : NULL;
 }
 
-static bool wraps(uint64_t to, uint64_t len)
+void slot_unprotect(struct mem_region *r)
+{
+    unprotect(r);
+}
+
+struct mem_region *slot_find(struct mem_table *t, uint32_t stag, bool known)
+{
+    return find(t, stag, known);
+}
+
+static inline bool wraps(uint64_t to, uint64_t len)
 {
     return len > 0 && len - 1 > UINT64_MAX - to;
 }
 
-enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access)
+static inline enum wire_error check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len,
+                                    unsigned access)
 {
     if (r->domain != domain && !MUTANT(mem_04_any_domain))
         return WIRE_DDP_TAGGED_STREAM;
@@ -395,6 +407,11 @@ enum wire_error slot_check(const struct mem_region *r, const void *domain, uint6
     if (!range_within(r->base_to, r->len, to, len) && !MUTANT(wir_05_no_bounds))
         return WIRE_DDP_TAGGED_BOUNDS;
     return WIRE_OK;
+}
+
+enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access)
+{
+    return check(r, domain, to, len, access);
 }
 
 /* Where octet `to` is, and how much of len follows it in one piece. */
@@ -419,21 +436,21 @@ static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct
 static enum wire_error look_up(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                unsigned access, bool known, struct mem_ref *ref)
 {
-    struct mem_region *r = slot_find(t, stag, known);
+    struct mem_region *r = find(t, stag, known);
     const struct mem_region *whole = r;
     enum wire_error error;
 
     *ref = (struct mem_ref){ NULL, NULL, 0 };
     if (!r)
         return WIRE_DDP_TAGGED_STAG;
-    error = slot_check(r, domain, to, len, access);
+    error = check(r, domain, to, len, access);
     if (error == WIRE_OK && r->kind == SLOT_WINDOW) {
         whole = r->parent;
         if (!slot_protect(r->parent, r->parent_generation, known))
             error = WIRE_DDP_TAGGED_STAG;
     }
     if (error != WIRE_OK) {
-        slot_unprotect(r);
+        unprotect(r);
         return error;
     }
     ref->region = r;
@@ -482,8 +499,8 @@ void mem_release(struct mem_ref *ref)
     if (!r)
         return;
     if (r->kind == SLOT_WINDOW)
-        slot_unprotect(r->parent);
-    slot_unprotect(r);
+        unprotect(r->parent);
+    unprotect(r);
 }
 
 enum wire_error mem_error_for_read(enum wire_error e)
