@@ -42,6 +42,7 @@ enum {
     STAGE_SIZE = 256 * 1024, /* most that one receive call brings, beside what goes to its destination directly */
     STAGE_SHORT = 2048,      /* the same behind a large FPDU without CRC: the next one's header, little to be copied */
     SHORT_FPDU = 8192,       /* FPDUs of at least this size count as large */
+    FEW_SHORT = 4,           /* so many behind a large one may be its message's last: more large ones are expected */
     RX_KEEP = 128,           /* incomplete FPDUs up to this size live in the queue pair, larger ones in a buffer */
     TAIL_SMALL = 256,        /* the same for what is left of a half-sent FPDU */
     ARENA_SIZE = 512 * 1024, /* headers, trailers, and payload that is copied, of one batch */
@@ -128,7 +129,7 @@ struct rx_state {
     bool seen;       /* a valid FPDU has arrived */
     bool write_open; /* a write whose last segment has not arrived */
     bool direct;     /* segment is in progress: payload goes straight to its destination */
-    bool large;      /* the last FPDU was a large one */
+    uint8_t large;   /* a large FPDU was among the last few: of so many more small ones it is still thought of */
     uint32_t send_msn, read_msn;
     uint32_t mo;     /* octets of the send in progress that are placed */
     uint32_t kept, kept_size; /* an incomplete FPDU; kept_size: all of it, where it lives in buffer */

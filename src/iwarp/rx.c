@@ -298,6 +298,15 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
         fault(qp, &g, error, bytes, ulpdu);
 }
 
+/* A message's last FPDU mostly is a short one, and says nothing of what follows. */
+static void remember_size(struct iw_qp *qp, size_t size)
+{
+    if (size >= SHORT_FPDU)
+        qp->rx.large = FEW_SHORT;
+    else if (qp->rx.large > 0)
+        qp->rx.large--;
+}
+
 /* Direct placement */
 
 /* Looks at the whole destination, so that no octet is placed of a segment that does not fit. */
@@ -367,7 +376,7 @@ static size_t direct_take(struct iw_qp *qp, struct iw_scratch *s, const uint8_t 
     if (g->trailer == 0) {
         struct rx_segment done = *g;
         qp->rx.direct = false;
-        qp->rx.large = done.ulpdu >= SHORT_FPDU;
+        remember_size(qp, done.ulpdu);
         error = segment_finish(qp, &done, NULL);
         if (error != WIRE_OK)
             fault(qp, &done, error, done.raw, done.ulpdu - done.payload);
@@ -394,7 +403,7 @@ static size_t parse_one(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *b
     if (len < size)
         return qp->crc ? 0 : direct_begin(qp, s, bytes, len, ulpdu);
     fpdu_whole(qp, s, bytes, ulpdu);
-    qp->rx.large = size >= SHORT_FPDU;
+    remember_size(qp, size);
     return size;
 }
 
@@ -435,7 +444,7 @@ static void buffer_done(struct iw_qp *qp, struct iw_scratch *s)
 
     qp->rx.buffer = NULL;
     qp->rx.kept = 0;
-    qp->rx.large = true;
+    remember_size(qp, qp->rx.kept_size);
     fpdu_whole(qp, s, buffer, get_length(buffer));
     scratch_give(s, buffer);
 }
