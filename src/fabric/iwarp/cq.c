@@ -203,8 +203,10 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool
 static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
 {
     int n = 0;
-    uint32_t count;
+    uint32_t count = count_of(cq);
 
+    if (count == 0)
+        return 0; /* as it would have been under the lock, a moment ago */
     spin_lock(&cq->lock);
     count = count_of(cq);
     for (; n < max && (uint32_t)n < count; n++) {
