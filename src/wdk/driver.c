@@ -19,6 +19,7 @@
 #include "wdk/driver.h"
 #include "wdk/live.h"
 #include "wdk/object.h"
+#include "wdk/pool.h"
 #include "wdk/thread.h"
 #include "wdk/text.h"
 
@@ -427,7 +428,11 @@ int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status)
 
 uint32_t ondk_wdk_report(FILE *out)
 {
-    return live_report(out);
+    uint32_t blocks = (uint32_t)pool_outstanding();
+
+    if (blocks)
+        pool_report(out);
+    return blocks + live_report(out);
 }
 
 uint32_t ondk_wdk_busy(void)
