@@ -31,6 +31,7 @@ enum {
     DRIVER_CAUGHT_MODIFYING_FREED_POOL = 0xc6,
     TIMER_OR_DPC_INVALID = 0xc7,
     DRIVER_VERIFIER_IOMANAGER_VIOLATION = 0xc9,
+    WORKER_INVALID = 0xe4,
     DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
@@ -103,6 +104,8 @@ static const struct rule {
         "IoCompleteRequest gives the IRP away: it is called once for each." },
     [CHECK_HANDLE_INVALID] = { "handle-invalid", INVALID_KERNEL_HANDLE,
         "A handle is closed once, and only an open one is used." },
+    [CHECK_WORK_ITEM_QUEUED] = { "work-item-queued", WORKER_INVALID,
+        "A work item that is queued must not be queued again before its routine has been called." },
     [CHECK_EXCEPTION] = { "exception", KMODE_EXCEPTION_NOT_HANDLED,
         "The routine raises an exception, and there is no handler for it." },
     [CHECK_REFERENCE] = { "reference", REFERENCE_BY_POINTER,

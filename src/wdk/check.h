@@ -57,6 +57,7 @@ enum check_rule {
     CHECK_IRP_MISUSE,            /* p1 IRP; freed twice, its end and its pending mark disagree, ended in an impossible state */
     CHECK_EXCEPTION,             /* the routine raises a status that nobody handles: p1 status */
     CHECK_ASSERTION,             /* the driver's own NT_ASSERT: p2 line */
+    CHECK_WORK_ITEM_QUEUED,      /* queued while it is queued: p1 item */
     CHECK_RULES                  /* how many there are */
 };
 

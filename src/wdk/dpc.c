@@ -16,7 +16,7 @@
 enum { ORDINARY, THREADED, KINDS };
 
 struct dpc_queue {
-    bool used, started;
+    bool used, started, runs;
     LIST_ENTRY dpcs;
     KEVENT filled;
 };
@@ -70,6 +70,7 @@ static bool take_first(struct dpc_queue *q, KDPC **dpc, KDPC *copy)
         *copy = **dpc;
         (*dpc)->DpcData = NULL;
     }
+    q->runs = any;
     dispatch_unlock(NULL);
     return any;
 }
@@ -241,14 +242,15 @@ static VOID reached(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
 static void flush(uint32_t processor, UCHAR type)
 {
     struct wake_list wake = { NULL };
+    struct dpc_queue *q = &queues[processor][type];
     KEVENT done;
     KDPC last;
-    bool used;
+    bool busy;
 
     dispatch_lock();
-    used = queues[processor][type].used;
+    busy = q->used && (q->runs || !link_empty(&q->dpcs));
     dispatch_unlock(NULL);
-    if (!used)
+    if (!busy)
         return;
     dispatch_init(&done.Header, OBJECT_EVENT_NOTIFICATION, 0);
     init("KeFlushQueuedDpcs", &last, type, reached, &done);

@@ -417,7 +417,10 @@ int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status)
     pthread_mutex_lock(&lock);
     result = stop(driver, status);
     if (!result) {
-        bool clean = leaves_nothing(driver, "DriverUnload");
+        bool clean;
+
+        KeFlushQueuedDpcs(); /* as Windows does before it takes the driver's code away */
+        clean = leaves_nothing(driver, "DriverUnload");
 
         unlink_driver(driver);
         free_driver(driver, clean);

@@ -142,14 +142,30 @@ uint32_t live_count(void)
     return n + shown.count;
 }
 
+static bool is_busy(enum live_kind kind)
+{
+    return kind == LIVE_THREAD || kind == LIVE_TIMER || kind == LIVE_DPC || kind == LIVE_NDK_REQUEST;
+}
+
+/* A work item among the sources' is queued or runs; among the others it is only allocated. */
+static void count_busy(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
+    uint32_t *n = context;
+
+    (void)thing;
+    (void)what;
+    (void)made;
+    *n += is_busy(kind) || kind == LIVE_WORK_ITEM;
+}
+
 uint32_t live_busy(void)
 {
     uint32_t n = 0;
 
+    live_walk_sources(count_busy, &n);
     pthread_mutex_lock(&lock);
     for (struct entry *e = entries; e; e = e->hh.next)
-        n += e->key.kind == LIVE_THREAD || e->key.kind == LIVE_TIMER || e->key.kind == LIVE_DPC ||
-             e->key.kind == LIVE_NDK_REQUEST;
+        n += is_busy((enum live_kind)e->key.kind);
     pthread_mutex_unlock(&lock);
     return n;
 }
