@@ -41,6 +41,13 @@ ONDK_API void ondk_wdk_set_output(FILE *out);
  */
 ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index);
 
+/*
+ * An address that a driver has wired in becomes one of the host's where it connects or listens, and the host's becomes it
+ * where an address is handed out. Numeric texts of one family. Before the first driver is loaded; at most 64, a later one for
+ * the same address replaces the earlier. False: no address, two families, or too many.
+ */
+ONDK_API bool ondk_wdk_map_address(const char *driver_address, const char *host_address);
+
 /* ---- Drivers ------------------------------------------------------------------------------------------------------ */
 
 typedef struct ondk_wdk_driver ondk_wdk_driver_t;

@@ -55,13 +55,14 @@ static void look(void *context, enum live_kind kind, const void *thing, const ch
     p->found->by = *made;
 }
 
-static bool find_use(const void *start, size_t size, struct inuse_found *found)
+/* objects: only the kernel's own count, not memory that somebody else has an eye on. */
+static bool find_use(const void *start, size_t size, bool objects, struct inuse_found *found)
 {
     inuse_find *find;
 
     for (int i = 0; i < SOURCES_MOST && (find = atomic_load(&sources[i])); i++) {
         *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
-        if (find(start, size, found))
+        if (find(start, size, found) && (!objects || found->rule == CHECK_OBJECT_FREED_IN_USE))
             return true;
     }
     *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
@@ -81,7 +82,7 @@ void inuse_check(const char *routine, const void *start, size_t size)
 {
     struct inuse_found found;
 
-    if (check_on() && find_use(start, size, &found))
+    if (check_on() && find_use(start, size, false, &found))
         report(routine, start, &found);
 }
 
@@ -89,7 +90,7 @@ void inuse_check_init(const char *routine, const void *object, size_t size)
 {
     struct inuse_found found;
 
-    if (!check_on() || !find_use(object, size, &found))
+    if (!check_on() || !find_use(object, size, true, &found))
         return;
     found.rule = CHECK_OBJECT_REINITIALIZED;
     report(routine, object, &found);

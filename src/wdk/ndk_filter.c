@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Adapters: opened, closed, and what is made from them. See ndk_filter.h. */
+#include <time.h>
+
+#include "wdk/ndk_filter.h"
+#include "wdk/ndk_filter_internal.h"
+
+#include "openndk/adapter.h"
+#include "wdk/address_map.h"
+#include "wdk/interface_map.h"
+#include "wdk/live.h"
+
+enum { PATIENCE = 300 }; /* times 10 ms */
+
+static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
+{
+    struct proxy *p = ENTER(pub, "NdkQueryAdapterInfo");
+    NDK_ADAPTER *real = p ? p->real : NULL;
+
+    irql_check_max("NdkQueryAdapterInfo", PASSIVE_LEVEL);
+    return real ? real->Dispatch->NdkQueryAdapterInfo(real, info, size) : STATUS_INVALID_DEVICE_STATE;
+}
+
+static NTSTATUS build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
+                          NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
+{
+    struct proxy *p = ENTER(pub, "NdkBuildLAM");
+    NDK_ADAPTER *real = p ? p->real : NULL;
+    struct request *r;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    r = filter_request_begin(p, "NdkBuildLAM", done, context, NULL);
+    return filter_request_answer(r, real->Dispatch->NdkBuildLAM(real, mdl, length, filter_request_routine(r, done),
+                                                         filter_request_context(r, context), lam, size, fbo));
+}
+
+static VOID release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
+{
+    struct proxy *p = ENTER(pub, "NdkReleaseLAM");
+    NDK_ADAPTER *real = p ? p->real : NULL;
+
+    if (real)
+        real->Dispatch->NdkReleaseLAM(real, lam);
+}
+
+static const NDK_ADAPTER_DISPATCH dispatch = {
+    .NdkQueryExtension = proxy_query_extension,
+    .NdkQueryAdapterInfo = query_info,
+    .NdkCreateCq = filter_create_cq,
+    .NdkCreatePd = filter_create_pd,
+    .NdkCreateSharedEndpoint = filter_create_shared_endpoint,
+    .NdkCreateConnector = filter_create_connector,
+    .NdkCreateListener = filter_create_listener,
+    .NdkBuildLAM = build_lam,
+    .NdkReleaseLAM = release_lam,
+};
+
+NTSTATUS ndk_filter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out)
+{
+    bool wanted = check_on() || address_map_any();
+    struct proxy *p = wanted ? proxy_make(sizeof *p, NdkObjectTypeAdapter, &dispatch, NULL) : NULL;
+    NDK_ADAPTER *real = NULL;
+    NTSTATUS status;
+
+    if (wanted && !p)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = ondk_open_adapter(version, interface_map_host(index), out ? &real : NULL);
+    if (NT_SUCCESS(status)) {
+        ondk_use_windows_families(real, 1);
+        *out = p ? (NDK_ADAPTER *)p : real;
+    }
+    if (NT_SUCCESS(status) && p)
+        proxy_give(p, real);
+    else if (NT_SUCCESS(status))
+        live_add(LIVE_NDK_OBJECT, real, "NDK_ADAPTER");
+    else if (p)
+        proxy_discard(p);
+    return status;
+}
+
+/* A driver that forgot to close something would hang in the provider without a word. */
+static void wait_for_objects(struct proxy *p)
+{
+    const struct timespec pause = { 0, 10 * 1000 * 1000 };
+    FILE *out;
+
+    for (int i = 0; i < PATIENCE; i++) {
+        if (atomic_load(&p->children) == 0)
+            return;
+        nanosleep(&pause, NULL);
+    }
+    out = check_output();
+    fprintf(out, "WskCloseNdkAdapter waits for %d NDK object(s) that are not closed:\n", atomic_load(&p->children));
+    (void)live_report(out);
+    fflush(out);
+}
+
+bool ndk_filter_close(NDK_ADAPTER *adapter)
+{
+    struct proxy *p = (struct proxy *)adapter;
+
+    if (proxy_known(adapter)) {
+        if (!proxy_begin_close(p, "WskCloseNdkAdapter"))
+            return false;
+        wait_for_objects(p);
+        ondk_close_adapter(p->real);
+        proxy_end(p);
+        return true;
+    }
+    if (live_remove(LIVE_NDK_OBJECT, adapter)) {
+        ondk_close_adapter(adapter);
+        return true;
+    }
+    if (check_on())
+        check_failed(CHECK_HANDLE_INVALID, "WskCloseNdkAdapter", (uintptr_t)adapter, 0, 0, 0, "%p is no open NDK_ADAPTER",
+                     (void *)adapter);
+    return false;
+}
+
+NDK_ADAPTER *ndk_filter_real(NDK_ADAPTER *adapter)
+{
+    return proxy_known(adapter) ? ((struct proxy *)adapter)->real : adapter;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which posted requests are outstanding. The provider is given contexts of ours: the queue pair's is its proxy, a request's
+ * is its record. NdkGetCqResults(Ex) puts the driver's back and ends the record. A request with
+ * NDK_OP_FLAG_SILENT_SUCCESS is not recorded, as nothing tells when it has succeeded; nor is one that finds no record free.
+ * Both go with the driver's own context, which is no record and so comes back as it is.
+ */
+#ifndef WDK_NDK_FILTER_POSTS_H
+#define WDK_NDK_FILTER_POSTS_H
+
+#include "wdk/ndk_filter_internal.h"
+
+struct post;
+
+struct posts {
+    struct spin lock;
+    struct post *all, *free;
+    unsigned count, used, outstanding; /* records; ever taken; posted */
+    bool retired;
+};
+
+/* A completion queue, a shared receive queue or a queue pair. */
+struct queue {
+    struct proxy p;
+    struct posts posts;    /* but for a completion queue */
+    struct queue *srq;     /* a pair's */
+    struct queue *next[2]; /* a pair's place in the lists of its receive and of its initiator queue */
+    atomic_bool over;      /* a pair's: disconnected */
+    struct queue *pairs[2]; /* a completion queue's: that receive into it, that initiate into it */
+};
+
+struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent);
+
+/* What to post with: the record, or, where there is none, the driver's context. */
+void *posts_take(struct posts *posts, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags);
+/* What the provider's post with it returned: handed on. A request that was not posted is not outstanding. */
+NTSTATUS posts_answer(struct posts *posts, void *context, NTSTATUS status);
+/* With a record: true, and *context is the driver's. Anything else: false. */
+bool posts_give_back(struct posts *posts, void **context);
+/* The queue is closed: the records go with the last that is still to come back. */
+void posts_retire(struct posts *posts);
+
+#endif

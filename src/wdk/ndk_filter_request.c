@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* NDK calls that complete by a callback with a status: see ndk_filter_internal.h. */
+#include <stdlib.h>
+
+#include "wdk/ndk_filter_internal.h"
+
+struct request {
+    struct ndk_pending pending;
+    struct proxy *object;
+    NDK_FN_REQUEST_COMPLETION done;
+    void *context;
+    filter_request_then *then;
+};
+
+struct request *filter_request_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
+                              filter_request_then *then)
+{
+    struct request *r = done ? calloc(1, sizeof *r) : NULL;
+
+    if (!r)
+        return NULL;
+    *r = (struct request){ .object = p, .done = done, .context = context, .then = then };
+    ndk_pending_begin(&r->pending, routine, context);
+    return r;
+}
+
+static void completed(PVOID request, NTSTATUS status)
+{
+    struct request *r = request;
+    NDK_FN_REQUEST_COMPLETION done = r->done;
+    void *context = r->context;
+
+    ndk_pending_end(&r->pending, __builtin_frame_address(0));
+    if (r->then)
+        r->then(r->object, status);
+    free(r);
+    CALL_DRIVER("NdkRequestCompletion", done, context, status);
+}
+
+NDK_FN_REQUEST_COMPLETION filter_request_routine(const struct request *r, NDK_FN_REQUEST_COMPLETION done)
+{
+    return r ? completed : done;
+}
+
+void *filter_request_context(struct request *r, void *context)
+{
+    return r ? r : context;
+}
+
+NTSTATUS filter_request_answer(struct request *r, NTSTATUS status)
+{
+    if (!r || status == STATUS_PENDING)
+        return status;
+    ndk_pending_drop(&r->pending);
+    if (r->then)
+        r->then(r->object, status);
+    free(r);
+    return status;
+}
