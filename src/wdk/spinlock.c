@@ -33,23 +33,27 @@ static __attribute__((noinline)) void wait_for_word(KSPIN_LOCK *lock, struct ker
     while (!try_word(lock, t));
 }
 
-static inline void acquire(const char *routine, KSPIN_LOCK *lock, struct kernel_thread *t, const void *by)
+/* Without checks this is all there is to it. */
+static inline void take(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
-    if (__builtin_expect(check_on(), 0) && lock_again(routine, what, lock, by))
-        return;
-    if (!try_word(lock, t))
+    if (__builtin_expect(!try_word(lock, t), 0))
         wait_for_word(lock, t);
-    if (check_on())
-        thread_hold(lock, what, by);
+}
+
+static __attribute__((noinline)) void take_checked(const char *routine, KSPIN_LOCK *lock, const void *by)
+{
+    if (lock_again(routine, what, lock, by))
+        return;
+    take(lock, thread_self());
+    thread_hold(lock, what, by);
 }
 
 /* Somebody else's stays his. */
-static inline void release(const char *routine, KSPIN_LOCK *lock)
+static __attribute__((noinline)) void give_checked(const char *routine, KSPIN_LOCK *lock)
 {
-    if (__builtin_expect(check_on(), 0) &&
-        !lock_ends(routine, what, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
-        return;
-    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+    irql_check_min(routine, DISPATCH_LEVEL);
+    if (lock_ends(routine, what, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
+        __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
 KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
@@ -57,29 +61,44 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
     struct kernel_thread *t = thread_self();
     KIRQL irql = t->irql;
 
-    irql_check_max("KeAcquireSpinLock", DISPATCH_LEVEL);
+    if (check_on()) {
+        irql_check_max("KeAcquireSpinLock", DISPATCH_LEVEL);
+        t->irql = DISPATCH_LEVEL;
+        take_checked("KeAcquireSpinLock", SpinLock, LOCK_CALLER);
+        return irql;
+    }
     t->irql = DISPATCH_LEVEL;
-    acquire("KeAcquireSpinLock", SpinLock, t, LOCK_CALLER);
+    take(SpinLock, t);
     return irql;
 }
 
 VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 {
-    irql_check_min("KeReleaseSpinLock", DISPATCH_LEVEL);
-    release("KeReleaseSpinLock", SpinLock);
-    KeLowerIrql(NewIrql);
+    if (check_on()) {
+        give_checked("KeReleaseSpinLock", SpinLock);
+        KeLowerIrql(NewIrql);
+        return;
+    }
+    __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
+    thread_self()->irql = NewIrql;
 }
 
 VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 {
-    irql_check_min("KeAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
-    acquire("KeAcquireSpinLockAtDpcLevel", SpinLock, thread_self(), LOCK_CALLER);
+    if (check_on()) {
+        irql_check_min("KeAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
+        take_checked("KeAcquireSpinLockAtDpcLevel", SpinLock, LOCK_CALLER);
+    } else {
+        take(SpinLock, thread_self());
+    }
 }
 
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 {
-    irql_check_min("KeReleaseSpinLockFromDpcLevel", DISPATCH_LEVEL);
-    release("KeReleaseSpinLockFromDpcLevel", SpinLock);
+    if (check_on())
+        give_checked("KeReleaseSpinLockFromDpcLevel", SpinLock);
+    else
+        __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
 }
 
 BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
@@ -113,35 +132,33 @@ VOID KeReleaseSpinLockForDpc(PKSPIN_LOCK SpinLock, KIRQL OldIrql)
 
 static const char queued[] = "in-stack queued KSPIN_LOCK";
 
-static void wait_for_turn(KSPIN_LOCK_QUEUE *me)
+static __attribute__((noinline)) void wait_for_turn(KSPIN_LOCK_QUEUE *before, KSPIN_LOCK_QUEUE *me)
 {
     unsigned tries = 0;
 
+    __atomic_store_n(&before->Next, me, __ATOMIC_RELEASE);
     while ((ULONG_PTR)__atomic_load_n(&me->Lock, __ATOMIC_ACQUIRE) & 1)
         lock_pause(&tries);
 }
 
-static inline void enqueue(const char *routine, KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me, const void *by)
+/* Bit 0 of Lock says "waits" only while there is somebody before: who finds the queue empty leaves it as it is. */
+static inline void enqueue(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {
     KSPIN_LOCK_QUEUE *before;
 
     me->Next = NULL;
-    me->Lock = lock;
-    if (__builtin_expect(check_on(), 0) && lock_again(routine, queued, lock, by))
-        return;
-    __atomic_store_n(&me->Lock, (PKSPIN_LOCK)((ULONG_PTR)lock | 1), __ATOMIC_RELAXED);
+    me->Lock = (PKSPIN_LOCK)((ULONG_PTR)lock | 1);
     before = (KSPIN_LOCK_QUEUE *)__atomic_exchange_n(lock, (KSPIN_LOCK)me, __ATOMIC_ACQ_REL);
-    if (before) {
-        __atomic_store_n(&before->Next, me, __ATOMIC_RELEASE);
-        wait_for_turn(me);
-    } else {
-        __atomic_store_n(&me->Lock, lock, __ATOMIC_RELAXED);
-    }
-    if (check_on())
-        thread_hold(lock, queued, by);
+    if (__builtin_expect(before != NULL, 0))
+        wait_for_turn(before, me);
 }
 
-static void hand_over(KSPIN_LOCK_QUEUE *me)
+static KSPIN_LOCK *lock_of(const KSPIN_LOCK_QUEUE *me)
+{
+    return (KSPIN_LOCK *)((ULONG_PTR)me->Lock & ~(ULONG_PTR)1);
+}
+
+static __attribute__((noinline)) void hand_over(KSPIN_LOCK_QUEUE *me)
 {
     KSPIN_LOCK_QUEUE *next;
     unsigned tries = 0;
@@ -149,49 +166,78 @@ static void hand_over(KSPIN_LOCK_QUEUE *me)
     /* Whoever has taken the end of the queue is about to name himself. */
     while (!(next = __atomic_load_n(&me->Next, __ATOMIC_ACQUIRE)))
         lock_pause(&tries);
-    __atomic_store_n(&next->Lock, me->Lock, __ATOMIC_RELEASE);
+    __atomic_store_n(&next->Lock, lock_of(me), __ATOMIC_RELEASE);
 }
 
-static inline void dequeue(const char *routine, KSPIN_LOCK_QUEUE *me)
+static inline void dequeue(KSPIN_LOCK_QUEUE *me)
 {
-    KSPIN_LOCK *lock = me->Lock;
     KSPIN_LOCK last = (KSPIN_LOCK)me;
 
-    if (__builtin_expect(check_on(), 0) && !lock_ends(routine, queued, lock, NULL))
-        return;
-    if (__atomic_load_n(&me->Next, __ATOMIC_ACQUIRE) ||
-        !__atomic_compare_exchange_n(lock, &last, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(lock_of(me), &last, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         hand_over(me);
+}
+
+static __attribute__((noinline)) void enqueue_checked(const char *routine, KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me,
+                                                      const void *by)
+{
+    if (lock_again(routine, queued, lock, by)) {
+        me->Lock = lock;
+        return;
+    }
+    enqueue(lock, me);
+    thread_hold(lock, queued, by);
+}
+
+static __attribute__((noinline)) void dequeue_checked(const char *routine, KSPIN_LOCK_QUEUE *me)
+{
+    irql_check_min(routine, DISPATCH_LEVEL);
+    if (lock_ends(routine, queued, lock_of(me), NULL))
+        dequeue(me);
 }
 
 VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
     struct kernel_thread *t = thread_self();
 
-    irql_check_max("KeAcquireInStackQueuedSpinLock", DISPATCH_LEVEL);
     LockHandle->OldIrql = t->irql;
+    if (check_on()) {
+        irql_check_max("KeAcquireInStackQueuedSpinLock", DISPATCH_LEVEL);
+        t->irql = DISPATCH_LEVEL;
+        enqueue_checked("KeAcquireInStackQueuedSpinLock", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+        return;
+    }
     t->irql = DISPATCH_LEVEL;
-    enqueue("KeAcquireInStackQueuedSpinLock", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+    enqueue(SpinLock, &LockHandle->LockQueue);
 }
 
 VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    irql_check_min("KeReleaseInStackQueuedSpinLock", DISPATCH_LEVEL);
-    dequeue("KeReleaseInStackQueuedSpinLock", &LockHandle->LockQueue);
-    KeLowerIrql(LockHandle->OldIrql);
+    if (check_on()) {
+        dequeue_checked("KeReleaseInStackQueuedSpinLock", &LockHandle->LockQueue);
+        KeLowerIrql(LockHandle->OldIrql);
+        return;
+    }
+    dequeue(&LockHandle->LockQueue);
+    thread_self()->irql = LockHandle->OldIrql;
 }
 
 VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    irql_check_min("KeAcquireInStackQueuedSpinLockAtDpcLevel", DISPATCH_LEVEL);
     LockHandle->OldIrql = DISPATCH_LEVEL;
-    enqueue("KeAcquireInStackQueuedSpinLockAtDpcLevel", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+    if (check_on()) {
+        irql_check_min("KeAcquireInStackQueuedSpinLockAtDpcLevel", DISPATCH_LEVEL);
+        enqueue_checked("KeAcquireInStackQueuedSpinLockAtDpcLevel", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+    } else {
+        enqueue(SpinLock, &LockHandle->LockQueue);
+    }
 }
 
 VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
 {
-    irql_check_min("KeReleaseInStackQueuedSpinLockFromDpcLevel", DISPATCH_LEVEL);
-    dequeue("KeReleaseInStackQueuedSpinLockFromDpcLevel", &LockHandle->LockQueue);
+    if (check_on())
+        dequeue_checked("KeReleaseInStackQueuedSpinLockFromDpcLevel", &LockHandle->LockQueue);
+    else
+        dequeue(&LockHandle->LockQueue);
 }
 
 VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
