@@ -2,7 +2,7 @@
 /* A device with requests of every method, held ones, and each mistake that a driver can make with an IRP. */
 #include <pthread.h>
 
-#include <wdm.h>
+#include <wdmsec.h>
 
 #include "controls.h"
 
@@ -272,7 +272,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     if (!NT_SUCCESS(status))
         return status;
     device->Flags |= DO_BUFFERED_IO;
-    status = IoCreateDevice(driver, 0, &exclusive_name, FILE_DEVICE_UNKNOWN, 0, TRUE, &exclusive);
+    status = IoCreateDeviceSecure(driver, 0, &exclusive_name, FILE_DEVICE_UNKNOWN, 0, TRUE, &SDDL_DEVOBJ_SYS_ALL_ADM_ALL, NULL,
+                                  &exclusive);
     if (NT_SUCCESS(status))
         status = IoCreateSymbolicLink(&link_name, &device_name);
     if (!NT_SUCCESS(status))
