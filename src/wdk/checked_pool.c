@@ -26,6 +26,7 @@ enum {
 extern void __asan_init(void) __attribute__((weak));
 
 atomic_bool checked_pool_used;
+bool checked_pool_under_asan;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool_block *blocks;
@@ -34,14 +35,9 @@ static unsigned kept_blocks;
 static size_t kept_octets;
 static _Thread_local bool inside; /* this thread holds the lock: a fault now is not the driver's */
 
-bool checked_pool_sanitized(void)
+__attribute__((constructor(101))) static void look_for_asan(void)
 {
-    return __asan_init != NULL;
-}
-
-bool checked_pool_wanted(void)
-{
-    return check_on() || checked_pool_sanitized();
+    checked_pool_under_asan = __asan_init != NULL;
 }
 
 static void enter(void)
@@ -412,21 +408,35 @@ static void report_freed(void)
     } while (found);
 }
 
-void checked_pool_report(FILE *out)
+static bool goes_through(const struct stack *s, const void *start, uint64_t size)
 {
-    unsigned shown = 0;
+    for (int i = 0; i < s->depth; i++)
+        if ((uintptr_t)s->frames[i] - (uintptr_t)start < size)
+            return true;
+    return false;
+}
+
+uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size)
+{
+    uint32_t left = 0;
     char tag[5];
 
     report_freed();
     enter();
     for (struct pool_block *b = blocks; b; b = b->hh.next) {
-        if (!b->live || !b->counted || ++shown > STACKS_SHOWN)
+        if (!b->live || !b->counted || !goes_through(&b->allocated, start, size) || ++left > STACKS_SHOWN)
             continue;
-        fprintf(out, "  block %p of %zu octets, tag %s, allocated by\n", (void *)b->start, b->size,
+        fprintf(out, "left: block of pool %p of %zu octets, tag %s\n", (void *)b->start, b->size,
                 pool_tag_text(b->tag, tag));
         stack_print(&b->allocated, out, "    ");
     }
     leave();
-    if (shown > STACKS_SHOWN)
-        fprintf(out, "  and %u more blocks\n", shown - STACKS_SHOWN);
+    if (left > STACKS_SHOWN)
+        fprintf(out, "left: %u more blocks of pool\n", left - STACKS_SHOWN);
+    return left;
+}
+
+void checked_pool_report(FILE *out)
+{
+    (void)checked_pool_report_of(out, NULL, UINT64_MAX);
 }

@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 #include <uthash.h>
 
+#include "wdk/check.h"
 #include "wdk/stack.h"
 
 struct special_run;
@@ -46,11 +47,20 @@ struct pool_wish {
 };
 
 /* Has a block ever been put on record? */
-extern atomic_bool checked_pool_used;
+extern atomic_bool checked_pool_used __attribute__((visibility("hidden")));
 
-bool checked_pool_wanted(void);
-/* Is the program run under AddressSanitizer? */
-bool checked_pool_sanitized(void);
+/* Is the program run under AddressSanitizer? Settled before anything is allocated. */
+extern bool checked_pool_under_asan __attribute__((visibility("hidden")));
+
+static inline bool checked_pool_sanitized(void)
+{
+    return checked_pool_under_asan;
+}
+
+static inline bool checked_pool_wanted(void)
+{
+    return check_on() || checked_pool_sanitized();
+}
 
 /* NULL: no memory. Counts it, if it counts. */
 void *checked_pool_allocate(const struct pool_wish *wish);
@@ -69,6 +79,8 @@ bool checked_pool_find(const void *address, struct pool_block *copy);
 
 /* Live blocks that count, with their stacks; freed ones that were written to are reported. */
 void checked_pool_report(FILE *out);
+/* Those alone that code in [start, start + size) has allocated; returns how many. */
+uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /* The touch of a page that is closed: reports it and opens the page. False: no block of this pool. From a signal handler. */
 bool checked_pool_touched(const void *address, bool write);

@@ -21,7 +21,8 @@ enum {
     MAGIC = 0x6c6f6f70,
     NO_TAG = 0x656e6f4e,     /* "None", as Windows shows it */
     TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
-    NOT_COUNTED = 0xffff     /* in place of a tag's index */
+    NOT_COUNTED = 0xffff,    /* in place of a tag's index */
+    LIKELY_ACROSS = 1024     /* from this size on a block would often lie across two pages */
 };
 
 static const size_t SIZE_MOST = (size_t)1 << 39; /* what surrounds a block can be added without a second thought */
@@ -60,36 +61,58 @@ static char *get(size_t octets, bool zero)
     return zero ? calloc(1, octets) : malloc(octets);
 }
 
-static void *plain_allocate(const struct pool_wish *wish)
+static inline void *put_header(char *raw, char *block, size_t size, unsigned index)
 {
-    size_t more = sizeof(struct header) + (wish->align > ALIGN ? wish->align : 0);
-    char *raw, *block;
-
-    if (!(raw = get(wish->size + more, wish->zero)))
-        return NULL;
-    block = align_up(raw + sizeof(struct header), wish->align);
-    if (wish->size < PAGE_SIZE && crosses_page(block, wish->size)) {
-        /* Twice the size: it lies before the page's end, or behind it. */
-        free(raw);
-        raw = get(2 * wish->size + more, wish->zero);
-        if (!raw)
-            return NULL;
-        block = align_up(raw + sizeof(struct header), wish->align);
-        if (crosses_page(block, wish->size))
-            block = align_up(block, PAGE_SIZE);
-    }
     *header_of(block) = (struct header){
         .magic = magic_of(block),
-        .index = wish->counted ? (uint16_t)wish->tag_index : NOT_COUNTED,
-        .shift = (uint16_t)((block - raw) / ALIGN),
-        .size = wish->size,
+        .index = (uint16_t)index,
+        .shift = (uint16_t)((size_t)(block - raw) / ALIGN),
+        .size = size,
     };
-    if (wish->counted)
-        pool_tag_count(wish->tag_index, 1, (int64_t)wish->size);
+    if (index != NOT_COUNTED)
+        pool_tag_count(index, 1, (int64_t)size);
     return block;
 }
 
-static void plain_free(void *block)
+/*
+ * Aligned to more than malloc does, or too likely to lie across two pages: room for a second start, behind the header's
+ * next possible place.
+ */
+static __attribute__((noinline)) void *place_apart(size_t size, size_t align, unsigned index, bool zero)
+{
+    size_t apart = size < PAGE_SIZE ? size + sizeof(struct header) : 0;
+    char *raw = get(size + sizeof(struct header) + align + apart, zero && !apart), *block;
+
+    if (!raw)
+        return NULL;
+    block = align_up(raw + sizeof(struct header), align);
+    if (size < PAGE_SIZE && crosses_page(block, size)) {
+        block = align_up(block, PAGE_SIZE);
+        if (align == ALIGN && size + sizeof(struct header) <= PAGE_SIZE)
+            block += sizeof(struct header); /* so that one page holds both */
+    }
+    if (zero && apart)
+        memset(block, 0, size);
+    return put_header(raw, block, size, index);
+}
+
+static inline void *plain_allocate(size_t size, size_t align, unsigned index, bool zero)
+{
+    char *raw;
+
+    if (align > ALIGN || size >= LIKELY_ACROSS)
+        return place_apart(size, align, index, zero);
+    raw = get(size + sizeof(struct header), zero);
+    if (__builtin_expect(!raw, 0))
+        return NULL;
+    if (__builtin_expect(crosses_page(raw + sizeof(struct header), size), 0)) {
+        free(raw);
+        return place_apart(size, align, index, zero);
+    }
+    return put_header(raw, raw + sizeof(struct header), size, index);
+}
+
+static inline void plain_free(void *block)
 {
     struct header *h = header_of(block);
 
@@ -116,11 +139,17 @@ static void check_request(const char *routine, size_t size, uint32_t tag, bool p
         check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), paged, size, 0, "a tag of 0");
 }
 
-static void *allocate(const char *routine, size_t size, uint32_t tag, bool paged, bool cache_aligned, bool zero)
+static size_t align_of(size_t size, bool cache_aligned)
+{
+    return size >= PAGE_SIZE ? PAGE_SIZE : cache_aligned ? CACHE_LINE : ALIGN;
+}
+
+static __attribute__((noinline)) void *recorded_allocate(const char *routine, size_t size, uint32_t tag, bool paged,
+                                                         bool cache_aligned, bool zero)
 {
     struct pool_wish wish = {
         .size = size,
-        .align = size >= PAGE_SIZE ? PAGE_SIZE : cache_aligned ? CACHE_LINE : ALIGN,
+        .align = align_of(size, cache_aligned),
         .tag = tag,
         .tag_index = pool_tag_index(tag),
         .counted = true,
@@ -129,12 +158,17 @@ static void *allocate(const char *routine, size_t size, uint32_t tag, bool paged
     };
 
     check_request(routine, size, tag, paged);
-    if (size > SIZE_MOST)
-        return NULL;
-    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
+    return size > SIZE_MOST ? NULL : checked_pool_allocate(&wish);
 }
 
-static void *allocate_typed(const char *routine, ULONG type, size_t size, uint32_t tag, bool raise)
+static inline void *allocate(const char *routine, size_t size, uint32_t tag, bool paged, bool cache_aligned, bool zero)
+{
+    if (__builtin_expect(checked_pool_wanted(), 0))
+        return recorded_allocate(routine, size, tag, paged, cache_aligned, zero);
+    return size > SIZE_MOST ? NULL : plain_allocate(size, align_of(size, cache_aligned), pool_tag_index(tag), zero);
+}
+
+static inline void *allocate_typed(const char *routine, ULONG type, size_t size, uint32_t tag, bool raise)
 {
     void *block = allocate(routine, size, tag, type & 1, type & 4, type & POOL_ZERO_ALLOCATION);
 
@@ -246,9 +280,9 @@ static void checked_free(const char *routine, void *block, ULONG tag)
         checked_pool_stranger(routine, block);
 }
 
-static void give_back(const char *routine, void *block, ULONG tag)
+static inline void give_back(const char *routine, void *block, ULONG tag)
 {
-    if (check_on() || atomic_load_explicit(&checked_pool_used, memory_order_relaxed))
+    if (__builtin_expect(check_on() || atomic_load_explicit(&checked_pool_used, memory_order_relaxed), 0))
         checked_free(routine, block, tag);
     else
         plain_free(block);
@@ -275,9 +309,9 @@ VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameter
 
 void *pool_take(size_t size)
 {
-    struct pool_wish wish = { .size = size, .align = size >= PAGE_SIZE ? PAGE_SIZE : ALIGN, .tag = TAG_KERNEL, .zero = true };
+    struct pool_wish wish = { .size = size, .align = align_of(size, false), .tag = TAG_KERNEL, .zero = true };
 
-    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
+    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(size, wish.align, NOT_COUNTED, true);
 }
 
 void pool_give(const char *routine, void *object)
@@ -292,7 +326,7 @@ void *pool_take_pages(size_t size, uint32_t tag)
 
     if (size > SIZE_MOST)
         return NULL;
-    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(&wish);
+    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(size, PAGE_SIZE, wish.tag_index, false);
 }
 
 uint64_t pool_outstanding(void)
@@ -306,17 +340,26 @@ uint64_t pool_outstanding(void)
     return (uint64_t)blocks;
 }
 
-void pool_report(FILE *out)
+uint32_t pool_report(FILE *out)
 {
     struct pool_tag_sum sums[POOL_TAGS_MOST];
     unsigned n = pool_tag_sums(sums);
+    int64_t blocks = 0;
     char text[5];
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         if (sums[i].blocks)
             fprintf(out, "left: pool, tag %s: %lld blocks, %lld octets\n", pool_tag_text(sums[i].tag, text),
                     (long long)sums[i].blocks, (long long)sums[i].octets);
+        blocks += sums[i].blocks;
+    }
     checked_pool_report(out);
+    return (uint32_t)blocks;
+}
+
+uint32_t pool_report_of(FILE *out, const void *start, uint64_t size)
+{
+    return checked_pool_report_of(out, start, size);
 }
 
 bool pool_is_paged(const void *address)

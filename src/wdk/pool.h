@@ -22,8 +22,13 @@ void *pool_take_pages(size_t size, uint32_t tag);
 
 /* Blocks that the driver has not freed. Exact while no thread allocates or frees. */
 uint64_t pool_outstanding(void);
-/* A line for each tag that has blocks; with checks on where they were allocated, and freed blocks are looked at once more. */
-void pool_report(FILE *out);
+/*
+ * A line for each tag that has blocks; with checks on where they were allocated, and freed blocks are looked at once more.
+ * Returns how many blocks there are.
+ */
+uint32_t pool_report(FILE *out);
+/* The blocks that code in [start, start + size) has allocated with checks on. */
+uint32_t pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /* Is it in a block of paged pool? Known while checks are on. */
 bool pool_is_paged(const void *address);

@@ -10,29 +10,19 @@
 
 enum { OTHERS = POOL_TAGS_MOST - 1, NO_TAG = 0x656e6f4e /* "None": what a block without a tag is counted under */ };
 
-/* One writer; readers see each number whole. */
-struct count {
-    _Atomic int64_t blocks, octets;
-};
-
 struct shard {
-    struct count counts[POOL_TAGS_MOST];
+    struct pool_count counts[POOL_TAGS_MOST];
     LIST_ENTRY(shard) link;
 };
 
-struct local {
-    struct shard *shard;
-    uint32_t tag; /* the last one asked for */
-    unsigned index;
-};
+_Thread_local struct pool_tag_local pool_tag_local;
 
 static _Atomic uint32_t tags[POOL_TAGS_MOST]; /* 0: free */
-static struct count gone[POOL_TAGS_MOST];     /* of threads that have ended; under the lock */
+static struct pool_count gone[POOL_TAGS_MOST];     /* of threads that have ended; under the lock */
 static LIST_HEAD(, shard) shards = LIST_HEAD_INITIALIZER(shards);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local struct local local __attribute__((tls_model("initial-exec")));
 
 static unsigned find_index(uint32_t tag)
 {
@@ -50,24 +40,10 @@ static unsigned find_index(uint32_t tag)
     return OTHERS;
 }
 
-unsigned pool_tag_index(uint32_t tag)
+unsigned pool_tag_find(uint32_t tag)
 {
-    if (!tag)
-        tag = NO_TAG;
-    if (local.tag != tag) {
-        local.index = find_index(tag);
-        local.tag = tag;
-    }
-    return local.index;
-}
-
-static void add(struct count *c, int64_t blocks, int64_t octets)
-{
-    int64_t b = atomic_load_explicit(&c->blocks, memory_order_relaxed);
-    int64_t o = atomic_load_explicit(&c->octets, memory_order_relaxed);
-
-    atomic_store_explicit(&c->blocks, b + blocks, memory_order_relaxed);
-    atomic_store_explicit(&c->octets, o + octets, memory_order_relaxed);
+    pool_tag_local.tag = tag ? tag : NO_TAG;
+    return pool_tag_local.index = find_index(pool_tag_local.tag);
 }
 
 static void leave(void *ending)
@@ -76,10 +52,10 @@ static void leave(void *ending)
 
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < POOL_TAGS_MOST; i++)
-        add(&gone[i], s->counts[i].blocks, s->counts[i].octets);
+        pool_count_add(&gone[i], s->counts[i].blocks, s->counts[i].octets);
     LIST_REMOVE(s, link);
     pthread_mutex_unlock(&lock);
-    local.shard = NULL;
+    pool_tag_local.counts = NULL;
     free(s);
 }
 
@@ -89,7 +65,7 @@ static void start(void)
         abort();
 }
 
-static struct shard *new_shard(void)
+struct pool_count *pool_tag_counts(void)
 {
     struct shard *s = calloc(1, sizeof *s);
 
@@ -99,14 +75,7 @@ static struct shard *new_shard(void)
     pthread_mutex_lock(&lock);
     LIST_INSERT_HEAD(&shards, s, link);
     pthread_mutex_unlock(&lock);
-    return local.shard = s;
-}
-
-void pool_tag_count(unsigned index, int blocks, int64_t octets)
-{
-    struct shard *s = local.shard;
-
-    add(&(s ? s : new_shard())->counts[index], blocks, octets);
+    return pool_tag_local.counts = s->counts;
 }
 
 unsigned pool_tag_sums(struct pool_tag_sum sums[POOL_TAGS_MOST])
