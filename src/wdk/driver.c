@@ -18,6 +18,7 @@
 #include "wdk/device.h"
 #include "wdk/driver.h"
 #include "wdk/live.h"
+#include "wdk/pool.h"
 #include "wdk/object.h"
 #include "wdk/pool.h"
 #include "wdk/thread.h"
@@ -295,7 +296,7 @@ static uint32_t report_left(struct ondk_wdk_driver *d, FILE *out)
 {
     if (!drivers->next)
         return ondk_wdk_report(out);
-    return d->size ? live_report_of(out, d->start, d->size) : 0;
+    return d->size ? live_report_of(out, d->start, d->size) + pool_report_of(out, d->start, d->size) : 0;
 }
 
 /* Before anything of the module goes, since the report names its functions. */
