@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* An adapter opened and closed from below, as NDIS does it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "ndisndk.h"
+
+#include "report.h"
+#include "wdk/live.h"
+
+static const NDIS_HANDLE loopback = (NDIS_HANDLE)1;
+static NDIS_NDK_PROVIDER_CHARACTERISTICS provider;
+
+static NDIS_STATUS open_version(USHORT major, USHORT minor, NDK_ADAPTER **adapter)
+{
+    NDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters = { .Version = { major, minor } };
+
+    return provider.OpenNDKAdapterHandler(loopback, &parameters, adapter);
+}
+
+static void test_characteristics(void **state)
+{
+    (void)state;
+    assert_int_equal(provider.Header.Type, 0xb2);
+    assert_int_equal(provider.Header.Revision, 1);
+    assert_int_equal(provider.Header.Size, 0x18);
+    assert_int_equal(provider.Flags, 0);
+}
+
+/* The provider's highest minor of the major that was asked for. */
+static void test_open(void **state)
+{
+    static const NDK_VERSION asked[] = { { 1, 0 }, { 1, 1 }, { 1, 2 }, { 2, 0 }, { 2, 1 } };
+    NDK_ADAPTER *adapter = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        assert_int_equal(open_version(asked[i].Major, asked[i].Minor, &adapter), NDIS_STATUS_SUCCESS);
+        assert_int_equal(adapter->Header.Version.Major, asked[i].Major);
+        assert_int_equal(adapter->Header.Version.Minor, asked[i].Major == 1 ? 2 : 1);
+        assert_true(live_has(LIVE_NDK_OBJECT, adapter));
+        provider.CloseNDKAdapterHandler(loopback, adapter);
+    }
+    assert_int_equal(live_count(), 0);
+}
+
+static void test_bad_versions(void **state)
+{
+    static const NDK_VERSION asked[] = { { 0, 9 }, { 1, 3 }, { 2, 2 }, { 3, 0 } };
+    NDK_ADAPTER *adapter = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
+        assert_int_equal(open_version(asked[i].Major, asked[i].Minor, &adapter), NDIS_STATUS_BAD_VERSION);
+    assert_int_equal(provider.OpenNDKAdapterHandler(loopback, NULL, &adapter), NDIS_STATUS_INVALID_PARAMETER);
+    assert_null(adapter);
+}
+
+static void test_misuse(void **state)
+{
+    NDK_ADAPTER *adapter = NULL, *none = NULL;
+    struct report *r;
+    KIRQL old;
+
+    (void)state;
+    assert_int_equal(open_version(2, 1, &adapter), NDIS_STATUS_SUCCESS);
+    KeRaiseIrql(DISPATCH_LEVEL, &old);
+    r = report_start();
+    assert_int_equal(open_version(9, 9, &none), NDIS_STATUS_BAD_VERSION);
+    report_is(r, "irql-too-high in OpenNDKAdapterHandler");
+    KeLowerIrql(old);
+    provider.CloseNDKAdapterHandler(loopback, adapter);
+    r = report_start();
+    provider.CloseNDKAdapterHandler(loopback, adapter);
+    report_is(r, "handle-invalid in CloseNDKAdapterHandler");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_characteristics),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_bad_versions),
+        cmocka_unit_test(test_misuse),
+    };
+
+    OndkNdkProviderCharacteristics(&provider);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
