@@ -261,9 +261,14 @@ static void flush(uint32_t processor, UCHAR type)
     (void)dispatch_wait(&done, NULL);
 }
 
+void dpc_flush(void)
+{
+    for (uint32_t i = 0; i < processor_count() * KINDS; i++)
+        flush(i / KINDS, (UCHAR)(i % KINDS));
+}
+
 VOID KeFlushQueuedDpcs(VOID)
 {
     irql_check_max("KeFlushQueuedDpcs", PASSIVE_LEVEL);
-    for (uint32_t i = 0; i < processor_count() * KINDS; i++)
-        flush(i / KINDS, (UCHAR)(i % KINDS));
+    dpc_flush();
 }

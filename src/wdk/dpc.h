@@ -13,4 +13,7 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const void *by, str
 /* Threads for queues that have got their first DPC. */
 void dpc_start_threads(void);
 
+/* KeFlushQueuedDpcs without the check. */
+void dpc_flush(void);
+
 #endif

@@ -236,17 +236,22 @@ BOOLEAN KeSetCoalescableTimer(PKTIMER Timer, LARGE_INTEGER DueTime, ULONG Period
     return set("KeSetCoalescableTimer", Timer, DueTime.QuadPart, Period, Dpc, __builtin_return_address(0));
 }
 
-BOOLEAN KeCancelTimer(PKTIMER Timer)
+bool timer_cancel(KTIMER *timer)
 {
     bool was;
 
+    dispatch_lock();
+    was = cancel(timer);
+    dispatch_unlock(NULL);
+    return was;
+}
+
+BOOLEAN KeCancelTimer(PKTIMER Timer)
+{
     irql_check_max("KeCancelTimer", DISPATCH_LEVEL);
     if (!dispatch_check("KeCancelTimer", &Timer->Header))
         KeInitializeTimer(Timer);
-    dispatch_lock();
-    was = cancel(Timer);
-    dispatch_unlock(NULL);
-    return was;
+    return timer_cancel(Timer);
 }
 
 BOOLEAN KeReadStateTimer(PKTIMER Timer)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Setting a timer without checks, its period in units of 100 ns; by: who it is said to have been set by.
+ * Setting and cancelling timers without checks; a period is in units of 100 ns; by: who it is said to have been set by.
  */
 #ifndef WDK_TIMER_H
 #define WDK_TIMER_H
@@ -11,5 +11,8 @@
 
 /* True: it was set already. */
 bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by);
+
+/* True: it was set, and will not expire. */
+bool timer_cancel(KTIMER *timer);
 
 #endif

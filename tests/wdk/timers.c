@@ -364,6 +364,71 @@ static void test_timer_freed_by_its_dpc(void **state)
     }
 }
 
+static VOID note_timer(PEX_TIMER Timer, PVOID Context)
+{
+    note((PKDPC)Timer, Context, NULL, NULL);
+}
+
+static VOID note_deleted(PVOID Context)
+{
+    KeSetEvent(Context, 0, FALSE);
+}
+
+static VOID delete_timer(PEX_TIMER Timer, PVOID Context)
+{
+    EXT_DELETE_PARAMETERS last;
+
+    ExInitializeDeleteTimerParameters(&last);
+    last.DeleteCallback = note_deleted;
+    last.DeleteContext = Context;
+    ExDeleteTimer(Timer, TRUE, FALSE, &last);
+}
+
+static void test_allocated_timer(void **state)
+{
+    uint32_t left = live_count();
+    EXT_DELETE_PARAMETERS last;
+    KEVENT deleted;
+    struct seen s;
+    PEX_TIMER t;
+
+    (void)state;
+    seen_init(&s);
+    KeInitializeEvent(&deleted, SynchronizationEvent, FALSE);
+    ExInitializeDeleteTimerParameters(&last);
+    last.DeleteCallback = note_deleted;
+    last.DeleteContext = &deleted;
+
+    t = ExAllocateTimer(note_timer, &s, EX_TIMER_NOTIFICATION);
+    assert_int_equal(live_count(), left + 1);
+    assert_false(ExSetTimer(t, -10000, 0, NULL));
+    assert_int_equal(wait1(t, NULL), STATUS_SUCCESS);
+    assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
+    assert_int_equal(s.irql, DISPATCH_LEVEL);
+    assert_ptr_equal(s.dpc, t);
+    assert_false(ExCancelTimer(t, NULL));
+    assert_false(ExSetTimer(t, -10000, 10000, NULL));
+    assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
+    assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
+    assert_true(ExDeleteTimer(t, TRUE, TRUE, &last));
+    assert_int_equal(wait1(&deleted, &zero), STATUS_SUCCESS);
+    assert_int_equal(live_count(), left);
+
+    t = ExAllocateTimer(delete_timer, &deleted, 0); /* by its own callback */
+    ExSetTimer(t, -10000, 10000, NULL);
+    assert_int_equal(wait1(&deleted, NULL), STATUS_SUCCESS);
+
+    seen_init(&s);
+    t = ExAllocateTimer(note_timer, &s, 0); /* without being cancelled: it expires first */
+    ExSetTimer(t, -20000, 0, NULL);
+    assert_false(ExDeleteTimer(t, FALSE, FALSE, &last));
+    assert_int_equal(wait1(&deleted, NULL), STATUS_SUCCESS);
+    assert_int_equal(s.count, 1);
+    for (int i = 0; i < 5000 && live_busy(); i++)
+        KeStallExecutionProcessor(200);
+    assert_int_equal(live_count(), left);
+}
+
 static void test_timer_freed_while_set(void **state)
 {
     uint32_t left = live_count();
@@ -448,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_timer_periodic),
         cmocka_unit_test(test_timer_cancel_race),
         cmocka_unit_test(test_timer_freed_by_its_dpc),
+        cmocka_unit_test(test_allocated_timer),
         cmocka_unit_test(test_timer_freed_while_set),
         cmocka_unit_test(test_timer_initialized_while_set),
         cmocka_unit_test(test_not_initialized),

@@ -68,6 +68,58 @@ NTKERNELAPI BOOLEAN KeSetCoalescableTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTE
 NTKERNELAPI BOOLEAN KeCancelTimer(_Inout_ PKTIMER Timer);
 NTKERNELAPI BOOLEAN KeReadStateTimer(_In_ PKTIMER Timer);
 
+/* ---- Timers that the system allocates: a thread can wait for one as for a KTIMER ----------------------------------- */
+
+typedef struct _EX_TIMER *PEX_TIMER;
+typedef VOID EXT_CALLBACK(_In_ PEX_TIMER Timer, _In_opt_ PVOID Context);
+typedef EXT_CALLBACK *PEXT_CALLBACK;
+typedef VOID EXT_DELETE_CALLBACK(_In_opt_ PVOID Context);
+typedef EXT_DELETE_CALLBACK *PEXT_DELETE_CALLBACK;
+
+#define EX_TIMER_HIGH_RESOLUTION 4
+#define EX_TIMER_NO_WAKE 8
+#define EX_TIMER_NOTIFICATION 0x80000000u
+#define EX_TIMER_UNLIMITED_TOLERANCE ((LONGLONG)-1)
+
+typedef struct _EXT_SET_PARAMETERS_V0 {
+    ULONG Version;
+    ULONG Reserved;
+    LONGLONG NoWakeTolerance; /* not used */
+} EXT_SET_PARAMETERS, *PEXT_SET_PARAMETERS;
+
+typedef struct _EXT_DELETE_PARAMETERS {
+    ULONG Version;
+    ULONG Reserved;
+    PEXT_DELETE_CALLBACK DeleteCallback;
+    PVOID DeleteContext;
+} EXT_DELETE_PARAMETERS, *PEXT_DELETE_PARAMETERS;
+
+typedef PVOID PEXT_CANCEL_PARAMETERS;
+
+FORCEINLINE VOID ExInitializeSetTimerParameters(_Out_ PEXT_SET_PARAMETERS Parameters)
+{
+    Parameters->Version = 0;
+    Parameters->Reserved = 0;
+    Parameters->NoWakeTolerance = 0;
+}
+
+FORCEINLINE VOID ExInitializeDeleteTimerParameters(_Out_ PEXT_DELETE_PARAMETERS Parameters)
+{
+    Parameters->Version = 0;
+    Parameters->Reserved = 0;
+    Parameters->DeleteCallback = NULL;
+    Parameters->DeleteContext = NULL;
+}
+
+/* The callback runs at DISPATCH_LEVEL; periods are in units of 100 ns. IRQL <= DISPATCH_LEVEL; with Wait <= APC_LEVEL. */
+NTKERNELAPI PEX_TIMER ExAllocateTimer(_In_opt_ PEXT_CALLBACK Callback, _In_opt_ PVOID CallbackContext,
+                                      _In_ ULONG Attributes);
+NTKERNELAPI BOOLEAN ExSetTimer(_In_ PEX_TIMER Timer, _In_ LONGLONG DueTime, _In_ LONGLONG Period,
+                               _In_opt_ PEXT_SET_PARAMETERS Parameters);
+NTKERNELAPI BOOLEAN ExCancelTimer(_Inout_ PEX_TIMER Timer, _In_opt_ PEXT_CANCEL_PARAMETERS Parameters);
+NTKERNELAPI BOOLEAN ExDeleteTimer(_In_ PEX_TIMER Timer, _In_ BOOLEAN Cancel, _In_ BOOLEAN Wait,
+                                  _In_opt_ PEXT_DELETE_PARAMETERS Parameters);
+
 EXTERN_C_END
 
 #endif
