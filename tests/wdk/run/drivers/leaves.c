@@ -6,7 +6,8 @@ DRIVER_INITIALIZE DriverEntry;
 static DRIVER_UNLOAD LeavesUnload;
 
 typedef VOID LEAVES_ROUTINE(PDRIVER_OBJECT DriverObject);
-LEAVES_ROUTINE LeavesDevice, LeavesLink, LeavesTimer, LeavesIrp;
+LEAVES_ROUTINE LeavesDevice, LeavesLink, LeavesTimer, LeavesIrp, LeavesPool, LeavesMdl, LeavesWork, LeavesLookaside,
+    LeavesResource;
 
 VOID LeavesDevice(PDRIVER_OBJECT DriverObject)
 {
@@ -38,6 +39,41 @@ VOID LeavesIrp(PDRIVER_OBJECT DriverObject)
 {
     UNREFERENCED_PARAMETER(DriverObject);
     IoAllocateIrp(1, FALSE);
+}
+
+VOID LeavesPool(PDRIVER_OBJECT DriverObject)
+{
+    UNREFERENCED_PARAMETER(DriverObject);
+    ExAllocatePoolWithTag(NonPagedPoolNx, 100, 'tfeL');
+}
+
+VOID LeavesMdl(PDRIVER_OBJECT DriverObject)
+{
+    static UCHAR memory[64];
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    IoAllocateMdl(memory, sizeof(memory), FALSE, FALSE, NULL);
+}
+
+VOID LeavesWork(PDRIVER_OBJECT DriverObject)
+{
+    IoAllocateWorkItem((PDEVICE_OBJECT)DriverObject); /* as published drivers do */
+}
+
+VOID LeavesLookaside(PDRIVER_OBJECT DriverObject)
+{
+    static NPAGED_LOOKASIDE_LIST list;
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    ExInitializeNPagedLookasideList(&list, NULL, NULL, 0, 64, 'tfeL', 0);
+}
+
+VOID LeavesResource(PDRIVER_OBJECT DriverObject)
+{
+    static ERESOURCE resource;
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    ExInitializeResourceLite(&resource);
 }
 
 static VOID LeavesUnload(PDRIVER_OBJECT DriverObject)

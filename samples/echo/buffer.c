@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for an adapter. The order of giving back is that of taking, reversed: the region, the mapping, the MDL, and last
+ * the memory itself, which the adapter could reach until then. PASSIVE_LEVEL but for EchoBufferRegister and EchoBufferSge.
+ */
+#include "echo.h"
+
+static NTSTATUS Allocate(ECHO_BUFFER *Buffer, ULONG Length)
+{
+    RtlZeroMemory(Buffer, sizeof(*Buffer));
+    Buffer->Length = Length;
+    Buffer->Data = ExAllocatePoolWithTag(NonPagedPoolNx, Length, ECHO_TAG);
+    if (!Buffer->Data)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    RtlZeroMemory(Buffer->Data, Length);
+    Buffer->Mdl = IoAllocateMdl(Buffer->Data, Length, FALSE, FALSE, NULL);
+    if (!Buffer->Mdl)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    MmBuildMdlForNonPagedPool(Buffer->Mdl);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length)
+{
+    NTSTATUS status = Allocate(Buffer, Length);
+    ECHO_WAIT wait;
+
+    EchoWaitInitialize(&wait);
+    if (NT_SUCCESS(status))
+        status = EchoWaitFor(&wait, Pd->Dispatch->NdkCreateMr(Pd, FALSE, EchoCreated, &wait, &Buffer->Mr),
+            (PVOID *)&Buffer->Mr);
+    if (NT_SUCCESS(status))
+        status = EchoWaitFor(&wait, Buffer->Mr->Dispatch->NdkRegisterMr(Buffer->Mr, Buffer->Mdl, Length,
+            NDK_MR_FLAG_ALLOW_LOCAL_WRITE, EchoCompleted, &wait), NULL);
+    if (NT_SUCCESS(status))
+        Buffer->Token = Buffer->Mr->Dispatch->NdkGetLocalTokenFromMr(Buffer->Mr);
+    else
+        EchoBufferDelete(Buffer);
+    return status;
+}
+
+/* How large the mapping is going to be the adapter says when it is asked without room. */
+static NTSTATUS Map(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter)
+{
+    ULONG size = 0;
+    ECHO_WAIT wait;
+    NTSTATUS status;
+
+    EchoWaitInitialize(&wait);
+    status = EchoWaitFor(&wait, Adapter->Dispatch->NdkBuildLAM(Adapter, Buffer->Mdl, Buffer->Length, EchoCompleted, &wait,
+        NULL, &size, &Buffer->Offset), NULL);
+    if (status != STATUS_BUFFER_TOO_SMALL)
+        return NT_SUCCESS(status) ? STATUS_INTERNAL_ERROR : status;
+    Buffer->Lam = ExAllocatePoolWithTag(NonPagedPoolNx, size, ECHO_TAG);
+    if (!Buffer->Lam)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = EchoWaitFor(&wait, Adapter->Dispatch->NdkBuildLAM(Adapter, Buffer->Mdl, Buffer->Length, EchoCompleted, &wait,
+        Buffer->Lam, &size, &Buffer->Offset), NULL);
+    if (NT_SUCCESS(status)) {
+        Buffer->Adapter = Adapter;
+    } else {
+        ExFreePoolWithTag(Buffer->Lam, ECHO_TAG);
+        Buffer->Lam = NULL;
+    }
+    return status;
+}
+
+NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote)
+{
+    NTSTATUS status = Allocate(Buffer, Length);
+    ECHO_WAIT wait;
+
+    EchoWaitInitialize(&wait);
+    if (NT_SUCCESS(status))
+        status = Map(Buffer, Adapter);
+    if (NT_SUCCESS(status))
+        status = EchoWaitFor(&wait, Pd->Dispatch->NdkCreateMr(Pd, TRUE, EchoCreated, &wait, &Buffer->Mr),
+            (PVOID *)&Buffer->Mr);
+    if (NT_SUCCESS(status))
+        status = EchoWaitFor(&wait, Buffer->Mr->Dispatch->NdkInitializeFastRegisterMr(Buffer->Mr,
+            Buffer->Lam->AdapterPageCount, Remote, EchoCompleted, &wait), NULL);
+    if (NT_SUCCESS(status))
+        Buffer->Token = Buffer->Mr->Dispatch->NdkGetLocalTokenFromMr(Buffer->Mr);
+    else
+        EchoBufferDelete(Buffer);
+    return status;
+}
+
+/*
+ * Posted without a context, and silent: if it completes it has failed, and so do the requests behind it. Addresses in the
+ * region are those of the memory itself, whose offset in its page is the mapping's offset.
+ */
+NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
+{
+    NTSTATUS status = Qp->Dispatch->NdkFastRegister(Qp, NULL, Buffer->Mr, Buffer->Lam->AdapterPageCount,
+        Buffer->Lam->AdapterPageArray, Buffer->Offset, Buffer->Length, Buffer->Data, Flags | NDK_OP_FLAG_SILENT_SUCCESS);
+
+    if (NT_SUCCESS(status)) /* each registration has a token of its own */
+        Buffer->Token = Buffer->Mr->Dispatch->NdkGetLocalTokenFromMr(Buffer->Mr);
+    return status;
+}
+
+VOID EchoBufferDelete(ECHO_BUFFER *Buffer)
+{
+    if (Buffer->Mr)
+        EchoClose(&Buffer->Mr->Header, Buffer->Mr->Dispatch->NdkCloseMr);
+    if (Buffer->Lam) {
+        Buffer->Adapter->Dispatch->NdkReleaseLAM(Buffer->Adapter, Buffer->Lam);
+        ExFreePoolWithTag(Buffer->Lam, ECHO_TAG);
+    }
+    if (Buffer->Mdl)
+        IoFreeMdl(Buffer->Mdl);
+    if (Buffer->Data)
+        ExFreePoolWithTag(Buffer->Data, ECHO_TAG);
+    RtlZeroMemory(Buffer, sizeof(*Buffer));
+}
+
+NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length)
+{
+    NDK_SGE sge;
+
+    RtlZeroMemory(&sge, sizeof(sge));
+    sge.VirtualAddress = Buffer->Data + Offset;
+    sge.Length = Length;
+    sge.MemoryRegionToken = Buffer->Token;
+    return sge;
+}

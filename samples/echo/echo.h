@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An RDMA echo service and a client of it, in one driver.
+ *
+ *   driver.c      DriverEntry, the device and its controls, DriverUnload
+ *   settings.c    interfaces and addresses, out of the registry
+ *   provider.c    the way to an adapter, through Winsock Kernel
+ *   wait.c        requests that are waited for, at PASSIVE_LEVEL
+ *   buffer.c      memory, and its registration in both forms
+ *   service.c     listener, completion queue and shared receive queue
+ *   connection.c  one client's connection, from its request to its end
+ *   client.c      a run against the service
+ */
+#ifndef ECHO_H
+#define ECHO_H
+
+#include <ntddk.h>
+#include <wsk.h>
+#include <wskndk.h>
+
+#include "protocol.h"
+
+#define ECHO_TAG 'ohcE'
+#define ECHO_SLOTS 32 /* messages that the service holds at a time */
+
+/* ---- settings.c ---- */
+typedef struct _ECHO_SETTINGS {
+    ULONG ServiceInterface, ClientInterface;
+    ULONG ServiceAddress, ClientAddress; /* IPv4, in the processor's order */
+    USHORT Port;
+} ECHO_SETTINGS;
+VOID EchoReadSettings(PUNICODE_STRING RegistryPath, ECHO_SETTINGS *Settings);
+VOID EchoFillAddress(SOCKADDR_IN *Address, ULONG Host, USHORT Port);
+
+/* ---- provider.c ---- */
+NTSTATUS EchoRegister(VOID);
+VOID EchoDeregister(VOID);
+NTSTATUS EchoOpenAdapter(ULONG Interface, NDK_ADAPTER **Adapter);
+VOID EchoCloseAdapter(NDK_ADAPTER *Adapter);
+
+/* ---- wait.c ---- */
+/* Lives as long as its request: on the stack of who waits for it, or in whatever outlives the request. */
+typedef struct _ECHO_WAIT {
+    KEVENT Done;
+    NTSTATUS Status;
+    NDK_OBJECT_HEADER *Object;
+} ECHO_WAIT;
+VOID EchoWaitInitialize(ECHO_WAIT *Wait);
+VOID EchoCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object);
+VOID EchoCompleted(PVOID Context, NTSTATUS Status);
+/* The request's end: at once, or when its callback has come. Object, where one is created, receives it then. */
+NTSTATUS EchoWaitFor(ECHO_WAIT *Wait, NTSTATUS Status, PVOID *Object);
+/* Closes and waits. */
+VOID EchoClose(NDK_OBJECT_HEADER *Object, NDK_FN_CLOSE_OBJECT Close);
+
+/* ---- buffer.c ---- */
+typedef struct _ECHO_BUFFER {
+    PUCHAR Data;
+    ULONG Length;
+    MDL *Mdl;
+    NDK_MR *Mr;
+    UINT32 Token; /* local */
+    NDK_ADAPTER *Adapter;
+    NDK_LOGICAL_ADDRESS_MAPPING *Lam; /* of fast registration alone */
+    ULONG Offset;
+} ECHO_BUFFER;
+/* Registered for this side's requests at once. */
+NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length);
+/* Prepared for fast registration: the queue pair does it when it comes to the request. */
+NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote);
+NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags);
+/* The queue pair that used it is closed, or never was. Any part may be missing. */
+VOID EchoBufferDelete(ECHO_BUFFER *Buffer);
+NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length);
+
+/* ---- service.c ---- */
+struct _ECHO_SERVICE;
+
+/* Memory for one message: a receive, then the answer to it. */
+typedef struct _ECHO_SLOT {
+    ULONG Offset;
+    BOOLEAN Bulk; /* its connection's bulk buffer is in use for it */
+} ECHO_SLOT;
+
+typedef struct _ECHO_SERVICE {
+    PDEVICE_OBJECT Device;
+    NDK_ADAPTER *Adapter;
+    NDK_PD *Pd;
+    NDK_CQ *Cq;
+    NDK_SRQ *Srq;
+    NDK_LISTENER *Listener;
+    ECHO_BUFFER Messages;
+    ECHO_SLOT Slots[ECHO_SLOTS];
+    KSPIN_LOCK CqLock;         /* calls to Cq, and what their results change */
+    KSPIN_LOCK ListLock;
+    LIST_ENTRY Connections;
+    BOOLEAN Stopping;
+    EX_RUNDOWN_REF Alive;      /* one for each connection */
+    ECHO_COUNTERS Counters;
+} ECHO_SERVICE;
+NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
+VOID EchoServiceStop(ECHO_SERVICE *Service);
+/* Takes all results. When a queue pair is closed nothing of it is left in the queue after this. */
+VOID EchoServiceDrain(ECHO_SERVICE *Service);
+/* Gives the slot back to the shared receive queue. CqLock is held. */
+VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot);
+
+/* ---- connection.c ---- */
+typedef struct _ECHO_CONNECTION ECHO_CONNECTION;
+VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector);
+/* One of its requests has completed. CqLock is held. */
+VOID EchoConnectionResult(const NDK_RESULT_EX *Result);
+/* Ends every connection: each goes away by itself and then releases Alive. */
+VOID EchoConnectionEndAll(ECHO_SERVICE *Service);
+
+/* ---- client.c ---- */
+NTSTATUS EchoClientRun(const ECHO_SETTINGS *Settings, const ECHO_RUN *Run, ECHO_REPORT *Report);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a line,
+ * sees it come back and disconnects; DriverUnload closes the adapter.
+ *
+ * Whatever is asked for is waited for at once, so that contexts may lie on the stack; echo keeps them in pool and goes on
+ * in the callbacks, as drivers with more to do have to.
+ */
+#include <ntddk.h>
+#include <wsk.h>
+#include <wskndk.h>
+
+#define HELLO_INTERFACE 13    /* ndkrun --net 12=192.168.1.1/24,13=192.168.1.2/24 makes it */
+#define HELLO_FROM 0xC0A80102 /* 192.168.1.2 */
+#define HELLO_TO 0xC0A80101   /* 192.168.1.1 */
+#define HELLO_PORT 54321
+#define HELLO_ROOM 64         /* octets for each direction */
+#define HELLO_TAG 'lleH'
+
+DRIVER_INITIALIZE DriverEntry;
+DRIVER_UNLOAD HelloUnload;
+
+typedef struct _HELLO {
+    KEVENT Done;               /* a request has completed, with: */
+    NTSTATUS Status;
+    NDK_OBJECT_HEADER *Object;
+    KEVENT CqReady;
+    NDK_PD *Pd;
+    NDK_CQ *Cq;
+    NDK_QP *Qp;
+    NDK_MR *Mr;
+    NDK_CONNECTOR *Connector;
+    CHAR *Buffer;              /* what is sent, then what comes back */
+    MDL *Mdl;
+} HELLO;
+
+static WSK_REGISTRATION HelloRegistration;
+static WSK_PROVIDER_NPI HelloProvider;
+static WSK_PROVIDER_NDK_DISPATCH HelloNdk;
+static NDK_ADAPTER *HelloAdapter;
+
+/* Callbacks run at up to DISPATCH_LEVEL, perhaps before the function that they belong to has returned. */
+static VOID HelloCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
+{
+    HELLO *hello = Context;
+
+    hello->Status = Status;
+    hello->Object = Object;
+    KeSetEvent(&hello->Done, IO_NO_INCREMENT, FALSE);
+}
+
+static VOID HelloCompleted(PVOID Context, NTSTATUS Status) { HelloCreated(Context, Status, NULL); }
+static VOID HelloClosed(PVOID Context) { HelloCreated(Context, STATUS_SUCCESS, NULL); }
+static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
+{
+    UNREFERENCED_PARAMETER(Status); /* were it a failure, the wait below would time out */
+    KeSetEvent(&((HELLO *)Context)->CqReady, IO_NO_INCREMENT, FALSE);
+}
+
+/*
+ * STATUS_PENDING is not a failure: the answer comes with the callback. A create that was pending leaves its out parameter
+ * alone and hands the object over there.
+ */
+static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
+{
+    if (Status != STATUS_PENDING)
+        return Status;
+    KeWaitForSingleObject(&H->Done, Executive, KernelMode, FALSE, NULL);
+    if (Object && NT_SUCCESS(H->Status))
+        *Object = H->Object;
+    return H->Status;
+}
+
+static NTSTATUS HelloMake(HELLO *H)
+{
+    NTSTATUS status;
+
+    H->Buffer = ExAllocatePoolWithTag(NonPagedPoolNx, 2 * HELLO_ROOM, HELLO_TAG);
+    if (!H->Buffer || !(H->Mdl = IoAllocateMdl(H->Buffer, 2 * HELLO_ROOM, FALSE, FALSE, NULL)))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    RtlZeroMemory(H->Buffer, 2 * HELLO_ROOM);
+    MmBuildMdlForNonPagedPool(H->Mdl);
+
+    if (NT_SUCCESS(status = HelloWait(H, HelloAdapter->Dispatch->NdkCreatePd(HelloAdapter, HelloCreated, H, &H->Pd),
+            (PVOID *)&H->Pd)) &&
+        NT_SUCCESS(status = HelloWait(H, HelloAdapter->Dispatch->NdkCreateCq(HelloAdapter, 4, HelloCqNotified, H, NULL,
+            HelloCreated, H, &H->Cq), (PVOID *)&H->Cq)) &&
+        NT_SUCCESS(status = HelloWait(H, H->Pd->Dispatch->NdkCreateQp(H->Pd, H->Cq, H->Cq, NULL, 2, 2, 1, 1, 0,
+            HelloCreated, H, &H->Qp), (PVOID *)&H->Qp)) &&
+        NT_SUCCESS(status = HelloWait(H, HelloAdapter->Dispatch->NdkCreateConnector(HelloAdapter, HelloCreated, H,
+            &H->Connector), (PVOID *)&H->Connector)) &&
+        NT_SUCCESS(status = HelloWait(H, H->Pd->Dispatch->NdkCreateMr(H->Pd, FALSE, HelloCreated, H, &H->Mr),
+            (PVOID *)&H->Mr)))
+        status = HelloWait(H, H->Mr->Dispatch->NdkRegisterMr(H->Mr, H->Mdl, 2 * HELLO_ROOM,
+            NDK_MR_FLAG_ALLOW_LOCAL_WRITE, HelloCompleted, H), NULL);
+    return status;
+}
+
+static NTSTATUS HelloConnect(HELLO *H)
+{
+    SOCKADDR_IN from = { 0 }, to = { 0 };
+    NTSTATUS status;
+
+    from.sin_family = to.sin_family = AF_INET;
+    from.sin_addr.s_addr = RtlUlongByteSwap(HELLO_FROM);
+    to.sin_addr.s_addr = RtlUlongByteSwap(HELLO_TO);
+    to.sin_port = RtlUshortByteSwap(HELLO_PORT);
+    if (NT_SUCCESS(status = HelloWait(H, H->Connector->Dispatch->NdkConnect(H->Connector, H->Qp, (PSOCKADDR)&from,
+            sizeof(from), (PSOCKADDR)&to, sizeof(to), 0, 0, NULL, 0, HelloCompleted, H), NULL)))
+        status = HelloWait(H, H->Connector->Dispatch->NdkCompleteConnect(H->Connector, NULL, NULL, HelloCompleted, H), NULL);
+    return status;
+}
+
+/* Sends the line and waits for two completions: the send's, and that of the receive which the echo takes. */
+static NTSTATUS HelloSay(HELLO *H, const CHAR *Line)
+{
+    NDK_SGE out = { 0 }, in = { 0 };
+    LARGE_INTEGER limit = { .QuadPart = -10LL * 10000000 }; /* ten seconds from now, in 100 ns */
+    NDK_RESULT result;
+    ULONG completed = 0;
+    NTSTATUS status;
+
+    out.MemoryRegionToken = in.MemoryRegionToken = H->Mr->Dispatch->NdkGetLocalTokenFromMr(H->Mr);
+    RtlCopyMemory(H->Buffer, Line, strlen(Line));
+    out.VirtualAddress = H->Buffer;
+    out.Length = (ULONG)strlen(Line);
+    in.VirtualAddress = H->Buffer + HELLO_ROOM;
+    in.Length = HELLO_ROOM - 1; /* leaves a zero at the end */
+    if (NT_SUCCESS(status = H->Qp->Dispatch->NdkReceive(H->Qp, NULL, &in, 1)))
+        status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, 0);
+    while (NT_SUCCESS(status) && completed < 2) {
+        if (H->Cq->Dispatch->NdkGetCqResults(H->Cq, &result, 1)) {
+            status = result.Status;
+            completed++;
+            continue;
+        }
+        H->Cq->Dispatch->NdkArmCq(H->Cq, NDK_CQ_NOTIFY_ANY); /* fires at once if something came in between */
+        if (KeWaitForSingleObject(&H->CqReady, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
+            status = STATUS_IO_TIMEOUT;
+    }
+    if (NT_SUCCESS(status))
+        DbgPrint("hello: the echo says \"%s\"\n", H->Buffer + HELLO_ROOM);
+    HelloWait(H, H->Connector->Dispatch->NdkDisconnect(H->Connector, HelloCompleted, H), NULL);
+    return status;
+}
+
+/* Each after those that depend on it; memory last, as the adapter may use it until its region and queue are closed. */
+#define HELLO_CLOSE(H, Object, Function) if ((H)->Object) \
+        HelloWait((H), (H)->Object->Dispatch->Function(&(H)->Object->Header, HelloClosed, (H)), NULL)
+
+static VOID HelloUnmake(HELLO *H)
+{
+    HELLO_CLOSE(H, Connector, NdkCloseConnector);
+    HELLO_CLOSE(H, Qp, NdkCloseQp);
+    HELLO_CLOSE(H, Mr, NdkCloseMr);
+    HELLO_CLOSE(H, Cq, NdkCloseCq);
+    HELLO_CLOSE(H, Pd, NdkClosePd);
+    if (H->Mdl)
+        IoFreeMdl(H->Mdl);
+    if (H->Buffer)
+        ExFreePoolWithTag(H->Buffer, HELLO_TAG);
+}
+
+VOID HelloUnload(PDRIVER_OBJECT DriverObject)
+{
+    UNREFERENCED_PARAMETER(DriverObject);
+    if (HelloAdapter)
+        HelloNdk.WskCloseNdkAdapter(HelloProvider.Client, HelloAdapter);
+    if (HelloProvider.Dispatch)
+        WskReleaseProviderNPI(&HelloRegistration);
+    WskDeregister(&HelloRegistration);
+}
+
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+    static const WSK_CLIENT_DISPATCH dispatch = { MAKE_WSK_VERSION(1, 0), 0, NULL };
+    WSK_CLIENT_NPI client = { NULL, &dispatch };
+    NDK_VERSION version = { 1, 2 };
+    HELLO hello = { 0 };
+    NTSTATUS status = WskRegister(&client, &HelloRegistration);
+
+    UNREFERENCED_PARAMETER(RegistryPath);
+    if (!NT_SUCCESS(status))
+        return status;
+    DriverObject->DriverUnload = HelloUnload;
+    KeInitializeEvent(&hello.Done, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&hello.CqReady, SynchronizationEvent, FALSE);
+    if (NT_SUCCESS(status = WskCaptureProviderNPI(&HelloRegistration, WSK_INFINITE_WAIT, &HelloProvider)) &&
+        NT_SUCCESS(status = HelloProvider.Dispatch->WskControlClient(HelloProvider.Client,
+            WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(HelloNdk), &HelloNdk, NULL, NULL)))
+        status = HelloNdk.WskOpenNdkAdapter(HelloProvider.Client, version, HELLO_INTERFACE, &HelloAdapter);
+    if (NT_SUCCESS(status)) {
+        if (NT_SUCCESS(status = HelloMake(&hello)) && NT_SUCCESS(status = HelloConnect(&hello)))
+            status = HelloSay(&hello, "hello, world");
+        HelloUnmake(&hello);
+    }
+    if (!NT_SUCCESS(status))
+        HelloUnload(DriverObject); /* DriverUnload is not called when DriverEntry fails */
+    return status;
+}
