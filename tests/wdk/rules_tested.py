@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every rule in src/wdk/check.c is named by a test in tests/wdk: `"rule in Routine"`, or the rule alone as a string."""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main():
+    table = (ROOT / "src" / "wdk" / "check.c").read_text()
+    rules = re.findall(r'\[CHECK_\w+\] = \{ "([a-z-]+)"', table)
+    tests = [p for p in (ROOT / "tests" / "wdk").rglob("*") if p.suffix in (".c", ".py", ".sh") and p.name != "print_checks.c"]
+    text = "\n".join(p.read_text() for p in tests)
+    missing = [rule for rule in rules if not re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")', text)]
+    for rule in missing:
+        print(f"no test breaks the rule {rule}")
+    print(f"{len(rules) - len(missing)} of {len(rules)} rules have a test")
+    return 1 if missing or len(rules) < 30 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
