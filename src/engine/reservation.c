@@ -42,7 +42,7 @@ enum {
     PORTS = 16384,
     WORD_BITS = 64,
     WORDS = PORTS / WORD_BITS,
-    STRICT_TRIES = 2,          /* at most; then ports with remains of closed connections will do */
+    MOST_SKIPPED = 63,         /* claims in a row that do not look for an untouched port, because there hardly is one */
     MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
     FOREIGN_MEMORY_SECONDS = 1,
     REMAINS_SECONDS = 60,      /* TIME_WAIT */
@@ -56,6 +56,7 @@ struct port_range {
     uint64_t foreign[WORDS];
     uint64_t worn[2][WORDS]; /* had connections, or were found not untouched: since the last change, before it */
     time_t foreign_since, worn_since;
+    unsigned skip, skipped;  /* claims that do not look for an untouched port: so many, so many of them made */
 };
 
 struct net_reservation {
@@ -182,6 +183,25 @@ static void give_back(struct port_range *range, uint16_t port, bool to_foreigner
     spin_lock(&ranges_lock);
     mark(range->own, port, false);
     mark(to_foreigner ? range->foreign : range->worn[0], port, true);
+    spin_unlock(&ranges_lock);
+}
+
+/* Whether a claim first tries for an untouched port: less often while such tries fail, as each costs a bind. */
+static bool tries_untouched(struct port_range *range)
+{
+    bool tries;
+
+    spin_lock(&ranges_lock);
+    tries = range->skipped >= range->skip;
+    range->skipped = tries ? 0 : range->skipped + 1;
+    spin_unlock(&ranges_lock);
+    return tries;
+}
+
+static void judge_untouched(struct port_range *range, bool found)
+{
+    spin_lock(&ranges_lock);
+    range->skip = found ? 0 : 2 * range->skip + 1 < MOST_SKIPPED ? 2 * range->skip + 1 : MOST_SKIPPED;
     spin_unlock(&ranges_lock);
 }
 
@@ -327,17 +347,16 @@ static unsigned random_index(void)
 static int claim_any(struct net_reservation *r)
 {
     unsigned start = random_index();
-    bool strict = true, forgot = false, forget = false;
+    bool strict = tries_untouched(r->range), forgot = false, forget = false;
 
     for (unsigned tries = 0; tries < MOST_TRIES; tries++) {
         int i, err;
         uint16_t port;
 
-        strict = strict && tries < STRICT_TRIES;
         i = pick(r->range, start, strict, forget);
         forget = false;
         if (i < 0 && strict) {
-            strict = false;
+            strict = false; /* none, as far as is known: to find that out again costs nothing */
             continue;
         }
         if (i < 0) {
@@ -350,11 +369,14 @@ static int claim_any(struct net_reservation *r)
         port = (uint16_t)(PORT_FIRST + i);
         addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - PORTS) : port);
         err = claim(r, strict ? CLAIM_UNTOUCHED : CLAIM_REMAINS);
+        if (strict)
+            judge_untouched(r->range, !err);
         if (!err)
             return 0;
         give_back(r->range, port, err == EADDRINUSE && !strict);
         if (err != EADDRINUSE)
             return err;
+        strict = false;
         start = ((unsigned)i + 1) % PORTS;
     }
     return MUTANT(con_14_in_use) ? EADDRINUSE : ENOSPC;
