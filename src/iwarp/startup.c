@@ -38,6 +38,7 @@
 #include "iwarp/startup.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,9 +82,9 @@ struct iw_startup {
     unsigned rtr; /* forms offered (initiator) or accepted (responder) */
     struct iw_startup_config config;
     struct iw_startup_result result; /* limits: from the start the best that can still be agreed on */
-    struct mpa_frame peer;           /* private data points into in */
+    struct mpa_frame peer;           /* private data points into frame, until our own frame takes its place */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t in[MPA_FRAME_MAX], out[MPA_FRAME_MAX];
+    uint8_t frame[MPA_FRAME_MAX];    /* theirs or ours: nobody reads and writes at a time */
 };
 
 #define NO { NEVER, IW_STARTUP_NONE }
@@ -177,8 +178,8 @@ static void check_invariants(const struct iw_startup *s)
     const struct state *state = state_of(s);
     const struct iw_startup_result *r = &s->result;
 
-    assert(s->in_len <= s->in_need && s->in_need <= sizeof s->in);
-    assert(s->out_sent <= s->out_len && s->out_len <= sizeof s->out);
+    assert(s->in_len <= s->in_need && s->in_need <= sizeof s->frame);
+    assert(s->out_sent <= s->out_len && s->out_len <= sizeof s->frame);
     assert(!state->reads || s->in_len < s->in_need);
     assert(state->writes == (s->out_sent < s->out_len));
     assert(!(state->reads && state->writes));
@@ -237,10 +238,11 @@ static enum mpa_rtr pick_form(unsigned set, uint16_t reads)
 
 static struct iw_startup *startup_create(const struct machine *m, const struct iw_startup_config *c)
 {
-    struct iw_startup *s = calloc(1, sizeof *s);
+    struct iw_startup *s = malloc(sizeof *s);
 
     if (!s)
         return NULL;
+    memset(s, 0, offsetof(struct iw_startup, frame));
     s->machine = m;
     s->state = 1;
     s->config = *c;
@@ -253,7 +255,9 @@ static void put_frame(struct iw_startup *s, struct mpa_frame *f, const void *pri
 {
     f->private_data = private_data;
     f->private_len = len;
-    s->out_len = mpa_frame_encode(f, s->out, sizeof s->out);
+    s->out_len = mpa_frame_encode(f, s->frame, sizeof s->frame);
+    s->peer.private_data = NULL;
+    s->peer.private_len = 0;
     assert(s->out_len > 0);
 }
 
@@ -387,7 +391,7 @@ size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at)
 {
     if (!state_of(s)->reads)
         return 0;
-    *at = s->in + s->in_len;
+    *at = s->frame + s->in_len;
     return s->in_need - s->in_len;
 }
 
@@ -397,7 +401,7 @@ enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n)
         return IW_STARTUP_NONE;
     assert(state_of(s)->reads && n <= s->in_need - s->in_len);
     s->in_len += n;
-    switch (mpa_frame_decode(&s->peer, s->machine == &initiator, s->in, s->in_len, &s->in_need)) {
+    switch (mpa_frame_decode(&s->peer, s->machine == &initiator, s->frame, s->in_len, &s->in_need)) {
     case MPA_MORE:
         return IW_STARTUP_NONE;
     case MPA_BAD_KEY:
@@ -414,7 +418,7 @@ size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at)
 {
     if (!state_of(s)->writes)
         return 0;
-    *at = s->out + s->out_sent;
+    *at = s->frame + s->out_sent;
     return s->out_len - s->out_sent;
 }
 

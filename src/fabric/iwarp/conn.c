@@ -28,10 +28,11 @@ static void conn_timeout(struct shard_timer *timer);
 
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
 {
-    struct fabric_conn *c = calloc(1, sizeof *c);
+    struct fabric_conn *c = malloc(sizeof *c);
 
     if (!c)
         return NULL;
+    memset(c, 0, offsetof(struct fabric_conn, early));
     c->fabric = f;
     c->home = home;
     c->state = state;

@@ -289,8 +289,7 @@ struct fabric_conn {
     struct fabric_endpoint *endpoint;
     struct addr wanted_local, wanted_remote;
     struct fabric_limits limits;
-    size_t private_len;
-    uint8_t private_data[MPA_PRIVATE_MAX];
+    size_t private_len;                /* of private_data, below */
     /* owner: */
     const struct fabric_conn_events *events;
     void *owner;
@@ -316,8 +315,10 @@ struct fabric_conn {
     struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
     struct iw_counters at_start;
     unsigned nudges_left;
-    size_t early_len;                  /* bytes that came before complete */
+    size_t early_len;                  /* of early: bytes that came before complete */
+    /* Not cleared when the connection is made: */
     uint8_t early[128];
+    uint8_t private_data[MPA_PRIVATE_MAX];
 };
 
 /* conn.c: the strand, references, steps */
