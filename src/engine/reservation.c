@@ -2,7 +2,7 @@
 /*
  * Who owns a local address. The kernel does not say: the SO_REUSEADDR that reconnecting at once needs lets a second
  * socket bind, and listen, where one is bound already. So an address is owned by whoever has bound the abstract AF_UNIX
- * name "openndk/tcp/<address>", which every process of this provider in the network namespace sees, this one included.
+ * name "openndk/tcp/<address> <scatter>", which every process of this provider in the network namespace sees, this one included.
  * It goes when its last holder closes it, after the TCP sockets at the address, and when the process dies. (A child
  * that is forked and does not exec keeps it alive.)
  *
@@ -46,6 +46,7 @@ enum {
     MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
     FOREIGN_MEMORY_SECONDS = 1,
     REMAINS_SECONDS = 60,      /* TIME_WAIT */
+    SCATTER = 6,               /* characters */
 };
 
 /* The dynamic ports of one host address. Made on its first use; never freed. */
@@ -247,11 +248,30 @@ static int tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
     return bind(fd, &local->sa, addr_len(local)) ? errno : 0;
 }
 
+/*
+ * The kernel keeps abstract names in 256 lists by the sum of their bytes, which for the digits of ports is a few dozen
+ * values. So each name ends in characters that follow from the address, and put it anywhere.
+ */
+static const char *scatter(const char *address, char text[SCATTER + 1])
+{
+    uint64_t state = 0, bits;
+
+    for (; *address; address++)
+        state = state * 31 + (unsigned char)*address;
+    bits = random_next(&state);
+    for (int i = 0; i < SCATTER; i++, bits >>= 6)
+        text[i] = (char)('0' + (bits & 63));
+    text[SCATTER] = 0;
+    return text;
+}
+
 static int name_bind(struct net_reservation *r)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
-    char text[ADDR_TEXT];
-    int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "openndk/tcp/%s", addr_text(&r->local, text));
+    char text[ADDR_TEXT], scattered[SCATTER + 1];
+    const char *address = addr_text(&r->local, text);
+    int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "openndk/tcp/%s %s", address,
+                       scatter(address, scattered));
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
