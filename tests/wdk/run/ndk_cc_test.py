@@ -140,24 +140,6 @@ def words(tmp):
     check('an empty folder', code == 2 and 'neither a project' in text, (code, text))
 
 
-TRACE_H = '''#define WPP_CONTROL_GUIDS WPP_DEFINE_CONTROL_GUID(G, (1,2,3,4,5), WPP_DEFINE_BIT(T_ALL) WPP_DEFINE_BIT(T_IO) )
-// begin_wpp config
-// FUNC Trace{FLAGS=T_ALL}(LEVEL, MSG, ...);
-// FUNC TraceEvents(LEVEL, FLAGS, MSG, ...);
-// FUNC Enter{LEVEL=TRACE_LEVEL_VERBOSE}(...);
-// end_wpp
-'''
-
-
-def traces(tmp):
-    put(tmp, {'Trace.h': TRACE_H, 'main.c': ENTRY + '#include "trace.h"\n#include "Main.tmh"\nvoid f(NTSTATUS s);\n'
-        'void f(NTSTATUS s) {\n WPP_INIT_TRACING(0, 0);\n Trace(TRACE_LEVEL_ERROR, "%!FUNC! failed with %!STATUS!", s);\n'
-        ' TraceEvents(TRACE_LEVEL_INFORMATION, T_IO, "plain");\n DoTraceMessage(T_ALL, "%d%% done", 3);\n Enter();\n'
-        ' WPP_CLEANUP(0);\n}\n'})
-    driver, text = built('WPP', tmp)
-    check('WPP: compiles', driver is not None, text)
-
-
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
     for case in (spelling, sources_file, vcxproj, order, languages, words):

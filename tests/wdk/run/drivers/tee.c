@@ -44,6 +44,7 @@ static NTSTATUS TeeControl(PDEVICE_OBJECT Device, PIRP Irp)
         data[i] = data[n - 1 - i];
         data[n - 1 - i] = other;
     }
+    DbgPrint("tee: turned %u octets\n", n);
     return TeeEnd(Irp, STATUS_SUCCESS, n);
 }
 
