@@ -44,14 +44,22 @@ static struct entry *entries;
 
 void live_add(enum live_kind kind, const void *thing, const char *what)
 {
+    struct stack now = { .depth = 0 };
+
+    if (check_on())
+        stack_take(&now, 1);
+    live_add_made(kind, thing, what, &now);
+}
+
+void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
     struct entry *e = calloc(1, sizeof *e), *old;
 
     if (!e)
         return; /* one line less in the report, then */
     e->key = (struct key){ thing, kind };
     e->what = what;
-    if (check_on())
-        stack_take(&e->stack, 1);
+    e->stack = *made;
     pthread_mutex_lock(&lock);
     HASH_FIND(hh, entries, &e->key, sizeof e->key, old);
     if (!old)

@@ -34,6 +34,8 @@ enum live_kind {
 
 /* `what` is static: "NDK_QP", "IO_WORKITEM". The stack is the caller's, taken only while checks are on. */
 void live_add(enum live_kind kind, const void *thing, const char *what);
+/* With the stack of another moment, for what comes to the driver by a callback. */
+void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made);
 /* False: it was not there. */
 bool live_remove(enum live_kind kind, const void *thing);
 bool live_has(enum live_kind kind, const void *thing);

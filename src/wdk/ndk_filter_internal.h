@@ -39,7 +39,7 @@ struct proxy {
     void (*end_parts)(struct proxy *p);  /* what a type has beside, when it is closed, and when the proxy goes; or NULL */
     void (*free_parts)(struct proxy *p);
     TAILQ_ENTRY(proxy) list;   /* of the open ones, then of the closed */
-    struct stack closed_by;
+    struct stack made_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
     NDK_FN_CLOSE_COMPLETION closed;

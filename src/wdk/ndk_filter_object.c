@@ -42,6 +42,10 @@ struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch
 
     if (!p)
         return NULL;
+    if (parent && parent->type == NdkObjectTypeListener)
+        p->made_by = parent->made_by; /* in a callback none of the driver's functions is on the stack yet */
+    else if (check_on())
+        stack_take(&p->made_by, 1);
     p->type = type;
     p->pub.dispatch = dispatch;
     atomic_init(&p->state, PROXY_OPEN);
@@ -51,7 +55,7 @@ struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch
         atomic_fetch_add(&p->adapter->children, 1);
     }
     inuse_add_source(find);
-    live_add(LIVE_NDK_OBJECT, p, names[type]);
+    live_add_made(LIVE_NDK_OBJECT, p, names[type], &p->made_by);
     spin_lock(&lock);
     TAILQ_INSERT_TAIL(&open_ones, p, list);
     spin_unlock(&lock);

@@ -25,6 +25,8 @@
 #include "report.h"
 #include "wdk/live.h"
 
+extern const char __executable_start, etext; /* the linker's: where the program's code is */
+
 enum { LOOPBACK = 1, TAG = 0x74736554, DEPTH = 8, BYTES = 256 };
 
 /* ---- a driver: one adapter, and on it both ends of a connection ---- */
@@ -427,6 +429,27 @@ static void test_left_open(void **state)
     close_all();
 }
 
+/* A connector that came with an event counts as its listener's maker's. */
+static void test_connector_of_an_event_left_open(void **state)
+{
+    char *text = NULL, line[64];
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    (void)state;
+    open_all();
+    close_object(near.connector);
+    MADE(NDK_CONNECTOR, near.connector, adapter->Dispatch->NdkCreateConnector(adapter, create_done, &c_, &inline_));
+    assert_int_equal(start_connect(nothing_done, NULL), STATUS_PENDING);
+    far.connector = wait_asked();
+    assert_true(live_report_of(out, (const void *)&__executable_start, (uint64_t)(&etext - &__executable_start)) > 0);
+    fclose(out);
+    snprintf(line, sizeof line, "NDK object %p (NDK_CONNECTOR)", (void *)far.connector);
+    assert_non_null(strstr(text, line));
+    free(text);
+    close_all();
+}
+
 /* ---- contexts and buffers ---- */
 
 static void test_context_freed(void **state)
@@ -762,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_closed_adapter),
         cmocka_unit_test(test_closed_used),
         cmocka_unit_test(test_left_open),
+        cmocka_unit_test(test_connector_of_an_event_left_open),
         cmocka_unit_test(test_context_freed),
         cmocka_unit_test(test_callback_context_freed),
         cmocka_unit_test(test_posted_memory_freed),
