@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDK between NDIS and a miniport driver: how the provider's adapters are opened from below. For tests of a provider; an NDK
- * consumer goes through wskndk.h.
+ * NDK between NDIS and a miniport driver: how the provider's adapters are opened from below. For tests of a provider;
+ * an NDK consumer goes through wskndk.h.
  */
 #ifndef ONDK_WDK_NDISNDK_H
 #define ONDK_WDK_NDISNDK_H
@@ -49,8 +49,8 @@ typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     RTL_SIZEOF_THROUGH_FIELD(NDIS_NDK_PROVIDER_CHARACTERISTICS, CloseNDKAdapterHandler)
 
 /*
- * Not of Windows: what OpenNDK's miniport would give NdisSetOptionalHandlers. The context of its adapters is the index of the
- * host's interface, (NDIS_HANDLE)(ULONG_PTR)index; adapters are the provider's own, with nothing in between.
+ * Not of Windows: what OpenNDK's miniport would give NdisSetOptionalHandlers. The context of its adapters is the index
+ * of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index; adapters are the provider's own, with nothing in between.
  */
 NTKERNELAPI VOID OndkNdkProviderCharacteristics(_Out_ PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics);
 

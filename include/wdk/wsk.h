@@ -3,8 +3,8 @@
  * Winsock Kernel: registering a client, capturing the provider, and what the two sides call of each other.
  *
  * Here it is the way in to NDK (wskndk.h) and to nothing else: the provider has no transport (WSK_TRANSPORT_LIST_QUERY
- * answers an empty list), and WskSocket, WskSocketConnect and name resolution answer STATUS_NOT_SUPPORTED, through the IRP
- * as well. The types of sockets are all there, so that a driver that has a second path over them compiles.
+ * answers an empty list), and WskSocket, WskSocketConnect and name resolution answer STATUS_NOT_SUPPORTED, through the
+ * IRP as well. The types of sockets are all there, so that a driver that has a second path over them compiles.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
@@ -364,8 +364,8 @@ NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
     _In_ PWSK_REGISTRATION WskRegistration, _Out_ PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics);
 
 /*
- * Returns when every captured provider has been released, every call through its table has come back, and every NDK adapter
- * is closed. PASSIVE_LEVEL. While checks are on, what it waits for is printed after some seconds.
+ * Returns when every captured provider has been released, every call through its table has come back, and every NDK
+ * adapter is closed. PASSIVE_LEVEL. While checks are on, what it waits for is printed after some seconds.
  */
 NTKERNELAPI VOID WskDeregister(_In_ PWSK_REGISTRATION WskRegistration);
 

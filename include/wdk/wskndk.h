@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDK as an extension of Winsock Kernel: the two functions that open and close an adapter, which WskControlClient gives out.
+ * NDK as an extension of Winsock Kernel: the two functions that open and close an adapter, which WskControlClient
+ * gives out.
  */
 #ifndef ONDK_WDK_WSKNDK_H
 #define ONDK_WDK_WSKNDK_H
@@ -11,7 +12,8 @@
 EXTERN_C_START
 
 /*
- * Opens the NDK adapter of the network interface IfIndex. PASSIVE_LEVEL. The index is the host's, or one that ndkrun maps.
+ * Opens the NDK adapter of the network interface IfIndex. PASSIVE_LEVEL. The index is the host's, or one that ndkrun
+ * maps.
  *   NDIS_STATUS_BAD_VERSION        the provider does not have this version
  *   STATUS_INVALID_PARAMETER       there is no such interface, or it has no address
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down
@@ -28,8 +30,8 @@ typedef struct _WSK_PROVIDER_NDK_DISPATCH {
 } WSK_PROVIDER_NDK_DISPATCH, *PWSK_PROVIDER_NDK_DISPATCH;
 
 /*
- * Control code of WskControlClient: no input, no IRP needed; the output is a WSK_PROVIDER_NDK_DISPATCH, and a shorter buffer
- * answers STATUS_INVALID_PARAMETER. Written as a number because compilers warn of 'NDKD', which is the same.
+ * Control code of WskControlClient: no input, no IRP needed; the output is a WSK_PROVIDER_NDK_DISPATCH, and a shorter
+ * buffer answers STATUS_INVALID_PARAMETER. Written as a number because compilers warn of 'NDKD', which is the same.
  */
 #define WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH ((ULONG)0x4E444B44)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses that a driver has wired in, and the host's that they stand for (openndk/wdk.h). Plain C types, so that this needs
- * neither the host's nor Windows' headers of sockets.
+ * Addresses that a driver has wired in, and the host's that they stand for (openndk/wdk.h). Plain C types, so that
+ * this needs neither the host's nor Windows' headers of sockets.
  */
 #ifndef WDK_ADDRESS_MAP_H
 #define WDK_ADDRESS_MAP_H
@@ -14,8 +14,8 @@ enum { ADDRESS_MAP_SOCKADDR = 28 }; /* sockaddr_in6, the longest that is looked 
 /* Is any address mapped? */
 bool address_map_any(void);
 /*
- * Exchanges the address in the sockaddr of length octets, in place: what a driver gave for the host's, or back. Family, port
- * and all else stay. Nothing happens where the address is not mapped.
+ * Exchanges the address in the sockaddr of length octets, in place: what a driver gave for the host's, or back.
+ * Family, port and all else stay. Nothing happens where the address is not mapped.
  */
 void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);

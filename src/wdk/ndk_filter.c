@@ -30,9 +30,9 @@ static NTSTATUS build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQU
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkBuildLAM", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkBuildLAM(real, mdl, length, filter_request_routine(r, done),
-                                                         filter_request_context(r, context), lam, size, fbo));
+    r = pend_begin(p, "NdkBuildLAM", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkBuildLAM(real, mdl, length, pend_routine(r, done),
+                                                         pend_context(r, context), lam, size, fbo));
 }
 
 static VOID release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)

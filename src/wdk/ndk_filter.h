@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What stands between a driver and the NDK provider. With checks off, and without a map of addresses, it is nothing: the
- * driver gets the provider's own objects. Otherwise it gets objects of ours, one in front of each of the provider's, which
- * look after the rules of ndkpi.h: IRQL, contexts that go away while a request has them, objects that are closed twice or
- * used after their close, IRQL and locks after each callback, who made what is left.
+ * What stands between a driver and the NDK provider. With checks off, and without a map of addresses, it is nothing:
+ * the driver gets the provider's own objects. Otherwise it gets objects of ours, one in front of each of the
+ * provider's, which look after the rules of ndkpi.h: IRQL, contexts that go away while a request has them, objects
+ * that are closed twice or used after their close, IRQL and locks after each callback, who made what is left.
  */
 #ifndef WDK_NDK_FILTER_H
 #define WDK_NDK_FILTER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors, listeners and shared endpoints: see ndk_filter_internal.h. Addresses pass through the map of addresses in
- * both directions.
+ * Connectors, listeners and shared endpoints: see ndk_filter_internal.h. Addresses pass through the map of addresses
+ * in both directions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -125,11 +125,11 @@ static NTSTATUS ndk_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR sour
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     NDK_QP *real_qp = take_qp(p, qp, "NdkConnect");
-    r = filter_request_begin(p, "NdkConnect", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkConnect(real, real_qp, to_host(source, source_length, &from),
+    r = pend_begin(p, "NdkConnect", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkConnect(real, real_qp, to_host(source, source_length, &from),
                                                         source_length, to_host(destination, destination_length, &to),
                                                         destination_length, inbound, outbound, data, data_length,
-                                                        filter_request_routine(r, done), filter_request_context(r, context)));
+                                                        pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *endpoint, CONST PSOCKADDR destination,
@@ -146,10 +146,10 @@ static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOI
         return STATUS_INVALID_DEVICE_STATE;
     NDK_QP *real_qp = take_qp(p, qp, routine);
     NDK_SHARED_ENDPOINT *real_endpoint = REAL(endpoint, routine);
-    r = filter_request_begin(p, routine, done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkConnectWithSharedEndpoint(
+    r = pend_begin(p, routine, done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkConnectWithSharedEndpoint(
         real, real_qp, real_endpoint, to_host(destination, destination_length, &to), destination_length, inbound, outbound,
-        data, data_length, filter_request_routine(r, done), filter_request_context(r, context)));
+        data, data_length, pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
@@ -162,9 +162,9 @@ static NTSTATUS complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CAL
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkCompleteConnect", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkCompleteConnect(real, e ? disconnected : event, e ? e : event_context,
-                                                                filter_request_routine(r, done), filter_request_context(r, context)));
+    r = pend_begin(p, "NdkCompleteConnect", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkCompleteConnect(real, e ? disconnected : event, e ? e : event_context,
+                                                                pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
@@ -177,10 +177,10 @@ static NTSTATUS complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkCompleteConnectEx", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkCompleteConnectEx(real, e ? disconnected_ex : event, e ? e : event_context,
-                                                                  filter_request_routine(r, done),
-                                                                  filter_request_context(r, context)));
+    r = pend_begin(p, "NdkCompleteConnectEx", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkCompleteConnectEx(real, e ? disconnected_ex : event, e ? e : event_context,
+                                                                  pend_routine(r, done),
+                                                                  pend_context(r, context)));
 }
 
 static NTSTATUS ndk_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
@@ -195,10 +195,10 @@ static NTSTATUS ndk_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     NDK_QP *real_qp = take_qp(p, qp, "NdkAccept");
-    r = filter_request_begin(p, "NdkAccept", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkAccept(real, real_qp, inbound, outbound, data, data_length,
+    r = pend_begin(p, "NdkAccept", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkAccept(real, real_qp, inbound, outbound, data, data_length,
                                                        e ? disconnected : event, e ? e : event_context,
-                                                       filter_request_routine(r, done), filter_request_context(r, context)));
+                                                       pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS ndk_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
@@ -213,10 +213,10 @@ static NTSTATUS ndk_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULO
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     NDK_QP *real_qp = take_qp(p, qp, "NdkAcceptEx");
-    r = filter_request_begin(p, "NdkAcceptEx", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
+    r = pend_begin(p, "NdkAcceptEx", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
                                                          e ? disconnected_ex : event, e ? e : event_context,
-                                                         filter_request_routine(r, done), filter_request_context(r, context)));
+                                                         pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS ndk_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
@@ -275,8 +275,8 @@ static NTSTATUS ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION don
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkDisconnect", done, context, is_over);
-    return filter_request_answer(r, real->Dispatch->NdkDisconnect(real, filter_request_routine(r, done), filter_request_context(r, context)));
+    r = pend_begin(p, "NdkDisconnect", done, context, is_over);
+    return pend_answer(r, real->Dispatch->NdkDisconnect(real, pend_routine(r, done), pend_context(r, context)));
 }
 
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
@@ -331,9 +331,9 @@ static NTSTATUS listen_at(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG leng
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkListen", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkListen(real, to_host(address, length, &at), length,
-                                                       filter_request_routine(r, done), filter_request_context(r, context)));
+    r = pend_begin(p, "NdkListen", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkListen(real, to_host(address, length, &at), length,
+                                                       pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS listener_local(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)

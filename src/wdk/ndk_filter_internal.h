@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The filter's objects: a proxy for each object of the provider's. The driver holds the proxy and calls through its table;
- * each entry of that looks first and then calls the provider with the object behind. A proxy whose object is closed stays
- * for a while as it is, so that a call on it is reported and not a crash.
+ * The filter's objects: a proxy for each object of the provider's. The driver holds the proxy and calls through its
+ * table; each entry of that looks first and then calls the provider with the object behind. A proxy whose object is
+ * closed stays for a while as it is, so that a call on it is reported and not a crash.
  *
- * The provider's object is never the driver's, so that whatever the driver does to the one in its hands (NdkReserved and
- * Dispatch are free for it) reaches neither the filter nor the provider.
+ * The provider's object is never the driver's, so that whatever the driver does to the one in its hands (NdkReserved
+ * and Dispatch are free for it) reaches neither the filter nor the provider.
  */
 #ifndef WDK_NDK_FILTER_INTERNAL_H
 #define WDK_NDK_FILTER_INTERNAL_H
@@ -59,8 +59,8 @@ struct proxy {
 /* ---- ndk_filter_object.c ---- */
 
 /*
- * A proxy for an object that is about to be made, in the list of what is open. size: sizeof(struct proxy), or of what begins
- * with one. parent: what it is made from, NULL for an adapter. NULL: no memory.
+ * A proxy for an object that is about to be made, in the list of what is open. size: sizeof(struct proxy), or of what
+ * begins with one. parent: what it is made from, NULL for an adapter. NULL: no memory.
  */
 struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
 /* The creating call: before the provider's. `routine` is "NdkCreateCq". */
@@ -90,8 +90,8 @@ void proxies_lock(void);
 void proxies_unlock(void);
 
 /*
- * An object that the driver calls, or names in a call: IRQL, its stack, and that it is open. NULL: it is not, which has been
- * reported (or it was NULL).
+ * An object that the driver calls, or names in a call: IRQL, its stack, and that it is open. NULL: it is not, which
+ * has been reported (or it was NULL).
  */
 struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame);
 void *proxy_real_at(const void *pub, const char *routine);
@@ -114,18 +114,18 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 /* ---- ndk_filter_request.c: calls that complete by NDK_FN_REQUEST_COMPLETION ---- */
 
 struct request;
-typedef void filter_request_then(struct proxy *p, NTSTATUS status);
+typedef void pend_then(struct proxy *p, NTSTATUS status);
 
 /*
  * Before the provider's call. then, if not NULL, runs with the final status in front of the driver's routine. NULL: no
  * memory, or no routine: the call goes through as it is, unseen.
  */
-struct request *filter_request_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
-                              filter_request_then *then);
-NDK_FN_REQUEST_COMPLETION filter_request_routine(const struct request *r, NDK_FN_REQUEST_COMPLETION done);
-void *filter_request_context(struct request *r, void *context);
+struct request *pend_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
+                              pend_then *then);
+NDK_FN_REQUEST_COMPLETION pend_routine(const struct request *r, NDK_FN_REQUEST_COMPLETION done);
+void *pend_context(struct request *r, void *context);
 /* What the provider's call returned; hands it on. */
-NTSTATUS filter_request_answer(struct request *r, NTSTATUS status);
+NTSTATUS pend_answer(struct request *r, NTSTATUS status);
 
 /* ---- ndk_filter_queue.c, ndk_filter_pd.c, ndk_filter_connect.c ---- */
 

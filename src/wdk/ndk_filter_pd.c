@@ -45,9 +45,9 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkRegisterMr", done, context, check_on() && note_mdls(p, mdl) ? registered : NULL);
-    return filter_request_answer(r, real->Dispatch->NdkRegisterMr(real, mdl, length, flags, filter_request_routine(r, done),
-                                                           filter_request_context(r, context)));
+    r = pend_begin(p, "NdkRegisterMr", done, context, check_on() && note_mdls(p, mdl) ? registered : NULL);
+    return pend_answer(r, real->Dispatch->NdkRegisterMr(real, mdl, length, flags, pend_routine(r, done),
+                                                           pend_context(r, context)));
 }
 
 static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
@@ -58,8 +58,8 @@ static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkDeregisterMr", done, context, deregistered);
-    return filter_request_answer(r, real->Dispatch->NdkDeregisterMr(real, filter_request_routine(r, done), filter_request_context(r, context)));
+    r = pend_begin(p, "NdkDeregisterMr", done, context, deregistered);
+    return pend_answer(r, real->Dispatch->NdkDeregisterMr(real, pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote, NDK_FN_REQUEST_COMPLETION done,
@@ -71,9 +71,9 @@ static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remot
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkInitializeFastRegisterMr", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkInitializeFastRegisterMr(real, pages, remote, filter_request_routine(r, done),
-                                                                         filter_request_context(r, context)));
+    r = pend_begin(p, "NdkInitializeFastRegisterMr", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkInitializeFastRegisterMr(real, pages, remote, pend_routine(r, done),
+                                                                         pend_context(r, context)));
 }
 
 static UINT32 remote_token(NDK_MR *pub)

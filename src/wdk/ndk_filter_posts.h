@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which posted requests are outstanding. The provider is given contexts of ours: the queue pair's is its proxy, a request's
- * is its record. NdkGetCqResults(Ex) puts the driver's back and ends the record. A request with
- * NDK_OP_FLAG_SILENT_SUCCESS is not recorded, as nothing tells when it has succeeded; nor is one that finds no record free.
- * Both go with the driver's own context, which is no record and so comes back as it is.
+ * Which posted requests are outstanding. The provider is given contexts of ours: the queue pair's is its proxy, a
+ * request's is its record. NdkGetCqResults(Ex) puts the driver's back and ends the record. A request with
+ * NDK_OP_FLAG_SILENT_SUCCESS is not recorded, as nothing tells when it has succeeded; nor is one that finds no record
+ * free. Both go with the driver's own context, which is no record and so comes back as it is.
  */
 #ifndef WDK_NDK_FILTER_POSTS_H
 #define WDK_NDK_FILTER_POSTS_H

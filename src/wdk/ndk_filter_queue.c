@@ -2,8 +2,8 @@
 /*
  * Completion queues and shared receive queues: see ndk_filter_internal.h.
  *
- * Results can still be in a completion queue when their queue pair is gone: a pair's proxy stays as long as its queues, and
- * the proxy of its shared receive queue as long as the pair's.
+ * Results can still be in a completion queue when their queue pair is gone: a pair's proxy stays as long as its
+ * queues, and the proxy of its shared receive queue as long as the pair's.
  */
 #include "wdk/ndk_filter_posts.h"
 
@@ -58,9 +58,9 @@ static NTSTATUS resize_cq(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION do
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkResizeCq", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkResizeCq(real, depth, filter_request_routine(r, done),
-                                                         filter_request_context(r, context)));
+    r = pend_begin(p, "NdkResizeCq", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkResizeCq(real, depth, pend_routine(r, done),
+                                                         pend_context(r, context)));
 }
 
 static NTSTATUS control_moderation(NDK_CQ *pub, ULONG interval, ULONG count)
@@ -118,9 +118,9 @@ static NTSTATUS modify_srq(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_RE
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = filter_request_begin(p, "NdkModifySrq", done, context, NULL);
-    return filter_request_answer(r, real->Dispatch->NdkModifySrq(real, depth, threshold, filter_request_routine(r, done),
-                                                          filter_request_context(r, context)));
+    r = pend_begin(p, "NdkModifySrq", done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkModifySrq(real, depth, threshold, pend_routine(r, done),
+                                                          pend_context(r, context)));
 }
 
 static NTSTATUS srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges)

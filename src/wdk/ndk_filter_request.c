@@ -9,11 +9,11 @@ struct request {
     struct proxy *object;
     NDK_FN_REQUEST_COMPLETION done;
     void *context;
-    filter_request_then *then;
+    pend_then *then;
 };
 
-struct request *filter_request_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
-                              filter_request_then *then)
+struct request *pend_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
+                              pend_then *then)
 {
     struct request *r = done ? calloc(1, sizeof *r) : NULL;
 
@@ -37,17 +37,17 @@ static void completed(PVOID request, NTSTATUS status)
     CALL_DRIVER("NdkRequestCompletion", done, context, status);
 }
 
-NDK_FN_REQUEST_COMPLETION filter_request_routine(const struct request *r, NDK_FN_REQUEST_COMPLETION done)
+NDK_FN_REQUEST_COMPLETION pend_routine(const struct request *r, NDK_FN_REQUEST_COMPLETION done)
 {
     return r ? completed : done;
 }
 
-void *filter_request_context(struct request *r, void *context)
+void *pend_context(struct request *r, void *context)
 {
     return r ? r : context;
 }
 
-NTSTATUS filter_request_answer(struct request *r, NTSTATUS status)
+NTSTATUS pend_answer(struct request *r, NTSTATUS status)
 {
     if (!r || status == STATUS_PENDING)
         return status;

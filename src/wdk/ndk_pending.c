@@ -66,8 +66,8 @@ static void report(const char *routine, const void *context, const struct stack 
 }
 
 /*
- * The stack pointer of another thread, as the host's kernel shows it while the thread waits; 0 where it runs and nobody
- * knows. UINTPTR_MAX: there is no such thread any more.
+ * The stack pointer of another thread, as the host's kernel shows it while the thread waits; 0 where it runs and
+ * nobody knows. UINTPTR_MAX: there is no such thread any more.
  */
 static uintptr_t stack_pointer_of(int thread)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDK calls whose completion callback is still to come, and what happens to their contexts meanwhile. A context in pool is
- * found by whoever frees the pool (inuse.h). One on the stack of the thread that called is dead when that thread has
- * returned from the function that it is in, which is seen when the completion comes, or with the thread's next NDK call.
+ * NDK calls whose completion callback is still to come, and what happens to their contexts meanwhile. A context in
+ * pool is found by whoever frees the pool (inuse.h). One on the stack of the thread that called is dead when that
+ * thread has returned from the function that it is in, which is seen when the completion comes, or with the thread's
+ * next NDK call.
  */
 #ifndef WDK_NDK_PENDING_H
 #define WDK_NDK_PENDING_H

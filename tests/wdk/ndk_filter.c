@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a driver can do wrong with NDK, each seen and told as what it is; and that one which does nothing wrong hears nothing.
+ * What a driver can do wrong with NDK, each seen and told as what it is; and that one which does nothing wrong hears
+ * nothing.
  */
 #include <pthread.h>
 #include <setjmp.h>
