@@ -132,6 +132,10 @@ def words(tmp):
         check(f'{name}: fails in plain words', code == 1 and wanted in text, (code, text))
     code, text = ndk_cc(tmp / 'long.c', '-o', tmp / 'x.so')
     check('a long is told once', code == 0 and 'long.c:4: `long` has 64 bits' in text and 'times more' not in text, text)
+    put(tmp, {'callback.c': ENTRY + 'typedef void (*CALL)(int);\nvoid take(CALL);\nvoid take(CALL c) { c(1); }\n'
+        'static void mine(char *p) { (void)p; }\nvoid f(void) { take(mine); }\n'})
+    code, text = ndk_cc(tmp / 'callback.c', '-o', tmp / 'x.so')
+    check('a callback of another type is told, and built', code == 0 and 'ends in a bug check' in text, (code, text))
     for argument, wanted in ((tmp / 'nothing', 'no such file or folder'), (tmp / 'text.txt', 'neither a folder')):
         code, text = ndk_cc(argument)
         check(f'{argument.name}: {wanted}', code == 2 and wanted in text, (code, text))

@@ -16,8 +16,8 @@ ADVICE = (
     (r"undefined (?:reference to|symbol:) [`'‘]?(\w+)",
      '{0}: the driver calls it, and neither the driver nor OpenNDK has it (docs/kernel-routines.md lists what there is). '
      'Is a source file missing from the project?'),
-    (r"incompatible (?:function )?pointer types? .*",
-     'a callback or pointer of another type than the routine wants: on Windows a warning at best, and then a bug check'),
+    (r"incompatible(?: function)?[- ]pointer[- ]types?",
+     'a callback or pointer of another type than the routine wants compiles, on Windows too, and ends in a bug check there'),
     (r"before ['‘`]?__FUNCTION__",
      '__FUNCTION__ is a literal for Microsoft\'s compiler and a variable for this one: print it with %s'),
     (r"static assertion failed: .*-fshort-wchar", 'compile with -fshort-wchar'),

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""docs/kernel-routines.md, printed from the headers in include/wdk: kernel_routines.py SOURCE_DIR [LIBRARY]
+
+With the library, what a header declares and the library does not export is an error.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+LEFT_OUT = ('ondk_wpp.h', 'mingw.h', 'sal.h', 'driverspecs.h', 'specstrings.h', 'concurrencysal.h')
+EXPORTED, INLINE = 'visibility("default")', 'inline '
+WORDS = '''<!-- SPDX-License-Identifier: MIT -->
+# Kernel routines that drivers can call
+
+Printed from the headers in `include/wdk` by `tests/docs/kernel_routines.py`; a test sees to it that this page says what they
+say, and that the library has each function. What is called like a function and done by a macro or an inline function is
+listed with the rest. Each header says beside the routine what it does differently from Windows, if anything.
+
+'''
+
+
+def preprocessed(root):
+    """(header, line) of all headers, macros expanded and their definitions kept."""
+    folder = root / 'include' / 'wdk'
+    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob('*.h')) if path.name not in LEFT_OUT]
+    names.sort(key=lambda name: (not name.startswith('nt'), '/' in name, name))
+    command = ['gcc', '-E', '-dD', '-fshort-wchar', '-fms-extensions', f'-I{folder}', f'-I{root}/include', '-xc', '-']
+    text = subprocess.run(command, input='#include "ntddk.h"\n' + ''.join(f'#include "{name}"\n' for name in names),
+                          capture_output=True, text=True, check=True).stdout
+    header = None
+    for line in text.split('\n'):
+        marker = re.match(r'# \d+ "([^"]*)"', line)
+        if marker:
+            path = pathlib.Path(marker.group(1))
+            header = path.relative_to(folder).as_posix() if folder in path.parents else None
+        elif header and pathlib.Path(header).name not in LEFT_OUT:
+            yield header, line
+
+
+def statements(text):
+    """Declarations and heads of functions, without bodies."""
+    depth, out = 0, ''
+    for letter in text:
+        if letter == '{':
+            depth += 1
+            out += ';' if depth == 1 else ''
+        elif letter == '}':
+            depth -= 1
+        elif depth == 0:
+            out += letter
+    return [re.sub(r'\s+', ' ', statement).strip() for statement in out.split(';')]
+
+
+def declared(text):
+    """(exported functions, inline functions)."""
+    exported, inline = set(), set()
+    for statement in statements(text):
+        kind = exported if EXPORTED in statement else inline if INLINE in statement else None
+        plain = re.sub(r'(__attribute__|__declspec|_Alignas)\s*\((\([^()]*(\([^()]*\))*[^()]*\)|[^()]*)\)', '', statement)
+        match = re.search(r'\b([A-Za-z_]\w*)\s*\(', plain)
+        if kind is not None and match:
+            kind.add(match.group(1))
+    return exported, inline
+
+
+def routines(lines):
+    """(exported functions, what else is called like one) of a header."""
+    macros, text = set(), ''
+    for line in lines:
+        define = re.match(r'\s*#\s*define\s+(\w+)(\(| +ondk_\w+$| +(?=[A-Z][a-z]+)\w+$)', line)
+        if define and re.search('[a-z]', define.group(1)):
+            macros.add(define.group(1))
+        if not line.lstrip().startswith('#'):
+            text += line + '\n'
+    exported, inline = declared(text)
+    return exported, (inline | macros) - exported
+
+
+def own(name):
+    return name.lower().startswith(('ondk_', '_')) or name == 'DriverEntry' or not re.search('[a-z]', name)
+
+
+def missing(names, library):
+    output = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True, check=True).stdout
+    there = {line.split()[-1].split('@')[0] for line in output.splitlines()}
+    return sorted(names - there - {'DriverEntry'})
+
+
+def main():
+    root, by_header = pathlib.Path(sys.argv[1]).resolve(), {}
+    for header, line in preprocessed(root):
+        by_header.setdefault(header, []).append(line)
+    functions, count, out = set(), 0, ''
+    for header in sorted(by_header):
+        exported, other = routines(by_header[header])
+        functions |= exported
+        names = sorted((name for name in exported | other if not own(name)), key=lambda name: (name.lower(), name))
+        count += len(names)
+        if names:
+            words = textwrap.fill(', '.join(f'`{name}`' for name in names), 120, break_long_words=False,
+                                  break_on_hyphens=False)
+            out += f'## {header}\n\n{words}\n\n'
+    print(WORDS + f'{count} in all.\n\n' + out.rstrip())
+    lost = missing(functions, sys.argv[2]) if len(sys.argv) > 2 else []
+    if lost:
+        print('declared, but not in the library: ' + ', '.join(lost), file=sys.stderr)
+    return lost != []
+
+
+sys.exit(main())
