@@ -65,6 +65,8 @@ NTSTATUS ndk_filter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **o
 
     if (wanted && !p)
         return STATUS_INSUFFICIENT_RESOURCES;
+    if (p)
+        proxy_enlist(p);
     status = ondk_open_adapter(version, interface_map_host(index), out ? &real : NULL);
     if (NT_SUCCESS(status)) {
         ondk_use_windows_families(real, 1);

@@ -376,6 +376,7 @@ static void connect_event(PVOID listener, NDK_CONNECTOR *real)
         return;
     }
     proxy_give(p, real);
+    proxy_enlist(p);
     CALL_DRIVER("NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
 }
 

@@ -59,10 +59,12 @@ struct proxy {
 /* ---- ndk_filter_object.c ---- */
 
 /*
- * A proxy for an object that is about to be made, in the list of what is open. size: sizeof(struct proxy), or of what
- * begins with one. parent: what it is made from, NULL for an adapter. NULL: no memory.
+ * A proxy for an object that is about to be made. size: sizeof(struct proxy), or of what begins with one. parent: what it is
+ * made from, NULL for an adapter. NULL: no memory.
  */
 struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
+/* Into the list of what is open, where other threads see it: when all is filled in. proxy_creating does it. */
+void proxy_enlist(struct proxy *p);
 /* The creating call: before the provider's. `routine` is "NdkCreateCq". */
 void proxy_creating(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);
 /* The provider's completion routine and its context for it; NULL where the driver gave none. */

@@ -56,10 +56,14 @@ struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch
     }
     inuse_add_source(find);
     live_add_made(LIVE_NDK_OBJECT, p, names[type], &p->made_by);
+    return p;
+}
+
+void proxy_enlist(struct proxy *p)
+{
     spin_lock(&lock);
     TAILQ_INSERT_TAIL(&open_ones, p, list);
     spin_unlock(&lock);
-    return p;
 }
 
 void proxy_ref(struct proxy *p)
@@ -144,6 +148,7 @@ void proxy_creating(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETI
 {
     p->created = done;
     p->created_context = context;
+    proxy_enlist(p);
     ndk_pending_begin(&p->creating, routine, context);
 }
 

@@ -217,14 +217,17 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
 /* ---- the provider's table ---- */
 
-/* A call through the table: it counts until leave. NULL: that is no client which has captured the provider. */
+/*
+ * A call through the table: it counts until leave. NULL: that is no client which has captured the provider. One that gave it
+ * back with an adapter open can still close the adapter.
+ */
 static struct client *enter(const char *routine, PWSK_CLIENT handle)
 {
     struct client *c;
 
     pthread_mutex_lock(&lock);
     c = of_handle(handle);
-    if (c && c->captured == 0)
+    if (c && c->captured == 0 && c->adapters == 0)
         c = NULL;
     if (c)
         c->calls++;

@@ -326,13 +326,12 @@ static void test_deregister_waits_for_an_open_adapter(void **state)
     attach(&l.registration, &npi);
     get_ndk(&npi, &ndk);
     assert_int_equal(ndk.WskOpenNdkAdapter(npi.Client, ndk_version, LOOPBACK, &adapter), STATUS_SUCCESS);
+    WskReleaseProviderNPI(&l.registration);
     start_leaving(&l);
     assert_int_equal(atomic_load(&l.done), 0);
     ndk.WskCloseNdkAdapter(npi.Client, adapter);
-    settle();
-    assert_int_equal(atomic_load(&l.done), 0);
-    WskReleaseProviderNPI(&l.registration);
     pthread_join(l.thread, NULL);
+    assert_int_equal(live_count(), 0);
     report_is_empty(r);
 }
 
