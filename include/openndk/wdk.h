@@ -100,6 +100,19 @@ ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
 /* IRP_MJ_SHUTDOWN to the devices that are registered for it, once. */
 ONDK_API void ondk_wdk_shutdown(void);
 
+/* ---- The registry that drivers see --------------------------------------------------------------------------------- */
+
+/*
+ * Keys begin with HKEY_LOCAL_MACHINE, HKLM or \Registry\Machine; a service's parameters are usually looked for in
+ * HKLM\System\CurrentControlSet\Services\<service_name>\Parameters. Keys that are not there are made.
+ *   type  as in Windows: 1 text, 3 octets, 4 a number of 32 bits, 7 a list of texts, 11 a number of 64 bits
+ * _set takes the data as it is (texts are UTF-16); _set_text takes UTF-8 and adds the terminator. 0, or -1: ondk_wdk_error.
+ */
+ONDK_API int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, const void *data, uint32_t size);
+ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length);
+/* All of a .reg file, UTF-8 or UTF-16. */
+ONDK_API int ondk_wdk_registry_load(const char *path);
+
 /* One sentence about the last call of this thread that failed. Thread-local storage, valid until the next call. */
 ONDK_API const char *ondk_wdk_error(void);
 

@@ -337,9 +337,24 @@ static void run_unload(void *context)
     d->object.DriverUnload(&d->object);
 }
 
+/* What a service's installation leaves: type kernel driver, start on demand. */
+static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
+{
+    static const uint32_t type = 1, on_demand = 3, error_normal = 1;
+    char key[sizeof SERVICES + NAME_MOST];
+
+    snprintf(key, sizeof key, "%s%s", SERVICES, d->name);
+    return !ondk_wdk_registry_set(key, "Type", REG_DWORD, &type, sizeof type) &&
+           !ondk_wdk_registry_set(key, "Start", REG_DWORD, &on_demand, sizeof on_demand) &&
+           !ondk_wdk_registry_set(key, "ErrorControl", REG_DWORD, &error_normal, sizeof error_normal) &&
+           !ondk_wdk_registry_set_text(key, "ImagePath", REG_EXPAND_SZ, path, (uint32_t)strlen(path));
+}
+
 static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
 {
     *status = make_object(d) ? open_module(d, path) : (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+    if (!*status && !make_service_key(d, path))
+        *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
     if (*status) {
         free_driver(d, true);
         return -1;

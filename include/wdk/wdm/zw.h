@@ -1,13 +1,208 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry, files and handles.
+ * The registry and handles. The registry is this process's own, in memory: the host fills it (openndk/wdk.h), and a driver
+ * finds its service key in it. Access is not looked at. PASSIVE_LEVEL, all of them.
  */
 #ifndef ONDK_WDK_WDM_ZW_H
 #define ONDK_WDK_WDM_ZW_H
 
 #include "../ntdef.h"
+#include "../ntstatus.h"
+#include "io.h"
 
 EXTERN_C_START
+
+/* A handle that is not open is reported (rule handle-invalid) and STATUS_INVALID_HANDLE returned. */
+NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
+#define NtClose(handle) ZwClose(handle)
+#define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
+
+/* ---- Registry ----------------------------------------------------------------------------------------------------- */
+
+#define REG_NONE 0
+#define REG_SZ 1
+#define REG_EXPAND_SZ 2
+#define REG_BINARY 3
+#define REG_DWORD 4
+#define REG_DWORD_LITTLE_ENDIAN 4
+#define REG_DWORD_BIG_ENDIAN 5
+#define REG_LINK 6
+#define REG_MULTI_SZ 7
+#define REG_QWORD 11
+
+#define REG_OPTION_NON_VOLATILE 0x00000000
+#define REG_OPTION_VOLATILE 0x00000001
+#define REG_CREATED_NEW_KEY 0x00000001
+#define REG_OPENED_EXISTING_KEY 0x00000002
+
+#define KEY_QUERY_VALUE 0x0001
+#define KEY_SET_VALUE 0x0002
+#define KEY_CREATE_SUB_KEY 0x0004
+#define KEY_ENUMERATE_SUB_KEYS 0x0008
+#define KEY_NOTIFY 0x0010
+#define KEY_CREATE_LINK 0x0020
+#define KEY_READ ((STANDARD_RIGHTS_READ | KEY_QUERY_VALUE | KEY_ENUMERATE_SUB_KEYS | KEY_NOTIFY) & ~SYNCHRONIZE)
+#define KEY_WRITE ((STANDARD_RIGHTS_WRITE | KEY_SET_VALUE | KEY_CREATE_SUB_KEY) & ~SYNCHRONIZE)
+#define KEY_ALL_ACCESS ((STANDARD_RIGHTS_ALL | 0x3f) & ~SYNCHRONIZE)
+
+typedef enum _KEY_INFORMATION_CLASS {
+    KeyBasicInformation,
+    KeyNodeInformation,
+    KeyFullInformation,
+    KeyNameInformation,
+} KEY_INFORMATION_CLASS;
+
+typedef enum _KEY_VALUE_INFORMATION_CLASS {
+    KeyValueBasicInformation,
+    KeyValueFullInformation,
+    KeyValuePartialInformation,
+    KeyValueFullInformationAlign64,
+    KeyValuePartialInformationAlign64,
+} KEY_VALUE_INFORMATION_CLASS;
+
+typedef struct _KEY_BASIC_INFORMATION {
+    LARGE_INTEGER LastWriteTime;
+    ULONG TitleIndex;
+    ULONG NameLength;
+    WCHAR Name[1];
+} KEY_BASIC_INFORMATION, *PKEY_BASIC_INFORMATION;
+
+typedef struct _KEY_NODE_INFORMATION {
+    LARGE_INTEGER LastWriteTime;
+    ULONG TitleIndex;
+    ULONG ClassOffset;
+    ULONG ClassLength;
+    ULONG NameLength;
+    WCHAR Name[1];
+} KEY_NODE_INFORMATION, *PKEY_NODE_INFORMATION;
+
+typedef struct _KEY_FULL_INFORMATION {
+    LARGE_INTEGER LastWriteTime;
+    ULONG TitleIndex;
+    ULONG ClassOffset;
+    ULONG ClassLength;
+    ULONG SubKeys;
+    ULONG MaxNameLen;
+    ULONG MaxClassLen;
+    ULONG Values;
+    ULONG MaxValueNameLen;
+    ULONG MaxValueDataLen;
+    WCHAR Class[1];
+} KEY_FULL_INFORMATION, *PKEY_FULL_INFORMATION;
+
+typedef struct _KEY_NAME_INFORMATION {
+    ULONG NameLength;
+    WCHAR Name[1];
+} KEY_NAME_INFORMATION, *PKEY_NAME_INFORMATION;
+
+typedef struct _KEY_VALUE_BASIC_INFORMATION {
+    ULONG TitleIndex;
+    ULONG Type;
+    ULONG NameLength;
+    WCHAR Name[1];
+} KEY_VALUE_BASIC_INFORMATION, *PKEY_VALUE_BASIC_INFORMATION;
+
+typedef struct _KEY_VALUE_FULL_INFORMATION {
+    ULONG TitleIndex;
+    ULONG Type;
+    ULONG DataOffset;
+    ULONG DataLength;
+    ULONG NameLength;
+    WCHAR Name[1];
+} KEY_VALUE_FULL_INFORMATION, *PKEY_VALUE_FULL_INFORMATION;
+
+typedef struct _KEY_VALUE_PARTIAL_INFORMATION {
+    ULONG TitleIndex;
+    ULONG Type;
+    ULONG DataLength;
+    UCHAR Data[1];
+} KEY_VALUE_PARTIAL_INFORMATION, *PKEY_VALUE_PARTIAL_INFORMATION;
+
+typedef struct _KEY_VALUE_PARTIAL_INFORMATION_ALIGN64 {
+    ULONG Type;
+    ULONG DataLength;
+    UCHAR Data[1];
+} KEY_VALUE_PARTIAL_INFORMATION_ALIGN64, *PKEY_VALUE_PARTIAL_INFORMATION_ALIGN64;
+
+/* The parent key is there; the last component is made if it is not. */
+NTKERNELAPI NTSTATUS ZwCreateKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK DesiredAccess,
+                                 _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Reserved_ ULONG TitleIndex,
+                                 _In_opt_ PUNICODE_STRING Class, _In_ ULONG CreateOptions, _Out_opt_ PULONG Disposition);
+NTKERNELAPI NTSTATUS ZwOpenKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK DesiredAccess,
+                               _In_ POBJECT_ATTRIBUTES ObjectAttributes);
+NTKERNELAPI NTSTATUS ZwDeleteKey(_In_ HANDLE KeyHandle);
+NTKERNELAPI NTSTATUS ZwFlushKey(_In_ HANDLE KeyHandle);
+/* STATUS_BUFFER_TOO_SMALL: not even the fixed part fits; STATUS_BUFFER_OVERFLOW: cut. *ResultLength: what all of it takes. */
+NTKERNELAPI NTSTATUS ZwQueryKey(_In_ HANDLE KeyHandle, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
+                                _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+NTKERNELAPI NTSTATUS ZwEnumerateKey(_In_ HANDLE KeyHandle, _In_ ULONG Index, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
+                                    _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+NTKERNELAPI NTSTATUS ZwQueryValueKey(_In_ HANDLE KeyHandle, _In_ PUNICODE_STRING ValueName,
+                                     _In_ KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
+                                     _Out_opt_ PVOID KeyValueInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+NTKERNELAPI NTSTATUS ZwEnumerateValueKey(_In_ HANDLE KeyHandle, _In_ ULONG Index,
+                                         _In_ KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
+                                         _Out_opt_ PVOID KeyValueInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+NTKERNELAPI NTSTATUS ZwSetValueKey(_In_ HANDLE KeyHandle, _In_ PUNICODE_STRING ValueName, _In_opt_ ULONG TitleIndex,
+                                   _In_ ULONG Type, _In_opt_ PVOID Data, _In_ ULONG DataSize);
+NTKERNELAPI NTSTATUS ZwDeleteValueKey(_In_ HANDLE KeyHandle, _In_ PUNICODE_STRING ValueName);
+
+typedef enum _DRIVER_REGKEY_TYPE {
+    DriverRegKeyParameters,
+    DriverRegKeyPersistentState,
+    DriverRegKeySharedPersistentState,
+} DRIVER_REGKEY_TYPE;
+
+/* The service key's subkey Parameters, or PersistentState; made if it is not there. */
+NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _In_ DRIVER_REGKEY_TYPE RegKeyType,
+                                             _In_ ACCESS_MASK DesiredAccess, _In_ ULONG Flags, _Out_ PHANDLE DriverRegKey);
+
+/* ---- The registry by path ------------------------------------------------------------------------------------------ */
+
+#define RTL_REGISTRY_ABSOLUTE 0
+#define RTL_REGISTRY_SERVICES 1
+#define RTL_REGISTRY_CONTROL 2
+#define RTL_REGISTRY_WINDOWS_NT 3
+#define RTL_REGISTRY_DEVICEMAP 4
+#define RTL_REGISTRY_USER 5
+#define RTL_REGISTRY_MAXIMUM 6
+#define RTL_REGISTRY_HANDLE 0x40000000
+#define RTL_REGISTRY_OPTIONAL 0x80000000
+
+typedef NTSTATUS RTL_QUERY_REGISTRY_ROUTINE(PWSTR ValueName, ULONG ValueType, PVOID ValueData, ULONG ValueLength,
+                                            PVOID Context, PVOID EntryContext);
+typedef RTL_QUERY_REGISTRY_ROUTINE *PRTL_QUERY_REGISTRY_ROUTINE;
+
+typedef struct _RTL_QUERY_REGISTRY_TABLE {
+    PRTL_QUERY_REGISTRY_ROUTINE QueryRoutine;
+    ULONG Flags;
+    PWSTR Name;
+    PVOID EntryContext;
+    ULONG DefaultType;
+    PVOID DefaultData;
+    ULONG DefaultLength;
+} RTL_QUERY_REGISTRY_TABLE, *PRTL_QUERY_REGISTRY_TABLE;
+
+#define RTL_QUERY_REGISTRY_SUBKEY 0x00000001
+#define RTL_QUERY_REGISTRY_TOPKEY 0x00000002
+#define RTL_QUERY_REGISTRY_REQUIRED 0x00000004
+#define RTL_QUERY_REGISTRY_NOVALUE 0x00000008
+#define RTL_QUERY_REGISTRY_NOEXPAND 0x00000010
+#define RTL_QUERY_REGISTRY_DIRECT 0x00000020
+#define RTL_QUERY_REGISTRY_DELETE 0x00000040
+#define RTL_QUERY_REGISTRY_TYPECHECK 0x00000100
+#define RTL_QUERY_REGISTRY_TYPECHECK_SHIFT 24
+#define RTL_QUERY_REGISTRY_TYPECHECK_MASK (0xffu << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT)
+
+/* %variables% in REG_EXPAND_SZ stay as they are: there is no environment. */
+NTKERNELAPI NTSTATUS RtlQueryRegistryValues(_In_ ULONG RelativeTo, _In_ PCWSTR Path,
+                                            _Inout_ PRTL_QUERY_REGISTRY_TABLE QueryTable, _In_opt_ PVOID Context,
+                                            _In_opt_ PVOID Environment);
+NTKERNELAPI NTSTATUS RtlWriteRegistryValue(_In_ ULONG RelativeTo, _In_ PCWSTR Path, _In_z_ PCWSTR ValueName,
+                                           _In_ ULONG ValueType, _In_opt_ PVOID ValueData, _In_ ULONG ValueLength);
+NTKERNELAPI NTSTATUS RtlDeleteRegistryValue(_In_ ULONG RelativeTo, _In_ PCWSTR Path, _In_z_ PCWSTR ValueName);
+NTKERNELAPI NTSTATUS RtlCheckRegistryKey(_In_ ULONG RelativeTo, _In_ PWSTR Path);
+NTKERNELAPI NTSTATUS RtlCreateRegistryKey(_In_ ULONG RelativeTo, _In_ PWSTR Path);
 
 EXTERN_C_END
 
