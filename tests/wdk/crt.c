@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -109,6 +110,57 @@ static void test_numbers(void **state)
     assert_int_equal(_wtoi(L"42 "), 42);
 }
 
+static void test_narrow_formatting(void **state)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"name");
+    CHAR s[16];
+
+    (void)state;
+    assert_int_equal(sprintf(s, "%wZ %d", &name, 42), 7);
+    assert_string_equal(s, "name 42");
+    assert_int_equal(_snprintf(s, 8, "%S %d", L"name", 42), 7);
+    assert_string_equal(s, "name 42");
+    memset(s, 'x', sizeof s);
+    assert_int_equal(_snprintf(s, 7, "name 42"), 7);
+    assert_memory_equal(s, "name 42x", 8);
+    assert_int_equal(_snprintf(s, 6, "name 42"), -1);
+    assert_memory_equal(s, "name 42x", 8);
+    assert_int_equal(snprintf(s, 5, "%s", "name 42"), 7);
+    assert_string_equal(s, "name");
+    assert_int_equal(snprintf(NULL, 0, "%I64d", 1LL << 40), 13);
+    assert_int_equal(sprintf_s(s, 8, "%s", "name 42"), 7);
+    assert_int_equal(sprintf_s(s, 7, "%s", "name 42"), -1);
+    assert_string_equal(s, "");
+    assert_int_equal(_snprintf_s(s, 7, _TRUNCATE, "%s", "name 42"), -1);
+    assert_string_equal(s, "name 4");
+    assert_int_equal(_snprintf_s(s, 16, 3, "%s", "name 42"), -1);
+    assert_string_equal(s, "nam");
+    assert_int_equal(_snprintf_s(s, 16, 7, "%s", "name 42"), 7);
+    assert_int_equal(_scprintf("%s%c", "abc", 'd'), 4);
+}
+
+static void test_wide_formatting(void **state)
+{
+    WCHAR s[16];
+
+    (void)state;
+    assert_int_equal(swprintf(s, L"%s %d", L"name", 42), 7);
+    assert_int_equal(wcscmp(s, L"name 42"), 0);
+    assert_int_equal(swprintf(s, RTL_NUMBER_OF(s), L"%ws %d", L"abc", 1), 5);
+    assert_int_equal(wcscmp(s, L"abc 1"), 0);
+    assert_int_equal(swprintf(s, L"plain"), 5);
+    assert_int_equal(swprintf(s, 4, L"%s", L"name"), -1);
+    assert_int_equal(wcscmp(s, L"nam"), 0);
+    assert_int_equal(_snwprintf(s, 4, L"%hs", "name"), 4);
+    assert_int_equal(_snwprintf(s, 3, L"name"), -1);
+    assert_int_equal(swprintf_s(s, 5, L"name"), 4);
+    assert_int_equal(swprintf_s(s, 4, L"name"), -1);
+    assert_int_equal(s[0], 0);
+    assert_int_equal(_snwprintf_s(s, 4, _TRUNCATE, L"name"), -1);
+    assert_int_equal(wcscmp(s, L"nam"), 0);
+    assert_int_equal(_scwprintf(L"%d", -17), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +168,8 @@ int main(void)
         cmocka_unit_test(test_bounded_strings),
         cmocka_unit_test(test_wide_strings),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_narrow_formatting),
+        cmocka_unit_test(test_wide_formatting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #define ONDK_WDK_WDM_CRT_H
 
 #include <ctype.h>
+#include <stdarg.h>
 /* <string.h> brings these two along, whose names drivers give to variables. */
 #define index ondk_host_index
 #define rindex ondk_host_rindex
@@ -17,6 +18,20 @@
 #include <wchar.h>
 
 #include "../ntdef.h"
+
+/*
+ * A host's header that comes later declares the names below as its own functions: these are to agree, and not to be
+ * defined by it.
+ */
+#if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
+#undef __USE_FORTIFY_LEVEL
+#define __USE_FORTIFY_LEVEL 0
+#endif
+#ifdef __cplusplus
+#define ONDK_AS_HOST noexcept
+#else
+#define ONDK_AS_HOST
+#endif
 
 EXTERN_C_START
 
@@ -149,6 +164,78 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 #define _wtol(s) ondk_wcstol((s), NULL, 10)
 #define _wtoi64(s) ondk_wcstoi64((s), NULL, 10)
 
+/* ---- Formatting --------------------------------------------------------------------------------------------------- */
+
+/*
+ * With Windows' conversions (%wZ, %I64d, %S). What begins with an underscore returns -1 where it does not fit, and ends with
+ * a zero only if there is room for it; the _s functions empty the buffer then, or cut off if told to by _TRUNCATE or count.
+ */
+NTKERNELAPI int ondk_sprintf(PSTR out, PCSTR format, ...) ONDK_AS_HOST;
+NTKERNELAPI int ondk_vsprintf(PSTR out, PCSTR format, va_list args) ONDK_AS_HOST;
+NTKERNELAPI int ondk_snprintf(PSTR out, size_t size, PCSTR format, ...) ONDK_AS_HOST;
+NTKERNELAPI int ondk_vsnprintf(PSTR out, size_t size, PCSTR format, va_list args) ONDK_AS_HOST;
+NTKERNELAPI int ondk__snprintf(PSTR out, size_t count, PCSTR format, ...);
+NTKERNELAPI int ondk__vsnprintf(PSTR out, size_t count, PCSTR format, va_list args);
+NTKERNELAPI int ondk_sprintf_s(PSTR out, size_t size, PCSTR format, ...);
+NTKERNELAPI int ondk_vsprintf_s(PSTR out, size_t size, PCSTR format, va_list args);
+NTKERNELAPI int ondk__snprintf_s(PSTR out, size_t size, size_t count, PCSTR format, ...);
+NTKERNELAPI int ondk__vsnprintf_s(PSTR out, size_t size, size_t count, PCSTR format, va_list args);
+NTKERNELAPI int ondk__vscprintf(PCSTR format, va_list args);
+NTKERNELAPI int ondk__scprintf(PCSTR format, ...);
+#define sprintf ondk_sprintf
+#define vsprintf ondk_vsprintf
+#define snprintf ondk_snprintf
+#define vsnprintf ondk_vsnprintf
+#define _snprintf ondk__snprintf
+#define _vsnprintf ondk__vsnprintf
+#define sprintf_s ondk_sprintf_s
+#define vsprintf_s ondk_vsprintf_s
+#define _snprintf_s ondk__snprintf_s
+#define _vsnprintf_s ondk__vsnprintf_s
+#define _vscprintf ondk__vscprintf
+#define _scprintf ondk__scprintf
+
+NTKERNELAPI int ondk_swprintf(PWSTR out, PCWSTR format, ...);
+NTKERNELAPI int ondk_swprintf_sized(PWSTR out, size_t size, PCWSTR format, ...);
+NTKERNELAPI int ondk_vswprintf(PWSTR out, size_t size, PCWSTR format, va_list args);
+NTKERNELAPI int ondk__snwprintf(PWSTR out, size_t count, PCWSTR format, ...);
+NTKERNELAPI int ondk__vsnwprintf(PWSTR out, size_t count, PCWSTR format, va_list args);
+NTKERNELAPI int ondk_swprintf_s(PWSTR out, size_t size, PCWSTR format, ...);
+NTKERNELAPI int ondk_vswprintf_s(PWSTR out, size_t size, PCWSTR format, va_list args);
+NTKERNELAPI int ondk__snwprintf_s(PWSTR out, size_t size, size_t count, PCWSTR format, ...);
+NTKERNELAPI int ondk__vsnwprintf_s(PWSTR out, size_t size, size_t count, PCWSTR format, va_list args);
+NTKERNELAPI int ondk__vscwprintf(PCWSTR format, va_list args);
+NTKERNELAPI int ondk__scwprintf(PCWSTR format, ...);
+#define vswprintf ondk_vswprintf
+#define _snwprintf ondk__snwprintf
+#define _vsnwprintf ondk__vsnwprintf
+#define swprintf_s ondk_swprintf_s
+#define vswprintf_s ondk_vswprintf_s
+#define _snwprintf_s ondk__snwprintf_s
+#define _vsnwprintf_s ondk__vsnwprintf_s
+#define _vscwprintf ondk__vscwprintf
+#define _scwprintf ondk__scwprintf
+
 EXTERN_C_END
+
+/* Two of that name: the kernel's, which trusts the buffer, and the one of C, which is told its size. */
+#undef swprintf
+#ifndef __cplusplus
+#define swprintf(out, second, ...)                                                                             \
+    _Generic((second), PWSTR: ondk_swprintf, PCWSTR: ondk_swprintf, default: ondk_swprintf_sized)(out, second, \
+                                                                                                  ##__VA_ARGS__)
+#else
+template <typename... Arguments> static inline int ondk_swprintf_any(PWSTR out, PCWSTR format, Arguments... arguments)
+{
+    return ondk_swprintf(out, format, arguments...);
+}
+
+template <typename... Arguments>
+static inline int ondk_swprintf_any(PWSTR out, size_t size, PCWSTR format, Arguments... arguments)
+{
+    return ondk_swprintf_sized(out, size, format, arguments...);
+}
+#define swprintf ondk_swprintf_any
+#endif
 
 #endif
