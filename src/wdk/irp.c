@@ -74,6 +74,11 @@ PIRP irp_new(PDEVICE_OBJECT device)
     return new_irp(device->StackSize, true);
 }
 
+PIRP irp_new_for_driver(PDEVICE_OBJECT device)
+{
+    return new_irp(device->StackSize, false);
+}
+
 PIRP IoAllocateIrp(CCHAR StackSize, BOOLEAN ChargeQuota)
 {
     UNREFERENCED_PARAMETER(ChargeQuota);
@@ -217,6 +222,10 @@ static void finish(PIRP irp, struct irp_block *b)
 {
     irp_take_buffers(irp, b);
     compare(b, ENDED | (irp->PendingReturned ? ENDED_MARKED : 0));
+    if (irp->UserIosb)
+        *irp->UserIosb = irp->IoStatus;
+    if (irp->UserEvent)
+        (void)KeSetEvent(irp->UserEvent, IO_NO_INCREMENT, FALSE);
     pthread_mutex_lock(&lock);
     b->result = irp->IoStatus;
     b->over = true;

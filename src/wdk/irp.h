@@ -30,6 +30,8 @@ struct irp_block {
 
 /* A request of the system's own with room for the device's whole stack; the caller fills the next location. */
 PIRP irp_new(PDEVICE_OBJECT device);
+/* The same, but the driver's completion routine frees it. */
+PIRP irp_new_for_driver(PDEVICE_OBJECT device);
 
 /* Sends it, waits until it has ended, and tells how. The IRP is gone afterwards. PASSIVE_LEVEL. */
 NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Buffers of requests, and cancelling them. */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "wdm.h"
@@ -10,17 +9,19 @@
 #include "wdk/irp.h"
 #include "wdk/thread.h"
 
+#define BUFFER_TAG 'fBoI'
+
 /* ---- Buffers ------------------------------------------------------------------------------------------------------ */
 
 static bool give_up(PIRP irp)
 {
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
-        free(irp->AssociatedIrp.SystemBuffer);
+        ExFreePool(irp->AssociatedIrp.SystemBuffer);
     irp_drop(irp);
     return false;
 }
 
-/* One buffer for both directions: the input goes in, the output comes out of it. */
+/* One buffer for both directions, of pool, as drivers that free it themselves expect. */
 static bool set_buffered(PIRP irp, const struct irp_buffers *b)
 {
     ULONG size = max(b->in_length, b->out_capacity);
@@ -28,7 +29,7 @@ static bool set_buffered(PIRP irp, const struct irp_buffers *b)
 
     if (!size)
         return true;
-    irp->AssociatedIrp.SystemBuffer = malloc(size);
+    irp->AssociatedIrp.SystemBuffer = ExAllocatePoolWithTag(NonPagedPoolNx, size, BUFFER_TAG);
     if (!irp->AssociatedIrp.SystemBuffer)
         return give_up(irp);
     if (b->in_length)
@@ -40,48 +41,33 @@ static bool set_buffered(PIRP irp, const struct irp_buffers *b)
     return true;
 }
 
-static MDL *describe(const void *start, ULONG size)
-{
-    ULONG offset = (ULONG)((uintptr_t)start % PAGE_SIZE);
-    ULONG pages = (ULONG)(((uint64_t)offset + size + PAGE_SIZE - 1) / PAGE_SIZE);
-    size_t octets = sizeof(MDL) + pages * sizeof(uint64_t);
-    MDL *mdl = calloc(1, octets);
-
-    if (!mdl)
-        return NULL;
-    mdl->Size = (CSHORT)octets;
-    mdl->MdlFlags = MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA;
-    mdl->MappedSystemVa = (void *)(uintptr_t)start;
-    mdl->StartVa = (char *)(uintptr_t)start - offset;
-    mdl->ByteOffset = offset;
-    mdl->ByteCount = size;
-    for (ULONG i = 0; i < pages; i++)
-        ((uint64_t *)(void *)(mdl + 1))[i] = ((uintptr_t)mdl->StartVa >> PAGE_SHIFT) + i;
-    return mdl;
-}
-
-static bool set_direct(PIRP irp, const void *start, ULONG size)
+/* As Windows does it: a buffer that is not there raises an exception. */
+static bool set_direct(PIRP irp, const void *start, ULONG size, LOCK_OPERATION operation)
 {
     if (!size)
         return true;
-    irp->MdlAddress = describe(start, size);
-    return irp->MdlAddress ? true : give_up(irp);
+    if (!IoAllocateMdl((PVOID)(uintptr_t)start, size, FALSE, FALSE, irp))
+        return give_up(irp);
+    MmProbeAndLockPages(irp->MdlAddress, irp->RequestorMode, operation);
+    return true;
 }
 
 bool irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
     struct irp_buffers input = { b->in, b->in_length, NULL, 0 };
+    ULONG method = METHOD_FROM_CTL_CODE(code);
 
     next->Parameters.DeviceIoControl.IoControlCode = code;
     next->Parameters.DeviceIoControl.InputBufferLength = b->in_length;
     next->Parameters.DeviceIoControl.OutputBufferLength = b->out_capacity;
-    switch (METHOD_FROM_CTL_CODE(code)) {
+    switch (method) {
     case METHOD_BUFFERED:
         return set_buffered(irp, b);
     case METHOD_IN_DIRECT:
     case METHOD_OUT_DIRECT:
-        return set_buffered(irp, &input) && set_direct(irp, b->out, b->out_capacity);
+        return set_buffered(irp, &input) &&
+               set_direct(irp, b->out, b->out_capacity, method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
     default:
         next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
         irp->UserBuffer = b->out;
@@ -100,7 +86,7 @@ bool irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers 
     if (device->Flags & DO_BUFFERED_IO)
         return set_buffered(irp, b);
     if (device->Flags & DO_DIRECT_IO)
-        return set_direct(irp, start, size);
+        return set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
     irp->UserBuffer = (void *)(uintptr_t)start;
     return true;
 }
@@ -126,9 +112,15 @@ void irp_take_buffers(PIRP irp, struct irp_block *b)
     if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status))
         copy_output(irp, b);
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
-        free(irp->AssociatedIrp.SystemBuffer);
-    if (b->system)
-        free(irp->MdlAddress);
+        ExFreePool(irp->AssociatedIrp.SystemBuffer);
+    while (irp->MdlAddress) {
+        PMDL mdl = irp->MdlAddress;
+
+        irp->MdlAddress = mdl->Next;
+        if (mdl->MdlFlags & MDL_PAGES_LOCKED)
+            MmUnlockPages(mdl);
+        IoFreeMdl(mdl);
+    }
 }
 
 /* ---- Cancelling --------------------------------------------------------------------------------------------------- */

@@ -114,6 +114,37 @@ static void test_names(void **state)
     ondk_wdk_close(other);
 }
 
+static void test_built(void **state)
+{
+    (void)state;
+    for (char method = '0'; method < '4'; method++) {
+        char in[3] = { method, 'x', 'y' }, out[8] = "";
+        uint32_t length = 0;
+
+        assert_int_equal(control(CONTROL(FORWARD, 0), in, 3, out, 8, &length), 0);
+        assert_int_equal(length, 3);
+        assert_int_equal(out[0], method + 1);
+        assert_memory_equal(out + 1, "yz", 2);
+    }
+    assert_int_equal(simple(TRANSFERS), 0);
+}
+
+static void log_it(void)
+{
+    open_all(NULL);
+    if (simple(LOG))
+        _exit(3);
+}
+
+static void test_error_log(void **state)
+{
+    char *text = host_reported(log_it);
+
+    (void)state;
+    assert_non_null(strstr(text, "event log: controls: error 0xC00000A3, unique value 77, final status 0x00000000: sample"));
+    free(text);
+}
+
 static void test_busy(void **state)
 {
     uint32_t status;
@@ -234,8 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_DEVICE(test_methods), WITH_DEVICE(test_outcomes), WITH_DEVICE(test_transfers), WITH_DEVICE(test_names),
-        WITH_DEVICE(test_busy), WITH_DEVICE(test_pending), WITH_DEVICE(test_cancel), cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_cancel_lock),
+        WITH_DEVICE(test_built), WITH_DEVICE(test_busy), WITH_DEVICE(test_pending), WITH_DEVICE(test_cancel), cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_cancel_lock), cmocka_unit_test(test_error_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

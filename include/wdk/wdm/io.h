@@ -398,6 +398,23 @@ typedef struct _IO_STACK_LOCATION {
     PVOID Context;
 } IO_STACK_LOCATION;
 
+typedef struct _IO_ERROR_LOG_PACKET {
+    UCHAR MajorFunctionCode;
+    UCHAR RetryCount;
+    USHORT DumpDataSize;
+    USHORT NumberOfStrings;
+    USHORT StringOffset;
+    USHORT EventCategory;
+    NTSTATUS ErrorCode;
+    ULONG UniqueErrorValue;
+    NTSTATUS FinalStatus;
+    ULONG SequenceNumber;
+    ULONG IoControlCode;
+    LARGE_INTEGER DeviceOffset;
+    ULONG DumpData[1];
+} IO_ERROR_LOG_PACKET, *PIO_ERROR_LOG_PACKET;
+#define ERROR_LOG_MAXIMUM_SIZE 240
+
 C_ASSERT(sizeof(IO_STACK_LOCATION) == 72);
 C_ASSERT(offsetof(DRIVER_OBJECT, MajorFunction) == 112);
 C_ASSERT(offsetof(IRP, Tail) == 120);
@@ -450,6 +467,13 @@ NTKERNELAPI NTSTATUS IoRegisterShutdownNotification(_In_ PDEVICE_OBJECT DeviceOb
 NTKERNELAPI NTSTATUS IoRegisterLastChanceShutdownNotification(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI VOID IoUnregisterShutdownNotification(_In_ PDEVICE_OBJECT DeviceObject);
 
+/*
+ * The event log is the host's output. IoObject: a driver or device. The entry is written or freed. IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI PVOID IoAllocateErrorLogEntry(_In_ PVOID IoObject, _In_ UCHAR EntrySize);
+NTKERNELAPI VOID IoFreeErrorLogEntry(_In_ PVOID ElEntry);
+NTKERNELAPI VOID IoWriteErrorLogEntry(_In_ PVOID ElEntry);
+
 /* ---- IRPs --------------------------------------------------------------------------------------------------------- */
 
 #define IoSizeOfIrp(locations) ((USHORT)(sizeof(IRP) + (locations) * sizeof(IO_STACK_LOCATION)))
@@ -464,6 +488,25 @@ NTKERNELAPI VOID IofCompleteRequest(_In_ PIRP Irp, _In_ CCHAR PriorityBoost);
 #define IoCallDriver(device, irp) IofCallDriver(device, irp)
 #define PoCallDriver(device, irp) IofCallDriver(device, irp)
 #define IoCompleteRequest(irp, boost) IofCompleteRequest(irp, boost)
+
+/*
+ * A request that the system frees when it is completed: the caller sends it with IoCallDriver and waits for Event where the
+ * status is STATUS_PENDING. For METHOD_BUFFERED OutputBuffer is filled at the end. PASSIVE_LEVEL (synchronous requests) or
+ * <= APC_LEVEL (IoBuildAsynchronousFsdRequest, whose completion routine frees it). NULL: no memory.
+ */
+NTKERNELAPI PIRP IoBuildDeviceIoControlRequest(_In_ ULONG IoControlCode, _In_ PDEVICE_OBJECT DeviceObject,
+                                               _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
+                                               _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength,
+                                               _In_ BOOLEAN InternalDeviceIoControl, _In_opt_ PKEVENT Event,
+                                               _Out_ PIO_STATUS_BLOCK IoStatusBlock);
+NTKERNELAPI PIRP IoBuildSynchronousFsdRequest(_In_ ULONG MajorFunction, _In_ PDEVICE_OBJECT DeviceObject,
+                                              _Inout_opt_ PVOID Buffer, _In_opt_ ULONG Length,
+                                              _In_opt_ PLARGE_INTEGER StartingOffset, _In_ PKEVENT Event,
+                                              _Out_ PIO_STATUS_BLOCK IoStatusBlock);
+NTKERNELAPI PIRP IoBuildAsynchronousFsdRequest(_In_ ULONG MajorFunction, _In_ PDEVICE_OBJECT DeviceObject,
+                                               _Inout_opt_ PVOID Buffer, _In_opt_ ULONG Length,
+                                               _In_opt_ PLARGE_INTEGER StartingOffset,
+                                               _In_opt_ PIO_STATUS_BLOCK IoStatusBlock);
 
 /*
  * Cancelling. The cancel routine is called with the cancel spin lock held and gives it back with

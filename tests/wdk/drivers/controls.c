@@ -89,7 +89,8 @@ static unsigned char *output_of(PIRP irp, PIO_STACK_LOCATION at)
 
     if (method == METHOD_BUFFERED)
         return irp->AssociatedIrp.SystemBuffer;
-    return method == METHOD_NEITHER ? irp->UserBuffer : irp->MdlAddress->MappedSystemVa;
+    return method == METHOD_NEITHER ? irp->UserBuffer
+                                    : MmGetSystemAddressForMdlSafe(irp->MdlAddress, NormalPagePriority);
 }
 
 static ULONG echo(PIRP irp, PIO_STACK_LOCATION at)
@@ -110,6 +111,77 @@ static NTSTATUS let_go(PIRP irp)
     if (oldest)
         end(oldest, STATUS_SUCCESS, echo(oldest, IoGetCurrentIrpStackLocation(oldest)));
     return end(irp, oldest ? STATUS_SUCCESS : STATUS_NO_MORE_ENTRIES, 0);
+}
+
+/* One driver's request to another's device, here to itself: the result is that of ECHO. */
+static NTSTATUS forward(PIRP irp, PIO_STACK_LOCATION at, ULONG method)
+{
+    IO_STATUS_BLOCK result = { .Information = 0 };
+    unsigned char out[8] = { 0 };
+    PFILE_OBJECT file;
+    PDEVICE_OBJECT target;
+    NTSTATUS status;
+    KEVENT event;
+    PIRP sent;
+
+    status = IoGetDeviceObjectPointer(&link_name, FILE_READ_DATA, &file, &target);
+    if (!NT_SUCCESS(status))
+        return end(irp, status, 0);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    sent = IoBuildDeviceIoControlRequest(CONTROL(INNER, method), target, irp->AssociatedIrp.SystemBuffer,
+                                         at->Parameters.DeviceIoControl.InputBufferLength, out, sizeof out, FALSE, &event,
+                                         &result);
+    status = sent ? IoCallDriver(target, sent) : STATUS_NO_MEMORY;
+    if (status == STATUS_PENDING) {
+        KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL);
+        status = result.Status;
+    }
+    ObDereferenceObject(file);
+    __builtin_memcpy(irp->AssociatedIrp.SystemBuffer, out, result.Information);
+    return end(irp, status, result.Information);
+}
+
+static NTSTATUS own_completion(PDEVICE_OBJECT d, PIRP irp, PVOID context)
+{
+    UNREFERENCED_PARAMETER(d);
+    *(ULONG *)context = (ULONG)irp->IoStatus.Information;
+    if (irp->Flags & IRP_DEALLOCATE_BUFFER)
+        ExFreePool(irp->AssociatedIrp.SystemBuffer);
+    IoFreeIrp(irp);
+    return STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+/* A write of our own, freed by its completion routine; a read by the system's; and one that is used again. */
+static NTSTATUS transfers(PIRP irp)
+{
+    unsigned char data[4] = { 1, 2, 3, 4 };
+    LARGE_INTEGER offset = { .QuadPart = 9 };
+    IO_STATUS_BLOCK result;
+    ULONG sum = 0;
+    KEVENT event;
+    PIRP sent = IoBuildAsynchronousFsdRequest(IRP_MJ_WRITE, device, data, sizeof data, &offset, NULL);
+
+    IoSetCompletionRoutine(sent, own_completion, &sum, TRUE, TRUE, TRUE);
+    (void)IoCallDriver(device, sent);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    sent = IoBuildSynchronousFsdRequest(IRP_MJ_READ, device, data, sizeof data, &offset, &event, &result);
+    (void)IoCallDriver(device, sent);
+    if (sum != 10 || result.Information != 4 || data[3] != 12 || !KeReadStateEvent(&event))
+        return end(irp, STATUS_DATA_ERROR, 0);
+    return end(irp, STATUS_SUCCESS, 0);
+}
+
+static NTSTATUS log_error(PIRP irp)
+{
+    PIO_ERROR_LOG_PACKET packet = IoAllocateErrorLogEntry(device, sizeof *packet + 16);
+
+    packet->ErrorCode = STATUS_DEVICE_NOT_READY;
+    packet->UniqueErrorValue = 77;
+    packet->NumberOfStrings = 1;
+    packet->StringOffset = sizeof *packet;
+    __builtin_memcpy((char *)packet + sizeof *packet, L"sample", 14);
+    IoWriteErrorLogEntry(packet);
+    return end(irp, STATUS_SUCCESS, 0);
 }
 
 static void *end_later(void *context)
@@ -197,6 +269,8 @@ static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
     PIO_STACK_LOCATION at = IoGetCurrentIrpStackLocation(irp);
     ULONG function = at->Parameters.DeviceIoControl.IoControlCode >> 2 & 0xfff;
 
+    if (function == INNER && irp->RequestorMode == KernelMode && !at->FileObject)
+        return end(irp, STATUS_SUCCESS, echo(irp, at));
     if (at->DeviceObject != d || at->FileObject->DeviceObject != d || irp->RequestorMode != 1)
         return end(irp, STATUS_INTERNAL_ERROR, 0);
     switch (function) {
@@ -217,6 +291,12 @@ static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
         return end(irp, STATUS_BUFFER_OVERFLOW, echo(irp, at));
     case FAIL:
         return end(irp, STATUS_INVALID_PARAMETER, echo(irp, at));
+    case FORWARD:
+        return forward(irp, at, ((unsigned char *)irp->AssociatedIrp.SystemBuffer)[0] & 3);
+    case TRANSFERS:
+        return transfers(irp);
+    case LOG:
+        return log_error(irp);
     case COUNTS:
         return give_counts(irp);
     case DELETE_OTHER:

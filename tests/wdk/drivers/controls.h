@@ -13,6 +13,10 @@ enum {
     WARN,                /* STATUS_BUFFER_OVERFLOW with output */
     FAIL,                /* an error with output, which nobody gets */
     COUNTS,              /* output: how often create, cleanup, close, cancel have come */
+    FORWARD,             /* to itself as INNER, through IoBuildDeviceIoControlRequest; method: the input's first octet */
+    INNER,
+    TRANSFERS,           /* reads and writes that the driver builds */
+    LOG,                 /* an entry for the event log */
     DELETE_OTHER,        /* deletes the second device */
     BREAK_PENDING,       /* returns STATUS_PENDING without the mark */
     BREAK_MARK,          /* marks and does not return STATUS_PENDING */
