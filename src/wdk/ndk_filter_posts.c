@@ -135,9 +135,11 @@ bool filter_find_posted(struct proxy *p, const void *start, size_t size, struct 
         atomic_load(&q->over))
         return false;
     spin_lock(&q->posts.lock);
-    for (unsigned i = 0; i < q->posts.used && !what; i++)
-        if (q->posts.all[i].routine)
+    for (unsigned i = 0, left = q->posts.outstanding; left > 0 && !what; i++)
+        if (q->posts.all[i].routine) {
             what = names_memory(&q->posts.all[i], start, size, &out->object);
+            left--;
+        }
     spin_unlock(&q->posts.lock);
     if (what) {
         out->rule = CHECK_CONTEXT_FREED_IN_USE;
