@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Locks that a thread sleeps for: fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,27 +16,41 @@
 #include "threads.h"
 #include "wdk/live.h"
 
-enum { THREADS = 3, TURNS = 2000 };
+enum { THREADS = 3, TURNS = 1200 };
 
 struct shared {
     FAST_MUTEX mutex;
     EX_PUSH_LOCK push;
     ERESOURCE resource;
+    KEVENT go; /* all begin together */
     int counter, twin;
     atomic_int broken;
 };
 
+/* Others get a chance to come in, which the lock has to deny them. */
+static void linger(void)
+{
+    KeStallExecutionProcessor(3);
+    sched_yield();
+}
+
 static void touch(struct shared *s)
 {
+    s->counter++;
+    if (s->counter % 8 == 0)
+        linger();
+    s->twin++;
     if (s->counter != s->twin)
         atomic_fetch_add(&s->broken, 1);
-    s->counter++;
-    s->twin++;
 }
 
 static void look(struct shared *s)
 {
-    if (s->counter != s->twin)
+    int counter = s->counter, broken = counter != s->twin;
+
+    if (counter % 8 == 0)
+        linger();
+    if (broken || counter != s->counter || counter != s->twin)
         atomic_fetch_add(&s->broken, 1);
 }
 
@@ -43,6 +58,7 @@ static void use_fast(PVOID context)
 {
     struct shared *s = context;
 
+    wait1(&s->go, NULL);
     for (int i = 0; i < TURNS; i++) {
         if (i % 3 == 0)
             while (!ExTryToAcquireFastMutex(&s->mutex))
@@ -58,6 +74,7 @@ static void use_guarded(PVOID context)
 {
     struct shared *s = context;
 
+    wait1(&s->go, NULL);
     for (int i = 0; i < TURNS; i++) {
         KeAcquireGuardedMutex(&s->mutex);
         touch(s);
@@ -69,6 +86,7 @@ static void use_push(PVOID context)
 {
     struct shared *s = context;
 
+    wait1(&s->go, NULL);
     for (int i = 0; i < TURNS; i++) {
         if (i % 4 == 0) {
             FltAcquirePushLockExclusive(&s->push);
@@ -85,6 +103,7 @@ static void use_resource(PVOID context)
 {
     struct shared *s = context;
 
+    wait1(&s->go, NULL);
     KeEnterCriticalRegion();
     for (int i = 0; i < TURNS; i++) {
         if (i % 4 == 0) {
@@ -114,8 +133,11 @@ static int run(PKSTART_ROUTINE routine)
     ExInitializeFastMutex(&s.mutex);
     ExInitializePushLock(&s.push);
     ExInitializeResourceLite(&s.resource);
+    KeInitializeEvent(&s.go, NotificationEvent, FALSE);
     for (int i = 0; i < THREADS; i++)
         threads[i] = thread_start(routine, &s);
+    KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    KeSetEvent(&s.go, 0, FALSE);
     for (int i = 0; i < THREADS; i++)
         thread_join(threads[i]);
     assert_int_equal(s.broken, 0);
@@ -507,10 +529,16 @@ static void test_rundown_states(void **state)
     ExReleaseRundownProtection(&ref);
 }
 
+static void wait_for_aware_rundown(PVOID context)
+{
+    ExWaitForRundownProtectionReleaseCacheAware(context);
+}
+
 static void test_cache_aware_states(void **state)
 {
     SIZE_T size = ExSizeOfRundownProtectionCacheAware();
     PEX_RUNDOWN_REF_CACHE_AWARE ref = malloc(size);
+    PVOID thread;
 
     (void)state;
     ExInitializeRundownProtectionCacheAware(ref, size);
@@ -524,7 +552,15 @@ static void test_cache_aware_states(void **state)
     assert_false(ExAcquireRundownProtectionCacheAware(ref));
     ExReInitializeRundownProtectionCacheAware(ref);
     assert_true(ExAcquireRundownProtectionCacheAware(ref));
+    thread = thread_start(wait_for_aware_rundown, ref);
+    for (int i = 0; i < 5000 && ExAcquireRundownProtectionCacheAware(ref); i++) {
+        ExReleaseRundownProtectionCacheAware(ref);
+        KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    }
+    assert_int_equal(wait1(thread, &ms), STATUS_TIMEOUT);
     ExReleaseRundownProtectionCacheAware(ref);
+    thread_join(thread);
+    ExReInitializeRundownProtectionCacheAware(ref);
     ExRundownCompletedCacheAware(ref);
     assert_false(ExAcquireRundownProtectionCacheAware(ref));
     free(ref);

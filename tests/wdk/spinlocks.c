@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spin locks of all kinds: that they exclude, what they do to the IRQL, and which misuse is reported as what. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,21 +16,41 @@
 #include "threads.h"
 #include "wdk/live.h"
 
-enum { THREADS = 3, TURNS = 3000 };
+enum { THREADS = 3, TURNS = 1200 };
 
 struct shared {
     KSPIN_LOCK lock;
     EX_SPIN_LOCK rw;
+    KEVENT go; /* all begin together */
     int counter, twin; /* equal whenever the lock is free */
     atomic_int broken;
 };
 
+/* Others get a chance to come in, which the lock has to deny them. */
+static void linger(void)
+{
+    KeStallExecutionProcessor(3);
+    sched_yield();
+}
+
 static void touch(struct shared *s)
 {
+    s->counter++;
+    if (s->counter % 8 == 0)
+        linger();
+    s->twin++;
     if (s->counter != s->twin)
         atomic_fetch_add(&s->broken, 1);
-    s->counter++;
-    s->twin++;
+}
+
+static void look(struct shared *s)
+{
+    int counter = s->counter, broken = counter != s->twin;
+
+    if (counter % 8 == 0)
+        linger();
+    if (broken || counter != s->counter || counter != s->twin)
+        atomic_fetch_add(&s->broken, 1);
 }
 
 static void use_plain(PVOID context)
@@ -37,6 +58,7 @@ static void use_plain(PVOID context)
     struct shared *s = context;
     KIRQL irql;
 
+    wait1(&s->go, NULL);
     for (int i = 0; i < TURNS; i++) {
         KeAcquireSpinLock(&s->lock, &irql);
         touch(s);
@@ -49,6 +71,7 @@ static void use_queued(PVOID context)
     struct shared *s = context;
     KLOCK_QUEUE_HANDLE h;
 
+    wait1(&s->go, NULL);
     for (int i = 0; i < TURNS; i++) {
         KeAcquireInStackQueuedSpinLock(&s->lock, &h);
         touch(s);
@@ -61,6 +84,7 @@ static void use_try(PVOID context)
     struct shared *s = context;
     KIRQL irql;
 
+    wait1(&s->go, NULL);
     KeRaiseIrql(DISPATCH_LEVEL, &irql);
     for (int i = 0; i < TURNS;) {
         if (!KeTryToAcquireSpinLockAtDpcLevel(&s->lock))
@@ -78,6 +102,7 @@ static void use_rw(PVOID context)
     struct shared *s = context;
     KIRQL irql;
 
+    wait1(&s->go, NULL);
     for (int i = 0; i < TURNS; i++) {
         if (i % 4 == 0) {
             irql = ExAcquireSpinLockExclusive(&s->rw);
@@ -86,8 +111,7 @@ static void use_rw(PVOID context)
             continue;
         }
         irql = ExAcquireSpinLockShared(&s->rw);
-        if (s->counter != s->twin)
-            atomic_fetch_add(&s->broken, 1);
+        look(s);
         if (i % 16 == 1 && ExTryConvertSharedSpinLockExclusive(&s->rw)) {
             touch(s);
             ExReleaseSpinLockExclusive(&s->rw, irql);
@@ -104,8 +128,11 @@ static int run(PKSTART_ROUTINE routine)
     PVOID threads[THREADS];
 
     KeInitializeSpinLock(&s.lock);
+    KeInitializeEvent(&s.go, NotificationEvent, FALSE);
     for (int i = 0; i < THREADS; i++)
         threads[i] = thread_start(routine, &s);
+    KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    KeSetEvent(&s.go, 0, FALSE);
     for (int i = 0; i < THREADS; i++)
         thread_join(threads[i]);
     assert_int_equal(s.broken, 0);
@@ -135,6 +162,7 @@ static void test_exclusion_without_checks(void **state)
     KeInitializeSpinLock(&s.lock);
     for (int k = 0; k < 3; k++) {
         ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+        KeInitializeEvent(&s.go, NotificationEvent, TRUE);
         for (int i = 0; i < THREADS; i++)
             threads[i] = thread_start(all[k], &s);
         for (int i = 0; i < THREADS; i++)

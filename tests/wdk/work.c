@@ -98,6 +98,8 @@ static void test_io_item(void **state)
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
     assert_int_equal(s.irql, PASSIVE_LEVEL);
     assert_ptr_equal(s.object, device);
+    until_idle();
+    assert_int_equal(destroyed, before);
     IoQueueWorkItemEx(w, note_ex, CriticalWorkQueue, &s);
     object_put(device); /* the item's reference is the last one */
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
