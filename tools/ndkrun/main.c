@@ -17,6 +17,7 @@
 #include "openndk/wdk.h"
 #include "options.h"
 #include "output.h"
+#include "registry.h"
 
 enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10 };
 
@@ -68,6 +69,22 @@ static void *run_unload(void *context)
     return NULL;
 }
 
+/* It may come yet; whoever does not want to wait presses Ctrl-C. */
+static void wait_on(pthread_t thread)
+{
+    struct timespec limit;
+
+    do {
+        if (interrupted) {
+            fprintf(out, "ndkrun: given up\n");
+            fflush(out);
+            _exit(NDKRUN_LEFT);
+        }
+        clock_gettime(CLOCK_REALTIME, &limit);
+        limit.tv_sec++;
+    } while (pthread_timedjoin_np(thread, NULL, &limit));
+}
+
 /* Waits for it on a thread of its own, and after a while tells what the driver may be waiting for. */
 static bool call(void *(*routine)(void *), struct call *c, const char *what)
 {
@@ -85,7 +102,7 @@ static bool call(void *(*routine)(void *), struct call *c, const char *what)
         fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. What there is at the moment:\n", what, c->path,
                 PATIENCE_SECONDS);
         ondk_wdk_report(out);
-        pthread_join(thread, NULL);
+        wait_on(thread);
     }
     return !c->result;
 }
@@ -197,6 +214,8 @@ int main(int argc, char **argv)
     ondk_wdk_set_checks(o.checks);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (!registry_prepare(&o))
+        return NDKRUN_USAGE;
     code = run(&o);
     fflush(out);
     return code;

@@ -17,6 +17,9 @@ static const char help[] =
     "  --net INDEX=ADDRESS/PREFIX,...  run in a network of its own, with interfaces of these indexes and addresses; an index\n"
     "                                  may come several times, with an address each. No root needed.\n"
     "  --map INDEX=NAME                the host's interface NAME stands in for the one that a driver names by INDEX\n"
+    "  --reg 'KEY\\VALUE=TYPE:DATA'     a value in the registry: dword:5, qword:5, sz:text, multi_sz:a|b, hex:00ff. KEY is\n"
+    "                                  seen from the first driver's service key, or begins with HKLM or \\Registry\n"
+    "  --reg-file FILE                 a .reg file, as regedit exports it\n"
     "  --ioctl DEVICE:CODE[:HEX]       send a device control when all are loaded; in the order given\n"
     "  --run-for SECONDS               unload after this time; otherwise on Ctrl-C\n"
     "  --until-idle                    unload when no thread, timer, DPC or NDK request of a driver is left\n"
@@ -104,13 +107,15 @@ static bool seconds_of(const char *word, double *seconds)
 }
 
 enum {
-    OPT_NET = 256, OPT_MAP, OPT_IOCTL, OPT_RUN_FOR, OPT_UNTIL_IDLE, OPT_UNTIL_PRINT, OPT_CHECKS,
+    OPT_NET = 256, OPT_MAP, OPT_REG, OPT_REG_FILE, OPT_IOCTL, OPT_RUN_FOR, OPT_UNTIL_IDLE, OPT_UNTIL_PRINT, OPT_CHECKS,
     OPT_HELP
 };
 
 static const struct option known[] = {
     { "net", required_argument, NULL, OPT_NET },
     { "map", required_argument, NULL, OPT_MAP },
+    { "reg", required_argument, NULL, OPT_REG },
+    { "reg-file", required_argument, NULL, OPT_REG_FILE },
     { "ioctl", required_argument, NULL, OPT_IOCTL },
     { "run-for", required_argument, NULL, OPT_RUN_FOR },
     { "until-idle", no_argument, NULL, OPT_UNTIL_IDLE },
@@ -125,6 +130,8 @@ static bool take(struct options *o, int option, char *word)
     switch (option) {
     case OPT_NET: return add_net(o, word);
     case OPT_MAP: return add_map(word);
+    case OPT_REG: return add(o->reg, &o->reg_count, word);
+    case OPT_REG_FILE: o->reg_file = word; return true;
     case OPT_IOCTL: return add(o->ioctl, &o->ioctl_count, word);
     case OPT_RUN_FOR: return seconds_of(word, &o->run_for);
     case OPT_UNTIL_IDLE: return o->until_idle = true;

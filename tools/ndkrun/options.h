@@ -22,6 +22,9 @@ struct options {
     uint32_t driver_count;
     struct net_interface net[OPTIONS_MOST];
     uint32_t net_count;
+    const char *reg[OPTIONS_MOST];
+    uint32_t reg_count;
+    const char *reg_file;
     const char *ioctl[OPTIONS_MOST];
     uint32_t ioctl_count;
     const char *until_print;

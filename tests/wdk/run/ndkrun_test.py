@@ -45,6 +45,9 @@ def usage():
     for option, word in (('--net', '12'), ('--net', '12=host'), ('--net', '0=1.2.3.4/8'), ('--checks', 'maybe'),
                          ('--run-for', 'soon'), ('--map', 'x=lo'), ('--net', '12=1.2.3.4/8;reboot')):
         expect(f'{option} {word}', 2, 'not understood', option, word, driver('tee'))
+    for word in ('Port', 'Port=5', 'Port=dword:', 'Port=dword:4294967296', 'Port=hex:0', 'Port=word:1'):
+        expect(f'--reg {word}', 2, 'is wanted', '--reg', word, driver('tee'))
+    expect('--reg-file that is not there', 2, 'reg-file', '--reg-file', '/nobody.reg', driver('tee'))
     expect('--map of an interface that is not there', 2, 'no interface nothing0', '--map', '12=nothing0', driver('tee'))
     expect('no such file', 3, 'no such file', driver('nobody'))
     expect('a missing routine', 3, ['KeFrobnicate', 'docs/kernel-routines.md'], driver('missing'))

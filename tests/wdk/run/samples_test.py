@@ -71,6 +71,12 @@ def echo():
     check('wrong device controls are refused', code == 4 and [status for status, _ in answers(text)] == [
         'STATUS_INVALID_PARAMETER'] * 2 + ['STATUS_BUFFER_TOO_SMALL', 'STATUS_INVALID_DEVICE_REQUEST'] and 'left' not in text,
         (code, text))
+    seen = ndkrun('--reg', 'Port=dword:50123', '--reg', 'ClientInterface=dword:12', '--reg', 'ClientAddress=dword:0xC0A80101',
+                  *run(100, 1), ECHO)
+    clean('echo at another port, by the registry', seen)
+    check('echo at another port: one round', answers(seen[1])[0][0] == 'STATUS_SUCCESS', seen)
+    seen = ndkrun('--reg', 'ServiceInterface=dword:14', ECHO)
+    check('an interface that is not there, by the registry', seen[0] == 3 and 'STATUS_INVALID_PARAMETER' in seen[1], seen)
     code, text = ndkrun(ECHO, ONDK_PROFILE='narrow')
     check('a card without shared receive queues: not started, nothing left',
           code == 3 and 'STATUS_NOT_SUPPORTED' in text and 'left' not in text, (code, text))

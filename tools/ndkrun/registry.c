@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* KEY\VALUE=TYPE:DATA, and whole .reg files: see registry.h. */
+#include "registry.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { KEY_MOST = 1024, DATA_MOST = 4096 };
+enum { REG_TEXT = 1, REG_EXPAND = 2, REG_OCTETS = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
+
+/* The service's name is the file's, as ondk_wdk_load takes it. */
+static void service_key(const char *driver, char *key, size_t room)
+{
+    const char *base = strrchr(driver, '/'), *dot;
+
+    base = base ? base + 1 : driver;
+    dot = strrchr(base, '.');
+    snprintf(key, room, "HKLM\\System\\CurrentControlSet\\Services\\%.*s",
+             (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)), base);
+}
+
+static bool is_whole(const char *key)
+{
+    return !strncasecmp(key, "\\Registry\\", 10) || !strncasecmp(key, "HKLM\\", 5) || !strncasecmp(key, "HKEY_", 5);
+}
+
+static bool number(const char *text, uint64_t most, uint64_t *value)
+{
+    char *end;
+
+    *value = strtoull(text, &end, 0);
+    return end != text && !*end && *value <= most;
+}
+
+static bool set_octets(const char *key, const char *name, const char *hex)
+{
+    uint8_t data[DATA_MOST];
+    size_t digits = strlen(hex);
+
+    if (digits % 2 || digits / 2 > sizeof data || strspn(hex, "0123456789abcdefABCDEF") != digits)
+        return false;
+    for (size_t i = 0; i < digits / 2; i++) {
+        char pair[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
+
+        data[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    return !ondk_wdk_registry_set(key, name, REG_OCTETS, data, (uint32_t)(digits / 2));
+}
+
+/* Texts are told apart by bars: one of them cannot be in a text. */
+static bool set_texts(const char *key, const char *name, const char *bars)
+{
+    char data[DATA_MOST];
+    size_t length = strlen(bars);
+
+    if (length >= sizeof data)
+        return false;
+    memcpy(data, bars, length + 1);
+    for (char *bar = data; (bar = strchr(bar, '|')); bar++)
+        *bar = '\0';
+    return !ondk_wdk_registry_set_text(key, name, REG_TEXTS, data, (uint32_t)length + 1);
+}
+
+static bool set(const char *key, const char *name, const char *type, const char *data)
+{
+    uint64_t value;
+    uint32_t narrow;
+
+    if (!strcmp(type, "dword") && number(data, UINT32_MAX, &value)) {
+        narrow = (uint32_t)value;
+        return !ondk_wdk_registry_set(key, name, REG_NUMBER, &narrow, sizeof narrow);
+    }
+    if (!strcmp(type, "qword") && number(data, UINT64_MAX, &value))
+        return !ondk_wdk_registry_set(key, name, REG_WIDE_NUMBER, &value, sizeof value);
+    if (!strcmp(type, "sz") || !strcmp(type, "expand_sz"))
+        return !ondk_wdk_registry_set_text(key, name, type[0] == 's' ? REG_TEXT : REG_EXPAND, data, (uint32_t)strlen(data));
+    if (!strcmp(type, "multi_sz"))
+        return set_texts(key, name, data);
+    return !strcmp(type, "hex") && set_octets(key, name, data);
+}
+
+/* Cuts a copy at the first '=', at the last backslash before it, and at the colon behind it. */
+static bool one(const struct options *o, const char *given)
+{
+    char words[KEY_MOST + DATA_MOST], key[2 * KEY_MOST], *data, *type, *name;
+    size_t length;
+
+    if (snprintf(words, sizeof words, "%s", given) >= (int)sizeof words || !(type = strchr(words, '=')))
+        return false;
+    *type++ = '\0';
+    data = strchr(type, ':');
+    if (!data)
+        return false;
+    *data++ = '\0';
+    name = strrchr(words, '\\');
+    if (name)
+        *name = '\0';
+    key[0] = '\0';
+    if (!name || !is_whole(words))
+        service_key(o->drivers[0], key, KEY_MOST);
+    length = strlen(key);
+    if (name && snprintf(key + length, sizeof key - length, "%s%s", length ? "\\" : "", words) >= KEY_MOST)
+        return false;
+    return set(key, name ? name + 1 : words, type, data);
+}
+
+bool registry_prepare(const struct options *o)
+{
+    if (o->reg_file && ondk_wdk_registry_load(o->reg_file)) {
+        fprintf(stderr, "ndkrun: --reg-file %s: %s\n", o->reg_file, ondk_wdk_error());
+        return false;
+    }
+    for (uint32_t i = 0; i < o->reg_count; i++)
+        if (!one(o, o->reg[i])) {
+            fprintf(stderr, "ndkrun: --reg %s: KEY\\VALUE=TYPE:DATA is wanted, as in Parameters\\Port=dword:54321\n",
+                    o->reg[i]);
+            return false;
+        }
+    return true;
+}

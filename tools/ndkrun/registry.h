@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* --reg and --reg-file. */
+#ifndef NDKRUN_REGISTRY_H
+#define NDKRUN_REGISTRY_H
+
+#include <stdbool.h>
+
+#include "options.h"
+
+/* Puts the values into the kernel's registry before the first driver is loaded. False: one is wrong, which has been said. */
+bool registry_prepare(const struct options *o);
+
+#endif
