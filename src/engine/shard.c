@@ -31,7 +31,8 @@ enum {
     THREAD_ROUNDS = 16, /* the thread, before it delivers callbacks and comes back */
     CALL_BATCH = 64,    /* callbacks between two looks at the sockets */
     SOCKET_BATCH = 32,
-    LEASE_POLLS = 4,    /* one empty look before arming is no polling; so many are */
+    LEASE_POLLS = 4,    /* one empty look before arming is no polling; so many are, in a row */
+    LEASE_GAP = 200000, /* nanoseconds between two polls in a row, at most */
     TOKEN_SPINS = 200,
 };
 
@@ -239,17 +240,17 @@ void shard_post_once(struct shard *s, struct shard_task *task)
  */
 bool shard_post_lazily(struct shard *s, struct shard_task *task)
 {
-    bool left;
+    bool waits;
 
     if (atomic_fetch_or_explicit(&task->queued, QUEUED, memory_order_acq_rel))
-        return false;
+        return true;
     visit(s);
     push(&s->posted, task);
-    left = owner_leave_to_poller(&s->owner) && !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
-    if (!left)
+    waits = owner_leave_to_poller(&s->owner) && !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
+    if (!waits)
         drive_or_ring(s);
     leave(s);
-    return left;
+    return waits;
 }
 
 void shard_call(struct shard *s, struct shard_task *task)
@@ -282,12 +283,17 @@ void shard_sockets_left(struct shard *s)
 
 static void lease(struct shard *s)
 {
+    uint64_t now, before = s->polled;
+
     if (served == s)
         return; /* the thread itself, from a callback: it goes back to watching anyway */
+    now = s->polled = shard_now(s);
+    if (now - before > LEASE_GAP)
+        s->polls = 0;
     if (owner_is_leased(&s->owner))
-        owner_lease_renew(&s->owner, shard_now(s));
+        owner_lease_renew(&s->owner, now);
     else if (++s->polls >= LEASE_POLLS)
-        (void)owner_lease_begin(&s->owner, shard_now(s));
+        (void)owner_lease_begin(&s->owner, now);
 }
 
 void shard_poll(struct shard *s)

@@ -47,7 +47,7 @@ void shard_post_once(struct shard *s, struct shard_task *task);
 /*
  * The same for a doorbell that can wait for the poller, while there is one: until its next poll that looks at the shard,
  * any other work, shard_post_once of the same task, or the end of the lease. Without a lease it is shard_post_once.
- * True: a poller has to look. The caller sees to it that the task outlives this call.
+ * True: it may be waiting. The caller sees to it that the task outlives this call.
  */
 bool shard_post_lazily(struct shard *s, struct shard_task *task);
 /* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */

@@ -42,6 +42,7 @@ struct shard {
     uint64_t now;                /* 0: not read yet by this owner */
     uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
     unsigned polls;              /* since the thread was last asked to watch */
+    uint64_t polled;             /* when it was polled last */
     bool calls_due;
     bool sockets_left;
 

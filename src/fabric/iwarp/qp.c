@@ -170,14 +170,19 @@ static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
     return octets <= SMALL_OCTETS;
 }
 
-/* Either queue may be the one that is polled. */
+static void have_poll_drive(struct fabric_cq *cq, unsigned patience)
+{
+    if (atomic_load_explicit(&cq->left, memory_order_relaxed) == 0)
+        atomic_store_explicit(&cq->left, patience, memory_order_relaxed);
+}
+
+/* Either queue may be the one that is polled. Without a lease a poll is to drive as well: such polls bring it about. */
 static void leave_to_poll(struct fabric_qp *qp)
 {
-    if (!shard_post_lazily(qp->home->shard, &qp->transmit))
-        return;
-    atomic_store_explicit(&qp->initiator_cq->left, IWARP_PATIENCE, memory_order_relaxed);
-    if (qp->receive_cq != qp->initiator_cq)
-        atomic_store_explicit(&qp->receive_cq->left, IWARP_PATIENCE, memory_order_relaxed);
+    unsigned patience = shard_post_lazily(qp->home->shard, &qp->transmit) ? IWARP_PATIENCE : 1;
+
+    have_poll_drive(qp->initiator_cq, patience);
+    have_poll_drive(qp->receive_cq, patience);
 }
 
 /* A deferred request goes with the next one that is not, and with one that fails. */
