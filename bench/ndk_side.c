@@ -438,7 +438,7 @@ NDK_MR *ndk_side_register(struct ndk_side *s, MDL *mdl, void *memory, size_t siz
     NDK_MR *mr;
 
     sem_init(&w.done, 0, 0);
-    ondk_mdl_init(mdl, memory, size, NULL);
+    ondk_mdl_init(mdl, memory, (ULONG)size, NULL);
     if (s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, create_done, s, &mr))
         bench_die("NdkCreateMr failed");
     if (waiter_end(&w, mr->Dispatch->NdkRegisterMr(mr, mdl, size, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |

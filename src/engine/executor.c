@@ -65,7 +65,9 @@ struct patience {
 /* Has the thread looked long enough for an event? The last one was at `from`. */
 static bool is_enough(const struct patience *p, uint64_t from, uint64_t now, uint64_t spin_ns)
 {
-    return now - from >= spin_ns || now < p->rest_until || (p->in_vain >= LOOKS_IN_VAIN && p->in_vain % LOOK_AGAIN != 0);
+    bool hopeless = p->in_vain >= LOOKS_IN_VAIN && p->in_vain % LOOK_AGAIN != 0;
+
+    return hopeless || now - from >= spin_ns || now < p->rest_until;
 }
 
 static void learn(struct patience *p, bool busy, bool sleeps, uint64_t now)

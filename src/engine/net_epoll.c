@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's TCP behind net.h. Each shard has one epoll set, edge-triggered, each socket registered once, for input,
- * and from the first time that it finds no room for output, too: most never do, and would be told of nothing else. What epoll tells is remembered in the socket's flags, and a socket is in its poller's list
- * exactly while it has something to report; so an owner that stops early is reminded, and epoll is not asked again.
+ * The kernel's TCP behind net.h. Each shard has one epoll set, edge-triggered, each socket registered once, for input;
+ * and for output, too, from the first time on that it finds no room: most never do, and would be woken in vain. What
+ * epoll tells is remembered in the socket's flags, and a socket is in its poller's list exactly while it has something
+ * to report; so an owner that stops early is reminded, and epoll is not asked again.
  *
  * The sleeping thread never takes events: it waits until the epoll set itself is readable (ppoll, beside an eventfd),
  * and then competes for the token like everybody. So an event is only ever looked at by the owner, and a socket that
