@@ -225,6 +225,7 @@ EXTERN_C_END
     _Generic((second), PWSTR: ondk_swprintf, PCWSTR: ondk_swprintf, default: ondk_swprintf_sized)(out, second, \
                                                                                                   ##__VA_ARGS__)
 #else
+extern "C++" { /* drivers include this inside of extern "C" */
 template <typename... Arguments> static inline int ondk_swprintf_any(PWSTR out, PCWSTR format, Arguments... arguments)
 {
     return ondk_swprintf(out, format, arguments...);
@@ -234,6 +235,7 @@ template <typename... Arguments>
 static inline int ondk_swprintf_any(PWSTR out, size_t size, PCWSTR format, Arguments... arguments)
 {
     return ondk_swprintf_sized(out, size, format, arguments...);
+}
 }
 #define swprintf ondk_swprintf_any
 #endif
