@@ -3,7 +3,7 @@
 # Installs the Debian packages that are missing, each for the reason in docs/dependencies.md. usage: deps.sh [build|test|interop|bench]...
 set -euo pipefail
 build=(gcc g++ cmake ninja-build pkg-config ccache libisal-dev libbsd-dev uthash-dev libjansson-dev)
-test=(clang libclang-rt-14-dev libcmocka-dev mingw-w64-common gcc-mingw-w64-x86-64 iproute2 nftables tshark python3 valgrind)
+test=(clang libclang-rt-14-dev libcmocka-dev mingw-w64-common gcc-mingw-w64-x86-64 iproute2 nftables gdb tshark python3 valgrind)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
          busybox-static cpio kmod xz-utils zstd)
 bench=(libfabric-dev libucx-dev)
