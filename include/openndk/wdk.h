@@ -113,6 +113,12 @@ ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint3
 /* All of a .reg file, UTF-8 or UTF-16. */
 ONDK_API int ondk_wdk_registry_load(const char *path);
 
+/*
+ * The directory that drivers' files lie in: \??\C:\a is C/a there, \SystemRoot\a is SystemRoot/a. Without a call drivers
+ * find no files. 0, or -1: it is no directory.
+ */
+ONDK_API int ondk_wdk_set_file_root(const char *directory);
+
 /* One sentence about the last call of this thread that failed. Thread-local storage, valid until the next call. */
 ONDK_API const char *ondk_wdk_error(void);
 

@@ -26,4 +26,9 @@ void file_object_cleanup(PFILE_OBJECT file);
 /* A request of the system's to that file's device, FileObject set; the caller fills in the rest. NULL: no memory. */
 PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next);
 
+/* A file of the host's, as an object of the same type; it owns the descriptor. NULL: no memory. */
+PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access);
+/* -1: the file is a device's. */
+int file_object_descriptor(PFILE_OBJECT file);
+
 #endif

@@ -2,6 +2,7 @@
 /* Open devices: create, cleanup, close. See device.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "wdm.h"
 
@@ -45,11 +46,16 @@ static void tell(PFILE_OBJECT file, UCHAR major)
 
 void file_object_cleanup(PFILE_OBJECT file)
 {
+    file->Flags |= FO_CLEANUP_COMPLETE;
     tell(file, IRP_MJ_CLEANUP);
 }
 
-static void send_close(void *file)
+static void send_close(void *context)
 {
+    PFILE_OBJECT file = context;
+
+    if (!(file->Flags & FO_CLEANUP_COMPLETE))
+        file_object_cleanup(file);
     tell(file, IRP_MJ_CLOSE);
 }
 
@@ -67,6 +73,8 @@ static void destroy(void *object)
     }
     if (file->DeviceObject)
         object_put(file->DeviceObject);
+    else if (file->FsContext)
+        close(file_object_descriptor(file));
     free(file->FileName.Buffer);
 }
 
@@ -133,6 +141,27 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     else
         *file = f;
     return status;
+}
+
+/* FsContext is the descriptor, plus one. */
+PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
+{
+    PFILE_OBJECT f = object_new(&file_type, sizeof *f);
+
+    if (!f)
+        return NULL;
+    f->Type = IO_TYPE_FILE;
+    f->Size = sizeof *f;
+    f->Flags = FO_SYNCHRONOUS_IO;
+    f->ReadAccess = reads(access);
+    f->WriteAccess = writes(access);
+    f->FsContext = (PVOID)((uintptr_t)descriptor + 1);
+    return f;
+}
+
+int file_object_descriptor(PFILE_OBJECT file)
+{
+    return file->DeviceObject ? -1 : (int)((uintptr_t)file->FsContext - 1);
 }
 
 NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK DesiredAccess, PFILE_OBJECT *FileObject,

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* Files and devices by handle: see wdm/zw.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wdm.h"
+
+#include "openndk/wdk.h"
+#include "wdk/check.h"
+#include "wdk/device.h"
+#include "wdk/driver.h"
+#include "wdk/handle.h"
+#include "wdk/irp.h"
+#include "wdk/object.h"
+#include "wdk/text.h"
+#include "wdk/thread.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int root = -1;
+
+int ondk_wdk_set_file_root(const char *directory)
+{
+    int new_root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), old;
+
+    if (new_root < 0)
+        return driver_error("%s: %s", directory, strerror(errno));
+    pthread_mutex_lock(&lock);
+    old = root;
+    root = new_root;
+    pthread_mutex_unlock(&lock);
+    if (old >= 0)
+        close(old);
+    return 0;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------------------ */
+
+static NTSTATUS status_of(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return STATUS_OBJECT_NAME_NOT_FOUND;
+    case ENOTDIR:
+        return STATUS_OBJECT_PATH_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+    case EXDEV: /* would leave the host's directory */
+    case ELOOP:
+        return STATUS_ACCESS_DENIED;
+    case EEXIST:
+        return STATUS_OBJECT_NAME_COLLISION;
+    case EISDIR:
+        return STATUS_FILE_IS_A_DIRECTORY;
+    case ENOSPC:
+        return STATUS_DISK_FULL;
+    default:
+        return STATUS_UNSUCCESSFUL;
+    }
+}
+
+/* C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a; to be freed. NULL: it is no file's name. */
+static char *host_name(PCUNICODE_STRING name)
+{
+    char *text = text_narrow_copy(name->Buffer, name->Length / sizeof(WCHAR)), *at;
+    bool drive, system;
+
+    if (!text)
+        return NULL;
+    at = !strncasecmp(text, "\\??\\", 4) ? text + 4 : !strncasecmp(text, "\\DosDevices\\", 12) ? text + 12 : NULL;
+    drive = at && at[0] && at[1] == ':' && at[2] == '\\';
+    system = !strncasecmp(text, "\\SystemRoot\\", 12);
+    if ((!drive && !system) || strchr(text, '/')) {
+        free(text);
+        return NULL;
+    }
+    if (drive) { /* the colon goes */
+        char letter = at[0] >= 'a' && at[0] <= 'z' ? (char)(at[0] - 32) : at[0];
+
+        memmove(text + 1, at + 2, strlen(at + 2) + 1);
+        text[0] = letter;
+    } else {
+        memmove(text, text + 1, strlen(text));
+        memcpy(text, "SystemRoot", 10);
+    }
+    for (at = text; (at = strchr(at, '\\')); at++)
+        *at = '/';
+    return text;
+}
+
+static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
+{
+    static const int dispositions[] = { O_CREAT | O_TRUNC, 0, O_CREAT | O_EXCL, O_CREAT, O_TRUNC, O_CREAT | O_TRUNC };
+    bool write = access & (FILE_WRITE_DATA | FILE_APPEND_DATA | GENERIC_WRITE | GENERIC_ALL);
+    int flags = dispositions[disposition] | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+    if (options & FILE_DIRECTORY_FILE)
+        return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    return flags | (write || flags & O_TRUNC ? O_RDWR : O_RDONLY);
+}
+
+/* The kernel itself sees to it that no link and no ".." leads out of the directory. */
+static int open_beneath(const char *name, int flags)
+{
+    struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+    int result;
+
+    pthread_mutex_lock(&lock);
+    result = root < 0 ? (errno = ENOENT, -1) : (int)syscall(SYS_openat2, root, name, &how, sizeof how);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static NTSTATUS open_host(const char *name, ACCESS_MASK access, ULONG disposition, ULONG options, PFILE_OBJECT *file,
+                          ULONG_PTR *information)
+{
+    int flags = open_flags(access, disposition, options), there = open_beneath(name, O_PATH | O_CLOEXEC), descriptor;
+    struct stat st;
+
+    if (there >= 0)
+        close(there);
+    descriptor = open_beneath(name, flags);
+    if (descriptor < 0)
+        return status_of(errno);
+    if (fstat(descriptor, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
+        (S_ISDIR(st.st_mode) && options & FILE_NON_DIRECTORY_FILE)) {
+        close(descriptor);
+        return S_ISDIR(st.st_mode) ? STATUS_FILE_IS_A_DIRECTORY : STATUS_ACCESS_DENIED;
+    }
+    *file = file_object_of_host(descriptor, access);
+    if (!*file) {
+        close(descriptor);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *information = there < 0 ? FILE_CREATED : disposition == FILE_SUPERSEDE ? FILE_SUPERSEDED
+                   : flags & O_TRUNC ? FILE_OVERWRITTEN : FILE_OPENED;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER AllocationSize, ULONG FileAttributes, ULONG ShareAccess,
+                      ULONG CreateDisposition, ULONG CreateOptions, PVOID EaBuffer, ULONG EaLength)
+{
+    PFILE_OBJECT file = NULL;
+    NTSTATUS status;
+    char *name;
+
+    UNREFERENCED_PARAMETER(AllocationSize);
+    UNREFERENCED_PARAMETER(FileAttributes);
+    UNREFERENCED_PARAMETER(EaBuffer);
+    UNREFERENCED_PARAMETER(EaLength);
+    irql_check_max("ZwCreateFile", PASSIVE_LEVEL);
+    *FileHandle = NULL;
+    IoStatusBlock->Information = 0;
+    if (CreateDisposition > FILE_OVERWRITE_IF || ObjectAttributes->RootDirectory || !ObjectAttributes->ObjectName)
+        return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
+    name = host_name(ObjectAttributes->ObjectName);
+    status = name ? open_host(name, DesiredAccess, CreateDisposition, CreateOptions, &file, &IoStatusBlock->Information)
+                  : file_object_open(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess,
+                                     CreateOptions | CreateDisposition << 24, IRP_FROM_KERNEL, &file,
+                                     &IoStatusBlock->Information);
+    free(name);
+    if (NT_SUCCESS(status)) {
+        status = handle_open(file, FileHandle);
+        if (status)
+            object_put(file);
+    }
+    return IoStatusBlock->Status = status;
+}
+
+NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                    PIO_STATUS_BLOCK IoStatusBlock, ULONG ShareAccess, ULONG OpenOptions)
+{
+    return ZwCreateFile(FileHandle, DesiredAccess, ObjectAttributes, IoStatusBlock, NULL, FILE_ATTRIBUTE_NORMAL, ShareAccess,
+                        FILE_OPEN, OpenOptions, NULL, 0);
+}
+
+/* ---- Using -------------------------------------------------------------------------------------------------------- */
+
+/* With a reference. */
+static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status)
+{
+    PFILE_OBJECT file;
+
+    irql_check_max(routine, PASSIVE_LEVEL);
+    file = handle_get(handle, *IoFileObjectType, status);
+    if (!file && *status == STATUS_INVALID_HANDLE && check_on())
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
+    return file;
+}
+
+static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information)
+{
+    block->Status = status;
+    block->Information = information;
+    object_put(file);
+    return status;
+}
+
+static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset, ULONG_PTR *done)
+{
+    int descriptor = file_object_descriptor(file);
+    ssize_t n;
+
+    if (write ? !file->WriteAccess : !file->ReadAccess)
+        return STATUS_ACCESS_DENIED;
+    if (offset < 0)
+        return STATUS_INVALID_PARAMETER;
+    n = write ? pwrite(descriptor, buffer, length, offset) : pread(descriptor, buffer, length, offset);
+    if (n < 0)
+        return errno == EISDIR ? STATUS_INVALID_DEVICE_REQUEST : status_of(errno);
+    *done = (ULONG_PTR)n;
+    return !n && length && !write ? STATUS_END_OF_FILE : STATUS_SUCCESS;
+}
+
+static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset, ULONG_PTR *done)
+{
+    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer, write ? 0 : length };
+    PIO_STACK_LOCATION next;
+    PIRP irp = file_object_irp(file, write ? IRP_MJ_WRITE : IRP_MJ_READ, IRP_FROM_KERNEL, &next);
+
+    if (!irp || !irp_set_transfer(irp, IoGetRelatedDeviceObject(file), &buffers, offset))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    return irp_send(IoGetRelatedDeviceObject(file), irp, done);
+}
+
+/* Without an offset, and with the value that says so, from where the last one ended. */
+static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool write)
+{
+    struct stat st;
+
+    if (!given || (given->HighPart == -1 && given->LowPart == FILE_USE_FILE_POINTER_POSITION))
+        return file->CurrentByteOffset.QuadPart;
+    if (write && given->HighPart == -1 && given->LowPart == FILE_WRITE_TO_END_OF_FILE)
+        return file->DeviceObject || fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
+    return given->QuadPart;
+}
+
+static NTSTATUS transfer(const char *routine, HANDLE handle, HANDLE event, PIO_APC_ROUTINE apc, PIO_STATUS_BLOCK block,
+                         bool write, void *buffer, ULONG length, const LARGE_INTEGER *given)
+{
+    ULONG_PTR done = 0;
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of(routine, handle, &status);
+    int64_t offset;
+
+    if (!file)
+        return status;
+    offset = offset_of(file, given, write);
+    if (event || apc)
+        status = event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3;
+    else
+        status = file->DeviceObject ? device_transfer(file, write, buffer, length, offset, &done)
+                                    : host_transfer(file, write, buffer, length, offset, &done);
+    if (NT_SUCCESS(status))
+        file->CurrentByteOffset.QuadPart = offset + (int64_t)done;
+    return finish(file, block, status, done);
+}
+
+NTSTATUS ZwReadFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
+                    PIO_STATUS_BLOCK IoStatusBlock, PVOID Buffer, ULONG Length, PLARGE_INTEGER ByteOffset, PULONG Key)
+{
+    UNREFERENCED_PARAMETER(ApcContext);
+    UNREFERENCED_PARAMETER(Key);
+    return transfer("ZwReadFile", FileHandle, Event, ApcRoutine, IoStatusBlock, false, Buffer, Length, ByteOffset);
+}
+
+NTSTATUS ZwWriteFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
+                     PIO_STATUS_BLOCK IoStatusBlock, PVOID Buffer, ULONG Length, PLARGE_INTEGER ByteOffset, PULONG Key)
+{
+    UNREFERENCED_PARAMETER(ApcContext);
+    UNREFERENCED_PARAMETER(Key);
+    return transfer("ZwWriteFile", FileHandle, Event, ApcRoutine, IoStatusBlock, true, Buffer, Length, ByteOffset);
+}
+
+NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
+                               PIO_STATUS_BLOCK IoStatusBlock, ULONG IoControlCode, PVOID InputBuffer,
+                               ULONG InputBufferLength, PVOID OutputBuffer, ULONG OutputBufferLength)
+{
+    struct irp_buffers buffers = { InputBuffer, InputBufferLength, OutputBuffer, OutputBufferLength };
+    PIO_STACK_LOCATION next;
+    ULONG_PTR done = 0;
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of("ZwDeviceIoControlFile", FileHandle, &status);
+    PIRP irp;
+
+    UNREFERENCED_PARAMETER(ApcContext);
+    if (!file)
+        return status;
+    if (Event || ApcRoutine)
+        return finish(file, IoStatusBlock, Event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3, 0);
+    if (!file->DeviceObject)
+        return finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
+    irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
+    status = irp && irp_set_control(irp, IoControlCode, &buffers) ? irp_send(IoGetRelatedDeviceObject(file), irp, &done)
+                                                                  : STATUS_INSUFFICIENT_RESOURCES;
+    return finish(file, IoStatusBlock, status, done);
+}
+
+/* ---- Information -------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS query_standard(PFILE_OBJECT file, FILE_STANDARD_INFORMATION *out)
+{
+    struct stat st;
+
+    if (file->DeviceObject || fstat(file_object_descriptor(file), &st))
+        return STATUS_INVALID_DEVICE_REQUEST;
+    *out = (FILE_STANDARD_INFORMATION){ .NumberOfLinks = (ULONG)st.st_nlink, .Directory = S_ISDIR(st.st_mode) };
+    out->AllocationSize.QuadPart = st.st_blocks * 512;
+    out->EndOfFile.QuadPart = out->Directory ? 0 : st.st_size;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ZwQueryInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
+                                FILE_INFORMATION_CLASS FileInformationClass)
+{
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of("ZwQueryInformationFile", FileHandle, &status);
+    ULONG size = FileInformationClass == FileStandardInformation ? sizeof(FILE_STANDARD_INFORMATION)
+                                                                 : sizeof(FILE_POSITION_INFORMATION);
+
+    if (!file)
+        return status;
+    if (FileInformationClass != FileStandardInformation && FileInformationClass != FilePositionInformation)
+        return finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
+    if (Length < size)
+        return finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
+    if (FileInformationClass == FileStandardInformation)
+        status = query_standard(file, FileInformation);
+    else
+        ((PFILE_POSITION_INFORMATION)FileInformation)->CurrentByteOffset = file->CurrentByteOffset;
+    return finish(file, IoStatusBlock, status, NT_SUCCESS(status) ? size : 0);
+}
+
+NTSTATUS ZwSetInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
+                              FILE_INFORMATION_CLASS FileInformationClass)
+{
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of("ZwSetInformationFile", FileHandle, &status);
+    const LARGE_INTEGER *value = FileInformation;
+
+    if (!file)
+        return status;
+    if (FileInformationClass != FileEndOfFileInformation && FileInformationClass != FilePositionInformation)
+        return finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
+    if (Length < sizeof *value)
+        return finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
+    if (value->QuadPart < 0)
+        status = STATUS_INVALID_PARAMETER;
+    else if (FileInformationClass == FilePositionInformation)
+        file->CurrentByteOffset = *value;
+    else if (file->DeviceObject)
+        status = STATUS_INVALID_DEVICE_REQUEST;
+    else if (!file->WriteAccess)
+        status = STATUS_ACCESS_DENIED;
+    else if (ftruncate(file_object_descriptor(file), value->QuadPart))
+        status = status_of(errno);
+    return finish(file, IoStatusBlock, status, 0);
+}

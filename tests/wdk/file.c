@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that drivers open: inside of the host's directory, and nowhere else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+
+#include "openndk/wdk.h"
+#include "wdk/live.h"
+
+static char root[] = "/tmp/ondk-files-XXXXXX";
+
+static void at(char path[200], const char *name)
+{
+    snprintf(path, 200, "%s/%s", root, name);
+}
+
+static int make_root(void **state)
+{
+    char path[200];
+
+    (void)state;
+    assert_non_null(mkdtemp(root));
+    at(path, "C");
+    assert_int_equal(mkdir(path, 0700), 0);
+    at(path, "SystemRoot");
+    assert_int_equal(mkdir(path, 0700), 0);
+    at(path, "C/out");
+    assert_int_equal(symlink("/etc", path), 0);
+    return ondk_wdk_set_file_root(root);
+}
+
+static int remove_root(void **state)
+{
+    static const char *names[] = { "C/out", "C/file.txt", "SystemRoot/log", "C", "SystemRoot", "" };
+    char path[200];
+
+    (void)state;
+    for (size_t i = 0; i < RTL_NUMBER_OF(names); i++) {
+        at(path, names[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    return 0;
+}
+
+static NTSTATUS open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file, ULONG_PTR *how)
+{
+    UNICODE_STRING wide;
+    OBJECT_ATTRIBUTES a;
+    IO_STATUS_BLOCK block;
+    NTSTATUS status;
+
+    RtlInitUnicodeString(&wide, name);
+    InitializeObjectAttributes(&a, &wide, OBJ_KERNEL_HANDLE, NULL, NULL);
+    status = ZwCreateFile(file, access, &a, &block, NULL, FILE_ATTRIBUTE_NORMAL, FILE_SHARE_READ, disposition,
+                          options | FILE_SYNCHRONOUS_IO_NONALERT, NULL, 0);
+    assert_int_equal(block.Status, status);
+    if (how)
+        *how = block.Information;
+    return status;
+}
+
+static void test_read_write(void **state)
+{
+    uint32_t before = live_count();
+    HANDLE file;
+    ULONG_PTR how;
+    IO_STATUS_BLOCK block;
+    char buffer[16] = "";
+    LARGE_INTEGER offset = { .QuadPart = 1 }, end = { .QuadPart = -1 };
+    FILE_STANDARD_INFORMATION info;
+    FILE_POSITION_INFORMATION position;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_file(L"\\??\\c:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_CREATE, 0, &file, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_CREATED);
+    assert_int_equal(live_count(), before + 1);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "abcdef", 6, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(block.Information, 6);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "gh", 2, &end, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 3, &offset, NULL), STATUS_SUCCESS);
+    assert_memory_equal(buffer, "bcd", 3);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 16, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(block.Information, 4);
+    assert_memory_equal(buffer, "efgh", 4);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 16, NULL, NULL), STATUS_END_OF_FILE);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation), STATUS_SUCCESS);
+    assert_int_equal(info.EndOfFile.QuadPart, 8);
+    assert_false(info.Directory);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &position, sizeof position, FilePositionInformation), STATUS_SUCCESS);
+    assert_int_equal(position.CurrentByteOffset.QuadPart, 8);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, 4, FileStandardInformation), STATUS_INFO_LENGTH_MISMATCH);
+    end.QuadPart = 3;
+    assert_int_equal(ZwSetInformationFile(file, &block, &end, sizeof end, FileEndOfFileInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwSetInformationFile(file, &block, &offset, sizeof offset, FilePositionInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 16, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(block.Information, 2);
+    assert_int_equal(ZwClose(file), STATUS_SUCCESS);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_CREATE, 0, &file, NULL), STATUS_OBJECT_NAME_COLLISION);
+    assert_int_equal(open_file(L"\\DosDevices\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_OPENED);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "x", 1, NULL, NULL), STATUS_ACCESS_DENIED);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_WRITE, FILE_OVERWRITE, 0, &file, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_OVERWRITTEN);
+    ZwClose(file);
+    assert_int_equal(live_count(), before);
+}
+
+static void test_places(void **state)
+{
+    HANDLE file;
+    char path[200];
+
+    (void)state;
+    assert_int_equal(open_file(L"\\SystemRoot\\log", GENERIC_WRITE, FILE_OPEN_IF, 0, &file, NULL), STATUS_SUCCESS);
+    ZwClose(file);
+    at(path, "SystemRoot/log");
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(open_file(L"\\??\\C:\\out\\passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\..\\..\\etc\\passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\../../etc/passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_file(L"\\SystemRoot\\..\\..\\..\\new", GENERIC_WRITE, FILE_CREATE, 0, &file, NULL), STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\SystemRoot", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_file(L"\\Device\\Nobody", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(ondk_wdk_set_file_root("/nowhere"), -1);
+}
+
+static void test_bad_handle(void **state)
+{
+    uint32_t before = ondk_wdk_violations();
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    IO_STATUS_BLOCK block;
+
+    (void)state;
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    ondk_wdk_set_output(out);
+    assert_int_equal(ZwReadFile((HANDLE)12, NULL, NULL, NULL, &block, text, 1, NULL, NULL), STATUS_INVALID_HANDLE);
+    ondk_wdk_set_output(NULL);
+    fclose(out);
+    assert_int_equal(ondk_wdk_violations(), before + 1);
+    assert_non_null(strstr(text, "handle-invalid in ZwReadFile"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write), cmocka_unit_test(test_places),
+                                        cmocka_unit_test(test_bad_handle) };
+
+    return cmocka_run_group_tests(tests, make_root, remove_root);
+}
