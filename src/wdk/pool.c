@@ -11,6 +11,7 @@
 #include "wdk/checked_pool.h"
 #include "wdk/inuse.h"
 #include "wdk/pool.h"
+#include "wdk/pool_pages.h"
 #include "wdk/pool_tags.h"
 #include "wdk/readable.h"
 #include "wdk/thread.h"
@@ -22,7 +23,8 @@ enum {
     NO_TAG = 0x656e6f4e,     /* "None", as Windows shows it */
     TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
     NOT_COUNTED = 0xffff,    /* in place of a tag's index */
-    LIKELY_ACROSS = 1024     /* from this size on a block would often lie across two pages */
+    LIKELY_ACROSS = 1024,    /* from this size on a block would often lie across two pages */
+    OWN_PAGE = 0xffff        /* in place of a shift */
 };
 
 static const size_t SIZE_MOST = (size_t)1 << 39; /* what surrounds a block can be added without a second thought */
@@ -31,7 +33,7 @@ static const size_t SIZE_MOST = (size_t)1 << 39; /* what surrounds a block can b
 struct header {
     uint32_t magic;  /* and the address: a copy of it elsewhere is not one */
     uint16_t index;  /* of the tag */
-    uint16_t shift;  /* to the start of what malloc gave, in 16 octets */
+    uint16_t shift;  /* to the start of what malloc gave, in 16 octets; OWN_PAGE: it begins a page of pool_pages.h */
     uint64_t size;
 };
 _Static_assert(sizeof(struct header) == ALIGN, "blocks are aligned to 16");
@@ -61,12 +63,12 @@ static char *get(size_t octets, bool zero)
     return zero ? calloc(1, octets) : malloc(octets);
 }
 
-static inline void *put_header(char *raw, char *block, size_t size, unsigned index)
+static inline void *put_header(char *block, size_t size, unsigned index, unsigned shift)
 {
     *header_of(block) = (struct header){
         .magic = magic_of(block),
         .index = (uint16_t)index,
-        .shift = (uint16_t)((size_t)(block - raw) / ALIGN),
+        .shift = (uint16_t)shift,
         .size = size,
     };
     if (index != NOT_COUNTED)
@@ -74,26 +76,38 @@ static inline void *put_header(char *raw, char *block, size_t size, unsigned ind
     return block;
 }
 
-/*
- * Aligned to more than malloc does, or too likely to lie across two pages: room for a second start, behind the header's
- * next possible place.
- */
-static __attribute__((noinline)) void *place_apart(size_t size, size_t align, unsigned index, bool zero)
+static void *place_in_page(size_t size, unsigned index, bool zero)
 {
-    size_t apart = size < PAGE_SIZE ? size + sizeof(struct header) : 0;
+    char *page = pool_page_take();
+
+    if (!page)
+        return NULL;
+    if (zero)
+        memset(page + sizeof(struct header), 0, size);
+    return put_header(page + sizeof(struct header), size, index, OWN_PAGE);
+}
+
+/* Aligned to more than malloc does; what is smaller than a page may then lie before the page's end, or behind it. */
+static void *place_aligned(size_t size, size_t align, unsigned index, bool zero)
+{
+    size_t apart = size < PAGE_SIZE ? size : 0;
     char *raw = get(size + sizeof(struct header) + align + apart, zero && !apart), *block;
 
     if (!raw)
         return NULL;
     block = align_up(raw + sizeof(struct header), align);
-    if (size < PAGE_SIZE && crosses_page(block, size)) {
+    if (size < PAGE_SIZE && crosses_page(block, size))
         block = align_up(block, PAGE_SIZE);
-        if (align == ALIGN && size + sizeof(struct header) <= PAGE_SIZE)
-            block += sizeof(struct header); /* so that one page holds both */
-    }
     if (zero && apart)
         memset(block, 0, size);
-    return put_header(raw, block, size, index);
+    return put_header(block, size, index, (unsigned)((size_t)(block - raw) / ALIGN));
+}
+
+static __attribute__((noinline)) void *place_apart(size_t size, size_t align, unsigned index, bool zero)
+{
+    if (align == ALIGN && size >= LIKELY_ACROSS && size + sizeof(struct header) <= POOL_PAGE)
+        return place_in_page(size, index, zero);
+    return place_aligned(size, align, index, zero);
 }
 
 static inline void *plain_allocate(size_t size, size_t align, unsigned index, bool zero)
@@ -109,7 +123,7 @@ static inline void *plain_allocate(size_t size, size_t align, unsigned index, bo
         free(raw);
         return place_apart(size, align, index, zero);
     }
-    return put_header(raw, raw + sizeof(struct header), size, index);
+    return put_header(raw + sizeof(struct header), size, index, sizeof(struct header) / ALIGN);
 }
 
 static inline void plain_free(void *block)
@@ -119,7 +133,10 @@ static inline void plain_free(void *block)
     if (h->index != NOT_COUNTED)
         pool_tag_count(h->index, -1, -(int64_t)h->size);
     h->magic = 0;
-    free((char *)block - (size_t)h->shift * ALIGN);
+    if (__builtin_expect(h->shift == OWN_PAGE, 0))
+        pool_page_give(h);
+    else
+        free((char *)block - (size_t)h->shift * ALIGN);
 }
 
 /* ---- Allocate ---------------------------------------------------------------------------------------------------- */
