@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for an adapter. The order of giving back is that of taking, reversed: the region, the mapping, the MDL, and last
- * the memory itself, which the adapter could reach until then. PASSIVE_LEVEL but for EchoBufferRegister and EchoBufferSge.
+ * Memory for an adapter. The order of giving back is that of taking, reversed: the region, the mapping, the MDL, and
+ * last the memory itself, which the adapter could reach until then. PASSIVE_LEVEL but for EchoBufferRegister and
+ * EchoBufferSge.
  */
 #include "echo.h"
 
@@ -47,15 +48,15 @@ static NTSTATUS Map(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter)
     NTSTATUS status;
 
     EchoWaitInitialize(&wait);
-    status = EchoWaitFor(&wait, Adapter->Dispatch->NdkBuildLAM(Adapter, Buffer->Mdl, Buffer->Length, EchoCompleted, &wait,
-        NULL, &size, &Buffer->Offset), NULL);
+    status = EchoWaitFor(&wait, Adapter->Dispatch->NdkBuildLAM(Adapter, Buffer->Mdl, Buffer->Length, EchoCompleted,
+        &wait, NULL, &size, &Buffer->Offset), NULL);
     if (status != STATUS_BUFFER_TOO_SMALL)
         return NT_SUCCESS(status) ? STATUS_INTERNAL_ERROR : status;
     Buffer->Lam = ExAllocatePoolWithTag(NonPagedPoolNx, size, ECHO_TAG);
     if (!Buffer->Lam)
         return STATUS_INSUFFICIENT_RESOURCES;
-    status = EchoWaitFor(&wait, Adapter->Dispatch->NdkBuildLAM(Adapter, Buffer->Mdl, Buffer->Length, EchoCompleted, &wait,
-        Buffer->Lam, &size, &Buffer->Offset), NULL);
+    status = EchoWaitFor(&wait, Adapter->Dispatch->NdkBuildLAM(Adapter, Buffer->Mdl, Buffer->Length, EchoCompleted,
+        &wait, Buffer->Lam, &size, &Buffer->Offset), NULL);
     if (NT_SUCCESS(status)) {
         Buffer->Adapter = Adapter;
     } else {
@@ -87,13 +88,14 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posted without a context, and silent: if it completes it has failed, and so do the requests behind it. Addresses in the
- * region are those of the memory itself, whose offset in its page is the mapping's offset.
+ * Posted without a context, and silent: if it completes it has failed, and so do the requests behind it. Addresses
+ * in the region are those of the memory itself, whose offset in its page is the mapping's offset.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {
     NTSTATUS status = Qp->Dispatch->NdkFastRegister(Qp, NULL, Buffer->Mr, Buffer->Lam->AdapterPageCount,
-        Buffer->Lam->AdapterPageArray, Buffer->Offset, Buffer->Length, Buffer->Data, Flags | NDK_OP_FLAG_SILENT_SUCCESS);
+        Buffer->Lam->AdapterPageArray, Buffer->Offset, Buffer->Length, Buffer->Data,
+        Flags | NDK_OP_FLAG_SILENT_SUCCESS);
 
     if (NT_SUCCESS(status)) /* each registration has a token of its own */
         Buffer->Token = Buffer->Mr->Dispatch->NdkGetLocalTokenFromMr(Buffer->Mr);

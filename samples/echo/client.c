@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run against the service: the client's memory is registered for each round, read and written by the service, and its
- * token invalidated by the answer. All of it in the thread of the device control, at PASSIVE_LEVEL; the requests' contexts
- * are in pool, since what was posted may complete after a wait has been given up.
+ * A run against the service: the client's memory is registered for each round, read and written by the service, and
+ * its token invalidated by the answer. All of it in the thread of the device control, at PASSIVE_LEVEL; the
+ * requests' contexts are in pool, since what was posted may complete after a wait has been given up.
  */
 #include "echo.h"
 
@@ -35,8 +35,8 @@ static NTSTATUS Make(CLIENT *Client, const ECHO_SETTINGS *Settings, ULONG Length
     if (!NT_SUCCESS(status))
         return status;
     adapter = Client->Adapter;
-    status = EchoWaitFor(&Client->Wait, adapter->Dispatch->NdkCreatePd(adapter, EchoCreated, &Client->Wait, &Client->Pd),
-        (PVOID *)&Client->Pd);
+    status = EchoWaitFor(&Client->Wait, adapter->Dispatch->NdkCreatePd(adapter, EchoCreated, &Client->Wait,
+        &Client->Pd), (PVOID *)&Client->Pd);
     if (NT_SUCCESS(status))
         status = EchoWaitFor(&Client->Wait, adapter->Dispatch->NdkCreateCq(adapter, 8, CqNotified, Client, NULL,
             EchoCreated, &Client->Wait, &Client->Cq), (PVOID *)&Client->Cq);
@@ -64,8 +64,8 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
     status = EchoWaitFor(&Client->Wait, connector->Dispatch->NdkConnect(connector, Client->Qp, (PSOCKADDR)&from,
         sizeof(from), (PSOCKADDR)&to, sizeof(to), 1, 1, NULL, 0, EchoCompleted, &Client->Wait), NULL);
     if (NT_SUCCESS(status))
-        status = EchoWaitFor(&Client->Wait, connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL, EchoCompleted,
-            &Client->Wait), NULL);
+        status = EchoWaitFor(&Client->Wait, connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL,
+            EchoCompleted, &Client->Wait), NULL);
     Client->Connected = NT_SUCCESS(status);
     return status;
 }
@@ -91,7 +91,8 @@ static NTSTATUS Ask(CLIENT *Client, ULONG Length)
     NDK_SGE answer = EchoBufferSge(&Client->Messages, ECHO_MESSAGE_MOST, ECHO_MESSAGE_MOST);
     NDK_SGE question = EchoBufferSge(&Client->Messages, 0, sizeof(*bulk));
     NDK_QP *qp = Client->Qp;
-    NTSTATUS status = EchoBufferRegister(&Client->Bulk, qp, NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE);
+    NTSTATUS status = EchoBufferRegister(&Client->Bulk, qp,
+        NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE);
 
     if (!NT_SUCCESS(status))
         return status;

@@ -5,11 +5,11 @@
  *   EchoConnectEvent  DISPATCH_LEVEL: memory for it, a work item, nothing that waits
  *   Accept            PASSIVE_LEVEL, work item: queue pair and buffer, NdkAccept
  *   Accepted          NdkAccept's end; from here on results come in
- *   End               the peer has disconnected, a request failed, the driver unloads: at any level, any number of times
+ *   End               the peer has disconnected, a request failed, the driver unloads: at any level, more than once
  *   Close             PASSIVE_LEVEL, work item: disconnects, closes, frees
  *
- * References: one from the beginning to End, one from the beginning to the end of Accepted. Close runs when both are gone,
- * so never beside Accept, and it is the last to touch the connection.
+ * References: one from the beginning to End, one from the beginning to the end of Accepted. Close runs when both are
+ * gone, so never beside Accept, and it is the last to touch the connection.
  */
 #include "echo.h"
 
@@ -116,8 +116,8 @@ static VOID Accept(PDEVICE_OBJECT DeviceObject, PVOID Context)
 
     UNREFERENCED_PARAMETER(DeviceObject);
     EchoWaitInitialize(&wait);
-    status = EchoWaitFor(&wait, pd->Dispatch->NdkCreateQpWithSrq(pd, service->Cq, service->Cq, service->Srq, connection,
-        2 * ECHO_SLOTS, 1, 0, EchoCreated, &wait, &connection->Qp), (PVOID *)&connection->Qp);
+    status = EchoWaitFor(&wait, pd->Dispatch->NdkCreateQpWithSrq(pd, service->Cq, service->Cq, service->Srq,
+        connection, 2 * ECHO_SLOTS, 1, 0, EchoCreated, &wait, &connection->Qp), (PVOID *)&connection->Qp);
     if (NT_SUCCESS(status))
         status = EchoBufferCreateFast(&connection->Bulk, service->Adapter, pd, ECHO_BULK_MOST, FALSE);
     if (NT_SUCCESS(status))

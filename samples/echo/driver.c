@@ -39,8 +39,8 @@ static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
     status = EchoClientRun(&Settings, &run, &report);
     if (!NT_SUCCESS(status))
         return Complete(Irp, status, 0);
-    DbgPrint("echo: %u rounds of %u octets in %I64u us, %u different\n", report.Rounds, run.Length, report.Microseconds,
-        report.Different);
+    DbgPrint("echo: %u rounds of %u octets in %I64u us, %u different\n", report.Rounds, run.Length,
+        report.Microseconds, report.Different);
     RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &report, sizeof(report));
     return Complete(Irp, STATUS_SUCCESS, sizeof(report));
 }
@@ -95,7 +95,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
     NTSTATUS status;
 
     EchoReadSettings(RegistryPath, &Settings);
-    status = IoCreateDevice(DriverObject, 0, &DeviceName, FILE_DEVICE_NETWORK, FILE_DEVICE_SECURE_OPEN, FALSE, &device);
+    status = IoCreateDevice(DriverObject, 0, &DeviceName, FILE_DEVICE_NETWORK, FILE_DEVICE_SECURE_OPEN, FALSE,
+        &device);
     if (!NT_SUCCESS(status))
         return status;
     DriverObject->DriverUnload = Unload;

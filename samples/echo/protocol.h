@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What client and service say to each other, and the device controls. A message that does not begin with ECHO_MAGIC is a
- * text: it comes back as it is. Numbers are in the order of the processor, which both sides share here.
+ * What client and service say to each other, and the device controls. A message that does not begin with ECHO_MAGIC
+ * is a text: it comes back as it is. Numbers are in the order of the processor, which both sides share here.
  */
 #ifndef ECHO_PROTOCOL_H
 #define ECHO_PROTOCOL_H

@@ -19,8 +19,8 @@ NTSTATUS EchoRegister(VOID)
         WskDeregister(&Registration);
         return status;
     }
-    status = Provider.Dispatch->WskControlClient(Provider.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(Ndk),
-        &Ndk, NULL, NULL);
+    status = Provider.Dispatch->WskControlClient(Provider.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL,
+        sizeof(Ndk), &Ndk, NULL, NULL);
     if (!NT_SUCCESS(status))
         EchoDeregister();
     return status;

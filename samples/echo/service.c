@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all connections share: the listener, one completion queue, one shared receive queue with the messages' memory.
+ * What all connections share: the listener, one completion queue, one shared receive queue with the messages'
+ * memory.
  *
- * A slot is in one place at a time: posted to the shared receive queue, or in the hands of a request of the connection that
- * received into it. CqLock orders them: results are taken and answered with it held, which is allowed, since a provider
- * does not call back out of a post.
+ * A slot is in one place at a time: posted to the shared receive queue, or in the hands of a request of the
+ * connection that received into it. CqLock orders them: results are taken and answered with it held, which is
+ * allowed, since a provider does not call back out of a post.
  */
 #include "echo.h"
 
@@ -56,12 +57,12 @@ static NTSTATUS MakeQueues(ECHO_SERVICE *Service)
     EchoWaitInitialize(&wait);
     status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreatePd(adapter, EchoCreated, &wait, &Service->Pd),
         (PVOID *)&Service->Pd);
-    if (NT_SUCCESS(status)) /* a slot has one receive or answer under way, with at most three silent requests before it */
+    if (NT_SUCCESS(status)) /* a slot has one receive or answer under way, after at most three silent requests */
         status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreateCq(adapter, 4 * ECHO_SLOTS, CqNotified, Service, NULL,
             EchoCreated, &wait, &Service->Cq), (PVOID *)&Service->Cq);
     if (NT_SUCCESS(status))
-        status = EchoWaitFor(&wait, Service->Pd->Dispatch->NdkCreateSrq(Service->Pd, ECHO_SLOTS, 1, 0, NULL, NULL, NULL,
-            EchoCreated, &wait, &Service->Srq), (PVOID *)&Service->Srq);
+        status = EchoWaitFor(&wait, Service->Pd->Dispatch->NdkCreateSrq(Service->Pd, ECHO_SLOTS, 1, 0, NULL, NULL,
+            NULL, EchoCreated, &wait, &Service->Srq), (PVOID *)&Service->Srq);
     if (NT_SUCCESS(status))
         status = EchoBufferCreate(&Service->Messages, Service->Pd, ECHO_SLOTS * ECHO_MESSAGE_MOST);
     for (i = 0; i < ECHO_SLOTS && NT_SUCCESS(status); i++) {
@@ -80,8 +81,8 @@ static NTSTATUS Listen(ECHO_SERVICE *Service, const ECHO_SETTINGS *Settings)
 
     EchoFillAddress(&address, Settings->ServiceAddress, Settings->Port);
     EchoWaitInitialize(&wait);
-    status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreateListener(adapter, EchoConnectEvent, Service, EchoCreated, &wait,
-        &Service->Listener), (PVOID *)&Service->Listener);
+    status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreateListener(adapter, EchoConnectEvent, Service, EchoCreated,
+        &wait, &Service->Listener), (PVOID *)&Service->Listener);
     if (NT_SUCCESS(status))
         status = EchoWaitFor(&wait, Service->Listener->Dispatch->NdkListen(Service->Listener, (PSOCKADDR)&address,
             sizeof(address), EchoCompleted, &wait), NULL);
@@ -111,8 +112,8 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
 }
 
 /*
- * No new connections; the end of those that there are; then the rest, what depends on others first. The listener's close
- * would wait for the connections that came over it, so they go before.
+ * No new connections; the end of those that there are; then the rest, what depends on others first. The listener's
+ * close would wait for the connections that came over it, so they go before.
  */
 VOID EchoServiceStop(ECHO_SERVICE *Service)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a line,
- * sees it come back and disconnects; DriverUnload closes the adapter.
+ * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a
+ * line, sees it come back and disconnects; DriverUnload closes the adapter.
  *
- * Whatever is asked for is waited for at once, so that contexts may lie on the stack; echo keeps them in pool and goes on
- * in the callbacks, as drivers with more to do have to.
+ * Whatever is asked for is waited for at once, so that contexts may lie on the stack; echo keeps them in pool and
+ * goes on in the callbacks, as drivers with more to do have to.
  */
 #include <ntddk.h>
 #include <wsk.h>
@@ -43,7 +43,6 @@ static NDK_ADAPTER *HelloAdapter;
 static VOID HelloCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
 {
     HELLO *hello = Context;
-
     hello->Status = Status;
     hello->Object = Object;
     KeSetEvent(&hello->Done, IO_NO_INCREMENT, FALSE);
@@ -58,8 +57,8 @@ static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
 }
 
 /*
- * STATUS_PENDING is not a failure: the answer comes with the callback. A create that was pending leaves its out parameter
- * alone and hands the object over there.
+ * STATUS_PENDING is not a failure: the answer comes with the callback. A create that was pending leaves its out
+ * parameter alone and hands the object over there.
  */
 static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
 {
@@ -107,7 +106,8 @@ static NTSTATUS HelloConnect(HELLO *H)
     to.sin_port = RtlUshortByteSwap(HELLO_PORT);
     if (NT_SUCCESS(status = HelloWait(H, H->Connector->Dispatch->NdkConnect(H->Connector, H->Qp, (PSOCKADDR)&from,
             sizeof(from), (PSOCKADDR)&to, sizeof(to), 0, 0, NULL, 0, HelloCompleted, H), NULL)))
-        status = HelloWait(H, H->Connector->Dispatch->NdkCompleteConnect(H->Connector, NULL, NULL, HelloCompleted, H), NULL);
+        status = HelloWait(H, H->Connector->Dispatch->NdkCompleteConnect(H->Connector, NULL, NULL, HelloCompleted, H),
+            NULL);
     return status;
 }
 

@@ -46,8 +46,8 @@ static bool tsan_is_here(const struct options *o)
     for (uint32_t i = 0; i < o->driver_count && !has("__tsan_init"); i++)
         if (elf_needs(o->drivers[i], "libtsan.so", name, sizeof name) ||
             elf_needs(o->drivers[i], "libclang_rt.tsan", name, sizeof name)) {
-            fprintf(stderr, "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks would not "
-                    "be seen. Use one that is: cmake --preset tsan && cmake --build build/tsan, then "
+            fprintf(stderr, "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks "
+                    "would not be seen. Use one that is: cmake --preset tsan && cmake --build build/tsan, then "
                     "build/tsan/tools/ndkrun\n", o->drivers[i]);
             return false;
         }
@@ -105,8 +105,8 @@ static bool network(const struct options *o)
 {
     if (make_interfaces(o, "dummy") || make_interfaces(o, "veth"))
         return true;
-    fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Is iproute2 installed, has the kernel the driver "
-            "dummy or veth, are index and address right? The commands were:\n");
+    fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Is iproute2 installed, has the kernel the "
+            "driver dummy or veth, are index and address right? The commands were:\n");
     write_commands(o, "veth", stderr);
     return false;
 }
@@ -133,8 +133,8 @@ static bool unshare_words(char **words, int *count)
             words[(*count)++] = mapped[i];
         return true;
     }
-    fprintf(stderr, "ndkrun: --net needs a network namespace, and this system gives none without root (`unshare -r -n true` "
-            "fails): run as root, or use --map\n");
+    fprintf(stderr, "ndkrun: --net needs a network namespace, and this system gives none without root (`unshare -r -n "
+            "true` fails): run as root, or use --map\n");
     return false;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What has to be so before the program starts: a network of its own, a sanitizer's runtime in the first place. Where it is
- * not, ndkrun runs itself again.
+ * What has to be so before the program starts: a network of its own, a sanitizer's runtime in the first place. Where
+ * it is not, ndkrun runs itself again.
  */
 #ifndef NDKRUN_AGAIN_H
 #define NDKRUN_AGAIN_H

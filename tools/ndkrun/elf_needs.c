@@ -49,8 +49,8 @@ static const char *string(const struct image *i, uint64_t strings, uint64_t inde
     return s && memchr(s, 0, i->size - (uint64_t)((const uint8_t *)s - i->start)) ? s : NULL;
 }
 
-static bool search(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, const char *prefix, char *name,
-                   size_t room)
+static bool search(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, const char *prefix,
+                   char *name, size_t room)
 {
     const Elf64_Dyn *d = at(i, dynamic->p_offset, dynamic->p_filesz);
     uint64_t count = dynamic->p_filesz / sizeof *d, table = 0, address = 0;

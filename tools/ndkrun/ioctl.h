@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Sends one: DEVICE:CODE[:HEX], CODE a number, HEX the input's octets. Prints status and output. False: it is not of that
- * form, the device cannot be opened, or the driver failed the request; which of them has been said.
+ * Sends one: DEVICE:CODE[:HEX], CODE a number, HEX the input's octets. Prints status and output. False: it is not of
+ * that form, the device cannot be opened, or the driver failed the request; which of them has been said.
  */
 bool ioctl_send(const char *word, FILE *out);
 

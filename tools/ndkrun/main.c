@@ -41,7 +41,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* ---- Calls into a driver, which may hang ---------------------------------------------------------------------------- */
+/* ---- Calls into a driver, which may hang ------------------------------------------------------------------------ */
 
 struct call {
     const char *path;
@@ -141,7 +141,7 @@ static bool unload_all(struct call *calls, uint32_t loaded)
     return all;
 }
 
-/* ---- The run ---------------------------------------------------------------------------------------------------------- */
+/* ---- The run --------------------------------------------------------------------------------------------- */
 
 static void wait_for_end(const struct options *o)
 {

@@ -9,16 +9,16 @@
 #include <string.h>
 
 static const char help[] =
-    "ndkrun loads kernel drivers that ndk-cc has built, calls DriverEntry, lets them run, unloads them, the last first, and\n"
-    "says what they have left and which rules they broke.\n"
+    "ndkrun loads kernel drivers that ndk-cc has built, calls DriverEntry, lets them run, unloads them, the last\n"
+    "first, and says what they have left and which rules they broke.\n"
     "\n"
     "  ndkrun [options] DRIVER.so...\n"
     "\n"
-    "  --net INDEX=ADDRESS/PREFIX,...  run in a network of its own, with interfaces of these indexes and addresses; an index\n"
-    "                                  may come several times, with an address each. No root needed.\n"
+    "  --net INDEX=ADDRESS/PREFIX,...  run in a network of its own, with interfaces of these indexes and addresses;\n"
+    "                                  an index may come several times, with an address each. No root needed.\n"
     "  --map INDEX=NAME                the host's interface NAME stands in for the one that a driver names by INDEX\n"
-    "  --reg 'KEY\\VALUE=TYPE:DATA'     a value in the registry: dword:5, qword:5, sz:text, multi_sz:a|b, hex:00ff. KEY is\n"
-    "                                  seen from the first driver's service key, or begins with HKLM or \\Registry\n"
+    "  --reg 'KEY\\VALUE=TYPE:DATA'     a value in the registry: dword:5, qword:5, sz:text, multi_sz:a|b, hex:00ff.\n"
+    "                                  KEY is seen from the first driver's service key, or begins with HKLM\n"
     "  --reg-file FILE                 a .reg file, as regedit exports it\n"
     "  --ioctl DEVICE:CODE[:HEX]       send a device control when all are loaded; in the order given\n"
     "  --run-for SECONDS               unload after this time; otherwise on Ctrl-C\n"
@@ -28,8 +28,8 @@ static const char help[] =
     "  --help\n"
     "\n"
     "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n"
-    "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage; 3 a driver did not load; 4 a device control\n"
-    "failed; a bug check ends with SIGABRT.\n";
+    "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage; 3 a driver did not load; 4 a device\n"
+    "control failed; a bug check ends with SIGABRT.\n";
 
 static int wrong(const char *what, const char *word)
 {

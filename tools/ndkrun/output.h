@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What drivers and their kernel print, on its way to standard error: stack frames get the names of function, file and line,
- * and a text that is waited for is seen.
+ * What drivers and their kernel print, on its way to standard error: stack frames get the names of function, file
+ * and line, and a text that is waited for is seen.
  */
 #ifndef NDKRUN_OUTPUT_H
 #define NDKRUN_OUTPUT_H

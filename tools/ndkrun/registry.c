@@ -76,7 +76,8 @@ static bool set(const char *key, const char *name, const char *type, const char 
     if (!strcmp(type, "qword") && number(data, UINT64_MAX, &value))
         return !ondk_wdk_registry_set(key, name, REG_WIDE_NUMBER, &value, sizeof value);
     if (!strcmp(type, "sz") || !strcmp(type, "expand_sz"))
-        return !ondk_wdk_registry_set_text(key, name, type[0] == 's' ? REG_TEXT : REG_EXPAND, data, (uint32_t)strlen(data));
+        return !ondk_wdk_registry_set_text(key, name, type[0] == 's' ? REG_TEXT : REG_EXPAND, data,
+                                           (uint32_t)strlen(data));
     if (!strcmp(type, "multi_sz"))
         return set_texts(key, name, data);
     return !strcmp(type, "hex") && set_octets(key, name, data);

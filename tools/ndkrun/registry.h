@@ -7,7 +7,7 @@
 
 #include "options.h"
 
-/* Puts the values into the kernel's registry before the first driver is loaded. False: one is wrong, which has been said. */
+/* Puts the values into the registry before the first driver is loaded. False: one is wrong, as has been said. */
 bool registry_prepare(const struct options *o);
 
 #endif

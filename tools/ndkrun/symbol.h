@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Puts "function at file:line" of the offset in a loaded module, told by the last part of its path, into text. False: there
- * is no tool, or it does not know. The calls are the caller's to keep apart.
+ * Puts "function at file:line" of the offset in a loaded module, told by the last part of its path, into text.
+ * False: there is no tool, or it does not know. The calls are the caller's to keep apart.
  */
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room);
 

@@ -18,7 +18,8 @@ VOID LeavesDevice(PDRIVER_OBJECT DriverObject)
 
 VOID LeavesLink(PDRIVER_OBJECT DriverObject)
 {
-    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\DosDevices\\Left"), target = RTL_CONSTANT_STRING(L"\\Device\\Nothing");
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\DosDevices\\Left");
+    UNICODE_STRING target = RTL_CONSTANT_STRING(L"\\Device\\Nothing");
 
     UNREFERENCED_PARAMETER(DriverObject);
     IoCreateSymbolicLink(&name, &target);
