@@ -285,7 +285,10 @@ typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ ULONG AdapterPageCount, _In_ BOOLEAN RemoteAccess,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* The token that a peer names in reads and writes. Valid once registered, or as soon as NdkFastRegister returned. */
+/*
+ * The token that a peer names in reads and writes. Valid once registered, or as soon as NdkFastRegister returned. After
+ * NdkInitializeFastRegisterMr it is known already: the one that the first NdkFastRegister gives rights to (here).
+ */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MR)(_In_ NDK_MR *pNdkMr);
 
 /* The token for this side's SGEs. Valid once registered or initialised for fast registration. */

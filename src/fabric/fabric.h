@@ -295,6 +295,7 @@ struct fabric_ops {
      * For requests: as mem_prepare_pages and mem_prepare_window (iwarp/memory.h) have it, errno included. mr_discard: of
      * a token whose request was not posted.
      */
+    int (*mr_reserve)(struct fabric_mr *mr); /* fixes the first mr_prepare_pages' token: 0, ENOMEM, ENOSPC */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);

@@ -49,12 +49,18 @@ struct mem_group {
     uint64_t latest;  /* the highest number that was ever alive, */
     uint32_t stag;    /* and its STag; 0: none was */
     uint32_t newest;  /* the STag of the last that was made, whatever became of it since; 0: none was */
+    struct mem_region *reserved; /* for the first that is prepared: mem_group_reserve */
     unsigned holds;   /* these, and windows bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;
 };
 void mem_group_init(struct mem_group *g);
+/*
+ * Fixes the STag of the first registration that mem_prepare_pages makes: mem_group_newest tells it from now on. Nothing
+ * happens if one was made or the STag is fixed already. 0, or slot_take's error.
+ */
+int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 /* The STag of the newest, prepared or alive; where there is none of either, of the last that was alive, or 0. */
 uint32_t mem_group_stag(struct mem_group *g);
 /*

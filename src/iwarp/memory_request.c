@@ -64,6 +64,56 @@ uint32_t mem_group_newest(struct mem_group *g)
     return stag;
 }
 
+static bool group_wants(const struct mem_group *g)
+{
+    return !g->closed && !g->made && !g->reserved;
+}
+
+/* What is not wanted (any more) is nobody's again. */
+static void group_reserve(struct mem_group *g, struct mem_region *r)
+{
+    spin_lock(&g->lock);
+    if (group_wants(g)) {
+        g->reserved = r;
+        g->newest = slot_stag(r);
+        r = NULL;
+    }
+    spin_unlock(&g->lock);
+    if (r)
+        slot_abandon(r);
+}
+
+int mem_group_reserve(struct mem_table *t, struct mem_group *g)
+{
+    struct mem_region *r;
+    uint32_t stag;
+    bool wanted;
+    int error;
+
+    spin_lock(&g->lock);
+    wanted = group_wants(g);
+    spin_unlock(&g->lock);
+    if (!wanted)
+        return 0;
+    error = slot_take(t, &r, &stag);
+    if (!error)
+        group_reserve(g, r);
+    return error;
+}
+
+/* NULL: there is none. */
+static struct mem_region *take_reserved(struct mem_group *g, bool for_good)
+{
+    struct mem_region *r;
+
+    spin_lock(&g->lock);
+    r = g->reserved;
+    g->reserved = NULL;
+    g->closed = g->closed || for_good;
+    spin_unlock(&g->lock);
+    return r;
+}
+
 void mem_group_forget(struct mem_group *g, uint32_t stag)
 {
     spin_lock(&g->lock);
@@ -177,8 +227,11 @@ void mem_group_kill(struct mem_group *g)
 
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context)
 {
+    struct mem_region *unused = take_reserved(g, true);
     bool now;
 
+    if (unused)
+        slot_abandon(unused);
     spin_lock(&g->lock);
     g->closed = true;
     now = g->holds == 0;
@@ -346,9 +399,12 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
 
     if (!pages_valid(p))
         return EINVAL;
-    error = slot_take(t, &r, stag);
+    r = MUTANT(inv_04_token_not_reserved) ? NULL : take_reserved(g, false);
+    error = r ? 0 : slot_take(t, &r, stag);
     if (error)
         return error;
+    *stag = slot_stag(r);
+    r->kind = SLOT_FLAT; /* until its pages are resolved; an earlier try may have failed */
     r->len = p->len;
     r->base_to = p->base_to;
     r->domain = domain;
@@ -356,7 +412,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     r->revocable = true;
     error = pages_resolve(t, p, r);
     if (error) {
-        slot_abandon(r);
+        group_reserve(g, r); /* still the first's, if it was */
         return error;
     }
     return join_prepared(g, r);

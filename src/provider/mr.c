@@ -183,6 +183,10 @@ static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remot
         return STATUS_INVALID_PARAMETER;
     if (pages > most && !MUTANT(inv_07_any_number))
         return MUTANT(inv_07_other_status) ? STATUS_INVALID_PARAMETER : STATUS_IMPLEMENTATION_LIMIT;
+    /* Consumers read the token now, once, and hand it to the peer before the region is registered for the first time. */
+    int error = ops_of(mr)->mr_reserve(mr->region.fabric);
+    if (error)
+        return status_of_errno(error);
     atomic_store(&mr->fast_limits, pages | (remote ? REMOTE : 0));
     return STATUS_SUCCESS;
 }

@@ -190,6 +190,32 @@ static void check_patchwork(struct kit_pair *p, ULONG count, ULONG of, unsigned 
     patchwork_close(&w);
 }
 
+/*
+ * covers: INV-04, INV-09
+ * The token that NdkInitializeFastRegisterMr makes readable is the first registration's; the second has another.
+ */
+CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    uint64_t seed = 9;
+
+    kit_pair_open(&p);
+    struct patchwork w;
+    patchwork_open(&w, &p.passive, 3, 3, &seed);
+    UINT32 before = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
+    choose(&w, 0, &seed);
+    CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_SUCCESS);
+    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 9);
+    CHECK_EQ(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr), before);
+    peer_reaches(&p, &w, before, 0, 100, 1);
+    choose(&w, 1, &seed);
+    CHECK_STATUS(patchwork_post(&w, &p.passive, 10), STATUS_SUCCESS);
+    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 10);
+    CHECK(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr) != before);
+    patchwork_close(&w);
+    kit_pair_close(&p);
+}
+
 /* covers: INV-04 */
 CASE(inv_04_pages_in_any_order, KIT_FAMILIES)
 {

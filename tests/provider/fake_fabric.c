@@ -310,6 +310,12 @@ static int prepare(struct fabric_mr *mr, uint32_t *token)
     return error;
 }
 
+static int mr_reserve(struct fabric_mr *mr)
+{
+    (void)mr;
+    return 0;
+}
+
 static int mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token)
 {
     assert(p->count <= FAKE_PAGES);
@@ -448,6 +454,7 @@ static const struct fabric_ops ops = {
     .srq_modify = srq_modify,
     .srq_shard = srq_shard,
     .srq_close = srq_close,
+    .mr_reserve = mr_reserve,
     .mr_prepare_pages = mr_prepare_pages,
     .mr_prepare_window = mr_prepare_window,
     .mr_discard = mr_discard,

@@ -200,6 +200,7 @@ static const struct fabric_ops ops = {
     .mr_close = iwarp_mr_close,
     .mr_register = iwarp_mr_register,
     .mr_deregister = iwarp_mr_deregister,
+    .mr_reserve = iwarp_mr_reserve,
     .mr_prepare_pages = iwarp_mr_prepare_pages,
     .mr_prepare_window = iwarp_mr_prepare_window,
     .mr_discard = iwarp_mr_discard,

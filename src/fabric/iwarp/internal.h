@@ -208,6 +208,7 @@ int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, u
 int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                             uint32_t *token);
 void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token);
+int iwarp_mr_reserve(struct fabric_mr *mr);
 uint32_t iwarp_mr_token(struct fabric_mr *mr);
 uint32_t iwarp_mr_left(struct fabric_mr *mr);
 int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);

@@ -79,6 +79,11 @@ bool iwarp_mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void
     return mem_invalidate(mr->region, done, context);
 }
 
+int iwarp_mr_reserve(struct fabric_mr *mr)
+{
+    return mem_group_reserve(mr->table, &mr->group);
+}
+
 int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token)
 {
     struct mem_pages pages = {
