@@ -6,6 +6,7 @@
 #include "wdk/ndk_filter_internal.h"
 
 #include "openndk/adapter.h"
+#include "wdk/adapters.h"
 #include "wdk/address_map.h"
 #include "wdk/interface_map.h"
 #include "wdk/live.h"
@@ -67,14 +68,14 @@ NTSTATUS ndk_filter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **o
         return STATUS_INSUFFICIENT_RESOURCES;
     if (p)
         proxy_enlist(p);
-    status = ondk_open_adapter(version, interface_map_host(index), out ? &real : NULL);
+    status = adapters_open(version, interface_map_host(index), out ? &real : NULL);
     if (NT_SUCCESS(status)) {
         ondk_use_windows_families(real, 1);
         *out = p ? (NDK_ADAPTER *)p : real;
     }
     if (NT_SUCCESS(status) && p)
         proxy_give(p, real);
-    else if (NT_SUCCESS(status))
+    else if (NT_SUCCESS(status) && !live_has(LIVE_NDK_OBJECT, real))
         live_add(LIVE_NDK_OBJECT, real, "NDK_ADAPTER");
     else if (p)
         proxy_discard(p);
@@ -101,19 +102,21 @@ static void wait_for_objects(struct proxy *p)
 bool ndk_filter_close(NDK_ADAPTER *adapter)
 {
     struct proxy *p = (struct proxy *)adapter;
+    enum adapters_closed closed;
 
     if (proxy_known(adapter)) {
         if (!proxy_begin_close(p, "WskCloseNdkAdapter"))
             return false;
         wait_for_objects(p);
-        ondk_close_adapter(p->real);
+        adapters_close(p->real);
         proxy_end(p);
         return true;
     }
-    if (live_remove(LIVE_NDK_OBJECT, adapter)) {
-        ondk_close_adapter(adapter);
+    closed = adapters_close(adapter);
+    if (closed == ADAPTERS_CLOSED)
+        live_remove(LIVE_NDK_OBJECT, adapter);
+    if (closed != ADAPTERS_UNKNOWN)
         return true;
-    }
     if (check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskCloseNdkAdapter", (uintptr_t)adapter, 0, 0, 0, "%p is no open NDK_ADAPTER",
                      (void *)adapter);
