@@ -448,10 +448,8 @@ int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status)
 
 uint32_t ondk_wdk_report(FILE *out)
 {
-    uint32_t blocks = (uint32_t)pool_outstanding();
+    uint32_t blocks = pool_report(out);
 
-    if (blocks)
-        pool_report(out);
     return blocks + live_report(out);
 }
 
