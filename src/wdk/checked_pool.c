@@ -245,6 +245,7 @@ static void put_away(struct pool_block *b)
     trim();
 }
 
+/* b is a copy, as it was before. */
 static void check_free(const char *routine, struct pool_block *b, uint32_t tag)
 {
     char text[5];
@@ -263,7 +264,7 @@ static void check_free(const char *routine, struct pool_block *b, uint32_t tag)
 
 bool checked_pool_free(const char *routine, void *start, uint32_t tag)
 {
-    struct pool_block *b, again;
+    struct pool_block *b, copy;
     struct stack now;
     bool twice;
 
@@ -274,9 +275,9 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     enter();
     b = on_record(start);
     twice = b && !b->live;
-    if (twice) {
-        again = *b;
-    } else if (b) {
+    if (b)
+        copy = *b;
+    if (b && b->live) {
         b->live = false; /* from here on a second free is one */
         b->freed = now;
     }
@@ -284,12 +285,10 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     if (!b)
         return false;
     if (twice) {
-        report(CHECK_POOL_DOUBLE_FREE, routine, &again, 0, 0, "freed already");
+        report(CHECK_POOL_DOUBLE_FREE, routine, &copy, 0, 0, "freed already");
         return true;
     }
-    b->freed.depth = 0;
-    check_free(routine, b, tag);
-    b->freed.depth = now.depth;
+    check_free(routine, &copy, tag);
     if (b->counted)
         pool_tag_count(b->tag_index, -1, -(int64_t)b->size);
     put_away(b);
