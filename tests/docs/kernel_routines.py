@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/kernel-routines.md, printed from the headers in include/wdk: kernel_routines.py SOURCE_DIR [LIBRARY]
+"""docs/kernel-routines.md from the headers in include/wdk.
 
-With the library, what a header declares and the library does not export is an error.
+kernel_routines.py SOURCE_DIR           prints the page
+kernel_routines.py SOURCE_DIR LIBRARY   fails if the page in the tree says something else, or if the library does not
+                                        export what the headers declare
 """
+import difflib
 import pathlib
 import re
 import subprocess
@@ -89,8 +92,9 @@ def missing(names, library):
     return sorted(names - there - {'DriverEntry'})
 
 
-def main():
-    root, by_header = pathlib.Path(sys.argv[1]).resolve(), {}
+def page(root):
+    """The page, and all names of functions that the library has to have."""
+    by_header = {}
     for header, line in preprocessed(root):
         by_header.setdefault(header, []).append(line)
     functions, count, out = set(), 0, ''
@@ -103,11 +107,25 @@ def main():
             words = textwrap.fill(', '.join(f'`{name}`' for name in names), 120, break_long_words=False,
                                   break_on_hyphens=False)
             out += f'## {header}\n\n{words}\n\n'
-    print(WORDS + f'{count} in all.\n\n' + out.rstrip())
-    lost = missing(functions, sys.argv[2]) if len(sys.argv) > 2 else []
+    return WORDS + f'{count} in all.\n\n' + out.rstrip() + '\n', functions
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    text, functions = page(root)
+    if len(sys.argv) == 2:
+        print(text, end='')
+        return 0
+    lost = missing(functions, sys.argv[2])
     if lost:
-        print('declared, but not in the library: ' + ', '.join(lost), file=sys.stderr)
-    return lost != []
+        print('declared, but not in the library: ' + ', '.join(lost))
+    written = (root / 'docs' / 'kernel-routines.md').read_text(encoding='utf-8')
+    if written != text:
+        print('docs/kernel-routines.md is not what the headers say now: '
+              'tests/docs/kernel_routines.py . > docs/kernel-routines.md')
+        print(*difflib.unified_diff(written.split('\n'), text.split('\n'), 'written', 'headers', n=0, lineterm=''),
+              sep='\n')
+    return lost != [] or written != text
 
 
 sys.exit(main())

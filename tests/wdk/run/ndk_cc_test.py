@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ndk-cc on folders as they come from Windows. What it makes is loaded and asked, so that the right files were compiled."""
+"""ndk-cc on folders as they come from Windows. What it makes is loaded and asked which files it is of."""
 import ctypes
 import pathlib
 import subprocess
@@ -41,7 +41,8 @@ def value(driver, function):
     return driver and getattr(driver, function)()
 
 
-ENTRY = '#include <NTDDK.H>\nNTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p) { (void)d; (void)p; return 0; }\n'
+ENTRY = '#include <NTDDK.H>\n' \
+        'NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p) { (void)d; (void)p; return 0; }\n'
 
 
 def spelling(tmp):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of ndk-cc: project (what to build), translate (sources that gcc can read), wpp (.tmh), advice (plain words)."""
+"""The parts of ndk-cc: project (what to build), translate (sources that gcc can read), wpp (.tmh), advice."""
 
 
 class Trouble(Exception):

@@ -12,7 +12,7 @@ COMPILED = ('.c', '.cpp', '.cc', '.cxx')
 
 
 class Project:
-    """Everything is absolute. `per_file` maps a source to defines of its own; `wpp` holds FUNC lines of the project."""
+    """Everything is absolute. `per_file`: a source's defines of its own; `wpp`: FUNC lines of the project."""
 
     def __init__(self, name, folder):
         self.name, self.folder = name, folder

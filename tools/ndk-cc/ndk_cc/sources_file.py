@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A `sources` file, as the older kits' build.exe reads it: NAME=value lines that go on with a backslash, !if, !include."""
+"""A `sources` file, as the older kits' build.exe reads it: NAME=value lines with continuations, !if, !include."""
 import os
 import re
 import shlex
@@ -86,7 +86,7 @@ def read_sources(path, project):
     for written in value('includes').split(';'):
         if written.strip():
             project.add_include(written.strip())
-    options = shlex.split(re.sub(r'\$\(\w+\)', '', value('c_defines') + ' ' + value('user_c_flags')).replace('\\', '/'),
-                          posix=True)
+    flags = re.sub(r'\$\(\w+\)', '', value('c_defines') + ' ' + value('user_c_flags'))
+    options = shlex.split(flags.replace('\\', '/'), posix=True)
     project.defines += [option[2:] for option in options if option[:2] in ('-D', '/D')]
     project.wpp += [line.strip('"') for line in re.findall(r'-func:(\S+?\)|"[^"]+")', value('run_wpp'))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-What WPP's preprocessor makes of a driver's trace calls on Windows, as far as a run here needs it: macros that print. The
-functions are those that `begin_wpp config` blocks and the project name; flags are the control GUIDs' bits.
+What WPP's preprocessor makes of a driver's trace calls on Windows, as far as a run here needs it: macros that print.
+The functions are those that `begin_wpp config` blocks and the project name; flags are the control GUIDs' bits.
 """
 import re
 
@@ -19,7 +19,8 @@ def scan(lines):
             inside = False
         elif inside and text.startswith('FUNC '):
             functions.append(text[5:].strip().rstrip(';'))
-        bits += re.findall(r'WPP_DEFINE_BIT\s*\(\s*(\w+)\s*\)', '' if text.startswith('#define WPP_DEFINE_BIT') else line)
+        if not text.startswith('#define WPP_DEFINE_BIT'):
+            bits += re.findall(r'WPP_DEFINE_BIT\s*\(\s*(\w+)\s*\)', line)
     return functions, bits
 
 
