@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic and conversions that do not overflow unseen: STATUS_INTEGER_OVERFLOW, and all bits of the result set. For each
- * pair of types RtlXToY, for each type RtlXAdd, RtlXSub, RtlXMult. Any IRQL.
+ * Arithmetic and conversions that do not overflow unseen: STATUS_INTEGER_OVERFLOW, and all bits of the result set. For
+ * each pair of types RtlXToY, for each type RtlXAdd, RtlXSub, RtlXMult. Any IRQL.
  */
 #ifndef ONDK_WDK_NTINTSAFE_H
 #define ONDK_WDK_NTINTSAFE_H

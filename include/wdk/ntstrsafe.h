@@ -35,123 +35,128 @@ typedef PWSTR NTSTRSAFE_PWSTR;
 typedef PCSTR NTSTRSAFE_PCSTR;
 typedef PCWSTR NTSTRSAFE_PCWSTR;
 
-/* Beside the caller's flags: one of the Ex forms; appends. `unit` is 1 or 2; `cap`, `most` and *remaining count units. */
+/*
+ * Beside the caller's flags: one of the Ex forms; appends. `unit` is 1 or 2; `cap`, `most` and *remaining count units.
+ */
 #define ONDK_STRSAFE_EX 0x10000
 #define ONDK_STRSAFE_APPEND 0x20000
-NTKERNELAPI NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T most, ULONG how,
-                                       PVOID *end, SIZE_T *remaining);
-NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T unit, ULONG how, PVOID *end, SIZE_T *remaining,
-                                        const VOID *format, va_list args);
+NTKERNELAPI NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T most,
+                                       ULONG how, PVOID *end, SIZE_T *remaining);
+NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T unit, ULONG how, PVOID *end,
+                                        SIZE_T *remaining, const VOID *format, va_list args);
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
  * The family for one kind of character (A or W) and one way to count (Cb: `scale` is the character's size; Cch: 1).
  * *remaining is counted the same way.
  */
-#define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale)                                                          \
-    FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source)                   \
-    {                                                                                                                  \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, 0, NULL, NULL);                \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##CopyN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most)     \
-    {                                                                                                                  \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), 0, NULL, NULL);                   \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##Cat##letter(type *dest, SIZE_T size, const type *source)                    \
-    {                                                                                                                  \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, ONDK_STRSAFE_APPEND, NULL, NULL); \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##CatN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most)      \
-    {                                                                                                                  \
-        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), ONDK_STRSAFE_APPEND, NULL, NULL); \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS ondk_strsafe_ex_##count##letter(type *dest, SIZE_T size, const type *source, SIZE_T most,     \
-                                                         ULONG how, type **end, SIZE_T *remaining)                     \
-    {                                                                                                                  \
-        SIZE_T left = 0;                                                                                               \
-        PVOID at = NULL;                                                                                               \
-        NTSTATUS status = ondk_strsafe_copy(dest, size / (scale), unit, source, most, how | ONDK_STRSAFE_EX, &at, &left); \
-                                                                                                                       \
-        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) {                                            \
-            if (end)                                                                                                   \
-                *end = (type *)at;                                                                                     \
-            if (remaining)                                                                                             \
-                *remaining = left * (scale) + size % (scale);                                                          \
-        }                                                                                                              \
-        return status;                                                                                                 \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##CopyEx##letter(type *dest, SIZE_T size, const type *source, type **end,     \
-                                                          SIZE_T *remaining, ULONG flags)                              \
-    {                                                                                                                  \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags, end, remaining);          \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##CopyNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most,   \
-                                                           type **end, SIZE_T *remaining, ULONG flags)                 \
-    {                                                                                                                  \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags, end, remaining);             \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##CatEx##letter(type *dest, SIZE_T size, const type *source, type **end,      \
-                                                         SIZE_T *remaining, ULONG flags)                               \
-    {                                                                                                                  \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags | ONDK_STRSAFE_APPEND, end, \
-                                               remaining);                                                             \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##CatNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most,    \
-                                                          type **end, SIZE_T *remaining, ULONG flags)                  \
-    {                                                                                                                  \
-        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags | ONDK_STRSAFE_APPEND, end,   \
-                                               remaining);                                                             \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##VPrintf##letter(type *dest, SIZE_T size, const type *format, va_list args)  \
-    {                                                                                                                  \
-        return ondk_strsafe_print(dest, size / (scale), unit, 0, NULL, NULL, format, args);                            \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##VPrintfEx##letter(type *dest, SIZE_T size, type **end, SIZE_T *remaining,   \
-                                                             ULONG flags, const type *format, va_list args)            \
-    {                                                                                                                  \
-        SIZE_T left = 0;                                                                                               \
-        PVOID at = NULL;                                                                                               \
-        NTSTATUS status = ondk_strsafe_print(dest, size / (scale), unit, flags | ONDK_STRSAFE_EX, &at, &left, format,  \
-                                             args);                                                                    \
-                                                                                                                       \
-        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) {                                            \
-            if (end)                                                                                                   \
-                *end = (type *)at;                                                                                     \
-            if (remaining)                                                                                             \
-                *remaining = left * (scale) + size % (scale);                                                          \
-        }                                                                                                              \
-        return status;                                                                                                 \
-    }                                                                                                                  \
-    static inline __attribute__((unused)) NTSTATUS RtlString##count##Printf##letter(type *dest, SIZE_T size,           \
-                                                                                   const type *format, ...)            \
-    {                                                                                                                  \
-        va_list args;                                                                                                  \
-        NTSTATUS status;                                                                                               \
-                                                                                                                       \
-        va_start(args, format);                                                                                        \
-        status = RtlString##count##VPrintf##letter(dest, size, format, args);                                          \
-        va_end(args);                                                                                                  \
-        return status;                                                                                                 \
-    }                                                                                                                  \
-    static inline __attribute__((unused)) NTSTATUS RtlString##count##PrintfEx##letter(                                 \
-        type *dest, SIZE_T size, type **end, SIZE_T *remaining, ULONG flags, const type *format, ...)                  \
-    {                                                                                                                  \
-        va_list args;                                                                                                  \
-        NTSTATUS status;                                                                                               \
-                                                                                                                       \
-        va_start(args, format);                                                                                        \
-        status = RtlString##count##VPrintfEx##letter(dest, size, end, remaining, flags, format, args);                 \
-        va_end(args);                                                                                                  \
-        return status;                                                                                                 \
-    }                                                                                                                  \
-    FORCEINLINE NTSTATUS RtlString##count##Length##letter(const type *text, SIZE_T most, SIZE_T *length)               \
-    {                                                                                                                  \
-        SIZE_T n = 0;                                                                                                  \
-        NTSTATUS status = ondk_strsafe_length(text, unit, most / (scale), &n);                                         \
-                                                                                                                       \
-        if (length)                                                                                                    \
-            *length = n * (scale);                                                                                     \
-        return status;                                                                                                 \
+#define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
+    FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \
+    { \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, 0, NULL, NULL); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##CopyN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most) \
+    { \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), 0, NULL, NULL); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##Cat##letter(type *dest, SIZE_T size, const type *source) \
+    { \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, NTSTRSAFE_MAX_CCH, ONDK_STRSAFE_APPEND, NULL, \
+                                 NULL); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##CatN##letter(type *dest, SIZE_T size, const type *source, SIZE_T most) \
+    { \
+        return ondk_strsafe_copy(dest, size / (scale), unit, source, most / (scale), ONDK_STRSAFE_APPEND, NULL, \
+                                 NULL); \
+    } \
+    FORCEINLINE NTSTATUS ondk_strsafe_ex_##count##letter(type *dest, SIZE_T size, const type *source, SIZE_T most, \
+                                                         ULONG how, type **end, SIZE_T *remaining) \
+    { \
+        SIZE_T left = 0; \
+        PVOID at = NULL; \
+        NTSTATUS status = ondk_strsafe_copy(dest, size / (scale), unit, source, most, how | ONDK_STRSAFE_EX, &at, \
+                                            &left); \
+ \
+        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) { \
+            if (end) \
+                *end = (type *)at; \
+            if (remaining) \
+                *remaining = left * (scale) + size % (scale); \
+        } \
+        return status; \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##CopyEx##letter(type *dest, SIZE_T size, const type *source, type **end, \
+                                                          SIZE_T *remaining, ULONG flags) \
+    { \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags, end, remaining); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##CopyNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most, \
+                                                           type **end, SIZE_T *remaining, ULONG flags) \
+    { \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags, end, remaining); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##CatEx##letter(type *dest, SIZE_T size, const type *source, type **end, \
+                                                         SIZE_T *remaining, ULONG flags) \
+    { \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, NTSTRSAFE_MAX_CCH, flags | ONDK_STRSAFE_APPEND, \
+                                               end, remaining); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##CatNEx##letter(type *dest, SIZE_T size, const type *source, SIZE_T most, \
+                                                          type **end, SIZE_T *remaining, ULONG flags) \
+    { \
+        return ondk_strsafe_ex_##count##letter(dest, size, source, most / (scale), flags | ONDK_STRSAFE_APPEND, end, \
+                                               remaining); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##VPrintf##letter(type *dest, SIZE_T size, const type *format, va_list args) \
+    { \
+        return ondk_strsafe_print(dest, size / (scale), unit, 0, NULL, NULL, format, args); \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##VPrintfEx##letter(type *dest, SIZE_T size, type **end, SIZE_T *remaining, \
+                                                             ULONG flags, const type *format, va_list args) \
+    { \
+        SIZE_T left = 0; \
+        PVOID at = NULL; \
+        NTSTATUS status = ondk_strsafe_print(dest, size / (scale), unit, flags | ONDK_STRSAFE_EX, &at, &left, format, \
+                                             args); \
+ \
+        if (status == STATUS_SUCCESS || status == STATUS_BUFFER_OVERFLOW) { \
+            if (end) \
+                *end = (type *)at; \
+            if (remaining) \
+                *remaining = left * (scale) + size % (scale); \
+        } \
+        return status; \
+    } \
+    static inline __attribute__((unused)) NTSTATUS RtlString##count##Printf##letter(type *dest, SIZE_T size, \
+                                                                                   const type *format, ...) \
+    { \
+        va_list args; \
+        NTSTATUS status; \
+ \
+        va_start(args, format); \
+        status = RtlString##count##VPrintf##letter(dest, size, format, args); \
+        va_end(args); \
+        return status; \
+    } \
+    static inline __attribute__((unused)) NTSTATUS RtlString##count##PrintfEx##letter( \
+        type *dest, SIZE_T size, type **end, SIZE_T *remaining, ULONG flags, const type *format, ...) \
+    { \
+        va_list args; \
+        NTSTATUS status; \
+ \
+        va_start(args, format); \
+        status = RtlString##count##VPrintfEx##letter(dest, size, end, remaining, flags, format, args); \
+        va_end(args); \
+        return status; \
+    } \
+    FORCEINLINE NTSTATUS RtlString##count##Length##letter(const type *text, SIZE_T most, SIZE_T *length) \
+    { \
+        SIZE_T n = 0; \
+        NTSTATUS status = ondk_strsafe_length(text, unit, most / (scale), &n); \
+ \
+        if (length) \
+            *length = n * (scale); \
+        return status; \
     }
 
 ONDK_STRSAFE_FAMILY(Cb, A, CHAR, 1, 1)
@@ -161,8 +166,8 @@ ONDK_STRSAFE_FAMILY(Cch, W, WCHAR, 2, 1)
 
 FORCEINLINE NTSTATUS RtlStringCchCopyUnicodeString(PWSTR dest, SIZE_T size, PCUNICODE_STRING source)
 {
-    return ondk_strsafe_copy(dest, size, sizeof(WCHAR), source->Buffer ? source->Buffer : L"", source->Length / sizeof(WCHAR), 0,
-                             NULL, NULL);
+    return ondk_strsafe_copy(dest, size, sizeof(WCHAR), source->Buffer ? source->Buffer : L"",
+                             source->Length / sizeof(WCHAR), 0, NULL, NULL);
 }
 
 FORCEINLINE NTSTATUS RtlStringCbCopyUnicodeString(PWSTR dest, SIZE_T size, PCUNICODE_STRING source)
@@ -170,17 +175,23 @@ FORCEINLINE NTSTATUS RtlStringCbCopyUnicodeString(PWSTR dest, SIZE_T size, PCUNI
     return RtlStringCchCopyUnicodeString(dest, size / sizeof(WCHAR), source);
 }
 
-/* ---- UNICODE_STRING: no terminator is kept ------------------------------------------------------------------------- */
+/* ---- UNICODE_STRING: no terminator is kept ---------------------------------------------------------------------- */
 
 NTKERNELAPI NTSTATUS RtlUnicodeStringValidate(_In_ PCUNICODE_STRING SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringInit(_Out_ PUNICODE_STRING DestinationString, _In_opt_z_ NTSTRSAFE_PCWSTR SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringCopy(_Inout_ PUNICODE_STRING DestinationString, _In_ PCUNICODE_STRING SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringCopyString(_Inout_ PUNICODE_STRING DestinationString, _In_z_ NTSTRSAFE_PCWSTR SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringCat(_Inout_ PUNICODE_STRING DestinationString, _In_ PCUNICODE_STRING SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringCatString(_Inout_ PUNICODE_STRING DestinationString, _In_z_ NTSTRSAFE_PCWSTR SourceString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringVPrintf(_Inout_ PUNICODE_STRING DestinationString, _In_z_ NTSTRSAFE_PCWSTR pszFormat,
-                                             _In_ va_list argList);
-NTKERNELAPI NTSTATUS RtlUnicodeStringPrintf(_Inout_ PUNICODE_STRING DestinationString, _In_z_ NTSTRSAFE_PCWSTR pszFormat, ...);
+NTKERNELAPI NTSTATUS RtlUnicodeStringInit(_Out_ PUNICODE_STRING DestinationString,
+                                          _In_opt_z_ NTSTRSAFE_PCWSTR SourceString);
+NTKERNELAPI NTSTATUS RtlUnicodeStringCopy(_Inout_ PUNICODE_STRING DestinationString,
+                                          _In_ PCUNICODE_STRING SourceString);
+NTKERNELAPI NTSTATUS RtlUnicodeStringCopyString(_Inout_ PUNICODE_STRING DestinationString,
+                                                _In_z_ NTSTRSAFE_PCWSTR SourceString);
+NTKERNELAPI NTSTATUS RtlUnicodeStringCat(_Inout_ PUNICODE_STRING DestinationString,
+                                         _In_ PCUNICODE_STRING SourceString);
+NTKERNELAPI NTSTATUS RtlUnicodeStringCatString(_Inout_ PUNICODE_STRING DestinationString,
+                                               _In_z_ NTSTRSAFE_PCWSTR SourceString);
+NTKERNELAPI NTSTATUS RtlUnicodeStringVPrintf(_Inout_ PUNICODE_STRING DestinationString,
+                                             _In_z_ NTSTRSAFE_PCWSTR pszFormat, _In_ va_list argList);
+NTKERNELAPI NTSTATUS RtlUnicodeStringPrintf(_Inout_ PUNICODE_STRING DestinationString,
+                                            _In_z_ NTSTRSAFE_PCWSTR pszFormat, ...);
 
 #ifdef UNICODE
 #define ONDK_STRSAFE_NAME(name) name##W

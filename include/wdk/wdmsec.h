@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices with a security descriptor. Everybody here may do everything: the descriptor is read, so that a wrong one fails as
- * it does on Windows, and not enforced.
+ * Devices with a security descriptor. Everybody here may do everything: the descriptor is read, so that a wrong one
+ * fails as it does on Windows, and not enforced.
  */
 #ifndef ONDK_WDK_WDMSEC_H
 #define ONDK_WDK_WDMSEC_H
@@ -23,8 +23,8 @@ extern NTKERNELAPI const UNICODE_STRING SDDL_DEVOBJ_SYS_ALL_ADM_RWX_WORLD_RWX_RE
 NTKERNELAPI NTSTATUS WdmlibIoCreateDeviceSecure(_In_ PDRIVER_OBJECT DriverObject, _In_ ULONG DeviceExtensionSize,
                                                 _In_opt_ PUNICODE_STRING DeviceName, _In_ DEVICE_TYPE DeviceType,
                                                 _In_ ULONG DeviceCharacteristics, _In_ BOOLEAN Exclusive,
-                                                _In_ PCUNICODE_STRING DefaultSDDLString, _In_opt_ LPCGUID DeviceClassGuid,
-                                                _Out_ PDEVICE_OBJECT *DeviceObject);
+                                                _In_ PCUNICODE_STRING DefaultSDDLString,
+                                                _In_opt_ LPCGUID DeviceClassGuid, _Out_ PDEVICE_OBJECT *DeviceObject);
 #define IoCreateDeviceSecure WdmlibIoCreateDeviceSecure
 
 EXTERN_C_END

@@ -67,8 +67,8 @@ static NTSTATUS insert(PIO_CSQ queue, PIRP irp, PVOID context)
 }
 
 /*
- * Cancelled before it got its cancel routine: whoever takes the routine away again cancels it; when IoCancelIrp has taken
- * it already, its thread does.
+ * Cancelled before it got its cancel routine: whoever takes the routine away again cancels it; when IoCancelIrp has
+ * taken it already, its thread does.
  */
 static bool was_cancelled(PIO_CSQ queue, PIRP irp)
 {

@@ -29,7 +29,7 @@ static bool in_line; /* the last text did not end its line */
 /* A set bit is a level that is not printed. */
 static atomic_uint hidden[COMPONENTS];
 
-/* ---- Output ------------------------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------------------- */
 
 static void print_front(FILE *out)
 {
@@ -148,7 +148,7 @@ ULONG DbgPrintReturnControlC(PCCH Format, ...)
     return FALSE;
 }
 
-/* ---- Stops -------------------------------------------------------------------------------------------------------- */
+/* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
 BOOLEAN KdRefreshDebuggerNotPresent(VOID)
 {
@@ -167,7 +167,8 @@ BOOLEAN KdRefreshDebuggerNotPresent(VOID)
 VOID DbgBreakPointWithStatus(ULONG Status)
 {
     if (KdRefreshDebuggerNotPresent())
-        check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_BREAKPOINT, (uintptr_t)__builtin_return_address(0), Status, 0);
+        check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_BREAKPOINT, (uintptr_t)__builtin_return_address(0),
+                  Status, 0);
     raise(SIGTRAP);
 }
 
@@ -192,10 +193,12 @@ VOID RtlAssert(PVOID VoidFailedAssertion, PVOID VoidFileName, ULONG LineNumber, 
     const char *message = MutableMessage ? MutableMessage : "";
 
     if (check_on()) {
-        check_failed(CHECK_ASSERTION, "NT_ASSERT", (uint32_t)STATUS_ASSERTION_FAILURE, LineNumber, 0, 0, "%s (%s:%u) %s",
-                     (const char *)VoidFailedAssertion, (const char *)VoidFileName, LineNumber, message);
+        check_failed(CHECK_ASSERTION, "NT_ASSERT", (uint32_t)STATUS_ASSERTION_FAILURE, LineNumber, 0, 0,
+                     "%s (%s:%u) %s", (const char *)VoidFailedAssertion, (const char *)VoidFileName, LineNumber,
+                     message);
         return;
     }
     (void)DbgPrint("assertion failed: %s (%s:%u) %s\n", VoidFailedAssertion, VoidFileName, LineNumber, message);
-    check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_ASSERTION_FAILURE, (uintptr_t)__builtin_return_address(0), 0, 0);
+    check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_ASSERTION_FAILURE, (uintptr_t)__builtin_return_address(0),
+              0, 0);
 }

@@ -43,7 +43,7 @@ static struct device *device_of(PDEVICE_OBJECT device)
     return CONTAINING_RECORD(device, struct device, object);
 }
 
-/* ---- Making ------------------------------------------------------------------------------------------------------- */
+/* ---- Making ----------------------------------------------------------------------------------------------------- */
 
 static NTSTATUS name_automatically(PDEVICE_OBJECT device)
 {
@@ -157,7 +157,7 @@ void device_count_close(PDEVICE_OBJECT device)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- Names -------------------------------------------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------------------------------------------------ */
 
 NTSTATUS IoCreateSymbolicLink(PUNICODE_STRING SymbolicLinkName, PUNICODE_STRING DeviceName)
 {
@@ -177,7 +177,7 @@ NTSTATUS IoDeleteSymbolicLink(PUNICODE_STRING SymbolicLinkName)
     return name_remove_link(SymbolicLinkName);
 }
 
-/* ---- Stacks ------------------------------------------------------------------------------------------------------- */
+/* ---- Stacks ----------------------------------------------------------------------------------------------------- */
 
 static PDEVICE_OBJECT top_of(PDEVICE_OBJECT device)
 {
@@ -257,7 +257,7 @@ VOID IoDetachDevice(PDEVICE_OBJECT TargetDevice)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- Shutdown ----------------------------------------------------------------------------------------------------- */
+/* ---- Shutdown --------------------------------------------------------------------------------------------------- */
 
 static bool is_registered(const struct device *d)
 {

@@ -10,7 +10,8 @@
 /* After DriverEntry: the devices that it has made can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);
 
-/* One open more or less; more: STATUS_SUCCESS, STATUS_ACCESS_DENIED (exclusive), STATUS_NO_SUCH_DEVICE (not initialized). */
+/* One open more or less; more: STATUS_SUCCESS, STATUS_ACCESS_DENIED (exclusive), STATUS_NO_SUCH_DEVICE (not
+ * initialized). */
 NTSTATUS device_count_open(PDEVICE_OBJECT device);
 void device_count_close(PDEVICE_OBJECT device);
 

@@ -108,7 +108,7 @@ NTSTATUS driver_invalid_request(PDEVICE_OBJECT device, PIRP irp)
     return STATUS_INVALID_DEVICE_REQUEST;
 }
 
-/* ---- The module --------------------------------------------------------------------------------------------------- */
+/* ---- The module ------------------------------------------------------------------------------------------------- */
 
 struct extent {
     uintptr_t base, end;
@@ -150,7 +150,8 @@ static int explain_dlopen(const char *path)
 
     if (strstr(words, "undefined symbol"))
         return driver_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
-                            "docs/kernel-routines.md lists what there is; is a source file missing from the build?", words);
+                            "docs/kernel-routines.md lists what there is; is a source file missing from the build?",
+                            words);
     return driver_error("%s: %s", path, words);
 }
 
@@ -176,14 +177,15 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
     }
     d->object.DriverInit = (PDRIVER_INITIALIZE)(uintptr_t)dlsym(d->handle, "DriverEntry");
     if (!d->object.DriverInit) {
-        driver_error("%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?", path);
+        driver_error(
+            "%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?", path);
         return (uint32_t)STATUS_DRIVER_ENTRYPOINT_NOT_FOUND;
     }
     find_extent(d);
     return 0;
 }
 
-/* ---- The object --------------------------------------------------------------------------------------------------- */
+/* ---- The object ------------------------------------------------------------------------------------------------- */
 
 static bool make_name(UNICODE_STRING *out, const char *directory, const char *name)
 {
@@ -289,9 +291,10 @@ static void take_name(char name[NAME_MOST + 1], const char *path)
     snprintf(name, NAME_MOST + 1, "%.*s", dot && dot != base ? (int)(dot - base) : NAME_MOST, base);
 }
 
-/* ---- Leaving ------------------------------------------------------------------------------------------------------ */
+/* ---- Leaving ---------------------------------------------------------------------------------------------------- */
 
-/* Alone, everything that there is belongs to this driver; beside others, that whose maker's stack goes through its code. */
+/* Alone, everything that there is belongs to this driver; beside others, that whose maker's stack goes through its
+ * code. */
 static uint32_t report_left(struct ondk_wdk_driver *d, FILE *out)
 {
     if (!drivers->next)

@@ -45,7 +45,7 @@ int ondk_wdk_set_file_root(const char *directory)
     return 0;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------------------------ */
+/* ---- Opening ---------------------------------------------------------------------------------------------------- */
 
 static NTSTATUS status_of(int error)
 {
@@ -150,8 +150,8 @@ static NTSTATUS open_host(const char *name, ACCESS_MASK access, ULONG dispositio
 }
 
 NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
-                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER AllocationSize, ULONG FileAttributes, ULONG ShareAccess,
-                      ULONG CreateDisposition, ULONG CreateOptions, PVOID EaBuffer, ULONG EaLength)
+                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER AllocationSize, ULONG FileAttributes,
+                      ULONG ShareAccess, ULONG CreateDisposition, ULONG CreateOptions, PVOID EaBuffer, ULONG EaLength)
 {
     PFILE_OBJECT file = NULL;
     NTSTATUS status;
@@ -167,10 +167,11 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     if (CreateDisposition > FILE_OVERWRITE_IF || ObjectAttributes->RootDirectory || !ObjectAttributes->ObjectName)
         return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
     name = host_name(ObjectAttributes->ObjectName);
-    status = name ? open_host(name, DesiredAccess, CreateDisposition, CreateOptions, &file, &IoStatusBlock->Information)
-                  : file_object_open(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess,
-                                     CreateOptions | CreateDisposition << 24, IRP_FROM_KERNEL, &file,
-                                     &IoStatusBlock->Information);
+    status = name
+                 ? open_host(name, DesiredAccess, CreateDisposition, CreateOptions, &file, &IoStatusBlock->Information)
+                 : file_object_open(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess,
+                                    CreateOptions | CreateDisposition << 24, IRP_FROM_KERNEL, &file,
+                                    &IoStatusBlock->Information);
     free(name);
     if (NT_SUCCESS(status)) {
         status = handle_open(file, FileHandle);
@@ -183,11 +184,11 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
 NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                     PIO_STATUS_BLOCK IoStatusBlock, ULONG ShareAccess, ULONG OpenOptions)
 {
-    return ZwCreateFile(FileHandle, DesiredAccess, ObjectAttributes, IoStatusBlock, NULL, FILE_ATTRIBUTE_NORMAL, ShareAccess,
-                        FILE_OPEN, OpenOptions, NULL, 0);
+    return ZwCreateFile(FileHandle, DesiredAccess, ObjectAttributes, IoStatusBlock, NULL, FILE_ATTRIBUTE_NORMAL,
+                        ShareAccess, FILE_OPEN, OpenOptions, NULL, 0);
 }
 
-/* ---- Using -------------------------------------------------------------------------------------------------------- */
+/* ---- Using ------------------------------------------------------------------------------------------------------ */
 
 /* With a reference. */
 static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status)
@@ -209,7 +210,8 @@ static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS statu
     return status;
 }
 
-static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset, ULONG_PTR *done)
+static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
+                              ULONG_PTR *done)
 {
     int descriptor = file_object_descriptor(file);
     ssize_t n;
@@ -225,9 +227,11 @@ static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG
     return !n && length && !write ? STATUS_END_OF_FILE : STATUS_SUCCESS;
 }
 
-static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset, ULONG_PTR *done)
+static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
+                                ULONG_PTR *done)
 {
-    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer, write ? 0 : length };
+    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
+                                   write ? 0 : length };
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(file, write ? IRP_MJ_WRITE : IRP_MJ_READ, IRP_FROM_KERNEL, &next);
 
@@ -304,12 +308,13 @@ NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE 
     if (!file->DeviceObject)
         return finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
     irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
-    status = irp && irp_set_control(irp, IoControlCode, &buffers) ? irp_send(IoGetRelatedDeviceObject(file), irp, &done)
-                                                                  : STATUS_INSUFFICIENT_RESOURCES;
+    status = irp && irp_set_control(irp, IoControlCode, &buffers)
+                 ? irp_send(IoGetRelatedDeviceObject(file), irp, &done)
+                 : STATUS_INSUFFICIENT_RESOURCES;
     return finish(file, IoStatusBlock, status, done);
 }
 
-/* ---- Information -------------------------------------------------------------------------------------------------- */
+/* ---- Information ------------------------------------------------------------------------------------------------ */
 
 static NTSTATUS query_standard(PFILE_OBJECT file, FILE_STANDARD_INFORMATION *out)
 {

@@ -101,7 +101,7 @@ static void pad(struct sink *s, char c, long n)
         }
 }
 
-/* ---- Strings ------------------------------------------------------------------------------------------------------ */
+/* ---- Strings ---------------------------------------------------------------------------------------------------- */
 
 /* What it takes in the sink, for the width. */
 static size_t narrow_length(const struct sink *s, const char *text, size_t n)
@@ -190,7 +190,7 @@ static void counted_string(struct sink *s, const struct spec *spec, const void *
         string_narrow(s, spec, narrow->Buffer, narrow->Length);
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- Numbers ---------------------------------------------------------------------------------------------------- */
 
 static size_t digits_of(char *end, uint64_t value, unsigned base, bool upper)
 {
@@ -271,12 +271,12 @@ static void floating(struct sink *s, const struct spec *spec, double value)
 
     snprintf(format, sizeof format, "%%%s%s%s%s*.*%c", spec->plus ? "+" : "", spec->space ? " " : "",
              spec->alternate ? "#" : "", spec->zero && !spec->left ? "0" : "", (char)spec->conversion);
-    n = snprintf(text, sizeof text, format, spec->zero && !spec->left ? min(spec->width, NUMBER_MOST - 1) : 0, precision,
-                 value);
+    n = snprintf(text, sizeof text, format, spec->zero && !spec->left ? min(spec->width, NUMBER_MOST - 1) : 0,
+                 precision, value);
     string_narrow(s, &plain, text, (size_t)min(n, NUMBER_MOST - 1));
 }
 
-/* ---- The format --------------------------------------------------------------------------------------------------- */
+/* ---- The format ------------------------------------------------------------------------------------------------- */
 
 struct reader {
     const char *narrow;

@@ -2,11 +2,9 @@
 /*
  * printf as Windows' kernel has it, for what drivers pass: long has 32 bits, wide characters 16.
  *   d i u o x X      with nothing, l, I32 (32 bits), h, hh, ll, I64, I, z, j, t (64 bits)
- *   c C s S          of the format's own width or, capital, of the other; h: narrow, l and w: wide; a null pointer: (null)
- *   Z wZ             ANSI_STRING *, UNICODE_STRING *
- *   p                16 digits in upper case
- *   e E f F g G a A  double
- * %n writes nothing. Width, precision, * and the flags - + space # 0 as in C.
+ *   c C s S          of the format's own width or, capital, of the other; h: narrow, l and w: wide; a null pointer:
+ * (null) Z wZ             ANSI_STRING *, UNICODE_STRING * p                16 digits in upper case e E f F g G a A
+ * double %n writes nothing. Width, precision, * and the flags - + space # 0 as in C.
  */
 #ifndef ONDK_WDK_FORMAT_H
 #define ONDK_WDK_FORMAT_H

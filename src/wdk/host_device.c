@@ -62,7 +62,8 @@ int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status
     ULONG_PTR information;
 
     if (d && translate(&wide, name))
-        result = file_object_open(&wide, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, &d->file, &information);
+        result = file_object_open(&wide, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, &d->file,
+                                  &information);
     free(wide.Buffer);
     *status = (uint32_t)result;
     if (!NT_SUCCESS(result)) {

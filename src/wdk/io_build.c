@@ -29,10 +29,12 @@ PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObj
     return irp_set_control(irp, IoControlCode, &buffers) ? irp : NULL;
 }
 
-static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID buffer, ULONG length, PLARGE_INTEGER offset)
+static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID buffer, ULONG length,
+                           PLARGE_INTEGER offset)
 {
     bool write = major == IRP_MJ_WRITE, transfer = write || major == IRP_MJ_READ;
-    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer, write ? 0 : length };
+    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
+                                   write ? 0 : length };
 
     if (!irp)
         return NULL;
@@ -60,7 +62,8 @@ PIRP IoBuildAsynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObj
     PIRP irp;
 
     irql_check_max("IoBuildAsynchronousFsdRequest", APC_LEVEL);
-    irp = build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
+    irp =
+        build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
     if (irp)
         set_end(irp, NULL, IoStatusBlock);
     return irp;

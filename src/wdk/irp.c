@@ -38,7 +38,7 @@ struct irp_block *irp_block_of(PIRP irp)
     return irp->AllocationFlags & OURS ? (struct irp_block *)(void *)((char *)irp - HEADER) : NULL;
 }
 
-/* ---- Life --------------------------------------------------------------------------------------------------------- */
+/* ---- Life ------------------------------------------------------------------------------------------------------- */
 
 static void prepare(PIRP irp, USHORT size, CCHAR locations)
 {
@@ -165,7 +165,7 @@ VOID IoFreeIrp(PIRP Irp)
         give_away(Irp, b, 1);
 }
 
-/* ---- Down --------------------------------------------------------------------------------------------------------- */
+/* ---- Down ------------------------------------------------------------------------------------------------------- */
 
 NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 {
@@ -185,7 +185,7 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     return status;
 }
 
-/* ---- Up ----------------------------------------------------------------------------------------------------------- */
+/* ---- Up --------------------------------------------------------------------------------------------------------- */
 
 static void compare(struct irp_block *b, int fact)
 {
@@ -244,7 +244,8 @@ static bool wants_call(const IRP *irp, UCHAR control)
 /* Whoever sent it from the location below. False: it takes the IRP back. */
 static bool call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {
-    PDEVICE_OBJECT device = irp->CurrentLocation > irp->StackCount ? NULL : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
+    PDEVICE_OBJECT device =
+        irp->CurrentLocation > irp->StackCount ? NULL : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
     struct thread_mark mark = thread_mark_take();
     NTSTATUS status = done->CompletionRoutine(device, irp, done->Context);
 
@@ -277,7 +278,7 @@ VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
         finish(Irp, b);
 }
 
-/* ---- The system's own --------------------------------------------------------------------------------------------- */
+/* ---- The system's own ------------------------------------------------------------------------------------------- */
 
 static void list_sending(struct irp_block *b, PFILE_OBJECT file)
 {

@@ -43,8 +43,8 @@ void irp_cancel_all(PFILE_OBJECT file);
 void irp_drop(PIRP irp);
 
 /*
- * Hands buffers over as the control code or the device's flags say. The IRP's end copies buffered output back and frees
- * what was made for it. False: no memory, and the IRP is gone.
+ * Hands buffers over as the control code or the device's flags say. The IRP's end copies buffered output back and
+ * frees what was made for it. False: no memory, and the IRP is gone.
  */
 struct irp_buffers {
     const void *in;

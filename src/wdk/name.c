@@ -184,8 +184,8 @@ static WCHAR *follow(const struct name *link, const WCHAR *text)
 }
 
 /*
- * What follows the object's name: as the opener wrote it, if all of it is the opener's (`kept` units are), else as the link
- * has it.
+ * What follows the object's name: as the opener wrote it, if all of it is the opener's (`kept` units are), else as the
+ * link has it.
  */
 static bool copy_rest(UNICODE_STRING *rest, PCUNICODE_STRING name, const WCHAR *text, size_t kept)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The object manager's names: \Device\..., and the symbolic links of \DosDevices, which is \?? and \GLOBAL?? too. Names
- * are compared without regard to case.
+ * The object manager's names: \Device\..., and the symbolic links of \DosDevices, which is \?? and \GLOBAL?? too.
+ * Names are compared without regard to case.
  */
 #ifndef ONDK_WDK_NAME_H
 #define ONDK_WDK_NAME_H
@@ -19,8 +19,8 @@ void name_remove_object(const void *object);
 NTSTATUS name_remove_link(PCUNICODE_STRING name);
 
 /*
- * Follows links. The object with a reference (object_put), and in *rest (free its Buffer) what of the name comes after the
- * object's; NULL: *status says why.
+ * Follows links. The object with a reference (object_put), and in *rest (free its Buffer) what of the name comes after
+ * the object's; NULL: *status says why.
  */
 void *name_find(PCUNICODE_STRING name, UNICODE_STRING *rest, NTSTATUS *status);
 

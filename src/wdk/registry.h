@@ -32,7 +32,8 @@ void registry_unlock(void);
 /* How much of a path is made when it is not there. */
 enum registry_make { REGISTRY_MAKE_NONE, REGISTRY_MAKE_LAST, REGISTRY_MAKE_ALL };
 
-/* From `from`, or, if that is NULL, a path that begins with \Registry. The key with a reference; NULL: *status says why. */
+/* From `from`, or, if that is NULL, a path that begins with \Registry. The key with a reference; NULL: *status says
+ * why. */
 struct reg_key *registry_open(struct reg_key *from, PCUNICODE_STRING path, enum registry_make make, bool *made,
                               NTSTATUS *status);
 

@@ -137,7 +137,7 @@ static int remove_key(const char *key)
     return status ? fail(key, status) : 0;
 }
 
-/* ---- .reg files --------------------------------------------------------------------------------------------------- */
+/* ---- .reg files ------------------------------------------------------------------------------------------------- */
 
 struct reg_file {
     const char *path;
@@ -222,8 +222,9 @@ static int set_octets(struct reg_file *f, const char *name, uint32_t type, char 
 
     if (!octets)
         return driver_error("no memory");
-    result = read_octets(at, octets, &size) ? change(f->key, name, false, type, octets, size)
-                                            : bad_line(f, "octets in hexadecimal, with commas between them, are expected");
+    result = read_octets(at, octets, &size)
+                 ? change(f->key, name, false, type, octets, size)
+                 : bad_line(f, "octets in hexadecimal, with commas between them, are expected");
     free(octets);
     return result;
 }

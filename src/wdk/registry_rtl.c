@@ -15,12 +15,16 @@
 #define QUERY_TAG 'qrtR'
 
 static PCWSTR const roots[RTL_REGISTRY_MAXIMUM] = {
-    L"", L"\\Registry\\Machine\\System\\CurrentControlSet\\Services\\", L"\\Registry\\Machine\\System\\CurrentControlSet\\Control\\",
-    L"\\Registry\\Machine\\Software\\Microsoft\\Windows NT\\CurrentVersion\\", L"\\Registry\\Machine\\Hardware\\DeviceMap\\",
+    L"",
+    L"\\Registry\\Machine\\System\\CurrentControlSet\\Services\\",
+    L"\\Registry\\Machine\\System\\CurrentControlSet\\Control\\",
+    L"\\Registry\\Machine\\Software\\Microsoft\\Windows NT\\CurrentVersion\\",
+    L"\\Registry\\Machine\\Hardware\\DeviceMap\\",
     L"\\Registry\\User\\.Default\\",
 };
 
-static struct reg_key *open_text(struct reg_key *from, PCWSTR root, PCWSTR path, enum registry_make make, NTSTATUS *status)
+static struct reg_key *open_text(struct reg_key *from, PCWSTR root, PCWSTR path, enum registry_make make,
+                                 NTSTATUS *status)
 {
     UNICODE_STRING whole = { 0 };
     struct reg_key *key;
@@ -58,7 +62,7 @@ static struct reg_key *open_relative(const char *routine, ULONG relative, PCWSTR
     return open_text(NULL, roots[relative], path, make, status);
 }
 
-/* ---- One value or key --------------------------------------------------------------------------------------------- */
+/* ---- One value or key ------------------------------------------------------------------------------------------- */
 
 NTSTATUS RtlCheckRegistryKey(ULONG RelativeTo, PWSTR Path)
 {
@@ -113,7 +117,7 @@ NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
     return status;
 }
 
-/* ---- A table of queries ------------------------------------------------------------------------------------------- */
+/* ---- A table of queries ----------------------------------------------------------------------------------------- */
 
 /* A value as it is handed to the driver: the tree may change meanwhile. Strings have a terminator behind them. */
 struct found {
@@ -323,7 +327,8 @@ static bool is_last(const RTL_QUERY_REGISTRY_TABLE *entry)
     return !entry->QueryRoutine && !(entry->Flags & (RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_DIRECT));
 }
 
-static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
+static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_QUERY_REGISTRY_TABLE *entry,
+                            PVOID context)
 {
     NTSTATUS status;
 
@@ -351,7 +356,8 @@ NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGIST
                                 PVOID Environment)
 {
     NTSTATUS status;
-    struct reg_key *top = open_relative("RtlQueryRegistryValues", RelativeTo, Path, REGISTRY_MAKE_NONE, &status), *at = top;
+    struct reg_key *top = open_relative("RtlQueryRegistryValues", RelativeTo, Path, REGISTRY_MAKE_NONE, &status),
+                   *at = top;
 
     UNREFERENCED_PARAMETER(Environment);
     if (!top)

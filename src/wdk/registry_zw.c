@@ -11,7 +11,7 @@
 #include "wdk/registry.h"
 #include "wdk/thread.h"
 
-/* ---- Handles ------------------------------------------------------------------------------------------------------ */
+/* ---- Handles ---------------------------------------------------------------------------------------------------- */
 
 static void report_handle(const char *routine, HANDLE handle)
 {
@@ -62,8 +62,8 @@ static void close_key(struct reg_key *key)
     object_put(key);
 }
 
-static NTSTATUS open_handle(const char *routine, PHANDLE handle, POBJECT_ATTRIBUTES attributes, enum registry_make make,
-                            bool *made)
+static NTSTATUS open_handle(const char *routine, PHANDLE handle, POBJECT_ATTRIBUTES attributes,
+                            enum registry_make make, bool *made)
 {
     struct reg_key *from = NULL, *key;
     NTSTATUS status;
@@ -94,8 +94,8 @@ NTSTATUS ZwOpenKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBU
     return open_handle("ZwOpenKey", KeyHandle, ObjectAttributes, REGISTRY_MAKE_NONE, NULL);
 }
 
-NTSTATUS ZwCreateKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes, ULONG TitleIndex,
-                     PUNICODE_STRING Class, ULONG CreateOptions, PULONG Disposition)
+NTSTATUS ZwCreateKey(PHANDLE KeyHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                     ULONG TitleIndex, PUNICODE_STRING Class, ULONG CreateOptions, PULONG Disposition)
 {
     bool made;
     NTSTATUS status = open_handle("ZwCreateKey", KeyHandle, ObjectAttributes, REGISTRY_MAKE_LAST, &made);
@@ -120,7 +120,8 @@ NTSTATUS IoOpenDriverRegistryKey(PDRIVER_OBJECT DriverObject, DRIVER_REGKEY_TYPE
         return STATUS_INVALID_PARAMETER;
     (void)RtlAppendUnicodeToString(&path, L"\\Registry\\Machine\\System\\CurrentControlSet\\Services\\");
     (void)RtlAppendUnicodeStringToString(&path, &DriverObject->DriverExtension->ServiceKeyName);
-    (void)RtlAppendUnicodeToString(&path, RegKeyType == DriverRegKeyParameters ? L"\\Parameters" : L"\\PersistentState");
+    (void)RtlAppendUnicodeToString(&path,
+                                   RegKeyType == DriverRegKeyParameters ? L"\\Parameters" : L"\\PersistentState");
     InitializeObjectAttributes(&attributes, &path, OBJ_KERNEL_HANDLE, NULL, NULL);
     return ZwCreateKey(DriverRegKey, DesiredAccess, &attributes, 0, NULL, 0, NULL);
 }
@@ -147,7 +148,7 @@ NTSTATUS ZwFlushKey(HANDLE KeyHandle)
     return status;
 }
 
-/* ---- Information -------------------------------------------------------------------------------------------------- */
+/* ---- Information ------------------------------------------------------------------------------------------------ */
 
 /* A fixed part and up to two that follow; what fits of all is handed over. */
 struct answer {
@@ -226,7 +227,9 @@ static NTSTATUS give_key(const struct reg_key *key, KEY_INFORMATION_CLASS class,
                          PULONG result_length)
 {
     KEY_BASIC_INFORMATION basic = { .LastWriteTime = key->written, .NameLength = key->name.Length };
-    KEY_NODE_INFORMATION node = { .LastWriteTime = key->written, .ClassOffset = MAXULONG, .NameLength = key->name.Length };
+    KEY_NODE_INFORMATION node = { .LastWriteTime = key->written,
+                                  .ClassOffset = MAXULONG,
+                                  .NameLength = key->name.Length };
     struct answer a = { .tail = key->name.Buffer, .tail_size = key->name.Length };
 
     switch (class) {
@@ -270,7 +273,8 @@ NTSTATUS ZwEnumerateKey(HANDLE KeyHandle, ULONG Index, KEY_INFORMATION_CLASS Key
         return status;
     for (child = key->children; child && Index; child = child->next)
         Index--;
-    status = child ? give_key(child, KeyInformationClass, KeyInformation, Length, ResultLength) : STATUS_NO_MORE_ENTRIES;
+    status =
+        child ? give_key(child, KeyInformationClass, KeyInformation, Length, ResultLength) : STATUS_NO_MORE_ENTRIES;
     close_key(key);
     return status;
 }
@@ -295,7 +299,9 @@ static NTSTATUS give_value(const struct reg_value *v, KEY_VALUE_INFORMATION_CLAS
 
     switch (class) {
     case KeyValueBasicInformation:
-        a = (struct answer){ &basic, offsetof(KEY_VALUE_BASIC_INFORMATION, Name), v->name.Buffer, v->name.Length, 0, NULL, 0 };
+        a = (struct answer){
+            &basic, offsetof(KEY_VALUE_BASIC_INFORMATION, Name), v->name.Buffer, v->name.Length, 0, NULL, 0
+        };
         return give(&a, out, length, result_length);
     case KeyValueFullInformation:
     case KeyValueFullInformationAlign64:
@@ -313,10 +319,11 @@ static NTSTATUS give_value(const struct reg_value *v, KEY_VALUE_INFORMATION_CLAS
     }
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------- */
+/* ---- Values ----------------------------------------------------------------------------------------------------- */
 
-NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName, KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
-                         PVOID KeyValueInformation, ULONG Length, PULONG ResultLength)
+NTSTATUS ZwQueryValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName,
+                         KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass, PVOID KeyValueInformation, ULONG Length,
+                         PULONG ResultLength)
 {
     NTSTATUS status;
     struct reg_key *key = open_key("ZwQueryValueKey", KeyHandle, &status);
@@ -342,12 +349,14 @@ NTSTATUS ZwEnumerateValueKey(HANDLE KeyHandle, ULONG Index, KEY_VALUE_INFORMATIO
         return status;
     for (v = key->values; v && Index; v = v->next)
         Index--;
-    status = v ? give_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength) : STATUS_NO_MORE_ENTRIES;
+    status = v ? give_value(v, KeyValueInformationClass, KeyValueInformation, Length, ResultLength)
+               : STATUS_NO_MORE_ENTRIES;
     close_key(key);
     return status;
 }
 
-NTSTATUS ZwSetValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName, ULONG TitleIndex, ULONG Type, PVOID Data, ULONG DataSize)
+NTSTATUS ZwSetValueKey(HANDLE KeyHandle, PUNICODE_STRING ValueName, ULONG TitleIndex, ULONG Type, PVOID Data,
+                       ULONG DataSize)
 {
     NTSTATUS status;
     struct reg_key *key = open_key("ZwSetValueKey", KeyHandle, &status);

@@ -12,7 +12,7 @@
 
 enum { TEXT_MOST = 128, GROUPS = 8 };
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading ---------------------------------------------------------------------------------------------------- */
 
 static unsigned digit_of(char c)
 {
@@ -190,7 +190,7 @@ static bool read_ipv6_whole(const char *s, uint8_t out[16], uint32_t *scope, uin
     return *s == 0;
 }
 
-/* ---- Narrow and wide ---------------------------------------------------------------------------------------------- */
+/* ---- Narrow and wide -------------------------------------------------------------------------------------------- */
 
 /* What can belong to an address is ASCII: everything else ends it. */
 static void narrow_copy(char out[TEXT_MOST], PCWSTR s)
@@ -299,7 +299,7 @@ NTSTATUS RtlIpv6StringToAddressExW(PCWSTR AddressString, struct in6_addr *Addres
     return RtlIpv6StringToAddressExA(text, Address, ScopeId, Port);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------------ */
+/* ---- Writing ---------------------------------------------------------------------------------------------------- */
 
 static size_t write_ipv4(char *out, const uint8_t a[4])
 {
@@ -435,7 +435,8 @@ static NTSTATUS give_out(const char *text, size_t n, PSTR narrow, PWSTR wide, PU
     return good ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
-NTSTATUS RtlIpv4AddressToStringExA(const struct in_addr *Address, USHORT Port, PSTR AddressString, PULONG AddressStringLength)
+NTSTATUS RtlIpv4AddressToStringExA(const struct in_addr *Address, USHORT Port, PSTR AddressString,
+                                   PULONG AddressStringLength)
 {
     char text[TEXT_MOST];
 
@@ -444,7 +445,8 @@ NTSTATUS RtlIpv4AddressToStringExA(const struct in_addr *Address, USHORT Port, P
     return give_out(text, write_ipv4_whole(text, Address, Port), AddressString, NULL, AddressStringLength);
 }
 
-NTSTATUS RtlIpv4AddressToStringExW(const struct in_addr *Address, USHORT Port, PWSTR AddressString, PULONG AddressStringLength)
+NTSTATUS RtlIpv4AddressToStringExW(const struct in_addr *Address, USHORT Port, PWSTR AddressString,
+                                   PULONG AddressStringLength)
 {
     char text[TEXT_MOST];
 

@@ -12,7 +12,7 @@
 
 enum { LONGEST = 0xfffe };
 
-/* ---- Room for the result ------------------------------------------------------------------------------------------ */
+/* ---- Room for the result ---------------------------------------------------------------------------------------- */
 
 /* `octets` and a terminator of `unit` octets. STATUS_BUFFER_OVERFLOW: the caller's own buffer is too small. */
 static NTSTATUS make_room(USHORT *maximum, void **buffer, size_t octets, size_t unit, bool allocate)
@@ -54,7 +54,7 @@ static NTSTATUS room_narrow(PSTRING s, size_t octets, bool allocate)
     return STATUS_SUCCESS;
 }
 
-/* ---- UTF-8 and UTF-16 --------------------------------------------------------------------------------------------- */
+/* ---- UTF-8 and UTF-16 ------------------------------------------------------------------------------------------- */
 
 static NTSTATUS to_wide(PUNICODE_STRING to, const STRING *from, bool allocate)
 {
@@ -113,7 +113,8 @@ ULONG RtlxAnsiStringToUnicodeSize(PCANSI_STRING AnsiString)
 ULONG RtlxUnicodeStringToAnsiSize(PCUNICODE_STRING UnicodeString)
 {
     irql_check_max("RtlUnicodeStringToAnsiSize", PASSIVE_LEVEL);
-    return (ULONG)(text_to_utf8(NULL, 0, UnicodeString->Buffer, UnicodeString->Length / sizeof(WCHAR), NULL, NULL) + 1);
+    return (ULONG)(text_to_utf8(NULL, 0, UnicodeString->Buffer, UnicodeString->Length / sizeof(WCHAR), NULL, NULL) +
+                   1);
 }
 
 NTSTATUS RtlUTF8ToUnicodeN(PWSTR UnicodeStringDestination, ULONG UnicodeStringMaxByteCount,
@@ -141,15 +142,15 @@ NTSTATUS RtlUnicodeToUTF8N(PCHAR UTF8StringDestination, ULONG UTF8StringMaxByteC
     irql_check_max("RtlUnicodeToUTF8N", PASSIVE_LEVEL);
     if (!UnicodeStringSource)
         return STATUS_INVALID_PARAMETER_4;
-    needed = text_to_utf8(UTF8StringDestination, cap, UnicodeStringSource, UnicodeStringByteCount / sizeof(WCHAR), &written,
-                          &bad);
+    needed = text_to_utf8(UTF8StringDestination, cap, UnicodeStringSource, UnicodeStringByteCount / sizeof(WCHAR),
+                          &written, &bad);
     *UTF8StringActualByteCount = (ULONG)(UTF8StringDestination ? written : needed);
     if (UTF8StringDestination && written < needed)
         return STATUS_BUFFER_TOO_SMALL;
     return bad ? STATUS_SOME_NOT_MAPPED : STATUS_SUCCESS;
 }
 
-/* ---- Copies ------------------------------------------------------------------------------------------------------- */
+/* ---- Copies ----------------------------------------------------------------------------------------------------- */
 
 NTSTATUS RtlDuplicateUnicodeString(ULONG Flags, PCUNICODE_STRING StringIn, PUNICODE_STRING StringOut)
 {
@@ -228,7 +229,7 @@ VOID RtlFreeUTF8String(PUTF8_STRING utf8String)
     RtlFreeAnsiString(utf8String);
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- Numbers ---------------------------------------------------------------------------------------------------- */
 
 NTSTATUS RtlInt64ToUnicodeString(ULONGLONG Value, ULONG Base, PUNICODE_STRING String)
 {
@@ -282,7 +283,10 @@ static unsigned base_of(const struct digits *d, size_t *at)
 
 static unsigned digit_value(unsigned c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : 99;
 }
 
 static ULONG read_number(const struct digits *d, unsigned base)

@@ -10,7 +10,7 @@
 #include "wdk/text.h"
 #include "wdk/thread.h"
 
-/* ---- GUIDs -------------------------------------------------------------------------------------------------------- */
+/* ---- GUIDs ------------------------------------------------------------------------------------------------------ */
 
 enum { GUID_LENGTH = 38 };
 
@@ -22,8 +22,8 @@ NTSTATUS RtlStringFromGUID(REFGUID Guid, PUNICODE_STRING GuidString)
     const uint8_t *d = Guid->Data4;
 
     irql_check_max("RtlStringFromGUID", PASSIVE_LEVEL);
-    snprintf(text, sizeof text, "{%08X-%04X-%04X-%02X%02X-%02X%02X%02X%02X%02X%02X}", Guid->Data1, Guid->Data2, Guid->Data3,
-             d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]);
+    snprintf(text, sizeof text, "{%08X-%04X-%04X-%02X%02X-%02X%02X%02X%02X%02X%02X}", Guid->Data1, Guid->Data2,
+             Guid->Data3, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]);
     (void)text_to_utf16(wide, GUID_LENGTH, text, GUID_LENGTH, NULL, NULL);
     return RtlDuplicateUnicodeString(RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE, &result, GuidString);
 }
@@ -51,8 +51,9 @@ NTSTATUS RtlGUIDFromString(PCUNICODE_STRING GuidString, GUID *Guid)
     GUID result;
 
     irql_check_max("RtlGUIDFromString", PASSIVE_LEVEL);
-    if (GuidString->Length != GUID_LENGTH * sizeof(WCHAR) || s[0] != '{' || s[37] != '}' || s[9] != '-' || s[14] != '-' ||
-        s[19] != '-' || s[24] != '-' || !read_hex(s + 1, 8, &a) || !read_hex(s + 10, 4, &b) || !read_hex(s + 15, 4, &c))
+    if (GuidString->Length != GUID_LENGTH * sizeof(WCHAR) || s[0] != '{' || s[37] != '}' || s[9] != '-' ||
+        s[14] != '-' || s[19] != '-' || s[24] != '-' || !read_hex(s + 1, 8, &a) || !read_hex(s + 10, 4, &b) ||
+        !read_hex(s + 15, 4, &c))
         return STATUS_INVALID_PARAMETER;
     result = (GUID){ .Data1 = a, .Data2 = (uint16_t)b, .Data3 = (uint16_t)c };
     for (int i = 0; i < 8; i++) {
@@ -91,7 +92,7 @@ ULONG RtlRandom(PULONG Seed)
     return RtlRandomEx(Seed);
 }
 
-/* ---- Calendar ----------------------------------------------------------------------------------------------------- */
+/* ---- Calendar --------------------------------------------------------------------------------------------------- */
 
 enum { DAYS_PER_ERA = 146097, DAYS_TO_1601 = 584694, DAYS_TO_1970 = 134774 }; /* from 0000-03-01; from 1601 */
 static const int64_t ticks_per_day = 864000000000, ticks_per_second = 10000000;
@@ -163,7 +164,7 @@ VOID RtlSecondsSince1970ToTime(ULONG ElapsedSeconds, PLARGE_INTEGER Time)
     Time->QuadPart = (ElapsedSeconds + DAYS_TO_1970 * 86400LL) * ticks_per_second;
 }
 
-/* ---- Version ------------------------------------------------------------------------------------------------------ */
+/* ---- Version ---------------------------------------------------------------------------------------------------- */
 
 enum { MAJOR = 10, MINOR = 0, BUILD = 19041, BITS_PER_CONDITION = 3 };
 

@@ -9,7 +9,7 @@
 
 enum { LONGEST = 0xfffe };
 
-/* ---- Making ------------------------------------------------------------------------------------------------------- */
+/* ---- Making ----------------------------------------------------------------------------------------------------- */
 
 static NTSTATUS init_wide(PUNICODE_STRING out, PCWSTR source, bool cut)
 {
@@ -85,7 +85,7 @@ NTSTATUS RtlInitUTF8StringEx(PUTF8_STRING DestinationString, PCSZ SourceString)
     return init_narrow(DestinationString, SourceString, false);
 }
 
-/* ---- Copying ------------------------------------------------------------------------------------------------------ */
+/* ---- Copying ---------------------------------------------------------------------------------------------------- */
 
 VOID RtlCopyUnicodeString(PUNICODE_STRING DestinationString, PCUNICODE_STRING SourceString)
 {
@@ -154,7 +154,7 @@ NTSTATUS RtlAppendAsciizToString(PSTRING Destination, PCSZ Source)
     return append_narrow(Destination, Source, Source ? strlen(Source) : 0);
 }
 
-/* ---- Comparing ---------------------------------------------------------------------------------------------------- */
+/* ---- Comparing -------------------------------------------------------------------------------------------------- */
 
 LONG RtlCompareUnicodeStrings(PCWCH String1, SIZE_T String1Length, PCWCH String2, SIZE_T String2Length,
                               BOOLEAN CaseInSensitive)
@@ -261,8 +261,8 @@ NTSTATUS RtlValidateUnicodeString(ULONG Flags, PCUNICODE_STRING String)
         return STATUS_INVALID_PARAMETER;
     if (!String)
         return STATUS_SUCCESS;
-    if (String->Length % sizeof(WCHAR) || String->MaximumLength % sizeof(WCHAR) || String->Length > String->MaximumLength ||
-        (!String->Buffer && (String->Length || String->MaximumLength)))
+    if (String->Length % sizeof(WCHAR) || String->MaximumLength % sizeof(WCHAR) ||
+        String->Length > String->MaximumLength || (!String->Buffer && (String->Length || String->MaximumLength)))
         return STATUS_INVALID_PARAMETER;
     return STATUS_SUCCESS;
 }

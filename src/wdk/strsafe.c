@@ -87,8 +87,8 @@ static NTSTATUS without_room(const struct out *o, bool nothing)
     return nothing ? STATUS_SUCCESS : o->start ? STATUS_BUFFER_OVERFLOW : STATUS_INVALID_PARAMETER;
 }
 
-NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T most, ULONG how, PVOID *end,
-                           SIZE_T *remaining)
+NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOID *source, SIZE_T most, ULONG how,
+                           PVOID *end, SIZE_T *remaining)
 {
     struct out o = { destination, cap, unit, 0 };
     NTSTATUS status = open_out(&o, how);
@@ -150,7 +150,7 @@ NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T 
     return STATUS_SUCCESS;
 }
 
-/* ---- UNICODE_STRING ----------------------------------------------------------------------------------------------- */
+/* ---- UNICODE_STRING --------------------------------------------------------------------------------------------- */
 
 NTSTATUS RtlUnicodeStringValidate(PCUNICODE_STRING SourceString)
 {
@@ -213,7 +213,8 @@ NTSTATUS RtlUnicodeStringVPrintf(PUNICODE_STRING DestinationString, NTSTRSAFE_PC
 
     if (RtlUnicodeStringValidate(DestinationString) || !pszFormat)
         return STATUS_INVALID_PARAMETER;
-    n = format_wide(DestinationString->Buffer, DestinationString->MaximumLength / sizeof(WCHAR), &written, pszFormat, argList);
+    n = format_wide(DestinationString->Buffer, DestinationString->MaximumLength / sizeof(WCHAR), &written, pszFormat,
+                    argList);
     DestinationString->Length = (USHORT)(written * sizeof(WCHAR));
     return written < n ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
 }

@@ -18,7 +18,9 @@ static struct decoded bad_input(size_t used)
     return (struct decoded){ REPLACEMENT, used, true };
 }
 
-/* A bad sequence takes the octets that could have belonged to a good one, at least the first (Unicode, chapter 3.9). */
+/*
+ * A bad sequence takes the octets that could have belonged to a good one, at least the first (Unicode, chapter 3.9).
+ */
 static struct decoded decode_utf8(const unsigned char *in, size_t length)
 {
     unsigned char first = in[0];
@@ -47,7 +49,8 @@ static struct decoded decode_utf16(const WCHAR *in, size_t length)
         return (struct decoded){ first, 1, false };
     if (first >= SURROGATE_LOW || length < 2 || (uint16_t)in[1] < SURROGATE_LOW || (uint16_t)in[1] >= SURROGATES_END)
         return bad_input(1);
-    return (struct decoded){ 0x10000 + ((first - SURROGATE_HIGH) << 10) + ((uint16_t)in[1] - SURROGATE_LOW), 2, false };
+    return (struct decoded){ 0x10000 + ((first - SURROGATE_HIGH) << 10) + ((uint16_t)in[1] - SURROGATE_LOW), 2,
+                             false };
 }
 
 static size_t encode_utf16(WCHAR unit[2], uint32_t code)

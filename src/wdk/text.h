@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UTF-8 and UTF-16. The ANSI and OEM code page of this kernel is UTF-8, as a Windows that is set to code page 65001 has it.
+ * UTF-8 and UTF-16. The ANSI and OEM code page of this kernel is UTF-8, as a Windows that is set to code page 65001
+ * has it.
  */
 #ifndef ONDK_WDK_TEXT_H
 #define ONDK_WDK_TEXT_H
@@ -11,9 +12,9 @@
 #include "ntdef.h"
 
 /*
- * Each writes at most `cap` units of what `length` units of `in` become, whole characters only, and no terminator. Returns
- * how many units all of it takes, so that more than cap means it was cut; *written, if not NULL, receives how many were
- * written. What is not well-formed becomes U+FFFD and sets *bad, if not NULL.
+ * Each writes at most `cap` units of what `length` units of `in` become, whole characters only, and no terminator.
+ * Returns how many units all of it takes, so that more than cap means it was cut; *written, if not NULL, receives how
+ * many were written. What is not well-formed becomes U+FFFD and sets *bad, if not NULL.
  */
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);

@@ -9,7 +9,8 @@
 
 #define DESCRIPTOR(name, literal) const UNICODE_STRING name = RTL_CONSTANT_STRING(literal)
 
-/* P: protected; A: allow; GA, GR, GW, GX: all, read, write, execute; SY system, BA administrators, WD everyone, RC restricted. */
+/* P: protected; A: allow; GA, GR, GW, GX: all, read, write, execute; SY system, BA administrators, WD everyone, RC
+ * restricted. */
 DESCRIPTOR(SDDL_DEVOBJ_KERNEL_ONLY, L"D:P");
 DESCRIPTOR(SDDL_DEVOBJ_SYS_ALL, L"D:P(A;;GA;;;SY)");
 DESCRIPTOR(SDDL_DEVOBJ_SYS_ALL_ADM_ALL, L"D:P(A;;GA;;;SY)(A;;GA;;;BA)");
@@ -68,7 +69,8 @@ static bool is_descriptor(PCUNICODE_STRING sddl)
 
 NTSTATUS WdmlibIoCreateDeviceSecure(PDRIVER_OBJECT DriverObject, ULONG DeviceExtensionSize, PUNICODE_STRING DeviceName,
                                     DEVICE_TYPE DeviceType, ULONG DeviceCharacteristics, BOOLEAN Exclusive,
-                                    PCUNICODE_STRING DefaultSDDLString, LPCGUID DeviceClassGuid, PDEVICE_OBJECT *DeviceObject)
+                                    PCUNICODE_STRING DefaultSDDLString, LPCGUID DeviceClassGuid,
+                                    PDEVICE_OBJECT *DeviceObject)
 {
     UNREFERENCED_PARAMETER(DeviceClassGuid);
     irql_check_max("IoCreateDeviceSecure", PASSIVE_LEVEL);

@@ -29,7 +29,8 @@ static int close_all(void **state)
     return 0;
 }
 
-static uint32_t control(uint32_t code, const void *in, uint32_t in_length, void *out, uint32_t capacity, uint32_t *length)
+static uint32_t control(uint32_t code, const void *in, uint32_t in_length, void *out, uint32_t capacity,
+                        uint32_t *length)
 {
     uint32_t status = 1;
 
@@ -141,7 +142,8 @@ static void test_error_log(void **state)
     char *text = host_reported(log_it);
 
     (void)state;
-    assert_non_null(strstr(text, "event log: controls: error 0xC00000A3, unique value 77, final status 0x00000000: sample"));
+    assert_non_null(
+        strstr(text, "event log: controls: error 0xC00000A3, unique value 77, final status 0x00000000: sample"));
     free(text);
 }
 
@@ -216,7 +218,7 @@ static void test_cancel(void **state)
     assert_int_equal(cancelled, 20 * HELD / 2);
 }
 
-/* ---- Each rule, broken -------------------------------------------------------------------------------------------- */
+/* ---- Each rule, broken ------------------------------------------------------------------------------------------ */
 
 static uint32_t broken;
 
@@ -264,9 +266,12 @@ static void test_cancel_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_DEVICE(test_methods), WITH_DEVICE(test_outcomes), WITH_DEVICE(test_transfers), WITH_DEVICE(test_names),
-        WITH_DEVICE(test_built), WITH_DEVICE(test_busy), WITH_DEVICE(test_pending), WITH_DEVICE(test_cancel), cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_cancel_lock), cmocka_unit_test(test_error_log),
+        WITH_DEVICE(test_methods),        WITH_DEVICE(test_outcomes),
+        WITH_DEVICE(test_transfers),      WITH_DEVICE(test_names),
+        WITH_DEVICE(test_built),          WITH_DEVICE(test_busy),
+        WITH_DEVICE(test_pending),        WITH_DEVICE(test_cancel),
+        cmocka_unit_test(test_rules),     cmocka_unit_test(test_cancel_lock),
+        cmocka_unit_test(test_error_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

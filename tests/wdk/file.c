@@ -53,7 +53,8 @@ static int remove_root(void **state)
     return 0;
 }
 
-static NTSTATUS open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file, ULONG_PTR *how)
+static NTSTATUS open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file,
+                          ULONG_PTR *how)
 {
     UNICODE_STRING wide;
     OBJECT_ATTRIBUTES a;
@@ -82,8 +83,10 @@ static void test_read_write(void **state)
     FILE_POSITION_INFORMATION position;
 
     (void)state;
-    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
-    assert_int_equal(open_file(L"\\??\\c:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_CREATE, 0, &file, &how), STATUS_SUCCESS);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_file(L"\\??\\c:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_CREATE, 0, &file, &how),
+                     STATUS_SUCCESS);
     assert_int_equal(how, FILE_CREATED);
     assert_int_equal(live_count(), before + 1);
     assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "abcdef", 6, NULL, NULL), STATUS_SUCCESS);
@@ -95,20 +98,26 @@ static void test_read_write(void **state)
     assert_int_equal(block.Information, 4);
     assert_memory_equal(buffer, "efgh", 4);
     assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 16, NULL, NULL), STATUS_END_OF_FILE);
-    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, sizeof info, FileStandardInformation),
+                     STATUS_SUCCESS);
     assert_int_equal(info.EndOfFile.QuadPart, 8);
     assert_false(info.Directory);
-    assert_int_equal(ZwQueryInformationFile(file, &block, &position, sizeof position, FilePositionInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &position, sizeof position, FilePositionInformation),
+                     STATUS_SUCCESS);
     assert_int_equal(position.CurrentByteOffset.QuadPart, 8);
-    assert_int_equal(ZwQueryInformationFile(file, &block, &info, 4, FileStandardInformation), STATUS_INFO_LENGTH_MISMATCH);
+    assert_int_equal(ZwQueryInformationFile(file, &block, &info, 4, FileStandardInformation),
+                     STATUS_INFO_LENGTH_MISMATCH);
     end.QuadPart = 3;
     assert_int_equal(ZwSetInformationFile(file, &block, &end, sizeof end, FileEndOfFileInformation), STATUS_SUCCESS);
-    assert_int_equal(ZwSetInformationFile(file, &block, &offset, sizeof offset, FilePositionInformation), STATUS_SUCCESS);
+    assert_int_equal(ZwSetInformationFile(file, &block, &offset, sizeof offset, FilePositionInformation),
+                     STATUS_SUCCESS);
     assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 16, NULL, NULL), STATUS_SUCCESS);
     assert_int_equal(block.Information, 2);
     assert_int_equal(ZwClose(file), STATUS_SUCCESS);
-    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_CREATE, 0, &file, NULL), STATUS_OBJECT_NAME_COLLISION);
-    assert_int_equal(open_file(L"\\DosDevices\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, &how), STATUS_SUCCESS);
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ, FILE_CREATE, 0, &file, NULL),
+                     STATUS_OBJECT_NAME_COLLISION);
+    assert_int_equal(open_file(L"\\DosDevices\\C:\\file.txt", GENERIC_READ, FILE_OPEN, 0, &file, &how),
+                     STATUS_SUCCESS);
     assert_int_equal(how, FILE_OPENED);
     assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "x", 1, NULL, NULL), STATUS_ACCESS_DENIED);
     ZwClose(file);
@@ -128,13 +137,18 @@ static void test_places(void **state)
     ZwClose(file);
     at(path, "SystemRoot/log");
     assert_int_equal(access(path, F_OK), 0);
-    assert_int_equal(open_file(L"\\??\\C:\\out\\passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_ACCESS_DENIED);
-    assert_int_equal(open_file(L"\\??\\C:\\..\\..\\etc\\passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\out\\passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\..\\..\\etc\\passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_ACCESS_DENIED);
     assert_int_equal(open_file(L"\\??\\C:\\../../etc/passwd", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
                      STATUS_OBJECT_NAME_NOT_FOUND);
-    assert_int_equal(open_file(L"\\SystemRoot\\..\\..\\..\\new", GENERIC_WRITE, FILE_CREATE, 0, &file, NULL), STATUS_ACCESS_DENIED);
-    assert_int_equal(open_file(L"\\??\\C:\\SystemRoot", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
-    assert_int_equal(open_file(L"\\Device\\Nobody", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_file(L"\\SystemRoot\\..\\..\\..\\new", GENERIC_WRITE, FILE_CREATE, 0, &file, NULL),
+                     STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\SystemRoot", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_file(L"\\Device\\Nobody", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
     assert_int_equal(ondk_wdk_set_file_root("/nowhere"), -1);
 }
 

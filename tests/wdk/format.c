@@ -91,7 +91,8 @@ static void test_windows(void **state)
     (void)state;
     /* long has 32 bits: what follows it is in its place */
     IS("-1 4294967295 ffffffff 7", "%ld %lu %lx %d", (LONG)-1, (ULONG)-1, (ULONG)-1, 7);
-    IS("-2 18446744073709551614 fffffffffffffffe 8", "%I64d %I64u %I64x %d", (LONGLONG)-2, (ULONGLONG)-2, (ULONGLONG)-2, 8);
+    IS("-2 18446744073709551614 fffffffffffffffe 8", "%I64d %I64u %I64x %d", (LONGLONG)-2, (ULONGLONG)-2,
+       (ULONGLONG)-2, 8);
     IS("12 0xc 5", "%Iu %#Ix %I32d", (SIZE_T)12, (SIZE_T)12, 5);
     IS("wid|narr|(null)|  wid", "%wZ|%Z|%wZ|%5wZ", &u, &a, NULL, &u);
     IS("w\xc3\xa9 w\xc3\xa9 n x\xe2\x82\xac", "%ws %S %hs x%lc", L"w\xe9", L"w\xe9", "n", 0x20ac);

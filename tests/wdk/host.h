@@ -45,8 +45,8 @@ static inline void host_unload(ondk_wdk_driver_t *driver)
 }
 
 /*
- * What `breaks` makes this kernel say. It runs in a process of its own, since what it leaves must not reach other tests;
- * there each broken rule is reported and the driver goes on. The text is the caller's to free.
+ * What `breaks` makes this kernel say. It runs in a process of its own, since what it leaves must not reach other
+ * tests; there each broken rule is reported and the driver goes on. The text is the caller's to free.
  */
 static inline char *host_reported(void (*breaks)(void))
 {

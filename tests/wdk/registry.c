@@ -106,16 +106,21 @@ static void test_values(void **state)
     assert_int_equal(get(key, L"number", &type, &out, 4, &size), STATUS_SUCCESS);
     assert_int_equal(out, 8);
     /* too small for the fixed part, for the data, and exactly enough */
-    assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, buffer, 11, &result), STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, buffer, 11, &result),
+                     STATUS_BUFFER_TOO_SMALL);
     assert_int_equal(result, 20);
-    assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, buffer, 16, &result), STATUS_BUFFER_OVERFLOW);
+    assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, buffer, 16, &result),
+                     STATUS_BUFFER_OVERFLOW);
     assert_memory_equal(((KEY_VALUE_PARTIAL_INFORMATION *)(void *)buffer)->Data, L"ab", 4);
     assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, buffer, 20, &result), STATUS_SUCCESS);
-    assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, NULL, 0, &result), STATUS_BUFFER_TOO_SMALL);
-    assert_int_equal(ZwQueryValueKey(key, &name, KeyValueFullInformation, buffer, sizeof buffer, &result), STATUS_SUCCESS);
+    assert_int_equal(ZwQueryValueKey(key, &name, KeyValuePartialInformation, NULL, 0, &result),
+                     STATUS_BUFFER_TOO_SMALL);
+    assert_int_equal(ZwQueryValueKey(key, &name, KeyValueFullInformation, buffer, sizeof buffer, &result),
+                     STATUS_SUCCESS);
     assert_memory_equal(full->Name, L"text", full->NameLength);
     assert_memory_equal(buffer + full->DataOffset, L"abc", 8);
-    assert_int_equal(ZwEnumerateValueKey(key, 1, KeyValueBasicInformation, buffer, sizeof buffer, &result), STATUS_SUCCESS);
+    assert_int_equal(ZwEnumerateValueKey(key, 1, KeyValueBasicInformation, buffer, sizeof buffer, &result),
+                     STATUS_SUCCESS);
     assert_memory_equal(basic->Name, L"text", basic->NameLength);
     assert_int_equal(ZwEnumerateValueKey(key, 2, KeyValueBasicInformation, buffer, sizeof buffer, &result),
                      STATUS_NO_MORE_ENTRIES);
@@ -149,7 +154,8 @@ static void test_key_information(void **state)
     assert_int_equal(ZwEnumerateKey(key, 1, KeyBasicInformation, buffer, sizeof buffer, &result), STATUS_SUCCESS);
     assert_int_equal(basic->NameLength, 12);
     assert_memory_equal(basic->Name, L"Second", 12);
-    assert_int_equal(ZwEnumerateKey(key, 2, KeyBasicInformation, buffer, sizeof buffer, &result), STATUS_NO_MORE_ENTRIES);
+    assert_int_equal(ZwEnumerateKey(key, 2, KeyBasicInformation, buffer, sizeof buffer, &result),
+                     STATUS_NO_MORE_ENTRIES);
     assert_int_equal(ZwQueryKey(sub, KeyNameInformation, buffer, sizeof buffer, &result), STATUS_SUCCESS);
     assert_int_equal(name->NameLength, 58);
     assert_memory_equal(name->Name, L"\\Registry\\Machine\\Info\\Second", 58);
@@ -182,7 +188,7 @@ static void test_bad_handles(void **state)
     free(text);
 }
 
-/* ---- By path ------------------------------------------------------------------------------------------------------ */
+/* ---- By path ---------------------------------------------------------------------------------------------------- */
 
 #define SERVICE L"sample\\Parameters"
 
@@ -190,12 +196,15 @@ static void fill(void)
 {
     ULONG number = 5;
 
-    assert_int_equal(ondk_wdk_registry_set("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "Number", REG_DWORD,
-                                           &number, 4), 0);
-    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "Text", REG_SZ,
-                                                "w\xc3\xa9", 3), 0);
-    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "List",
-                                                REG_MULTI_SZ, "one\0two\0", 8), 0);
+    assert_int_equal(ondk_wdk_registry_set("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters", "Number",
+                                           REG_DWORD, &number, 4),
+                     0);
+    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters",
+                                                "Text", REG_SZ, "w\xc3\xa9", 3),
+                     0);
+    assert_int_equal(ondk_wdk_registry_set_text("HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters",
+                                                "List", REG_MULTI_SZ, "one\0two\0", 8),
+                     0);
 }
 
 static void test_direct(void **state)
@@ -207,8 +216,10 @@ static void test_direct(void **state)
         { NULL, RTL_QUERY_REGISTRY_DIRECT | RTL_QUERY_REGISTRY_TYPECHECK, (PWSTR)(uintptr_t)L"Number", &number,
           REG_DWORD << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT, NULL, 0 },
         { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"Text", &text, REG_NONE, NULL, 0 },
-        { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"Missing", &missing, REG_DWORD, &fallback, sizeof fallback },
-        { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"NoText", &standard, REG_SZ, (PVOID)(uintptr_t)L"def", 0 },
+        { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"Missing", &missing, REG_DWORD, &fallback,
+          sizeof fallback },
+        { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"NoText", &standard, REG_SZ, (PVOID)(uintptr_t)L"def",
+          0 },
         { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"List", &many, REG_NONE, NULL, 0 },
         { 0 },
     };
@@ -227,11 +238,14 @@ static void test_direct(void **state)
     RtlFreeUnicodeString(&many);
     assert_int_equal(pool_outstanding(), before);
     table[0].DefaultType = REG_SZ << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT;
-    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, NULL), STATUS_OBJECT_TYPE_MISMATCH);
+    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, NULL),
+                     STATUS_OBJECT_TYPE_MISMATCH);
     table[0] = table[2];
     table[0].Flags |= RTL_QUERY_REGISTRY_REQUIRED;
-    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
-    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, L"nobody", table, NULL, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, NULL),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, L"nobody", table, NULL, NULL),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
 }
 
 struct seen {
@@ -252,12 +266,12 @@ static void test_callbacks(void **state)
 {
     struct seen seen = { "" };
     RTL_QUERY_REGISTRY_TABLE table[] = {
-        { see, 0, NULL, (PVOID)(uintptr_t)"a", REG_NONE, NULL, 0 },
-        { see, RTL_QUERY_REGISTRY_NOVALUE, NULL, (PVOID)(uintptr_t)"b", REG_NONE, NULL, 0 },
-        { see, RTL_QUERY_REGISTRY_NOEXPAND | RTL_QUERY_REGISTRY_DELETE, (PWSTR)(uintptr_t)L"List", (PVOID)(uintptr_t)"c", REG_NONE,
-          NULL, 0 },
-        { see, 0, (PWSTR)(uintptr_t)L"List", (PVOID)(uintptr_t)"d", REG_NONE, NULL, 0 },
-        { see, 0, (PWSTR)(uintptr_t)L"Other", (PVOID)(uintptr_t)"e", REG_SZ, (PVOID)(uintptr_t)L"zz", 0 },
+        { see, 0, NULL, (PVOID)(uintptr_t) "a", REG_NONE, NULL, 0 },
+        { see, RTL_QUERY_REGISTRY_NOVALUE, NULL, (PVOID)(uintptr_t) "b", REG_NONE, NULL, 0 },
+        { see, RTL_QUERY_REGISTRY_NOEXPAND | RTL_QUERY_REGISTRY_DELETE, (PWSTR)(uintptr_t)L"List",
+          (PVOID)(uintptr_t) "c", REG_NONE, NULL, 0 },
+        { see, 0, (PWSTR)(uintptr_t)L"List", (PVOID)(uintptr_t) "d", REG_NONE, NULL, 0 },
+        { see, 0, (PWSTR)(uintptr_t)L"Other", (PVOID)(uintptr_t) "e", REG_SZ, (PVOID)(uintptr_t)L"zz", 0 },
         { 0 },
     };
     RTL_QUERY_REGISTRY_TABLE sub[] = {
@@ -291,7 +305,7 @@ static void test_by_path(void **state)
     assert_int_equal(RtlCheckRegistryKey(99, path), STATUS_INVALID_PARAMETER);
 }
 
-/* ---- .reg files --------------------------------------------------------------------------------------------------- */
+/* ---- .reg files ------------------------------------------------------------------------------------------------- */
 
 static int load(const void *text, size_t length)
 {
@@ -333,7 +347,8 @@ static void test_file(void **state)
     assert_memory_equal(out, "\1\2\xff", 3);
     assert_int_equal(get(key, L"q", &type, out, sizeof out, &size), STATUS_SUCCESS);
     assert_int_equal(type * 10 + size, REG_QWORD * 10 + 8);
-    assert_int_equal(LOAD("\xff\xfeR\0E\0G\0E\0D\0I\0T\0" "4\0\n\0[\0H\0K\0L\0M\0\\\0F\0i\0l\0e\0\\\0S\0u\0b\0]\0\n\0\"\0n\0\"\0=\0-\0"),
+    assert_int_equal(LOAD("\xff\xfeR\0E\0G\0E\0D\0I\0T\0"
+                          "4\0\n\0[\0H\0K\0L\0M\0\\\0F\0i\0l\0e\0\\\0S\0u\0b\0]\0\n\0\"\0n\0\"\0=\0-\0"),
                      0);
     assert_int_equal(get(key, L"n", &type, out, sizeof out, &size), STATUS_OBJECT_NAME_NOT_FOUND);
     ZwClose(key);

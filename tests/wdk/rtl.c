@@ -88,7 +88,8 @@ static void test_copy_append(void **state)
 
 static void test_compare(void **state)
 {
-    UNICODE_STRING abc = wide(L"abc"), up = wide(L"ABC"), abcd = wide(L"abcd"), cd = wide(L"CD"), e = wide(L"\xe9"), E = wide(L"\xc9");
+    UNICODE_STRING abc = wide(L"abc"), up = wide(L"ABC"), abcd = wide(L"abcd"), cd = wide(L"CD"), e = wide(L"\xe9"),
+                   E = wide(L"\xc9");
     ANSI_STRING n = narrow("abc"), m = narrow("ABD");
     ULONG h1, h2;
 
@@ -185,9 +186,20 @@ static void test_numbers(void **state)
         PCWSTR text;
         ULONG base, value;
     } cases[] = {
-        { L"123", 10, 123 }, { L"-345", 10, (ULONG)-345 }, { L"xyz", 10, 0 }, { L"+678abc", 10, 678 },
-        { L"+678abc", 16, 6785724 }, { L"007", 10, 7 }, { L"789", 8, 7 }, { L"FGH", 16, 15 }, { L" ", 10, 0 },
-        { L"  0x1F", 0, 31 }, { L"0o17", 0, 15 }, { L"-0b101", 0, (ULONG)-5 }, { L"42", 0, 42 }, { L"4294967295", 0, MAXULONG },
+        { L"123", 10, 123 },
+        { L"-345", 10, (ULONG)-345 },
+        { L"xyz", 10, 0 },
+        { L"+678abc", 10, 678 },
+        { L"+678abc", 16, 6785724 },
+        { L"007", 10, 7 },
+        { L"789", 8, 7 },
+        { L"FGH", 16, 15 },
+        { L" ", 10, 0 },
+        { L"  0x1F", 0, 31 },
+        { L"0o17", 0, 15 },
+        { L"-0b101", 0, (ULONG)-5 },
+        { L"42", 0, 42 },
+        { L"4294967295", 0, MAXULONG },
     };
     UNICODE_STRING s;
     WCHAR buffer[8];
@@ -256,8 +268,8 @@ static void test_time(void **state)
         gmtime_r(&at, &tm);
         t.QuadPart = (at + 11644473600LL) * 10000000 + 450000;
         RtlTimeToTimeFields(&t, &f);
-        if (f.Year != tm.tm_year + 1900 || f.Month != tm.tm_mon + 1 || f.Day != tm.tm_mday || f.Weekday != tm.tm_wday ||
-            f.Hour != 1 || f.Minute != 2 || f.Second != 3 || f.Milliseconds != 45)
+        if (f.Year != tm.tm_year + 1900 || f.Month != tm.tm_mon + 1 || f.Day != tm.tm_mday ||
+            f.Weekday != tm.tm_wday || f.Hour != 1 || f.Minute != 2 || f.Second != 3 || f.Milliseconds != 45)
             fail_msg("day %d: %d-%d-%d", (int)day, f.Year, f.Month, f.Day);
         assert_true(RtlTimeFieldsToTime(&f, &back));
         assert_int_equal(back.QuadPart, t.QuadPart);
@@ -325,7 +337,8 @@ static void test_version(void **state)
     assert_int_equal(RtlGetVersion(&v), STATUS_SUCCESS);
     assert_int_equal(v.dwMajorVersion, 10);
     assert_int_equal(verify(6, 2, 0, VER_MAJORVERSION | VER_MINORVERSION, VER_GREATER_EQUAL), STATUS_SUCCESS);
-    assert_int_equal(verify(10, 1, 0, VER_MAJORVERSION | VER_MINORVERSION, VER_GREATER_EQUAL), STATUS_REVISION_MISMATCH);
+    assert_int_equal(verify(10, 1, 0, VER_MAJORVERSION | VER_MINORVERSION, VER_GREATER_EQUAL),
+                     STATUS_REVISION_MISMATCH);
     assert_int_equal(verify(10, 0, 0, VER_MAJORVERSION, VER_EQUAL), STATUS_SUCCESS);
     assert_int_equal(verify(0, 0, 99999, VER_BUILDNUMBER, VER_LESS), STATUS_SUCCESS);
     assert_int_equal(verify(10, 0, 0, 0, VER_EQUAL), STATUS_INVALID_PARAMETER);

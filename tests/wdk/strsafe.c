@@ -94,14 +94,16 @@ static void test_ex(void **state)
     assert_memory_equal(a, "abc\0zzzz", 8);
     assert_ptr_equal(end, a + 3);
     assert_int_equal(left, 5);
-    assert_int_equal(RtlStringCbCatExW((w[0] = 'q', w[1] = 0, w), sizeof w, L"rs", &wide_end, &left, 0), STATUS_SUCCESS);
+    assert_int_equal(RtlStringCbCatExW((w[0] = 'q', w[1] = 0, w), sizeof w, L"rs", &wide_end, &left, 0),
+                     STATUS_SUCCESS);
     assert_ptr_equal(wide_end, w + 3);
     assert_int_equal(left, 10);
     assert_int_equal(RtlStringCchCopyExA(a, 4, "abcdef", NULL, NULL, STRSAFE_NO_TRUNCATION), STATUS_BUFFER_OVERFLOW);
     assert_string_equal(a, "");
     assert_int_equal(RtlStringCchCopyExA(a, 4, "abcdef", NULL, NULL, STRSAFE_NULL_ON_FAILURE), STATUS_BUFFER_OVERFLOW);
     assert_string_equal(a, "");
-    assert_int_equal(RtlStringCchCopyExA(a, 4, "abcdef", &end, &left, STRSAFE_FAILURE_BYTE('f')), STATUS_BUFFER_OVERFLOW);
+    assert_int_equal(RtlStringCchCopyExA(a, 4, "abcdef", &end, &left, STRSAFE_FAILURE_BYTE('f')),
+                     STATUS_BUFFER_OVERFLOW);
     assert_memory_equal(a, "fff\0", 4);
     assert_int_equal(left, 1);
     assert_int_equal(RtlStringCchCopyExA(a, 4, NULL, NULL, NULL, STRSAFE_IGNORE_NULLS), STATUS_SUCCESS);
@@ -112,7 +114,8 @@ static void test_ex(void **state)
     assert_int_equal(RtlStringCchPrintfExA(a, 8, &end, &left, 0, "%d", 12345), STATUS_SUCCESS);
     assert_ptr_equal(end, a + 5);
     assert_int_equal(left, 3);
-    assert_int_equal(RtlStringCchPrintfExA(a, 4, &end, &left, STRSAFE_NO_TRUNCATION, "%d", 12345), STATUS_BUFFER_OVERFLOW);
+    assert_int_equal(RtlStringCchPrintfExA(a, 4, &end, &left, STRSAFE_NO_TRUNCATION, "%d", 12345),
+                     STATUS_BUFFER_OVERFLOW);
     assert_string_equal(a, "");
 }
 
@@ -196,7 +199,8 @@ static void test_security(void **state)
     assert_int_equal(secure(L"D:P(A;;GA;;SY)"), STATUS_INVALID_PARAMETER);
     assert_int_equal(secure(L"D:P(A;;GA;;;)"), STATUS_INVALID_PARAMETER);
     assert_int_equal(secure(L"D:P(A;;GA;;;SY)x y"), STATUS_INVALID_PARAMETER);
-    assert_int_equal(IoCreateDeviceSecure(NULL, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &SDDL_DEVOBJ_SYS_ALL, NULL, &device),
+    assert_int_equal(IoCreateDeviceSecure(NULL, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &SDDL_DEVOBJ_SYS_ALL, NULL,
+                                          &device),
                      STATUS_INVALID_PARAMETER);
 }
 

@@ -45,11 +45,13 @@ struct _IO_CSQ {
 
 NTKERNELAPI NTSTATUS IoCsqInitialize(_In_ PIO_CSQ Csq, _In_ PIO_CSQ_INSERT_IRP CsqInsertIrp,
                                      _In_ PIO_CSQ_REMOVE_IRP CsqRemoveIrp, _In_ PIO_CSQ_PEEK_NEXT_IRP CsqPeekNextIrp,
-                                     _In_ PIO_CSQ_ACQUIRE_LOCK CsqAcquireLock, _In_ PIO_CSQ_RELEASE_LOCK CsqReleaseLock,
+                                     _In_ PIO_CSQ_ACQUIRE_LOCK CsqAcquireLock,
+                                     _In_ PIO_CSQ_RELEASE_LOCK CsqReleaseLock,
                                      _In_ PIO_CSQ_COMPLETE_CANCELED_IRP CsqCompleteCanceledIrp);
 NTKERNELAPI NTSTATUS IoCsqInitializeEx(_In_ PIO_CSQ Csq, _In_ PIO_CSQ_INSERT_IRP_EX CsqInsertIrp,
                                        _In_ PIO_CSQ_REMOVE_IRP CsqRemoveIrp, _In_ PIO_CSQ_PEEK_NEXT_IRP CsqPeekNextIrp,
-                                       _In_ PIO_CSQ_ACQUIRE_LOCK CsqAcquireLock, _In_ PIO_CSQ_RELEASE_LOCK CsqReleaseLock,
+                                       _In_ PIO_CSQ_ACQUIRE_LOCK CsqAcquireLock,
+                                       _In_ PIO_CSQ_RELEASE_LOCK CsqReleaseLock,
                                        _In_ PIO_CSQ_COMPLETE_CANCELED_IRP CsqCompleteCanceledIrp);
 NTKERNELAPI VOID IoCsqInsertIrp(_In_ PIO_CSQ Csq, _In_ PIRP Irp, _In_opt_ PIO_CSQ_IRP_CONTEXT Context);
 NTKERNELAPI NTSTATUS IoCsqInsertIrpEx(_In_ PIO_CSQ Csq, _In_ PIRP Irp, _In_opt_ PIO_CSQ_IRP_CONTEXT Context,

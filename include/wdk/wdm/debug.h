@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug output, assertions, bug checks. A driver is a checked build here (DBG is 1) unless it is compiled with -DDBG=0.
+ * Debug output, assertions, bug checks. A driver is a checked build here (DBG is 1) unless it is compiled with
+ * -DDBG=0.
  */
 #ifndef ONDK_WDK_WDM_DEBUG_H
 #define ONDK_WDK_WDM_DEBUG_H
@@ -13,7 +14,7 @@ EXTERN_C_START
 #define DBG 1
 #endif
 
-/* ---- Output ------------------------------------------------------------------------------------------------------- */
+/* ---- Output ----------------------------------------------------------------------------------------------------- */
 
 #define DPFLTR_ERROR_LEVEL 0
 #define DPFLTR_WARNING_LEVEL 1
@@ -36,15 +37,16 @@ typedef enum _DPFLTR_TYPE {
 } DPFLTR_TYPE;
 
 /*
- * To the host's output, each line with time, thread and IRQL in front. Windows' formats: long has 32 bits, %wZ, %I64u and
- * so on. Everything is printed until DbgSetDebugFilterState says otherwise. Any IRQL here; Windows allows wide characters
- * at PASSIVE_LEVEL alone.
+ * To the host's output, each line with time, thread and IRQL in front. Windows' formats: long has 32 bits, %wZ, %I64u
+ * and so on. Everything is printed until DbgSetDebugFilterState says otherwise. Any IRQL here; Windows allows wide
+ * characters at PASSIVE_LEVEL alone.
  */
 NTKERNELAPI ULONG DbgPrint(_In_z_ _Printf_format_string_ PCSTR Format, ...);
-NTKERNELAPI ULONG DbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ _Printf_format_string_ PCSTR Format, ...);
+NTKERNELAPI ULONG DbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ _Printf_format_string_ PCSTR Format,
+                             ...);
 NTKERNELAPI ULONG vDbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ PCCH Format, _In_ va_list arglist);
-NTKERNELAPI ULONG vDbgPrintExWithPrefix(_In_z_ PCCH Prefix, _In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ PCCH Format,
-                                        _In_ va_list arglist);
+NTKERNELAPI ULONG vDbgPrintExWithPrefix(_In_z_ PCCH Prefix, _In_ ULONG ComponentId, _In_ ULONG Level,
+                                        _In_z_ PCCH Format, _In_ va_list arglist);
 NTKERNELAPI ULONG DbgPrintReturnControlC(_In_z_ _Printf_format_string_ PCCH Format, ...);
 /* TRUE, FALSE; STATUS_INVALID_PARAMETER_1 for a component that there is not. Level: a number or a DPFLTR_MASK. */
 NTKERNELAPI NTSTATUS DbgQueryDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level);
@@ -64,7 +66,7 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 #define KdBreakPointWithStatus(status) ((void)0)
 #endif
 
-/* ---- Stops -------------------------------------------------------------------------------------------------------- */
+/* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
 /* A debugger that is attached stops there; without one the system ends, as Windows does. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
@@ -80,14 +82,16 @@ NTKERNELAPI DECLSPEC_NORETURN VOID KeBugCheckEx(_In_ ULONG BugCheckCode, _In_ UL
                                                 _In_ ULONG_PTR BugCheckParameter4);
 
 /*
- * A failed assertion is reported as rule "assertion" with file and line: it stops or goes on as the host's checks do, and
- * ends the system where checks are off.
+ * A failed assertion is reported as rule "assertion" with file and line: it stops or goes on as the host's checks do,
+ * and ends the system where checks are off.
  */
 NTKERNELAPI VOID RtlAssert(_In_ PVOID VoidFailedAssertion, _In_ PVOID VoidFileName, _In_ ULONG LineNumber,
                            _In_opt_ PSTR MutableMessage);
 
 #define ONDK_ASSERT(expression, message) \
-    ((expression) ? TRUE : (RtlAssert((PVOID)(ULONG_PTR)#expression, (PVOID)(ULONG_PTR)__FILE__, __LINE__, (message)), FALSE))
+    ((expression) \
+         ? TRUE \
+         : (RtlAssert((PVOID)(ULONG_PTR) #expression, (PVOID)(ULONG_PTR)__FILE__, __LINE__, (message)), FALSE))
 #define NT_VERIFY_ALWAYS(expression) ONDK_ASSERT(expression, NULL)
 #define NT_FRE_ASSERT(expression) ((void)ONDK_ASSERT(expression, NULL))
 #define NT_FRE_ASSERTMSG(message, expression) ((void)ONDK_ASSERT(expression, (PSTR)(ULONG_PTR)(message)))

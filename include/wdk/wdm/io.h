@@ -29,7 +29,7 @@ struct _OBJECT_TYPE;
 #define POINTER_ALIGNMENT DECLSPEC_ALIGN(8)
 typedef ULONG DEVICE_TYPE;
 
-/* ---- Codes ------------------------------------------------------------------------------------------------------- */
+/* ---- Codes ------------------------------------------------------------------------------------------------------ */
 
 #define IRP_MJ_CREATE 0x00
 #define IRP_MJ_CREATE_NAMED_PIPE 0x01
@@ -181,7 +181,7 @@ typedef ULONG DEVICE_TYPE;
 #define FILE_EXISTS 4
 #define FILE_DOES_NOT_EXIST 5
 
-/* ---- What a driver supplies --------------------------------------------------------------------------------------- */
+/* ---- What a driver supplies ------------------------------------------------------------------------------------- */
 
 typedef struct _IO_STATUS_BLOCK {
     __extension__ union {
@@ -209,10 +209,12 @@ typedef IO_COMPLETION_ROUTINE *PIO_COMPLETION_ROUTINE;
 typedef VOID IO_APC_ROUTINE(PVOID ApcContext, PIO_STATUS_BLOCK IoStatusBlock, ULONG Reserved);
 typedef IO_APC_ROUTINE *PIO_APC_ROUTINE;
 
-/* The loader looks it up by this name, so that it has to be seen from outside whatever flags the driver is built with. */
+/*
+ * The loader looks it up by this name, so that it has to be seen from outside whatever flags the driver is built with.
+ */
 NTKERNELAPI DRIVER_INITIALIZE DriverEntry;
 
-/* ---- Objects ------------------------------------------------------------------------------------------------------ */
+/* ---- Objects ---------------------------------------------------------------------------------------------------- */
 
 typedef struct _DRIVER_EXTENSION {
     PDRIVER_OBJECT DriverObject;
@@ -422,7 +424,7 @@ C_ASSERT(offsetof(IRP, Tail) == 120);
 
 C_ASSERT(sizeof(IO_STATUS_BLOCK) == 16);
 
-/* ---- Devices ------------------------------------------------------------------------------------------------------ */
+/* ---- Devices ---------------------------------------------------------------------------------------------------- */
 
 extern NTKERNELAPI struct _OBJECT_TYPE **IoFileObjectType, **IoDeviceObjectType, **IoDriverObjectType;
 
@@ -439,28 +441,34 @@ NTKERNELAPI VOID IoDeleteDevice(_In_ PDEVICE_OBJECT DeviceObject);
 
 /* PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS IoCreateSymbolicLink(_In_ PUNICODE_STRING SymbolicLinkName, _In_ PUNICODE_STRING DeviceName);
-NTKERNELAPI NTSTATUS IoCreateUnprotectedSymbolicLink(_In_ PUNICODE_STRING SymbolicLinkName, _In_ PUNICODE_STRING DeviceName);
+NTKERNELAPI NTSTATUS IoCreateUnprotectedSymbolicLink(_In_ PUNICODE_STRING SymbolicLinkName,
+                                                     _In_ PUNICODE_STRING DeviceName);
 NTKERNELAPI NTSTATUS IoDeleteSymbolicLink(_In_ PUNICODE_STRING SymbolicLinkName);
 
 /*
- * Opens the device for the caller, who gives it back with ObDereferenceObject(*FileObject); *DeviceObject is the top of its
- * stack and has no reference of its own. PASSIVE_LEVEL.
+ * Opens the device for the caller, who gives it back with ObDereferenceObject(*FileObject); *DeviceObject is the top
+ * of its stack and has no reference of its own. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS IoGetDeviceObjectPointer(_In_ PUNICODE_STRING ObjectName, _In_ ACCESS_MASK DesiredAccess,
                                               _Out_ PFILE_OBJECT *FileObject, _Out_ PDEVICE_OBJECT *DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetRelatedDeviceObject(_In_ PFILE_OBJECT FileObject);
 
 /* Stacks of devices. IRQL <= DISPATCH_LEVEL; IoAttachDevice: PASSIVE_LEVEL. */
-NTKERNELAPI PDEVICE_OBJECT IoAttachDeviceToDeviceStack(_In_ PDEVICE_OBJECT SourceDevice, _In_ PDEVICE_OBJECT TargetDevice);
+NTKERNELAPI PDEVICE_OBJECT IoAttachDeviceToDeviceStack(_In_ PDEVICE_OBJECT SourceDevice,
+                                                       _In_ PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI NTSTATUS IoAttachDevice(_In_ PDEVICE_OBJECT SourceDevice, _In_ PUNICODE_STRING TargetDevice,
                                     _Out_ PDEVICE_OBJECT *AttachedDevice);
 NTKERNELAPI VOID IoDetachDevice(_Inout_ PDEVICE_OBJECT TargetDevice);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDevice(_In_ PDEVICE_OBJECT DeviceObject);
 NTKERNELAPI PDEVICE_OBJECT IoGetAttachedDeviceReference(_In_ PDEVICE_OBJECT DeviceObject);
 
-/* Memory of the driver's under a key of its choice (an address), freed when the driver goes. IRQL <= DISPATCH_LEVEL. */
-NTKERNELAPI NTSTATUS IoAllocateDriverObjectExtension(_In_ PDRIVER_OBJECT DriverObject, _In_ PVOID ClientIdentificationAddress,
-                                                     _In_ ULONG DriverObjectExtensionSize, _Out_ PVOID *DriverObjectExtension);
+/*
+ * Memory of the driver's under a key of its choice (an address), freed when the driver goes. IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI NTSTATUS IoAllocateDriverObjectExtension(_In_ PDRIVER_OBJECT DriverObject,
+                                                     _In_ PVOID ClientIdentificationAddress,
+                                                     _In_ ULONG DriverObjectExtensionSize,
+                                                     _Out_ PVOID *DriverObjectExtension);
 NTKERNELAPI PVOID IoGetDriverObjectExtension(_In_ PDRIVER_OBJECT DriverObject, _In_ PVOID ClientIdentificationAddress);
 
 /* IRP_MJ_SHUTDOWN comes when the host says so (ondk_wdk_shutdown). PASSIVE_LEVEL. */
@@ -469,13 +477,14 @@ NTKERNELAPI NTSTATUS IoRegisterLastChanceShutdownNotification(_In_ PDEVICE_OBJEC
 NTKERNELAPI VOID IoUnregisterShutdownNotification(_In_ PDEVICE_OBJECT DeviceObject);
 
 /*
- * The event log is the host's output. IoObject: a driver or device. The entry is written or freed. IRQL <= DISPATCH_LEVEL.
+ * The event log is the host's output. IoObject: a driver or device. The entry is written or freed. IRQL <=
+ * DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID IoAllocateErrorLogEntry(_In_ PVOID IoObject, _In_ UCHAR EntrySize);
 NTKERNELAPI VOID IoFreeErrorLogEntry(_In_ PVOID ElEntry);
 NTKERNELAPI VOID IoWriteErrorLogEntry(_In_ PVOID ElEntry);
 
-/* ---- IRPs --------------------------------------------------------------------------------------------------------- */
+/* ---- IRPs ------------------------------------------------------------------------------------------------------- */
 
 #define IoSizeOfIrp(locations) ((USHORT)(sizeof(IRP) + (locations) * sizeof(IO_STACK_LOCATION)))
 
@@ -491,8 +500,9 @@ NTKERNELAPI VOID IofCompleteRequest(_In_ PIRP Irp, _In_ CCHAR PriorityBoost);
 #define IoCompleteRequest(irp, boost) IofCompleteRequest(irp, boost)
 
 /*
- * A request that the system frees when it is completed: the caller sends it with IoCallDriver and waits for Event where the
- * status is STATUS_PENDING. For METHOD_BUFFERED OutputBuffer is filled at the end. PASSIVE_LEVEL (synchronous requests) or
+ * A request that the system frees when it is completed: the caller sends it with IoCallDriver and waits for Event
+ * where the status is STATUS_PENDING. For METHOD_BUFFERED OutputBuffer is filled at the end. PASSIVE_LEVEL
+ * (synchronous requests) or
  * <= APC_LEVEL (IoBuildAsynchronousFsdRequest, whose completion routine frees it). NULL: no memory.
  */
 NTKERNELAPI PIRP IoBuildDeviceIoControlRequest(_In_ ULONG IoControlCode, _In_ PDEVICE_OBJECT DeviceObject,
@@ -559,8 +569,8 @@ FORCEINLINE VOID IoMarkIrpPending(_Inout_ PIRP Irp)
 }
 
 FORCEINLINE VOID IoSetCompletionRoutine(_In_ PIRP Irp, _In_opt_ PIO_COMPLETION_ROUTINE CompletionRoutine,
-                                        _In_opt_ PVOID Context, _In_ BOOLEAN InvokeOnSuccess, _In_ BOOLEAN InvokeOnError,
-                                        _In_ BOOLEAN InvokeOnCancel)
+                                        _In_opt_ PVOID Context, _In_ BOOLEAN InvokeOnSuccess,
+                                        _In_ BOOLEAN InvokeOnError, _In_ BOOLEAN InvokeOnCancel)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(Irp);
 

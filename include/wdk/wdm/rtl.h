@@ -10,7 +10,7 @@
 
 EXTERN_C_START
 
-/* ---- Counted strings ---------------------------------------------------------------------------------------------- */
+/* ---- Counted strings -------------------------------------------------------------------------------------------- */
 
 /* Any IRQL as far as the memory is resident. A source that is NULL makes an empty string. */
 NTKERNELAPI VOID RtlInitUnicodeString(_Out_ PUNICODE_STRING DestinationString, _In_opt_z_ PCWSTR SourceString);
@@ -22,7 +22,8 @@ NTKERNELAPI NTSTATUS RtlInitStringEx(_Out_ PSTRING DestinationString, _In_opt_z_
 NTKERNELAPI VOID RtlInitUTF8String(_Out_ PUTF8_STRING DestinationString, _In_opt_z_ PCSZ SourceString);
 NTKERNELAPI NTSTATUS RtlInitUTF8StringEx(_Out_ PUTF8_STRING DestinationString, _In_opt_z_ PCSZ SourceString);
 
-FORCEINLINE VOID RtlInitEmptyUnicodeString(_Out_ PUNICODE_STRING UnicodeString, _In_ PWCHAR Buffer, _In_ USHORT BufferSize)
+FORCEINLINE VOID RtlInitEmptyUnicodeString(_Out_ PUNICODE_STRING UnicodeString, _In_ PWCHAR Buffer,
+                                           _In_ USHORT BufferSize)
 {
     UnicodeString->Length = 0;
     UnicodeString->MaximumLength = BufferSize;
@@ -36,7 +37,8 @@ FORCEINLINE VOID RtlInitEmptyAnsiString(_Out_ PANSI_STRING AnsiString, _In_ PCHA
     AnsiString->Buffer = Buffer;
 }
 
-NTKERNELAPI VOID RtlCopyUnicodeString(_Inout_ PUNICODE_STRING DestinationString, _In_opt_ PCUNICODE_STRING SourceString);
+NTKERNELAPI VOID RtlCopyUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
+                                      _In_opt_ PCUNICODE_STRING SourceString);
 NTKERNELAPI VOID RtlCopyString(_Inout_ PSTRING DestinationString, _In_opt_ const STRING *SourceString);
 /* STATUS_BUFFER_TOO_SMALL, and nothing changed, when it does not fit. A terminator is added where there is room. */
 NTKERNELAPI NTSTATUS RtlAppendUnicodeStringToString(_Inout_ PUNICODE_STRING Destination, _In_ PCUNICODE_STRING Source);
@@ -47,13 +49,16 @@ NTKERNELAPI LONG RtlCompareUnicodeString(_In_ PCUNICODE_STRING String1, _In_ PCU
                                          _In_ BOOLEAN CaseInSensitive);
 NTKERNELAPI LONG RtlCompareUnicodeStrings(_In_ PCWCH String1, _In_ SIZE_T String1Length, _In_ PCWCH String2,
                                           _In_ SIZE_T String2Length, _In_ BOOLEAN CaseInSensitive);
-NTKERNELAPI LONG RtlCompareString(_In_ const STRING *String1, _In_ const STRING *String2, _In_ BOOLEAN CaseInSensitive);
+NTKERNELAPI LONG RtlCompareString(_In_ const STRING *String1, _In_ const STRING *String2,
+                                  _In_ BOOLEAN CaseInSensitive);
 NTKERNELAPI BOOLEAN RtlEqualUnicodeString(_In_ PCUNICODE_STRING String1, _In_ PCUNICODE_STRING String2,
                                           _In_ BOOLEAN CaseInSensitive);
-NTKERNELAPI BOOLEAN RtlEqualString(_In_ const STRING *String1, _In_ const STRING *String2, _In_ BOOLEAN CaseInSensitive);
+NTKERNELAPI BOOLEAN RtlEqualString(_In_ const STRING *String1, _In_ const STRING *String2,
+                                   _In_ BOOLEAN CaseInSensitive);
 NTKERNELAPI BOOLEAN RtlPrefixUnicodeString(_In_ PCUNICODE_STRING String1, _In_ PCUNICODE_STRING String2,
                                            _In_ BOOLEAN CaseInSensitive);
-NTKERNELAPI BOOLEAN RtlPrefixString(_In_ const STRING *String1, _In_ const STRING *String2, _In_ BOOLEAN CaseInSensitive);
+NTKERNELAPI BOOLEAN RtlPrefixString(_In_ const STRING *String1, _In_ const STRING *String2,
+                                    _In_ BOOLEAN CaseInSensitive);
 NTKERNELAPI BOOLEAN RtlSuffixUnicodeString(_In_ PCUNICODE_STRING String1, _In_ PCUNICODE_STRING String2,
                                            _In_ BOOLEAN CaseInSensitive);
 NTKERNELAPI WCHAR RtlUpcaseUnicodeChar(_In_ WCHAR SourceCharacter);
@@ -68,24 +73,30 @@ NTKERNELAPI NTSTATUS RtlHashUnicodeString(_In_ PCUNICODE_STRING String, _In_ BOO
 NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING String);
 
 /*
- * Conversions. With Allocate... the result is in paged pool and given back by RtlFree..., else in DestinationString's own
- * buffer: STATUS_BUFFER_OVERFLOW when that is too small. PASSIVE_LEVEL.
+ * Conversions. With Allocate... the result is in paged pool and given back by RtlFree..., else in DestinationString's
+ * own buffer: STATUS_BUFFER_OVERFLOW when that is too small. PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
 NTKERNELAPI NTSTATUS RtlDuplicateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING StringIn,
                                                _Out_ PUNICODE_STRING StringOut);
-NTKERNELAPI NTSTATUS RtlUpcaseUnicodeString(_Inout_ PUNICODE_STRING DestinationString, _In_ PCUNICODE_STRING SourceString,
+NTKERNELAPI NTSTATUS RtlUpcaseUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
+                                            _In_ PCUNICODE_STRING SourceString,
                                             _In_ BOOLEAN AllocateDestinationString);
-NTKERNELAPI NTSTATUS RtlDowncaseUnicodeString(_Inout_ PUNICODE_STRING DestinationString, _In_ PCUNICODE_STRING SourceString,
+NTKERNELAPI NTSTATUS RtlDowncaseUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
+                                              _In_ PCUNICODE_STRING SourceString,
                                               _In_ BOOLEAN AllocateDestinationString);
-NTKERNELAPI NTSTATUS RtlAnsiStringToUnicodeString(_Inout_ PUNICODE_STRING DestinationString, _In_ PCANSI_STRING SourceString,
+NTKERNELAPI NTSTATUS RtlAnsiStringToUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
+                                                  _In_ PCANSI_STRING SourceString,
                                                   _In_ BOOLEAN AllocateDestinationString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringToAnsiString(_Inout_ PANSI_STRING DestinationString, _In_ PCUNICODE_STRING SourceString,
+NTKERNELAPI NTSTATUS RtlUnicodeStringToAnsiString(_Inout_ PANSI_STRING DestinationString,
+                                                  _In_ PCUNICODE_STRING SourceString,
                                                   _In_ BOOLEAN AllocateDestinationString);
-NTKERNELAPI NTSTATUS RtlUTF8StringToUnicodeString(_Inout_ PUNICODE_STRING DestinationString, _In_ const UTF8_STRING *SourceString,
+NTKERNELAPI NTSTATUS RtlUTF8StringToUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
+                                                  _In_ const UTF8_STRING *SourceString,
                                                   _In_ BOOLEAN AllocateDestinationString);
-NTKERNELAPI NTSTATUS RtlUnicodeStringToUTF8String(_Inout_ PUTF8_STRING DestinationString, _In_ PCUNICODE_STRING SourceString,
+NTKERNELAPI NTSTATUS RtlUnicodeStringToUTF8String(_Inout_ PUTF8_STRING DestinationString,
+                                                  _In_ PCUNICODE_STRING SourceString,
                                                   _In_ BOOLEAN AllocateDestinationString);
 NTKERNELAPI ULONG RtlxAnsiStringToUnicodeSize(_In_ PCANSI_STRING AnsiString);
 NTKERNELAPI ULONG RtlxUnicodeStringToAnsiSize(_In_ PCUNICODE_STRING UnicodeString);
@@ -102,10 +113,11 @@ NTKERNELAPI NTSTATUS RtlUnicodeToUTF8N(_Out_opt_ PCHAR UTF8StringDestination, _I
                                        _Out_ PULONG UTF8StringActualByteCount, _In_ PCWCH UnicodeStringSource,
                                        _In_ ULONG UnicodeStringByteCount);
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- Numbers ---------------------------------------------------------------------------------------------------- */
 
 NTKERNELAPI NTSTATUS RtlIntegerToUnicodeString(_In_ ULONG Value, _In_opt_ ULONG Base, _Inout_ PUNICODE_STRING String);
-NTKERNELAPI NTSTATUS RtlInt64ToUnicodeString(_In_ ULONGLONG Value, _In_opt_ ULONG Base, _Inout_ PUNICODE_STRING String);
+NTKERNELAPI NTSTATUS RtlInt64ToUnicodeString(_In_ ULONGLONG Value, _In_opt_ ULONG Base,
+                                             _Inout_ PUNICODE_STRING String);
 #define RtlIntPtrToUnicodeString(value, base, string) RtlInt64ToUnicodeString(value, base, string)
 NTKERNELAPI NTSTATUS RtlUnicodeStringToInteger(_In_ PCUNICODE_STRING String, _In_opt_ ULONG Base, _Out_ PULONG Value);
 NTKERNELAPI NTSTATUS RtlCharToInteger(_In_z_ PCSZ String, _In_opt_ ULONG Base, _Out_ PULONG Value);
@@ -117,7 +129,8 @@ NTKERNELAPI ULONG RtlRandomEx(_Inout_ PULONG Seed);
 #define RtlUlonglongByteSwap(value) __builtin_bswap64(value)
 #define RtlStoreUshort(address, value) __builtin_memcpy((address), &(USHORT){ (USHORT)(value) }, sizeof(USHORT))
 #define RtlStoreUlong(address, value) __builtin_memcpy((address), &(ULONG){ (ULONG)(value) }, sizeof(ULONG))
-#define RtlStoreUlonglong(address, value) __builtin_memcpy((address), &(ULONGLONG){ (ULONGLONG)(value) }, sizeof(ULONGLONG))
+#define RtlStoreUlonglong(address, value) \
+    __builtin_memcpy((address), &(ULONGLONG){ (ULONGLONG)(value) }, sizeof(ULONGLONG))
 #define RtlStoreUlongPtr(address, value) RtlStoreUlonglong(address, value)
 #define RtlRetrieveUshort(destination, source) __builtin_memcpy((destination), (source), sizeof(USHORT))
 #define RtlRetrieveUlong(destination, source) __builtin_memcpy((destination), (source), sizeof(ULONG))
@@ -156,12 +169,13 @@ FORCEINLINE LUID RtlConvertUlongToLuid(_In_ ULONG Val)
 #define RtlEqualLuid(a, b) ((a)->LowPart == (b)->LowPart && (a)->HighPart == (b)->HighPart)
 #define RtlIsZeroLuid(a) ((a)->LowPart == 0 && (a)->HighPart == 0)
 
-/* ---- Internet addresses ------------------------------------------------------------------------------------------- */
+/* ---- Internet addresses ----------------------------------------------------------------------------------------- */
 
 /*
- * Network byte order throughout, ports too. Strict takes four decimal numbers; else one to four numbers, decimal, octal (0)
- * or hexadecimal (0x), the last filling what is left. *Terminator is where reading ended; the Ex forms take the whole
- * string, with ":port", and for IPv6 "%scope" and brackets. STATUS_INVALID_PARAMETER for everything else. Any IRQL.
+ * Network byte order throughout, ports too. Strict takes four decimal numbers; else one to four numbers, decimal,
+ * octal (0) or hexadecimal (0x), the last filling what is left. *Terminator is where reading ended; the Ex forms take
+ * the whole string, with ":port", and for IPv6 "%scope" and brackets. STATUS_INVALID_PARAMETER for everything else.
+ * Any IRQL.
  */
 struct in_addr;
 struct in6_addr;
@@ -169,31 +183,34 @@ NTKERNELAPI NTSTATUS RtlIpv4StringToAddressA(_In_ PCSTR S, _In_ BOOLEAN Strict, 
                                              _Out_ struct in_addr *Addr);
 NTKERNELAPI NTSTATUS RtlIpv4StringToAddressW(_In_ PCWSTR S, _In_ BOOLEAN Strict, _Out_ PCWSTR *Terminator,
                                              _Out_ struct in_addr *Addr);
-NTKERNELAPI NTSTATUS RtlIpv4StringToAddressExA(_In_ PCSTR AddressString, _In_ BOOLEAN Strict, _Out_ struct in_addr *Address,
-                                               _Out_ PUSHORT Port);
-NTKERNELAPI NTSTATUS RtlIpv4StringToAddressExW(_In_ PCWSTR AddressString, _In_ BOOLEAN Strict, _Out_ struct in_addr *Address,
-                                               _Out_ PUSHORT Port);
+NTKERNELAPI NTSTATUS RtlIpv4StringToAddressExA(_In_ PCSTR AddressString, _In_ BOOLEAN Strict,
+                                               _Out_ struct in_addr *Address, _Out_ PUSHORT Port);
+NTKERNELAPI NTSTATUS RtlIpv4StringToAddressExW(_In_ PCWSTR AddressString, _In_ BOOLEAN Strict,
+                                               _Out_ struct in_addr *Address, _Out_ PUSHORT Port);
 NTKERNELAPI NTSTATUS RtlIpv6StringToAddressA(_In_ PCSTR S, _Out_ PCSTR *Terminator, _Out_ struct in6_addr *Addr);
 NTKERNELAPI NTSTATUS RtlIpv6StringToAddressW(_In_ PCWSTR S, _Out_ PCWSTR *Terminator, _Out_ struct in6_addr *Addr);
-NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExA(_In_ PCSTR AddressString, _Out_ struct in6_addr *Address, _Out_ PULONG ScopeId,
-                                               _Out_ PUSHORT Port);
-NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExW(_In_ PCWSTR AddressString, _Out_ struct in6_addr *Address, _Out_ PULONG ScopeId,
-                                               _Out_ PUSHORT Port);
+NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExA(_In_ PCSTR AddressString, _Out_ struct in6_addr *Address,
+                                               _Out_ PULONG ScopeId, _Out_ PUSHORT Port);
+NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExW(_In_ PCWSTR AddressString, _Out_ struct in6_addr *Address,
+                                               _Out_ PULONG ScopeId, _Out_ PUSHORT Port);
 
 /* At least 16 (IPv4) or 46 (IPv6) characters; returns where the terminator is. */
 NTKERNELAPI PSTR RtlIpv4AddressToStringA(_In_ const struct in_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv4AddressToStringW(_In_ const struct in_addr *Addr, _Out_ PWSTR S);
 NTKERNELAPI PSTR RtlIpv6AddressToStringA(_In_ const struct in6_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv6AddressToStringW(_In_ const struct in6_addr *Addr, _Out_ PWSTR S);
-/* *AddressStringLength in characters with the terminator: what there is, then what it takes. A port or scope of 0 is left out. */
-NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExA(_In_ const struct in_addr *Address, _In_ USHORT Port, _Out_ PSTR AddressString,
-                                               _Inout_ PULONG AddressStringLength);
-NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExW(_In_ const struct in_addr *Address, _In_ USHORT Port, _Out_ PWSTR AddressString,
-                                               _Inout_ PULONG AddressStringLength);
-NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExA(_In_ const struct in6_addr *Address, _In_ ULONG ScopeId, _In_ USHORT Port,
+/* *AddressStringLength in characters with the terminator: what there is, then what it takes. A port or scope of 0 is
+ * left out. */
+NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExA(_In_ const struct in_addr *Address, _In_ USHORT Port,
                                                _Out_ PSTR AddressString, _Inout_ PULONG AddressStringLength);
-NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExW(_In_ const struct in6_addr *Address, _In_ ULONG ScopeId, _In_ USHORT Port,
+NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExW(_In_ const struct in_addr *Address, _In_ USHORT Port,
                                                _Out_ PWSTR AddressString, _Inout_ PULONG AddressStringLength);
+NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExA(_In_ const struct in6_addr *Address, _In_ ULONG ScopeId,
+                                               _In_ USHORT Port, _Out_ PSTR AddressString,
+                                               _Inout_ PULONG AddressStringLength);
+NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExW(_In_ const struct in6_addr *Address, _In_ ULONG ScopeId,
+                                               _In_ USHORT Port, _Out_ PWSTR AddressString,
+                                               _Inout_ PULONG AddressStringLength);
 
 #ifdef UNICODE
 #define RtlIpv4StringToAddress RtlIpv4StringToAddressW
@@ -215,14 +232,14 @@ NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExW(_In_ const struct in6_addr *Addre
 #define RtlIpv6AddressToStringEx RtlIpv6AddressToStringExA
 #endif
 
-/* ---- GUIDs -------------------------------------------------------------------------------------------------------- */
+/* ---- GUIDs ------------------------------------------------------------------------------------------------------ */
 
 /* {01234567-89AB-CDEF-0123-456789ABCDEF}; the string is given back with RtlFreeUnicodeString. PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS RtlStringFromGUID(_In_ REFGUID Guid, _Out_ PUNICODE_STRING GuidString);
 NTKERNELAPI NTSTATUS RtlGUIDFromString(_In_ PCUNICODE_STRING GuidString, _Out_ GUID *Guid);
 NTKERNELAPI NTSTATUS ExUuidCreate(_Out_ GUID *Uuid);
 
-/* ---- Time --------------------------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------------------------- */
 
 typedef struct _TIME_FIELDS {
     CSHORT Year; /* 1601 and later */
@@ -240,15 +257,18 @@ NTKERNELAPI BOOLEAN RtlTimeFieldsToTime(_In_ PTIME_FIELDS TimeFields, _Out_ PLAR
 NTKERNELAPI BOOLEAN RtlTimeToSecondsSince1970(_In_ PLARGE_INTEGER Time, _Out_ PULONG ElapsedSeconds);
 NTKERNELAPI VOID RtlSecondsSince1970ToTime(_In_ ULONG ElapsedSeconds, _Out_ PLARGE_INTEGER Time);
 
-/* ---- Bitmaps ------------------------------------------------------------------------------------------------------ */
+/* ---- Bitmaps ---------------------------------------------------------------------------------------------------- */
 
-/* Bit n is bit n % 32 of Buffer[n / 32]. What finds nothing returns 0xffffffff. Any IRQL as far as memory is resident. */
+/*
+ * Bit n is bit n % 32 of Buffer[n / 32]. What finds nothing returns 0xffffffff. Any IRQL as far as memory is resident.
+ */
 typedef struct _RTL_BITMAP {
     ULONG SizeOfBitMap;
     PULONG Buffer;
 } RTL_BITMAP, *PRTL_BITMAP;
 
-NTKERNELAPI VOID RtlInitializeBitMap(_Out_ PRTL_BITMAP BitMapHeader, _In_ PULONG BitMapBuffer, _In_ ULONG SizeOfBitMap);
+NTKERNELAPI VOID RtlInitializeBitMap(_Out_ PRTL_BITMAP BitMapHeader, _In_ PULONG BitMapBuffer,
+                                     _In_ ULONG SizeOfBitMap);
 NTKERNELAPI VOID RtlClearAllBits(_In_ PRTL_BITMAP BitMapHeader);
 NTKERNELAPI VOID RtlSetAllBits(_In_ PRTL_BITMAP BitMapHeader);
 NTKERNELAPI VOID RtlSetBit(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG BitNumber);
@@ -269,7 +289,7 @@ NTKERNELAPI CCHAR RtlFindMostSignificantBit(_In_ ULONGLONG Set);
 NTKERNELAPI CCHAR RtlFindLeastSignificantBit(_In_ ULONGLONG Set);
 #define RtlNumberOfSetBitsUlongPtr(target) ((ULONG)__builtin_popcountll(target))
 
-/* ---- Version ------------------------------------------------------------------------------------------------------ */
+/* ---- Version ---------------------------------------------------------------------------------------------------- */
 
 /* Windows 10, 10.0.19041: what a driver that asks shall find. PASSIVE_LEVEL. */
 typedef struct _OSVERSIONINFOW {

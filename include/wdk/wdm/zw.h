@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry and handles. The registry is this process's own, in memory: the host fills it (openndk/wdk.h), and a driver
- * finds its service key in it. Access is not looked at. PASSIVE_LEVEL, all of them.
+ * The registry and handles. The registry is this process's own, in memory: the host fills it (openndk/wdk.h), and a
+ * driver finds its service key in it. Access is not looked at. PASSIVE_LEVEL, all of them.
  */
 #ifndef ONDK_WDK_WDM_ZW_H
 #define ONDK_WDK_WDM_ZW_H
@@ -17,7 +17,7 @@ NTKERNELAPI NTSTATUS ZwClose(_In_ HANDLE Handle);
 #define NtClose(handle) ZwClose(handle)
 #define ObCloseHandle(handle, mode) ((VOID)(mode), ZwClose(handle))
 
-/* ---- Registry ----------------------------------------------------------------------------------------------------- */
+/* ---- Registry --------------------------------------------------------------------------------------------------- */
 
 #define REG_NONE 0
 #define REG_SZ 1
@@ -127,22 +127,27 @@ typedef struct _KEY_VALUE_PARTIAL_INFORMATION_ALIGN64 {
 /* The parent key is there; the last component is made if it is not. */
 NTKERNELAPI NTSTATUS ZwCreateKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK DesiredAccess,
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Reserved_ ULONG TitleIndex,
-                                 _In_opt_ PUNICODE_STRING Class, _In_ ULONG CreateOptions, _Out_opt_ PULONG Disposition);
+                                 _In_opt_ PUNICODE_STRING Class, _In_ ULONG CreateOptions,
+                                 _Out_opt_ PULONG Disposition);
 NTKERNELAPI NTSTATUS ZwOpenKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK DesiredAccess,
                                _In_ POBJECT_ATTRIBUTES ObjectAttributes);
 NTKERNELAPI NTSTATUS ZwDeleteKey(_In_ HANDLE KeyHandle);
 NTKERNELAPI NTSTATUS ZwFlushKey(_In_ HANDLE KeyHandle);
-/* STATUS_BUFFER_TOO_SMALL: not even the fixed part fits; STATUS_BUFFER_OVERFLOW: cut. *ResultLength: what all of it takes. */
+/* STATUS_BUFFER_TOO_SMALL: not even the fixed part fits; STATUS_BUFFER_OVERFLOW: cut. *ResultLength: what all of it
+ * takes. */
 NTKERNELAPI NTSTATUS ZwQueryKey(_In_ HANDLE KeyHandle, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
                                 _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
-NTKERNELAPI NTSTATUS ZwEnumerateKey(_In_ HANDLE KeyHandle, _In_ ULONG Index, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
-                                    _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+NTKERNELAPI NTSTATUS ZwEnumerateKey(_In_ HANDLE KeyHandle, _In_ ULONG Index,
+                                    _In_ KEY_INFORMATION_CLASS KeyInformationClass, _Out_opt_ PVOID KeyInformation,
+                                    _In_ ULONG Length, _Out_ PULONG ResultLength);
 NTKERNELAPI NTSTATUS ZwQueryValueKey(_In_ HANDLE KeyHandle, _In_ PUNICODE_STRING ValueName,
                                      _In_ KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
-                                     _Out_opt_ PVOID KeyValueInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+                                     _Out_opt_ PVOID KeyValueInformation, _In_ ULONG Length,
+                                     _Out_ PULONG ResultLength);
 NTKERNELAPI NTSTATUS ZwEnumerateValueKey(_In_ HANDLE KeyHandle, _In_ ULONG Index,
                                          _In_ KEY_VALUE_INFORMATION_CLASS KeyValueInformationClass,
-                                         _Out_opt_ PVOID KeyValueInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
+                                         _Out_opt_ PVOID KeyValueInformation, _In_ ULONG Length,
+                                         _Out_ PULONG ResultLength);
 NTKERNELAPI NTSTATUS ZwSetValueKey(_In_ HANDLE KeyHandle, _In_ PUNICODE_STRING ValueName, _In_opt_ ULONG TitleIndex,
                                    _In_ ULONG Type, _In_opt_ PVOID Data, _In_ ULONG DataSize);
 NTKERNELAPI NTSTATUS ZwDeleteValueKey(_In_ HANDLE KeyHandle, _In_ PUNICODE_STRING ValueName);
@@ -155,14 +160,15 @@ typedef enum _DRIVER_REGKEY_TYPE {
 
 /* The service key's subkey Parameters, or PersistentState; made if it is not there. */
 NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _In_ DRIVER_REGKEY_TYPE RegKeyType,
-                                             _In_ ACCESS_MASK DesiredAccess, _In_ ULONG Flags, _Out_ PHANDLE DriverRegKey);
+                                             _In_ ACCESS_MASK DesiredAccess, _In_ ULONG Flags,
+                                             _Out_ PHANDLE DriverRegKey);
 
-/* ---- Files -------------------------------------------------------------------------------------------------------- */
+/* ---- Files ------------------------------------------------------------------------------------------------------ */
 
 /*
  * Names of devices, and files: \??\C:\a\b and \SystemRoot\a lie in the directory that the host has chosen
- * (ondk_wdk_set_file_root), as C/a/b and SystemRoot/a, and nothing outside of it can be reached. Every call waits for its
- * end, so that Event and ApcRoutine are NULL. PASSIVE_LEVEL.
+ * (ondk_wdk_set_file_root), as C/a/b and SystemRoot/a, and nothing outside of it can be reached. Every call waits for
+ * its end, so that Event and ApcRoutine are NULL. PASSIVE_LEVEL.
  */
 #define FILE_SUPERSEDE 0
 #define FILE_OPEN 1
@@ -210,9 +216,9 @@ typedef struct _FILE_END_OF_FILE_INFORMATION {
 
 NTKERNELAPI NTSTATUS ZwCreateFile(_Out_ PHANDLE FileHandle, _In_ ACCESS_MASK DesiredAccess,
                                   _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
-                                  _In_opt_ PLARGE_INTEGER AllocationSize, _In_ ULONG FileAttributes, _In_ ULONG ShareAccess,
-                                  _In_ ULONG CreateDisposition, _In_ ULONG CreateOptions, _In_opt_ PVOID EaBuffer,
-                                  _In_ ULONG EaLength);
+                                  _In_opt_ PLARGE_INTEGER AllocationSize, _In_ ULONG FileAttributes,
+                                  _In_ ULONG ShareAccess, _In_ ULONG CreateDisposition, _In_ ULONG CreateOptions,
+                                  _In_opt_ PVOID EaBuffer, _In_ ULONG EaLength);
 NTKERNELAPI NTSTATUS ZwOpenFile(_Out_ PHANDLE FileHandle, _In_ ACCESS_MASK DesiredAccess,
                                 _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Out_ PIO_STATUS_BLOCK IoStatusBlock,
                                 _In_ ULONG ShareAccess, _In_ ULONG OpenOptions);
@@ -234,7 +240,7 @@ NTKERNELAPI NTSTATUS ZwDeviceIoControlFile(_In_ HANDLE FileHandle, _In_opt_ HAND
                                            _In_opt_ PVOID InputBuffer, _In_ ULONG InputBufferLength,
                                            _Out_opt_ PVOID OutputBuffer, _In_ ULONG OutputBufferLength);
 
-/* ---- The registry by path ------------------------------------------------------------------------------------------ */
+/* ---- The registry by path --------------------------------------------------------------------------------------- */
 
 #define RTL_REGISTRY_ABSOLUTE 0
 #define RTL_REGISTRY_SERVICES 1

@@ -18,7 +18,7 @@ static UNICODE_STRING device_name = RTL_CONSTANT_STRING(L"\\Device\\Controls");
 static UNICODE_STRING exclusive_name = RTL_CONSTANT_STRING(L"\\Device\\Exclusive");
 static UNICODE_STRING link_name = RTL_CONSTANT_STRING(L"\\DosDevices\\Controls");
 
-/* ---- The queue ---------------------------------------------------------------------------------------------------- */
+/* ---- The queue -------------------------------------------------------------------------------------------------- */
 
 static void insert(PIO_CSQ q, PIRP irp)
 {
@@ -74,13 +74,14 @@ static void cancelled(PIO_CSQ q, PIRP irp)
     end(irp, STATUS_CANCELLED, 0);
 }
 
-/* ---- Requests ----------------------------------------------------------------------------------------------------- */
+/* ---- Requests --------------------------------------------------------------------------------------------------- */
 
 static const unsigned char *input_of(PIRP irp, PIO_STACK_LOCATION at)
 {
     ULONG method = METHOD_FROM_CTL_CODE(at->Parameters.DeviceIoControl.IoControlCode);
 
-    return method == METHOD_NEITHER ? at->Parameters.DeviceIoControl.Type3InputBuffer : irp->AssociatedIrp.SystemBuffer;
+    return method == METHOD_NEITHER ? at->Parameters.DeviceIoControl.Type3InputBuffer
+                                    : irp->AssociatedIrp.SystemBuffer;
 }
 
 static unsigned char *output_of(PIRP irp, PIO_STACK_LOCATION at)
@@ -129,8 +130,8 @@ static NTSTATUS forward(PIRP irp, PIO_STACK_LOCATION at, ULONG method)
         return end(irp, status, 0);
     KeInitializeEvent(&event, NotificationEvent, FALSE);
     sent = IoBuildDeviceIoControlRequest(CONTROL(INNER, method), target, irp->AssociatedIrp.SystemBuffer,
-                                         at->Parameters.DeviceIoControl.InputBufferLength, out, sizeof out, FALSE, &event,
-                                         &result);
+                                         at->Parameters.DeviceIoControl.InputBufferLength, out, sizeof out, FALSE,
+                                         &event, &result);
     status = sent ? IoCallDriver(target, sent) : STATUS_NO_MEMORY;
     if (status == STATUS_PENDING) {
         KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL);
@@ -225,7 +226,8 @@ static NTSTATUS break_rule(ULONG function, PIRP irp)
         IoSetCancelRoutine(irp, cancel_nothing);
         return end(irp, STATUS_SUCCESS, 0);
     case BREAK_LENGTH:
-        return end(irp, STATUS_SUCCESS, IoGetCurrentIrpStackLocation(irp)->Parameters.DeviceIoControl.OutputBufferLength + 1);
+        return end(irp, STATUS_SUCCESS,
+                   IoGetCurrentIrpStackLocation(irp)->Parameters.DeviceIoControl.OutputBufferLength + 1);
     case BREAK_FREE:
         IoFreeIrp(irp);
         break;
@@ -346,14 +348,15 @@ static void unload(PDRIVER_OBJECT driver)
 
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
-    NTSTATUS status = IoCreateDevice(driver, 16, &device_name, FILE_DEVICE_UNKNOWN, FILE_DEVICE_SECURE_OPEN, FALSE, &device);
+    NTSTATUS status =
+        IoCreateDevice(driver, 16, &device_name, FILE_DEVICE_UNKNOWN, FILE_DEVICE_SECURE_OPEN, FALSE, &device);
 
     UNREFERENCED_PARAMETER(path);
     if (!NT_SUCCESS(status))
         return status;
     device->Flags |= DO_BUFFERED_IO;
-    status = IoCreateDeviceSecure(driver, 0, &exclusive_name, FILE_DEVICE_UNKNOWN, 0, TRUE, &SDDL_DEVOBJ_SYS_ALL_ADM_ALL, NULL,
-                                  &exclusive);
+    status = IoCreateDeviceSecure(driver, 0, &exclusive_name, FILE_DEVICE_UNKNOWN, 0, TRUE,
+                                  &SDDL_DEVOBJ_SYS_ALL_ADM_ALL, NULL, &exclusive);
     if (NT_SUCCESS(status))
         status = IoCreateSymbolicLink(&link_name, &device_name);
     if (!NT_SUCCESS(status))

@@ -6,14 +6,14 @@
 #define CONTROL(function, method) ((0x22 << 16) | ((function) << 2) | (method))
 
 enum {
-    ECHO = 0x800,        /* output: each octet of the input, plus one */
-    HOLD,                /* stays in the cancel-safe queue */
-    LET_GO,              /* ends the oldest that is held with the input's octets */
-    LATER,               /* as HOLD; ended by a thread, a moment later */
-    WARN,                /* STATUS_BUFFER_OVERFLOW with output */
-    FAIL,                /* an error with output, which nobody gets */
-    COUNTS,              /* output: how often create, cleanup, close, cancel have come */
-    FORWARD,             /* to itself as INNER, through IoBuildDeviceIoControlRequest; method: the input's first octet */
+    ECHO = 0x800, /* output: each octet of the input, plus one */
+    HOLD,         /* stays in the cancel-safe queue */
+    LET_GO,       /* ends the oldest that is held with the input's octets */
+    LATER,        /* as HOLD; ended by a thread, a moment later */
+    WARN,         /* STATUS_BUFFER_OVERFLOW with output */
+    FAIL,         /* an error with output, which nobody gets */
+    COUNTS,       /* output: how often create, cleanup, close, cancel have come */
+    FORWARD,      /* to itself as INNER, through IoBuildDeviceIoControlRequest; method: the input's first octet */
     INNER,
     TRANSFERS,           /* reads and writes that the driver builds */
     LOG,                 /* an entry for the event log */
@@ -27,9 +27,9 @@ enum {
     BREAK_LENGTH,        /* Information beyond the room */
     BREAK_FREE,          /* IoFreeIrp of the system's request */
     BREAK_FREE_TWICE,
-    BREAK_INITIALIZE,    /* IoInitializeIrp of what IoAllocateIrp gave */
-    BREAK_CANCEL_LOCK,   /* released without having been acquired */
-    BREAK_DELETE,        /* IoDeleteDevice twice */
+    BREAK_INITIALIZE,  /* IoInitializeIrp of what IoAllocateIrp gave */
+    BREAK_CANCEL_LOCK, /* released without having been acquired */
+    BREAK_DELETE,      /* IoDeleteDevice twice */
 };
 
 #endif

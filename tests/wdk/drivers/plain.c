@@ -17,7 +17,8 @@ static BOOLEAN same(const UNICODE_STRING *s, PCWSTR text, USHORT octets)
 
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
-    static const WCHAR name[] = L"\\Driver\\plain", key[] = L"\\Registry\\Machine\\System\\CurrentControlSet\\Services\\plain";
+    static const WCHAR name[] = L"\\Driver\\plain",
+                       key[] = L"\\Registry\\Machine\\System\\CurrentControlSet\\Services\\plain";
 
     if (KeGetCurrentIrql() != PASSIVE_LEVEL || driver->Type != IO_TYPE_DRIVER || driver->DriverUnload ||
         driver->DeviceObject || driver->DriverInit != DriverEntry)
