@@ -218,6 +218,37 @@ static void test_cancel(void **state)
     assert_int_equal(cancelled, 20 * HELD / 2);
 }
 
+/* Everything goes through the device above, there and back, and again without it when it has gone. */
+static void test_filter(void **state)
+{
+    ondk_wdk_driver_t *filter = host_load("filter");
+    struct held h = { .status = 1 };
+    uint8_t out[4], counts[3];
+    uint32_t length;
+
+    (void)state;
+    assert_int_equal(control(CONTROL(ECHO, 0), "ab", 2, out, 4, &length), 0);
+    assert_memory_equal(out, "bc", 2);
+    assert_int_equal(control(CONTROL(LATER, 0), "34", 2, out, 4, &length), 0);
+    assert_memory_equal(out, "45", 2);
+    assert_int_equal(control(CONTROL(FAIL, 0), "ab", 2, out, 4, &length), 0xC000000D);
+    assert_int_equal(pthread_create(&h.thread, NULL, hold, &h), 0);
+    do {
+        ondk_wdk_cancel(device);
+        assert_int_equal(control(CONTROL(FILTER_COUNTS, 0), NULL, 0, counts, 3, NULL), 0);
+    } while (counts[0] != 4);
+    pthread_join(h.thread, NULL);
+    assert_int_equal(h.status, 0xC0000120);
+    ondk_wdk_shutdown();
+    ondk_wdk_shutdown();
+    assert_int_equal(control(CONTROL(FILTER_COUNTS, 0), NULL, 0, counts, 3, NULL), 0);
+    assert_memory_equal(counts, "\x04\x02\x01", 3);
+    host_unload(filter);
+    assert_int_equal(control(CONTROL(ECHO, 0), "ab", 2, out, 4, &length), 0);
+    assert_int_equal(control(CONTROL(FILTER_COUNTS, 0), NULL, 0, counts, 3, NULL), 0xC0000010);
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
 /* ---- Each rule, broken ------------------------------------------------------------------------------------------ */
 
 static uint32_t broken;
@@ -270,6 +301,7 @@ int main(void)
         WITH_DEVICE(test_transfers),      WITH_DEVICE(test_names),
         WITH_DEVICE(test_built),          WITH_DEVICE(test_busy),
         WITH_DEVICE(test_pending),        WITH_DEVICE(test_cancel),
+        WITH_DEVICE(test_filter),
         cmocka_unit_test(test_rules),     cmocka_unit_test(test_cancel_lock),
         cmocka_unit_test(test_error_log),
     };

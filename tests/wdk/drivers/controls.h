@@ -29,6 +29,7 @@ enum {
     BREAK_FREE_TWICE,
     BREAK_INITIALIZE,  /* IoInitializeIrp of what IoAllocateIrp gave */
     BREAK_CANCEL_LOCK, /* released without having been acquired */
+    FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
 };
 

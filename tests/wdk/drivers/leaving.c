@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Unloads with an IRP and a block of pool not freed. */
+/* Unloads with one of each not given back: IRP, pool, device, symbolic link, handle, reference. */
 #include <wdm.h>
 
 static void forgetful_unload(PDRIVER_OBJECT driver)
 {
-    UNREFERENCED_PARAMETER(driver);
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Device\\Left"), link = RTL_CONSTANT_STRING(L"\\DosDevices\\Left");
+    PDEVICE_OBJECT device;
+    HANDLE key;
+
+    (void)IoCreateDevice(driver, 0, &name, FILE_DEVICE_UNKNOWN, 0, FALSE, &device);
+    (void)IoCreateSymbolicLink(&link, &name);
+    (void)IoOpenDriverRegistryKey(driver, DriverRegKeyParameters, KEY_READ, 0, &key);
+    ObReferenceObject(device);
     (void)IoAllocateIrp(1, FALSE);
     (void)ExAllocatePoolWithTag(NonPagedPoolNx, 100, 'tfeL');
 }
