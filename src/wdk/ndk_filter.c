@@ -82,21 +82,26 @@ NTSTATUS ndk_filter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **o
     return status;
 }
 
-/* A driver that forgot to close something would hang in the provider without a word. */
-static void wait_for_objects(struct proxy *p)
+/* A driver that forgot to close something would hang without a word. */
+static void tell_what_is_waited_for(struct proxy *p)
 {
-    const struct timespec pause = { 0, 10 * 1000 * 1000 };
-    FILE *out;
+    FILE *out = check_output();
 
-    for (int i = 0; i < PATIENCE; i++) {
-        if (atomic_load(&p->children) == 0)
-            return;
-        nanosleep(&pause, NULL);
-    }
-    out = check_output();
     fprintf(out, "WskCloseNdkAdapter waits for %d NDK object(s) that are not closed:\n", atomic_load(&p->children));
     (void)live_report(out);
     fflush(out);
+}
+
+/* Of this open of the adapter: the provider knows of all of them together. */
+static void wait_for_objects(struct proxy *p)
+{
+    const struct timespec pause = { 0, 10 * 1000 * 1000 };
+
+    for (int i = 0; atomic_load(&p->children) > 0; i++) {
+        if (i == PATIENCE)
+            tell_what_is_waited_for(p);
+        nanosleep(&pause, NULL);
+    }
 }
 
 bool ndk_filter_close(NDK_ADAPTER *adapter)

@@ -35,7 +35,7 @@ struct proxy {
     NDK_OBJECT_TYPE type;
     atomic_int state, refs;
     struct proxy *adapter;     /* that it was made from; NULL for an adapter */
-    atomic_int children;       /* an adapter's: objects that are not closed */
+    atomic_int children;       /* an adapter's: objects whose close has not returned */
     void (*end_parts)(struct proxy *p);  /* what a type has beside, when it is closed, and when the proxy goes; or NULL */
     void (*free_parts)(struct proxy *p);
     TAILQ_ENTRY(proxy) list;   /* of the open ones, then of the closed */

@@ -80,12 +80,11 @@ void proxy_unref(struct proxy *p)
     free(p);
 }
 
-/* No longer one of the open ones. Under the lock. */
-static void leave(struct proxy *p)
+/* One object less that its adapter's close waits for. */
+static void leave(struct proxy *of)
 {
-    TAILQ_REMOVE(&open_ones, p, list);
-    if (p->adapter)
-        atomic_fetch_sub(&p->adapter->children, 1);
+    if (of)
+        atomic_fetch_sub(&of->children, 1);
 }
 
 bool proxy_known(const void *pub)
@@ -116,8 +115,9 @@ void proxy_discard(struct proxy *p)
 {
     live_remove(LIVE_NDK_OBJECT, p);
     spin_lock(&lock);
-    leave(p);
+    TAILQ_REMOVE(&open_ones, p, list);
     spin_unlock(&lock);
+    leave(p->adapter);
     proxy_unref(p);
 }
 
@@ -130,7 +130,7 @@ void proxy_end(struct proxy *p)
     if (p->end_parts)
         p->end_parts(p);
     spin_lock(&lock);
-    leave(p);
+    TAILQ_REMOVE(&open_ones, p, list);
     TAILQ_INSERT_TAIL(&closed_ones, p, list);
     if (++closed_count > CLOSED_MOST) {
         oldest = TAILQ_FIRST(&closed_ones);
@@ -262,6 +262,7 @@ bool proxy_begin_close(struct proxy *p, const char *routine)
 static void closed(PVOID proxy)
 {
     struct proxy *p = proxy;
+    struct proxy *of = p->adapter;
     NDK_FN_CLOSE_COMPLETION done = p->closed;
     void *context = p->closed_context;
 
@@ -269,6 +270,7 @@ static void closed(PVOID proxy)
     proxy_end(p);
     if (done)
         CALL_DRIVER("NdkCloseCompletion", done, context);
+    leave(of); /* not before the callback has returned */
 }
 
 static const char *close_name(NDK_OBJECT_TYPE type)
@@ -301,7 +303,9 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     if (status == STATUS_PENDING)
         return status;
     ndk_pending_drop(&p->closing);
+    struct proxy *of = p->adapter;
     proxy_end(p);
+    leave(of);
     return status;
 }
 

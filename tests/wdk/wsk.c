@@ -277,6 +277,7 @@ struct closing {
     WSK_PROVIDER_NPI npi;
     WSK_PROVIDER_NDK_DISPATCH ndk;
     NDK_ADAPTER *adapter;
+    atomic_int done;
 };
 
 static void *close_adapter(void *arg)
@@ -284,7 +285,35 @@ static void *close_adapter(void *arg)
     struct closing *c = arg;
 
     c->ndk.WskCloseNdkAdapter(c->npi.Client, c->adapter);
+    atomic_store(&c->done, 1);
     return NULL;
+}
+
+/* That the interface is open a second time changes nothing. covers: WSK-01 */
+static void test_close_waits_for_its_own_objects(void **state)
+{
+    static struct closing c;
+    struct report *r = report_start();
+    WSK_REGISTRATION registration;
+    NDK_ADAPTER *other = NULL;
+    NDK_PD *pd = NULL;
+    pthread_t closer;
+
+    (void)state;
+    attach(&registration, &c.npi);
+    get_ndk(&c.npi, &c.ndk);
+    assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &other), STATUS_SUCCESS);
+    assert_int_equal(c.ndk.WskOpenNdkAdapter(c.npi.Client, ndk_version, LOOPBACK, &c.adapter), STATUS_SUCCESS);
+    assert_int_equal(c.adapter->Dispatch->NdkCreatePd(c.adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    assert_int_equal(pthread_create(&closer, NULL, close_adapter, &c), 0);
+    settle();
+    assert_int_equal(atomic_load(&c.done), 0);
+    assert_int_equal(pd->Dispatch->NdkClosePd(&pd->Header, NULL, NULL), STATUS_SUCCESS);
+    pthread_join(closer, NULL);
+    c.ndk.WskCloseNdkAdapter(c.npi.Client, other);
+    detach(&registration);
+    report_is_empty(r);
+    assert_int_equal(live_count(), 0);
 }
 
 /* The provider is given back while an adapter's close still waits for its objects. covers: WSK-02 */
@@ -415,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_bad_registrations),
         cmocka_unit_test(test_with_an_irp),
         cmocka_unit_test(test_other_controls),
+        cmocka_unit_test(test_close_waits_for_its_own_objects),
         cmocka_unit_test(test_deregister_waits_for_captured),
         cmocka_unit_test(test_deregister_waits_for_adapters),
         cmocka_unit_test(test_deregister_waits_for_an_open_adapter),
