@@ -82,7 +82,8 @@ def leftovers():
     for kind, words in (('device', 'left: device object'), ('link', 'left: symbolic link'), ('irp', 'left: IRP'),
                         ('timer', 'left: timer that is set'), ('pool', 'tag Left'), ('mdl', 'left: MDL'),
                         ('work', 'left: work item'), ('lookaside', 'left: lookaside list'),
-                        ('resource', 'left: ERESOURCE')):
+                        ('resource', 'left: ERESOURCE'), ('handle', 'left: handle'),
+                        ('thread', 'left: system thread')):
         text = expect(f'leaves a {kind}', 1, [words, f'#[0-9]+ Leaves{kind.title()} at [^ ]*/leaves.c:[0-9]+ ',
                       'driver rule broken: unload-outstanding', '1 rule was broken'],
                       '--run-for', 0, '--checks', 'go-on', driver(f'leaves_{kind}'))

@@ -7,7 +7,7 @@ static DRIVER_UNLOAD LeavesUnload;
 
 typedef VOID LEAVES_ROUTINE(PDRIVER_OBJECT DriverObject);
 LEAVES_ROUTINE LeavesDevice, LeavesLink, LeavesTimer, LeavesIrp, LeavesPool, LeavesMdl, LeavesWork, LeavesLookaside,
-    LeavesResource;
+    LeavesResource, LeavesHandle, LeavesThread;
 
 VOID LeavesDevice(PDRIVER_OBJECT DriverObject)
 {
@@ -75,6 +75,35 @@ VOID LeavesResource(PDRIVER_OBJECT DriverObject)
 
     UNREFERENCED_PARAMETER(DriverObject);
     ExInitializeResourceLite(&resource);
+}
+
+VOID LeavesHandle(PDRIVER_OBJECT DriverObject)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\Registry\\Machine\\System");
+    OBJECT_ATTRIBUTES attributes;
+    HANDLE key;
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    InitializeObjectAttributes(&attributes, &name, OBJ_CASE_INSENSITIVE | OBJ_KERNEL_HANDLE, NULL, NULL);
+    ZwOpenKey(&key, KEY_READ, &attributes);
+}
+
+static VOID Sleeper(PVOID Context)
+{
+    LARGE_INTEGER hour;
+
+    UNREFERENCED_PARAMETER(Context);
+    hour.QuadPart = -36000000000LL;
+    KeDelayExecutionThread(KernelMode, FALSE, &hour);
+}
+
+VOID LeavesThread(PDRIVER_OBJECT DriverObject)
+{
+    HANDLE thread;
+
+    UNREFERENCED_PARAMETER(DriverObject);
+    if (NT_SUCCESS(PsCreateSystemThread(&thread, THREAD_ALL_ACCESS, NULL, NULL, NULL, Sleeper, NULL)))
+        ZwClose(thread);
 }
 
 static VOID LeavesUnload(PDRIVER_OBJECT DriverObject)
