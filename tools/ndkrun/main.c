@@ -3,11 +3,14 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +22,7 @@
 #include "output.h"
 #include "registry.h"
 
-enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10 };
+enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2 };
 
 static FILE *out;
 static volatile sig_atomic_t interrupted;
@@ -31,6 +34,43 @@ static void interrupt(int number)
     if (interrupted)
         _exit(130);
     interrupted = 1;
+}
+
+/* What Windows answers with a bug check. The stream is used as it is: nothing can be lost, and alarm() ends a hang. */
+static void crash(int number, siginfo_t *info, void *context)
+{
+    void *frames[CRASH_FRAMES];
+    int depth = backtrace(frames, CRASH_FRAMES);
+
+    (void)context;
+    alarm(PATIENCE_SECONDS);
+    signal(number, SIG_DFL);
+    fprintf(out, "*** %s at %p: memory that is not there, or has been given back\n", strsignal(number), info->si_addr);
+    for (int i = CRASH_OWN_FRAMES; i < depth; i++) {
+        const char *at = (const char *)frames[i] - (i > CRASH_OWN_FRAMES); /* a return address lies behind its call */
+        const char *file;
+        Dl_info place;
+
+        if (!dladdr(at, &place) || !place.dli_fname)
+            continue;
+        file = strrchr(place.dli_fname, '/');
+        fprintf(out, "    #%d %s (%s+0x%zx)\n", i - CRASH_OWN_FRAMES, place.dli_sname ? place.dli_sname : "?",
+                file ? file + 1 : place.dli_fname, (size_t)(at - (const char *)place.dli_fbase));
+    }
+    fflush(out);
+    raise(number);
+}
+
+/* A sanitizer has a better report of its own. */
+static void watch_crashes(void)
+{
+    struct sigaction action = { .sa_sigaction = crash, .sa_flags = SA_SIGINFO | SA_NODEFER };
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+
+    if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
+        return;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
 }
 
 static double seconds(void)
@@ -214,6 +254,7 @@ int main(int argc, char **argv)
     ondk_wdk_set_checks(o.checks);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    watch_crashes();
     if (!registry_prepare(&o))
         return NDKRUN_USAGE;
     code = run(&o);

@@ -159,6 +159,28 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
 '''
 
 
+FAULT = '''#include <ntddk.h>
+static int inner(volatile int *p)
+{
+    return *p;
+}
+NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
+{
+    UNREFERENCED_PARAMETER(d);
+    UNREFERENCED_PARAMETER(p);
+    return inner((int *)16);
+}
+'''
+
+
+def faults(tmp):
+    (tmp / 'fault.c').write_text(FAULT)
+    made = subprocess.run([NDK_CC, tmp, '-o', tmp / 'fault.so'], capture_output=True, text=True, timeout=LIMIT, check=False)
+    check('the driver with a fault builds', made.returncode == 0, made.stderr)
+    expect('a fault is told with its stack', -signal.SIGSEGV, [r'\*\*\* Segmentation fault at 0x10:',
+           r'#0 inner at \S*/fault.c:4 ', r'#1 DriverEntry at \S*/fault.c:10 '], tmp / 'fault.so')
+
+
 def traces(tmp):
     (tmp / 'Trace.h').write_text(TRACE_H)
     (tmp / 'main.c').write_text(TRACES)
@@ -176,8 +198,9 @@ def main():
     if NDK_CC != '-':
         with tempfile.TemporaryDirectory() as folder:
             sanitizers(pathlib.Path(folder))
-        with tempfile.TemporaryDirectory() as folder:
-            traces(pathlib.Path(folder))
+        for case in (traces, faults):
+            with tempfile.TemporaryDirectory() as folder:
+                case(pathlib.Path(folder))
     return failures != 0
 
 
