@@ -245,6 +245,9 @@ int main(int argc, char **argv)
 
     if (done)
         return code;
+    /* Completions come as late as by an interrupt: a loop that looks on tells them before the post has returned. */
+    if (setenv("ONDK_SPIN_US", "0", 0))
+        return NDKRUN_USAGE;
     if (!again_prepare(&o, argv))
         return NDKRUN_USAGE;
     out = output_open(o.until_print);
