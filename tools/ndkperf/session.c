@@ -55,6 +55,14 @@ bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t
     return session_give_up(s, NDKPERF_FAILED);
 }
 
+/* The queue pair refuses requests a moment before the connector tells why: the disconnect event brings the reason. */
+static bool post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
+{
+    if (status == STATUS_CONNECTION_INVALID)
+        (void)consumer_wait_disconnect(c, 5);
+    return session_fail(s, step, status, ondk_connector_reason(c->connector));
+}
+
 void session_tell_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where)
 {
     say("the data of message %llu on queue pair %u differs at byte %u, as the %s saw", (unsigned long long)message,
@@ -205,8 +213,8 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
                                         l->peer_token, flags);
     else
         status = qp->Dispatch->NdkSend(qp, context, &sge, len ? 1 : 0, flags);
-    return NT_SUCCESS(status) || session_fail(s, id == ID_READ ? "NdkRead" : id == ID_WRITE ? "NdkWrite" : "NdkSend",
-                                              status, ondk_connector_reason(l->c.connector));
+    return NT_SUCCESS(status) ||
+           post_failed(s, &l->c, id == ID_READ ? "NdkRead" : id == ID_WRITE ? "NdkWrite" : "NdkSend", status);
 }
 
 bool control_receive(struct session *s)
@@ -228,7 +236,7 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
     s->order_going = true;
     status = s->control.qp->Dispatch->NdkSend(s->control.qp, context_of(ID_SEND, 0), &sge, 1, 0);
-    return NT_SUCCESS(status) || session_fail(s, "NdkSend", status, ondk_connector_reason(s->control.connector));
+    return NT_SUCCESS(status) || post_failed(s, &s->control, "NdkSend", status);
 }
 
 const uint8_t *control_received(const struct session *s)
