@@ -61,6 +61,8 @@ typedef struct ondk_config {
     /* Threads. */
     uint32_t shards;         /* event loops; 0: one for each processor, at most 4 */
     uint32_t spin_us;        /* how long an event loop looks on before its thread sleeps, at most. 20 */
+    uint32_t notify_us;      /* how long a notification waits for more results, in microseconds, where the consumer has set
+                                no moderation or a shorter interval; to imitate a card's interrupts. 0, at most 1000000 */
     /* Observation and debugging aids. */
     uint32_t stat;           /* 1: ndkstat in another process sees the adapter (docs/observe.md). 0: it does not. 1 */
     uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */

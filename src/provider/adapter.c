@@ -213,6 +213,7 @@ static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
     out->nudge_ms = c->nudge_ms;
     out->shards = c->shards;
     out->spin_us = c->spin_us;
+    out->notify_us = c->notify_us;
 }
 
 /* Interfaces of a machine that are looked at; those beyond cannot be opened. */

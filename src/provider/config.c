@@ -49,6 +49,7 @@ static const struct field {
     FIELD(nudge_ms, "ONDK_NUDGE_MS", 25, 0, 10000),
     FIELD(shards, "ONDK_SHARDS", 0, 0, 256),
     FIELD(spin_us, "ONDK_SPIN_US", 20, 0, 1000000),
+    FIELD(notify_us, "ONDK_NOTIFY_US", 0, 0, 1000000),
     FIELD(stat, "ONDK_STAT", 1, 0, 1),
     FIELD(pend_creates, "ONDK_PEND_CREATES", 0, 0, 1),
 #undef FIELD

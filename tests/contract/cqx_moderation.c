@@ -346,3 +346,25 @@ CASE(cqx_08_closed_while_one_waits, KIT_FAMILIES)
         kit_pair_close(&p);
     }
 }
+
+/* A provider may be told to keep notifications back as a card's interrupts do: also those that no moderation asks for. */
+/* covers: CQX-08 */
+CASE(cqx_08_a_least_interval, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_config config = kit_config();
+
+    config.notify_us = 400000; /* microseconds */
+    kit_configure(&config);
+    kit_pair_open(&p);
+    for (int set = 0; set < 3; set++) {
+        if (set)
+            CHECK_STATUS(moderate(&p.passive, set == 1 ? SHORT : 0, set == 1 ? MAXULONG : 0), STATUS_SUCCESS);
+        arm(&p, NDK_CQ_NOTIFY_ANY);
+        messages(&p, 1, 0);
+        data_check_not_notified(&p, set);
+        data_check_notified(&p, set + 1);
+        data_drain(&p.passive);
+    }
+    kit_pair_close(&p);
+}

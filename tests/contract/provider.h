@@ -44,6 +44,7 @@ struct ndkconform_provider {
  *   max_unfinished connections of a listener without a whole request
  *   max_private    MaxCallerData and MaxCalleeData
  *   pend_creates   1: every create answers STATUS_PENDING
+ *   notify_us      the least interval of a CQ's moderation, set by the consumer or not
  *   mpa_revision   iWARP: the revision of NdkConnect's request
  *   crc            iWARP: 1: ask for CRC32c, 0: only where the peer wants it
  *   rtr            iWARP: the ready-to-receive forms offered and accepted, NDKCONFORM_RTR_

@@ -23,6 +23,15 @@ static void finish(struct delivery *d);
 static void time_wait(struct shard_task *task);
 static void interval_over(struct shard_timer *timer);
 
+/* As asked for, but never less than what the fabric imitates. Under the lock. */
+static void set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
+{
+    bool is_set = interval_us > 0 && count > 1;
+
+    cq->interval_us = interval_us > cq->least_us && (is_set || !cq->least_us) ? interval_us : cq->least_us;
+    cq->enough = is_set || !cq->least_us ? count : UINT32_MAX;
+}
+
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, struct fabric_cq **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
@@ -41,6 +50,8 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
     delivery_init(&cq->delivery, cq->home, deliver, finish);
+    cq->least_us = fabric->config.notify_us;
+    set_moderation(cq, 0, 0);
     cq->timing.run = time_wait;
     cq->interval.fire = interval_over;
     *out = cq;
@@ -299,8 +310,7 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
     unsigned wanted;
 
     spin_lock(&cq->lock);
-    cq->interval_us = interval_us;
-    cq->enough = count;
+    set_moderation(cq, interval_us, count);
     wanted = MUTANT(cqx_08_waits_on) ? 0 : fall_due(cq);
     if (cq->waiting)
         wanted |= TIME;

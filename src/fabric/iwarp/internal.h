@@ -121,7 +121,8 @@ struct fabric_cq {
     enum fabric_arm armed;
     /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
     uint64_t pushed, popped, told, solicited, failed;
-    uint32_t interval_us, enough;  /* moderation as it was set; zeros: none */
+    uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
+    uint32_t least_us;             /* of interval_us */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
     uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
     void (*closed)(void *owner);

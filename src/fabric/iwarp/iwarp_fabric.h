@@ -28,6 +28,7 @@ struct iwarp_config {
     uint32_t max_fpdu;      /* 0: the current EMSS */
     uint32_t shards;        /* 0: as many as processors, at most 4 */
     uint32_t spin_us;       /* how long a shard's thread looks on before it sleeps; default 20 */
+    uint32_t notify_us;     /* the least interval of a CQ's moderation, set or not; 0 */
     /*
      * Linux siw as responder loses a first FPDU that comes right behind its reply until more bytes arrive. Where the
      * peer has been silent for this long since our last FPDU and has said nothing at all, a zero-length RDMA write
