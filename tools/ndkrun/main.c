@@ -7,6 +7,7 @@
 #include <execinfo.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,9 +246,15 @@ int main(int argc, char **argv)
 
     if (done)
         return code;
-    /* Completions come as late as by an interrupt: a loop that looks on tells them before the post has returned. */
-    if (setenv("ONDK_SPIN_US", "0", 0))
+    /*
+     * Completions come as late as by a card's interrupt: published drivers touch what they have posted for a moment after
+     * the post, and look at once for what the peer does with it. Nor does a thread that wakes take the processor from one
+     * that runs, as at DISPATCH_LEVEL it would not; every thread inherits that, and where it cannot be had, drivers run
+     * as well.
+     */
+    if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;
+    (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
     if (!again_prepare(&o, argv))
         return NDKRUN_USAGE;
     out = output_open(o.until_print);
