@@ -1,71 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks that a thread sleeps for: fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. */
-#include <sched.h>
+/* Locks that a thread sleeps for: fast and guarded mutexes, push locks, ERESOURCE. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "wdm.h"
 
-#include "threads.h"
+#include "contend.h"
 #include "wdk/live.h"
-
-enum { THREADS = 3, TURNS = 1200 };
 
 struct shared {
     FAST_MUTEX mutex;
     EX_PUSH_LOCK push;
     ERESOURCE resource;
-    KEVENT go; /* all begin together */
-    int counter, twin;
-    atomic_int broken;
+    struct contest contest;
 };
-
-/* Others get a chance to come in, which the lock has to deny them. */
-static void linger(void)
-{
-    KeStallExecutionProcessor(3);
-    sched_yield();
-}
-
-static void touch(struct shared *s)
-{
-    s->counter++;
-    if (s->counter % 8 == 0)
-        linger();
-    s->twin++;
-    if (s->counter != s->twin)
-        atomic_fetch_add(&s->broken, 1);
-}
-
-static void look(struct shared *s)
-{
-    int counter = s->counter, broken = counter != s->twin;
-
-    if (counter % 8 == 0)
-        linger();
-    if (broken || counter != s->counter || counter != s->twin)
-        atomic_fetch_add(&s->broken, 1);
-}
 
 static void use_fast(PVOID context)
 {
     struct shared *s = context;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     for (int i = 0; i < TURNS; i++) {
         if (i % 3 == 0)
             while (!ExTryToAcquireFastMutex(&s->mutex))
                 continue;
         else
             ExAcquireFastMutex(&s->mutex);
-        touch(s);
+        contest_write(&s->contest);
         ExReleaseFastMutex(&s->mutex);
     }
 }
@@ -74,10 +39,10 @@ static void use_guarded(PVOID context)
 {
     struct shared *s = context;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     for (int i = 0; i < TURNS; i++) {
         KeAcquireGuardedMutex(&s->mutex);
-        touch(s);
+        contest_write(&s->contest);
         KeReleaseGuardedMutex(&s->mutex);
     }
 }
@@ -86,14 +51,14 @@ static void use_push(PVOID context)
 {
     struct shared *s = context;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     for (int i = 0; i < TURNS; i++) {
         if (i % 4 == 0) {
             FltAcquirePushLockExclusive(&s->push);
-            touch(s);
+            contest_write(&s->contest);
         } else {
             FltAcquirePushLockShared(&s->push);
-            look(s);
+            contest_read(&s->contest);
         }
         FltReleasePushLock(&s->push);
     }
@@ -103,12 +68,12 @@ static void use_resource(PVOID context)
 {
     struct shared *s = context;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     KeEnterCriticalRegion();
     for (int i = 0; i < TURNS; i++) {
         if (i % 4 == 0) {
             ExAcquireResourceExclusiveLite(&s->resource, TRUE);
-            touch(s);
+            contest_write(&s->contest);
             if (i % 8 == 0)
                 ExConvertExclusiveToSharedLite(&s->resource);
         } else {
@@ -116,7 +81,7 @@ static void use_resource(PVOID context)
             if (i % 4 == 1)
                 assert_true(ExAcquireResourceSharedLite(&s->resource, TRUE));
         }
-        look(s);
+        contest_read(&s->contest);
         if (i % 4 == 1)
             ExReleaseResourceLite(&s->resource);
         ExReleaseResourceLite(&s->resource);
@@ -127,33 +92,24 @@ static void use_resource(PVOID context)
 static int run(PKSTART_ROUTINE routine)
 {
     struct report *r = report_start();
-    struct shared s = { .counter = 0 };
-    PVOID threads[THREADS];
+    struct shared s = { .push = 0 };
 
     ExInitializeFastMutex(&s.mutex);
     ExInitializePushLock(&s.push);
     ExInitializeResourceLite(&s.resource);
-    KeInitializeEvent(&s.go, NotificationEvent, FALSE);
-    for (int i = 0; i < THREADS; i++)
-        threads[i] = thread_start(routine, &s);
-    KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    KeSetEvent(&s.go, 0, FALSE);
-    for (int i = 0; i < THREADS; i++)
-        thread_join(threads[i]);
-    assert_int_equal(s.broken, 0);
-    assert_int_equal(s.counter, s.twin);
+    contest_run(&s.contest, routine, &s);
     assert_int_equal(ExDeleteResourceLite(&s.resource), STATUS_SUCCESS);
     report_is_empty(r);
-    return s.counter;
+    return s.contest.counter;
 }
 
 static void test_exclusion(void **state)
 {
     (void)state;
-    assert_int_equal(run(use_fast), THREADS * TURNS);
-    assert_int_equal(run(use_guarded), THREADS * TURNS);
-    assert_int_equal(run(use_push), THREADS * TURNS / 4);
-    assert_int_equal(run(use_resource), THREADS * TURNS / 4);
+    assert_int_equal(run(use_fast), CONTENDERS * TURNS);
+    assert_int_equal(run(use_guarded), CONTENDERS * TURNS);
+    assert_int_equal(run(use_push), CONTENDERS * TURNS / 4);
+    assert_int_equal(run(use_resource), CONTENDERS * TURNS / 4);
 }
 
 static void test_fast_mutex(void **state)
@@ -416,176 +372,6 @@ static void test_resource_misuse(void **state)
     assert_int_equal(live_count(), left);
 }
 
-/* ---- Rundown protection, remove locks ---------------------------------------------------------------------------- */
-
-struct run {
-    EX_RUNDOWN_REF plain;
-    PEX_RUNDOWN_REF_CACHE_AWARE aware;
-    IO_REMOVE_LOCK remove;
-    atomic_int inside, after;
-    atomic_bool over;
-};
-
-static void use_plain(PVOID context)
-{
-    struct run *r = context;
-
-    while (ExAcquireRundownProtection(&r->plain)) {
-        atomic_fetch_add(&r->inside, 1);
-        if (atomic_load(&r->over))
-            atomic_fetch_add(&r->after, 1);
-        atomic_fetch_sub(&r->inside, 1);
-        ExReleaseRundownProtection(&r->plain);
-    }
-}
-
-static void use_aware(PVOID context)
-{
-    struct run *r = context;
-
-    while (ExAcquireRundownProtectionCacheAware(r->aware)) {
-        atomic_fetch_add(&r->inside, 1);
-        if (atomic_load(&r->over))
-            atomic_fetch_add(&r->after, 1);
-        atomic_fetch_sub(&r->inside, 1);
-        ExReleaseRundownProtectionCacheAware(r->aware);
-    }
-}
-
-static void use_remove(PVOID context)
-{
-    struct run *r = context;
-
-    while (IoAcquireRemoveLock(&r->remove, r) == STATUS_SUCCESS) {
-        atomic_fetch_add(&r->inside, 1);
-        if (atomic_load(&r->over))
-            atomic_fetch_add(&r->after, 1);
-        atomic_fetch_sub(&r->inside, 1);
-        IoReleaseRemoveLock(&r->remove, r);
-    }
-}
-
-/* When the wait is over nobody is inside, and nobody comes in any more. */
-static void test_run_down(void **state)
-{
-    PKSTART_ROUTINE uses[] = { use_plain, use_aware, use_remove };
-    PVOID threads[THREADS];
-    struct run r;
-
-    (void)state;
-    for (int k = 0; k < 3; k++) {
-        r = (struct run){ .aware = ExAllocateCacheAwareRundownProtection(NonPagedPoolNx, 'nurT') };
-        assert_non_null(r.aware);
-        ExInitializeRundownProtection(&r.plain);
-        IoInitializeRemoveLock(&r.remove, 'nurT', 0, 0);
-        for (int i = 0; i < THREADS; i++)
-            threads[i] = thread_start(uses[k], &r);
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-        if (k == 0) {
-            ExWaitForRundownProtectionRelease(&r.plain);
-        } else if (k == 1) {
-            ExWaitForRundownProtectionReleaseCacheAware(r.aware);
-        } else {
-            assert_int_equal(IoAcquireRemoveLock(&r.remove, NULL), STATUS_SUCCESS);
-            IoReleaseRemoveLockAndWait(&r.remove, NULL);
-        }
-        assert_int_equal(r.inside, 0);
-        atomic_store(&r.over, true);
-        for (int i = 0; i < THREADS; i++)
-            thread_join(threads[i]);
-        assert_int_equal(r.after, 0);
-        ExFreeCacheAwareRundownProtection(r.aware);
-    }
-}
-
-static void wait_for_rundown(PVOID context)
-{
-    ExWaitForRundownProtectionRelease(context);
-}
-
-static void test_rundown_states(void **state)
-{
-    EX_RUNDOWN_REF ref;
-    PVOID thread;
-
-    (void)state;
-    ExInitializeRundownProtection(&ref);
-    assert_true(ExAcquireRundownProtectionEx(&ref, 3));
-    ExReleaseRundownProtectionEx(&ref, 2);
-    thread = thread_start(wait_for_rundown, &ref);
-    for (int i = 0; i < 5000 && ExAcquireRundownProtection(&ref); i++) {
-        ExReleaseRundownProtection(&ref);
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    }
-    assert_false(ExAcquireRundownProtection(&ref));
-    assert_int_equal(wait1(thread, &ms), STATUS_TIMEOUT);
-    ExReleaseRundownProtection(&ref);
-    thread_join(thread);
-    ExWaitForRundownProtectionRelease(&ref); /* once more, at once */
-    ExRundownCompleted(&ref);
-    assert_false(ExAcquireRundownProtection(&ref));
-    ExReInitializeRundownProtection(&ref);
-    assert_true(ExAcquireRundownProtection(&ref));
-    ExReleaseRundownProtection(&ref);
-}
-
-static void wait_for_aware_rundown(PVOID context)
-{
-    ExWaitForRundownProtectionReleaseCacheAware(context);
-}
-
-static void test_cache_aware_states(void **state)
-{
-    SIZE_T size = ExSizeOfRundownProtectionCacheAware();
-    PEX_RUNDOWN_REF_CACHE_AWARE ref = malloc(size);
-    PVOID thread;
-
-    (void)state;
-    ExInitializeRundownProtectionCacheAware(ref, size);
-    /* Acquired on one processor and released on another. */
-    KeSetSystemAffinityThread(1);
-    assert_true(ExAcquireRundownProtectionCacheAwareEx(ref, 2));
-    KeSetSystemAffinityThread(KeQueryActiveProcessors() & ~1ULL ? KeQueryActiveProcessors() & ~1ULL : 1);
-    ExReleaseRundownProtectionCacheAwareEx(ref, 2);
-    KeRevertToUserAffinityThread();
-    ExWaitForRundownProtectionReleaseCacheAware(ref);
-    assert_false(ExAcquireRundownProtectionCacheAware(ref));
-    ExReInitializeRundownProtectionCacheAware(ref);
-    assert_true(ExAcquireRundownProtectionCacheAware(ref));
-    thread = thread_start(wait_for_aware_rundown, ref);
-    for (int i = 0; i < 5000 && ExAcquireRundownProtectionCacheAware(ref); i++) {
-        ExReleaseRundownProtectionCacheAware(ref);
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    }
-    assert_int_equal(wait1(thread, &ms), STATUS_TIMEOUT);
-    ExReleaseRundownProtectionCacheAware(ref);
-    thread_join(thread);
-    ExReInitializeRundownProtectionCacheAware(ref);
-    ExRundownCompletedCacheAware(ref);
-    assert_false(ExAcquireRundownProtectionCacheAware(ref));
-    free(ref);
-}
-
-static void test_rundown_misuse(void **state)
-{
-    EX_RUNDOWN_REF ref;
-    IO_REMOVE_LOCK remove;
-    struct report *r;
-
-    (void)state;
-    ExInitializeRundownProtection(&ref);
-    r = report_start();
-    ExReleaseRundownProtection(&ref);
-    report_is(r, "lock-not-held in ExReleaseRundownProtection");
-    r = report_start();
-    ExReInitializeRundownProtection(&ref);
-    report_is(r, "object-reinitialized in ExReInitializeRundownProtection");
-    IoInitializeRemoveLock(&remove, 'nurT', 0, 0);
-    r = report_start();
-    IoReleaseRemoveLock(&remove, NULL);
-    report_is(r, "lock-not-held in IoReleaseRemoveLock");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -597,10 +383,6 @@ int main(void)
         cmocka_unit_test(test_resource_order),
         cmocka_unit_test(test_resource_for_thread),
         cmocka_unit_test(test_resource_misuse),
-        cmocka_unit_test(test_run_down),
-        cmocka_unit_test(test_rundown_states),
-        cmocka_unit_test(test_cache_aware_states),
-        cmocka_unit_test(test_rundown_misuse),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,67 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* Spin locks of all kinds: that they exclude, what they do to the IRQL, and which misuse is reported as what. */
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "wdm.h"
 
-#include "threads.h"
+#include "contend.h"
 #include "wdk/live.h"
-
-enum { THREADS = 3, TURNS = 1200 };
 
 struct shared {
     KSPIN_LOCK lock;
     EX_SPIN_LOCK rw;
-    KEVENT go; /* all begin together */
-    int counter, twin; /* equal whenever the lock is free */
-    atomic_int broken;
+    struct contest contest;
 };
-
-/* Others get a chance to come in, which the lock has to deny them. */
-static void linger(void)
-{
-    KeStallExecutionProcessor(3);
-    sched_yield();
-}
-
-static void touch(struct shared *s)
-{
-    s->counter++;
-    if (s->counter % 8 == 0)
-        linger();
-    s->twin++;
-    if (s->counter != s->twin)
-        atomic_fetch_add(&s->broken, 1);
-}
-
-static void look(struct shared *s)
-{
-    int counter = s->counter, broken = counter != s->twin;
-
-    if (counter % 8 == 0)
-        linger();
-    if (broken || counter != s->counter || counter != s->twin)
-        atomic_fetch_add(&s->broken, 1);
-}
 
 static void use_plain(PVOID context)
 {
     struct shared *s = context;
     KIRQL irql;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     for (int i = 0; i < TURNS; i++) {
         KeAcquireSpinLock(&s->lock, &irql);
-        touch(s);
+        contest_write(&s->contest);
         KeReleaseSpinLock(&s->lock, irql);
     }
 }
@@ -71,10 +37,10 @@ static void use_queued(PVOID context)
     struct shared *s = context;
     KLOCK_QUEUE_HANDLE h;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     for (int i = 0; i < TURNS; i++) {
         KeAcquireInStackQueuedSpinLock(&s->lock, &h);
-        touch(s);
+        contest_write(&s->contest);
         KeReleaseInStackQueuedSpinLock(&h);
     }
 }
@@ -84,12 +50,12 @@ static void use_try(PVOID context)
     struct shared *s = context;
     KIRQL irql;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     KeRaiseIrql(DISPATCH_LEVEL, &irql);
     for (int i = 0; i < TURNS;) {
         if (!KeTryToAcquireSpinLockAtDpcLevel(&s->lock))
             continue;
-        touch(s);
+        contest_write(&s->contest);
         i++;
         KeReleaseSpinLockFromDpcLevel(&s->lock);
     }
@@ -102,18 +68,18 @@ static void use_rw(PVOID context)
     struct shared *s = context;
     KIRQL irql;
 
-    wait1(&s->go, NULL);
+    wait1(&s->contest.go, NULL);
     for (int i = 0; i < TURNS; i++) {
         if (i % 4 == 0) {
             irql = ExAcquireSpinLockExclusive(&s->rw);
-            touch(s);
+            contest_write(&s->contest);
             ExReleaseSpinLockExclusive(&s->rw, irql);
             continue;
         }
         irql = ExAcquireSpinLockShared(&s->rw);
-        look(s);
+        contest_read(&s->contest);
         if (i % 16 == 1 && ExTryConvertSharedSpinLockExclusive(&s->rw)) {
-            touch(s);
+            contest_write(&s->contest);
             ExReleaseSpinLockExclusive(&s->rw, irql);
         } else {
             ExReleaseSpinLockShared(&s->rw, irql);
@@ -124,50 +90,35 @@ static void use_rw(PVOID context)
 static int run(PKSTART_ROUTINE routine)
 {
     struct report *r = report_start();
-    struct shared s = { .counter = 0 };
-    PVOID threads[THREADS];
+    struct shared s = { .lock = 0 };
 
     KeInitializeSpinLock(&s.lock);
-    KeInitializeEvent(&s.go, NotificationEvent, FALSE);
-    for (int i = 0; i < THREADS; i++)
-        threads[i] = thread_start(routine, &s);
-    KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    KeSetEvent(&s.go, 0, FALSE);
-    for (int i = 0; i < THREADS; i++)
-        thread_join(threads[i]);
-    assert_int_equal(s.broken, 0);
-    assert_int_equal(s.counter, s.twin);
+    contest_run(&s.contest, routine, &s);
     assert_true(KeTestSpinLock(&s.lock));
     assert_int_equal(s.rw, 0);
     report_is_empty(r);
-    return s.counter;
+    return s.contest.counter;
 }
 
 static void test_exclusion(void **state)
 {
     (void)state;
-    assert_int_equal(run(use_plain), THREADS * TURNS);
-    assert_int_equal(run(use_queued), THREADS * TURNS);
-    assert_int_equal(run(use_try), THREADS * TURNS);
-    assert_in_range(run(use_rw), THREADS * TURNS / 4, THREADS * TURNS);
+    assert_int_equal(run(use_plain), CONTENDERS * TURNS);
+    assert_int_equal(run(use_queued), CONTENDERS * TURNS);
+    assert_int_equal(run(use_try), CONTENDERS * TURNS);
+    assert_in_range(run(use_rw), CONTENDERS * TURNS / 4, CONTENDERS * TURNS);
 }
 
 static void test_exclusion_without_checks(void **state)
 {
-    struct shared s = { .counter = 0 };
-    PVOID threads[THREADS];
+    struct shared s = { .lock = 0 };
     PKSTART_ROUTINE all[] = { use_plain, use_queued, use_rw };
 
     (void)state;
     KeInitializeSpinLock(&s.lock);
     for (int k = 0; k < 3; k++) {
         ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-        KeInitializeEvent(&s.go, NotificationEvent, TRUE);
-        for (int i = 0; i < THREADS; i++)
-            threads[i] = thread_start(all[k], &s);
-        for (int i = 0; i < THREADS; i++)
-            thread_join(threads[i]);
-        assert_int_equal(s.broken, 0);
+        contest_run(&s.contest, all[k], &s);
         assert_true(KeTestSpinLock(&s.lock));
         assert_int_equal(s.rw, 0);
     }
@@ -267,7 +218,7 @@ static void release_foreign(PVOID context)
 
 static void test_not_held(void **state)
 {
-    struct shared s = { .counter = 0 };
+    struct shared s = { .lock = 0 };
     struct report *r;
     KIRQL irql;
 
@@ -303,7 +254,7 @@ static void keep(PVOID context)
 
 static void test_held_at_end(void **state)
 {
-    struct shared s = { .counter = 0 };
+    struct shared s = { .lock = 0 };
     struct report *r = report_start();
 
     (void)state;
