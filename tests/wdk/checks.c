@@ -7,13 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "wdm.h"
 
+#include "child.h"
 #include "openndk/wdk.h"
 #include "wdk/check.h"
 
@@ -38,21 +37,16 @@ static void test_report(void **state)
     free(text);
 }
 
+static void break_a_rule(void)
+{
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    check_failed(CHECK_PAGED_CODE, "PAGED_CODE", 2, 1, 0, 0, "at DISPATCH_LEVEL");
+}
+
 static void test_stop(void **state)
 {
-    pid_t child = fork();
-    int status;
-
     (void)state;
-    if (child == 0) {
-        if (!freopen("/dev/null", "w", stderr))
-            _exit(2);
-        ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
-        check_failed(CHECK_PAGED_CODE, "PAGED_CODE", 2, 1, 0, 0, "at DISPATCH_LEVEL");
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    child_aborts(break_a_rule);
 }
 
 int main(void)

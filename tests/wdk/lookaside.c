@@ -10,28 +10,14 @@
 
 #include "ntddk.h"
 
-#include "openndk/wdk.h"
+#include "modes.h"
+#include "report.h"
 #include "wdk/checked_pool.h"
 #include "wdk/live.h"
 #include "wdk/pool.h"
-#include "wdk/reports.h"
 #include "wdk/thread.h"
 
 enum { TAG = 'kooL', MANY = 400 };
-
-static int off(void **state)
-{
-    (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-    return 0;
-}
-
-static int go_on(void **state)
-{
-    (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
-    return 0;
-}
 
 /* How many of MANY the list keeps when all are freed. */
 static unsigned kept(void)
@@ -159,47 +145,45 @@ static void test_misuse(void **state)
 {
     NPAGED_LOOKASIDE_LIST *list = ExAllocatePoolZero(NonPagedPoolNx, sizeof *list, TAG);
     PAGED_LOOKASIDE_LIST paged;
-    struct reports r;
+    struct report *r;
 
     (void)state;
-    reports_start(&r);
+    r = report_start();
     ExDeleteNPagedLookasideList(list);
-    assert_true(reports_is_one(&r, "object-not-initialized", "no lookaside list"));
+    report_says(r, "object-not-initialized in ", "no lookaside list");
     ExInitializeNPagedLookasideList(list, NULL, NULL, 0, 100, TAG, 0);
-    reports_start(&r);
+    r = report_start();
     ExInitializeNPagedLookasideList(list, NULL, NULL, 0, 100, TAG, 0);
-    assert_true(reports_is_one(&r, "object-reinitialized", "has not been deleted"));
-    reports_start(&r);
+    report_says(r, "object-reinitialized in ", "has not been deleted");
+    r = report_start();
     ExFreePool(list);
-    assert_true(reports_is_one(&r, "object-freed-in-use", "lookaside list"));
+    report_says(r, "object-freed-in-use in ", "lookaside list");
     assert_true(live_remove(LIVE_LOOKASIDE, list));
 
     ExInitializePagedLookasideList(&paged, NULL, NULL, 0, 100, TAG, 0);
-    reports_start(&r);
+    r = report_start();
     irql_set(DISPATCH_LEVEL);
     ExDeletePagedLookasideList(&paged);
     irql_set(PASSIVE_LEVEL);
-    assert_true(reports_is_one(&r, "irql-too-high", "ExDeletePagedLookasideList"));
+    report_is(r, "irql-too-high in ExDeletePagedLookasideList");
 }
 
 /* Freed to the list is freed: the pool says so. */
 static void test_entry_freed_twice(void **state)
 {
     NPAGED_LOOKASIDE_LIST list;
-    struct reports r;
+    struct report *r;
     PVOID entry;
 
     (void)state;
     ExInitializeNPagedLookasideList(&list, NULL, NULL, 0, 100, TAG, 0);
     entry = ExAllocateFromNPagedLookasideList(&list);
     ExFreeToNPagedLookasideList(&list, entry);
-    reports_start(&r);
+    r = report_start();
     ExFreeToNPagedLookasideList(&list, entry);
-    assert_true(reports_is_one(&r, "pool-double-free", "freed by"));
+    report_says(r, "pool-double-free in ", "freed by");
     ExDeleteNPagedLookasideList(&list);
 }
-
-#define IN_BOTH(test) cmocka_unit_test_setup(test, off), cmocka_unit_test_setup(test, go_on)
 
 int main(void)
 {
@@ -207,8 +191,8 @@ int main(void)
         IN_BOTH(test_nonpaged),
         IN_BOTH(test_paged_with_functions),
         IN_BOTH(test_ex),
-        cmocka_unit_test_setup(test_misuse, go_on),
-        cmocka_unit_test_setup(test_entry_freed_twice, go_on),
+        CHECKED(test_misuse),
+        CHECKED(test_entry_freed_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

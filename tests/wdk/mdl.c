@@ -12,32 +12,18 @@
 #include "ntddk.h"
 #include "ndkpi.h"
 
-#include "openndk/wdk.h"
+#include "modes.h"
 #include "provider/mdl.h"
+#include "report.h"
 #include "wdk/checked_pool.h"
 #include "wdk/inuse.h"
 #include "wdk/live.h"
 #include "wdk/pool.h"
-#include "wdk/reports.h"
 #include "wdk/thread.h"
 
 enum { TAG = 'ldmT' };
 
 static const PHYSICAL_ADDRESS lowest = { .QuadPart = 0 }, highest = { .QuadPart = -1 };
-
-static int off(void **state)
-{
-    (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-    return 0;
-}
-
-static int go_on(void **state)
-{
-    (void)state;
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
-    return 0;
-}
 
 static void assert_describes(PMDL mdl, PVOID start, ULONG length)
 {
@@ -277,63 +263,63 @@ static PMDL new_mdl(void)
 static void test_not_locked(void **state)
 {
     PMDL mdl = new_mdl(), part = new_mdl();
-    struct reports r;
+    struct report *r;
 
     (void)state;
-    reports_start(&r);
+    r = report_start();
     MmUnlockPages(mdl);
-    assert_true(reports_is_one(&r, "mdl-not-locked", "MmUnlockPages"));
-    reports_start(&r);
+    report_is(r, "mdl-not-locked in MmUnlockPages");
+    r = report_start();
     assert_ptr_equal(MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority), nonpaged + 10);
-    assert_true(reports_is_one(&r, "mdl-not-locked", "mapped"));
-    reports_start(&r);
+    report_says(r, "mdl-not-locked in ", "mapped");
+    r = report_start();
     IoBuildPartialMdl(mdl, part, nonpaged + 20, 100);
-    assert_true(reports_is_one(&r, "mdl-not-locked", "source"));
+    report_says(r, "mdl-not-locked in ", "source");
     IoFreeMdl(part);
     IoFreeMdl(mdl);
     mdl = new_mdl();
     MmBuildMdlForNonPagedPool(mdl);
-    reports_start(&r);
+    r = report_start();
     MmUnlockPages(mdl); /* what was built is not unlocked */
-    assert_true(reports_is_one(&r, "mdl-not-locked", "MmUnlockPages"));
+    report_is(r, "mdl-not-locked in MmUnlockPages");
     IoFreeMdl(mdl);
 }
 
 static void test_freed_locked(void **state)
 {
     PMDL mdl = new_mdl();
-    struct reports r;
+    struct report *r;
 
     (void)state;
     MmProbeAndLockPages(mdl, KernelMode, IoReadAccess);
-    reports_start(&r);
+    r = report_start();
     IoFreeMdl(mdl);
-    assert_true(reports_is_one(&r, "mdl-freed-locked", "still locked"));
+    report_says(r, "mdl-freed-locked in ", "still locked");
 }
 
 static void test_misused_twice(void **state)
 {
     PMDL mdl = new_mdl();
-    struct reports r;
+    struct report *r;
 
     (void)state;
     MmProbeAndLockPages(mdl, KernelMode, IoReadAccess);
-    reports_start(&r);
+    r = report_start();
     MmProbeAndLockPages(mdl, KernelMode, IoReadAccess);
-    assert_true(reports_is_one(&r, "mdl-misused", "locked or built already"));
+    report_says(r, "mdl-misused in ", "locked or built already");
     (void)MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority);
-    reports_start(&r);
+    r = report_start();
     (void)MmMapLockedPagesSpecifyCache(mdl, KernelMode, MmCached, NULL, FALSE, NormalPagePriority);
-    assert_true(reports_is_one(&r, "mdl-misused", "mapped already"));
+    report_says(r, "mdl-misused in ", "mapped already");
     MmUnmapLockedPages(nonpaged + 10, mdl);
-    reports_start(&r);
+    r = report_start();
     MmUnmapLockedPages(nonpaged + 10, mdl);
-    assert_true(reports_is_one(&r, "mdl-misused", "not mapped there"));
+    report_says(r, "mdl-misused in ", "not mapped there");
     MmUnlockPages(mdl);
     MmBuildMdlForNonPagedPool(mdl);
-    reports_start(&r);
+    r = report_start();
     MmBuildMdlForNonPagedPool(mdl);
-    assert_true(reports_is_one(&r, "mdl-misused", "built or locked already"));
+    report_says(r, "mdl-misused in ", "built or locked already");
     IoFreeMdl(mdl);
 }
 
@@ -341,23 +327,23 @@ static void test_misused_memory(void **state)
 {
     UCHAR local[64], *paged = ExAllocatePoolWithTag(PagedPool, 64, TAG);
     PMDL a = IoAllocateMdl(local, 64, FALSE, FALSE, NULL), b = IoAllocateMdl(paged, 64, FALSE, FALSE, NULL);
-    struct reports r;
+    struct report *r;
 
     (void)state;
-    reports_start(&r);
+    r = report_start();
     MmBuildMdlForNonPagedPool(a);
-    assert_true(reports_is_one(&r, "mdl-misused", "over the stack"));
-    reports_start(&r);
+    report_says(r, "mdl-misused in ", "over the stack");
+    r = report_start();
     MmBuildMdlForNonPagedPool(b);
-    assert_true(reports_is_one(&r, "mdl-misused", "paged pool"));
+    report_says(r, "mdl-misused in ", "paged pool");
     IoFreeMdl(a);
     IoFreeMdl(b);
     b = IoAllocateMdl(paged, 64, FALSE, FALSE, NULL);
-    reports_start(&r);
+    r = report_start();
     irql_set(DISPATCH_LEVEL);
     MmProbeAndLockPages(b, KernelMode, IoReadAccess);
     irql_set(PASSIVE_LEVEL);
-    assert_true(reports_is_one(&r, "irql-too-high", "MmProbeAndLockPages"));
+    report_is(r, "irql-too-high in MmProbeAndLockPages");
     MmUnlockPages(b);
     IoFreeMdl(b);
     ExFreePool(paged);
@@ -366,26 +352,26 @@ static void test_misused_memory(void **state)
 static void test_misused_parts(void **state)
 {
     PMDL mdl = new_mdl(), small = IoAllocateMdl(nonpaged, 10, FALSE, FALSE, NULL);
-    struct reports r;
+    struct report *r;
 
     (void)state;
     MmBuildMdlForNonPagedPool(mdl);
-    reports_start(&r);
+    r = report_start();
     IoBuildPartialMdl(mdl, small, nonpaged + 10, 5001);
-    assert_true(reports_is_one(&r, "mdl-misused", "does not lie in the source"));
-    reports_start(&r);
+    report_says(r, "mdl-misused in ", "does not lie in the source");
+    r = report_start();
     IoBuildPartialMdl(mdl, small, nonpaged + 9, 5);
-    assert_true(reports_is_one(&r, "mdl-misused", "does not lie in the source"));
-    reports_start(&r);
+    report_says(r, "mdl-misused in ", "does not lie in the source");
+    r = report_start();
     IoBuildPartialMdl(mdl, small, nonpaged + 10, 5000);
-    assert_true(reports_is_one(&r, "mdl-misused", "no room"));
-    reports_start(&r);
+    report_says(r, "mdl-misused in ", "no room");
+    r = report_start();
     MmFreePagesFromMdl(mdl);
-    assert_true(reports_is_one(&r, "mdl-misused", "has not allocated"));
+    report_says(r, "mdl-misused in ", "has not allocated");
     IoFreeMdl(small);
-    reports_start(&r);
+    r = report_start();
     IoFreeMdl(small);
-    assert_true(reports_is_one(&r, "pool-double-free", "IoFreeMdl"));
+    report_is(r, "pool-double-free in IoFreeMdl");
     IoFreeMdl(mdl);
 }
 
@@ -403,19 +389,16 @@ static bool find_used(const void *start, size_t size, struct inuse_found *out)
 static void test_freed_in_use(void **state)
 {
     PMDL mdl = new_mdl();
-    struct reports r;
+    struct report *r;
 
     (void)state;
     inuse_add_source(find_used);
     used = mdl;
-    reports_start(&r);
+    r = report_start();
     IoFreeMdl(mdl);
     used = NULL;
-    assert_true(reports_is_one(&r, "mdl-freed-in-use", "IoFreeMdl"));
+    report_is(r, "mdl-freed-in-use in IoFreeMdl");
 }
-
-#define IN_BOTH(test) cmocka_unit_test_setup(test, off), cmocka_unit_test_setup(test, go_on)
-#define CHECKED(test) cmocka_unit_test_setup(test, go_on)
 
 int main(void)
 {

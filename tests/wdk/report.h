@@ -31,30 +31,51 @@ static inline struct report *report_start(void)
     return r;
 }
 
-static inline uint32_t report_end(struct report *r, const char *words)
+static inline uint32_t report_so_far(const struct report *r)
 {
-    uint32_t n = ondk_wdk_violations() - r->before;
-
-    ondk_wdk_set_output(NULL);
-    fclose(r->out);
-    if (n != (words ? 1 : 0) || (words && !strstr(r->text, words))) {
-        print_error("expected %s, but %u were reported:\n%s\n", words ? words : "nothing", n, r->text);
-        fail();
-    }
-    free(r->text);
-    free(r);
-    return n;
+    return ondk_wdk_violations() - r->before;
 }
 
-/* words: "lock-not-held in KeReleaseMutex" */
+/* How many there were; r->text stays readable until report_free. */
+static inline uint32_t report_stop(struct report *r)
+{
+    ondk_wdk_set_output(NULL);
+    fclose(r->out);
+    return report_so_far(r);
+}
+
+static inline void report_free(struct report *r)
+{
+    free(r->text);
+    free(r);
+}
+
+/* One, which has all these words in it: "lock-not-held in KeReleaseMutex", "acquired by". */
+static inline void report_says(struct report *r, const char *words, const char *more)
+{
+    uint32_t n = report_stop(r);
+
+    if (n != 1 || !strstr(r->text, words) || !strstr(r->text, more)) {
+        print_error("expected one \"%s\" with \"%s\", but %u were reported:\n%s\n", words, more, n, r->text);
+        fail();
+    }
+    report_free(r);
+}
+
 static inline void report_is(struct report *r, const char *words)
 {
-    (void)report_end(r, words);
+    report_says(r, words, "");
 }
 
 static inline void report_is_empty(struct report *r)
 {
-    (void)report_end(r, NULL);
+    uint32_t n = report_stop(r);
+
+    if (n) {
+        print_error("expected nothing, but %u were reported:\n%s\n", n, r->text);
+        fail();
+    }
+    report_free(r);
 }
 
 #endif

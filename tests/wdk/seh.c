@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* __try, __except, __finally and __leave: which parts run, in which order, and what they are told. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "wdm.h"
+
+#include "child.h"
 
 static char steps[64];
 
@@ -183,23 +182,18 @@ static void test_value_changed_in_body(void **state)
     free(memory);
 }
 
+static void raise_for_nobody(void)
+{
+    __try {
+        ExRaiseAccessViolation();
+    } __except (EXCEPTION_CONTINUE_SEARCH) {
+    }
+}
+
 static void test_nobody_handles(void **state)
 {
-    pid_t child = fork();
-    int status;
-
     (void)state;
-    if (child == 0) {
-        if (!freopen("/dev/null", "w", stderr))
-            _exit(2);
-        __try {
-            ExRaiseAccessViolation();
-        } __except (EXCEPTION_CONTINUE_SEARCH) {
-        }
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    child_aborts(raise_for_nobody);
 }
 
 int main(void)

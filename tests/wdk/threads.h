@@ -42,11 +42,8 @@ static inline void until_waited_for(const void *object, size_t size)
     for (int i = 0; i < 5000 && n == 0; i++) {
         r = report_start();
         inuse_check("test", object, size);
-        n = ondk_wdk_violations() - r->before;
-        ondk_wdk_set_output(NULL);
-        fclose(r->out);
-        free(r->text);
-        free(r);
+        n = report_stop(r);
+        report_free(r);
         if (n == 0)
             KeDelayExecutionThread(KernelMode, FALSE, &ms);
     }

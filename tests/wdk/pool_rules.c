@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* What a driver must not do with pool: each rule broken on purpose. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ntddk.h"
+
+#include "child.h"
+#include "modes.h"
+#include "report.h"
+#include "wdk/checked_pool.h"
+#include "wdk/inuse.h"
+#include "wdk/pool.h"
+#include "wdk/special_pool.h"
+#include "wdk/thread.h"
+
+enum { TAG = 'tseT', OTHER_TAG = 'rhtO' };
+
+static void test_wrong_tag(void **state)
+{
+    struct report *r;
+    PVOID block = ExAllocatePoolWithTag(NonPagedPoolNx, 40, TAG);
+
+    (void)state;
+    r = report_start();
+    ExFreePoolWithTag(block, OTHER_TAG);
+    report_says(r, "pool-wrong-tag in ", "allocated by");
+    assert_int_equal(pool_outstanding(), 0);
+}
+
+static void test_double_free(void **state)
+{
+    struct report *r;
+    PVOID block = ExAllocatePoolWithTag(NonPagedPoolNx, 40, TAG);
+
+    (void)state;
+    r = report_start();
+    ExFreePool(block);
+    ExFreePool(block);
+    report_says(r, "pool-double-free in ", "freed by");
+    assert_int_equal(pool_outstanding(), 0);
+}
+
+static void test_bad_address(void **state)
+{
+    UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, 200, TAG);
+    struct report *r;
+    ULONG local[16] = { 0 };
+
+    (void)state;
+    r = report_start();
+    ExFreePool(&local[8]);
+    report_says(r, "pool-bad-address in ", "never allocated");
+    r = report_start();
+    ExFreePool(NULL);
+    report_says(r, "pool-bad-address in ", "never allocated");
+    r = report_start();
+    ExFreePool((PVOID)(ULONG_PTR)0x10);
+    report_says(r, "pool-bad-address in ", "never allocated");
+    if (!checked_pool_sanitized()) { /* which knows no block by an address within it */
+        r = report_start();
+        ExFreePool(block + 16);
+        report_says(r, "pool-bad-address in ", "allocated by");
+    }
+    ExFreePool(block);
+}
+
+static void test_bad_request(void **state)
+{
+    struct report *r;
+    PVOID block;
+
+    (void)state;
+    r = report_start();
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 0, TAG);
+    report_says(r, "pool-bad-request in ", "0 octets");
+    ExFreePool(block);
+    r = report_start();
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 8, 0);
+    report_says(r, "pool-bad-request in ", "tag of 0");
+    ExFreePool(block);
+    r = report_start();
+    assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED, 8, 0));
+    report_says(r, "pool-bad-request in ", "tag of 0");
+    r = report_start();
+    assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED | POOL_FLAG_PAGED, 8, TAG));
+    report_says(r, "pool-bad-request in ", "flags");
+    r = report_start();
+    assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED | 0x10000, 8, TAG));
+    report_says(r, "pool-bad-request in ", "flags");
+    r = report_start();
+    irql_set(DISPATCH_LEVEL);
+    block = ExAllocatePoolWithTag(PagedPool, 8, TAG);
+    irql_set(PASSIVE_LEVEL);
+    report_says(r, "pool-bad-request in ", "IRQL 2");
+    r = report_start();
+    irql_set(DISPATCH_LEVEL);
+    ExFreePool(block);
+    irql_set(PASSIVE_LEVEL);
+    report_is(r, "irql-too-high in ExFreePool");
+    assert_int_equal(pool_outstanding(), 0);
+}
+
+/* Through a volatile, or the compiler sees it and refuses. */
+static void poke(volatile UCHAR *at, UCHAR value)
+{
+    *at = value;
+}
+
+/* Under AddressSanitizer these are its to find: the child that does it does not come back. */
+static void test_sanitizer_sees(void (*wrong)(void))
+{
+    assert_int_not_equal(child_status(wrong), 0);
+}
+
+static void write_beyond(void)
+{
+    UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
+
+    poke(block + 48, 1);
+}
+
+static void write_in_front(void)
+{
+    UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
+
+    poke(block - 1, 1);
+}
+
+static void write_freed(void)
+{
+    UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
+
+    ExFreePool(block);
+    poke(block + 5, 1);
+}
+
+/* In the octets up to the alignment, which no page guards: seen when it is freed. */
+static void test_small_overrun(void **state)
+{
+    struct report *r;
+    UCHAR *block;
+
+    (void)state;
+    if (checked_pool_sanitized())
+        return test_sanitizer_sees(write_beyond);
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 45, TAG);
+    r = report_start();
+    poke(block + 46, 0);
+    assert_int_equal(report_so_far(r), 0);
+    ExFreePool(block);
+    report_is(r, "pool-overrun in ExFreePool");
+}
+
+static void test_overrun(void **state)
+{
+    struct report *r;
+    UCHAR *block;
+
+    (void)state;
+    if (checked_pool_sanitized())
+        return test_sanitizer_sees(write_beyond);
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 45, TAG);
+    r = report_start();
+    for (int i = 40; i < 60; i++)
+        poke(block + i, 1); /* through the three octets that no page guards into the page that does */
+    ExFreePool(block);
+    report_says(r, "pool-overrun in ", "written to behind its end");
+
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 3 * PAGE_SIZE, TAG);
+    r = report_start();
+    assert_int_equal(((volatile UCHAR *)block)[3 * PAGE_SIZE], 0);
+    report_says(r, "pool-overrun in ", "read behind its end");
+    ExFreePool(block);
+}
+
+static void test_underrun(void **state)
+{
+    struct report *r;
+    UCHAR *block;
+
+    (void)state;
+    if (checked_pool_sanitized())
+        return test_sanitizer_sees(write_in_front);
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
+    r = report_start();
+    poke(block - 1, 1);
+    ExFreePool(block);
+    report_is(r, "pool-underrun in ExFreePool");
+
+    block = ExAllocatePoolWithTag(NonPagedPoolNx, 3 * PAGE_SIZE, TAG);
+    r = report_start();
+    poke(block - 1, 1);
+    ExFreePool(block);
+    report_says(r, "pool-underrun in ", "written to in front");
+}
+
+static void test_use_after_free(void **state)
+{
+    static const size_t sizes[] = { 48, 5 * PAGE_SIZE };
+
+    (void)state;
+    if (checked_pool_sanitized())
+        return test_sanitizer_sees(write_freed);
+    for (size_t i = 0; i < RTL_NUMBER_OF(sizes); i++) {
+        UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, sizes[i], TAG);
+        struct report *r;
+
+        r = report_start();
+        ExFreePool(block);
+        poke(block + 5, 1);
+        poke(block + 6, 1); /* the page is open now */
+        report_says(r, "pool-use-after-free in ", "freed by");
+    }
+}
+
+/* The driver's own handler, or the host program's, still gets what is not ours. */
+static sigjmp_buf elsewhere;
+
+static void on_other_fault(int number)
+{
+    (void)number;
+    siglongjmp(elsewhere, 1);
+}
+
+static bool fault_elsewhere(void)
+{
+    if (sigsetjmp(elsewhere, 1))
+        return true;
+    poke((UCHAR *)(ULONG_PTR)getpagesize() - 8, 1);
+    return false;
+}
+
+static void write_freed_and_stop(void)
+{
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    write_freed();
+}
+
+static void test_stop_ends_the_program(void **state)
+{
+    (void)state;
+    if (checked_pool_sanitized())
+        test_sanitizer_sees(write_freed_and_stop);
+    else
+        child_aborts(write_freed_and_stop);
+}
+
+/* First of all: the program's handler was there before the pool's. */
+static void test_other_faults_pass_on(void **state)
+{
+    struct sigaction action = { .sa_handler = on_other_fault };
+    PVOID block;
+    int status;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0) {
+        sigaction(SIGSEGV, &action, NULL);
+        ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+        block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
+        ExFreePool(block);
+        _exit(fault_elsewhere() ? 7 : 8);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+/* More blocks than may have pages of their own. */
+static void test_beyond_special_pool(void **state)
+{
+    enum { MANY = 40, SPECIAL = 30 };
+    PVOID blocks[MANY];
+    unsigned special = 0;
+    struct report *r;
+
+    (void)state;
+    special_limit(SPECIAL);
+    for (int i = 0; i < MANY; i++) {
+        struct pool_block found;
+
+        blocks[i] = ExAllocatePoolWithTag(NonPagedPoolNx, 32, TAG);
+        assert_non_null(blocks[i]);
+        assert_true(checked_pool_find(blocks[i], &found));
+        special += found.run != NULL;
+    }
+    r = report_start();
+    if (checked_pool_sanitized()) {
+        assert_int_equal(special, 0);
+    } else {
+        assert_int_equal(special, SPECIAL);
+        poke((UCHAR *)blocks[MANY - 1] + 32, 1);
+    }
+    ExFreePool(blocks[MANY - 1]);
+    if (checked_pool_sanitized()) {
+        report_is_empty(r);
+    } else {
+        report_is(r, "pool-overrun in ExFreePool");
+        r = report_start();
+        poke(blocks[MANY - 1], 1); /* freed: seen when one looks again */
+        pool_report(r->out);
+        report_says(r, "pool-use-after-free in ", "written to after it was freed");
+        r = report_start();
+        poke((UCHAR *)blocks[MANY - 2] - 9, 1);
+        ExFreePool(blocks[MANY - 2]);
+        report_is(r, "pool-underrun in ExFreePool");
+        blocks[MANY - 2] = NULL;
+    }
+    for (int i = 0; i < MANY - 1; i++)
+        if (blocks[i])
+            ExFreePool(blocks[i]);
+    assert_int_equal(pool_outstanding(), 0);
+}
+
+static const void *used;
+
+static bool find_used(const void *start, size_t size, struct inuse_found *out)
+{
+    if (!used || (uintptr_t)used - (uintptr_t)start >= size)
+        return false;
+    out->object = used;
+    out->what = "something of the test's";
+    return true;
+}
+
+/* An event that a thread waits for stands for it elsewhere. */
+static void test_freed_in_use(void **state)
+{
+    struct report *r;
+    UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+
+    (void)state;
+    inuse_add_source(find_used);
+    used = block + 16;
+    r = report_start();
+    ExFreePool(block);
+    used = NULL;
+    report_says(r, "object-freed-in-use in ", "something of the test's");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECKED(test_other_faults_pass_on),
+        CHECKED(test_wrong_tag),
+        CHECKED(test_double_free),
+        CHECKED(test_bad_address),
+        CHECKED(test_bad_request),
+        CHECKED(test_small_overrun),
+        CHECKED(test_overrun),
+        CHECKED(test_underrun),
+        CHECKED(test_use_after_free),
+        CHECKED(test_stop_ends_the_program),
+        CHECKED(test_freed_in_use),
+        CHECKED(test_beyond_special_pool),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
