@@ -11,7 +11,8 @@
 #include <stdbool.h>
 
 #ifdef ONDK_MUTANTS
-bool mutant_is_on(const char *name);
+/* The library for drivers has some as well, and asks the provider's, so that one is on at most. */
+__attribute__((visibility("default"))) bool mutant_is_on(const char *name);
 #define MUTANT(name) (__builtin_expect(mutant_is_on(#name), 0))
 #else
 #define MUTANT(name) false
