@@ -7,6 +7,8 @@
 
 #include "wdm.h"
 
+#include "wdk/text.h"
+
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 SIZE_T RtlCompareMemory(const VOID *Source1, const VOID *Source2, SIZE_T Length)
@@ -96,57 +98,11 @@ PSTR ondk_strupr(PSTR s)
     return s;
 }
 
-/* count: at most so many characters of the source; _TRUNCATE: as many as fit. */
-errno_t ondk_strncpy_s(PSTR destination, rsize_t size, PCSTR source, rsize_t count)
-{
-    size_t length;
-
-    if (!destination || !size)
-        return EINVAL;
-    if (!source) {
-        destination[0] = 0;
-        return EINVAL;
-    }
-    length = strnlen(source, count < size ? count : size);
-    if (length == size && count != _TRUNCATE) {
-        destination[0] = 0;
-        return ERANGE;
-    }
-    if (length == size) {
-        memcpy(destination, source, size - 1);
-        destination[size - 1] = 0;
-        return STRUNCATE;
-    }
-    memcpy(destination, source, length);
-    destination[length] = 0;
-    return 0;
-}
-
-errno_t ondk_strcpy_s(PSTR destination, rsize_t size, PCSTR source)
-{
-    return ondk_strncpy_s(destination, size, source, size);
-}
-
-errno_t ondk_strcat_s(PSTR destination, rsize_t size, PCSTR source)
-{
-    size_t used = destination ? strnlen(destination, size) : 0;
-    errno_t error = used < size ? ondk_strncpy_s(destination ? destination + used : NULL, size - used, source, size - used)
-                                : EINVAL;
-
-    if (error && destination && size)
-        destination[0] = 0;
-    return error;
-}
-
 /* ---- Wide strings ------------------------------------------------------------------------------------------------ */
 
 size_t ondk_wcsnlen(PCWSTR s, size_t most)
 {
-    size_t n = 0;
-
-    while (n < most && s[n])
-        n++;
-    return n;
+    return text_length(s, sizeof *s, most);
 }
 
 size_t ondk_wcslen(PCWSTR s)
@@ -181,47 +137,6 @@ PWSTR ondk_wcsncat(PWSTR destination, PCWSTR source, size_t count)
 PWSTR ondk_wcscat(PWSTR destination, PCWSTR source)
 {
     return ondk_wcsncat(destination, source, SIZE_MAX);
-}
-
-errno_t ondk_wcsncpy_s(PWSTR destination, rsize_t size, PCWSTR source, rsize_t count)
-{
-    size_t length;
-
-    if (!destination || !size)
-        return EINVAL;
-    if (!source) {
-        destination[0] = 0;
-        return EINVAL;
-    }
-    length = ondk_wcsnlen(source, count < size ? count : size);
-    if (length == size && count != _TRUNCATE) {
-        destination[0] = 0;
-        return ERANGE;
-    }
-    if (length == size) {
-        memcpy(destination, source, (size - 1) * sizeof *source);
-        destination[size - 1] = 0;
-        return STRUNCATE;
-    }
-    memcpy(destination, source, length * sizeof *source);
-    destination[length] = 0;
-    return 0;
-}
-
-errno_t ondk_wcscpy_s(PWSTR destination, rsize_t size, PCWSTR source)
-{
-    return ondk_wcsncpy_s(destination, size, source, size);
-}
-
-errno_t ondk_wcscat_s(PWSTR destination, rsize_t size, PCWSTR source)
-{
-    size_t used = destination ? ondk_wcsnlen(destination, size) : 0;
-    errno_t error = used < size ? ondk_wcsncpy_s(destination ? destination + used : NULL, size - used, source, size - used)
-                                : EINVAL;
-
-    if (error && destination && size)
-        destination[0] = 0;
-    return error;
 }
 
 int ondk_wcsncmp(PCWSTR a, PCWSTR b, size_t count)
@@ -323,6 +238,74 @@ PWSTR ondk_wcsupr(PWSTR s)
     for (PWSTR at = s; *at; at++)
         *at = ondk_towupper(*at);
     return s;
+}
+
+/* ---- Strings that are told their size ---------------------------------------------------------------------------- */
+
+static void end_at(void *destination, size_t at, size_t unit)
+{
+    memset((char *)destination + at * unit, 0, unit);
+}
+
+/* Narrow or wide, as `unit` says. count: at most so many units of the source; _TRUNCATE: as many as fit. */
+static errno_t copy_s(void *destination, size_t size, const void *source, size_t count, size_t unit)
+{
+    size_t length;
+    bool whole;
+
+    if (!destination || !size)
+        return EINVAL;
+    length = source ? text_length(source, unit, min(count, size)) : 0;
+    whole = source && length < size;
+    if (!whole && (!source || count != _TRUNCATE)) {
+        end_at(destination, 0, unit);
+        return source ? ERANGE : EINVAL;
+    }
+    length = min(length, size - 1);
+    memcpy(destination, source, length * unit);
+    end_at(destination, length, unit);
+    return whole ? 0 : STRUNCATE;
+}
+
+static errno_t append_s(void *destination, size_t size, const void *source, size_t unit)
+{
+    size_t used = destination ? text_length(destination, unit, size) : size;
+    errno_t error =
+        used < size ? copy_s((char *)destination + used * unit, size - used, source, size - used, unit) : EINVAL;
+
+    if (error && destination && size)
+        end_at(destination, 0, unit);
+    return error;
+}
+
+errno_t ondk_strncpy_s(PSTR destination, rsize_t size, PCSTR source, rsize_t count)
+{
+    return copy_s(destination, size, source, count, sizeof *destination);
+}
+
+errno_t ondk_strcpy_s(PSTR destination, rsize_t size, PCSTR source)
+{
+    return copy_s(destination, size, source, size, sizeof *destination);
+}
+
+errno_t ondk_strcat_s(PSTR destination, rsize_t size, PCSTR source)
+{
+    return append_s(destination, size, source, sizeof *destination);
+}
+
+errno_t ondk_wcsncpy_s(PWSTR destination, rsize_t size, PCWSTR source, rsize_t count)
+{
+    return copy_s(destination, size, source, count, sizeof *destination);
+}
+
+errno_t ondk_wcscpy_s(PWSTR destination, rsize_t size, PCWSTR source)
+{
+    return copy_s(destination, size, source, size, sizeof *destination);
+}
+
+errno_t ondk_wcscat_s(PWSTR destination, rsize_t size, PCWSTR source)
+{
+    return append_s(destination, size, source, sizeof *destination);
 }
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */

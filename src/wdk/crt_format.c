@@ -10,8 +10,8 @@
 #include "wdk/format.h"
 
 /*
- * Narrow and wide do the same: each function below is there twice, as the macro says. `text` prints at most `room` units
- * and ends them with a zero if `ended`; it returns what the whole takes.
+ * Narrow and wide do the same: each function below is there twice, as the macro says. `text` prints at most `room`
+ * units and ends them with a zero if `ended`; it returns what the whole takes.
  */
 #define FAMILY(unit, text, format_text, underscored, secure, counted, length)                                  \
     static size_t text(unit *out, size_t room, bool ended, const unit *format, va_list args)                   \
@@ -77,73 +77,35 @@ int ondk_vsprintf(PSTR out, PCSTR format, va_list args)
     return (int)narrow(out, INT_MAX, true, format, args);
 }
 
-/* ---- With their arguments one by one ------------------------------------------------------------------------------ */
+/* ---- With their arguments one by one ----------------------------------------------------------------------------- */
 
-#define WITH_ARGUMENTS(call)     \
-    int n;                       \
-    va_list args;                \
-                                 \
-    va_start(args, format);      \
-    n = (int)(call);             \
-    va_end(args);                \
-    return n
+#define WITH_ARGUMENTS(name, parameters, call) \
+    int name parameters                        \
+    {                                          \
+        int n;                                 \
+        va_list args;                          \
+                                               \
+        va_start(args, format);                \
+        n = (int)(call);                       \
+        va_end(args);                          \
+        return n;                              \
+    }
 
-int ondk_sprintf(PSTR out, PCSTR format, ...)
-{
-    WITH_ARGUMENTS(narrow(out, INT_MAX, true, format, args));
-}
+WITH_ARGUMENTS(ondk_sprintf, (PSTR out, PCSTR format, ...), ondk_vsprintf(out, format, args))
+WITH_ARGUMENTS(ondk_snprintf, (PSTR out, size_t size, PCSTR format, ...), ondk_vsnprintf(out, size, format, args))
+WITH_ARGUMENTS(ondk__snprintf, (PSTR out, size_t count, PCSTR format, ...), ondk__vsnprintf(out, count, format, args))
+WITH_ARGUMENTS(ondk_sprintf_s, (PSTR out, size_t size, PCSTR format, ...), ondk_vsprintf_s(out, size, format, args))
+WITH_ARGUMENTS(ondk__snprintf_s, (PSTR out, size_t size, size_t count, PCSTR format, ...),
+               ondk__vsnprintf_s(out, size, count, format, args))
+WITH_ARGUMENTS(ondk__scprintf, (PCSTR format, ...), ondk__vscprintf(format, args))
 
-int ondk_snprintf(PSTR out, size_t size, PCSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk_vsnprintf(out, size, format, args));
-}
-
-int ondk__snprintf(PSTR out, size_t count, PCSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk__vsnprintf(out, count, format, args));
-}
-
-int ondk_sprintf_s(PSTR out, size_t size, PCSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk_vsprintf_s(out, size, format, args));
-}
-
-int ondk__snprintf_s(PSTR out, size_t size, size_t count, PCSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk__vsnprintf_s(out, size, count, format, args));
-}
-
-int ondk__scprintf(PCSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk__vscprintf(format, args));
-}
-
-int ondk_swprintf(PWSTR out, PCWSTR format, ...)
-{
-    WITH_ARGUMENTS(wide(out, INT_MAX, true, format, args));
-}
-
-int ondk_swprintf_sized(PWSTR out, size_t size, PCWSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk_vswprintf(out, size, format, args));
-}
-
-int ondk__snwprintf(PWSTR out, size_t count, PCWSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk__vsnwprintf(out, count, format, args));
-}
-
-int ondk_swprintf_s(PWSTR out, size_t size, PCWSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk_vswprintf_s(out, size, format, args));
-}
-
-int ondk__snwprintf_s(PWSTR out, size_t size, size_t count, PCWSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk__vsnwprintf_s(out, size, count, format, args));
-}
-
-int ondk__scwprintf(PCWSTR format, ...)
-{
-    WITH_ARGUMENTS(ondk__vscwprintf(format, args));
-}
+WITH_ARGUMENTS(ondk_swprintf, (PWSTR out, PCWSTR format, ...), wide(out, INT_MAX, true, format, args))
+WITH_ARGUMENTS(ondk_swprintf_sized, (PWSTR out, size_t size, PCWSTR format, ...),
+               ondk_vswprintf(out, size, format, args))
+WITH_ARGUMENTS(ondk__snwprintf, (PWSTR out, size_t count, PCWSTR format, ...),
+               ondk__vsnwprintf(out, count, format, args))
+WITH_ARGUMENTS(ondk_swprintf_s, (PWSTR out, size_t size, PCWSTR format, ...),
+               ondk_vswprintf_s(out, size, format, args))
+WITH_ARGUMENTS(ondk__snwprintf_s, (PWSTR out, size_t size, size_t count, PCWSTR format, ...),
+               ondk__vsnwprintf_s(out, size, count, format, args))
+WITH_ARGUMENTS(ondk__scwprintf, (PCWSTR format, ...), ondk__vscwprintf(format, args))

@@ -11,38 +11,28 @@ enum { LONGEST = 0xfffe };
 
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
 
+/* A text of `octets` and a terminator of `unit`; what a counted string cannot count is cut off or refused. */
+static NTSTATUS measure(size_t octets, size_t unit, bool cut, USHORT *length, USHORT *maximum)
+{
+    if (octets + unit > LONGEST && !cut)
+        return STATUS_NAME_TOO_LONG;
+    *length = (USHORT)min(octets, (size_t)LONGEST - unit);
+    *maximum = (USHORT)(*length + unit);
+    return STATUS_SUCCESS;
+}
+
 static NTSTATUS init_wide(PUNICODE_STRING out, PCWSTR source, bool cut)
 {
-    size_t octets = source ? text_wide_length(source) * sizeof(WCHAR) : 0;
-
     *out = (UNICODE_STRING){ 0, 0, (PWSTR)(uintptr_t)source };
-    if (!source)
-        return STATUS_SUCCESS;
-    if (octets + sizeof(WCHAR) > LONGEST) {
-        if (!cut)
-            return STATUS_NAME_TOO_LONG;
-        octets = LONGEST - sizeof(WCHAR);
-    }
-    out->Length = (USHORT)octets;
-    out->MaximumLength = (USHORT)(octets + sizeof(WCHAR));
-    return STATUS_SUCCESS;
+    return source ? measure(text_wide_length(source) * sizeof *source, sizeof *source, cut, &out->Length,
+                            &out->MaximumLength)
+                  : STATUS_SUCCESS;
 }
 
 static NTSTATUS init_narrow(PSTRING out, PCSZ source, bool cut)
 {
-    size_t octets = source ? strlen(source) : 0;
-
     *out = (STRING){ 0, 0, (PCHAR)(uintptr_t)source };
-    if (!source)
-        return STATUS_SUCCESS;
-    if (octets + 1 > LONGEST) {
-        if (!cut)
-            return STATUS_NAME_TOO_LONG;
-        octets = LONGEST - 1;
-    }
-    out->Length = (USHORT)octets;
-    out->MaximumLength = (USHORT)(octets + 1);
-    return STATUS_SUCCESS;
+    return source ? measure(strlen(source), 1, cut, &out->Length, &out->MaximumLength) : STATUS_SUCCESS;
 }
 
 VOID RtlInitUnicodeString(PUNICODE_STRING DestinationString, PCWSTR SourceString)
@@ -108,30 +98,28 @@ VOID RtlCopyString(PSTRING DestinationString, const STRING *SourceString)
     DestinationString->Length = length;
 }
 
-static NTSTATUS append_wide(PUNICODE_STRING to, const WCHAR *from, size_t octets)
+/* A terminator of `unit` octets is put behind it where there is room. */
+static NTSTATUS append(char *to, USHORT *length, USHORT maximum, const void *from, size_t octets, size_t unit)
 {
     if (!octets)
         return STATUS_SUCCESS;
-    if (octets > (size_t)to->MaximumLength || to->Length > to->MaximumLength - octets)
+    if (octets > maximum || *length > maximum - octets)
         return STATUS_BUFFER_TOO_SMALL;
-    memmove((char *)to->Buffer + to->Length, from, octets);
-    to->Length = (USHORT)(to->Length + octets);
-    if (to->Length + sizeof(WCHAR) <= to->MaximumLength)
-        to->Buffer[to->Length / sizeof(WCHAR)] = 0;
+    memmove(to + *length, from, octets);
+    *length = (USHORT)(*length + octets);
+    if (*length + unit <= maximum)
+        memset(to + *length, 0, unit);
     return STATUS_SUCCESS;
+}
+
+static NTSTATUS append_wide(PUNICODE_STRING to, const WCHAR *from, size_t octets)
+{
+    return append((char *)to->Buffer, &to->Length, to->MaximumLength, from, octets, sizeof *from);
 }
 
 static NTSTATUS append_narrow(PSTRING to, const char *from, size_t octets)
 {
-    if (!octets)
-        return STATUS_SUCCESS;
-    if (octets > (size_t)to->MaximumLength || to->Length > to->MaximumLength - octets)
-        return STATUS_BUFFER_TOO_SMALL;
-    memmove(to->Buffer + to->Length, from, octets);
-    to->Length = (USHORT)(to->Length + octets);
-    if (to->Length < to->MaximumLength)
-        to->Buffer[to->Length] = 0;
-    return STATUS_SUCCESS;
+    return append(to->Buffer, &to->Length, to->MaximumLength, from, octets, sizeof *from);
 }
 
 NTSTATUS RtlAppendUnicodeStringToString(PUNICODE_STRING Destination, PCUNICODE_STRING Source)

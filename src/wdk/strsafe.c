@@ -17,21 +17,6 @@ struct out {
     size_t length; /* without terminator */
 };
 
-static bool is_end(const void *text, size_t unit, size_t at)
-{
-    return unit == 1 ? !((const char *)text)[at] : !((const WCHAR *)text)[at];
-}
-
-/* `most` when there is no terminator among the first `most`. */
-static size_t length_of(const void *text, size_t unit, size_t most)
-{
-    size_t n = 0;
-
-    while (n < most && !is_end(text, unit, n))
-        n++;
-    return n;
-}
-
 static void end_at(struct out *o, size_t at)
 {
     memset(o->start + at * o->unit, 0, o->unit);
@@ -77,7 +62,7 @@ static NTSTATUS open_out(struct out *o, ULONG how)
         return STATUS_INVALID_PARAMETER;
     if (!(how & ONDK_STRSAFE_APPEND) || !o->cap)
         return STATUS_SUCCESS;
-    o->length = length_of(o->start, o->unit, o->cap);
+    o->length = text_length(o->start, o->unit, o->cap);
     return o->length < o->cap ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
@@ -98,7 +83,7 @@ NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOI
         most = 0;
     if (status || most > NTSTRSAFE_MAX_CCH || (!source && most))
         return STATUS_INVALID_PARAMETER;
-    n = most ? length_of(source, unit, min(most, o.cap + 1)) : 0;
+    n = most ? text_length(source, unit, min(most, o.cap + 1)) : 0;
     if (!o.cap)
         return finish(&o, without_room(&o, !n), how, end, remaining);
     room = o.cap - o.length - 1;
@@ -143,7 +128,7 @@ NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T 
     *length = 0;
     if (!text || most > NTSTRSAFE_MAX_CCH)
         return STATUS_INVALID_PARAMETER;
-    n = length_of(text, unit, most);
+    n = text_length(text, unit, most);
     if (n == most)
         return STATUS_INVALID_PARAMETER;
     *length = n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* UTF-8 and UTF-16: see text.h. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,13 +123,21 @@ size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_
     return needed;
 }
 
-size_t text_wide_length(const WCHAR *s)
+size_t text_length(const void *text, size_t unit, size_t most)
 {
+    const WCHAR *wide = text;
     size_t n = 0;
 
-    while (s[n])
+    if (unit == 1)
+        return strnlen(text, most);
+    while (n < most && wide[n])
         n++;
     return n;
+}
+
+size_t text_wide_length(const WCHAR *s)
+{
+    return text_length(s, sizeof *s, SIZE_MAX);
 }
 
 WCHAR *text_wide_copy(const char *s)

@@ -19,6 +19,8 @@
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);
 
+/* In units of 1 or 2 octets; `most` where there is no terminator among so many. */
+size_t text_length(const void *text, size_t unit, size_t most);
 size_t text_wide_length(const WCHAR *s);
 
 /* Allocated with malloc and terminated; NULL without memory. */
