@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the program that hosts drivers (ndkrun, a test, a debugger's script of one's own): load them, call them, check them,
- * and see what they leave. Drivers themselves include the headers in include/wdk.
+ * For the program that hosts drivers (ndkrun, a test, a debugger's script of one's own): load them, call them, check
+ * them, and see what they leave. Drivers themselves include the headers in include/wdk.
  */
 #ifndef OPENNDK_WDK_H
 #define OPENNDK_WDK_H
@@ -24,8 +24,8 @@ typedef enum ondk_wdk_checks {
 } ondk_wdk_checks_t;
 
 /*
- * Set before the first driver is loaded. Without a call the environment variable ONDK_WDK_CHECKS (off, go-on, stop) counts,
- * and without that it is stop.
+ * Set before the first driver is loaded. Without a call the environment variable ONDK_WDK_CHECKS (off, go-on, stop)
+ * counts, and without that it is stop.
  */
 ONDK_API void ondk_wdk_set_checks(ondk_wdk_checks_t checks);
 
@@ -36,25 +36,25 @@ ONDK_API uint32_t ondk_wdk_violations(void);
 ONDK_API void ondk_wdk_set_output(FILE *out);
 
 /*
- * A driver that opens the adapter of interface driver_index gets that of the host's interface host_index. Before the first
- * driver is loaded; at most 64. False: one is 0, or there are too many.
+ * A driver that opens the adapter of interface driver_index gets that of the host's interface host_index. Before the
+ * first driver is loaded; at most 64. False: one is 0, or there are too many.
  */
 ONDK_API bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index);
 
 /*
- * An address that a driver has wired in becomes one of the host's where it connects or listens, and the host's becomes it
- * where an address is handed out. Numeric texts of one family. Before the first driver is loaded; at most 64, a later one for
- * the same address replaces the earlier. False: no address, two families, or too many.
+ * An address that a driver has wired in becomes one of the host's where it connects or listens, and the host's becomes
+ * it where an address is handed out. Numeric texts of one family. Before the first driver is loaded; at most 64, a
+ * later one for the same address replaces the earlier. False: no address, two families, or too many.
  */
 ONDK_API bool ondk_wdk_map_address(const char *driver_address, const char *host_address);
 
-/* ---- Drivers ------------------------------------------------------------------------------------------------------ */
+/* ---- Drivers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct ondk_wdk_driver ondk_wdk_driver_t;
 
 /*
- * Loads a driver's shared object and calls its DriverEntry at PASSIVE_LEVEL on a thread of its own, with the registry path
- * \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
+ * Loads a driver's shared object and calls its DriverEntry at PASSIVE_LEVEL on a thread of its own, with the registry
+ * path \Registry\Machine\System\CurrentControlSet\Services\<service_name>.
  *   service_name  NULL: the file's name without directory and extension
  *   driver        receives the driver if 0 is returned
  *   status        receives DriverEntry's NTSTATUS, or why it was not called
@@ -63,20 +63,21 @@ typedef struct ondk_wdk_driver ondk_wdk_driver_t;
 ONDK_API int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status);
 
 /*
- * Calls DriverUnload like DriverEntry and takes the driver away. With checks on, what the driver leaves is reported as rule
- * unload-outstanding; its code stays mapped then, since a thread may still come back to it.
+ * Calls DriverUnload like DriverEntry and takes the driver away. With checks on, what the driver leaves is reported as
+ * rule unload-outstanding; its code stays mapped then, since a thread may still come back to it.
  * 0: unloaded; -1: it was not, the driver still runs, and ondk_wdk_error says why: it has no DriverUnload
  * (STATUS_INVALID_DEVICE_REQUEST) or a device of it is open (STATUS_DEVICE_BUSY).
  */
 ONDK_API int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status);
 
-/* ---- Devices: what programs in user space do with them ------------------------------------------------------------- */
+/* ---- Devices: what programs in user space do with them ----------------------------------------------------------- */
 
 typedef struct ondk_wdk_device ondk_wdk_device_t;
 
 /*
- * Opens a driver's device as CreateFile does: "\\\\.\\Name" or "Name" by its symbolic link, "\\Device\\Name" by its own.
- * IRP_MJ_CREATE, and with ondk_wdk_close IRP_MJ_CLEANUP and IRP_MJ_CLOSE. 0: *device is open; -1: *status says why not.
+ * Opens a driver's device as CreateFile does: "\\\\.\\Name" or "Name" by its symbolic link, "\\Device\\Name" by its
+ * own. IRP_MJ_CREATE, and with ondk_wdk_close IRP_MJ_CLEANUP and IRP_MJ_CLOSE. 0: *device is open; -1: *status says why
+ * not.
  */
 ONDK_API int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status);
 ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
@@ -87,8 +88,8 @@ ONDK_API void ondk_wdk_close(ondk_wdk_device_t *device);
  *   status      receives what the driver completed the request with
  * 0: the request was sent; -1: it could not be.
  */
-ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void *in, uint32_t in_length, void *out,
-                                     uint32_t out_capacity, uint32_t *out_length, uint32_t *status);
+ONDK_API int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void *in, uint32_t in_length,
+                                     void *out, uint32_t out_capacity, uint32_t *out_length, uint32_t *status);
 ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity,
                            uint32_t *out_length, uint32_t *status);
 ONDK_API int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, uint32_t in_length,
@@ -100,34 +101,39 @@ ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
 /* IRP_MJ_SHUTDOWN to the devices that are registered for it, once. */
 ONDK_API void ondk_wdk_shutdown(void);
 
-/* ---- The registry that drivers see --------------------------------------------------------------------------------- */
+/* ---- The registry that drivers see ------------------------------------------------------------------------------- */
 
 /*
  * Keys begin with HKEY_LOCAL_MACHINE, HKLM or \Registry\Machine; a service's parameters are usually looked for in
  * HKLM\System\CurrentControlSet\Services\<service_name>\Parameters. Keys that are not there are made.
  *   type  as in Windows: 1 text, 3 octets, 4 a number of 32 bits, 7 a list of texts, 11 a number of 64 bits
- * _set takes the data as it is (texts are UTF-16); _set_text takes UTF-8 and adds the terminator. 0, or -1: ondk_wdk_error.
+ * _set takes the data as it is (texts are UTF-16); _set_text takes UTF-8 and adds the terminator. 0, or -1:
+ * ondk_wdk_error.
  */
 ONDK_API int ondk_wdk_registry_set(const char *key, const char *name, uint32_t type, const void *data, uint32_t size);
-ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text, uint32_t length);
+ONDK_API int ondk_wdk_registry_set_text(const char *key, const char *name, uint32_t type, const char *text,
+                                        uint32_t length);
 /* All of a .reg file, UTF-8 or UTF-16. */
 ONDK_API int ondk_wdk_registry_load(const char *path);
 
 /*
- * The directory that drivers' files lie in: \??\C:\a is C/a there, \SystemRoot\a is SystemRoot/a. Without a call drivers
- * find no files. 0, or -1: it is no directory.
+ * The directory that drivers' files lie in: \??\C:\a is C/a there, \SystemRoot\a is SystemRoot/a. Without a call
+ * drivers find no files. 0, or -1: it is no directory.
  */
 ONDK_API int ondk_wdk_set_file_root(const char *directory);
 
 /* One sentence about the last call of this thread that failed. Thread-local storage, valid until the next call. */
 ONDK_API const char *ondk_wdk_error(void);
 
-/* Prints what drivers hold at this moment, each thing with the stack that made it (while checks are on). Returns how many. */
+/*
+ * Prints what drivers hold at this moment, each thing with the stack that made it (while checks are on). Returns how
+ * many.
+ */
 ONDK_API uint32_t ondk_wdk_report(FILE *out);
 
 /*
- * What goes on by itself: threads, timers that are set, queued DPCs, NDK requests that are pending (known while checks are
- * on). 0: until something from outside comes, drivers are idle.
+ * What goes on by itself: threads, timers that are set, queued DPCs, NDK requests that are pending (known while checks
+ * are on). 0: until something from outside comes, drivers are idle.
  */
 ONDK_API uint32_t ondk_wdk_busy(void);
 

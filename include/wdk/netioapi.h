@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes, as an IP helper client sees them. An interface's index here is the one that
- * the host program lets it stand in for (ndkrun's map option), or its index on the host; its LUID is made from the latter
- * and from its kind. All at IRQL < DISPATCH_LEVEL. What the host does not know
+ * The host's interfaces, addresses and routes, as an IP helper client sees them. An interface's index here is the one
+ * that the host program lets it stand in for (ndkrun's map option), or its index on the host; its LUID is made from the
+ * latter and from its kind. All at IRQL < DISPATCH_LEVEL. What the host does not know
  * (router discovery, life times, forwarding of one interface) has the value that Windows gives by default.
  */
 #ifndef ONDK_WDK_NETIOAPI_H
@@ -190,7 +190,7 @@ typedef VOID NETIOAPI_API_ UNICAST_IPADDRESS_CHANGE_CALLBACK(_In_ PVOID CallerCo
                                                              _In_ MIB_NOTIFICATION_TYPE NotificationType);
 typedef UNICAST_IPADDRESS_CHANGE_CALLBACK *PUNICAST_IPADDRESS_CHANGE_CALLBACK;
 
-/* ---- Names of an interface: STATUS_INVALID_PARAMETER where there is no such interface ----------------------------- */
+/* ---- Names of an interface: STATUS_INVALID_PARAMETER where there is no such interface ---------------------------- */
 
 NETIOAPI_API ConvertInterfaceIndexToLuid(_In_ NET_IFINDEX InterfaceIndex, _Out_ PNET_LUID InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToIndex(_In_ const NET_LUID *InterfaceLuid, _Out_ PNET_IFINDEX InterfaceIndex);
@@ -210,7 +210,7 @@ NETIOAPI_API ConvertInterfaceGuidToLuid(_In_ const GUID *InterfaceGuid, _Out_ PN
 NETIOAPI_API ConvertLengthToIpv4Mask(_In_ ULONG MaskLength, _Out_ PULONG Mask);
 NETIOAPI_API ConvertIpv4MaskToLength(_In_ ULONG Mask, _Out_ PUINT8 MaskLength);
 
-/* ---- Tables: what Get...Table gives out goes back with FreeMibTable ------------------------------------------------ */
+/* ---- Tables: what Get...Table gives out goes back with FreeMibTable ---------------------------------------------- */
 
 NETIOAPI_API GetIfEntry2(_Inout_ PMIB_IF_ROW2 Row);
 NETIOAPI_API GetIfTable2(_Outptr_ PMIB_IF_TABLE2 *Table);
@@ -228,11 +228,12 @@ NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX In
                            _Out_ SOCKADDR_INET *BestSourceAddress);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 
-/* ---- Notices ------------------------------------------------------------------------------------------------------ */
+/* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Callback runs at PASSIVE_LEVEL on a thread of the kernel's, with the row's family, LUID, index and address filled in, or
- * with no row for MibInitialNotification. CancelMibChangeNotify2 waits for a callback that runs; not from inside one.
+ * Callback runs at PASSIVE_LEVEL on a thread of the kernel's, with the row's family, LUID, index and address filled in,
+ * or with no row for MibInitialNotification. CancelMibChangeNotify2 waits for a callback that runs; not from inside
+ * one.
  */
 NETIOAPI_API NotifyIpInterfaceChange(_In_ ADDRESS_FAMILY Family, _In_ PIPINTERFACE_CHANGE_CALLBACK Callback,
                                      _In_opt_ PVOID CallerContext, _In_ BOOLEAN InitialNotification,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR 16 (drivers are compiled with
- * -fshort-wchar, which ndk-cc and the CMake function see to). What differs: plain `long` has 64 bits here, as the host's
- * compiler has it; LONG, ULONG and DWORD have 32.
+ * -fshort-wchar, which ndk-cc and the CMake function see to). What differs: plain `long` has 64 bits here, as the
+ * host's compiler has it; LONG, ULONG and DWORD have 32.
  */
 #ifndef ONDK_WDK_NTDEF_H
 #define ONDK_WDK_NTDEF_H
@@ -71,7 +71,9 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define __w64
 #define __pragma(directive)
 #define __forceinline inline __attribute__((always_inline))
-/* An __inline function that is not inlined needs a body somewhere: each file emits one, and drivers link with muldefs. */
+/*
+ * An __inline function that is not inlined needs a body somewhere: each file emits one, and drivers link with muldefs.
+ */
 #ifdef __cplusplus
 #define __inline inline
 #else
@@ -309,10 +311,12 @@ typedef const STRING *PCSTRING, *PCANSI_STRING, *PCOEM_STRING;
 #define UNICODE_STRING_MAX_BYTES ((USHORT)65534)
 #define UNICODE_STRING_MAX_CHARS 32767
 #define ANSI_NULL ((CHAR)0)
-#define RTL_CONSTANT_STRING(literal) { sizeof(literal) - sizeof((literal)[0]), sizeof(literal), (PVOID)(uintptr_t)(literal) }
+#define RTL_CONSTANT_STRING(literal) \
+    { sizeof(literal) - sizeof((literal)[0]), sizeof(literal), (PVOID)(uintptr_t)(literal) }
 #define DECLARE_CONST_UNICODE_STRING(name, literal)                                          \
     static const WCHAR name##_buffer[] = literal;                                            \
-    static const UNICODE_STRING name = { sizeof(literal) - sizeof(WCHAR), sizeof(literal), (PWSTR)(uintptr_t)name##_buffer }
+    static const UNICODE_STRING name = { sizeof(literal) - sizeof(WCHAR), sizeof(literal),   \
+                                         (PWSTR)(uintptr_t)name##_buffer }
 #define DECLARE_UNICODE_STRING_SIZE(name, characters) \
     WCHAR name##_buffer[characters];                  \
     UNICODE_STRING name = { 0, (characters) * sizeof(WCHAR), name##_buffer }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the .tmh files that ndk-cc makes are built on: a driver's WPP trace calls print through DbgPrint's channel, with the
- * level's name and the function. A driver does not include it by hand.
+ * What the .tmh files that ndk-cc makes are built on: a driver's WPP trace calls print through DbgPrint's channel, with
+ * the level's name and the function. A driver does not include it by hand.
  */
 #ifndef ONDK_WDK_ONDK_WPP_H
 #define ONDK_WDK_ONDK_WPP_H
@@ -31,8 +31,9 @@ struct ondk_wpp_control {
 };
 
 /*
- * WPP's own conversions, %!NAME!, in printf's words: STATUS and the like take a number, FUNC, LEVEL, FLAGS, FILE and LINE
- * take no argument, strings come as pointers to UNICODE_STRING or ANSI_STRING, whatever else is shown as a pointer.
+ * WPP's own conversions, %!NAME!, in printf's words: STATUS and the like take a number, FUNC, LEVEL, FLAGS, FILE and
+ * LINE take no argument, strings come as pointers to UNICODE_STRING or ANSI_STRING, whatever else is shown as a
+ * pointer.
  */
 static inline const char *ondk_wpp_conversion(const char *name, size_t length)
 {

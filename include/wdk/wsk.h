@@ -147,7 +147,12 @@ typedef struct _WSK_INSPECT_ID {
     ULONG SerialNumber;
 } WSK_INSPECT_ID, *PWSK_INSPECT_ID;
 
-typedef enum { WskInspectReject, WskInspectAccept, WskInspectPend, WskInspectMax } WSK_INSPECT_ACTION, *PWSK_INSPECT_ACTION;
+typedef enum {
+    WskInspectReject,
+    WskInspectAccept,
+    WskInspectPend,
+    WskInspectMax,
+} WSK_INSPECT_ACTION, *PWSK_INSPECT_ACTION;
 typedef enum { WskSetOption, WskGetOption, WskIoctl, WskControlMax } WSK_CONTROL_SOCKET_TYPE, *PWSK_CONTROL_SOCKET_TYPE;
 
 typedef NTSTATUS (WSKAPI *PFN_WSK_RECEIVE_EVENT)(

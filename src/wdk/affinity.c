@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processors the calling thread runs on. The driver's choice is kept in the thread: an empty mask is "as the process
- * runs", which is what the routines give back for the first choice and take to undo it.
+ * Which processors the calling thread runs on. The driver's choice is kept in the thread: an empty mask is "as the
+ * process runs", which is what the routines give back for the first choice and take to undo it.
  */
 #include "wdm.h"
 

@@ -76,20 +76,22 @@ static const struct rule {
     [CHECK_LIST_CORRUPT] = { "list-corrupt", KERNEL_SECURITY_CHECK_FAILURE,
         "An entry is in one list at most and is removed once; its memory stays until then." },
     [CHECK_OBJECT_FREED_IN_USE] = { "object-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued nor held." },
+        "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued nor "
+        "held." },
     [CHECK_OBJECT_REINITIALIZED] = { "object-reinitialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An object is initialized again only when nobody waits for it and it is neither queued nor held." },
     [CHECK_OBJECT_NOT_INITIALIZED] = { "object-not-initialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An object is initialized before its first use." },
     [CHECK_CONTEXT_FREED_IN_USE] = { "context-freed-in-use", DRIVER_CORRUPTED_EXPOOL,
-        "The context of a request that returned STATUS_PENDING stays valid until its completion callback has been called." },
+        "The context of a request that returned STATUS_PENDING stays valid until its completion callback has been "
+        "called." },
     [CHECK_CONTEXT_ON_DEAD_STACK] = { "context-on-dead-stack", DRIVER_CORRUPTED_EXPOOL,
         "A context on the stack is gone when the function returns: wait for the completion callback before that." },
     [CHECK_MDL_NOT_LOCKED] = { "mdl-not-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An MDL is used after MmBuildMdlForNonPagedPool or MmProbeAndLockPages, and unlocked as often as locked." },
     [CHECK_MDL_MISUSED] = { "mdl-misused", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "An MDL is built or locked once, over memory that the routine is for, mapped once, and given back by the routine "
-        "that belongs to the one that made it." },
+        "An MDL is built or locked once, over memory that the routine is for, mapped once, and given back by the "
+        "routine that belongs to the one that made it." },
     [CHECK_MDL_FREED_LOCKED] = { "mdl-freed-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "MmUnlockPages comes before IoFreeMdl." },
     [CHECK_MDL_FREED_IN_USE] = { "mdl-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
@@ -111,8 +113,9 @@ static const struct rule {
     [CHECK_REFERENCE] = { "reference", REFERENCE_BY_POINTER,
         "Each ObDereferenceObject gives back one reference that the driver has taken to that object." },
     [CHECK_IRP_MISUSE] = { "irp-misuse", DRIVER_VERIFIER_IOMANAGER_VIOLATION,
-        "A dispatch routine returns STATUS_PENDING exactly when it has called IoMarkIrpPending; an IRP ends with a final "
-        "status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of IoAllocateIrp, once." },
+        "A dispatch routine returns STATUS_PENDING exactly when it has called IoMarkIrpPending; an IRP ends with a "
+        "final status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of "
+        "IoAllocateIrp, once." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "What a driver asserts is true." },
 };

@@ -20,7 +20,10 @@ static inline bool check_on(void)
     return atomic_load_explicit(&check_mode, memory_order_relaxed) != ONDK_WDK_CHECKS_OFF;
 }
 
-/* One line of the table in check.c each: name, bug check, what the documentation says. docs/driver-checks.md lists them. */
+/*
+ * One line of the table in check.c each: name, bug check, what the documentation says. docs/driver-checks.md lists
+ * them.
+ */
 enum check_rule {
     CHECK_WAIT_AT_DISPATCH,      /* KeWait..., KeDelayExecutionThread, a mutex, at or above DISPATCH_LEVEL */
     CHECK_PAGED_CODE,            /* PAGED_CODE() above APC_LEVEL */
@@ -39,13 +42,13 @@ enum check_rule {
     CHECK_POOL_BAD_ADDRESS,      /* freed, but never allocated */
     CHECK_POOL_BAD_REQUEST,      /* zero size, zero tag, paged pool above APC_LEVEL */
     CHECK_LIST_CORRUPT,          /* p1 3, as Windows has it; p2 the entry whose neighbours do not point back at it */
-    CHECK_OBJECT_FREED_IN_USE,   /* pool freed that holds an object somebody waits for, a queued timer, DPC, work item, a held lock */
+    CHECK_OBJECT_FREED_IN_USE,   /* pool freed that holds an object that is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED,  /* initialized again while somebody waits for it or while it is queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
     CHECK_CONTEXT_FREED_IN_USE,  /* pool freed that a pending NDK request has as its context */
     CHECK_CONTEXT_ON_DEAD_STACK, /* a pending NDK request's context is in a stack frame that has ended */
     CHECK_MDL_NOT_LOCKED,        /* used, unlocked or mapped without having been locked or built */
-    CHECK_MDL_MISUSED,           /* locked or mapped twice, built over what is not for it, a part that is none: p1 MDL, p2 flags */
+    CHECK_MDL_MISUSED,           /* locked or mapped twice, built over what is not for it: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,      /* IoFreeMdl of one whose pages are locked */
     CHECK_MDL_FREED_IN_USE,      /* freed while a region is registered over it */
     CHECK_UNLOAD_OUTSTANDING,    /* DriverUnload came back with something left */
@@ -54,7 +57,7 @@ enum check_rule {
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
     CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */
-    CHECK_IRP_MISUSE,            /* p1 IRP; freed twice, its end and its pending mark disagree, ended in an impossible state */
+    CHECK_IRP_MISUSE,            /* p1 IRP; freed twice, pending mark and end disagree, ended in an impossible state */
     CHECK_EXCEPTION,             /* the routine raises a status that nobody handles: p1 status */
     CHECK_ASSERTION,             /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED,      /* queued while it is queued: p1 item */
@@ -70,7 +73,10 @@ __attribute__((format(printf, 7, 8)))
 void check_failed(enum check_rule rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
                   const char *text, ...);
 
-/* With the stack of an earlier moment below ("allocated by", "freed by"): printed with the next check_failed of this thread. */
+/*
+ * With the stack of an earlier moment below ("allocated by", "freed by"): printed with the next check_failed of this
+ * thread.
+ */
 void check_add_stack(const char *title, const struct stack *s);
 
 /* A bug check that the driver asked for (KeBugCheckEx) or that has no rule: printed, then abort(), in every mode. */

@@ -192,7 +192,8 @@ static void trim(void)
 
 static bool place(struct pool_block *b, const struct pool_wish *wish)
 {
-    return (!checked_pool_sanitized() && special_place(b, wish->align, wish->zero)) || heap_place(b, wish->align, wish->zero);
+    return (!checked_pool_sanitized() && special_place(b, wish->align, wish->zero)) ||
+           heap_place(b, wish->align, wish->zero);
 }
 
 void *checked_pool_allocate(const struct pool_wish *wish)
@@ -321,7 +322,7 @@ void checked_pool_stranger(const char *routine, const void *address)
         check_failed(CHECK_POOL_BAD_ADDRESS, routine, (uintptr_t)address, 0, 0, 0, "%p was never allocated", address);
 }
 
-/* ---- Touches of closed pages -------------------------------------------------------------------------------------- */
+/* ---- Touches of closed pages ------------------------------------------------------------------------------------- */
 
 /* Which block it is about, and what was done: under the lock. NULL: none of those on record. */
 static struct pool_block *touched_block(const char *at, enum check_rule *rule)
@@ -368,7 +369,8 @@ bool checked_pool_touched(const void *address, bool write)
         return false;
     enter();
     r = special_run_at(address);
-    ours = r && (!r->block || !r->block->live || (const char *)address < r->block->start || (const char *)address >= r->end);
+    ours = r && (!r->block || !r->block->live || (const char *)address < r->block->start ||
+                 (const char *)address >= r->end);
     b = ours ? touched_block(address, &rule) : NULL;
     if (b) {
         b->reported = true;

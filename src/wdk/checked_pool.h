@@ -3,9 +3,9 @@
  * Blocks on record: who allocated and who freed them, and what was done to them that must not be. Freed blocks stay on
  * record, and out of use, for a while.
  *
- * A block lies in special pool (special_pool.h) where there is room for it: the first touch beyond it or after its end is
- * reported where it happens. Otherwise it comes from malloc between two fields that are looked at when it is freed. Under
- * AddressSanitizer it is malloc's alone, which the sanitizer watches.
+ * A block lies in special pool (special_pool.h) where there is room for it: the first touch beyond it or after its end
+ * is reported where it happens. Otherwise it comes from malloc between two fields that are looked at when it is freed.
+ * Under AddressSanitizer it is malloc's alone, which the sanitizer watches.
  */
 #ifndef WDK_CHECKED_POOL_H
 #define WDK_CHECKED_POOL_H
@@ -66,8 +66,8 @@ static inline bool checked_pool_wanted(void)
 void *checked_pool_allocate(const struct pool_wish *wish);
 
 /*
- * Frees and counts. False: it is not on record. tag 0 fits all. Reports what is wrong, in the words of the rules; a block
- * that is freed already stays as it is.
+ * Frees and counts. False: it is not on record. tag 0 fits all. Reports what is wrong, in the words of the rules; a
+ * block that is freed already stays as it is.
  */
 bool checked_pool_free(const char *routine, void *start, uint32_t tag);
 
@@ -82,7 +82,10 @@ void checked_pool_report(FILE *out);
 /* Those alone that code in [start, start + size) has allocated; returns how many. */
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
-/* The touch of a page that is closed: reports it and opens the page. False: no block of this pool. From a signal handler. */
+/*
+ * The touch of a page that is closed: reports it and opens the page. False: no block of this pool. From a signal
+ * handler.
+ */
 bool checked_pool_touched(const void *address, bool write);
 
 #endif

@@ -165,7 +165,10 @@ static void init(const char *routine, KDPC *dpc, UCHAR type, PKDEFERRED_ROUTINE 
     inuse_check_init(routine, dpc, sizeof *dpc);
     if (check_on())
         walk(take_out, &dpc);
-    *dpc = (KDPC){ .Type = type, .Importance = MediumImportance, .DeferredRoutine = deferred, .DeferredContext = context };
+    *dpc = (KDPC){ .Type = type,
+                   .Importance = MediumImportance,
+                   .DeferredRoutine = deferred,
+                   .DeferredContext = context };
     link_init(&dpc->DpcListEntry);
 }
 

@@ -17,7 +17,8 @@ static void check_call(const char *routine, DISPATCHER_HEADER *h, BOOLEAN wait)
 VOID KeInitializeEvent(PRKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
 {
     inuse_check_init("KeInitializeEvent", Event, sizeof *Event);
-    dispatch_init(&Event->Header, Type == SynchronizationEvent ? OBJECT_EVENT_SYNCHRONIZATION : OBJECT_EVENT_NOTIFICATION,
+    dispatch_init(&Event->Header,
+                  Type == SynchronizationEvent ? OBJECT_EVENT_SYNCHRONIZATION : OBJECT_EVENT_NOTIFICATION,
                   State != FALSE);
 }
 
@@ -101,9 +102,10 @@ LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjust
     }
     dispatch_unlock(&wake);
     if (!fits && check_on())
-        check_failed(CHECK_EXCEPTION, "KeReleaseSemaphore", (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED, (uintptr_t)Semaphore,
-                     (uint64_t)Adjustment, (uint64_t)Semaphore->Limit,
-                     "STATUS_SEMAPHORE_LIMIT_EXCEEDED: %d more than %d, at most %d", Adjustment, before, Semaphore->Limit);
+        check_failed(CHECK_EXCEPTION, "KeReleaseSemaphore", (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED,
+                     (uintptr_t)Semaphore, (uint64_t)Adjustment, (uint64_t)Semaphore->Limit,
+                     "STATUS_SEMAPHORE_LIMIT_EXCEEDED: %d more than %d, at most %d", Adjustment, before,
+                     Semaphore->Limit);
     return before;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers that the system allocates: a KTIMER, a DPC that calls the driver's routine, and a work item that frees them when
- * no DPC can use them any more. One that is deleted while it stays set is freed after its next expiration.
+ * Timers that the system allocates: a KTIMER, a DPC that calls the driver's routine, and a work item that frees them
+ * when no DPC can use them any more. One that is deleted while it stays set is freed after its next expiration.
  */
 #include <stdlib.h>
 

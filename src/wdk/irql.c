@@ -51,8 +51,8 @@ VOID KeLowerIrql(KIRQL NewIrql)
 void ondk_wdk_paged_code(const char *function, const char *file, int line)
 {
     if (check_on() && irql_now() > APC_LEVEL)
-        check_failed(CHECK_PAGED_CODE, "PAGED_CODE", irql_now(), APC_LEVEL, 0, 0, "%s (%s:%d) runs at IRQL %d", function,
-                     file, line, irql_now());
+        check_failed(CHECK_PAGED_CODE, "PAGED_CODE", irql_now(), APC_LEVEL, 0, 0, "%s (%s:%d) runs at IRQL %d",
+                     function, file, line, irql_now());
 }
 
 /* What was never entered is not left. */

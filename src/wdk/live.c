@@ -156,7 +156,8 @@ static bool is_busy(enum live_kind kind)
 }
 
 /* A work item among the sources' is queued or runs; among the others it is only allocated. */
-static void count_busy(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+static void count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
+                       const struct stack *made)
 {
     uint32_t *n = context;
 

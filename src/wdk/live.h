@@ -49,14 +49,18 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
  * For what changes too often to be registered each time (set timers, queued DPCs, held locks): a source walks over what
  * there is now. It is counted and reported like the rest, and inuse.h finds it too. visit must not call back.
  */
-typedef void live_visit(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made);
+typedef void live_visit(void *context, enum live_kind kind, const void *thing, const char *what,
+                        const struct stack *made);
 typedef void live_walk(live_visit *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_visit *visit, void *context);
 
 /* One entry a thing; returns how many there were. */
 uint32_t live_report(FILE *out);
-/* The same for those whose stack has a frame in the module at [start, start + size); none is known while checks are off. */
+/*
+ * The same for those whose stack has a frame in the module at [start, start + size); none is known while checks are
+ * off.
+ */
 uint32_t live_report_of(FILE *out, const void *start, uint64_t size);
 
 #endif

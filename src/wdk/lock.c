@@ -6,7 +6,8 @@
 
 void lock_report_recursive(const char *routine, const char *what, const void *lock)
 {
-    check_failed(CHECK_LOCK_RECURSIVE, routine, (uintptr_t)lock, 0, 0, 0, "this thread holds %s %p already", what, lock);
+    check_failed(CHECK_LOCK_RECURSIVE, routine, (uintptr_t)lock, 0, 0, 0, "this thread holds %s %p already", what,
+                 lock);
 }
 
 void lock_report_not_held(const char *routine, const char *what, const void *lock, const void *owner)

@@ -14,7 +14,8 @@
 /* An entry that is kept holds the link. */
 static bool can_keep(const GENERAL_LOOKASIDE *l)
 {
-    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE && QueryDepthSList((PSLIST_HEADER)(uintptr_t)&l->ListHead) < l->Depth;
+    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE &&
+           QueryDepthSList((PSLIST_HEADER)(uintptr_t)&l->ListHead) < l->Depth;
 }
 
 static void count(ULONG *number)
@@ -192,7 +193,8 @@ static void flush_ex(PLOOKASIDE_LIST_EX list)
     }
 }
 
-NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate, PFREE_FUNCTION_EX Free,
+NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate,
+                                     PFREE_FUNCTION_EX Free,
                                      POOL_TYPE PoolType, ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
 {
     const ULONG known = PagedPoolCacheAligned | NonPagedPoolNx | POOL_COLD_ALLOCATION | NonPagedPoolSession;

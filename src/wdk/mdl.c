@@ -218,7 +218,8 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
     TargetMdl->MappedSystemVa = is_flagged(TargetMdl, MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)
                                     ? (PCHAR)SourceMdl->MappedSystemVa + start : NULL;
     memcpy(MmGetMdlPfnArray(TargetMdl),
-           MmGetMdlPfnArray(SourceMdl) + (((ULONG_PTR)TargetMdl->StartVa - (ULONG_PTR)SourceMdl->StartVa) >> PAGE_SHIFT),
+           MmGetMdlPfnArray(SourceMdl) +
+               (((ULONG_PTR)TargetMdl->StartVa - (ULONG_PTR)SourceMdl->StartVa) >> PAGE_SHIFT),
            pages * sizeof(PFN_NUMBER));
 }
 
@@ -245,7 +246,8 @@ static PVOID map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
     irql_check_max(routine, mode == KernelMode ? DISPATCH_LEVEL : APC_LEVEL);
     if (!is_built(mdl))
         misused(CHECK_MDL_NOT_LOCKED, routine, mdl, "mapped, but neither locked nor built");
-    else if (is_flagged(mdl, MDL_MAPPED_TO_SYSTEM_VA) || (mode == KernelMode && is_flagged(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))
+    else if (is_flagged(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
+             (mode == KernelMode && is_flagged(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))
         misused(CHECK_MDL_MISUSED, routine, mdl, "mapped already");
     mdl->MappedSystemVa = MmGetMdlVirtualAddress(mdl);
     set_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA | (is_flagged(mdl, MDL_PARTIAL) ? MDL_PARTIAL_HAS_BEEN_MAPPED : 0), 0);
@@ -315,8 +317,9 @@ static PMDL allocate_pages(const char *routine, const struct limits *limits, SIZ
     pages = octets ? pool_take(octets) : NULL;
     if (!pages)
         return NULL;
-    mdl = is_within(pages, octets, limits) ? ExAllocatePoolWithTag(NonPagedPoolNx, MmSizeOfMdl(pages, octets), TAG_PAGES)
-                                           : NULL;
+    mdl = is_within(pages, octets, limits)
+              ? ExAllocatePoolWithTag(NonPagedPoolNx, MmSizeOfMdl(pages, octets), TAG_PAGES)
+              : NULL;
     if (!mdl) {
         pool_give(routine, pages);
         return NULL;
@@ -365,7 +368,8 @@ VOID MmFreePagesFromMdl(PMDL MemoryDescriptorList)
 
     irql_check_max(__func__, DISPATCH_LEVEL);
     if (!live_remove(LIVE_MDL, pages)) {
-        misused(CHECK_MDL_MISUSED, __func__, mdl, "MmAllocatePagesForMdl has not allocated its pages, or they are freed");
+        misused(CHECK_MDL_MISUSED, __func__, mdl,
+                "MmAllocatePagesForMdl has not allocated its pages, or they are freed");
         return;
     }
     set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA);
@@ -397,7 +401,8 @@ PVOID MmAllocateContiguousMemorySpecifyCache(SIZE_T NumberOfBytes, PHYSICAL_ADDR
                                              PHYSICAL_ADDRESS HighestAcceptableAddress,
                                              PHYSICAL_ADDRESS BoundaryAddressMultiple, MEMORY_CACHING_TYPE CacheType)
 {
-    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress, (uint64_t)BoundaryAddressMultiple.QuadPart);
+    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress,
+                                (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)CacheType;
     return allocate_contiguous(__func__, NumberOfBytes, &l);
@@ -405,10 +410,12 @@ PVOID MmAllocateContiguousMemorySpecifyCache(SIZE_T NumberOfBytes, PHYSICAL_ADDR
 
 PVOID MmAllocateContiguousMemorySpecifyCacheNode(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
                                                  PHYSICAL_ADDRESS HighestAcceptableAddress,
-                                                 PHYSICAL_ADDRESS BoundaryAddressMultiple, MEMORY_CACHING_TYPE CacheType,
+                                                 PHYSICAL_ADDRESS BoundaryAddressMultiple,
+                                                 MEMORY_CACHING_TYPE CacheType,
                                                  NODE_REQUIREMENT PreferredNode)
 {
-    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress, (uint64_t)BoundaryAddressMultiple.QuadPart);
+    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress,
+                                (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)CacheType;
     (void)PreferredNode;
@@ -416,10 +423,12 @@ PVOID MmAllocateContiguousMemorySpecifyCacheNode(SIZE_T NumberOfBytes, PHYSICAL_
 }
 
 PVOID MmAllocateContiguousNodeMemory(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
-                                     PHYSICAL_ADDRESS HighestAcceptableAddress, PHYSICAL_ADDRESS BoundaryAddressMultiple,
+                                     PHYSICAL_ADDRESS HighestAcceptableAddress,
+                                     PHYSICAL_ADDRESS BoundaryAddressMultiple,
                                      ULONG Protect, NODE_REQUIREMENT PreferredNode)
 {
-    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress, (uint64_t)BoundaryAddressMultiple.QuadPart);
+    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress,
+                                (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)Protect;
     (void)PreferredNode;

@@ -123,8 +123,8 @@ bool ndk_filter_close(NDK_ADAPTER *adapter)
     if (closed != ADAPTERS_UNKNOWN)
         return true;
     if (check_on())
-        check_failed(CHECK_HANDLE_INVALID, "WskCloseNdkAdapter", (uintptr_t)adapter, 0, 0, 0, "%p is no open NDK_ADAPTER",
-                     (void *)adapter);
+        check_failed(CHECK_HANDLE_INVALID, "WskCloseNdkAdapter", (uintptr_t)adapter, 0, 0, 0,
+                     "%p is no open NDK_ADAPTER", (void *)adapter);
     return false;
 }
 

@@ -132,7 +132,8 @@ static NTSTATUS ndk_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR sour
                                                         pend_routine(r, done), pend_context(r, context)));
 }
 
-static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *endpoint, CONST PSOCKADDR destination,
+static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *endpoint,
+                               CONST PSOCKADDR destination,
                                ULONG destination_length, ULONG inbound, ULONG outbound, CONST PVOID data,
                                ULONG data_length, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
@@ -148,8 +149,8 @@ static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOI
     NDK_SHARED_ENDPOINT *real_endpoint = REAL(endpoint, routine);
     r = pend_begin(p, routine, done, context, NULL);
     return pend_answer(r, real->Dispatch->NdkConnectWithSharedEndpoint(
-        real, real_qp, real_endpoint, to_host(destination, destination_length, &to), destination_length, inbound, outbound,
-        data, data_length, pend_routine(r, done), pend_context(r, context)));
+        real, real_qp, real_endpoint, to_host(destination, destination_length, &to), destination_length, inbound,
+        outbound, data, data_length, pend_routine(r, done), pend_context(r, context)));
 }
 
 static NTSTATUS complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,

@@ -36,7 +36,7 @@ struct proxy {
     atomic_int state, refs;
     struct proxy *adapter;     /* that it was made from; NULL for an adapter */
     atomic_int children;       /* an adapter's: objects whose close has not returned */
-    void (*end_parts)(struct proxy *p);  /* what a type has beside, when it is closed, and when the proxy goes; or NULL */
+    void (*end_parts)(struct proxy *p);  /* a type's own, when it is closed and when the proxy goes; or NULL */
     void (*free_parts)(struct proxy *p);
     TAILQ_ENTRY(proxy) list;   /* of the open ones, then of the closed */
     struct stack made_by, closed_by;
@@ -59,8 +59,8 @@ struct proxy {
 /* ---- ndk_filter_object.c ---- */
 
 /*
- * A proxy for an object that is about to be made. size: sizeof(struct proxy), or of what begins with one. parent: what it is
- * made from, NULL for an adapter. NULL: no memory.
+ * A proxy for an object that is about to be made. size: sizeof(struct proxy), or of what begins with one. parent: what
+ * it is made from, NULL for an adapter. NULL: no memory.
  */
 struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
 /* Into the list of what is open, where other threads see it: when all is filled in. proxy_creating does it. */
@@ -131,10 +131,12 @@ NTSTATUS pend_answer(struct request *r, NTSTATUS status);
 
 /* ---- ndk_filter_queue.c, ndk_filter_pd.c, ndk_filter_connect.c ---- */
 
-NTSTATUS filter_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, PVOID notify_context,
+NTSTATUS filter_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify,
+                          PVOID notify_context,
                           GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CQ **out);
 NTSTATUS filter_create_pd(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out);
-NTSTATUS filter_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, ULONG threshold, NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
+NTSTATUS filter_create_srq(NDK_PD *pd, ULONG depth, ULONG sges, ULONG threshold,
+                           NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
                            PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context,
                            NDK_SRQ **out);
 NTSTATUS filter_create_qp(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID qp_context, ULONG receive_depth,
@@ -145,7 +147,8 @@ NTSTATUS filter_create_qp_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initi
                                    NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out);
 NTSTATUS filter_create_shared_endpoint(NDK_ADAPTER *adapter, const PSOCKADDR address, ULONG length,
                                        NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SHARED_ENDPOINT **out);
-NTSTATUS filter_create_connector(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CONNECTOR **out);
+NTSTATUS filter_create_connector(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context,
+                                 NDK_CONNECTOR **out);
 NTSTATUS filter_create_listener(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
                                 NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out);
 /* A queue pair's disconnect has completed: none of its requests is outstanding any more. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What all proxies share: being made, closed, kept for a while, found by who frees memory. See ndk_filter_internal.h. */
+/*
+ * What all proxies share: being made, closed, kept for a while, found by who frees memory. See ndk_filter_internal.h.
+ */
 #include <stdlib.h>
 
 #include "wdk/ndk_filter_internal.h"

@@ -26,13 +26,15 @@ static NTSTATUS send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges,
     return posts_answer(&qp->posts, record, real->Dispatch->NdkSend(real, record, sgl, sges, flags));
 }
 
-static NTSTATUS send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags, UINT32 token)
+static NTSTATUS send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges, ULONG flags,
+                                    UINT32 token)
 {
     POST_BEGIN("NdkSendAndInvalidate", sgl, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posts_answer(&qp->posts, record, real->Dispatch->NdkSendAndInvalidate(real, record, sgl, sges, flags, token));
+    return posts_answer(&qp->posts, record,
+                        real->Dispatch->NdkSendAndInvalidate(real, record, sgl, sges, flags, token));
 }
 
 static NTSTATUS receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
@@ -64,26 +66,28 @@ static NTSTATUS write_remote(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULO
     return posts_answer(&qp->posts, record, real->Dispatch->NdkWrite(real, record, sgl, sges, address, token, flags));
 }
 
-static NTSTATUS bind_window(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
+static NTSTATUS bind_window(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length,
+                            ULONG flags)
 {
     POST_BEGIN("NdkBind", NULL, 0, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    return posts_answer(&qp->posts, record, real->Dispatch->NdkBind(real, record, REAL(mr, "NdkBind"), REAL(mw, "NdkBind"),
-                                                                    address, length, flags));
+    return posts_answer(&qp->posts, record,
+                        real->Dispatch->NdkBind(real, record, REAL(mr, "NdkBind"), REAL(mw, "NdkBind"), address,
+                                                length, flags));
 }
 
-static NTSTATUS fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count, CONST NDK_LOGICAL_ADDRESS *pages,
-                              ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
+static NTSTATUS fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
+                              CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
 {
     POST_BEGIN("NdkFastRegister", NULL, 0, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     return posts_answer(&qp->posts, record,
-                        real->Dispatch->NdkFastRegister(real, record, REAL(mr, "NdkFastRegister"), page_count, pages, fbo,
-                                                        length, base, flags));
+                        real->Dispatch->NdkFastRegister(real, record, REAL(mr, "NdkFastRegister"), page_count, pages,
+                                                        fbo, length, base, flags));
 }
 
 static NTSTATUS invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *mr_or_mw, ULONG flags)
@@ -159,8 +163,8 @@ NTSTATUS filter_create_qp(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq,
                                                              proxy_creation_routine(&qp->p), qp, &made), &made, out);
 }
 
-NTSTATUS filter_create_qp_with_srq(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
-                                   ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
+NTSTATUS filter_create_qp_with_srq(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq,
+                                   PVOID qp_context, ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
                                    NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
     struct proxy *parent = ENTER(pub, "NdkCreateQpWithSrq");

@@ -149,7 +149,8 @@ static void srq_notified(PVOID proxy, NTSTATUS status)
     CALL_DRIVER("NdkSrqNotificationCallback", p->notify.srq, p->context, status);
 }
 
-NTSTATUS filter_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold, NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
+NTSTATUS filter_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold,
+                           NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
                            PVOID notify_context, GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context,
                            NDK_SRQ **out)
 {
@@ -166,7 +167,7 @@ NTSTATUS filter_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold
     q->p.notify.srq = notify;
     q->p.context = notify_context;
     proxy_creating(&q->p, "NdkCreateSrq", done, context);
-    return proxy_created(&q->p, real->Dispatch->NdkCreateSrq(real, depth, sges, threshold, notify ? srq_notified : NULL, q,
-                                                             affinity, proxy_creation_routine(&q->p), q, &made),
+    return proxy_created(&q->p, real->Dispatch->NdkCreateSrq(real, depth, sges, threshold, notify ? srq_notified : NULL,
+                                                             q, affinity, proxy_creation_routine(&q->p), q, &made),
                          &made, out);
 }

@@ -21,7 +21,7 @@
 
 enum { WATCH_BUFFER = 16384, ROUTE_BUFFER = 4096 };
 
-/* ---- Interfaces and addresses ------------------------------------------------------------------------------------- */
+/* ---- Interfaces and addresses ------------------------------------------------------------------------------------ */
 
 static bool is_interface(const struct ifaddrs *entry)
 {
@@ -177,7 +177,7 @@ bool netio_host_addresses(struct netio_address **all, size_t *count)
     return done;
 }
 
-/* ---- Routes ------------------------------------------------------------------------------------------------------- */
+/* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
 struct route_request {
     struct nlmsghdr header;
@@ -257,7 +257,7 @@ int netio_host_route(struct netio_route *route)
     return error;
 }
 
-/* ---- Changes ------------------------------------------------------------------------------------------------------ */
+/* ---- Changes ----------------------------------------------------------------------------------------------------- */
 
 struct netio_watch {
     int socket, stop;

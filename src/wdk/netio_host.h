@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes in plain C: the host's socket headers and Windows' (include/wdk) cannot be
- * seen by one file, and netio.c sees the latter.
+ * The host's interfaces, addresses and routes in plain C: the host's socket headers and Windows' (include/wdk) cannot
+ * be seen by one file, and netio.c sees the latter.
  */
 #ifndef ONDK_WDK_NETIO_HOST_H
 #define ONDK_WDK_NETIO_HOST_H
@@ -31,7 +31,10 @@ struct netio_address {
 bool netio_host_interfaces(struct netio_interface **all, size_t *count);
 bool netio_host_addresses(struct netio_address **all, size_t *count);
 
-/* What the host would do with a packet to `to`. A source of all zeros lets it choose; via is zeros where `to` is on link. */
+/*
+ * What the host would do with a packet to `to`. A source of all zeros lets it choose; via is zeros where `to` is on
+ * link.
+ */
 struct netio_route {
     struct netio_address to, source;
     uint8_t via[16];

@@ -23,7 +23,8 @@ POBJECT_TYPE object_type(void *object);
 
 /*
  * References that a driver holds and gives back with ObDereferenceObject. They are counted beside the others, so that
- * what is left of them is reported at unload (LIVE_REFERENCE). object_lend turns the caller's reference into the driver's.
+ * what is left of them is reported at unload (LIVE_REFERENCE). object_lend turns the caller's reference into the
+ * driver's.
  */
 void object_lend(void *object);
 

@@ -238,7 +238,8 @@ static PVOID allocate_flagged(const char *routine, POOL_FLAGS flags, size_t size
     if (!flags_make_sense(flags) || !fit) {
         if (check_on())
             check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), flags, size, tag,
-                         "flags 0x%llX or extended parameters are none that the routine knows", (unsigned long long)flags);
+                         "flags 0x%llX or extended parameters are none that the routine knows",
+                         (unsigned long long)flags);
     } else if (!tag) {
         check_request(routine, size, tag, flags & POOL_FLAG_PAGED);
     } else {
@@ -279,7 +280,9 @@ PVOID ExAllocatePool3(POOL_FLAGS Flags, SIZE_T NumberOfBytes, ULONG Tag, PCPOOL_
 
 /* ---- Free -------------------------------------------------------------------------------------------------------- */
 
-/* A block from the time when checks were off has its header. The memory in front may be anything: ask before reading. */
+/*
+ * A block from the time when checks were off has its header. The memory in front may be anything: ask before reading.
+ */
 static bool has_header(const void *block)
 {
     return !((uintptr_t)block & (ALIGN - 1)) && !checked_pool_sanitized() && readable(header_of(block)) &&
@@ -343,7 +346,8 @@ void *pool_take_pages(size_t size, uint32_t tag)
 
     if (size > SIZE_MOST)
         return NULL;
-    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(size, PAGE_SIZE, wish.tag_index, false);
+    return checked_pool_wanted() ? checked_pool_allocate(&wish)
+                                 : plain_allocate(size, PAGE_SIZE, wish.tag_index, false);
 }
 
 uint64_t pool_outstanding(void)

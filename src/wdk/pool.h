@@ -3,8 +3,8 @@
  * Pool as the kernel itself uses and accounts for it.
  *
  * With checks off a block comes from malloc, with a header of 16 octets, and its tag's numbers are kept; a free asks
- * nothing. With checks on (or under AddressSanitizer) every block is on record, with the stacks that allocated and freed
- * it: checked_pool.h. Both kinds may be freed in either mode.
+ * nothing. With checks on (or under AddressSanitizer) every block is on record, with the stacks that allocated and
+ * freed it: checked_pool.h. Both kinds may be freed in either mode.
  */
 #ifndef WDK_POOL_H
 #define WDK_POOL_H
@@ -14,7 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not counted. */
+/*
+ * Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not
+ * counted.
+ */
 void *pool_take(size_t size);
 void pool_give(const char *routine, void *object);
 /* Counted, not zeroed, and at a page's start whatever the size. pool_give frees it. */
@@ -23,8 +26,8 @@ void *pool_take_pages(size_t size, uint32_t tag);
 /* Blocks that the driver has not freed. Exact while no thread allocates or frees. */
 uint64_t pool_outstanding(void);
 /*
- * A line for each tag that has blocks; with checks on where they were allocated, and freed blocks are looked at once more.
- * Returns how many blocks there are.
+ * A line for each tag that has blocks; with checks on where they were allocated, and freed blocks are looked at once
+ * more. Returns how many blocks there are.
  */
 uint32_t pool_report(FILE *out);
 /* The blocks that code in [start, start + size) has allocated with checks on. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Outstanding blocks and octets for each pool tag. Each thread counts for itself, so that a count costs no more than two
- * additions; what it allocated and another freed is negative there, and the sum is right.
+ * Outstanding blocks and octets for each pool tag. Each thread counts for itself, so that a count costs no more than
+ * two additions; what it allocated and another freed is negative there, and the sum is right.
  */
 #ifndef WDK_POOL_TAGS_H
 #define WDK_POOL_TAGS_H
@@ -28,7 +28,8 @@ struct pool_tag_local {
     unsigned index;
 };
 
-extern _Thread_local struct pool_tag_local pool_tag_local __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern _Thread_local struct pool_tag_local pool_tag_local
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 unsigned pool_tag_find(uint32_t tag);
 struct pool_count *pool_tag_counts(void);

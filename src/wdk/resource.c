@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ERESOURCE. Its state belongs to the dispatcher's lock. Who cannot have it waits in a queue and is given it by whoever
- * lets it go: after an exclusive owner all who wait for shared access, if any, else the first for exclusive access; after
- * the last shared owner the first for exclusive access.
+ * lets it go: after an exclusive owner all who wait for shared access, if any, else the first for exclusive access;
+ * after the last shared owner the first for exclusive access.
  */
 #include <stdlib.h>
 
@@ -86,7 +86,8 @@ static bool try_own(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struc
         r->OwnerCount = 1;
         return true;
     }
-    if (r->NumberOfExclusiveWaiters > 0 && kind != SHARED_STARVING && (kind == SHARED_WAITING || !find_owner(r, thread)))
+    if (r->NumberOfExclusiveWaiters > 0 && kind != SHARED_STARVING &&
+        (kind == SHARED_WAITING || !find_owner(r, thread)))
         return false;
     own_shared(r, thread, fresh, 1);
     return true;
@@ -294,7 +295,8 @@ static bool check_free(const char *routine, ERESOURCE *r)
     in_use = r->OwnerCount > 0 || !link_empty(&r->Owners) || !link_empty(&r->Waiters);
     dispatch_unlock(NULL);
     if (in_use && check_on())
-        check_failed(CHECK_OBJECT_FREED_IN_USE, routine, (uintptr_t)r, (uintptr_t)r, 0, 0, "ERESOURCE %p is held", (void *)r);
+        check_failed(CHECK_OBJECT_FREED_IN_USE, routine, (uintptr_t)r, (uintptr_t)r, 0, 0, "ERESOURCE %p is held",
+                     (void *)r);
     return !in_use;
 }
 

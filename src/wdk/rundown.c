@@ -22,7 +22,8 @@ static bool add(volatile ULONG_PTR *word, ULONG count)
     do {
         if (now & ACTIVE)
             return false;
-    } while (!__atomic_compare_exchange_n(word, &now, now + (ULONG_PTR)count * ONE, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+    } while (!__atomic_compare_exchange_n(word, &now, now + (ULONG_PTR)count * ONE, false, __ATOMIC_ACQUIRE,
+                                          __ATOMIC_RELAXED));
     return true;
 }
 
@@ -113,8 +114,9 @@ VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 /* ---- Cache-aware ------------------------------------------------------------------------------------------------- */
 
 /*
- * When rundown begins, each slot is marked and its net count moves to `left`; from then on a release on that slot counts
- * `left` down. It may be below zero while slots are still being collected, and only the collector looks for zero then.
+ * When rundown begins, each slot is marked and its net count moves to `left`; from then on a release on that slot
+ * counts `left` down. It may be below zero while slots are still being collected, and only the collector looks for zero
+ * then.
  */
 struct slot {
     volatile ULONG_PTR count;
@@ -198,7 +200,8 @@ VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCa
 
     irql_check_max("ExReleaseRundownProtectionCacheAwareEx", DISPATCH_LEVEL);
     while (!(now & ACTIVE))
-        if (__atomic_compare_exchange_n(word, &now, now - (ULONG_PTR)Count * ONE, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(word, &now, now - (ULONG_PTR)Count * ONE, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
             return;
     if (__atomic_sub_fetch(&RunRefCacheAware->left, (LONG)Count, __ATOMIC_RELEASE) == 0)
         futex_wake((void *)(uintptr_t)&RunRefCacheAware->left, INT_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reader-writer spin locks: the number of readers, a bit for the writer, a bit that keeps new readers out while a writer
- * waits. The word has no room for its owner: that is known while checks are on.
+ * Reader-writer spin locks: the number of readers, a bit for the writer, a bit that keeps new readers out while a
+ * writer waits. The word has no room for its owner: that is known while checks are on.
  */
 #include "wdm.h"
 
@@ -71,8 +71,8 @@ static bool ends(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
     if (!check_on())
         return true;
     if (exclusive != !!(load(lock) & WRITER)) {
-        lock_report_not_held(routine, exclusive ? "(exclusively) EX_SPIN_LOCK" : "(shared) EX_SPIN_LOCK", (const void *)lock,
-                             NULL);
+        lock_report_not_held(routine, exclusive ? "(exclusively) EX_SPIN_LOCK" : "(shared) EX_SPIN_LOCK",
+                             (const void *)lock, NULL);
         return false;
     }
     return lock_ends(routine, what, (const void *)lock, NULL);

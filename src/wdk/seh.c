@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exceptions: a chain of frames for each thread. Raising jumps to the innermost, whose block takes it off the chain as it
- * ends; what follows the block asks whether something was raised.
+ * Exceptions: a chain of frames for each thread. Raising jumps to the innermost, whose block takes it off the chain as
+ * it ends; what follows the block asks whether something was raised.
  */
 #include <setjmp.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists that several threads change: SLists, and the lists under a spin lock. What every one of these sections does is a
- * handful of loads and stores, so each is under a lock: an SList's is a bit of its own header. (Without a lock a pop
+ * Lists that several threads change: SLists, and the lists under a spin lock. What every one of these sections does is
+ * a handful of loads and stores, so each is under a lock: an SList's is a bit of its own header. (Without a lock a pop
  * reads the link of an entry that somebody else may have popped and freed, which the checked pool would report.)
  */
 #include <sched.h>
@@ -159,7 +159,8 @@ PLIST_ENTRY ExInterlockedRemoveHeadList(PLIST_ENTRY ListHead, PKSPIN_LOCK Lock)
     return first;
 }
 
-PSINGLE_LIST_ENTRY ExInterlockedPushEntryList(PSINGLE_LIST_ENTRY ListHead, PSINGLE_LIST_ENTRY ListEntry, PKSPIN_LOCK Lock)
+PSINGLE_LIST_ENTRY ExInterlockedPushEntryList(PSINGLE_LIST_ENTRY ListHead, PSINGLE_LIST_ENTRY ListEntry,
+                                              PKSPIN_LOCK Lock)
 {
     PSINGLE_LIST_ENTRY first;
 

@@ -39,8 +39,8 @@ static struct sigaction before;
 /* ---- Faults ------------------------------------------------------------------------------------------------------ */
 
 /*
- * To whom it belonged before us; without anybody the program ends at the same place, as ever. One who hands it back to us
- * (the same signal, further down the stack) does not get it again. He may also jump away from here.
+ * To whom it belonged before us; without anybody the program ends at the same place, as ever. One who hands it back to
+ * us (the same signal, further down the stack) does not get it again. He may also jump away from here.
  */
 static void pass_on(int number, siginfo_t *info, void *context)
 {

@@ -56,7 +56,9 @@ struct kernel_thread {
 extern _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
 struct kernel_thread *thread_adopt(void);
-/* With one reference; the thread that becomes it calls thread_begin, which takes the reference over. NULL: no memory. */
+/*
+ * With one reference; the thread that becomes it calls thread_begin, which takes the reference over. NULL: no memory.
+ */
 struct kernel_thread *thread_new(void);
 void thread_begin(struct kernel_thread *t);
 
@@ -97,14 +99,18 @@ static inline void irql_check_min(const char *routine, KIRQL min)
         irql_report(routine, irql_now(), min, HIGH_LEVEL);
 }
 
-/* Locks, while checks are on: `by` is the caller of the routine that acquires. Of locks that there is no room for, any is held. */
+/*
+ * Locks, while checks are on: `by` is the caller of the routine that acquires. Of locks that there is no room for, any
+ * is held.
+ */
 void thread_hold(const void *lock, const char *what, const void *by);
 void thread_release(const void *lock);
 bool thread_holds(const void *lock);
 
 /*
- * Around every call into the driver (callback, work item, DPC, thread): what it came back with. The mark is taken before
- * the call; after it a changed IRQL is reported and restored, and locks that were acquired and not released are reported.
+ * Around every call into the driver (callback, work item, DPC, thread): what it came back with. The mark is taken
+ * before the call; after it a changed IRQL is reported and restored, and locks that were acquired and not released are
+ * reported.
  */
 struct thread_mark {
     KIRQL irql;

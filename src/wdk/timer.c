@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timers. Those that are set are in two lists by due time, one by the interrupt time and one by the system's, which
- * somebody may change while they wait. One thread sleeps until the first is due; it starts with the first timer. The lists
- * belong to the dispatcher's lock. A new timer is nearly always the last to be due, so that it is put in from the end.
+ * somebody may change while they wait. One thread sleeps until the first is due; it starts with the first timer. The
+ * lists belong to the dispatcher's lock. A new timer is nearly always the last to be due, so that it is put in from the
+ * end.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -166,7 +167,8 @@ VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
     if (check_on())
         take_out(Timer);
     *Timer = (KTIMER){ .Queue = NOWHERE };
-    dispatch_init(&Timer->Header, Type == SynchronizationTimer ? OBJECT_TIMER_SYNCHRONIZATION : OBJECT_TIMER_NOTIFICATION, 0);
+    dispatch_init(&Timer->Header,
+                  Type == SynchronizationTimer ? OBJECT_TIMER_SYNCHRONIZATION : OBJECT_TIMER_NOTIFICATION, 0);
     link_init(&Timer->TimerListEntry);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Waits. A wait that cannot end at once leaves a wait block in the list of each object and sleeps on a word of its own
- * thread. Who satisfies it takes the objects' states on the waiting thread's behalf (an event is reset, a semaphore counted
- * down, a mutex owned), takes all the blocks out, and wakes it: all objects of WaitAll are taken in one step or none is.
+ * thread. Who satisfies it takes the objects' states on the waiting thread's behalf (an event is reset, a semaphore
+ * counted down, a mutex owned), takes all the blocks out, and wakes it: all objects of WaitAll are taken in one step or
+ * none is.
  */
 #include <stdlib.h>
 
@@ -203,7 +204,8 @@ static NTSTATUS block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count,
     return t->wait_status;
 }
 
-static NTSTATUS wait_for(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, const LARGE_INTEGER *timeout)
+static NTSTATUS wait_for(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
+                         const LARGE_INTEGER *timeout)
 {
     NTSTATUS status;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatcher: one lock over all objects that threads wait for, timers and DPC queues. Whoever changes an object takes
- * the lock, changes it, lets the waits that it satisfies end, and wakes their threads after the lock is free.
+ * The dispatcher: one lock over all objects that threads wait for, timers and DPC queues. Whoever changes an object
+ * takes the lock, changes it, lets the waits that it satisfies end, and wakes their threads after the lock is free.
  */
 #ifndef WDK_WAIT_H
 #define WDK_WAIT_H
@@ -57,7 +57,9 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 /* Lock held, the object has become signalled: ends the waits that it satisfies, the oldest first. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
-/* False: it was never initialized, which has been reported; the object is an event now, unless the caller knows better. */
+/*
+ * False: it was never initialized, which has been reported; the object is an event now, unless the caller knows better.
+ */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 
 /* The thread ends: it is signalled, and the mutexes that it holds are abandoned. */

@@ -112,7 +112,8 @@ VOID IoFreeWorkItem(PIO_WORKITEM IoWorkItem)
     free(IoWorkItem);
 }
 
-VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine, WORK_QUEUE_TYPE QueueType, PVOID Context)
+VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine, WORK_QUEUE_TYPE QueueType,
+                     PVOID Context)
 {
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("IoQueueWorkItem", DISPATCH_LEVEL);

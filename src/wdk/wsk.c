@@ -218,8 +218,8 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 /* ---- the provider's table ---- */
 
 /*
- * A call through the table: it counts until leave. NULL: that is no client which has captured the provider. One that gave it
- * back with an adapter open can still close the adapter.
+ * A call through the table: it counts until leave. NULL: that is no client which has captured the provider. One that
+ * gave it back with an adapter open can still close the adapter.
  */
 static struct client *enter(const char *routine, PWSK_CLIENT handle)
 {
@@ -317,7 +317,8 @@ static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T I
 }
 
 /* No transport is offered: what needs one says so, by the IRP too. */
-static NTSTATUS WskSocket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USHORT SocketType, ULONG Protocol, ULONG Flags,
+static NTSTATUS WskSocket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USHORT SocketType, ULONG Protocol,
+                          ULONG Flags,
                           PVOID SocketContext, const VOID *Dispatch, PEPROCESS OwningProcess, PETHREAD OwningThread,
                           PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
 {
@@ -339,8 +340,8 @@ static NTSTATUS WskSocketConnect(PWSK_CLIENT Client, USHORT SocketType, ULONG Pr
 }
 
 static NTSTATUS WskGetAddressInfo(PWSK_CLIENT Client, PUNICODE_STRING NodeName, PUNICODE_STRING ServiceName,
-                                  ULONG NameSpace, GUID *Provider, struct addrinfoexW *Hints, struct addrinfoexW **Result,
-                                  PEPROCESS OwningProcess, PETHREAD OwningThread, PIRP Irp)
+                                  ULONG NameSpace, GUID *Provider, struct addrinfoexW *Hints,
+                                  struct addrinfoexW **Result, PEPROCESS OwningProcess, PETHREAD OwningThread, PIRP Irp)
 {
     (void)Client, (void)NodeName, (void)ServiceName, (void)NameSpace, (void)Provider, (void)Hints;
     (void)OwningProcess, (void)OwningThread;

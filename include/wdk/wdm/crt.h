@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and strings as a driver calls them. The host's wide functions count characters of 32 bits, so that their names mean
- * ours here, which count 16; the narrow ones of <string.h>, qsort and bsearch are the host's own. Case is that of the "C"
- * locale: ASCII.
+ * Memory and strings as a driver calls them. The host's wide functions count characters of 32 bits, so that their names
+ * mean ours here, which count 16; the narrow ones of <string.h>, qsort and bsearch are the host's own. Case is that of
+ * the "C" locale: ASCII.
  */
 #ifndef ONDK_WDK_WDM_CRT_H
 #define ONDK_WDK_WDM_CRT_H
@@ -164,11 +164,12 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 #define _wtol(s) ondk_wcstol((s), NULL, 10)
 #define _wtoi64(s) ondk_wcstoi64((s), NULL, 10)
 
-/* ---- Formatting --------------------------------------------------------------------------------------------------- */
+/* ---- Formatting -------------------------------------------------------------------------------------------------- */
 
 /*
- * With Windows' conversions (%wZ, %I64d, %S). What begins with an underscore returns -1 where it does not fit, and ends with
- * a zero only if there is room for it; the _s functions empty the buffer then, or cut off if told to by _TRUNCATE or count.
+ * With Windows' conversions (%wZ, %I64d, %S). What begins with an underscore returns -1 where it does not fit, and ends
+ * with a zero only if there is room for it; the _s functions empty the buffer then, or cut off if told to by _TRUNCATE
+ * or count.
  */
 NTKERNELAPI int ondk_sprintf(PSTR out, PCSTR format, ...) ONDK_AS_HOST;
 NTKERNELAPI int ondk_vsprintf(PSTR out, PCSTR format, va_list args) ONDK_AS_HOST;

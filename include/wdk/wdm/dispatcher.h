@@ -87,8 +87,8 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * Events. IRQL <= DISPATCH_LEVEL; with Wait, <= APC_LEVEL, and the next call is a wait (here that is two steps, as it may
- * be on Windows; the IRQL is not left raised between them).
+ * Events. IRQL <= DISPATCH_LEVEL; with Wait, <= APC_LEVEL, and the next call is a wait (here that is two steps, as it
+ * may be on Windows; the IRQL is not left raised between them).
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
@@ -97,25 +97,31 @@ NTKERNELAPI VOID KeClearEvent(_Inout_ PRKEVENT Event);
 NTKERNELAPI LONG KePulseEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateEvent(_In_ PRKEVENT Event);
 
-/* Semaphores. Beyond the limit Windows raises STATUS_SEMAPHORE_LIMIT_EXCEEDED; here that is reported, the count stays. */
+/*
+ * Semaphores. Beyond the limit Windows raises STATUS_SEMAPHORE_LIMIT_EXCEEDED; here that is reported, the count stays.
+ */
 NTKERNELAPI VOID KeInitializeSemaphore(_Out_ PRKSEMAPHORE Semaphore, _In_ LONG Count, _In_ LONG Limit);
 NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORITY Increment, _In_ LONG Adjustment,
                                     _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateSemaphore(_In_ PRKSEMAPHORE Semaphore);
 
-/* Mutexes: recursive, owned by a thread. Who waits for one that its owner has left behind gets STATUS_ABANDONED_WAIT_0. */
+/*
+ * Mutexes: recursive, owned by a thread. Who waits for one that its owner has left behind gets STATUS_ABANDONED_WAIT_0.
+ */
 NTKERNELAPI VOID KeInitializeMutex(_Out_ PRKMUTEX Mutex, _In_ ULONG Level);
 NTKERNELAPI LONG KeReleaseMutex(_Inout_ PRKMUTEX Mutex, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateMutex(_In_ PRKMUTEX Mutex);
 
 /*
  * Timeouts are in units of 100 ns: negative from now, positive since 1601 by the system's clock, zero without waiting,
- * NULL for ever. IRQL <= APC_LEVEL, with a timeout of zero <= DISPATCH_LEVEL. More than THREAD_WAIT_OBJECTS objects need
- * an array of wait blocks. Nobody sends alerts or user APCs here, so that Alertable and WaitMode change nothing.
+ * NULL for ever. IRQL <= APC_LEVEL, with a timeout of zero <= DISPATCH_LEVEL. More than THREAD_WAIT_OBJECTS objects
+ * need an array of wait blocks. Nobody sends alerts or user APCs here, so that Alertable and WaitMode change nothing.
  */
-NTKERNELAPI NTSTATUS KeWaitForSingleObject(_In_ PVOID Object, _In_ KWAIT_REASON WaitReason, _In_ KPROCESSOR_MODE WaitMode,
+NTKERNELAPI NTSTATUS KeWaitForSingleObject(_In_ PVOID Object, _In_ KWAIT_REASON WaitReason,
+                                           _In_ KPROCESSOR_MODE WaitMode,
                                            _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout);
-NTKERNELAPI NTSTATUS KeWaitForMultipleObjects(_In_ ULONG Count, _In_reads_(Count) PVOID Object[], _In_ WAIT_TYPE WaitType,
+NTKERNELAPI NTSTATUS KeWaitForMultipleObjects(_In_ ULONG Count, _In_reads_(Count) PVOID Object[],
+                                              _In_ WAIT_TYPE WaitType,
                                               _In_ KWAIT_REASON WaitReason, _In_ KPROCESSOR_MODE WaitMode,
                                               _In_ BOOLEAN Alertable, _In_opt_ PLARGE_INTEGER Timeout,
                                               _Out_opt_ PKWAIT_BLOCK WaitBlockArray);

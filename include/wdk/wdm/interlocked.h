@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interlocked operations, ordered reads and writes, barriers and bit scans. Any IRQL. Increment, Decrement and Add return
- * the new value, the others the one that was there before. A form without a suffix is a full barrier.
+ * Interlocked operations, ordered reads and writes, barriers and bit scans. Any IRQL. Increment, Decrement and Add
+ * return the new value, the others the one that was there before. A form without a suffix is a full barrier.
  */
 #ifndef ONDK_WDK_WDM_INTERLOCKED_H
 #define ONDK_WDK_WDM_INTERLOCKED_H
@@ -114,7 +114,9 @@ ONDK_INTERLOCKED_BIT(LONG, ULONG, , 5)
 ONDK_INTERLOCKED_BIT(LONG64, ULONG64, 64, 6)
 
 #if defined(__x86_64__)
-/* TRUE: it was *ComparandResult and is now the exchange. FALSE: *ComparandResult receives what it is. 16-byte aligned. */
+/*
+ * TRUE: it was *ComparandResult and is now the exchange. FALSE: *ComparandResult receives what it is. 16-byte aligned.
+ */
 NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destination, _In_ LONG64 ExchangeHigh,
                                                   _In_ LONG64 ExchangeLow, _Inout_ LONG64 *ComparandResult);
 #define _InterlockedCompareExchange128 InterlockedCompareExchange128

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt request levels: what a thread may do at which. The level belongs to the thread here, not to the processor: two
- * threads at DISPATCH_LEVEL may take turns on one processor. Which routine may be called at which level is checked.
+ * Interrupt request levels: what a thread may do at which. The level belongs to the thread here, not to the processor:
+ * two threads at DISPATCH_LEVEL may take turns on one processor. Which routine may be called at which level is checked.
  */
 #ifndef ONDK_WDK_WDM_IRQL_H
 #define ONDK_WDK_WDM_IRQL_H
@@ -31,7 +31,10 @@ NTKERNELAPI KIRQL KeRaiseIrqlToSynchLevel(VOID);
 #define KeRaiseIrql(level, old) (*(old) = KfRaiseIrql(level))
 #define KfLowerIrql(level) KeLowerIrql(level)
 
-/* Asynchronous procedure calls do not exist here; the regions are counted, so that a missing end is seen. IRQL <= APC_LEVEL. */
+/*
+ * Asynchronous procedure calls do not exist here; the regions are counted, so that a missing end is seen. IRQL <=
+ * APC_LEVEL.
+ */
 NTKERNELAPI VOID KeEnterCriticalRegion(VOID);
 NTKERNELAPI VOID KeLeaveCriticalRegion(VOID);
 NTKERNELAPI VOID KeEnterGuardedRegion(VOID);

@@ -2,8 +2,8 @@
 /*
  * Lists: doubly linked, singly linked, and sequenced singly linked ones (SLists), plain and interlocked. Any IRQL.
  *
- * Links that do not fit together are what a second removal, or an insertion of what is in a list already, leaves behind.
- * Windows stops there; so do the checks here.
+ * Links that do not fit together are what a second removal, or an insertion of what is in a list already, leaves
+ * behind. Windows stops there; so do the checks here.
  */
 #ifndef ONDK_WDK_WDM_LIST_H
 #define ONDK_WDK_WDM_LIST_H
@@ -117,7 +117,7 @@ FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
     return first;
 }
 
-/* ---- The same under a spin lock, which no other routine may be given ---------------------------------------------- */
+/* ---- The same under a spin lock, which no other routine may be given --------------------------------------------- */
 
 /* What was first (last) before; NULL: the list was empty. */
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
@@ -127,7 +127,8 @@ NTKERNELAPI PLIST_ENTRY ExInterlockedInsertTailList(_Inout_ PLIST_ENTRY ListHead
 /* NULL where the list is empty. */
 NTKERNELAPI PLIST_ENTRY ExInterlockedRemoveHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPushEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead,
-                                                          _Inout_ PSINGLE_LIST_ENTRY ListEntry, _Inout_ PKSPIN_LOCK Lock);
+                                                          _Inout_ PSINGLE_LIST_ENTRY ListEntry,
+                                                          _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead, _Inout_ PKSPIN_LOCK Lock);
 
 /* The value before. */

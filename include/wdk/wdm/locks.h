@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on, each
- * lock that a thread holds is known with the place where it was acquired: locks acquired twice, released by a stranger,
- * held at the end of a callback or freed are reported.
+ * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on,
+ * each lock that a thread holds is known with the place where it was acquired: locks acquired twice, released by a
+ * stranger, held at the end of a callback or freed are reported.
  */
 #ifndef ONDK_WDK_WDM_LOCKS_H
 #define ONDK_WDK_WDM_LOCKS_H
@@ -15,7 +15,7 @@
 
 EXTERN_C_START
 
-/* ---- Spin locks: KSPIN_LOCK. A waiting thread spins for a moment and then lets others run. ------------------------ */
+/* ---- Spin locks: KSPIN_LOCK. A waiting thread spins for a moment and then lets others run. ----------------------- */
 
 NTKERNELAPI VOID KeInitializeSpinLock(_Out_ PKSPIN_LOCK SpinLock);
 NTKERNELAPI KIRQL KeAcquireSpinLockRaiseToDpc(_Inout_ PKSPIN_LOCK SpinLock);
@@ -44,7 +44,8 @@ NTKERNELAPI VOID KeReleaseInStackQueuedSpinLock(_In_ PKLOCK_QUEUE_HANDLE LockHan
 NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(_Inout_ PKSPIN_LOCK SpinLock,
                                                           _Out_ PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(_In_ PKLOCK_QUEUE_HANDLE LockHandle);
-NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock, _Out_ PKLOCK_QUEUE_HANDLE LockHandle);
+NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock,
+                                                      _Out_ PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockForDpc(_In_ PKLOCK_QUEUE_HANDLE LockHandle);
 
 /* Reader-writer spin locks; one that waits for exclusive access keeps new readers out. Initialized with 0. */
@@ -85,7 +86,7 @@ NTKERNELAPI VOID KeReleaseGuardedMutex(_Inout_ PKGUARDED_MUTEX Mutex);
 NTKERNELAPI VOID KeAcquireGuardedMutexUnsafe(_Inout_ PKGUARDED_MUTEX Mutex);
 NTKERNELAPI VOID KeReleaseGuardedMutexUnsafe(_Inout_ PKGUARDED_MUTEX Mutex);
 
-/* ---- Push locks: IRQL <= APC_LEVEL, in a critical region (the Flt routines enter it) ------------------------------ */
+/* ---- Push locks: IRQL <= APC_LEVEL, in a critical region (the Flt routines enter it) ----------------------------- */
 
 typedef struct _EX_PUSH_LOCK {
     volatile ULONG_PTR Value;
@@ -108,7 +109,7 @@ NTKERNELAPI VOID FltAcquirePushLockExclusive(_Inout_ PEX_PUSH_LOCK PushLock);
 NTKERNELAPI VOID FltAcquirePushLockShared(_Inout_ PEX_PUSH_LOCK PushLock);
 NTKERNELAPI VOID FltReleasePushLock(_Inout_ PEX_PUSH_LOCK PushLock);
 
-/* ---- ERESOURCE: recursive, shared or exclusive. IRQL <= APC_LEVEL, in a critical region ---------------------------- */
+/* ---- ERESOURCE: recursive, shared or exclusive. IRQL <= APC_LEVEL, in a critical region -------------------------- */
 
 typedef ULONG_PTR ERESOURCE_THREAD, *PERESOURCE_THREAD;
 
@@ -146,7 +147,7 @@ NTKERNELAPI VOID ExReleaseResourceAndLeaveCriticalRegion(_Inout_ PERESOURCE Reso
 #define ExGetCurrentResourceThread() ((ERESOURCE_THREAD)KeGetCurrentThread())
 #define ExReleaseResource(resource) ExReleaseResourceLite(resource)
 
-/* ---- Rundown protection: acquire and release at IRQL <= DISPATCH_LEVEL, the rest <= APC_LEVEL ---------------------- */
+/* ---- Rundown protection: acquire and release at IRQL <= DISPATCH_LEVEL, the rest <= APC_LEVEL -------------------- */
 
 #define EX_RUNDOWN_ACTIVE 1
 #define EX_RUNDOWN_COUNT_SHIFT 1
@@ -170,7 +171,8 @@ NTKERNELAPI VOID ExReleaseRundownProtectionEx(_Inout_ PEX_RUNDOWN_REF RunRef, _I
 NTKERNELAPI VOID ExRundownCompleted(_Out_ PEX_RUNDOWN_REF RunRef);
 NTKERNELAPI VOID ExWaitForRundownProtectionRelease(_Inout_ PEX_RUNDOWN_REF RunRef);
 
-NTKERNELAPI PEX_RUNDOWN_REF_CACHE_AWARE ExAllocateCacheAwareRundownProtection(_In_ POOL_TYPE PoolType, _In_ ULONG PoolTag);
+NTKERNELAPI PEX_RUNDOWN_REF_CACHE_AWARE ExAllocateCacheAwareRundownProtection(_In_ POOL_TYPE PoolType,
+                                                                              _In_ ULONG PoolTag);
 NTKERNELAPI VOID ExFreeCacheAwareRundownProtection(_Inout_ PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 NTKERNELAPI SIZE_T ExSizeOfRundownProtectionCacheAware(VOID);
 NTKERNELAPI VOID ExInitializeRundownProtectionCacheAware(_Out_ PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware,
@@ -185,7 +187,7 @@ NTKERNELAPI VOID ExReleaseRundownProtectionCacheAwareEx(_Inout_ PEX_RUNDOWN_REF_
 NTKERNELAPI VOID ExRundownCompletedCacheAware(_Inout_ PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 NTKERNELAPI VOID ExWaitForRundownProtectionReleaseCacheAware(_Inout_ PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 
-/* ---- Remove locks: how many are inside of a device that may go away ------------------------------------------------ */
+/* ---- Remove locks: how many are inside of a device that may go away ---------------------------------------------- */
 
 typedef struct _IO_REMOVE_LOCK {
     volatile LONG IoCount; /* with the one that IoInitializeRemoveLock takes */
@@ -194,7 +196,8 @@ typedef struct _IO_REMOVE_LOCK {
     KEVENT RemoveEvent;
 } IO_REMOVE_LOCK, *PIO_REMOVE_LOCK;
 
-NTKERNELAPI VOID IoInitializeRemoveLockEx(_Out_ PIO_REMOVE_LOCK Lock, _In_ ULONG AllocateTag, _In_ ULONG MaxLockedMinutes,
+NTKERNELAPI VOID IoInitializeRemoveLockEx(_Out_ PIO_REMOVE_LOCK Lock, _In_ ULONG AllocateTag,
+                                          _In_ ULONG MaxLockedMinutes,
                                           _In_ ULONG HighWatermark, _In_ ULONG RemlockSize);
 NTKERNELAPI NTSTATUS IoAcquireRemoveLockEx(_Inout_ PIO_REMOVE_LOCK RemoveLock, _In_opt_ PVOID Tag, _In_ PCSTR File,
                                            _In_ ULONG Line, _In_ ULONG RemlockSize);

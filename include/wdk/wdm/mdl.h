@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists, pages, contiguous memory. There is one address space here, and a physical address is the virtual
- * one: a page frame number is an address without its last twelve bits, mapping a locked buffer gives back the address that
- * it has, and a mapping that was asked to be read-only can be written to. MmMapIoSpace there is none.
+ * Memory descriptor lists, pages, contiguous memory. There is one address space here, and a physical address is the
+ * virtual one: a page frame number is an address without its last twelve bits, mapping a locked buffer gives back the
+ * address that it has, and a mapping that was asked to be read-only can be written to. MmMapIoSpace there is none.
  */
 #ifndef ONDK_WDK_WDM_MDL_H
 #define ONDK_WDK_WDM_MDL_H
@@ -77,8 +77,8 @@ struct _EPROCESS;
 struct _IRP;
 
 /*
- * ByteCount octets from StartVa + ByteOffset, where StartVa is the page that the first lies in; Next chains descriptors.
- * The page frame numbers follow the structure, and Size counts them.
+ * ByteCount octets from StartVa + ByteOffset, where StartVa is the page that the first lies in; Next chains
+ * descriptors. The page frame numbers follow the structure, and Size counts them.
  */
 typedef struct _MDL {
     struct _MDL *Next;
@@ -182,8 +182,8 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
 #define MM_ALLOCATE_AND_HOT_REMOVE 0x00000100
 
 /*
- * Zeroed pages, one range of them, and the descriptor, which is not mapped yet. NULL: no memory, or none at such addresses.
- * MmFreePagesFromMdl and then ExFreePool on the descriptor give back both. IRQL <= DISPATCH_LEVEL.
+ * Zeroed pages, one range of them, and the descriptor, which is not mapped yet. NULL: no memory, or none at such
+ * addresses. MmFreePagesFromMdl and then ExFreePool on the descriptor give back both. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PMDL MmAllocatePagesForMdl(_In_ PHYSICAL_ADDRESS LowAddress, _In_ PHYSICAL_ADDRESS HighAddress,
                                        _In_ PHYSICAL_ADDRESS SkipBytes, _In_ SIZE_T TotalBytes);
@@ -192,7 +192,9 @@ NTKERNELAPI PMDL MmAllocatePagesForMdlEx(_In_ PHYSICAL_ADDRESS LowAddress, _In_ 
                                          _In_ MEMORY_CACHING_TYPE CacheType, _In_ ULONG Flags);
 NTKERNELAPI VOID MmFreePagesFromMdl(_Inout_ PMDL MemoryDescriptorList);
 
-/* Page aligned, not zeroed, IRQL <= DISPATCH_LEVEL. NULL also where no such address is to be had (they lie high here). */
+/*
+ * Page aligned, not zeroed, IRQL <= DISPATCH_LEVEL. NULL also where no such address is to be had (they lie high here).
+ */
 NTKERNELAPI PVOID MmAllocateContiguousMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS HighestAcceptableAddress);
 NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCache(_In_ SIZE_T NumberOfBytes,
                                                          _In_ PHYSICAL_ADDRESS LowestAcceptableAddress,
@@ -203,7 +205,8 @@ NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCacheNode(
     _In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS LowestAcceptableAddress,
     _In_ PHYSICAL_ADDRESS HighestAcceptableAddress, _In_opt_ PHYSICAL_ADDRESS BoundaryAddressMultiple,
     _In_ MEMORY_CACHING_TYPE CacheType, _In_ NODE_REQUIREMENT PreferredNode);
-NTKERNELAPI PVOID MmAllocateContiguousNodeMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS LowestAcceptableAddress,
+NTKERNELAPI PVOID MmAllocateContiguousNodeMemory(_In_ SIZE_T NumberOfBytes,
+                                                 _In_ PHYSICAL_ADDRESS LowestAcceptableAddress,
                                                  _In_ PHYSICAL_ADDRESS HighestAcceptableAddress,
                                                  _In_opt_ PHYSICAL_ADDRESS BoundaryAddressMultiple, _In_ ULONG Protect,
                                                  _In_ NODE_REQUIREMENT PreferredNode);

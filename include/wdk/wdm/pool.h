@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Pools and lookaside lists. Here all memory is pageable and none is executable: the kind of pool counts for the checks
- * alone (paged pool up to APC_LEVEL, the other up to DISPATCH_LEVEL). Blocks of PAGE_SIZE and more begin at a page, smaller
- * ones at 16 octets and lie in one page. Quota is never short. Where Windows raises an exception, so does this.
+ * alone (paged pool up to APC_LEVEL, the other up to DISPATCH_LEVEL). Blocks of PAGE_SIZE and more begin at a page,
+ * smaller ones at 16 octets and lie in one page. Quota is never short. Where Windows raises an exception, so does this.
  */
 #ifndef ONDK_WDK_WDM_POOL_H
 #define ONDK_WDK_WDM_POOL_H
@@ -164,8 +164,8 @@ FORCEINLINE PVOID ExAllocatePoolPriorityZero(_In_ POOL_TYPE PoolType, _In_ SIZE_
     return ExAllocatePoolWithTagPriority((POOL_TYPE)(PoolType | POOL_ZERO_ALLOCATION), NumberOfBytes, Tag, Priority);
 }
 
-FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
-                                                      _In_ EX_POOL_PRIORITY Priority)
+FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes,
+                                                      _In_ ULONG Tag, _In_ EX_POOL_PRIORITY Priority)
 {
     return ExAllocatePoolWithTagPriority(PoolType, NumberOfBytes, Tag, Priority);
 }
@@ -182,7 +182,7 @@ FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 #define NonPagedPoolCacheAligned NonPagedPoolNxCacheAligned
 #endif
 
-/* ---- Lookaside lists ---------------------------------------------------------------------------------------------- */
+/* ---- Lookaside lists --------------------------------------------------------------------------------------------- */
 
 /*
  * Freed entries of one size are kept for the next allocation, up to a depth of 256. With checks on nothing is kept: the
@@ -270,7 +270,8 @@ NTKERNELAPI PVOID ExAllocateFromPagedLookasideList(_Inout_ PPAGED_LOOKASIDE_LIST
 NTKERNELAPI VOID ExFreeToPagedLookasideList(_Inout_ PPAGED_LOOKASIDE_LIST Lookaside, _In_ PVOID Entry);
 
 NTKERNELAPI NTSTATUS ExInitializeLookasideListEx(_Out_ PLOOKASIDE_LIST_EX Lookaside,
-                                                 _In_opt_ PALLOCATE_FUNCTION_EX Allocate, _In_opt_ PFREE_FUNCTION_EX Free,
+                                                 _In_opt_ PALLOCATE_FUNCTION_EX Allocate,
+                                                 _In_opt_ PFREE_FUNCTION_EX Free,
                                                  _In_ POOL_TYPE PoolType, _In_ ULONG Flags, _In_ SIZE_T Size,
                                                  _In_ ULONG Tag, _In_ USHORT Depth);
 NTKERNELAPI VOID ExDeleteLookasideListEx(_Inout_ PLOOKASIDE_LIST_EX Lookaside);

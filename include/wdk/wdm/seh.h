@@ -3,9 +3,12 @@
  * Structured exception handling: what ExRaiseStatus and the routines that raise (MmProbeAndLockPages, ProbeForRead...)
  * do, and __try with __except, __finally and __leave. They nest, across functions too. What differs from Windows:
  *
- *   - A wrong pointer does not raise: it stops the program where it is used, as a debugger or AddressSanitizer shows it.
- *   - A filter is called after the __finally handlers further in, not before; EXCEPTION_CONTINUE_EXECUTION is a bug check.
- *   - A __finally handler does not run where its body is left with return, goto, break or continue. __leave is what to use.
+ *   - A wrong pointer does not raise: it stops the program where it is used, as a debugger or AddressSanitizer shows
+ * it.
+ *   - A filter is called after the __finally handlers further in, not before; EXCEPTION_CONTINUE_EXECUTION is a bug
+ * check.
+ *   - A __finally handler does not run where its body is left with return, goto, break or continue. __leave is what to
+ * use.
  *   - break and continue inside of a __finally handler mean the handler itself.
  *   - Compiled by clang with optimization, a local variable that the body changes and that is not volatile may have its
  *     old value after an exception, as with C's setjmp. gcc keeps the new one.
@@ -26,7 +29,7 @@ NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseStatus(_In_ NTSTATUS Status);
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseAccessViolation(VOID);
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseDatatypeMisalignment(VOID);
 
-/* ---- What the words below are made of ----------------------------------------------------------------------------- */
+/* ---- What the words below are made of ---------------------------------------------------------------------------- */
 
 struct ondk_seh_frame {
     struct ondk_seh_frame *outer;

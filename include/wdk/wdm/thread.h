@@ -35,7 +35,10 @@ typedef struct _CLIENT_ID {
 #define THREAD_QUERY_LIMITED_INFORMATION 0x0800
 #define THREAD_ALL_ACCESS 0x001fffff
 
-/* A thread at PASSIVE_LEVEL; the handle has to be closed. DesiredAccess, attributes and process change nothing. PASSIVE_LEVEL. */
+/*
+ * A thread at PASSIVE_LEVEL; the handle has to be closed. DesiredAccess, attributes and process change nothing.
+ * PASSIVE_LEVEL.
+ */
 NTKERNELAPI NTSTATUS PsCreateSystemThread(_Out_ PHANDLE ThreadHandle, _In_ ULONG DesiredAccess,
                                           _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
                                           _Out_opt_ PCLIENT_ID ClientId, _In_ PKSTART_ROUTINE StartRoutine,
@@ -86,7 +89,8 @@ NTKERNELAPI KAFFINITY KeSetSystemAffinityThreadEx(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeRevertToUserAffinityThreadEx(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeSetSystemAffinityThread(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeRevertToUserAffinityThread(VOID);
-NTKERNELAPI VOID KeSetSystemGroupAffinityThread(_In_ PGROUP_AFFINITY Affinity, _Out_opt_ PGROUP_AFFINITY PreviousAffinity);
+NTKERNELAPI VOID KeSetSystemGroupAffinityThread(_In_ PGROUP_AFFINITY Affinity,
+                                                _Out_opt_ PGROUP_AFFINITY PreviousAffinity);
 NTKERNELAPI VOID KeRevertToUserGroupAffinityThread(_In_ PGROUP_AFFINITY PreviousAffinity);
 
 /* ---- Time, in units of 100 ns ------------------------------------------------------------------------------------ */

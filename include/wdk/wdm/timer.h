@@ -44,10 +44,12 @@ typedef struct _KTIMER {
  * DPCs run at DISPATCH_LEVEL, one after the other on a thread for each processor; threaded ones at PASSIVE_LEVEL on
  * another. A DPC that is queued is not queued again; it may be queued while it runs. Any IRQL.
  */
-NTKERNELAPI VOID KeInitializeDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine, _In_opt_ PVOID DeferredContext);
+NTKERNELAPI VOID KeInitializeDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine,
+                                 _In_opt_ PVOID DeferredContext);
 NTKERNELAPI VOID KeInitializeThreadedDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine,
                                          _In_opt_ PVOID DeferredContext);
-NTKERNELAPI BOOLEAN KeInsertQueueDpc(_Inout_ PRKDPC Dpc, _In_opt_ PVOID SystemArgument1, _In_opt_ PVOID SystemArgument2);
+NTKERNELAPI BOOLEAN KeInsertQueueDpc(_Inout_ PRKDPC Dpc, _In_opt_ PVOID SystemArgument1,
+                                     _In_opt_ PVOID SystemArgument2);
 NTKERNELAPI BOOLEAN KeRemoveQueueDpc(_Inout_ PRKDPC Dpc);
 NTKERNELAPI VOID KeSetImportanceDpc(_Inout_ PRKDPC Dpc, _In_ KDPC_IMPORTANCE Importance);
 NTKERNELAPI VOID KeSetTargetProcessorDpc(_Inout_ PRKDPC Dpc, _In_ CCHAR Number);
@@ -62,13 +64,14 @@ NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
 NTKERNELAPI VOID KeInitializeTimer(_Out_ PKTIMER Timer);
 NTKERNELAPI VOID KeInitializeTimerEx(_Out_ PKTIMER Timer, _In_ TIMER_TYPE Type);
 NTKERNELAPI BOOLEAN KeSetTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_opt_ PKDPC Dpc);
-NTKERNELAPI BOOLEAN KeSetTimerEx(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_ LONG Period, _In_opt_ PKDPC Dpc);
+NTKERNELAPI BOOLEAN KeSetTimerEx(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_ LONG Period,
+                                 _In_opt_ PKDPC Dpc);
 NTKERNELAPI BOOLEAN KeSetCoalescableTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTEGER DueTime, _In_ ULONG Period,
                                           _In_ ULONG TolerableDelay, _In_opt_ PKDPC Dpc);
 NTKERNELAPI BOOLEAN KeCancelTimer(_Inout_ PKTIMER Timer);
 NTKERNELAPI BOOLEAN KeReadStateTimer(_In_ PKTIMER Timer);
 
-/* ---- Timers that the system allocates: a thread can wait for one as for a KTIMER ----------------------------------- */
+/* ---- Timers that the system allocates: a thread can wait for one as for a KTIMER --------------------------------- */
 
 typedef struct _EX_TIMER *PEX_TIMER;
 typedef VOID EXT_CALLBACK(_In_ PEX_TIMER Timer, _In_opt_ PVOID Context);
@@ -111,7 +114,9 @@ FORCEINLINE VOID ExInitializeDeleteTimerParameters(_Out_ PEXT_DELETE_PARAMETERS 
     Parameters->DeleteContext = NULL;
 }
 
-/* The callback runs at DISPATCH_LEVEL; periods are in units of 100 ns. IRQL <= DISPATCH_LEVEL; with Wait <= APC_LEVEL. */
+/*
+ * The callback runs at DISPATCH_LEVEL; periods are in units of 100 ns. IRQL <= DISPATCH_LEVEL; with Wait <= APC_LEVEL.
+ */
 NTKERNELAPI PEX_TIMER ExAllocateTimer(_In_opt_ PEXT_CALLBACK Callback, _In_opt_ PVOID CallbackContext,
                                       _In_ ULONG Attributes);
 NTKERNELAPI BOOLEAN ExSetTimer(_In_ PEX_TIMER Timer, _In_ LONGLONG DueTime, _In_ LONGLONG Period,

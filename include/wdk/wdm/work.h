@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work items: routines that system threads call at PASSIVE_LEVEL, in the order in which they were queued. Items that block
- * do not keep others from running, up to 64 at once. Which queue is named changes nothing.
+ * Work items: routines that system threads call at PASSIVE_LEVEL, in the order in which they were queued. Items that
+ * block do not keep others from running, up to 64 at once. Which queue is named changes nothing.
  */
 #ifndef ONDK_WDK_WDM_WORK_H
 #define ONDK_WDK_WDM_WORK_H
@@ -51,8 +51,8 @@ FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_
 NTKERNELAPI VOID ExQueueWorkItem(_Inout_ PWORK_QUEUE_ITEM WorkItem, _In_ WORK_QUEUE_TYPE QueueType);
 
 /*
- * With a reference to the device or driver object from the call that queues it until its routine has returned. The routine
- * may free it or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and IoUninitializeWorkItem any.
+ * With a reference to the device or driver object from the call that queues it until its routine has returned. The
+ * routine may free it or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and IoUninitializeWorkItem any.
  */
 NTKERNELAPI PIO_WORKITEM IoAllocateWorkItem(_In_ struct _DEVICE_OBJECT *DeviceObject);
 NTKERNELAPI VOID IoFreeWorkItem(_In_ PIO_WORKITEM IoWorkItem);
