@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel's printf: see format.h. */
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,16 +29,6 @@ struct spec {
     enum size size;
     unsigned conversion;
 };
-
-static bool fits(struct sink *s, size_t n)
-{
-    s->length += n;
-    if (s->full || n > s->cap - s->wrote) {
-        s->full = true;
-        return false;
-    }
-    return true;
-}
 
 /* Units of the sink's own width; what fits of them. */
 static void put_narrow_units(struct sink *s, const char *text, size_t n)
@@ -90,15 +81,18 @@ static void put_wide(struct sink *s, const WCHAR *text, size_t n)
     s->full = s->full || wrote < needed;
 }
 
+/* A driver's width may be anything: no more steps than there is room for. */
 static void pad(struct sink *s, char c, long n)
 {
-    for (; n > 0; n--)
-        if (fits(s, 1)) {
-            if (s->is_wide)
-                s->wide[s->wrote++] = (WCHAR)c;
-            else
-                s->narrow[s->wrote++] = c;
-        }
+    size_t wanted = n > 0 ? (size_t)n : 0, room = s->full ? 0 : s->cap - s->wrote;
+
+    for (size_t i = 0; i < wanted && i < room; i++, s->wrote++)
+        if (s->is_wide)
+            s->wide[s->wrote] = (WCHAR)c;
+        else
+            s->narrow[s->wrote] = c;
+    s->length += wanted;
+    s->full = s->full || wanted > room;
 }
 
 /* ---- Strings ---------------------------------------------------------------------------------------------------- */
@@ -368,7 +362,7 @@ static struct spec read_spec(struct reader *r, va_list *args)
     spec.width = read_count(r, args);
     if (spec.width < 0) {
         spec.left = true;
-        spec.width = -spec.width;
+        spec.width = spec.width == INT_MIN ? INT_MAX : -spec.width;
     }
     if (skip(r, ".")) {
         spec.precision = read_count(r, args);

@@ -121,10 +121,25 @@ static void test_cut(void **state)
     assert_memory_equal(got_wide, L"00", 6);
 }
 
+/* Widths and precisions that no buffer has room for. */
+static void test_huge(void **state)
+{
+    (void)state;
+    assert_true(narrow(4, "%*d", INT32_MIN, 5) == INT32_MAX);
+    assert_string_equal(got, "5   ");
+    assert_true(narrow(4, "%*d", INT32_MAX, 5) == INT32_MAX);
+    assert_string_equal(got, "    ");
+    assert_true(narrow(4, "%.*d|", INT32_MAX, 5) == INT32_MAX + 1UL);
+    assert_string_equal(got, "0000");
+    assert_true(wide(2, L"%-*s|", INT32_MAX, L"x") == INT32_MAX + 1UL);
+    assert_memory_equal(got_wide, L"x ", 6);
+    IS("abc", "%.*s", INT32_MIN, "abc");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_like_c), cmocka_unit_test(test_windows),
-                                        cmocka_unit_test(test_cut) };
+                                        cmocka_unit_test(test_cut), cmocka_unit_test(test_huge) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
