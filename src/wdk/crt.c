@@ -329,12 +329,14 @@ struct number {
     PCWSTR end;
 };
 
-/* Spaces, a sign, a prefix, digits. Without a digit `end` is the start. */
+/* Spaces, a sign, a prefix, digits. Without a digit, or with a base that is none, `end` is the start. */
 static struct number scan(PCWSTR s, int base, uint64_t limit)
 {
     struct number n = { .end = s };
     PCWSTR at = s;
 
+    if (base < 0 || base == 1 || base > 36)
+        return n;
     while (*at == ' ' || (*at >= '\t' && *at <= '\r'))
         at++;
     n.negative = *at == '-';

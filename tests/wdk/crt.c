@@ -108,6 +108,14 @@ static void test_numbers(void **state)
     assert_true(_wcstoui64(L"ffffffffffffffff", NULL, 16) == MAXULONGLONG);
     assert_true(_wcstoi64(L"-9223372036854775808", NULL, 10) == (LONGLONG)(1ULL << 63));
     assert_int_equal(_wtoi(L"42 "), 42);
+    assert_int_equal(wcstoul(L"-1", NULL, 10), MAXULONG);
+    assert_int_equal(wcstoul(L"zZ", NULL, 36), 35 * 36 + 35);
+    assert_int_equal(wcstoul(L"0x", &end, 16), 0);
+    assert_int_equal(end[0], L'x');
+    for (int base = 37; base < 64; base++)
+        assert_int_equal(wcstol(text, &end, base), 0);
+    assert_ptr_equal(end, text);
+    assert_int_equal(wcstol(text, &end, 1) + wcstol(text, &end, -10), 0);
 }
 
 static void test_narrow_formatting(void **state)
