@@ -192,13 +192,13 @@ static bool read_ipv6_whole(const char *s, uint8_t out[16], uint32_t *scope, uin
 
 /* ---- Narrow and wide -------------------------------------------------------------------------------------------- */
 
-/* What can belong to an address is ASCII: everything else ends it. */
+/* What can belong to an address is ASCII: everything else ends it, as does what no address is long enough for. */
 static void narrow_copy(char out[TEXT_MOST], PCWSTR s)
 {
     size_t i = 0;
 
     for (; i < TEXT_MOST - 1 && s[i]; i++)
-        out[i] = (uint16_t)s[i] < 0x80 ? (char)s[i] : '?';
+        out[i] = (uint16_t)s[i] < 0x80 && i < TEXT_MOST - 2 ? (char)s[i] : '?';
     out[i] = 0;
 }
 

@@ -114,6 +114,25 @@ static void test_ipv4_port(void **state)
     assert_int_equal(RtlIpv4StringToAddressExW(L"10.0.0.\x664", TRUE, &a, &port), STATUS_INVALID_PARAMETER);
 }
 
+/* The wide forms look at a copy: what that has no room for is not forgotten. */
+static void test_long_text(void **state)
+{
+    WCHAR text[200];
+    struct in_addr a = { 0 };
+    PCWSTR end;
+    USHORT port;
+
+    (void)state;
+    for (size_t i = 0; i < RTL_NUMBER_OF(text); i++)
+        text[i] = L'0';
+    text[198] = L'x';
+    text[199] = 0;
+    assert_int_equal(RtlIpv4StringToAddressExW(text, FALSE, &a, &port), STATUS_INVALID_PARAMETER);
+    text[100] = L'?';
+    assert_int_equal(RtlIpv4StringToAddressW(text, FALSE, &end, &a), STATUS_SUCCESS);
+    assert_ptr_equal(end, text + 100);
+}
+
 static void like_host6(const char *s)
 {
     struct in6_addr a = { 0 }, b = { 0 };
@@ -261,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ipv4_strict), cmocka_unit_test(test_ipv4_loose), cmocka_unit_test(test_ipv4_port),
+        cmocka_unit_test(test_long_text),
         cmocka_unit_test(test_ipv6), cmocka_unit_test(test_ipv6_whole), cmocka_unit_test(test_write),
         cmocka_unit_test(test_write_special),
     };
