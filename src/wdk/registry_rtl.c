@@ -59,7 +59,7 @@ static struct reg_key *open_relative(const char *routine, ULONG relative, PCWSTR
         *status = STATUS_INVALID_PARAMETER;
         return NULL;
     }
-    return open_text(NULL, roots[relative], path, make, status);
+    return open_text(NULL, roots[relative], path ? path : L"", make, status);
 }
 
 /* ---- One value or key ------------------------------------------------------------------------------------------- */
@@ -152,6 +152,7 @@ static bool is_text(ULONG type)
     return type == REG_SZ || type == REG_EXPAND_SZ;
 }
 
+/* Without the terminator. */
 static ULONG text_size(const void *text, ULONG size)
 {
     const WCHAR *s = text;
@@ -162,9 +163,11 @@ static ULONG text_size(const void *text, ULONG size)
     return n * (ULONG)sizeof(WCHAR);
 }
 
+/* A list is handed over whole: its strings with their terminators, without that of the list. */
 static NTSTATUS direct_text(const struct found *f, PUNICODE_STRING out)
 {
-    ULONG size = text_size(f->data, f->size);
+    ULONG units = f->size / sizeof(WCHAR);
+    ULONG size = f->type != REG_MULTI_SZ ? text_size(f->data, f->size) : units ? (units - 1) * sizeof(WCHAR) : 0;
 
     if (size + sizeof(WCHAR) > UNICODE_STRING_MAX_BYTES)
         return STATUS_BUFFER_TOO_SMALL;
@@ -196,7 +199,7 @@ static NTSTATUS direct_data(const struct found *f, void *out)
     }
     memcpy(&room, out, sizeof room);
     if (room < 0) {
-        if ((ULONG)-room < f->size)
+        if (0 - (ULONG)room < f->size)
             return STATUS_BUFFER_TOO_SMALL;
         memcpy(out, f->data, f->size);
         return STATUS_SUCCESS;
@@ -243,6 +246,19 @@ static NTSTATUS hand_over(const RTL_QUERY_REGISTRY_TABLE *entry, const struct fo
     return status == STATUS_BUFFER_TOO_SMALL ? STATUS_SUCCESS : status;
 }
 
+/* Terminators included; a list ends with an empty string. */
+static ULONG default_size(ULONG type, const WCHAR *text)
+{
+    ULONG units = 0;
+
+    if (type == REG_MULTI_SZ)
+        while (text[units])
+            units += (ULONG)text_wide_length(text + units) + 1;
+    else if (is_text(type))
+        units = (ULONG)text_wide_length(text);
+    return type == REG_MULTI_SZ || is_text(type) ? (units + 1) * (ULONG)sizeof(WCHAR) : 0;
+}
+
 static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
 {
     ULONG type = entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK ? entry->DefaultType & 0xffffff : entry->DefaultType;
@@ -254,8 +270,8 @@ static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, PVOID contex
         return STATUS_OBJECT_NAME_NOT_FOUND;
     if (type == REG_NONE)
         return STATUS_SUCCESS;
-    if (!size && is_text(type) && entry->DefaultData)
-        size = (ULONG)((text_wide_length(entry->DefaultData) + 1) * sizeof(WCHAR));
+    if (!size && entry->DefaultData)
+        size = default_size(type, entry->DefaultData);
     if (!copy_found(&f, entry->Name, type, entry->DefaultData, size))
         return STATUS_NO_MEMORY;
     status = hand_over(entry, &f, context);
@@ -332,8 +348,9 @@ static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_
 {
     NTSTATUS status;
 
-    if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT && (!entry->Name || entry->QueryRoutine ||
-                                                     entry->Flags & RTL_QUERY_REGISTRY_SUBKEY))
+    if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT &&
+        (!entry->Name || entry->QueryRoutine ||
+         entry->Flags & (RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_NOVALUE)))
         return STATUS_INVALID_PARAMETER;
     if (entry->Flags & (RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_SUBKEY) && *at != top) {
         object_put(*at);

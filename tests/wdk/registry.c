@@ -233,6 +233,8 @@ static void test_direct(void **state)
     assert_int_equal(text.Length, 4);
     assert_memory_equal(text.Buffer, L"w\xe9", 6);
     assert_memory_equal(standard.Buffer, L"def", 8);
+    assert_int_equal(many.Length, 16);
+    assert_memory_equal(many.Buffer, L"one\0two\0", 18);
     RtlFreeUnicodeString(&text);
     RtlFreeUnicodeString(&standard);
     RtlFreeUnicodeString(&many);
@@ -246,6 +248,52 @@ static void test_direct(void **state)
                      STATUS_OBJECT_NAME_NOT_FOUND);
     assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, L"nobody", table, NULL, NULL),
                      STATUS_OBJECT_NAME_NOT_FOUND);
+}
+
+/* One value into what the driver has. */
+static NTSTATUS direct(PCWSTR name, ULONG flags, PVOID out, ULONG type, const void *standard)
+{
+    RTL_QUERY_REGISTRY_TABLE table[] = {
+        { NULL, RTL_QUERY_REGISTRY_DIRECT | flags, (PWSTR)(uintptr_t)name, out, type, (PVOID)(uintptr_t)standard, 0 },
+        { 0 },
+    };
+
+    return RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, NULL);
+}
+
+static void test_direct_room(void **state)
+{
+    static const char key[] = "HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters";
+    WCHAR buffer[8];
+    UNICODE_STRING text = { 0, sizeof buffer, buffer };
+    LONG octets[4] = { -6, 0, 0, 0 };
+
+    (void)state;
+    fill();
+    assert_int_equal(ondk_wdk_registry_set(key, "Six", REG_BINARY, "123456", 6), 0);
+    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_SUCCESS);
+    assert_memory_equal(octets, "123456", 6);
+    octets[0] = -5;
+    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_BUFFER_TOO_SMALL);
+    octets[0] = MINLONG;
+    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_SUCCESS);
+    octets[0] = 13;
+    assert_int_equal(direct(L"Six", 0, octets, 0, NULL), STATUS_BUFFER_TOO_SMALL);
+    octets[0] = 14;
+    assert_int_equal(direct(L"Six", RTL_QUERY_REGISTRY_DELETE, octets, 0, NULL), STATUS_SUCCESS);
+    assert_true(octets[0] == 6 && octets[1] == REG_BINARY && !memcmp(octets + 2, "123456", 6));
+    assert_int_equal(direct(L"Missing", 0, &text, REG_MULTI_SZ, L"a\0bc\0"), STATUS_SUCCESS);
+    assert_int_equal(text.Length, 10);
+    assert_memory_equal(buffer, L"a\0bc\0", 12);
+    text.MaximumLength = 4;
+    assert_int_equal(direct(L"Text", 0, &text, 0, NULL), STATUS_BUFFER_TOO_SMALL);
+    text.MaximumLength = 6;
+    assert_int_equal(direct(L"Text", 0, &text, 0, NULL), STATUS_SUCCESS);
+    assert_memory_equal(buffer, L"w\xe9", 6);
+    assert_int_equal(direct(L"Text", RTL_QUERY_REGISTRY_NOVALUE, &text, 0, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(direct(L"Text", RTL_QUERY_REGISTRY_SUBKEY, &text, 0, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(direct(NULL, 0, &text, 0, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(RtlCheckRegistryKey(RTL_REGISTRY_SERVICES, NULL), STATUS_SUCCESS);
 }
 
 struct seen {
@@ -381,7 +429,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys), cmocka_unit_test(test_values), cmocka_unit_test(test_key_information),
-        cmocka_unit_test(test_bad_handles), cmocka_unit_test(test_direct), cmocka_unit_test(test_callbacks),
+        cmocka_unit_test(test_bad_handles), cmocka_unit_test(test_direct), cmocka_unit_test(test_direct_room),
+        cmocka_unit_test(test_callbacks),
         cmocka_unit_test(test_by_path), cmocka_unit_test(test_file), cmocka_unit_test(test_bad_file),
     };
 
