@@ -76,8 +76,8 @@ static const struct rule {
     [CHECK_LIST_CORRUPT] = { "list-corrupt", KERNEL_SECURITY_CHECK_FAILURE,
         "An entry is in one list at most and is removed once; its memory stays until then." },
     [CHECK_OBJECT_FREED_IN_USE] = { "object-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued nor "
-        "held." },
+        "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued "
+        "nor held." },
     [CHECK_OBJECT_REINITIALIZED] = { "object-reinitialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An object is initialized again only when nobody waits for it and it is neither queued nor held." },
     [CHECK_OBJECT_NOT_INITIALIZED] = { "object-not-initialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
