@@ -27,7 +27,7 @@ bool lock_again(const char *routine, const char *what, const void *lock, const v
 
 bool lock_ends(const char *routine, const char *what, const void *lock, const void *owner)
 {
-    if (!thread_holds(lock)) {
+    if (!thread_may_hold(lock)) {
         lock_report_not_held(routine, what, lock, owner);
         return false;
     }

@@ -7,7 +7,7 @@
 
 #include "wdk/check.h"
 #include "wdk/irp.h"
-#include "wdk/thread.h"
+#include "wdk/lock.h"
 
 #define BUFFER_TAG 'fBoI'
 
@@ -128,22 +128,23 @@ void irp_take_buffers(PIRP irp, struct irp_block *b)
 /* One for the whole system. */
 static pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static const char what[] = "cancel spin lock";
+
 static void acquire(PKIRQL irql, const void *by)
 {
     irql_check_max("IoAcquireCancelSpinLock", DISPATCH_LEVEL);
-    if (check_on() && thread_holds(&cancel_lock))
-        check_failed(CHECK_LOCK_RECURSIVE, "IoAcquireCancelSpinLock", (uintptr_t)&cancel_lock, 0, 0, 0,
-                     "this thread holds the cancel spin lock already");
     *irql = irql_set(DISPATCH_LEVEL);
+    if (check_on() && lock_again("IoAcquireCancelSpinLock", what, &cancel_lock, by))
+        return;
     pthread_mutex_lock(&cancel_lock);
     if (check_on())
-        thread_hold(&cancel_lock, "cancel spin lock", by);
+        thread_hold(&cancel_lock, what, by);
 }
 
-static void release(KIRQL irql)
+static void release(const char *routine, KIRQL irql)
 {
-    thread_release(&cancel_lock);
-    pthread_mutex_unlock(&cancel_lock);
+    if (!check_on() || lock_ends(routine, what, &cancel_lock, NULL))
+        pthread_mutex_unlock(&cancel_lock);
     (void)irql_set(irql);
 }
 
@@ -155,12 +156,7 @@ VOID IoAcquireCancelSpinLock(PKIRQL Irql)
 VOID IoReleaseCancelSpinLock(KIRQL Irql)
 {
     irql_check_min("IoReleaseCancelSpinLock", DISPATCH_LEVEL);
-    if (check_on() && !thread_holds(&cancel_lock)) {
-        check_failed(CHECK_LOCK_NOT_HELD, "IoReleaseCancelSpinLock", (uintptr_t)&cancel_lock, 0, 0, 0,
-                     "this thread does not hold the cancel spin lock");
-        return;
-    }
-    release(Irql);
+    release("IoReleaseCancelSpinLock", Irql);
 }
 
 BOOLEAN IoCancelIrp(PIRP Irp)
@@ -174,7 +170,7 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     Irp->Cancel = TRUE;
     routine = IoSetCancelRoutine(Irp, NULL);
     if (!routine) {
-        release(irql);
+        release("IoCancelIrp", irql);
         return FALSE;
     }
     Irp->CancelIrql = irql;

@@ -14,7 +14,7 @@
 #include "wdk/resource.h"
 #include "wdk/wait.h"
 
-static const char what[] = "ERESOURCE";
+const char resource_what[] = "ERESOURCE";
 
 enum kind { EXCLUSIVE, SHARED, SHARED_STARVING, SHARED_WAITING };
 
@@ -192,7 +192,7 @@ static BOOLEAN acquire(const char *routine, ERESOURCE *r, enum kind kind, BOOLEA
     if (!owned && !wait)
         return FALSE;
     if (check_on())
-        thread_hold(r, what, by);
+        thread_hold(r, resource_what, by);
     return TRUE;
 }
 
@@ -231,10 +231,10 @@ static void release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
     owned = release_one(r, thread, &gone, &wake);
     dispatch_unlock(&wake);
     free(gone);
-    if (owned)
+    if (!owned && check_on())
+        lock_report_not_held(routine, resource_what, r, NULL);
+    else if (owned && thread == self())
         thread_release(r);
-    else if (check_on())
-        lock_report_not_held(routine, what, r, NULL);
 }
 
 static atomic_uint resources; /* so that nothing is looked for where there is none */
@@ -254,13 +254,13 @@ __attribute__((constructor)) static void start(void)
     inuse_add_source(find_resource);
 }
 
-bool resource_given_up(const void *lock)
+bool resource_given_up(const void *resource)
 {
-    ERESOURCE *r = (ERESOURCE *)(uintptr_t)lock;
+    ERESOURCE *r = (ERESOURCE *)(uintptr_t)resource;
     bool given_up;
 
-    if (!live_has(LIVE_RESOURCE, lock))
-        return false;
+    if (!live_has(LIVE_RESOURCE, resource))
+        return true;
     dispatch_lock();
     given_up = !find_owner(r, self()) && (r->OwnerCount == 0 || r->OwnerThread != self());
     dispatch_unlock(NULL);
@@ -281,7 +281,7 @@ NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
     inuse_check_init("ExInitializeResourceLite", Resource, sizeof *Resource);
     reset(Resource);
     if (!live_has(LIVE_RESOURCE, Resource)) {
-        live_add(LIVE_RESOURCE, Resource, what);
+        live_add(LIVE_RESOURCE, Resource, resource_what);
         atomic_fetch_add(&resources, 1);
     }
     return STATUS_SUCCESS;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Is the lock an ERESOURCE that another thread has let go on behalf of the calling one?
+ * Of the locks an ERESOURCE alone can be let go by another thread than the one that has acquired it: a thread's list of
+ * held locks does not say whether it still has this one.
  */
 #ifndef WDK_RESOURCE_H
 #define WDK_RESOURCE_H
 
 #include <stdbool.h>
 
-bool resource_given_up(const void *lock);
+extern const char resource_what[]; /* thread_held's `what` for it */
+
+/* Has another thread let it go on behalf of the calling one? What has been deleted since counts too. */
+bool resource_given_up(const void *resource);
 
 #endif

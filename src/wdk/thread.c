@@ -77,11 +77,14 @@ static void visit_held(struct kernel_thread *t, live_visit *visit, void *context
 {
     for (unsigned i = 0; i < THREAD_HELD_MOST; i++) {
         const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
+        const char *what = atomic_load_explicit(&t->held[i].what, memory_order_relaxed);
         struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&t->held[i].by, memory_order_relaxed) }, 1 };
 
         if (!lock)
             return;
-        visit(context, LIVE_LOCK, lock, atomic_load_explicit(&t->held[i].what, memory_order_relaxed), &by);
+        if (what == resource_what)
+            continue; /* another thread may have let it go: the resource itself knows who has it */
+        visit(context, LIVE_LOCK, lock, what, &by);
     }
 }
 
@@ -172,7 +175,12 @@ bool thread_holds(const void *lock)
     for (unsigned i = 0; i < t->held_count; i++)
         if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) == lock)
             return true;
-    return t->unwatched > 0;
+    return false;
+}
+
+bool thread_may_hold(const void *lock)
+{
+    return thread_self()->unwatched > 0 || thread_holds(lock);
 }
 
 struct thread_mark thread_mark_take(void)
@@ -189,14 +197,15 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
     while (t->held_count > mark->held) {
         struct thread_held *h = &t->held[--t->held_count];
         const void *lock = atomic_load_explicit(&h->lock, memory_order_relaxed);
+        const char *what = atomic_load_explicit(&h->what, memory_order_relaxed);
         struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&h->by, memory_order_relaxed) }, 1 };
 
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
-        if (!check_on() || resource_given_up(lock))
+        if (!check_on() || (what == resource_what && resource_given_up(lock)))
             continue;
         check_add_stack("acquired by", &by);
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
-                     atomic_load_explicit(&h->what, memory_order_relaxed), lock);
+                     what, lock);
     }
     if (t->irql == mark->irql)
         return;

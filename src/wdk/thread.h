@@ -100,12 +100,13 @@ static inline void irql_check_min(const char *routine, KIRQL min)
 }
 
 /*
- * Locks, while checks are on: `by` is the caller of the routine that acquires. Of locks that there is no room for, any
- * is held.
+ * Locks, while checks are on: `by` is the caller of the routine that acquires. There is room for so many; of the others
+ * it is only known how many they are, so that any lock may be one of them.
  */
 void thread_hold(const void *lock, const char *what, const void *by);
 void thread_release(const void *lock);
 bool thread_holds(const void *lock);
+bool thread_may_hold(const void *lock);
 
 /*
  * Around every call into the driver (callback, work item, DPC, thread): what it came back with. The mark is taken

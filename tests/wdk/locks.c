@@ -11,6 +11,7 @@
 
 #include "contend.h"
 #include "wdk/live.h"
+#include "wdk/thread.h"
 
 struct shared {
     FAST_MUTEX mutex;
@@ -331,10 +332,38 @@ static void test_resource_for_thread(void **state)
     assert_true(ExAcquireResourceExclusiveLite(&r, FALSE));
     ExReleaseResourceLite(&r);
     KeLeaveCriticalRegion();
+    ExDeleteResourceLite(&r);
+    inuse_check("ExFreePool", &r, sizeof r); /* and the thread that acquired it still runs */
     KeSetEvent(&other.go, 0, FALSE);
     thread_join(thread);
-    ExDeleteResourceLite(&r);
     report_is_empty(report);
+}
+
+/* Both have it shared; what one lets go for the other stays in its own list of held locks. */
+static void test_resource_kept_for_oneself(void **state)
+{
+    struct report *report = report_start();
+    struct thread_mark mark;
+    struct asker other;
+    ERESOURCE r;
+    PVOID thread;
+
+    (void)state;
+    ExInitializeResourceLite(&r);
+    KeEnterCriticalRegion();
+    mark = thread_mark_take();
+    assert_true(ExAcquireResourceSharedLite(&r, TRUE));
+    thread = ask_start(&other, &r, ExAcquireResourceSharedLite, TRUE);
+    assert_int_equal(wait1(&other.has, NULL), STATUS_SUCCESS);
+    other.got = FALSE;
+    ExReleaseResourceForThreadLite(&r, (ERESOURCE_THREAD)thread);
+    KeSetEvent(&other.go, 0, FALSE);
+    thread_join(thread);
+    thread_mark_check(&mark, "test", NULL);
+    report_is(report, "lock-held-at-end in test: ERESOURCE");
+    ExReleaseResourceLite(&r);
+    KeLeaveCriticalRegion();
+    ExDeleteResourceLite(&r);
 }
 
 static void test_resource_misuse(void **state)
@@ -382,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_resource_modes),
         cmocka_unit_test(test_resource_order),
         cmocka_unit_test(test_resource_for_thread),
+        cmocka_unit_test(test_resource_kept_for_oneself),
         cmocka_unit_test(test_resource_misuse),
     };
 

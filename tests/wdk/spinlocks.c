@@ -12,6 +12,7 @@
 
 #include "contend.h"
 #include "wdk/live.h"
+#include "wdk/thread.h"
 
 struct shared {
     KSPIN_LOCK lock;
@@ -206,6 +207,14 @@ static void test_recursive(void **state)
     report_is(r, "lock-recursive in ExAcquireSpinLockSharedAtDpcLevel");
     ExReleaseSpinLockShared(&rw, irql);
     assert_int_equal(rw, 0);
+
+    IoAcquireCancelSpinLock(&irql);
+    r = report_start();
+    IoAcquireCancelSpinLock(&raised);
+    IoReleaseCancelSpinLock(raised);
+    report_is(r, "lock-recursive in IoAcquireCancelSpinLock");
+    IoReleaseCancelSpinLock(irql);
+    assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
 }
 
 static void release_foreign(PVOID context)
@@ -263,6 +272,28 @@ static void test_held_at_end(void **state)
     report_is(r, "lock-held-at-end in system thread: KSPIN_LOCK");
 }
 
+/* More than the thread's list of held locks has room for: none is taken for another, and each is let go. */
+static void test_many_at_once(void **state)
+{
+    static KSPIN_LOCK locks[THREAD_HELD_MOST + 8];
+    struct report *r = report_start();
+    KIRQL irql;
+
+    (void)state;
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    for (size_t i = 0; i < RTL_NUMBER_OF(locks); i++) {
+        KeInitializeSpinLock(&locks[i]);
+        KeAcquireSpinLockAtDpcLevel(&locks[i]);
+        assert_false(KeTestSpinLock(&locks[i]));
+    }
+    for (size_t i = 0; i < RTL_NUMBER_OF(locks); i++) {
+        KeReleaseSpinLockFromDpcLevel(&locks[i]);
+        assert_true(KeTestSpinLock(&locks[i]));
+    }
+    KeLowerIrql(irql);
+    report_is_empty(r);
+}
+
 static void test_freed_while_held(void **state)
 {
     struct shared *s = malloc(sizeof *s);
@@ -298,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_recursive),
         cmocka_unit_test(test_not_held),
         cmocka_unit_test(test_held_at_end),
+        cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_freed_while_held),
     };
 
