@@ -35,11 +35,11 @@ static NTSTATUS to_driver(NTSTATUS status, PSOCKADDR address, const ULONG *lengt
 
 /* ---- connectors ---- */
 
-/* Each call that gave a routine for the peer's disconnect; one of them, at most, is called. */
+/* For each call that gave a routine for the peer's disconnect, of either form; one of them, at most, is called. */
 struct disconnect_event {
     struct disconnect_event *next;
-    NDK_FN_DISCONNECT_EVENT_CALLBACK routine;
-    NDK_FN_DISCONNECT_EVENT_CALLBACK_EX routine_ex;
+    NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
+    NDK_FN_DISCONNECT_EVENT_CALLBACK_EX ex;
     void *context;
 };
 
@@ -49,37 +49,33 @@ struct connector {
     struct proxy *qp;                /* the same: the latest it was to be connected with */
 };
 
-static void disconnected(PVOID context)
+static void disconnected(PVOID context, ULONG reason)
 {
     const struct disconnect_event *event = context;
 
-    CALL_DRIVER("NdkDisconnectEventCallback", event->routine, event->context);
+    if (event->plain)
+        CALL_DRIVER("NdkDisconnectEventCallback", event->plain, event->context);
+    else
+        CALL_DRIVER("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
 }
 
-static void disconnected_ex(PVOID context, ULONG reason)
-{
-    const struct disconnect_event *event = context;
-
-    CALL_DRIVER("NdkDisconnectEventCallbackEx", event->routine_ex, event->context, reason);
-}
-
-/* NULL: no memory. */
-static struct disconnect_event *event_make(struct proxy *p, NDK_FN_DISCONNECT_EVENT_CALLBACK routine,
-                                           NDK_FN_DISCONNECT_EVENT_CALLBACK_EX routine_ex, void *context)
+/* What the provider's Ex calls are given, which serve both forms: *made is NULL where there is no routine. */
+static bool event_make(struct proxy *p, struct disconnect_event of, struct disconnect_event **made)
 {
     struct connector *c = (struct connector *)p;
-    struct disconnect_event *event = calloc(1, sizeof *event);
 
-    if (!event)
-        return NULL;
-    event->routine = routine;
-    event->routine_ex = routine_ex;
-    event->context = context;
+    *made = NULL;
+    if (!of.plain && !of.ex)
+        return true;
+    *made = malloc(sizeof **made);
+    if (!*made)
+        return false;
+    **made = of;
     proxies_lock();
-    event->next = c->events;
-    c->events = event;
+    (*made)->next = c->events;
+    c->events = *made;
     proxies_unlock();
-    return event;
+    return true;
 }
 
 static void free_connector(struct proxy *p)
@@ -153,71 +149,71 @@ static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOI
         outbound, data, data_length, pend_routine(r, done), pend_context(r, context)));
 }
 
-static NTSTATUS complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
-                                 NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS complete_with(NDK_CONNECTOR *pub, const char *routine, struct disconnect_event event,
+                              NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkCompleteConnect");
+    struct proxy *p = ENTER(pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e = real && event ? event_make(p, event, NULL, event_context) : NULL;
+    struct disconnect_event *e;
     struct request *r;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = pend_begin(p, "NdkCompleteConnect", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkCompleteConnect(real, e ? disconnected : event, e ? e : event_context,
-                                                                pend_routine(r, done), pend_context(r, context)));
+    if (!event_make(p, event, &e))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    r = pend_begin(p, routine, done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkCompleteConnectEx(real, e ? disconnected : NULL, e, pend_routine(r, done),
+                                                               pend_context(r, context)));
+}
+
+static NTSTATUS complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
+                                 NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    return complete_with(pub, "NdkCompleteConnect",
+                         (struct disconnect_event){ .plain = event, .context = event_context }, done, context);
 }
 
 static NTSTATUS complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
                                     NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkCompleteConnectEx");
+    return complete_with(pub, "NdkCompleteConnectEx",
+                         (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
+}
+
+static NTSTATUS accept_with(NDK_CONNECTOR *pub, const char *routine, NDK_QP *qp, ULONG inbound, ULONG outbound,
+                            PVOID data, ULONG data_length, struct disconnect_event event,
+                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    struct proxy *p = ENTER(pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e = real && event ? event_make(p, NULL, event, event_context) : NULL;
+    struct disconnect_event *e;
     struct request *r;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = pend_begin(p, "NdkCompleteConnectEx", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkCompleteConnectEx(real, e ? disconnected_ex : event, e ? e : event_context,
-                                                                  pend_routine(r, done),
-                                                                  pend_context(r, context)));
+    if (!event_make(p, event, &e))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    NDK_QP *real_qp = take_qp(p, qp, routine);
+    r = pend_begin(p, routine, done, context, NULL);
+    return pend_answer(r, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
+                                                      e ? disconnected : NULL, e, pend_routine(r, done),
+                                                      pend_context(r, context)));
 }
 
 static NTSTATUS ndk_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
                            ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkAccept");
-    NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e = real && event ? event_make(p, event, NULL, event_context) : NULL;
-    struct request *r;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    NDK_QP *real_qp = take_qp(p, qp, "NdkAccept");
-    r = pend_begin(p, "NdkAccept", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkAccept(real, real_qp, inbound, outbound, data, data_length,
-                                                       e ? disconnected : event, e ? e : event_context,
-                                                       pend_routine(r, done), pend_context(r, context)));
+    return accept_with(pub, "NdkAccept", qp, inbound, outbound, data, data_length,
+                       (struct disconnect_event){ .plain = event, .context = event_context }, done, context);
 }
 
 static NTSTATUS ndk_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
                               ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
                               NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkAcceptEx");
-    NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e = real && event ? event_make(p, NULL, event, event_context) : NULL;
-    struct request *r;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    NDK_QP *real_qp = take_qp(p, qp, "NdkAcceptEx");
-    r = pend_begin(p, "NdkAcceptEx", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
-                                                         e ? disconnected_ex : event, e ? e : event_context,
-                                                         pend_routine(r, done), pend_context(r, context)));
+    return accept_with(pub, "NdkAcceptEx", qp, inbound, outbound, data, data_length,
+                       (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
 }
 
 static NTSTATUS ndk_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
