@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of a driver's that goes away while NDK has it: contexts, buffers and MDLs, in pool and on stacks. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+#include "ndkpi.h"
+
+#include "ndk_driver.h"
+#include "report.h"
+
+static VOID nothing_done(PVOID context, NTSTATUS status)
+{
+    (void)context, (void)status;
+}
+
+/* ---- contexts and buffers ---- */
+
+static void test_context_freed(void **state)
+{
+    struct report *r;
+    PVOID context;
+
+    (void)state;
+    open_all();
+    context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    assert_int_equal(start_connect(nothing_done, context), STATUS_PENDING);
+    far.connector = wait_asked(); /* neither accepted nor rejected: it stays pending */
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    close_all();
+}
+
+static void test_callback_context_freed(void **state)
+{
+    struct report *r;
+    PVOID context;
+    NDK_CQ *cq;
+
+    (void)state;
+    open_all();
+    context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    MADE(NDK_CQ, cq, adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    close_object(cq);
+    context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    MADE(NDK_CQ, cq, adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
+    close_object(cq);
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is_empty(r);
+    close_all();
+}
+
+/* A receive of 16 octets into the middle of a region over the buffer. */
+static NDK_MR *post_receive(PVOID context, UCHAR *buffer, PMDL *mdl)
+{
+    NDK_SGE sge = { .VirtualAddress = buffer + 16, .Length = 16 };
+    NDK_MR *mr = register_buffer(buffer, mdl);
+
+    sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
+    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, context, &sge, 1), STATUS_SUCCESS);
+    return mr;
+}
+
+static void take_back(NDK_MR *mr, PMDL mdl)
+{
+    near.qp->Dispatch->NdkFlush(near.qp);
+    assert_int_equal(next_result(&near).Status, STATUS_CANCELLED);
+    deregister(mr);
+    IoFreeMdl(mdl);
+}
+
+static void test_posted_context_freed(void **state)
+{
+    PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    UCHAR *buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
+    struct report *r;
+    PMDL mdl;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    mr = post_receive(context, buffer, &mdl);
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    r = report_start();
+    take_back(mr, mdl);
+    ExFreePoolWithTag(buffer, TAG); /* which nobody has any more */
+    report_is_empty(r);
+    close_all();
+}
+
+static void test_posted_buffer_freed(void **state)
+{
+    UCHAR *buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
+    struct report *r;
+    PMDL mdl;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    mr = post_receive(NULL, buffer, &mdl);
+    r = report_start();
+    ExFreePoolWithTag(buffer, TAG);
+    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    take_back(mr, mdl);
+    close_all();
+}
+
+/* What was posted is done with when the disconnect has completed, polled or not. */
+static void test_freed_after_disconnect(void **state)
+{
+    PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    struct report *r;
+
+    (void)state;
+    open_all();
+    establish();
+    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, context, NULL, 0), STATUS_SUCCESS);
+    disconnect();
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is_empty(r);
+    close_all();
+}
+
+static void test_mdl_freed(void **state)
+{
+    struct report *r;
+    PMDL mdl;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    mr = register_buffer(near.buffer, &mdl);
+    r = report_start();
+    IoFreeMdl(mdl);
+    report_is(r, "mdl-freed-in-use in IoFreeMdl");
+    deregister(mr);
+    close_all();
+}
+
+/* ---- the stack ---- */
+
+/* A frame of its own that ends while the request is pending. */
+__attribute__((noinline)) static void connect_and_leave(NDK_FN_REQUEST_COMPLETION done)
+{
+    volatile char room[8192];
+    struct call context;
+
+    room[0] = room[sizeof room - 1] = 0;
+    call_init(&context);
+    assert_int_equal(start_connect(done, &context), STATUS_PENDING);
+    assert_int_equal(room[0], 0);
+}
+
+static void test_dead_context_at_the_next_call(void **state)
+{
+    struct report *r;
+    UINT32 seen;
+
+    (void)state;
+    open_all();
+    connect_and_leave(nothing_done);
+    far.connector = wait_asked();
+    r = report_start();
+    pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &seen);
+    report_is(r, "context-on-dead-stack in NdkConnect");
+    r = report_start();
+    close_all();
+    report_is_empty(r); /* once is enough */
+}
+
+/* Does the thread sleep? As the host's kernel says. */
+static bool sleeps(pid_t thread)
+{
+    char path[64], text[128] = "";
+    FILE *in;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    in = fopen(path, "r");
+    if (!in)
+        return false;
+    if (!fgets(text, sizeof text, in))
+        text[0] = 0;
+    fclose(in);
+    return strstr(text, ") S ") != NULL;
+}
+
+static pid_t waiting_thread;
+static atomic_int is_waiting;
+static KEVENT completion_came;
+
+static VOID wake_it(PVOID context, NTSTATUS status)
+{
+    (void)context, (void)status;
+    KeSetEvent(&completion_came, IO_NO_INCREMENT, FALSE);
+}
+
+static void *reject_when_it_sleeps(void *arg)
+{
+    (void)arg;
+    far.connector = wait_asked();
+    while (!atomic_load(&is_waiting) || !sleeps(waiting_thread))
+        sched_yield();
+    assert_int_equal(far.connector->Dispatch->NdkReject(far.connector, NULL, 0), STATUS_SUCCESS);
+    return NULL;
+}
+
+static void test_dead_context_at_its_completion(void **state)
+{
+    struct report *r;
+    pthread_t rejecting;
+
+    (void)state;
+    open_all();
+    waiting_thread = (pid_t)syscall(SYS_gettid);
+    r = report_start();
+    KeInitializeEvent(&completion_came, NotificationEvent, FALSE);
+    connect_and_leave(wake_it);
+    assert_int_equal(pthread_create(&rejecting, NULL, reject_when_it_sleeps, NULL), 0);
+    atomic_store(&is_waiting, 1);
+    assert_int_equal(KeWaitForSingleObject(&completion_came, Executive, KernelMode, FALSE, NULL), STATUS_SUCCESS);
+    pthread_join(rejecting, NULL);
+    close_all();
+    report_is(r, "context-on-dead-stack in NdkConnect");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_context_freed),
+        cmocka_unit_test(test_callback_context_freed),
+        cmocka_unit_test(test_posted_context_freed),
+        cmocka_unit_test(test_posted_buffer_freed),
+        cmocka_unit_test(test_freed_after_disconnect),
+        cmocka_unit_test(test_mdl_freed),
+        cmocka_unit_test(test_dead_context_at_the_next_call),
+        cmocka_unit_test(test_dead_context_at_its_completion),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
