@@ -21,6 +21,7 @@
 struct device {
     DEVICE_OBJECT object; /* first: what the driver sees; its extension follows */
     PDEVICE_OBJECT below; /* that it is attached to */
+    bool deleted;
     struct device *shutdown_next;
 };
 
@@ -34,7 +35,7 @@ static void destroy(void *device)
     object_put(((struct device *)device)->object.DriverObject);
 }
 
-static struct _OBJECT_TYPE device_type = { "device", destroy };
+static struct _OBJECT_TYPE device_type = { "device", destroy, NULL };
 static struct _OBJECT_TYPE *device_type_pointer = &device_type;
 struct _OBJECT_TYPE **IoDeviceObjectType = &device_type_pointer;
 
@@ -113,9 +114,34 @@ void device_initialized(PDRIVER_OBJECT driver)
         d->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
 }
 
+/* Under the lock: out of its driver's list. */
+static void take_out(PDEVICE_OBJECT device)
+{
+    PDEVICE_OBJECT *at = &device->DriverObject->DeviceObject;
+
+    while (*at && *at != device)
+        at = &(*at)->NextDevice;
+    if (*at)
+        *at = device->NextDevice;
+}
+
+/* Under the lock: neither below nor above is anything left that points here. Returns what it was attached to. */
+static PDEVICE_OBJECT cut_stack(struct device *d)
+{
+    PDEVICE_OBJECT below = d->below;
+
+    if (below)
+        below->AttachedDevice = NULL;
+    if (d->object.AttachedDevice)
+        device_of(d->object.AttachedDevice)->below = NULL;
+    d->below = d->object.AttachedDevice = NULL;
+    return below;
+}
+
+/* One that is open stays in its driver's list until it is closed: the driver cannot go before that. */
 VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject)
 {
-    PDEVICE_OBJECT *at;
+    PDEVICE_OBJECT below;
 
     irql_check_max("IoDeleteDevice", APC_LEVEL);
     if (!live_remove(LIVE_DEVICE, DeviceObject)) {
@@ -127,11 +153,14 @@ VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject)
     name_remove_object(DeviceObject);
     unregister_shutdown(device_of(DeviceObject));
     pthread_mutex_lock(&lock);
-    for (at = &DeviceObject->DriverObject->DeviceObject; *at && *at != DeviceObject; at = &(*at)->NextDevice)
-        ;
-    if (*at)
-        *at = DeviceObject->NextDevice;
+    below = cut_stack(device_of(DeviceObject));
+    device_of(DeviceObject)->deleted = true;
+    if (!DeviceObject->ReferenceCount)
+        take_out(DeviceObject);
     pthread_mutex_unlock(&lock);
+    if (below && check_on())
+        check_failed(CHECK_REFERENCE, "IoDeleteDevice", 0, (uintptr_t)DeviceObject, (uintptr_t)below, 0,
+                     "device %p is attached to %p: IoDetachDevice comes first", (void *)DeviceObject, (void *)below);
     object_put(DeviceObject);
 }
 
@@ -140,7 +169,8 @@ NTSTATUS device_count_open(PDEVICE_OBJECT device)
     NTSTATUS status = STATUS_SUCCESS;
 
     pthread_mutex_lock(&lock);
-    if (device->Flags & DO_DEVICE_INITIALIZING)
+    if (device->Flags & DO_DEVICE_INITIALIZING || device_of(device)->deleted ||
+        device->DriverObject->Flags & DRVO_UNLOAD_INVOKED)
         status = STATUS_NO_SUCH_DEVICE;
     else if (device->Flags & DO_EXCLUSIVE && device->ReferenceCount)
         status = STATUS_ACCESS_DENIED;
@@ -154,6 +184,28 @@ void device_count_close(PDEVICE_OBJECT device)
 {
     pthread_mutex_lock(&lock);
     device->ReferenceCount--;
+    if (!device->ReferenceCount && device_of(device)->deleted)
+        take_out(device);
+    pthread_mutex_unlock(&lock);
+}
+
+bool device_begin_unload(PDRIVER_OBJECT driver)
+{
+    bool open = false;
+
+    pthread_mutex_lock(&lock);
+    for (PDEVICE_OBJECT d = driver->DeviceObject; d; d = d->NextDevice)
+        open = open || d->ReferenceCount;
+    if (!open)
+        driver->Flags |= DRVO_UNLOAD_INVOKED;
+    pthread_mutex_unlock(&lock);
+    return !open;
+}
+
+void device_unload_failed(PDRIVER_OBJECT driver)
+{
+    pthread_mutex_lock(&lock);
+    driver->Flags &= ~(ULONG)DRVO_UNLOAD_INVOKED;
     pthread_mutex_unlock(&lock);
 }
 

@@ -3,6 +3,8 @@
 #ifndef ONDK_WDK_DEVICE_H
 #define ONDK_WDK_DEVICE_H
 
+#include <stdbool.h>
+
 #include "wdm.h"
 
 #include "wdk/irp.h"
@@ -10,8 +12,14 @@
 /* After DriverEntry: the devices that it has made can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);
 
-/* One open more or less; more: STATUS_SUCCESS, STATUS_ACCESS_DENIED (exclusive), STATUS_NO_SUCH_DEVICE (not
- * initialized). */
+/* From here on none of its devices can be opened. False: one is open, and nothing has changed. */
+bool device_begin_unload(PDRIVER_OBJECT driver);
+void device_unload_failed(PDRIVER_OBJECT driver);
+
+/*
+ * One open more or less; more: STATUS_SUCCESS, STATUS_ACCESS_DENIED (exclusive), STATUS_NO_SUCH_DEVICE (not
+ * initialized, deleted, or its driver is being unloaded).
+ */
 NTSTATUS device_count_open(PDEVICE_OBJECT device);
 void device_count_close(PDEVICE_OBJECT device);
 

@@ -49,7 +49,7 @@ struct ondk_wdk_driver {
 };
 
 static void destroy(void *driver);
-static struct _OBJECT_TYPE driver_type = { "driver", destroy };
+static struct _OBJECT_TYPE driver_type = { "driver", destroy, NULL };
 static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
 struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 
@@ -404,25 +404,18 @@ int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t 
     return result;
 }
 
-static bool is_open(const DRIVER_OBJECT *o)
-{
-    for (PDEVICE_OBJECT device = o->DeviceObject; device; device = device->NextDevice)
-        if (device->ReferenceCount)
-            return true;
-    return false;
-}
-
 static int stop(struct ondk_wdk_driver *d, uint32_t *status)
 {
     if (!d->object.DriverUnload) {
         *status = (uint32_t)STATUS_INVALID_DEVICE_REQUEST;
         return driver_error("driver %s has set no DriverUnload", d->name);
     }
-    if (is_open(&d->object)) {
+    if (!device_begin_unload(&d->object)) {
         *status = (uint32_t)STATUS_DEVICE_BUSY;
         return driver_error("a device of driver %s is still open", d->name);
     }
     if (!driver_call(run_unload, d)) {
+        device_unload_failed(&d->object);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
         return driver_error("no thread for DriverUnload");
     }

@@ -14,7 +14,8 @@
 #include "wdk/thread.h"
 
 static void destroy(void *object);
-static struct _OBJECT_TYPE file_type = { "file", destroy };
+static void closed(void *object);
+static struct _OBJECT_TYPE file_type = { "file", destroy, closed };
 static struct _OBJECT_TYPE *file_type_pointer = &file_type;
 struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
 
@@ -48,6 +49,15 @@ void file_object_cleanup(PFILE_OBJECT file)
 {
     file->Flags |= FO_CLEANUP_COMPLETE;
     tell(file, IRP_MJ_CLEANUP);
+}
+
+/* A file has one handle at most: with it goes what its opener still waits for. */
+static void closed(void *object)
+{
+    PFILE_OBJECT file = object;
+
+    if (file->DeviceObject)
+        file_object_cleanup(file);
 }
 
 static void send_close(void *context)

@@ -70,6 +70,8 @@ bool handle_close(HANDLE handle)
     if (!h)
         return false;
     (void)live_remove(LIVE_HANDLE, handle);
+    if (object_type(h->object)->closed)
+        object_type(h->object)->closed(h->object);
     object_put(h->object);
     free(h);
     return true;

@@ -19,7 +19,7 @@ NTSTATUS handle_open(void *object, HANDLE *handle);
  */
 void *handle_get(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 
-/* Drops the handle's reference. False: no such handle. */
+/* Tells the object's type and drops the handle's reference. False: no such handle. */
 bool handle_close(HANDLE handle);
 
 #endif

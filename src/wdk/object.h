@@ -13,6 +13,7 @@
 struct _OBJECT_TYPE {
     const char *name; /* as reports call it: "thread" */
     void (*destroy)(void *object); /* last reference gone; the memory goes after it. NULL: nothing to do */
+    void (*closed)(void *object);  /* its handle is closed; references may be left. NULL: nothing to do */
 };
 
 /* Zeroed, with one reference. NULL: no memory. */

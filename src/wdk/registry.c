@@ -14,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reg_key *root;
 
 static void destroy(void *object);
-static struct _OBJECT_TYPE key_type = { "registry key", destroy };
+static struct _OBJECT_TYPE key_type = { "registry key", destroy, NULL };
 POBJECT_TYPE const registry_key_type = &key_type;
 
 void registry_lock(void)

@@ -26,7 +26,7 @@ static void destroy(void *object)
     dispatch_unlock(NULL);
 }
 
-static struct _OBJECT_TYPE thread_type = { "thread", destroy };
+static struct _OBJECT_TYPE thread_type = { "thread", destroy, NULL };
 static POBJECT_TYPE thread_type_pointer = &thread_type;
 POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 

@@ -156,6 +156,61 @@ static void test_busy(void **state)
     assert_int_equal(status, 0x80000011);
 }
 
+static void test_handle(void **state)
+{
+    (void)state;
+    assert_int_equal(simple(HANDLE_FIRST), 0);
+    assert_int_equal(simple(DELETE_OTHER), 0);
+    assert_int_equal(simple(HANDLE_FIRST), 0xC0000034);
+}
+
+/* The driver's code is needed until what is open of it is closed, deleted or not. */
+static void test_deleted_open(void **state)
+{
+    ondk_wdk_device_t *other;
+    uint32_t status;
+
+    (void)state;
+    assert_int_equal(open_all(NULL), 0);
+    assert_int_equal(ondk_wdk_open("\\Device\\Exclusive", &other, &status), 0);
+    assert_int_equal(simple(DELETE_OTHER), 0);
+    ondk_wdk_close(device);
+    assert_int_equal(ondk_wdk_unload(driver, &status), -1);
+    assert_int_equal(status, 0x80000011);
+    ondk_wdk_close(other);
+    host_unload(driver);
+}
+
+static void *open_again(void *context)
+{
+    ondk_wdk_device_t *d;
+    uint32_t status;
+
+    for (; !__atomic_load_n((bool *)context, __ATOMIC_SEQ_CST); usleep(50))
+        if (!ondk_wdk_open("Controls", &d, &status))
+            ondk_wdk_close(d);
+    return NULL;
+}
+
+/* A program opens and closes while the driver is unloaded: before that, or not at all. */
+static void test_unload_race(void **state)
+{
+    uint32_t status;
+    pthread_t thread;
+    bool over;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        driver = host_load("controls");
+        over = false;
+        assert_int_equal(pthread_create(&thread, NULL, open_again, &over), 0);
+        while (ondk_wdk_unload(driver, &status))
+            assert_int_equal(status, 0x80000011);
+        __atomic_store_n(&over, true, __ATOMIC_SEQ_CST);
+        pthread_join(thread, NULL);
+    }
+}
+
 struct held {
     pthread_t thread;
     uint32_t status, length;
@@ -279,6 +334,7 @@ static void test_rules(void **state)
     breaks(BREAK_FREE_TWICE, "irp-misuse", "is gone already");
     breaks(BREAK_INITIALIZE, "irp-misuse", "IoReuseIrp prepares it again");
     breaks(BREAK_DELETE, "reference", "is no device, or has been deleted");
+    breaks(BREAK_ATTACHED, "reference", "IoDetachDevice comes first");
 }
 
 static void test_cancel_lock(void **state)
@@ -301,7 +357,8 @@ int main(void)
         WITH_DEVICE(test_transfers),      WITH_DEVICE(test_names),
         WITH_DEVICE(test_built),          WITH_DEVICE(test_busy),
         WITH_DEVICE(test_pending),        WITH_DEVICE(test_cancel),
-        WITH_DEVICE(test_filter),
+        WITH_DEVICE(test_filter),         WITH_DEVICE(test_handle),
+        cmocka_unit_test(test_deleted_open), cmocka_unit_test(test_unload_race),
         cmocka_unit_test(test_rules),     cmocka_unit_test(test_cancel_lock),
         cmocka_unit_test(test_error_log),
     };

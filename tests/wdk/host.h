@@ -4,6 +4,7 @@
 #define TESTS_WDK_HOST_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

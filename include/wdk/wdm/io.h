@@ -109,6 +109,8 @@ typedef ULONG DEVICE_TYPE;
 #define DO_SHUTDOWN_REGISTERED 0x00000800
 #define DO_POWER_PAGABLE 0x00002000
 
+#define DRVO_UNLOAD_INVOKED 0x00000001 /* in a driver's Flags: none of its devices can be opened any more */
+
 #define FO_SYNCHRONOUS_IO 0x00000002
 #define FO_ALERTABLE_IO 0x00000004
 #define FO_CLEANUP_COMPLETE 0x00004000

@@ -254,10 +254,43 @@ static NTSTATUS break_rule(ULONG function, PIRP irp)
             ObDereferenceObject(third);
         }
         break;
+    case BREAK_ATTACHED:
+        status = IoCreateDevice(device->DriverObject, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &third);
+        if (NT_SUCCESS(status)) {
+            IoAttachDeviceToDeviceStack(third, device);
+            IoDeleteDevice(third);
+            status = IoGetAttachedDevice(device) == device ? STATUS_SUCCESS : STATUS_INTERNAL_ERROR;
+        }
+        break;
     default:
         status = STATUS_INVALID_DEVICE_REQUEST;
     }
     return end(irp, status, 0);
+}
+
+static NTSTATUS handle_first(PIRP irp)
+{
+    UNICODE_STRING name = exclusive_name;
+    OBJECT_ATTRIBUTES attributes;
+    IO_STATUS_BLOCK block;
+    unsigned char before[4];
+    NTSTATUS status;
+    HANDLE handle;
+    PVOID file;
+
+    InitializeObjectAttributes(&attributes, &name, OBJ_KERNEL_HANDLE, NULL, NULL);
+    status = ZwOpenFile(&handle, GENERIC_READ, &attributes, &block, 0, FILE_SYNCHRONOUS_IO_NONALERT);
+    if (!NT_SUCCESS(status))
+        return end(irp, status, 0);
+    status = ObReferenceObjectByHandle(handle, 0, *IoFileObjectType, KernelMode, &file, NULL);
+    if (!NT_SUCCESS(status))
+        return end(irp, status, 0);
+    __builtin_memcpy(before, counts, sizeof before);
+    ZwClose(handle);
+    if (counts[1] != before[1] + 1 || counts[2] != before[2])
+        return end(irp, STATUS_DATA_ERROR, 0);
+    ObDereferenceObject(file);
+    return end(irp, counts[1] == before[1] + 1 && counts[2] == before[2] + 1 ? STATUS_SUCCESS : STATUS_CRC_ERROR, 0);
 }
 
 static NTSTATUS give_counts(PIRP irp)
@@ -301,6 +334,8 @@ static NTSTATUS control(PDEVICE_OBJECT d, PIRP irp)
         return log_error(irp);
     case COUNTS:
         return give_counts(irp);
+    case HANDLE_FIRST:
+        return handle_first(irp);
     case DELETE_OTHER:
         IoDeleteDevice(exclusive);
         exclusive = NULL;

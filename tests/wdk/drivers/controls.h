@@ -31,6 +31,8 @@ enum {
     BREAK_CANCEL_LOCK, /* released without having been acquired */
     FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
+    BREAK_ATTACHED,    /* IoDeleteDevice of one that is attached */
+    HANDLE_FIRST,      /* a handle and a reference to the second device: cleanup comes with the one, close with the other */
 };
 
 #endif
