@@ -29,6 +29,18 @@ static inline int64_t clock_interrupt(void)
     return clock_units(CLOCK_MONOTONIC);
 }
 
+/* `units` after a moment; what no clock will reach is never. */
+static inline int64_t clock_after(int64_t moment, int64_t units)
+{
+    return moment > INT64_MAX - units ? INT64_MAX : moment + units;
+}
+
+/* The opposite of a negative number, which says how long; the lowest has none. */
+static inline int64_t clock_relative(int64_t negative)
+{
+    return negative == INT64_MIN ? INT64_MAX : -negative;
+}
+
 static inline struct timespec clock_timespec(int64_t units)
 {
     return (struct timespec){ .tv_sec = units / CLOCK_UNITS, .tv_nsec = units % CLOCK_UNITS * 100 };

@@ -56,7 +56,7 @@ static void expire(KTIMER *timer, int64_t now, struct wake_list *wake)
     if (timer->Period) {
         timer->DueTime.QuadPart += (ULONGLONG)timer->Period;
         if ((int64_t)timer->DueTime.QuadPart <= now)
-            timer->DueTime.QuadPart = (ULONGLONG)(now + timer->Period);
+            timer->DueTime.QuadPart = (ULONGLONG)clock_after(now, timer->Period);
         (void)insert(timer);
     } else {
         timer->Queue = NOWHERE;
@@ -198,8 +198,8 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     dispatch_set_state(&timer->Header, 0);
     timer->Queue = due < 0 ? RELATIVE : ABSOLUTE;
     now = now_of(timer);
-    timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? now - due : due);
-    timer->Period = period;
+    timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? clock_after(now, clock_relative(due)) : due);
+    timer->Period = period > 0 ? period : 0;
     timer->Dpc = dpc;
     timer->SetBy = by;
     first = insert(timer);

@@ -149,7 +149,7 @@ static struct deadline deadline_of(const LARGE_INTEGER *timeout)
     if (!timeout)
         return (struct deadline){ .clock = -1 };
     if (timeout->QuadPart < 0)
-        return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(clock_interrupt() - timeout->QuadPart) };
+        return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(clock_after(clock_interrupt(), clock_relative(timeout->QuadPart))) };
     if (timeout->QuadPart < CLOCK_1970)
         return (struct deadline){ CLOCK_REALTIME, { 0, 0 } };
     return (struct deadline){ CLOCK_REALTIME, clock_timespec(timeout->QuadPart - CLOCK_1970) };

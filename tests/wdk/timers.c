@@ -239,6 +239,23 @@ static void test_timer_states(void **state)
     assert_int_equal(wait1(&sync, &zero), STATUS_TIMEOUT);
 }
 
+/* Times that no clock reaches, and a period that is none. */
+static void test_timer_limits(void **state)
+{
+    LARGE_INTEGER never = { .QuadPart = MINLONGLONG }, late = { .QuadPart = MAXLONGLONG }, some = in_ms(1);
+    KTIMER timer;
+
+    (void)state;
+    KeInitializeTimer(&timer);
+    assert_false(KeSetTimer(&timer, never, NULL));
+    assert_int_equal(wait1(&timer, &some), STATUS_TIMEOUT);
+    assert_true(KeSetTimer(&timer, late, NULL));
+    assert_int_equal(wait1(&timer, &some), STATUS_TIMEOUT);
+    assert_true(KeSetTimerEx(&timer, in_ms(1), -1, NULL));
+    assert_int_equal(wait1(&timer, &never), STATUS_SUCCESS);
+    assert_false(KeCancelTimer(&timer));
+}
+
 /* Whichever is set first: the one that is due first comes first, by whatever clock. */
 static void test_timer_order(void **state)
 {
@@ -508,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_dpc_initialized_while_queued),
         cmocka_unit_test(test_dpc_irql),
         cmocka_unit_test(test_timer_states),
+        cmocka_unit_test(test_timer_limits),
         cmocka_unit_test(test_timer_order),
         cmocka_unit_test(test_timer_dpc),
         cmocka_unit_test(test_timer_periodic),
