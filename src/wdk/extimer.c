@@ -55,7 +55,7 @@ static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     if (!over)
         return;
     (void)timer_cancel(&t->timer);
-    (void)worker_queue(&t->item);
+    (void)worker_queue(&t->item, NULL, NULL);
 }
 
 PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG Attributes)
@@ -118,6 +118,6 @@ BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE
     if (Wait)
         finish(Timer);
     else
-        (void)worker_queue(&Timer->item);
+        (void)worker_queue(&Timer->item, NULL, NULL);
     return Cancel && cancelled;
 }

@@ -10,13 +10,10 @@
 #include "wdk/thread.h"
 #include "wdk/worker.h"
 
-/* An item of the Ex kind whose routine calls the driver's. */
+/* An item of the Ex kind, with what is called in its place. */
 struct _IO_WORKITEM {
     WORK_QUEUE_ITEM item;
-    PVOID object;
-    PIO_WORKITEM_ROUTINE routine;
-    PIO_WORKITEM_ROUTINE_EX routine_ex; /* one of the two */
-    PVOID context;
+    struct worker_call call;
 };
 
 static void report_queued(const char *routine, const void *item)
@@ -29,51 +26,65 @@ VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
 {
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("ExQueueWorkItem", DISPATCH_LEVEL);
-    if (!worker_queue(WorkItem))
+    if (!worker_queue(WorkItem, NULL, NULL))
         report_queued("ExQueueWorkItem", WorkItem);
 }
 
-/* By now the item can be queued again or freed, by the driver's routine at the latest. */
-static VOID run(PVOID parameter)
+/* Never called: it says that the item is an IO_WORKITEM's. */
+static VOID is_io(PVOID parameter)
 {
-    struct _IO_WORKITEM w = *(struct _IO_WORKITEM *)parameter;
+    UNREFERENCED_PARAMETER(parameter);
+}
 
-    worker_runs(w.routine ? (const void *)(uintptr_t)w.routine : (const void *)(uintptr_t)w.routine_ex);
-    if (w.routine)
-        w.routine(w.object, w.context);
+struct worker_call worker_call_of(const WORK_QUEUE_ITEM *item)
+{
+    if (item->WorkerRoutine == is_io)
+        return CONTAINING_RECORD(item, struct _IO_WORKITEM, item)->call;
+    return (struct worker_call){ .routine = item->WorkerRoutine, .context = item->Parameter };
+}
+
+const void *worker_call_routine(const struct worker_call *c)
+{
+    if (c->routine)
+        return (const void *)(uintptr_t)c->routine;
+    return c->io ? (const void *)(uintptr_t)c->io : (const void *)(uintptr_t)c->io_ex;
+}
+
+void worker_call_run(const struct worker_call *c)
+{
+    if (c->routine) {
+        c->routine(c->context);
+        return;
+    }
+    if (c->io)
+        c->io(c->object, c->context);
     else
-        w.routine_ex(w.object, w.context, parameter);
-    object_put(w.object);
+        c->io_ex(c->object, c->context, c->item);
+    object_put(c->object);
 }
 
-const void *worker_routine(const WORK_QUEUE_ITEM *item)
+/* One that is queued keeps what it was queued with. */
+static void prepare(void *context)
 {
-    const struct _IO_WORKITEM *w = CONTAINING_RECORD(item, struct _IO_WORKITEM, item);
+    struct worker_call *c = context;
 
-    if (item->WorkerRoutine != run)
-        return (const void *)(uintptr_t)item->WorkerRoutine;
-    return w->routine ? (const void *)(uintptr_t)w->routine : (const void *)(uintptr_t)w->routine_ex;
+    c->object = c->item->call.object;
+    c->item->call = *c;
+    object_get(c->object);
 }
 
-static bool queue(PIO_WORKITEM w, PIO_WORKITEM_ROUTINE routine, PIO_WORKITEM_ROUTINE_EX routine_ex, PVOID context)
+static bool queue(PIO_WORKITEM w, PIO_WORKITEM_ROUTINE io, PIO_WORKITEM_ROUTINE_EX io_ex, PVOID context)
 {
-    if (check_on() && worker_is_queued(&w->item))
-        return false; /* and keeps what it was queued with */
-    w->routine = routine;
-    w->routine_ex = routine_ex;
-    w->context = context;
-    object_get(w->object);
-    if (worker_queue(&w->item))
-        return true;
-    object_put(w->object);
-    return false;
+    struct worker_call c = { .io = io, .io_ex = io_ex, .context = context, .item = w };
+
+    return worker_queue(&w->item, prepare, &c);
 }
 
 VOID IoInitializeWorkItem(PVOID IoObject, PIO_WORKITEM IoWorkItem)
 {
     inuse_check_init("IoInitializeWorkItem", IoWorkItem, sizeof *IoWorkItem);
-    *IoWorkItem = (struct _IO_WORKITEM){ .object = IoObject };
-    ExInitializeWorkItem(&IoWorkItem->item, run, IoWorkItem);
+    *IoWorkItem = (struct _IO_WORKITEM){ .call = { .object = IoObject } };
+    ExInitializeWorkItem(&IoWorkItem->item, is_io, IoWorkItem);
 }
 
 VOID IoUninitializeWorkItem(PIO_WORKITEM IoWorkItem)
@@ -108,7 +119,7 @@ VOID IoFreeWorkItem(PIO_WORKITEM IoWorkItem)
     }
     inuse_check("IoFreeWorkItem", IoWorkItem, sizeof *IoWorkItem);
     if (worker_remove(&IoWorkItem->item))
-        object_put(IoWorkItem->object);
+        object_put(IoWorkItem->call.object);
     free(IoWorkItem);
 }
 
@@ -135,5 +146,5 @@ BOOLEAN IoTryQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX Work
 {
     UNREFERENCED_PARAMETER(QueueType);
     irql_check_max("IoTryQueueWorkItem", DISPATCH_LEVEL);
-    return !worker_is_queued(&IoWorkItem->item) && queue(IoWorkItem, NULL, WorkerRoutine, Context);
+    return queue(IoWorkItem, NULL, WorkerRoutine, Context);
 }

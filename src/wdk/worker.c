@@ -23,52 +23,51 @@ static LIST_ENTRY items = { &items, &items };
 static unsigned waiting, idle, workers, taken; /* items in the queue, threads without one, threads, items so far */
 static bool watched;                           /* the thread that looks for blocked workers is there */
 static _Atomic(const void *) running[WORKERS_MOST];
-static _Thread_local _Atomic(const void *) *running_here;
 
-void worker_runs(const void *routine)
+static void take_out(WORK_QUEUE_ITEM *item)
 {
-    if (running_here)
-        atomic_store_explicit(running_here, routine, memory_order_relaxed);
-}
-
-static WORK_QUEUE_ITEM *take(void)
-{
-    WORK_QUEUE_ITEM *item = CONTAINING_RECORD(items.Flink, WORK_QUEUE_ITEM, List);
-
     link_remove(&item->List);
     item->List.Flink = NULL;
     waiting--;
-    taken++;
-    return item;
 }
 
-/* The item may be gone as soon as its routine runs. */
-static void call(WORK_QUEUE_ITEM *item)
+/* What runs here is in `runs` from the moment on at which it is no longer in the queue: who unloads the driver sees it. */
+static struct worker_call take(_Atomic(const void *) *runs)
 {
-    PWORKER_THREAD_ROUTINE routine = item->WorkerRoutine;
+    WORK_QUEUE_ITEM *item = CONTAINING_RECORD(items.Flink, WORK_QUEUE_ITEM, List);
+    struct worker_call c = worker_call_of(item);
+
+    take_out(item);
+    taken++;
+    atomic_store_explicit(runs, worker_call_routine(&c), memory_order_relaxed);
+    return c;
+}
+
+static void call(const struct worker_call *c)
+{
     struct thread_mark mark = thread_mark_take();
 
-    worker_runs((const void *)(uintptr_t)routine);
-    routine(item->Parameter);
-    worker_runs(NULL);
-    thread_mark_check(&mark, "work item", (const void *)(uintptr_t)routine);
+    worker_call_run(c);
+    thread_mark_check(&mark, "work item", worker_call_routine(c));
 }
 
 static void *work(void *argument)
 {
-    running_here = argument;
+    _Atomic(const void *) *runs = argument;
+
     (void)thread_self();
     pthread_mutex_lock(&lock);
     for (;;) {
-        WORK_QUEUE_ITEM *item;
+        struct worker_call c;
 
         idle++;
         while (link_empty(&items))
             pthread_cond_wait(&filled, &lock);
         idle--;
-        item = take();
+        c = take(runs);
         pthread_mutex_unlock(&lock);
-        call(item);
+        call(&c);
+        atomic_store_explicit(runs, NULL, memory_order_relaxed);
         pthread_mutex_lock(&lock);
     }
     return argument;
@@ -134,13 +133,15 @@ static void help(void)
         watch_over();
 }
 
-bool worker_queue(WORK_QUEUE_ITEM *item)
+bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context)
 {
     bool free_;
 
     pthread_mutex_lock(&lock);
     free_ = item->List.Flink == NULL;
     if (free_) {
+        if (prepare)
+            prepare(context);
         link_before(&items, &item->List);
         if (++waiting > idle)
             help();
@@ -157,23 +158,10 @@ bool worker_remove(WORK_QUEUE_ITEM *item)
 
     pthread_mutex_lock(&lock);
     was = item->List.Flink != NULL;
-    if (was) {
-        link_remove(&item->List);
-        item->List.Flink = NULL;
-        waiting--;
-    }
+    if (was)
+        take_out(item);
     pthread_mutex_unlock(&lock);
     return was;
-}
-
-bool worker_is_queued(const WORK_QUEUE_ITEM *item)
-{
-    bool is;
-
-    pthread_mutex_lock(&lock);
-    is = item->List.Flink != NULL;
-    pthread_mutex_unlock(&lock);
-    return is;
 }
 
 /* The stack names the routine itself, which is the driver's; a printed frame is one less, as for return addresses. */
@@ -189,8 +177,9 @@ static void walk(live_visit *visit, void *context)
     pthread_mutex_lock(&lock);
     for (LIST_ENTRY *e = items.Flink; e != &items; e = e->Flink) {
         WORK_QUEUE_ITEM *item = CONTAINING_RECORD(e, WORK_QUEUE_ITEM, List);
+        struct worker_call c = worker_call_of(item);
 
-        visit_routine(visit, context, item, "queued", worker_routine(item));
+        visit_routine(visit, context, item, "queued", worker_call_routine(&c));
     }
     for (unsigned i = 0; i < workers; i++) {
         const void *routine = atomic_load_explicit(&running[i], memory_order_relaxed);

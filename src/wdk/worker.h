@@ -9,18 +9,23 @@
 
 #include "wdm.h"
 
-/* False: it is queued already. */
-bool worker_queue(WORK_QUEUE_ITEM *item);
+/* What an item calls: copied as it leaves the queue, since from then on it can be queued again, or be gone. */
+struct worker_call {
+    PWORKER_THREAD_ROUTINE routine; /* one of these three, and what they are given */
+    PIO_WORKITEM_ROUTINE io;
+    PIO_WORKITEM_ROUTINE_EX io_ex;
+    PVOID object, context;
+    PIO_WORKITEM item;
+};
+
+struct worker_call worker_call_of(const WORK_QUEUE_ITEM *item);
+const void *worker_call_routine(const struct worker_call *c);
+void worker_call_run(const struct worker_call *c);
+
+/* False: it is queued already. Otherwise `prepare`, unless NULL, is called first, while nobody can take the item. */
+bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context);
 
 /* Takes it out of the queue. False: it was not in it. */
 bool worker_remove(WORK_QUEUE_ITEM *item);
-
-bool worker_is_queued(const WORK_QUEUE_ITEM *item);
-
-/* The driver's routine that the item is for. */
-const void *worker_routine(const WORK_QUEUE_ITEM *item);
-
-/* The worker says what it is calling now: who unloads the driver sees it. NULL: nothing of the driver's. */
-void worker_runs(const void *routine);
 
 #endif

@@ -127,6 +127,49 @@ static void test_own_memory(void **state)
     free(w);
 }
 
+struct rival {
+    PIO_WORKITEM item;
+    int queued;
+    atomic_int called;
+};
+
+static VOID count_call(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem)
+{
+    UNREFERENCED_PARAMETER(IoObject);
+    UNREFERENCED_PARAMETER(IoWorkItem);
+    atomic_fetch_add(&((struct rival *)Context)->called, 1);
+}
+
+static void rival_tries(PVOID context)
+{
+    struct rival *r = context;
+
+    for (int i = 0; i < 3000; i++)
+        r->queued += IoTryQueueWorkItem(r->item, count_call, DelayedWorkQueue, r);
+}
+
+/* Several want one item: who gets it has his context given to the routine, and nobody else has. */
+static void test_try_at_once(void **state)
+{
+    struct _DEVICE_OBJECT *device = object_new(&type, 64);
+    PIO_WORKITEM w = IoAllocateWorkItem(device);
+    struct rival rivals[3];
+    PVOID threads[3];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rivals[i] = (struct rival){ .item = w };
+        threads[i] = thread_start(rival_tries, &rivals[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        thread_join(threads[i]);
+    until_idle();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rivals[i].called, rivals[i].queued);
+    IoFreeWorkItem(w);
+    object_put(device);
+}
+
 static VOID free_item(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem)
 {
     UNREFERENCED_PARAMETER(IoObject);
@@ -310,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_io_item),
         cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_try_at_once),
         cmocka_unit_test(test_item_queues_and_frees_itself),
         cmocka_unit_test(test_blocked_items),
         cmocka_unit_test(test_misuse_while_queued),
