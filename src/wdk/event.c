@@ -3,6 +3,7 @@
 #include "wdm.h"
 
 #include "wdk/inuse.h"
+#include "wdk/seh.h"
 #include "wdk/wait.h"
 
 /* With Wait a wait follows at once, and that must be allowed. */
@@ -84,6 +85,14 @@ VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG Limit)
     Semaphore->Limit = Limit;
 }
 
+static void exceeded(const KSEMAPHORE *s, LONG before, LONG more)
+{
+    seh_raise(STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+    check_failed(CHECK_EXCEPTION, "KeReleaseSemaphore", (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED, (uintptr_t)s,
+                 (uint64_t)more, (uint64_t)s->Limit, "STATUS_SEMAPHORE_LIMIT_EXCEEDED: %d more than %d, at most %d",
+                 more, before, s->Limit);
+}
+
 LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjustment, BOOLEAN Wait)
 {
     struct wake_list wake = { NULL };
@@ -101,11 +110,8 @@ LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjust
             dispatch_satisfy(&Semaphore->Header, &wake);
     }
     dispatch_unlock(&wake);
-    if (!fits && check_on())
-        check_failed(CHECK_EXCEPTION, "KeReleaseSemaphore", (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED,
-                     (uintptr_t)Semaphore, (uint64_t)Adjustment, (uint64_t)Semaphore->Limit,
-                     "STATUS_SEMAPHORE_LIMIT_EXCEEDED: %d more than %d, at most %d", Adjustment, before,
-                     Semaphore->Limit);
+    if (!fits)
+        exceeded(Semaphore, before, Adjustment);
     return before;
 }
 
@@ -147,7 +153,8 @@ LONG KeReleaseMutex(PRKMUTEX Mutex, BOOLEAN Wait)
     if (owner == t) {
         t->critical--;
         thread_release(Mutex);
-    } else if (check_on()) {
+    } else {
+        seh_raise(STATUS_MUTANT_NOT_OWNED);
         check_failed(CHECK_LOCK_NOT_HELD, "KeReleaseMutex", (uintptr_t)Mutex, (uintptr_t)owner, 0, 0,
                      "mutex %p is not held by this thread (STATUS_MUTANT_NOT_OWNED)", (void *)Mutex);
     }

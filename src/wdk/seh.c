@@ -9,6 +9,7 @@
 #include "wdm.h"
 
 #include "wdk/check.h"
+#include "wdk/seh.h"
 #include "wdk/thread.h"
 
 enum { KMODE_EXCEPTION_NOT_HANDLED = 0x1e };
@@ -37,6 +38,12 @@ static _Noreturn void raise_status(NTSTATUS status)
     seh.status = status;
     jump.words = seh.innermost->jump;
     _longjmp(jump.buffer, 1);
+}
+
+void seh_raise(NTSTATUS status)
+{
+    if (seh.innermost || !check_on())
+        raise_status(status);
 }
 
 VOID ExRaiseStatus(NTSTATUS Status)

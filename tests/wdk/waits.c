@@ -12,6 +12,7 @@
 
 #include "wdm.h"
 
+#include "child.h"
 #include "report.h"
 #include "threads.h"
 
@@ -67,6 +68,53 @@ static void test_semaphore_limit(void **state)
     KeReleaseSemaphore(&s, 0, 2, FALSE);
     report_is(r, "exception in KeReleaseSemaphore: STATUS_SEMAPHORE_LIMIT_EXCEEDED");
     assert_int_equal(KeReadStateSemaphore(&s), 1);
+}
+
+static ULONG releasing_raises(PRKSEMAPHORE semaphore, PRKMUTEX mutex)
+{
+    __try {
+        if (semaphore)
+            KeReleaseSemaphore(semaphore, 0, 2, FALSE);
+        else
+            KeReleaseMutex(mutex, FALSE);
+    } __except (EXCEPTION_EXECUTE_HANDLER) {
+        return GetExceptionCode();
+    }
+    return 0;
+}
+
+/* A driver that handles the exceptions has broken no rule. */
+static void test_exceptions_handled(void **state)
+{
+    struct report *r = report_start();
+    KSEMAPHORE s;
+    KMUTEX m;
+
+    (void)state;
+    KeInitializeSemaphore(&s, 1, 2);
+    KeInitializeMutex(&m, 0);
+    assert_int_equal(releasing_raises(&s, NULL), (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+    assert_int_equal(KeReadStateSemaphore(&s), 1);
+    assert_int_equal(releasing_raises(NULL, &m), (ULONG)STATUS_MUTANT_NOT_OWNED);
+    assert_int_equal(KeReadStateMutex(&m), 1);
+    assert_int_equal(wait1(&s, &zero), STATUS_SUCCESS);
+    assert_int_equal(releasing_raises(&s, NULL), 0);
+    report_is_empty(r);
+}
+
+static void exceed_without_checks(void)
+{
+    KSEMAPHORE s;
+
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    KeInitializeSemaphore(&s, 1, 2);
+    KeReleaseSemaphore(&s, 0, 2, FALSE);
+}
+
+static void test_exceptions_not_handled(void **state)
+{
+    (void)state;
+    child_aborts(exceed_without_checks);
 }
 
 static void test_mutex_recursion(void **state)
@@ -493,6 +541,8 @@ int main(void)
         cmocka_unit_test(test_event_states),
         cmocka_unit_test(test_semaphore),
         cmocka_unit_test(test_semaphore_limit),
+        cmocka_unit_test(test_exceptions_handled),
+        cmocka_unit_test(test_exceptions_not_handled),
         cmocka_unit_test(test_mutex_recursion),
         cmocka_unit_test(test_mutex_abandoned),
         cmocka_unit_test(test_mutex_foreign),

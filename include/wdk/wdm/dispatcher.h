@@ -98,7 +98,7 @@ NTKERNELAPI LONG KePulseEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, 
 NTKERNELAPI LONG KeReadStateEvent(_In_ PRKEVENT Event);
 
 /*
- * Semaphores. Beyond the limit Windows raises STATUS_SEMAPHORE_LIMIT_EXCEEDED; here that is reported, the count stays.
+ * Semaphores. Beyond the limit the count stays and STATUS_SEMAPHORE_LIMIT_EXCEEDED is raised.
  */
 NTKERNELAPI VOID KeInitializeSemaphore(_Out_ PRKSEMAPHORE Semaphore, _In_ LONG Count, _In_ LONG Limit);
 NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORITY Increment, _In_ LONG Adjustment,
@@ -106,7 +106,8 @@ NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORI
 NTKERNELAPI LONG KeReadStateSemaphore(_In_ PRKSEMAPHORE Semaphore);
 
 /*
- * Mutexes: recursive, owned by a thread. Who waits for one that its owner has left behind gets STATUS_ABANDONED_WAIT_0.
+ * Mutexes: recursive, owned by a thread. Who waits for one that its owner has left behind gets STATUS_ABANDONED_WAIT_0;
+ * where one is released by somebody else STATUS_MUTANT_NOT_OWNED is raised.
  */
 NTKERNELAPI VOID KeInitializeMutex(_Out_ PRKMUTEX Mutex, _In_ ULONG Level);
 NTKERNELAPI LONG KeReleaseMutex(_Inout_ PRKMUTEX Mutex, _In_ BOOLEAN Wait);
