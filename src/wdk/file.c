@@ -73,9 +73,13 @@ static NTSTATUS status_of(int error)
 /* C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a; to be freed. NULL: it is no file's name. */
 static char *host_name(PCUNICODE_STRING name)
 {
-    char *text = text_narrow_copy(name->Buffer, name->Length / sizeof(WCHAR)), *at;
+    size_t units = name->Length / sizeof(WCHAR);
+    char *text, *at;
     bool drive, system;
 
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* the host would see another name */
+        return NULL;
+    text = text_narrow_copy(name->Buffer, units);
     if (!text)
         return NULL;
     at = !strncasecmp(text, "\\??\\", 4) ? text + 4 : !strncasecmp(text, "\\DosDevices\\", 12) ? text + 12 : NULL;
@@ -96,18 +100,22 @@ static char *host_name(PCUNICODE_STRING name)
     }
     for (at = text; (at = strchr(at, '\\')); at++)
         *at = '/';
+    for (size_t n = strlen(text); n && text[n - 1] == '/'; n--)
+        text[n - 1] = 0;
     return text;
 }
 
 static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 {
     static const int dispositions[] = { O_CREAT | O_TRUNC, 0, O_CREAT | O_EXCL, O_CREAT, O_TRUNC, O_CREAT | O_TRUNC };
-    bool write = access & (FILE_WRITE_DATA | FILE_APPEND_DATA | GENERIC_WRITE | GENERIC_ALL);
+    bool write = access & (FILE_WRITE_DATA | GENERIC_WRITE | GENERIC_ALL), append = access & FILE_APPEND_DATA;
     int flags = dispositions[disposition] | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
     if (options & FILE_DIRECTORY_FILE)
         return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    return flags | (write || flags & O_TRUNC ? O_RDWR : O_RDONLY);
+    if (append && !write)
+        flags |= O_APPEND;
+    return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
 }
 
 /* The kernel itself sees to it that no link and no ".." leads out of the directory. */
@@ -123,14 +131,39 @@ static int open_beneath(const char *name, int flags)
     return result;
 }
 
-static NTSTATUS open_host(const char *name, ACCESS_MASK access, ULONG disposition, ULONG options, PFILE_OBJECT *file,
+/* Where `name` is not there yet; with FILE_CREATE it must not be. */
+static NTSTATUS make_directory(char *name, ULONG disposition)
+{
+    char *base = strrchr(name, '/');
+    int parent, result, error;
+
+    if (!base)
+        return STATUS_SUCCESS; /* the drive itself: opening it tells */
+    *base = 0;
+    parent = open_beneath(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    *base = '/';
+    if (parent < 0)
+        return errno == ENOENT ? STATUS_OBJECT_PATH_NOT_FOUND : status_of(errno);
+    result = mkdirat(parent, base + 1, 0700);
+    error = errno;
+    close(parent);
+    return !result || (error == EEXIST && disposition == FILE_OPEN_IF) ? STATUS_SUCCESS : status_of(error);
+}
+
+static NTSTATUS open_host(char *name, ACCESS_MASK access, ULONG disposition, ULONG options, PFILE_OBJECT *file,
                           ULONG_PTR *information)
 {
     int flags = open_flags(access, disposition, options), there = open_beneath(name, O_PATH | O_CLOEXEC), descriptor;
+    NTSTATUS status = STATUS_SUCCESS;
     struct stat st;
 
     if (there >= 0)
         close(there);
+    if (options & FILE_DIRECTORY_FILE && disposition != FILE_OPEN)
+        status = disposition == FILE_CREATE || disposition == FILE_OPEN_IF ? make_directory(name, disposition)
+                                                                          : STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
     descriptor = open_beneath(name, flags);
     if (descriptor < 0)
         return status_of(errno);
@@ -240,11 +273,19 @@ static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULO
     return irp_send(IoGetRelatedDeviceObject(file), irp, done);
 }
 
+/* With the right to append alone an offset does not count. */
+static bool appends(PFILE_OBJECT file)
+{
+    return !file->DeviceObject && fcntl(file_object_descriptor(file), F_GETFL) & O_APPEND;
+}
+
 /* Without an offset, and with the value that says so, from where the last one ended. */
 static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool write)
 {
     struct stat st;
 
+    if (write && appends(file))
+        return fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
     if (!given || (given->HighPart == -1 && given->LowPart == FILE_USE_FILE_POINTER_POSITION))
         return file->CurrentByteOffset.QuadPart;
     if (write && given->HighPart == -1 && given->LowPart == FILE_WRITE_TO_END_OF_FILE)

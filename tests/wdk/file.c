@@ -42,7 +42,8 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-    static const char *names[] = { "C/out", "C/file.txt", "SystemRoot/log", "C", "SystemRoot", "" };
+    static const char *names[] = { "C/out", "C/file.txt", "C/log.txt", "C/new/sub", "C/new", "SystemRoot/log",
+                                   "C",     "SystemRoot", "" };
     char path[200];
 
     (void)state;
@@ -152,6 +153,78 @@ static void test_places(void **state)
     assert_int_equal(ondk_wdk_set_file_root("/nowhere"), -1);
 }
 
+/* What is written goes to the end, wherever the driver says. */
+static void test_append(void **state)
+{
+    LARGE_INTEGER start = { .QuadPart = 0 };
+    IO_STATUS_BLOCK block;
+    char buffer[8] = "";
+    HANDLE file;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\log.txt", FILE_APPEND_DATA | SYNCHRONIZE, FILE_OPEN_IF, 0, &file, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "ab", 2, NULL, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "cd", 2, &start, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 4, &start, NULL), STATUS_ACCESS_DENIED);
+    ZwClose(file);
+    assert_int_equal(open_file(L"\\??\\C:\\log.txt", GENERIC_READ | GENERIC_WRITE, FILE_OPEN, 0, &file, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 8, &start, NULL), STATUS_SUCCESS);
+    assert_int_equal(block.Information, 4);
+    assert_memory_equal(buffer, "abcd", 4);
+    assert_int_equal(ZwWriteFile(file, NULL, NULL, NULL, &block, "x", 1, &start, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwReadFile(file, NULL, NULL, NULL, &block, buffer, 8, &start, NULL), STATUS_SUCCESS);
+    assert_memory_equal(buffer, "xbcd", 4);
+    ZwClose(file);
+}
+
+static NTSTATUS open_directory(PCWSTR name, ULONG disposition, ULONG_PTR *how)
+{
+    HANDLE file;
+    NTSTATUS status = open_file(name, GENERIC_READ, disposition, FILE_DIRECTORY_FILE, &file, how);
+
+    if (NT_SUCCESS(status))
+        ZwClose(file);
+    return status;
+}
+
+static void test_directories(void **state)
+{
+    ULONG_PTR how;
+    HANDLE file;
+
+    (void)state;
+    assert_int_equal(open_directory(L"\\??\\C:\\new", FILE_OPEN, &how), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(open_directory(L"\\??\\C:\\new\\sub", FILE_CREATE, &how), STATUS_OBJECT_PATH_NOT_FOUND);
+    assert_int_equal(open_directory(L"\\??\\C:\\new", FILE_CREATE, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_CREATED);
+    assert_int_equal(open_directory(L"\\??\\C:\\new\\", FILE_OPEN_IF, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_OPENED);
+    assert_int_equal(open_directory(L"\\??\\C:\\new", FILE_CREATE, &how), STATUS_OBJECT_NAME_COLLISION);
+    assert_int_equal(open_directory(L"\\??\\C:\\new\\sub\\", FILE_OPEN_IF, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_CREATED);
+    assert_int_equal(open_directory(L"\\??\\C:\\new", FILE_OVERWRITE_IF, &how), STATUS_INVALID_PARAMETER);
+    assert_int_equal(open_directory(L"\\??\\C:\\out\\new", FILE_CREATE, &how), STATUS_ACCESS_DENIED);
+    assert_int_equal(open_directory(L"\\??\\C:\\..\\..\\new", FILE_CREATE, &how), STATUS_ACCESS_DENIED);
+    assert_int_equal(open_file(L"\\??\\C:\\new", GENERIC_READ, FILE_OPEN, FILE_NON_DIRECTORY_FILE, &file, NULL),
+                     STATUS_FILE_IS_A_DIRECTORY);
+}
+
+/* A name with a zero in it is not the name that ends there. */
+static void test_zero_in_name(void **state)
+{
+    UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\??\\C:\\log.txt\0x");
+    OBJECT_ATTRIBUTES a;
+    IO_STATUS_BLOCK block;
+    HANDLE file;
+
+    (void)state;
+    InitializeObjectAttributes(&a, &name, OBJ_KERNEL_HANDLE, NULL, NULL);
+    assert_int_equal(ZwOpenFile(&file, GENERIC_READ, &a, &block, 0, FILE_SYNCHRONOUS_IO_NONALERT),
+                     STATUS_OBJECT_NAME_NOT_FOUND);
+}
+
 static void test_bad_handle(void **state)
 {
     uint32_t before = ondk_wdk_violations();
@@ -174,6 +247,8 @@ static void test_bad_handle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write), cmocka_unit_test(test_places),
+                                        cmocka_unit_test(test_append), cmocka_unit_test(test_directories),
+                                        cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -167,8 +167,8 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
 
 /*
  * Names of devices, and files: \??\C:\a\b and \SystemRoot\a lie in the directory that the host has chosen
- * (ondk_wdk_set_file_root), as C/a/b and SystemRoot/a, and nothing outside of it can be reached. Every call waits for
- * its end, so that Event and ApcRoutine are NULL. PASSIVE_LEVEL.
+ * (ondk_wdk_set_file_root), as C/a/b and SystemRoot/a, and nothing outside of it can be reached; the host tells upper
+ * from lower case. Every call waits for its end, so that Event and ApcRoutine are NULL. PASSIVE_LEVEL.
  */
 #define FILE_SUPERSEDE 0
 #define FILE_OPEN 1
