@@ -95,6 +95,8 @@ NTSTATUS IoCsqInsertIrpEx(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context, PV
     if (NT_SUCCESS(status)) {
         IoMarkIrpPending(Irp);
         cancelled = was_cancelled(Csq, Irp);
+    } else {
+        forget(Irp);
     }
     Csq->CsqReleaseLock(Csq, irql);
     if (cancelled)

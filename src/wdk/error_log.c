@@ -54,7 +54,7 @@ static UNICODE_STRING first_string(const struct entry *e, const IO_ERROR_LOG_PAC
     UNICODE_STRING s = { 0, 0, NULL };
     const char *at = e->packet + packet->StringOffset;
 
-    if (!packet->NumberOfStrings || packet->StringOffset >= e->size)
+    if (!packet->NumberOfStrings || packet->StringOffset >= e->size || packet->StringOffset % sizeof(WCHAR))
         return s;
     s.Buffer = (PWSTR)(void *)(uintptr_t)at;
     while (packet->StringOffset + s.Length + sizeof(WCHAR) <= e->size && s.Buffer[s.Length / sizeof(WCHAR)])

@@ -7,6 +7,7 @@
 #include "wdm.h"
 
 #include "wdk/check.h"
+#include "wdk/driver.h"
 #include "wdk/irp.h"
 #include "wdk/live.h"
 #include "wdk/thread.h"
@@ -167,6 +168,18 @@ VOID IoFreeIrp(PIRP Irp)
 
 /* ---- Down ------------------------------------------------------------------------------------------------------- */
 
+static PDRIVER_DISPATCH dispatch_of(PDEVICE_OBJECT device, PIRP irp)
+{
+    UCHAR major = IoGetCurrentIrpStackLocation(irp)->MajorFunction;
+
+    if (major <= IRP_MJ_MAXIMUM_FUNCTION)
+        return device->DriverObject->MajorFunction[major];
+    if (check_on())
+        check_failed(CHECK_IRP_MISUSE, "IoCallDriver", (uintptr_t)irp, major, 0, 0,
+                     "IRP %p has the major function 0x%02x, which there is not", (void *)irp, major);
+    return driver_invalid_request;
+}
+
 NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
 {
     PDRIVER_DISPATCH dispatch;
@@ -178,7 +191,7 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
         check_bug(NO_MORE_IRP_STACK_LOCATIONS, (uintptr_t)Irp, 0, 0, 0);
     IoSetNextIrpStackLocation(Irp);
     IoGetCurrentIrpStackLocation(Irp)->DeviceObject = DeviceObject;
-    dispatch = DeviceObject->DriverObject->MajorFunction[IoGetCurrentIrpStackLocation(Irp)->MajorFunction];
+    dispatch = dispatch_of(DeviceObject, Irp);
     mark = thread_mark_take();
     status = dispatch(DeviceObject, Irp);
     thread_mark_check(&mark, "a dispatch routine", (const void *)(uintptr_t)dispatch);
