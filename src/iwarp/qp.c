@@ -35,14 +35,37 @@ static bool queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint3
     q->max_sges = max_sges;
     q->inline_size = inline_size;
     q->stride = (sizeof(struct entry) + room + unit - 1) / unit * unit;
-    q->slots = calloc((size_t)q->mask + 1, q->stride);
-    return q->slots != NULL;
+    return true;
+}
+
+static size_t queue_octets(const struct queue *q)
+{
+    return ((size_t)q->mask + 1) * q->stride;
+}
+
+/*
+ * All three in one piece of memory, and not cleared: it is most of what a queue pair has, and a connection that carries
+ * little never touches the greater part.
+ */
+static bool make_rings(struct iw_qp *qp)
+{
+    /* A ready-to-receive read is answered without a limit for reads, too: so there is one at least. */
+    uint32_t reads = ring_size(qp->max_ird ? qp->max_ird : 1);
+    size_t sends = queue_octets(&qp->sq), receives = queue_octets(&qp->rq);
+    uint8_t *rings = malloc(sends + receives + reads * sizeof *qp->inbound);
+
+    if (!rings)
+        return false;
+    qp->sq.slots = rings;
+    qp->rq.slots = rings + sends;
+    qp->inbound = (struct inbound_read *)(void *)(rings + sends + receives);
+    qp->inbound_mask = reads - 1;
+    return true;
 }
 
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
     struct iw_qp *qp = aligned_alloc(_Alignof(struct iw_qp), sizeof *qp);
-    uint32_t inbound = ring_size((uint32_t)c->max_ird + 1);
     uint32_t receives = c->srq ? 1 : c->receive_depth;
     uint32_t receive_sges = c->srq ? srq_sges(c->srq) : c->receive_sges;
 
@@ -57,10 +80,8 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     qp->secret = c->secret;
     qp->max_ird = c->max_ird;
     qp->max_ord = c->max_ord;
-    qp->inbound_mask = inbound - 1;
-    qp->inbound = calloc(inbound, sizeof *qp->inbound);
     if (!queue_init(&qp->sq, c->initiator_depth, c->initiator_sges, c->inline_size) ||
-        !queue_init(&qp->rq, receives, receive_sges, 0) || !qp->inbound) {
+        !queue_init(&qp->rq, receives, receive_sges, 0) || !make_rings(qp)) {
         iw_qp_destroy(qp);
         return NULL;
     }
@@ -74,9 +95,7 @@ void iw_qp_destroy(struct iw_qp *qp)
         return;
     tx_drop_tail(qp);
     free(qp->rx.buffer);
-    free(qp->inbound);
-    free(qp->sq.slots);
-    free(qp->rq.slots);
+    free(qp->sq.slots); /* and all rings behind */
     free(qp);
 }
 

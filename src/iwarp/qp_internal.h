@@ -157,7 +157,7 @@ struct iw_qp {
     uint16_t ird, ord, max_ird, max_ord; /* in force; most */
     uint32_t max_ulpdu;
     uint32_t rtr_sink;
-    struct inbound_read *inbound; /* a ring; tx.response is its head */
+    struct inbound_read *inbound; /* a ring, behind those of the queues; tx.response is its head */
     uint32_t inbound_mask, inbound_tail;
 
     uint32_t terminate_len, terminate_sent;

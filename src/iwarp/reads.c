@@ -93,7 +93,7 @@ enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_hea
     if (!qp->rx.seen && limit == 0)
         limit = 1;
     if (MUTANT(qpr_11_any_ird))
-        limit = qp->inbound_mask;
+        limit = qp->inbound_mask + 1;
     return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
 }
 
