@@ -2,9 +2,9 @@
 /*
  * Who owns a local address. The kernel does not say: the SO_REUSEADDR that reconnecting at once needs lets a second
  * socket bind, and listen, where one is bound already. So an address is owned by whoever has bound the abstract AF_UNIX
- * name "openndk/tcp/<address> <scatter>", which every process of this provider in the network namespace sees, this one included.
- * It goes when its last holder closes it, after the TCP sockets at the address, and when the process dies. (A child
- * that is forked and does not exec keeps it alive.)
+ * name "openndk/tcp/<address in hex> <scatter>", which every process of this provider in the network namespace sees,
+ * this one included. It goes when its last holder closes it, after the TCP sockets at the address, and when the process
+ * dies. (A child that is forked and does not exec keeps it alive.)
  *
  * Foreign sockets: bind without SO_REUSEADDR succeeds only where the kernel knows of nothing at the address. Where it
  * fails but bind with it succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
@@ -23,7 +23,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -248,31 +247,47 @@ static int tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
     return bind(fd, &local->sa, addr_len(local)) ? errno : 0;
 }
 
-/*
- * The kernel keeps abstract names in 256 lists by the sum of their bytes, which for the digits of ports is a few dozen
- * values. So each name ends in characters that follow from the address, and put it anywhere.
- */
-static const char *scatter(const char *address, char text[SCATTER + 1])
+static char *put_hex(char *at, const void *octets, size_t n)
 {
-    uint64_t state = 0, bits;
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *octet = octets;
 
-    for (; *address; address++)
-        state = state * 31 + (unsigned char)*address;
-    bits = random_next(&state);
+    for (size_t i = 0; i < n; i++) {
+        *at++ = digits[octet[i] >> 4];
+        *at++ = digits[octet[i] & 15];
+    }
+    return at;
+}
+
+/*
+ * Written by hand, as formatting it is a tenth of a connect's instructions. The kernel keeps abstract names in 256 lists
+ * by the sum of their bytes, which for the digits of ports is a few dozen values. So each name ends in characters that
+ * follow from the address, and put it anywhere.
+ */
+static socklen_t make_name(const struct addr *a, struct sockaddr_un *name)
+{
+    uint64_t state = addr_hash(a), bits = random_next(&state);
+    char *at = stpcpy(name->sun_path + 1, "openndk/tcp/");
+
+    if (a->sa.sa_family == AF_INET) {
+        at = put_hex(at, &a->v4.sin_addr, sizeof a->v4.sin_addr);
+    } else {
+        at = put_hex(at, &a->v6.sin6_addr, sizeof a->v6.sin6_addr);
+        *at++ = '%';
+        at = put_hex(at, &a->v6.sin6_scope_id, sizeof a->v6.sin6_scope_id);
+    }
+    *at++ = ':';
+    at = put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* where IPv6 has it, too */
+    *at++ = ' ';
     for (int i = 0; i < SCATTER; i++, bits >>= 6)
-        text[i] = (char)('0' + (bits & 63));
-    text[SCATTER] = 0;
-    return text;
+        *at++ = (char)('0' + (bits & 63));
+    return (socklen_t)(at - (char *)name);
 }
 
 static int name_bind(struct net_reservation *r)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
-    char text[ADDR_TEXT], scattered[SCATTER + 1];
-    const char *address = addr_text(&r->local, text);
-    int len = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "openndk/tcp/%s %s", address,
-                       scatter(address, scattered));
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    socklen_t size = make_name(&r->local, &name);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
