@@ -21,7 +21,7 @@
 
 #include "base/mutant.h"
 
-enum { MEASURE_MS = 10 };
+enum { MEASURE = 16 }; /* part of the time limit */
 
 static void conn_task(struct shard_task *task);
 static void conn_timeout(struct shard_timer *timer);
@@ -155,14 +155,19 @@ static bool renewed(struct fabric_conn *c)
     return true;
 }
 
-/* Most disconnects are over in no time, so that how far this one has come is not asked for until it takes its time. */
+/*
+ * Most disconnects are over in no time, a thousand at once in some 50 ms: how far one has come is not asked for until it
+ * takes its time.
+ */
 void conn_limit(struct fabric_conn *c)
 {
+    bool measures = is_disconnecting(c) && !MUTANT(dsc_01_limit_not_renewed);
+
     if (c->timer.armed)
         shard_timer_stop(c->home->shard, &c->timer);
     c->measured = false;
     if (conn_state_has_limit(c->state))
-        set_timer(c, is_disconnecting(c) && !MUTANT(dsc_01_limit_not_renewed) ? MEASURE_MS : limit_of(c));
+        set_timer(c, limit_of(c) / (measures ? MEASURE : 1));
 }
 
 static void check(const struct fabric_conn *c)
