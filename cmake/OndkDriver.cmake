@@ -5,9 +5,9 @@
 #
 # What MSVC takes for granted, in gcc's and clang's words: 16-bit wide literals, its extensions and bit fields, one object
 # for a variable that several files define without a value, pointers that may alias, arithmetic that wraps. A call stays a
-# call, so that stacks in reports are whole.
+# call, and a frame has its pointer, so that stacks in reports are whole.
 set(ONDK_DRIVER_FLAGS -fshort-wchar -fms-extensions -mms-bitfields -fno-strict-aliasing -fwrapv
-  -fno-delete-null-pointer-checks -fno-optimize-sibling-calls
+  -fno-delete-null-pointer-checks -fno-optimize-sibling-calls -fno-omit-frame-pointer
   -Wno-multichar -Wno-unknown-pragmas -Wno-ignored-attributes -Wno-microsoft)
 set(ONDK_DRIVER_C_FLAGS -std=gnu11 -fcommon)
 set(ONDK_DRIVER_DEFINES _AMD64_ _WIN64 NTDDI_VERSION=0x0A000000)

@@ -10,6 +10,7 @@
 
 #include "wdk/dpc.h"
 #include "wdk/inuse.h"
+#include "wdk/kept.h"
 #include "wdk/live.h"
 #include "wdk/processor.h"
 
@@ -39,7 +40,7 @@ static void make(struct dpc_queue *q)
     atomic_store(&start_wanted, true);
 }
 
-bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const void *by, struct wake_list *wake)
+bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake)
 {
     struct dpc_queue *q = queue_of(dpc);
 
@@ -128,11 +129,10 @@ static void visit_queue(struct dpc_queue *q, live_visit *visit, void *context)
 
     for (LIST_ENTRY *e = q->dpcs.Flink; q->used && e != &q->dpcs; e = next) {
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
-        struct stack by = { { (void *)(uintptr_t)dpc->QueuedBy }, 1 };
 
         next = e->Flink;
         if (dpc->QueuedBy) /* else it is a flush that waits */
-            visit(context, LIVE_DPC, dpc, "KDPC", &by);
+            visit(context, LIVE_DPC, dpc, "KDPC", dpc->QueuedBy);
     }
 }
 
@@ -184,6 +184,7 @@ VOID KeInitializeThreadedDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVO
 
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
 {
+    const struct stack *by = kept_stack(__builtin_return_address(0));
     struct wake_list wake = { NULL };
     bool inserted;
 
@@ -192,7 +193,7 @@ BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument
         return FALSE;
     }
     dispatch_lock();
-    inserted = dpc_insert(Dpc, SystemArgument1, SystemArgument2, __builtin_return_address(0), &wake);
+    inserted = dpc_insert(Dpc, SystemArgument1, SystemArgument2, by, &wake);
     dispatch_unlock(&wake);
     dpc_start_threads();
     return inserted;

@@ -7,8 +7,8 @@
 
 #include "wdk/wait.h"
 
-/* Under the dispatcher's lock. False: it is queued already. After the lock is free: dpc_start_threads. */
-bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const void *by, struct wake_list *wake);
+/* Under the dispatcher's lock. False: it is queued already. by: NULL for the kernel's own. After the lock is free: dpc_start_threads. */
+bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake);
 
 /* Threads for queues that have got their first DPC. */
 void dpc_start_threads(void);

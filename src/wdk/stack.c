@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -24,6 +25,54 @@ void stack_take(struct stack *s, int skip)
     depth = backtrace(frames, STACK_FRAMES + skip) - skip;
     s->depth = depth < 0 ? 0 : depth;
     memcpy(s->frames, frames + skip, (size_t)s->depth * sizeof s->frames[0]);
+}
+
+struct bounds {
+    uintptr_t low, size; /* size 0: not known */
+};
+
+static struct bounds bounds_of_thread(void)
+{
+    static _Thread_local struct bounds bounds;
+    pthread_attr_t attr;
+    void *start = NULL;
+    size_t size = 0;
+
+    if (!bounds.size && !pthread_getattr_np(pthread_self(), &attr)) {
+        (void)pthread_attr_getstack(&attr, &start, &size);
+        pthread_attr_destroy(&attr);
+        bounds = (struct bounds){ (uintptr_t)start, size };
+    }
+    return bounds;
+}
+
+/* Whoever called from further in than this many frames is not found. */
+enum { WALK_MOST = 10 + STACK_FRAMES };
+
+static __attribute__((no_sanitize("address"))) const uintptr_t *frame_after(const uintptr_t *frame, struct bounds b)
+{
+    uintptr_t next = frame[0];
+
+    return next > (uintptr_t)frame && next % sizeof next == 0 && next - b.low < b.size - 2 * sizeof next
+               ? (const uintptr_t *)next : NULL;
+}
+
+__attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const void *by)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct bounds b = bounds_of_thread();
+    bool reached = false;
+
+    s->frames[0] = (void *)(uintptr_t)by;
+    s->depth = 1;
+    if ((uintptr_t)frame - b.low >= b.size)
+        return; /* on a stack of the program's own making */
+    for (int i = 0; frame && i < WALK_MOST && s->depth < STACK_FRAMES; i++) {
+        if (reached && frame[1])
+            s->frames[s->depth++] = (void *)frame[1];
+        reached = reached || frame[1] == (uintptr_t)by;
+        frame = frame_after(frame, b);
+    }
 }
 
 static const char *base_name(const char *path)
@@ -50,25 +99,6 @@ void stack_print(const struct stack *s, FILE *out, const char *indent)
                     (size_t)(at - (const char *)info.dli_saddr), base_name(info.dli_fname),
                     (size_t)(at - (const char *)info.dli_fbase));
     }
-}
-
-struct bounds {
-    uintptr_t low, size; /* size 0: not known */
-};
-
-static struct bounds bounds_of_thread(void)
-{
-    static _Thread_local struct bounds bounds;
-    pthread_attr_t attr;
-    void *start = NULL;
-    size_t size = 0;
-
-    if (!bounds.size && !pthread_getattr_np(pthread_self(), &attr)) {
-        (void)pthread_attr_getstack(&attr, &start, &size);
-        pthread_attr_destroy(&attr);
-        bounds = (struct bounds){ (uintptr_t)start, size };
-    }
-    return bounds;
 }
 
 int stack_contains(const void *address)

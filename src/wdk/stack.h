@@ -17,6 +17,12 @@ struct stack {
 /* The caller's stack, without its innermost `skip` frames. */
 void stack_take(struct stack *s, int skip);
 
+/*
+ * The caller's stack from `by` on, a return address in it, by frame pointers alone: a hundred times as fast, but code
+ * without them (a driver built otherwise than ondk_driver does) is passed over. `by` is there in any case.
+ */
+void stack_walk(struct stack *s, const void *by);
+
 /* A line for each frame: number, function + offset, module. */
 void stack_print(const struct stack *s, FILE *out, const char *indent);
 

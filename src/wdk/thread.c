@@ -9,6 +9,7 @@
 #include "wdm.h"
 
 #include "openndk/adapter.h"
+#include "wdk/kept.h"
 #include "wdk/live.h"
 #include "wdk/object.h"
 #include "wdk/resource.h"
@@ -78,13 +79,12 @@ static void visit_held(struct kernel_thread *t, live_visit *visit, void *context
     for (unsigned i = 0; i < THREAD_HELD_MOST; i++) {
         const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
         const char *what = atomic_load_explicit(&t->held[i].what, memory_order_relaxed);
-        struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&t->held[i].by, memory_order_relaxed) }, 1 };
 
         if (!lock)
             return;
         if (what == resource_what)
             continue; /* another thread may have let it go: the resource itself knows who has it */
-        visit(context, LIVE_LOCK, lock, what, &by);
+        visit(context, LIVE_LOCK, lock, what, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }
 
@@ -140,7 +140,7 @@ void thread_hold(const void *lock, const char *what, const void *by)
     }
     t->held_count++;
     atomic_store_explicit(&h->what, what, memory_order_relaxed);
-    atomic_store_explicit(&h->by, by, memory_order_relaxed);
+    atomic_store_explicit(&h->by, kept_stack(by), memory_order_relaxed);
     atomic_store_explicit(&h->lock, lock, memory_order_release);
 }
 
@@ -198,12 +198,11 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         struct thread_held *h = &t->held[--t->held_count];
         const void *lock = atomic_load_explicit(&h->lock, memory_order_relaxed);
         const char *what = atomic_load_explicit(&h->what, memory_order_relaxed);
-        struct stack by = { { (void *)(uintptr_t)atomic_load_explicit(&h->by, memory_order_relaxed) }, 1 };
 
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
         if (!check_on() || (what == resource_what && resource_given_up(lock)))
             continue;
-        check_add_stack("acquired by", &by);
+        check_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
                      what, lock);
     }

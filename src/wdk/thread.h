@@ -22,7 +22,7 @@ enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 struct thread_held {
     _Atomic(const void *) lock;
     _Atomic(const char *) what; /* "KSPIN_LOCK" */
-    _Atomic(const void *) by;   /* where it was acquired */
+    _Atomic(const struct stack *) by; /* where it was acquired */
 };
 
 struct kernel_thread {
@@ -35,7 +35,7 @@ struct kernel_thread {
     ULONG wait_count;
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
-    const void *wait_by;       /* where it waits */
+    const struct stack *wait_by; /* where it waits */
     LIST_ENTRY all;            /* in the list of threads, for those who look at `held` */
     LIST_ENTRY waiting;        /* in the list of threads that wait */
     LIST_ENTRY mutants;        /* mutexes that it holds */

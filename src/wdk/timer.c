@@ -14,6 +14,7 @@
 #include "wdk/dpc.h"
 #include "wdk/futex.h"
 #include "wdk/inuse.h"
+#include "wdk/kept.h"
 #include "wdk/live.h"
 #include "wdk/timer.h"
 
@@ -123,11 +124,8 @@ static void start_thread(void)
 
 static void visit_list(LIST_ENTRY *list, live_visit *visit, void *context)
 {
-    for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink) {
-        struct stack by = { { (void *)(uintptr_t)timer_at(e)->SetBy }, 1 };
-
-        visit(context, LIVE_TIMER, timer_at(e), "KTIMER", &by);
-    }
+    for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
+        visit(context, LIVE_TIMER, timer_at(e), "KTIMER", timer_at(e)->SetBy);
 }
 
 static void walk(live_visit *visit, void *context)
@@ -188,6 +186,7 @@ static bool cancel(KTIMER *timer)
 
 bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
 {
+    const struct stack *set_by = kept_stack(by);
     struct wake_list wake = { NULL };
     bool was, first = false;
     int64_t now;
@@ -201,7 +200,7 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? clock_after(now, clock_relative(due)) : due);
     timer->Period = period > 0 ? period : 0;
     timer->Dpc = dpc;
-    timer->SetBy = by;
+    timer->SetBy = set_by;
     first = insert(timer);
     if ((int64_t)timer->DueTime.QuadPart <= now)
         expire(timer, now, &wake);

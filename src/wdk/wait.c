@@ -12,6 +12,7 @@
 #include "wdk/clock.h"
 #include "wdk/futex.h"
 #include "wdk/inuse.h"
+#include "wdk/kept.h"
 #include "wdk/wait.h"
 
 struct spin dispatch_spin;
@@ -270,8 +271,8 @@ static bool find_wait(const void *start, size_t size, struct inuse_found *out)
             out->object = inside(b->Object, start, size) ? b->Object : inside(b, start, size) ? (void *)b : NULL;
             out->what = out->object == b->Object ? use_of(b->Object) : "wait block of a thread that waits";
         }
-        if (out->object)
-            out->by = (struct stack){ { (void *)(uintptr_t)t->wait_by }, 1 };
+        if (out->object && t->wait_by)
+            out->by = *t->wait_by;
     }
     dispatch_unlock(NULL);
     return out->object != NULL;
@@ -322,15 +323,16 @@ static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void
         thread_hold(h, "KMUTEX", by);
 }
 
-static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status)
+static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status,
+                         const void *by)
 {
     if (all && status != STATUS_TIMEOUT)
         for (ULONG i = 0; i < count; i++)
-            note_mutex(t, blocks[i].Object, t->wait_by);
+            note_mutex(t, blocks[i].Object, by);
     else if (status < STATUS_WAIT_0 + (NTSTATUS)count)
-        note_mutex(t, blocks[status].Object, t->wait_by);
+        note_mutex(t, blocks[status].Object, by);
     else if (status >= STATUS_ABANDONED_WAIT_0 && status < STATUS_ABANDONED_WAIT_0 + (NTSTATUS)count)
-        note_mutex(t, blocks[status - STATUS_ABANDONED_WAIT_0].Object, t->wait_by);
+        note_mutex(t, blocks[status - STATUS_ABANDONED_WAIT_0].Object, by);
 }
 
 /* ---- Routines ---------------------------------------------------------------------------------------------------- */
@@ -338,6 +340,7 @@ static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG cou
 NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                PLARGE_INTEGER Timeout)
 {
+    const void *by = __builtin_return_address(0);
     struct kernel_thread *t = thread_self();
     NTSTATUS status;
 
@@ -346,10 +349,10 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     UNREFERENCED_PARAMETER(Alertable);
     check_level("KeWaitForSingleObject", Timeout);
     (void)dispatch_check("KeWaitForSingleObject", Object);
-    t->wait_by = __builtin_return_address(0);
+    t->wait_by = kept_stack(by);
     fill(&t->own_blocks[0], 0, Object, t, false);
     status = wait_for(t, t->own_blocks, 1, false, Timeout);
-    note_mutexes(t, t->own_blocks, 1, false, status);
+    note_mutexes(t, t->own_blocks, 1, false, status, by);
     return status;
 }
 
@@ -364,6 +367,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
                                   KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
                                   PKWAIT_BLOCK WaitBlockArray)
 {
+    const void *by = __builtin_return_address(0);
     struct kernel_thread *t = thread_self();
     KWAIT_BLOCK *blocks = WaitBlockArray ? WaitBlockArray : t->own_blocks;
     bool all = WaitType == WaitAll;
@@ -374,13 +378,13 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     UNREFERENCED_PARAMETER(Alertable);
     check_level("KeWaitForMultipleObjects", Timeout);
     count_is_good(Count, WaitBlockArray);
-    t->wait_by = __builtin_return_address(0);
+    t->wait_by = kept_stack(by);
     for (ULONG i = 0; i < Count; i++) {
         (void)dispatch_check("KeWaitForMultipleObjects", Object[i]);
         fill(&blocks[i], i, Object[i], t, all);
     }
     status = wait_for(t, blocks, Count, all, Timeout);
-    note_mutexes(t, blocks, Count, all, status);
+    note_mutexes(t, blocks, Count, all, status, by);
     return status;
 }
 

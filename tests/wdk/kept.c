@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Stacks of what happens often: whole, each kept once, and in the reports about locks and timers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wdm.h"
+
+#include "report.h"
+#include "wdk/inuse.h"
+#include "wdk/kept.h"
+
+static const void *after_inner, *after_outer; /* return addresses of the two functions below */
+
+/* What a driver does two calls deep. */
+static __attribute__((noinline)) const struct stack *inner(const struct stack *(*act)(void *), void *context)
+{
+    const struct stack *s = act(context);
+
+    after_inner = __builtin_return_address(0);
+    return s;
+}
+
+static __attribute__((noinline)) const struct stack *outer(const struct stack *(*act)(void *), void *context)
+{
+    const struct stack *s = inner(act, context);
+
+    after_outer = __builtin_return_address(0);
+    return s;
+}
+
+static __attribute__((noinline)) const struct stack *keep(void *context)
+{
+    UNREFERENCED_PARAMETER(context);
+    return kept_stack(__builtin_return_address(0));
+}
+
+static void test_whole(void **state)
+{
+    const struct stack *s;
+
+    (void)state;
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    s = outer(keep, NULL);
+    assert_true(s->depth >= 3);
+    assert_ptr_equal(s->frames[1], after_inner);
+    assert_ptr_equal(s->frames[2], after_outer);
+}
+
+static void test_kept_once(void **state)
+{
+    const struct stack *first = NULL, *s, *other;
+
+    (void)state;
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+    for (int i = 0; i < 3; i++) {
+        s = outer(keep, NULL);
+        assert_true(!first || s == first);
+        first = s;
+    }
+    other = outer(keep, NULL);
+    assert_ptr_not_equal(other, first);
+    assert_ptr_equal(other->frames[1], first->frames[1]);
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
+    assert_int_equal(outer(keep, NULL)->depth, 0);
+    ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
+}
+
+static const struct stack *acquire(void *context)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(context, &irql);
+    return NULL;
+}
+
+static const struct stack *set(void *context)
+{
+    LARGE_INTEGER late = { .QuadPart = -36000000000LL };
+
+    KeSetTimer(context, late, NULL);
+    return NULL;
+}
+
+/* The report about memory that is freed shows both functions, behind the one that has put it to use and its caller. */
+static void is_reported(struct report *r)
+{
+    void *a = (void *)(uintptr_t)after_inner, *b = (void *)(uintptr_t)after_outer;
+    struct stack wanted = { .frames = { a, a, a, b }, .depth = 4 };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    stack_print(&wanted, out, "    ");
+    fclose(out);
+    report_says(r, "object-freed-in-use in ExFreePool", strstr(text, "    #2 "));
+    free(text);
+}
+
+static void test_lock(void **state)
+{
+    struct report *r;
+    KSPIN_LOCK lock;
+
+    (void)state;
+    KeInitializeSpinLock(&lock);
+    r = report_start();
+    (void)outer(acquire, &lock);
+    inuse_check("ExFreePool", &lock, sizeof lock);
+    KeReleaseSpinLock(&lock, PASSIVE_LEVEL);
+    is_reported(r);
+}
+
+static void test_timer(void **state)
+{
+    struct report *r;
+    KTIMER timer;
+
+    (void)state;
+    KeInitializeTimer(&timer);
+    r = report_start();
+    (void)outer(set, &timer);
+    inuse_check("ExFreePool", &timer, sizeof timer);
+    assert_true(KeCancelTimer(&timer));
+    is_reported(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_kept_once),
+        cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_timer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
