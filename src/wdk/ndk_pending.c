@@ -14,9 +14,11 @@
 #include "wdk/live.h"
 #include "wdk/ndk_pending.h"
 
+TAILQ_HEAD(pendings, ndk_pending);
 static struct spin lock;
-static TAILQ_HEAD(, ndk_pending) pending = TAILQ_HEAD_INITIALIZER(pending);
-static atomic_int on_stacks; /* how many of them have their context on a stack: most often none is looked for */
+static struct pendings elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
+static struct pendings on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
+static atomic_int on_stacks_count; /* most often 0: then no call looks for any */
 
 static int this_thread(void)
 {
@@ -25,6 +27,11 @@ static int this_thread(void)
     if (!id)
         id = (int)syscall(SYS_gettid);
     return id;
+}
+
+static struct pendings *list_of(const struct ndk_pending *p)
+{
+    return p->thread ? &on_stacks : &elsewhere;
 }
 
 void ndk_pending_begin(struct ndk_pending *p, const char *routine, const void *context)
@@ -39,9 +46,9 @@ void ndk_pending_begin(struct ndk_pending *p, const char *routine, const void *c
     stack_take(&p->by, 2);
     live_add(LIVE_NDK_REQUEST, p, routine);
     if (p->thread)
-        atomic_fetch_add(&on_stacks, 1);
+        atomic_fetch_add(&on_stacks_count, 1);
     spin_lock(&lock);
-    TAILQ_INSERT_TAIL(&pending, p, list);
+    TAILQ_INSERT_TAIL(list_of(p), p, list);
     spin_unlock(&lock);
 }
 
@@ -50,10 +57,10 @@ void ndk_pending_drop(struct ndk_pending *p)
     if (!p->routine)
         return;
     spin_lock(&lock);
-    TAILQ_REMOVE(&pending, p, list);
+    TAILQ_REMOVE(list_of(p), p, list);
     spin_unlock(&lock);
     if (p->thread)
-        atomic_fetch_sub(&on_stacks, 1);
+        atomic_fetch_sub(&on_stacks_count, 1);
     live_remove(LIVE_NDK_REQUEST, p);
     p->routine = NULL;
 }
@@ -102,13 +109,11 @@ void ndk_pending_end(struct ndk_pending *p, const void *frame)
     const void *context = p->context;
     struct stack by = p->by;
     int thread = p->thread;
-    bool told;
 
     if (!routine)
         return;
-    told = p->reported;
-    ndk_pending_drop(p);
-    if (!thread || told)
+    ndk_pending_drop(p); /* then nobody changes it any more */
+    if (!thread || p->reported)
         return;
     uintptr_t sp = thread == this_thread() ? (uintptr_t)frame : stack_pointer_of(thread);
     if (sp > (uintptr_t)context)
@@ -120,11 +125,11 @@ void ndk_pending_look(const char *routine, const void *frame)
     struct ndk_pending *p, found;
     int thread;
 
-    if (!check_on() || atomic_load_explicit(&on_stacks, memory_order_relaxed) == 0)
+    if (!check_on() || atomic_load_explicit(&on_stacks_count, memory_order_relaxed) == 0)
         return;
     thread = this_thread();
     spin_lock(&lock);
-    TAILQ_FOREACH(p, &pending, list)
+    TAILQ_FOREACH(p, &on_stacks, list)
         if (p->thread == thread && !p->reported && (uintptr_t)p->context < (uintptr_t)frame)
             break;
     if (p) {
@@ -136,12 +141,13 @@ void ndk_pending_look(const char *routine, const void *frame)
         report(found.routine, found.context, &found.by, routine);
 }
 
+/* What is on a stack is never freed. */
 bool ndk_pending_find(const void *start, size_t size, struct inuse_found *out)
 {
     struct ndk_pending *p;
 
     spin_lock(&lock);
-    TAILQ_FOREACH(p, &pending, list)
+    TAILQ_FOREACH(p, &elsewhere, list)
         if ((uintptr_t)p->context - (uintptr_t)start < size)
             break;
     if (p) {
