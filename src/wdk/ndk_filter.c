@@ -75,8 +75,8 @@ NTSTATUS ndk_filter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **o
     }
     if (NT_SUCCESS(status) && p)
         proxy_give(p, real);
-    else if (NT_SUCCESS(status) && !live_has(LIVE_NDK_OBJECT, real))
-        live_add(LIVE_NDK_OBJECT, real, "NDK_ADAPTER");
+    else if (NT_SUCCESS(status))
+        live_add(LIVE_NDK_OBJECT, real, "NDK_ADAPTER"); /* once, however often it is opened */
     else if (p)
         proxy_discard(p);
     return status;
