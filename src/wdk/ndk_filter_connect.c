@@ -47,6 +47,7 @@ struct connector {
     struct proxy p;
     struct disconnect_event *events; /* under the lock of proxies */
     struct proxy *qp;                /* the same: the latest it was to be connected with */
+    atomic_bool established;         /* with that */
 };
 
 static void disconnected(PVOID context, ULONG reason)
@@ -78,6 +79,23 @@ static bool event_make(struct proxy *p, struct disconnect_event of, struct disco
     return true;
 }
 
+static void note_established(struct proxy *p, NTSTATUS status)
+{
+    if (NT_SUCCESS(status))
+        atomic_store(&((struct connector *)p)->established, true);
+}
+
+/* By now every request of the pair has completed. */
+static void end_qp(struct proxy *p)
+{
+    struct connector *c = (struct connector *)p;
+
+    proxies_lock();
+    if (c->qp && atomic_load(&c->established))
+        filter_qp_is_over(c->qp);
+    proxies_unlock();
+}
+
 static void free_connector(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;
@@ -102,7 +120,10 @@ static NDK_QP *take_qp(struct proxy *p, NDK_QP *qp, const char *routine)
     proxy_ref((struct proxy *)qp);
     proxies_lock();
     before = c->qp;
-    c->qp = (struct proxy *)qp;
+    if (atomic_load(&c->established))
+        before = (struct proxy *)qp; /* this call will be refused */
+    else
+        c->qp = (struct proxy *)qp;
     proxies_unlock();
     if (before)
         proxy_unref(before);
@@ -161,7 +182,7 @@ static NTSTATUS complete_with(NDK_CONNECTOR *pub, const char *routine, struct di
         return STATUS_INVALID_DEVICE_STATE;
     if (!event_make(p, event, &e))
         return STATUS_INSUFFICIENT_RESOURCES;
-    r = pend_begin(p, routine, done, context, NULL);
+    r = pend_begin(p, routine, done, context, note_established);
     return pend_answer(r, real->Dispatch->NdkCompleteConnectEx(real, e ? disconnected : NULL, e, pend_routine(r, done),
                                                                pend_context(r, context)));
 }
@@ -194,7 +215,7 @@ static NTSTATUS accept_with(NDK_CONNECTOR *pub, const char *routine, NDK_QP *qp,
     if (!event_make(p, event, &e))
         return STATUS_INSUFFICIENT_RESOURCES;
     NDK_QP *real_qp = take_qp(p, qp, routine);
-    r = pend_begin(p, routine, done, context, NULL);
+    r = pend_begin(p, routine, done, context, note_established);
     return pend_answer(r, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
                                                       e ? disconnected : NULL, e, pend_routine(r, done),
                                                       pend_context(r, context)));
@@ -251,17 +272,11 @@ static NTSTATUS connector_peer(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *len
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-/* Whatever its status: by then every request of the pair has completed. */
+/* Whatever its status is, unless it was not connected. */
 static void is_over(struct proxy *p, NTSTATUS status)
 {
-    struct connector *c = (struct connector *)p;
-
-    if (status == STATUS_CONNECTION_INVALID)
-        return; /* it was not connected */
-    proxies_lock();
-    if (c->qp)
-        filter_qp_is_over(c->qp);
-    proxies_unlock();
+    if (status != STATUS_CONNECTION_INVALID)
+        end_qp(p);
 }
 
 static NTSTATUS ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
@@ -296,8 +311,10 @@ static struct proxy *connector_make(struct proxy *parent)
 {
     struct proxy *p = proxy_make(sizeof(struct connector), NdkObjectTypeConnector, &connector_dispatch, parent);
 
-    if (p)
-        p->free_parts = free_connector;
+    if (!p)
+        return NULL;
+    p->end_parts = end_qp;
+    p->free_parts = free_connector;
     return p;
 }
 

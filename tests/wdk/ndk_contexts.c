@@ -142,6 +142,24 @@ static void test_freed_after_disconnect(void **state)
     close_all();
 }
 
+/* The same where its connector is closed. */
+static void test_freed_after_close_of_connector(void **state)
+{
+    PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    struct report *r;
+
+    (void)state;
+    open_all();
+    establish();
+    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, context, NULL, 0), STATUS_SUCCESS);
+    close_object(near.connector);
+    near.connector = NULL;
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is_empty(r);
+    close_all();
+}
+
 static void test_mdl_freed(void **state)
 {
     struct report *r;
@@ -252,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_posted_context_freed),
         cmocka_unit_test(test_posted_buffer_freed),
         cmocka_unit_test(test_freed_after_disconnect),
+        cmocka_unit_test(test_freed_after_close_of_connector),
         cmocka_unit_test(test_mdl_freed),
         cmocka_unit_test(test_dead_context_at_the_next_call),
         cmocka_unit_test(test_dead_context_at_its_completion),
