@@ -116,6 +116,8 @@ void proxy_give(struct proxy *p, void *real)
 void proxy_discard(struct proxy *p)
 {
     live_remove(LIVE_NDK_OBJECT, p);
+    if (p->end_parts)
+        p->end_parts(p);
     spin_lock(&lock);
     TAILQ_REMOVE(&open_ones, p, list);
     spin_unlock(&lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of posted requests: see ndk_filter_posts.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "wdk/ndk_filter_posts.h"
 
@@ -153,20 +154,102 @@ void filter_qp_is_over(struct proxy *qp)
     atomic_store(&((struct queue *)qp)->over, true);
 }
 
-static void retire(struct proxy *p)
+/* ---- the pairs of a completion queue ---- */
+
+static _Atomic uint64_t pairs_ended; /* how many have */
+
+void queue_join(struct queue *cq, struct queue *qp, int which)
 {
-    posts_retire(&((struct queue *)p)->posts);
+    if (!cq)
+        return;
+    proxy_ref(&qp->p);
+    proxies_lock();
+    qp->next[which] = cq->pairs[which];
+    cq->pairs[which] = qp;
+    proxies_unlock();
 }
 
-static void release_pairs(struct proxy *p)
+static void let_go(struct queue *first, int which)
 {
-    struct queue *cq = (struct queue *)p;
+    for (struct queue *qp = first, *next; qp; qp = next) {
+        next = qp->next[which];
+        proxy_unref(&qp->p);
+    }
+}
 
-    for (int which = 0; which < 2; which++)
-        for (struct queue *qp = cq->pairs[which], *next; qp; qp = next) {
-            next = qp->next[which];
-            proxy_unref(&qp->p);
+/* Those that had ended by then. Under the lock of proxies. */
+static struct queue *take_ended(struct queue *cq, int which, uint64_t by)
+{
+    struct queue *taken = NULL, **at = &cq->pairs[which], *qp;
+
+    while ((qp = *at)) {
+        if (qp->ended == 0 || qp->ended > by) {
+            at = &qp->next[which];
+            continue;
         }
+        *at = qp->next[which];
+        qp->next[which] = taken;
+        taken = qp;
+    }
+    return taken;
+}
+
+uint64_t queue_poll_begin(struct queue *cq)
+{
+    atomic_fetch_add(&cq->polls, 1);
+    return atomic_load(&pairs_ended);
+}
+
+/*
+ * The queue was empty after these pairs had ended, so that none of their results comes any more. Another poll may have
+ * taken the last of them: then a later one lets the pairs go.
+ */
+static void sweep(struct queue *cq, uint64_t ended)
+{
+    struct queue *taken[2] = { NULL, NULL };
+
+    proxies_lock();
+    if (atomic_load(&cq->polls) == 1) {
+        for (int which = 0; which < 2; which++)
+            taken[which] = take_ended(cq, which, ended);
+        atomic_store(&cq->swept, ended);
+    }
+    proxies_unlock();
+    for (int which = 0; which < 2; which++)
+        let_go(taken[which], which);
+}
+
+void queue_poll_end(struct queue *cq, uint64_t ended, bool emptied)
+{
+    if (emptied && atomic_load(&cq->swept) != ended)
+        sweep(cq, ended);
+    atomic_fetch_sub(&cq->polls, 1);
+}
+
+/* ---- queues ---- */
+
+static void end_pair_or_srq(struct proxy *p)
+{
+    struct queue *q = (struct queue *)p;
+
+    posts_retire(&q->posts);
+    if (p->type != NdkObjectTypeQp)
+        return;
+    proxies_lock(); /* who has seen the number and then the lists sees that the pair has it */
+    q->ended = atomic_fetch_add(&pairs_ended, 1) + 1;
+    proxies_unlock();
+}
+
+static void end_cq(struct proxy *p)
+{
+    struct queue *cq = (struct queue *)p, *pairs[2];
+
+    proxies_lock();
+    memcpy(pairs, cq->pairs, sizeof pairs);
+    memset(cq->pairs, 0, sizeof cq->pairs);
+    proxies_unlock();
+    for (int which = 0; which < 2; which++)
+        let_go(pairs[which], which);
 }
 
 static void free_queue(struct proxy *p)
@@ -184,7 +267,7 @@ struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t dept
 
     if (!q)
         return NULL;
-    q->p.end_parts = type == NdkObjectTypeCq ? release_pairs : retire;
+    q->p.end_parts = type == NdkObjectTypeCq ? end_cq : end_pair_or_srq;
     q->p.free_parts = free_queue;
     if (type != NdkObjectTypeCq)
         posts_init(&q->posts, depth);

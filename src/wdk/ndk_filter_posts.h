@@ -26,10 +26,22 @@ struct queue {
     struct queue *srq;     /* a pair's */
     struct queue *next[2]; /* a pair's place in the lists of its receive and of its initiator queue */
     atomic_bool over;      /* a pair's: disconnected */
-    struct queue *pairs[2]; /* a completion queue's: that receive into it, that initiate into it */
+    uint64_t ended;        /* a pair's: closed as the so-manieth of all; 0: it is not; under the lock of proxies */
+    /* A completion queue's: */
+    struct queue *pairs[2]; /* that receive into it, that initiate into it; under the lock of proxies */
+    atomic_uint polls;      /* under way */
+    _Atomic uint64_t swept; /* pairs up to this one are in its lists no more */
 };
 
 struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent);
+
+/*
+ * A pair's proxy stays in its queues' lists as long as a result of it may be polled. Around a poll, whose results have been
+ * translated; emptied: there were fewer than asked for.
+ */
+void queue_join(struct queue *cq, struct queue *qp, int which);
+uint64_t queue_poll_begin(struct queue *cq);
+void queue_poll_end(struct queue *cq, uint64_t ended, bool emptied);
 
 /* What to post with: the record, or, where there is none, the driver's context. */
 void *posts_take(struct posts *posts, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags);

@@ -114,19 +114,6 @@ static const NDK_QP_DISPATCH qp_dispatch = {
     .NdkSendAndInvalidate = send_and_invalidate,
 };
 
-/* The pair stays until nobody can poll its results any more. */
-static void join(struct queue *cq, struct queue *qp, int which)
-{
-    if (!cq)
-        return;
-    proxy_ref(&qp->p);
-    proxies_lock();
-    qp->next[which] = cq->pairs[which];
-    cq->pairs[which] = qp;
-    proxies_unlock();
-}
-
-/* A creation that fails leaves the proxy where it joined: what is closed or never was is the same there. */
 static struct queue *make_pair(struct proxy *parent, const char *routine, size_t depth, void *qp_context,
                                NDK_FN_CREATE_COMPLETION done, void *context)
 {
@@ -155,9 +142,9 @@ NTSTATUS filter_create_qp(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *initiator_cq,
     if (!qp)
         return STATUS_INSUFFICIENT_RESOURCES;
     if (real_receive)
-        join((struct queue *)receive_cq, qp, 0);
+        queue_join((struct queue *)receive_cq, qp, 0);
     if (real_initiator)
-        join((struct queue *)initiator_cq, qp, 1);
+        queue_join((struct queue *)initiator_cq, qp, 1);
     return proxy_created(&qp->p, real->Dispatch->NdkCreateQp(real, real_receive, real_initiator, qp, receive_depth,
                                                              initiator_depth, receive_sges, initiator_sges, inline_size,
                                                              proxy_creation_routine(&qp->p), qp, &made), &made, out);
@@ -185,9 +172,9 @@ NTSTATUS filter_create_qp_with_srq(NDK_PD *pub, NDK_CQ *receive_cq, NDK_CQ *init
         proxy_ref(&qp->srq->p);
     }
     if (real_receive)
-        join((struct queue *)receive_cq, qp, 0);
+        queue_join((struct queue *)receive_cq, qp, 0);
     if (real_initiator)
-        join((struct queue *)initiator_cq, qp, 1);
+        queue_join((struct queue *)initiator_cq, qp, 1);
     return proxy_created(&qp->p, real->Dispatch->NdkCreateQpWithSrq(real, real_receive, real_initiator, real_srq, qp,
                                                                     initiator_depth, initiator_sges, inline_size,
                                                                     proxy_creation_routine(&qp->p), qp, &made),

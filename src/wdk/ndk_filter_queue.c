@@ -2,8 +2,8 @@
 /*
  * Completion queues and shared receive queues: see ndk_filter_internal.h.
  *
- * Results can still be in a completion queue when their queue pair is gone: a pair's proxy stays as long as its
- * queues, and the proxy of its shared receive queue as long as the pair's.
+ * Results can still be in a completion queue when their queue pair is gone: see queue_join. The proxy of a pair's shared
+ * receive queue stays as long as the pair's.
  */
 #include "wdk/ndk_filter_posts.h"
 
@@ -21,23 +21,29 @@ static void translate(PVOID *qp_context, PVOID *request_context)
 
 static ULONG get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG count)
 {
-    struct proxy *p = ENTER(pub, "NdkGetCqResults");
-    NDK_CQ *real = p ? p->real : NULL;
-    ULONG got = real ? real->Dispatch->NdkGetCqResults(real, results, count) : 0;
+    struct queue *cq = (struct queue *)ENTER(pub, "NdkGetCqResults");
 
+    if (!cq)
+        return 0;
+    uint64_t ended = queue_poll_begin(cq);
+    ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResults(cq->p.real, results, count);
     for (ULONG i = 0; i < got; i++)
         translate(&results[i].QPContext, &results[i].RequestContext);
+    queue_poll_end(cq, ended, got < count);
     return got;
 }
 
 static ULONG get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG count)
 {
-    struct proxy *p = ENTER(pub, "NdkGetCqResultsEx");
-    NDK_CQ *real = p ? p->real : NULL;
-    ULONG got = real ? real->Dispatch->NdkGetCqResultsEx(real, results, count) : 0;
+    struct queue *cq = (struct queue *)ENTER(pub, "NdkGetCqResultsEx");
 
+    if (!cq)
+        return 0;
+    uint64_t ended = queue_poll_begin(cq);
+    ULONG got = ((NDK_CQ *)cq->p.real)->Dispatch->NdkGetCqResultsEx(cq->p.real, results, count);
     for (ULONG i = 0; i < got; i++)
         translate(&results[i].QPContext, &results[i].RequestContext);
+    queue_poll_end(cq, ended, got < count);
     return got;
 }
 
