@@ -30,10 +30,15 @@ struct spec {
     unsigned conversion;
 };
 
+static size_t room_in(const struct sink *s)
+{
+    return s->full ? 0 : s->cap - s->wrote;
+}
+
 /* Units of the sink's own width; what fits of them. */
 static void put_narrow_units(struct sink *s, const char *text, size_t n)
 {
-    size_t room = s->full ? 0 : s->cap - s->wrote, part = n < room ? n : room;
+    size_t room = room_in(s), part = n < room ? n : room;
 
     if (part)
         memcpy(s->narrow + s->wrote, text, part);
@@ -44,7 +49,7 @@ static void put_narrow_units(struct sink *s, const char *text, size_t n)
 
 static void put_wide_units(struct sink *s, const WCHAR *text, size_t n)
 {
-    size_t room = s->full ? 0 : s->cap - s->wrote, part = n < room ? n : room;
+    size_t room = room_in(s), part = n < room ? n : room;
 
     if (part)
         memcpy(s->wide + s->wrote, text, part * sizeof *text);
@@ -55,13 +60,13 @@ static void put_wide_units(struct sink *s, const WCHAR *text, size_t n)
 
 static void put_narrow(struct sink *s, const char *text, size_t n)
 {
-    size_t needed, wrote;
+    size_t needed, wrote, room = room_in(s);
 
     if (!s->is_wide) {
         put_narrow_units(s, text, n);
         return;
     }
-    needed = text_to_utf16(s->wide + s->wrote, s->full ? 0 : s->cap - s->wrote, text, n, &wrote, NULL);
+    needed = text_to_utf16(room ? s->wide + s->wrote : NULL, room, text, n, &wrote, NULL);
     s->wrote += wrote;
     s->length += needed;
     s->full = s->full || wrote < needed;
@@ -69,13 +74,13 @@ static void put_narrow(struct sink *s, const char *text, size_t n)
 
 static void put_wide(struct sink *s, const WCHAR *text, size_t n)
 {
-    size_t needed, wrote;
+    size_t needed, wrote, room = room_in(s);
 
     if (s->is_wide) {
         put_wide_units(s, text, n);
         return;
     }
-    needed = text_to_utf8(s->narrow + s->wrote, s->full ? 0 : s->cap - s->wrote, text, n, &wrote, NULL);
+    needed = text_to_utf8(room ? s->narrow + s->wrote : NULL, room, text, n, &wrote, NULL);
     s->wrote += wrote;
     s->length += needed;
     s->full = s->full || wrote < needed;
@@ -84,7 +89,7 @@ static void put_wide(struct sink *s, const WCHAR *text, size_t n)
 /* A driver's width may be anything: no more steps than there is room for. */
 static void pad(struct sink *s, char c, long n)
 {
-    size_t wanted = n > 0 ? (size_t)n : 0, room = s->full ? 0 : s->cap - s->wrote;
+    size_t wanted = n > 0 ? (size_t)n : 0, room = room_in(s);
 
     for (size_t i = 0; i < wanted && i < room; i++, s->wrote++)
         if (s->is_wide)
