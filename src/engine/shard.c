@@ -124,6 +124,7 @@ static bool run_work(struct shard *s)
     if (atomic_load_explicit(&s->watch_wanted, memory_order_relaxed) &&
         atomic_exchange_explicit(&s->watch_wanted, false, memory_order_acquire)) {
         s->polls = 0;
+        atomic_store_explicit(&s->missed, 0, memory_order_relaxed);
         (void)owner_lease_end(&s->owner);
     }
     take_all(&s->posted, &s->work);
@@ -149,7 +150,7 @@ static bool thread_is_needed(struct shard *s)
 
 static uint64_t owner_next_deadline(struct shard *s)
 {
-    if (s->work.first || s->sockets_left)
+    if (s->work.first || (s->sockets_left && !owner_is_leased(&s->owner)))
         return 0;
     return timer_first_deadline(s);
 }
@@ -296,6 +297,25 @@ static void lease(struct shard *s)
         (void)owner_lease_begin(&s->owner, now);
 }
 
+/* Not exact where several poll: it only has to tell who polls from who does not. */
+static void count_missed(struct shard *s)
+{
+    uint32_t missed = atomic_load_explicit(&s->missed, memory_order_relaxed);
+
+    atomic_store_explicit(&s->missed, missed + 1, memory_order_relaxed);
+}
+
+/*
+ * A thread that always has something to do leaves a poller no chance to take the token. So it gives the shard to who
+ * has asked for it: two that drive one shard would only wait for each other, the more so on one processor.
+ */
+static void lease_to_poller(struct shard *s)
+{
+    if (atomic_load_explicit(&s->missed, memory_order_relaxed) >= LEASE_POLLS && !MUTANT(shard_keeps_the_token))
+        (void)owner_lease_begin(&s->owner, shard_now(s));
+    atomic_store_explicit(&s->missed, 0, memory_order_relaxed);
+}
+
 void shard_poll(struct shard *s)
 {
     int rounds = 0;
@@ -311,6 +331,8 @@ void shard_poll(struct shard *s)
             (void)run_work(s);
     } else if (served != s && owner_is_leased(&s->owner)) {
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
+    } else if (served != s) {
+        count_missed(s);
     }
     leave(s);
 }
@@ -353,6 +375,7 @@ bool shard_turn(struct shard *s)
     owner_thread_acquire(&s->owner);
     take_over(s);
     (void)owner_lease_take_back(&s->owner);
+    lease_to_poller(s);
     busy = run_everything(s);
     while (!thread_lets_go(s, ++rounds >= THREAD_ROUNDS))
         busy = run_work(s) || busy;

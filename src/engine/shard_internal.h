@@ -34,6 +34,7 @@ struct shard {
     _Atomic uint32_t visitors;   /* threads of the consumer's that are in here and hold nothing that keeps it alive */
     _Atomic(const void *) driver; /* the thread that holds the token, by the address of a variable of its own */
     atomic_bool watch_wanted;    /* end the lease: whoever owns the shard does it */
+    _Atomic uint32_t missed;     /* polls that met another owner since the thread last looked; about so many */
 
     /* The owner's. */
     struct task_list work;

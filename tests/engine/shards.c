@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shard without sockets: order of tasks, doorbells, timers, callbacks (never inside a call, never two at once),
- * posts across shards, and polls, watches and posts from many threads at once, where a lost wake-up would hang.
+ * posts across shards, who gets the shard that two want, and polls, watches and posts from many threads at once, where a
+ * lost wake-up would hang.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -349,6 +351,74 @@ static void test_nothing_lost(struct shard *a, struct shard *b)
         pthread_join(threads[t], NULL);
 }
 
+/* ---- a thread that has always something to do gives the shard to who polls in vain ---- */
+
+struct rival {
+    struct shard_task call, task;
+    struct shard_timer timer;
+    struct shard *shard;
+    atomic_bool held;
+    atomic_int polls;
+    int enough;
+    bool leased;
+    struct shard_gate done;
+};
+
+/* In the turn after that in which the polls were in vain. */
+static void see_lease(struct shard_timer *timer)
+{
+    struct rival *r = (struct rival *)((char *)timer - offsetof(struct rival, timer));
+
+    r->leased = shard_is_leased(r->shard);
+    shard_gate_open(&r->done);
+}
+
+static void hold_on(struct shard_task *task)
+{
+    struct rival *r = (struct rival *)((char *)task - offsetof(struct rival, task));
+
+    atomic_store(&r->held, true);
+    while (atomic_load(&r->polls) < r->enough)
+        sched_yield();
+    shard_timer_set(r->shard, &r->timer, shard_now(r->shard));
+}
+
+/* Posted from a callback, so that it is the shard's thread that holds the token. */
+static void post_hold(struct shard_task *call)
+{
+    struct rival *r = (struct rival *)call;
+
+    shard_post(r->shard, &r->task);
+}
+
+static bool gives_way(struct shard *s, int polls)
+{
+    struct rival r = { .call.run = post_hold, .task.run = hold_on, .timer.fire = see_lease, .shard = s,
+                       .enough = polls };
+
+    shard_call(s, &r.call);
+    while (!atomic_load(&r.held))
+        sched_yield();
+    for (int i = 0; i < polls; i++) {
+        shard_poll(s);
+        atomic_fetch_add(&r.polls, 1);
+    }
+    shard_gate_wait(shard_executor(s), &r.done);
+    return r.leased;
+}
+
+static void test_gives_way(void)
+{
+    struct shard *s = support_shard(0);
+
+    CHECK(!gives_way(s, 1)); /* one look is no polling */
+    CHECK(!gives_way(s, 3));
+    CHECK(gives_way(s, 4));
+    shard_watch(s);
+    CHECK(!gives_way(s, 0));
+    shard_destroy(s);
+}
+
 /* Shards come and go while a thread is on its way out of a post. */
 static void nothing(void *arg)
 {
@@ -391,6 +461,7 @@ int main(void)
     test_nothing_lost(sleeper, spinner);
     shard_destroy(sleeper);
     shard_destroy(spinner);
+    test_gives_way();
     test_coming_and_going();
     test_config();
     return 0;
