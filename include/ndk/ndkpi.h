@@ -409,6 +409,7 @@ typedef NTSTATUS (*NDK_FN_RECEIVE)(
  * Reads the peer's memory at RemoteAddress in the region or window of RemoteToken into the SGEs. No more than the
  * connection's outbound read limit are in progress; the others wait their turn.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
+ *   STATUS_NOT_SUPPORTED       that limit is 0 (here): the adapter, this side or the peer allows no reads
  * and as the completion's status, the connection being over:
  *   STATUS_REMOTE_RESOURCES    it went beyond the remote region
  *   STATUS_ACCESS_VIOLATION    the remote token is stale or does not allow reading (here)

@@ -190,6 +190,8 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
     uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
     if (!q->open && !MUTANT(qpr_03_posts_anyway)) {
         result = ENOTCONN;
+    } else if (r->opcode == IW_READ && qp->ord == 0 && !MUTANT(qpr_11_reads_without_limit)) {
+        result = EOPNOTSUPP; /* it could never be sent, and a graceful end would wait for it */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
     } else {

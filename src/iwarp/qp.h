@@ -170,8 +170,8 @@ void *iw_qp_owner(const struct iw_qp *qp);
 /*
  * Any thread, concurrently with everything. 0; ENOSPC: the queue is full; EINVAL: SGE count, sum beyond 4 GiB - 1 or
  * inline size, or a receive where they come from a shared queue; EFAULT: an SGE that is not inside its region or lacks
- * the right. Initiator requests only: ENOTCONN. Nothing was queued unless it is 0. The caller then has the owner look at
- * tx (sends, reads, writes).
+ * the right. Initiator requests only: ENOTCONN. Reads only: EOPNOTSUPP: the limit in force is 0. Nothing was queued unless
+ * it is 0. The caller then has the owner look at tx (sends, reads, writes).
  */
 int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
 

@@ -106,6 +106,8 @@ NTSTATUS status_of_errno(int error)
         return STATUS_SUCCESS;
     case ENOTCONN:
         return MUTANT(qpr_03_other_status) ? STATUS_INVALID_DEVICE_STATE : STATUS_CONNECTION_INVALID;
+    case EOPNOTSUPP: /* a read where the connection allows none */
+        return STATUS_NOT_SUPPORTED;
     case EINVAL:
     case ERANGE:
         return STATUS_INVALID_PARAMETER;

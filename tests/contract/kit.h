@@ -168,7 +168,6 @@ NDK_CONNECTOR *kit_next_request(struct kit_listener *l); /* waits for it */
 
 /* ---- the steps, each waited for; they return the final status ---- */
 
-struct kit_limits { ULONG inbound, outbound; };
 NTSTATUS kit_connect_start(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *source,
                            const struct sockaddr_storage *destination, const void *data, ULONG len);
 NTSTATUS kit_connect(struct kit_side *s, const struct sockaddr_storage *source,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* QPR: what a peer that keeps to no rule cannot do: it is a socket in these cases. */
+#include <unistd.h>
+
 #include "contract/data.h"
 #include "contract/peer.h"
 
@@ -111,6 +113,37 @@ CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)
     CHECK(kit_result(&p.side).Status < 0);
     data_check_ended(&p.side);
     CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), 0x1202);
+    peer_initiator_close(&p);
+}
+
+/* A read that could never be sent is refused, and so does not keep the connection from its good end. */
+/* covers: QPR-11 */
+CASE(qpr_11_no_read_where_the_peer_serves_none, KIT_FAMILIES)
+{
+    static struct peer_initiator p;
+    struct raw_frame request = peer_frame(PEER_WRITE);
+    struct kit_call disconnect = { 0 };
+    uint8_t ulpdu[64];
+    ULONG in, out;
+    NTSTATUS status;
+
+    request.ird = RAW_A;
+    peer_initiator_open(&p, &request);
+    peer_initiator_accept(&p);
+    peer_initiator_ready(&p, PEER_WRITE);
+    CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
+    CHECK_STATUS(p.side.connector->Dispatch->NdkGetConnectionData(p.side.connector, &in, &out, NULL, NULL),
+                 STATUS_SUCCESS);
+    CHECK_EQ(out, 0);
+    CHECK_STATUS(kit_post_read(&p.side, 1, 0, 8, &p.side, 0), STATUS_NOT_SUPPORTED);
+    CHECK_STATUS(kit_post_send(&p.side, 2, 0, 8), STATUS_SUCCESS);
+    CHECK_EQ((uintptr_t)kit_result(&p.side).RequestContext, 2);
+    CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 8);
+    status = p.side.connector->Dispatch->NdkDisconnect(p.side.connector, kit_request_done, &disconnect);
+    CHECK(peer_ended(p.s));
+    close(p.s);
+    p.s = -1;
+    CHECK_STATUS(kit_final(&disconnect, status), STATUS_SUCCESS);
     peer_initiator_close(&p);
 }
 

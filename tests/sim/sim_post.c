@@ -136,6 +136,7 @@ bool post_it(struct wr *w, ULONG flags)
     if (status == STATUS_SUCCESS)
         return true;
     sim_check(status == STATUS_INSUFFICIENT_RESOURCES || status == STATUS_CONNECTION_INVALID ||
+                  (status == STATUS_NOT_SUPPORTED && w->op == READ && !sim_scenario.orderly) ||
                   ((status == STATUS_ACCESS_VIOLATION || status == STATUS_INVALID_DEVICE_STATE) &&
                    (refusable || traffic_taken_back)),
               "%s: %s answers %s", obj_name(&qp->o), name, ondk_status_name(status));
