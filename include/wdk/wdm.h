@@ -25,6 +25,7 @@
 #include "wdm/rtl.h"
 #include "wdm/io.h"
 #include "wdm/csq.h"
+#include "wdm/startio.h"
 #include "wdm/zw.h"
 #include "wdm/debug.h"
 #include "wdm/seh.h"

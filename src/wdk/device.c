@@ -22,6 +22,7 @@ struct device {
     DEVICE_OBJECT object; /* first: what the driver sees; its extension follows */
     PDEVICE_OBJECT below; /* that it is attached to */
     bool deleted;
+    struct device_start_io start_io;
     struct device *shutdown_next;
 };
 
@@ -42,6 +43,11 @@ struct _OBJECT_TYPE **IoDeviceObjectType = &device_type_pointer;
 static struct device *device_of(PDEVICE_OBJECT device)
 {
     return CONTAINING_RECORD(device, struct device, object);
+}
+
+struct device_start_io *device_start_io(PDEVICE_OBJECT device)
+{
+    return &device_of(device)->start_io;
 }
 
 /* ---- Making ----------------------------------------------------------------------------------------------------- */
@@ -74,7 +80,8 @@ static void fill(struct device *d, PDRIVER_OBJECT driver, ULONG extension, DEVIC
     d->object.Characteristics = characteristics;
     d->object.Flags = DO_DEVICE_INITIALIZING | (exclusive ? DO_EXCLUSIVE : 0);
     d->object.StackSize = 1;
-    d->object.Queue.Flink = d->object.Queue.Blink = &d->object.Queue;
+    InitializeListHead(&d->object.Queue.ListEntry);
+    KeInitializeDeviceQueue(&d->object.DeviceQueue);
 }
 
 NTSTATUS IoCreateDevice(PDRIVER_OBJECT DriverObject, ULONG DeviceExtensionSize, PUNICODE_STRING DeviceName,

@@ -7,7 +7,17 @@
 
 #include "wdm.h"
 
+#include "base/spin.h"
 #include "wdk/irp.h"
+
+/* How StartIo is called, and, under the lock, who is in it and asks for more (start_io.c). */
+struct device_start_io {
+    bool deferred, not_cancelable;
+    struct spin lock;
+    unsigned inside, asked, how;
+    ULONG key;
+};
+struct device_start_io *device_start_io(PDEVICE_OBJECT device);
 
 /* After DriverEntry: the devices that it has made can be opened. */
 void device_initialized(PDRIVER_OBJECT driver);

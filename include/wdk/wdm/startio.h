@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests one at a time, through the driver's StartIo routine (DriverStartIo), which is called at DISPATCH_LEVEL.
+ */
+#ifndef ONDK_WDK_WDM_STARTIO_H
+#define ONDK_WDK_WDM_STARTIO_H
+
+#include "io.h"
+#include "timer.h"
+
+EXTERN_C_START
+
+/*
+ * To StartIo at once, or, while the device serves another, into DeviceObject->DeviceQueue: at the end, or by *Key. With
+ * a cancel routine the cancel spin lock is around that; for a request that was cancelled before, it is called here.
+ * IRQL <= DISPATCH_LEVEL.
+ */
+NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
+                               _In_opt_ PDRIVER_CANCEL CancelFunction);
+/*
+ * CurrentIrp is served: the next one, if there is one, goes to StartIo. Cancelable: requests have cancel routines.
+ * DISPATCH_LEVEL.
+ */
+NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
+NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
+/*
+ * DeferredStartIo: a StartIo that asks for the next packet returns before it is called with that. NonCancelable: what
+ * leaves the queue loses its cancel routine. IRQL <= DISPATCH_LEVEL, before the first request.
+ */
+NTKERNELAPI VOID IoSetStartIoAttributes(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN DeferredStartIo,
+                                        _In_ BOOLEAN NonCancelable);
+
+/* The device's own DPC: its routine gets the device, the request and the context. IRQL <= DISPATCH_LEVEL. */
+typedef VOID IO_DPC_ROUTINE(_In_ PKDPC Dpc, _In_ PDEVICE_OBJECT DeviceObject, _Inout_ PIRP Irp, _In_opt_ PVOID Context);
+typedef IO_DPC_ROUTINE *PIO_DPC_ROUTINE;
+
+FORCEINLINE VOID IoInitializeDpcRequest(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIO_DPC_ROUTINE DpcRoutine)
+{
+    KeInitializeDpc(&DeviceObject->Dpc, (PKDEFERRED_ROUTINE)(ULONG_PTR)DpcRoutine, DeviceObject);
+}
+
+#define IoRequestDpc(DeviceObject, Irp, Context) KeInsertQueueDpc(&(DeviceObject)->Dpc, (Irp), (Context))
+
+EXTERN_C_END
+
+#endif
