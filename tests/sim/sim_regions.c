@@ -211,6 +211,12 @@ static bool is_window_to_be_had(struct obj *o)
     return w->pd == asking->pd && !o->calls && is_free_for(w->qp, w->grant);
 }
 
+/* What comes after this one may leave it, or what it covers, as it is. */
+static bool is_covered(const struct grant *g)
+{
+    return g && (g->covers || g->state != GRANT_DEAD);
+}
+
 /* Whoever used it is gone. The provider may not know yet that it is over: its token is not to be tried any more. */
 static void leave(struct grant *g)
 {
@@ -285,6 +291,7 @@ void regions_register(struct qp *qp)
     struct grant *old, *g;
     struct region *r;
     struct wr *w;
+    bool covers;
 
     asking = qp;
     if (!post_has_room(qp, FAST_REGISTER) || !(r = obj_pick(MR, qp->o.host, is_fast_to_be_had)))
@@ -296,10 +303,12 @@ void regions_register(struct qp *qp)
         leave(r->grant);
     }
     old = is_over(r->grant) ? NULL : r->grant;
+    covers = is_covered(r->grant);
     region_take_back(r);
     if (old)
         old->state = GRANT_ENDING;
     g = lay_out(r, qp);
+    g->covers = covers;
     w = wr_new(qp, FAST_REGISTER);
     w->makes = g;
     w->replaces = old;
@@ -352,6 +361,7 @@ void regions_bind(struct qp *qp)
     struct grant *under, *old, *g;
     struct window *mw;
     struct wr *w;
+    bool covers;
 
     asking = qp;
     if (!post_has_room(qp, BIND) || !(mw = obj_pick(MW, qp->o.host, is_window_to_be_had)) ||
@@ -360,6 +370,7 @@ void regions_bind(struct qp *qp)
     if (mw->qp && mw->qp->o.life == GONE)
         leave(mw->grant);
     old = is_over(mw->grant) ? NULL : mw->grant;
+    covers = is_covered(mw->grant);
     if (old) {
         regions_unbind(old);
         grant_end(old);
@@ -367,6 +378,7 @@ void regions_bind(struct qp *qp)
         old->state = GRANT_ENDING;
     }
     g = place(mw, under, qp);
+    g->covers = covers;
     w = wr_new(qp, BIND);
     w->makes = g;
     w->replaces = old;
@@ -404,7 +416,7 @@ static bool is_idle(const struct grant *g, const void *qp)
 
 static bool is_ended(const struct grant *g, const void *qp)
 {
-    return is_own(g, qp) && g->state == GRANT_DEAD;
+    return is_own(g, qp) && g->state == GRANT_DEAD && !g->covers;
 }
 
 static bool is_peers_to_end(const struct grant *g, const void *qp)
@@ -488,6 +500,7 @@ static void made(struct grant *g, struct grant *replaced)
 {
     if (replaced)
         replaced->state = GRANT_DEAD;
+    g->covers = false;
     if (g->state != GRANT_ASKED)
         return;
     g->state = GRANT_ALIVE;

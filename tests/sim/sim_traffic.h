@@ -58,6 +58,7 @@ struct grant {
     uint64_t base;          /* the address of the region's first byte */
     uint32_t offset, len;   /* its part of the region */
     unsigned users[KINDS_OF_USERS];
+    bool covers;            /* an older one of its maker, which is what an invalidation means if this one's request fails */
     struct grant *next;
 };
 
