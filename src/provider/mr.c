@@ -3,7 +3,7 @@
  * Memory regions.
  *
  *   state        register                deregister                       close
- *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             -
+ *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             LEAVING
  *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; LEAVING: PENDING LEAVING
  *   LEAVING      INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             - (it is leaving)
  *
@@ -12,6 +12,10 @@
  *
  * The fabric gives a registration back at once, or, while data for it is under way, when that has ended: then it is
  * EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the region.
+ *
+ * Of a register or deregister and a close that meet, the first to take the state has the registration to itself: a close
+ * that finds LEAVING leaves it to the call that is inside, and what that leaves behind to retire, which the call's
+ * reference holds off.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -98,13 +102,10 @@ static unsigned access_of(ULONG flags)
     return access;
 }
 
-static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
-                            PVOID context)
+static NTSTATUS try_register(struct mr *mr, MDL *mdl, SIZE_T length, ULONG flags)
 {
-    struct mr *mr = mr_of(pub);
     uint32_t token;
 
-    (void)done, (void)context; /* never pending */
     if (!mdl_is_range(mdl, length) || length > mr->obj.adapter->limits.max_registration || !flags_are_valid(flags))
         return STATUS_INVALID_PARAMETER;
     /* LEAVING keeps others out until there is a region. */
@@ -120,6 +121,19 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
     return STATUS_SUCCESS;
 }
 
+static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
+                            PVOID context)
+{
+    struct mr *mr = mr_of(pub);
+    NTSTATUS status;
+
+    (void)done, (void)context; /* never pending */
+    object_ref(&mr->obj, REF_LOOKUP);
+    status = try_register(mr, mdl, length, flags);
+    object_unref(&mr->obj, REF_LOOKUP);
+    return status;
+}
+
 static void deregistered(void *context)
 {
     struct mr *mr = context;
@@ -128,10 +142,8 @@ static void deregistered(void *context)
     request_complete(&mr->deregister, STATUS_SUCCESS);
 }
 
-static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS try_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    struct mr *mr = mr_of(pub);
-
     /* The request is one: until its completion has been delivered it cannot be made again. */
     if (!done || request_is_pending(&mr->deregister) || !step(mr, REGISTERED, LEAVING))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
@@ -143,13 +155,24 @@ static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID
     return STATUS_SUCCESS;
 }
 
+static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    struct mr *mr = mr_of(pub);
+    NTSTATUS status;
+
+    object_ref(&mr->obj, REF_LOOKUP);
+    status = try_deregister(mr, done, context);
+    object_unref(&mr->obj, REF_LOOKUP);
+    return status;
+}
+
 /* A close ends what is registered; while data for it is under way, or a window is bound, retire waits. */
 static void cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
 
-    (void)step(mr, REGISTERED, LEAVING);
-    region_kill(&mr->region);
+    if (step(mr, REGISTERED, LEAVING) || step(mr, EMPTY, LEAVING) || MUTANT(mem_03_close_ends_it_too))
+        region_kill(&mr->region);
 }
 
 static bool retire(struct object *o)
@@ -168,13 +191,10 @@ static void destroy(struct object *o)
  * Says what later posts may have, and nothing of what is registered or queued. May be called again, also in parallel:
  * the last one counts.
  */
-static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote, NDK_FN_REQUEST_COMPLETION done,
-                                         PVOID context)
+static NTSTATUS try_initialize(struct mr *mr, ULONG pages, BOOLEAN remote)
 {
-    struct mr *mr = mr_of(pub);
     uint32_t most = mr->obj.adapter->limits.fast_register_pages;
 
-    (void)done, (void)context; /* never pending */
     if (!most)
         return STATUS_NOT_SUPPORTED;
     if (!mr->fast)
@@ -189,6 +209,19 @@ static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remot
         return status_of_errno(error);
     atomic_store(&mr->fast_limits, pages | (remote ? REMOTE : 0));
     return STATUS_SUCCESS;
+}
+
+static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote, NDK_FN_REQUEST_COMPLETION done,
+                                         PVOID context)
+{
+    struct mr *mr = mr_of(pub);
+    NTSTATUS status;
+
+    (void)done, (void)context; /* never pending */
+    object_ref(&mr->obj, REF_LOOKUP);
+    status = try_initialize(mr, pages, remote);
+    object_unref(&mr->obj, REF_LOOKUP);
+    return status;
 }
 
 bool mr_is_fast(const NDK_MR *mr)
