@@ -82,7 +82,8 @@ enum ondk_cause {
 };
 
 /*
- * Why the connector's last step failed, or its connection ended; 0: nothing of the kind has happened.
+ * Why the connector's last step failed, or its connection ended; 0: nothing of the kind has happened. Not 0 from before the
+ * first request that its queue pair refuses because the connection has ended.
  * Any thread, up to DISPATCH_LEVEL, while the connector is not closed.
  */
 ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);

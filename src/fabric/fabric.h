@@ -276,6 +276,11 @@ struct fabric_ops {
     int (*qp_post)(struct fabric_qp *qp, const struct fabric_request *r);
     void (*qp_release)(struct fabric_qp *qp); /* what was deferred goes now: a request failed before it was posted */
     void (*qp_flush)(struct fabric_qp *qp);
+    /*
+     * Why initiator posts answer ENOTCONN, from before the first that does; FABRIC_OK: because no connection has come so
+     * far, or they are taken. *terminate: the Terminate that had a part in it. Any thread; touches no lock.
+     */
+    enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
     /* Flushes; no connection uses it. done(context): in owner context, when everything has been completed; then gone. */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 

@@ -309,13 +309,16 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
 {
     if (!qp->running)
         return;
+    if (!MUTANT(qpr_03_ended_before_why))
+        qp->events->ended(qp, why, error);
     stream_close(qp);
     if (qp->terminate_len == 0)
         tx_drop_tail(qp);
     qp->end = why;
     drain(qp, IW_LOST, error);
     qp->end = IW_END_NONE;
-    qp->events->ended(qp, why, error);
+    if (MUTANT(qpr_03_ended_before_why))
+        qp->events->ended(qp, why, error);
 }
 
 /* The stream's beginning and end */
@@ -384,11 +387,10 @@ void iw_qp_flush(struct iw_qp *qp, enum iw_status status)
         status = IW_OK;
     if (tears) {
         terminate_queue(qp, WIRE_RDMAP_CATASTROPHIC, NULL, 0, 0);
+        qp->events->ended(qp, IW_END_FLUSH, WIRE_RDMAP_CATASTROPHIC);
         stream_close(qp);
     }
     drain(qp, status, WIRE_OK);
-    if (tears)
-        qp->events->ended(qp, IW_END_FLUSH, WIRE_RDMAP_CATASTROPHIC);
 }
 
 void iw_qp_stop(struct iw_qp *qp, enum iw_status status)

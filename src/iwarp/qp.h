@@ -131,8 +131,9 @@ struct iw_qp_events {
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read came */
     void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
     /*
-     * Everything outstanding has been completed (IW_LOST or more precisely), initiator posts answer ENOTCONN. rx is
-     * over; tx has the rest of a half-sent FPDU and the Terminate, where one was queued. Called once for a stream.
+     * Called once for a stream, first of all: so the owner can tell why before anybody sees that it is so. Right after it
+     * initiator posts answer ENOTCONN, everything outstanding completes (IW_LOST or more precisely), and rx is over; tx
+     * has the rest of a half-sent FPDU and the Terminate, where one was queued.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };

@@ -182,12 +182,17 @@ uint32_t reason_code(enum fabric_reason why, uint16_t terminate)
 uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
 {
     struct connector *c = connector_of(connector);
-    uint32_t code;
+    enum fabric_reason why;
+    uint16_t terminate;
 
-    spin_lock(&c->lock);
-    code = reason_code(c->reason, c->terminate);
-    spin_unlock(&c->lock);
-    return code;
+    connector_lock(c);
+    why = c->reason;
+    terminate = c->terminate;
+    /* The connection's end is told in a moment, and the queue pair refuses requests for it already. */
+    if (why == FABRIC_OK && connector_has_qp(c->phase))
+        why = connector_ops(c)->qp_reason(c->qp->fabric, &terminate);
+    connector_unlock(c);
+    return reason_code(why, terminate);
 }
 
 /* ---- What they mean ---- */

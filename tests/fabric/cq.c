@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: completion queues: when a notification is made, and the overflow. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,29 @@ static void kinds(void)
     world_close(&w);
 }
 
+static void is_gone(void *context)
+{
+    atomic_store((atomic_bool *)context, true);
+}
+
+/* It is refused at once, before a connection of its own, if it has one, has ended for it. */
+static void refused_for_overflow(struct station *s)
+{
+    struct fabric_qp_config config = { .receive_cq = s->cq, .initiator_cq = s->cq, .receive_depth = 1,
+                                       .initiator_depth = 1, .receive_sges = 1, .initiator_sges = 1 };
+    struct fabric_request r = { .op = FABRIC_SEND };
+    atomic_bool gone = false;
+    struct fabric_qp *qp;
+    uint16_t terminate = 0;
+
+    CHECK(s->f->ops->qp_create(s->f, &config, &qp) == 0);
+    CHECK(s->f->ops->qp_post(qp, &r) == ENOTCONN);
+    CHECK(s->f->ops->qp_reason(qp, &terminate) == FABRIC_CQ_OVERFLOW);
+    CHECK(terminate == FABRIC_NO_TERMINATE);
+    s->f->ops->qp_close(qp, is_gone, &gone);
+    AWAIT(atomic_load(&gone));
+}
+
 /* covers: CQX-07 */
 static void overflow(void)
 {
@@ -155,6 +179,7 @@ static void overflow(void)
     CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
     r.op = FABRIC_RECEIVE;
     CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
+    refused_for_overflow(&w.sb);
     notified(&w.sb);
     CHECK(atomic_load(&w.sb.overflowed) == 1);
     world_close(&w);

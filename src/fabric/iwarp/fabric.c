@@ -194,6 +194,7 @@ static const struct fabric_ops ops = {
     .qp_post = iwarp_qp_post,
     .qp_release = iwarp_qp_release,
     .qp_flush = iwarp_qp_flush,
+    .qp_reason = iwarp_qp_reason,
     .qp_close = iwarp_qp_close,
     .mr_create = iwarp_mr_create,
     .mr_kill = iwarp_mr_kill,

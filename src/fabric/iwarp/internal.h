@@ -183,6 +183,7 @@ struct fabric_qp {
     struct fabric_conn *conn; /* owner; while a stream runs */
     enum fabric_reason stopped; /* owner; why requests are being flushed */
     uint16_t terminate;       /* owner; the Terminate that had a part in it */
+    atomic_uint refuses;      /* why posts are refused: enum fabric_reason << 16 | the Terminate; 0: see qp_reason */
     struct shard_task transmit, flush, doom, close;
     void (*closed)(void *context);
     void *close_context;
@@ -192,6 +193,8 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
 int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r);
 void iwarp_qp_release(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
+enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
+void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
 void iwarp_qp_ref(struct fabric_qp *qp);
 void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */

@@ -152,6 +152,24 @@ static bool queues_are_dead(const struct fabric_qp *qp)
            atomic_load_explicit(&qp->initiator_cq->dead, memory_order_acquire);
 }
 
+/* Relaxed: the queue is closed after this, by a lock that whoever is refused has had after that. */
+void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
+{
+    atomic_store_explicit(&qp->refuses, (unsigned)why << 16 | terminate, memory_order_relaxed);
+}
+
+enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
+{
+    unsigned refuses = atomic_load_explicit(&qp->refuses, memory_order_relaxed);
+    enum fabric_reason why = (enum fabric_reason)(refuses >> 16);
+
+    *terminate = (uint16_t)refuses;
+    if (why != FABRIC_OK || !queues_are_dead(qp) || MUTANT(why_overflow_told_late))
+        return why;
+    *terminate = FABRIC_NO_TERMINATE; /* and the connection ends for it in a moment */
+    return FABRIC_CQ_OVERFLOW;
+}
+
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
  * is not. Small requests that it posts meanwhile leave together, when it has caught up or has polled a few times

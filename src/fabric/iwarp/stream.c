@@ -90,6 +90,7 @@ static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 
     if (error != WIRE_OK && !MUTANT(why_terminate_lost))
         c->terminate = (uint16_t)error;
+    iwarp_qp_say_why(c->qp, iwarp_reason_end(why), c->terminate);
     c->signals |= SIGNAL_ENDED;
     c->end = why;
 }
@@ -204,6 +205,7 @@ void stream_start(struct fabric_conn *c)
     c->signals = 0;
     c->sent_all = false;
     c->terminate = FABRIC_NO_TERMINATE;
+    iwarp_qp_say_why(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
     if (MUTANT(acc_05_receives_forgotten))
         iw_qp_flush(c->qp->iw, IW_FLUSHED);
     iw_qp_start(c->qp->iw, &s);
@@ -231,6 +233,8 @@ void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reaso
     stop_nudging(c);
     c->qp->stopped = why;
     c->qp->terminate = c->terminate;
+    if (!MUTANT(why_refused_untold))
+        iwarp_qp_say_why(c->qp, why, c->terminate);
     iw_qp_stop(c->qp->iw, status);
     add_counts(c);
     c->signals = 0;
