@@ -34,6 +34,7 @@
 #include "base/mutant.h"
 #include "base/random.h"
 #include "base/spin.h"
+#include "base/zeroed.h"
 #include "engine/net_internal.h"
 
 enum {
@@ -428,7 +429,7 @@ int reservation_take(struct net *net, struct addr *local, const struct addr *pee
     (void)net;
     if (addr_is_any(local) && !MUTANT(con_13_any_address))
         return EADDRNOTAVAIL;
-    r = calloc(1, sizeof *r);
+    r = zeroed(sizeof *r);
     if (!r)
         return ENOMEM;
     r->local = *local;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "base/zeroed.h"
 #include "iwarp/qp_internal.h"
 
 static uint32_t ring_size(uint32_t depth)
@@ -65,13 +66,12 @@ static bool make_rings(struct iw_qp *qp)
 
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
-    struct iw_qp *qp = aligned_alloc(_Alignof(struct iw_qp), sizeof *qp);
+    struct iw_qp *qp = zeroed(sizeof *qp);
     uint32_t receives = c->srq ? 1 : c->receive_depth;
     uint32_t receive_sges = c->srq ? srq_sges(c->srq) : c->receive_sges;
 
     if (!qp)
         return NULL;
-    memset(qp, 0, sizeof *qp);
     qp->events = c->events;
     qp->memory = c->memory;
     qp->domain = c->domain;

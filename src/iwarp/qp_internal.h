@@ -80,8 +80,10 @@ struct queue {
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
-    _Alignas(64) _Atomic uint32_t tail; /* written by posters, under the lock */
-    _Alignas(64) _Atomic uint32_t head; /* written by the owner */
+    _Atomic uint32_t tail;  /* written by posters, under the lock */
+    uint8_t apart[60];      /* so that the two share no cache line, wherever that begins */
+    _Atomic uint32_t head;  /* written by the owner */
+    uint8_t from_next[60];
 };
 
 /* A read that the peer asked for. */

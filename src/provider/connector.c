@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "base/zeroed.h"
 #include "provider/reason.h"
 #include "provider/status.h"
 
@@ -461,7 +462,7 @@ static const struct object_type type = {
 
 struct connector *connector_new(struct adapter *adapter, struct shard *shard)
 {
-    struct connector *c = calloc(1, sizeof(*c));
+    struct connector *c = zeroed(sizeof(*c));
 
     if (!c)
         return NULL;

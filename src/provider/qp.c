@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/mutant.h"
+#include "base/zeroed.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -76,7 +77,7 @@ static struct qp *make(const struct parts *p, const struct fabric_qp_config *c, 
 {
     struct adapter *a = p->pd->obj.adapter;
     const struct fabric_ops *ops = a->fabric->ops;
-    struct qp *qp = calloc(1, sizeof(*qp));
+    struct qp *qp = zeroed(sizeof(*qp));
 
     *error = qp ? ops->qp_create(a->fabric, c, &qp->fabric) : ENOMEM;
     if (*error) {

@@ -8,6 +8,7 @@
 
 #include "base/mutant.h"
 #include "base/random.h"
+#include "base/zeroed.h"
 
 /* The two layers' scatter lists are one and the same in memory. */
 _Static_assert(sizeof(struct iw_sge) == sizeof(struct fabric_sge), "scatter lists");
@@ -121,7 +122,7 @@ static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_co
 
 int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
 {
-    struct fabric_qp *qp = calloc(1, sizeof *qp);
+    struct fabric_qp *qp = zeroed(sizeof *qp);
 
     if (!qp)
         return ENOMEM;
