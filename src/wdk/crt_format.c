@@ -7,6 +7,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/format.h"
 
 /*
@@ -27,7 +28,7 @@
     {                                                                                                          \
         size_t whole = text(out, count, false, format, args);                                                  \
                                                                                                                \
-        if (whole < count)                                                                                     \
+        if (whole < count || (whole == count && MUTANT(crt_print_ends_beyond)))                                \
             out[whole] = 0;                                                                                    \
         return whole <= count ? (int)whole : -1;                                                               \
     }                                                                                                          \

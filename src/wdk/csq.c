@@ -2,6 +2,7 @@
 /* Cancel-safe queues: see wdm/csq.h. */
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/thread.h"
 
 /* In Type: what DriverContext[3] of a queued IRP points at, and which insert routine the queue has. */
@@ -73,7 +74,8 @@ static NTSTATUS insert(PIO_CSQ queue, PIRP irp, PVOID context)
 static bool was_cancelled(PIO_CSQ queue, PIRP irp)
 {
     (void)IoSetCancelRoutine(irp, cancel_queued);
-    if (!__atomic_load_n(&irp->Cancel, __ATOMIC_SEQ_CST) || !IoSetCancelRoutine(irp, NULL))
+    if (!__atomic_load_n(&irp->Cancel, __ATOMIC_SEQ_CST) || MUTANT(csq_cancelled_before_missed) ||
+        !IoSetCancelRoutine(irp, NULL))
         return false;
     queue->CsqRemoveIrp(queue, irp);
     forget(irp);
@@ -95,7 +97,7 @@ NTSTATUS IoCsqInsertIrpEx(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context, PV
     if (NT_SUCCESS(status)) {
         IoMarkIrpPending(Irp);
         cancelled = was_cancelled(Csq, Irp);
-    } else {
+    } else if (!MUTANT(csq_refused_stays)) {
         forget(Irp);
     }
     Csq->CsqReleaseLock(Csq, irql);
@@ -112,7 +114,7 @@ VOID IoCsqInsertIrp(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context)
 /* Under the queue's lock. False: it is being cancelled and stays where it is until its cancel routine takes it out. */
 static bool take_out(PIO_CSQ queue, PIRP irp)
 {
-    if (!IoSetCancelRoutine(irp, NULL))
+    if (!IoSetCancelRoutine(irp, NULL) && !MUTANT(csq_taken_while_cancelled))
         return false;
     queue->CsqRemoveIrp(queue, irp);
     forget(irp);

@@ -14,6 +14,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/format.h"
 #include "wdk/thread.h"
@@ -107,7 +108,7 @@ NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
 
 ULONG vDbgPrintExWithPrefix(PCCH Prefix, ULONG ComponentId, ULONG Level, PCCH Format, va_list arglist)
 {
-    if (DbgQueryDebugFilterState(ComponentId, Level) == TRUE)
+    if (DbgQueryDebugFilterState(ComponentId, Level) == TRUE || MUTANT(dbg_hidden_printed))
         print(Prefix, Format, arglist);
     return STATUS_SUCCESS;
 }

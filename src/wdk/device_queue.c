@@ -2,6 +2,7 @@
 /* Device queues: see wdm/devicequeue.h. */
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/thread.h"
 
 enum { TYPE_DEVICE_QUEUE = 20 };
@@ -52,7 +53,8 @@ BOOLEAN KeInsertDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY Dev
 BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, ULONG SortKey)
 {
     DeviceQueueEntry->SortKey = SortKey;
-    return insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry, SortKey + 1ULL);
+    return insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry,
+                  SortKey + (MUTANT(sio_equal_keys_in_front) ? 0 : 1ULL));
 }
 
 static PKDEVICE_QUEUE_ENTRY take(const char *routine, PKDEVICE_QUEUE queue, ULONG key)

@@ -18,6 +18,7 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/device.h"
 #include "wdk/driver.h"
@@ -113,7 +114,7 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 
     if (options & FILE_DIRECTORY_FILE)
         return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    if (append && !write)
+    if (append && !write && !MUTANT(fil_appends_anywhere))
         flags |= O_APPEND;
     return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
 }
@@ -122,7 +123,7 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 static int open_beneath(const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+                            .resolve = MUTANT(fil_leaves_its_place) ? 0 : RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     int result;
 
     pthread_mutex_lock(&lock);
@@ -309,7 +310,7 @@ static NTSTATUS transfer(const char *routine, HANDLE handle, HANDLE event, PIO_A
     else
         status = file->DeviceObject ? device_transfer(file, write, buffer, length, offset, &done)
                                     : host_transfer(file, write, buffer, length, offset, &done);
-    if (NT_SUCCESS(status))
+    if (NT_SUCCESS(status) && !MUTANT(fil_position_stays))
         file->CurrentByteOffset.QuadPart = offset + (int64_t)done;
     return finish(file, block, status, done);
 }

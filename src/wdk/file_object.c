@@ -6,6 +6,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/device.h"
 #include "wdk/driver.h"
 #include "wdk/irp.h"
@@ -56,7 +57,7 @@ static void closed(void *object)
 {
     PFILE_OBJECT file = object;
 
-    if (file->DeviceObject)
+    if (file->DeviceObject && !MUTANT(fil_cleanup_with_last_reference))
         file_object_cleanup(file);
 }
 

@@ -6,6 +6,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/driver.h"
 #include "wdk/irp.h"
@@ -215,7 +216,7 @@ static void compare(struct irp_block *b, int fact)
 /* False: it must not be completed now. */
 static bool check_end(PIRP irp)
 {
-    if (is_given_away(irp) || irp->CurrentLocation > irp->StackCount) {
+    if ((is_given_away(irp) && !MUTANT(irp_completed_twice_unseen)) || irp->CurrentLocation > irp->StackCount) {
         add_given_away(irp);
         check_failed(CHECK_IRP_COMPLETED_TWICE, "IoCompleteRequest", (uintptr_t)irp, 0, 0, 0,
                      "IRP %p has been completed already", (void *)irp);
@@ -249,7 +250,7 @@ static void finish(PIRP irp, struct irp_block *b)
 
 static bool wants_call(const IRP *irp, UCHAR control)
 {
-    return (NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_SUCCESS) ||
+    return MUTANT(irp_called_for_each_end) || (NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_SUCCESS) ||
            (!NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_ERROR) ||
            (irp->Cancel && control & SL_INVOKE_ON_CANCEL);
 }
@@ -263,7 +264,7 @@ static bool call_completion(PIRP irp, const IO_STACK_LOCATION *done)
     NTSTATUS status = done->CompletionRoutine(device, irp, done->Context);
 
     thread_mark_check(&mark, "a completion routine", (const void *)(uintptr_t)done->CompletionRoutine);
-    return status != STATUS_MORE_PROCESSING_REQUIRED;
+    return status != STATUS_MORE_PROCESSING_REQUIRED || MUTANT(irp_more_processing_ignored);
 }
 
 VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
@@ -282,7 +283,7 @@ VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
         if (wants_call(Irp, done.Control)) {
             if (!call_completion(Irp, &done))
                 return;
-        } else if (Irp->PendingReturned && Irp->CurrentLocation <= Irp->StackCount) {
+        } else if (Irp->PendingReturned && !MUTANT(irp_mark_not_handed_up) && Irp->CurrentLocation <= Irp->StackCount) {
             IoMarkIrpPending(Irp);
         }
     }

@@ -7,6 +7,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/live.h"
 #include "wdk/name.h"
 #include "wdk/object.h"
@@ -47,7 +48,8 @@ static WCHAR *write_name(PCUNICODE_STRING name)
     for (size_t i = 0; i < n; i++)
         text[i] = text_upcase(name->Buffer[i]);
     text[n] = 0;
-    replace_front(text, L"\\DOSDEVICES\\", L"\\??\\");
+    if (!MUTANT(dev_links_not_followed))
+        replace_front(text, L"\\DOSDEVICES\\", L"\\??\\");
     replace_front(text, L"\\GLOBAL??\\", L"\\??\\");
     replace_front(text, L"\\??\\GLOBAL\\", L"\\??\\");
     return text;

@@ -10,6 +10,7 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
+#include "base/mutant.h"
 #include "wdk/driver.h"
 #include "wdk/object.h"
 #include "wdk/registry.h"
@@ -185,7 +186,7 @@ static char *unquote(char *at, char **end)
     char *start = ++at, *out = start;
 
     for (; *at && *at != '"'; at++) {
-        if (*at == '\\' && at[1])
+        if (*at == '\\' && at[1] && !MUTANT(reg_file_unquoted_as_is))
             at++;
         *out++ = *at;
     }

@@ -6,6 +6,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/handle.h"
 #include "wdk/object.h"
 #include "wdk/registry.h"
@@ -216,7 +217,8 @@ static NTSTATUS direct(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found
 {
     ULONG wanted = entry->DefaultType >> RTL_QUERY_REGISTRY_TYPECHECK_SHIFT;
 
-    if (entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK && wanted != REG_NONE && wanted != f->type)
+    if (entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK && wanted != REG_NONE && wanted != f->type &&
+        !MUTANT(reg_type_unchecked))
         return STATUS_OBJECT_TYPE_MISMATCH;
     return is_text(f->type) || f->type == REG_MULTI_SZ ? direct_text(f, entry->EntryContext)
                                                       : direct_data(f, entry->EntryContext);
@@ -266,7 +268,7 @@ static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, PVOID contex
     struct found f;
     NTSTATUS status;
 
-    if (entry->Flags & RTL_QUERY_REGISTRY_REQUIRED)
+    if (entry->Flags & RTL_QUERY_REGISTRY_REQUIRED && !MUTANT(reg_required_has_default))
         return STATUS_OBJECT_NAME_NOT_FOUND;
     if (type == REG_NONE)
         return STATUS_SUCCESS;
@@ -352,7 +354,8 @@ static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_
         (!entry->Name || entry->QueryRoutine ||
          entry->Flags & (RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_NOVALUE)))
         return STATUS_INVALID_PARAMETER;
-    if (entry->Flags & (RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_SUBKEY) && *at != top) {
+    if (entry->Flags & (RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_SUBKEY) && *at != top &&
+        !MUTANT(reg_topkey_ignored)) {
         object_put(*at);
         *at = top;
     }

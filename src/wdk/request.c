@@ -5,6 +5,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/irp.h"
 #include "wdk/lock.h"
@@ -109,7 +110,8 @@ static void copy_output(PIRP irp, struct irp_block *b)
 /* With an error nothing is copied; with a warning (STATUS_BUFFER_OVERFLOW) what there is. */
 void irp_take_buffers(PIRP irp, struct irp_block *b)
 {
-    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION && !NT_ERROR(irp->IoStatus.Status))
+    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION &&
+        (!NT_ERROR(irp->IoStatus.Status) || MUTANT(irp_output_of_errors)))
         copy_output(irp, b);
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
@@ -168,7 +170,7 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     irql_check_max("IoCancelIrp", DISPATCH_LEVEL);
     acquire(&irql, __builtin_return_address(0));
     Irp->Cancel = TRUE;
-    routine = IoSetCancelRoutine(Irp, NULL);
+    routine = MUTANT(irp_cancel_routine_stays) ? Irp->CancelRoutine : IoSetCancelRoutine(Irp, NULL);
     if (!routine) {
         release("IoCancelIrp", irql);
         return FALSE;

@@ -2,6 +2,7 @@
 /* StartIo: see wdm/startio.h. */
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/device.h"
 #include "wdk/thread.h"
 
@@ -79,7 +80,7 @@ static void next(PDEVICE_OBJECT device, unsigned how, ULONG key)
     bool later;
 
     spin_lock(&s->lock);
-    later = s->deferred && s->inside;
+    later = s->deferred && s->inside && !MUTANT(sio_not_deferred);
     s->inside += !later;
     if (later) {
         s->asked++;
@@ -96,7 +97,7 @@ static void next(PDEVICE_OBJECT device, unsigned how, ULONG key)
 /* Under the cancel spin lock, which it gives back: one that was cancelled before it got here ends at once. */
 static void leave_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
 {
-    PDRIVER_CANCEL routine = irp->Cancel ? IoSetCancelRoutine(irp, NULL) : NULL;
+    PDRIVER_CANCEL routine = irp->Cancel && !MUTANT(sio_cancelled_waits) ? IoSetCancelRoutine(irp, NULL) : NULL;
 
     irp->CancelIrql = irql;
     if (routine)

@@ -204,6 +204,18 @@ static void test_no_such_function(void **state)
     report_is(r, "irp-misuse in IoCallDriver");
 }
 
+static void test_completed_after_free(void **state)
+{
+    struct report *r = report_start();
+    PIRP irp = IoAllocateIrp(1, FALSE);
+
+    (void)state;
+    IoSetNextIrpStackLocation(irp);
+    IoFreeIrp(irp);
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    report_is(r, "irp-completed-twice in IoCompleteRequest");
+}
+
 /* ---- Cancel-safe queues ----------------------------------------------------------------------------------------- */
 
 struct queue {
@@ -334,6 +346,29 @@ static void test_not_queued(void **state)
     IoFreeIrp(irp);
 }
 
+/* As IoCancelIrp leaves it before the cancel routine has the queue's lock. */
+static void test_being_cancelled(void **state)
+{
+    struct queue q;
+    IO_CSQ_IRP_CONTEXT context;
+    PIRP irp = arrived(NULL);
+    PDRIVER_CANCEL routine;
+
+    (void)state;
+    open_queue(&q);
+    assert_int_equal(IoCsqInsertIrpEx(&q.csq, irp, &context, NULL), STATUS_SUCCESS);
+    routine = IoSetCancelRoutine(irp, NULL);
+    assert_non_null(routine);
+    assert_null(IoCsqRemoveNextIrp(&q.csq, NULL));
+    assert_null(IoCsqRemoveIrp(&q.csq, &context));
+    IoAcquireCancelSpinLock(&irp->CancelIrql);
+    routine(NULL, irp);
+    assert_int_equal(q.cancelled, 1);
+    assert_true(IsListEmpty(&q.list));
+    assert_null(context.Irp);
+    IoFreeIrp(irp);
+}
+
 enum { ROUNDS = 2000 };
 static PIRP shared[ROUNDS];
 static pthread_barrier_t meet;
@@ -385,8 +420,10 @@ int main(void)
         cmocka_unit_test_setup(test_when_called, set_up),
         cmocka_unit_test_setup(test_mark_goes_up, set_up),
         cmocka_unit_test_setup(test_no_such_function, set_up),
+        cmocka_unit_test(test_completed_after_free),
         cmocka_unit_test(test_queue),
         cmocka_unit_test(test_not_queued),
+        cmocka_unit_test(test_being_cancelled),
         cmocka_unit_test(test_cancel_race),
     };
 
