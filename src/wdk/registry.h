@@ -44,4 +44,10 @@ NTSTATUS registry_remove_value(struct reg_key *key, PCUNICODE_STRING name);
 /* STATUS_CANNOT_DELETE: it has subkeys, or is a root. */
 NTSTATUS registry_remove(struct reg_key *key);
 
+/*
+ * `text` with what %NAME% stands for in `environment` (NAME=value, terminated each, an empty one at the end; NULL: the
+ * system's), allocated with malloc and terminated; a name that is not there stays. NULL: no memory.
+ */
+WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment, size_t *expanded);
+
 #endif

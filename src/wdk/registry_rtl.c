@@ -120,6 +120,12 @@ NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
 
 /* ---- A table of queries ----------------------------------------------------------------------------------------- */
 
+/* What the driver gave for all of the table. */
+struct query {
+    PVOID context;
+    const WCHAR *environment;
+};
+
 /* A value as it is handed to the driver: the tree may change meanwhile. Strings have a terminator behind them. */
 struct found {
     PWSTR name;
@@ -224,25 +230,42 @@ static NTSTATUS direct(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found
                                                       : direct_data(f, entry->EntryContext);
 }
 
-/* Each string of a list on its own, unless the driver wants the list. */
-static NTSTATUS hand_over(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found *f, PVOID context)
+static bool expand(struct found *f, const WCHAR *environment)
 {
-    char *at = f->data, *end = at + f->size;
-    NTSTATUS status = STATUS_SUCCESS;
+    size_t units;
+    WCHAR *text = registry_expand(f->data, text_size(f->data, f->size) / sizeof(WCHAR), environment, &units);
 
+    if (!text)
+        return false;
+    free(f->data);
+    f->data = text;
+    f->size = (ULONG)((units + 1) * sizeof(WCHAR));
+    return true;
+}
+
+/* Each string of a list on its own, unless the driver wants the list. */
+static NTSTATUS hand_over(const RTL_QUERY_REGISTRY_TABLE *entry, struct found *f, const struct query *query)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    char *at, *end;
+
+    if (f->type == REG_EXPAND_SZ && !(entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) && !expand(f, query->environment))
+        return STATUS_NO_MEMORY;
+    at = f->data;
+    end = at + f->size;
     if (entry->Flags & RTL_QUERY_REGISTRY_DIRECT)
         return direct(entry, f);
     if (f->type != REG_MULTI_SZ || entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) {
         ULONG type = f->type == REG_EXPAND_SZ && !(entry->Flags & RTL_QUERY_REGISTRY_NOEXPAND) ? REG_SZ : f->type;
 
-        return entry->QueryRoutine(f->name, type, f->data, f->size, context, entry->EntryContext);
+        return entry->QueryRoutine(f->name, type, f->data, f->size, query->context, entry->EntryContext);
     }
     while (at < end && !status) {
         ULONG size = text_size(at, (ULONG)(end - at));
 
         if (!size)
             break;
-        status = entry->QueryRoutine(f->name, REG_SZ, at, size + sizeof(WCHAR), context, entry->EntryContext);
+        status = entry->QueryRoutine(f->name, REG_SZ, at, size + sizeof(WCHAR), query->context, entry->EntryContext);
         at += size + sizeof(WCHAR);
     }
     return status == STATUS_BUFFER_TOO_SMALL ? STATUS_SUCCESS : status;
@@ -261,7 +284,7 @@ static ULONG default_size(ULONG type, const WCHAR *text)
     return type == REG_MULTI_SZ || is_text(type) ? (units + 1) * (ULONG)sizeof(WCHAR) : 0;
 }
 
-static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
+static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
 {
     ULONG type = entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK ? entry->DefaultType & 0xffffff : entry->DefaultType;
     ULONG size = entry->DefaultLength;
@@ -276,12 +299,12 @@ static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, PVOID contex
         size = default_size(type, entry->DefaultData);
     if (!copy_found(&f, entry->Name, type, entry->DefaultData, size))
         return STATUS_NO_MEMORY;
-    status = hand_over(entry, &f, context);
+    status = hand_over(entry, &f, query);
     drop(&f);
     return status;
 }
 
-static NTSTATUS query_one(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
+static NTSTATUS query_one(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
 {
     UNICODE_STRING name;
     struct reg_value *v;
@@ -295,10 +318,10 @@ static NTSTATUS query_one(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *e
     copied = v && copy_found(&f, entry->Name, v->type, v->data, v->size);
     registry_unlock();
     if (!v)
-        return hand_default(entry, context);
+        return hand_default(entry, query);
     if (!copied)
         return STATUS_NO_MEMORY;
-    status = hand_over(entry, &f, context);
+    status = hand_over(entry, &f, query);
     drop(&f);
     if (!status && entry->Flags & RTL_QUERY_REGISTRY_DELETE) {
         registry_lock();
@@ -324,14 +347,14 @@ static bool copy_at(struct reg_key *key, ULONG index, struct found *f, bool *mem
     return copied;
 }
 
-static NTSTATUS query_all(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *entry, PVOID context)
+static NTSTATUS query_all(struct reg_key *key, const RTL_QUERY_REGISTRY_TABLE *entry, const struct query *query)
 {
     NTSTATUS status = STATUS_SUCCESS;
     bool memory = true, any = false;
     struct found f;
 
     for (ULONG i = 0; !status && copy_at(key, i, &f, &memory); i++) {
-        status = hand_over(entry, &f, context);
+        status = hand_over(entry, &f, query);
         drop(&f);
         any = true;
     }
@@ -346,7 +369,7 @@ static bool is_last(const RTL_QUERY_REGISTRY_TABLE *entry)
 }
 
 static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_QUERY_REGISTRY_TABLE *entry,
-                            PVOID context)
+                            const struct query *query)
 {
     NTSTATUS status;
 
@@ -365,11 +388,11 @@ static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_
         if (!sub)
             return entry->Flags & RTL_QUERY_REGISTRY_REQUIRED ? status : STATUS_SUCCESS;
         *at = sub;
-        return entry->QueryRoutine ? query_all(sub, entry, context) : STATUS_SUCCESS;
+        return entry->QueryRoutine ? query_all(sub, entry, query) : STATUS_SUCCESS;
     }
     if (entry->Flags & RTL_QUERY_REGISTRY_NOVALUE)
-        return entry->QueryRoutine(NULL, REG_NONE, NULL, 0, context, entry->EntryContext);
-    return entry->Name ? query_one(*at, entry, context) : query_all(*at, entry, context);
+        return entry->QueryRoutine(NULL, REG_NONE, NULL, 0, query->context, entry->EntryContext);
+    return entry->Name ? query_one(*at, entry, query) : query_all(*at, entry, query);
 }
 
 NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGISTRY_TABLE QueryTable, PVOID Context,
@@ -378,12 +401,12 @@ NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGIST
     NTSTATUS status;
     struct reg_key *top = open_relative("RtlQueryRegistryValues", RelativeTo, Path, REGISTRY_MAKE_NONE, &status),
                    *at = top;
+    struct query query = { Context, Environment };
 
-    UNREFERENCED_PARAMETER(Environment);
     if (!top)
         return status;
     for (; !is_last(QueryTable) && !status; QueryTable++)
-        status = query_entry(top, &at, QueryTable, Context);
+        status = query_entry(top, &at, QueryTable, &query);
     if (at != top)
         object_put(at);
     object_put(top);

@@ -296,6 +296,41 @@ static void test_direct_room(void **state)
     assert_int_equal(RtlCheckRegistryKey(RTL_REGISTRY_SERVICES, NULL), STATUS_SUCCESS);
 }
 
+static void expands(const WCHAR *environment, ULONG flags, const char *text, const void *expected, size_t size)
+{
+    static const char key[] = "HKLM\\System\\CurrentControlSet\\Services\\sample\\Parameters";
+    UNICODE_STRING out = { 0 };
+    RTL_QUERY_REGISTRY_TABLE table[] = {
+        { NULL, RTL_QUERY_REGISTRY_DIRECT | RTL_QUERY_REGISTRY_TYPECHECK | RTL_QUERY_REGISTRY_DELETE | flags,
+          (PWSTR)(uintptr_t)L"Path", &out, REG_EXPAND_SZ << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT, NULL, 0 },
+        { 0 },
+    };
+
+    assert_int_equal(ondk_wdk_registry_set_text(key, "Path", REG_EXPAND_SZ, text, (uint32_t)strlen(text)), 0);
+    assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, (PVOID)(uintptr_t)environment),
+                     STATUS_SUCCESS);
+    assert_int_equal(out.Length + sizeof(WCHAR), size);
+    assert_memory_equal(out.Buffer, expected, size);
+    RtlFreeUnicodeString(&out);
+}
+
+#define EXPANDS(environment, flags, text, expected) expands(environment, flags, text, expected, sizeof(expected))
+
+static void test_expand(void **state)
+{
+    static const WCHAR own[] = L"=C:=C:\\\0a=1\0LONGER=%a%\0empty=\0";
+
+    (void)state;
+    EXPANDS(NULL, 0, "%SystemRoot%\\x", L"C:\\Windows\\x");
+    EXPANDS(NULL, 0, "%systemdrive%%WINDIR%", L"C:C:\\Windows");
+    EXPANDS(NULL, RTL_QUERY_REGISTRY_NOEXPAND, "%SystemRoot%", L"%SystemRoot%");
+    EXPANDS(NULL, 0, "%a% %%%SystemDrive% 50% of %System", L"%a% %%C: 50% of %System");
+    EXPANDS(own, 0, "<%A%|%longer%|%empty%|%SystemRoot%|%long%>", L"<1|%a%||%SystemRoot%|%long%>");
+    EXPANDS(own, 0, "%", L"%");
+    EXPANDS(own, 0, "", L"");
+    EXPANDS(L"", 0, "%a%", L"%a%");
+}
+
 struct seen {
     char text[200];
 };
@@ -430,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys), cmocka_unit_test(test_values), cmocka_unit_test(test_key_information),
         cmocka_unit_test(test_bad_handles), cmocka_unit_test(test_direct), cmocka_unit_test(test_direct_room),
+        cmocka_unit_test(test_expand),
         cmocka_unit_test(test_callbacks),
         cmocka_unit_test(test_by_path), cmocka_unit_test(test_file), cmocka_unit_test(test_bad_file),
     };

@@ -350,6 +350,17 @@ NTKERNELAPI PVOID IoAllocateErrorLogEntry(_In_ PVOID IoObject, _In_ UCHAR EntryS
 NTKERNELAPI VOID IoFreeErrorLogEntry(_In_ PVOID ElEntry);
 NTKERNELAPI VOID IoWriteErrorLogEntry(_In_ PVOID ElEntry);
 
+/* ---- Events that drivers share by name -------------------------------------------------------------------------- */
+
+extern NTKERNELAPI struct _OBJECT_TYPE **ExEventObjectType;
+
+/*
+ * The event of that name, made signaled where there is none; it is there until the last handle is closed (ZwClose).
+ * NULL: the name does not begin with a backslash, or no memory. PASSIVE_LEVEL.
+ */
+NTKERNELAPI PKEVENT IoCreateNotificationEvent(_In_ PUNICODE_STRING EventName, _Out_ PHANDLE EventHandle);
+NTKERNELAPI PKEVENT IoCreateSynchronizationEvent(_In_ PUNICODE_STRING EventName, _Out_ PHANDLE EventHandle);
+
 /* ---- IRPs ------------------------------------------------------------------------------------------------------- */
 
 #define IoSizeOfIrp(locations) ((USHORT)(sizeof(IRP) + (locations) * sizeof(IO_STACK_LOCATION)))

@@ -277,7 +277,10 @@ typedef struct _RTL_QUERY_REGISTRY_TABLE {
 #define RTL_QUERY_REGISTRY_TYPECHECK_SHIFT 24
 #define RTL_QUERY_REGISTRY_TYPECHECK_MASK (0xffu << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT)
 
-/* %variables% in REG_EXPAND_SZ stay as they are: there is no environment. */
+/*
+ * Without an Environment (NAME=value, terminated each, an empty one at the end) the %variables% of a REG_EXPAND_SZ are
+ * the system's: SystemRoot, windir and SystemDrive, C:\Windows and C:. One that is not known stays as it is.
+ */
 NTKERNELAPI NTSTATUS RtlQueryRegistryValues(_In_ ULONG RelativeTo, _In_ PCWSTR Path,
                                             _Inout_ PRTL_QUERY_REGISTRY_TABLE QueryTable, _In_opt_ PVOID Context,
                                             _In_opt_ PVOID Environment);
