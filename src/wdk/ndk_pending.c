@@ -72,6 +72,14 @@ static void report(const char *routine, const void *context, const struct stack 
                  "its context %p is on the stack of a function that had returned %s", context, when);
 }
 
+static bool has_ended(int thread)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/task/%d", thread);
+    return access(path, F_OK) != 0 && access("/proc/self/task", F_OK) == 0;
+}
+
 /*
  * The stack pointer of another thread, as the host's kernel shows it while the thread waits; 0 where it runs and
  * nobody knows. UINTPTR_MAX: there is no such thread any more.
@@ -82,13 +90,10 @@ static uintptr_t stack_pointer_of(int thread)
     ssize_t length;
     int fd;
 
-    snprintf(path, sizeof path, "/proc/self/task/%d", thread);
-    if (access(path, F_OK) != 0)
-        return access("/proc/self/task", F_OK) == 0 ? UINTPTR_MAX : 0;
-    strcat(path, "/syscall");
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return 0;
+        return has_ended(thread) ? UINTPTR_MAX : 0;
     length = read(fd, text, sizeof text - 1);
     close(fd);
     if (length <= 0)
