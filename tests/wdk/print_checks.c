@@ -46,7 +46,7 @@ int main(void)
          "| pool freed that holds the context of the callbacks of an open completion queue, shared receive queue or listener, or"
          " the QPContext of a queue pair that is not being closed | when it is freed | `context-freed-in-use` |\n"
          "| pool freed that holds the context or one of the first four buffers of a posted request whose result was not polled"
-         " | when it is freed, until the pair is closed or its disconnect has completed | `context-freed-in-use` |\n"
+         " | when it is freed, until the pair or its connector is closed, or the disconnect has completed | `context-freed-in-use` |\n"
          "| an MDL freed while a region is registered with it | when it is freed | `mdl-freed-in-use` |\n"
          "| a context on the stack of a function that has returned | at the thread's next NDK call, or when the completion"
          " comes while the thread sleeps or has ended | `context-on-dead-stack` |\n"
