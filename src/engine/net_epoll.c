@@ -39,23 +39,9 @@
 
 enum {
     EVENTS = 64,
-    BACKLOG = 65535, /* the system cuts it down to what it allows */
     NS_PER_S = 1000000000,
     FEW = 2,           /* so many connections are read on a guess */
     GUESSES = 8,       /* at most so often in a row */
-};
-
-enum flag {
-    READABLE = 1 << 0,   /* input, or its end, has been seen and not been read up */
-    HANGUP = 1 << 1,     /* the end has been seen: a short read is not the last one */
-    BLOCKED = 1 << 2,    /* the owner waits for room, or for the end of connecting */
-    WRITABLE = 1 << 3,   /* and that has come, but is not reported yet */
-    CONNECTING = 1 << 4,
-    LISTENING = 1 << 5,
-    HELD = 1 << 6,
-    LISTED = 1 << 7,
-    DOUBTFUL = 1 << 8,   /* connecting may have failed */
-    FOR_OUTPUT = 1 << 9, /* epoll tells of room, too */
 };
 
 struct poller {
@@ -117,7 +103,7 @@ static unsigned reportable(const struct net_socket *socket)
 }
 
 /* Restores: in the list exactly while there is something to report. */
-static void update_list(struct net_socket *socket)
+void socket_update_list(struct net_socket *socket)
 {
     bool listed = (socket->flags & LISTED) != 0;
     struct poller *p;
@@ -145,7 +131,7 @@ static void note(struct net_socket *socket, uint32_t events)
         socket->flags &= ~(unsigned)BLOCKED;
         socket->flags |= WRITABLE;
     }
-    update_list(socket);
+    socket_update_list(socket);
 }
 
 static void collect(struct poller *p)
@@ -167,7 +153,7 @@ static bool guess(struct poller *p)
             return false;
     for (unsigned i = 0; i < p->remembered; i++) {
         p->few[i]->flags |= READABLE;
-        update_list(p->few[i]);
+        socket_update_list(p->few[i]);
     }
     p->guesses--;
     return true;
@@ -194,7 +180,7 @@ static void report(struct poller *p, struct net_socket *socket)
     TAILQ_REMOVE(&p->ready, socket, link);
     p->ready_count--;
     socket->flags &= ~(unsigned)LISTED;
-    update_list(socket);
+    socket_update_list(socket);
     socket->ready(socket, events);
 }
 
@@ -261,7 +247,7 @@ static void kernel_detach(struct net_socket *socket)
     socket->flags &= ~(unsigned)(READABLE | HANGUP);
     if (socket->flags & WRITABLE)
         socket->flags = (socket->flags & ~(unsigned)WRITABLE) | BLOCKED;
-    update_list(socket);
+    socket_update_list(socket);
     socket->shard = NULL;
     if (!(socket->flags & LISTENING))
         forget(p, socket);
@@ -278,7 +264,7 @@ static int watch(struct net_socket *socket, const struct poller *p, int how)
     return epoll_ctl(p->epoll_fd, how, socket->fd, &event) ? errno : 0;
 }
 
-static int kernel_attach(struct net_socket *socket, struct shard *s)
+int socket_attach(struct net_socket *socket, struct shard *s)
 {
     struct poller *p = shard_net_state(s);
     int err;
@@ -295,7 +281,7 @@ static int kernel_attach(struct net_socket *socket, struct shard *s)
     return 0;
 }
 
-static void set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags)
+void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags)
 {
     socket->net = net;
     socket->shard = NULL;
@@ -306,7 +292,7 @@ static void set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
     atomic_init(&socket->paused, false);
 }
 
-static void hold_reservation(struct net_socket *socket, struct net_reservation *r)
+void socket_hold_reservation(struct net_socket *socket, struct net_reservation *r)
 {
     reservation_ref(r);
     socket->reservation = r;
@@ -316,7 +302,7 @@ static void hold_reservation(struct net_socket *socket, struct net_reservation *
  * What a close does to the peer: an end of stream, or a reset. A socket is made to reset, and told otherwise only when it
  * is closed in good order: so the peers of a process that dies see an abort, not the notice of a disconnect.
  */
-static void reset_on_close(int fd, bool reset)
+void socket_reset_on_close(int fd, bool reset)
 {
     struct linger linger = { .l_onoff = reset, .l_linger = 0 };
 
@@ -334,14 +320,14 @@ static void block(struct net_socket *socket)
     (void)watch(socket, shard_net_state(socket->shard), EPOLL_CTL_MOD);
 }
 
-static void kernel_close(struct net_socket *socket, bool reset)
+void socket_close(struct net_socket *socket, bool reset)
 {
     struct net_reservation *r = socket->reservation;
 
     if (socket->shard)
         kernel_detach(socket);
     if (!reset)
-        reset_on_close(socket->fd, false);
+        socket_reset_on_close(socket->fd, false);
     close(socket->fd);
     socket->fd = -1;
     socket->reservation = NULL;
@@ -370,19 +356,19 @@ static int kernel_connect(struct net *net, struct shard *s, struct net_reservati
     err = reservation_socket(from, &fd);
     if (err)
         return err;
-    reset_on_close(fd, !MUTANT(qpr_20_death_as_notice));
+    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice));
     if (connect(fd, &peer->sa, addr_len(peer)) && errno != EINPROGRESS) {
         err = errno;
         close(fd);
         return err;
     }
     /* Within a host it mostly is by now, although connect says that it goes on. */
-    set_up(socket, net, fd, is_connected(fd) ? 0 : CONNECTING | BLOCKED);
-    hold_reservation(socket, from);
+    socket_set_up(socket, net, fd, is_connected(fd) ? 0 : CONNECTING | BLOCKED);
+    socket_hold_reservation(socket, from);
     /* Only now: before it is connecting, epoll would call it hung up. */
-    err = kernel_attach(socket, s);
+    err = socket_attach(socket, s);
     if (err)
-        kernel_close(socket, true);
+        socket_close(socket, true);
     return err;
 }
 
@@ -405,126 +391,6 @@ static int kernel_connect_result(struct net_socket *socket)
         return errno;
     socket->error = err;
     return err ? err : EINPROGRESS;
-}
-
-/* ---- listening ---- */
-
-static int kernel_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket)
-{
-    int fd, err = reservation_socket(at, &fd);
-
-    if (err)
-        return err;
-    reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* what it accepts inherits it */
-    if (listen(fd, BACKLOG)) {
-        err = errno;
-        close(fd);
-        return err;
-    }
-    set_up(socket, net, fd, LISTENING);
-    hold_reservation(socket, at);
-    err = kernel_attach(socket, s);
-    if (err)
-        kernel_close(socket, false);
-    return err;
-}
-
-/*
- * Out of the listening state: what is queued is reset, what comes is refused. Between the two SO_REUSEADDR is off, which
- * keeps foreign sockets off the address; it is on while listening, as accepted sockets inherit it and need it.
- */
-static void stop_listening(int fd)
-{
-    int reuse = 0;
-
-    (void)shutdown(fd, SHUT_RD);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
-}
-
-static int resume_listening(int fd)
-{
-    int reuse = 1;
-
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) || listen(fd, BACKLOG))
-        return errno;
-    return 0;
-}
-
-/*
- * Makes the socket what the listener was told last. The owner, who refuses peers, and a consumer, who pauses, may be in
- * here at once: each looks again at what it was told after it has acted, so the last to act has acted on the last word.
- */
-static int follow_pause(struct net_socket *listener)
-{
-    int err = 0;
-    bool paused;
-
-    do {
-        paused = atomic_load(&listener->paused);
-        if (paused)
-            stop_listening(listener->fd);
-        else
-            err = resume_listening(listener->fd);
-    } while (atomic_load(&listener->paused) != paused);
-    return paused ? 0 : err;
-}
-
-static int kernel_listen_pause(struct net_socket *socket, bool paused)
-{
-    if (MUTANT(lsn_04_goes_on))
-        return 0;
-    atomic_store(&socket->paused, paused);
-    return follow_pause(socket);
-}
-
-/*
- * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
- * takes no descriptor. A paused one is reported too, as hung up, and stays as it is.
- */
-static int refuse_waiting(struct net_socket *listener, int err)
-{
-    struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
-
-    if (poll(&waiting, 1, 0) == 0 || atomic_load(&listener->paused))
-        return EAGAIN;
-    if (!MUTANT(lsn_08_left_waiting)) {
-        stop_listening(listener->fd);
-        (void)follow_pause(listener);
-    }
-    return err;
-}
-
-static int accept_error(struct net_socket *listener, int err)
-{
-    if (err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM)
-        err = refuse_waiting(listener, err);
-    else if (err != EAGAIN && err != EINVAL)
-        return err; /* that one connection's trouble; others may wait */
-    listener->flags &= ~(unsigned)READABLE;
-    update_list(listener);
-    return err == EINVAL ? EAGAIN : err;
-}
-
-static int kernel_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer)
-{
-    struct sockaddr_storage from;
-    socklen_t len = sizeof from;
-    int fd, err;
-
-    if (!(listener->flags & READABLE))
-        return EAGAIN;
-    fd = accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0)
-        return accept_error(listener, errno);
-    (void)addr_from(peer, &from, len);
-    *local = *reservation_address(listener->reservation);
-    set_up(socket, listener->net, fd, 0);
-    if (!MUTANT(lsn_07_listener_alone))
-        hold_reservation(socket, listener->reservation);
-    err = kernel_attach(socket, listener->shard);
-    if (err)
-        kernel_close(socket, true);
-    return err;
 }
 
 /* ---- data ---- */
@@ -572,7 +438,7 @@ static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, i
      */
     if (n <= 0 || (!(socket->flags & HANGUP) && (size_t)n < total(iov, iovcnt))) {
         socket->flags &= ~(unsigned)READABLE;
-        update_list(socket);
+        socket_update_list(socket);
     }
     return n;
 }
@@ -583,7 +449,7 @@ static void kernel_hold_read(struct net_socket *socket, bool on)
         socket->flags |= HELD;
     else
         socket->flags &= ~(unsigned)HELD;
-    update_list(socket);
+    socket_update_list(socket);
     if (!on && socket->flags & LISTED)
         shard_sockets_left(socket->shard);
 }
@@ -623,9 +489,9 @@ struct net *net_kernel(void)
         .reservation_unref = reservation_unref,
         .connect = kernel_connect,
         .connect_result = kernel_connect_result,
-        .listen = kernel_listen,
-        .listen_pause = kernel_listen_pause,
-        .accept = kernel_accept,
+        .listen = net_listen,
+        .listen_pause = net_listen_pause,
+        .accept = net_accept,
         .send = kernel_send,
         .recv = kernel_recv,
         .hold_read = kernel_hold_read,
@@ -633,8 +499,8 @@ struct net *net_kernel(void)
         .unsent = kernel_unsent,
         .shut_write = kernel_shut_write,
         .detach = kernel_detach,
-        .attach = kernel_attach,
-        .close = kernel_close,
+        .attach = socket_attach,
+        .close = socket_close,
     };
     static struct net kernel = { .ops = &ops };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the kernel's backend: what net_epoll.c, reservation.c and sock_diag.c know of each other. */
+/* Inside the kernel's backend: what net_epoll.c, net_listen.c, reservation.c and sock_diag.c know of each other. */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H
 
@@ -27,5 +27,30 @@ enum sock_diag {
 enum sock_diag sock_diag_at(const struct addr *local);
 /* Is this four-tuple connected, or connecting? False where the kernel does not tell. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
+
+/* net_epoll.c: what is known of a socket, and how it is made, watched and closed. */
+enum socket_flag {
+    READABLE = 1 << 0,   /* input, or its end, has been seen and not been read up */
+    HANGUP = 1 << 1,     /* the end has been seen: a short read is not the last one */
+    BLOCKED = 1 << 2,    /* the owner waits for room, or for the end of connecting */
+    WRITABLE = 1 << 3,   /* and that has come, but is not reported yet */
+    CONNECTING = 1 << 4,
+    LISTENING = 1 << 5,
+    HELD = 1 << 6,
+    LISTED = 1 << 7,
+    DOUBTFUL = 1 << 8,   /* connecting may have failed */
+    FOR_OUTPUT = 1 << 9, /* epoll tells of room, too */
+};
+void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags);
+void socket_hold_reservation(struct net_socket *socket, struct net_reservation *r);
+void socket_reset_on_close(int fd, bool reset);
+int socket_attach(struct net_socket *socket, struct shard *s);
+void socket_close(struct net_socket *socket, bool reset);
+void socket_update_list(struct net_socket *socket); /* after its flags have changed */
+
+/* net_listen.c: as net_ops has them. */
+int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
+int net_listen_pause(struct net_socket *socket, bool paused);
+int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
 
 #endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: the kernel's listening sockets: accepting, pausing, and refusing all who wait. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mutant.h"
+#include "engine/net.h"
+#include "engine/net_internal.h"
+
+enum { BACKLOG = 65535 }; /* the system cuts it down to what it allows */
+
+int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket)
+{
+    int fd, err = reservation_socket(at, &fd);
+
+    if (err)
+        return err;
+    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* what it accepts inherits it */
+    if (listen(fd, BACKLOG)) {
+        err = errno;
+        close(fd);
+        return err;
+    }
+    socket_set_up(socket, net, fd, LISTENING);
+    socket_hold_reservation(socket, at);
+    err = socket_attach(socket, s);
+    if (err)
+        socket_close(socket, false);
+    return err;
+}
+
+/*
+ * Out of the listening state: what is queued is reset, what comes is refused. Between the two SO_REUSEADDR is off, which
+ * keeps foreign sockets off the address; it is on while listening, as accepted sockets inherit it and need it.
+ */
+static void stop_listening(int fd)
+{
+    int reuse = 0;
+
+    (void)shutdown(fd, SHUT_RD);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
+}
+
+static int resume_listening(int fd)
+{
+    int reuse = 1;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) || listen(fd, BACKLOG))
+        return errno;
+    return 0;
+}
+
+/*
+ * Makes the socket what the listener was told last. The owner, who refuses peers, and a consumer, who pauses, may be in
+ * here at once: each looks again at what it was told after it has acted, so the last to act has acted on the last word.
+ */
+static int follow_pause(struct net_socket *listener)
+{
+    int err = 0;
+    bool paused;
+
+    do {
+        paused = atomic_load(&listener->paused);
+        if (paused)
+            stop_listening(listener->fd);
+        else
+            err = resume_listening(listener->fd);
+    } while (atomic_load(&listener->paused) != paused);
+    return paused ? 0 : err;
+}
+
+int net_listen_pause(struct net_socket *socket, bool paused)
+{
+    if (MUTANT(lsn_04_goes_on))
+        return 0;
+    atomic_store(&socket->paused, paused);
+    return follow_pause(socket);
+}
+
+/*
+ * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
+ * takes no descriptor. A paused one is reported too, as hung up, and stays as it is.
+ */
+static int refuse_waiting(struct net_socket *listener, int err)
+{
+    struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
+
+    if (poll(&waiting, 1, 0) == 0 || atomic_load(&listener->paused))
+        return EAGAIN;
+    if (!MUTANT(lsn_08_left_waiting)) {
+        stop_listening(listener->fd);
+        (void)follow_pause(listener);
+    }
+    return err;
+}
+
+static int accept_error(struct net_socket *listener, int err)
+{
+    if (err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM)
+        err = refuse_waiting(listener, err);
+    else if (err != EAGAIN && err != EINVAL)
+        return err; /* that one connection's trouble; others may wait */
+    listener->flags &= ~(unsigned)READABLE;
+    socket_update_list(listener);
+    return err == EINVAL ? EAGAIN : err;
+}
+
+int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer)
+{
+    struct sockaddr_storage from;
+    socklen_t len = sizeof from;
+    int fd, err;
+
+    if (!(listener->flags & READABLE))
+        return EAGAIN;
+    fd = accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return accept_error(listener, errno);
+    (void)addr_from(peer, &from, len);
+    *local = *reservation_address(listener->reservation);
+    socket_set_up(socket, listener->net, fd, 0);
+    if (!MUTANT(lsn_07_listener_alone))
+        socket_hold_reservation(socket, listener->reservation);
+    err = socket_attach(socket, listener->shard);
+    if (err)
+        socket_close(socket, true);
+    return err;
+}
