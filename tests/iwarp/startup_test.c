@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * MPA start-up. Frames are written as hexadecimal text behind the key, as "flags revision length rest": what Linux siw
- * sends and answers, what other peers may, and what nobody should. Then our initiator against our responder, in every
- * combination of revision, CRC, ready-to-receive forms and limits.
+ * sends and answers, what other peers may, and what nobody should.
  *
  * covers: WIR-02
  */
@@ -17,16 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iwarp/handshake.h"
 #include "iwarp/startup.h"
 #include "wire/mpa.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-enum { ALL_FORMS = MPA_RTR_ZERO_FPDU | MPA_RTR_WRITE | MPA_RTR_READ };
-
-static const struct iw_startup_config usual = {
-    .revision = 2, .crc = false, .rtr = ALL_FORMS, .max_ird = 16, .max_ord = 16, .max_private = 252,
-};
 
 /* Key and the hexadecimal text's bytes; `filler` more bytes of 0x5a. The frame's length. */
 static size_t frame(uint8_t *bytes, bool reply, const char *hex, size_t filler)
@@ -46,45 +38,6 @@ static size_t frame(uint8_t *bytes, bool reply, const char *hex, size_t filler)
     return n + filler;
 }
 
-/* Feeds len bytes, at most `piece` at a time; stops at the first event, which has to come with the last byte. */
-static enum iw_startup_event feed(struct iw_startup *s, const uint8_t *bytes, size_t len, size_t piece)
-{
-    enum iw_startup_event e = IW_STARTUP_NONE;
-
-    while (len > 0 && e == IW_STARTUP_NONE) {
-        uint8_t *at;
-        size_t n = iw_startup_rx_want(s, &at);
-
-        if (n == 0)
-            break;
-        n = n < piece ? n : piece;
-        n = n < len ? n : len;
-        memcpy(at, bytes, n);
-        bytes += n;
-        len -= n;
-        e = iw_startup_rx_done(s, n);
-    }
-    assert_int_equal(len, 0);
-    return e;
-}
-
-/* Takes all that is to be sent, at most `piece` bytes at a time; the last event in *e. */
-static size_t drain(struct iw_startup *s, uint8_t *bytes, size_t piece, enum iw_startup_event *e)
-{
-    size_t len = 0, n;
-    const uint8_t *at;
-
-    *e = IW_STARTUP_NONE;
-    while ((n = iw_startup_tx_want(s, &at)) > 0) {
-        assert_int_equal(*e, IW_STARTUP_NONE);
-        n = n < piece ? n : piece;
-        memcpy(bytes + len, at, n);
-        len += n;
-        *e = iw_startup_tx_done(s, n);
-    }
-    return len;
-}
-
 static void assert_frame(const uint8_t *got, size_t len, bool reply, const char *hex)
 {
     uint8_t want[MPA_FRAME_MAX];
@@ -92,15 +45,6 @@ static void assert_frame(const uint8_t *got, size_t len, bool reply, const char 
 
     assert_int_equal(len, n);
     assert_memory_equal(got, want, n);
-}
-
-static void assert_quiet(struct iw_startup *s)
-{
-    const uint8_t *out;
-    uint8_t *in;
-
-    assert_int_equal(iw_startup_rx_want(s, &in), 0);
-    assert_int_equal(iw_startup_tx_want(s, &out), 0);
 }
 
 struct request_case {
@@ -470,126 +414,6 @@ static void test_reject_data(void **state)
     }
 }
 
-/* One cell of the matrix: who offers what. */
-struct sides {
-    struct iw_startup_config a, p;
-    uint16_t a_ird, a_ord, p_ird, p_ord;
-    size_t piece, data;
-};
-
-static uint16_t least(uint16_t a, uint16_t b)
-{
-    return a < b ? a : b;
-}
-
-static void check_agreement(const struct sides *m, const struct iw_startup_result *a,
-                            const struct iw_startup_result *p)
-{
-    uint16_t a_ird = least(m->a_ird, m->a.max_ird), a_ord = least(m->a_ord, m->a.max_ord);
-    uint16_t p_ird = least(m->p_ird, m->p.max_ird), p_ord = least(m->p_ord, m->p.max_ord);
-    bool limits = m->a.revision == 2;
-
-    assert_int_equal(a->revision, m->a.revision);
-    assert_int_equal(p->revision, m->a.revision);
-    assert_int_equal(a->crc, m->a.crc || m->p.crc);
-    assert_int_equal(p->crc, a->crc);
-    assert_int_equal(a->peer_to_peer, limits && m->a.rtr != 0);
-    assert_int_equal(p->peer_to_peer, a->peer_to_peer);
-    assert_int_equal(p->rtr, a->rtr);
-    assert_int_equal(a->rtr & ~(m->a.rtr & m->p.rtr), 0);
-    assert_int_equal(a->rtr != MPA_RTR_NONE, a->peer_to_peer);
-    assert_int_equal(a->ird, limits ? least(a_ird, p_ord) : a_ird);
-    assert_int_equal(a->ord, limits ? least(a_ord, p_ird) : a_ord);
-    assert_int_equal(p->ird, limits ? a->ord : p_ird);
-    assert_int_equal(p->ord, limits ? a->ird : p_ord);
-}
-
-static void assert_private(const struct iw_startup *s, const uint8_t *want, size_t len)
-{
-    size_t got;
-    const uint8_t *data = iw_startup_private(s, &got);
-
-    assert_int_equal(got, len);
-    assert_memory_equal(data, want, len);
-}
-
-static void agree(const struct sides *m)
-{
-    uint8_t there[MPA_PRIVATE_MAX], back[MPA_PRIVATE_MAX], bytes[MPA_FRAME_MAX];
-    struct iw_startup_result ra, rp;
-    enum iw_startup_event e;
-    size_t n;
-
-    for (size_t i = 0; i < sizeof there; i++) {
-        there[i] = (uint8_t)i;
-        back[i] = (uint8_t)(255 - i);
-    }
-    struct iw_startup *a = iw_startup_initiator(&m->a, m->a_ird, m->a_ord, there, m->data);
-    struct iw_startup *p = iw_startup_responder(&m->p);
-    assert_true(a && p);
-    n = drain(a, bytes, m->piece, &e);
-    e = feed(p, bytes, n, m->piece);
-    bool in_common = m->a.revision < 2 || !m->a.rtr || (m->a.rtr & m->p.rtr);
-    assert_int_equal(e, in_common ? IW_STARTUP_REQUEST : IW_STARTUP_MALFORMED);
-    if (in_common) {
-        assert_private(p, there, m->data);
-        iw_startup_accept(p, m->p_ird, m->p_ord, back, m->data);
-    }
-    n = drain(p, bytes, m->piece, &e);
-    assert_int_equal(e, IW_STARTUP_SENT);
-    assert_int_equal(feed(a, bytes, n, m->piece), in_common ? IW_STARTUP_ACCEPTED : IW_STARTUP_REJECTED);
-    if (in_common) {
-        iw_startup_result(a, &ra);
-        iw_startup_result(p, &rp);
-        check_agreement(m, &ra, &rp);
-        assert_private(a, back, m->data);
-    }
-    assert_quiet(a);
-    assert_quiet(p);
-    iw_startup_free(a);
-    iw_startup_free(p);
-}
-
-static const uint16_t limit_values[][2] = { { 16, 16 }, { 1, 7 }, { 7, 1 }, { 0, 3 }, { 40, 0x3fff } };
-
-static void agree_on_limits(struct sides *m)
-{
-    static const size_t lengths[] = { 0, 252, 508 };
-    static const size_t pieces[] = { MPA_FRAME_MAX, 1, 17 };
-    static unsigned turn;
-
-    for (size_t i = 0; i < COUNT(limit_values); i++) {
-        for (size_t k = 0; k < COUNT(limit_values); k++) {
-            m->a_ird = limit_values[i][0];
-            m->a_ord = limit_values[i][1];
-            m->p_ird = limit_values[k][0];
-            m->p_ord = limit_values[k][1];
-            m->piece = pieces[turn % 3];
-            m->data = lengths[turn / 3 % 3];
-            turn++;
-            agree(m);
-        }
-    }
-}
-
-static void test_matrix(void **state)
-{
-    struct sides m = { .a = usual, .p = usual };
-
-    (void)state;
-    m.p.max_private = 508;
-    m.p.max_ird = 20;
-    m.p.max_ord = 10;
-    for (unsigned bits = 0; bits < 3 * 4 * 8 * 8; bits++) {
-        m.a.revision = (uint8_t)(bits % 3);
-        m.a.crc = bits / 3 & 1;
-        m.p.crc = bits / 3 & 2;
-        m.a.rtr = bits / 12 % 8;
-        m.p.rtr = bits / 96;
-        agree_on_limits(&m);
-    }
-}
-
 /* The tables can be printed, complete, for the documentation. */
 static void test_tables(void **state)
 {
@@ -620,7 +444,6 @@ int main(void)
         cmocka_unit_test(test_wrong_keys),
         cmocka_unit_test(test_wants_exactly_the_frame),
         cmocka_unit_test(test_reject_data),
-        cmocka_unit_test(test_matrix),
         cmocka_unit_test(test_tables),
     };
 
