@@ -6,6 +6,7 @@
 #define ONDK_WDK_WDM_DEVICEQUEUE_H
 
 #include "../ntdef.h"
+#include "list.h"
 
 EXTERN_C_START
 
