@@ -193,6 +193,8 @@ VOID RtlAssert(PVOID VoidFailedAssertion, PVOID VoidFileName, ULONG LineNumber, 
 {
     const char *message = MutableMessage ? MutableMessage : "";
 
+    if (check_on() && MUTANT(wdk_assertion_unseen))
+        return;
     if (check_on()) {
         check_failed(CHECK_ASSERTION, "NT_ASSERT", (uint32_t)STATUS_ASSERTION_FAILURE, LineNumber, 0, 0,
                      "%s (%s:%u) %s", (const char *)VoidFailedAssertion, (const char *)VoidFileName, LineNumber,

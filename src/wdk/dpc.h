@@ -7,7 +7,10 @@
 
 #include "wdk/wait.h"
 
-/* Under the dispatcher's lock. False: it is queued already. by: NULL for the kernel's own. After the lock is free: dpc_start_threads. */
+/*
+ * Under the dispatcher's lock. False: it is queued already. by: NULL for the kernel's own. After the lock is free:
+ * dpc_start_threads.
+ */
 bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake);
 
 /* Threads for queues that have got their first DPC. */

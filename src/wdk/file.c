@@ -17,6 +17,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "openndk/wdk.h"
 #include "base/mutant.h"
 #include "wdk/check.h"
@@ -231,7 +232,7 @@ static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status
 
     irql_check_max(routine, PASSIVE_LEVEL);
     file = handle_get(handle, *IoFileObjectType, status);
-    if (!file && *status == STATUS_INVALID_HANDLE && check_on())
+    if (!file && *status == STATUS_INVALID_HANDLE && check_on() && !MUTANT(wdk_closed_file_unseen))
         check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
     return file;
 }

@@ -206,7 +206,8 @@ static void compare(struct irp_block *b, int fact)
     int all = atomic_fetch_or(&b->facts, fact) | fact;
     bool pending = all & RETURNED_PENDING, marked = all & ENDED_MARKED;
 
-    if (!(all & RETURNED) || !(all & ENDED) || pending == marked || !check_on())
+    if (!(all & RETURNED) || !(all & ENDED) || pending == marked || !check_on() ||
+        MUTANT(wdk_pending_mark_unseen))
         return;
     check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp_of(b), pending, marked, 0,
                  pending ? "it returned STATUS_PENDING without IoMarkIrpPending"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of what happens too often to take one each time as stack.h does (locks, timers, DPCs): found by frame pointers,
- * and each different one kept once and for good, so that a pointer stands for it.
+ * Stacks of what happens too often to take one each time as stack.h does (locks, timers, DPCs): found by frame
+ * pointers, and each different one kept once and for good, so that a pointer stands for it.
  */
 #ifndef WDK_KEPT_H
 #define WDK_KEPT_H

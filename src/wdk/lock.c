@@ -2,6 +2,7 @@
 /* Reports about locks: see lock.h. */
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/lock.h"
 
 void lock_report_recursive(const char *routine, const char *what, const void *lock)
@@ -20,7 +21,8 @@ bool lock_again(const char *routine, const char *what, const void *lock, const v
 {
     if (!thread_holds(lock))
         return false;
-    lock_report_recursive(routine, what, lock);
+    if (!MUTANT(wdk_recursive_unseen))
+        lock_report_recursive(routine, what, lock);
     thread_hold(lock, what, by);
     return true;
 }
@@ -28,7 +30,8 @@ bool lock_again(const char *routine, const char *what, const void *lock, const v
 bool lock_ends(const char *routine, const char *what, const void *lock, const void *owner)
 {
     if (!thread_may_hold(lock)) {
-        lock_report_not_held(routine, what, lock, owner);
+        if (!MUTANT(wdk_not_held_unseen))
+            lock_report_not_held(routine, what, lock, owner);
         return false;
     }
     thread_release(lock);

@@ -5,6 +5,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/checked_pool.h"
 #include "wdk/inuse.h"
@@ -14,7 +15,7 @@
 /* An entry that is kept holds the link. */
 static bool can_keep(const GENERAL_LOOKASIDE *l)
 {
-    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE &&
+    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE && !MUTANT(wdk_lookaside_keeps_nothing) &&
            QueryDepthSList((PSLIST_HEADER)(uintptr_t)&l->ListHead) < l->Depth;
 }
 
@@ -27,7 +28,7 @@ static bool find_list(const void *start, size_t size, struct inuse_found *out)
 {
     out->object = live_inside(LIVE_LOOKASIDE, start, size, &out->what);
     out->what = "lookaside list that has not been deleted";
-    return out->object != NULL;
+    return out->object != NULL && !MUTANT(wdk_lookaside_freed_unseen);
 }
 
 static void initialize(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SIZE_T size, ULONG tag)
@@ -217,7 +218,7 @@ NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUN
 
 VOID ExDeleteLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
 {
-    if (forget(__func__, &Lookaside->L))
+    if (forget(__func__, &Lookaside->L) && !MUTANT(wdk_lookaside_deleted_keeps))
         flush_ex(Lookaside);
 }
 

@@ -11,6 +11,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/live.h"
 #include "wdk/pool.h"
@@ -105,7 +106,7 @@ VOID IoFreeMdl(PMDL Mdl)
 
     irql_check_max(__func__, DISPATCH_LEVEL);
     ours = live_remove(LIVE_MDL, Mdl);
-    if (ours && is_flagged(Mdl, MDL_PAGES_LOCKED))
+    if (ours && is_flagged(Mdl, MDL_PAGES_LOCKED) && !MUTANT(wdk_mdl_freed_locked_unseen))
         misused(CHECK_MDL_FREED_LOCKED, __func__, Mdl, "its pages are still locked");
     pool_give(__func__, Mdl);
 }
@@ -163,9 +164,9 @@ VOID MmProbeAndLockPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, 
 
     (void)AccessMode;
     irql_check_max(__func__, pool_is_paged(MmGetMdlVirtualAddress(mdl)) ? APC_LEVEL : DISPATCH_LEVEL);
-    if (is_built(mdl))
+    if (is_built(mdl) && !MUTANT(wdk_mdl_locked_twice_unseen))
         misused(CHECK_MDL_MISUSED, __func__, mdl, "locked or built already");
-    if (!allows(mdl, Operation != IoReadAccess))
+    if (!allows(mdl, Operation != IoReadAccess && !MUTANT(wdk_mdl_written_where_read_only)))
         ExRaiseStatus(STATUS_ACCESS_VIOLATION);
     set_flags(mdl, MDL_PAGES_LOCKED | (Operation != IoReadAccess ? MDL_WRITE_OPERATION : 0), 0);
     fill_pages(mdl);
@@ -211,7 +212,7 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
     }
     TargetMdl->Process = SourceMdl->Process;
     TargetMdl->StartVa = PAGE_ALIGN(VirtualAddress);
-    TargetMdl->ByteOffset = BYTE_OFFSET(VirtualAddress);
+    TargetMdl->ByteOffset = MUTANT(wdk_mdl_part_of_the_start) ? 0 : BYTE_OFFSET(VirtualAddress);
     TargetMdl->ByteCount = length;
     TargetMdl->MdlFlags = (CSHORT)((TargetMdl->MdlFlags & MDL_ALLOCATED_FIXED_SIZE) | MDL_PARTIAL |
                                    (SourceMdl->MdlFlags & (MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)));
@@ -244,7 +245,7 @@ NTSTATUS MmAdvanceMdl(PMDL Mdl, ULONG NumberOfBytes)
 static PVOID map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
 {
     irql_check_max(routine, mode == KernelMode ? DISPATCH_LEVEL : APC_LEVEL);
-    if (!is_built(mdl))
+    if (!is_built(mdl) && !MUTANT(wdk_mdl_not_locked_unseen))
         misused(CHECK_MDL_NOT_LOCKED, routine, mdl, "mapped, but neither locked nor built");
     else if (is_flagged(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
              (mode == KernelMode && is_flagged(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/mutant.h"
 #include "wdk/ndk_filter_internal.h"
 
 #include "wdk/inuse.h"
@@ -229,7 +230,8 @@ void *proxy_real_at(const void *pub, const char *routine)
         return NULL;
     if (is_usable(p))
         return p->real;
-    report_closed(CHECK_NDK_CLOSED_USED, p, routine);
+    if (!MUTANT(wdk_ndk_closed_used_unseen))
+        report_closed(CHECK_NDK_CLOSED_USED, p, routine);
     return NULL;
 }
 
@@ -258,7 +260,7 @@ bool proxy_begin_close(struct proxy *p, const char *routine)
     if (first)
         p->closed_by = now;
     spin_unlock(&lock);
-    if (!first)
+    if (!first && !MUTANT(wdk_ndk_closed_twice_unseen))
         report_closed(CHECK_NDK_CLOSED_TWICE, p, routine);
     return first;
 }
@@ -335,7 +337,7 @@ static bool find_in(struct proxy *p, const void *start, size_t size, struct inus
 
     if (p->context && !idle && is_inside(p->context, start, size))
         return found(out, CHECK_CONTEXT_FREED_IN_USE, p->context, "callback context of an NDK object that is open");
-    for (unsigned i = 0; i < p->mdl_count; i++)
+    for (unsigned i = 0; i < p->mdl_count && !MUTANT(wdk_registered_mdl_freed_unseen); i++)
         if (is_inside(p->mdls[i], start, size))
             return found(out, CHECK_MDL_FREED_IN_USE, p->mdls[i], "MDL of a registered NDK_MR");
     return filter_find_posted(p, start, size, out);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/mutant.h"
 #include "base/spin.h"
 #include "wdk/live.h"
 #include "wdk/ndk_pending.h"
@@ -67,6 +68,8 @@ void ndk_pending_drop(struct ndk_pending *p)
 
 static void report(const char *routine, const void *context, const struct stack *by, const char *when)
 {
+    if (MUTANT(wdk_dead_stack_unseen))
+        return;
     check_add_stack("the request was made by", by);
     check_failed(CHECK_CONTEXT_ON_DEAD_STACK, routine, (uintptr_t)context, 0, 0, 0,
                  "its context %p is on the stack of a function that had returned %s", context, when);
@@ -156,7 +159,7 @@ bool ndk_pending_find(const void *start, size_t size, struct inuse_found *out)
         if ((uintptr_t)p->context - (uintptr_t)start < size)
             break;
     if (p) {
-        out->rule = CHECK_CONTEXT_FREED_IN_USE;
+        out->rule = MUTANT(wdk_context_freed_unseen) ? CHECK_OBJECT_FREED_IN_USE : CHECK_CONTEXT_FREED_IN_USE;
         out->object = p->context;
         out->what = "context of a pending request";
         out->by = p->by;

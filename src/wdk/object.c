@@ -7,6 +7,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/handle.h"
 #include "wdk/live.h"
@@ -114,6 +115,8 @@ LONG_PTR ObfDereferenceObject(PVOID Object)
     if (!is_object("ObDereferenceObject", Object))
         return 0;
     if (!take_back(Object)) {
+        if (MUTANT(wdk_reference_unseen))
+            return 0;
         check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)object_type(Object), (uintptr_t)Object, 0, 0,
                      "%s %p has no reference of the driver's left", object_type(Object)->name, Object);
         return 0;

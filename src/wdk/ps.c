@@ -5,6 +5,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/futex.h"
 #include "wdk/handle.h"
 #include "wdk/live.h"
@@ -99,7 +100,7 @@ NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
     irql_check_max("PsTerminateSystemThread", PASSIVE_LEVEL);
     if (!t->system)
         return STATUS_INVALID_PARAMETER;
-    t->exit_status = ExitStatus;
+    t->exit_status = MUTANT(wdk_exit_status_lost) ? 0 : ExitStatus;
     t->irql = PASSIVE_LEVEL;
     pthread_exit(NULL);
 }

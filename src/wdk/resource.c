@@ -8,6 +8,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/inuse.h"
 #include "wdk/live.h"
 #include "wdk/lock.h"
@@ -86,7 +87,8 @@ static bool try_own(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struc
         r->OwnerCount = 1;
         return true;
     }
-    if (r->NumberOfExclusiveWaiters > 0 && kind != SHARED_STARVING &&
+    if (r->NumberOfExclusiveWaiters > 0 && !MUTANT(wdk_resource_reader_passes_writer) &&
+        (kind != SHARED_STARVING || MUTANT(wdk_resource_starving_waits)) &&
         (kind == SHARED_WAITING || !find_owner(r, thread)))
         return false;
     own_shared(r, thread, fresh, 1);
@@ -233,7 +235,7 @@ static void release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
     free(gone);
     if (!owned && check_on())
         lock_report_not_held(routine, resource_what, r, NULL);
-    else if (owned && thread == self())
+    else if (owned && (thread == self() || MUTANT(wdk_resource_taken_from_releaser)))
         thread_release(r);
 }
 
@@ -246,7 +248,7 @@ static bool find_resource(const void *start, size_t size, struct inuse_found *ou
         return false;
     out->object = live_inside(LIVE_RESOURCE, start, size, NULL);
     out->what = "ERESOURCE that was not deleted";
-    return out->object != NULL;
+    return out->object != NULL && !MUTANT(wdk_resource_not_deleted_unseen);
 }
 
 __attribute__((constructor)) static void start(void)
@@ -363,7 +365,7 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
     owned = Resource->OwnerCount > 0 && Resource->OwnerThread == self();
     if (owned) {
         own_shared(Resource, self(), &fresh, Resource->OwnerCount);
-        Resource->OwnerCount = 0;
+        Resource->OwnerCount = MUTANT(wdk_resource_converted_stays_exclusive) ? Resource->OwnerCount : 0;
         grant_shared(Resource, &wake);
     }
     dispatch_unlock(&wake);

@@ -9,6 +9,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/futex.h"
 #include "wdk/processor.h"
 #include "wdk/thread.h"
@@ -20,7 +21,7 @@ static bool add(volatile ULONG_PTR *word, ULONG count)
     ULONG_PTR now = __atomic_load_n(word, __ATOMIC_RELAXED);
 
     do {
-        if (now & ACTIVE)
+        if (now & ACTIVE && !MUTANT(wdk_rundown_lets_in))
             return false;
     } while (!__atomic_compare_exchange_n(word, &now, now + (ULONG_PTR)count * ONE, false, __ATOMIC_ACQUIRE,
                                           __ATOMIC_RELAXED));
@@ -29,7 +30,7 @@ static bool add(volatile ULONG_PTR *word, ULONG count)
 
 static void check_count(const char *routine, ULONG_PTR before, ULONG count, const void *ref)
 {
-    if (check_on() && before / ONE < count)
+    if (check_on() && before / ONE < count && !MUTANT(wdk_rundown_not_held_unseen))
         check_failed(CHECK_LOCK_NOT_HELD, routine, (uintptr_t)ref, 0, 0, 0,
                      "rundown protection %p was acquired %llu times, %u are released", ref,
                      (unsigned long long)(before / ONE), count);
@@ -55,7 +56,7 @@ static void begin_and_wait(EX_RUNDOWN_REF *ref)
 {
     ULONG_PTR now = __atomic_fetch_or(&ref->Count, ACTIVE, __ATOMIC_ACQUIRE) | ACTIVE;
 
-    while (now != ACTIVE) {
+    while (now != ACTIVE && !MUTANT(wdk_rundown_does_not_wait)) {
         (void)futex_sleep((void *)(uintptr_t)&ref->Count, (unsigned)now, NULL);
         now = __atomic_load_n(&ref->Count, __ATOMIC_ACQUIRE);
     }

@@ -9,6 +9,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/check.h"
 
 enum { SLIST_LOCKED = 1, DEPTH_MASK = 0xffff, SEQUENCE_ONE = 0x10000, YIELD_EVERY = 128 };
@@ -73,7 +74,7 @@ PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
         return NULL; /* empty, or about to get its first */
     first = (PSLIST_ENTRY)(uintptr_t)lock_header(ListHead);
     if (first)
-        set_depth(ListHead, QueryDepthSList(ListHead) - 1u);
+        set_depth(ListHead, QueryDepthSList(ListHead) - !MUTANT(wdk_slist_depth_stays));
     unlock_header(ListHead, first ? first->Next : NULL);
     return first;
 }
@@ -101,7 +102,7 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
 
 VOID FatalListEntryError(PVOID p1, PVOID p2, PVOID p3)
 {
-    if (check_on())
+    if (check_on() && !MUTANT(wdk_list_corrupt_unseen))
         check_failed(CHECK_LIST_CORRUPT, "LIST_ENTRY", FAST_FAIL_CORRUPT_LIST_ENTRY, (uintptr_t)p2, (uintptr_t)p1,
                      (uintptr_t)p3, "entry %p: its neighbours %p and %p do not both point at it", p2, p1, p3);
 }

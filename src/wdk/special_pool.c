@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "base/mutant.h"
 #include "wdk/checked_pool.h"
 #include "wdk/special_pool.h"
 
@@ -241,7 +242,7 @@ void special_close(struct pool_block *block)
         (void)madvise(r->base, octets, MADV_DONTNEED);
     if (r->opened)
         (void)mprotect(r->base, octets + SPECIAL_PAGE, PROT_NONE);
-    else
+    else if (!MUTANT(wdk_pool_freed_stays_open))
         (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
     r->opened = false;
     arena.live--;

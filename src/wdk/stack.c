@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "wdk/stack.h"
 
 enum { SKIPPED_MOST = 8 };
@@ -68,7 +69,7 @@ __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const v
     if ((uintptr_t)frame - b.low >= b.size)
         return; /* on a stack of the program's own making */
     for (int i = 0; frame && i < WALK_MOST && s->depth < STACK_FRAMES; i++) {
-        if (reached && frame[1])
+        if (reached && frame[1] && !MUTANT(wdk_stack_of_one_frame))
             s->frames[s->depth++] = (void *)frame[1];
         reached = reached || frame[1] == (uintptr_t)by;
         frame = frame_after(frame, b);

@@ -8,6 +8,7 @@
 #include "ndkpi.h"
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "wdk/kept.h"
 #include "wdk/live.h"
@@ -116,14 +117,14 @@ struct kernel_thread *thread_adopt(void)
 
     if (!t)
         abort(); /* no thread can do without */
-    t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
+    t->irql = ondk_on_provider_thread() && !MUTANT(wdk_callback_at_passive) ? DISPATCH_LEVEL : PASSIVE_LEVEL;
     thread_begin(t);
     return t;
 }
 
 void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
 {
-    if (now > max)
+    if (now > max && !MUTANT(wdk_irql_too_high_unseen))
         check_failed(CHECK_IRQL_TOO_HIGH, routine, now, max, 0, 0, "IRQL is %d, at most %d is allowed", now, max);
     else
         check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
@@ -175,7 +176,7 @@ bool thread_holds(const void *lock)
     for (unsigned i = 0; i < t->held_count; i++)
         if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) == lock)
             return true;
-    return false;
+    return t->unwatched > 0 && MUTANT(wdk_more_locks_than_room);
 }
 
 bool thread_may_hold(const void *lock)
@@ -200,13 +201,13 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         const char *what = atomic_load_explicit(&h->what, memory_order_relaxed);
 
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
-        if (!check_on() || (what == resource_what && resource_given_up(lock)))
+        if (!check_on() || MUTANT(wdk_lock_held_at_end_unseen) || (what == resource_what && resource_given_up(lock)))
             continue;
         check_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
                      what, lock);
     }
-    if (t->irql == mark->irql)
+    if (t->irql == mark->irql || MUTANT(wdk_irql_changed_unseen))
         return;
     if (check_on())
         check_failed(CHECK_IRQL_CHANGED, routine, (uintptr_t)called, mark->irql, t->irql, 0,

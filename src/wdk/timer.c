@@ -10,6 +10,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/clock.h"
 #include "wdk/dpc.h"
 #include "wdk/futex.h"
@@ -44,7 +45,8 @@ static bool insert(KTIMER *timer)
 {
     LIST_ENTRY *list = list_of(timer), *at = list;
 
-    while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart)
+    while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart &&
+           !MUTANT(wdk_timers_in_order_of_setting))
         at = at->Blink;
     link_before(at, &timer->TimerListEntry);
     return list->Flink == &timer->TimerListEntry;
@@ -64,7 +66,7 @@ static void expire(KTIMER *timer, int64_t now, struct wake_list *wake)
     }
     dispatch_set_state(&timer->Header, 1);
     dispatch_satisfy(&timer->Header, wake);
-    if (timer->Dpc)
+    if (timer->Dpc && !MUTANT(wdk_timer_without_dpc))
         (void)dpc_insert(timer->Dpc, NULL, NULL, timer->SetBy, wake);
 }
 
@@ -131,7 +133,8 @@ static void visit_list(LIST_ENTRY *list, live_visit *visit, void *context)
 static void walk(live_visit *visit, void *context)
 {
     dispatch_lock();
-    visit_list(&relative, visit, context);
+    if (!MUTANT(wdk_set_timer_unseen))
+        visit_list(&relative, visit, context);
     visit_list(&absolute, visit, context);
     dispatch_unlock(NULL);
 }
@@ -194,11 +197,12 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     pthread_once(&once, start_thread);
     dispatch_lock();
     was = cancel(timer);
-    dispatch_set_state(&timer->Header, 0);
+    if (!MUTANT(wdk_set_timer_stays_signalled))
+        dispatch_set_state(&timer->Header, 0);
     timer->Queue = due < 0 ? RELATIVE : ABSOLUTE;
     now = now_of(timer);
     timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? clock_after(now, clock_relative(due)) : due);
-    timer->Period = period > 0 ? period : 0;
+    timer->Period = period > 0 && !MUTANT(wdk_timer_once) ? period : 0;
     timer->Dpc = dpc;
     timer->SetBy = set_by;
     first = insert(timer);
@@ -210,7 +214,7 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     dpc_start_threads();
     if (first)
         futex_wake(&changed, 1);
-    return was;
+    return was && !MUTANT(wdk_set_timer_says_false);
 }
 
 static bool set(const char *routine, KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
@@ -242,7 +246,7 @@ bool timer_cancel(KTIMER *timer)
     bool was;
 
     dispatch_lock();
-    was = cancel(timer);
+    was = MUTANT(wdk_cancelled_timer_fires) ? timer->Queue != NOWHERE : cancel(timer);
     dispatch_unlock(NULL);
     return was;
 }

@@ -9,6 +9,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/clock.h"
 #include "wdk/futex.h"
 #include "wdk/inuse.h"
@@ -46,7 +47,7 @@ static bool is_signalled(const DISPATCHER_HEADER *h, const struct kernel_thread 
 /* True: the mutex had been abandoned. */
 static bool take_mutex(KMUTANT *m, struct kernel_thread *t)
 {
-    bool abandoned = m->Abandoned;
+    bool abandoned = m->Abandoned && !MUTANT(wdk_abandoned_not_told);
     LONG state = dispatch_state(&m->Header);
 
     dispatch_set_state(&m->Header, state - 1);
@@ -64,10 +65,10 @@ static bool take(DISPATCHER_HEADER *h, struct kernel_thread *t)
     switch (h->Type) {
     case OBJECT_EVENT_SYNCHRONIZATION:
     case OBJECT_TIMER_SYNCHRONIZATION:
-        dispatch_set_state(h, 0);
+        dispatch_set_state(h, MUTANT(wdk_auto_reset_stays_signalled));
         return false;
     case OBJECT_SEMAPHORE:
-        dispatch_set_state(h, dispatch_state(h) - 1);
+        dispatch_set_state(h, dispatch_state(h) - !MUTANT(wdk_semaphore_not_counted));
         return false;
     case OBJECT_MUTANT:
         return take_mutex((KMUTANT *)h, t);
@@ -84,6 +85,8 @@ static bool take_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG coun
     if (all) {
         while (i < count && is_signalled(blocks[i].Object, t))
             i++;
+        if (i < count && i > 0 && MUTANT(wdk_wait_all_takes_one))
+            (void)take(blocks[0].Object, t);
         if (i < count)
             return false;
         *status = STATUS_WAIT_0;
@@ -140,7 +143,7 @@ void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake)
                 end_wait(t, status, wake);
         } else {
             status = take(h, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0;
-            end_wait(t, status + block->WaitKey, wake);
+            end_wait(t, status + (MUTANT(wdk_wait_any_says_first) ? 0 : block->WaitKey), wake);
         }
     }
 }
@@ -149,8 +152,11 @@ static struct deadline deadline_of(const LARGE_INTEGER *timeout)
 {
     if (!timeout)
         return (struct deadline){ .clock = -1 };
-    if (timeout->QuadPart < 0)
-        return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(clock_after(clock_interrupt(), clock_relative(timeout->QuadPart))) };
+    if (timeout->QuadPart < 0) {
+        int64_t end = clock_after(clock_interrupt(), clock_relative(timeout->QuadPart));
+
+        return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(end) };
+    }
     if (timeout->QuadPart < CLOCK_1970)
         return (struct deadline){ CLOCK_REALTIME, { 0, 0 } };
     return (struct deadline){ CLOCK_REALTIME, clock_timespec(timeout->QuadPart - CLOCK_1970) };
@@ -165,7 +171,7 @@ static bool give_up(struct kernel_thread *t)
     ended = t->wait_ended;
     if (!ended) {
         remove_blocks(t);
-        t->wait_status = STATUS_TIMEOUT;
+        t->wait_status = MUTANT(wdk_timeout_says_success) ? STATUS_SUCCESS : STATUS_TIMEOUT;
     }
     dispatch_unlock(NULL);
     return !ended;
@@ -275,7 +281,7 @@ static bool find_wait(const void *start, size_t size, struct inuse_found *out)
             out->by = *t->wait_by;
     }
     dispatch_unlock(NULL);
-    return out->object != NULL;
+    return out->object != NULL && !MUTANT(wdk_waited_for_unseen);
 }
 
 __attribute__((constructor)) static void start(void)
@@ -293,7 +299,7 @@ bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
     dispatch_lock();
     made = h->WaitListHead.Flink != NULL;
     dispatch_unlock(NULL);
-    if (made)
+    if (made || MUTANT(wdk_not_initialized_unseen))
         return true;
     check_failed(CHECK_OBJECT_NOT_INITIALIZED, routine, (uintptr_t)h, 0, 0, 0, "%p", (void *)h);
     dispatch_init(h, OBJECT_EVENT_NOTIFICATION, 0);
@@ -308,7 +314,7 @@ static void check_level(const char *routine, const LARGE_INTEGER *timeout)
         return;
     if (irql > DISPATCH_LEVEL)
         irql_report(routine, irql, PASSIVE_LEVEL, timeout && timeout->QuadPart == 0 ? DISPATCH_LEVEL : APC_LEVEL);
-    else if (!timeout || timeout->QuadPart != 0)
+    else if ((!timeout || timeout->QuadPart != 0) && !MUTANT(wdk_wait_at_dispatch_unseen))
         check_failed(CHECK_WAIT_AT_DISPATCH, routine, irql, timeout ? (uint64_t)timeout->QuadPart : 0, !timeout, 0,
                      timeout ? "with a timeout at IRQL %d" : "without end at IRQL %d", irql);
 }
@@ -318,7 +324,7 @@ static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void
 {
     if (h->Type != OBJECT_MUTANT)
         return;
-    t->critical++;
+    t->critical += !MUTANT(wdk_mutex_leaves_apcs);
     if (check_on())
         thread_hold(h, "KMUTEX", by);
 }

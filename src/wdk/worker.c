@@ -9,6 +9,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/link.h"
 #include "wdk/live.h"
 #include "wdk/processor.h"
@@ -31,7 +32,7 @@ static void take_out(WORK_QUEUE_ITEM *item)
     waiting--;
 }
 
-/* What runs here is in `runs` from the moment on at which it is no longer in the queue: who unloads the driver sees it. */
+/* What runs here is in `runs` as soon as it is no longer in the queue: who unloads the driver sees it. */
 static struct worker_call take(_Atomic(const void *) *runs)
 {
     WORK_QUEUE_ITEM *item = CONTAINING_RECORD(items.Flink, WORK_QUEUE_ITEM, List);
@@ -139,6 +140,8 @@ bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *c
 
     pthread_mutex_lock(&lock);
     free_ = item->List.Flink == NULL;
+    if (prepare && MUTANT(wdk_work_context_replaced))
+        prepare(context);
     if (free_) {
         if (prepare)
             prepare(context);
@@ -184,7 +187,7 @@ static void walk(live_visit *visit, void *context)
     for (unsigned i = 0; i < workers; i++) {
         const void *routine = atomic_load_explicit(&running[i], memory_order_relaxed);
 
-        if (routine)
+        if (routine && !MUTANT(wdk_work_runs_unseen))
             visit_routine(visit, context, routine, "routine that runs", routine);
     }
     pthread_mutex_unlock(&lock);

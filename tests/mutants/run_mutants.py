@@ -41,6 +41,7 @@ def run(command, mutant):
     env.pop("ONDK_MUTANT", None)
     if mutant:
         env["ONDK_MUTANT"] = mutant
+        env["CMOCKA_TEST_ABORT"] = "1" # what a failed assertion leaves behind may never end
     child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
     try:

@@ -94,6 +94,32 @@ static void test_run_down(void **state)
     }
 }
 
+static void remove_and_wait(PVOID context)
+{
+    assert_int_equal(IoAcquireRemoveLock(context, NULL), STATUS_SUCCESS);
+    IoReleaseRemoveLockAndWait(context, NULL);
+}
+
+static void test_remove_states(void **state)
+{
+    IO_REMOVE_LOCK remove;
+    PVOID thread;
+
+    (void)state;
+    IoInitializeRemoveLock(&remove, 'nurT', 0, 0);
+    assert_int_equal(IoAcquireRemoveLock(&remove, &remove), STATUS_SUCCESS);
+    thread = thread_start(remove_and_wait, &remove);
+    for (int i = 0; i < 5000 && NT_SUCCESS(IoAcquireRemoveLock(&remove, NULL)); i++) {
+        IoReleaseRemoveLock(&remove, NULL);
+        KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    }
+    assert_int_equal(IoAcquireRemoveLock(&remove, NULL), STATUS_DELETE_PENDING);
+    assert_int_equal(wait1(thread, &ms), STATUS_TIMEOUT);
+    IoReleaseRemoveLock(&remove, &remove);
+    thread_join(thread);
+    assert_int_equal(IoAcquireRemoveLock(&remove, NULL), STATUS_DELETE_PENDING);
+}
+
 static void wait_for_rundown(PVOID context)
 {
     ExWaitForRundownProtectionRelease(context);
@@ -186,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_down),
+        cmocka_unit_test(test_remove_states),
         cmocka_unit_test(test_rundown_states),
         cmocka_unit_test(test_cache_aware_states),
         cmocka_unit_test(test_rundown_misuse),

@@ -153,6 +153,53 @@ static void test_irql(void **state)
     report_is_empty(r);
 }
 
+struct tries {
+    EX_SPIN_LOCK rw;
+    LOGICAL shared, exclusive;
+};
+
+/* What another thread gets. */
+static void try_both(PVOID context)
+{
+    struct tries *t = context;
+    KIRQL irql;
+
+    KeRaiseIrql(DISPATCH_LEVEL, &irql);
+    t->shared = ExTryAcquireSpinLockSharedAtDpcLevel(&t->rw);
+    if (t->shared)
+        ExReleaseSpinLockSharedFromDpcLevel(&t->rw);
+    t->exclusive = ExTryAcquireSpinLockExclusiveAtDpcLevel(&t->rw);
+    if (t->exclusive)
+        ExReleaseSpinLockExclusiveFromDpcLevel(&t->rw);
+    KeLowerIrql(irql);
+}
+
+static void others_get(struct tries *t, LOGICAL shared, LOGICAL exclusive)
+{
+    thread_join(thread_start(try_both, t));
+    assert_int_equal(t->shared, shared);
+    assert_int_equal(t->exclusive, exclusive);
+}
+
+/* The thread keeps the lock at PASSIVE_LEVEL, so that it can wait for the other. */
+static void test_rw_modes(void **state)
+{
+    struct tries t = { .rw = 0 };
+
+    (void)state;
+    others_get(&t, TRUE, TRUE);
+    KeLowerIrql(ExAcquireSpinLockShared(&t.rw));
+    others_get(&t, TRUE, FALSE);
+    (void)KeRaiseIrqlToDpcLevel();
+    assert_true(ExTryConvertSharedSpinLockExclusive(&t.rw));
+    KeLowerIrql(PASSIVE_LEVEL);
+    others_get(&t, FALSE, FALSE);
+    (void)KeRaiseIrqlToDpcLevel();
+    ExReleaseSpinLockExclusive(&t.rw, PASSIVE_LEVEL);
+    others_get(&t, TRUE, TRUE);
+    assert_int_equal(t.rw, 0);
+}
+
 static void test_wrong_irql(void **state)
 {
     struct report *r;
@@ -325,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_exclusion),
         cmocka_unit_test(test_exclusion_without_checks),
         cmocka_unit_test(test_irql),
+        cmocka_unit_test(test_rw_modes),
         cmocka_unit_test(test_wrong_irql),
         cmocka_unit_test(test_recursive),
         cmocka_unit_test(test_not_held),

@@ -279,6 +279,36 @@ static void test_same_object_twice(void **state)
         thread_join(threads[i]);
 }
 
+struct choice {
+    KEVENT events[3];
+    NTSTATUS status;
+};
+
+static void wait_for_any(PVOID context)
+{
+    struct choice *c = context;
+    PVOID o[3] = { &c->events[0], &c->events[1], &c->events[2] };
+
+    c->status = KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, NULL, NULL);
+}
+
+/* A thread that sleeps is told which one it was. */
+static void test_any_says_which(void **state)
+{
+    struct choice c = { .status = 0 };
+    PVOID thread;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        KeInitializeEvent(&c.events[i], SynchronizationEvent, FALSE);
+    thread = thread_start(wait_for_any, &c);
+    until_waited_for(&c.events[2], sizeof c.events[2]);
+    KeSetEvent(&c.events[1], 0, FALSE);
+    thread_join(thread);
+    assert_int_equal(c.status, STATUS_WAIT_0 + 1);
+    assert_int_equal(KeReadStateEvent(&c.events[1]), 0);
+}
+
 struct pair {
     KEVENT a, b;
     KEVENT stop;
@@ -550,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_pulse_wakes),
         cmocka_unit_test(test_wait_any_order),
         cmocka_unit_test(test_same_object_twice),
+        cmocka_unit_test(test_any_says_which),
         cmocka_unit_test(test_wait_all_takes_all_or_none),
         cmocka_unit_test(test_wait_all_counts),
         cmocka_unit_test(test_timeout_race),

@@ -227,6 +227,7 @@ static void test_blocked_items(void **state)
     for (int i = 0; i < 5000 && s.inside < BLOCKED; i++)
         KeDelayExecutionThread(KernelMode, FALSE, &ms);
     assert_int_equal(s.inside, BLOCKED);
+    assert_true(live_busy() >= BLOCKED); /* who unloads the driver waits for them */
     KeSetEvent(&s.open, 0, FALSE);
     for (int i = 0; i < BLOCKED; i++)
         assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
