@@ -228,7 +228,7 @@ void shard_post_once(struct shard *s, struct shard_task *task)
 
     if (!before) {
         shard_post(s, task);
-    } else if (!(before & URGENT)) {
+    } else if (!(before & URGENT) && !MUTANT(shard_urgent_waits)) {
         visit(s);
         drive_or_ring(s);
         leave(s);
@@ -247,7 +247,8 @@ bool shard_post_lazily(struct shard *s, struct shard_task *task)
         return true;
     visit(s);
     push(&s->posted, task);
-    waits = owner_leave_to_poller(&s->owner) && !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
+    waits = (owner_leave_to_poller(&s->owner) || MUTANT(shard_waits_for_nobody)) &&
+            !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
     if (!waits)
         drive_or_ring(s);
     leave(s);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Posts that may wait for a poller, and what ends their waiting: on a shard without a thread and with a clock by hand, so
+ * that nothing but what a test does drives it.
+ */
+#include "engine/support.h"
+
+enum { POLLING = 16, LEASE_AND_MORE = 1000000 };
+
+static uint64_t now = 1;
+
+static uint64_t by_hand(struct executor *e)
+{
+    (void)e;
+    return now;
+}
+
+static int no_thread(struct executor *e, struct shard *s)
+{
+    (void)e;
+    (void)s;
+    return 0;
+}
+
+static void nothing(struct executor *e, struct shard *s)
+{
+    (void)e;
+    (void)s;
+}
+
+static const struct executor_ops by_hand_ops = { .now = by_hand, .start = no_thread, .stop = nothing, .wake = nothing };
+static struct executor executor = { .ops = &by_hand_ops };
+
+struct job {
+    struct shard_task task;
+    int ran;
+};
+
+static void run(struct shard_task *task)
+{
+    ((struct job *)task)->ran++;
+}
+
+static struct shard *open_shard(void)
+{
+    struct shard_config config = { .cpu = -1 };
+    struct shard *s;
+
+    CHECK(shard_create(&executor, net_kernel(), &config, &s) == 0);
+    return s;
+}
+
+static void poll_until_leased(struct shard *s)
+{
+    for (int i = 0; i < POLLING && !shard_is_leased(s); i++)
+        shard_poll(s);
+    CHECK(shard_is_leased(s));
+}
+
+/* Under a lease: what is posted waits, till `end` has it run. */
+static void waits_for(struct shard *s, void (*end)(struct shard *s, struct job *lazy))
+{
+    struct job lazy = { .task.run = run };
+
+    poll_until_leased(s);
+    CHECK(shard_post_lazily(s, &lazy.task));
+    CHECK(shard_post_lazily(s, &lazy.task)); /* queued once */
+    CHECK(lazy.ran == 0);
+    end(s, &lazy);
+    CHECK(lazy.ran == 1);
+    shard_poll(s);
+    CHECK(lazy.ran == 1);
+}
+
+static void by_a_poll(struct shard *s, struct job *lazy)
+{
+    (void)lazy;
+    shard_poll(s);
+}
+
+static void by_the_same_that_is_urgent(struct shard *s, struct job *lazy)
+{
+    shard_post_once(s, &lazy->task);
+}
+
+static void by_other_work(struct shard *s, struct job *lazy)
+{
+    struct job other = { .task.run = run };
+
+    (void)lazy;
+    shard_post(s, &other.task);
+    CHECK(other.ran == 1);
+}
+
+static void by_the_end_of_the_lease(struct shard *s, struct job *lazy)
+{
+    (void)lazy;
+    shard_watch(s);
+    CHECK(!shard_is_leased(s));
+}
+
+/* The poller does not come back: the thread takes the shard. */
+static void by_the_thread(struct shard *s, struct job *lazy)
+{
+    CHECK(shard_turn(s) && lazy->ran == 1);
+    CHECK(shard_is_leased(s)); /* a turn alone does not end it */
+    CHECK(shard_post_lazily(s, &lazy->task));
+    lazy->ran = 0;
+    now += LEASE_AND_MORE;
+    CHECK(shard_turn(s));
+    CHECK(!shard_is_leased(s));
+}
+
+/* Nobody polls: it does not wait. */
+static void runs_at_once(struct shard *s)
+{
+    struct job lazy = { .task.run = run };
+
+    CHECK(!shard_is_leased(s));
+    CHECK(!shard_post_lazily(s, &lazy.task));
+    CHECK(lazy.ran == 1);
+}
+
+int main(void)
+{
+    struct shard *s = open_shard();
+
+    runs_at_once(s);
+    waits_for(s, by_a_poll);
+    waits_for(s, by_the_same_that_is_urgent);
+    waits_for(s, by_other_work);
+    waits_for(s, by_the_end_of_the_lease);
+    waits_for(s, by_the_thread);
+    runs_at_once(s);
+    shard_destroy(s);
+    return 0;
+}
