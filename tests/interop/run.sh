@@ -41,7 +41,7 @@ esac
 args=(-accel "$accel" -cpu "${CPU:-Nehalem}" -smp "${SMP:-2}" -m "${MEM:-512}"
     -nodefaults -no-user-config -no-reboot -nographic
     -kernel "$cache/vmlinux" -initrd "$cache/initrd.cpio"
-    -append "console=ttyS0 panic=-1 quiet mitigations=off tsc=unstable ${KARGS:-}"
+    -append "console=ttyS0 panic=-1 quiet mitigations=off tsc=unstable no_timer_check ${KARGS:-}"
     -chardev "file,id=con,path=$log" -serial chardev:con -monitor none
     -netdev "user,id=n0,ipv6=off$fwd" -device virtio-net-pci,netdev=n0,romfile=
     -fw_cfg "name=opt/siw/cmd,file=$dir/cmd"
