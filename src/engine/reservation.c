@@ -10,7 +10,7 @@
  * fails but bind with it succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
  * sockets whose owner set SO_REUSEADDR too. sock_diag tells: a living connection, remains, or neither, which leaves
  * only a foreign socket that is merely bound. What stays undetected is such a one beside remains, and who binds after
- * us with SO_REUSEADDR.
+ * us with SO_REUSEADDR (or with SO_REUSEPORT, as the same user, beside the connections of a shared endpoint).
  *
  * Ports that are given out (port 0) come from a bitmap for each host address; it also remembers, for a short while,
  * which ports were found taken by others, so that a nearly full range costs no more than an empty one, and, for as long
@@ -471,22 +471,33 @@ const struct addr *reservation_address(const struct net_reservation *r)
     return &r->local;
 }
 
+/*
+ * One more socket at a shared endpoint's address. With SO_REUSEADDR alone the kernel compares it with each that is there:
+ * 9 us for each thousand of them. With SO_REUSEPORT it remembers that those of one user get along.
+ */
+static int socket_beside(const struct addr *local, int *out)
+{
+    int fd, err = tcp_socket(local, &fd);
+
+    if (err)
+        return err;
+    err = set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (!err)
+        err = tcp_bind(fd, local, true, false);
+    if (err) {
+        close(fd);
+        return err;
+    }
+    *out = fd;
+    return 0;
+}
+
 int reservation_socket(struct net_reservation *r, int *out)
 {
-    int fd = -1, err;
+    int fd = r->use == NET_USE_SHARED ? -1 : atomic_exchange(&r->tcp_fd, -1);
 
-    if (r->use != NET_USE_SHARED)
-        fd = atomic_exchange(&r->tcp_fd, -1);
-    if (fd < 0) {
-        err = tcp_socket(&r->local, &fd);
-        if (err)
-            return err;
-        err = tcp_bind(fd, &r->local, true, false);
-        if (err) {
-            close(fd);
-            return err;
-        }
-    }
+    if (fd < 0)
+        return socket_beside(&r->local, out);
     *out = fd;
     return 0;
 }
