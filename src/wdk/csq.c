@@ -3,6 +3,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
+#include "wdk/irp.h"
 #include "wdk/thread.h"
 
 /* In Type: what DriverContext[3] of a queued IRP points at, and which insert routine the queue has. */
@@ -74,7 +75,7 @@ static NTSTATUS insert(PIO_CSQ queue, PIRP irp, PVOID context)
 static bool was_cancelled(PIO_CSQ queue, PIRP irp)
 {
     (void)IoSetCancelRoutine(irp, cancel_queued);
-    if (!__atomic_load_n(&irp->Cancel, __ATOMIC_SEQ_CST) || MUTANT(csq_cancelled_before_missed) ||
+    if (!irp_is_cancelled(irp) || MUTANT(csq_cancelled_before_missed) ||
         !IoSetCancelRoutine(irp, NULL))
         return false;
     queue->CsqRemoveIrp(queue, irp);

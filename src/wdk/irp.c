@@ -217,6 +217,8 @@ static void compare(struct irp_block *b, int fact)
 /* False: it must not be completed now. */
 static bool check_end(PIRP irp)
 {
+    PDRIVER_CANCEL routine;
+
     if ((is_given_away(irp) && !MUTANT(irp_completed_twice_unseen)) || irp->CurrentLocation > irp->StackCount) {
         add_given_away(irp);
         check_failed(CHECK_IRP_COMPLETED_TWICE, "IoCompleteRequest", (uintptr_t)irp, 0, 0, 0,
@@ -226,8 +228,9 @@ static bool check_end(PIRP irp)
     if (irp->IoStatus.Status == STATUS_PENDING)
         check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, STATUS_PENDING, 0, 0,
                      "IRP %p ends with STATUS_PENDING", (void *)irp);
-    if (irp->CancelRoutine)
-        check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, (uintptr_t)irp->CancelRoutine, 0, 0,
+    routine = __atomic_load_n(&irp->CancelRoutine, __ATOMIC_SEQ_CST);
+    if (routine)
+        check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, (uintptr_t)routine, 0, 0,
                      "IRP %p ends with a cancel routine: IoSetCancelRoutine(Irp, NULL) comes first", (void *)irp);
     return true;
 }
@@ -249,11 +252,11 @@ static void finish(PIRP irp, struct irp_block *b)
     give_away(irp, b, 2);
 }
 
-static bool wants_call(const IRP *irp, UCHAR control)
+static bool wants_call(PIRP irp, UCHAR control)
 {
     return MUTANT(irp_called_for_each_end) || (NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_SUCCESS) ||
            (!NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_ERROR) ||
-           (irp->Cancel && control & SL_INVOKE_ON_CANCEL);
+           (irp_is_cancelled(irp) && control & SL_INVOKE_ON_CANCEL);
 }
 
 /* Whoever sent it from the location below. False: it takes the IRP back. */
@@ -364,7 +367,7 @@ void irp_cancel_all(PFILE_OBJECT file)
         n = 0;
         pthread_mutex_lock(&lock);
         for (struct irp_block *b = sending; b && n < CANCELLED_AT_ONCE; b = b->sending_next)
-            if (b->file == file && !irp_of(b)->Cancel) {
+            if (b->file == file && !irp_is_cancelled(irp_of(b))) {
                 atomic_fetch_add(&b->references, 1);
                 found[n++] = b;
             }

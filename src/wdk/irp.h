@@ -33,6 +33,20 @@ PIRP irp_new(PDEVICE_OBJECT device);
 /* The same, but the driver's completion routine frees it. */
 PIRP irp_new_for_driver(PDEVICE_OBJECT device);
 
+/*
+ * Cancel is set under the cancel spin lock and looked at without it: before it, or after it, the cancel routine is
+ * exchanged, so that of the one who cancels and the one who sets a routine at least one sees the other.
+ */
+static inline bool irp_is_cancelled(PIRP irp)
+{
+    return __atomic_load_n(&irp->Cancel, __ATOMIC_SEQ_CST);
+}
+
+static inline void irp_set_cancel(PIRP irp)
+{
+    __atomic_store_n(&irp->Cancel, TRUE, __ATOMIC_SEQ_CST);
+}
+
 /* Sends it, waits until it has ended, and tells how. The IRP is gone afterwards. PASSIVE_LEVEL. */
 NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information);
 

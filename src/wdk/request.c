@@ -169,7 +169,7 @@ BOOLEAN IoCancelIrp(PIRP Irp)
 
     irql_check_max("IoCancelIrp", DISPATCH_LEVEL);
     acquire(&irql, __builtin_return_address(0));
-    Irp->Cancel = TRUE;
+    irp_set_cancel(Irp);
     routine = MUTANT(irp_cancel_routine_stays) ? Irp->CancelRoutine : IoSetCancelRoutine(Irp, NULL);
     if (!routine) {
         release("IoCancelIrp", irql);
