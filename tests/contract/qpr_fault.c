@@ -100,6 +100,28 @@ CASE(qpr_11_more_reads_than_the_limit_wait_and_complete, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
+/* More at a time than one turn of the provider sends, once the sockets' buffers have grown; that end does not poll. */
+/* covers: QPR-11 */
+CASE(qpr_11_many_large_reads, KIT_FAMILIES)
+{
+    enum { LARGE = 3000000, READS = 8, ROUNDS = 5 };
+    static struct kit_pair p;
+
+    kit_pair_open(&p);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        kit_pattern(p.passive.memory, LARGE + READS, round);
+        for (unsigned i = 0; i < READS; i++)
+            CHECK_STATUS(kit_post_read(&p.active, i, 1000 * i, LARGE, &p.passive, i), STATUS_SUCCESS);
+        for (unsigned i = 0; i < READS; i++) {
+            NDK_RESULT_EX r = kit_result(&p.active);
+            CHECK_STATUS(r.Status, STATUS_SUCCESS);
+            CHECK_EQ((uintptr_t)r.RequestContext, i);
+        }
+        CHECK(memcmp(p.active.memory + 1000 * (READS - 1), p.passive.memory + READS - 1, LARGE) == 0);
+    }
+    kit_pair_close(&p);
+}
+
 /* covers: QPR-11 */
 CASE(qpr_11_a_read_fills_all_its_pieces, KIT_FAMILIES)
 {

@@ -195,6 +195,7 @@ void iwarp_qp_release(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
 void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
+void iwarp_qp_leave_to_poll(struct fabric_qp *qp); /* its requests wait for the poller, where there is one */
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
 void iwarp_qp_ref(struct fabric_qp *qp);
 void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */

@@ -196,7 +196,7 @@ static void have_poll_drive(struct fabric_cq *cq, unsigned patience)
 }
 
 /* Either queue may be the one that is polled. Without a lease a poll is to drive as well: such polls bring it about. */
-static void leave_to_poll(struct fabric_qp *qp)
+void iwarp_qp_leave_to_poll(struct fabric_qp *qp)
 {
     unsigned patience = shard_post_lazily(qp->home->shard, &qp->transmit) ? IWARP_PATIENCE : 1;
 
@@ -216,7 +216,7 @@ static void ring(struct fabric_qp *qp, bool defer, bool wait, int result)
     if (atomic_load_explicit(&qp->deferred, memory_order_relaxed))
         atomic_store_explicit(&qp->deferred, false, memory_order_relaxed);
     if (wait)
-        leave_to_poll(qp);
+        iwarp_qp_leave_to_poll(qp);
     else
         shard_post_once(qp->home->shard, &qp->transmit);
 }

@@ -17,6 +17,7 @@
 enum {
     RX_BATCH = 16,
     TX_BATCH = 16,
+    TX_OCTETS = 512 * 1024, /* a tenth of a millisecond: a lease has to be renewed, and others wait for their turn */
 };
 
 /* ---- upcalls ---- */
@@ -342,7 +343,7 @@ static bool receive(struct fabric_conn *c)
 /* ---- output ---- */
 
 /* One write. True: go on. */
-static bool send_once(struct fabric_conn *c)
+static bool send_once(struct fabric_conn *c, size_t *octets)
 {
     struct iw_scratch *scratch = c->home->scratch;
     struct iw_qp *iw = c->qp->iw;
@@ -357,6 +358,7 @@ static bool send_once(struct fabric_conn *c)
     }
     sent = c->fabric->net->ops->send(&c->socket, iov, n);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
+    *octets += sent > 0 ? (size_t)sent : 0;
     if (sent >= 0 && (size_t)sent == total(iov, n)) {
         c->sent_all = iw_qp_tx_was_all(scratch);
         return !c->sent_all && c->signals == 0;
@@ -379,14 +381,17 @@ static void watch_silence(struct fabric_conn *c)
 
 static void transmit(struct fabric_conn *c)
 {
+    size_t octets = 0;
+    bool more;
     int sent = 0;
 
     if (c->state == CONN_NOTICE_SENT)
         return;
-    while (!c->blocked && c->streams && sent < TX_BATCH && send_once(c))
-        sent++;
-    if (sent == TX_BATCH)
-        shard_post_once(c->home->shard, &c->qp->transmit);
+    do
+        more = !c->blocked && c->streams && send_once(c, &octets);
+    while (more && ++sent < TX_BATCH && octets < TX_OCTETS);
+    if (more && !MUTANT(tx_rest_forgotten))
+        iwarp_qp_leave_to_poll(c->qp);
     if (c->nudges_left && !c->nudge.armed && c->streams)
         watch_silence(c);
 }
