@@ -238,6 +238,11 @@ static bool check_end(PIRP irp)
 /* Through all locations: the request is the system's again, which frees it. */
 static void finish(PIRP irp, struct irp_block *b)
 {
+    pthread_mutex_lock(&lock);
+    b->ending = !b->abandoned || MUTANT(irp_output_to_nobody);
+    if (!b->ending)
+        irp->Flags &= ~(ULONG)IRP_INPUT_OPERATION;
+    pthread_mutex_unlock(&lock);
     irp_take_buffers(irp, b);
     compare(b, ENDED | (irp->PendingReturned ? ENDED_MARKED : 0));
     if (irp->UserIosb)
@@ -331,10 +336,11 @@ NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
     status = IofCallDriver(device, irp);
     compare(b, RETURNED | (status == STATUS_PENDING ? RETURNED_PENDING : 0));
     pthread_mutex_lock(&lock);
-    while (!b->over && status == STATUS_PENDING)
+    while (!b->over && (status == STATUS_PENDING || b->ending))
         pthread_cond_wait(&ended, &lock);
     unlist_sending(b);
     over = b->over;
+    b->abandoned = !over;
     result = b->result;
     pthread_mutex_unlock(&lock);
     if (!over) {

@@ -18,6 +18,8 @@ enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };
 struct irp_block {
     bool system;             /* completion frees it; else IoFreeIrp does */
     bool over;               /* gone through all of its completion: result counts */
+    bool ending;             /* output is being copied: the sender waits for that */
+    bool abandoned;          /* the sender has gone, and its buffers with it */
     atomic_int references;   /* the owner's, and the sender's while it waits */
     atomic_int facts;        /* how it returned and how it ended, which have to agree */
     IO_STATUS_BLOCK result;

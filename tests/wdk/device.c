@@ -338,6 +338,23 @@ static void test_rules(void **state)
     breaks(BREAK_ATTACHED, "reference", "IoDetachDevice comes first");
 }
 
+/* Its sender has gone on: the output goes nowhere. */
+static void complete_late(void)
+{
+    uint8_t out[2] = { 7, 7 };
+    uint32_t length;
+
+    open_all(NULL);
+    if (control(CONTROL(BREAK_NOT_COMPLETED, 0), "ab", 2, out, 2, &length) || simple(COMPLETE_LATE) || out[0] != 7)
+        _exit(3);
+}
+
+static void test_completed_late(void **state)
+{
+    (void)state;
+    host_breaks(complete_late, "irp-misuse", "has not completed IRP");
+}
+
 static void test_cancel_lock(void **state)
 {
     char *text;
@@ -361,7 +378,7 @@ int main(void)
         WITH_DEVICE(test_filter),         WITH_DEVICE(test_handle),
         cmocka_unit_test(test_deleted_open), cmocka_unit_test(test_unload_race),
         cmocka_unit_test(test_rules),     cmocka_unit_test(test_cancel_lock),
-        cmocka_unit_test(test_error_log),
+        cmocka_unit_test(test_error_log), cmocka_unit_test(test_completed_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@ static LIST_ENTRY held = { &held, &held };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t later;
 static int has_later;
+static PIRP left;
 static unsigned char counts[4]; /* create, cleanup, close, cancel */
 
 static UNICODE_STRING device_name = RTL_CONSTANT_STRING(L"\\Device\\Controls");
@@ -216,7 +217,11 @@ static NTSTATUS break_rule(ULONG function, PIRP irp)
         IoMarkIrpPending(irp);
         return end(irp, STATUS_SUCCESS, 0);
     case BREAK_NOT_COMPLETED:
+        left = irp;
         return STATUS_SUCCESS;
+    case COMPLETE_LATE:
+        end(left, STATUS_SUCCESS, echo(left, IoGetCurrentIrpStackLocation(left)));
+        break;
     case BREAK_TWICE:
         end(irp, STATUS_SUCCESS, 0);
         return end(irp, STATUS_SUCCESS, 0);

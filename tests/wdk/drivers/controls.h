@@ -29,6 +29,7 @@ enum {
     BREAK_FREE_TWICE,
     BREAK_INITIALIZE,  /* IoInitializeIrp of what IoAllocateIrp gave */
     BREAK_CANCEL_LOCK, /* released without having been acquired */
+    COMPLETE_LATE,     /* completes what BREAK_NOT_COMPLETED has left, with output */
     FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
     BREAK_ATTACHED,    /* IoDeleteDevice of one that is attached */
