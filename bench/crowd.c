@@ -45,6 +45,7 @@ void crowd_answered(struct member *m)
     struct crowd *c = m->crowd;
     uint64_t now = bench_now();
 
+    m->all++;
     if (now >= c->from && now < c->deadline) {
         m->trips++;
         if (c->queues == 1)
@@ -65,23 +66,40 @@ bool crowd_is_over(struct crowd *c)
     return !atomic_load_explicit(&c->running, memory_order_relaxed);
 }
 
+static double cpu_seconds(int control)
+{
+    struct bench_usage ours = bench_usage(), theirs = bench_ask(control);
+
+    return ours.user + ours.system + theirs.user + theirs.system;
+}
+
+static void run(struct crowd *c, bool ndk, int control)
+{
+    double before = cpu_seconds(control);
+
+    (ndk ? crowd_run_ndk : crowd_run_tcp)(c);
+    c->cpu_seconds = cpu_seconds(control) - before;
+}
+
 static void print(const char *kind, struct crowd *c, bool pinned)
 {
-    uint64_t sum = 0, slowest = UINT64_MAX, fastest = 0;
+    uint64_t all = 0, sum = 0, slowest = UINT64_MAX, fastest = 0;
 
     for (unsigned i = 0; i < c->connections; i++) {
         uint64_t n = c->members[i].trips;
 
         sum += n;
+        all += c->members[i].all;
         slowest = n < slowest ? n : slowest;
         fastest = n > fastest ? n : fastest;
     }
     printf("{\"kind\": \"%s\", \"connections\": %u, \"under_way\": %u, \"queues\": %u, \"trips\": %llu, "
-           "\"us\": %.3f, \"p99_us\": %.3f, \"per_second\": %.0f, \"slowest\": %llu, \"fastest\": %llu, "
-           "\"pinned\": %s", kind, c->connections, c->under_way, c->queues, (unsigned long long)sum,
+           "\"us\": %.3f, \"p99_us\": %.3f, \"per_second\": %.0f, \"cpu_us\": %.3f, "
+           "\"slowest\": %llu, \"fastest\": %llu, \"pinned\": %s",
+           kind, c->connections, c->under_way, c->queues, (unsigned long long)sum,
            samples_quantile(&c->trips, 0.5) / 2 / NS_PER_US, samples_quantile(&c->trips, 0.99) / 2 / NS_PER_US,
-           (double)sum / c->seconds, (unsigned long long)slowest, (unsigned long long)fastest,
-           pinned ? "true" : "false");
+           (double)sum / c->seconds, c->cpu_seconds * 1e6 / (double)all, (unsigned long long)slowest,
+           (unsigned long long)fastest, pinned ? "true" : "false");
     if (slowest >= FEW)
         printf(", \"unfairness\": %.3f", (double)fastest / (double)slowest);
     puts("}");
@@ -122,7 +140,7 @@ int main(int argc, char **argv)
     }
     init(&c);
     (ndk ? crowd_open_ndk : crowd_open_tcp)(&c, control);
-    (ndk ? crowd_run_ndk : crowd_run_tcp)(&c);
+    run(&c, ndk, control);
     if (ndk)
         crowd_close_ndk(&c);
     close(control);

@@ -16,7 +16,7 @@ struct crowd;
 /* One connection of the client's. */
 struct member {
     struct crowd *crowd;
-    uint64_t sent, trips;
+    uint64_t sent, trips, all; /* trips: within the measured time */
     void *carrier;
     int fd;
 };
@@ -28,6 +28,7 @@ struct crowd {
     struct member *members;
     struct samples trips;        /* nanoseconds, all of a round trip; with one queue */
     uint64_t from, deadline;
+    double cpu_seconds;          /* of both ends, from before the first message till after the last */
     atomic_uint running;         /* messages under way */
     void (*send)(struct member *m);
     void *carrier;

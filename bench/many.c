@@ -30,6 +30,7 @@ struct servers {
 
 struct figures {
     double open_us, close_us;           /* for each connection */
+    double open_cpu_us, close_cpu_us;   /* of all processes */
     double heap[2], rss[2];             /* bytes for each connection: connecting, listening process */
     double queues;                      /* bytes of the two queues of one connection, each of DEPTH */
     struct bench_sockets sockets;
@@ -95,8 +96,20 @@ static struct bench_usage ask(const struct servers *o)
 
         sum.heap += one.heap;
         sum.rss += one.rss;
+        sum.user += one.user;
+        sum.system += one.system;
     }
     return sum;
+}
+
+/* Of all processes, in microseconds for each connection. */
+static double cpu_us(const struct bench_usage before[2], const struct bench_usage after[2], unsigned count)
+{
+    double seconds = 0;
+
+    for (unsigned i = 0; i < 2; i++)
+        seconds += after[i].user + after[i].system - before[i].user - before[i].system;
+    return seconds * 1e6 / count;
 }
 
 /* The first connections pay for what is made once: pages, lists, threads' stacks. */
@@ -112,27 +125,36 @@ static void warm_up(struct load *l, void (*wait_for)(struct load *l))
     l->slots = slots;
 }
 
+/* Ours and theirs. */
+static void look(const struct servers *others, struct bench_usage now[2])
+{
+    now[0] = bench_usage();
+    now[1] = ask(others);
+}
+
 static void run(struct load *l, const struct servers *others, void (*wait_for)(struct load *l), struct figures *f)
 {
-    struct bench_usage ours, theirs, after;
+    struct bench_usage before[2], open[2], closed[2];
     uint64_t from;
 
     warm_up(l, wait_for);
-    ours = bench_usage();
-    theirs = ask(others);
+    look(others, before);
     from = bench_now();
     load_open_all(l);
     wait_for(l);
     f->open_us = (double)(l->ended - from) / l->slots / NS_PER_US;
-    after = bench_usage();
-    difference(&ours, &after, l->slots, &f->heap[0], &f->rss[0]);
-    after = ask(others);
-    difference(&theirs, &after, l->slots, &f->heap[1], &f->rss[1]);
+    look(others, open);
+    for (unsigned i = 0; i < 2; i++)
+        difference(&before[i], &open[i], l->slots, &f->heap[i], &f->rss[i]);
+    f->open_cpu_us = cpu_us(before, open, l->slots);
     f->sockets = bench_sockets();
+    look(others, open);
     from = bench_now();
     load_close_all(l);
     wait_for(l);
     f->close_us = (double)(l->ended - from) / l->slots / NS_PER_US;
+    look(others, closed);
+    f->close_cpu_us = cpu_us(open, closed, l->slots);
 }
 
 static void wait_ndk(struct load *l)
@@ -196,10 +218,11 @@ static void start_servers(const char *kind, unsigned count, struct servers *o, u
 static void print(const char *kind, const struct load *l, const struct figures *f)
 {
     printf("{\"kind\": \"%s\", \"connections\": %u, \"at_a_time\": %u, \"open_us\": %.2f, \"close_us\": %.2f, "
+           "\"open_cpu_us\": %.2f, \"close_cpu_us\": %.2f, "
            "\"client_heap\": %.0f, \"client_rss\": %.0f, \"server_heap\": %.0f, \"server_rss\": %.0f, "
            "\"queues\": %.0f, \"depth\": %d, \"congestion\": \"%s\", \"buffers\": \"%s\"}\n",
-           kind, l->slots, l->window, f->open_us, f->close_us, f->heap[0], f->rss[0], f->heap[1], f->rss[1], f->queues,
-           DEPTH, f->sockets.congestion, f->sockets.buffers);
+           kind, l->slots, l->window, f->open_us, f->close_us, f->open_cpu_us, f->close_cpu_us, f->heap[0], f->rss[0],
+           f->heap[1], f->rss[1], f->queues, DEPTH, f->sockets.congestion, f->sockets.buffers);
 }
 
 int main(int argc, char **argv)

@@ -132,12 +132,13 @@ def memory_rows():
 
 def many_rows():
     rows = []
-    for name, kind in (("alive", "ndk"), ("shared", "ndk-shared")):
+    for what, kind in (("alive", "ndk"), ("shared", "ndk-shared")):
         for count in (100, 1000, 9000):
-            group = f"{count} {name}"
+            group = f"{count} {what}"
             ours, bare = run("ours", "many", kind, count, 64), run("bare", "many", "tcp", count, 64)
-            rows += [Row(group, f"to {what} each", f"{what}_us", "us", ours, bare, None, None, None)
-                     for what in ("open", "close")]
+            rows += [Row(group, name, field, "us", ours, bare, None, None, None)
+                     for name, field in (("to open each", "open_us"), ("to open, CPU time", "open_cpu_us"),
+                                         ("to close each", "close_us"), ("to close, CPU time", "close_cpu_us"))]
             rows += [Row(group, f"own memory, {side}", f"{side}_own", "B", ours, None, None, None, ("<", 8192))
                      for side in ("client", "server")]
             rows.append(Row(group, "its queues", "queues", "B", ours, None, None, None, None))
@@ -161,8 +162,12 @@ def crowd_rows():
         ours = crowd("ndk", count, count)
         rows += [Row(group, f"over {count:,}", "per_second", "1/s", ours, crowd("tcp", count, count), None, None, None),
                  Row(group, f"fastest to slowest of {count:,}", "unfairness", "", ours, None, None, None, ("<=", 2))]
-    one, two = (crowd("ndk-told", 100, 100, n, (("ONDK_SHARDS", str(n)),)) for n in (1, 2))
-    rows.append(Row("shards", "2 on all cores, to 1 on 1", "per_second", "1/s", two, one, None, None, None))
+    group = "shards"
+    one, spread, two = (crowd("ndk-told", 100, 100, n, (("ONDK_SHARDS", str(n)), *free))
+                        for n, free in ((1, ()), (1, (("BENCH_FREE", "1"),)), (2, ())))
+    rows += [Row(group, "2 on all cores, to 1 on 1", "per_second", "1/s", two, one, None, None, None),
+             Row(group, "2 to 1, both on all cores", "per_second", "1/s", two, spread, None, None, None),
+             Row(group, "CPU time of 2, to 1 on 1", "cpu_us", "us", two, one, None, None, None)]
     return rows
 
 
