@@ -8,7 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 cmake --install "$1" --prefix "$dir" >/dev/null
 PKG_CONFIG_PATH=$(dirname "$(find "$dir" -name openndk.pc)")
 export PKG_CONFIG_PATH
-flags=$(pkg-config --define-variable=prefix="$dir" --cflags --libs openndk)
+flags=$(pkg-config --cflags --libs openndk)
 # shellcheck disable=SC2086
 gcc "$2" -o "$dir/first" $flags
 LD_LIBRARY_PATH=$(dirname "$(find "$dir" -name 'libopenndk.so')")

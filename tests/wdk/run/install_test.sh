@@ -14,7 +14,7 @@ cd "$dir"
 ndk-cc samples/echo -o echo.so
 # shellcheck disable=SC2046
 gcc -shared -fPIC -g samples/hello/hello.c -o hello.so \
-    $(pkg-config --define-variable=prefix="$dir/to" --cflags --libs openndk-wdk)
+    $(pkg-config --cflags --libs openndk-wdk)
 ndkrun --net 12=192.168.1.1/24,13=192.168.1.2/24 --run-for 0 echo.so hello.so >said 2>&1 || { cat said; exit 1; }
 cat said
 grep -q 'the echo says "hello, world"' said
