@@ -11,7 +11,7 @@
 
 #include "wdk/processor.h"
 
-enum { GROUP = 64, NODES_MOST = 64 };
+enum { GROUP = PROCESSOR_GROUP, NODES_MOST = 64 };
 
 static uint32_t count, nodes;
 static uint16_t host_of[PROCESSOR_MOST];      /* the host's number */
@@ -21,11 +21,10 @@ static cpu_set_t allowed;
 
 _Static_assert(CPU_SETSIZE == PROCESSOR_MOST, "cpu_set_t");
 
-/* "0-3,8" as in sysfs. Says whether any of ours is in it. */
-static bool read_list(FILE *f, uint8_t node)
+/* "0-3,8" as in sysfs. */
+static void read_list(FILE *f, struct processor_set *set)
 {
     unsigned first, last;
-    bool any = false;
     int c;
 
     while (fscanf(f, "%u", &first) == 1) {
@@ -37,31 +36,47 @@ static bool read_list(FILE *f, uint8_t node)
             c = fgetc(f);
         }
         for (unsigned cpu = first; cpu <= last && cpu < PROCESSOR_MOST; cpu++)
-            if (CPU_ISSET(cpu, &allowed)) {
-                node_of[index_of[cpu]] = node;
-                any = true;
-            }
+            if (CPU_ISSET(cpu, &allowed))
+                set->group[index_of[cpu] / GROUP] |= 1ULL << index_of[cpu] % GROUP;
         if (c != ',')
             break;
     }
+}
+
+bool processor_read_set(const char *path, struct processor_set *set)
+{
+    FILE *f = fopen(path, "re");
+    bool any = false;
+
+    *set = (struct processor_set){ { 0 } };
+    if (!f)
+        return false;
+    read_list(f, set);
+    fclose(f);
+    for (int g = 0; g < PROCESSOR_GROUPS; g++)
+        any = any || set->group[g];
     return any;
+}
+
+uint32_t processor_host(uint32_t index)
+{
+    return host_of[index];
 }
 
 /* Nodes without a processor of ours get no number. */
 static void read_nodes(void)
 {
+    struct processor_set set;
     char path[64];
 
     for (unsigned n = 0; n < NODES_MOST; n++) {
-        FILE *f;
-
         snprintf(path, sizeof path, "/sys/devices/system/node/node%u/cpulist", n);
-        f = fopen(path, "r");
-        if (!f)
+        if (!processor_read_set(path, &set))
             continue;
-        if (read_list(f, (uint8_t)nodes))
-            nodes++;
-        fclose(f);
+        for (uint32_t i = 0; i < count; i++)
+            if (set.group[i / GROUP] >> i % GROUP & 1)
+                node_of[i] = (uint8_t)nodes;
+        nodes++;
     }
     if (nodes == 0)
         nodes = 1;
@@ -201,6 +216,13 @@ static KAFFINITY node_in_group(uint32_t node, uint32_t group)
         if (node_of[i] == node)
             mask |= 1ULL << i % GROUP;
     return mask;
+}
+
+void processor_node(uint32_t node, struct processor_set *set)
+{
+    *set = (struct processor_set){ { 0 } };
+    for (uint32_t g = 0; g < KeQueryActiveGroupCount(); g++)
+        set->group[g] = node_in_group(node, g);
 }
 
 /* A node in several groups shows the one that has most of it. */

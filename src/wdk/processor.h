@@ -5,14 +5,24 @@
 #ifndef WDK_PROCESSOR_H
 #define WDK_PROCESSOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { PROCESSOR_MOST = 1024 };
+enum { PROCESSOR_MOST = 1024, PROCESSOR_GROUP = 64, PROCESSOR_GROUPS = PROCESSOR_MOST / PROCESSOR_GROUP };
+
+struct processor_set {
+    uint64_t group[PROCESSOR_GROUPS];
+};
 
 uint32_t processor_count(void);
 uint32_t processor_now(void);
 /* Which of the group's 64 exist. */
 uint64_t processor_group(uint32_t group);
+/* The host's number of it. */
+uint32_t processor_host(uint32_t index);
+/* Those of ours that a list in sysfs names. False: none. */
+bool processor_read_set(const char *path, struct processor_set *set);
+void processor_node(uint32_t node, struct processor_set *set);
 /* The calling thread runs on these of the group from now on; 0: wherever the process may. */
 void processor_bind(uint32_t group, uint64_t mask);
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which processors share a core, a package, a cache, a node, a group.
+ */
+#ifndef ONDK_WDK_WDM_PROCESSOR_H
+#define ONDK_WDK_WDM_PROCESSOR_H
+
+#include "../ntdef.h"
+#include "thread.h"
+
+EXTERN_C_START
+
+typedef enum _LOGICAL_PROCESSOR_RELATIONSHIP {
+    RelationProcessorCore,
+    RelationNumaNode,
+    RelationCache,
+    RelationProcessorPackage,
+    RelationGroup,
+    RelationProcessorDie,
+    RelationNumaNodeEx,
+    RelationProcessorModule,
+    RelationAll = 0xffff,
+} LOGICAL_PROCESSOR_RELATIONSHIP;
+
+typedef enum _PROCESSOR_CACHE_TYPE {
+    CacheUnified,
+    CacheInstruction,
+    CacheData,
+    CacheTrace,
+    CacheUnknown,
+} PROCESSOR_CACHE_TYPE;
+
+#define LTP_PC_SMT 0x1 /* the core has more than one logical processor */
+#define CACHE_FULLY_ASSOCIATIVE 0xff
+
+typedef struct _PROCESSOR_RELATIONSHIP {
+    UCHAR Flags;
+    UCHAR EfficiencyClass;
+    UCHAR Reserved[20];
+    USHORT GroupCount;
+    GROUP_AFFINITY GroupMask[1]; /* GroupCount of them */
+} PROCESSOR_RELATIONSHIP, *PPROCESSOR_RELATIONSHIP;
+
+typedef struct _NUMA_NODE_RELATIONSHIP {
+    ULONG NodeNumber;
+    UCHAR Reserved[18];
+    USHORT GroupCount;
+    __extension__ union {
+        GROUP_AFFINITY GroupMask;
+        GROUP_AFFINITY GroupMasks[1];
+    };
+} NUMA_NODE_RELATIONSHIP, *PNUMA_NODE_RELATIONSHIP;
+
+typedef struct _CACHE_RELATIONSHIP {
+    UCHAR Level;
+    UCHAR Associativity;
+    USHORT LineSize;
+    ULONG CacheSize;
+    PROCESSOR_CACHE_TYPE Type;
+    UCHAR Reserved[18];
+    USHORT GroupCount;
+    __extension__ union {
+        GROUP_AFFINITY GroupMask;
+        GROUP_AFFINITY GroupMasks[1];
+    };
+} CACHE_RELATIONSHIP, *PCACHE_RELATIONSHIP;
+
+typedef struct _PROCESSOR_GROUP_INFO {
+    UCHAR MaximumProcessorCount;
+    UCHAR ActiveProcessorCount;
+    UCHAR Reserved[38];
+    KAFFINITY ActiveProcessorMask;
+} PROCESSOR_GROUP_INFO, *PPROCESSOR_GROUP_INFO;
+
+typedef struct _GROUP_RELATIONSHIP {
+    USHORT MaximumGroupCount;
+    USHORT ActiveGroupCount;
+    UCHAR Reserved[20];
+    PROCESSOR_GROUP_INFO GroupInfo[1]; /* ActiveGroupCount of them */
+} GROUP_RELATIONSHIP, *PGROUP_RELATIONSHIP;
+
+typedef struct _SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX {
+    LOGICAL_PROCESSOR_RELATIONSHIP Relationship;
+    ULONG Size; /* the next one begins after so many octets */
+    __extension__ union {
+        PROCESSOR_RELATIONSHIP Processor;
+        NUMA_NODE_RELATIONSHIP NumaNode;
+        CACHE_RELATIONSHIP Cache;
+        GROUP_RELATIONSHIP Group;
+    };
+} SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX, *PSYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX;
+
+C_ASSERT(offsetof(PROCESSOR_RELATIONSHIP, GroupMask) == 24);
+C_ASSERT(offsetof(CACHE_RELATIONSHIP, GroupMask) == 32);
+C_ASSERT(sizeof(PROCESSOR_GROUP_INFO) == 48);
+C_ASSERT(offsetof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX, Processor) == 8);
+
+/*
+ * Of all processors, or of those sets that ProcessorNumber belongs to. STATUS_INFO_LENGTH_MISMATCH: *Length is what it
+ * takes. The host tells; what it does not, is one package, cores of one processor, and no cache. Modules are not told.
+ */
+NTKERNELAPI NTSTATUS KeQueryLogicalProcessorRelationship(
+    _In_opt_ PPROCESSOR_NUMBER ProcessorNumber, _In_ LOGICAL_PROCESSOR_RELATIONSHIP RelationshipType,
+    _Out_opt_ PSYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX Information, _Inout_ PULONG Length);
+
+EXTERN_C_END
+
+#endif
