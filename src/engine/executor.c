@@ -28,6 +28,7 @@ enum {
     LOOK_AGAIN = 16,   /* every so often it is tried once more */
     PREEMPTED_NS = 1000000,
     REST = 2, /* times what was missing */
+    KEEP = 32, /* likewise, after giving way */
 };
 
 struct worker {
@@ -60,6 +61,7 @@ struct patience {
     bool looking;
     uint64_t last;       /* when it looked */
     uint64_t rest_until; /* it was taken off its processor while it looked on: not before then */
+    uint64_t keep_until; /* likewise when it gave way */
 };
 
 /* Has the thread looked long enough for an event? The last one was at `from`. */
@@ -82,6 +84,23 @@ static void learn(struct patience *p, bool busy, bool sleeps, uint64_t now)
     p->looking = !busy && !sleeps;
 }
 
+/*
+ * Whom a callback woke may wait for this very processor, and comes first: its answer is what happens next, and going to
+ * sleep takes microseconds. Where somebody else takes the processor for long, this is left for a while. Returns now.
+ */
+static uint64_t give_way(struct executor *e, struct patience *p)
+{
+    uint64_t before = threads_now(e), after;
+
+    if (before < p->keep_until)
+        return before;
+    (void)sched_yield();
+    after = threads_now(e);
+    if (after - before >= PREEMPTED_NS)
+        p->keep_until = after + KEEP * (after - before);
+    return after;
+}
+
 static _Thread_local bool is_worker;
 
 bool executor_on_worker(void)
@@ -99,8 +118,9 @@ static void *work(void *arg)
 
     is_worker = true;
     for (;;) {
-        bool busy = shard_turn(w->shard), sleeps;
-        uint64_t now = threads_now(e);
+        unsigned did = shard_turn(w->shard);
+        bool busy = did != 0, sleeps;
+        uint64_t now = did & SHARD_CALLED ? give_way(e, &patience) : threads_now(e);
 
         /* After the turn, which may have taken the very wake that told of it. */
         if (atomic_load_explicit(&w->stopping, memory_order_acquire))

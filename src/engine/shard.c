@@ -366,9 +366,10 @@ static bool deliver(struct shard *s)
     return ran > 0;
 }
 
-bool shard_turn(struct shard *s)
+unsigned shard_turn(struct shard *s)
 {
     const struct shard *outer = served;
+    unsigned did;
     int rounds = 0;
     bool busy;
 
@@ -380,11 +381,11 @@ bool shard_turn(struct shard *s)
     busy = run_everything(s);
     while (!thread_lets_go(s, ++rounds >= THREAD_ROUNDS))
         busy = run_work(s) || busy;
-    busy = deliver(s) || busy;
+    did = (busy ? SHARD_WORKED : 0) | (deliver(s) ? SHARD_CALLED : 0);
     if (s->calls.first || !is_empty(&s->called))
         s->sleep_until = 0;
     served = outer;
-    return busy;
+    return did;
 }
 
 uint64_t shard_next_deadline(struct shard *s)

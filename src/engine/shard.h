@@ -132,9 +132,10 @@ void shard_kick(struct shard *s);
 /*
  * For executors; one thread (the shard's thread) calls these for a shard.
  * One turn: takes the token, serves ready sockets, work, due timers, lets go of the token, then delivers queued
- * callbacks. Returns true where it did anything. A turn from inside a callback of the same shard delivers none.
+ * callbacks. Returns what it did, 0: nothing. A turn from inside a callback of the same shard delivers none.
  */
-bool shard_turn(struct shard *s);
+enum { SHARD_WORKED = 1, SHARD_CALLED = 2 };
+unsigned shard_turn(struct shard *s);
 /* The next timer's deadline, UINT64_MAX without one; 0 where work, ready sockets or callbacks wait. */
 uint64_t shard_next_deadline(struct shard *s);
 /* Sleeps until the shard has something to do, or a consumer's poll wants the sockets; returns early at times. */
