@@ -5,6 +5,7 @@
 #ifndef ONDK_WDK_WS2DEF_H
 #define ONDK_WDK_WS2DEF_H
 
+#include "guiddef.h"
 #include "inaddr.h"
 #include "ntdef.h"
 
@@ -40,6 +41,8 @@ typedef USHORT ADDRESS_FAMILY;
 #define SO_USELOOPBACK 0x0040
 #define SO_LINGER 0x0080
 #define SO_OOBINLINE 0x0100
+#define SO_DONTLINGER ((int)(~SO_LINGER))
+#define SO_EXCLUSIVEADDRUSE ((int)(~SO_REUSEADDR))
 #define SO_SNDBUF 0x1001
 #define SO_RCVBUF 0x1002
 #define SO_SNDLOWAT 0x1003
@@ -56,8 +59,17 @@ typedef USHORT ADDRESS_FAMILY;
 #define SO_RANDOMIZE_PORT 0x3005
 #define SO_PORT_SCALABILITY 0x3006
 #define SO_REUSE_UNICASTPORT 0x3007
+#define WSK_SO_BASE 0x4000
 #define TCP_NODELAY 0x0001
 #define TCP_KEEPALIVE 3
+#define TCP_KEEPIDLE TCP_KEEPALIVE
+#define TCP_KEEPCNT 16
+#define TCP_KEEPINTVL 17
+
+#define MSG_TRUNC 0x0100
+#define MSG_CTRUNC 0x0200
+#define MSG_BCAST 0x0400
+#define MSG_MCAST 0x0800
 #define IPPROTO_IP 0
 
 typedef enum {
@@ -152,12 +164,52 @@ typedef struct _WSABUF {
     CHAR *buf;
 } WSABUF, *LPWSABUF;
 
+typedef struct linger {
+    USHORT l_onoff;
+    USHORT l_linger; /* seconds */
+} LINGER, *PLINGER, *LPLINGER;
+
 /* A control message; its data follows, aligned. */
 typedef struct _WSACMSGHDR {
     SIZE_T cmsg_len;
     INT cmsg_level;
     INT cmsg_type;
 } WSACMSGHDR, *PWSACMSGHDR, *LPWSACMSGHDR, CMSGHDR, *PCMSGHDR;
+
+#define WSA_CMSGHDR_ALIGN(length) (((length) + sizeof(SIZE_T) - 1) & ~(sizeof(SIZE_T) - 1))
+#define WSA_CMSGDATA_ALIGN(length) WSA_CMSGHDR_ALIGN(length)
+#define WSA_CMSG_DATA(cmsg) ((PUCHAR)(cmsg) + WSA_CMSGDATA_ALIGN(sizeof(CMSGHDR)))
+#define WSA_CMSG_SPACE(length) (WSA_CMSGDATA_ALIGN(sizeof(CMSGHDR) + WSA_CMSGHDR_ALIGN(length)))
+#define WSA_CMSG_LEN(length) (WSA_CMSGDATA_ALIGN(sizeof(CMSGHDR)) + (length))
+
+#define AI_PASSIVE 0x00000001
+#define AI_CANONNAME 0x00000002
+#define AI_NUMERICHOST 0x00000004
+#define AI_NUMERICSERV 0x00000008
+#define AI_ALL 0x00000100
+#define AI_ADDRCONFIG 0x00000400
+#define AI_V4MAPPED 0x00000800
+#define NI_NOFQDN 0x01
+#define NI_NUMERICHOST 0x02
+#define NI_NAMEREQD 0x04
+#define NI_NUMERICSERV 0x08
+#define NI_DGRAM 0x10
+#define NS_ALL 0
+#define NS_DNS 12
+
+typedef struct addrinfoexW {
+    int ai_flags;
+    int ai_family;
+    int ai_socktype;
+    int ai_protocol;
+    SIZE_T ai_addrlen;
+    PWSTR ai_canonname;
+    struct sockaddr *ai_addr;
+    PVOID ai_blob;
+    SIZE_T ai_bloblen;
+    GUID *ai_provider;
+    struct addrinfoexW *ai_next;
+} ADDRINFOEXW, *PADDRINFOEXW, *LPADDRINFOEXW;
 
 #define IOC_VOID 0x20000000
 #define IOC_OUT 0x40000000

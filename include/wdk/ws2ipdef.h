@@ -59,6 +59,26 @@ typedef struct _sockaddr_in6_pair {
 #define IPV6_V6ONLY 27
 #define IPV6_UNICAST_IF 31
 
+typedef struct in_pktinfo {
+    IN_ADDR ipi_addr; /* received: where to; sent: where from */
+    ULONG ipi_ifindex;
+} IN_PKTINFO, *PIN_PKTINFO;
+
+typedef struct in6_pktinfo {
+    IN6_ADDR ipi6_addr;
+    ULONG ipi6_ifindex;
+} IN6_PKTINFO, *PIN6_PKTINFO;
+
+typedef struct ip_mreq {
+    IN_ADDR imr_multiaddr;
+    IN_ADDR imr_interface;
+} IP_MREQ, *PIP_MREQ;
+
+typedef struct ipv6_mreq {
+    IN6_ADDR ipv6mr_multiaddr;
+    ULONG ipv6mr_interface;
+} IPV6_MREQ, *PIPV6_MREQ;
+
 FORCEINLINE BOOLEAN IN6_ADDR_EQUAL(_In_ const IN6_ADDR *a, _In_ const IN6_ADDR *b)
 {
     return __builtin_memcmp(a, b, sizeof(IN6_ADDR)) == 0;

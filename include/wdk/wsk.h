@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel: registering a client, capturing the provider, and what the two sides call of each other.
+ * Winsock Kernel: a client and its provider, sockets of TCP and UDP over IPv4 and IPv6, and the way in to NDK
+ * (wskndk.h).
  *
- * Here it is the way in to NDK (wskndk.h) and to nothing else: the provider has no transport (WSK_TRANSPORT_LIST_QUERY
- * answers an empty list), and WskSocket, WskSocketConnect and name resolution answer STATUS_NOT_SUPPORTED, through the
- * IRP as well. The types of sockets are all there, so that a driver that has a second path over them compiles.
+ * What needs an IRP mostly returns STATUS_PENDING, and a thread of the kernel's completes the IRP and calls the events,
+ * both at DISPATCH_LEVEL. A send is complete when the host's TCP has taken the data, a graceful disconnect when the
+ * host has been told to send the end: neither waits for the peer's acknowledgement. All else that differs:
+ * docs/port-your-driver.md.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
@@ -26,7 +28,10 @@ EXTERN_C_START
 /* ---- Clients ----------------------------------------------------------------------------------------------------- */
 
 typedef VOID WSK_CLIENT, *PWSK_CLIENT;
-typedef const GUID *PNPIID;
+typedef GUID NPIID;
+typedef const NPIID *PNPIID;
+
+extern NTKERNELAPI const NPIID NPI_WSK_INTERFACE_ID;
 
 typedef NTSTATUS (WSKAPI *PFN_WSK_CLIENT_EVENT)(
     _In_opt_ PVOID ClientContext, _In_ ULONG EventType, _In_reads_bytes_opt_(InformationLength) PVOID Information,
@@ -91,7 +96,7 @@ typedef struct _WSK_TDI_MAP_INFO {
     const WSK_TDI_MAP *Map;
 } WSK_TDI_MAP_INFO, *PWSK_TDI_MAP_INFO;
 
-/* ---- Sockets: types alone ---------------------------------------------------------------------------------------- */
+/* ---- Sockets ----------------------------------------------------------------------------------------------------- */
 
 #define WSK_FLAG_BASIC_SOCKET 0x00000000
 #define WSK_FLAG_LISTEN_SOCKET 0x00000001
@@ -113,6 +118,28 @@ typedef struct _WSK_TDI_MAP_INFO {
 #define WSK_EVENT_RECEIVE_FROM 0x00000100
 #define WSK_EVENT_ACCEPT 0x00000200
 #define WSK_EVENT_DISABLE 0x80000000
+
+/* Options of SOL_SOCKET and I/O controls that WSK adds. */
+#define SO_WSK_SECURITY (WSK_SO_BASE + 1)
+#define SO_WSK_EVENT_CALLBACK (WSK_SO_BASE + 2)
+#define SIO_WSK_SET_REMOTE_ADDRESS _WSAIOW(IOC_WSK, 1)
+#define SIO_WSK_REGISTER_EXTENSION _WSAIORW(IOC_WSK, 2)
+#define SIO_WSK_QUERY_IDEAL_SEND_BACKLOG _WSAIOR(IOC_WSK, 3)
+#define SIO_WSK_QUERY_RECEIVE_BACKLOG _WSAIOR(IOC_WSK, 4)
+#define SIO_WSK_QUERY_INSPECT_ID _WSAIOR(IOC_WSK, 5)
+#define SIO_WSK_SET_SENDTO_ADDRESS _WSAIOW(IOC_WSK, 6)
+#define SIO_WSK_SET_TCP_SILENT_MODE _WSAIO(IOC_WSK, 7)
+
+typedef struct _WSK_EXTENSION_CONTROL_IN {
+    PNPIID NpiId;
+    PVOID ClientContext;
+    const VOID *ClientDispatch;
+} WSK_EXTENSION_CONTROL_IN, *PWSK_EXTENSION_CONTROL_IN;
+
+typedef struct _WSK_EXTENSION_CONTROL_OUT {
+    PVOID ProviderContext;
+    const VOID *ProviderDispatch;
+} WSK_EXTENSION_CONTROL_OUT, *PWSK_EXTENSION_CONTROL_OUT;
 
 typedef struct _WSK_SOCKET {
     const VOID *Dispatch; /* WSK_PROVIDER_..._DISPATCH of its kind */
@@ -249,9 +276,18 @@ typedef struct _WSK_PROVIDER_BASIC_DISPATCH {
     PFN_WSK_CLOSE_SOCKET WskCloseSocket;
 } WSK_PROVIDER_BASIC_DISPATCH, *PWSK_PROVIDER_BASIC_DISPATCH;
 
-/* What follows begins with the slots of WSK_PROVIDER_BASIC_DISPATCH: nested in C++ and C alike, with the name Basic. */
+/* The others begin with its slots: by the name Basic, as in C++, or without it, as in C. */
+#define ONDK_WSK_BASIC                                                              \
+    __extension__ union {                                                           \
+        WSK_PROVIDER_BASIC_DISPATCH Basic;                                          \
+        __extension__ struct {                                                      \
+            PFN_WSK_CONTROL_SOCKET WskControlSocket;                                \
+            PFN_WSK_CLOSE_SOCKET WskCloseSocket;                                    \
+        };                                                                          \
+    }
+
 typedef struct _WSK_PROVIDER_LISTEN_DISPATCH {
-    WSK_PROVIDER_BASIC_DISPATCH Basic;
+    ONDK_WSK_BASIC;
     PFN_WSK_BIND WskBind;
     PFN_WSK_ACCEPT WskAccept;
     PFN_WSK_INSPECT_COMPLETE WskInspectComplete;
@@ -259,7 +295,7 @@ typedef struct _WSK_PROVIDER_LISTEN_DISPATCH {
 } WSK_PROVIDER_LISTEN_DISPATCH, *PWSK_PROVIDER_LISTEN_DISPATCH;
 
 typedef struct _WSK_PROVIDER_CONNECTION_DISPATCH {
-    WSK_PROVIDER_BASIC_DISPATCH Basic;
+    ONDK_WSK_BASIC;
     PFN_WSK_BIND WskBind;
     PFN_WSK_CONNECT WskConnect;
     PFN_WSK_GET_LOCAL_ADDRESS WskGetLocalAddress;
@@ -274,7 +310,7 @@ typedef struct _WSK_PROVIDER_CONNECTION_DISPATCH {
 } WSK_PROVIDER_CONNECTION_DISPATCH, *PWSK_PROVIDER_CONNECTION_DISPATCH;
 
 typedef struct _WSK_PROVIDER_DATAGRAM_DISPATCH {
-    WSK_PROVIDER_BASIC_DISPATCH Basic;
+    ONDK_WSK_BASIC;
     PFN_WSK_BIND WskBind;
     PFN_WSK_SEND_TO WskSendTo;
     PFN_WSK_RECEIVE_FROM WskReceiveFrom;
@@ -284,7 +320,7 @@ typedef struct _WSK_PROVIDER_DATAGRAM_DISPATCH {
 } WSK_PROVIDER_DATAGRAM_DISPATCH, *PWSK_PROVIDER_DATAGRAM_DISPATCH;
 
 typedef struct _WSK_PROVIDER_STREAM_DISPATCH {
-    WSK_PROVIDER_BASIC_DISPATCH Basic;
+    ONDK_WSK_BASIC;
     PFN_WSK_BIND WskBind;
     PFN_WSK_ACCEPT WskAccept;
     PFN_WSK_CONNECT WskConnect;
@@ -301,8 +337,6 @@ typedef struct _WSK_PROVIDER_STREAM_DISPATCH {
 } WSK_PROVIDER_STREAM_DISPATCH, *PWSK_PROVIDER_STREAM_DISPATCH;
 
 /* ---- The provider ------------------------------------------------------------------------------------------------ */
-
-struct addrinfoexW;
 
 typedef NTSTATUS (WSKAPI *PFN_WSK_SOCKET)(
     _In_ PWSK_CLIENT Client, _In_ ADDRESS_FAMILY AddressFamily, _In_ USHORT SocketType, _In_ ULONG Protocol,
@@ -369,8 +403,8 @@ NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
     _In_ PWSK_REGISTRATION WskRegistration, _Out_ PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics);
 
 /*
- * Returns when every captured provider has been released, every call through its table has come back, and every NDK
- * adapter is closed. PASSIVE_LEVEL. While checks are on, what it waits for is printed after some seconds.
+ * Returns when every captured provider has been released, every call through its table has come back, and every socket
+ * and NDK adapter is closed. PASSIVE_LEVEL. While checks are on, what it waits for is printed after some seconds.
  */
 NTKERNELAPI VOID WskDeregister(_In_ PWSK_REGISTRATION WskRegistration);
 

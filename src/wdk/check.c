@@ -116,6 +116,11 @@ static const struct rule {
         "A dispatch routine returns STATUS_PENDING exactly when it has called IoMarkIrpPending; an IRP ends with a "
         "final status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of "
         "IoAllocateIrp, once." },
+    [CHECK_WSK_CLOSED_USED] = { "wsk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "WskCloseSocket is called once, and no other function of the socket after it, even while the close is pending." },
+    [CHECK_WSK_INDICATION] = { "wsk-indication", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "Data that an event has kept with STATUS_PENDING is released once with WskRelease, before the socket is closed; "
+        "data that it has not kept is not released." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "What a driver asserts is true." },
 };

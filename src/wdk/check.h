@@ -61,6 +61,8 @@ enum check_rule {
     CHECK_EXCEPTION,             /* the routine raises a status that nobody handles: p1 status */
     CHECK_ASSERTION,             /* the driver's own NT_ASSERT: p2 line */
     CHECK_WORK_ITEM_QUEUED,      /* queued while it is queued: p1 item */
+    CHECK_WSK_CLOSED_USED,       /* a socket after WskCloseSocket: p1 socket */
+    CHECK_WSK_INDICATION,        /* released twice, never, or while it is not kept: p1 list or socket, p2 octets kept */
     CHECK_RULES                  /* how many there are */
 };
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel's registration: who is a client, what it has captured and opened, and when it may go.
+ * Winsock Kernel's registration: who is a client, what it has captured and opened, and when it may go; and the
+ * provider's table. Sockets: wsk_socket.h; names: wsk_names.c.
  *
  *   registered  WskRegister -> WskDeregister begins; only here a provider can be captured
- *   leaving     WskDeregister waits until captured, calls and adapters are all 0
+ *   leaving     WskDeregister waits until captured, calls, sockets and adapters are all 0
  *   gone        the registration says so, as long as its owner leaves it as it is
  *
  * One lock for all clients: nothing here is on a data path.
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "wsk.h"
@@ -20,52 +22,59 @@
 #include "wdk/live.h"
 #include "wdk/ndk_filter.h"
 #include "wdk/thread.h"
+#include "wdk/wsk_client.h"
+#include "wdk/wsk_names.h"
+#include "wdk/wsk_socket.h"
+
+const NPIID NPI_WSK_INTERFACE_ID = { 0x2227e803, 0x8d8b, 0x11d4, { 0xab, 0xad, 0x00, 0x90, 0x27, 0x71, 0x9e, 0x09 } };
 
 enum { REGISTERED = 0x5752, GONE = 0x5747, PATIENCE_SECONDS = 3 };
 enum { LOWEST = MAKE_WSK_VERSION(1, 0), HIGHEST = MAKE_WSK_VERSION(1, 1) };
 
 /* A PWSK_CLIENT is one of these. */
-struct client {
+struct wsk_client {
     WSK_REGISTRATION *registration;
     USHORT version;
-    ULONG captured, calls, adapters;
+    ULONG captured, calls, adapters, sockets; /* sockets: and requests about names */
+    ULONG static_events;
     BOOLEAN leaving;
-    struct client *next;
+    struct wsk_client *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
-static struct client *clients;
+static struct wsk_client *clients;
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch;
 
 /* ---- registrations; under the lock ---- */
 
-static struct client *of_registration(const WSK_REGISTRATION *registration)
+static struct wsk_client *of_registration(const WSK_REGISTRATION *registration)
 {
-    struct client *c = clients;
+    struct wsk_client *c = clients;
 
     while (c && c->registration != registration)
         c = c->next;
     return c;
 }
 
-static struct client *of_handle(PWSK_CLIENT handle)
+static struct wsk_client *of_handle(PWSK_CLIENT handle)
 {
-    struct client *c = clients;
+    struct wsk_client *c = clients;
 
     while (c && c != handle)
         c = c->next;
     return c;
 }
 
-static BOOLEAN is_idle(const struct client *c)
+static BOOLEAN is_idle(const struct wsk_client *c)
 {
     return (c->captured == 0 || MUTANT(wsk_02_captured_not_waited)) && c->calls == 0 &&
-           (c->adapters == 0 || MUTANT(wsk_02_adapters_not_waited));
+           (c->adapters == 0 || MUTANT(wsk_02_adapters_not_waited)) &&
+           (c->sockets == 0 || MUTANT(wsk_02_sockets_not_waited));
 }
 
-static void tell_if_idle(const struct client *c)
+static void tell_if_idle(const struct wsk_client *c)
 {
     if (c->leaving && is_idle(c))
         pthread_cond_broadcast(&left);
@@ -82,7 +91,7 @@ static void not_registered(const char *routine, const void *registration)
 
 NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistration)
 {
-    struct client *c;
+    struct wsk_client *c;
 
     irql_check_max("WskRegister", PASSIVE_LEVEL);
     if (!WskClientNpi || !WskClientNpi->Dispatch || WskClientNpi->Dispatch->Reserved || !WskRegistration)
@@ -111,7 +120,7 @@ static BOOLEAN is_served(USHORT version)
 NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTimeout, PWSK_PROVIDER_NPI WskProviderNpi)
 {
     NTSTATUS status = STATUS_SUCCESS;
-    struct client *c;
+    struct wsk_client *c;
 
     irql_check_max("WskCaptureProviderNPI", WaitTimeout == WSK_NO_WAIT ? DISPATCH_LEVEL : PASSIVE_LEVEL);
     pthread_mutex_lock(&lock);
@@ -130,7 +139,7 @@ NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTime
 
 VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
 {
-    struct client *c;
+    struct wsk_client *c;
     BOOLEAN held;
 
     irql_check_max("WskReleaseProviderNPI", DISPATCH_LEVEL);
@@ -150,7 +159,7 @@ VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
 NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
                                          PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics)
 {
-    struct client *c;
+    struct wsk_client *c;
     BOOLEAN ready;
 
     irql_check_max("WskQueryProviderCharacteristics", DISPATCH_LEVEL);
@@ -165,16 +174,16 @@ NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
 }
 
 /* A driver that forgot something would hang here without a word. */
-static void tell_what_is_waited_for(const struct client *c)
+static void tell_what_is_waited_for(const struct wsk_client *c)
 {
     FILE *out = check_output();
 
-    fprintf(out, "WskDeregister waits: %u captured provider(s), %u call(s), %u open NDK adapter(s)\n", c->captured,
-            c->calls, c->adapters);
+    fprintf(out, "WskDeregister waits: %u captured provider(s), %u call(s), %u open NDK adapter(s), %u socket(s)\n",
+            c->captured, c->calls, c->adapters, c->sockets);
     fflush(out);
 }
 
-static void wait_until_idle(struct client *c)
+static void wait_until_idle(struct wsk_client *c)
 {
     struct timespec until;
     BOOLEAN told = !check_on();
@@ -193,7 +202,8 @@ static void wait_until_idle(struct client *c)
 
 VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 {
-    struct client *c, **at = &clients;
+    struct wsk_client *c, **at = &clients;
+    BOOLEAN last;
 
     irql_check_max("WskDeregister", PASSIVE_LEVEL);
     pthread_mutex_lock(&lock);
@@ -208,22 +218,22 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
+    last = !clients;
     WskRegistration->ReservedRegistrationState = GONE;
     WskRegistration->ReservedRegistrationContext = NULL;
     pthread_mutex_unlock(&lock);
     live_remove(LIVE_WSK, c);
     free(c);
+    if (last)
+        wsk_thread_stop();
 }
 
 /* ---- the provider's table ---- */
 
-/*
- * A call through the table: it counts until leave. NULL: that is no client which has captured the provider. One that
- * gave it back with an adapter open can still close the adapter.
- */
-static struct client *enter(const char *routine, PWSK_CLIENT handle)
+/* One that gave the provider back with an adapter open can still close the adapter. */
+struct wsk_client *wsk_client_enter(const char *routine, PWSK_CLIENT handle)
 {
-    struct client *c;
+    struct wsk_client *c;
 
     pthread_mutex_lock(&lock);
     c = of_handle(handle);
@@ -237,50 +247,64 @@ static struct client *enter(const char *routine, PWSK_CLIENT handle)
     return c;
 }
 
-/* With the change in open adapters that the call made. */
-static void leave(struct client *c, int adapters)
+/* With the changes that the call, or something that has ended, made. */
+static void count(struct wsk_client *c, int calls, int adapters, int sockets)
 {
     pthread_mutex_lock(&lock);
-    c->calls--;
+    c->calls += (ULONG)calls;
     c->adapters += (ULONG)adapters;
+    c->sockets += (ULONG)sockets;
     tell_if_idle(c);
     pthread_mutex_unlock(&lock);
 }
 
-/* The IRP, where there is one, always gets what the call returns. */
-static NTSTATUS answer(PIRP irp, NTSTATUS status, SIZE_T information)
+void wsk_client_leave(struct wsk_client *c)
 {
-    if (irp) {
-        IoSetNextIrpStackLocation(irp); /* the caller's routine is there */
-        irp->IoStatus.Status = status;
-        irp->IoStatus.Information = information;
-        IoCompleteRequest(irp, IO_NO_INCREMENT);
-    }
-    return status;
+    count(c, -1, 0, 0);
+}
+
+void wsk_client_hold(struct wsk_client *c)
+{
+    count(c, 0, 0, 1);
+}
+
+void wsk_client_drop(struct wsk_client *c)
+{
+    count(c, 0, 0, -1);
+}
+
+ULONG wsk_client_static_events(struct wsk_client *c)
+{
+    ULONG events;
+
+    pthread_mutex_lock(&lock);
+    events = c->static_events;
+    pthread_mutex_unlock(&lock);
+    return events;
 }
 
 static NTSTATUS WskOpenNdkAdapter(PWSK_CLIENT Client, NDK_VERSION NdkVersion, NET_IFINDEX IfIndex,
                                   NDK_ADAPTER **ppNdkAdapter)
 {
-    struct client *c = enter("WskOpenNdkAdapter", Client);
+    struct wsk_client *c = wsk_client_enter("WskOpenNdkAdapter", Client);
     NTSTATUS status;
 
     irql_check_max("WskOpenNdkAdapter", PASSIVE_LEVEL);
     if (!c)
         return STATUS_INVALID_HANDLE;
     status = ndk_filter_open(NdkVersion, IfIndex, ppNdkAdapter);
-    leave(c, NT_SUCCESS(status) ? 1 : 0);
+    count(c, -1, NT_SUCCESS(status) ? 1 : 0, 0);
     return status;
 }
 
 static VOID WskCloseNdkAdapter(PWSK_CLIENT Client, NDK_ADAPTER *pNdkAdapter)
 {
-    struct client *c = enter("WskCloseNdkAdapter", Client);
+    struct wsk_client *c = wsk_client_enter("WskCloseNdkAdapter", Client);
 
     irql_check_max("WskCloseNdkAdapter", PASSIVE_LEVEL);
     if (!c)
         return;
-    leave(c, ndk_filter_close(pNdkAdapter) ? -1 : 0);
+    count(c, -1, ndk_filter_close(pNdkAdapter) ? -1 : 0, 0);
 }
 
 static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
@@ -294,89 +318,72 @@ static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T InputSize, PVOID InputBuffer,
-                                 SIZE_T OutputSize, PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
-{
-    struct client *c = enter("WskControlClient", Client);
-    NTSTATUS status = STATUS_NOT_SUPPORTED;
-    SIZE_T returned = 0;
+/* What WskSocket and WskSocketConnect take. */
+static const WSK_TRANSPORT transports[] = {
+    { 1, SOCK_STREAM, IPPROTO_TCP, AF_INET, { 0 } },
+    { 1, SOCK_STREAM, IPPROTO_TCP, AF_INET6, { 0 } },
+    { 1, SOCK_DGRAM, IPPROTO_UDP, AF_INET, { 0 } },
+    { 1, SOCK_DGRAM, IPPROTO_UDP, AF_INET6, { 0 } },
+};
 
-    (void)InputSize, (void)InputBuffer;
-    irql_check_max("WskControlClient", DISPATCH_LEVEL);
-    if (!c)
-        return answer(Irp, STATUS_INVALID_HANDLE, 0);
-    if (ControlCode == WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH)
-        status = give_ndk_dispatch(OutputSize, OutputBuffer, &returned);
-    else if (ControlCode == WSK_TRANSPORT_LIST_QUERY)
-        status = STATUS_SUCCESS; /* of none */
-    if (OutputSizeReturned)
-        *OutputSizeReturned = returned;
-    status = answer(Irp, status, returned);
-    leave(c, 0);
+static NTSTATUS list_transports(SIZE_T size, PVOID buffer, SIZE_T *returned)
+{
+    *returned = sizeof transports;
+    if (!buffer || size < sizeof transports)
+        return STATUS_BUFFER_OVERFLOW;
+    memcpy(buffer, transports, sizeof transports);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS set_static_events(struct wsk_client *c, SIZE_T size, const WSK_EVENT_CALLBACK_CONTROL *control)
+{
+    const ULONG known = WSK_EVENT_ACCEPT | WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_SEND_BACKLOG |
+                        WSK_EVENT_RECEIVE_FROM;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (!control || size < sizeof *control || !control->NpiId ||
+        memcmp(control->NpiId, &NPI_WSK_INTERFACE_ID, sizeof(NPIID)) || control->EventMask & ~known)
+        return STATUS_INVALID_PARAMETER;
+    pthread_mutex_lock(&lock);
+    if (c->sockets)
+        status = STATUS_INVALID_DEVICE_STATE;
+    else
+        c->static_events = control->EventMask;
+    pthread_mutex_unlock(&lock);
     return status;
 }
 
-/* No transport is offered: what needs one says so, by the IRP too. */
-static NTSTATUS WskSocket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USHORT SocketType, ULONG Protocol,
-                          ULONG Flags,
-                          PVOID SocketContext, const VOID *Dispatch, PEPROCESS OwningProcess, PETHREAD OwningThread,
-                          PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
+static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T InputSize, PVOID InputBuffer,
+                                 SIZE_T OutputSize, PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
 {
-    (void)Client, (void)AddressFamily, (void)SocketType, (void)Protocol, (void)Flags, (void)SocketContext;
-    (void)Dispatch, (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
-    irql_check_max("WskSocket", DISPATCH_LEVEL);
-    return answer(Irp, STATUS_NOT_SUPPORTED, 0);
-}
+    struct wsk_client *c = wsk_client_enter("WskControlClient", Client);
+    NTSTATUS status = STATUS_NOT_SUPPORTED;
+    SIZE_T returned = 0;
 
-static NTSTATUS WskSocketConnect(PWSK_CLIENT Client, USHORT SocketType, ULONG Protocol, PSOCKADDR LocalAddress,
-                                 PSOCKADDR RemoteAddress, ULONG Flags, PVOID SocketContext,
-                                 const WSK_CLIENT_CONNECTION_DISPATCH *Dispatch, PEPROCESS OwningProcess,
-                                 PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
-{
-    (void)Client, (void)SocketType, (void)Protocol, (void)LocalAddress, (void)RemoteAddress, (void)Flags;
-    (void)SocketContext, (void)Dispatch, (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
-    irql_check_max("WskSocketConnect", DISPATCH_LEVEL);
-    return answer(Irp, STATUS_NOT_SUPPORTED, 0);
-}
-
-static NTSTATUS WskGetAddressInfo(PWSK_CLIENT Client, PUNICODE_STRING NodeName, PUNICODE_STRING ServiceName,
-                                  ULONG NameSpace, GUID *Provider, struct addrinfoexW *Hints,
-                                  struct addrinfoexW **Result, PEPROCESS OwningProcess, PETHREAD OwningThread, PIRP Irp)
-{
-    (void)Client, (void)NodeName, (void)ServiceName, (void)NameSpace, (void)Provider, (void)Hints;
-    (void)OwningProcess, (void)OwningThread;
-    irql_check_max("WskGetAddressInfo", PASSIVE_LEVEL);
-    if (Result)
-        *Result = NULL;
-    return answer(Irp, STATUS_NOT_SUPPORTED, 0);
-}
-
-/* WskGetAddressInfo has given out nothing that could be freed. */
-static VOID WskFreeAddressInfo(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
-{
-    (void)Client;
-    irql_check_max("WskFreeAddressInfo", PASSIVE_LEVEL);
-    if (AddrInfo && check_on())
-        check_failed(CHECK_HANDLE_INVALID, "WskFreeAddressInfo", (uintptr_t)AddrInfo, 0, 0, 0,
-                     "%p is not from WskGetAddressInfo", (void *)AddrInfo);
-}
-
-static NTSTATUS WskGetNameInfo(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG SockAddrLength, PUNICODE_STRING NodeName,
-                               PUNICODE_STRING ServiceName, ULONG Flags, PEPROCESS OwningProcess, PETHREAD OwningThread,
-                               PIRP Irp)
-{
-    (void)Client, (void)SockAddr, (void)SockAddrLength, (void)NodeName, (void)ServiceName, (void)Flags;
-    (void)OwningProcess, (void)OwningThread;
-    irql_check_max("WskGetNameInfo", PASSIVE_LEVEL);
-    return answer(Irp, STATUS_NOT_SUPPORTED, 0);
+    irql_check_max("WskControlClient", DISPATCH_LEVEL);
+    if (!c)
+        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+    if (ControlCode == WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH)
+        status = give_ndk_dispatch(OutputSize, OutputBuffer, &returned);
+    else if (ControlCode == WSK_TRANSPORT_LIST_QUERY)
+        status = list_transports(OutputSize, OutputBuffer, &returned);
+    else if (ControlCode == WSK_SET_STATIC_EVENT_CALLBACKS)
+        status = set_static_events(c, InputSize, InputBuffer);
+    else if (ControlCode == WSK_TDI_BEHAVIOR && InputBuffer && InputSize >= sizeof(ULONG))
+        status = STATUS_SUCCESS; /* there is no TDI that anything could be diverted to */
+    if (OutputSizeReturned)
+        *OutputSizeReturned = returned;
+    status = wsk_answer(Irp, status, returned);
+    wsk_client_leave(c);
+    return status;
 }
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch = {
     .Version = HIGHEST,
-    .WskSocket = WskSocket,
-    .WskSocketConnect = WskSocketConnect,
+    .WskSocket = wsk_socket,
+    .WskSocketConnect = wsk_socket_connect,
     .WskControlClient = WskControlClient,
-    .WskGetAddressInfo = WskGetAddressInfo,
-    .WskFreeAddressInfo = WskFreeAddressInfo,
-    .WskGetNameInfo = WskGetNameInfo,
+    .WskGetAddressInfo = wsk_names_get_address,
+    .WskFreeAddressInfo = wsk_names_free,
+    .WskGetNameInfo = wsk_names_get_name,
 };

@@ -109,8 +109,10 @@ static void test_short_buffer(void **state)
                      STATUS_INVALID_PARAMETER);
     assert_int_equal(returned, 0);
     assert_null(ndk.WskOpenNdkAdapter);
-    assert_int_equal(control(&npi, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, NULL, 0, NULL, NULL), STATUS_INVALID_PARAMETER);
-    assert_int_equal(control(&npi, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, &ndk, sizeof ndk, &returned, NULL), STATUS_SUCCESS);
+    assert_int_equal(control(&npi, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, NULL, 0, NULL, NULL),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(control(&npi, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, &ndk, sizeof ndk, &returned, NULL),
+                     STATUS_SUCCESS);
     assert_int_equal(returned, sizeof ndk);
     detach(&registration);
 }
@@ -190,29 +192,37 @@ static void test_with_an_irp(void **state)
     assert_int_equal(irp->IoStatus.Information, sizeof ndk);
     IoReuseIrp(irp, STATUS_UNSUCCESSFUL);
     IoSetCompletionRoutine(irp, irp_completed, &event, TRUE, TRUE, TRUE);
-    assert_int_equal(npi.Dispatch->WskSocket(npi.Client, AF_INET, 1, 6, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL, NULL, NULL,
-                                             NULL, irp), STATUS_NOT_SUPPORTED);
+    assert_int_equal(npi.Dispatch->WskSocket(npi.Client, AF_BTH, 1, 6, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL, NULL,
+                                             NULL, NULL, irp),
+                     STATUS_INVALID_PARAMETER);
     assert_int_equal(KeWaitForSingleObject(&event, Executive, KernelMode, FALSE, NULL), STATUS_SUCCESS);
-    assert_int_equal(irp->IoStatus.Status, STATUS_NOT_SUPPORTED);
+    assert_int_equal(irp->IoStatus.Status, STATUS_INVALID_PARAMETER);
     IoFreeIrp(irp);
     detach(&registration);
     report_is_empty(r);
 }
 
-/* There is no transport, and it says so. */
 static void test_other_controls(void **state)
 {
     WSK_REGISTRATION registration;
     WSK_PROVIDER_NPI npi;
     WSK_TRANSPORT transports[4];
     SIZE_T returned = 99;
+    ULONG bypass = WSK_TDI_BEHAVIOR_BYPASS_TDI;
 
     (void)state;
     attach(&registration, &npi);
-    assert_int_equal(control(&npi, WSK_TRANSPORT_LIST_QUERY, transports, sizeof transports, &returned, NULL), STATUS_SUCCESS);
-    assert_int_equal(returned, 0);
-    assert_int_equal(control(&npi, WSK_TDI_BEHAVIOR, NULL, 0, NULL, NULL), STATUS_NOT_SUPPORTED);
-    assert_int_equal(control(&npi, WSK_SET_STATIC_EVENT_CALLBACKS, NULL, 0, NULL, NULL), STATUS_NOT_SUPPORTED);
+    assert_int_equal(control(&npi, WSK_TRANSPORT_LIST_QUERY, NULL, 0, &returned, NULL), STATUS_BUFFER_OVERFLOW);
+    assert_int_equal(returned, sizeof transports);
+    assert_int_equal(control(&npi, WSK_TRANSPORT_LIST_QUERY, transports, sizeof transports, &returned, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(returned, sizeof transports);
+    assert_int_equal(transports[3].AddressFamily, AF_INET6);
+    assert_int_equal(transports[3].SocketType, SOCK_DGRAM);
+    assert_int_equal(
+        npi.Dispatch->WskControlClient(npi.Client, WSK_TDI_BEHAVIOR, sizeof bypass, &bypass, 0, NULL, NULL, NULL),
+        STATUS_SUCCESS);
+    assert_int_equal(control(&npi, WSK_SET_STATIC_EVENT_CALLBACKS, NULL, 0, NULL, NULL), STATUS_INVALID_PARAMETER);
     assert_int_equal(control(&npi, 12345, NULL, 0, NULL, NULL), STATUS_NOT_SUPPORTED);
     detach(&registration);
 }

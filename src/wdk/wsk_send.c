@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Sending over a connection: in the order of the calls, straight from the driver's memory, a disconnect behind its
+ * data. */
+#include <errno.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/wsk_socket.h"
+
+enum { OCTETS_AT_ONCE = 4 << 20 }; /* then other sockets have their turn */
+
+static SIZE_T total(const struct iovec *parts, int n)
+{
+    SIZE_T octets = 0;
+
+    for (int i = 0; i < n; i++)
+        octets += parts[i].iov_len;
+    return octets;
+}
+
+/* 0: all of the request's data has gone. */
+static int send_data(struct wsk_socket *s, struct wsk_request *r)
+{
+    struct iovec parts[WSK_PARTS];
+
+    while (r->cursor.left) {
+        int n = wsk_cursor_parts(&r->cursor, parts);
+        ssize_t sent = wsk_host_send(s->fd, parts, n, total(parts, n) < r->cursor.left);
+
+        if (sent < 0)
+            return (int)sent;
+        wsk_cursor_advance(&r->cursor, (SIZE_T)sent);
+        r->done += (SIZE_T)sent;
+        if (MUTANT(wsk_sock_half_sent_is_sent))
+            break;
+    }
+    return 0;
+}
+
+static int send_one(struct wsk_socket *s, struct wsk_request *r)
+{
+    bool at_once = r->flags & WSK_FLAG_NODELAY && !atomic_load(&s->no_delay);
+    int error;
+
+    if (at_once)
+        wsk_host_set_no_delay(s->fd, true);
+    error = send_data(s, r);
+    if (at_once)
+        wsk_host_set_no_delay(s->fd, atomic_load(&s->no_delay));
+    if (!error && r->operation == WSK_DISCONNECT)
+        error = wsk_host_shutdown_send(s->fd);
+    return error;
+}
+
+void wsk_send_pump(struct wsk_socket *s)
+{
+    SIZE_T octets = 0;
+    struct wsk_request *r;
+
+    while (wsk_state(s) == WSK_CONNECTED && (r = wsk_request_first(&s->sends))) {
+        int error = send_one(s, r);
+
+        if (error == -EAGAIN)
+            break;
+        if (error) {
+            (void)wsk_host_take_error(s->fd);
+            wsk_connect_lose(s, wsk_status(error), wsk_status(error), true);
+            break;
+        }
+        octets += r->done;
+        wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_SEND ? r->done : 0);
+        if (octets >= OCTETS_AT_ONCE) {
+            wsk_thread_again(s, false);
+            break;
+        }
+    }
+    wsk_event_backlog(s);
+}

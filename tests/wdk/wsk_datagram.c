@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/* UDP over Winsock Kernel's sockets: datagrams, where they come from and go to, events, options. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "wsk_kit.h"
+
+static PWSK_SOCKET bound(ADDRESS_FAMILY family, PVOID context, const WSK_CLIENT_DATAGRAM_DISPATCH *dispatch,
+                         kit_address *at)
+{
+    PWSK_SOCKET s = kit_socket(family, WSK_FLAG_DATAGRAM_SOCKET, context, dispatch);
+
+    *at = kit_loopback(family, 0);
+    assert_int_equal(kit_bind(s, at), STATUS_SUCCESS);
+    *at = kit_local_by(s, KIT_DATAGRAM(s)->WskGetLocalAddress);
+    return s;
+}
+
+static NTSTATUS send_to(PWSK_SOCKET s, SIZE_T size, SIZE_T from, const kit_address *to)
+{
+    struct kit_memory m;
+    struct kit_call c;
+    ULONG_PTR sent = 0;
+    NTSTATUS status;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, size ? size : 1);
+    kit_fill(&m, 0, size, from);
+    buf = (WSK_BUF){ m.mdl, 0, size };
+    status = kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, to ? (PSOCKADDR)&to->any : NULL, 0, NULL, kit_irp(&c)),
+                     &sent);
+    if (NT_SUCCESS(status))
+        assert_int_equal(sent, size);
+    kit_memory_free(&m);
+    return status;
+}
+
+/* Octets that were received; the sender's address. */
+static SIZE_T receive_from(PWSK_SOCKET s, SIZE_T room, SIZE_T from, kit_address *sender, NTSTATUS expected,
+                           ULONG *flags)
+{
+    struct kit_memory m;
+    struct kit_call c;
+    ULONG_PTR got = 0;
+    ULONG control = 0;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, room);
+    buf = (WSK_BUF){ m.mdl, 0, room };
+    memset(sender, 0, sizeof *sender);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, &sender->any, &control, NULL, flags,
+                                                                 kit_irp(&c)), &got), expected);
+    kit_verify(&m, 0, got, from);
+    kit_memory_free(&m);
+    return got;
+}
+
+static void test_exchange(void **state)
+{
+    static const ADDRESS_FAMILY families[] = { AF_INET, AF_INET6 };
+
+    (void)state;
+    kit_attach();
+    for (int i = 0; i < 2; i++) {
+        const SIZE_T size = families[i] == AF_INET ? sizeof(SOCKADDR_IN) : sizeof(SOCKADDR_IN6);
+        kit_address a_at, b_at, sender;
+        PWSK_SOCKET a = bound(families[i], NULL, NULL, &a_at), b = bound(families[i], NULL, NULL, &b_at);
+        ULONG flags = 99;
+
+        assert_int_equal(send_to(a, 1000, 5, &b_at), STATUS_SUCCESS);
+        assert_int_equal(send_to(a, 0, 0, &b_at), STATUS_SUCCESS);
+        assert_int_equal(send_to(a, 200, 6, &b_at), STATUS_SUCCESS);
+        assert_int_equal(receive_from(b, 2000, 5, &sender, STATUS_SUCCESS, &flags), 1000);
+        assert_memory_equal(&sender, &a_at, size);
+        assert_int_equal(flags, 0);
+        assert_int_equal(receive_from(b, 2000, 0, &sender, STATUS_SUCCESS, NULL), 0);
+        assert_int_equal(receive_from(b, 100, 6, &sender, STATUS_BUFFER_OVERFLOW, &flags), 100);
+        assert_int_equal(flags, MSG_TRUNC);
+        assert_int_equal(send_to(b, 65507 - (families[i] == AF_INET6 ? 20 : 0), 1, &a_at), STATUS_SUCCESS);
+        assert_int_equal(receive_from(a, 70000, 1, &sender, STATUS_SUCCESS, NULL),
+                         65507 - (families[i] == AF_INET6 ? 20 : 0));
+        assert_int_equal(send_to(b, 70000, 1, &a_at), STATUS_INVALID_BUFFER_SIZE);
+        assert_int_equal(kit_close(a), STATUS_SUCCESS);
+        assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    }
+    kit_detach();
+}
+
+/* A chain becomes one datagram, one datagram goes into a chain; WskSendMessages sends several. */
+static void test_chains(void **state)
+{
+    static const SIZE_T from[] = { 7, 1, 500, 3, 0 }, to[] = { 2, 400, 1, 300, 0 };
+    kit_address a_at, b_at, sender;
+    PWSK_SOCKET a, b;
+    struct kit_memory out, in;
+    struct kit_call c;
+    WSK_BUF_LIST list[2];
+    WSK_BUF buf;
+    ULONG_PTR n = 0;
+
+    (void)state;
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    b = bound(AF_INET, NULL, NULL, &b_at);
+    kit_memory_make(&out, from);
+    kit_memory_make(&in, to);
+    kit_fill(&out, 5, 500, 0);
+    buf = (WSK_BUF){ out.mdl, 5, 500 };
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(a)->WskSendTo(a, &buf, 0, &b_at.any, 0, NULL, kit_irp(&c)), &n),
+                     STATUS_SUCCESS);
+    assert_int_equal(n, 500);
+    buf = (WSK_BUF){ in.mdl, 1, 600 };
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&c)), &n),
+                     STATUS_SUCCESS);
+    assert_int_equal(n, 500);
+    kit_verify(&in, 1, 500, 0);
+    list[0] = (WSK_BUF_LIST){ &list[1], { out.mdl, 5, 300 } };
+    list[1] = (WSK_BUF_LIST){ NULL, { out.mdl, 6, 200 } };
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(a)->WskSendMessages(a, list, 0, &b_at.any, 0, NULL, kit_irp(&c)), &n),
+                     STATUS_SUCCESS);
+    assert_int_equal(n, 500);
+    assert_int_equal(receive_from(b, 1000, 0, &sender, STATUS_SUCCESS, NULL), 300);
+    assert_int_equal(receive_from(b, 1000, 1, &sender, STATUS_SUCCESS, NULL), 200);
+    kit_memory_free(&out);
+    kit_memory_free(&in);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    kit_detach();
+}
+
+static NTSTATUS control(PWSK_SOCKET s, WSK_CONTROL_SOCKET_TYPE type, ULONG level, ULONG code, PVOID in, SIZE_T size)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_DATAGRAM(s)->WskControlSocket(s, type, code, level, size, in, 0, NULL, NULL, kit_irp(&c)),
+                   NULL);
+}
+
+/* A fixed remote address filters what comes and is where datagrams go that name nobody. */
+static void test_fixed_addresses(void **state)
+{
+    kit_address a_at, b_at, c_at, sender;
+    PWSK_SOCKET a, b, c;
+
+    (void)state;
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    b = bound(AF_INET, NULL, NULL, &b_at);
+    c = bound(AF_INET, NULL, NULL, &c_at);
+    assert_int_equal(send_to(a, 10, 0, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, &b_at, sizeof(SOCKADDR_IN)), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 10, 0, NULL), STATUS_SUCCESS);
+    assert_int_equal(receive_from(b, 100, 0, &sender, STATUS_SUCCESS, NULL), 10);
+    assert_int_equal(send_to(c, 11, 0, &a_at), STATUS_SUCCESS);
+    assert_int_equal(send_to(b, 12, 0, &a_at), STATUS_SUCCESS);
+    assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 12);
+    assert_memory_equal(&sender, &b_at, sizeof(SOCKADDR_IN));
+    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_SENDTO_ADDRESS, &c_at, sizeof(SOCKADDR_IN)), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 13, 0, NULL), STATUS_SUCCESS);
+    assert_int_equal(receive_from(c, 100, 0, &sender, STATUS_SUCCESS, NULL), 13);
+    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(send_to(c, 14, 0, &a_at), STATUS_SUCCESS);
+    assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 14);
+    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, &b_at, 4), STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    assert_int_equal(kit_close(c), STATUS_SUCCESS);
+    kit_detach();
+}
+
+/* Where a datagram came to, if the driver wants to know; and where one is to come from. */
+static void test_packet_info(void **state)
+{
+    kit_address a_at, b_at, sender, any = { .any = { AF_INET, { 0 } } };
+    PWSK_SOCKET a, b;
+    struct kit_memory m;
+    struct kit_call c;
+    DECLSPEC_ALIGN(8) UCHAR space[64], from[64];
+    CMSGHDR *got = (CMSGHDR *)(void *)space, *out = (CMSGHDR *)(void *)from;
+    IN_PKTINFO info = { { { { 127, 0, 0, 9 } } }, 0 };
+    ULONG length = sizeof space, flags = 0;
+    int yes = 1;
+    WSK_BUF buf;
+
+    (void)state;
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    b = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    assert_int_equal(kit_bind(b, &any), STATUS_SUCCESS);
+    b_at = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress);
+    b_at.v4.sin_addr.S_un.S_addr = RtlUlongByteSwap(0x7f000005);
+    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
+    kit_memory_one(&m, 100);
+    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    assert_int_equal(
+        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, &flags, kit_irp(&c)), NULL),
+        STATUS_SUCCESS);
+    assert_int_equal(length, WSA_CMSG_SPACE(sizeof(IN_PKTINFO)));
+    assert_int_equal(got->cmsg_len, WSA_CMSG_LEN(sizeof(IN_PKTINFO)));
+    assert_int_equal(got->cmsg_level, IPPROTO_IP);
+    assert_int_equal(got->cmsg_type, IP_PKTINFO);
+    assert_memory_equal(WSA_CMSG_DATA(got), &b_at.v4.sin_addr, 4);
+    assert_int_equal(flags, 0);
+    /* Too little room for it. */
+    assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
+    length = 8;
+    assert_int_equal(
+        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, &flags, kit_irp(&c)), NULL),
+        STATUS_SUCCESS);
+    assert_int_equal(flags, MSG_CTRUNC);
+    /* Sent from an address that the message names. */
+    *out = (CMSGHDR){ WSA_CMSG_LEN(sizeof info), IPPROTO_IP, IP_PKTINFO };
+    memcpy(WSA_CMSG_DATA(out), &info, sizeof info);
+    kit_fill(&m, 0, 100, 0);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskSendTo(b, &buf, 0, &a_at.any, WSA_CMSG_SPACE(sizeof info), out,
+                                                            kit_irp(&c)), NULL), STATUS_SUCCESS);
+    assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 100);
+    assert_memory_equal(&sender.v4.sin_addr, &info.ipi_addr, 4);
+    out->cmsg_type = 77;
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskSendTo(b, &buf, 0, &a_at.any, WSA_CMSG_SPACE(sizeof info), out,
+                                                            kit_irp(&c)), NULL), STATUS_NOT_SUPPORTED);
+    kit_memory_free(&m);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    kit_detach();
+}
+
+static void test_cancel_and_close(void **state)
+{
+    kit_address at;
+    PWSK_SOCKET s;
+    struct kit_memory m;
+    struct kit_call first, second;
+    WSK_BUF buf;
+
+    (void)state;
+    kit_attach();
+    s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    kit_memory_one(&m, 100);
+    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    assert_int_equal(
+        kit_end(&first, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&first)), NULL),
+        STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    s = bound(AF_INET, NULL, NULL, &at);
+    assert_int_equal(KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&first)),
+                     STATUS_PENDING);
+    assert_int_equal(KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&second)),
+                     STATUS_PENDING);
+    assert_false(kit_is_over(&first, 20));
+    assert_true(IoCancelIrp(first.irp));
+    assert_int_equal(kit_end(&first, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&second, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    kit_memory_free(&m);
+    kit_detach();
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+struct seen {
+    atomic_int datagrams, calls, wrong, status;
+    _Atomic(PWSK_DATAGRAM_INDICATION) kept;
+};
+
+static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM_INDICATION list)
+{
+    struct seen *s = context;
+    NTSTATUS status = (NTSTATUS)atomic_load(&s->status);
+
+    if (flags != WSK_FLAG_AT_DISPATCH_LEVEL || !list)
+        atomic_fetch_add(&s->wrong, 1);
+    if (status == STATUS_PENDING)
+        atomic_store(&s->kept, list);
+    for (PWSK_DATAGRAM_INDICATION d = list; d && status != STATUS_DATA_NOT_ACCEPTED; d = d->Next) {
+        const UCHAR *data =
+            (const UCHAR *)MmGetSystemAddressForMdlSafe(d->Buffer.Mdl, NormalPagePriority) + d->Buffer.Offset;
+        int n = atomic_fetch_add(&s->datagrams, 1);
+
+        if (d->Buffer.Length != 10 + (SIZE_T)n % 50 || data[0] != kit_pattern((SIZE_T)n) ||
+            d->RemoteAddress->sa_family != AF_INET || d->ControlInfo)
+            atomic_fetch_add(&s->wrong, 1);
+    }
+    atomic_fetch_add(&s->calls, 1);
+    return status;
+}
+
+static const WSK_CLIENT_DATAGRAM_DISPATCH on_datagram = { on_receive_from };
+
+static void pause_for(long milliseconds)
+{
+    const struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
+
+    nanosleep(&time, NULL);
+}
+
+static void until(atomic_int *count, int wanted)
+{
+    for (int i = 0; i < KIT_PATIENCE_SECONDS * 1000 && atomic_load(count) < wanted; i++)
+        pause_for(1);
+    assert_int_equal(atomic_load(count), wanted);
+}
+
+static void send_numbered(PWSK_SOCKET s, const kit_address *to, int first, int count)
+{
+    for (int i = first; i < first + count; i++)
+        assert_int_equal(send_to(s, 10 + (SIZE_T)i % 50, (SIZE_T)i, to), STATUS_SUCCESS);
+}
+
+/* In order, in lists; what is not accepted disables the event and comes first afterwards. */
+static void test_event(void **state)
+{
+    static struct seen seen;
+    kit_address a_at, b_at, sender;
+    PWSK_SOCKET a, b;
+    PWSK_DATAGRAM_INDICATION kept;
+    struct report *r = report_start();
+
+    (void)state;
+    memset(&seen, 0, sizeof seen);
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    b = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, &seen, &on_datagram);
+    assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_INVALID_DEVICE_STATE);
+    b_at = kit_loopback(AF_INET, 0);
+    assert_int_equal(kit_bind(b, &b_at), STATUS_SUCCESS);
+    b_at = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress);
+    send_numbered(a, &b_at, 0, 40);
+    assert_int_equal(atomic_load(&seen.calls), 0);
+    assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
+    until(&seen.datagrams, 40);
+    assert_true(atomic_load(&seen.calls) < 40);
+    atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
+    atomic_store(&seen.calls, 0);
+    send_numbered(a, &b_at, 40, 3);
+    until(&seen.calls, 1);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.calls), 1);
+    assert_int_equal(receive_from(b, 30, 40, &sender, STATUS_BUFFER_OVERFLOW, NULL), 30);
+    assert_memory_equal(&sender, &a_at, sizeof(SOCKADDR_IN));
+    atomic_store(&seen.datagrams, 41);
+    atomic_store(&seen.status, STATUS_SUCCESS);
+    assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
+    until(&seen.datagrams, 43);
+    atomic_store(&seen.status, STATUS_PENDING);
+    send_numbered(a, &b_at, 43, 1);
+    until(&seen.datagrams, 44);
+    kept = atomic_load(&seen.kept);
+    atomic_store(&seen.status, STATUS_SUCCESS);
+    send_numbered(a, &b_at, 44, 5);
+    until(&seen.datagrams, 49);
+    assert_int_equal(kept->Buffer.Length, 10 + 43);
+    assert_int_equal(KIT_DATAGRAM(b)->WskRelease(b, kept), STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    report_is_empty(r);
+    r = report_start();
+    assert_int_equal(KIT_DATAGRAM(b)->WskRelease(b, kept), STATUS_INVALID_PARAMETER);
+    report_is(r, "wsk-indication in WskRelease");
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    kit_detach();
+}
+
+/* ---- Multicast, and options -------------------------------------------------------------------------------------- */
+
+static void test_multicast(void **state)
+{
+    kit_address a_at, b_at, group = { .v4 = { AF_INET, 0, { { { 239, 1, 2, 3 } } }, { 0 } } }, sender;
+    PWSK_SOCKET a, b;
+    IP_MREQ join = { { { { 239, 1, 2, 3 } } }, { { { 127, 0, 0, 1 } } } };
+    ULONG flags = 0;
+
+    (void)state;
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    b = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    memset(&b_at, 0, sizeof b_at);
+    b_at.any.sa_family = AF_INET;
+    assert_int_equal(kit_bind(b, &b_at), STATUS_SUCCESS);
+    group.v4.sin_port = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress).v4.sin_port;
+    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    if (send_to(a, 10, 0, &group) == STATUS_SUCCESS) {
+        assert_int_equal(receive_from(b, 100, 0, &sender, STATUS_SUCCESS, &flags), 10);
+        assert_int_equal(flags, MSG_MCAST);
+    } else {
+        print_message("no route for multicasts here: only joining and leaving are tried\n");
+    }
+    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join),
+                     STATUS_INVALID_ADDRESS_COMPONENT);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    kit_detach();
+}
+
+static int get(PWSK_SOCKET s, ULONG level, ULONG code)
+{
+    struct kit_call c;
+    int value = -1;
+    ULONG_PTR size = 0;
+
+    assert_int_equal(kit_end(&c,
+                             KIT_LISTEN(s)->WskControlSocket(s, WskGetOption, code, level, 0, NULL, sizeof value,
+                                                             &value, NULL, kit_irp(&c)),
+                             &size),
+                     STATUS_SUCCESS);
+    assert_int_equal(size, sizeof value);
+    return value;
+}
+
+static void test_options(void **state)
+{
+    static const struct {
+        ADDRESS_FAMILY family;
+        ULONG category, level, code;
+        int value;
+    } rows[] = {
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_KEEPALIVE, 1 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_RCVBUF, 100000 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_SNDBUF, 100000 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_REUSEADDR, 1 },
+        { AF_INET, WSK_FLAG_DATAGRAM_SOCKET, SOL_SOCKET, SO_BROADCAST, 1 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_NODELAY, 1 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_KEEPIDLE, 33 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_KEEPINTVL, 5 },
+        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_KEEPCNT, 4 },
+        { AF_INET, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IP, IP_TTL, 7 },
+        { AF_INET, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IP, IP_DONTFRAGMENT, 1 },
+        { AF_INET6, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IPV6, IPV6_UNICAST_HOPS, 7 },
+        { AF_INET6, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IPV6, IPV6_MULTICAST_IF, 1 },
+        { AF_INET6, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IPV6, IPV6_V6ONLY, 0 },
+    };
+    PWSK_SOCKET s;
+    int value = 1;
+
+    (void)state;
+    kit_attach();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        s = kit_socket(rows[i].family, rows[i].category, NULL, NULL);
+        value = rows[i].value;
+        assert_int_equal(control(s, WskSetOption, rows[i].level, rows[i].code, &value, sizeof value), STATUS_SUCCESS);
+        assert_int_equal(get(s, rows[i].level, rows[i].code), rows[i].value);
+        assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    }
+    s = kit_socket(AF_INET6, WSK_FLAG_BASIC_SOCKET, NULL, NULL);
+    assert_int_equal(get(s, IPPROTO_IPV6, IPV6_V6ONLY), 1);
+    assert_int_equal(get(s, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
+    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, SO_TYPE, &value, sizeof value), STATUS_NOT_SUPPORTED);
+    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, (ULONG)SO_EXCLUSIVEADDRUSE, &value, sizeof value),
+                     STATUS_SUCCESS);
+    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, SO_CONDITIONAL_ACCEPT, &value, sizeof value),
+                     STATUS_NOT_SUPPORTED);
+    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, SO_KEEPALIVE, NULL, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(control(s, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, NULL, 0), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(control(s, WskIoctl, 0, 12345, NULL, 0), STATUS_NOT_SUPPORTED);
+    assert_int_equal(control(s, WskControlMax, 0, 0, NULL, 0), STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    kit_detach();
+}
+
+static void test_route(void **state)
+{
+    kit_address to = { .v4 = { AF_INET, 7, { { { 127, 3, 4, 5 } } }, { 0 } } }, from;
+    struct kit_call c;
+    ULONG_PTR size = 0;
+    PWSK_SOCKET s;
+
+    (void)state;
+    kit_attach();
+    s = kit_socket(AF_INET, WSK_FLAG_BASIC_SOCKET, NULL, NULL);
+    assert_int_equal(kit_end(&c, KIT_LISTEN(s)->WskControlSocket(s, WskIoctl, SIO_ROUTING_INTERFACE_QUERY, 0,
+                                                                 sizeof(SOCKADDR_IN), &to, sizeof from, &from, NULL,
+                                                                 kit_irp(&c)), &size), STATUS_SUCCESS);
+    assert_int_equal(size, sizeof(SOCKADDR_IN));
+    assert_int_equal(from.v4.sin_addr.S_un.S_un_b.s_b1, 127);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    kit_detach();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_fixed_addresses),
+        cmocka_unit_test(test_packet_info),
+        cmocka_unit_test(test_cancel_and_close),
+        cmocka_unit_test(test_event),
+        cmocka_unit_test(test_multicast),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_route),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

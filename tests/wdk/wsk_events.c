@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of Winsock Kernel's sockets: what is indicated, what the driver keeps or leaves, enabling and disabling. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "wsk_kit.h"
+
+/* What a connection's events have brought. */
+struct seen {
+    atomic_size_t octets;      /* taken, all in the pattern's order */
+    atomic_int receives, disconnects, backlogs, wrong;
+    atomic_ulong flags, backlog;
+    /* What the next events do. */
+    atomic_int status;         /* of WskReceiveEvent */
+    atomic_size_t accept;      /* at most that many octets; 0: all */
+    _Atomic(PWSK_DATA_INDICATION) kept;
+    atomic_int hold, held;     /* hold: the event does not come back */
+};
+
+static void take(struct seen *s, PWSK_DATA_INDICATION list, SIZE_T most)
+{
+    SIZE_T at = atomic_load(&s->octets);
+
+    for (PWSK_DATA_INDICATION d = list; d; d = d->Next) {
+        const UCHAR *data =
+            (const UCHAR *)MmGetSystemAddressForMdlSafe(d->Buffer.Mdl, NormalPagePriority) + d->Buffer.Offset;
+
+        for (SIZE_T i = 0; i < d->Buffer.Length && most > 0; i++, most--)
+            if (data[i] != kit_pattern(at++))
+                atomic_fetch_add(&s->wrong, 1);
+    }
+    atomic_store(&s->octets, at);
+}
+
+static void hold(struct seen *s)
+{
+    atomic_store(&s->held, 1);
+    while (atomic_load(&s->hold))
+        sched_yield();
+    atomic_store(&s->held, 0);
+}
+
+static NTSTATUS WSKAPI on_receive(PVOID context, ULONG flags, PWSK_DATA_INDICATION list, SIZE_T octets,
+                                  SIZE_T *accepted)
+{
+    struct seen *s = context;
+    NTSTATUS status = (NTSTATUS)atomic_load(&s->status);
+    SIZE_T most = atomic_load(&s->accept);
+
+    if (!list || !(flags & WSK_FLAG_AT_DISPATCH_LEVEL) || KeGetCurrentIrql() != DISPATCH_LEVEL)
+        atomic_fetch_add(&s->wrong, 1);
+    hold(s);
+    if (status == STATUS_SUCCESS && most && most < octets)
+        *accepted = most;
+    else
+        most = octets;
+    if (status == STATUS_PENDING)
+        atomic_store(&s->kept, list);
+    if (status != STATUS_DATA_NOT_ACCEPTED)
+        take(s, list, most);
+    atomic_fetch_add(&s->receives, 1);
+    return status;
+}
+
+static NTSTATUS WSKAPI on_disconnect(PVOID context, ULONG flags)
+{
+    struct seen *s = context;
+
+    atomic_store(&s->flags, flags);
+    atomic_fetch_add(&s->disconnects, 1);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS WSKAPI on_backlog(PVOID context, SIZE_T size)
+{
+    struct seen *s = context;
+
+    atomic_store(&s->backlog, size);
+    atomic_fetch_add(&s->backlogs, 1);
+    return STATUS_SUCCESS;
+}
+
+static const WSK_CLIENT_CONNECTION_DISPATCH on_connection = { on_receive, on_disconnect, on_backlog };
+
+static void pause_for(long milliseconds)
+{
+    const struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
+
+    nanosleep(&time, NULL);
+}
+
+#define UNTIL(condition)                                        \
+    do {                                                        \
+        int patience_ = KIT_PATIENCE_SECONDS * 1000;            \
+        while (!(condition) && patience_-- > 0)                 \
+            pause_for(1);                                       \
+        assert_true(condition);                                 \
+    } while (0)
+
+static void clean(struct seen *s)
+{
+    memset(s, 0, sizeof *s);
+}
+
+/* ---- Data -------------------------------------------------------------------------------------------------------- */
+
+static void test_receive(void **state)
+{
+    static struct seen seen;
+    struct report *r = report_start();
+    struct kit_pair p;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    kit_send(p.client, 100, 0);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.receives), 0);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.octets) == 100);
+    kit_send(p.client, 3 << 20, 100);
+    UNTIL(atomic_load(&seen.octets) == 100 + (3 << 20));
+    assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.disconnects) == 1);
+    assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    kit_pair_close(&p);
+    assert_int_equal(atomic_load(&seen.disconnects), 1);
+    kit_detach();
+    report_is_empty(r);
+}
+
+/* What is not accepted stays, and nothing more is indicated until WskReceive has been called. */
+static void test_refused_data(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    WSK_BUF none = { NULL, 0, 0 };
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    kit_send(p.client, 100, 0);
+    UNTIL(atomic_load(&seen.receives) == 1);
+    kit_send(p.client, 100, 100);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.receives), 1);
+    atomic_store(&seen.hold, 1);
+    kit_receive(p.server, 50, 0);
+    UNTIL(atomic_load(&seen.held));
+    atomic_store(&seen.octets, 50);
+    atomic_store(&seen.hold, 0);
+    UNTIL(atomic_load(&seen.receives) == 2);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.receives), 2);
+    atomic_store(&seen.status, STATUS_SUCCESS);
+    assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.octets) == 200);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* A part that is accepted is gone; the rest is for WskReceive, or comes again. */
+static void test_part_of_the_data(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    atomic_store(&seen.accept, 7);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    kit_send(p.client, 100, 0);
+    UNTIL(atomic_load(&seen.receives) == 1);
+    assert_int_equal(atomic_load(&seen.octets), 7);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.receives), 1);
+    kit_receive(p.server, 93, 7);
+    atomic_store(&seen.octets, 100);
+    atomic_store(&seen.accept, 0);
+    kit_send(p.client, 30, 100);
+    UNTIL(atomic_load(&seen.octets) == 130);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* Kept data stays as it is until it is released, while more comes. */
+static void test_kept_data(void **state)
+{
+    static struct seen seen;
+    struct report *r = report_start();
+    struct kit_pair p;
+    PWSK_DATA_INDICATION list;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    atomic_store(&seen.status, STATUS_PENDING);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    kit_send(p.client, 40000, 0);
+    UNTIL(atomic_load(&seen.octets) > 0);
+    list = atomic_load(&seen.kept);
+    atomic_store(&seen.status, STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.octets) == 40000);
+    kit_send(p.client, 1000, 40000);
+    UNTIL(atomic_load(&seen.octets) == 41000);
+    atomic_store(&seen.octets, 0);
+    take(&seen, list, 40000);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, list), STATUS_SUCCESS);
+    report_is_empty(r);
+    r = report_start();
+    assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, list), STATUS_INVALID_PARAMETER);
+    report_is(r, "wsk-indication in WskRelease");
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+static void test_kept_at_the_close(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    struct report *r;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    atomic_store(&seen.status, STATUS_PENDING);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    kit_send(p.client, 100, 0);
+    UNTIL(atomic_load(&seen.octets) == 100);
+    r = report_start();
+    assert_int_equal(kit_close(p.server), STATUS_SUCCESS);
+    report_is(r, "wsk-indication in WskCloseSocket");
+    out = open_memstream(&text, &length);
+    live_report(out);
+    fclose(out);
+    assert_non_null(strstr(text, "(WSK_DATA_INDICATION)"));
+    free(text);
+    assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
+    assert_true(live_remove(LIVE_WSK, atomic_load(&seen.kept)));
+    kit_detach();
+}
+
+/* Calls of WskReceive come before the event. */
+static void test_receive_goes_first(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    struct kit_memory m;
+    struct kit_call c;
+    ULONG_PTR n = 0;
+    WSK_BUF buf;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    kit_memory_one(&m, 100);
+    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&c)),
+                     STATUS_PENDING);
+    kit_send(p.client, 150, 0);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
+    assert_int_equal(n, 100);
+    kit_verify(&m, 0, 100, 0);
+    atomic_store(&seen.wrong, 0);
+    UNTIL(atomic_load(&seen.octets) == 50);
+    kit_memory_free(&m);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* ---- The end ----------------------------------------------------------------------------------------------------- */
+
+/* Abortive, or graceful before anybody has asked: told once, and told to who asks later. */
+static void test_disconnects(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_disconnect(p.client, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.disconnects) == 1);
+    assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL | WSK_FLAG_ABORTIVE);
+    kit_pair_close(&p);
+    p = kit_pair_make(AF_INET6, &seen, &on_connection);
+    assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.disconnects), 1);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.disconnects) == 2);
+    assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.disconnects), 2);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* Data that came before the end is indicated before it. */
+static void test_end_after_data(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    WSK_BUF none = { NULL, 0, 0 };
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT | WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    kit_send(p.client, 100, 0);
+    assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.receives) == 1);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.disconnects), 0);
+    atomic_store(&seen.status, STATUS_SUCCESS);
+    assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.disconnects) == 1);
+    assert_int_equal(atomic_load(&seen.octets), 100);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* ---- Backlog ----------------------------------------------------------------------------------------------------- */
+
+static void test_backlogs(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    SIZE_T ideal = 0, waiting = 0, returned = 0;
+    int room = 100000, narrow = 0;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
+                                                                sizeof room, &room, 0, NULL, NULL, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_SEND_BACKLOG, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.backlogs) == 1);
+    assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskIoctl, SIO_WSK_QUERY_IDEAL_SEND_BACKLOG, 0,
+                                                                0, NULL, sizeof ideal, &ideal, &returned, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(returned, sizeof ideal);
+    assert_int_equal(atomic_load(&seen.backlog), ideal);
+    room = 150000;
+    assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
+                                                                sizeof room, &room, 0, NULL, NULL, NULL),
+                     STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.backlogs) == 2);
+    assert_true(atomic_load(&seen.backlog) > ideal);
+    kit_send(p.client, 100, 0);
+    kit_send(p.client, 100, 100);
+    do
+        assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskIoctl, SIO_WSK_QUERY_RECEIVE_BACKLOG,
+                                                                    0, 0, NULL, sizeof waiting, &waiting, NULL, NULL),
+                         STATUS_SUCCESS);
+    while (waiting < 200);
+    assert_int_equal(waiting, 200);
+    assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskIoctl, SIO_WSK_QUERY_RECEIVE_BACKLOG, 0, 0,
+                                                                NULL, sizeof narrow, &narrow, NULL, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(narrow, 200);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* ---- Incoming connections ---------------------------------------------------------------------------------------- */
+
+struct incoming {
+    atomic_int calls, refuse, wrong;
+    _Atomic(PWSK_SOCKET) socket;
+    struct seen *seen;
+};
+
+static NTSTATUS WSKAPI on_accept(PVOID context, ULONG flags, PSOCKADDR local, PSOCKADDR remote, PWSK_SOCKET socket,
+                                 PVOID *socket_context, const WSK_CLIENT_CONNECTION_DISPATCH **socket_dispatch)
+{
+    struct incoming *i = context;
+    int n = atomic_fetch_add(&i->calls, 1);
+
+    if (!(flags & WSK_FLAG_AT_DISPATCH_LEVEL) || !socket || local->sa_family != AF_INET ||
+        remote->sa_family != AF_INET || SS_PORT(remote) == 0)
+        atomic_fetch_add(&i->wrong, 1);
+    (void)n;
+    if (atomic_load(&i->refuse))
+        return STATUS_REQUEST_NOT_ACCEPTED;
+    *socket_context = i->seen;
+    *socket_dispatch = &on_connection;
+    atomic_store(&i->socket, socket);
+    return STATUS_SUCCESS;
+}
+
+static const WSK_CLIENT_LISTEN_DISPATCH on_listen = { on_accept, NULL, NULL };
+
+/* Enabled with the events of connections: what is accepted has those from the start. */
+static void test_accept_event(void **state)
+{
+    static struct seen seen;
+    static struct incoming in;
+    kit_address at;
+    PWSK_SOCKET listener, client, other;
+    struct kit_call c, receiving;
+    struct kit_memory m;
+    WSK_BUF buf;
+
+    (void)state;
+    clean(&seen);
+    memset(&in, 0, sizeof in);
+    in.seen = &seen;
+    kit_attach();
+    listener = kit_listener(AF_INET, &in, &on_listen, &at);
+    client = kit_connect(&at, NULL, NULL);
+    pause_for(20);
+    assert_int_equal(atomic_load(&in.calls), 0);
+    assert_int_equal(kit_events(listener, WSK_EVENT_ACCEPT | WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&in.socket));
+    kit_send(client, 100, 0);
+    UNTIL(atomic_load(&seen.octets) == 100);
+    /* One who waits goes before the event, and its socket's events are disabled. */
+    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, &seen, &on_connection, NULL, NULL, kit_irp(&c)),
+                     STATUS_PENDING);
+    other = kit_connect(&at, NULL, NULL);
+    {
+        ULONG_PTR socket = 0;
+
+        assert_int_equal(kit_end(&c, STATUS_PENDING, &socket), STATUS_SUCCESS);
+        assert_int_equal(atomic_load(&in.calls), 1);
+        kit_send(other, 10, 0);
+        kit_receive((PWSK_SOCKET)socket, 10, 0);
+        assert_int_equal(atomic_load(&seen.octets), 100);
+        assert_int_equal(kit_close((PWSK_SOCKET)socket), STATUS_SUCCESS);
+    }
+    assert_int_equal(kit_close(other), STATUS_SUCCESS);
+    /* One that is refused is closed. */
+    atomic_store(&in.refuse, 1);
+    other = kit_connect(&at, NULL, NULL);
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    assert_int_equal(kit_end(&receiving, KIT_CONNECTION(other)->WskReceive(other, &buf, 0, kit_irp(&receiving)), NULL),
+                     STATUS_CONNECTION_RESET);
+    kit_memory_free(&m);
+    assert_int_equal(kit_close(other), STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&in.calls), 2);
+    assert_int_equal(atomic_load(&in.wrong), 0);
+    assert_int_equal(kit_close(client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(atomic_load(&in.socket)), STATUS_SUCCESS);
+    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
+/* WSK_SET_STATIC_EVENT_CALLBACKS: enabled for every socket, and not to be disabled. */
+static void test_static_events(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, WSK_EVENT_RECEIVE | WSK_EVENT_RECEIVE_FROM };
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
+                                                        &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
+                                                        &control, 0, NULL, NULL, NULL), STATUS_INVALID_DEVICE_STATE);
+    kit_send(p.client, 100, 0);
+    UNTIL(atomic_load(&seen.octets) == 100);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_INVALID_PARAMETER);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* ---- Enabling and disabling -------------------------------------------------------------------------------------- */
+
+static void test_masks(void **state)
+{
+    struct kit_pair p;
+    kit_address any = { .any = { AF_INET, { 0 } } };
+    PWSK_SOCKET s;
+    static const NPIID other = { 1, 2, 3, { 4 } };
+    WSK_EVENT_CALLBACK_CONTROL foreign = { &other, WSK_EVENT_RECEIVE };
+
+    (void)state;
+    kit_attach();
+    p = kit_pair_make(AF_INET, NULL, NULL);
+    s = kit_socket(AF_INET, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL);
+    assert_int_equal(kit_events(s, WSK_EVENT_RECEIVE, NULL), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
+    assert_int_equal(kit_events(s, WSK_EVENT_RECEIVE, NULL), STATUS_INVALID_DEVICE_STATE);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_ACCEPT, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_events(p.server, 0, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_DISABLE, NULL),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_events(p.listener, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_events(p.listener, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_INVALID_PARAMETER);
+    assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_WSK_EVENT_CALLBACK,
+                                                                SOL_SOCKET, sizeof foreign, &foreign, 0, NULL, NULL,
+                                                                NULL),
+                     STATUS_INVALID_PARAMETER);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* While the event runs, disabling is pending; afterwards it is not called any more. */
+static void test_disable(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    struct kit_call c;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    atomic_store(&seen.hold, 1);
+    kit_send(p.client, 100, 0);
+    UNTIL(atomic_load(&seen.held));
+    assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT | WSK_EVENT_DISABLE, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_EVENT_PENDING);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), STATUS_PENDING);
+    pause_for(20);
+    assert_int_equal(atomic_load(&c.completions), 0);
+    atomic_store(&seen.hold, 0);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&seen.receives), 1);
+    kit_send(p.client, 100, 100);
+    pause_for(20);
+    assert_int_equal(atomic_load(&seen.receives), 1);
+    assert_int_equal(kit_end(&c, kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
+                     STATUS_SUCCESS);
+    kit_receive(p.server, 100, 100);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* The close waits until the event has come back. */
+static void test_close_waits_for_the_event(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+    struct kit_call c;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    atomic_store(&seen.hold, 1);
+    kit_send(p.client, 100, 0);
+    UNTIL(atomic_load(&seen.held));
+    assert_int_equal(KIT_CONNECTION(p.server)->WskCloseSocket(p.server, kit_irp(&c)), STATUS_PENDING);
+    pause_for(20);
+    assert_int_equal(atomic_load(&c.completions), 0);
+    atomic_store(&seen.hold, 0);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    assert_int_equal(atomic_load(&seen.receives), 1);
+    assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
+/* Enabled and disabled while data comes: the event never runs once it is disabled, and no octet is lost. */
+static void test_disable_against_data(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    for (int round = 0; round < 100; round++) {
+        struct kit_call c;
+        int calls;
+
+        assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+        kit_send(p.client, 10, (SIZE_T)round * 10);
+        assert_int_equal(kit_end(&c, kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
+                         STATUS_SUCCESS);
+        calls = atomic_load(&seen.receives);
+        if (round % 16 == 0)
+            pause_for(1);
+        assert_int_equal(atomic_load(&seen.receives), calls);
+    }
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    UNTIL(atomic_load(&seen.octets) == 1000);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_receive),
+        cmocka_unit_test(test_refused_data),
+        cmocka_unit_test(test_part_of_the_data),
+        cmocka_unit_test(test_kept_data),
+        cmocka_unit_test(test_kept_at_the_close),
+        cmocka_unit_test(test_receive_goes_first),
+        cmocka_unit_test(test_disconnects),
+        cmocka_unit_test(test_end_after_data),
+        cmocka_unit_test(test_backlogs),
+        cmocka_unit_test(test_accept_event),
+        cmocka_unit_test(test_static_events),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_disable),
+        cmocka_unit_test(test_close_waits_for_the_event),
+        cmocka_unit_test(test_disable_against_data),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

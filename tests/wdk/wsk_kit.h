@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For tests of Winsock Kernel's sockets: a client, IRPs whose completion is counted, memory with its MDLs, and each
+ * call as one that waits. Everything goes through the driver's interface.
+ */
+#ifndef TESTS_WDK_WSK_KIT_H
+#define TESTS_WDK_WSK_KIT_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+#include "mstcpip.h"
+#include "ws2ipdef.h"
+#include "wsk.h"
+
+#include "report.h"
+#include "wdk/live.h"
+
+enum { KIT_PATIENCE_SECONDS = 20 };
+
+/* ---- The client ---- */
+
+static WSK_REGISTRATION kit_registration;
+static WSK_PROVIDER_NPI kit_npi;
+
+static inline void kit_attach(void)
+{
+    static const WSK_CLIENT_DISPATCH dispatch = { .Version = MAKE_WSK_VERSION(1, 0) };
+    WSK_CLIENT_NPI client = { NULL, &dispatch };
+
+    assert_int_equal(WskRegister(&client, &kit_registration), STATUS_SUCCESS);
+    assert_int_equal(WskCaptureProviderNPI(&kit_registration, WSK_NO_WAIT, &kit_npi), STATUS_SUCCESS);
+}
+
+/* Nothing of any kind is left. */
+static inline void kit_detach(void)
+{
+    WskReleaseProviderNPI(&kit_registration);
+    WskDeregister(&kit_registration);
+    if (live_count())
+        live_report(stderr);
+    assert_int_equal(live_count(), 0);
+}
+
+/* ---- IRPs ---- */
+
+struct kit_call {
+    PIRP irp;
+    KEVENT over;
+    atomic_int completions;
+    KIRQL irql;
+};
+
+static inline NTSTATUS kit_completed(PDEVICE_OBJECT device, PIRP irp, PVOID context)
+{
+    struct kit_call *c = context;
+
+    (void)device, (void)irp;
+    c->irql = KeGetCurrentIrql();
+    atomic_fetch_add(&c->completions, 1);
+    KeSetEvent(&c->over, IO_NO_INCREMENT, FALSE);
+    return STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+static inline PIRP kit_irp(struct kit_call *c)
+{
+    c->irp = IoAllocateIrp(1, FALSE);
+    assert_non_null(c->irp);
+    atomic_store(&c->completions, 0);
+    KeInitializeEvent(&c->over, NotificationEvent, FALSE);
+    IoSetCompletionRoutine(c->irp, kit_completed, c, TRUE, TRUE, TRUE);
+    return c->irp;
+}
+
+static inline bool kit_is_over(struct kit_call *c, int milliseconds)
+{
+    LARGE_INTEGER timeout = { .QuadPart = -10000LL * milliseconds };
+
+    return KeWaitForSingleObject(&c->over, Executive, KernelMode, FALSE, &timeout) == STATUS_SUCCESS;
+}
+
+/* The IRP's status. It has been completed once, with what the call returned unless that was STATUS_PENDING. */
+static inline NTSTATUS kit_end(struct kit_call *c, NTSTATUS returned, ULONG_PTR *information)
+{
+    NTSTATUS status;
+
+    if (!kit_is_over(c, returned == STATUS_PENDING ? KIT_PATIENCE_SECONDS * 1000 : 0))
+        fail_msg("the IRP is not completed");
+    assert_int_equal(atomic_load(&c->completions), 1);
+    status = c->irp->IoStatus.Status;
+    if (returned != STATUS_PENDING)
+        assert_int_equal(returned, status);
+    if (information)
+        *information = c->irp->IoStatus.Information;
+    IoFreeIrp(c->irp);
+    return status;
+}
+
+/* ---- Memory ---- */
+
+/* Pieces of those sizes, chained; NULL ends none: sizes end with 0. */
+struct kit_memory {
+    PMDL mdl;
+    UCHAR *pieces[16];
+    SIZE_T sizes[16], total;
+    int count;
+};
+
+static inline void kit_memory_make(struct kit_memory *m, const SIZE_T *sizes)
+{
+    PMDL *at = &m->mdl;
+
+    memset(m, 0, sizeof *m);
+    for (; sizes[m->count]; m->count++) {
+        int i = m->count;
+
+        m->sizes[i] = sizes[i];
+        m->total += sizes[i];
+        m->pieces[i] = ExAllocatePoolWithTag(NonPagedPoolNx, sizes[i], 'tset');
+        assert_non_null(m->pieces[i]);
+        memset(m->pieces[i], 0xee, sizes[i]);
+        *at = IoAllocateMdl(m->pieces[i], (ULONG)sizes[i], FALSE, FALSE, NULL);
+        assert_non_null(*at);
+        MmBuildMdlForNonPagedPool(*at);
+        at = &(*at)->Next;
+    }
+}
+
+static inline void kit_memory_one(struct kit_memory *m, SIZE_T size)
+{
+    const SIZE_T sizes[] = { size, 0 };
+
+    kit_memory_make(m, sizes);
+}
+
+static inline void kit_memory_free(struct kit_memory *m)
+{
+    for (PMDL mdl = m->mdl, next; mdl; mdl = next) {
+        next = mdl->Next;
+        IoFreeMdl(mdl);
+    }
+    for (int i = 0; i < m->count; i++)
+        ExFreePoolWithTag(m->pieces[i], 'tset');
+}
+
+static inline UCHAR *kit_octet(struct kit_memory *m, SIZE_T at)
+{
+    int i = 0;
+
+    while (at >= m->sizes[i])
+        at -= m->sizes[i++];
+    return m->pieces[i] + at;
+}
+
+static inline UCHAR kit_pattern(SIZE_T at)
+{
+    return (UCHAR)(at * 31 + (at >> 8));
+}
+
+/* The pattern's octets from `from` on, at `at`. */
+static inline void kit_fill(struct kit_memory *m, SIZE_T at, SIZE_T size, SIZE_T from)
+{
+    for (SIZE_T i = 0; i < size; i++)
+        *kit_octet(m, at + i) = kit_pattern(from + i);
+}
+
+static inline void kit_verify(struct kit_memory *m, SIZE_T at, SIZE_T size, SIZE_T from)
+{
+    for (SIZE_T i = 0; i < size; i++)
+        if (*kit_octet(m, at + i) != kit_pattern(from + i))
+            fail_msg("octet %zu is wrong", (size_t)i);
+}
+
+/* ---- Addresses ---- */
+
+typedef union kit_address {
+    SOCKADDR any;
+    SOCKADDR_IN v4;
+    SOCKADDR_IN6 v6;
+    SOCKADDR_STORAGE room;
+} kit_address;
+
+static inline kit_address kit_loopback(ADDRESS_FAMILY family, USHORT port)
+{
+    kit_address a;
+
+    memset(&a, 0, sizeof a);
+    a.any.sa_family = family;
+    a.v4.sin_port = port;
+    if (family == AF_INET)
+        a.v4.sin_addr.S_un.S_addr = RtlUlongByteSwap(INADDR_LOOPBACK);
+    else
+        a.v6.sin6_addr.u.Byte[15] = 1;
+    return a;
+}
+
+/* ---- Calls that wait ---- */
+
+#define KIT_LISTEN(s) ((const WSK_PROVIDER_LISTEN_DISPATCH *)(s)->Dispatch)
+#define KIT_CONNECTION(s) ((const WSK_PROVIDER_CONNECTION_DISPATCH *)(s)->Dispatch)
+#define KIT_DATAGRAM(s) ((const WSK_PROVIDER_DATAGRAM_DISPATCH *)(s)->Dispatch)
+#define KIT_STREAM(s) ((const WSK_PROVIDER_STREAM_DISPATCH *)(s)->Dispatch)
+
+static inline PWSK_SOCKET kit_socket(ADDRESS_FAMILY family, ULONG category, PVOID context, const VOID *dispatch)
+{
+    const bool datagram = category == WSK_FLAG_DATAGRAM_SOCKET;
+    struct kit_call c;
+    ULONG_PTR socket = 0;
+
+    assert_int_equal(kit_end(&c,
+                             kit_npi.Dispatch->WskSocket(kit_npi.Client, family, datagram ? SOCK_DGRAM : SOCK_STREAM,
+                                                         datagram ? IPPROTO_UDP : IPPROTO_TCP, category, context,
+                                                         dispatch, NULL, NULL, NULL, kit_irp(&c)),
+                             &socket),
+                     STATUS_SUCCESS);
+    assert_true(socket);
+    return (PWSK_SOCKET)socket;
+}
+
+static inline NTSTATUS kit_close(PWSK_SOCKET s)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_LISTEN(s)->WskCloseSocket(s, kit_irp(&c)), NULL);
+}
+
+/* The slot is at the same place in every table. */
+static inline NTSTATUS kit_bind(PWSK_SOCKET s, const kit_address *a)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_LISTEN(s)->WskBind(s, (PSOCKADDR)&a->any, 0, kit_irp(&c)), NULL);
+}
+
+static inline kit_address kit_local_by(PWSK_SOCKET s, PFN_WSK_GET_LOCAL_ADDRESS query)
+{
+    struct kit_call c;
+    kit_address a;
+
+    memset(&a, 0xee, sizeof a);
+    assert_int_equal(kit_end(&c, query(s, &a.any, kit_irp(&c)), NULL), STATUS_SUCCESS);
+    return a;
+}
+
+/* Listening at any port of the loopback interface; *at receives where. */
+static inline PWSK_SOCKET kit_listener(ADDRESS_FAMILY family, PVOID context, const WSK_CLIENT_LISTEN_DISPATCH *dispatch,
+                                       kit_address *at)
+{
+    PWSK_SOCKET s = kit_socket(family, WSK_FLAG_LISTEN_SOCKET, context, dispatch);
+
+    *at = kit_loopback(family, 0);
+    assert_int_equal(kit_bind(s, at), STATUS_SUCCESS);
+    *at = kit_local_by(s, KIT_LISTEN(s)->WskGetLocalAddress);
+    return s;
+}
+
+static inline PWSK_SOCKET kit_accept(PWSK_SOCKET listener, PVOID context,
+                                     const WSK_CLIENT_CONNECTION_DISPATCH *dispatch)
+{
+    struct kit_call c;
+    ULONG_PTR socket = 0;
+
+    assert_int_equal(
+        kit_end(&c, KIT_LISTEN(listener)->WskAccept(listener, 0, context, dispatch, NULL, NULL, kit_irp(&c)), &socket),
+        STATUS_SUCCESS);
+    return (PWSK_SOCKET)socket;
+}
+
+static inline NTSTATUS kit_start_connect(struct kit_call *c, const kit_address *to, PVOID context,
+                                         const WSK_CLIENT_CONNECTION_DISPATCH *dispatch)
+{
+    kit_address any;
+
+    memset(&any, 0, sizeof any);
+    any.any.sa_family = to->any.sa_family;
+    return kit_npi.Dispatch->WskSocketConnect(kit_npi.Client, SOCK_STREAM, IPPROTO_TCP, &any.any, (PSOCKADDR)&to->any,
+                                              0, context, dispatch, NULL, NULL, NULL, kit_irp(c));
+}
+
+static inline PWSK_SOCKET kit_connect(const kit_address *to, PVOID context,
+                                      const WSK_CLIENT_CONNECTION_DISPATCH *dispatch)
+{
+    struct kit_call c;
+    ULONG_PTR socket = 0;
+
+    assert_int_equal(kit_end(&c, kit_start_connect(&c, to, context, dispatch), &socket), STATUS_SUCCESS);
+    return (PWSK_SOCKET)socket;
+}
+
+struct kit_pair {
+    PWSK_SOCKET listener, client, server;
+};
+
+static inline struct kit_pair kit_pair_make(ADDRESS_FAMILY family, PVOID context,
+                                            const WSK_CLIENT_CONNECTION_DISPATCH *of_server)
+{
+    struct kit_pair p;
+    kit_address at;
+
+    p.listener = kit_listener(family, NULL, NULL, &at);
+    p.client = kit_connect(&at, NULL, NULL);
+    p.server = kit_accept(p.listener, context, of_server);
+    return p;
+}
+
+static inline void kit_pair_close(struct kit_pair *p)
+{
+    assert_int_equal(kit_close(p->client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(p->server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(p->listener), STATUS_SUCCESS);
+}
+
+static inline NTSTATUS kit_send_buf(PWSK_SOCKET s, WSK_BUF buf, ULONG flags, ULONG_PTR *sent)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_CONNECTION(s)->WskSend(s, &buf, flags, kit_irp(&c)), sent);
+}
+
+static inline NTSTATUS kit_receive_buf(PWSK_SOCKET s, WSK_BUF buf, ULONG flags, ULONG_PTR *got)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_CONNECTION(s)->WskReceive(s, &buf, flags, kit_irp(&c)), got);
+}
+
+/* That many octets of the pattern, which begins at `from`. */
+static inline void kit_send(PWSK_SOCKET s, SIZE_T size, SIZE_T from)
+{
+    struct kit_memory m;
+    ULONG_PTR sent = 0;
+
+    kit_memory_one(&m, size);
+    kit_fill(&m, 0, size, from);
+    assert_int_equal(kit_send_buf(s, (WSK_BUF){ m.mdl, 0, size }, 0, &sent), STATUS_SUCCESS);
+    assert_int_equal(sent, size);
+    kit_memory_free(&m);
+}
+
+static inline void kit_receive(PWSK_SOCKET s, SIZE_T size, SIZE_T from)
+{
+    struct kit_memory m;
+    ULONG_PTR got = 0;
+
+    kit_memory_one(&m, size);
+    assert_int_equal(kit_receive_buf(s, (WSK_BUF){ m.mdl, 0, size }, WSK_FLAG_WAITALL, &got), STATUS_SUCCESS);
+    assert_int_equal(got, size);
+    kit_verify(&m, 0, size, from);
+    kit_memory_free(&m);
+}
+
+static inline NTSTATUS kit_disconnect(PWSK_SOCKET s, ULONG flags)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_CONNECTION(s)->WskDisconnect(s, NULL, flags, kit_irp(&c)), NULL);
+}
+
+static inline NTSTATUS kit_events(PWSK_SOCKET s, ULONG mask, PIRP irp)
+{
+    WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, mask };
+
+    return KIT_LISTEN(s)->WskControlSocket(s, WskSetOption, SO_WSK_EVENT_CALLBACK, SOL_SOCKET, sizeof control, &control,
+                                           0, NULL, NULL, irp);
+}
+
+#endif
