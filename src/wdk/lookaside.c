@@ -80,19 +80,6 @@ static bool keep(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
     return false;
 }
 
-static PVOID plain_allocate(GENERAL_LOOKASIDE *l)
-{
-    return l->Allocate ? l->Allocate(l->Type, l->Size, l->Tag) : ExAllocatePoolWithTag(l->Type, l->Size, l->Tag);
-}
-
-static void plain_free(GENERAL_LOOKASIDE *l, PVOID entry)
-{
-    if (l->Free)
-        l->Free(entry);
-    else
-        ExFreePoolWithTag(entry, l->Tag);
-}
-
 static bool forget(const char *routine, GENERAL_LOOKASIDE *l)
 {
     irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
@@ -104,6 +91,39 @@ static bool forget(const char *routine, GENERAL_LOOKASIDE *l)
     return false;
 }
 
+/* ---- Nonpaged, paged --------------------------------------------------------------------------------------------- */
+
+static void initialize_plain(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, PALLOCATE_FUNCTION allocate,
+                             PFREE_FUNCTION free, SIZE_T size, ULONG tag)
+{
+    initialize(routine, l, type, size, tag);
+    l->Allocate = allocate;
+    l->Free = free;
+}
+
+static PVOID take_plain(const char *routine, GENERAL_LOOKASIDE *l)
+{
+    PVOID entry = take(routine, l);
+
+    if (entry)
+        return entry;
+    return l->Allocate ? l->Allocate(l->Type, l->Size, l->Tag) : ExAllocatePoolWithTag(l->Type, l->Size, l->Tag);
+}
+
+static void free_plain(GENERAL_LOOKASIDE *l, PVOID entry)
+{
+    if (l->Free)
+        l->Free(entry);
+    else
+        ExFreePoolWithTag(entry, l->Tag);
+}
+
+static void keep_plain(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
+{
+    if (!keep(routine, l, entry))
+        free_plain(l, entry);
+}
+
 static void delete_plain(const char *routine, GENERAL_LOOKASIDE *l)
 {
     PSLIST_ENTRY next;
@@ -112,19 +132,15 @@ static void delete_plain(const char *routine, GENERAL_LOOKASIDE *l)
         return;
     for (PSLIST_ENTRY entry = InterlockedFlushSList(&l->ListHead); entry; entry = next) {
         next = entry->Next;
-        plain_free(l, entry);
+        free_plain(l, entry);
     }
 }
-
-/* ---- Nonpaged ---------------------------------------------------------------------------------------------------- */
 
 VOID ExInitializeNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,
                                      ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
 {
     (void)Depth;
-    initialize(__func__, &Lookaside->L, NonPagedPool | Flags, Size, Tag);
-    Lookaside->L.Allocate = Allocate;
-    Lookaside->L.Free = Free;
+    initialize_plain(__func__, &Lookaside->L, NonPagedPool | Flags, Allocate, Free, Size, Tag);
 }
 
 VOID ExDeleteNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
@@ -134,26 +150,19 @@ VOID ExDeleteNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
 
 PVOID ExAllocateFromNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
 {
-    PVOID entry = take(__func__, &Lookaside->L);
-
-    return entry ? entry : plain_allocate(&Lookaside->L);
+    return take_plain(__func__, &Lookaside->L);
 }
 
 VOID ExFreeToNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PVOID Entry)
 {
-    if (!keep(__func__, &Lookaside->L, Entry))
-        plain_free(&Lookaside->L, Entry);
+    keep_plain(__func__, &Lookaside->L, Entry);
 }
-
-/* ---- Paged ------------------------------------------------------------------------------------------------------- */
 
 VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,
                                     ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
 {
     (void)Depth;
-    initialize(__func__, &Lookaside->L, PagedPool | Flags, Size, Tag);
-    Lookaside->L.Allocate = Allocate;
-    Lookaside->L.Free = Free;
+    initialize_plain(__func__, &Lookaside->L, PagedPool | Flags, Allocate, Free, Size, Tag);
 }
 
 VOID ExDeletePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
@@ -163,15 +172,12 @@ VOID ExDeletePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
 
 PVOID ExAllocateFromPagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
 {
-    PVOID entry = take(__func__, &Lookaside->L);
-
-    return entry ? entry : plain_allocate(&Lookaside->L);
+    return take_plain(__func__, &Lookaside->L);
 }
 
 VOID ExFreeToPagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PVOID Entry)
 {
-    if (!keep(__func__, &Lookaside->L, Entry))
-        plain_free(&Lookaside->L, Entry);
+    keep_plain(__func__, &Lookaside->L, Entry);
 }
 
 /* ---- Ex ---------------------------------------------------------------------------------------------------------- */

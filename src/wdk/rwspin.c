@@ -37,33 +37,44 @@ static bool try_exclusive(EX_SPIN_LOCK *lock)
     return !(now & (WRITER | READERS)) && change(lock, now, WRITER);
 }
 
-static void acquire_shared(const char *routine, EX_SPIN_LOCK *lock, const void *by)
+/* No reader comes in any more. */
+static void keep_out(EX_SPIN_LOCK *lock)
 {
-    unsigned tries = 0;
+    LONG now = load(lock);
 
-    if (check_on() && lock_again(routine, what, (const void *)lock, by))
-        return;
-    while (!try_shared(lock))
-        lock_pause(&tries);
-    if (check_on())
-        thread_hold((const void *)lock, what, by);
+    if (!(now & WAITING) && (now & (WRITER | READERS)))
+        (void)change(lock, now, now | WAITING);
 }
 
-static void acquire_exclusive(const char *routine, EX_SPIN_LOCK *lock, const void *by)
+static void acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, const void *by)
 {
     unsigned tries = 0;
 
     if (check_on() && lock_again(routine, what, (const void *)lock, by))
         return;
-    while (!try_exclusive(lock)) {
-        LONG now = load(lock);
-
-        if (!(now & WAITING) && (now & (WRITER | READERS)))
-            (void)change(lock, now, now | WAITING);
+    while (!(exclusive ? try_exclusive(lock) : try_shared(lock))) {
+        if (exclusive)
+            keep_out(lock);
         lock_pause(&tries);
     }
     if (check_on())
         thread_hold((const void *)lock, what, by);
+}
+
+static KIRQL raise_and_acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, const void *by)
+{
+    KIRQL irql;
+
+    irql_check_max(routine, DISPATCH_LEVEL);
+    irql = irql_set(DISPATCH_LEVEL);
+    acquire(routine, lock, exclusive, by);
+    return irql;
+}
+
+static void acquire_at_dpc(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, const void *by)
+{
+    irql_check_min(routine, DISPATCH_LEVEL);
+    acquire(routine, lock, exclusive, by);
 }
 
 /* Held in the other way: Windows would spoil the count. */
@@ -79,76 +90,57 @@ static bool ends(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
     return lock_ends(routine, what, (const void *)lock, NULL);
 }
 
-static void release_shared(const char *routine, EX_SPIN_LOCK *lock)
+static void release(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
 {
-    if (ends(routine, lock, false))
-        __atomic_fetch_sub(lock, 1, __ATOMIC_RELEASE);
-}
-
-static void release_exclusive(const char *routine, EX_SPIN_LOCK *lock)
-{
-    if (ends(routine, lock, true))
+    irql_check_min(routine, DISPATCH_LEVEL);
+    if (!ends(routine, lock, exclusive))
+        return;
+    if (exclusive)
         __atomic_fetch_and(lock, ~WRITER, __ATOMIC_RELEASE);
-}
-
-static KIRQL raise(const char *routine)
-{
-    irql_check_max(routine, DISPATCH_LEVEL);
-    return irql_set(DISPATCH_LEVEL);
+    else
+        __atomic_fetch_sub(lock, 1, __ATOMIC_RELEASE);
 }
 
 KIRQL ExAcquireSpinLockShared(PEX_SPIN_LOCK SpinLock)
 {
-    KIRQL irql = raise("ExAcquireSpinLockShared");
-
-    acquire_shared("ExAcquireSpinLockShared", SpinLock, LOCK_CALLER);
-    return irql;
+    return raise_and_acquire(__func__, SpinLock, false, LOCK_CALLER);
 }
 
 VOID ExReleaseSpinLockShared(PEX_SPIN_LOCK SpinLock, KIRQL OldIrql)
 {
-    irql_check_min("ExReleaseSpinLockShared", DISPATCH_LEVEL);
-    release_shared("ExReleaseSpinLockShared", SpinLock);
+    release(__func__, SpinLock, false);
     KeLowerIrql(OldIrql);
 }
 
 VOID ExAcquireSpinLockSharedAtDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    irql_check_min("ExAcquireSpinLockSharedAtDpcLevel", DISPATCH_LEVEL);
-    acquire_shared("ExAcquireSpinLockSharedAtDpcLevel", SpinLock, LOCK_CALLER);
+    acquire_at_dpc(__func__, SpinLock, false, LOCK_CALLER);
 }
 
 VOID ExReleaseSpinLockSharedFromDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    irql_check_min("ExReleaseSpinLockSharedFromDpcLevel", DISPATCH_LEVEL);
-    release_shared("ExReleaseSpinLockSharedFromDpcLevel", SpinLock);
+    release(__func__, SpinLock, false);
 }
 
 KIRQL ExAcquireSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 {
-    KIRQL irql = raise("ExAcquireSpinLockExclusive");
-
-    acquire_exclusive("ExAcquireSpinLockExclusive", SpinLock, LOCK_CALLER);
-    return irql;
+    return raise_and_acquire(__func__, SpinLock, true, LOCK_CALLER);
 }
 
 VOID ExReleaseSpinLockExclusive(PEX_SPIN_LOCK SpinLock, KIRQL OldIrql)
 {
-    irql_check_min("ExReleaseSpinLockExclusive", DISPATCH_LEVEL);
-    release_exclusive("ExReleaseSpinLockExclusive", SpinLock);
+    release(__func__, SpinLock, true);
     KeLowerIrql(OldIrql);
 }
 
 VOID ExAcquireSpinLockExclusiveAtDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    irql_check_min("ExAcquireSpinLockExclusiveAtDpcLevel", DISPATCH_LEVEL);
-    acquire_exclusive("ExAcquireSpinLockExclusiveAtDpcLevel", SpinLock, LOCK_CALLER);
+    acquire_at_dpc(__func__, SpinLock, true, LOCK_CALLER);
 }
 
 VOID ExReleaseSpinLockExclusiveFromDpcLevel(PEX_SPIN_LOCK SpinLock)
 {
-    irql_check_min("ExReleaseSpinLockExclusiveFromDpcLevel", DISPATCH_LEVEL);
-    release_exclusive("ExReleaseSpinLockExclusiveFromDpcLevel", SpinLock);
+    release(__func__, SpinLock, true);
 }
 
 /* Only if the caller is the one reader; it stays a reader otherwise. */
