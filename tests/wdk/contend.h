@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "threads.h"
 
@@ -16,21 +17,26 @@ enum { CONTENDERS = 3, TURNS = 1200 };
 struct contest {
     KEVENT go; /* all begin together */
     int counter, twin;
-    atomic_int broken;
+    atomic_int came, broken;
 };
 
-/* Others get a chance to come in, which the lock has to deny them. */
-static inline void contest_linger(void)
+/* Others get a chance to come in, which the lock has to deny them: on this processor, on others, at leisure. */
+static inline void contest_linger(int turn)
 {
+    static const struct timespec while_ = { 0, 100000 };
+
+    if (turn % 8 != 0)
+        return;
     KeStallExecutionProcessor(3);
     sched_yield();
+    if (turn % 32 == 0)
+        nanosleep(&while_, NULL);
 }
 
 static inline void contest_write(struct contest *c)
 {
     c->counter++;
-    if (c->counter % 8 == 0)
-        contest_linger();
+    contest_linger(c->counter);
     c->twin++;
     if (c->counter != c->twin)
         atomic_fetch_add(&c->broken, 1);
@@ -40,8 +46,7 @@ static inline void contest_read(struct contest *c)
 {
     int counter = c->counter, broken = counter != c->twin;
 
-    if (counter % 8 == 0)
-        contest_linger();
+    contest_linger(counter);
     if (broken || counter != c->counter || counter != c->twin)
         atomic_fetch_add(&c->broken, 1);
 }

@@ -65,6 +65,28 @@ static void use_push(PVOID context)
     }
 }
 
+/* The first writes, the others read: no writer that waits keeps the readers out. */
+static void use_push_apart(PVOID context)
+{
+    struct shared *s = context;
+    bool writes = atomic_fetch_add(&s->contest.came, 1) == 0;
+
+    wait1(&s->contest.go, NULL);
+    KeEnterCriticalRegion();
+    for (int i = 0; i < TURNS; i++) {
+        if (writes) {
+            ExAcquirePushLockExclusive(&s->push);
+            contest_write(&s->contest);
+            ExReleasePushLockExclusive(&s->push);
+        } else {
+            ExAcquirePushLockShared(&s->push);
+            contest_read(&s->contest);
+            ExReleasePushLockShared(&s->push);
+        }
+    }
+    KeLeaveCriticalRegion();
+}
+
 static void use_resource(PVOID context)
 {
     struct shared *s = context;
@@ -110,6 +132,7 @@ static void test_exclusion(void **state)
     assert_int_equal(run(use_fast), CONTENDERS * TURNS);
     assert_int_equal(run(use_guarded), CONTENDERS * TURNS);
     assert_int_equal(run(use_push), CONTENDERS * TURNS / 4);
+    assert_int_equal(run(use_push_apart), TURNS);
     assert_int_equal(run(use_resource), CONTENDERS * TURNS / 4);
 }
 
