@@ -230,11 +230,14 @@ static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
     return n;
 }
 
-/* Where requests were left to the poll: when it has read nearly everything, or a few have not. */
+/*
+ * Where requests were left to the poll: when it finds nothing, or a few have found something all the same. One that reads
+ * the last result does not: what the consumer posts for it goes at once, and takes along what waits.
+ */
 static bool is_to_drive(struct fabric_cq *cq, int found)
 {
     unsigned left = atomic_load_explicit(&cq->left, memory_order_relaxed);
-    bool drive = found == 0 || left == 1 || (left > 1 && count_of(cq) < IWARP_BEHIND);
+    bool drive = found == 0 || left == 1;
 
     if (left > 0)
         atomic_store_explicit(&cq->left, drive ? 0 : left - 1, memory_order_relaxed);
