@@ -158,7 +158,7 @@ static void listen_at(struct driver *d)
     must(NT_SUCCESS(d->listener->Dispatch->NdkGetLocalAddress(d->listener, (PSOCKADDR)&d->at, &size)), "NdkGetLocalAddress");
 }
 
-static void establish(struct driver *d, struct end ends[ENDS])
+static void establish(struct driver *d, struct end *ends)
 {
     SOCKADDR_IN from = { .sin_family = AF_INET, .sin_addr = d->at.sin_addr };
     NDK_CONNECTOR *ours, *theirs;
@@ -179,7 +179,7 @@ static void establish(struct driver *d, struct end ends[ENDS])
     ends[RECEIVER].connector = theirs;
 }
 
-static void part(struct end ends[ENDS])
+static void part(struct end *ends)
 {
     struct call one, other;
     NTSTATUS status;
