@@ -121,20 +121,29 @@ static bool reads(ACCESS_MASK access)
     return access & (FILE_READ_DATA | GENERIC_READ | GENERIC_ALL);
 }
 
-NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
-                          PFILE_OBJECT *file, ULONG_PTR *information)
+static PFILE_OBJECT new_file(ACCESS_MASK access)
 {
     PFILE_OBJECT f = object_new(&file_type, sizeof *f);
-    NTSTATUS status;
 
-    *file = NULL;
     if (!f)
-        return STATUS_INSUFFICIENT_RESOURCES;
+        return NULL;
     f->Type = IO_TYPE_FILE;
     f->Size = sizeof *f;
     f->Flags = FO_SYNCHRONOUS_IO;
     f->ReadAccess = reads(access);
     f->WriteAccess = writes(access);
+    return f;
+}
+
+NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
+                          PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    PFILE_OBJECT f = new_file(access);
+    NTSTATUS status;
+
+    *file = NULL;
+    if (!f)
+        return STATUS_INSUFFICIENT_RESOURCES;
     f->IrpList.Flink = f->IrpList.Blink = &f->IrpList;
     f->FinalStatus = STATUS_UNSUCCESSFUL;
     f->DeviceObject = name_find(name, &f->FileName, &status);
@@ -157,16 +166,10 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
 /* FsContext is the descriptor, plus one. */
 PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
 {
-    PFILE_OBJECT f = object_new(&file_type, sizeof *f);
+    PFILE_OBJECT f = new_file(access);
 
-    if (!f)
-        return NULL;
-    f->Type = IO_TYPE_FILE;
-    f->Size = sizeof *f;
-    f->Flags = FO_SYNCHRONOUS_IO;
-    f->ReadAccess = reads(access);
-    f->WriteAccess = writes(access);
-    f->FsContext = (PVOID)((uintptr_t)descriptor + 1);
+    if (f)
+        f->FsContext = (PVOID)((uintptr_t)descriptor + 1);
     return f;
 }
 

@@ -151,7 +151,10 @@ NTSTATUS filter_create_connector(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION 
                                  NDK_CONNECTOR **out);
 NTSTATUS filter_create_listener(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
                                 NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out);
-/* Its connection has ended for good, by a disconnect or its connector's close: none of its requests is outstanding any more. */
+/*
+ * Its connection has ended for good, by a disconnect or its connector's close: none of its requests is outstanding any
+ * more.
+ */
 void filter_qp_is_over(struct proxy *qp);
 /* A posted request of an open queue that names memory inside: under the lock of proxies. */
 bool filter_find_posted(struct proxy *queue, const void *start, size_t size, struct inuse_found *out);

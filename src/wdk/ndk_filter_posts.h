@@ -36,8 +36,8 @@ struct queue {
 struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent);
 
 /*
- * A pair's proxy stays in its queues' lists as long as a result of it may be polled. Around a poll, whose results have been
- * translated; emptied: there were fewer than asked for.
+ * A pair's proxy stays in its queues' lists as long as a result of it may be polled. Around a poll, whose results have
+ * been translated; emptied: there were fewer than asked for.
  */
 void queue_join(struct queue *cq, struct queue *qp, int which);
 uint64_t queue_poll_begin(struct queue *cq);

@@ -65,24 +65,24 @@ static struct reg_key *open_relative(const char *routine, ULONG relative, PCWSTR
 
 /* ---- One value or key ------------------------------------------------------------------------------------------- */
 
-NTSTATUS RtlCheckRegistryKey(ULONG RelativeTo, PWSTR Path)
+static NTSTATUS open_and_close(const char *routine, ULONG relative, PCWSTR path, enum registry_make make)
 {
     NTSTATUS status;
-    struct reg_key *key = open_relative("RtlCheckRegistryKey", RelativeTo, Path, REGISTRY_MAKE_NONE, &status);
+    struct reg_key *key = open_relative(routine, relative, path, make, &status);
 
     if (key)
         object_put(key);
     return status;
 }
 
+NTSTATUS RtlCheckRegistryKey(ULONG RelativeTo, PWSTR Path)
+{
+    return open_and_close("RtlCheckRegistryKey", RelativeTo, Path, REGISTRY_MAKE_NONE);
+}
+
 NTSTATUS RtlCreateRegistryKey(ULONG RelativeTo, PWSTR Path)
 {
-    NTSTATUS status;
-    struct reg_key *key = open_relative("RtlCreateRegistryKey", RelativeTo, Path, REGISTRY_MAKE_LAST, &status);
-
-    if (key)
-        object_put(key);
-    return status;
+    return open_and_close("RtlCreateRegistryKey", RelativeTo, Path, REGISTRY_MAKE_LAST);
 }
 
 NTSTATUS RtlWriteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName, ULONG ValueType, PVOID ValueData,

@@ -97,7 +97,8 @@ static void next(PDEVICE_OBJECT device, unsigned how, ULONG key)
 /* Under the cancel spin lock, which it gives back: one that was cancelled before it got here ends at once. */
 static void leave_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
 {
-    PDRIVER_CANCEL routine = irp_is_cancelled(irp) && !MUTANT(sio_cancelled_waits) ? IoSetCancelRoutine(irp, NULL) : NULL;
+    bool cancelled = irp_is_cancelled(irp) && !MUTANT(sio_cancelled_waits);
+    PDRIVER_CANCEL routine = cancelled ? IoSetCancelRoutine(irp, NULL) : NULL;
 
     irp->CancelIrql = irql;
     if (routine)
