@@ -80,12 +80,12 @@ static void on_message(struct link *l)
 
     atomic_store(&l->ending, over);
     if (!(l->client && over)) {
-        l->ops->receive(l);
         if (l->client && next_trip(r, 2)) {
             r->last = true;
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
+        l->ops->receive(l); /* the answer comes first, and there are others */
     }
     if (over) {
         atomic_store(&r->over, true);
