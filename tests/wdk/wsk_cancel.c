@@ -18,10 +18,11 @@ enum { LARGE = 24 << 20 };
 
 /* ---- IoCancelIrp ------------------------------------------------------------------------------------------------- */
 
+/* Whether the request has come to its socket already or is still on its way makes no difference. */
 static void cancel(struct kit_call *c)
 {
     assert_false(kit_is_over(c, 20));
-    assert_true(IoCancelIrp(c->irp));
+    (void)IoCancelIrp(c->irp);
     assert_int_equal(kit_end(c, STATUS_PENDING, NULL), STATUS_CANCELLED);
 }
 
@@ -81,7 +82,7 @@ static void test_half_a_receive(void **state)
     /* Whatever is asked of a socket makes it look for data, and the second after the first: the 40 octets are there. */
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
-    assert_true(IoCancelIrp(c.irp));
+    (void)IoCancelIrp(c.irp);
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_CANCELLED);
     assert_int_equal(n, 40);
     kit_memory_free(&m);
@@ -93,21 +94,25 @@ static void test_half_a_receive(void **state)
 static void test_send(void **state)
 {
     struct kit_pair p;
-    struct kit_memory m;
+    struct kit_memory m, one;
     struct kit_call first, second, end;
+    ULONG_PTR n = 0;
     WSK_BUF buf;
 
     (void)state;
     kit_attach();
     p = kit_pair_make(AF_INET, NULL, NULL);
     kit_memory_one(&m, LARGE);
+    kit_memory_one(&one, 1);
     buf = (WSK_BUF){ m.mdl, 0, LARGE };
     assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&first)), STATUS_PENDING);
     assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&second)), STATUS_PENDING);
     assert_int_equal(KIT_CONNECTION(p.client)->WskDisconnect(p.client, NULL, 0, kit_irp(&end)), STATUS_PENDING);
     cancel(&second);
-    assert_false(kit_is_over(&first, 20));
+    assert_int_equal(kit_receive_buf(p.server, (WSK_BUF){ one.mdl, 0, 1 }, 0, &n), STATUS_SUCCESS);
+    assert_int_equal(n, 1); /* so the first has begun */
     cancel(&first);
+    kit_memory_free(&one);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CONNECTION_ABORTED);
     assert_int_equal(kit_send_buf(p.client, buf, 0, NULL), STATUS_CONNECTION_ABORTED);
     kit_memory_free(&m);

@@ -256,7 +256,7 @@ static void test_cancel_and_close(void **state)
     assert_int_equal(KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&second)),
                      STATUS_PENDING);
     assert_false(kit_is_over(&first, 20));
-    assert_true(IoCancelIrp(first.irp));
+    (void)IoCancelIrp(first.irp);
     assert_int_equal(kit_end(&first, STATUS_PENDING, NULL), STATUS_CANCELLED);
     assert_int_equal(kit_close(s), STATUS_SUCCESS);
     assert_int_equal(kit_end(&second, STATUS_PENDING, NULL), STATUS_CANCELLED);

@@ -534,6 +534,32 @@ static void test_no_descriptors(void **state)
     kit_detach();
 }
 
+/* ---- Mapped addresses ---- */
+
+/* An address that the driver has wired in: it connects and binds to it, and is told of no other. */
+static void test_mapped_addresses(void **state)
+{
+    kit_address wired = { .v4 = { AF_INET, 0, { { { 10, 77, 0, 1 } } }, { 0 } } }, told;
+    PWSK_SOCKET listener, client, server;
+
+    (void)state;
+    assert_true(ondk_wdk_map_address("10.77.0.1", "127.0.0.77"));
+    kit_attach();
+    listener = kit_socket(AF_INET, WSK_FLAG_LISTEN_SOCKET, NULL, NULL);
+    assert_int_equal(kit_bind(listener, &wired), STATUS_SUCCESS);
+    told = kit_local_by(listener, KIT_LISTEN(listener)->WskGetLocalAddress);
+    assert_memory_equal(&told.v4.sin_addr, &wired.v4.sin_addr, 4);
+    wired.v4.sin_port = told.v4.sin_port;
+    client = kit_connect(&wired, NULL, NULL);
+    server = kit_accept(listener, NULL, NULL);
+    told = kit_local_by(client, KIT_CONNECTION(client)->WskGetRemoteAddress);
+    assert_memory_equal(&told, &wired, sizeof(SOCKADDR_IN));
+    assert_int_equal(kit_close(client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
 /* ---- Sockets that there are not ---- */
 
 static void test_bad_sockets(void **state)
@@ -586,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_addresses_in_use),
         cmocka_unit_test(test_full_backlog),
         cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_mapped_addresses),
         cmocka_unit_test(test_bad_sockets),
     };
 
