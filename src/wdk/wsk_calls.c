@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/live.h"
 #include "wdk/thread.h"

@@ -4,7 +4,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/wsk_socket.h"
 
 /*

@@ -8,7 +8,6 @@
 #include "wdm.h"
 #include "ws2ipdef.h"
 
-#include "base/mutant.h"
 #include "wdk/thread.h"
 #include "wdk/wsk_socket.h"
 

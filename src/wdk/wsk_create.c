@@ -2,7 +2,7 @@
 /* WskSocket and WskSocketConnect. */
 #include "wdm.h"
 
-#include "base/mutant.h"
+#include "wdk/check.h"
 #include "wdk/live.h"
 #include "wdk/thread.h"
 #include "wdk/wsk_socket.h"
@@ -63,8 +63,15 @@ static struct wsk_socket *create(struct wsk_client *c, const struct wanted *w, N
     if (!s)
         return NULL;
     set_dispatch(s, w);
-    live_add(LIVE_WSK, s, "WSK_SOCKET");
     return s;
+}
+
+/* With the stack of whoever has called the caller. */
+__attribute__((always_inline)) static inline void name_opener(struct wsk_socket *s)
+{
+    if (check_on())
+        stack_take(&s->opened, 1);
+    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
 }
 
 NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USHORT SocketType, ULONG Protocol,
@@ -85,8 +92,8 @@ NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USH
         return STATUS_INVALID_PARAMETER;
     }
     s = create(c, &w, &status);
-    if (s && check_on())
-        stack_take(&s->opened, 1);
+    if (s)
+        name_opener(s);
     status = wsk_answer(Irp, status, (ULONG_PTR)s);
     wsk_client_leave(c);
     return status;
@@ -133,8 +140,8 @@ NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG 
         return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
     if (Irp && !Flags)
         r = connecting(c, &w, LocalAddress, RemoteAddress, Irp, &status);
-    if (r && check_on())
-        stack_take(&r->socket->opened, 1);
+    if (r)
+        name_opener(r->socket);
     status = r ? wsk_request_post(r) : wsk_answer(Irp, status, 0);
     wsk_client_leave(c);
     return status;

@@ -85,11 +85,13 @@ void wsk_event_disconnect(struct wsk_socket *s)
 void wsk_event_backlog(struct wsk_socket *s)
 {
     PFN_WSK_SEND_BACKLOG_EVENT routine = s->on_connection ? s->on_connection->WskSendBacklogEvent : NULL;
-    ULONG size = (ULONG)wsk_host_send_room(s->fd);
     struct thread_mark mark;
+    ULONG size;
 
-    if (!routine || wsk_state(s) != WSK_CONNECTED || size == s->backlog_told ||
-        !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
+    if (!routine || wsk_state(s) != WSK_CONNECTED || !wsk_event_enabled(s, WSK_EVENT_SEND_BACKLOG))
+        return;
+    size = (ULONG)wsk_host_send_room(s->fd);
+    if (size == s->backlog_told || !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
         return;
     s->backlog_told = size;
     mark = thread_mark_take();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Names and addresses: see wsk_names.h. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/live.h"
 #include "wdk/text.h"
@@ -16,7 +16,7 @@
 
 /* A question on its way; the driver's strings and hints have been taken. */
 struct question {
-    WORK_QUEUE_ITEM item;
+    void (*answer)(struct question *q);
     struct wsk_client *client;
     PIRP irp;
     char *node, *service; /* of WskGetAddressInfo */
@@ -67,14 +67,27 @@ static void finish(struct question *q, NTSTATUS status)
     wsk_client_drop(client);
 }
 
-/* The IRP is the question's from here on. */
-static NTSTATUS ask(struct question *q, PWORKER_THREAD_ROUTINE routine)
+static void *run(void *argument)
 {
+    struct question *q = argument;
+
+    q->answer(q);
+    return NULL;
+}
+
+/* The IRP is the question's from here on. */
+static NTSTATUS ask(struct question *q, void (*answer)(struct question *q))
+{
+    pthread_t thread;
+
     IoSetNextIrpStackLocation(q->irp);
     IoMarkIrpPending(q->irp);
     wsk_client_hold(q->client);
-    ExInitializeWorkItem(&q->item, routine, q);
-    ExQueueWorkItem(&q->item, DelayedWorkQueue);
+    q->answer = answer;
+    if (pthread_create(&thread, NULL, run, q))
+        finish(q, STATUS_INSUFFICIENT_RESOURCES);
+    else
+        pthread_detach(thread);
     return STATUS_PENDING;
 }
 
@@ -123,9 +136,8 @@ static struct answer *list_of(const struct wsk_names *names)
     return list;
 }
 
-static VOID resolve(PVOID parameter)
+static void resolve(struct question *q)
 {
-    struct question *q = parameter;
     struct wsk_names *names = NULL;
     struct answer *list = NULL;
     NTSTATUS status = status_of(wsk_names_host_resolve(q->node, q->service, &q->hints, &names));
@@ -226,9 +238,8 @@ static NTSTATUS put(PUNICODE_STRING out, const char *text)
     return STATUS_SUCCESS;
 }
 
-static VOID name(PVOID parameter)
+static void name(struct question *q)
 {
-    struct question *q = parameter;
     char node[WSK_NAMES_NODE], service[WSK_NAMES_SERVICE];
     NTSTATUS status = status_of(wsk_names_host_name(&q->address, q->flags, node, service));
 

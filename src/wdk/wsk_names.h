@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names and addresses: WskGetAddressInfo, WskFreeAddressInfo, WskGetNameInfo. The host resolves, which may take its
- * time, so that a work item asks it and completes the IRP.
+ * time, so that a thread of each question's asks it and completes the IRP, at PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_WSK_NAMES_H
 #define ONDK_WDK_WSK_NAMES_H

@@ -2,7 +2,6 @@
 /* What the thread does with a request when it comes, and when it is cancelled. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/wsk_socket.h"
 
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;

@@ -9,7 +9,8 @@ static void load_and_unload(void)
 
 static void test_left(void **state)
 {
-    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI", "IRP", "wsk_left.so" };
+    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI", "IRP",
+                                        "wsk_left.so" };
     char *text = host_reported(load_and_unload);
 
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads over Winsock Kernel's sockets at once: an echo service of events alone, with clients that come, talk, are
- * cancelled, aborted and closed in the middle. Every IRP ends once, every octet that is echoed is right, nothing is left.
+ * Many threads over Winsock Kernel's sockets at once: an echo service of events alone, with clients that come, talk,
+ * are cancelled, aborted and closed in the middle. Every IRP ends once, every octet that is echoed is right, nothing is
+ * left.
  */
 #include <pthread.h>
 #include <sched.h>
