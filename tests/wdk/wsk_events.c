@@ -593,6 +593,51 @@ static void test_close_waits_for_the_event(void **state)
     kit_detach();
 }
 
+/*
+ * While an event holds the thread, data is sent to a receive that is then cancelled: the data is first, the receive
+ * succeeds, and what is left of the cancelling finds nothing to do.
+ */
+static void test_cancelled_too_late(void **state)
+{
+    static struct seen seen;
+    struct kit_pair p, q;
+    struct kit_memory out, in;
+    struct kit_call receiving, sending, looking;
+    WSK_BUF data, room, none = { NULL, 0, 0 };
+    ULONG_PTR n = 0;
+
+    (void)state;
+    clean(&seen);
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    q = kit_pair_make(AF_INET, NULL, NULL);
+    kit_memory_one(&out, 10);
+    kit_memory_one(&in, 10);
+    kit_fill(&out, 0, 10, 0);
+    data = (WSK_BUF){ out.mdl, 0, 10 };
+    room = (WSK_BUF){ in.mdl, 0, 10 };
+    assert_int_equal(KIT_CONNECTION(q.server)->WskReceive(q.server, &room, 0, kit_irp(&receiving)), STATUS_PENDING);
+    assert_int_equal(kit_send_buf(q.server, none, 0, NULL), STATUS_SUCCESS); /* the receive is there */
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    atomic_store(&seen.hold, 1);
+    kit_send(p.client, 1, 0);
+    UNTIL(atomic_load(&seen.held));
+    assert_int_equal(KIT_CONNECTION(q.client)->WskSend(q.client, &data, 0, kit_irp(&sending)), STATUS_PENDING);
+    assert_int_equal(KIT_CONNECTION(q.server)->WskSend(q.server, &none, 0, kit_irp(&looking)), STATUS_PENDING);
+    assert_true(IoCancelIrp(receiving.irp));
+    atomic_store(&seen.hold, 0);
+    assert_int_equal(kit_end(&receiving, STATUS_PENDING, &n), STATUS_SUCCESS);
+    assert_int_equal(n, 10);
+    kit_verify(&in, 0, 10, 0);
+    assert_int_equal(kit_end(&sending, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&looking, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_memory_free(&out);
+    kit_memory_free(&in);
+    kit_pair_close(&p);
+    kit_pair_close(&q);
+    kit_detach();
+}
+
 /* Enabled and disabled while data comes: the event never runs once it is disabled, and no octet is lost. */
 static void test_disable_against_data(void **state)
 {
@@ -640,6 +685,7 @@ int main(void)
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_disable),
         cmocka_unit_test(test_close_waits_for_the_event),
+        cmocka_unit_test(test_cancelled_too_late),
         cmocka_unit_test(test_disable_against_data),
     };
 

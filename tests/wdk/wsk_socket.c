@@ -135,8 +135,10 @@ static void test_chains(void **state)
     enum { FROM_OFFSET = 11, TO_OFFSET = 5, SIZE = 70000 };
     struct kit_pair p;
     struct kit_memory out, in;
+    struct kit_call c;
     ULONG_PTR n = 0;
     SIZE_T done = 0;
+    WSK_BUF buf;
 
     (void)state;
     kit_attach();
@@ -153,6 +155,16 @@ static void test_chains(void **state)
     for (SIZE_T i = 0; i < in.total; i++)
         if (i < TO_OFFSET || i >= TO_OFFSET + SIZE)
             assert_int_equal(*kit_octet(&in, i), 0xee);
+    /* In two parts, of which the first ends in the middle of a piece. */
+    buf = (WSK_BUF){ in.mdl, TO_OFFSET, SIZE };
+    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&c)),
+                     STATUS_PENDING);
+    kit_send(p.client, 5000, 0);
+    assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
+    kit_send(p.client, SIZE - 5000, 5000);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
+    kit_verify(&in, TO_OFFSET, SIZE, 0);
     /* Whatever comes, where nobody asks for all: at least one octet, from the first on. */
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ out.mdl, FROM_OFFSET, SIZE }, WSK_FLAG_NODELAY, &n),
                      STATUS_SUCCESS);
