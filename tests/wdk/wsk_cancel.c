@@ -136,7 +136,7 @@ static void test_connect(void **state)
     listener = kit_listener(AF_INET, NULL, NULL, &at);
     for (; made < MOST; made++) {
         assert_int_equal(kit_start_connect(&calls[made], &at, NULL, NULL), STATUS_PENDING);
-        if (!kit_is_over(&calls[made], 250))
+        if (!kit_is_over(&calls[made], 1500)) /* longer than a busy machine needs for one that there is room for */
             break;
     }
     assert_in_range(made, 1, MOST - 1);
