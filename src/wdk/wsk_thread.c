@@ -17,7 +17,7 @@ static atomic_bool stopping;
 static atomic_uint sockets;
 static struct wsk_poll *host;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over posts, asleep */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over posts, woken */
 static LIST_ENTRY posts = { &posts, &posts };
 static bool woken; /* it will look at the posts before it sleeps */
 
@@ -26,49 +26,54 @@ static bool starved;
 
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
-static void wake(void)
-{
-    bool was;
-
-    pthread_mutex_lock(&lock);
-    was = woken;
-    woken = true;
-    pthread_mutex_unlock(&lock);
-    if (!was)
-        wsk_host_wake(host);
-}
-
-/* The post may be run, and be gone, as soon as the lock is. */
+/* The post may be run, and the thread and its host be gone, as soon as the lock is free. */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
     post->run = run;
     pthread_mutex_lock(&lock);
     link_before(&posts, &post->link);
+    if (!woken)
+        wsk_host_wake(host);
+    woken = true;
     pthread_mutex_unlock(&lock);
-    wake();
 }
 
-static struct wsk_post *take_post(void)
+/* All that is in one list goes over to the other, which was none before. */
+static void move(LIST_ENTRY *from, LIST_ENTRY *to)
 {
-    struct wsk_post *post = NULL;
-
-    pthread_mutex_lock(&lock);
-    if (!link_empty(&posts)) {
-        post = CONTAINING_RECORD(posts.Flink, struct wsk_post, link);
-        link_remove(&post->link);
-    } else {
-        woken = false;
-    }
-    pthread_mutex_unlock(&lock);
-    return post;
+    link_init(to);
+    if (link_empty(from))
+        return;
+    *to = *from;
+    to->Flink->Blink = to->Blink->Flink = to;
+    link_init(from);
 }
 
+/* Those that are there now: what they post in their turn comes after the host's sockets have been looked at. */
 static void run_posts(void)
 {
-    struct wsk_post *post;
+    LIST_ENTRY now;
 
-    while ((post = take_post()))
+    pthread_mutex_lock(&lock);
+    move(&posts, &now);
+    pthread_mutex_unlock(&lock);
+    while (!link_empty(&now)) {
+        struct wsk_post *post = CONTAINING_RECORD(now.Flink, struct wsk_post, link);
+
+        link_remove(&post->link);
         post->run(post);
+    }
+}
+
+/* If there are none, the next one has to wake the thread. */
+static bool has_posts(void)
+{
+    bool has;
+
+    pthread_mutex_lock(&lock);
+    has = woken = !link_empty(&posts);
+    pthread_mutex_unlock(&lock);
+    return has;
 }
 
 /* ---- Sockets ----------------------------------------------------------------------------------------------------- */
@@ -90,13 +95,10 @@ NTSTATUS wsk_thread_watch(struct wsk_socket *s)
 /* Those that are there now: a pump may put its socket in again. */
 static void run_again(void)
 {
-    LIST_ENTRY now = again;
+    LIST_ENTRY now;
 
     starved = false;
-    if (link_empty(&again))
-        return;
-    now.Flink->Blink = now.Blink->Flink = &now;
-    link_init(&again);
+    move(&again, &now);
     while (!link_empty(&now)) {
         struct wsk_socket *s = CONTAINING_RECORD(now.Flink, struct wsk_socket, again);
 
@@ -107,6 +109,8 @@ static void run_again(void)
 
 static int patience(void)
 {
+    if (has_posts())
+        return 0;
     return link_empty(&again) ? -1 : starved ? STARVED_MS : 0;
 }
 
