@@ -53,11 +53,6 @@ static ssize_t look(struct wsk_socket *s)
     return wsk_host_receive(s->fd, &part, 1, true);
 }
 
-bool wsk_receive_has_ended(struct wsk_socket *s)
-{
-    return s->ended || (wsk_state(s) == WSK_CONNECTED && look(s) == 0);
-}
-
 static void lose(struct wsk_socket *s, int error)
 {
     NTSTATUS status = wsk_status(error);

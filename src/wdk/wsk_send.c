@@ -48,8 +48,10 @@ static int send_one(struct wsk_socket *s, struct wsk_request *r)
     error = send_data(s, r);
     if (at_once)
         wsk_host_set_no_delay(s->fd, atomic_load(&s->no_delay));
-    if (!error && r->operation == WSK_DISCONNECT)
+    if (!error && r->operation == WSK_DISCONNECT) {
         error = wsk_host_shutdown_send(s->fd);
+        s->fin_sent = !error;
+    }
     return error;
 }
 

@@ -225,7 +225,7 @@ void wsk_socket_end(struct wsk_socket *s)
         s->pending++; /* so that the last of them does not end it in the middle */
         s->ending = true;
         check_retained(s);
-        wsk_host_close(s->fd, s->stream && !(s->sent_end && wsk_receive_has_ended(s)));
+        wsk_host_close(s->fd, s->stream && !s->fin_sent); /* the host goes on sending what it has taken */
         link_remove(&s->again);
         if (!MUTANT(wsk_sock_close_leaves_pending))
             cancel_all(s);

@@ -75,7 +75,8 @@ struct wsk_socket {
     struct wsk_request *closing; /* of WskCloseSocket */
     bool ending;           /* closed, and waiting for what is pending */
     bool ended;            /* the peer has sent its end */
-    bool sent_end;
+    bool disconnects;      /* a graceful disconnect is among the sends, or is done */
+    bool fin_sent;         /* and everything before it has gone to the host, with the end */
     bool told_end;         /* WskDisconnectEvent has been called */
     bool paused;           /* the driver did not take all: no WskReceiveEvent until the next WskReceive */
     NTSTATUS lost;         /* what later calls get */
@@ -190,8 +191,6 @@ void wsk_connect_done(struct wsk_socket *s, int host_error);
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
 void wsk_send_pump(struct wsk_socket *s);       /* wsk_send.c */
 void wsk_receive_pump(struct wsk_socket *s);    /* wsk_receive.c */
-/* Has the peer sent its end, and has everything before it been taken? */
-bool wsk_receive_has_ended(struct wsk_socket *s);
 void wsk_listen_pump(struct wsk_socket *s);     /* wsk_listen.c */
 void wsk_datagram_pump(struct wsk_socket *s);   /* wsk_datagram.c */
 void wsk_datagrams_free(struct wsk_datagram *list);

@@ -73,7 +73,7 @@ static NTSTATUS fitness(const struct wsk_request *r)
         return s->lost;
     if (state != WSK_CONNECTED)
         return STATUS_INVALID_DEVICE_STATE;
-    return s->sent_end && r->operation != WSK_RECEIVE ? STATUS_CONNECTION_DISCONNECTED : STATUS_SUCCESS;
+    return s->disconnects && r->operation != WSK_RECEIVE ? STATUS_CONNECTION_DISCONNECTED : STATUS_SUCCESS;
 }
 
 static void queue(LIST_ENTRY *requests, struct wsk_request *r)
@@ -86,7 +86,7 @@ static void queue(LIST_ENTRY *requests, struct wsk_request *r)
         return;
     }
     if (r->operation == WSK_DISCONNECT)
-        s->sent_end = true;
+        s->disconnects = true;
     else if (r->operation == WSK_RECEIVE)
         s->paused = false;
     link_before(requests, &r->link);
@@ -131,7 +131,7 @@ void wsk_request_start(struct wsk_request *r)
 void wsk_request_cancel(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
-    bool half_sent = s->stream && r->done && r->operation != WSK_RECEIVE;
+    bool half_sent = s->stream && r->done && r->operation != WSK_RECEIVE && !s->fin_sent;
 
     if (wsk_state(s) == WSK_CONNECTING && (r->operation == WSK_CONNECT || r->operation == WSK_SOCKET_CONNECT)) {
         wsk_connect_cancel(r);
@@ -139,6 +139,8 @@ void wsk_request_cancel(struct wsk_request *r)
     }
     if (half_sent)
         (void)wsk_host_disconnect(s->fd);
+    if (r->operation == WSK_DISCONNECT)
+        s->disconnects = s->fin_sent;
     s->pending++; /* nothing of it goes while this looks at it */
     wsk_request_finish(r, STATUS_CANCELLED, r->done);
     s->pending--;

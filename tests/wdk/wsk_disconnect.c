@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Graceful disconnects of Winsock Kernel's sockets that something comes in between of: a close, a cancel, a reset. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "wsk_kit.h"
+
+enum { LARGE = 24 << 20, TAIL = 100000 };
+
+static NTSTATUS start_disconnect(PWSK_SOCKET s, struct kit_call *c)
+{
+    return KIT_CONNECTION(s)->WskDisconnect(s, NULL, 0, kit_irp(c));
+}
+
+/* One that is cancelled before the data in front of it has gone leaves the socket as it was. */
+static void test_cancelled(void **state)
+{
+    enum { PIECE = 1 << 20 };
+    struct kit_pair p;
+    struct kit_memory m;
+    struct kit_call sending, end;
+    WSK_BUF buf;
+
+    (void)state;
+    kit_attach();
+    p = kit_pair_make(AF_INET, NULL, NULL);
+    kit_memory_one(&m, LARGE);
+    kit_fill(&m, 0, LARGE, 0);
+    buf = (WSK_BUF){ m.mdl, 0, LARGE };
+    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&sending)), STATUS_PENDING);
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_false(kit_is_over(&end, 20));
+    (void)IoCancelIrp(end.irp);
+    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    for (SIZE_T at = 0; at < LARGE; at += PIECE)
+        kit_receive(p.server, PIECE, at);
+    assert_int_equal(kit_end(&sending, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_send(p.client, 10, 3);
+    kit_receive(p.server, 10, 3);
+    assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
+    kit_memory_free(&m);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* What was asked for before a close and has not gone is missing: the peer must not take what it got for all. */
+static void test_cut_stream_is_reset(void **state)
+{
+    struct kit_pair p;
+    struct kit_memory m, part;
+    struct kit_call sending, end;
+    NTSTATUS status;
+    WSK_BUF buf;
+    ULONG_PTR n = 99;
+
+    (void)state;
+    kit_attach();
+    p = kit_pair_make(AF_INET, NULL, NULL);
+    kit_memory_one(&m, LARGE);
+    kit_memory_one(&part, TAIL);
+    buf = (WSK_BUF){ m.mdl, 0, 1 };
+    assert_int_equal(kit_disconnect(p.server, 0), STATUS_SUCCESS);
+    assert_int_equal(kit_receive_buf(p.client, buf, 0, &n), STATUS_SUCCESS);
+    assert_int_equal(n, 0);
+    buf = (WSK_BUF){ m.mdl, 0, LARGE };
+    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&sending)), STATUS_PENDING);
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&sending, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    do
+        status = kit_receive_buf(p.server, (WSK_BUF){ part.mdl, 0, TAIL }, 0, &n);
+    while (status == STATUS_SUCCESS && n);
+    assert_int_equal(status, STATUS_CONNECTION_RESET);
+    kit_memory_free(&m);
+    kit_memory_free(&part);
+    assert_int_equal(kit_close(p.server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
+static NTSTATUS set_int(PWSK_SOCKET s, ULONG name, int value)
+{
+    return KIT_LISTEN(s)->WskControlSocket(s, WskSetOption, name, SOL_SOCKET, sizeof value, &value, 0, NULL, NULL,
+                                           NULL);
+}
+
+/* The client's host has taken all of the data that the server's has no room for. */
+static struct kit_pair pair_with_tail(void)
+{
+    struct kit_pair p;
+    kit_address at;
+
+    p.listener = kit_listener(AF_INET, NULL, NULL, &at);
+    assert_int_equal(set_int(p.listener, SO_RCVBUF, 4096), STATUS_SUCCESS);
+    p.client = kit_connect(&at, NULL, NULL);
+    assert_int_equal(set_int(p.client, SO_SNDBUF, 2 * TAIL), STATUS_SUCCESS);
+    p.server = kit_accept(p.listener, NULL, NULL);
+    kit_send(p.client, TAIL, 0);
+    return p;
+}
+
+static void receive_tail(PWSK_SOCKET s)
+{
+    struct kit_memory m;
+    ULONG_PTR n = 99;
+
+    kit_receive(s, TAIL, 0);
+    kit_memory_one(&m, 1);
+    assert_int_equal(kit_receive_buf(s, (WSK_BUF){ m.mdl, 0, 1 }, 0, &n), STATUS_SUCCESS);
+    assert_int_equal(n, 0);
+    kit_memory_free(&m);
+}
+
+/* A close behind the disconnect takes nothing of what the host has taken. */
+static void test_closed(void **state)
+{
+    struct kit_pair p;
+    struct kit_call end;
+
+    (void)state;
+    kit_attach();
+    p = pair_with_tail();
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
+    assert_true(kit_is_over(&end, 0));
+    IoFreeIrp(end.irp);
+    receive_tail(p.server);
+    assert_int_equal(kit_close(p.server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_cut_stream_is_reset),
+        cmocka_unit_test(test_closed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
