@@ -147,6 +147,18 @@ int wsk_host_shutdown_send(int fd)
     return result(shutdown(fd, SHUT_WR));
 }
 
+int wsk_host_is_end_taken(int fd)
+{
+    struct tcp_info info = { .tcpi_state = 0 };
+    socklen_t size = sizeof info;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
+        return -errno;
+    if (info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK)
+        return -EAGAIN;
+    return info.tcpi_state == TCP_CLOSE ? -wsk_host_take_error(fd) : 0;
+}
+
 int wsk_host_accept(int fd)
 {
     return result(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));

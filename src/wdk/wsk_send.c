@@ -38,6 +38,17 @@ static int send_data(struct wsk_socket *s, struct wsk_request *r)
     return 0;
 }
 
+/* It is over when the peer's host has the end: then nothing that comes afterwards can take any of the data. */
+static int disconnect(struct wsk_socket *s)
+{
+    int error = s->fin_sent ? 0 : wsk_host_shutdown_send(s->fd);
+
+    if (error)
+        return error;
+    s->fin_sent = true;
+    return wsk_host_is_end_taken(s->fd);
+}
+
 static int send_one(struct wsk_socket *s, struct wsk_request *r)
 {
     bool at_once = r->flags & WSK_FLAG_NODELAY && !atomic_load(&s->no_delay);
@@ -48,11 +59,7 @@ static int send_one(struct wsk_socket *s, struct wsk_request *r)
     error = send_data(s, r);
     if (at_once)
         wsk_host_set_no_delay(s->fd, atomic_load(&s->no_delay));
-    if (!error && r->operation == WSK_DISCONNECT) {
-        error = wsk_host_shutdown_send(s->fd);
-        s->fin_sent = !error;
-    }
-    return error;
+    return !error && r->operation == WSK_DISCONNECT ? disconnect(s) : error;
 }
 
 void wsk_send_pump(struct wsk_socket *s)

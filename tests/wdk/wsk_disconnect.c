@@ -136,12 +136,108 @@ static void test_closed(void **state)
     kit_detach();
 }
 
+/* It is over when the peer's host has all of it: not before the server makes room. */
+static void test_waits_for_peer(void **state)
+{
+    struct kit_pair p;
+    struct kit_call end;
+
+    (void)state;
+    kit_attach();
+    p = pair_with_tail();
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_false(kit_is_over(&end, 50));
+    receive_tail(p.server);
+    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* The same where the peer has sent its end before. */
+static void test_waits_for_peer_that_has_ended(void **state)
+{
+    struct kit_pair p;
+    struct kit_call end;
+
+    (void)state;
+    kit_attach();
+    p = pair_with_tail();
+    assert_int_equal(kit_disconnect(p.server, 0), STATUS_SUCCESS);
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_false(kit_is_over(&end, 50));
+    receive_tail(p.server);
+    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* Both at once, and each has data that the other has not taken. */
+static void test_both_wait(void **state)
+{
+    struct kit_pair p;
+    struct kit_call ends[2];
+
+    (void)state;
+    kit_attach();
+    p = pair_with_tail();
+    kit_send(p.server, 10, 5);
+    assert_int_equal(start_disconnect(p.client, &ends[0]), STATUS_PENDING);
+    assert_int_equal(start_disconnect(p.server, &ends[1]), STATUS_PENDING);
+    assert_false(kit_is_over(&ends[0], 50));
+    kit_receive(p.client, 10, 5);
+    receive_tail(p.server);
+    assert_int_equal(kit_end(&ends[0], STATUS_PENDING, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&ends[1], STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+/* The end is on its way already: the peer gets it, and nothing can follow it. */
+static void test_cancelled_while_it_waits(void **state)
+{
+    struct kit_pair p;
+    struct kit_call end;
+
+    (void)state;
+    kit_attach();
+    p = pair_with_tail();
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_false(kit_is_over(&end, 50));
+    (void)IoCancelIrp(end.irp);
+    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CANCELLED);
+    assert_int_equal(kit_disconnect(p.client, 0), STATUS_CONNECTION_DISCONNECTED);
+    receive_tail(p.server);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
+static void test_reset_while_it_waits(void **state)
+{
+    struct kit_pair p;
+    struct kit_call end;
+
+    (void)state;
+    kit_attach();
+    p = pair_with_tail();
+    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
+    assert_false(kit_is_over(&end, 50));
+    assert_int_equal(kit_disconnect(p.server, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CONNECTION_RESET);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_cut_stream_is_reset),
         cmocka_unit_test(test_closed),
+        cmocka_unit_test(test_waits_for_peer),
+        cmocka_unit_test(test_waits_for_peer_that_has_ended),
+        cmocka_unit_test(test_both_wait),
+        cmocka_unit_test(test_cancelled_while_it_waits),
+        cmocka_unit_test(test_reset_while_it_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
