@@ -105,15 +105,6 @@ int wsk_host_open(unsigned family, bool stream)
     return fd;
 }
 
-void wsk_host_close(int fd, bool abort)
-{
-    const struct linger none = { 1, 0 };
-
-    if (abort && !MUTANT(wsk_sock_close_is_graceful))
-        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
-    close(fd);
-}
-
 int wsk_host_bind(int fd, const struct wsk_address *local)
 {
     union host_address host;
@@ -157,6 +148,16 @@ int wsk_host_is_end_taken(int fd)
     if (info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK)
         return -EAGAIN;
     return info.tcpi_state == TCP_CLOSE ? -wsk_host_take_error(fd) : 0;
+}
+
+/* The peer is to see it even while a child of this process has a copy: to close alone would leave it open. */
+void wsk_host_close(int fd, bool abort)
+{
+    if (abort && !MUTANT(wsk_sock_close_is_graceful))
+        (void)wsk_host_disconnect(fd);
+    else
+        (void)shutdown(fd, SHUT_RDWR);
+    close(fd);
 }
 
 int wsk_host_accept(int fd)
@@ -373,6 +374,11 @@ int wsk_host_watch(struct wsk_poll *p, int fd, void *tag)
     struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = tag };
 
     return result(epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event));
+}
+
+void wsk_host_unwatch(struct wsk_poll *p, int fd)
+{
+    (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, NULL); /* it fails only where it is not watched */
 }
 
 void wsk_host_wake(struct wsk_poll *p)

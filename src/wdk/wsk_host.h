@@ -88,8 +88,10 @@ struct wsk_ready {
 
 struct wsk_poll *wsk_host_poll_new(void);
 void wsk_host_poll_free(struct wsk_poll *p);
-/* Told whenever something changes at the socket, not as long as it stays so; until it is closed. */
+/* Told whenever something changes at the socket, not as long as it stays so. */
 int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
+/* To close it is not enough: a child of this process may have a copy, which stays. */
+void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
 /* How many are ready; 0: the time is over. -1: for ever. */
 int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int most, int milliseconds);

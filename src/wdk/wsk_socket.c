@@ -125,10 +125,11 @@ void wsk_socket_pump(struct wsk_socket *s)
 
 void wsk_socket_ready(struct wsk_socket *s, bool failed)
 {
-    int error = failed ? wsk_host_take_error(s->fd) : 0;
+    int error;
 
     if (s->ending)
         return;
+    error = failed ? wsk_host_take_error(s->fd) : 0;
     if (s->stream && wsk_state(s) == WSK_CONNECTING)
         wsk_connect_done(s, error);
     else if (s->stream && wsk_state(s) == WSK_CONNECTED && error && !MUTANT(wsk_sock_reset_unnoticed))
@@ -225,6 +226,7 @@ void wsk_socket_end(struct wsk_socket *s)
         s->pending++; /* so that the last of them does not end it in the middle */
         s->ending = true;
         check_retained(s);
+        wsk_thread_unwatch(s);
         wsk_host_close(s->fd, s->stream && !s->fin_sent); /* the host goes on sending what it has taken */
         link_remove(&s->again);
         if (!MUTANT(wsk_sock_close_leaves_pending))

@@ -105,6 +105,8 @@ void wsk_socket_post_pump(struct wsk_socket *s);
 void wsk_thread_again(struct wsk_socket *s, bool starved);
 /* The thread: from now on it is told what happens at the host's socket. */
 NTSTATUS wsk_thread_watch(struct wsk_socket *s);
+/* Until now. */
+void wsk_thread_unwatch(struct wsk_socket *s);
 
 static inline enum wsk_state wsk_state(struct wsk_socket *s)
 {

@@ -92,6 +92,11 @@ NTSTATUS wsk_thread_watch(struct wsk_socket *s)
     return error ? wsk_status(error) : STATUS_SUCCESS;
 }
 
+void wsk_thread_unwatch(struct wsk_socket *s)
+{
+    wsk_host_unwatch(host, s->fd);
+}
+
 /* Those that are there now: a pump may put its socket in again. */
 static void run_again(void)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread of Winsock Kernel's sockets: everybody has a turn, whatever one driver's routines do. */
+/* The thread of Winsock Kernel's sockets, and what surrounds it: everybody has a turn, whatever one driver's routines do;
+ * a closed socket is closed, whoever has a copy of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -79,10 +82,123 @@ static void test_requests_without_end(void **state)
     kit_detach();
 }
 
+/* ---- A child with copies ----------------------------------------------------------------------------------------- */
+
+struct child {
+    pid_t pid;
+    int end; /* it stays until this is closed */
+};
+
+static struct child child_start(void)
+{
+    struct child c;
+    int ends[2];
+    char octet;
+
+    assert_int_equal(pipe(ends), 0);
+    c.pid = fork();
+    assert_true(c.pid >= 0);
+    if (!c.pid) {
+        close(ends[1]);
+        _exit(read(ends[0], &octet, 1) != 0);
+    }
+    close(ends[0]);
+    c.end = ends[1];
+    return c;
+}
+
+static void child_end(struct child *c)
+{
+    int status = -1;
+
+    close(c->end);
+    assert_int_equal(waitpid(c->pid, &status, 0), c->pid);
+    assert_int_equal(status, 0);
+}
+
+/* The peer is told, and nobody can connect any more. */
+static void test_closed_for_all(void **state)
+{
+    struct kit_pair p;
+    struct kit_memory m;
+    struct kit_call c;
+    struct child child;
+    kit_address at;
+
+    (void)state;
+    kit_attach();
+    p = kit_pair_make(AF_INET, NULL, NULL);
+    at = kit_local_by(p.listener, KIT_LISTEN(p.listener)->WskGetLocalAddress);
+    kit_memory_one(&m, 10);
+    child = child_start();
+    assert_int_equal(kit_close(p.server), STATUS_SUCCESS);
+    assert_int_equal(kit_receive_buf(p.client, (WSK_BUF){ m.mdl, 0, 10 }, 0, NULL), STATUS_CONNECTION_RESET);
+    assert_int_equal(kit_close(p.listener), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&c, kit_start_connect(&c, &at, NULL, NULL), NULL), STATUS_CONNECTION_REFUSED);
+    assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
+    child_end(&child);
+    kit_memory_free(&m);
+    kit_detach();
+}
+
+static void send_datagram(const kit_address *to)
+{
+    PWSK_SOCKET s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    kit_address any = { .any = { AF_INET, { 0 } } };
+    struct kit_memory m;
+    struct kit_call c;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, (PSOCKADDR)&to->any, 0, NULL, kit_irp(&c)),
+                             NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    kit_memory_free(&m);
+}
+
+/* What comes for the copy means nothing to the thread: it does not look at what was the socket. */
+static void test_copy_gets_data(void **state)
+{
+    enum { MORE_THAN_ARE_KEPT = 70 };
+    PWSK_SOCKET s;
+    struct kit_pair p;
+    struct kit_memory m;
+    struct kit_call c;
+    struct child child;
+    kit_address at = kit_loopback(AF_INET, 0);
+    WSK_BUF buf;
+
+    (void)state;
+    kit_attach();
+    s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    assert_int_equal(kit_bind(s, &at), STATUS_SUCCESS);
+    at = kit_local_by(s, KIT_DATAGRAM(s)->WskGetLocalAddress);
+    child = child_start();
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    for (int i = 0; i < MORE_THAN_ARE_KEPT; i++)
+        assert_int_equal(kit_close(kit_socket(AF_INET, WSK_FLAG_BASIC_SOCKET, NULL, NULL)), STATUS_SUCCESS);
+    send_datagram(&at);
+    /* The thread has waited for the host since then. */
+    p = kit_pair_make(AF_INET, NULL, NULL);
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
+    kit_send(p.client, 10, 0);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    child_end(&child);
+    kit_memory_free(&m);
+    kit_pair_close(&p);
+    kit_detach();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_without_end),
+        cmocka_unit_test(test_closed_for_all),
+        cmocka_unit_test(test_copy_gets_data),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
