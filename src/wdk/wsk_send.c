@@ -62,6 +62,15 @@ static int send_one(struct wsk_socket *s, struct wsk_request *r)
     return !error && r->operation == WSK_DISCONNECT ? disconnect(s) : error;
 }
 
+/* The host has kept why the connection has gone, or it has told that before and has none any more. */
+static void lose(struct wsk_socket *s, int error)
+{
+    int kept = wsk_host_take_error(s->fd);
+    NTSTATUS status = wsk_status(kept ? kept : error == -ENOTCONN ? ECONNRESET : error);
+
+    wsk_connect_lose(s, status, status, true);
+}
+
 void wsk_send_pump(struct wsk_socket *s)
 {
     SIZE_T octets = 0;
@@ -73,8 +82,7 @@ void wsk_send_pump(struct wsk_socket *s)
         if (error == -EAGAIN)
             break;
         if (error) {
-            (void)wsk_host_take_error(s->fd);
-            wsk_connect_lose(s, wsk_status(error), wsk_status(error), true);
+            lose(s, error);
             break;
         }
         octets += r->done;

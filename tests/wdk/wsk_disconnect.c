@@ -227,6 +227,45 @@ static void test_reset_while_it_waits(void **state)
     kit_detach();
 }
 
+struct both {
+    struct kit_pair p;
+    struct kit_call abort, end;
+};
+
+static NTSTATUS reset_and_disconnect(PDEVICE_OBJECT device, PIRP irp, PVOID context)
+{
+    struct both *b = context;
+
+    (void)device, (void)irp;
+    (void)KIT_CONNECTION(b->p.server)->WskDisconnect(b->p.server, NULL, WSK_FLAG_ABORTIVE, b->abort.irp);
+    (void)KIT_CONNECTION(b->p.client)->WskDisconnect(b->p.client, NULL, 0, b->end.irp);
+    return STATUS_MORE_PROCESSING_REQUIRED;
+}
+
+/* The reset is there, and nobody has been told of it: asked for on the sockets' thread, nothing comes in between. */
+static void test_meets_reset(void **state)
+{
+    WSK_BUF none = { NULL, 0, 0 };
+    struct both b;
+    PIRP irp;
+
+    (void)state;
+    kit_attach();
+    b.p = kit_pair_make(AF_INET, NULL, NULL);
+    (void)kit_irp(&b.abort);
+    (void)kit_irp(&b.end);
+    irp = IoAllocateIrp(1, FALSE);
+    assert_non_null(irp);
+    IoSetCompletionRoutine(irp, reset_and_disconnect, &b, TRUE, TRUE, TRUE);
+    assert_int_equal(KIT_CONNECTION(b.p.client)->WskSend(b.p.client, &none, 0, irp), STATUS_PENDING);
+    assert_int_equal(kit_end(&b.abort, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_end(&b.end, STATUS_PENDING, NULL), STATUS_CONNECTION_RESET);
+    assert_int_equal(kit_send_buf(b.p.client, none, 0, NULL), STATUS_CONNECTION_RESET);
+    IoFreeIrp(irp);
+    kit_pair_close(&b.p);
+    kit_detach();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +277,7 @@ int main(void)
         cmocka_unit_test(test_both_wait),
         cmocka_unit_test(test_cancelled_while_it_waits),
         cmocka_unit_test(test_reset_while_it_waits),
+        cmocka_unit_test(test_meets_reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
