@@ -36,6 +36,20 @@ static bool is_packet_info(const struct control *c)
     return (c->level == IPPROTO_IP && c->code == IP_PKTINFO) || (c->level == IPPROTO_IPV6 && c->code == IPV6_PKTINFO);
 }
 
+/* A send that is not to be delayed sets it too for the while, and puts back what is remembered here. */
+static NTSTATUS set_no_delay(struct control *c)
+{
+    struct wsk_socket *s = c->s;
+    int error;
+
+    pthread_mutex_lock(&s->lock);
+    error = wsk_host_set_option(s->fd, s->family, c->level, c->code, c->in, c->in_size);
+    if (!error)
+        s->no_delay = wsk_host_has_no_delay(s->fd);
+    pthread_mutex_unlock(&s->lock);
+    return wsk_status(error);
+}
+
 static NTSTATUS set_option(struct control *c)
 {
     NTSTATUS status;
@@ -46,9 +60,9 @@ static NTSTATUS set_option(struct control *c)
         atomic_store(&c->s->packet_info, *(const UCHAR *)c->in != 0);
         return STATUS_SUCCESS;
     }
+    if (c->level == IPPROTO_TCP && c->code == TCP_NODELAY && c->s->stream)
+        return set_no_delay(c);
     status = wsk_status(wsk_host_set_option(c->s->fd, c->s->family, c->level, c->code, c->in, c->in_size));
-    if (NT_SUCCESS(status) && c->level == IPPROTO_TCP && c->code == TCP_NODELAY)
-        atomic_store(&c->s->no_delay, *(const UCHAR *)c->in != 0);
     if (NT_SUCCESS(status) && c->level == SOL_SOCKET && c->code == SO_SNDBUF)
         wsk_socket_post_pump(c->s); /* the ideal backlog is another one */
     return status;

@@ -331,6 +331,14 @@ void wsk_host_set_no_delay(int fd, bool on)
     set(fd, IPPROTO_TCP, TCP_NODELAY, on);
 }
 
+bool wsk_host_has_no_delay(int fd)
+{
+    int on = 0;
+    socklen_t size = sizeof on;
+
+    return !getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &size) && on;
+}
+
 size_t wsk_host_send_room(int fd)
 {
     int octets = 0;

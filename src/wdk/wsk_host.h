@@ -75,6 +75,7 @@ int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, 
 /* *size: room, then how much there is. */
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size);
 void wsk_host_set_no_delay(int fd, bool on);
+bool wsk_host_has_no_delay(int fd);
 /* What the host keeps ready to send. */
 size_t wsk_host_send_room(int fd);
 

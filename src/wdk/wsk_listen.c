@@ -29,10 +29,12 @@ static struct wsk_socket *accepted_socket(struct wsk_socket *listener, int fd, N
     struct wsk_socket *s =
         wsk_socket_new(listener->client, WSK_FLAG_CONNECTION_SOCKET, listener->family, true, fd, status);
 
-    if (!s)
+    if (!s) {
         wsk_host_close(fd, true);
-    else
-        atomic_store(&s->state, WSK_CONNECTED);
+        return NULL;
+    }
+    s->no_delay = wsk_host_has_no_delay(fd); /* the listener's at the time */
+    atomic_store(&s->state, WSK_CONNECTED);
     return s;
 }
 

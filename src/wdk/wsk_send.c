@@ -49,16 +49,24 @@ static int disconnect(struct wsk_socket *s)
     return wsk_host_is_end_taken(s->fd);
 }
 
+/* Else as the driver has set it: it may do so at any time. */
+static void set_no_delay(struct wsk_socket *s, bool at_once)
+{
+    pthread_mutex_lock(&s->lock);
+    wsk_host_set_no_delay(s->fd, at_once || s->no_delay);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static int send_one(struct wsk_socket *s, struct wsk_request *r)
 {
-    bool at_once = r->flags & WSK_FLAG_NODELAY && !atomic_load(&s->no_delay);
+    const bool at_once = r->flags & WSK_FLAG_NODELAY;
     int error;
 
     if (at_once)
-        wsk_host_set_no_delay(s->fd, true);
+        set_no_delay(s, true);
     error = send_data(s, r);
     if (at_once)
-        wsk_host_set_no_delay(s->fd, atomic_load(&s->no_delay));
+        set_no_delay(s, false);
     return !error && r->operation == WSK_DISCONNECT ? disconnect(s) : error;
 }
 

@@ -62,7 +62,7 @@ struct wsk_socket {
     ULONG events, static_events, inherited, running; /* enabled; always; for what is accepted; being called */
     LIST_ENTRY disables;   /* requests that wait until `running` has come back */
     bool pump_posted;
-    atomic_bool no_delay;  /* the driver's own option */
+    bool no_delay;         /* the driver's own option; under the lock, and the host's with it */
     struct wsk_post pump_post;
     struct wsk_address fixed_remote, send_to; /* of datagrams; under the lock too */
     bool has_fixed_remote, has_send_to;

@@ -467,6 +467,45 @@ static void test_options(void **state)
     kit_detach();
 }
 
+static void send_at_once(PWSK_SOCKET s)
+{
+    struct kit_memory m;
+
+    kit_memory_one(&m, 1);
+    assert_int_equal(kit_send_buf(s, (WSK_BUF){ m.mdl, 0, 1 }, WSK_FLAG_NODELAY, NULL), STATUS_SUCCESS);
+    kit_memory_free(&m);
+}
+
+/* A send that is not to be delayed leaves the option as the driver has set it, or its listener before. */
+static void test_no_delay_stays(void **state)
+{
+    kit_address at;
+    PWSK_SOCKET listener, client, server;
+    int yes = 0x100, no = 0;
+
+    (void)state;
+    kit_attach();
+    listener = kit_listener(AF_INET, NULL, NULL, &at);
+    assert_int_equal(control(listener, WskSetOption, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes), STATUS_SUCCESS);
+    client = kit_connect(&at, NULL, NULL);
+    server = kit_accept(listener, NULL, NULL);
+    assert_int_equal(get(server, IPPROTO_TCP, TCP_NODELAY), 1);
+    send_at_once(server);
+    assert_int_equal(get(server, IPPROTO_TCP, TCP_NODELAY), 1);
+    send_at_once(client);
+    assert_int_equal(get(client, IPPROTO_TCP, TCP_NODELAY), 0);
+    assert_int_equal(control(client, WskSetOption, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes), STATUS_SUCCESS);
+    send_at_once(client);
+    assert_int_equal(get(client, IPPROTO_TCP, TCP_NODELAY), 1);
+    assert_int_equal(control(client, WskSetOption, IPPROTO_TCP, TCP_NODELAY, &no, 1), STATUS_SUCCESS);
+    send_at_once(client);
+    assert_int_equal(get(client, IPPROTO_TCP, TCP_NODELAY), 0);
+    assert_int_equal(kit_close(client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
 static void test_route(void **state)
 {
     kit_address to = { .v4 = { AF_INET, 7, { { { 127, 3, 4, 5 } } }, { 0 } } }, from;
@@ -497,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_multicast),
         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_no_delay_stays),
         cmocka_unit_test(test_route),
     };
 
