@@ -50,16 +50,13 @@ void wsk_connect_done(struct wsk_socket *s, int host_error)
 static NTSTATUS connect_to(struct wsk_socket *s, const struct wsk_address *remote)
 {
     int error = wsk_host_connect(s->fd, remote);
+    NTSTATUS status = error == -EINPROGRESS ? STATUS_SUCCESS : wsk_status(error);
 
-    if (error && error != -EINPROGRESS)
-        return wsk_status(error);
-    if (!s->watched) {
-        error = wsk_thread_watch(s);
-        s->watched = !error;
-    } else {
-        error = 0;
+    if (NT_SUCCESS(status) && !s->watched) {
+        status = wsk_thread_watch(s);
+        s->watched = NT_SUCCESS(status);
     }
-    return error ? wsk_status(error) : STATUS_PENDING;
+    return status;
 }
 
 void wsk_connect_start(struct wsk_request *r)

@@ -38,11 +38,18 @@ static struct wsk_socket *accepted_socket(struct wsk_socket *listener, int fd, N
     return s;
 }
 
-/* The driver has it: what has come meanwhile is looked at. */
+/* The driver has it: what has come meanwhile is looked at. One that would never hear of its peer is lost. */
 static void begin(struct wsk_socket *s)
 {
-    s->watched = NT_SUCCESS(wsk_thread_watch(s));
-    wsk_socket_pump(s);
+    NTSTATUS status = wsk_thread_watch(s);
+
+    s->watched = NT_SUCCESS(status);
+    if (s->watched) {
+        wsk_socket_pump(s);
+    } else {
+        (void)wsk_host_disconnect(s->fd);
+        wsk_connect_lose(s, status, status, true);
+    }
 }
 
 static void give(struct wsk_request *r, struct wsk_socket *s)

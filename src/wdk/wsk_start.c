@@ -18,14 +18,13 @@ static int bind_to(struct wsk_socket *s, const struct wsk_address *local)
 
 static NTSTATUS listen_at(struct wsk_socket *s)
 {
-    int error = wsk_host_listen(s->fd);
+    NTSTATUS status = wsk_status(wsk_host_listen(s->fd));
 
-    if (!error)
-        error = wsk_thread_watch(s);
-    if (error)
-        return wsk_status(error);
-    atomic_store(&s->state, WSK_LISTENS);
-    return STATUS_SUCCESS;
+    if (NT_SUCCESS(status))
+        status = wsk_thread_watch(s);
+    if (NT_SUCCESS(status))
+        atomic_store(&s->state, WSK_LISTENS);
+    return status;
 }
 
 static NTSTATUS bind_socket(struct wsk_socket *s, const struct wsk_address *local)
@@ -40,7 +39,7 @@ static NTSTATUS bind_socket(struct wsk_socket *s, const struct wsk_address *loca
     if (s->category == WSK_FLAG_LISTEN_SOCKET)
         return listen_at(s);
     if (!s->stream)
-        status = wsk_status(wsk_thread_watch(s));
+        status = wsk_thread_watch(s);
     if (NT_SUCCESS(status))
         atomic_store(&s->state, WSK_BOUND);
     return status;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread of Winsock Kernel's sockets, and what surrounds it: everybody has a turn, whatever one driver's routines do;
- * a closed socket is closed, whoever has a copy of it. */
+ * a closed socket is closed, whoever has a copy of it; one that the host cannot watch is none. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,12 +196,64 @@ static void test_copy_gets_data(void **state)
     kit_detach();
 }
 
+/* ---- Not watched ------------------------------------------------------------------------------------------------- */
+
+static atomic_int no_room;
+
+/* Before the C library's: the host has a limit of what a user may watch, which is not the test's to change. */
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+    if (operation != EPOLL_CTL_ADD || !atomic_load(&no_room))
+        return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
+    errno = ENOSPC;
+    return -1;
+}
+
+static void bind_fails(ULONG category)
+{
+    PWSK_SOCKET s = kit_socket(AF_INET, category, NULL, NULL);
+    kit_address any = kit_loopback(AF_INET, 0);
+
+    assert_int_equal(kit_bind(s, &any), STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+}
+
+static void test_too_many_to_watch(void **state)
+{
+    PWSK_SOCKET listener, client, server;
+    struct kit_memory m;
+    struct kit_call c;
+    kit_address at;
+    WSK_BUF buf;
+
+    (void)state;
+    kit_attach();
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    listener = kit_listener(AF_INET, NULL, NULL, &at);
+    client = kit_connect(&at, NULL, NULL);
+    atomic_store(&no_room, 1);
+    bind_fails(WSK_FLAG_DATAGRAM_SOCKET);
+    bind_fails(WSK_FLAG_LISTEN_SOCKET);
+    server = kit_accept(listener, NULL, NULL);
+    assert_int_equal(kit_receive_buf(server, buf, 0, NULL), STATUS_INSUFFICIENT_RESOURCES);
+    assert_int_equal(kit_receive_buf(client, buf, 0, NULL), STATUS_CONNECTION_RESET);
+    assert_int_equal(kit_end(&c, kit_start_connect(&c, &at, NULL, NULL), NULL), STATUS_INSUFFICIENT_RESOURCES);
+    atomic_store(&no_room, 0);
+    assert_int_equal(kit_close(client), STATUS_SUCCESS);
+    assert_int_equal(kit_close(server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+    kit_memory_free(&m);
+    kit_detach();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_without_end),
         cmocka_unit_test(test_closed_for_all),
         cmocka_unit_test(test_copy_gets_data),
+        cmocka_unit_test(test_too_many_to_watch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
