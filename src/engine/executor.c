@@ -72,9 +72,10 @@ static bool is_enough(const struct patience *p, uint64_t from, uint64_t now, uin
     return hopeless || now - from >= spin_ns || now < p->rest_until;
 }
 
-static void learn(struct patience *p, bool busy, bool sleeps, uint64_t now)
+/* What callbacks, and whom they woke, have taken tells nothing of others. */
+static void learn(struct patience *p, bool busy, bool called, bool sleeps, uint64_t now)
 {
-    if (p->looking && now - p->last >= PREEMPTED_NS)
+    if (p->looking && !called && now - p->last >= PREEMPTED_NS)
         p->rest_until = now + REST * (now - p->last);
     p->last = now;
     if (busy && p->looking)
@@ -128,7 +129,7 @@ static void *work(void *arg)
         if (busy)
             spin_from = now;
         sleeps = is_enough(&patience, spin_from, now, spin_ns);
-        learn(&patience, busy, sleeps, now);
+        learn(&patience, busy, (did & SHARD_CALLED) != 0, sleeps, now);
         if (sleeps || shard_is_leased(w->shard))
             shard_sleep(w->shard);
         else

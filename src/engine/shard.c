@@ -124,7 +124,7 @@ static bool run_work(struct shard *s)
     if (atomic_load_explicit(&s->watch_wanted, memory_order_relaxed) &&
         atomic_exchange_explicit(&s->watch_wanted, false, memory_order_acquire)) {
         s->polls = 0;
-        atomic_store_explicit(&s->missed, 0, memory_order_relaxed);
+        s->watched = true;
         (void)owner_lease_end(&s->owner);
     }
     take_all(&s->posted, &s->work);
@@ -308,13 +308,16 @@ static void count_missed(struct shard *s)
 
 /*
  * A thread that always has something to do leaves a poller no chance to take the token. So it gives the shard to who
- * has asked for it: two that drive one shard would only wait for each other, the more so on one processor.
+ * has asked for it: two that drive one shard would only wait for each other, the more so on one processor. One that is
+ * going to sleep has time for everybody, and who arms is no poller.
  */
 static void lease_to_poller(struct shard *s)
 {
-    if (atomic_load_explicit(&s->missed, memory_order_relaxed) >= LEASE_POLLS && !MUTANT(shard_keeps_the_token))
+    if (atomic_load_explicit(&s->missed, memory_order_relaxed) >= LEASE_POLLS && !s->watched &&
+        !MUTANT(shard_keeps_the_token))
         (void)owner_lease_begin(&s->owner, shard_now(s));
     atomic_store_explicit(&s->missed, 0, memory_order_relaxed);
+    s->watched = false;
 }
 
 void shard_poll(struct shard *s)
@@ -397,12 +400,17 @@ uint64_t shard_next_deadline(struct shard *s)
 
 void shard_sleep(struct shard *s)
 {
+    uint64_t now;
+
     if (!s->sleep_until)
         return;
     switch (owner_sleep_begin(&s->owner)) {
     case OWNER_SLEEP_GO:
-        s->net->ops->wait(s->net, s->poller, s->executor->ops->now(s->executor), s->sleep_until);
+        now = s->executor->ops->now(s->executor);
+        s->net->ops->wait(s->net, s->poller, now, s->sleep_until);
         (void)owner_sleep_end(&s->owner);
+        if (now < s->sleep_until)
+            atomic_store_explicit(&s->missed, 0, memory_order_relaxed);
         break;
     case OWNER_SLEEP_RUNG:
         break;

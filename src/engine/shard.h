@@ -72,7 +72,8 @@ uint64_t shard_now(struct shard *s);
 
 /*
  * A consumer that looks at an empty queue drives the shard: a bounded, fair batch of input, work and timers, when the
- * token is free; otherwise nothing. Never delivers callbacks. Polls that keep coming take and renew the polling lease:
+ * token is free; otherwise nothing. Never delivers callbacks. Polls that keep coming take and renew the polling lease, or
+ * are given it by the shard's thread where that always has something to do:
  * until it runs out (1 ms) or shard_watch, the shard's thread does not watch the sockets; it does serve timers and
  * callbacks. Any thread (from a callback too, then without a lease), never blocks.
  */

@@ -34,7 +34,7 @@ struct shard {
     _Atomic uint32_t visitors;   /* threads of the consumer's that are in here and hold nothing that keeps it alive */
     _Atomic(const void *) driver; /* the thread that holds the token, by the address of a variable of its own */
     atomic_bool watch_wanted;    /* end the lease: whoever owns the shard does it */
-    _Atomic uint32_t missed;     /* polls that met another owner since the thread last looked; about so many */
+    _Atomic uint32_t missed;     /* polls that met another owner while the thread was awake; about so many */
 
     /* The owner's. */
     struct task_list work;
@@ -44,6 +44,7 @@ struct shard {
     uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
     unsigned polls;              /* since the thread was last asked to watch */
     uint64_t polled;             /* when it was polled last */
+    bool watched;                /* somebody has armed since the thread last looked */
     bool calls_due;
     bool sockets_left;
 

@@ -36,7 +36,7 @@ static bool queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint3
     q->max_sges = max_sges;
     q->inline_size = inline_size;
     q->stride = (sizeof(struct entry) + room + unit - 1) / unit * unit;
-    return true;
+    return (size_t)q->mask + 1 <= SIZE_MAX / 4 / q->stride; /* two of them and the reads in one size_t */
 }
 
 static size_t queue_octets(const struct queue *q)

@@ -241,7 +241,7 @@ void queue_open(struct queue *q, bool open); /* to posts */
 void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* those at the head that are done */
 void entry_fail(struct entry *e, enum iw_status status, enum wire_error error);
-/* The stream is over: everything outstanding completes (failed ones as they failed), then `ended`. */
+/* The stream is over: `ended`, and everything outstanding has completed (failed ones as they failed): see qp.h. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 
 /* place.c */

@@ -128,7 +128,8 @@ static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, N
     NTSTATUS status;
 
     (void)done, (void)context; /* never pending */
-    object_ref(&mr->obj, REF_LOOKUP);
+    if (!object_try_ref(&mr->obj, REF_LOOKUP))
+        return STATUS_INVALID_DEVICE_STATE;
     status = try_register(mr, mdl, length, flags);
     object_unref(&mr->obj, REF_LOOKUP);
     return status;
@@ -160,7 +161,8 @@ static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
-    object_ref(&mr->obj, REF_LOOKUP);
+    if (!object_try_ref(&mr->obj, REF_LOOKUP))
+        return STATUS_INVALID_DEVICE_STATE;
     status = try_deregister(mr, done, context);
     object_unref(&mr->obj, REF_LOOKUP);
     return status;
@@ -218,7 +220,8 @@ static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remot
     NTSTATUS status;
 
     (void)done, (void)context; /* never pending */
-    object_ref(&mr->obj, REF_LOOKUP);
+    if (!object_try_ref(&mr->obj, REF_LOOKUP))
+        return STATUS_INVALID_DEVICE_STATE;
     status = try_initialize(mr, pages, remote);
     object_unref(&mr->obj, REF_LOOKUP);
     return status;
