@@ -7,14 +7,16 @@
 #include "wdk/wsk_socket.h"
 
 /*
- * The host has to be told, so that it lets the socket try again. One of WskSocketConnect's has been given to nobody: it
- * goes with the request.
+ * The host has to be told, so that it lets the socket try again. It also lets go of a port that it had chosen itself:
+ * the socket takes it again. One of WskSocketConnect's has been given to nobody: it goes with the request.
  */
 static void fail(struct wsk_request *r, NTSTATUS status)
 {
     struct wsk_socket *s = r->socket;
 
     (void)wsk_host_disconnect(s->fd);
+    if (r->operation == WSK_CONNECT)
+        (void)wsk_host_bind(s->fd, &r->local); /* refused where it still has it */
     atomic_store(&s->state, WSK_BOUND);
     link_remove(&r->link);
     if (r->operation == WSK_SOCKET_CONNECT)
@@ -72,6 +74,8 @@ void wsk_connect_start(struct wsk_request *r)
         wsk_request_finish(r, status, 0);
         return;
     }
+    if (r->operation == WSK_CONNECT)
+        (void)wsk_host_local(s->fd, &r->local);
     atomic_store(&s->state, WSK_CONNECTING);
     link_before(&s->connects, &r->link);
     if (NT_SUCCESS(status))

@@ -126,7 +126,7 @@ static void test_connect(void **state)
     enum { MOST = 300 };
     static struct kit_call calls[MOST];
     struct kit_call c, d;
-    kit_address at, any = { .any = { AF_INET, { 0 } } };
+    kit_address at, any = { .any = { AF_INET, { 0 } } }, local, again;
     PWSK_SOCKET listener, s;
     ULONG_PTR socket = 0;
     int made = 0;
@@ -143,6 +143,7 @@ static void test_connect(void **state)
     cancel(&calls[made]);
     s = kit_socket(AF_INET, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL);
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
+    local = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
     assert_int_equal(KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&c)), STATUS_PENDING);
     assert_int_equal(kit_end(&d, KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&d)), NULL),
                      STATUS_INVALID_DEVICE_STATE);
@@ -153,6 +154,8 @@ static void test_connect(void **state)
         assert_int_equal(kit_close(kit_accept(listener, NULL, NULL)), STATUS_SUCCESS);
     }
     assert_int_equal(kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&c)), NULL), STATUS_SUCCESS);
+    again = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
+    assert_int_equal(again.v4.sin_port, local.v4.sin_port);
     assert_int_equal(kit_close(s), STATUS_SUCCESS);
     assert_int_equal(kit_close(listener), STATUS_SUCCESS);
     kit_detach();

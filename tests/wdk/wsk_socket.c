@@ -411,7 +411,7 @@ static void test_abort_ends_what_is_pending(void **state)
 
 static void test_refused(void **state)
 {
-    kit_address at, any = { .any = { AF_INET, { 0 } } };
+    kit_address at, any = { .any = { AF_INET, { 0 } } }, local, again;
     struct kit_call c;
     PWSK_SOCKET s, listener;
     ULONG_PTR socket = 99;
@@ -422,14 +422,18 @@ static void test_refused(void **state)
     assert_int_equal(kit_close(listener), STATUS_SUCCESS);
     assert_int_equal(kit_end(&c, kit_start_connect(&c, &at, NULL, NULL), &socket), STATUS_CONNECTION_REFUSED);
     assert_int_equal(socket, 0);
-    /* The socket of WskConnect stays, and can try again. */
+    /* The socket of WskConnect stays where it is, and can try again. */
     s = kit_socket(AF_INET, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL);
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
+    local = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
+    assert_int_not_equal(local.v4.sin_port, 0);
     assert_int_equal(kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&c)), NULL),
                      STATUS_CONNECTION_REFUSED);
     listener = kit_socket(AF_INET, WSK_FLAG_LISTEN_SOCKET, NULL, NULL);
     assert_int_equal(kit_bind(listener, &at), STATUS_SUCCESS);
     assert_int_equal(kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&c)), NULL), STATUS_SUCCESS);
+    again = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
+    assert_int_equal(again.v4.sin_port, local.v4.sin_port);
     assert_int_equal(kit_close(s), STATUS_SUCCESS);
     assert_int_equal(kit_close(listener), STATUS_SUCCESS);
     kit_detach();
