@@ -276,6 +276,23 @@ static struct wsk_datagram *receive_list(struct wsk_socket *s, int *error)
     return list;
 }
 
+/* The same of what is held: the links for the driver are made anew, as what was refused may have come to it since. */
+static struct wsk_datagram *take_held_list(struct wsk_socket *s)
+{
+    struct wsk_datagram *list = s->held, *last = list;
+
+    if (!list)
+        return NULL;
+    while (last->next && flags_of(&last->next->info) == flags_of(&list->info)) {
+        last->indication.Next = &last->next->indication;
+        last = last->next;
+    }
+    s->held = last->next;
+    last->next = NULL;
+    last->indication.Next = NULL;
+    return list;
+}
+
 static SIZE_T octets_of(const struct wsk_datagram *d)
 {
     SIZE_T octets = 0;
@@ -337,8 +354,7 @@ static bool indicate(struct wsk_socket *s)
 
     if (!s->on_datagram || !s->on_datagram->WskReceiveFromEvent || !wsk_event_begin(s, WSK_EVENT_RECEIVE_FROM))
         return false;
-    list = s->held;
-    s->held = NULL;
+    list = take_held_list(s);
     if (!list)
         list = receive_list(s, &error);
     if (list)

@@ -369,6 +369,65 @@ static void test_event(void **state)
     kit_detach();
 }
 
+struct kinds {
+    atomic_int status, calls, one_to_one, to_all, wrong;
+};
+
+static NTSTATUS WSKAPI on_kinds(PVOID context, ULONG flags, PWSK_DATAGRAM_INDICATION list)
+{
+    struct kinds *k = context;
+    NTSTATUS status = (NTSTATUS)atomic_load(&k->status);
+
+    for (; list && status == STATUS_SUCCESS; list = list->Next) {
+        const bool all = flags & MSG_BCAST;
+
+        if (list->Buffer.Length != (all ? 20U : 10U))
+            atomic_fetch_add(&k->wrong, 1);
+        atomic_fetch_add(all ? &k->to_all : &k->one_to_one, 1);
+    }
+    atomic_fetch_add(&k->calls, 1);
+    return status;
+}
+
+/* Two kinds make two lists, also where the first is refused and comes again with the second. */
+static void test_refused_kinds(void **state)
+{
+    static const WSK_CLIENT_DATAGRAM_DISPATCH dispatch = { on_kinds };
+    static struct kinds k;
+    kit_address a_at, b_at, all, any = { .any = { AF_INET, { 0 } } };
+    PWSK_SOCKET a, b;
+    int yes = 1;
+
+    (void)state;
+    memset(&k, 0, sizeof k);
+    atomic_store(&k.status, STATUS_DATA_NOT_ACCEPTED);
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    assert_int_equal(control(a, WskSetOption, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes), STATUS_SUCCESS);
+    b = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, &k, &dispatch);
+    assert_int_equal(kit_bind(b, &any), STATUS_SUCCESS);
+    b_at = kit_loopback(AF_INET, kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress).v4.sin_port);
+    all = b_at;
+    all.v4.sin_addr.S_un.S_addr = RtlUlongByteSwap(0x7fffffff);
+    assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 20, 0, &all), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
+        until(&k.calls, i);
+        assert_int_equal(kit_bind(b, &any), STATUS_INVALID_DEVICE_STATE); /* behind the call, the event is disabled */
+    }
+    atomic_store(&k.status, STATUS_SUCCESS);
+    assert_int_equal(kit_events(b, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
+    until(&k.one_to_one, 3);
+    assert_int_equal(atomic_load(&k.to_all), 1);
+    assert_int_equal(atomic_load(&k.wrong), 0);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    kit_detach();
+}
+
 /* ---- Multicast, and options -------------------------------------------------------------------------------------- */
 
 static void test_multicast(void **state)
@@ -534,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_packet_info),
         cmocka_unit_test(test_cancel_and_close),
         cmocka_unit_test(test_event),
+        cmocka_unit_test(test_refused_kinds),
         cmocka_unit_test(test_multicast),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_no_delay_stays),
