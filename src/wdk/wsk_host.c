@@ -98,6 +98,8 @@ int wsk_host_open(unsigned family, bool stream)
         return -errno;
     if (family == WSK_INET6)
         set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    if (stream)
+        set(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* what comes next is told by its count, which would stop before one */
     if (!stream && family == WSK_INET6)
         set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
     else if (!stream)

@@ -23,6 +23,7 @@ enum { INDICATIONS_AT_ONCE = 16 }; /* then other sockets have their turn */
 
 struct part {
     WSK_DATA_INDICATION indication;
+    SIZE_T octets; /* of the first: of all that is indicated, whatever the driver makes of its lengths */
     MDL mdl;
     PFN_NUMBER frames[(PART + HEADERS) / PAGE_SIZE + 2];
     UCHAR data[HEADERS + PART];
@@ -124,23 +125,30 @@ static struct block *block_new(SIZE_T octets)
     return b;
 }
 
-static SIZE_T octets_of(const WSK_DATA_INDICATION *d)
+static void cut(struct block *b, SIZE_T octets)
 {
-    SIZE_T octets = 0;
+    WSK_DATA_INDICATION *d = &b->first.indication;
 
-    for (; d; d = d->Next)
-        octets += d->Buffer.Length;
-    return octets;
+    b->first.octets = octets;
+    for (; octets > d->Buffer.Length; d = d->Next)
+        octets -= d->Buffer.Length;
+    d->Buffer.Length = octets;
+    d->Next = NULL;
 }
 
+/* Less than there is where the peer has marked an octet as urgent: the host stops before it once. */
 static ssize_t fill(struct wsk_socket *s, struct block *b)
 {
     struct iovec parts[PARTS_MOST];
+    ssize_t got;
     int n = 0;
 
     for (WSK_DATA_INDICATION *d = &b->first.indication; d; d = d->Next)
         parts[n++] = (struct iovec){ CONTAINING_RECORD(d, struct part, indication)->data + HEADERS, d->Buffer.Length };
-    return wsk_host_receive(s->fd, parts, n, true);
+    got = wsk_host_receive(s->fd, parts, n, true);
+    if (got > 0)
+        cut(b, (SIZE_T)got);
+    return got;
 }
 
 static void forget(struct wsk_socket *s, struct block *b, SIZE_T octets)
@@ -183,19 +191,21 @@ static bool indicate(struct wsk_socket *s)
 {
     SIZE_T octets = min(wsk_host_available(s->fd), (SIZE_T)PARTS_MOST * PART), accepted;
     struct block *b;
+    ssize_t got;
 
     if (!octets || !s->on_connection || !s->on_connection->WskReceiveEvent || s->paused ||
         !wsk_event_begin(s, WSK_EVENT_RECEIVE))
         return false;
     b = block_new(octets);
-    if (!b || fill(s, b) != (ssize_t)octets) {
+    got = b ? fill(s, b) : -ENOMEM;
+    if (got <= 0) {
         if (b)
             pool_give("WskReceiveEvent", b);
         wsk_event_end(s);
         wsk_thread_again(s, true);
         return false;
     }
-    accepted = call(s, b, octets);
+    accepted = call(s, b, (SIZE_T)got);
     if (accepted)
         (void)wsk_host_discard(s->fd, accepted);
     wsk_event_end(s);
@@ -235,22 +245,18 @@ void wsk_receive_pump(struct wsk_socket *s)
 NTSTATUS WSKAPI wsk_receive_release(PWSK_SOCKET Socket, PWSK_DATA_INDICATION DataIndication)
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
-    SIZE_T octets;
+    struct block *b = (struct block *)DataIndication;
 
     irql_check_max("WskRelease", DISPATCH_LEVEL);
     if (!wsk_socket_is_usable("WskRelease", Socket))
         return STATUS_INVALID_HANDLE;
-    if (!DataIndication || !live_has(LIVE_WSK, DataIndication)) {
+    if (!b || !live_remove(LIVE_WSK, b)) {
         if (check_on() && !MUTANT(wsk_sock_released_unnoticed))
             check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)DataIndication, 0, 0, 0,
-                         "%p is no list that WskReceiveEvent has given and the driver has kept",
-                         (void *)DataIndication);
+                         "%p is no list that WskReceiveEvent has given and the driver has kept", (void *)b);
         return STATUS_INVALID_PARAMETER;
     }
-    octets = octets_of(DataIndication);
-    if (!live_remove(LIVE_WSK, DataIndication))
-        return STATUS_INVALID_PARAMETER;
-    atomic_fetch_sub(&s->retained, octets);
-    pool_give("WskRelease", DataIndication);
+    atomic_fetch_sub(&s->retained, b->first.octets);
+    pool_give("WskRelease", b);
     return STATUS_SUCCESS;
 }

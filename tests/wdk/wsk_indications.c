@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* What the events of Winsock Kernel's sockets indicate: whole whatever the peer marks in it, and accounted for whatever
+ * the driver writes into it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "wsk_kit.h"
+#include "wsk_peer.h"
+
+struct seen {
+    atomic_size_t octets; /* all in the pattern's order */
+    atomic_int wrong;
+    atomic_int status;    /* of the next events */
+    _Atomic(PVOID) kept[16];
+    atomic_int kept_count;
+};
+
+static void until(const atomic_size_t *octets, SIZE_T wanted)
+{
+    LARGE_INTEGER pause = { .QuadPart = -10000 };
+
+    for (int i = 0; i < KIT_PATIENCE_SECONDS * 1000 && atomic_load(octets) < wanted; i++)
+        (void)KeDelayExecutionThread(KernelMode, FALSE, &pause);
+    assert_int_equal(atomic_load(octets), wanted);
+}
+
+/* Octets of the pattern from `at` on. */
+static void look_at(struct seen *s, const WSK_BUF *buffer, SIZE_T at)
+{
+    const UCHAR *data = (const UCHAR *)MmGetSystemAddressForMdlSafe(buffer->Mdl, NormalPagePriority) + buffer->Offset;
+
+    for (SIZE_T i = 0; i < buffer->Length; i++)
+        if (data[i] != kit_pattern(at + i))
+            atomic_fetch_add(&s->wrong, 1);
+}
+
+/* ---- Streams ----------------------------------------------------------------------------------------------------- */
+
+/* What the driver keeps is its own to write to. */
+static NTSTATUS WSKAPI on_receive(PVOID context, ULONG flags, PWSK_DATA_INDICATION list, SIZE_T octets,
+                                  SIZE_T *accepted)
+{
+    struct seen *s = context;
+    NTSTATUS status = atomic_load(&s->status);
+    SIZE_T before = atomic_load(&s->octets), at = before;
+
+    (void)flags, (void)accepted;
+    if (status == STATUS_PENDING)
+        atomic_store(&s->kept[atomic_fetch_add(&s->kept_count, 1) % 16], list);
+    for (PWSK_DATA_INDICATION d = list, next; d; d = next) {
+        look_at(s, &d->Buffer, at);
+        at += d->Buffer.Length;
+        next = d->Next;
+        d->Buffer.Length = 1;
+        d->Next = NULL;
+    }
+    if (at - before != octets)
+        atomic_fetch_add(&s->wrong, 1);
+    atomic_store(&s->octets, at); /* from here on it may be released */
+    return status;
+}
+
+static const WSK_CLIENT_CONNECTION_DISPATCH on_connection = { on_receive, NULL, NULL };
+
+/* It is an octet like any other, and so is what comes before and after it. */
+static void test_urgent(void **state)
+{
+    enum { BEFORE = 40000, AFTER = 100 };
+    static struct seen seen;
+    PWSK_SOCKET listener, server;
+    UCHAR data[BEFORE + AFTER];
+    struct kit_call c;
+    kit_address at;
+    int peer;
+
+    (void)state;
+    kit_attach();
+    listener = kit_listener(AF_INET, NULL, NULL, &at);
+    peer = peer_connect(at.v4.sin_port);
+    assert_true(peer >= 0);
+    server = kit_accept(listener, &seen, &on_connection);
+    for (SIZE_T i = 0; i < sizeof data; i++)
+        data[i] = kit_pattern(i);
+    assert_true(peer_send(peer, data, 1, true));
+    assert_true(peer_send(peer, data + 1, BEFORE - 1, true));
+    assert_true(peer_send(peer, data + BEFORE, AFTER, false));
+    assert_int_equal(kit_events(server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    until(&seen.octets, BEFORE + AFTER);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    assert_int_equal(kit_end(&c, kit_events(server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
+                     STATUS_SUCCESS);
+    assert_true(peer_send(peer, data, AFTER, true));
+    assert_true(peer_send(peer, data + AFTER, AFTER, false));
+    kit_receive(server, 2 * AFTER, 0);
+    peer_close(peer);
+    assert_int_equal(kit_close(server), STATUS_SUCCESS);
+    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
+/* Released, all of it is released: the close finds nothing. */
+static void test_written_to(void **state)
+{
+    static struct seen seen;
+    struct report *r = report_start();
+    struct kit_pair p;
+
+    (void)state;
+    kit_attach();
+    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    atomic_store(&seen.status, STATUS_PENDING);
+    kit_send(p.client, 40000, 0);
+    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    until(&seen.octets, 40000);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    for (int i = 0; i < atomic_load(&seen.kept_count); i++)
+        assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, atomic_load(&seen.kept[i])), STATUS_SUCCESS);
+    kit_pair_close(&p);
+    kit_detach();
+    report_is_empty(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_urgent),
+        cmocka_unit_test(test_written_to),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
