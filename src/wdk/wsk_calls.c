@@ -241,7 +241,7 @@ static bool take_remote(struct wsk_request *r, PSOCKADDR remote)
 static NTSTATUS send_to(struct wsk_request *r, PWSK_BUF buffer, ULONG flags, PSOCKADDR remote, ULONG control_length,
                         CMSGHDR *control)
 {
-    if (flags || !wsk_cursor_set(&r->cursor, buffer) || !take_remote(r, remote))
+    if (flags || !wsk_cursor_set_whole(&r->cursor, buffer) || !take_remote(r, remote))
         return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
     if (!wsk_datagram_info(control, control_length, &r->info))
         return wsk_request_refuse(r, STATUS_NOT_SUPPORTED);
@@ -266,7 +266,7 @@ static NTSTATUS WSKAPI WskSendMessages(PWSK_SOCKET Socket, PWSK_BUF_LIST BufferL
     if (!r)
         return status;
     for (PWSK_BUF_LIST b = BufferList; b; b = b->Next)
-        if (!wsk_cursor_set(&r->cursor, &b->Buffer))
+        if (!wsk_cursor_set_whole(&r->cursor, &b->Buffer))
             return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
     r->list = BufferList;
     return send_to(r, BufferList ? &BufferList->Buffer : NULL, Flags, RemoteAddress, ControlInfoLength, ControlInfo);
@@ -280,7 +280,7 @@ static NTSTATUS WSKAPI WskReceiveFrom(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG
 
     if (!r)
         return status;
-    if (Flags || !wsk_cursor_set(&r->cursor, Buffer))
+    if (Flags || !wsk_cursor_set_whole(&r->cursor, Buffer))
         return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
     r->remote_out = RemoteAddress;
     r->control_length = ControlLength;

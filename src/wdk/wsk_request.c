@@ -58,6 +58,25 @@ int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_PARTS])
     return n;
 }
 
+bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer)
+{
+    SIZE_T offset, left;
+    int n = 0;
+
+    if (!wsk_cursor_set(c, buffer))
+        return false;
+    offset = c->offset;
+    left = c->left;
+    for (PMDL mdl = c->mdl; left; mdl = mdl->Next) {
+        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, left);
+
+        n += here > 0;
+        left -= here;
+        offset = 0;
+    }
+    return n <= WSK_PARTS;
+}
+
 void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets)
 {
     c->left -= octets;

@@ -127,11 +127,13 @@ struct wsk_cursor {
     PMDL mdl;
     SIZE_T offset, left;
 };
-enum { WSK_PARTS = 256 };
+enum { WSK_PARTS = 1024 }; /* as many as the host takes at once */
 
 /* False: it does not describe that much memory. Maps every MDL of it. */
 bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer);
 int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_PARTS]);
+/* The same for a datagram, which goes as a whole: false too if it has more parts than the host takes. */
+bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer);
 void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets);
 
 struct wsk_request {

@@ -135,6 +135,68 @@ static void test_chains(void **state)
     kit_detach();
 }
 
+/* A chain of that many MDLs over memory of as many octets. */
+static PMDL chain_over(UCHAR *octets, int count)
+{
+    PMDL first = NULL, *at = &first;
+
+    for (int i = 0; i < count; i++, at = &(*at)->Next) {
+        *at = IoAllocateMdl(octets + i, 1, FALSE, FALSE, NULL);
+        assert_non_null(*at);
+        MmBuildMdlForNonPagedPool(*at);
+    }
+    return first;
+}
+
+static void chain_free(PMDL mdl)
+{
+    for (PMDL next; mdl; mdl = next) {
+        next = mdl->Next;
+        IoFreeMdl(mdl);
+    }
+}
+
+/* A datagram goes whole or not at all: the host takes a thousand pieces at most. */
+static void test_long_chains(void **state)
+{
+    enum { GOOD = 1000, BAD = 1100 };
+    static UCHAR out[BAD], in[BAD];
+    PMDL from = chain_over(out, BAD), to = chain_over(in, BAD);
+    WSK_BUF buf = { from, 0, GOOD }, room = { to, 0, GOOD };
+    WSK_BUF_LIST list = { NULL, { from, 0, BAD } };
+    kit_address a_at, b_at;
+    struct kit_call c;
+    PWSK_SOCKET a, b;
+    ULONG_PTR n = 0;
+
+    (void)state;
+    kit_attach();
+    a = bound(AF_INET, NULL, NULL, &a_at);
+    b = bound(AF_INET, NULL, NULL, &b_at);
+    for (SIZE_T i = 0; i < BAD; i++)
+        out[i] = kit_pattern(i);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(a)->WskSendTo(a, &buf, 0, &b_at.any, 0, NULL, kit_irp(&c)), &n),
+                     STATUS_SUCCESS);
+    assert_int_equal(n, GOOD);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &room, 0, NULL, NULL, NULL, NULL, kit_irp(&c)), &n),
+                     STATUS_SUCCESS);
+    assert_int_equal(n, GOOD);
+    assert_memory_equal(in, out, GOOD);
+    buf.Length = room.Length = BAD;
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(a)->WskSendTo(a, &buf, 0, &b_at.any, 0, NULL, kit_irp(&c)), NULL),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(a)->WskSendMessages(a, &list, 0, &b_at.any, 0, NULL, kit_irp(&c)), NULL),
+                     STATUS_INVALID_PARAMETER);
+    assert_int_equal(
+        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &room, 0, NULL, NULL, NULL, NULL, kit_irp(&c)), NULL),
+        STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    chain_free(from);
+    chain_free(to);
+    kit_detach();
+}
+
 static NTSTATUS control(PWSK_SOCKET s, WSK_CONTROL_SOCKET_TYPE type, ULONG level, ULONG code, PVOID in, SIZE_T size)
 {
     struct kit_call c;
@@ -589,6 +651,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_long_chains),
         cmocka_unit_test(test_fixed_addresses),
         cmocka_unit_test(test_packet_info),
         cmocka_unit_test(test_cancel_and_close),
