@@ -81,6 +81,20 @@ size_t wsk_host_to(void *sockaddr, const struct wsk_address *a)
     return size;
 }
 
+void wsk_host_map_address(void *address, bool v6, bool to_host)
+{
+    union host_address host = { .v6 = { .sin6_family = v6 ? AF_INET6 : AF_INET } };
+    void *at = v6 ? (void *)&host.v6.sin6_addr : (void *)&host.v4.sin_addr;
+    const size_t size = v6 ? sizeof host.v6.sin6_addr : sizeof host.v4.sin_addr;
+
+    memcpy(at, address, size);
+    if (to_host)
+        address_map_to_host(&host, sizeof host);
+    else
+        address_map_to_driver(&host, sizeof host);
+    memcpy(address, at, size);
+}
+
 /* ---- One socket -------------------------------------------------------------------------------------------------- */
 
 static void set(int fd, int level, int name, int value)
@@ -261,6 +275,7 @@ static void put_info(struct msghdr *m, union control *control, const struct wsk_
     memset(control, 0, sizeof *control);
     memcpy(&v6.ipi6_addr, info->address, sizeof v6.ipi6_addr);
     memcpy(&v4.ipi_spec_dst, info->address, sizeof v4.ipi_spec_dst);
+    wsk_host_map_address(info->v6 ? (void *)&v6.ipi6_addr : (void *)&v4.ipi_spec_dst, info->v6, true);
     m->msg_control = control->octets;
     m->msg_controllen = CMSG_SPACE(size);
     control->header.cmsg_len = CMSG_LEN(size);
@@ -290,6 +305,8 @@ static void take_info(struct wsk_packet_info *info, struct msghdr *m)
         info->interface = interface_map_driver(v6.ipi6_ifindex);
         memcpy(info->address, &v6.ipi6_addr, sizeof v6.ipi6_addr);
     }
+    if (info->present)
+        wsk_host_map_address(info->address, info->v6, false);
 }
 
 ssize_t wsk_host_send_to(int fd, const struct iovec *parts, int count, const struct wsk_address *to,

@@ -27,6 +27,8 @@ static inline size_t wsk_address_size(unsigned family)
 /* From and to a sockaddr of the host's; to gives its size. */
 void wsk_host_from(struct wsk_address *a, const void *sockaddr);
 size_t wsk_host_to(void *sockaddr, const struct wsk_address *a);
+/* An address alone, without a sockaddr: 4 octets, or 16; exchanged in place. */
+void wsk_host_map_address(void *address, bool v6, bool to_host);
 
 /* ---- One socket ---- */
 

@@ -73,13 +73,16 @@ static int set(int fd, int level, int name, const void *value, size_t size)
 
 static int set_membership(int fd, const struct option *o, const void *value, size_t size)
 {
+    struct ip_mreq v4;
     struct ipv6_mreq v6;
 
-    if (o->family == WSK_INET)
-        return size < sizeof(struct ip_mreq) ? -EINVAL
-                                             : set(fd, o->host_level, o->host_name, value, sizeof(struct ip_mreq));
-    if (size < sizeof v6)
+    if (size < (o->family == WSK_INET ? sizeof v4 : sizeof v6))
         return -EINVAL;
+    if (o->family == WSK_INET) {
+        memcpy(&v4, value, sizeof v4);
+        wsk_host_map_address(&v4.imr_interface, false, true);
+        return set(fd, o->host_level, o->host_name, &v4, sizeof v4);
+    }
     memcpy(&v6, value, sizeof v6);
     v6.ipv6mr_interface = v6.ipv6mr_interface ? interface_map_host(v6.ipv6mr_interface) : 0;
     return set(fd, o->host_level, o->host_name, &v6, sizeof v6);

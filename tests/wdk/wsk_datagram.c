@@ -326,6 +326,55 @@ static void test_cancel_and_close(void **state)
     kit_detach();
 }
 
+/* Addresses in control messages and options are the driver's own too. */
+static void test_mapped_addresses(void **state)
+{
+    const UCHAR wired[] = { 10, 77, 0, 3 };
+    kit_address a_at, b_at, sender, any = { .any = { AF_INET, { 0 } } };
+    PWSK_SOCKET a, b;
+    struct kit_memory m;
+    struct kit_call c;
+    DECLSPEC_ALIGN(8) UCHAR space[64], from[64];
+    CMSGHDR *got = (CMSGHDR *)(void *)space, *out = (CMSGHDR *)(void *)from;
+    IN_PKTINFO info = { { { { 10, 77, 0, 3 } } }, 0 };
+    IP_MREQ join = { { { { 239, 1, 2, 3 } } }, { { { 10, 77, 0, 3 } } } };
+    ULONG length = sizeof space;
+    int yes = 1;
+    WSK_BUF buf;
+
+    (void)state;
+    assert_true(ondk_wdk_map_address("10.77.0.3", "127.0.0.1"));
+    kit_attach();
+    a = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    b = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    assert_int_equal(kit_bind(a, &any), STATUS_SUCCESS);
+    assert_int_equal(kit_bind(b, &any), STATUS_SUCCESS);
+    a_at = kit_local_by(a, KIT_DATAGRAM(a)->WskGetLocalAddress);
+    b_at = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress);
+    memcpy(&a_at.v4.sin_addr, wired, sizeof wired);
+    memcpy(&b_at.v4.sin_addr, wired, sizeof wired);
+    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
+    assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    assert_int_equal(
+        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, NULL, kit_irp(&c)), NULL),
+        STATUS_SUCCESS);
+    assert_memory_equal(WSA_CMSG_DATA(got), wired, sizeof wired);
+    *out = (CMSGHDR){ WSA_CMSG_LEN(sizeof info), IPPROTO_IP, IP_PKTINFO };
+    memcpy(WSA_CMSG_DATA(out), &info, sizeof info);
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskSendTo(b, &buf, 0, &a_at.any, WSA_CMSG_SPACE(sizeof info), out,
+                                                            kit_irp(&c)), NULL), STATUS_SUCCESS);
+    assert_int_equal(receive_from(a, 10, 0, &sender, STATUS_SUCCESS, NULL), 10);
+    assert_memory_equal(&sender, &b_at, sizeof(SOCKADDR_IN));
+    assert_int_equal(control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(control(a, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    kit_memory_free(&m);
+    assert_int_equal(kit_close(a), STATUS_SUCCESS);
+    assert_int_equal(kit_close(b), STATUS_SUCCESS);
+    kit_detach();
+}
+
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 struct seen {
@@ -661,6 +710,7 @@ int main(void)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_no_delay_stays),
         cmocka_unit_test(test_route),
+        cmocka_unit_test(test_mapped_addresses), /* the last: the map stays */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
