@@ -24,16 +24,34 @@ static void fail(struct wsk_request *r, NTSTATUS status)
     wsk_request_finish(r, status, 0);
 }
 
+/* One that would never hear of its peer is lost. */
+void wsk_connect_begin(struct wsk_socket *s)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+
+    s->withheld = false;
+    if (!s->watched && !s->ending)
+        status = wsk_thread_watch(s);
+    s->watched = s->watched || NT_SUCCESS(status);
+    if (NT_SUCCESS(status)) {
+        wsk_socket_ready(s, true); /* whatever the host has told of it already */
+    } else {
+        (void)wsk_host_disconnect(s->fd);
+        wsk_connect_lose(s, status, status, true);
+    }
+}
+
 static void succeed(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
 
     atomic_store(&s->state, WSK_CONNECTED);
+    if (!r->cursor.left) {
+        wsk_request_give(r, s);
+        return;
+    }
     link_remove(&r->link);
-    if (r->cursor.left)
-        link_before(&s->sends, &r->link); /* WskConnectEx: it is over when its data is sent */
-    else
-        wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_SOCKET_CONNECT ? (ULONG_PTR)s : 0);
+    link_before(&s->sends, &r->link); /* WskConnectEx: it is over when its data is sent */
     wsk_socket_pump(s);
 }
 

@@ -38,20 +38,6 @@ static struct wsk_socket *accepted_socket(struct wsk_socket *listener, int fd, N
     return s;
 }
 
-/* The driver has it: what has come meanwhile is looked at. One that would never hear of its peer is lost. */
-static void begin(struct wsk_socket *s)
-{
-    NTSTATUS status = wsk_thread_watch(s);
-
-    s->watched = NT_SUCCESS(status);
-    if (s->watched) {
-        wsk_socket_pump(s);
-    } else {
-        (void)wsk_host_disconnect(s->fd);
-        wsk_connect_lose(s, status, status, true);
-    }
-}
-
 static void give(struct wsk_request *r, struct wsk_socket *s)
 {
     struct wsk_address local, remote;
@@ -65,8 +51,7 @@ static void give(struct wsk_request *r, struct wsk_socket *s)
     s->on_connection = r->dispatch;
     s->opened = r->by;
     live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
-    wsk_request_finish(r, STATUS_SUCCESS, (ULONG_PTR)s);
-    begin(s);
+    wsk_request_give(r, s);
 }
 
 static NTSTATUS call(struct wsk_socket *listener, struct wsk_socket *s)
@@ -95,7 +80,7 @@ static void indicate(struct wsk_socket *listener, struct wsk_socket *s)
     s->events |= listener->inherited;
     pthread_mutex_unlock(&listener->lock);
     if (call(listener, s) == STATUS_SUCCESS || MUTANT(wsk_sock_refused_stays))
-        begin(s);
+        wsk_connect_begin(s);
     else
         wsk_socket_abandon(s);
 }

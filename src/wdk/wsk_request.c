@@ -174,9 +174,12 @@ static void complete(struct wsk_request *r)
     PIRP irp = r->irp;
     NTSTATUS status = r->status;
     ULONG_PTR information = r->information;
+    struct wsk_socket *gives = r->gives;
 
     free(r);
     end_irp(irp, status, information);
+    if (gives)
+        wsk_connect_begin(gives);
     s->pending--;
     if (s->ending && !s->pending)
         wsk_socket_end(s);
@@ -191,6 +194,13 @@ void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR inform
         r->finished = true;
     else
         complete(r);
+}
+
+void wsk_request_give(struct wsk_request *r, struct wsk_socket *s)
+{
+    r->gives = s;
+    s->withheld = true;
+    wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_CONNECT ? 0 : (ULONG_PTR)s);
 }
 
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status)

@@ -113,7 +113,7 @@ static void pump_connection(struct wsk_socket *s)
 
 void wsk_socket_pump(struct wsk_socket *s)
 {
-    if (s->ending)
+    if (s->ending || s->withheld)
         return;
     if (!s->stream)
         wsk_datagram_pump(s);
@@ -127,7 +127,7 @@ void wsk_socket_ready(struct wsk_socket *s, bool failed)
 {
     int error;
 
-    if (s->ending)
+    if (s->ending || s->withheld)
         return;
     error = failed ? wsk_host_take_error(s->fd) : 0;
     if (s->stream && wsk_state(s) == WSK_CONNECTING)

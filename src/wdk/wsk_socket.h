@@ -82,6 +82,7 @@ struct wsk_socket {
     NTSTATUS lost;         /* what later calls get */
     bool lost_by_peer;
     bool watched;
+    bool withheld;         /* the IRP with which the driver gets it is not completed: no events yet */
     ULONG backlog_told;
     struct wsk_post close_post;
     struct wsk_datagram *held; /* not accepted: they come first */
@@ -139,7 +140,7 @@ void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets);
 struct wsk_request {
     LIST_ENTRY link;
     struct wsk_post post, cancel;
-    struct wsk_socket *socket;
+    struct wsk_socket *socket, *gives; /* what the driver has when the IRP is completed */
     PIRP irp;
     enum wsk_operation operation;
     bool armed;    /* it has the cancel routine */
@@ -173,6 +174,8 @@ NTSTATUS wsk_request_post(struct wsk_request *r);
 struct wsk_request *wsk_request_of(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
 /* The thread: the request is over. It is gone, or goes with the cancel routine's post. */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
+/* It is over, and has brought a connection, which begins when the IRP is completed. */
+void wsk_request_give(struct wsk_request *r, struct wsk_socket *s);
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status);
 
 static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
@@ -189,6 +192,8 @@ void wsk_request_start(struct wsk_request *r);  /* wsk_start.c */
 void wsk_request_cancel(struct wsk_request *r);
 void wsk_connect_start(struct wsk_request *r);  /* wsk_connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
+/* The driver has the connection: what has come meanwhile is looked at. */
+void wsk_connect_begin(struct wsk_socket *s);
 /* The host has come to an end with it, or with nothing. */
 void wsk_connect_done(struct wsk_socket *s, int host_error);
 /* The connection is over: whatever is pending ends with that status, what comes later with `lost`. */

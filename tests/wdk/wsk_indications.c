@@ -125,11 +125,82 @@ static void test_written_to(void **state)
     report_is_empty(r);
 }
 
+/* ---- Too early --------------------------------------------------------------------------------------------------- */
+
+static void enable_for_all(ULONG events)
+{
+    WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, events };
+
+    assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
+                                                        &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
+}
+
+/* All that has come for any socket has been seen by the thread: the host has told it of something later. */
+static void let_the_host_tell(void)
+{
+    struct kit_pair p = kit_pair_make(AF_INET, NULL, NULL);
+    struct kit_memory m;
+    struct kit_call c;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
+    kit_send(p.client, 10, 0);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_memory_free(&m);
+    kit_pair_close(&p);
+}
+
+/*
+ * IoCancelIrp, in two halves: between them, the accept that is cancelled succeeds, and cannot be completed yet. The
+ * driver does not have the socket until it is, and so nothing is indicated.
+ */
+static void test_before_the_socket(void **state)
+{
+    static struct seen seen;
+    PWSK_SOCKET listener;
+    UCHAR data[100];
+    struct kit_call c;
+    ULONG_PTR socket = 0;
+    PDRIVER_CANCEL routine;
+    kit_address at;
+    int peer;
+
+    (void)state;
+    kit_attach();
+    enable_for_all(WSK_EVENT_RECEIVE);
+    listener = kit_listener(AF_INET, NULL, NULL, &at);
+    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, &seen, &on_connection, NULL, NULL, kit_irp(&c)),
+                     STATUS_PENDING);
+    assert_int_equal(kit_close(kit_socket(AF_INET, WSK_FLAG_BASIC_SOCKET, NULL, NULL)), STATUS_SUCCESS);
+    routine = IoSetCancelRoutine(c.irp, NULL); /* there by now: the close was asked after it */
+    assert_non_null(routine);
+    peer = peer_connect(at.v4.sin_port);
+    assert_true(peer >= 0);
+    for (SIZE_T i = 0; i < sizeof data; i++)
+        data[i] = kit_pattern(i);
+    assert_true(peer_send(peer, data, sizeof data, false));
+    let_the_host_tell();
+    assert_int_equal(atomic_load(&c.completions), 0);
+    assert_int_equal(atomic_load(&seen.octets), 0);
+    IoAcquireCancelSpinLock(&c.irp->CancelIrql);
+    routine(NULL, c.irp);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, &socket), STATUS_SUCCESS);
+    until(&seen.octets, sizeof data);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    peer_close(peer);
+    assert_int_equal(kit_close((PWSK_SOCKET)socket), STATUS_SUCCESS);
+    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+    kit_detach();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_urgent),
         cmocka_unit_test(test_written_to),
+        cmocka_unit_test(test_before_the_socket),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
