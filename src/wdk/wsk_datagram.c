@@ -20,7 +20,8 @@ enum { LIST_MOST = 16, LARGEST = 65536, HEADERS = 42, CONTROL = WSA_CMSG_SPACE(s
 
 struct wsk_datagram {
     WSK_DATAGRAM_INDICATION indication; /* first: the driver has it */
-    struct wsk_datagram *next;          /* as the driver may change the other */
+    struct wsk_datagram *next;          /* as the driver may change all of the indication */
+    SIZE_T octets;
     struct wsk_address from;
     struct wsk_packet_info info;
     DECLSPEC_ALIGN(8) UCHAR control[CONTROL];
@@ -156,7 +157,7 @@ static ssize_t take_held(struct wsk_socket *s, struct wsk_request *r, struct wsk
     struct wsk_datagram *d = s->held;
     struct iovec parts[WSK_PARTS];
     const UCHAR *data = d->data + HEADERS;
-    SIZE_T left = d->indication.Buffer.Length, done = 0;
+    SIZE_T left = d->octets, done = 0;
     int n = wsk_cursor_parts(&r->cursor, parts);
 
     for (int i = 0; i < n && left; i++) {
@@ -222,14 +223,13 @@ static struct wsk_datagram *datagram_new(SIZE_T octets)
         return NULL;
     MmInitializeMdl(&d->mdl, d->data, HEADERS + octets);
     MmBuildMdlForNonPagedPool(&d->mdl);
-    d->indication.Buffer = (WSK_BUF){ &d->mdl, HEADERS, octets };
-    d->indication.RemoteAddress = (PSOCKADDR)d->from.octets;
     return d;
 }
 
-static void describe(struct wsk_socket *s, struct wsk_datagram *d, SIZE_T octets)
+static void describe(struct wsk_socket *s, struct wsk_datagram *d)
 {
-    d->indication.Buffer.Length = octets;
+    d->indication = (WSK_DATAGRAM_INDICATION){ .Buffer = { &d->mdl, HEADERS, d->octets },
+                                               .RemoteAddress = (PSOCKADDR)d->from.octets };
     if (d->info.present && atomic_load(&s->packet_info)) {
         d->indication.ControlInfoLength = put_info(d->control, &d->info);
         d->indication.ControlInfo = (CMSGHDR *)(void *)d->control;
@@ -247,7 +247,8 @@ static struct wsk_datagram *receive_one(struct wsk_socket *s, int *error)
 
         *error = got < 0 ? (int)got : 0;
         if (got >= 0 && is_wanted(s, &d->from)) {
-            describe(s, d, (SIZE_T)got);
+            d->octets = (SIZE_T)got;
+            describe(s, d);
             return d;
         }
         if (d)
@@ -276,20 +277,21 @@ static struct wsk_datagram *receive_list(struct wsk_socket *s, int *error)
     return list;
 }
 
-/* The same of what is held: the links for the driver are made anew, as what was refused may have come to it since. */
+/* The same of what is held: it is described anew, as what was refused may have come to it since. */
 static struct wsk_datagram *take_held_list(struct wsk_socket *s)
 {
     struct wsk_datagram *list = s->held, *last = list;
 
     if (!list)
         return NULL;
+    describe(s, last);
     while (last->next && flags_of(&last->next->info) == flags_of(&list->info)) {
+        describe(s, last->next);
         last->indication.Next = &last->next->indication;
         last = last->next;
     }
     s->held = last->next;
     last->next = NULL;
-    last->indication.Next = NULL;
     return list;
 }
 
@@ -298,7 +300,7 @@ static SIZE_T octets_of(const struct wsk_datagram *d)
     SIZE_T octets = 0;
 
     for (; d; d = d->next)
-        octets += d->indication.Buffer.Length;
+        octets += d->octets;
     return octets;
 }
 

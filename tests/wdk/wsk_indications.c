@@ -125,6 +125,99 @@ static void test_written_to(void **state)
     report_is_empty(r);
 }
 
+/* ---- Datagrams --------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM_INDICATION list)
+{
+    struct seen *s = context;
+    NTSTATUS status = atomic_load(&s->status);
+    SIZE_T at = atomic_load(&s->octets);
+
+    (void)flags;
+    if (status == STATUS_PENDING)
+        atomic_store(&s->kept[atomic_fetch_add(&s->kept_count, 1) % 16], list);
+    for (PWSK_DATAGRAM_INDICATION d = list, next; d; d = next) {
+        look_at(s, &d->Buffer, at);
+        at += d->Buffer.Length;
+        next = d->Next;
+        d->Buffer.Length = 1 << 20;
+        d->Buffer.Offset = 0;
+        d->Next = NULL;
+    }
+    atomic_store(&s->octets, at);
+    return status;
+}
+
+static void send_datagrams(const kit_address *to, int count, SIZE_T from)
+{
+    PWSK_SOCKET s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    kit_address any = { .any = { AF_INET, { 0 } } };
+    struct kit_memory m;
+    struct kit_call c;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, 100);
+    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
+    for (int i = 0; i < count; i++) {
+        kit_fill(&m, 0, 100, from + (SIZE_T)i * 100);
+        assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, (PSOCKADDR)&to->any, 0, NULL, kit_irp(&c)),
+                                 NULL), STATUS_SUCCESS);
+    }
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    kit_memory_free(&m);
+}
+
+static void receive_datagram(PWSK_SOCKET s, SIZE_T from)
+{
+    struct kit_memory m;
+    struct kit_call c;
+    ULONG_PTR n = 0;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, 1000);
+    buf = (WSK_BUF){ m.mdl, 0, 1000 };
+    assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&c)), &n),
+                     STATUS_SUCCESS);
+    assert_int_equal(n, 100);
+    kit_verify(&m, 0, 100, from);
+    kit_memory_free(&m);
+}
+
+/* Refused, it comes again as it was, in either way; kept and released, all of it is released. */
+static void test_datagrams_written_to(void **state)
+{
+    static const WSK_CLIENT_DATAGRAM_DISPATCH dispatch = { on_receive_from };
+    static struct seen seen;
+    struct report *r = report_start();
+    kit_address at = kit_loopback(AF_INET, 0);
+    struct kit_call c;
+    PWSK_SOCKET s;
+
+    (void)state;
+    kit_attach();
+    s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, &seen, &dispatch);
+    assert_int_equal(kit_bind(s, &at), STATUS_SUCCESS);
+    at = kit_local_by(s, KIT_DATAGRAM(s)->WskGetLocalAddress);
+    send_datagrams(&at, 3, 0);
+    atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
+    assert_int_equal(kit_events(s, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
+    until(&seen.octets, 300);
+    assert_int_equal(kit_end(&c, kit_events(s, WSK_EVENT_RECEIVE_FROM | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
+                     STATUS_SUCCESS);
+    receive_datagram(s, 0);
+    atomic_store(&seen.octets, 100);
+    atomic_store(&seen.status, STATUS_PENDING);
+    assert_int_equal(kit_events(s, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
+    until(&seen.octets, 300);
+    assert_int_equal(atomic_load(&seen.wrong), 0);
+    for (int i = 0; i < atomic_load(&seen.kept_count); i++)
+        assert_int_equal(KIT_DATAGRAM(s)->WskRelease(s, atomic_load(&seen.kept[i])), STATUS_SUCCESS);
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    kit_detach();
+    report_is_empty(r);
+}
+
 /* ---- Too early --------------------------------------------------------------------------------------------------- */
 
 static void enable_for_all(ULONG events)
@@ -200,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_urgent),
         cmocka_unit_test(test_written_to),
+        cmocka_unit_test(test_datagrams_written_to),
         cmocka_unit_test(test_before_the_socket),
     };
 
