@@ -41,7 +41,7 @@ int wsk_host_connect(int fd, const struct wsk_address *remote);
 /* Back to a socket that is bound; where there is a connection, its peer gets a reset. */
 int wsk_host_disconnect(int fd);
 int wsk_host_shutdown_send(int fd);
-/* After that. 0: the peer's host has got all, with the end; -EAGAIN: not yet; whoever watches the socket is told then. */
+/* After that. 0: the peer's host has got all, with the end. -EAGAIN: not yet; whoever watches is told then. */
 int wsk_host_is_end_taken(int fd);
 /* The new socket. */
 int wsk_host_accept(int fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* UDP over Winsock Kernel's sockets: datagrams, where they come from and go to, events, options. */
+/* UDP over Winsock Kernel's sockets: datagrams, where they come from and go to, events. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,14 +197,6 @@ static void test_long_chains(void **state)
     kit_detach();
 }
 
-static NTSTATUS control(PWSK_SOCKET s, WSK_CONTROL_SOCKET_TYPE type, ULONG level, ULONG code, PVOID in, SIZE_T size)
-{
-    struct kit_call c;
-
-    return kit_end(&c, KIT_DATAGRAM(s)->WskControlSocket(s, type, code, level, size, in, 0, NULL, NULL, kit_irp(&c)),
-                   NULL);
-}
-
 /* A fixed remote address filters what comes and is where datagrams go that name nobody. */
 static void test_fixed_addresses(void **state)
 {
@@ -217,20 +209,22 @@ static void test_fixed_addresses(void **state)
     b = bound(AF_INET, NULL, NULL, &b_at);
     c = bound(AF_INET, NULL, NULL, &c_at);
     assert_int_equal(send_to(a, 10, 0, NULL), STATUS_INVALID_PARAMETER);
-    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, &b_at, sizeof(SOCKADDR_IN)), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, &b_at, sizeof(SOCKADDR_IN)),
+                     STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(receive_from(b, 100, 0, &sender, STATUS_SUCCESS, NULL), 10);
     assert_int_equal(send_to(c, 11, 0, &a_at), STATUS_SUCCESS);
     assert_int_equal(send_to(b, 12, 0, &a_at), STATUS_SUCCESS);
     assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 12);
     assert_memory_equal(&sender, &b_at, sizeof(SOCKADDR_IN));
-    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_SENDTO_ADDRESS, &c_at, sizeof(SOCKADDR_IN)), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskIoctl, 0, SIO_WSK_SET_SENDTO_ADDRESS, &c_at, sizeof(SOCKADDR_IN)),
+                     STATUS_SUCCESS);
     assert_int_equal(send_to(a, 13, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(receive_from(c, 100, 0, &sender, STATUS_SUCCESS, NULL), 13);
-    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, NULL, 0), STATUS_SUCCESS);
     assert_int_equal(send_to(c, 14, 0, &a_at), STATUS_SUCCESS);
     assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 14);
-    assert_int_equal(control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, &b_at, 4), STATUS_INVALID_PARAMETER);
+    assert_int_equal(kit_control(a, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, &b_at, 4), STATUS_INVALID_PARAMETER);
     assert_int_equal(kit_close(a), STATUS_SUCCESS);
     assert_int_equal(kit_close(b), STATUS_SUCCESS);
     assert_int_equal(kit_close(c), STATUS_SUCCESS);
@@ -258,7 +252,7 @@ static void test_packet_info(void **state)
     assert_int_equal(kit_bind(b, &any), STATUS_SUCCESS);
     b_at = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress);
     b_at.v4.sin_addr.S_un.S_addr = RtlUlongByteSwap(0x7f000005);
-    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
+    assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
     kit_memory_one(&m, 100);
     buf = (WSK_BUF){ m.mdl, 0, 100 };
@@ -353,7 +347,7 @@ static void test_mapped_addresses(void **state)
     b_at = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress);
     memcpy(&a_at.v4.sin_addr, wired, sizeof wired);
     memcpy(&b_at.v4.sin_addr, wired, sizeof wired);
-    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
+    assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
     kit_memory_one(&m, 10);
     buf = (WSK_BUF){ m.mdl, 0, 10 };
@@ -367,8 +361,8 @@ static void test_mapped_addresses(void **state)
                                                             kit_irp(&c)), NULL), STATUS_SUCCESS);
     assert_int_equal(receive_from(a, 10, 0, &sender, STATUS_SUCCESS, NULL), 10);
     assert_memory_equal(&sender, &b_at, sizeof(SOCKADDR_IN));
-    assert_int_equal(control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
-    assert_int_equal(control(a, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
     kit_memory_free(&m);
     assert_int_equal(kit_close(a), STATUS_SUCCESS);
     assert_int_equal(kit_close(b), STATUS_SUCCESS);
@@ -514,7 +508,7 @@ static void test_refused_kinds(void **state)
     atomic_store(&k.status, STATUS_DATA_NOT_ACCEPTED);
     kit_attach();
     a = bound(AF_INET, NULL, NULL, &a_at);
-    assert_int_equal(control(a, WskSetOption, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskSetOption, SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes), STATUS_SUCCESS);
     b = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, &k, &dispatch);
     assert_int_equal(kit_bind(b, &any), STATUS_SUCCESS);
     b_at = kit_loopback(AF_INET, kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress).v4.sin_port);
@@ -539,7 +533,7 @@ static void test_refused_kinds(void **state)
     kit_detach();
 }
 
-/* ---- Multicast, and options -------------------------------------------------------------------------------------- */
+/* ---- Multicast --------------------------------------------------------------------------------------------------- */
 
 static void test_multicast(void **state)
 {
@@ -556,142 +550,19 @@ static void test_multicast(void **state)
     b_at.any.sa_family = AF_INET;
     assert_int_equal(kit_bind(b, &b_at), STATUS_SUCCESS);
     group.v4.sin_port = kit_local_by(b, KIT_DATAGRAM(b)->WskGetLocalAddress).v4.sin_port;
-    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
-    assert_int_equal(control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(kit_control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
     if (send_to(a, 10, 0, &group) == STATUS_SUCCESS) {
         assert_int_equal(receive_from(b, 100, 0, &sender, STATUS_SUCCESS, &flags), 10);
         assert_int_equal(flags, MSG_MCAST);
     } else {
         print_message("no route for multicasts here: only joining and leaving are tried\n");
     }
-    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
-    assert_int_equal(control(b, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join),
+    assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
+    assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_DROP_MEMBERSHIP, &join, sizeof join),
                      STATUS_INVALID_ADDRESS_COMPONENT);
     assert_int_equal(kit_close(a), STATUS_SUCCESS);
     assert_int_equal(kit_close(b), STATUS_SUCCESS);
-    kit_detach();
-}
-
-static int get(PWSK_SOCKET s, ULONG level, ULONG code)
-{
-    struct kit_call c;
-    int value = -1;
-    ULONG_PTR size = 0;
-
-    assert_int_equal(kit_end(&c,
-                             KIT_LISTEN(s)->WskControlSocket(s, WskGetOption, code, level, 0, NULL, sizeof value,
-                                                             &value, NULL, kit_irp(&c)),
-                             &size),
-                     STATUS_SUCCESS);
-    assert_int_equal(size, sizeof value);
-    return value;
-}
-
-static void test_options(void **state)
-{
-    static const struct {
-        ADDRESS_FAMILY family;
-        ULONG category, level, code;
-        int value;
-    } rows[] = {
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_KEEPALIVE, 1 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_RCVBUF, 100000 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_SNDBUF, 100000 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, SOL_SOCKET, SO_REUSEADDR, 1 },
-        { AF_INET, WSK_FLAG_DATAGRAM_SOCKET, SOL_SOCKET, SO_BROADCAST, 1 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_NODELAY, 1 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_KEEPIDLE, 33 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_KEEPINTVL, 5 },
-        { AF_INET, WSK_FLAG_CONNECTION_SOCKET, IPPROTO_TCP, TCP_KEEPCNT, 4 },
-        { AF_INET, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IP, IP_TTL, 7 },
-        { AF_INET, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IP, IP_DONTFRAGMENT, 1 },
-        { AF_INET6, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IPV6, IPV6_UNICAST_HOPS, 7 },
-        { AF_INET6, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IPV6, IPV6_MULTICAST_IF, 1 },
-        { AF_INET6, WSK_FLAG_DATAGRAM_SOCKET, IPPROTO_IPV6, IPV6_V6ONLY, 0 },
-    };
-    PWSK_SOCKET s;
-    int value = 1;
-
-    (void)state;
-    kit_attach();
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        s = kit_socket(rows[i].family, rows[i].category, NULL, NULL);
-        value = rows[i].value;
-        assert_int_equal(control(s, WskSetOption, rows[i].level, rows[i].code, &value, sizeof value), STATUS_SUCCESS);
-        assert_int_equal(get(s, rows[i].level, rows[i].code), rows[i].value);
-        assert_int_equal(kit_close(s), STATUS_SUCCESS);
-    }
-    s = kit_socket(AF_INET6, WSK_FLAG_BASIC_SOCKET, NULL, NULL);
-    assert_int_equal(get(s, IPPROTO_IPV6, IPV6_V6ONLY), 1);
-    assert_int_equal(get(s, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
-    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, SO_TYPE, &value, sizeof value), STATUS_NOT_SUPPORTED);
-    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, (ULONG)SO_EXCLUSIVEADDRUSE, &value, sizeof value),
-                     STATUS_SUCCESS);
-    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, SO_CONDITIONAL_ACCEPT, &value, sizeof value),
-                     STATUS_NOT_SUPPORTED);
-    assert_int_equal(control(s, WskSetOption, SOL_SOCKET, SO_KEEPALIVE, NULL, 0), STATUS_INVALID_PARAMETER);
-    assert_int_equal(control(s, WskIoctl, 0, SIO_WSK_SET_REMOTE_ADDRESS, NULL, 0), STATUS_INVALID_DEVICE_STATE);
-    assert_int_equal(control(s, WskIoctl, 0, 12345, NULL, 0), STATUS_NOT_SUPPORTED);
-    assert_int_equal(control(s, WskControlMax, 0, 0, NULL, 0), STATUS_INVALID_PARAMETER);
-    assert_int_equal(kit_close(s), STATUS_SUCCESS);
-    kit_detach();
-}
-
-static void send_at_once(PWSK_SOCKET s)
-{
-    struct kit_memory m;
-
-    kit_memory_one(&m, 1);
-    assert_int_equal(kit_send_buf(s, (WSK_BUF){ m.mdl, 0, 1 }, WSK_FLAG_NODELAY, NULL), STATUS_SUCCESS);
-    kit_memory_free(&m);
-}
-
-/* A send that is not to be delayed leaves the option as the driver has set it, or its listener before. */
-static void test_no_delay_stays(void **state)
-{
-    kit_address at;
-    PWSK_SOCKET listener, client, server;
-    int yes = 0x100, no = 0;
-
-    (void)state;
-    kit_attach();
-    listener = kit_listener(AF_INET, NULL, NULL, &at);
-    assert_int_equal(control(listener, WskSetOption, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes), STATUS_SUCCESS);
-    client = kit_connect(&at, NULL, NULL);
-    server = kit_accept(listener, NULL, NULL);
-    assert_int_equal(get(server, IPPROTO_TCP, TCP_NODELAY), 1);
-    send_at_once(server);
-    assert_int_equal(get(server, IPPROTO_TCP, TCP_NODELAY), 1);
-    send_at_once(client);
-    assert_int_equal(get(client, IPPROTO_TCP, TCP_NODELAY), 0);
-    assert_int_equal(control(client, WskSetOption, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes), STATUS_SUCCESS);
-    send_at_once(client);
-    assert_int_equal(get(client, IPPROTO_TCP, TCP_NODELAY), 1);
-    assert_int_equal(control(client, WskSetOption, IPPROTO_TCP, TCP_NODELAY, &no, 1), STATUS_SUCCESS);
-    send_at_once(client);
-    assert_int_equal(get(client, IPPROTO_TCP, TCP_NODELAY), 0);
-    assert_int_equal(kit_close(client), STATUS_SUCCESS);
-    assert_int_equal(kit_close(server), STATUS_SUCCESS);
-    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
-    kit_detach();
-}
-
-static void test_route(void **state)
-{
-    kit_address to = { .v4 = { AF_INET, 7, { { { 127, 3, 4, 5 } } }, { 0 } } }, from;
-    struct kit_call c;
-    ULONG_PTR size = 0;
-    PWSK_SOCKET s;
-
-    (void)state;
-    kit_attach();
-    s = kit_socket(AF_INET, WSK_FLAG_BASIC_SOCKET, NULL, NULL);
-    assert_int_equal(kit_end(&c, KIT_LISTEN(s)->WskControlSocket(s, WskIoctl, SIO_ROUTING_INTERFACE_QUERY, 0,
-                                                                 sizeof(SOCKADDR_IN), &to, sizeof from, &from, NULL,
-                                                                 kit_irp(&c)), &size), STATUS_SUCCESS);
-    assert_int_equal(size, sizeof(SOCKADDR_IN));
-    assert_int_equal(from.v4.sin_addr.S_un.S_un_b.s_b1, 127);
-    assert_int_equal(kit_close(s), STATUS_SUCCESS);
     kit_detach();
 }
 
@@ -707,9 +578,6 @@ int main(void)
         cmocka_unit_test(test_event),
         cmocka_unit_test(test_refused_kinds),
         cmocka_unit_test(test_multicast),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_no_delay_stays),
-        cmocka_unit_test(test_route),
         cmocka_unit_test(test_mapped_addresses), /* the last: the map stays */
     };
 

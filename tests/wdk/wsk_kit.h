@@ -360,6 +360,15 @@ static inline NTSTATUS kit_disconnect(PWSK_SOCKET s, ULONG flags)
     return kit_end(&c, KIT_CONNECTION(s)->WskDisconnect(s, NULL, flags, kit_irp(&c)), NULL);
 }
 
+static inline NTSTATUS kit_control(PWSK_SOCKET s, WSK_CONTROL_SOCKET_TYPE type, ULONG level, ULONG code, PVOID in,
+                                   SIZE_T size)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_LISTEN(s)->WskControlSocket(s, type, code, level, size, in, 0, NULL, NULL, kit_irp(&c)),
+                   NULL);
+}
+
 static inline NTSTATUS kit_events(PWSK_SOCKET s, ULONG mask, PIRP irp)
 {
     WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, mask };
