@@ -148,26 +148,6 @@ static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM
     return status;
 }
 
-static void send_datagrams(const kit_address *to, int count, SIZE_T from)
-{
-    PWSK_SOCKET s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
-    kit_address any = { .any = { AF_INET, { 0 } } };
-    struct kit_memory m;
-    struct kit_call c;
-    WSK_BUF buf;
-
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
-    assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
-    for (int i = 0; i < count; i++) {
-        kit_fill(&m, 0, 100, from + (SIZE_T)i * 100);
-        assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, (PSOCKADDR)&to->any, 0, NULL, kit_irp(&c)),
-                                 NULL), STATUS_SUCCESS);
-    }
-    assert_int_equal(kit_close(s), STATUS_SUCCESS);
-    kit_memory_free(&m);
-}
-
 static void receive_datagram(PWSK_SOCKET s, SIZE_T from)
 {
     struct kit_memory m;
@@ -199,7 +179,7 @@ static void test_datagrams_written_to(void **state)
     s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, &seen, &dispatch);
     assert_int_equal(kit_bind(s, &at), STATUS_SUCCESS);
     at = kit_local_by(s, KIT_DATAGRAM(s)->WskGetLocalAddress);
-    send_datagrams(&at, 3, 0);
+    kit_send_datagrams(&at, 3, 0);
     atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
     assert_int_equal(kit_events(s, WSK_EVENT_RECEIVE_FROM, NULL), STATUS_SUCCESS);
     until(&seen.octets, 300);
@@ -226,23 +206,6 @@ static void enable_for_all(ULONG events)
 
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
                                                         &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
-}
-
-/* All that has come for any socket has been seen by the thread: the host has told it of something later. */
-static void let_the_host_tell(void)
-{
-    struct kit_pair p = kit_pair_make(AF_INET, NULL, NULL);
-    struct kit_memory m;
-    struct kit_call c;
-    WSK_BUF buf;
-
-    kit_memory_one(&m, 10);
-    buf = (WSK_BUF){ m.mdl, 0, 10 };
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
-    kit_send(p.client, 10, 0);
-    assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
-    kit_memory_free(&m);
-    kit_pair_close(&p);
 }
 
 /*
@@ -274,7 +237,7 @@ static void test_before_the_socket(void **state)
     for (SIZE_T i = 0; i < sizeof data; i++)
         data[i] = kit_pattern(i);
     assert_true(peer_send(peer, data, sizeof data, false));
-    let_the_host_tell();
+    kit_let_the_host_tell();
     assert_int_equal(atomic_load(&c.completions), 0);
     assert_int_equal(atomic_load(&seen.octets), 0);
     IoAcquireCancelSpinLock(&c.irp->CancelIrql);

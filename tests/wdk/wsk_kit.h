@@ -377,4 +377,42 @@ static inline NTSTATUS kit_events(PWSK_SOCKET s, ULONG mask, PIRP irp)
                                            0, NULL, NULL, irp);
 }
 
+/* Of 100 octets of the pattern each, from a socket of their own. */
+static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T from)
+{
+    PWSK_SOCKET s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
+    kit_address any = { .any = { AF_INET, { 0 } } };
+    struct kit_memory m;
+    struct kit_call c;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, 100);
+    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
+    for (int i = 0; i < count; i++) {
+        kit_fill(&m, 0, 100, from + (SIZE_T)i * 100);
+        assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, &buf, 0, (PSOCKADDR)&to->any, 0, NULL, kit_irp(&c)),
+                                 NULL), STATUS_SUCCESS);
+    }
+    assert_int_equal(kit_close(s), STATUS_SUCCESS);
+    kit_memory_free(&m);
+}
+
+/* All that has come for any socket has been seen by the thread: the host has told it of something later. */
+static inline void kit_let_the_host_tell(void)
+{
+    struct kit_pair p = kit_pair_make(AF_INET, NULL, NULL);
+    struct kit_memory m;
+    struct kit_call c;
+    WSK_BUF buf;
+
+    kit_memory_one(&m, 10);
+    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
+    kit_send(p.client, 10, 0);
+    assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
+    kit_memory_free(&m);
+    kit_pair_close(&p);
+}
+
 #endif
