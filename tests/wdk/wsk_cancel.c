@@ -46,10 +46,9 @@ static void test_accept_and_receive(void **state)
     client = kit_connect(&at, NULL, NULL);
     assert_int_equal(kit_end(&second, STATUS_PENDING, &socket), STATUS_SUCCESS);
     server = (PWSK_SOCKET)socket;
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
-    assert_int_equal(KIT_CONNECTION(server)->WskReceive(server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(server)->WskReceive(server, &buf, 0, kit_irp(&second)), STATUS_PENDING);
+    buf = kit_buffer(&m, 100);
+    kit_start_receive(server, &buf, 0, &c);
+    kit_start_receive(server, &buf, 0, &second);
     cancel(&c);
     kit_send(client, 100, 0);
     assert_int_equal(kit_end(&second, STATUS_PENDING, &n), STATUS_SUCCESS);
@@ -72,12 +71,9 @@ static void test_half_a_receive(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&c)),
-                     STATUS_PENDING);
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, 100);
+    kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 40, 0);
     /* Whatever is asked of a socket makes it look for data, and the second after the first: the 40 octets are there. */
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
@@ -86,8 +82,7 @@ static void test_half_a_receive(void **state)
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_CANCELLED);
     assert_int_equal(n, 40);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* One that has not begun goes alone; one that is half sent takes the connection with it. */
@@ -100,13 +95,12 @@ static void test_send(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     kit_memory_one(&m, LARGE);
     kit_memory_one(&one, 1);
     buf = (WSK_BUF){ m.mdl, 0, LARGE };
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&first)), STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&second)), STATUS_PENDING);
+    kit_start_send(p.client, &buf, 0, &first);
+    kit_start_send(p.client, &buf, 0, &second);
     assert_int_equal(KIT_CONNECTION(p.client)->WskDisconnect(p.client, NULL, 0, kit_irp(&end)), STATUS_PENDING);
     cancel(&second);
     assert_int_equal(kit_receive_buf(p.server, (WSK_BUF){ one.mdl, 0, 1 }, 0, &n), STATUS_SUCCESS);
@@ -116,8 +110,7 @@ static void test_send(void **state)
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CONNECTION_ABORTED);
     assert_int_equal(kit_send_buf(p.client, buf, 0, NULL), STATUS_CONNECTION_ABORTED);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* A full backlog keeps a connect waiting: both kinds of it can be cancelled, and WskConnect's socket is still good. */
@@ -170,10 +163,8 @@ static void test_cancelled_before(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, 100);
     (void)kit_irp(&c);
     assert_false(IoCancelIrp(c.irp));
     assert_int_equal(kit_end(&c, KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, c.irp), NULL),
@@ -181,8 +172,7 @@ static void test_cancelled_before(void **state)
     kit_send(p.client, 100, 0);
     kit_receive(p.server, 100, 0);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 enum { ROUNDS = 150 };
@@ -216,16 +206,14 @@ static void test_cancel_against_data(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 10);
-    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, 10);
     assert_int_equal(pthread_create(&x.thread, NULL, cancel_many, &x), 0);
     for (int round = 1; round <= ROUNDS; round++) {
         ULONG_PTR n = 0;
         NTSTATUS status;
 
-        assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&x.call)), STATUS_PENDING);
+        kit_start_receive(p.server, &buf, 0, &x.call);
         if (round % 2)
             atomic_store(&x.go, round);
         kit_send(p.client, 10, (SIZE_T)(round - 1) * 10);
@@ -245,8 +233,7 @@ static void test_cancel_against_data(void **state)
     }
     pthread_join(x.thread, NULL);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- WskCloseSocket ---------------------------------------------------------------------------------------------- */
@@ -260,14 +247,12 @@ static void test_close_with_pending(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, LARGE);
-    buf = (WSK_BUF){ m.mdl, 0, LARGE };
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, LARGE);
     assert_int_equal(KIT_LISTEN(p.listener)->WskAccept(p.listener, 0, NULL, NULL, NULL, NULL, kit_irp(&accepting)),
                      STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&sending)), STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskReceive(p.client, &buf, 0, kit_irp(&receiving)), STATUS_PENDING);
+    kit_start_send(p.client, &buf, 0, &sending);
+    kit_start_receive(p.client, &buf, 0, &receiving);
     assert_int_equal(KIT_CONNECTION(p.client)->WskCloseSocket(p.client, kit_irp(&closing)), STATUS_PENDING);
     assert_int_equal(kit_end(&closing, STATUS_PENDING, NULL), STATUS_SUCCESS);
     assert_true(kit_is_over(&sending, 0));
@@ -327,8 +312,7 @@ static void test_what_is_left(void **state)
     int found = 0;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     out = open_memstream(&text, &length);
     live_report(out);
     fclose(out);
@@ -336,8 +320,7 @@ static void test_what_is_left(void **state)
         found++;
     assert_int_equal(found, 3);
     free(text);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- What is reported -------------------------------------------------------------------------------------------- */
@@ -350,8 +333,7 @@ static void test_used_after_close(void **state)
     WSK_BUF none = { NULL, 0, 0 };
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     r = report_start();
     assert_int_equal(kit_send_buf(p.client, none, 0, NULL), STATUS_INVALID_HANDLE);
@@ -383,12 +365,10 @@ static void test_irql(void **state)
     KIRQL old;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, 100);
     KeRaiseIrql(DISPATCH_LEVEL, &old);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&c)), STATUS_PENDING);
+    kit_start_send(p.client, &buf, 0, &c);
     KeLowerIrql(old);
     assert_true(kit_is_over(&c, KIT_PATIENCE_SECONDS * 1000));
     assert_int_equal(c.irql, DISPATCH_LEVEL);
@@ -403,8 +383,7 @@ static void test_irql(void **state)
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
     report_is(r, "irql-too-high in WskSend");
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 int main(void)

@@ -52,8 +52,7 @@ static SIZE_T receive_from(PWSK_SOCKET s, SIZE_T room, SIZE_T from, kit_address 
     ULONG control = 0;
     WSK_BUF buf;
 
-    kit_memory_one(&m, room);
-    buf = (WSK_BUF){ m.mdl, 0, room };
+    buf = kit_buffer(&m, room);
     memset(sender, 0, sizeof *sender);
     assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, &sender->any, &control, NULL, flags,
                                                                  kit_irp(&c)), &got), expected);
@@ -254,8 +253,7 @@ static void test_packet_info(void **state)
     b_at.v4.sin_addr.S_un.S_addr = RtlUlongByteSwap(0x7f000005);
     assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    buf = kit_buffer(&m, 100);
     assert_int_equal(
         kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, &flags, kit_irp(&c)), NULL),
         STATUS_SUCCESS);
@@ -300,8 +298,7 @@ static void test_cancel_and_close(void **state)
     (void)state;
     kit_attach();
     s = kit_socket(AF_INET, WSK_FLAG_DATAGRAM_SOCKET, NULL, NULL);
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    buf = kit_buffer(&m, 100);
     assert_int_equal(
         kit_end(&first, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&first)), NULL),
         STATUS_INVALID_DEVICE_STATE);
@@ -349,8 +346,7 @@ static void test_mapped_addresses(void **state)
     memcpy(&b_at.v4.sin_addr, wired, sizeof wired);
     assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
-    kit_memory_one(&m, 10);
-    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    buf = kit_buffer(&m, 10);
     assert_int_equal(
         kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, NULL, kit_irp(&c)), NULL),
         STATUS_SUCCESS);

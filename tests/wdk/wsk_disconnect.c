@@ -27,12 +27,11 @@ static void test_cancelled(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     kit_memory_one(&m, LARGE);
     kit_fill(&m, 0, LARGE, 0);
     buf = (WSK_BUF){ m.mdl, 0, LARGE };
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&sending)), STATUS_PENDING);
+    kit_start_send(p.client, &buf, 0, &sending);
     assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
     assert_false(kit_is_over(&end, 20));
     (void)IoCancelIrp(end.irp);
@@ -44,8 +43,7 @@ static void test_cancelled(void **state)
     kit_receive(p.server, 10, 3);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* What was asked for before a close and has not gone is missing: the peer must not take what it got for all. */
@@ -59,8 +57,7 @@ static void test_cut_stream_is_reset(void **state)
     ULONG_PTR n = 99;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     kit_memory_one(&m, LARGE);
     kit_memory_one(&part, TAIL);
     buf = (WSK_BUF){ m.mdl, 0, 1 };
@@ -68,7 +65,7 @@ static void test_cut_stream_is_reset(void **state)
     assert_int_equal(kit_receive_buf(p.client, buf, 0, &n), STATUS_SUCCESS);
     assert_int_equal(n, 0);
     buf = (WSK_BUF){ m.mdl, 0, LARGE };
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&sending)), STATUS_PENDING);
+    kit_start_send(p.client, &buf, 0, &sending);
     assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
     assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     assert_int_equal(kit_end(&sending, STATUS_PENDING, NULL), STATUS_CANCELLED);
@@ -149,8 +146,7 @@ static void test_waits_for_peer(void **state)
     assert_false(kit_is_over(&end, 50));
     receive_tail(p.server);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_SUCCESS);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* The same where the peer has sent its end before. */
@@ -167,8 +163,7 @@ static void test_waits_for_peer_that_has_ended(void **state)
     assert_false(kit_is_over(&end, 50));
     receive_tail(p.server);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_SUCCESS);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* Both at once, and each has data that the other has not taken. */
@@ -188,8 +183,7 @@ static void test_both_wait(void **state)
     receive_tail(p.server);
     assert_int_equal(kit_end(&ends[0], STATUS_PENDING, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_end(&ends[1], STATUS_PENDING, NULL), STATUS_SUCCESS);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* The end is on its way already: the peer gets it, and nothing can follow it. */
@@ -207,8 +201,7 @@ static void test_cancelled_while_it_waits(void **state)
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CANCELLED);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_CONNECTION_DISCONNECTED);
     receive_tail(p.server);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 static void test_reset_while_it_waits(void **state)
@@ -223,8 +216,7 @@ static void test_reset_while_it_waits(void **state)
     assert_false(kit_is_over(&end, 50));
     assert_int_equal(kit_disconnect(p.server, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CONNECTION_RESET);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 struct both {

@@ -120,8 +120,7 @@ static void test_receive(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     kit_send(p.client, 100, 0);
     pause_for(20);
     assert_int_equal(atomic_load(&seen.receives), 0);
@@ -148,8 +147,7 @@ static void test_refused_data(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
@@ -169,8 +167,7 @@ static void test_refused_data(void **state)
     assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
     UNTIL(atomic_load(&seen.octets) == 200);
     assert_int_equal(atomic_load(&seen.wrong), 0);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* A part that is accepted is gone; the rest is for WskReceive, or comes again. */
@@ -181,8 +178,7 @@ static void test_part_of_the_data(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     atomic_store(&seen.accept, 7);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
@@ -196,8 +192,7 @@ static void test_part_of_the_data(void **state)
     kit_send(p.client, 30, 100);
     UNTIL(atomic_load(&seen.octets) == 130);
     assert_int_equal(atomic_load(&seen.wrong), 0);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* Kept data stays as it is until it is released, while more comes. */
@@ -210,8 +205,7 @@ static void test_kept_data(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     atomic_store(&seen.status, STATUS_PENDING);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 40000, 0);
@@ -229,8 +223,7 @@ static void test_kept_data(void **state)
     r = report_start();
     assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, list), STATUS_INVALID_PARAMETER);
     report_is(r, "wsk-indication in WskRelease");
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 static void test_kept_at_the_close(void **state)
@@ -244,8 +237,7 @@ static void test_kept_at_the_close(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     atomic_store(&seen.status, STATUS_PENDING);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
@@ -276,13 +268,10 @@ static void test_receive_goes_first(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    p = kit_start(AF_INET, &seen, &on_connection);
+    buf = kit_buffer(&m, 100);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&c)),
-                     STATUS_PENDING);
+    kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 150, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 100);
@@ -290,8 +279,7 @@ static void test_receive_goes_first(void **state)
     atomic_store(&seen.wrong, 0);
     UNTIL(atomic_load(&seen.octets) == 50);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- The end ----------------------------------------------------------------------------------------------------- */
@@ -304,8 +292,7 @@ static void test_disconnects(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_disconnect(p.client, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
     UNTIL(atomic_load(&seen.disconnects) == 1);
@@ -321,8 +308,7 @@ static void test_disconnects(void **state)
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     pause_for(20);
     assert_int_equal(atomic_load(&seen.disconnects), 2);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* Data that came before the end is indicated before it. */
@@ -334,8 +320,7 @@ static void test_end_after_data(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
     assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT | WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
@@ -347,8 +332,7 @@ static void test_end_after_data(void **state)
     assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
     UNTIL(atomic_load(&seen.disconnects) == 1);
     assert_int_equal(atomic_load(&seen.octets), 100);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- Backlog ----------------------------------------------------------------------------------------------------- */
@@ -362,8 +346,7 @@ static void test_backlogs(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
                                                                 sizeof room, &room, 0, NULL, NULL, NULL),
                      STATUS_SUCCESS);
@@ -392,8 +375,7 @@ static void test_backlogs(void **state)
                                                                 NULL, sizeof narrow, &narrow, NULL, NULL),
                      STATUS_SUCCESS);
     assert_int_equal(narrow, 200);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- Incoming connections ---------------------------------------------------------------------------------------- */
@@ -466,8 +448,7 @@ static void test_accept_event(void **state)
     /* One that is refused is closed. */
     atomic_store(&in.refuse, 1);
     other = kit_connect(&at, NULL, NULL);
-    kit_memory_one(&m, 10);
-    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    buf = kit_buffer(&m, 10);
     assert_int_equal(kit_end(&receiving, KIT_CONNECTION(other)->WskReceive(other, &buf, 0, kit_irp(&receiving)), NULL),
                      STATUS_CONNECTION_RESET);
     kit_memory_free(&m);
@@ -498,8 +479,7 @@ static void test_static_events(void **state)
     kit_send(p.client, 100, 0);
     UNTIL(atomic_load(&seen.octets) == 100);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_INVALID_PARAMETER);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- Enabling and disabling -------------------------------------------------------------------------------------- */
@@ -513,8 +493,7 @@ static void test_masks(void **state)
     WSK_EVENT_CALLBACK_CONTROL foreign = { &other, WSK_EVENT_RECEIVE };
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     s = kit_socket(AF_INET, WSK_FLAG_CONNECTION_SOCKET, NULL, NULL);
     assert_int_equal(kit_events(s, WSK_EVENT_RECEIVE, NULL), STATUS_INVALID_DEVICE_STATE);
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
@@ -530,8 +509,7 @@ static void test_masks(void **state)
                                                                 SOL_SOCKET, sizeof foreign, &foreign, 0, NULL, NULL,
                                                                 NULL),
                      STATUS_INVALID_PARAMETER);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* While the event runs, disabling is pending; afterwards it is not called any more. */
@@ -543,8 +521,7 @@ static void test_disable(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     atomic_store(&seen.hold, 1);
     kit_send(p.client, 100, 0);
@@ -563,8 +540,7 @@ static void test_disable(void **state)
     assert_int_equal(kit_end(&c, kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
                      STATUS_SUCCESS);
     kit_receive(p.server, 100, 100);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* The close waits until the event has come back. */
@@ -576,8 +552,7 @@ static void test_close_waits_for_the_event(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     atomic_store(&seen.hold, 1);
     kit_send(p.client, 100, 0);
@@ -608,22 +583,21 @@ static void test_cancelled_too_late(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     q = kit_pair_make(AF_INET, NULL, NULL);
     kit_memory_one(&out, 10);
     kit_memory_one(&in, 10);
     kit_fill(&out, 0, 10, 0);
     data = (WSK_BUF){ out.mdl, 0, 10 };
     room = (WSK_BUF){ in.mdl, 0, 10 };
-    assert_int_equal(KIT_CONNECTION(q.server)->WskReceive(q.server, &room, 0, kit_irp(&receiving)), STATUS_PENDING);
+    kit_start_receive(q.server, &room, 0, &receiving);
     assert_int_equal(kit_send_buf(q.server, none, 0, NULL), STATUS_SUCCESS); /* the receive is there */
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     atomic_store(&seen.hold, 1);
     kit_send(p.client, 1, 0);
     UNTIL(atomic_load(&seen.held));
-    assert_int_equal(KIT_CONNECTION(q.client)->WskSend(q.client, &data, 0, kit_irp(&sending)), STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(q.server)->WskSend(q.server, &none, 0, kit_irp(&looking)), STATUS_PENDING);
+    kit_start_send(q.client, &data, 0, &sending);
+    kit_start_send(q.server, &none, 0, &looking);
     assert_true(IoCancelIrp(receiving.irp));
     atomic_store(&seen.hold, 0);
     assert_int_equal(kit_end(&receiving, STATUS_PENDING, &n), STATUS_SUCCESS);
@@ -646,8 +620,7 @@ static void test_disable_against_data(void **state)
 
     (void)state;
     clean(&seen);
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     for (int round = 0; round < 100; round++) {
         struct kit_call c;
         int calls;
@@ -664,8 +637,7 @@ static void test_disable_against_data(void **state)
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     UNTIL(atomic_load(&seen.octets) == 1000);
     assert_int_equal(atomic_load(&seen.wrong), 0);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 int main(void)

@@ -111,8 +111,7 @@ static void test_written_to(void **state)
     struct kit_pair p;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_start(AF_INET, &seen, &on_connection);
     atomic_store(&seen.status, STATUS_PENDING);
     kit_send(p.client, 40000, 0);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
@@ -120,8 +119,7 @@ static void test_written_to(void **state)
     assert_int_equal(atomic_load(&seen.wrong), 0);
     for (int i = 0; i < atomic_load(&seen.kept_count); i++)
         assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, atomic_load(&seen.kept[i])), STATUS_SUCCESS);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
     report_is_empty(r);
 }
 
@@ -155,8 +153,7 @@ static void receive_datagram(PWSK_SOCKET s, SIZE_T from)
     ULONG_PTR n = 0;
     WSK_BUF buf;
 
-    kit_memory_one(&m, 1000);
-    buf = (WSK_BUF){ m.mdl, 0, 1000 };
+    buf = kit_buffer(&m, 1000);
     assert_int_equal(kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, &buf, 0, NULL, NULL, NULL, NULL, kit_irp(&c)), &n),
                      STATUS_SUCCESS);
     assert_int_equal(n, 100);

@@ -137,6 +137,13 @@ static inline void kit_memory_one(struct kit_memory *m, SIZE_T size)
     kit_memory_make(m, sizes);
 }
 
+/* One piece, and all of it as a buffer. */
+static inline WSK_BUF kit_buffer(struct kit_memory *m, SIZE_T size)
+{
+    kit_memory_one(m, size);
+    return (WSK_BUF){ m->mdl, 0, size };
+}
+
 static inline void kit_memory_free(struct kit_memory *m)
 {
     for (PMDL mdl = m->mdl, next; mdl; mdl = next) {
@@ -314,6 +321,31 @@ static inline void kit_pair_close(struct kit_pair *p)
     assert_int_equal(kit_close(p->listener), STATUS_SUCCESS);
 }
 
+/* A client and its first connection; kit_stop() closes both, and nothing else may be open by then. */
+static inline struct kit_pair kit_start(ADDRESS_FAMILY family, PVOID context,
+                                        const WSK_CLIENT_CONNECTION_DISPATCH *of_server)
+{
+    kit_attach();
+    return kit_pair_make(family, context, of_server);
+}
+
+static inline void kit_stop(struct kit_pair *p)
+{
+    kit_pair_close(p);
+    kit_detach();
+}
+
+/* The calls return before they are over: kit_end() is for what becomes of them. */
+static inline void kit_start_send(PWSK_SOCKET s, PWSK_BUF buf, ULONG flags, struct kit_call *c)
+{
+    assert_int_equal(KIT_CONNECTION(s)->WskSend(s, buf, flags, kit_irp(c)), STATUS_PENDING);
+}
+
+static inline void kit_start_receive(PWSK_SOCKET s, PWSK_BUF buf, ULONG flags, struct kit_call *c)
+{
+    assert_int_equal(KIT_CONNECTION(s)->WskReceive(s, buf, flags, kit_irp(c)), STATUS_PENDING);
+}
+
 static inline NTSTATUS kit_send_buf(PWSK_SOCKET s, WSK_BUF buf, ULONG flags, ULONG_PTR *sent)
 {
     struct kit_call c;
@@ -386,8 +418,7 @@ static inline void kit_send_datagrams(const kit_address *to, int count, SIZE_T f
     struct kit_call c;
     WSK_BUF buf;
 
-    kit_memory_one(&m, 100);
-    buf = (WSK_BUF){ m.mdl, 0, 100 };
+    buf = kit_buffer(&m, 100);
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
     for (int i = 0; i < count; i++) {
         kit_fill(&m, 0, 100, from + (SIZE_T)i * 100);
@@ -406,9 +437,8 @@ static inline void kit_let_the_host_tell(void)
     struct kit_call c;
     WSK_BUF buf;
 
-    kit_memory_one(&m, 10);
-    buf = (WSK_BUF){ m.mdl, 0, 10 };
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
+    buf = kit_buffer(&m, 10);
+    kit_start_receive(p.server, &buf, 0, &c);
     kit_send(p.client, 10, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
     kit_memory_free(&m);

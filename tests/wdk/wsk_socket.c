@@ -141,8 +141,7 @@ static void test_chains(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     kit_memory_make(&out, from);
     kit_memory_make(&in, to);
     kit_fill(&out, FROM_OFFSET, SIZE, 99);
@@ -157,8 +156,7 @@ static void test_chains(void **state)
             assert_int_equal(*kit_octet(&in, i), 0xee);
     /* In two parts, of which the first ends in the middle of a piece. */
     buf = (WSK_BUF){ in.mdl, TO_OFFSET, SIZE };
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&c)),
-                     STATUS_PENDING);
+    kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 5000, 0);
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_send_buf(p.server, (WSK_BUF){ NULL, 0, 0 }, 0, NULL), STATUS_SUCCESS);
@@ -176,8 +174,7 @@ static void test_chains(void **state)
     }
     kit_memory_free(&out);
     kit_memory_free(&in);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 static void test_bad_buffers(void **state)
@@ -187,8 +184,7 @@ static void test_bad_buffers(void **state)
     ULONG_PTR n = 0;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     kit_memory_one(&m, 100);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 0, 101 }, 0, &n), STATUS_INVALID_PARAMETER);
     assert_int_equal(kit_send_buf(p.client, (WSK_BUF){ m.mdl, 1, 100 }, 0, &n), STATUS_INVALID_PARAMETER);
@@ -204,8 +200,7 @@ static void test_bad_buffers(void **state)
     assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &(WSK_BUF){ NULL, 0, 0 }, 0, NULL),
                      STATUS_INVALID_PARAMETER);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* Without WAITALL a receive takes what there is; with it, it waits for the rest. */
@@ -218,15 +213,12 @@ static void test_wait_all(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 3000);
-    buf = (WSK_BUF){ m.mdl, 0, 3000 };
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, 3000);
     kit_send(p.client, 1000, 0);
     assert_int_equal(kit_receive_buf(p.server, buf, 0, &n), STATUS_SUCCESS);
     assert_int_equal(n, 1000);
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&c)),
-                     STATUS_PENDING);
+    kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 1000, 0);
     assert_false(kit_is_over(&c, 30));
     kit_send(p.client, 2500, 1000);
@@ -235,8 +227,7 @@ static void test_wait_all(void **state)
     kit_verify(&m, 0, 3000, 0);
     kit_receive(p.server, 500, 3000);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* More than the host takes at once: the send waits for the receiver, and the next one for it. */
@@ -250,16 +241,15 @@ static void test_large_sends_in_order(void **state)
     ULONG_PTR n = 0;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET6, NULL, NULL);
+    p = kit_start(AF_INET6, NULL, NULL);
     kit_memory_one(&m, SIZE);
     kit_memory_one(&second, PIECE);
     kit_fill(&m, 0, SIZE, 0);
     kit_fill(&second, 0, PIECE, SIZE);
     buf = (WSK_BUF){ m.mdl, 0, SIZE };
     other = (WSK_BUF){ second.mdl, 0, PIECE };
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&first)), STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &other, 0, kit_irp(&next)), STATUS_PENDING);
+    kit_start_send(p.client, &buf, 0, &first);
+    kit_start_send(p.client, &other, 0, &next);
     assert_false(kit_is_over(&next, 30));
     for (SIZE_T at = 0; at < SIZE + PIECE; at += PIECE)
         kit_receive(p.server, PIECE, at);
@@ -269,8 +259,7 @@ static void test_large_sends_in_order(void **state)
     assert_int_equal(n, PIECE);
     kit_memory_free(&m);
     kit_memory_free(&second);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- The end of a connection ---- */
@@ -285,8 +274,7 @@ static void test_graceful_disconnect(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     kit_memory_one(&m, 500);
     kit_fill(&m, 0, 500, 1000);
     buf = (WSK_BUF){ m.mdl, 0, 500 };
@@ -306,8 +294,7 @@ static void test_graceful_disconnect(void **state)
     assert_int_equal(kit_receive_buf(p.client, buf, 0, &n), STATUS_SUCCESS);
     assert_int_equal(n, 0);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* The end completes what waits for all with what there is, and a drain, which throws the data away. */
@@ -320,14 +307,10 @@ static void test_end_completes_receives(void **state)
     WSK_BUF buf, none = { NULL, 0, 0 };
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 500);
-    buf = (WSK_BUF){ m.mdl, 0, 500 };
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, WSK_FLAG_WAITALL, kit_irp(&all)),
-                     STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskReceive(p.client, &none, WSK_FLAG_DRAIN, kit_irp(&drain)),
-                     STATUS_PENDING);
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, 500);
+    kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &all);
+    kit_start_receive(p.client, &none, WSK_FLAG_DRAIN, &drain);
     kit_send(p.client, 300, 3);
     kit_send(p.server, 200000, 3);
     assert_false(kit_is_over(&all, 20));
@@ -340,8 +323,7 @@ static void test_end_completes_receives(void **state)
     assert_int_equal(kit_end(&drain, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 0);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 static void reset(bool by_close)
@@ -351,9 +333,8 @@ static void reset(bool by_close)
     struct kit_call c;
     WSK_BUF buf;
 
-    kit_memory_one(&m, 500);
-    buf = (WSK_BUF){ m.mdl, 0, 500 };
-    assert_int_equal(KIT_CONNECTION(p.server)->WskReceive(p.server, &buf, 0, kit_irp(&c)), STATUS_PENDING);
+    buf = kit_buffer(&m, 500);
+    kit_start_receive(p.server, &buf, 0, &c);
     if (by_close) {
         assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     } else {
@@ -390,12 +371,10 @@ static void test_abort_ends_what_is_pending(void **state)
     WSK_BUF buf;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, SIZE);
-    buf = (WSK_BUF){ m.mdl, 0, SIZE };
-    assert_int_equal(KIT_CONNECTION(p.client)->WskReceive(p.client, &buf, 0, kit_irp(&receiving)), STATUS_PENDING);
-    assert_int_equal(KIT_CONNECTION(p.client)->WskSend(p.client, &buf, 0, kit_irp(&sending)), STATUS_PENDING);
+    p = kit_start(AF_INET, NULL, NULL);
+    buf = kit_buffer(&m, SIZE);
+    kit_start_receive(p.client, &buf, 0, &receiving);
+    kit_start_send(p.client, &buf, 0, &sending);
     assert_int_equal(KIT_CONNECTION(p.client)->WskDisconnect(p.client, NULL, 0, kit_irp(&graceful)), STATUS_PENDING);
     assert_false(kit_is_over(&graceful, 20));
     assert_int_equal(kit_disconnect(p.client, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
@@ -403,8 +382,7 @@ static void test_abort_ends_what_is_pending(void **state)
     assert_int_equal(kit_end(&graceful, STATUS_PENDING, NULL), STATUS_CANCELLED);
     assert_int_equal(kit_end(&receiving, STATUS_PENDING, NULL), STATUS_CANCELLED);
     kit_memory_free(&m);
-    kit_pair_close(&p);
-    kit_detach();
+    kit_stop(&p);
 }
 
 /* ---- What goes wrong ---- */

@@ -60,17 +60,15 @@ static void test_requests_without_end(void **state)
     WSK_BUF room;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     q = kit_pair_make(AF_INET, NULL, NULL);
-    kit_memory_one(&m, 10);
-    room = (WSK_BUF){ m.mdl, 0, 10 };
+    room = kit_buffer(&m, 10);
     e.socket = p.client;
     e.irp = IoAllocateIrp(1, FALSE);
     assert_non_null(e.irp);
     KeInitializeEvent(&e.over, NotificationEvent, FALSE);
     send_nothing(&e);
-    assert_int_equal(KIT_CONNECTION(q.server)->WskReceive(q.server, &room, 0, kit_irp(&receiving)), STATUS_PENDING);
+    kit_start_receive(q.server, &room, 0, &receiving);
     kit_send(q.client, 10, 0); /* the receive is there by then, and only the host can tell it of the data */
     assert_int_equal(kit_end(&receiving, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 10);
@@ -129,8 +127,7 @@ static void test_closed_for_all(void **state)
     kit_address at;
 
     (void)state;
-    kit_attach();
-    p = kit_pair_make(AF_INET, NULL, NULL);
+    p = kit_start(AF_INET, NULL, NULL);
     at = kit_local_by(p.listener, KIT_LISTEN(p.listener)->WskGetLocalAddress);
     kit_memory_one(&m, 10);
     child = child_start();
@@ -199,8 +196,7 @@ static void test_too_many_to_watch(void **state)
 
     (void)state;
     kit_attach();
-    kit_memory_one(&m, 10);
-    buf = (WSK_BUF){ m.mdl, 0, 10 };
+    buf = kit_buffer(&m, 10);
     listener = kit_listener(AF_INET, NULL, NULL, &at);
     client = kit_connect(&at, NULL, NULL);
     atomic_store(&no_room, 1);
