@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -396,17 +395,10 @@ static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM
 
 static const WSK_CLIENT_DATAGRAM_DISPATCH on_datagram = { on_receive_from };
 
-static void pause_for(long milliseconds)
-{
-    const struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
-
-    nanosleep(&time, NULL);
-}
-
 static void until(atomic_int *count, int wanted)
 {
     for (int i = 0; i < KIT_PATIENCE_SECONDS * 1000 && atomic_load(count) < wanted; i++)
-        pause_for(1);
+        kit_pause(1);
     assert_int_equal(atomic_load(count), wanted);
 }
 
@@ -443,7 +435,7 @@ static void test_event(void **state)
     atomic_store(&seen.calls, 0);
     send_numbered(a, &b_at, 40, 3);
     until(&seen.calls, 1);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.calls), 1);
     assert_int_equal(receive_from(b, 30, 40, &sender, STATUS_BUFFER_OVERFLOW, NULL), 30);
     assert_memory_equal(&sender, &a_at, sizeof(SOCKADDR_IN));

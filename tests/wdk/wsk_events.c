@@ -1,135 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of Winsock Kernel's sockets: what is indicated, what the driver keeps or leaves, enabling and disabling. */
-#include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "wsk_kit.h"
-
-/* What a connection's events have brought. */
-struct seen {
-    atomic_size_t octets;      /* taken, all in the pattern's order */
-    atomic_int receives, disconnects, backlogs, wrong;
-    atomic_ulong flags, backlog;
-    /* What the next events do. */
-    atomic_int status;         /* of WskReceiveEvent */
-    atomic_size_t accept;      /* at most that many octets; 0: all */
-    _Atomic(PWSK_DATA_INDICATION) kept;
-    atomic_int hold, held;     /* hold: the event does not come back */
-};
-
-static void take(struct seen *s, PWSK_DATA_INDICATION list, SIZE_T most)
-{
-    SIZE_T at = atomic_load(&s->octets);
-
-    for (PWSK_DATA_INDICATION d = list; d; d = d->Next) {
-        const UCHAR *data =
-            (const UCHAR *)MmGetSystemAddressForMdlSafe(d->Buffer.Mdl, NormalPagePriority) + d->Buffer.Offset;
-
-        for (SIZE_T i = 0; i < d->Buffer.Length && most > 0; i++, most--)
-            if (data[i] != kit_pattern(at++))
-                atomic_fetch_add(&s->wrong, 1);
-    }
-    atomic_store(&s->octets, at);
-}
-
-static void hold(struct seen *s)
-{
-    atomic_store(&s->held, 1);
-    while (atomic_load(&s->hold))
-        sched_yield();
-    atomic_store(&s->held, 0);
-}
-
-static NTSTATUS WSKAPI on_receive(PVOID context, ULONG flags, PWSK_DATA_INDICATION list, SIZE_T octets,
-                                  SIZE_T *accepted)
-{
-    struct seen *s = context;
-    NTSTATUS status = (NTSTATUS)atomic_load(&s->status);
-    SIZE_T most = atomic_load(&s->accept);
-
-    if (!list || !(flags & WSK_FLAG_AT_DISPATCH_LEVEL) || KeGetCurrentIrql() != DISPATCH_LEVEL)
-        atomic_fetch_add(&s->wrong, 1);
-    hold(s);
-    if (status == STATUS_SUCCESS && most && most < octets)
-        *accepted = most;
-    else
-        most = octets;
-    if (status == STATUS_PENDING)
-        atomic_store(&s->kept, list);
-    if (status != STATUS_DATA_NOT_ACCEPTED)
-        take(s, list, most);
-    atomic_fetch_add(&s->receives, 1);
-    return status;
-}
-
-static NTSTATUS WSKAPI on_disconnect(PVOID context, ULONG flags)
-{
-    struct seen *s = context;
-
-    atomic_store(&s->flags, flags);
-    atomic_fetch_add(&s->disconnects, 1);
-    return STATUS_SUCCESS;
-}
-
-static NTSTATUS WSKAPI on_backlog(PVOID context, SIZE_T size)
-{
-    struct seen *s = context;
-
-    atomic_store(&s->backlog, size);
-    atomic_fetch_add(&s->backlogs, 1);
-    return STATUS_SUCCESS;
-}
-
-static const WSK_CLIENT_CONNECTION_DISPATCH on_connection = { on_receive, on_disconnect, on_backlog };
-
-static void pause_for(long milliseconds)
-{
-    const struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
-
-    nanosleep(&time, NULL);
-}
-
-#define UNTIL(condition)                                        \
-    do {                                                        \
-        int patience_ = KIT_PATIENCE_SECONDS * 1000;            \
-        while (!(condition) && patience_-- > 0)                 \
-            pause_for(1);                                       \
-        assert_true(condition);                                 \
-    } while (0)
-
-static void clean(struct seen *s)
-{
-    memset(s, 0, sizeof *s);
-}
+#include "wsk_seen.h"
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
 static void test_receive(void **state)
 {
-    static struct seen seen;
     struct report *r = report_start();
     struct kit_pair p;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(0);
     kit_send(p.client, 100, 0);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.receives), 0);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&seen.octets) == 100);
     kit_send(p.client, 3 << 20, 100);
-    UNTIL(atomic_load(&seen.octets) == 100 + (3 << 20));
+    KIT_UNTIL(atomic_load(&seen.octets) == 100 + (3 << 20));
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.disconnects) == 1);
+    KIT_UNTIL(atomic_load(&seen.disconnects) == 1);
     assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
     assert_int_equal(atomic_load(&seen.wrong), 0);
     kit_pair_close(&p);
@@ -141,31 +40,28 @@ static void test_receive(void **state)
 /* What is not accepted stays, and nothing more is indicated until WskReceive has been called. */
 static void test_refused_data(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     WSK_BUF none = { NULL, 0, 0 };
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(WSK_EVENT_RECEIVE);
     atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
-    UNTIL(atomic_load(&seen.receives) == 1);
+    KIT_UNTIL(atomic_load(&seen.receives) == 1);
     kit_send(p.client, 100, 100);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.receives), 1);
     atomic_store(&seen.hold, 1);
     kit_receive(p.server, 50, 0);
-    UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&seen.held));
     atomic_store(&seen.octets, 50);
     atomic_store(&seen.hold, 0);
-    UNTIL(atomic_load(&seen.receives) == 2);
-    pause_for(20);
+    KIT_UNTIL(atomic_load(&seen.receives) == 2);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.receives), 2);
     atomic_store(&seen.status, STATUS_SUCCESS);
     assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.octets) == 200);
+    KIT_UNTIL(atomic_load(&seen.octets) == 200);
     assert_int_equal(atomic_load(&seen.wrong), 0);
     kit_stop(&p);
 }
@@ -173,24 +69,21 @@ static void test_refused_data(void **state)
 /* A part that is accepted is gone; the rest is for WskReceive, or comes again. */
 static void test_part_of_the_data(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(WSK_EVENT_RECEIVE);
     atomic_store(&seen.accept, 7);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
-    UNTIL(atomic_load(&seen.receives) == 1);
+    KIT_UNTIL(atomic_load(&seen.receives) == 1);
     assert_int_equal(atomic_load(&seen.octets), 7);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.receives), 1);
     kit_receive(p.server, 93, 7);
     atomic_store(&seen.octets, 100);
     atomic_store(&seen.accept, 0);
     kit_send(p.client, 30, 100);
-    UNTIL(atomic_load(&seen.octets) == 130);
+    KIT_UNTIL(atomic_load(&seen.octets) == 130);
     assert_int_equal(atomic_load(&seen.wrong), 0);
     kit_stop(&p);
 }
@@ -198,25 +91,22 @@ static void test_part_of_the_data(void **state)
 /* Kept data stays as it is until it is released, while more comes. */
 static void test_kept_data(void **state)
 {
-    static struct seen seen;
     struct report *r = report_start();
     struct kit_pair p;
     PWSK_DATA_INDICATION list;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(WSK_EVENT_RECEIVE);
     atomic_store(&seen.status, STATUS_PENDING);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 40000, 0);
-    UNTIL(atomic_load(&seen.octets) > 0);
+    KIT_UNTIL(atomic_load(&seen.octets) > 0);
     list = atomic_load(&seen.kept);
     atomic_store(&seen.status, STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.octets) == 40000);
+    KIT_UNTIL(atomic_load(&seen.octets) == 40000);
     kit_send(p.client, 1000, 40000);
-    UNTIL(atomic_load(&seen.octets) == 41000);
+    KIT_UNTIL(atomic_load(&seen.octets) == 41000);
     atomic_store(&seen.octets, 0);
-    take(&seen, list, 40000);
+    seen_take(&seen, list, 40000);
     assert_int_equal(atomic_load(&seen.wrong), 0);
     assert_int_equal(KIT_CONNECTION(p.server)->WskRelease(p.server, list), STATUS_SUCCESS);
     report_is_empty(r);
@@ -228,7 +118,6 @@ static void test_kept_data(void **state)
 
 static void test_kept_at_the_close(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     struct report *r;
     char *text = NULL;
@@ -236,12 +125,10 @@ static void test_kept_at_the_close(void **state)
     FILE *out;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(WSK_EVENT_RECEIVE);
     atomic_store(&seen.status, STATUS_PENDING);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
-    UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&seen.octets) == 100);
     r = report_start();
     assert_int_equal(kit_close(p.server), STATUS_SUCCESS);
     report_is(r, "wsk-indication in WskCloseSocket");
@@ -259,7 +146,6 @@ static void test_kept_at_the_close(void **state)
 /* Calls of WskReceive come before the event. */
 static void test_receive_goes_first(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     struct kit_memory m;
     struct kit_call c;
@@ -267,17 +153,15 @@ static void test_receive_goes_first(void **state)
     WSK_BUF buf;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(WSK_EVENT_RECEIVE);
     buf = kit_buffer(&m, 100);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_start_receive(p.server, &buf, WSK_FLAG_WAITALL, &c);
     kit_send(p.client, 150, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, &n), STATUS_SUCCESS);
     assert_int_equal(n, 100);
     kit_verify(&m, 0, 100, 0);
     atomic_store(&seen.wrong, 0);
-    UNTIL(atomic_load(&seen.octets) == 50);
+    KIT_UNTIL(atomic_load(&seen.octets) == 50);
     kit_memory_free(&m);
     kit_stop(&p);
 }
@@ -287,26 +171,23 @@ static void test_receive_goes_first(void **state)
 /* Abortive, or graceful before anybody has asked: told once, and told to who asks later. */
 static void test_disconnects(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
+    p = seen_start(WSK_EVENT_DISCONNECT);
     assert_int_equal(kit_disconnect(p.client, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.disconnects) == 1);
+    KIT_UNTIL(atomic_load(&seen.disconnects) == 1);
     assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL | WSK_FLAG_ABORTIVE);
     kit_pair_close(&p);
-    p = kit_pair_make(AF_INET6, &seen, &on_connection);
+    p = kit_pair_make(AF_INET6, &seen, &seen_dispatch);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.disconnects), 1);
     assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.disconnects) == 2);
+    KIT_UNTIL(atomic_load(&seen.disconnects) == 2);
     assert_int_equal(atomic_load(&seen.flags), WSK_FLAG_AT_DISPATCH_LEVEL);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.disconnects), 2);
     kit_stop(&p);
 }
@@ -314,23 +195,20 @@ static void test_disconnects(void **state)
 /* Data that came before the end is indicated before it. */
 static void test_end_after_data(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     WSK_BUF none = { NULL, 0, 0 };
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(WSK_EVENT_DISCONNECT | WSK_EVENT_RECEIVE);
     atomic_store(&seen.status, STATUS_DATA_NOT_ACCEPTED);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT | WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     kit_send(p.client, 100, 0);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.receives) == 1);
-    pause_for(20);
+    KIT_UNTIL(atomic_load(&seen.receives) == 1);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.disconnects), 0);
     atomic_store(&seen.status, STATUS_SUCCESS);
     assert_int_equal(kit_receive_buf(p.server, none, 0, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.disconnects) == 1);
+    KIT_UNTIL(atomic_load(&seen.disconnects) == 1);
     assert_int_equal(atomic_load(&seen.octets), 100);
     kit_stop(&p);
 }
@@ -339,19 +217,17 @@ static void test_end_after_data(void **state)
 
 static void test_backlogs(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     SIZE_T ideal = 0, waiting = 0, returned = 0;
     int room = 100000, narrow = 0;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(0);
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
                                                                 sizeof room, &room, 0, NULL, NULL, NULL),
                      STATUS_SUCCESS);
     assert_int_equal(kit_events(p.server, WSK_EVENT_SEND_BACKLOG, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.backlogs) == 1);
+    KIT_UNTIL(atomic_load(&seen.backlogs) == 1);
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskIoctl, SIO_WSK_QUERY_IDEAL_SEND_BACKLOG, 0,
                                                                 0, NULL, sizeof ideal, &ideal, &returned, NULL),
                      STATUS_SUCCESS);
@@ -361,7 +237,7 @@ static void test_backlogs(void **state)
     assert_int_equal(KIT_CONNECTION(p.server)->WskControlSocket(p.server, WskSetOption, SO_SNDBUF, SOL_SOCKET,
                                                                 sizeof room, &room, 0, NULL, NULL, NULL),
                      STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.backlogs) == 2);
+    KIT_UNTIL(atomic_load(&seen.backlogs) == 2);
     assert_true(atomic_load(&seen.backlog) > ideal);
     kit_send(p.client, 100, 0);
     kit_send(p.client, 100, 100);
@@ -399,7 +275,7 @@ static NTSTATUS WSKAPI on_accept(PVOID context, ULONG flags, PSOCKADDR local, PS
     if (atomic_load(&i->refuse))
         return STATUS_REQUEST_NOT_ACCEPTED;
     *socket_context = i->seen;
-    *socket_dispatch = &on_connection;
+    *socket_dispatch = &seen_dispatch;
     atomic_store(&i->socket, socket);
     return STATUS_SUCCESS;
 }
@@ -409,7 +285,6 @@ static const WSK_CLIENT_LISTEN_DISPATCH on_listen = { on_accept, NULL, NULL };
 /* Enabled with the events of connections: what is accepted has those from the start. */
 static void test_accept_event(void **state)
 {
-    static struct seen seen;
     static struct incoming in;
     kit_address at;
     PWSK_SOCKET listener, client, other;
@@ -418,20 +293,20 @@ static void test_accept_event(void **state)
     WSK_BUF buf;
 
     (void)state;
-    clean(&seen);
+    seen_clean();
     memset(&in, 0, sizeof in);
     in.seen = &seen;
     kit_attach();
     listener = kit_listener(AF_INET, &in, &on_listen, &at);
     client = kit_connect(&at, NULL, NULL);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&in.calls), 0);
     assert_int_equal(kit_events(listener, WSK_EVENT_ACCEPT | WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&in.socket));
+    KIT_UNTIL(atomic_load(&in.socket));
     kit_send(client, 100, 0);
-    UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&seen.octets) == 100);
     /* One who waits goes before the event, and its socket's events are disabled. */
-    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, &seen, &on_connection, NULL, NULL, kit_irp(&c)),
+    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, &seen, &seen_dispatch, NULL, NULL, kit_irp(&c)),
                      STATUS_PENDING);
     other = kit_connect(&at, NULL, NULL);
     {
@@ -464,20 +339,19 @@ static void test_accept_event(void **state)
 /* WSK_SET_STATIC_EVENT_CALLBACKS: enabled for every socket, and not to be disabled. */
 static void test_static_events(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     WSK_EVENT_CALLBACK_CONTROL control = { &NPI_WSK_INTERFACE_ID, WSK_EVENT_RECEIVE | WSK_EVENT_RECEIVE_FROM };
 
     (void)state;
-    clean(&seen);
+    seen_clean();
     kit_attach();
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
                                                         &control, 0, NULL, NULL, NULL), STATUS_SUCCESS);
-    p = kit_pair_make(AF_INET, &seen, &on_connection);
+    p = kit_pair_make(AF_INET, &seen, &seen_dispatch);
     assert_int_equal(kit_npi.Dispatch->WskControlClient(kit_npi.Client, WSK_SET_STATIC_EVENT_CALLBACKS, sizeof control,
                                                         &control, 0, NULL, NULL, NULL), STATUS_INVALID_DEVICE_STATE);
     kit_send(p.client, 100, 0);
-    UNTIL(atomic_load(&seen.octets) == 100);
+    KIT_UNTIL(atomic_load(&seen.octets) == 100);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_INVALID_PARAMETER);
     kit_stop(&p);
 }
@@ -515,27 +389,24 @@ static void test_masks(void **state)
 /* While the event runs, disabling is pending; afterwards it is not called any more. */
 static void test_disable(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     struct kit_call c;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    p = seen_start(WSK_EVENT_RECEIVE);
     atomic_store(&seen.hold, 1);
     kit_send(p.client, 100, 0);
-    UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&seen.held));
     assert_int_equal(kit_events(p.server, WSK_EVENT_DISCONNECT | WSK_EVENT_DISABLE, NULL), STATUS_SUCCESS);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, NULL), STATUS_EVENT_PENDING);
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), STATUS_PENDING);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&c.completions), 0);
     atomic_store(&seen.hold, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
     assert_int_equal(atomic_load(&seen.receives), 1);
     kit_send(p.client, 100, 100);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&seen.receives), 1);
     assert_int_equal(kit_end(&c, kit_events(p.server, WSK_EVENT_RECEIVE | WSK_EVENT_DISABLE, kit_irp(&c)), NULL),
                      STATUS_SUCCESS);
@@ -546,19 +417,16 @@ static void test_disable(void **state)
 /* The close waits until the event has come back. */
 static void test_close_waits_for_the_event(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
     struct kit_call c;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
-    assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
+    p = seen_start(WSK_EVENT_RECEIVE);
     atomic_store(&seen.hold, 1);
     kit_send(p.client, 100, 0);
-    UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&seen.held));
     assert_int_equal(KIT_CONNECTION(p.server)->WskCloseSocket(p.server, kit_irp(&c)), STATUS_PENDING);
-    pause_for(20);
+    kit_pause(20);
     assert_int_equal(atomic_load(&c.completions), 0);
     atomic_store(&seen.hold, 0);
     assert_int_equal(kit_end(&c, STATUS_PENDING, NULL), STATUS_SUCCESS);
@@ -574,7 +442,6 @@ static void test_close_waits_for_the_event(void **state)
  */
 static void test_cancelled_too_late(void **state)
 {
-    static struct seen seen;
     struct kit_pair p, q;
     struct kit_memory out, in;
     struct kit_call receiving, sending, looking;
@@ -582,8 +449,7 @@ static void test_cancelled_too_late(void **state)
     ULONG_PTR n = 0;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(0);
     q = kit_pair_make(AF_INET, NULL, NULL);
     kit_memory_one(&out, 10);
     kit_memory_one(&in, 10);
@@ -595,7 +461,7 @@ static void test_cancelled_too_late(void **state)
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
     atomic_store(&seen.hold, 1);
     kit_send(p.client, 1, 0);
-    UNTIL(atomic_load(&seen.held));
+    KIT_UNTIL(atomic_load(&seen.held));
     kit_start_send(q.client, &data, 0, &sending);
     kit_start_send(q.server, &none, 0, &looking);
     assert_true(IoCancelIrp(receiving.irp));
@@ -615,12 +481,10 @@ static void test_cancelled_too_late(void **state)
 /* Enabled and disabled while data comes: the event never runs once it is disabled, and no octet is lost. */
 static void test_disable_against_data(void **state)
 {
-    static struct seen seen;
     struct kit_pair p;
 
     (void)state;
-    clean(&seen);
-    p = kit_start(AF_INET, &seen, &on_connection);
+    p = seen_start(0);
     for (int round = 0; round < 100; round++) {
         struct kit_call c;
         int calls;
@@ -631,11 +495,11 @@ static void test_disable_against_data(void **state)
                          STATUS_SUCCESS);
         calls = atomic_load(&seen.receives);
         if (round % 16 == 0)
-            pause_for(1);
+            kit_pause(1);
         assert_int_equal(atomic_load(&seen.receives), calls);
     }
     assert_int_equal(kit_events(p.server, WSK_EVENT_RECEIVE, NULL), STATUS_SUCCESS);
-    UNTIL(atomic_load(&seen.octets) == 1000);
+    KIT_UNTIL(atomic_load(&seen.octets) == 1000);
     assert_int_equal(atomic_load(&seen.wrong), 0);
     kit_stop(&p);
 }

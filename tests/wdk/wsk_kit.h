@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "wdm.h"
 #include "mstcpip.h"
@@ -19,6 +20,21 @@
 #include "wdk/live.h"
 
 enum { KIT_PATIENCE_SECONDS = 20 };
+
+static inline void kit_pause(long milliseconds)
+{
+    const struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
+
+    nanosleep(&time, NULL);
+}
+
+#define KIT_UNTIL(condition)                                    \
+    do {                                                        \
+        int patience_ = KIT_PATIENCE_SECONDS * 1000;            \
+        while (!(condition) && patience_-- > 0)                 \
+            kit_pause(1);                                       \
+        assert_true(condition);                                 \
+    } while (0)
 
 /* ---- The client ---- */
 
