@@ -2,6 +2,7 @@
 /* Graceful disconnects of Winsock Kernel's sockets that something comes in between of: a close, a cancel, a reset. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -88,11 +89,12 @@ static NTSTATUS set_int(PWSK_SOCKET s, ULONG name, int value)
 }
 
 /* The client's host has taken all of the data that the server's has no room for. */
-static struct kit_pair pair_with_tail(void)
+static struct kit_pair start_with_tail(void)
 {
     struct kit_pair p;
     kit_address at;
 
+    kit_attach();
     p.listener = kit_listener(AF_INET, NULL, NULL, &at);
     assert_int_equal(set_int(p.listener, SO_RCVBUF, 4096), STATUS_SUCCESS);
     p.client = kit_connect(&at, NULL, NULL);
@@ -100,6 +102,12 @@ static struct kit_pair pair_with_tail(void)
     p.server = kit_accept(p.listener, NULL, NULL);
     kit_send(p.client, TAIL, 0);
     return p;
+}
+
+static void disconnect_waits(PWSK_SOCKET s, struct kit_call *c)
+{
+    assert_int_equal(start_disconnect(s, c), STATUS_PENDING);
+    assert_false(kit_is_over(c, 50));
 }
 
 static void receive_tail(PWSK_SOCKET s)
@@ -121,8 +129,7 @@ static void test_closed(void **state)
     struct kit_call end;
 
     (void)state;
-    kit_attach();
-    p = pair_with_tail();
+    p = start_with_tail();
     assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
     assert_int_equal(kit_close(p.client), STATUS_SUCCESS);
     assert_true(kit_is_over(&end, 0));
@@ -133,37 +140,32 @@ static void test_closed(void **state)
     kit_detach();
 }
 
-/* It is over when the peer's host has all of it: not before the server makes room. */
-static void test_waits_for_peer(void **state)
+static void wait_for_peer(bool peer_has_ended)
 {
     struct kit_pair p;
     struct kit_call end;
 
-    (void)state;
-    kit_attach();
-    p = pair_with_tail();
-    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
-    assert_false(kit_is_over(&end, 50));
+    p = start_with_tail();
+    if (peer_has_ended)
+        assert_int_equal(kit_disconnect(p.server, 0), STATUS_SUCCESS);
+    disconnect_waits(p.client, &end);
     receive_tail(p.server);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_SUCCESS);
     kit_stop(&p);
 }
 
+/* It is over when the peer's host has all of it: not before the server makes room. */
+static void test_waits_for_peer(void **state)
+{
+    (void)state;
+    wait_for_peer(false);
+}
+
 /* The same where the peer has sent its end before. */
 static void test_waits_for_peer_that_has_ended(void **state)
 {
-    struct kit_pair p;
-    struct kit_call end;
-
     (void)state;
-    kit_attach();
-    p = pair_with_tail();
-    assert_int_equal(kit_disconnect(p.server, 0), STATUS_SUCCESS);
-    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
-    assert_false(kit_is_over(&end, 50));
-    receive_tail(p.server);
-    assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_SUCCESS);
-    kit_stop(&p);
+    wait_for_peer(true);
 }
 
 /* Both at once, and each has data that the other has not taken. */
@@ -173,8 +175,7 @@ static void test_both_wait(void **state)
     struct kit_call ends[2];
 
     (void)state;
-    kit_attach();
-    p = pair_with_tail();
+    p = start_with_tail();
     kit_send(p.server, 10, 5);
     assert_int_equal(start_disconnect(p.client, &ends[0]), STATUS_PENDING);
     assert_int_equal(start_disconnect(p.server, &ends[1]), STATUS_PENDING);
@@ -193,10 +194,8 @@ static void test_cancelled_while_it_waits(void **state)
     struct kit_call end;
 
     (void)state;
-    kit_attach();
-    p = pair_with_tail();
-    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
-    assert_false(kit_is_over(&end, 50));
+    p = start_with_tail();
+    disconnect_waits(p.client, &end);
     (void)IoCancelIrp(end.irp);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CANCELLED);
     assert_int_equal(kit_disconnect(p.client, 0), STATUS_CONNECTION_DISCONNECTED);
@@ -210,10 +209,8 @@ static void test_reset_while_it_waits(void **state)
     struct kit_call end;
 
     (void)state;
-    kit_attach();
-    p = pair_with_tail();
-    assert_int_equal(start_disconnect(p.client, &end), STATUS_PENDING);
-    assert_false(kit_is_over(&end, 50));
+    p = start_with_tail();
+    disconnect_waits(p.client, &end);
     assert_int_equal(kit_disconnect(p.server, WSK_FLAG_ABORTIVE), STATUS_SUCCESS);
     assert_int_equal(kit_end(&end, STATUS_PENDING, NULL), STATUS_CONNECTION_RESET);
     kit_stop(&p);

@@ -314,6 +314,27 @@ static inline PWSK_SOCKET kit_connect(const kit_address *to, PVOID context,
     return (PWSK_SOCKET)socket;
 }
 
+static inline NTSTATUS kit_connect_socket(PWSK_SOCKET s, const kit_address *to)
+{
+    struct kit_call c;
+
+    return kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, (PSOCKADDR)&to->any, 0, kit_irp(&c)), NULL);
+}
+
+/* The last call still waits after that time; the others, whose number this is, are over. */
+static inline int kit_fill_backlog(struct kit_call *calls, int most, const kit_address *to, int milliseconds)
+{
+    int made = 0;
+
+    for (; made < most; made++) {
+        assert_int_equal(kit_start_connect(&calls[made], to, NULL, NULL), STATUS_PENDING);
+        if (!kit_is_over(&calls[made], milliseconds))
+            break;
+    }
+    assert_in_range(made, 1, most - 1);
+    return made;
+}
+
 struct kit_pair {
     PWSK_SOCKET listener, client, server;
 };
@@ -352,6 +373,11 @@ static inline void kit_stop(struct kit_pair *p)
 }
 
 /* The calls return before they are over: kit_end() is for what becomes of them. */
+static inline void kit_start_accept(PWSK_SOCKET listener, struct kit_call *c)
+{
+    assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, NULL, NULL, NULL, NULL, kit_irp(c)), STATUS_PENDING);
+}
+
 static inline void kit_start_send(PWSK_SOCKET s, PWSK_BUF buf, ULONG flags, struct kit_call *c)
 {
     assert_int_equal(KIT_CONNECTION(s)->WskSend(s, buf, flags, kit_irp(c)), STATUS_PENDING);

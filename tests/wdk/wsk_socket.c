@@ -57,15 +57,13 @@ static void test_addresses(void **state)
         memset(&remote, 0, sizeof remote);
         assert_int_equal(KIT_LISTEN(listener)->WskAccept(listener, 0, NULL, NULL, &local.any, &remote.any, kit_irp(&a)),
                          STATUS_PENDING);
-        assert_int_equal(kit_end(&c, KIT_CONNECTION(client)->WskConnect(client, &at.any, 0, kit_irp(&c)), NULL),
-                         STATUS_INVALID_DEVICE_STATE);
+        assert_int_equal(kit_connect_socket(client, &at), STATUS_INVALID_DEVICE_STATE);
         assert_int_equal(kit_bind(client, &any), STATUS_SUCCESS);
         assert_int_equal(kit_bind(client, &any), STATUS_INVALID_DEVICE_STATE);
         assert_int_equal(
             kit_end(&c, KIT_CONNECTION(client)->WskGetRemoteAddress(client, &there.any, kit_irp(&c)), NULL),
             STATUS_INVALID_DEVICE_STATE);
-        assert_int_equal(kit_end(&c, KIT_CONNECTION(client)->WskConnect(client, &at.any, 0, kit_irp(&c)), NULL),
-                         STATUS_SUCCESS);
+        assert_int_equal(kit_connect_socket(client, &at), STATUS_SUCCESS);
         assert_int_equal(kit_end(&a, STATUS_PENDING, &socket), STATUS_SUCCESS);
         server = (PWSK_SOCKET)socket;
         here = kit_local_by(client, KIT_CONNECTION(client)->WskGetLocalAddress);
@@ -75,9 +73,7 @@ static void test_addresses(void **state)
         assert_memory_equal(&remote, &here, size);
         here = kit_local_by(server, KIT_CONNECTION(server)->WskGetRemoteAddress);
         assert_memory_equal(&remote, &here, size);
-        assert_int_equal(kit_close(client), STATUS_SUCCESS);
-        assert_int_equal(kit_close(server), STATUS_SUCCESS);
-        assert_int_equal(kit_close(listener), STATUS_SUCCESS);
+        kit_pair_close(&(struct kit_pair){ listener, client, server });
     }
     kit_detach();
 }
@@ -122,10 +118,7 @@ static void test_stream_sockets(void **state)
         kit_verify(&m, 0, 1000, 1);
         kit_memory_free(&m);
     }
-    assert_int_equal(kit_close(client), STATUS_SUCCESS);
-    assert_int_equal(kit_close(server), STATUS_SUCCESS);
-    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
-    kit_detach();
+    kit_stop(&(struct kit_pair){ listener, client, server });
 }
 
 /* Chains of odd sizes with an offset, against each other, with canaries around what may be written. */
@@ -405,11 +398,10 @@ static void test_refused(void **state)
     assert_int_equal(kit_bind(s, &any), STATUS_SUCCESS);
     local = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
     assert_int_not_equal(local.v4.sin_port, 0);
-    assert_int_equal(kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&c)), NULL),
-                     STATUS_CONNECTION_REFUSED);
+    assert_int_equal(kit_connect_socket(s, &at), STATUS_CONNECTION_REFUSED);
     listener = kit_socket(AF_INET, WSK_FLAG_LISTEN_SOCKET, NULL, NULL);
     assert_int_equal(kit_bind(listener, &at), STATUS_SUCCESS);
-    assert_int_equal(kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, &at.any, 0, kit_irp(&c)), NULL), STATUS_SUCCESS);
+    assert_int_equal(kit_connect_socket(s, &at), STATUS_SUCCESS);
     again = kit_local_by(s, KIT_CONNECTION(s)->WskGetLocalAddress);
     assert_int_equal(again.v4.sin_port, local.v4.sin_port);
     assert_int_equal(kit_close(s), STATUS_SUCCESS);
@@ -457,17 +449,12 @@ static void test_full_backlog(void **state)
     static PWSK_SOCKET sockets[MOST];
     kit_address at;
     PWSK_SOCKET listener;
-    int made = 0, accepted = 0;
+    int made, accepted = 0;
 
     (void)state;
     kit_attach();
     listener = kit_listener(AF_INET, NULL, NULL, &at);
-    for (; made < MOST; made++) {
-        assert_int_equal(kit_start_connect(&calls[made], &at, NULL, NULL), STATUS_PENDING);
-        if (!kit_is_over(&calls[made], 250))
-            break;
-    }
-    assert_in_range(made, 1, MOST - 1);
+    made = kit_fill_backlog(calls, MOST, &at, 250);
     for (; accepted < made; accepted++) {
         PWSK_SOCKET s = kit_accept(listener, NULL, NULL);
 
@@ -548,10 +535,7 @@ static void test_mapped_addresses(void **state)
     server = kit_accept(listener, NULL, NULL);
     told = kit_local_by(client, KIT_CONNECTION(client)->WskGetRemoteAddress);
     assert_memory_equal(&told, &wired, sizeof(SOCKADDR_IN));
-    assert_int_equal(kit_close(client), STATUS_SUCCESS);
-    assert_int_equal(kit_close(server), STATUS_SUCCESS);
-    assert_int_equal(kit_close(listener), STATUS_SUCCESS);
-    kit_detach();
+    kit_stop(&(struct kit_pair){ listener, client, server });
 }
 
 /* ---- Sockets that there are not ---- */
