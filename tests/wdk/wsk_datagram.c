@@ -229,15 +229,37 @@ static void test_fixed_addresses(void **state)
     kit_detach();
 }
 
+/* The control message comes to `got`; *length is its room before, and its length afterwards. */
+static void receive_info(PWSK_SOCKET s, PWSK_BUF buf, CMSGHDR *got, ULONG *length, ULONG *flags)
+{
+    struct kit_call c;
+
+    assert_int_equal(
+        kit_end(&c, KIT_DATAGRAM(s)->WskReceiveFrom(s, buf, 0, NULL, length, got, flags, kit_irp(&c)), NULL),
+        STATUS_SUCCESS);
+}
+
+/* With one control message, of that type. */
+static NTSTATUS send_info(PWSK_SOCKET s, PWSK_BUF buf, const kit_address *to, INT type, const IN_PKTINFO *info)
+{
+    DECLSPEC_ALIGN(8) UCHAR space[64];
+    CMSGHDR *out = (CMSGHDR *)(void *)space;
+    struct kit_call c;
+
+    *out = (CMSGHDR){ WSA_CMSG_LEN(sizeof *info), IPPROTO_IP, type };
+    memcpy(WSA_CMSG_DATA(out), info, sizeof *info);
+    return kit_end(&c, KIT_DATAGRAM(s)->WskSendTo(s, buf, 0, (PSOCKADDR)&to->any, WSA_CMSG_SPACE(sizeof *info), out,
+                                                  kit_irp(&c)), NULL);
+}
+
 /* Where a datagram came to, if the driver wants to know; and where one is to come from. */
 static void test_packet_info(void **state)
 {
     kit_address a_at, b_at, sender, any = { .any = { AF_INET, { 0 } } };
     PWSK_SOCKET a, b;
     struct kit_memory m;
-    struct kit_call c;
-    DECLSPEC_ALIGN(8) UCHAR space[64], from[64];
-    CMSGHDR *got = (CMSGHDR *)(void *)space, *out = (CMSGHDR *)(void *)from;
+    DECLSPEC_ALIGN(8) UCHAR space[64];
+    CMSGHDR *got = (CMSGHDR *)(void *)space;
     IN_PKTINFO info = { { { { 127, 0, 0, 9 } } }, 0 };
     ULONG length = sizeof space, flags = 0;
     int yes = 1;
@@ -253,9 +275,7 @@ static void test_packet_info(void **state)
     assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
     buf = kit_buffer(&m, 100);
-    assert_int_equal(
-        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, &flags, kit_irp(&c)), NULL),
-        STATUS_SUCCESS);
+    receive_info(b, &buf, got, &length, &flags);
     assert_int_equal(length, WSA_CMSG_SPACE(sizeof(IN_PKTINFO)));
     assert_int_equal(got->cmsg_len, WSA_CMSG_LEN(sizeof(IN_PKTINFO)));
     assert_int_equal(got->cmsg_level, IPPROTO_IP);
@@ -265,21 +285,14 @@ static void test_packet_info(void **state)
     /* Too little room for it. */
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
     length = 8;
-    assert_int_equal(
-        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, &flags, kit_irp(&c)), NULL),
-        STATUS_SUCCESS);
+    receive_info(b, &buf, got, &length, &flags);
     assert_int_equal(flags, MSG_CTRUNC);
     /* Sent from an address that the message names. */
-    *out = (CMSGHDR){ WSA_CMSG_LEN(sizeof info), IPPROTO_IP, IP_PKTINFO };
-    memcpy(WSA_CMSG_DATA(out), &info, sizeof info);
     kit_fill(&m, 0, 100, 0);
-    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskSendTo(b, &buf, 0, &a_at.any, WSA_CMSG_SPACE(sizeof info), out,
-                                                            kit_irp(&c)), NULL), STATUS_SUCCESS);
+    assert_int_equal(send_info(b, &buf, &a_at, IP_PKTINFO, &info), STATUS_SUCCESS);
     assert_int_equal(receive_from(a, 100, 0, &sender, STATUS_SUCCESS, NULL), 100);
     assert_memory_equal(&sender.v4.sin_addr, &info.ipi_addr, 4);
-    out->cmsg_type = 77;
-    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskSendTo(b, &buf, 0, &a_at.any, WSA_CMSG_SPACE(sizeof info), out,
-                                                            kit_irp(&c)), NULL), STATUS_NOT_SUPPORTED);
+    assert_int_equal(send_info(b, &buf, &a_at, 77, &info), STATUS_NOT_SUPPORTED);
     kit_memory_free(&m);
     assert_int_equal(kit_close(a), STATUS_SUCCESS);
     assert_int_equal(kit_close(b), STATUS_SUCCESS);
@@ -323,9 +336,8 @@ static void test_mapped_addresses(void **state)
     kit_address a_at, b_at, sender, any = { .any = { AF_INET, { 0 } } };
     PWSK_SOCKET a, b;
     struct kit_memory m;
-    struct kit_call c;
-    DECLSPEC_ALIGN(8) UCHAR space[64], from[64];
-    CMSGHDR *got = (CMSGHDR *)(void *)space, *out = (CMSGHDR *)(void *)from;
+    DECLSPEC_ALIGN(8) UCHAR space[64];
+    CMSGHDR *got = (CMSGHDR *)(void *)space;
     IN_PKTINFO info = { { { { 10, 77, 0, 3 } } }, 0 };
     IP_MREQ join = { { { { 239, 1, 2, 3 } } }, { { { 10, 77, 0, 3 } } } };
     ULONG length = sizeof space;
@@ -346,14 +358,9 @@ static void test_mapped_addresses(void **state)
     assert_int_equal(kit_control(b, WskSetOption, IPPROTO_IP, IP_PKTINFO, &yes, sizeof yes), STATUS_SUCCESS);
     assert_int_equal(send_to(a, 10, 0, &b_at), STATUS_SUCCESS);
     buf = kit_buffer(&m, 10);
-    assert_int_equal(
-        kit_end(&c, KIT_DATAGRAM(b)->WskReceiveFrom(b, &buf, 0, NULL, &length, got, NULL, kit_irp(&c)), NULL),
-        STATUS_SUCCESS);
+    receive_info(b, &buf, got, &length, NULL);
     assert_memory_equal(WSA_CMSG_DATA(got), wired, sizeof wired);
-    *out = (CMSGHDR){ WSA_CMSG_LEN(sizeof info), IPPROTO_IP, IP_PKTINFO };
-    memcpy(WSA_CMSG_DATA(out), &info, sizeof info);
-    assert_int_equal(kit_end(&c, KIT_DATAGRAM(b)->WskSendTo(b, &buf, 0, &a_at.any, WSA_CMSG_SPACE(sizeof info), out,
-                                                            kit_irp(&c)), NULL), STATUS_SUCCESS);
+    assert_int_equal(send_info(b, &buf, &a_at, IP_PKTINFO, &info), STATUS_SUCCESS);
     assert_int_equal(receive_from(a, 10, 0, &sender, STATUS_SUCCESS, NULL), 10);
     assert_memory_equal(&sender, &b_at, sizeof(SOCKADDR_IN));
     assert_int_equal(kit_control(a, WskSetOption, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join), STATUS_SUCCESS);
