@@ -1,30 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver that leaves a socket behind with a request on it: unloading it tells of each. */
+/* Drivers that leave sockets with requests or NDK objects behind, and their client: unloading them tells of each. */
 #include "host.h"
+
+static const char *driver;
 
 static void load_and_unload(void)
 {
-    host_unload(host_load("wsk_left"));
+    host_unload(host_load(driver));
 }
 
-static void test_left(void **state)
+/* NULL is the end of what is left. */
+static void leaves(const char *name, const char *const *left)
 {
-    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI", "IRP",
-                                        "wsk_left.so" };
-    char *text = host_reported(load_and_unload);
+    char *text;
 
-    (void)state;
+    driver = name;
+    text = host_reported(load_and_unload);
     assert_int_equal(host_count(text), 1);
     assert_non_null(strstr(text, "driver rule broken: unload-outstanding in "));
-    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
-        if (!strstr(text, left[i]))
-            fail_msg("nothing about %s:\n%s", left[i], text);
+    for (; *left; left++)
+        if (!strstr(text, *left))
+            fail_msg("nothing about %s:\n%s", *left, text);
     free(text);
+}
+
+static void test_socket(void **state)
+{
+    static const char *const left[] = { "(WSK_SOCKET)", "(WSK_REGISTRATION)", "WSK_PROVIDER_NPI", "IRP",
+                                        "wsk_left.so", NULL };
+
+    (void)state;
+    leaves("wsk_left", left);
+}
+
+static void test_ndk_objects(void **state)
+{
+    static const char *const left[] = { "NDK_PD", "NDK_ADAPTER", "WSK_REGISTRATION", "WSK_PROVIDER_NPI",
+                                        "ndk_left.so", NULL };
+
+    (void)state;
+    leaves("ndk_left", left);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_left) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_socket), cmocka_unit_test(test_ndk_objects) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
