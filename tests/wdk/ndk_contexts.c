@@ -125,39 +125,38 @@ static void test_posted_buffer_freed(void **state)
     close_all();
 }
 
-/* What was posted is done with when the disconnect has completed, polled or not. */
-static void test_freed_after_disconnect(void **state)
+/* What was posted is done with when its connection has ended so, polled or not. */
+static void freed_after(void (*end)(void))
 {
     PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
     struct report *r;
 
-    (void)state;
     open_all();
     establish();
     assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, context, NULL, 0), STATUS_SUCCESS);
-    disconnect();
+    end();
     r = report_start();
     ExFreePoolWithTag(context, TAG);
     report_is_empty(r);
     close_all();
 }
 
-/* The same where its connector is closed. */
-static void test_freed_after_close_of_connector(void **state)
+static void test_freed_after_disconnect(void **state)
 {
-    PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
-    struct report *r;
-
     (void)state;
-    open_all();
-    establish();
-    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, context, NULL, 0), STATUS_SUCCESS);
+    freed_after(disconnect);
+}
+
+static void close_connector(void)
+{
     close_object(near.connector);
     near.connector = NULL;
-    r = report_start();
-    ExFreePoolWithTag(context, TAG);
-    report_is_empty(r);
-    close_all();
+}
+
+static void test_freed_after_close_of_connector(void **state)
+{
+    (void)state;
+    freed_after(close_connector);
 }
 
 static void test_mdl_freed(void **state)
