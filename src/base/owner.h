@@ -53,8 +53,8 @@
  *     epoll_wait, owner_sleep_end. OWNER_SLEEP_RUNG: look again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
  *   - The poller: takes the token; without a lease it takes the sockets out of the epoll set, then owner_lease_begin;
  *     with one, owner_lease_renew. A poll that did not get the token may renew as well. The thread, awake and with the
- *     token, may begin one for a poller that keeps asking. To end it: take the token (or
- *     ring and let the owner do it), put the sockets back, owner_lease_end.
+ *     token, may begin one for a poller that keeps asking. To end it: take the token (or ring and let the owner do it),
+ *     put the sockets back, owner_lease_end.
  *   - Work that may wait for the poller is published, then owner_leave_to_poller; if it returns false: as all other work.
  *     Who ends a lease looks at what is published after that.
  *   - The thread, after OWNER_LEASE_EXPIRED: owner_thread_acquire, then owner_lease_take_back; true: sockets back in.

@@ -141,16 +141,21 @@ static bool run_everything(struct shard *s)
     return timer_fire_due(s) || worked || sockets > 0;
 }
 
+/* Ready sockets that no poller will come back for. */
+static bool sockets_wait(struct shard *s)
+{
+    return s->sockets_left && !owner_is_leased(&s->owner);
+}
+
 /* What a consumer's thread leaves behind that is the thread's to do. */
 static bool thread_is_needed(struct shard *s)
 {
-    return s->calls_due || s->work.first || (s->sockets_left && !owner_is_leased(&s->owner)) ||
-           timer_first_deadline(s) < s->thread_deadline;
+    return s->calls_due || s->work.first || sockets_wait(s) || timer_first_deadline(s) < s->thread_deadline;
 }
 
 static uint64_t owner_next_deadline(struct shard *s)
 {
-    if (s->work.first || (s->sockets_left && !owner_is_leased(&s->owner)))
+    if (s->work.first || sockets_wait(s))
         return 0;
     return timer_first_deadline(s);
 }

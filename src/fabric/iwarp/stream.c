@@ -3,8 +3,8 @@
  * Abstract: bytes between a connection's socket and its queue pair, and the last frame of a connection that is over.
  *
  * The queue pair's upcalls may do nothing, so they leave signals, which are looked at after each call into it. Loops are
- * bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or waits for the
- * poller while there is one.
+ * bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or waits
+ * for the poller while there is one.
  */
 #include "fabric/iwarp/internal.h"
 
