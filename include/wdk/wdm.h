@@ -30,6 +30,7 @@
 #include "wdm/zw.h"
 #include "wdm/debug.h"
 #include "wdm/seh.h"
+#include "wdm/bus.h"
 
 #endif
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The lines of layouts_storage.inc hold, as those of layouts.inc do: see layouts.c. */
+#ifdef THEIRS
+#include <ntddk.h>
+#include <srb.h>
+#include <scsi.h>
+#include <ntddscsi.h>
+#include <ntddstor.h>
+#include <ntdddisk.h>
+#else
+#include "ntddscsi.h"
+#include "ntddstor.h"
+#include "ntdddisk.h"
+#include "storport.h"
+#endif
+
+#define SIZE(type, octets) _Static_assert(sizeof(type) == (octets), #type);
+#define AT(type, member, offset) _Static_assert(__builtin_offsetof(type, member) == (offset), #type "." #member);
+#define IS(name, value) _Static_assert((unsigned)(name) == (value), #name);
+#include "layouts_storage.inc"
