@@ -303,6 +303,13 @@ static void lease(struct shard *s)
         (void)owner_lease_begin(&s->owner, now);
 }
 
+void shard_keep_lease(struct shard *s)
+{
+    assert(shard_is_owner(s));
+    if (owner_is_leased(&s->owner) && !MUTANT(shard_lease_ends_in_turn))
+        owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
+}
+
 /* Not exact where several poll: it only has to tell who polls from who does not. */
 static void count_missed(struct shard *s)
 {

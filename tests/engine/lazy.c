@@ -111,6 +111,42 @@ static void by_the_thread(struct shard *s, struct job *lazy)
     CHECK(!shard_is_leased(s));
 }
 
+struct long_job {
+    struct shard_task task;
+    struct shard *shard;
+    bool keep;
+};
+
+static void run_long(struct shard_task *task)
+{
+    struct long_job *j = (struct long_job *)task;
+
+    now += LEASE_AND_MORE;
+    if (j->keep)
+        shard_keep_lease(j->shard);
+}
+
+/* A turn longer than a lease: the poller whose turn it is keeps the shard if the turn says that it is at it. */
+static void outlives_a_long_turn(struct shard *s, bool keep)
+{
+    struct long_job j = { .task.run = run_long, .shard = s, .keep = keep };
+
+    poll_until_leased(s);
+    CHECK(shard_post_lazily(s, &j.task));
+    shard_poll(s);
+    (void)shard_turn(s);
+    CHECK(shard_is_leased(s) == keep);
+}
+
+static void begins_no_lease(struct shard *s)
+{
+    struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
+
+    CHECK(!shard_is_leased(s));
+    shard_post(s, &j.task);
+    CHECK(!shard_is_leased(s));
+}
+
 /* Nobody polls: it does not wait. */
 static void runs_at_once(struct shard *s)
 {
@@ -132,6 +168,9 @@ int main(void)
     waits_for(s, by_the_end_of_the_lease);
     waits_for(s, by_the_thread);
     runs_at_once(s);
+    begins_no_lease(s);
+    outlives_a_long_turn(s, true);
+    outlives_a_long_turn(s, false);
     shard_destroy(s);
     return 0;
 }

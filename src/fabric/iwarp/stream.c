@@ -18,7 +18,8 @@
 enum {
     RX_BATCH = 16,
     TX_BATCH = 16,
-    TX_OCTETS = 512 * 1024, /* a tenth of a millisecond: a lease has to be renewed, and others wait for their turn */
+    TX_OCTETS = 1024 * 1024, /* a fifth of a millisecond: others wait for their turn */
+    LONG_COPY = 32 * 1024,   /* octets in one call */
 };
 
 /* ---- upcalls ---- */
@@ -244,6 +245,13 @@ void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reaso
     c->qp->conn = NULL;
 }
 
+/* Copying much takes long: a lease must not run out while its poller is in this very turn. */
+static void keep_lease(struct fabric_conn *c, ssize_t moved)
+{
+    if (moved >= LONG_COPY)
+        shard_keep_lease(c->home->shard);
+}
+
 /* ---- input ---- */
 
 /* Bytes that came before complete go through the queue pair first. */
@@ -304,6 +312,7 @@ static bool receive_once(struct fabric_conn *c, bool *came)
     if (n == 0)
         return false;
     got = c->fabric->net->ops->recv(&c->socket, iov, n);
+    keep_lease(c, got);
     iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
     *came = *came || got != -EAGAIN;
     if (got > 0 && (size_t)got == total(iov, n))
@@ -358,6 +367,7 @@ static bool send_once(struct fabric_conn *c, size_t *octets)
         return false;
     }
     sent = c->fabric->net->ops->send(&c->socket, iov, n);
+    keep_lease(c, sent);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
     *octets += sent > 0 ? (size_t)sent : 0;
     if (sent >= 0 && (size_t)sent == total(iov, n)) {
