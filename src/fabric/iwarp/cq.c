@@ -251,7 +251,12 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
     if (max <= 0 || !is_to_drive(cq, n))
         return n;
     shard_poll(cq->home->shard);
-    return n ? n : take(cq, out, max);
+    if (n == 0)
+        n = take(cq, out, max);
+    if (n == 0)
+        atomic_store_explicit(&cq->empty_polls, atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    return n;
 }
 
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)

@@ -105,8 +105,9 @@ void delivery_close(struct delivery *d);
 /* ---- completion queues (cq.c) ---- */
 
 enum {
-    IWARP_BEHIND = 2, /* results that a consumer has not read: it is busy, and will look */
+    IWARP_BEHIND = 2,   /* results that a consumer has not read: it is busy, and will look */
     IWARP_PATIENCE = 4, /* polls of one that stays behind */
+    IWARP_MANY = 32,    /* requests that left at once: their consumer fills its window, and will again */
 };
 
 struct fabric_cq {
@@ -114,6 +115,7 @@ struct fabric_cq {
     struct fabric_cq_config config;
     atomic_bool dead;              /* overflowed; written under lock */
     atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
+    atomic_uint empty_polls;       /* that drove the shard and found nothing all the same */
     atomic_uint count;             /* results to be read; written under lock */
     struct spin lock;              /* guards everything below */
     struct fabric_completion *ring;
@@ -180,6 +182,7 @@ struct fabric_qp {
     atomic_bool doomed;       /* a queue of its overflowed */
     atomic_bool deferred;     /* a request waits for the next one without DEFER */
     atomic_uint unsent;       /* requests posted since the last transmission; roughly, where several threads post */
+    atomic_uint busy_until;   /* where many left at once: the empty polls of the initiator's queue by then, and one more */
     struct fabric_conn *conn; /* owner; while a stream runs */
     enum fabric_reason stopped; /* owner; why requests are being flushed */
     uint16_t terminate;       /* owner; the Terminate that had a part in it */

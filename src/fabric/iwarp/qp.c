@@ -30,10 +30,21 @@ static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
     return (struct fabric_qp *)((char *)task - offset);
 }
 
+static unsigned empty_polls(struct fabric_qp *qp)
+{
+    return atomic_load_explicit(&qp->initiator_cq->empty_polls, memory_order_relaxed);
+}
+
+static void note_batch(struct fabric_qp *qp, unsigned requests)
+{
+    atomic_store_explicit(&qp->busy_until, requests >= IWARP_MANY ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
+}
+
 static void run_transmit(struct shard_task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, transmit));
 
+    note_batch(qp, atomic_load_explicit(&qp->unsent, memory_order_relaxed));
     atomic_store_explicit(&qp->unsent, 0, memory_order_relaxed);
     if (qp->conn)
         stream_transmit(qp->conn);
@@ -171,18 +182,28 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     return FABRIC_CQ_OVERFLOW;
 }
 
+/* It has not looked in vain since many of its requests left at once. */
+static bool fills_its_window(struct fabric_qp *qp)
+{
+    return atomic_load_explicit(&qp->busy_until, memory_order_relaxed) == empty_polls(qp) + 1;
+}
+
+static bool is_behind(struct fabric_qp *qp)
+{
+    return atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) >= IWARP_BEHIND;
+}
+
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
- * is not. Small requests that it posts meanwhile leave together, when it has caught up or has polled a few times
- * (shard_post_lazily). One that it posts when it has read everything is never held.
+ * is not. So does one that fills its window again. Small requests that it posts meanwhile leave together, when it has
+ * caught up or has polled a few times (shard_post_lazily). One that it posts when it has looked in vain is never held.
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
     uint64_t octets = 0;
 
-    if (atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) < IWARP_BEHIND ||
-        atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT ||
-        r->op >= FABRIC_FAST_REGISTER)
+    if ((!is_behind(qp) && !fills_its_window(qp)) || r->op >= FABRIC_FAST_REGISTER ||
+        atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT)
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
