@@ -3,12 +3,14 @@
 #include "fabric/world.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "engine/shard.h"
 #include "iwarp/memory.h"
 
 void check_that(bool ok, const char *what, const char *file, int line)
@@ -28,11 +30,75 @@ uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* ---- shards without threads ---- */
+
+enum { MOST_SHARDS = 16 };
+
+static const uint64_t *clock_by_hand;
+static struct shard *by_hand[MOST_SHARDS];
+
+static uint64_t hand_now(struct executor *e)
+{
+    (void)e;
+    return *clock_by_hand;
+}
+
+static int hand_start(struct executor *e, struct shard *s)
+{
+    (void)e;
+    for (int i = 0; i < MOST_SHARDS; i++) {
+        if (!by_hand[i]) {
+            by_hand[i] = s;
+            return 0;
+        }
+    }
+    return ENOMEM;
+}
+
+static void hand_stop(struct executor *e, struct shard *s)
+{
+    (void)e;
+    for (int i = 0; i < MOST_SHARDS; i++)
+        if (by_hand[i] == s)
+            by_hand[i] = NULL;
+}
+
+static void hand_wake(struct executor *e, struct shard *s)
+{
+    (void)e;
+    (void)s;
+}
+
+static void hand_turn(void)
+{
+    for (int i = 0; i < MOST_SHARDS; i++)
+        if (by_hand[i])
+            (void)shard_turn(by_hand[i]);
+}
+
+static void hand_wait(struct executor *e, struct shard_gate *g)
+{
+    (void)e;
+    while (!shard_gate_is_open(g))
+        hand_turn();
+}
+
+static const struct executor_ops hand_ops = { hand_now, hand_start, hand_stop, hand_wake, hand_wait };
+static struct executor hand = { &hand_ops };
+
+void world_by_hand(const uint64_t *clock_ns)
+{
+    clock_by_hand = clock_ns;
+}
+
 void nap(void)
 {
     struct timespec t = { 0, 100000 };
 
-    nanosleep(&t, NULL);
+    if (clock_by_hand)
+        hand_turn();
+    else
+        nanosleep(&t, NULL);
 }
 
 struct addr loopback(int family, uint16_t port)
@@ -306,8 +372,9 @@ void ear_close(struct ear *e)
 
 void fabric_open(struct fabric **f, const struct iwarp_config *config)
 {
-    CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), interfaces_kernel(), if_nametoindex("lo"), config,
-                              f) == 0);
+    struct executor *e = clock_by_hand ? &hand : executor_threads();
+
+    CHECK(iwarp_fabric_create(e, net_kernel(), interfaces_kernel(), if_nametoindex("lo"), config, f) == 0);
 }
 
 void world_defaults(struct world *w)

@@ -101,6 +101,8 @@ void world_hangup(struct world *w);                /* both disconnect */
 void world_close(struct world *w);
 
 void fabric_open(struct fabric **f, const struct iwarp_config *config);
+/* Fabrics that are opened after this have no threads: the test's own does everything, in waits, by this clock. */
+void world_by_hand(const uint64_t *clock_ns);
 
 struct test {
     const char *name;

@@ -22,6 +22,7 @@ _Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE, "flags");
 
 enum {
     MOST_UNSENT = 64,    /* what one system call sends */
+    MOST_HELD = 20000,   /* nanoseconds: some system calls */
     SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
 };
 
@@ -37,7 +38,7 @@ static unsigned empty_polls(struct fabric_qp *qp)
 
 static void note_batch(struct fabric_qp *qp, unsigned requests)
 {
-    atomic_store_explicit(&qp->busy_until, requests >= IWARP_MANY ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
+    atomic_store_explicit(&qp->busy_until, requests >= (MUTANT(tx_few_are_many) ? 1 : IWARP_MANY) ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
 }
 
 static void run_transmit(struct shard_task *task)
@@ -46,6 +47,7 @@ static void run_transmit(struct shard_task *task)
 
     note_batch(qp, atomic_load_explicit(&qp->unsent, memory_order_relaxed));
     atomic_store_explicit(&qp->unsent, 0, memory_order_relaxed);
+    atomic_store_explicit(&qp->held_since, 0, memory_order_relaxed);
     if (qp->conn)
         stream_transmit(qp->conn);
 }
@@ -190,24 +192,41 @@ static bool fills_its_window(struct fabric_qp *qp)
 
 static bool is_behind(struct fabric_qp *qp)
 {
-    return atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) >= IWARP_BEHIND;
+    return atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) >= IWARP_BEHIND ||
+           MUTANT(tx_lonely_waits);
+}
+
+/* Looks at the clock with the first, second, fourth, eighth: a look costs a tenth of what a post does. */
+static bool is_held_long(struct fabric_qp *qp, unsigned unsent)
+{
+    uint64_t since = atomic_load_explicit(&qp->held_since, memory_order_relaxed), now;
+
+    if (since && (unsent & (unsent - 1)))
+        return false;
+    now = shard_now(qp->home->shard);
+    if (!since)
+        atomic_store_explicit(&qp->held_since, now, memory_order_relaxed);
+    return since && now - since >= MOST_HELD && !MUTANT(tx_held_for_long);
 }
 
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
  * is not. So does one that fills its window again. Small requests that it posts meanwhile leave together, when it has
- * caught up or has polled a few times (shard_post_lazily). One that it posts when it has looked in vain is never held.
+ * caught up or has polled a few times (shard_post_lazily), or when it takes its time. One that it posts when it has
+ * looked in vain is never held.
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
+    unsigned unsent = atomic_load_explicit(&qp->unsent, memory_order_relaxed);
     uint64_t octets = 0;
 
-    if ((!is_behind(qp) && !fills_its_window(qp)) || r->op >= FABRIC_FAST_REGISTER ||
-        atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT)
+    if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)))
+        return false;
+    if (r->op >= FABRIC_FAST_REGISTER || unsent >= MOST_UNSENT)
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
-    return octets <= SMALL_OCTETS;
+    return octets <= SMALL_OCTETS && !is_held_long(qp, unsent);
 }
 
 static void have_poll_drive(struct fabric_cq *cq, unsigned patience)

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: which requests of a polling consumer leave at once, and which wait for others: with shards that have no
+ * threads and a clock by hand, so that nothing but what a test does makes one leave.
+ */
+#include "fabric/world.h"
+
+enum { LEN = 64, LOOKS = 8, MANY = 32, NS_PER_US = 1000 };
+
+static uint64_t clock_ns = 1;
+
+static void open_connected(struct world *w)
+{
+    world_defaults(w);
+    world_open(w, AF_INET);
+    world_connect(w);
+}
+
+static void close_connected(struct world *w)
+{
+    world_hangup(w);
+    world_close(w);
+}
+
+static uint64_t sent(struct world *w)
+{
+    struct iwarp_counters now;
+
+    iwarp_fabric_counters(w->a, &now);
+    return now.fpdus_sent;
+}
+
+static void look_on(struct world *w)
+{
+    for (int i = 0; i < LOOKS; i++)
+        take_none(&w->sa);
+}
+
+static void writes(struct world *w, int count, unsigned flags, uint32_t len)
+{
+    for (int i = 0; i < count; i++)
+        post(&w->sa, FABRIC_WRITE, flags, NULL, 0, len, &w->sb, 0);
+}
+
+/* How many FPDUs left inside the posts. */
+static int leave(struct world *w, int count)
+{
+    uint64_t before = sent(w);
+
+    writes(w, count, 0, LEN);
+    return (int)(sent(w) - before);
+}
+
+static int poll(struct world *w, int most)
+{
+    struct fabric_completion c[DEPTH];
+
+    return w->a->ops->cq_poll(w->sa.cq, c, most);
+}
+
+/* Two that have left, and whose results nobody has read; the clock stands. */
+static void fall_behind(struct world *w)
+{
+    look_on(w);
+    CHECK(leave(w, 2) == 2);
+}
+
+/* Many that leave in one call, and whose results are all read with one look. */
+static void fill_window(struct world *w)
+{
+    uint64_t before = sent(w);
+
+    look_on(w);
+    writes(w, MANY - 1, FABRIC_DEFER, LEN);
+    CHECK(sent(w) == before);
+    CHECK(leave(w, 1) == MANY);
+    CHECK(poll(w, DEPTH) == MANY);
+}
+
+static void who_does_not_poll(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    for (int i = 1; i <= 8; i++)
+        CHECK(leave(&w, 1) == 1);
+    CHECK(poll(&w, DEPTH) == 8);
+    close_connected(&w);
+}
+
+static void lonely(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    look_on(&w);
+    for (int i = 0; i < 8; i++) {
+        CHECK(leave(&w, 1) == 1);
+        CHECK(poll(&w, DEPTH) == 1); /* all is read: the next is as lonely, looked or not */
+    }
+    close_connected(&w);
+}
+
+static void behind(void)
+{
+    struct world w;
+    uint64_t before;
+
+    open_connected(&w);
+    fall_behind(&w);
+    before = sent(&w);
+    CHECK(leave(&w, 3) == 0);
+    CHECK(poll(&w, DEPTH) == 2); /* finds something: not yet */
+    CHECK(sent(&w) == before);
+    CHECK(leave(&w, 1) == 4); /* everything is read */
+    CHECK(poll(&w, DEPTH) == 4);
+    close_connected(&w);
+}
+
+static void filling(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    fill_window(&w);
+    CHECK(leave(&w, 8) == 0);
+    CHECK(poll(&w, DEPTH) == 8); /* finds none, sends, and then finds what that ended */
+    CHECK(leave(&w, 1) == 1);    /* eight are not many */
+    CHECK(poll(&w, DEPTH) == 1);
+    fill_window(&w);
+    CHECK(leave(&w, MANY) == 0); /* they are */
+    CHECK(poll(&w, DEPTH) == MANY);
+    CHECK(leave(&w, 1) == 0);
+    CHECK(poll(&w, DEPTH) == 1);
+    fill_window(&w);
+    take_none(&w.sa); /* looks in vain */
+    CHECK(leave(&w, 1) == 1);
+    CHECK(poll(&w, DEPTH) == 1);
+    close_connected(&w);
+}
+
+static void full_call(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    fill_window(&w);
+    CHECK(leave(&w, DEPTH - 1) == 0);
+    CHECK(leave(&w, 1) == DEPTH);
+    CHECK(poll(&w, DEPTH) == DEPTH);
+    close_connected(&w);
+}
+
+static void large(void)
+{
+    struct world w;
+    uint64_t before;
+
+    open_connected(&w);
+    fill_window(&w);
+    CHECK(leave(&w, 2) == 0);
+    before = sent(&w);
+    writes(&w, 1, 0, 8192);
+    CHECK(sent(&w) == before + 3);
+    CHECK(poll(&w, DEPTH) == 3);
+    close_connected(&w);
+}
+
+/* A consumer that takes its time between posts: what waits leaves with the next. */
+static void slow(void (*begin)(struct world *w), int unread)
+{
+    struct world w;
+
+    open_connected(&w);
+    begin(&w);
+    CHECK(leave(&w, 1) == 0);
+    clock_ns += 5 * NS_PER_US;
+    CHECK(leave(&w, 1) == 0);
+    clock_ns += 30 * NS_PER_US;
+    CHECK(leave(&w, 1) == 0); /* with the third it does not look at the clock */
+    CHECK(leave(&w, 1) == 4);
+    CHECK(leave(&w, 1) == 0); /* from the beginning again */
+    clock_ns += 30 * NS_PER_US;
+    CHECK(leave(&w, 1) == 2);
+    CHECK(poll(&w, DEPTH) == unread + 6);
+    close_connected(&w);
+}
+
+static void slow_and_behind(void)
+{
+    slow(fall_behind, 2);
+}
+
+static void slow_and_filling(void)
+{
+    slow(fill_window, 0);
+}
+
+static const struct test tests[] = {
+    { "who does not poll", who_does_not_poll }, { "lonely", lonely }, { "behind", behind },
+    { "filling", filling },                     { "full call", full_call }, { "large", large },
+    { "slow and behind", slow_and_behind },     { "slow and filling", slow_and_filling },
+};
+
+int main(int argc, char **argv)
+{
+    world_by_hand(&clock_ns);
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}
