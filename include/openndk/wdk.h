@@ -95,6 +95,25 @@ ONDK_API int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out
 ONDK_API int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, uint32_t in_length,
                             uint32_t *in_taken, uint32_t *status);
 
+/*
+ * A SCSI command to a unit of a Storport miniport's adapter, by IOCTL_SCSI_PASS_THROUGH_DIRECT. The adapter's device is
+ * "\\Device\\RaidPort0", or "\\\\.\\Scsi0:"; a second adapter's RaidPort1.
+ *   data       what goes there (out) or has come (in); data_length is how much, then how much was moved
+ *   timeout    seconds; 0: 10. After it the port resets the unit, then the bus.
+ *   scsi_status, sense_length, sense   receive the unit's answer
+ * 0: the command was sent; *status is STATUS_SUCCESS also if scsi_status says that the unit refused it.
+ */
+typedef struct ondk_wdk_scsi {
+    uint8_t path, target, lun;
+    uint8_t cdb_length, cdb[16];
+    bool out;
+    void *data;
+    uint32_t data_length, timeout;
+    uint8_t scsi_status, sense_length, sense[18];
+} ondk_wdk_scsi_t;
+
+ONDK_API int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_t *command, uint32_t *status);
+
 /* Cancels the requests that are under way, as CancelIo does; each still ends when its driver completes it. */
 ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);
 

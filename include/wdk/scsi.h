@@ -420,8 +420,6 @@ typedef struct _UNMAP_LIST_HEADER {
     UNMAP_BLOCK_DESCRIPTOR Descriptors[];
 } UNMAP_LIST_HEADER, *PUNMAP_LIST_HEADER;
 
-#pragma pack(pop)
-
 /* ---- Order of octets -------------------------------------------------------------------------------------------- */
 
 typedef union _TWO_BYTE {
@@ -456,7 +454,9 @@ typedef union _EIGHT_BYTE {
     ULONGLONG AsULongLong;
 } EIGHT_BYTE, *PEIGHT_BYTE;
 
-/* The octets of one, in turned order, to the other; they may not overlap. */
+#pragma pack(pop)
+
+/* The octets of one, in turned order, to the other, wherever they are. */
 #define REVERSE_BYTES_SHORT(destination, source) \
     (((PTWO_BYTE)(destination))->AsShort = __builtin_bswap16(((PTWO_BYTE)(source))->AsShort))
 #define REVERSE_BYTES(destination, source) \

@@ -9,5 +9,6 @@
 #include "srb.h"
 #include "scsi.h"
 #include "storport/config.h"
+#include "storport/routines.h"
 
 #endif

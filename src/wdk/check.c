@@ -33,6 +33,7 @@ enum {
     DRIVER_VERIFIER_IOMANAGER_VIOLATION = 0xc9,
     WORKER_INVALID = 0xe4,
     DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS = 0xce,
+    SCSI_VERIFIER_DETECTED_VIOLATION = 0xf1,
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
@@ -121,6 +122,8 @@ static const struct rule {
     [CHECK_WSK_INDICATION] = { "wsk-indication", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "Data that an event has kept with STATUS_PENDING is released once with WskRelease, before the socket is closed; "
         "data that it has not kept is not released." },
+    [CHECK_SRB_COMPLETED] = { "srb-completed", SCSI_VERIFIER_DETECTED_VIOLATION,
+        "A miniport completes each SRB that it was given once, with a final SrbStatus; from then on it is the port's." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
         "What a driver asserts is true." },
 };

@@ -63,6 +63,7 @@ enum check_rule {
     CHECK_WORK_ITEM_QUEUED,      /* queued while it is queued: p1 item */
     CHECK_WSK_CLOSED_USED,       /* a socket after WskCloseSocket: p1 socket */
     CHECK_WSK_INDICATION,        /* released twice, never, or while it is not kept: p1 list or socket, p2 octets kept */
+    CHECK_SRB_COMPLETED,         /* p1 0x1003: twice, or none of the adapter's; 0x1004: as pending; p2 SRB */
     CHECK_RULES                  /* how many there are */
 };
 

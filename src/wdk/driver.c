@@ -19,9 +19,9 @@
 #include "wdk/device.h"
 #include "wdk/driver.h"
 #include "wdk/live.h"
-#include "wdk/pool.h"
 #include "wdk/object.h"
 #include "wdk/pool.h"
+#include "wdk/storport_start.h"
 #include "wdk/thread.h"
 #include "wdk/text.h"
 
@@ -355,6 +355,23 @@ static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
            !ondk_wdk_registry_set_text(key, "ImagePath", REG_EXPAND_SZ, path, (uint32_t)strlen(path));
 }
 
+/* A driver whose only device does not start is taken away again. */
+static int start_adapter(struct ondk_wdk_driver *d, uint32_t *status)
+{
+    char why[sizeof error_text];
+    bool clean;
+
+    if (storport_start(&d->object))
+        return 0;
+    snprintf(why, sizeof why, "%s", error_text);
+    (void)driver_call(run_unload, d);
+    clean = leaves_nothing(d, "DriverUnload");
+    unlink_driver(d);
+    free_driver(d, clean);
+    *status = (uint32_t)STATUS_DEVICE_CONFIGURATION_ERROR;
+    return driver_error("%s", why);
+}
+
 static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
 {
     *status = make_object(d) ? open_module(d, path) : (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
@@ -382,7 +399,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
         return -1;
     }
     device_initialized(&d->object);
-    return 0;
+    return start_adapter(d, status);
 }
 
 int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status)
@@ -411,10 +428,12 @@ static int stop(struct ondk_wdk_driver *d, uint32_t *status)
         *status = (uint32_t)STATUS_INVALID_DEVICE_REQUEST;
         return driver_error("driver %s has set no DriverUnload", d->name);
     }
+    storport_before_remove(&d->object);
     if (!device_begin_unload(&d->object)) {
         *status = (uint32_t)STATUS_DEVICE_BUSY;
         return driver_error("a device of driver %s is still open", d->name);
     }
+    storport_remove(&d->object);
     if (!driver_call(run_unload, d)) {
         device_unload_failed(&d->object);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;

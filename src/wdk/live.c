@@ -25,6 +25,8 @@ static const char *const kind_names[LIVE_KINDS] = {
     [LIVE_NDK_REQUEST] = "pending NDK request",
     [LIVE_REFERENCE] = "object reference",
     [LIVE_IRP] = "IRP",
+    [LIVE_SRB] = "SRB",
+    [LIVE_STORPORT] = "Storport object",
 };
 
 struct key {
@@ -152,7 +154,8 @@ uint32_t live_count(void)
 
 static bool is_busy(enum live_kind kind)
 {
-    return kind == LIVE_THREAD || kind == LIVE_TIMER || kind == LIVE_DPC || kind == LIVE_NDK_REQUEST;
+    return kind == LIVE_THREAD || kind == LIVE_TIMER || kind == LIVE_DPC || kind == LIVE_NDK_REQUEST ||
+           kind == LIVE_SRB;
 }
 
 /* A work item among the sources' is queued or runs; among the others it is only allocated. */

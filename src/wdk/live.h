@@ -29,6 +29,8 @@ enum live_kind {
     LIVE_NDK_REQUEST,
     LIVE_REFERENCE,  /* ObReferenceObject... */
     LIVE_IRP,        /* allocated, not yet freed or completed */
+    LIVE_SRB,        /* given to a miniport, not completed */
+    LIVE_STORPORT,   /* StorPortInitializeTimer */
     LIVE_KINDS
 };
 

@@ -2,35 +2,21 @@
 /* Device controls from the command line: see ioctl.h. */
 #include "ioctl.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "octets.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 
-enum { NAME_MOST = 256, INPUT_MOST = 4096, OUTPUT_MOST = 65536, SHOWN_MOST = 256 };
+enum { NAME_MOST = 256, INPUT_MOST = 4096, OUTPUT_MOST = 65536 };
 
 struct control {
     char device[NAME_MOST];
     uint32_t code, length;
     uint8_t input[INPUT_MOST];
 };
-
-static bool octets(const char *hex, struct control *c)
-{
-    size_t digits = strlen(hex);
-
-    if (digits % 2 || digits / 2 > INPUT_MOST || strspn(hex, "0123456789abcdefABCDEF") != digits)
-        return false;
-    for (c->length = 0; c->length < digits / 2; c->length++) {
-        char pair[3] = { hex[2 * c->length], hex[2 * c->length + 1], '\0' };
-
-        c->input[c->length] = (uint8_t)strtoul(pair, NULL, 16);
-    }
-    return true;
-}
 
 static bool parse(const char *word, struct control *c)
 {
@@ -45,24 +31,7 @@ static bool parse(const char *word, struct control *c)
     code = strtoul(colon + 1, &end, 0);
     c->code = (uint32_t)code;
     c->length = 0;
-    return end != colon + 1 && code <= UINT32_MAX && (!*end || (*end == ':' && octets(end + 1, c)));
-}
-
-static void show(const uint8_t *data, uint32_t length, FILE *out)
-{
-    uint32_t shown = length < SHOWN_MOST ? length : SHOWN_MOST;
-
-    for (uint32_t i = 0; i < shown; i += 16) {
-        fprintf(out, "  %04x ", i);
-        for (uint32_t k = i; k < i + 16; k++)
-            fprintf(out, k < shown ? " %02x" : "   ", k < shown ? data[k] : 0);
-        fprintf(out, "  ");
-        for (uint32_t k = i; k < i + 16 && k < shown; k++)
-            fputc(isprint(data[k]) ? data[k] : '.', out);
-        fputc('\n', out);
-    }
-    if (shown < length)
-        fprintf(out, "  ... %u octets in all\n", length);
+    return end != colon + 1 && code <= UINT32_MAX && (!*end || (*end == ':' && octets_parse(end + 1, c->input, sizeof c->input, &c->length)));
 }
 
 bool ioctl_send(const char *word, FILE *out)
@@ -86,7 +55,7 @@ bool ioctl_send(const char *word, FILE *out)
         return false;
     }
     fprintf(out, "ndkrun: %s 0x%X: %s, %u octets\n", c.device, c.code, ondk_status_name((NTSTATUS)status), length);
-    show(output, length, out);
+    octets_show(output, length, out);
     ondk_wdk_close(device);
     return NT_SUCCESS((NTSTATUS)status);
 }

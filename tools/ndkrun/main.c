@@ -22,6 +22,7 @@
 #include "options.h"
 #include "output.h"
 #include "registry.h"
+#include "scsi.h"
 
 enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2 };
 
@@ -201,6 +202,8 @@ static bool send_all(const struct options *o)
 
     for (uint32_t i = 0; i < o->ioctl_count && !interrupted; i++)
         all = ioctl_send(o->ioctl[i], out) && all;
+    for (uint32_t i = 0; i < o->scsi_count && !interrupted; i++)
+        all = scsi_send(o->scsi[i], out) && all;
     return all;
 }
 

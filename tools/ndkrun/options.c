@@ -21,6 +21,8 @@ static const char help[] =
     "                                  KEY is seen from the first driver's service key, or begins with HKLM\n"
     "  --reg-file FILE                 a .reg file, as regedit exports it\n"
     "  --ioctl DEVICE:CODE[:HEX]       send a device control when all are loaded; in the order given\n"
+    "  --scsi 'PATH:TARGET:LUN COMMAND' a command to a unit of a Storport miniport, after the device controls: inquiry,\n"
+    "                                  capacity, luns, read LBA BLOCKS, write LBA HEX, cdb HEX [in OCTETS]\n"
     "  --run-for SECONDS               unload after this time; otherwise on Ctrl-C\n"
     "  --until-idle                    unload when no thread, timer, DPC or NDK request of a driver is left\n"
     "  --until-print TEXT              unload when a driver prints TEXT\n"
@@ -29,7 +31,7 @@ static const char help[] =
     "\n"
     "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n"
     "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage; 3 a driver did not load; 4 a device\n"
-    "control failed; a bug check ends with SIGABRT.\n";
+    "control or SCSI command failed; a bug check ends with SIGABRT.\n";
 
 static int wrong(const char *what, const char *word)
 {
@@ -107,8 +109,8 @@ static bool seconds_of(const char *word, double *seconds)
 }
 
 enum {
-    OPT_NET = 256, OPT_MAP, OPT_REG, OPT_REG_FILE, OPT_IOCTL, OPT_RUN_FOR, OPT_UNTIL_IDLE, OPT_UNTIL_PRINT, OPT_CHECKS,
-    OPT_HELP
+    OPT_NET = 256, OPT_MAP, OPT_REG, OPT_REG_FILE, OPT_IOCTL, OPT_SCSI, OPT_RUN_FOR, OPT_UNTIL_IDLE, OPT_UNTIL_PRINT,
+    OPT_CHECKS, OPT_HELP
 };
 
 static const struct option known[] = {
@@ -117,6 +119,7 @@ static const struct option known[] = {
     { "reg", required_argument, NULL, OPT_REG },
     { "reg-file", required_argument, NULL, OPT_REG_FILE },
     { "ioctl", required_argument, NULL, OPT_IOCTL },
+    { "scsi", required_argument, NULL, OPT_SCSI },
     { "run-for", required_argument, NULL, OPT_RUN_FOR },
     { "until-idle", no_argument, NULL, OPT_UNTIL_IDLE },
     { "until-print", required_argument, NULL, OPT_UNTIL_PRINT },
@@ -133,6 +136,7 @@ static bool take(struct options *o, int option, char *word)
     case OPT_REG: return add(o->reg, &o->reg_count, word);
     case OPT_REG_FILE: o->reg_file = word; return true;
     case OPT_IOCTL: return add(o->ioctl, &o->ioctl_count, word);
+    case OPT_SCSI: return add(o->scsi, &o->scsi_count, word);
     case OPT_RUN_FOR: return seconds_of(word, &o->run_for);
     case OPT_UNTIL_IDLE: return o->until_idle = true;
     case OPT_UNTIL_PRINT: o->until_print = word; return true;

@@ -27,6 +27,8 @@ struct options {
     const char *reg_file;
     const char *ioctl[OPTIONS_MOST];
     uint32_t ioctl_count;
+    const char *scsi[OPTIONS_MOST];
+    uint32_t scsi_count;
     const char *until_print;
     double run_for;     /* seconds; negative: not given */
     bool until_idle;

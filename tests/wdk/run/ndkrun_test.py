@@ -67,6 +67,21 @@ def controls():
     expect('one driver twice', 3, 'loaded already', '--run-for', 0, driver('tee'), driver('tee'))
 
 
+def commands():
+    asked = [word for command in ('inquiry', 'capacity', 'luns', 'write 5 4f70656e4e444b', 'read 5 1', 'cdb 000000000000')
+             for word in ('--scsi', '0:0:0 ' + command)]
+    expect('SCSI commands', 0, ['RAM disk', r'0000  00 00 00 3f 00 00 02 00', r'luns: STATUS_SUCCESS, SCSI status 0x00, 16',
+                                r'write 5 4f70656e4e444b: STATUS_SUCCESS, SCSI status 0x00, 512', r'OpenNDK\.', 'nothing left'],
+           '--run-for', 0, *asked, driver('ramdisk'))
+    expect('one that the unit refuses', 4, ['SCSI status 0x02', 'sense key 0x5, additional code 0x21'], '--run-for', 0,
+           '--scsi', '0:0:0 read 64 1', driver('ramdisk'))
+    expect('a unit that is not there', 4, '0:1:0 inquiry: ', '--run-for', 0, '--scsi', '0:1:0 inquiry', driver('ramdisk'))
+    for word in ('0:0 inquiry', '0:0:0 frob', '0:0:0 read 1', '0:0:0 cdb 00', '0:0:300 inquiry', 'inquiry'):
+        expect(f'--scsi {word}', 4, 'not understood', '--run-for', 0, '--scsi', word, driver('ramdisk'))
+    expect('a driver without an adapter', 4, 'no driver has a Storport adapter', '--run-for', 0, '--scsi', '0:0:0 inquiry',
+           driver('tee'))
+
+
 def networks():
     asked = [word for index in (12, 13, 14) for word in ('--ioctl', 'Tee:0x222000:' + index.to_bytes(4, 'little').hex())]
     text = expect('--net', 4, 'tee.so is loaded', '--run-for', 0, *asked, '--net', '12=192.168.1.1/24,13=192.168.1.2/24,13=fd00::1/64',
@@ -193,7 +208,7 @@ def traces(tmp):
 
 def main():
     os.environ.pop('ONDK_WDK_CHECKS', None)
-    for case in (usage, controls, networks, leftovers, ends):
+    for case in (usage, controls, commands, networks, leftovers, ends):
         case()
     if NDK_CC != '-':
         with tempfile.TemporaryDirectory() as folder:

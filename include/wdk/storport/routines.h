@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a virtual miniport calls. HwDeviceExtension is the pointer that its routines are given. Up to DISPATCH_LEVEL
+ * unless said otherwise.
+ */
+#ifndef ONDK_WDK_STORPORT_ROUTINES_H
+#define ONDK_WDK_STORPORT_ROUTINES_H
+
+#include "config.h"
+
+EXTERN_C_START
+
+#define STOR_STATUS_SUCCESS 0x00000000
+#define STOR_STATUS_UNSUCCESSFUL 0xC1000001
+#define STOR_STATUS_NOT_IMPLEMENTED 0xC1000002
+#define STOR_STATUS_INSUFFICIENT_RESOURCES 0xC1000003
+#define STOR_STATUS_BUFFER_TOO_SMALL 0xC1000004
+#define STOR_STATUS_ACCESS_DENIED 0xC1000005
+#define STOR_STATUS_INVALID_PARAMETER 0xC1000006
+#define STOR_STATUS_INVALID_DEVICE_REQUEST 0xC1000007
+#define STOR_STATUS_INVALID_IRQL 0xC1000008
+#define STOR_STATUS_INVALID_DEVICE_STATE 0xC1000009
+#define STOR_STATUS_INVALID_BUFFER_SIZE 0xC100000A
+#define STOR_STATUS_UNSUPPORTED_VERSION 0xC100000B
+#define STOR_STATUS_BUSY 0xC100000C
+
+/*
+ * From DriverEntry. When that has returned STATUS_SUCCESS, the port makes one adapter: HwFindAdapter, HwInitialize and
+ * the passive initialization, ScsiQuerySupportedControlTypes, a scan of the bus. A miniport of hardware is taken note of
+ * and gets no adapter. PASSIVE_LEVEL.
+ */
+NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
+                                     _In_ struct _HW_INITIALIZATION_DATA *HwInitializationData,
+                                     _In_opt_ PVOID HwContext);
+
+typedef enum _SCSI_NOTIFICATION_TYPE {
+    RequestComplete,       /* PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
+    NextRequest,           /* these two: nothing to do in Storport */
+    NextLuRequest,
+    ResetDetected,         /* the adapter is held for BusResetHoldTime */
+    _obsolete1,
+    _obsolete2,
+    RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer an adapter */
+    BusChangeDetected,     /* the bus is scanned */
+    WMIEvent,              /* these two: there is no WMI, and nobody is told */
+    WMIReregister,
+    LinkUp,                /* requests go on */
+    LinkDown,              /* requests wait */
+    QueryTickCount,        /* PLARGE_INTEGER */
+    BufferOverrunDetected, /* ends with a bug check */
+    TraceNotification,     /* nobody traces */
+    GetExtendedFunctionTable,
+    EnablePassiveInitialization = 0x1000,
+    InitializeDpc,
+    IssueDpc,
+    AcquireSpinLock,
+    ReleaseSpinLock,
+    StateChangeDetectedCall,
+    IoTargetRequestServiceTime, /* nobody keeps it */
+    AsyncNotificationDetected
+} SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
+
+/* Any other type is an assertion that fails. */
+NTKERNELAPI VOID StorPortNotification(_In_ SCSI_NOTIFICATION_TYPE NotificationType, _In_ PVOID HwDeviceExtension, ...);
+
+/* ---- Requests and units ------------------------------------------------------------------------------------------ */
+
+NTKERNELAPI PVOID StorPortGetLogicalUnit(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                         _In_ UCHAR Lun);
+NTKERNELAPI ULONG StorPortGetSystemAddress(_In_ PVOID HwDeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb,
+                                           _Out_ PVOID *SystemAddress);
+NTKERNELAPI ULONG StorPortGetOriginalMdl(_In_ PVOID HwDeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb,
+                                         _Out_ PVOID *Mdl);
+/* SP_UNTAGGED: all. */
+NTKERNELAPI VOID StorPortCompleteRequest(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                         _In_ UCHAR Lun, _In_ UCHAR SrbStatus);
+
+/* Timeouts in seconds. */
+NTKERNELAPI BOOLEAN StorPortPause(_In_ PVOID HwDeviceExtension, _In_ ULONG Timeout);
+NTKERNELAPI BOOLEAN StorPortResume(_In_ PVOID HwDeviceExtension);
+NTKERNELAPI BOOLEAN StorPortPauseDevice(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                        _In_ UCHAR Lun, _In_ ULONG Timeout);
+NTKERNELAPI BOOLEAN StorPortResumeDevice(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                         _In_ UCHAR Lun);
+NTKERNELAPI BOOLEAN StorPortBusy(_In_ PVOID HwDeviceExtension, _In_ ULONG RequestsToComplete);
+NTKERNELAPI BOOLEAN StorPortReady(_In_ PVOID HwDeviceExtension);
+NTKERNELAPI BOOLEAN StorPortDeviceBusy(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                       _In_ UCHAR Lun, _In_ ULONG RequestsToComplete);
+NTKERNELAPI BOOLEAN StorPortDeviceReady(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                        _In_ UCHAR Lun);
+NTKERNELAPI BOOLEAN StorPortSetDeviceQueueDepth(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
+                                                _In_ UCHAR Lun, _In_ ULONG Depth);
+
+/* Of a request of HwProcessServiceRequest, IoStatus filled in. */
+NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ PVOID Irp);
+
+/* ---- Errors, messages, time -------------------------------------------------------------------------------------- */
+
+#define SP_BUS_PARITY_ERROR 0x0001
+#define SP_UNEXPECTED_DISCONNECT 0x0002
+#define SP_INVALID_RESELECTION 0x0003
+#define SP_BUS_TIME_OUT 0x0004
+#define SP_PROTOCOL_ERROR 0x0005
+#define SP_INTERNAL_ADAPTER_ERROR 0x0006
+#define SP_REQUEST_TIMEOUT 0x0007
+#define SP_IRQ_NOT_RESPONDING 0x0008
+#define SP_BAD_FW_WARNING 0x0009
+#define SP_BAD_FW_ERROR 0x000a
+
+/* Printed, as the event log is. */
+NTKERNELAPI VOID StorPortLogError(_In_ PVOID HwDeviceExtension, _In_opt_ PSCSI_REQUEST_BLOCK Srb, _In_ UCHAR PathId,
+                                  _In_ UCHAR TargetId, _In_ UCHAR Lun, _In_ ULONG ErrorCode, _In_ ULONG UniqueId);
+/* Printed, whatever the level. */
+NTKERNELAPI VOID StorPortDebugPrint(_In_ ULONG DebugPrintLevel, _In_z_ PCCHAR DebugMessage, ...);
+NTKERNELAPI VOID StorPortStallExecution(_In_ ULONG Delay);
+NTKERNELAPI VOID StorPortMoveMemory(_Out_ PVOID WriteBuffer, _In_ PVOID ReadBuffer, _In_ ULONG Length);
+NTKERNELAPI VOID StorPortQuerySystemTime(_Out_ PLARGE_INTEGER CurrentTime);
+NTKERNELAPI ULONG StorPortQueryPerformanceCounter(_In_ PVOID HwDeviceExtension,
+                                                  _Out_opt_ PLARGE_INTEGER PerformanceFrequency,
+                                                  _Out_ PLARGE_INTEGER PerformanceCounter);
+NTKERNELAPI ULONG StorPortGetCurrentIrql(_In_ PVOID HwDeviceExtension, _Out_ PKIRQL Irql);
+/* The physical and the lower device are the same one here: what PnP would have made. */
+NTKERNELAPI ULONG StorPortGetDeviceObjects(_In_ PVOID HwDeviceExtension, _Out_ PVOID *AdapterDeviceObject,
+                                           _Out_ PVOID *PhysicalDeviceObject, _Out_ PVOID *LowerDeviceObject);
+
+/* ---- Locks, DPCs ------------------------------------------------------------------------------------------------- */
+
+typedef struct _STOR_DPC {
+    KDPC Dpc;
+    ULONG_PTR Lock;
+} STOR_DPC, *PSTOR_DPC;
+
+typedef VOID HW_DPC_ROUTINE(_In_ PSTOR_DPC Dpc, _In_ PVOID HwDeviceExtension, _In_ PVOID SystemArgument1,
+                            _In_ PVOID SystemArgument2);
+typedef HW_DPC_ROUTINE *PHW_DPC_ROUTINE;
+
+typedef enum _STOR_SPINLOCK { DpcLock = 1, StartIoLock, InterruptLock } STOR_SPINLOCK;
+
+typedef struct _STOR_LOCK_HANDLE {
+    STOR_SPINLOCK Lock;
+    struct {
+        struct {
+            PVOID Next;
+            PVOID Lock;
+        } LockQueue;
+        KIRQL OldIrql;
+    } Context;
+} STOR_LOCK_HANDLE, *PSTOR_LOCK_HANDLE;
+
+NTKERNELAPI BOOLEAN StorPortEnablePassiveInitialization(_In_ PVOID DeviceExtension,
+                                                        _In_ PHW_PASSIVE_INITIALIZE_ROUTINE HwPassiveInitializeRoutine);
+NTKERNELAPI VOID StorPortInitializeDpc(_In_ PVOID DeviceExtension, _Out_ PSTOR_DPC Dpc,
+                                       _In_ PHW_DPC_ROUTINE HwDpcRoutine);
+NTKERNELAPI BOOLEAN StorPortIssueDpc(_In_ PVOID DeviceExtension, _In_ PSTOR_DPC Dpc, _In_ PVOID SystemArgument1,
+                                     _In_ PVOID SystemArgument2);
+NTKERNELAPI ULONG StorPortCancelDpc(_In_ PVOID HwDeviceExtension, _In_ PSTOR_DPC Dpc, _Out_ PBOOLEAN ReturnValue);
+/* LockContext: for DpcLock the STOR_DPC, else NULL. */
+NTKERNELAPI VOID StorPortAcquireSpinLock(_In_ PVOID DeviceExtension, _In_ STOR_SPINLOCK SpinLock,
+                                         _In_opt_ PVOID LockContext, _Inout_ PSTOR_LOCK_HANDLE LockHandle);
+NTKERNELAPI VOID StorPortReleaseSpinLock(_In_ PVOID DeviceExtension, _Inout_ PSTOR_LOCK_HANDLE LockHandle);
+/* With InterruptLock held. */
+NTKERNELAPI BOOLEAN StorPortSynchronizeAccess(_In_ PVOID HwDeviceExtension,
+                                              _In_ PSTOR_SYNCHRONIZED_ACCESS SynchronizedAccessRoutine,
+                                              _In_opt_ PVOID Context);
+
+/* ---- Memory, timers, work items: STOR_STATUS_... ------------------------------------------------------------------ */
+
+NTKERNELAPI ULONG StorPortAllocatePool(_In_ PVOID HwDeviceExtension, _In_ ULONG NumberOfBytes, _In_ ULONG Tag,
+                                       _Out_ PVOID *BufferPointer);
+NTKERNELAPI ULONG StorPortFreePool(_In_ PVOID HwDeviceExtension, _In_ PVOID BufferPointer);
+NTKERNELAPI ULONG StorPortAllocateMdl(_In_ PVOID HwDeviceExtension, _In_ PVOID BufferPointer, _In_ ULONG NumberOfBytes,
+                                      _Out_ PVOID *Mdl);
+NTKERNELAPI ULONG StorPortFreeMdl(_In_ PVOID HwDeviceExtension, _In_ PVOID Mdl);
+NTKERNELAPI ULONG StorPortBuildMdlForNonPagedPool(_In_ PVOID HwDeviceExtension, _Inout_ PVOID Mdl);
+
+NTKERNELAPI ULONG StorPortInitializeTimer(_In_ PVOID HwDeviceExtension, _Out_ PVOID *TimerHandle);
+/* TimerValue in microseconds; 0 cancels. */
+NTKERNELAPI ULONG StorPortRequestTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID TimerHandle,
+                                       _In_ PHW_TIMER_EX TimerCallback, _In_opt_ PVOID CallbackContext,
+                                       _In_ ULONGLONG TimerValue, _In_ ULONGLONG TolerableDelay);
+NTKERNELAPI ULONG StorPortFreeTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID TimerHandle);
+
+NTKERNELAPI ULONG StorPortInitializeWorker(_In_ PVOID HwDeviceExtension, _Out_ PVOID *Worker);
+NTKERNELAPI ULONG StorPortQueueWorkItem(_In_ PVOID HwDeviceExtension, _In_ PHW_WORKITEM WorkItemCallback,
+                                        _In_ PVOID Worker, _In_opt_ PVOID Context);
+NTKERNELAPI ULONG StorPortFreeWorker(_In_ PVOID HwDeviceExtension, _In_ PVOID Worker);
+
+EXTERN_C_END
+
+#endif

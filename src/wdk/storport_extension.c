@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* What a miniport has of the kernel through its port: pool, MDLs, timers, work items, DPCs, locks. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "storport.h"
+
+#include "base/mutant.h"
+#include "wdk/live.h"
+#include "wdk/storport_port.h"
+#include "wdk/timer.h"
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+ULONG StorPortAllocatePool(PVOID HwDeviceExtension, ULONG NumberOfBytes, ULONG Tag, PVOID *BufferPointer)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !NumberOfBytes || !BufferPointer)
+        return STOR_STATUS_INVALID_PARAMETER;
+    *BufferPointer = ExAllocatePoolWithTag(NonPagedPoolNx, NumberOfBytes, Tag);
+    return *BufferPointer ? STOR_STATUS_SUCCESS : STOR_STATUS_INSUFFICIENT_RESOURCES;
+}
+
+ULONG StorPortFreePool(PVOID HwDeviceExtension, PVOID BufferPointer)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !BufferPointer)
+        return STOR_STATUS_INVALID_PARAMETER;
+    ExFreePool(BufferPointer);
+    return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortAllocateMdl(PVOID HwDeviceExtension, PVOID BufferPointer, ULONG NumberOfBytes, PVOID *Mdl)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !BufferPointer || !NumberOfBytes || !Mdl)
+        return STOR_STATUS_INVALID_PARAMETER;
+    *Mdl = IoAllocateMdl(BufferPointer, NumberOfBytes, FALSE, FALSE, NULL);
+    return *Mdl ? STOR_STATUS_SUCCESS : STOR_STATUS_INSUFFICIENT_RESOURCES;
+}
+
+ULONG StorPortFreeMdl(PVOID HwDeviceExtension, PVOID Mdl)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !Mdl)
+        return STOR_STATUS_INVALID_PARAMETER;
+    IoFreeMdl(Mdl);
+    return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortBuildMdlForNonPagedPool(PVOID HwDeviceExtension, PVOID Mdl)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !Mdl)
+        return STOR_STATUS_INVALID_PARAMETER;
+    MmBuildMdlForNonPagedPool(Mdl);
+    return STOR_STATUS_SUCCESS;
+}
+
+/* ---- Timers ------------------------------------------------------------------------------------------------------ */
+
+struct port_timer {
+    KTIMER timer;
+    KDPC dpc;
+    void *extension;
+    atomic_int references; /* the miniport's, and one while a callback is due or runs */
+    atomic_bool due;
+    PHW_TIMER_EX callback;
+    void *context;
+};
+
+static void put(struct port_timer *t)
+{
+    if (atomic_fetch_sub(&t->references, 1) == 1)
+        free(t);
+}
+
+static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    struct port_timer *t = DeferredContext;
+    PHW_TIMER_EX callback = t->callback;
+    void *context = t->context;
+    struct port_inside inside;
+
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    atomic_store(&t->due, false); /* from here on the callback may ask for the next one */
+    inside = port_enter(DISPATCH_LEVEL);
+    callback(t->extension, context);
+    port_leave(&inside, "HwTimerEx", (const void *)(uintptr_t)callback);
+    put(t);
+}
+
+/* No callback will come of it, if it was due and none has begun. */
+static void cancel(struct port_timer *t)
+{
+    if (!timer_cancel(&t->timer) && !KeRemoveQueueDpc(&t->dpc))
+        return;
+    atomic_store(&t->due, false);
+    put(t);
+}
+
+ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
+{
+    struct port_timer *t;
+
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !TimerHandle)
+        return STOR_STATUS_INVALID_PARAMETER;
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return STOR_STATUS_INSUFFICIENT_RESOURCES;
+    KeInitializeTimer(&t->timer);
+    KeInitializeDpc(&t->dpc, expired, t);
+    t->extension = HwDeviceExtension;
+    atomic_init(&t->references, 1);
+    live_add(LIVE_STORPORT, t, "StorPortInitializeTimer");
+    *TimerHandle = t;
+    return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortRequestTimer(PVOID HwDeviceExtension, PVOID TimerHandle, PHW_TIMER_EX TimerCallback,
+                           PVOID CallbackContext, ULONGLONG TimerValue, ULONGLONG TolerableDelay)
+{
+    struct port_timer *t = TimerHandle;
+
+    UNREFERENCED_PARAMETER(TolerableDelay);
+    if (!HwDeviceExtension || !t || (TimerValue && !TimerCallback))
+        return STOR_STATUS_INVALID_PARAMETER;
+    if (!TimerValue) {
+        cancel(t);
+        return STOR_STATUS_SUCCESS;
+    }
+    if (atomic_exchange(&t->due, true) && !MUTANT(stor_timer_never_busy))
+        return STOR_STATUS_BUSY;
+    t->callback = TimerCallback;
+    t->context = CallbackContext;
+    atomic_fetch_add(&t->references, 1);
+    (void)timer_set(&t->timer, -(LONGLONG)TimerValue * 10, 0, &t->dpc, __builtin_return_address(0));
+    return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !TimerHandle)
+        return STOR_STATUS_INVALID_PARAMETER;
+    if (!live_remove(LIVE_STORPORT, TimerHandle))
+        return STOR_STATUS_UNSUCCESSFUL;
+    cancel(TimerHandle);
+    put(TimerHandle);
+    return STOR_STATUS_SUCCESS;
+}
+
+/* ---- Work items -------------------------------------------------------------------------------------------------- */
+
+struct port_worker {
+    PIO_WORKITEM item;
+    void *extension;
+    atomic_bool queued;
+    PHW_WORKITEM callback;
+    void *context;
+};
+
+/* The callback may free the worker: it is not touched after it. */
+static VOID work(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem)
+{
+    struct port_worker *w = Context;
+    PHW_WORKITEM callback = w->callback;
+    void *context = w->context;
+
+    UNREFERENCED_PARAMETER(IoObject);
+    UNREFERENCED_PARAMETER(IoWorkItem);
+    atomic_store(&w->queued, false);
+    callback(w->extension, context, w);
+}
+
+ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
+{
+    struct port_worker *w;
+
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !Worker)
+        return STOR_STATUS_INVALID_PARAMETER;
+    w = calloc(1, sizeof *w);
+    if (!w)
+        return STOR_STATUS_INSUFFICIENT_RESOURCES;
+    w->extension = HwDeviceExtension;
+    w->item = IoAllocateWorkItem(port_of(HwDeviceExtension)->device);
+    if (!w->item) {
+        free(w);
+        return STOR_STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *Worker = w;
+    return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortQueueWorkItem(PVOID HwDeviceExtension, PHW_WORKITEM WorkItemCallback, PVOID Worker, PVOID Context)
+{
+    struct port_worker *w = Worker;
+
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !WorkItemCallback || !w)
+        return STOR_STATUS_INVALID_PARAMETER;
+    if (atomic_exchange(&w->queued, true))
+        return STOR_STATUS_BUSY;
+    w->callback = WorkItemCallback;
+    w->context = Context;
+    IoQueueWorkItemEx(w->item, work, DelayedWorkQueue, w);
+    return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
+{
+    struct port_worker *w = Worker;
+
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    if (!HwDeviceExtension || !w)
+        return STOR_STATUS_INVALID_PARAMETER;
+    if (atomic_load(&w->queued))
+        return STOR_STATUS_BUSY;
+    IoFreeWorkItem(w->item);
+    free(w);
+    return STOR_STATUS_SUCCESS;
+}
+
+/* ---- DPCs and locks ---------------------------------------------------------------------------------------------- */
+
+VOID StorPortInitializeDpc(PVOID DeviceExtension, PSTOR_DPC Dpc, PHW_DPC_ROUTINE HwDpcRoutine)
+{
+    KeInitializeDpc(&Dpc->Dpc, (PKDEFERRED_ROUTINE)(uintptr_t)HwDpcRoutine, DeviceExtension); /* a STOR_DPC begins so */
+    KeInitializeSpinLock(&Dpc->Lock);
+}
+
+BOOLEAN StorPortIssueDpc(PVOID DeviceExtension, PSTOR_DPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(DeviceExtension);
+    return KeInsertQueueDpc(&Dpc->Dpc, SystemArgument1, SystemArgument2);
+}
+
+ULONG StorPortCancelDpc(PVOID HwDeviceExtension, PSTOR_DPC Dpc, PBOOLEAN ReturnValue)
+{
+    if (!HwDeviceExtension || !Dpc || !ReturnValue)
+        return STOR_STATUS_INVALID_PARAMETER;
+    *ReturnValue = KeRemoveQueueDpc(&Dpc->Dpc);
+    return STOR_STATUS_SUCCESS;
+}
+
+VOID StorPortAcquireSpinLock(PVOID DeviceExtension, STOR_SPINLOCK SpinLock, PVOID LockContext,
+                             PSTOR_LOCK_HANDLE LockHandle)
+{
+    struct port_adapter *a = port_of(DeviceExtension);
+    PKSPIN_LOCK lock = SpinLock == DpcLock       ? &((PSTOR_DPC)LockContext)->Lock
+                       : SpinLock == StartIoLock ? &a->start_io_lock
+                                                 : &a->interrupt_lock;
+
+    LockHandle->Lock = SpinLock;
+    KeAcquireSpinLock(lock, &LockHandle->Context.OldIrql);
+    LockHandle->Context.LockQueue.Lock = lock;
+}
+
+VOID StorPortReleaseSpinLock(PVOID DeviceExtension, PSTOR_LOCK_HANDLE LockHandle)
+{
+    UNREFERENCED_PARAMETER(DeviceExtension);
+    KeReleaseSpinLock(LockHandle->Context.LockQueue.Lock, LockHandle->Context.OldIrql);
+}
+
+BOOLEAN StorPortSynchronizeAccess(PVOID HwDeviceExtension, PSTOR_SYNCHRONIZED_ACCESS SynchronizedAccessRoutine,
+                                  PVOID Context)
+{
+    struct port_adapter *a = port_of(HwDeviceExtension);
+    BOOLEAN result;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&a->interrupt_lock, &irql);
+    result = SynchronizedAccessRoutine(HwDeviceExtension, Context);
+    KeReleaseSpinLock(&a->interrupt_lock, irql);
+    return result;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A RAM disk as a Storport virtual miniport: target 0 with unit 0, and unit 1 when it is told to add it. Reads and writes
+ * end in HwStartIo; the vendor's commands are in ramdisk.h.
+ */
+#include <ntddk.h>
+#include <storport.h>
+#include <ntddscsi.h>
+
+#include "ramdisk.h"
+
+#define TAG 'ksiD'
+
+struct disk {
+    struct ramdisk_told told;
+    PUCHAR blocks;
+    PVOID timer, worker, left;
+    STOR_DPC dpc;
+    PSCSI_REQUEST_BLOCK later;   /* that something will complete */
+    PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
+    PIRP service;
+    BOOLEAN second, by_bus, by_unit;
+};
+
+struct unit {
+    ULONG seen;
+};
+
+struct extension {
+    UCHAR first;
+};
+
+static VOID complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status)
+{
+    srb->SrbStatus = status;
+    StorPortNotification(RequestComplete, d, srb);
+}
+
+/* ---- What a disk answers ----------------------------------------------------------------------------------------- */
+
+static UCHAR fail(PSCSI_REQUEST_BLOCK srb, UCHAR key, UCHAR code)
+{
+    PSENSE_DATA sense = srb->SenseInfoBuffer;
+
+    srb->ScsiStatus = SCSISTAT_CHECK_CONDITION;
+    srb->DataTransferLength = 0;
+    if (!sense || srb->SenseInfoBufferLength < SENSE_BUFFER_SIZE)
+        return SRB_STATUS_ERROR;
+    RtlZeroMemory(sense, srb->SenseInfoBufferLength);
+    sense->ErrorCode = SCSI_SENSE_ERRORCODE_FIXED_CURRENT;
+    sense->SenseKey = key;
+    sense->AdditionalSenseCode = code;
+    sense->AdditionalSenseLength = SENSE_BUFFER_SIZE - 8;
+    return SRB_STATUS_ERROR | SRB_STATUS_AUTOSENSE_VALID;
+}
+
+static UCHAR give(struct disk *d, PSCSI_REQUEST_BLOCK srb, const VOID *data, ULONG length)
+{
+    ULONG n = min(length, srb->DataTransferLength);
+    BOOLEAN less = n < srb->DataTransferLength;
+    PVOID to;
+
+    if (StorPortGetSystemAddress(d, srb, &to))
+        return SRB_STATUS_INTERNAL_ERROR;
+    RtlCopyMemory(to, data, n);
+    srb->DataTransferLength = n;
+    return less ? SRB_STATUS_DATA_OVERRUN : SRB_STATUS_SUCCESS;
+}
+
+static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    INQUIRYDATA data = { .DeviceType = DIRECT_ACCESS_DEVICE, .Versions = 6, .ResponseDataFormat = 2,
+                         .AdditionalLength = INQUIRYDATABUFFERSIZE - 5, .CommandQueue = 1 };
+    struct unit *unit = StorPortGetLogicalUnit(d, srb->PathId, srb->TargetId, srb->Lun);
+
+    if (!unit)
+        return SRB_STATUS_INTERNAL_ERROR;
+    unit->seen++;
+    RtlCopyMemory(data.VendorId, "OpenNDK ", 8);
+    RtlCopyMemory(data.ProductId, "RAM disk        ", 16);
+    RtlCopyMemory(data.ProductRevisionLevel, "1.0 ", 4);
+    return give(d, srb, &data, min(INQUIRYDATABUFFERSIZE, ((PCDB)srb->Cdb)->CDB6INQUIRY3.AllocationLength));
+}
+
+static UCHAR capacity(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    READ_CAPACITY_DATA data;
+    ULONG last = RAMDISK_BLOCKS - 1, size = RAMDISK_BLOCK;
+
+    REVERSE_BYTES(&data.LogicalBlockAddress, &last);
+    REVERSE_BYTES(&data.BytesPerBlock, &size);
+    return give(d, srb, &data, sizeof data);
+}
+
+static UCHAR report_luns(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    UCHAR data[24] = { 0 };
+
+    data[3] = d->second ? 16 : 8;
+    data[17] = 1;
+    return give(d, srb, data, 8 + data[3]);
+}
+
+static UCHAR transfer(struct disk *d, PSCSI_REQUEST_BLOCK srb, BOOLEAN write)
+{
+    PCDB cdb = (PCDB)srb->Cdb;
+    ULONG lba, count;
+    PVOID data;
+
+    REVERSE_BYTES(&lba, &cdb->CDB10.LogicalBlockByte0);
+    count = (ULONG)cdb->CDB10.TransferBlocksMsb << 8 | cdb->CDB10.TransferBlocksLsb;
+    if (lba >= RAMDISK_BLOCKS || count > RAMDISK_BLOCKS - lba)
+        return fail(srb, SCSI_SENSE_ILLEGAL_REQUEST, SCSI_ADSENSE_ILLEGAL_BLOCK);
+    if (count * RAMDISK_BLOCK > srb->DataTransferLength)
+        return SRB_STATUS_DATA_OVERRUN;
+    srb->DataTransferLength = count * RAMDISK_BLOCK;
+    if (StorPortGetSystemAddress(d, srb, &data))
+        return SRB_STATUS_INTERNAL_ERROR;
+    if (write)
+        RtlCopyMemory(d->blocks + lba * RAMDISK_BLOCK, data, count * RAMDISK_BLOCK);
+    else
+        RtlCopyMemory(data, d->blocks + lba * RAMDISK_BLOCK, count * RAMDISK_BLOCK);
+    return SRB_STATUS_SUCCESS;
+}
+
+/* ---- What a vendor's command does -------------------------------------------------------------------------------- */
+
+static VOID complete_later(struct disk *d)
+{
+    PSCSI_REQUEST_BLOCK srb = InterlockedExchangePointer((PVOID *)&d->later, NULL);
+
+    if (srb)
+        complete(d, srb, SRB_STATUS_SUCCESS);
+}
+
+static HW_TIMER_EX by_timer;
+static VOID by_timer(PVOID DeviceExtension, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    complete_later(DeviceExtension);
+}
+
+static HW_TIMER link_is_back;
+static VOID link_is_back(PVOID DeviceExtension)
+{
+    StorPortNotification(LinkUp, DeviceExtension);
+}
+
+static HW_WORKITEM by_work;
+static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    UNREFERENCED_PARAMETER(Context);
+    UNREFERENCED_PARAMETER(Worker);
+    PAGED_CODE();
+    complete_later(HwDeviceExtension);
+}
+
+static HW_DPC_ROUTINE by_dpc;
+static VOID by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    complete_later(HwDeviceExtension);
+}
+
+/* One that is set is busy, and free again when it is cancelled. */
+static VOID by_the_second_timer(struct disk *d)
+{
+    ULONG first = StorPortRequestTimer(d, d->timer, by_timer, NULL, 100000000, 0);
+
+    d->told.timer_busy = first == STOR_STATUS_SUCCESS &&
+                         StorPortRequestTimer(d, d->timer, by_timer, NULL, 10000, 0) == STOR_STATUS_BUSY;
+    (void)StorPortRequestTimer(d, d->timer, by_timer, NULL, 0, 0);
+    (void)StorPortRequestTimer(d, d->timer, by_timer, NULL, 10000, 0);
+}
+
+static VOID later(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    UCHAR command = srb->Cdb[0];
+
+    (void)InterlockedExchangePointer((PVOID *)&d->later, srb);
+    if (command == RAMDISK_LATER_BY_WORK)
+        (void)StorPortQueueWorkItem(d, by_work, d->worker, NULL);
+    else if (command == RAMDISK_LATER_BY_DPC)
+        (void)StorPortIssueDpc(d, &d->dpc, NULL, NULL);
+    else
+        by_the_second_timer(d);
+}
+
+static UCHAR lock_and_count(struct disk *d)
+{
+    STOR_LOCK_HANDLE handle = { 0 };
+
+    StorPortAcquireSpinLock(d, StartIoLock, NULL, &handle);
+    d->told.locked++;
+    StorPortReleaseSpinLock(d, &handle);
+    return SRB_STATUS_SUCCESS;
+}
+
+/* Of those that end at once; SRB_STATUS_PENDING: of those that do not. */
+static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    switch (srb->Cdb[0]) {
+    case RAMDISK_BUSY_TWICE:
+        return ++d->told.tries <= 2 ? SRB_STATUS_BUSY : SRB_STATUS_SUCCESS;
+    case RAMDISK_ADDS_UNIT:
+        d->second = !d->second;
+        StorPortNotification(BusChangeDetected, d, 0);
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_PAUSES:
+        (void)StorPortPauseDevice(d, srb->PathId, srb->TargetId, srb->Lun, 1);
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_LINK:
+        StorPortNotification(LinkDown, d);
+        StorPortNotification(RequestTimerCall, d, link_is_back, 300000);
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_TELLS:
+        return give(d, srb, &d->told, sizeof d->told);
+    case RAMDISK_LEAVES_POOL:
+        (void)StorPortAllocatePool(d, 100, TAG, &d->left);
+        return SRB_STATUS_SUCCESS;
+    case RAMDISK_LOCKS:
+        return lock_and_count(d);
+    case RAMDISK_HANGS_UNTIL_RESET:
+    case RAMDISK_HANGS_UNTIL_BUS_RESET:
+    case RAMDISK_HANGS:
+        d->by_unit = srb->Cdb[0] == RAMDISK_HANGS_UNTIL_RESET;
+        d->by_bus = srb->Cdb[0] == RAMDISK_HANGS_UNTIL_BUS_RESET;
+        d->hanging = srb;
+        return SRB_STATUS_PENDING;
+    case RAMDISK_LATER_BY_TIMER:
+    case RAMDISK_LATER_BY_WORK:
+    case RAMDISK_LATER_BY_DPC:
+        later(d, srb);
+        return SRB_STATUS_PENDING;
+    default:
+        return fail(srb, SCSI_SENSE_ILLEGAL_REQUEST, SCSI_ADSENSE_ILLEGAL_COMMAND);
+    }
+}
+
+static VOID break_rules(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    if (srb->Cdb[0] == RAMDISK_AS_PENDING) {
+        complete(d, srb, SRB_STATUS_PENDING);
+        return;
+    }
+    complete(d, srb, SRB_STATUS_SUCCESS);
+    StorPortNotification(RequestComplete, d, srb);
+}
+
+static UCHAR execute(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    if (srb->PathId || srb->TargetId || srb->Lun > (d->second ? 1 : 0))
+        return SRB_STATUS_INVALID_LUN;
+    switch (srb->Cdb[0]) {
+    case SCSIOP_TEST_UNIT_READY: return SRB_STATUS_SUCCESS;
+    case SCSIOP_INQUIRY: return inquiry(d, srb);
+    case SCSIOP_READ_CAPACITY: return capacity(d, srb);
+    case SCSIOP_REPORT_LUNS: return report_luns(d, srb);
+    case SCSIOP_READ: return transfer(d, srb, FALSE);
+    case SCSIOP_WRITE: return transfer(d, srb, TRUE);
+    default: return vendor(d, srb);
+    }
+}
+
+/* ---- The miniport's routines ------------------------------------------------------------------------------------- */
+
+static UCHAR reset_unit(struct disk *d)
+{
+    PSCSI_REQUEST_BLOCK srb = d->hanging;
+
+    d->told.unit_resets++;
+    if (!srb || !d->by_unit)
+        return SRB_STATUS_INVALID_REQUEST;
+    d->hanging = NULL;
+    complete(d, srb, SRB_STATUS_ABORTED);
+    return SRB_STATUS_SUCCESS;
+}
+
+static UCHAR control(PSCSI_REQUEST_BLOCK srb)
+{
+    PSRB_IO_CONTROL c = srb->DataBuffer;
+
+    c->ReturnCode = c->ControlCode + 1;
+    return SRB_STATUS_SUCCESS;
+}
+
+static UCHAR handle_pnp(struct disk *d, PSCSI_PNP_REQUEST_BLOCK srb)
+{
+    if (srb->PnPAction == StorRemoveDevice && srb->SrbPnPFlags & SRB_PNP_FLAGS_ADAPTER_REQUEST) {
+        (void)StorPortFreeTimer(d, d->timer);
+        (void)StorPortFreeWorker(d, d->worker);
+    } else if (srb->PnPAction == StorRemoveDevice) {
+        d->told.removed++;
+    }
+    return SRB_STATUS_SUCCESS;
+}
+
+static HW_STARTIO start_io;
+static BOOLEAN start_io(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
+{
+    struct disk *d = DeviceExtension;
+    UCHAR status = SRB_STATUS_INVALID_REQUEST;
+
+    d->told.start_io_irql = KeGetCurrentIrql();
+    if (Srb->Function == SRB_FUNCTION_EXECUTE_SCSI &&
+        (Srb->Cdb[0] == RAMDISK_TWICE || Srb->Cdb[0] == RAMDISK_AS_PENDING)) {
+        break_rules(d, Srb);
+        return TRUE;
+    }
+    if (Srb->Function == SRB_FUNCTION_EXECUTE_SCSI && Srb->Cdb[0] == RAMDISK_REFUSED_ONCE) {
+        if (!d->told.refused++)
+            return FALSE;
+        status = SRB_STATUS_SUCCESS;
+    } else if (Srb->Function == SRB_FUNCTION_EXECUTE_SCSI) {
+        status = execute(d, Srb);
+    } else if (Srb->Function == SRB_FUNCTION_RESET_LOGICAL_UNIT) {
+        status = reset_unit(d);
+    } else if (Srb->Function == SRB_FUNCTION_IO_CONTROL) {
+        status = control(Srb);
+    } else if (Srb->Function == SRB_FUNCTION_PNP) {
+        status = handle_pnp(d, (PSCSI_PNP_REQUEST_BLOCK)Srb);
+    }
+    if (status != SRB_STATUS_PENDING)
+        complete(d, Srb, status);
+    return TRUE;
+}
+
+static HW_RESET_BUS reset_bus;
+static BOOLEAN reset_bus(PVOID DeviceExtension, ULONG PathId)
+{
+    struct disk *d = DeviceExtension;
+
+    UNREFERENCED_PARAMETER(PathId);
+    d->told.bus_resets++;
+    if (d->by_bus)
+        StorPortCompleteRequest(d, 0, SP_UNTAGGED, SP_UNTAGGED, SRB_STATUS_BUS_RESET);
+    return TRUE;
+}
+
+static VIRTUAL_HW_FIND_ADAPTER find_adapter;
+static ULONG find_adapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInformation, PVOID LowerDevice,
+                          PCHAR ArgumentString, PPORT_CONFIGURATION_INFORMATION ConfigInfo, PBOOLEAN Again)
+{
+    struct disk *d = DeviceExtension;
+
+    PAGED_CODE();
+    UNREFERENCED_PARAMETER(HwContext);
+    UNREFERENCED_PARAMETER(BusInformation);
+    UNREFERENCED_PARAMETER(LowerDevice);
+    UNREFERENCED_PARAMETER(ArgumentString);
+    UNREFERENCED_PARAMETER(Again);
+    ConfigInfo->VirtualDevice = TRUE;
+    ConfigInfo->MaximumTransferLength = RAMDISK_BLOCKS * RAMDISK_BLOCK;
+    ConfigInfo->MaximumNumberOfTargets = 2;
+    ConfigInfo->NumberOfBuses = 1;
+    if (StorPortAllocatePool(d, RAMDISK_BLOCKS * RAMDISK_BLOCK, TAG, (PVOID *)&d->blocks))
+        return SP_RETURN_ERROR;
+    RtlZeroMemory(d->blocks, RAMDISK_BLOCKS * RAMDISK_BLOCK);
+    if (StorPortInitializeTimer(d, &d->timer) || StorPortInitializeWorker(d, &d->worker))
+        return SP_RETURN_ERROR;
+    return SP_RETURN_FOUND;
+}
+
+static HW_PASSIVE_INITIALIZE_ROUTINE passive;
+static BOOLEAN passive(PVOID DeviceExtension)
+{
+    PAGED_CODE();
+    ((struct disk *)DeviceExtension)->told.passive++;
+    return TRUE;
+}
+
+static HW_INITIALIZE initialize;
+static BOOLEAN initialize(PVOID DeviceExtension)
+{
+    struct disk *d = DeviceExtension;
+
+    d->told.initialize_irql = KeGetCurrentIrql();
+    StorPortInitializeDpc(d, &d->dpc, by_dpc);
+    return StorPortEnablePassiveInitialization(d, passive);
+}
+
+static HW_ADAPTER_CONTROL adapter_control;
+static SCSI_ADAPTER_CONTROL_STATUS adapter_control(PVOID DeviceExtension, SCSI_ADAPTER_CONTROL_TYPE ControlType,
+                                                   PVOID Parameters)
+{
+    PSCSI_SUPPORTED_CONTROL_TYPE_LIST list = Parameters;
+
+    UNREFERENCED_PARAMETER(DeviceExtension);
+    if (ControlType == ScsiQuerySupportedControlTypes) {
+        list->SupportedTypeList[ScsiQuerySupportedControlTypes] = TRUE;
+        list->SupportedTypeList[ScsiStopAdapter] = TRUE;
+        list->SupportedTypeList[ScsiRestartAdapter] = TRUE;
+    } else if (ControlType == ScsiStopAdapter) {
+        DbgPrint("ramdisk: stopped at %u\n", KeGetCurrentIrql());
+    }
+    return ScsiAdapterControlSuccess;
+}
+
+static HW_FREE_ADAPTER_RESOURCES free_resources;
+static VOID free_resources(PVOID DeviceExtension)
+{
+    struct disk *d = DeviceExtension;
+
+    PAGED_CODE();
+    (void)StorPortFreePool(d, d->blocks);
+    DbgPrint("ramdisk: %u units removed\n", d->told.removed);
+}
+
+static HW_PROCESS_SERVICE_REQUEST process_service;
+static VOID process_service(PVOID DeviceExtension, PVOID Irp)
+{
+    PAGED_CODE();
+    (void)InterlockedExchangePointer((PVOID *)&((struct disk *)DeviceExtension)->service, Irp);
+}
+
+static HW_COMPLETE_SERVICE_IRP complete_service;
+static VOID complete_service(PVOID DeviceExtension)
+{
+    struct disk *d = DeviceExtension;
+    PIRP irp = InterlockedExchangePointer((PVOID *)&d->service, NULL);
+
+    PAGED_CODE();
+    if (!irp)
+        return;
+    irp->IoStatus.Status = STATUS_SUCCESS;
+    irp->IoStatus.Information = 0;
+    (void)StorPortCompleteServiceIrp(d, irp);
+}
+
+DRIVER_INITIALIZE DriverEntry;
+NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
+{
+    VIRTUAL_HW_INITIALIZATION_DATA data = { .HwInitializationDataSize = sizeof data, .AdapterInterfaceType = Internal };
+
+    data.HwInitialize = initialize;
+    data.HwStartIo = start_io;
+    data.HwFindAdapter = find_adapter;
+    data.HwResetBus = reset_bus;
+    data.HwAdapterControl = adapter_control;
+    data.HwFreeAdapterResources = free_resources;
+    data.HwProcessServiceRequest = process_service;
+    data.HwCompleteServiceIrp = complete_service;
+    data.DeviceExtensionSize = sizeof(struct disk);
+    data.SpecificLuExtensionSize = sizeof(struct unit);
+    data.SrbExtensionSize = sizeof(struct extension);
+    data.MapBuffers = STOR_MAP_ALL_BUFFERS_INCLUDING_READ_WRITE;
+    data.TaggedQueuing = data.AutoRequestSense = data.MultipleRequestPerLu = TRUE;
+    return (NTSTATUS)StorPortInitialize(DriverObject, RegistryPath, (PHW_INITIALIZATION_DATA)&data, NULL);
+}

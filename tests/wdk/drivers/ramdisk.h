@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What the RAM disk understands beside a disk's commands, for it and its test. */
+#ifndef TESTS_WDK_RAMDISK_H
+#define TESTS_WDK_RAMDISK_H
+
+#include <stdint.h>
+
+enum { RAMDISK_BLOCK = 512, RAMDISK_BLOCKS = 64 };
+
+enum ramdisk_command {
+    RAMDISK_LATER_BY_TIMER = 0xC0,
+    RAMDISK_LATER_BY_WORK,
+    RAMDISK_LATER_BY_DPC,
+    RAMDISK_BUSY_TWICE,            /* SRB_STATUS_BUSY */
+    RAMDISK_REFUSED_ONCE,          /* HwStartIo says FALSE */
+    RAMDISK_HANGS_UNTIL_RESET,     /* of the unit */
+    RAMDISK_HANGS_UNTIL_BUS_RESET,
+    RAMDISK_HANGS,
+    RAMDISK_TWICE,                 /* completed twice */
+    RAMDISK_AS_PENDING,            /* completed with SRB_STATUS_PENDING */
+    RAMDISK_ADDS_UNIT,             /* or takes it away */
+    RAMDISK_PAUSES,                /* the unit, for a second */
+    RAMDISK_LINK,                  /* down, and up 300 ms later */
+    RAMDISK_TELLS,                 /* a struct ramdisk_told */
+    RAMDISK_LEAVES_POOL,
+    RAMDISK_LOCKS
+};
+
+struct ramdisk_told {
+    uint32_t initialize_irql, start_io_irql, passive, unit_resets, bus_resets, removed, tries, refused, locked, timer_busy;
+};
+
+#endif

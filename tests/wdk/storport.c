@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* A virtual miniport (drivers/ramdisk.c) under the port driver. */
+#include "host.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "drivers/ramdisk.h"
+
+#define PORT "\\Device\\RaidPort0"
+
+#define OK 0
+#define INVALID_PARAMETER 0xC000000D
+#define INVALID_REQUEST 0xC0000010
+#define IO_TIMEOUT 0xC00000B5
+#define NO_DEVICE 0xC00000C0
+#define IO_ERROR 0xC0000185
+#define DEVICE_BUSY 0x80000011
+
+static ondk_wdk_driver_t *driver;
+static ondk_wdk_device_t *port;
+
+static void start(void)
+{
+    uint32_t status = 1;
+
+    driver = host_load("ramdisk");
+    if (ondk_wdk_open(PORT, &port, &status))
+        fail_msg("%s", ondk_wdk_error());
+}
+
+static void stop(void)
+{
+    ondk_wdk_close(port);
+    host_unload(driver);
+}
+
+/* The whole command, as the unit has answered it. */
+static uint32_t send(ondk_wdk_scsi_t *c)
+{
+    uint32_t status = 1;
+
+    c->timeout = c->timeout ? c->timeout : 5;
+    assert_int_equal(ondk_wdk_scsi(port, c, &status), 0);
+    return status;
+}
+
+static ondk_wdk_scsi_t vendor(enum ramdisk_command command)
+{
+    return (ondk_wdk_scsi_t){ .cdb_length = 6, .cdb = { (uint8_t)command } };
+}
+
+static uint32_t does(enum ramdisk_command command)
+{
+    ondk_wdk_scsi_t c = vendor(command);
+
+    return send(&c);
+}
+
+static struct ramdisk_told told(void)
+{
+    struct ramdisk_told t = { 0 };
+    ondk_wdk_scsi_t c = vendor(RAMDISK_TELLS);
+
+    c.data = &t;
+    c.data_length = sizeof t;
+    assert_int_equal(send(&c), OK);
+    assert_int_equal(c.data_length, sizeof t);
+    return t;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* ---- A disk ------------------------------------------------------------------------------------------------------ */
+
+static void test_levels(void **state)
+{
+    struct ramdisk_told t;
+
+    (void)state;
+    start();
+    t = told();
+    assert_int_equal(t.initialize_irql, 2);
+    assert_int_equal(t.passive, 1);
+    assert_int_equal(t.start_io_irql, 2);
+    stop();
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
+static void test_inquiry(void **state)
+{
+    uint8_t data[64] = { 0 };
+    ondk_wdk_scsi_t c = { .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data };
+
+    (void)state;
+    start();
+    assert_int_equal(send(&c), OK);
+    assert_int_equal(c.data_length, 36);
+    assert_memory_equal(data + 8, "OpenNDK RAM disk        1.0 ", 28);
+    c.target = 1;
+    assert_int_equal(send(&c), NO_DEVICE);
+    stop();
+}
+
+static ondk_wdk_scsi_t transfer(bool out, uint8_t lba, uint8_t count, void *data)
+{
+    return (ondk_wdk_scsi_t){ .cdb_length = 10, .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count }, .out = out,
+                              .data = data, .data_length = count * (uint32_t)RAMDISK_BLOCK };
+}
+
+static void test_transfers(void **state)
+{
+    static uint8_t out[4 * RAMDISK_BLOCK], in[4 * RAMDISK_BLOCK];
+    ondk_wdk_scsi_t c = transfer(true, 7, 4, out);
+    uint8_t capacity[8];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof out; i++)
+        out[i] = (uint8_t)(i * 7);
+    start();
+    assert_int_equal(send(&c), OK);
+    c = transfer(false, 7, 4, in);
+    assert_int_equal(send(&c), OK);
+    assert_int_equal(c.data_length, sizeof in);
+    assert_memory_equal(in, out, sizeof in);
+    c = (ondk_wdk_scsi_t){ .cdb_length = 10, .cdb = { 0x25 }, .data = capacity, .data_length = sizeof capacity };
+    assert_int_equal(send(&c), OK);
+    assert_memory_equal(capacity, ((uint8_t[]){ 0, 0, 0, RAMDISK_BLOCKS - 1, 0, 0, 2, 0 }), 8);
+    stop();
+}
+
+static void test_sense(void **state)
+{
+    uint8_t data[RAMDISK_BLOCK];
+    ondk_wdk_scsi_t c = transfer(false, RAMDISK_BLOCKS, 1, data);
+
+    (void)state;
+    start();
+    assert_int_equal(send(&c), OK);
+    assert_int_equal(c.scsi_status, 2);
+    assert_int_equal(c.data_length, 0);
+    assert_int_equal(c.sense_length, 18);
+    assert_int_equal(c.sense[0], 0x70);
+    assert_int_equal(c.sense[2], 5);
+    assert_int_equal(c.sense[12], 0x21);
+    stop();
+}
+
+/* ---- Completion, holding back ------------------------------------------------------------------------------------ */
+
+static void test_later(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(does(RAMDISK_LATER_BY_TIMER), OK);
+    assert_int_equal(does(RAMDISK_LATER_BY_WORK), OK);
+    assert_int_equal(does(RAMDISK_LATER_BY_DPC), OK);
+    assert_int_equal(does(RAMDISK_LOCKS), OK);
+    assert_int_equal(told().locked, 1);
+    assert_int_equal(told().timer_busy, 1);
+    stop();
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
+static void test_busy(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(does(RAMDISK_BUSY_TWICE), OK);
+    assert_int_equal(told().tries, 3);
+    assert_int_equal(does(RAMDISK_REFUSED_ONCE), OK);
+    assert_int_equal(told().refused, 2);
+    stop();
+}
+
+/* What is held back is sent when the time is over or the reason gone, and not before. */
+static void test_held(void **state)
+{
+    double before;
+
+    (void)state;
+    start();
+    before = seconds();
+    assert_int_equal(does(RAMDISK_PAUSES), OK);
+    (void)told();
+    assert_true(seconds() - before > 0.99);
+    before = seconds();
+    assert_int_equal(does(RAMDISK_LINK), OK);
+    (void)told();
+    assert_true(seconds() - before > 0.29);
+    stop();
+}
+
+static void test_timeouts(void **state)
+{
+    ondk_wdk_scsi_t c = vendor(RAMDISK_HANGS_UNTIL_RESET);
+
+    (void)state;
+    start();
+    c.timeout = 1;
+    assert_int_equal(send(&c), IO_ERROR);
+    assert_int_equal(told().unit_resets, 1);
+    assert_int_equal(told().bus_resets, 0);
+    c = vendor(RAMDISK_HANGS_UNTIL_BUS_RESET);
+    c.timeout = 1;
+    assert_int_equal(send(&c), IO_ERROR);
+    assert_int_equal(told().unit_resets, 2);
+    assert_int_equal(told().bus_resets, 1);
+    stop();
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
+/* ---- The bus, controls ------------------------------------------------------------------------------------------- */
+
+/* How many units the port knows. */
+static unsigned units(void)
+{
+    uint8_t data[512];
+    uint32_t length = 0, status = 1;
+
+    assert_int_equal(ondk_wdk_device_control(port, 0x4100c, NULL, 0, data, sizeof data, &length, &status), 0);
+    assert_int_equal(status, OK);
+    assert_int_equal(data[0], 1);
+    return data[4];
+}
+
+static void wait_for_units(unsigned wanted)
+{
+    for (int i = 0; i < 500 && units() != wanted; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    assert_int_equal(units(), wanted);
+}
+
+static void test_bus_change(void **state)
+{
+    ondk_wdk_scsi_t c = { .lun = 1, .cdb_length = 6 };
+    uint32_t status = 1;
+
+    (void)state;
+    start();
+    assert_int_equal(units(), 1);
+    assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(does(RAMDISK_ADDS_UNIT), OK);
+    wait_for_units(2);
+    assert_int_equal(send(&c), OK);
+    assert_int_equal(does(RAMDISK_ADDS_UNIT), OK);
+    wait_for_units(1);
+    assert_int_equal(told().removed, 1);
+    assert_int_equal(ondk_wdk_device_control(port, 0x4101c, NULL, 0, NULL, 0, NULL, &status), 0);
+    assert_int_equal(status, OK);
+    stop();
+}
+
+static void test_controls(void **state)
+{
+    struct {
+        uint32_t header_length;
+        uint8_t signature[8];
+        uint32_t timeout, code, returned, length;
+    } c = { .header_length = sizeof c, .timeout = 5, .code = 41 };
+    uint32_t capabilities[7], length = 0, status = 1;
+
+    (void)state;
+    start();
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, sizeof c, &c, sizeof c, &length, &status), 0);
+    assert_int_equal(status, OK);
+    assert_int_equal(length, sizeof c);
+    assert_int_equal(c.returned, 42);
+    assert_int_equal(ondk_wdk_device_control(port, 0x41010, NULL, 0, capabilities, sizeof capabilities, &length, &status),
+                     0);
+    assert_int_equal(status, OK);
+    assert_int_equal(capabilities[1], RAMDISK_BLOCKS * RAMDISK_BLOCK);
+    c.header_length = 5;
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, sizeof c, &c, sizeof c, &length, &status), 0);
+    assert_int_equal(status, INVALID_PARAMETER);
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d1234, NULL, 0, NULL, 0, NULL, &status), 0);
+    assert_int_equal(status, INVALID_REQUEST);
+    stop();
+}
+
+static void *serve(void *context)
+{
+    uint32_t status = 1;
+
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d038, NULL, 0, NULL, 0, NULL, &status), 0);
+    atomic_store((atomic_uint *)context, status);
+    return NULL;
+}
+
+/* A request that the miniport keeps ends when the adapter is to go. */
+static void test_service(void **state)
+{
+    atomic_uint served = 1;
+    uint32_t status = 0;
+    pthread_t thread;
+
+    (void)state;
+    start();
+    assert_int_equal(pthread_create(&thread, NULL, serve, &served), 0);
+    for (int i = 0; i < 500 && ondk_wdk_unload(driver, &status) == -1 && atomic_load(&served) == 1; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&served), OK);
+    assert_int_equal(status, DEVICE_BUSY);
+    stop();
+}
+
+/* ---- Rules ------------------------------------------------------------------------------------------------------- */
+
+static void complete_twice(void)
+{
+    start();
+    (void)does(RAMDISK_TWICE);
+    stop();
+}
+
+static void complete_as_pending(void)
+{
+    start();
+    (void)does(RAMDISK_AS_PENDING);
+    stop();
+}
+
+static void leave_request(void)
+{
+    ondk_wdk_scsi_t c = vendor(RAMDISK_HANGS);
+
+    start();
+    c.timeout = 1;
+    if (send(&c) != IO_TIMEOUT)
+        _exit(3);
+    stop();
+}
+
+static void leave_pool(void)
+{
+    start();
+    (void)does(RAMDISK_LEAVES_POOL);
+    stop();
+}
+
+static void test_rules(void **state)
+{
+    (void)state;
+    host_breaks(complete_twice, "srb-completed", "is complete already");
+    host_breaks(complete_as_pending, "srb-completed", "which says that it is not");
+    host_breaks(leave_request, "unload-outstanding", "left: SRB 0x");
+    host_breaks(leave_pool, "unload-outstanding", "has left 1 ");
+}
+
+static void say_stop(void)
+{
+    start();
+    stop();
+}
+
+static void test_removal(void **state)
+{
+    char *text = host_reported(say_stop);
+
+    (void)state;
+    assert_int_equal(host_count(text), 0);
+    assert_non_null(strstr(text, "ramdisk: stopped at 2"));
+    assert_non_null(strstr(text, "ramdisk: 1 units removed"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),      cmocka_unit_test(test_removal),    cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
+        cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),
+        cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
+        cmocka_unit_test(test_service),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* SCSI commands from the command line: see scsi.h. */
+#include "scsi.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "octets.h"
+#include "openndk/adapter.h"
+#include "openndk/wdk.h"
+
+#define ADAPTER "\\Device\\RaidPort0"
+
+enum { WORDS_MOST = 5, DATA_MOST = 65536, BLOCK_MOST = 4096, INQUIRY_LENGTH = 36, LUNS_LENGTH = 520 };
+
+static uint8_t data[DATA_MOST];
+
+static bool number(const char *word, uint32_t most, uint32_t *value)
+{
+    char *end;
+    unsigned long long v = strtoull(word, &end, 0);
+
+    *value = (uint32_t)v;
+    return end != word && !*end && word[0] != '-' && v <= most;
+}
+
+static bool address(char *word, ondk_wdk_scsi_t *c)
+{
+    uint8_t *const parts[] = { &c->path, &c->target, &c->lun };
+    char *save, *part = strtok_r(word, ":", &save);
+    uint32_t value;
+
+    for (int i = 0; i < 3; i++, part = strtok_r(NULL, ":", &save)) {
+        if (!part || !number(part, 255, &value))
+            return false;
+        *parts[i] = (uint8_t)value;
+    }
+    return !part;
+}
+
+static void set_command(ondk_wdk_scsi_t *c, uint8_t operation, uint8_t length, uint32_t expected)
+{
+    c->cdb[0] = operation;
+    c->cdb_length = length;
+    c->data = data;
+    c->data_length = expected;
+}
+
+static void put32(uint8_t *at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* As the unit says; 0: it does not, or its blocks are too large. */
+static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_t *to)
+{
+    ondk_wdk_scsi_t c = { .path = to->path, .target = to->target, .lun = to->lun };
+    uint8_t capacity[8] = { 0 };
+    uint32_t status, size;
+
+    set_command(&c, 0x25, 10, sizeof capacity);
+    c.data = capacity;
+    if (ondk_wdk_scsi(port, &c, &status) || !NT_SUCCESS((NTSTATUS)status) || c.scsi_status)
+        return 0;
+    size = get32(capacity + 4);
+    return size <= BLOCK_MOST ? size : 0;
+}
+
+static bool set_blocks(ondk_wdk_scsi_t *c, uint32_t lba, uint32_t blocks, uint32_t size)
+{
+    if (!size || !blocks || blocks > DATA_MOST / size)
+        return false;
+    c->data_length = blocks * size;
+    put32(c->cdb + 2, lba);
+    c->cdb[7] = (uint8_t)(blocks >> 8);
+    c->cdb[8] = (uint8_t)blocks;
+    return true;
+}
+
+static bool set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words)
+{
+    uint32_t lba, blocks;
+
+    set_command(c, 0x28, 10, 0);
+    return number(words[0], UINT32_MAX, &lba) && number(words[1], UINT16_MAX, &blocks) &&
+           set_blocks(c, lba, blocks, block_size(port, c));
+}
+
+/* The rest of the last block is zeros. */
+static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words)
+{
+    uint32_t lba, length, size;
+
+    memset(data, 0, sizeof data);
+    set_command(c, 0x2a, 10, 0);
+    c->out = true;
+    if (!number(words[0], UINT32_MAX, &lba) || !octets_parse(words[1], data, sizeof data, &length))
+        return false;
+    size = block_size(port, c);
+    return size && set_blocks(c, lba, (length + size - 1) / size, size);
+}
+
+static bool set_cdb(ondk_wdk_scsi_t *c, char *const *words, int count)
+{
+    uint32_t length;
+
+    c->data = data;
+    if (!octets_parse(words[0], c->cdb, sizeof c->cdb, &length) || length < 6)
+        return false;
+    c->cdb_length = (uint8_t)length;
+    return count == 1 || (count == 3 && !strcmp(words[1], "in") && number(words[2], DATA_MOST, &c->data_length));
+}
+
+static bool set(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words, int count)
+{
+    if (!strcmp(words[0], "inquiry") && count == 1) {
+        set_command(c, 0x12, 6, INQUIRY_LENGTH);
+        c->cdb[4] = INQUIRY_LENGTH;
+    } else if (!strcmp(words[0], "capacity") && count == 1) {
+        set_command(c, 0x25, 10, 8);
+    } else if (!strcmp(words[0], "luns") && count == 1) {
+        set_command(c, 0xa0, 12, LUNS_LENGTH);
+        put32(c->cdb + 6, LUNS_LENGTH);
+    } else if (!strcmp(words[0], "read") && count == 3) {
+        return set_read(port, c, words + 1);
+    } else if (!strcmp(words[0], "write") && count == 3) {
+        return set_write(port, c, words + 1);
+    } else {
+        return !strcmp(words[0], "cdb") && count > 1 && set_cdb(c, words + 1, count - 1);
+    }
+    return true;
+}
+
+static bool run(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, const char *words, FILE *out)
+{
+    uint32_t status;
+
+    if (ondk_wdk_scsi(port, c, &status)) {
+        fprintf(out, "ndkrun: --scsi %s could not be sent: %s\n", words, ondk_wdk_error());
+        return false;
+    }
+    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X, %u octets\n", words, ondk_status_name((NTSTATUS)status),
+            c->scsi_status, c->data_length);
+    if (c->sense_length > 13)
+        fprintf(out, "  sense key 0x%X, additional code 0x%02X, 0x%02X\n", c->sense[2] & 0xfu, c->sense[12],
+                c->sense[13]);
+    if (!c->out)
+        octets_show(data, c->data_length, out);
+    return NT_SUCCESS((NTSTATUS)status) && !c->scsi_status;
+}
+
+bool scsi_send(const char *words, FILE *out)
+{
+    char copy[DATA_MOST], *save, *found[WORDS_MOST + 1], *word;
+    ondk_wdk_scsi_t c = { 0 };
+    ondk_wdk_device_t *port;
+    uint32_t status;
+    int count = 0;
+    bool good;
+
+    if (ondk_wdk_open(ADAPTER, &port, &status)) {
+        fprintf(out, "ndkrun: no driver has a Storport adapter: %s\n", ondk_wdk_error());
+        return false;
+    }
+    good = snprintf(copy, sizeof copy, "%s", words) < (int)sizeof copy;
+    for (word = strtok_r(copy, " ", &save); word && count <= WORDS_MOST; word = strtok_r(NULL, " ", &save))
+        found[count++] = word;
+    good = good && count > 1 && count <= WORDS_MOST && address(found[0], &c) && set(port, &c, found + 1, count - 1);
+    if (!good)
+        fprintf(out, "ndkrun: --scsi %s: not understood, or the unit does not say how large its blocks are (see --help)\n",
+                words);
+    good = good && run(port, &c, words, out);
+    ondk_wdk_close(port);
+    return good;
+}
