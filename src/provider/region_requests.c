@@ -2,6 +2,8 @@
 /*
  * The requests that give a memory region or window its token, and end it.
  *
+ * A post holds what it names, as another thread may close it meanwhile: the close then ends after the post.
+ *
  * What can be told at once is refused at once: state, protection domain, flags, rights, range, pages that belong to no
  * mapping. What depends on the requests ahead (is the token still alive in its turn?) is told by the completion.
  *
@@ -50,6 +52,18 @@ static unsigned access_of(ULONG flags)
     return access;
 }
 
+/* False: it is being closed. */
+static bool hold(struct region *r)
+{
+    return MUTANT(obj_10_named_not_held) || object_try_ref(r->obj, REF_LOOKUP);
+}
+
+static void let_go(struct region *r)
+{
+    if (!MUTANT(obj_10_named_not_held))
+        object_unref(r->obj, REF_LOOKUP);
+}
+
 /* ---- What makes a token ---- */
 
 /* Either pages, or a window's range of another region. */
@@ -68,7 +82,7 @@ static int prepare(const struct fabric_ops *ops, const struct making *m, uint32_
     return ops->mr_prepare_window(m->region->fabric, m->of, m->address, m->len, m->access, token);
 }
 
-/* Once it is posted it may complete, and the region be closed, before the post is back. */
+/* Once it is posted it may complete, and the region be closed, before the post is back: the caller holds the region. */
 static NTSTATUS make(struct qp *qp, struct fabric_request *r, const struct making *m)
 {
     int error = prepare(ops_of(qp), m, &r->token);
@@ -94,9 +108,7 @@ static NTSTATUS try_fast_register(struct qp *qp, struct fabric_request *r, NDK_M
     const ULONG remote_rights = NDK_OP_FLAG_ALLOW_REMOTE_READ | WRITE_ALONE;
     bool remote, half = (flags & WRITE_ALONE) && !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE);
 
-    if (!limits_of(qp)->fast_register_pages)
-        return STATUS_NOT_SUPPORTED;
-    if (!mr || flags & ~(ULONG)FLAGS_FAST_REGISTER || half || mr_region(mr)->pd != qp->pd)
+    if (flags & ~(ULONG)FLAGS_FAST_REGISTER || half || mr_region(mr)->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
     uint32_t most = mr_fast_pages(mr, &remote);
     if (!most)
@@ -108,6 +120,20 @@ static NTSTATUS try_fast_register(struct qp *qp, struct fabric_request *r, NDK_M
     pages->access = access_of(flags);
     r->flags = request_flags(flags);
     return make(qp, r, &(struct making){.region = mr_region(mr), .pages = pages});
+}
+
+static NTSTATUS hold_and_fast_register(struct qp *qp, struct fabric_request *r, NDK_MR *mr, struct fabric_pages *pages,
+                                       ULONG flags)
+{
+    if (!limits_of(qp)->fast_register_pages)
+        return STATUS_NOT_SUPPORTED;
+    if (!mr)
+        return STATUS_INVALID_PARAMETER;
+    if (!hold(mr_region(mr)))
+        return STATUS_INVALID_DEVICE_STATE;
+    NTSTATUS status = try_fast_register(qp, r, mr, pages, flags);
+    let_go(mr_region(mr));
+    return status;
 }
 
 NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
@@ -124,28 +150,45 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
     };
 
     request_enter(qp);
-    return request_leave(qp, try_fast_register(qp, &r, mr, &pages, flags));
+    return request_leave(qp, hold_and_fast_register(qp, &r, mr, &pages, flags));
 }
 
 /* The window is bound to what the region's newest token names. */
-static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, NDK_MR *mr, NDK_MW *mw, struct making *m, ULONG flags)
+static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, const struct region *of, struct making *m, ULONG flags)
 {
     bool half = (flags & WRITE_ALONE) ? !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
                                       : (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0;
 
-    if (!limits_of(qp)->max_window)
-        return STATUS_NOT_SUPPORTED;
-    if (!mr || !mw || flags & ~(ULONG)FLAGS_BIND || half || m->len > limits_of(qp)->max_window)
+    if (flags & ~(ULONG)FLAGS_BIND || half || m->len > limits_of(qp)->max_window)
         return STATUS_INVALID_PARAMETER;
-    m->region = mw_region(mw);
-    if (mr_region(mr)->pd != qp->pd || m->region->pd != qp->pd)
+    if (of->pd != qp->pd || m->region->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
-    m->of = region_token(mr_region(mr));
+    m->of = region_token(of);
     if (!m->of)
         return STATUS_INVALID_DEVICE_STATE;
     m->access = access_of(flags) & ~(unsigned)MEM_LOCAL_WRITE;
     r->flags = request_flags(flags);
     return make(qp, r, m);
+}
+
+static NTSTATUS hold_and_bind(struct qp *qp, struct fabric_request *r, NDK_MR *mr, NDK_MW *mw, struct making *m,
+                              ULONG flags)
+{
+    NTSTATUS status = STATUS_INVALID_DEVICE_STATE;
+
+    if (!limits_of(qp)->max_window)
+        return STATUS_NOT_SUPPORTED;
+    if (!mr || !mw)
+        return STATUS_INVALID_PARAMETER;
+    m->region = mw_region(mw);
+    if (!hold(mr_region(mr)))
+        return status;
+    if (hold(m->region)) {
+        status = try_bind(qp, r, mr_region(mr), m, flags);
+        let_go(m->region);
+    }
+    let_go(mr_region(mr));
+    return status;
 }
 
 NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
@@ -155,7 +198,7 @@ NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID a
     struct making m = {.address = (uintptr_t)address, .len = length};
 
     request_enter(qp);
-    return request_leave(qp, try_bind(qp, &r, mr, mw, &m, flags));
+    return request_leave(qp, hold_and_bind(qp, &r, mr, mw, &m, flags));
 }
 
 /* ---- What ends it ---- */
@@ -170,18 +213,27 @@ static struct region *revocable(NDK_OBJECT_HEADER *header)
     return NULL;
 }
 
-static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJECT_HEADER *header, ULONG flags)
+static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, const struct region *region, ULONG flags)
 {
-    if (!limits_of(qp)->max_window && !limits_of(qp)->fast_register_pages)
-        return STATUS_NOT_SUPPORTED;
-    if (!header || flags & ~(ULONG)REQUEST_FLAGS)
-        return STATUS_INVALID_PARAMETER;
-    struct region *region = revocable(header);
-    if (!region || region->pd != qp->pd)
+    if (flags & ~(ULONG)REQUEST_FLAGS || region->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
     r->flags = request_flags(flags);
     r->token = region_left(region);
     return r->token ? status_of_errno(ops_of(qp)->qp_post(qp->fabric, r)) : STATUS_INVALID_DEVICE_STATE;
+}
+
+static NTSTATUS hold_and_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJECT_HEADER *header, ULONG flags)
+{
+    if (!limits_of(qp)->max_window && !limits_of(qp)->fast_register_pages)
+        return STATUS_NOT_SUPPORTED;
+    struct region *region = header ? revocable(header) : NULL;
+    if (!region)
+        return STATUS_INVALID_PARAMETER;
+    if (!hold(region))
+        return STATUS_INVALID_DEVICE_STATE;
+    NTSTATUS status = try_invalidate(qp, r, region, flags);
+    let_go(region);
+    return status;
 }
 
 NTSTATUS region_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
@@ -190,5 +242,5 @@ NTSTATUS region_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object
     struct fabric_request r = {.op = FABRIC_INVALIDATE, .context = context};
 
     request_enter(qp);
-    return request_leave(qp, try_invalidate(qp, &r, object, flags));
+    return request_leave(qp, hold_and_invalidate(qp, &r, object, flags));
 }

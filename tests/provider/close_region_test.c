@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Close of a memory region by another thread while a call that registers or deregisters it is inside: once by order, the
- * fabric's own functions being wrapped by ones that let another thread close first, and many times by chance.
+ * Close of a memory region or window by another thread while a call that registers or deregisters it, or a post that
+ * names it, is inside: once by order, the fabric's own functions being wrapped by ones that let another thread close
+ * first, and many times by chance.
  */
 #include <sched.h>
 
-#include "contract/kit.h"
+#include "contract/fast.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 
@@ -13,9 +14,10 @@ static struct fabric_ops ordered;
 static const struct fabric_ops *real;
 static uint8_t memory[4096];
 
-/* One region, and its close by another thread. */
+/* One region, or what else is closed in its place, and its close by another thread. */
 static struct {
     NDK_MR *mr;
+    NDK_OBJECT_HEADER *header;
     MDL mdl;
     struct kit_call call;
     NTSTATUS status;
@@ -25,7 +27,7 @@ static struct {
 static void *close_victim(void *arg)
 {
     (void)arg;
-    victim.status = object_ndk_close(&victim.mr->Header, kit_close_done, &victim.call);
+    victim.status = object_ndk_close(victim.header, kit_close_done, &victim.call);
     return NULL;
 }
 
@@ -59,6 +61,25 @@ static int ordered_reserve(struct fabric_mr *mr)
     return real->mr_reserve(mr);
 }
 
+static int ordered_post(struct fabric_qp *qp, const struct fabric_request *r)
+{
+    close_inside();
+    return real->qp_post(qp, r);
+}
+
+static int ordered_window(struct fabric_mr *mw, uint32_t of, uint64_t at, uint64_t len, unsigned access, uint32_t *token)
+{
+    close_inside();
+    return real->mr_prepare_window(mw, of, at, len, access, token);
+}
+
+static uint32_t ordered_left(struct fabric_mr *mr)
+{
+    close_inside();
+    (void)real->mr_left(mr);
+    return 1; /* whatever it is: it is not posted */
+}
+
 static void wrap(NDK_ADAPTER *adapter)
 {
     struct fabric *fabric = adapter_of(adapter)->fabric;
@@ -74,10 +95,11 @@ static void make_victim(struct kit_side *s, bool is_registered)
     if (is_registered) {
         UINT32 token;
         victim.mr = kit_mr(s, memory, sizeof memory, NDK_MR_FLAG_ALLOW_REMOTE_WRITE, &victim.mdl, &token);
-        return;
+    } else {
+        kit_mdl(&victim.mdl, memory, sizeof memory, NULL);
+        CHECK_STATUS(s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, NULL, NULL, &victim.mr), STATUS_SUCCESS);
     }
-    kit_mdl(&victim.mdl, memory, sizeof memory, NULL);
-    CHECK_STATUS(s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, NULL, NULL, &victim.mr), STATUS_SUCCESS);
+    victim.header = &victim.mr->Header;
 }
 
 static NTSTATUS change(bool is_registered, struct kit_call *call)
@@ -121,7 +143,8 @@ CASE(close_inside_initialize, 0)
     static struct kit_side s;
 
     kit_side_open(&s, NULL);
-    CHECK_STATUS(s.pd->Dispatch->NdkCreateMr(s.pd, TRUE, NULL, NULL, &victim.mr), STATUS_SUCCESS);
+    victim.mr = fast_mr(s.pd);
+    victim.header = &victim.mr->Header;
     wrap(s.adapter);
     ordered.mr_reserve = ordered_reserve;
     CHECK_STATUS(victim.mr->Dispatch->NdkInitializeFastRegisterMr(victim.mr, 1, FALSE, kit_request_done, NULL),
@@ -129,6 +152,80 @@ CASE(close_inside_initialize, 0)
     CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
     ordered = *real;
     kit_side_close(&s);
+}
+
+/* ---- posts, on a queue pair that is not connected: what one has made, it takes back, with the region still there ---- */
+
+static void check_closed_inside(struct kit_side *s)
+{
+    CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
+    ordered = *real;
+    kit_side_close(s);
+}
+
+/* covers: OBJ-10 */
+CASE(close_inside_fast_register, 0)
+{
+    static struct kit_side s;
+    static struct fast_memory pages;
+
+    kit_side_open(&s, NULL);
+    fast_memory_open(&pages, s.adapter, 0, PAGE_SIZE);
+    victim.mr = fast_mr(s.pd);
+    victim.header = &victim.mr->Header;
+    CHECK_STATUS(fast_initialize(victim.mr, 1, FALSE), STATUS_SUCCESS);
+    wrap(s.adapter);
+    ordered.qp_post = ordered_post;
+    CHECK_STATUS(fast_register(&s, 1, victim.mr, pages.lam->AdapterPageArray, 1, 0, PAGE_SIZE, NULL, 0),
+                 STATUS_CONNECTION_INVALID);
+    fast_memory_close(&pages);
+    check_closed_inside(&s);
+}
+
+/* The window before its binding is posted, or the region before the window is a part of it, which would hold it. */
+static void bind_and_close(bool window, NTSTATUS status)
+{
+    static struct kit_side s;
+
+    kit_side_open(&s, NULL);
+    make_victim(&s, true);
+    NDK_MR *mr = victim.mr;
+    NDK_MW *mw = fast_mw(s.pd);
+    victim.header = window ? &mw->Header : &mr->Header;
+    wrap(s.adapter);
+    if (window)
+        ordered.qp_post = ordered_post;
+    else
+        ordered.mr_prepare_window = ordered_window;
+    CHECK_STATUS(fast_bind(&s, 1, mr, mw, memory, sizeof memory, NDK_OP_FLAG_ALLOW_REMOTE_READ), status);
+    CHECK_STATUS(kit_close(window ? (void *)mr : (void *)mw), STATUS_SUCCESS);
+    check_closed_inside(&s);
+}
+
+/* covers: OBJ-10 */
+CASE(close_inside_bind_of_the_window, 0)
+{
+    bind_and_close(true, STATUS_CONNECTION_INVALID);
+}
+
+/* covers: OBJ-10 */
+CASE(close_inside_bind_of_the_region, 0)
+{
+    bind_and_close(false, STATUS_INVALID_DEVICE_STATE);
+}
+
+/* covers: OBJ-10 */
+CASE(close_inside_invalidate, 0)
+{
+    static struct kit_side s;
+
+    kit_side_open(&s, NULL);
+    victim.mr = fast_mr(s.pd);
+    victim.header = &victim.mr->Header;
+    wrap(s.adapter);
+    ordered.mr_left = ordered_left;
+    CHECK_STATUS(fast_invalidate(&s, 1, victim.mr, 0), STATUS_CONNECTION_INVALID);
+    check_closed_inside(&s);
 }
 
 /* ---- many, by chance ---- */
