@@ -3,7 +3,7 @@
  * A queue pair refuses requests a moment before its connector is told of the connection's end. In that moment, which is
  * here held open by wrapping the connector's events, the connector's reason is known already.
  */
-#include "contract/kit.h"
+#include "contract/data.h"
 #include "openndk/reason.h"
 #include "provider/connector.h"
 
@@ -81,5 +81,67 @@ CASE(reason_order_own_disconnect, 0)
     kit_pair_disconnect(&p);
     CHECK_EQ(atomic_load(&seen), ONDK_CAUSE_LOCAL_DISCONNECT << 16);
     CHECK_EQ(ondk_connector_reason(p.active.connector), ONDK_CAUSE_LOCAL_DISCONNECT << 16);
+    kit_pair_close(&p);
+}
+
+/* ---- an overflow, and the peer's end behind it ---- */
+
+static atomic_int held, go;
+
+/* The queue pair's shard does nothing meanwhile: what the peer does is found all at once. */
+static void hold_shard(struct kit_side *s)
+{
+    (void)s;
+    kit_count_up(&held);
+    kit_wait_count(&go, 1);
+}
+
+static NDK_CQ *shallow_open(struct kit_pair *p)
+{
+    struct data_qp how = { .receives = 8, .initiators = 4, .receive_sges = 1, .initiator_sges = 1 };
+    NDK_CQ *shallow;
+
+    kit_pair_idle(p);
+    CHECK_STATUS(kit_close(p->passive.qp), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(p->passive.adapter, 1, kit_cq_notification, &p->passive, &shallow), STATUS_SUCCESS);
+    how.receive_cq = shallow;
+    CHECK_STATUS(data_qp(&p->passive, &how, &p->passive.qp), STATUS_SUCCESS);
+    for (int i = 0; i < 4; i++)
+        CHECK_STATUS(kit_post_receive(&p->passive, i, 64, 8), STATUS_SUCCESS);
+    kit_establish(&p->active, &p->passive, &p->listener);
+    shallow->Dispatch->NdkArmCq(shallow, NDK_CQ_NOTIFY_ANY);
+    return shallow;
+}
+
+static void wait_sent(struct kit_side *s)
+{
+    CHECK_STATUS(kit_result(s).Status, STATUS_SUCCESS);
+}
+
+/*
+ * The second message overflows the queue. In the same turn the answer to the read finds that the peer has gone: but it is
+ * the overflow that ended the connection. covers: CQX-07
+ */
+CASE(reason_order_overflow_before_a_reset, 0)
+{
+    static struct kit_pair p;
+    NDK_CQ *shallow = shallow_open(&p);
+    NDK_SGE sge = kit_sge(&p.active, 0, 8);
+
+    p.passive.inside_notified = hold_shard;
+    CHECK_STATUS(kit_post_send(&p.active, 1, 0, 8), STATUS_SUCCESS);
+    wait_sent(&p.active);
+    kit_wait_count(&held, 1);
+    CHECK_STATUS(p.active.qp->Dispatch->NdkSend(p.active.qp, NULL, &sge, 1, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
+    CHECK_STATUS(kit_post_read(&p.active, 2, 8, 8, &p.passive, 0), STATUS_SUCCESS);
+    wait_sent(&p.active);
+    kit_drop(&p.active);
+    kit_count_up(&go);
+    kit_wait_count(&p.passive.disconnected, 1);
+    CHECK_EQ(ondk_connector_reason(p.passive.connector), ONDK_CAUSE_CQ_OVERFLOW << 16);
+    kit_drop(&p.passive);
+    CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
+    p.passive.qp = NULL;
+    CHECK_STATUS(kit_close(shallow), STATUS_SUCCESS);
     kit_pair_close(&p);
 }

@@ -232,6 +232,8 @@ void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason 
     assert(cell->kind == CELL_STEP || cell->kind == CELL_IGNORE);
     if (cell->kind != CELL_STEP)
         return;
+    if (c->streams && why != FABRIC_OK && (event == CONN_LOST || event == CONN_FAULT || event == CONN_NOTICE))
+        why = iwarp_qp_first_cause(c->qp, why);
     if (MUTANT(dsc_03_reset_is_success) && c->state == CONN_NOTICE_SENT)
         why = FABRIC_OK;
     set_state(c, cell->next, why);

@@ -198,6 +198,8 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r);
 void iwarp_qp_release(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
+/* Why its connection ends, when this is found out: what is known already stays, as of a queue that overflowed before. */
+enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_leave_to_poll(struct fabric_qp *qp); /* its requests wait for the poller, where there is one */
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);

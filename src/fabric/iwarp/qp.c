@@ -93,7 +93,7 @@ static void run_doom(struct shard_task *task)
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, doom));
 
     if (qp->conn)
-        conn_abort(qp->conn, MUTANT(why_overflow_as_error) ? FABRIC_LOCAL_ERROR : FABRIC_CQ_OVERFLOW);
+        conn_abort(qp->conn, FABRIC_CQ_OVERFLOW);
     unref(qp);
 }
 
@@ -181,7 +181,15 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     if (why != FABRIC_OK || !queues_are_dead(qp) || MUTANT(why_overflow_told_late))
         return why;
     *terminate = FABRIC_NO_TERMINATE; /* and the connection ends for it in a moment */
-    return FABRIC_CQ_OVERFLOW;
+    return MUTANT(why_overflow_as_error) ? FABRIC_LOCAL_ERROR : FABRIC_CQ_OVERFLOW;
+}
+
+enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why)
+{
+    uint16_t unused;
+    enum fabric_reason first = iwarp_qp_reason(qp, &unused);
+
+    return first == FABRIC_OK || MUTANT(why_last_cause_stays) ? why : first;
 }
 
 /* It has not looked in vain since many of its requests left at once. */

@@ -93,7 +93,7 @@ static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 
     if (error != WIRE_OK && !MUTANT(why_terminate_lost))
         c->terminate = (uint16_t)error;
-    iwarp_qp_say_why(c->qp, iwarp_reason_end(why), c->terminate);
+    iwarp_qp_say_why(c->qp, iwarp_qp_first_cause(c->qp, iwarp_reason_end(why)), c->terminate);
     c->signals |= SIGNAL_ENDED;
     c->end = why;
 }
