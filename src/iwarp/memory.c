@@ -31,6 +31,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/mutant.h"
@@ -331,6 +332,42 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
     r->done = NULL; /* told by the answer */
     slot_put_back(r);
     return true;
+}
+
+/* Logical addresses */
+
+int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical)
+{
+    struct mem_region *r;
+    uint32_t stag;
+    int error = slot_take(t, &r, &stag);
+
+    if (error)
+        return error;
+    r->memory = memory;
+    r->len = len;
+    r->base_to = (uint64_t)stag << 32 | ((uintptr_t)memory & (MEM_PAGE - 1));
+    r->domain = t;
+    r->access = MEM_LOCAL_WRITE;
+    *logical = r->base_to;
+    *out = r;
+    slot_publish(r, 0);
+    return 0;
+}
+
+static void unmapped(void *context)
+{
+    atomic_store_explicit((atomic_bool *)context, true, memory_order_release);
+}
+
+void mem_unmap(struct mem_region *r)
+{
+    atomic_bool done = false;
+
+    if (mem_invalidate(r, unmapped, &done))
+        return;
+    while (!atomic_load_explicit(&done, memory_order_acquire))
+        sched_yield();
 }
 
 static struct mem_region *slot_at(struct mem_table *t, uint32_t index)

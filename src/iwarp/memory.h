@@ -65,10 +65,14 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 uint32_t mem_group_stag(struct mem_group *g);
 /*
  * The STag of the last that was made: its own turn may be over already, by a flush too, and still it is the one that its
- * post is told. mem_group_forget: of one whose request was not posted, after mem_discard.
+ * post is told.
  */
 uint32_t mem_group_newest(struct mem_group *g);
-void mem_group_forget(struct mem_group *g, uint32_t stag);
+/*
+ * The request was not posted: as if it had not been made. The first's STag is fixed again, for consumers may have told
+ * the peer of it before they post.
+ */
+void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag);
 /* From now on nothing joins, and no lookup finds what is there. Any thread; may be called again. */
 void mem_group_kill(struct mem_group *g);
 /*
@@ -128,7 +132,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
  */
 int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t of, uint64_t to,
                        uint64_t len, unsigned access, uint32_t *stag);
-/* The request was not posted, or was flushed. */
+/* The request was flushed. */
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
  * Its turn has come: what is alive in the group dies, and stag is alive. Where one that was made later has been alive

@@ -3,7 +3,8 @@
  * Abstract: registrations that requests make and end, and the objects that these belong to.
  *
  *   post            mem_prepare_pages, mem_prepare_window: a slot with its STag, PREPARED
- *   its turn        mem_activate: what was alive dies, then it is alive          (flushed instead: mem_discard)
+ *   its turn        mem_activate: what was alive dies, then it is alive          (flushed instead: mem_discard;
+ *                                                                                 never posted: mem_group_refused)
  *   its end         mem_revoke: an invalidation, here or by the peer; or the next activation; or mem_group_kill
  *
  * Between post and turn the consumer and its own requests know the STag already, and may post requests that name it;
@@ -112,14 +113,6 @@ static struct mem_region *take_reserved(struct mem_group *g, bool for_good)
     g->closed = g->closed || for_good;
     spin_unlock(&g->lock);
     return r;
-}
-
-void mem_group_forget(struct mem_group *g, uint32_t stag)
-{
-    spin_lock(&g->lock);
-    if (g->newest == stag)
-        g->newest = newest_left(g);
-    spin_unlock(&g->lock);
 }
 
 /* Under the lock. */
@@ -298,16 +291,63 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
     return end_protected(r, true) ? WIRE_OK : WIRE_RDMAP_INVALID_STAG;
 }
 
-void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
+/* r is protected, and is not any more. */
+static void discard(struct mem_region *r, const void *domain)
 {
-    struct mem_region *r = slot_find(t, stag, true);
-
-    if (!r)
-        return;
     if (r->domain == domain && atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED)
         (void)end_protected(r, false);
     else
         slot_unprotect(r);
+}
+
+void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
+{
+    struct mem_region *r = slot_find(t, stag, true);
+
+    if (r)
+        discard(r, domain);
+}
+
+/*
+ * The first that was made, which nobody else protects and no window is bound to, is nobody's again, and reserved. The
+ * STag then names what is prepared next, and whoever was told it before cannot tell the difference.
+ */
+static bool reserve_again(struct mem_group *g, struct mem_region *r)
+{
+    uint64_t free_slot = (uint64_t)r->generation << WORD_GENERATION | WORD_DEAD;
+    uint64_t mine = (free_slot & ~WORD_DEAD) | WORD_PREPARED | 1;
+    uint8_t **pages = NULL;
+    bool again;
+
+    spin_lock(&g->lock);
+    again = g->made == 1 && g->holds == 1 && !g->closed && r->kind != SLOT_WINDOW &&
+            !MUTANT(inv_04_refused_gives_up_token) &&
+            atomic_compare_exchange_strong_explicit(&r->word, &mine, free_slot, memory_order_acq_rel,
+                                                    memory_order_relaxed);
+    if (again) {
+        LIST_REMOVE(r, link);
+        g->made = g->holds = 0;
+        g->reserved = r;
+        pages = r->kind == SLOT_PAGED ? r->pages : NULL;
+        r->kind = SLOT_FLAT;
+    }
+    spin_unlock(&g->lock);
+    free(pages);
+    return again;
+}
+
+void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *domain, uint32_t stag)
+{
+    struct mem_region *r = slot_find(t, stag, true);
+
+    if (r && reserve_again(g, r))
+        return;
+    if (r)
+        discard(r, domain);
+    spin_lock(&g->lock);
+    if (g->newest == stag)
+        g->newest = newest_left(g);
+    spin_unlock(&g->lock);
 }
 
 /* Preparing */
@@ -539,40 +579,4 @@ enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait)
         (void)end_protected(other, true);
     }
     return MEM_GONE;
-}
-
-/* Logical addresses */
-
-int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical)
-{
-    struct mem_region *r;
-    uint32_t stag;
-    int error = slot_take(t, &r, &stag);
-
-    if (error)
-        return error;
-    r->memory = memory;
-    r->len = len;
-    r->base_to = (uint64_t)stag << 32 | ((uintptr_t)memory & (MEM_PAGE - 1));
-    r->domain = t;
-    r->access = MEM_LOCAL_WRITE;
-    *logical = r->base_to;
-    *out = r;
-    slot_publish(r, 0);
-    return 0;
-}
-
-static void unmapped(void *context)
-{
-    atomic_store_explicit((atomic_bool *)context, true, memory_order_release);
-}
-
-void mem_unmap(struct mem_region *r)
-{
-    atomic_bool done = false;
-
-    if (mem_invalidate(r, unmapped, &done))
-        return;
-    while (!atomic_load_explicit(&done, memory_order_acquire))
-        sched_yield();
 }

@@ -216,6 +216,30 @@ CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
+/* A first post that is refused leaves the token to the next. covers: INV-04 */
+CASE(inv_04_token_known_before_a_refusal, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    uint64_t seed = 9;
+
+    kit_pair_idle(&p);
+    struct patchwork w;
+    patchwork_open(&w, &p.passive, 3, 3, &seed);
+    UINT32 before = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
+    for (unsigned round = 0; round < 3; round++) {
+        choose(&w, round, &seed);
+        CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_CONNECTION_INVALID);
+        CHECK_EQ(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr), before);
+    }
+    kit_establish(&p.active, &p.passive, &p.listener);
+    CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_SUCCESS);
+    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 9);
+    CHECK_EQ(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr), before);
+    peer_reaches(&p, &w, before, 0, 1, 1);
+    patchwork_close(&w);
+    kit_pair_close(&p);
+}
+
 /* covers: INV-04 */
 CASE(inv_04_pages_in_any_order, KIT_FAMILIES)
 {

@@ -267,9 +267,70 @@ static void test_told(void **state)
     assert_int_equal(mem_group_newest(&f->g), stags[1]);
     assert_int_equal(mem_group_stag(&f->g), stags[0]);
     stags[2] = prepare(f, &f->g, REMOTE);
-    mem_discard(f->t, &pd_a, stags[2]);
-    mem_group_forget(&f->g, stags[2]);
+    mem_group_refused(f->t, &f->g, &pd_a, stags[2]);
     assert_int_equal(mem_group_newest(&f->g), stags[0]);
+    assert_false(known(f, stags[2]));
+    assert_true(alive(f, stags[0]));
+}
+
+static void refused(struct fixture *f, uint32_t stag)
+{
+    mem_group_refused(f->t, &f->g, &pd_a, stag);
+    assert_false(known(f, stag));
+    assert_int_equal(mem_activate(f->t, stag, true), MEM_GONE);
+}
+
+/* The first's STag, which was known before, is the next one's when the first was not posted. covers: INV-04 */
+static void test_first_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct mem_pages apart = { .count = 2, .len = 2 * MEM_PAGE, .base_to = base, .access = REMOTE };
+    uint64_t logical[] = { f->logical[5], f->logical[1] };
+    uint32_t reserved, stag, second;
+
+    apart.logical = logical;
+    assert_int_equal(mem_group_reserve(f->t, &f->g), 0);
+    reserved = mem_group_newest(&f->g);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &apart, &stag), 0);
+        assert_int_equal(stag, reserved);
+        refused(f, stag);
+        assert_int_equal(mem_group_newest(&f->g), reserved);
+        assert_int_equal(mem_group_stag(&f->g), 0);
+    }
+    assert_int_equal(mem_group_reserve(f->t, &f->g), 0);
+    assert_int_equal(make_alive(f, &f->g, REMOTE), reserved);
+    assert_true(alive(f, reserved));
+    second = prepare(f, &f->g, REMOTE);
+    refused(f, second);
+    assert_int_not_equal(prepare(f, &f->g, REMOTE), second);
+}
+
+/* What was bound to it before it was refused never names what its STag would name next. covers: INV-08 */
+static void test_refused_under_a_window(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t stag = prepare(f, &f->g, REMOTE), window;
+
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, stag, base, 16, MEM_REMOTE_READ, &window), 0);
+    refused(f, stag);
+    assert_int_not_equal(make_alive(f, &f->g, REMOTE), stag);
+    assert_int_equal(mem_activate(f->t, window, true), MEM_GONE);
+    assert_int_equal(look(f, window, base, 1, MEM_REMOTE_READ), WIRE_DDP_TAGGED_STAG);
+}
+
+/* Closed meanwhile: nothing stays reserved. */
+static void test_refused_while_closing(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t stag = prepare(f, &f->g, REMOTE);
+
+    mem_group_kill(&f->g);
+    mem_group_refused(f->t, &f->g, &pd_a, stag);
+    assert_true(mem_group_close(&f->g, NULL, NULL));
+    mem_group_init(&f->g);
+    refused(f, prepare(f, &f->g, REMOTE));
+    assert_true(mem_group_close(&f->g, NULL, NULL)); /* teardown finds the reserved slot given back */
 }
 
 /* The octets [to, to + len) of the range are those of the pages in their order. */
@@ -472,6 +533,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_without_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_first_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused_under_a_window, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused_while_closing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pages_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),

@@ -106,8 +106,7 @@ int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address,
 
 void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token)
 {
-    mem_discard(mr->table, mr->domain, token);
-    mem_group_forget(&mr->group, token);
+    mem_group_refused(mr->table, &mr->group, mr->domain, token);
 }
 
 uint32_t iwarp_mr_token(struct fabric_mr *mr)
