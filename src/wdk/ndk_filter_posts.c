@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "wdk/ndk_filter_posts.h"
 
 enum { POST_SGES = 4, POSTS_MOST = 16384 }; /* of a request, that are looked after; records of a queue */
@@ -18,14 +19,56 @@ struct post {
     } sge[POST_SGES];
 };
 
-/* Results may be polled before they are looked at: more than the depth can be outstanding. Without memory: none. */
-static void posts_init(struct posts *posts, size_t depth)
+struct post_chunk {
+    struct post_chunk *next;
+    unsigned count;
+    struct post all[];
+};
+
+/* Results may be polled before they are looked at: more than the depth can be outstanding. */
+static unsigned records_for(size_t depth)
 {
-    spin_init(&posts->lock);
-    posts->count = (unsigned)(depth > POSTS_MOST / 2 ? POSTS_MOST : 2 * depth);
-    posts->all = calloc(posts->count ? posts->count : 1, sizeof *posts->all);
-    if (!posts->all)
-        posts->count = 0;
+    return (unsigned)(depth > POSTS_MOST / 2 ? POSTS_MOST : 2 * depth);
+}
+
+static void give_free(struct posts *posts, struct post *post)
+{
+    post->next = posts->free;
+    posts->free = post;
+}
+
+/* Under the lock. What the newest chunk has left is not forgotten. */
+static void add_chunk(struct posts *posts, struct post_chunk *chunk)
+{
+    while (posts->chunks && posts->used < posts->chunks->count)
+        give_free(posts, &posts->chunks->all[posts->used++]);
+    chunk->next = posts->chunks;
+    posts->chunks = chunk;
+    posts->used = 0;
+    posts->count += chunk->count;
+}
+
+void posts_grow(struct posts *posts, size_t depth)
+{
+    struct post_chunk *chunk;
+    unsigned wanted = records_for(depth), had;
+
+    spin_lock(&posts->lock);
+    had = posts->count;
+    spin_unlock(&posts->lock);
+    if (wanted <= had)
+        return;
+    chunk = calloc(1, sizeof *chunk + (wanted - had) * sizeof chunk->all[0]);
+    if (!chunk)
+        return;
+    chunk->count = wanted - had;
+    spin_lock(&posts->lock);
+    if (!posts->retired && posts->count == had && !(had && MUTANT(wdk_deeper_srq_unrecorded))) {
+        add_chunk(posts, chunk);
+        chunk = NULL;
+    }
+    spin_unlock(&posts->lock);
+    free(chunk); /* or another thread has made it deeper meanwhile */
 }
 
 static void fill(struct post *post, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges)
@@ -49,8 +92,8 @@ void *posts_take(struct posts *posts, const char *routine, void *context, const 
     if (posts->free) {
         post = posts->free;
         posts->free = post->next;
-    } else if (posts->used < posts->count) {
-        post = &posts->all[posts->used++];
+    } else if (posts->chunks && posts->used < posts->chunks->count) {
+        post = &posts->chunks->all[posts->used++];
     }
     if (post) {
         posts->outstanding++;
@@ -60,46 +103,63 @@ void *posts_take(struct posts *posts, const char *routine, void *context, const 
     return post ? post : context;
 }
 
-static struct post *free_if_idle(struct posts *posts)
+static struct post_chunk *take_if_idle(struct posts *posts)
 {
-    struct post *all = posts->all;
+    struct post_chunk *chunks = posts->chunks;
 
     if (!posts->retired || posts->outstanding > 0)
         return NULL;
-    posts->all = posts->free = NULL;
+    posts->chunks = NULL;
+    posts->free = NULL;
     posts->count = posts->used = 0;
-    return all;
+    return chunks;
+}
+
+static void free_chunks(struct post_chunk *first)
+{
+    for (struct post_chunk *next; first; first = next) {
+        next = first->next;
+        free(first);
+    }
+}
+
+static bool is_record(const struct posts *posts, const struct post *post)
+{
+    for (const struct post_chunk *c = posts->chunks; c; c = c->next)
+        if ((uintptr_t)post - (uintptr_t)c->all < c->count * sizeof *post)
+            return true;
+    return false;
 }
 
 bool posts_give_back(struct posts *posts, void **context)
 {
-    struct post *post = *context, *gone = NULL;
-    bool is_record;
+    struct post *post = *context;
+    struct post_chunk *gone = NULL;
+    bool known;
 
     spin_lock(&posts->lock);
-    is_record = (uintptr_t)post - (uintptr_t)posts->all < posts->count * sizeof *post;
-    if (is_record) {
+    known = is_record(posts, post);
+    if (known) {
         *context = post->context;
         post->routine = NULL;
-        post->next = posts->free;
-        posts->free = post;
+        give_free(posts, post);
         posts->outstanding--;
-        gone = free_if_idle(posts);
+        gone = take_if_idle(posts);
     }
     spin_unlock(&posts->lock);
-    free(gone);
-    return is_record;
+    free_chunks(gone);
+    return known;
 }
 
 void posts_retire(struct posts *posts)
 {
-    struct post *gone;
+    struct post_chunk *gone;
 
     spin_lock(&posts->lock);
     posts->retired = true;
-    gone = free_if_idle(posts);
+    gone = take_if_idle(posts);
     spin_unlock(&posts->lock);
-    free(gone);
+    free_chunks(gone);
 }
 
 NTSTATUS posts_answer(struct posts *posts, void *context, NTSTATUS status)
@@ -127,20 +187,31 @@ static const char *names_memory(const struct post *post, const void *start, size
     return NULL;
 }
 
+/* Under the lock. */
+static const char *find_memory(const struct posts *posts, const void *start, size_t size, const void **at)
+{
+    const char *what = NULL;
+    unsigned left = posts->outstanding;
+
+    for (const struct post_chunk *c = posts->chunks; c && left > 0 && !what; c = c->next)
+        for (unsigned i = 0; i < c->count && left > 0 && !what; i++)
+            if (c->all[i].routine) {
+                what = names_memory(&c->all[i], start, size, at);
+                left--;
+            }
+    return what;
+}
+
 bool filter_find_posted(struct proxy *p, const void *start, size_t size, struct inuse_found *out)
 {
     struct queue *q = (struct queue *)p;
-    const char *what = NULL;
+    const char *what;
 
     if ((p->type != NdkObjectTypeQp && p->type != NdkObjectTypeSrq) || atomic_load(&p->state) != PROXY_OPEN ||
         atomic_load(&q->over))
         return false;
     spin_lock(&q->posts.lock);
-    for (unsigned i = 0, left = q->posts.outstanding; left > 0 && !what; i++)
-        if (q->posts.all[i].routine) {
-            what = names_memory(&q->posts.all[i], start, size, &out->object);
-            left--;
-        }
+    what = find_memory(&q->posts, start, size, &out->object);
     spin_unlock(&q->posts.lock);
     if (what) {
         out->rule = CHECK_CONTEXT_FREED_IN_USE;
@@ -256,7 +327,7 @@ static void free_queue(struct proxy *p)
 {
     struct queue *q = (struct queue *)p;
 
-    free(q->posts.all);
+    free_chunks(q->posts.chunks);
     if (q->srq)
         proxy_unref(&q->srq->p);
 }
@@ -269,7 +340,8 @@ struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t dept
         return NULL;
     q->p.end_parts = type == NdkObjectTypeCq ? end_cq : end_pair_or_srq;
     q->p.free_parts = free_queue;
+    spin_init(&q->posts.lock);
     if (type != NdkObjectTypeCq)
-        posts_init(&q->posts, depth);
+        posts_grow(&q->posts, depth);
     return q;
 }

@@ -11,11 +11,13 @@
 #include "wdk/ndk_filter_internal.h"
 
 struct post;
+struct post_chunk;
 
 struct posts {
     struct spin lock;
-    struct post *all, *free;
-    unsigned count, used, outstanding; /* records; ever taken; posted */
+    struct post_chunk *chunks; /* the newest first */
+    struct post *free;
+    unsigned count, used, outstanding; /* records; ever taken of the newest chunk's; posted */
     bool retired;
 };
 
@@ -42,6 +44,9 @@ struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t dept
 void queue_join(struct queue *cq, struct queue *qp, int which);
 uint64_t queue_poll_begin(struct queue *cq);
 void queue_poll_end(struct queue *cq, uint64_t ended, bool emptied);
+
+/* The queue is to be as deep as this; it has records for it then, if there is memory. */
+void posts_grow(struct posts *posts, size_t depth);
 
 /* What to post with: the record, or, where there is none, the driver's context. */
 void *posts_take(struct posts *posts, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags);

@@ -124,6 +124,7 @@ static NTSTATUS modify_srq(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_RE
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
+    posts_grow(&((struct queue *)p)->posts, depth); /* first: posts may come before the call has returned */
     r = pend_begin(p, "NdkModifySrq", done, context, NULL);
     return pend_answer(r, real->Dispatch->NdkModifySrq(real, depth, threshold, pend_routine(r, done),
                                                           pend_context(r, context)));

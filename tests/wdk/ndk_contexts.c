@@ -125,6 +125,32 @@ static void test_posted_buffer_freed(void **state)
     close_all();
 }
 
+/* A shared queue that was made deeper. */
+static void test_deeper_srq(void **state)
+{
+    enum { FIRST = 2, DEEPER = 40 };
+    PVOID context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
+    struct report *r;
+    struct call call;
+    NDK_SRQ *srq;
+
+    (void)state;
+    open_all();
+    MADE(NDK_SRQ, srq, pd->Dispatch->NdkCreateSrq(pd, FIRST, 1, 0, NULL, NULL, NULL, create_done, &c_, &inline_));
+    call_init(&call);
+    assert_int_equal(finish(&call, srq->Dispatch->NdkModifySrq(srq, DEEPER, 0, request_done, &call)), STATUS_SUCCESS);
+    for (int i = 1; i < DEEPER; i++)
+        assert_int_equal(srq->Dispatch->NdkSrqReceive(srq, NULL, NULL, 0), STATUS_SUCCESS);
+    assert_int_equal(srq->Dispatch->NdkSrqReceive(srq, context, NULL, 0), STATUS_SUCCESS);
+    r = report_start();
+    ExFreePoolWithTag(context, TAG);
+    report_is(r, "context-freed-in-use in ExFreePoolWithTag");
+    r = report_start();
+    close_object(srq);
+    report_is_empty(r);
+    close_all();
+}
+
 /* What was posted is done with when its connection has ended so, polled or not. */
 static void freed_after(void (*end)(void))
 {
@@ -268,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_callback_context_freed),
         cmocka_unit_test(test_posted_context_freed),
         cmocka_unit_test(test_posted_buffer_freed),
+        cmocka_unit_test(test_deeper_srq),
         cmocka_unit_test(test_freed_after_disconnect),
         cmocka_unit_test(test_freed_after_close_of_connector),
         cmocka_unit_test(test_mdl_freed),
