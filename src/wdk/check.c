@@ -103,6 +103,8 @@ static const struct rule {
         "An NDK object is closed once: the close call takes it away from the consumer." },
     [CHECK_NDK_CLOSED_USED] = { "ndk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "After the close call an NDK object must not be used, even while the close is pending." },
+    [CHECK_NDK_LAM_RELEASED] = { "ndk-lam-released", DRIVER_VERIFIER_DETECTED_VIOLATION,
+        "A logical address mapping is released when all work requests that use it have completed." },
     [CHECK_IRP_COMPLETED_TWICE] = { "irp-completed-twice", MULTIPLE_IRP_COMPLETE_REQUESTS,
         "IoCompleteRequest gives the IRP away: it is called once for each." },
     [CHECK_HANDLE_INVALID] = { "handle-invalid", INVALID_KERNEL_HANDLE,

@@ -54,6 +54,7 @@ enum check_rule {
     CHECK_UNLOAD_OUTSTANDING,    /* DriverUnload came back with something left */
     CHECK_NDK_CLOSED_TWICE,
     CHECK_NDK_CLOSED_USED,       /* a closed object is used */
+    CHECK_NDK_LAM_RELEASED,      /* while a posted request uses it: p1 mapping, p2 logical address */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
     CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */

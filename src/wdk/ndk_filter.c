@@ -5,6 +5,7 @@
 #include "wdk/ndk_filter.h"
 #include "wdk/ndk_filter_internal.h"
 
+#include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "wdk/adapters.h"
 #include "wdk/address_map.h"
@@ -36,13 +37,27 @@ static NTSTATUS build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQU
                                                          pend_context(r, context), lam, size, fbo));
 }
 
+/* Of one that was released before nothing is left to look at. */
+static void check_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
+{
+    uint64_t at = 0;
+    const char *user = lam && lam->AdapterContext ? filter_find_user(p, lam, &at) : NULL;
+
+    if (user && !MUTANT(wdk_lam_released_unseen))
+        check_failed(CHECK_NDK_LAM_RELEASED, "NdkReleaseLAM", (uintptr_t)lam, at, 0, 0,
+                     "a request of %s that has not completed uses the mapping", user);
+}
+
 static VOID release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     struct proxy *p = ENTER(pub, "NdkReleaseLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
 
-    if (real)
-        real->Dispatch->NdkReleaseLAM(real, lam);
+    if (!real)
+        return;
+    if (check_on())
+        check_unused(p, lam);
+    real->Dispatch->NdkReleaseLAM(real, lam);
 }
 
 static const NDK_ADAPTER_DISPATCH dispatch = {

@@ -159,4 +159,7 @@ void filter_qp_is_over(struct proxy *qp);
 /* A posted request of an open queue that names memory inside: under the lock of proxies. */
 bool filter_find_posted(struct proxy *queue, const void *start, size_t size, struct inuse_found *out);
 
+/* The routine that posted a request, not completed yet, that uses the mapping of this adapter's; NULL: there is none. */
+const char *filter_find_user(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam, uint64_t *at);
+
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mutant.h"
-#include "wdk/ndk_filter_internal.h"
+#include "wdk/ndk_filter_posts.h"
 
 #include "wdk/inuse.h"
 #include "wdk/live.h"
@@ -355,4 +355,35 @@ static bool find(const void *start, size_t size, struct inuse_found *out)
             break;
     spin_unlock(&lock);
     return p != NULL;
+}
+
+/* ---- logical addresses that go away ---- */
+
+static const char *find_user(const struct proxy *adapter, uint64_t first, uint64_t size, uint64_t *at)
+{
+    const char *routine = NULL;
+    struct proxy *p;
+
+    spin_lock(&lock);
+    TAILQ_FOREACH(p, &open_ones, list) {
+        if (p->adapter && p->adapter->real == adapter->real)
+            routine = posts_find_logical(p, first, size, at);
+        if (routine)
+            break;
+    }
+    spin_unlock(&lock);
+    return routine;
+}
+
+const char *filter_find_user(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam, uint64_t *at)
+{
+    const NDK_LOGICAL_ADDRESS *pages = lam->AdapterPageArray;
+    const char *routine = NULL;
+    ULONG run;
+
+    for (ULONG i = 0; i < lam->AdapterPageCount && !routine; i += run) {
+        run = posts_page_run(pages + i, lam->AdapterPageCount - i);
+        routine = find_user(adapter, (uint64_t)pages[i].QuadPart, (uint64_t)run * PAGE_SIZE, at);
+    }
+    return routine;
 }

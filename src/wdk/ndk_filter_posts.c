@@ -6,7 +6,7 @@
 #include "base/mutant.h"
 #include "wdk/ndk_filter_posts.h"
 
-enum { POST_SGES = 4, POSTS_MOST = 16384 }; /* of a request, that are looked after; records of a queue */
+enum { POSTS_MOST = 16384 }; /* records of a queue */
 
 struct post {
     struct post *next; /* free ones */
@@ -16,6 +16,7 @@ struct post {
     struct {
         const void *start;
         ULONG length;
+        bool logical;
     } sge[POST_SGES];
 };
 
@@ -71,7 +72,8 @@ void posts_grow(struct posts *posts, size_t depth)
     free(chunk); /* or another thread has made it deeper meanwhile */
 }
 
-static void fill(struct post *post, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges)
+static void fill(struct post *post, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
+                 UINT32 privileged)
 {
     post->routine = routine;
     post->context = context;
@@ -79,6 +81,7 @@ static void fill(struct post *post, const char *routine, void *context, const ND
     for (ULONG i = 0; i < post->sges; i++) {
         post->sge[i].start = sgl[i].VirtualAddress;
         post->sge[i].length = sgl[i].Length;
+        post->sge[i].logical = sgl[i].MemoryRegionToken == privileged;
     }
 }
 
@@ -97,7 +100,7 @@ void *posts_take(struct posts *posts, const char *routine, void *context, const 
     }
     if (post) {
         posts->outstanding++;
-        fill(post, routine, context, sgl, flags & NDK_OP_FLAG_INLINE ? 0 : sges);
+        fill(post, routine, context, sgl, flags & NDK_OP_FLAG_INLINE ? 0 : sges, posts->privileged);
     }
     spin_unlock(&posts->lock);
     return post ? post : context;
@@ -181,7 +184,7 @@ static const char *names_memory(const struct post *post, const void *start, size
         return "context of a posted request that has not completed";
     for (ULONG i = 0; i < post->sges; i++) {
         *at = post->sge[i].start;
-        if (post->sge[i].length && overlaps(post->sge[i].start, post->sge[i].length, start, size))
+        if (post->sge[i].length && !post->sge[i].logical && overlaps(post->sge[i].start, post->sge[i].length, start, size))
             return "buffer of a posted request that has not completed";
     }
     return NULL;
@@ -202,13 +205,21 @@ static const char *find_memory(const struct posts *posts, const void *start, siz
     return what;
 }
 
+/* Is anything outstanding that is looked after? */
+static bool is_live(struct proxy *p)
+{
+    struct queue *q = (struct queue *)p;
+
+    return (p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq) && atomic_load(&p->state) == PROXY_OPEN &&
+           !atomic_load(&q->over);
+}
+
 bool filter_find_posted(struct proxy *p, const void *start, size_t size, struct inuse_found *out)
 {
     struct queue *q = (struct queue *)p;
     const char *what;
 
-    if ((p->type != NdkObjectTypeQp && p->type != NdkObjectTypeSrq) || atomic_load(&p->state) != PROXY_OPEN ||
-        atomic_load(&q->over))
+    if (!is_live(p))
         return false;
     spin_lock(&q->posts.lock);
     what = find_memory(&q->posts, start, size, &out->object);
@@ -218,6 +229,56 @@ bool filter_find_posted(struct proxy *p, const void *start, size_t size, struct 
         out->what = what;
     }
     return what != NULL;
+}
+
+/* ---- logical addresses ---- */
+
+ULONG posts_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
+{
+    ULONG n = 1;
+
+    while (n < count && pages[n].QuadPart == pages[n - 1].QuadPart + PAGE_SIZE)
+        n++;
+    return n;
+}
+
+ULONG posts_page_sges(const struct posts *posts, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges)
+{
+    ULONG n = 0, run;
+
+    for (ULONG i = 0; pages && i < count && n < POST_SGES; i += run) {
+        run = posts_page_run(pages + i, count - i);
+        sges[n++] = (NDK_SGE){ .LogicalAddress = pages[i], .Length = run * PAGE_SIZE,
+                               .MemoryRegionToken = posts->privileged };
+    }
+    return n;
+}
+
+static bool names_logical(const struct post *post, uint64_t first, uint64_t size, uint64_t *at)
+{
+    for (ULONG i = 0; i < post->sges; i++) {
+        *at = (uintptr_t)post->sge[i].start;
+        if (post->sge[i].logical && post->sge[i].length &&
+            (*at - first < size || first - *at < post->sge[i].length))
+            return true;
+    }
+    return false;
+}
+
+const char *posts_find_logical(struct proxy *p, uint64_t first, uint64_t size, uint64_t *at)
+{
+    struct posts *posts = &((struct queue *)p)->posts;
+    const char *routine = NULL;
+
+    if (!is_live(p))
+        return NULL;
+    spin_lock(&posts->lock);
+    for (const struct post_chunk *c = posts->chunks; c && !routine; c = c->next)
+        for (unsigned i = 0; i < c->count && !routine; i++)
+            if (c->all[i].routine && names_logical(&c->all[i], first, size, at))
+                routine = c->all[i].routine;
+    spin_unlock(&posts->lock);
+    return routine;
 }
 
 void filter_qp_is_over(struct proxy *qp)
@@ -332,6 +393,12 @@ static void free_queue(struct proxy *p)
         proxy_unref(&q->srq->p);
 }
 
+/* What a queue for posts is made from. */
+static NDK_PD *real_pd(struct proxy *parent)
+{
+    return parent->real;
+}
+
 struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent)
 {
     struct queue *q = (struct queue *)proxy_make(sizeof *q, type, dispatch, parent);
@@ -341,7 +408,9 @@ struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t dept
     q->p.end_parts = type == NdkObjectTypeCq ? end_cq : end_pair_or_srq;
     q->p.free_parts = free_queue;
     spin_init(&q->posts.lock);
-    if (type != NdkObjectTypeCq)
+    if (type != NdkObjectTypeCq) {
         posts_grow(&q->posts, depth);
+        real_pd(parent)->Dispatch->NdkGetPrivilegedMemoryRegionToken(real_pd(parent), &q->posts.privileged);
+    }
     return q;
 }

@@ -10,6 +10,8 @@
 
 #include "wdk/ndk_filter_internal.h"
 
+enum { POST_SGES = 4 }; /* of a request, that are looked after */
+
 struct post;
 struct post_chunk;
 
@@ -19,6 +21,7 @@ struct posts {
     struct post *free;
     unsigned count, used, outstanding; /* records; ever taken of the newest chunk's; posted */
     bool retired;
+    UINT32 privileged;         /* the token whose addresses are logical ones */
 };
 
 /* A completion queue, a shared receive queue or a queue pair. */
@@ -50,11 +53,18 @@ void posts_grow(struct posts *posts, size_t depth);
 
 /* What to post with: the record, or, where there is none, the driver's context. */
 void *posts_take(struct posts *posts, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags);
+/* How many of the pages, from the first on, follow one another. */
+ULONG posts_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count);
+/* The pages of a fast registration as SGEs of the privileged token, as far as they are looked after; how many. */
+ULONG posts_page_sges(const struct posts *posts, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges);
 /* What the provider's post with it returned: handed on. A request that was not posted is not outstanding. */
 NTSTATUS posts_answer(struct posts *posts, void *context, NTSTATUS status);
 /* With a record: true, and *context is the driver's. Anything else: false. */
 bool posts_give_back(struct posts *posts, void **context);
 /* The queue is closed: the records go with the last that is still to come back. */
 void posts_retire(struct posts *posts);
+
+/* The routine that posted a request of an open queue that uses logical addresses inside; NULL. Lock of proxies. */
+const char *posts_find_logical(struct proxy *queue, uint64_t first, uint64_t size, uint64_t *at);
 
 #endif

@@ -81,7 +81,11 @@ static NTSTATUS bind_window(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, 
 static NTSTATUS fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
                               CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
 {
-    POST_BEGIN("NdkFastRegister", NULL, 0, flags);
+    struct queue *pair = (struct queue *)pub; /* a closed one's records are not looked at */
+    NDK_SGE runs[POST_SGES];
+    ULONG sges = check_on() ? posts_page_sges(&pair->posts, pages, page_count, runs) : 0;
+
+    POST_BEGIN("NdkFastRegister", runs, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;

@@ -201,6 +201,112 @@ static void test_mdl_freed(void **state)
     close_all();
 }
 
+/* ---- logical addresses ---- */
+
+enum { LAM_PAGES = 2 };
+
+/* Two pages, and what the adapter calls them. */
+static struct mapping {
+    UCHAR *memory;
+    PMDL mdl;
+    union {
+        NDK_LOGICAL_ADDRESS_MAPPING lam;
+        UCHAR room[sizeof(NDK_LOGICAL_ADDRESS_MAPPING) + LAM_PAGES * sizeof(NDK_LOGICAL_ADDRESS)];
+    };
+} mapping;
+
+static void map(struct mapping *m)
+{
+    ULONG size = sizeof m->room, offset;
+    struct call c;
+
+    m->memory = ExAllocatePoolWithTag(NonPagedPoolNx, LAM_PAGES * PAGE_SIZE, TAG);
+    m->mdl = IoAllocateMdl(m->memory, LAM_PAGES * PAGE_SIZE, FALSE, FALSE, NULL);
+    MmBuildMdlForNonPagedPool(m->mdl);
+    call_init(&c);
+    assert_int_equal(finish(&c, adapter->Dispatch->NdkBuildLAM(adapter, m->mdl, LAM_PAGES * PAGE_SIZE, request_done, &c,
+                                                               &m->lam, &size, &offset)), STATUS_SUCCESS);
+    assert_int_equal(m->lam.AdapterPageCount, LAM_PAGES);
+}
+
+static struct report *unmap(struct mapping *m)
+{
+    struct report *r = report_start();
+
+    adapter->Dispatch->NdkReleaseLAM(adapter, &m->lam);
+    IoFreeMdl(m->mdl);
+    ExFreePoolWithTag(m->memory, TAG);
+    return r;
+}
+
+static void post_logical_receive(const struct mapping *m)
+{
+    NDK_SGE sge = { .LogicalAddress = m->lam.AdapterPageArray[1], .Length = 16 };
+
+    pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &sge.MemoryRegionToken);
+    assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, NULL, &sge, 1), STATUS_SUCCESS);
+}
+
+static void flush_receive(void)
+{
+    near.qp->Dispatch->NdkFlush(near.qp);
+    assert_int_equal(next_result(&near).Status, STATUS_CANCELLED);
+}
+
+static void test_lam_of_a_receive_released(void **state)
+{
+    static struct mapping other;
+
+    (void)state;
+    open_all();
+    map(&mapping);
+    map(&other);
+    post_logical_receive(&mapping);
+    report_is_empty(unmap(&other));
+    report_is(unmap(&mapping), "ndk-lam-released in NdkReleaseLAM");
+    flush_receive();
+    map(&mapping);
+    post_logical_receive(&mapping);
+    flush_receive();
+    report_is_empty(unmap(&mapping));
+    close_all();
+}
+
+/* The page speaks of requests: a registration that is made stays as it is. */
+static void test_lam_of_a_fast_registration_released(void **state)
+{
+    struct call c;
+    NDK_MR *mr;
+
+    (void)state;
+    open_all();
+    establish();
+    MADE(NDK_MR, mr, pd->Dispatch->NdkCreateMr(pd, TRUE, create_done, &c_, &inline_));
+    call_init(&c);
+    assert_int_equal(finish(&c, mr->Dispatch->NdkInitializeFastRegisterMr(mr, LAM_PAGES, FALSE, request_done, &c)),
+                     STATUS_SUCCESS);
+    for (int polled = 0; polled < 2; polled++) {
+        NDK_LOGICAL_ADDRESS pages[LAM_PAGES];
+
+        map(&mapping);
+        pages[0] = mapping.lam.AdapterPageArray[1];
+        pages[1] = mapping.lam.AdapterPageArray[0];
+        assert_int_equal(near.qp->Dispatch->NdkFastRegister(near.qp, NULL, mr, LAM_PAGES, pages, 0, PAGE_SIZE, NULL, 0),
+                         STATUS_SUCCESS);
+        memset(pages, 0, sizeof pages);
+        if (polled)
+            assert_int_equal(next_result(&near).Status, STATUS_SUCCESS);
+        if (polled)
+            report_is_empty(unmap(&mapping));
+        else
+            report_is(unmap(&mapping), "ndk-lam-released in NdkReleaseLAM");
+        if (!polled)
+            assert_int_equal(next_result(&near).Status, STATUS_SUCCESS);
+    }
+    close_object(mr);
+    close_all();
+}
+
 /* ---- the stack ---- */
 
 /* A frame of its own that ends while the request is pending. */
@@ -298,6 +404,8 @@ int main(void)
         cmocka_unit_test(test_freed_after_disconnect),
         cmocka_unit_test(test_freed_after_close_of_connector),
         cmocka_unit_test(test_mdl_freed),
+        cmocka_unit_test(test_lam_of_a_receive_released),
+        cmocka_unit_test(test_lam_of_a_fast_registration_released),
         cmocka_unit_test(test_dead_context_at_the_next_call),
         cmocka_unit_test(test_dead_context_at_its_completion),
     };

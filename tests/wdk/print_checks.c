@@ -49,6 +49,8 @@ int main(void)
          "| pool freed that holds the context or one of the first four buffers of a posted request whose result was not polled"
          " | when it is freed, until the pair or its connector is closed, or the disconnect has completed | `context-freed-in-use` |\n"
          "| an MDL freed while a region is registered with it | when it is freed | `mdl-freed-in-use` |\n"
+         "| a logical address mapping released while a posted request uses it, one of its first four buffers or runs of"
+         " pages, whose result was not polled | at NdkReleaseLAM | `ndk-lam-released` |\n"
          "| a context on the stack of a function that has returned | at the thread's next NDK call, or when the completion"
          " comes while the thread sleeps or has ended | `context-on-dead-stack` |\n"
          "| a callback that comes back at another IRQL | after it | `irql-changed` |\n"
