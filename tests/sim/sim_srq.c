@@ -280,12 +280,10 @@ static void check_told(struct srq *s)
 
     if (!is_owed(s, told) || s->arming.fresh)
         return;
-    if (!s->arming.certain) {
-        s->arming.armed = 0; /* two arms in a row that were met as one */
-        return;
-    }
     for (int n = 0; n < TURNS && is_owed(s, told); n++)
         sim_overlap();
+    if (is_owed(s, told) && !s->arming.certain)
+        s->arming.armed = 0; /* two arms in a row that were met as one */
     sim_check(!is_owed(s, told), "%s: %u receives, fewer than %u, and nobody was told", obj_name(&s->o),
               s->outstanding, s->arming.threshold);
 }
