@@ -63,7 +63,8 @@ static bool find_use(const void *start, size_t size, bool objects, struct inuse_
 
     for (int i = 0; i < SOURCES_MOST && (find = atomic_load(&sources[i])); i++) {
         *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
-        if (find(start, size, found) && (!objects || found->rule == CHECK_OBJECT_FREED_IN_USE))
+        if (find(start, size, found) &&
+            (!objects || (found->rule == CHECK_OBJECT_FREED_IN_USE && !found->may_begin_anew)))
             return true;
     }
     *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };

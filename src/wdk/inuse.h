@@ -17,6 +17,7 @@ struct inuse_found {
     const void *object;      /* inside of what goes away */
     const char *what;        /* "event that a thread waits for" */
     struct stack by;         /* who put it to use; depth 0: not known */
+    bool may_begin_anew;     /* it must stay, but may be initialized again */
 };
 
 /* Is something that begins inside of [start, start + size) in use? Called with nothing held; must take no long lock. */

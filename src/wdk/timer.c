@@ -139,9 +139,33 @@ static void walk(live_visit *visit, void *context)
     dispatch_unlock(NULL);
 }
 
+static bool find_dpc_in(LIST_ENTRY *list, const void *start, size_t size, struct inuse_found *out)
+{
+    for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
+        if (timer_at(e)->Dpc && (uintptr_t)timer_at(e)->Dpc - (uintptr_t)start < size) {
+            out->object = timer_at(e)->Dpc;
+            out->what = "DPC of a timer that is set";
+            out->by = *(const struct stack *)timer_at(e)->SetBy;
+            out->may_begin_anew = true;
+            return true;
+        }
+    return false;
+}
+
+static bool find_dpc(const void *start, size_t size, struct inuse_found *out)
+{
+    bool found;
+
+    dispatch_lock();
+    found = find_dpc_in(&relative, start, size, out) || find_dpc_in(&absolute, start, size, out);
+    dispatch_unlock(NULL);
+    return found && !MUTANT(wdk_dpc_of_a_timer_unseen);
+}
+
 __attribute__((constructor)) static void start(void)
 {
     live_add_source(walk);
+    inuse_add_source(find_dpc);
 }
 
 static bool in_list(LIST_ENTRY *list, const KTIMER *timer)

@@ -466,6 +466,34 @@ static void test_timer_freed_while_set(void **state)
     report_is_empty(r);
 }
 
+/* The timer queues the DPC when it is due, so that it has to stay; to initialize it again before is no fault. */
+static void test_dpc_of_a_timer_freed(void **state)
+{
+    static const LONGLONG dues[] = { -600000000, INT64_MAX };
+    struct report *r;
+    struct seen s;
+    KTIMER timer;
+    KDPC dpc;
+
+    (void)state;
+    seen_init(&s);
+    KeInitializeTimer(&timer);
+    KeInitializeDpc(&dpc, note, &s);
+    for (int i = 0; i < 2; i++) {
+        assert_false(KeSetTimer(&timer, (LARGE_INTEGER){ .QuadPart = dues[i] }, &dpc));
+        r = report_start();
+        inuse_check("ExFreePool", &dpc, sizeof dpc);
+        report_is(r, "object-freed-in-use in ExFreePool");
+        r = report_start();
+        KeInitializeDpc(&dpc, note, &s);
+        report_is_empty(r);
+        assert_true(KeCancelTimer(&timer));
+        r = report_start();
+        inuse_check("ExFreePool", &dpc, sizeof dpc);
+        report_is_empty(r);
+    }
+}
+
 static void test_timer_initialized_while_set(void **state)
 {
     struct report *r;
@@ -529,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_timer_order),
         cmocka_unit_test(test_timer_dpc),
         cmocka_unit_test(test_timer_periodic),
+        cmocka_unit_test(test_dpc_of_a_timer_freed),
         cmocka_unit_test(test_timer_cancel_race),
         cmocka_unit_test(test_timer_freed_by_its_dpc),
         cmocka_unit_test(test_allocated_timer),
