@@ -116,15 +116,18 @@ VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
 
 /*
  * When rundown begins, each slot is marked and its net count moves to `left`; from then on a release on that slot
- * counts `left` down. It may be below zero while slots are still being collected, and only the collector looks for zero
- * then.
+ * counts `left` down. The first who waits collects. Until it has, `left` is COLLECTING too much, so that nobody takes
+ * what is there so far for all, another one who waits least of all.
  */
+enum { COLLECTING = 1 << 30 };
+
 struct slot {
     volatile ULONG_PTR count;
 } __attribute__((aligned(64)));
 
 struct _EX_RUNDOWN_REF_CACHE_AWARE {
     volatile LONG left;
+    volatile LONG collected; /* somebody does, or has */
     ULONG slot_count;
     PVOID allocation; /* of the routine that allocates; NULL: the driver's memory */
     struct slot *slots;
@@ -144,7 +147,8 @@ static void init(PEX_RUNDOWN_REF_CACHE_AWARE ref, SIZE_T size)
 {
     uintptr_t after = (uintptr_t)(ref + 1);
 
-    ref->left = 0;
+    ref->left = COLLECTING;
+    ref->collected = 0;
     ref->slots = (struct slot *)((after + 63) & ~(uintptr_t)63);
     ref->slot_count = (ULONG)((size - ((uintptr_t)ref->slots - (uintptr_t)ref)) / sizeof(struct slot));
     for (ULONG i = 0; i < ref->slot_count; i++)
@@ -194,6 +198,12 @@ BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefC
     return ExAcquireRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
 }
 
+static void count_down(PEX_RUNDOWN_REF_CACHE_AWARE ref, LONG count)
+{
+    if (__atomic_sub_fetch(&ref->left, count, __ATOMIC_RELEASE) == 0)
+        futex_wake((void *)(uintptr_t)&ref->left, INT_MAX);
+}
+
 VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
 {
     volatile ULONG_PTR *word = &slot_now(RunRefCacheAware)->count;
@@ -204,8 +214,7 @@ VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCa
         if (__atomic_compare_exchange_n(word, &now, now - (ULONG_PTR)Count * ONE, false, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED))
             return;
-    if (__atomic_sub_fetch(&RunRefCacheAware->left, (LONG)Count, __ATOMIC_RELEASE) == 0)
-        futex_wake((void *)(uintptr_t)&RunRefCacheAware->left, INT_MAX);
+    count_down(RunRefCacheAware, (LONG)Count);
 }
 
 VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
@@ -213,25 +222,32 @@ VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCach
     ExReleaseRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
 }
 
-/* A slot that is marked already has been collected by a wait before. */
+static void collect(PEX_RUNDOWN_REF_CACHE_AWARE ref)
+{
+    LONG_PTR sum = 0;
+
+    for (ULONG i = 0; i < ref->slot_count; i++)
+        sum += (LONG_PTR)__atomic_exchange_n(&ref->slots[i].count, ACTIVE, __ATOMIC_ACQUIRE) / ONE;
+    count_down(ref, COLLECTING - (LONG)sum);
+}
+
 VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
 {
     LONG left;
 
     irql_check_max("ExWaitForRundownProtectionReleaseCacheAware", APC_LEVEL);
-    for (ULONG i = 0; i < RunRefCacheAware->slot_count; i++) {
-        ULONG_PTR was = __atomic_exchange_n(&RunRefCacheAware->slots[i].count, ACTIVE, __ATOMIC_ACQUIRE);
-
-        if (!(was & ACTIVE))
-            __atomic_fetch_add(&RunRefCacheAware->left, (LONG)((LONG_PTR)was / ONE), __ATOMIC_RELAXED);
-    }
+    if (!__atomic_exchange_n(&RunRefCacheAware->collected, 1, __ATOMIC_ACQUIRE))
+        collect(RunRefCacheAware);
+    else if (MUTANT(wdk_rundown_second_goes_ahead))
+        return;
     while ((left = __atomic_load_n(&RunRefCacheAware->left, __ATOMIC_ACQUIRE)) != 0)
         (void)futex_sleep((void *)(uintptr_t)&RunRefCacheAware->left, (unsigned)left, NULL);
 }
 
 static void set_all(PEX_RUNDOWN_REF_CACHE_AWARE ref, ULONG_PTR count)
 {
-    __atomic_store_n(&ref->left, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&ref->left, count ? 0 : COLLECTING, __ATOMIC_RELAXED);
+    __atomic_store_n(&ref->collected, count != 0, __ATOMIC_RELAXED);
     for (ULONG i = 0; i < ref->slot_count; i++)
         __atomic_store_n(&ref->slots[i].count, count, __ATOMIC_RELEASE);
 }

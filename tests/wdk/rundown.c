@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rundown protection, plain and for each processor, and remove locks. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -188,6 +189,63 @@ static void test_cache_aware_states(void **state)
     free(ref);
 }
 
+/* ---- two that wait ---- */
+
+enum { WAITERS = 2, ROUNDS = 4000 };
+
+static struct together {
+    PEX_RUNDOWN_REF_CACHE_AWARE ref;
+    atomic_int round, released, ready, done, early;
+} together;
+
+static void wait_each_round(PVOID context)
+{
+    (void)context;
+    for (int round = 1; round <= ROUNDS; round++) {
+        atomic_fetch_add(&together.ready, 1);
+        while (atomic_load(&together.round) < round)
+            sched_yield();
+        ExWaitForRundownProtectionReleaseCacheAware(together.ref);
+        if (atomic_load(&together.released) != round)
+            atomic_fetch_add(&together.early, 1);
+        atomic_fetch_add(&together.done, 1);
+    }
+}
+
+static void await(atomic_int *count, int value)
+{
+    while (atomic_load(count) < value)
+        sched_yield();
+}
+
+/* Neither goes on before the protection is released, in whatever moment of the one's wait the other comes. */
+static void test_two_wait(void **state)
+{
+    PVOID threads[WAITERS];
+
+    (void)state;
+    together.ref = ExAllocateCacheAwareRundownProtection(NonPagedPoolNx, 'nurT');
+    for (int i = 0; i < WAITERS; i++)
+        threads[i] = thread_start(wait_each_round, NULL);
+    for (int round = 1; round <= ROUNDS; round++) {
+        await(&together.ready, round * WAITERS);
+        assert_true(ExAcquireRundownProtectionCacheAware(together.ref));
+        atomic_store(&together.round, round);
+        if (round % 100 == 0)
+            KeDelayExecutionThread(KernelMode, FALSE, &ms);
+        while (ExAcquireRundownProtectionCacheAware(together.ref))
+            ExReleaseRundownProtectionCacheAware(together.ref);
+        atomic_store(&together.released, round);
+        ExReleaseRundownProtectionCacheAware(together.ref);
+        await(&together.done, round * WAITERS);
+        ExReInitializeRundownProtectionCacheAware(together.ref);
+    }
+    for (int i = 0; i < WAITERS; i++)
+        thread_join(threads[i]);
+    assert_int_equal(together.early, 0);
+    ExFreeCacheAwareRundownProtection(together.ref);
+}
+
 static void test_rundown_misuse(void **state)
 {
     EX_RUNDOWN_REF ref;
@@ -215,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_remove_states),
         cmocka_unit_test(test_rundown_states),
         cmocka_unit_test(test_cache_aware_states),
+        cmocka_unit_test(test_two_wait),
         cmocka_unit_test(test_rundown_misuse),
     };
 
