@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,6 +133,14 @@ static void child_main(const struct kit_case *c, int family)
     exit(0); /* through atexit: a leak checker has its say */
 }
 
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 /* ---- what it prints ---- */
 
 static void record(struct run_result *r, FILE *echo, const char *bytes, size_t len)
@@ -159,15 +168,25 @@ static bool read_some(int from, struct run_result *r, FILE *echo)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Until the child has ended: the stream may outlive it, in the hands of a process that the child left behind. */
-static void listen_to(pid_t child, int from, struct run_result *r, FILE *echo)
+/*
+ * Until the child has ended, after so many seconds by the watchdog. They are counted one by one: so the time in which the
+ * machine, or this process and all that it started, stood still does not count.
+ * The stream may outlive the child, in the hands of a process that the child left behind.
+ */
+static void listen_to(pid_t child, unsigned seconds, int from, struct run_result *r, FILE *echo)
 {
     struct pollfd fds[2] = { { .fd = from, .events = POLLIN }, { .fd = pidfd_open(child, 0), .events = POLLIN } };
+    double now, before = seconds_now(), left = seconds;
 
     fcntl(from, F_SETFL, O_NONBLOCK);
     while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        if (poll(fds, 2, 1000) < 0 && errno != EINTR)
             break;
+        now = seconds_now();
+        left -= now - before < 1.5 ? now - before : 1.5;
+        before = now;
+        if (left < 0)
+            kill(child, SIGALRM);
         if (fds[0].fd >= 0 && !read_some(from, r, echo))
             fds[0].fd = -1;
         if (fds[1].revents)
@@ -228,14 +247,6 @@ static void judge(struct run_result *r, FILE *echo, int status)
         find_summary(r, WEXITSTATUS(status));
 }
 
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* A process whose output comes through *from. Returns its id, 0 in the process itself. */
 static pid_t start(int *from)
 {
@@ -256,6 +267,7 @@ static pid_t start(int *from)
         exit(2);
     }
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* with its watchdog */
         dup2(ends[1], STDOUT_FILENO);
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
@@ -271,12 +283,12 @@ void run_case(const struct kit_case *c, int family, unsigned watchdog, FILE *ech
     int status, from;
     pid_t child = start(&from);
 
-    if (child == 0) {
-        alarm(watchdog ? watchdog : c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS);
+    if (child == 0)
         child_main(c, family);
-    }
+    if (!watchdog)
+        watchdog = c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS;
     *r = (struct run_result){ .c = c, .family = family };
-    listen_to(child, from, r, echo);
+    listen_to(child, watchdog, from, r, echo);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     close(from);
@@ -301,7 +313,6 @@ static _Noreturn void probe_main(struct kit_adapter *found)
     NDK_ADAPTER *adapter;
     ULONG size = sizeof found->info;
 
-    alarm(PROBE_SECONDS);
     adapter = kit_open(2, 1);
     found->known = adapter->Dispatch->NdkQueryAdapterInfo(adapter, &found->info, &size) == STATUS_SUCCESS;
     fflush(NULL);
@@ -324,7 +335,7 @@ void run_probe(void)
     child = start(&from);
     if (child == 0)
         probe_main(found);
-    listen_to(child, from, &unused, nowhere);
+    listen_to(child, PROBE_SECONDS, from, &unused, nowhere);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     close(from);
