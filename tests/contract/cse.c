@@ -31,15 +31,7 @@ static NTSTATUS endpoint_status(NDK_ADAPTER *adapter, const struct sockaddr_stor
 static void establish_shared(struct kit_side *active, NDK_SHARED_ENDPOINT *e, struct kit_side *passive,
                              struct kit_listener *l)
 {
-    struct kit_call connect = { 0 }, accept = { 0 };
-    NTSTATUS connecting, accepting;
-
-    connecting = kit_connect_shared_start(active, &connect, e, &l->address);
-    passive->connector = kit_next_request(l);
-    accepting = kit_accept_start(passive, &accept, NULL, 0);
-    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(active), STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+    CHECK_STATUS(kit_try_establish(active, passive, l, e), STATUS_SUCCESS);
 }
 
 /* covers: CSE-01 */

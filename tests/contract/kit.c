@@ -453,7 +453,7 @@ NTSTATUS kit_disconnect(struct kit_side *s)
 }
 
 /* A request that never arrives is no riddle where the connect that should have made it says why. */
-static void await_request_or_failure(struct kit_listener *l, struct kit_call *connect, NTSTATUS connecting)
+static NTSTATUS await_request_or_failure(struct kit_listener *l, struct kit_call *connect, NTSTATUS connecting)
 {
     int wanted = atomic_load(&l->taken) + 1;
 
@@ -461,35 +461,53 @@ static void await_request_or_failure(struct kit_listener *l, struct kit_call *co
     while (connecting == STATUS_PENDING && atomic_load(&l->requests) < wanted && atomic_load(&connect->calls) == 0)
         pthread_cond_wait(&wait_change, &wait_lock);
     pthread_mutex_unlock(&wait_lock);
-    if (connecting != STATUS_PENDING)
-        CHECK_STATUS(connecting, STATUS_SUCCESS);
-    if (atomic_load(&l->requests) < wanted)
-        CHECK_STATUS(connect->status, STATUS_SUCCESS);
+    return atomic_load(&l->requests) < wanted ? kit_final(connect, connecting) : STATUS_SUCCESS;
+}
+
+/* From the moment at which the connect has been called. */
+static NTSTATUS establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
+                          struct kit_call *connect, NTSTATUS connecting)
+{
+    struct kit_call accept = { 0 };
+    NTSTATUS accepting, status = await_request_or_failure(l, connect, connecting);
+
+    if (status != STATUS_SUCCESS)
+        return status;
+    passive->connector = kit_next_request(l);
+    accepting = kit_accept_start(passive, &accept, NULL, 0);
+    CHECK_STATUS(kit_final(connect, connecting), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete(active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+    return STATUS_SUCCESS;
 }
 
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source)
 {
-    struct kit_call connect = { 0 }, accept = { 0 };
-    NTSTATUS connecting, accepting;
+    struct kit_call call = { 0 };
 
     kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
-    connecting = kit_connect_start(active, &connect, source, &l->address, NULL, 0);
-    await_request_or_failure(l, &connect, connecting);
-    passive->connector = kit_next_request(l);
-    accepting = kit_accept_start(passive, &accept, NULL, 0);
-    CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(active), STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
+    CHECK_STATUS(establish(active, passive, l, &call, kit_connect_start(active, &call, source, &l->address, NULL, 0)),
+                 STATUS_SUCCESS);
+}
+
+NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
+                           NDK_SHARED_ENDPOINT *endpoint)
+{
+    struct sockaddr_storage source = kit_host(0);
+    struct kit_call call = { 0 };
+
+    kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
+    if (l->address.ss_family == AF_INET6) /* a listener elsewhere than on loopback: from its own host */
+        memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, &((struct sockaddr_in6 *)&l->address)->sin6_addr, 16);
+    return establish(active, passive, l, &call, endpoint
+                     ? kit_connect_shared_start(active, &call, endpoint, &l->address)
+                     : kit_connect_start(active, &call, &source, &l->address, NULL, 0));
 }
 
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l)
 {
-    struct sockaddr_storage source = kit_host(0);
-
-    if (l->address.ss_family == AF_INET6) /* a listener elsewhere than on loopback: from its own host */
-        memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, &((struct sockaddr_in6 *)&l->address)->sin6_addr, 16);
-    kit_establish_from(active, passive, l, &source);
+    CHECK_STATUS(kit_try_establish(active, passive, l, NULL), STATUS_SUCCESS);
 }
 
 void kit_pair_idle(struct kit_pair *p)

@@ -29,6 +29,7 @@ enum kit_flags {
     KIT_FAMILIES = 1,  /* run over 127.0.0.1 and over ::1: uses kit_host() */
     KIT_NETNS = 2,     /* run in a network namespace of its own (lo is up); skipped with a reason where there is none */
     KIT_SLOW = 4,      /* more than some seconds: only in long runs */
+    KIT_DEFAULTS = 8,  /* run with the provider's own time limits; other cases have none but those that they set */
 };
 
 struct kit_case {
@@ -183,6 +184,12 @@ NTSTATUS kit_complete(struct kit_side *s);
 NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len);
 NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);
 NTSTATUS kit_disconnect(struct kit_side *s);
+/*
+ * Over a shared endpoint where one is given. Where the connect fails before its request has come, its status, and there is
+ * no passive connector; from then on every step must succeed.
+ */
+NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
+                           NDK_SHARED_ENDPOINT *endpoint);
 /* Establishes a connection from active to passive over l: every step must succeed. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
@@ -228,5 +235,10 @@ struct kit_config {
 struct kit_config kit_config(void); /* all unset */
 /* Skips the case where the provider cannot set one that is needed. */
 void kit_configure(const struct kit_config *c);
+/*
+ * For what must fail by a time limit and, the cause being gone, succeed within it. attempt sets the limit and is false
+ * where the machine was too slow for the success: then it is given a longer one.
+ */
+void kit_with_limit(bool (*attempt)(uint32_t ms));
 
 #endif

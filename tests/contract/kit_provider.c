@@ -123,6 +123,22 @@ void kit_configure(const struct kit_config *c)
     }
 }
 
+void run_without_limits(void)
+{
+    static const char *const limits[] = { "connect_ms", "request_ms", "reply_ms", "establish_ms", "disconnect_ms" };
+
+    for (size_t i = 0; kit_provider->set && i < sizeof limits / sizeof limits[0]; i++)
+        (void)kit_provider->set(limits[i], 1000000);
+}
+
+void kit_with_limit(bool (*attempt)(uint32_t ms))
+{
+    uint32_t ms = 300;
+
+    for (; !attempt(ms); ms *= 2)
+        CHECK(ms < 60000);
+}
+
 /* ---- statuses by name ---- */
 
 #define NAME(status) { status, #status }

@@ -22,23 +22,47 @@ struct raw_frame peer_frame(enum peer_form form)
 
 /* ---- the provider asks ---- */
 
-void peer_acceptor_open(struct peer_acceptor *p)
+static void ask(struct peer_acceptor *p)
 {
-    struct sockaddr_storage here = kit_host(0), source = kit_host(0);
+    struct sockaddr_storage here, source = kit_host(0);
+    socklen_t len = sizeof here;
 
-    p->listener = raw_listen(&here);
-    kit_side_open(&p->side, p->side.adapter);
-    p->connecting = kit_connect_start(&p->side, &p->connect, &source, &here, NULL, 0);
+    CHECK(getsockname(p->listener, (struct sockaddr *)&here, &len) == 0);
+    if (p->endpoint)
+        p->connecting = kit_connect_shared_start(&p->side, &p->connect, p->endpoint, &here);
+    else
+        p->connecting = kit_connect_start(&p->side, &p->connect, &source, &here, NULL, 0);
     p->s = raw_accept(p->listener);
     CHECK(raw_recv_frame(p->s, false, &p->request));
 }
 
-void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form)
+void peer_acceptor_open(struct peer_acceptor *p)
+{
+    struct sockaddr_storage here = kit_host(0);
+
+    p->listener = raw_listen(&here);
+    kit_side_open(&p->side, p->side.adapter);
+    ask(p);
+}
+
+void peer_acceptor_again(struct peer_acceptor *p)
+{
+    close(p->s);
+    p->connect = (struct kit_call){ 0 };
+    ask(p);
+}
+
+NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form)
 {
     struct raw_frame reply = peer_frame(form);
 
     raw_send_frame(p->s, true, &reply);
-    CHECK_STATUS(kit_final(&p->connect, p->connecting), STATUS_SUCCESS);
+    return kit_final(&p->connect, p->connecting);
+}
+
+void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form)
+{
+    CHECK_STATUS(peer_acceptor_try_reply(p, form), STATUS_SUCCESS);
 }
 
 void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form)
@@ -65,16 +89,21 @@ void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form)
     }
 }
 
-void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form)
+void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form)
 {
     struct kit_call complete = { 0 };
     NTSTATUS completing;
 
-    peer_acceptor_reply(p, form);
     completing = p->side.connector->Dispatch->NdkCompleteConnect(p->side.connector, kit_disconnected, &p->side,
                                                                  kit_request_done, &complete);
     peer_acceptor_ready(p, form);
     CHECK_STATUS(kit_final(&complete, completing), STATUS_SUCCESS);
+}
+
+void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form)
+{
+    peer_acceptor_reply(p, form);
+    peer_acceptor_complete(p, form);
 }
 
 void peer_acceptor_close(struct peer_acceptor *p)

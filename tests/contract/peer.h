@@ -16,21 +16,28 @@ enum { PEER_READS = 8 };
  */
 struct raw_frame peer_frame(enum peer_form form);
 
-/* The case accepts by hand what the provider asks. */
+/* The case accepts by hand what the provider asks, over a shared endpoint where there is one. */
 struct peer_acceptor {
     struct kit_side side;
+    NDK_SHARED_ENDPOINT *endpoint;
     int listener, s;
     struct raw_frame request;
     struct kit_call connect;
     NTSTATUS connecting;
 };
-/* The request has come, NdkConnect pends. All zero but for an adapter, and for what shall run inside its completion. */
+/*
+ * The request has come, NdkConnect pends. All zero but for an adapter, an endpoint of it, and for what shall run inside
+ * NdkConnect's completion.
+ */
 void peer_acceptor_open(struct peer_acceptor *p);
-void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);   /* ... and NdkConnect has succeeded */
-void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form); /* ... and NdkCompleteConnect, too */
+void peer_acceptor_again(struct peer_acceptor *p); /* once more, where that has failed */
+NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form); /* what NdkConnect came to */
+void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);   /* ... which is success */
+void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* ... and then NdkCompleteConnect's, too */
+void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form); /* the reply and that */
 /* The ready-to-receive has come; a read is answered. */
 void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
-void peer_acceptor_close(struct peer_acceptor *p);
+void peer_acceptor_close(struct peer_acceptor *p); /* not the endpoint, nor an adapter that was given */
 
 /* The case asks by hand, the provider listens. */
 struct peer_initiator {

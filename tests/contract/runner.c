@@ -128,6 +128,8 @@ static void child_main(const struct kit_case *c, int family)
             own_network_of_a_user();
         loopback_up();
     }
+    if (!(c->flags & KIT_DEFAULTS))
+        run_without_limits();
     c->run();
     fflush(NULL);
     exit(0); /* through atexit: a leak checker has its say */
