@@ -306,7 +306,8 @@ static void lease(struct shard *s)
 void shard_keep_lease(struct shard *s)
 {
     assert(shard_is_owner(s));
-    if (owner_is_leased(&s->owner) && !MUTANT(shard_lease_ends_in_turn))
+    if ((served != s || MUTANT(shard_lease_kept_by_thread)) && owner_is_leased(&s->owner) &&
+        !MUTANT(shard_lease_ends_in_turn))
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
 }
 

@@ -143,7 +143,7 @@ uint64_t shard_next_deadline(struct shard *s);
 void shard_sleep(struct shard *s);
 /* Does a consumer poll, so that looking on is its business? */
 bool shard_is_leased(struct shard *s);
-/* The owner, in a turn that takes long: where a consumer polls, it still does. A lease would run out meanwhile. */
+/* The owner, in a turn that takes long: a consumer whose poll this is still polls. Its lease would run out meanwhile. */
 void shard_keep_lease(struct shard *s);
 /* A place for what the executor keeps for this shard. */
 void **shard_executor_slot(struct shard *s);

@@ -138,6 +138,18 @@ static void outlives_a_long_turn(struct shard *s, bool keep)
     CHECK(shard_is_leased(s) == keep);
 }
 
+/* The thread's own turn says nothing of a poller. */
+static void ends_while_the_thread_works(struct shard *s)
+{
+    struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
+
+    poll_until_leased(s);
+    CHECK(shard_post_lazily(s, &j.task));
+    (void)shard_turn(s);
+    (void)shard_turn(s);
+    CHECK(!shard_is_leased(s));
+}
+
 static void begins_no_lease(struct shard *s)
 {
     struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
@@ -171,6 +183,7 @@ int main(void)
     begins_no_lease(s);
     outlives_a_long_turn(s, true);
     outlives_a_long_turn(s, false);
+    ends_while_the_thread_works(s);
     shard_destroy(s);
     return 0;
 }
