@@ -143,6 +143,8 @@ static void close_in_order(const enum object *order, bool silent)
     void *objects[OBJECTS] = { [MR] = r.mr, [MW] = mw, [QP] = p.side.qp, [CONNECTOR] = p.side.connector };
     for (int i = 0; i < OBJECTS; i++)
         statuses[i] = close_start(objects[order[i]], &calls[i]);
+    raw_close(p.s, false); /* or last words would be waited with until it has read them */
+    p.s = -1;
     for (int i = 0; i < OBJECTS; i++)
         CHECK_STATUS(kit_final(&calls[i], statuses[i]), STATUS_SUCCESS);
     for (int i = 0; i < posted; i++) {
