@@ -21,6 +21,7 @@
 #include "wdk/live.h"
 #include "wdk/object.h"
 #include "wdk/pool.h"
+#include "wdk/pool_pages.h"
 #include "wdk/storport_start.h"
 #include "wdk/thread.h"
 #include "wdk/text.h"
@@ -383,6 +384,8 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
     }
     d->next = drivers;
     drivers = d;
+    if (!check_on()) /* else every block has pages of its own */
+        pool_runs_prepare();
     if (!driver_call(run_entry, d)) {
         unlink_driver(d);
         free_driver(d, true);

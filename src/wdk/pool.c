@@ -25,6 +25,7 @@ enum {
     TAG_KERNEL = 0x6b646e4f, /* "Ondk" */
     NOT_COUNTED = 0xffff,    /* in place of a tag's index */
     LIKELY_ACROSS = 1024,    /* from this size on a block would often lie across two pages */
+    OWN_RUN = 0xfffe,        /* in place of a shift: it begins the second page of a run of pool_pages.h */
     OWN_PAGE = 0xffff        /* in place of a shift */
 };
 
@@ -34,7 +35,7 @@ static const size_t SIZE_MOST = (size_t)1 << 39; /* what surrounds a block can b
 struct header {
     uint32_t magic;  /* and the address: a copy of it elsewhere is not one */
     uint16_t index;  /* of the tag */
-    uint16_t shift;  /* to the start of what malloc gave, in 16 octets; OWN_PAGE: it begins a page of pool_pages.h */
+    uint16_t shift;  /* to the start of what malloc gave, in 16 octets; or one of OWN_... */
     uint64_t size;
 };
 _Static_assert(sizeof(struct header) == ALIGN, "blocks are aligned to 16");
@@ -88,6 +89,23 @@ static void *place_in_page(size_t size, unsigned index, bool zero)
     return put_header(page + sizeof(struct header), size, index, OWN_PAGE);
 }
 
+/* With its header's page. */
+static size_t pages_of_run(size_t size)
+{
+    return 1 + size / PAGE_SIZE + (size % PAGE_SIZE != 0);
+}
+
+static void *place_in_run(size_t size, unsigned index, bool zero)
+{
+    char *run = pool_run_take(pages_of_run(size));
+
+    if (!run)
+        return NULL;
+    if (zero && !MUTANT(wdk_pool_run_not_zeroed))
+        memset(run + PAGE_SIZE, 0, size);
+    return put_header(run + PAGE_SIZE, size, index, OWN_RUN);
+}
+
 /* Aligned to more than malloc does; what is smaller than a page may then lie before the page's end, or behind it. */
 static void *place_aligned(size_t size, size_t align, unsigned index, bool zero)
 {
@@ -108,6 +126,8 @@ static __attribute__((noinline)) void *place_apart(size_t size, size_t align, un
 {
     if (align == ALIGN && size >= LIKELY_ACROSS && size + sizeof(struct header) <= POOL_PAGE)
         return place_in_page(size, index, zero);
+    if (align == PAGE_SIZE && pages_of_run(size) <= POOL_RUN_MOST)
+        return place_in_run(size, index, zero);
     return place_aligned(size, align, index, zero);
 }
 
@@ -136,6 +156,8 @@ static inline void plain_free(void *block)
     h->magic = 0;
     if (__builtin_expect(h->shift == OWN_PAGE, 0))
         pool_page_give(h);
+    else if (__builtin_expect(h->shift == OWN_RUN, 0))
+        pool_run_give((char *)block - PAGE_SIZE, pages_of_run(h->size));
     else
         free((char *)block - (size_t)h->shift * ALIGN);
 }

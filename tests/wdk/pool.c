@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: what an allocation is like, and the numbers by tag, with checks off and on. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -14,6 +18,7 @@
 
 #include "modes.h"
 #include "report.h"
+#include "wdk/checked_pool.h"
 #include "wdk/pool.h"
 
 enum { TAG = 'tseT', OTHER_TAG = 'rhtO', THREADS = 4, ROUNDS = 3000, SLOTS = 64 };
@@ -77,7 +82,7 @@ static void free_dirty(PVOID block, size_t size)
 /* Each time after a block with other contents was freed. */
 static void test_zeroed(void **state)
 {
-    static const size_t sizes[] = { 24, 1500, 8192 };
+    static const size_t sizes[] = { 24, 1500, 8192, 70000, 1 << 20 };
     POOL_EXTENDED_PARAMETER priority = { .Type = PoolExtendedParameterPriority, .Priority = HighPoolPriority };
 
     (void)state;
@@ -105,6 +110,39 @@ static void test_zeroed(void **state)
         free_dirty(ExAllocatePoolPriorityUninitialized(PagedPool, n, TAG, NormalPoolPriority), n);
         ExFreePool2(ExAllocatePoolWithTagPriority(NonPagedPoolNx, n, TAG, NormalPoolPriority), TAG, NULL, 0);
     }
+    assert_int_equal(pool_outstanding(), 0);
+}
+
+static bool host_can_populate(void)
+{
+    void *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool can = page != MAP_FAILED && madvise(page, PAGE_SIZE, MADV_POPULATE_WRITE) == 0;
+
+    munmap(page, PAGE_SIZE);
+    return can;
+}
+
+/* Nothing has touched them yet; more than a chunk of pages together. */
+static void test_resident(void **state)
+{
+    enum { BLOCKS = 200, SIZE = 65536, PAGES = SIZE / PAGE_SIZE };
+    PVOID blocks[BLOCKS];
+    unsigned char in_memory[PAGES];
+
+    (void)state;
+    if (checked_pool_wanted() || !host_can_populate()) {
+        print_message("blocks are another allocator's, or the host brings in pages one by one\n");
+        skip();
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = ExAllocatePoolWithTag(NonPagedPoolNx, SIZE, TAG);
+        assert_non_null(blocks[i]);
+        assert_int_equal(mincore(blocks[i], SIZE, in_memory), 0);
+        for (int k = 0; k < PAGES; k++)
+            assert_true(in_memory[k] & 1);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        ExFreePoolWithTag(blocks[i], TAG);
     assert_int_equal(pool_outstanding(), 0);
 }
 
@@ -280,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_BOTH(test_alignment),
         IN_BOTH(test_zeroed),
+        cmocka_unit_test_setup(test_resident, checks_off),
         IN_BOTH(test_too_large),
         IN_BOTH(test_raises),
         IN_BOTH(test_numbers_by_tag),
