@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks on record: see checked_pool.h. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "wdk/pool_tags.h"
 #include "wdk/special_pool.h"
 #include "wdk/thread.h"
+#include "wdk/turns.h"
 
 enum {
     FIELD = 64,              /* around a block from malloc */
@@ -29,7 +29,7 @@ extern void __asan_init(void) __attribute__((weak));
 atomic_bool checked_pool_used;
 bool checked_pool_under_asan;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct turns lock;
 static struct pool_block *blocks;
 static TAILQ_HEAD(freed, pool_block) freed = TAILQ_HEAD_INITIALIZER(freed);
 static unsigned kept_blocks;
@@ -43,14 +43,14 @@ __attribute__((constructor(101))) static void look_for_asan(void)
 
 static void enter(void)
 {
-    pthread_mutex_lock(&lock);
+    turns_enter(&lock);
     inside = true;
 }
 
 static void leave(void)
 {
     inside = false;
-    pthread_mutex_unlock(&lock);
+    turns_leave(&lock);
 }
 
 /* ---- Reports ----------------------------------------------------------------------------------------------------- */
@@ -193,6 +193,22 @@ static void trim(void)
     } while (again);
 }
 
+static bool special_place(struct pool_block *b, size_t align, bool zero)
+{
+    bool taken;
+
+    enter();
+    taken = special_take(b, align);
+    leave();
+    if (!taken || special_open(b, zero))
+        return taken;
+    enter();
+    special_give_back(b);
+    leave();
+    return false;
+}
+
+/* Nothing held: it may take long, and others allocate as well. */
 static bool place(struct pool_block *b, const struct pool_wish *wish)
 {
     return (!checked_pool_sanitized() && special_place(b, wish->align, wish->zero)) ||
@@ -216,12 +232,13 @@ void *checked_pool_allocate(const struct pool_wish *wish)
     if (check_on())
         stack_take(&b->allocated, 1);
     atomic_store_explicit(&checked_pool_used, true, memory_order_relaxed);
-    enter();
     if (!place(b, wish)) {
-        leave();
         free(b);
         return NULL;
     }
+    enter();
+    if (b->run)
+        b->run->block = b;
     old = on_record(b->start);
     if (old) /* under AddressSanitizer alone: malloc gives out again what it has got back */
         (void)forget(old);
@@ -235,12 +252,12 @@ void *checked_pool_allocate(const struct pool_wish *wish)
 /* The block's memory is out of use; it is kept for a while. */
 static void put_away(struct pool_block *b)
 {
-    enter();
     if (b->run)
         special_close(b);
-    else if (checked_pool_sanitized())
+    enter();
+    if (checked_pool_sanitized())
         free(b->raw);
-    else
+    else if (!b->run)
         memset(b->start, FREED_FILL, b->size);
     TAILQ_INSERT_TAIL(&freed, b, link);
     kept_blocks++;

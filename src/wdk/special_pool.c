@@ -5,6 +5,7 @@
 #endif
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 
 #include "base/mutant.h"
 #include "wdk/checked_pool.h"
+#include "wdk/pool_pages.h"
 #include "wdk/special_pool.h"
+#include "wdk/turns.h"
 
 enum {
     ORDER_MOST = 10,           /* blocks of at most 4 MiB */
@@ -31,9 +34,12 @@ static struct arena {
     char *unused;             /* what lies behind has not been handed out */
     struct special_run **run_of; /* by page */
     struct special_run *spare[ORDER_MOST + 1];
-    unsigned live, live_most;
+    atomic_uint live;
+    unsigned live_most;
 } arena;
 
+/* The host changes a process' mappings one after the other: threads wait here, awake, and not in the host, asleep. */
+static struct turns mapping;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction before;
 
@@ -155,7 +161,7 @@ bool special_open_page(const void *address)
 {
     char *page = arena.base + (((uintptr_t)address - (uintptr_t)arena.base) & ~((size_t)SPECIAL_PAGE - 1));
 
-    special_run_at(address)->opened = true;
+    atomic_store(&special_run_at(address)->opened, true);
     return !mprotect(page, SPECIAL_PAGE, PROT_READ | PROT_WRITE);
 }
 
@@ -198,14 +204,7 @@ static void give_run(struct special_run *r)
     arena.spare[r->order] = r;
 }
 
-static bool open_run(struct special_run *r, size_t pages)
-{
-    r->end = r->base + pages_of(r) * SPECIAL_PAGE;
-    r->data = r->end - pages * SPECIAL_PAGE;
-    return !mprotect(r->data, pages * SPECIAL_PAGE, PROT_READ | PROT_WRITE);
-}
-
-bool special_place(struct pool_block *block, size_t align, bool zero)
+bool special_take(struct pool_block *block, size_t align)
 {
     size_t size = block->size ? block->size : 1;
     size_t pages = size / SPECIAL_PAGE + (size % SPECIAL_PAGE != 0);
@@ -215,21 +214,41 @@ bool special_place(struct pool_block *block, size_t align, bool zero)
     pthread_once(&once, start);
     while (order <= ORDER_MOST && (size_t)1 << order < pages)
         order++;
-    if (!arena.base || order > ORDER_MOST || arena.live >= arena.live_most || !(r = take_run(order)))
+    if (!arena.base || order > ORDER_MOST || atomic_load(&arena.live) >= arena.live_most || !(r = take_run(order)))
         return false;
-    if (!open_run(r, pages)) {
-        give_run(r);
-        return false;
-    }
     watch();
-    arena.live++;
+    atomic_fetch_add(&arena.live, 1);
+    r->end = r->base + pages_of(r) * SPECIAL_PAGE;
+    r->data = r->end - pages * SPECIAL_PAGE;
     block->start = size >= SPECIAL_PAGE ? r->data : r->end - ((size + align - 1) & ~(align - 1));
+    block->run = r;
+    return true;
+}
+
+bool special_open(const struct pool_block *block, bool zero)
+{
+    struct special_run *r = block->run;
+    size_t octets = (size_t)(r->end - r->data);
+    bool opened;
+
+    turns_enter(&mapping);
+    opened = !mprotect(r->data, octets, PROT_READ | PROT_WRITE);
+    if (opened)
+        pool_make_resident(r->data, octets);
+    turns_leave(&mapping);
+    if (!opened)
+        return false;
     memset(r->data, SPECIAL_FILL, (size_t)(block->start - r->data));
     memset(block->start, zero ? 0 : FRESH_FILL, block->size);
     memset(block->start + block->size, SPECIAL_FILL, (size_t)(r->end - block->start) - block->size);
-    r->block = block;
-    block->run = r;
     return true;
+}
+
+void special_give_back(struct pool_block *block)
+{
+    atomic_fetch_sub(&arena.live, 1);
+    give_run(block->run);
+    block->run = NULL;
 }
 
 /* With the page behind it, if somebody has been let through. */
@@ -238,22 +257,22 @@ void special_close(struct pool_block *block)
     struct special_run *r = block->run;
     size_t octets = pages_of(r) * SPECIAL_PAGE;
 
+    turns_enter(&mapping);
     if (octets > KEPT_PAGES * SPECIAL_PAGE)
         (void)madvise(r->base, octets, MADV_DONTNEED);
-    if (r->opened)
+    if (atomic_exchange(&r->opened, false))
         (void)mprotect(r->base, octets + SPECIAL_PAGE, PROT_NONE);
     else if (!MUTANT(wdk_pool_freed_stays_open))
         (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
-    r->opened = false;
-    arena.live--;
+    turns_leave(&mapping);
+    atomic_fetch_sub(&arena.live, 1);
 }
 
 void special_retire(struct pool_block *block)
 {
     struct special_run *r = block->run;
 
-    if (r->opened) /* since it was closed: the next block's surroundings shall not be open */
+    if (atomic_exchange(&r->opened, false)) /* since it was closed: the next block's surroundings shall not be open */
         (void)mprotect(r->base, (pages_of(r) + 1) * SPECIAL_PAGE, PROT_NONE);
-    r->opened = false;
     give_run(r);
 }

@@ -3,11 +3,13 @@
  * Special pool: each block has pages of its own and ends at a page that is closed (up to the alignment); freed blocks'
  * pages are closed. One reservation of address space holds them all, so that a fault tells at once whose it is.
  *
- * Callers serialise all but special_contains.
+ * Callers serialise all but special_contains, special_open and special_close: those change mappings, which takes too
+ * long for others to wait for.
  */
 #ifndef WDK_SPECIAL_POOL_H
 #define WDK_SPECIAL_POOL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,11 +26,15 @@ struct special_run {
     char *data;               /* the open pages: from here to end */
     char *end;
     struct pool_block *block; /* NULL: nobody has it */
-    bool opened;              /* by special_open_page */
+    atomic_bool opened;       /* by special_open_page */
 };
 
-/* Where the block shall begin; the octets around it, in its pages, are SPECIAL_FILL. False: no room, or too large. */
-bool special_place(struct pool_block *block, size_t align, bool zero);
+/* Where the block shall begin, and its run, which does not name it yet. False: no room, or too large. */
+bool special_take(struct pool_block *block, size_t align);
+/* Its pages; the octets around it, in them, are SPECIAL_FILL. False: no memory. */
+bool special_open(const struct pool_block *block, bool zero);
+/* That came to nothing. */
+void special_give_back(struct pool_block *block);
 /* Closes the pages of a block. */
 void special_close(struct pool_block *block);
 /* The block's run is anybody's. */
