@@ -39,6 +39,7 @@ struct proxy {
     void (*end_parts)(struct proxy *p);  /* a type's own, when it is closed and when the proxy goes; or NULL */
     void (*free_parts)(struct proxy *p);
     TAILQ_ENTRY(proxy) list;   /* of the open ones, then of the closed */
+    bool watched;              /* it may name memory that must not go: such proxies come first in the list of open ones */
     struct stack made_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
@@ -65,6 +66,8 @@ struct proxy {
 struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent);
 /* Into the list of what is open, where other threads see it: when all is filled in. proxy_creating does it. */
 void proxy_enlist(struct proxy *p);
+/* A region gets MDLs: from now on it is watched. Under the lock of proxies. */
+void proxy_watch(struct proxy *p);
 /* The creating call: before the provider's. `routine` is "NdkCreateCq". */
 void proxy_creating(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context);
 /* The provider's completion routine and its context for it; NULL where the driver gave none. */

@@ -62,11 +62,25 @@ struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch
     return p;
 }
 
+/* Drivers keep thousands of regions, and free memory often: who frees looks at the others alone. */
 void proxy_enlist(struct proxy *p)
 {
+    p->watched = p->context || p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq;
     spin_lock(&lock);
-    TAILQ_INSERT_TAIL(&open_ones, p, list);
+    if (p->watched)
+        TAILQ_INSERT_HEAD(&open_ones, p, list);
+    else
+        TAILQ_INSERT_TAIL(&open_ones, p, list);
     spin_unlock(&lock);
+}
+
+void proxy_watch(struct proxy *p)
+{
+    if (p->watched || atomic_load(&p->state) == PROXY_CLOSED || MUTANT(wdk_region_not_watched))
+        return;
+    p->watched = true;
+    TAILQ_REMOVE(&open_ones, p, list);
+    TAILQ_INSERT_HEAD(&open_ones, p, list);
 }
 
 void proxy_ref(struct proxy *p)
@@ -346,15 +360,17 @@ static bool find_in(struct proxy *p, const void *start, size_t size, struct inus
 static bool find(const void *start, size_t size, struct inuse_found *out)
 {
     struct proxy *p;
+    bool in_use;
 
     if (ndk_pending_find(start, size, out))
         return true;
     spin_lock(&lock);
-    TAILQ_FOREACH(p, &open_ones, list)
-        if (find_in(p, start, size, out))
-            break;
+    p = TAILQ_FIRST(&open_ones);
+    while (p && p->watched && !find_in(p, start, size, out))
+        p = TAILQ_NEXT(p, list);
+    in_use = p && p->watched;
     spin_unlock(&lock);
-    return p != NULL;
+    return in_use;
 }
 
 /* ---- logical addresses that go away ---- */

@@ -18,6 +18,7 @@ static bool note_mdls(struct proxy *mr, const MDL *mdl)
 
     proxies_lock();
     first = mr->mdl_count == 0;
+    proxy_watch(mr);
     for (; first && mdl && mr->mdl_count < PROXY_MDLS; mdl = mdl->Next)
         mr->mdls[mr->mdl_count++] = mdl;
     proxies_unlock();
