@@ -85,6 +85,7 @@ static void *call_thread(void *argument)
     struct call *call = argument;
     struct thread_mark mark = thread_mark_take();
 
+    thread_self()->kind = THREAD_DRIVERS;
     call->routine(call->context);
     thread_mark_check(&mark, "a thread of the system's", (const void *)(uintptr_t)call->routine);
     return NULL;

@@ -9,6 +9,7 @@
 
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/processor.h"
 
 enum { GROUP = PROCESSOR_GROUP, NODES_MOST = 64 };
@@ -124,6 +125,24 @@ void processor_bind(uint32_t group, uint64_t mask)
         if (mask >> i & 1)
             CPU_SET(host_of[group * GROUP + i], &set);
     (void)sched_setaffinity(0, sizeof set, mask ? &set : &allowed);
+}
+
+void processor_call_here(uint32_t thread)
+{
+    int cpu = sched_getcpu();
+    cpu_set_t set;
+
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    (void)sched_setaffinity((pid_t)thread, sizeof set, &set);
+}
+
+void processor_let_go(uint32_t thread)
+{
+    if (!MUTANT(wdk_woken_stays_here))
+        (void)sched_setaffinity((pid_t)thread, sizeof allowed, &allowed);
 }
 
 ULONG KeQueryActiveProcessorCountEx(USHORT GroupNumber)

@@ -25,5 +25,8 @@ bool processor_read_set(const char *path, struct processor_set *set);
 void processor_node(uint32_t node, struct processor_set *set);
 /* The calling thread runs on these of the group from now on; 0: wherever the process may. */
 void processor_bind(uint32_t group, uint64_t mask);
+/* Another thread, by the host's number, shall go on on the caller's processor; then wherever the process may. */
+void processor_call_here(uint32_t thread);
+void processor_let_go(uint32_t thread);
 
 #endif

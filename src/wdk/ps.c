@@ -52,6 +52,7 @@ static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
     if (!t)
         return NULL;
     t->system = true;
+    t->kind = THREAD_DRIVERS;
     t->start = routine;
     t->context = context;
     t->critical = 1; /* as documented for system threads */

@@ -26,6 +26,9 @@ struct thread_held {
     _Atomic(const struct stack *) by; /* where it was acquired */
 };
 
+/* Whose it is: the program's and the provider's, one that calls the driver's routines, one for work items. */
+enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
+
 struct kernel_thread {
     DISPATCHER_HEADER header;  /* first: a PKTHREAD points at it; signalled when the thread has ended */
     KIRQL irql;
@@ -44,6 +47,7 @@ struct kernel_thread {
     /* The thread's own. */
     int critical, guarded;     /* regions entered; a KMUTEX counts as one */
     KPRIORITY priority;
+    enum thread_kind kind;     /* set as it begins */
     bool system;               /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity;   /* Mask 0: not changed by the driver */
     atomic_uint id;            /* the host's; 0: has not begun */

@@ -5,15 +5,19 @@
  * counted down, a mutex owned), takes all the blocks out, and wakes it: all objects of WaitAll are taken in one step or
  * none is.
  */
+#include <sched.h>
 #include <stdlib.h>
 
+#include "ndkpi.h"
 #include "wdm.h"
 
 #include "base/mutant.h"
+#include "openndk/adapter.h"
 #include "wdk/clock.h"
 #include "wdk/futex.h"
 #include "wdk/inuse.h"
 #include "wdk/kept.h"
+#include "wdk/processor.h"
 #include "wdk/wait.h"
 
 struct spin dispatch_spin;
@@ -27,15 +31,41 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
     link_init(&h->WaitListHead);
 }
 
+/*
+ * Windows gives a thread that becomes ready to a processor that is free. The host lets it wait for the one that it was on
+ * last, for as long as four milliseconds, whoever has that. A thread of the provider's gives its own away as soon as its
+ * callbacks have returned: a worker that waits in the middle of its item goes on there when one of them wakes it. Where
+ * the driver has chosen processors, they stay.
+ */
+static bool comes_here(struct kernel_thread *t)
+{
+    bool chosen = t->affinity.Mask != 0 && !MUTANT(wdk_affinity_overruled);
+
+    return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
+}
+
+static void wake(struct kernel_thread *t)
+{
+    unsigned id = 0;
+
+    if (atomic_load_explicit(&t->woken, memory_order_relaxed) == WOKEN_NOT_AND_ASLEEP && comes_here(t))
+        id = atomic_load_explicit(&t->id, memory_order_relaxed);
+    if (id)
+        processor_call_here(id);
+    /* From here on the thread may be gone. */
+    if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
+        futex_wake(&t->woken, 1);
+    if (id)
+        processor_let_go(id);
+}
+
 void dispatch_wake(struct kernel_thread *first)
 {
     struct kernel_thread *next;
 
     for (; first; first = next) {
         next = first->wake_next;
-        /* From here on the thread may be gone. */
-        if (atomic_exchange_explicit(&first->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
-            futex_wake(&first->woken, 1);
+        wake(first);
     }
 }
 
@@ -177,19 +207,21 @@ static bool give_up(struct kernel_thread *t)
     return !ended;
 }
 
-static void sleep_until(struct kernel_thread *t, struct deadline *until)
+/* False: it was woken before it slept. */
+static bool sleep_until(struct kernel_thread *t, struct deadline *until)
 {
     unsigned seen = WOKEN_NOT;
 
     if (!atomic_compare_exchange_strong(&t->woken, &seen, WOKEN_NOT_AND_ASLEEP))
-        return; /* woken already */
+        return false;
     while (atomic_load_explicit(&t->woken, memory_order_acquire) != WOKEN_YES) {
         if (futex_sleep(&t->woken, WOKEN_NOT_AND_ASLEEP, until))
             continue;
         if (give_up(t))
-            return;
+            return true;
         until->clock = -1;
     }
+    return true;
 }
 
 /* The lock is held on entry and free afterwards. */
@@ -207,7 +239,9 @@ static NTSTATUS block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count,
     link_before(&waiting, &t->waiting);
     dispatch_unlock(NULL);
     until = deadline_of(timeout);
-    sleep_until(t, &until);
+    /* As on Windows behind those that were ready before it, such as a worker that an interrupt took its processor. */
+    if (sleep_until(t, &until) && t->kind == THREAD_DRIVERS)
+        (void)sched_yield();
     return t->wait_status;
 }
 

@@ -56,7 +56,7 @@ static void *work(void *argument)
 {
     _Atomic(const void *) *runs = argument;
 
-    (void)thread_self();
+    thread_self()->kind = THREAD_WORKER;
     pthread_mutex_lock(&lock);
     for (;;) {
         struct worker_call c;

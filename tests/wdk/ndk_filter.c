@@ -3,6 +3,9 @@
  * What a driver can do wrong with NDK's objects and in its callbacks, each seen and told as what it is; and that one
  * which does nothing wrong hears nothing.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <malloc.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -25,6 +28,7 @@
 #include "openndk/config.h"
 #include "report.h"
 #include "wdk/live.h"
+#include "wdk/thread.h"
 
 extern const char __executable_start, etext; /* the linker's: where the program's code is */
 
@@ -85,6 +89,41 @@ static void test_good_driver_whose_creates_pend(void **state)
     use_all();
     assert_int_equal(ondk_configure(NULL), 0);
     report_is_empty(r);
+}
+
+/* ---- where threads go on ---- */
+
+static int processors_of_thread(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
+}
+
+/* Each call waits for a completion, and is woken by a thread of the provider's. */
+static void connect_once(void)
+{
+    open_all();
+    establish();
+    disconnect();
+    close_all();
+}
+
+static void test_woken_threads_stay_free(void **state)
+{
+    int before = processors_of_thread();
+    KAFFINITY first;
+
+    (void)state;
+    thread_self()->kind = THREAD_WORKER;
+    connect_once();
+    assert_int_not_equal(before, 0);
+    assert_int_equal(processors_of_thread(), before);
+    first = KeSetSystemAffinityThreadEx(1);
+    connect_once();
+    assert_int_equal(processors_of_thread(), 1);
+    KeRevertToUserAffinityThreadEx(first);
+    thread_self()->kind = THREAD_OTHER;
 }
 
 /* ---- objects ---- */
@@ -325,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_driver),
         cmocka_unit_test(test_good_driver_whose_creates_pend),
+        cmocka_unit_test(test_woken_threads_stay_free),
         cmocka_unit_test(test_closed_twice),
         cmocka_unit_test(test_closed_adapter),
         cmocka_unit_test(test_closed_used),
