@@ -19,7 +19,6 @@
 
 #include "base/mutant.h"
 #include "openndk/wdk.h"
-#include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/device.h"
 #include "wdk/driver.h"
@@ -245,6 +244,35 @@ static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS statu
     return status;
 }
 
+/*
+ * Where files stand. To seek and to read or write there is one step, so that a host's file is transferred under its
+ * lock. A device's driver may take its time: there only the place itself is kept together.
+ */
+enum { POSITION_LOCKS = 16 };
+static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
+
+static pthread_mutex_t *position_lock(PFILE_OBJECT file)
+{
+    return &position_locks[(uintptr_t)file / 64 % POSITION_LOCKS];
+}
+
+static int64_t position_get(PFILE_OBJECT file)
+{
+    int64_t at;
+
+    pthread_mutex_lock(position_lock(file));
+    at = file->CurrentByteOffset.QuadPart;
+    pthread_mutex_unlock(position_lock(file));
+    return at;
+}
+
+static void position_set(PFILE_OBJECT file, int64_t at)
+{
+    pthread_mutex_lock(position_lock(file));
+    file->CurrentByteOffset.QuadPart = at;
+    pthread_mutex_unlock(position_lock(file));
+}
+
 static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
                               ULONG_PTR *done)
 {
@@ -282,17 +310,46 @@ static bool appends(PFILE_OBJECT file)
 }
 
 /* Without an offset, and with the value that says so, from where the last one ended. */
-static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool write)
+static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool write, int64_t position)
 {
     struct stat st;
 
     if (write && appends(file))
         return fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
     if (!given || (given->HighPart == -1 && given->LowPart == FILE_USE_FILE_POINTER_POSITION))
-        return file->CurrentByteOffset.QuadPart;
+        return position;
     if (write && given->HighPart == -1 && given->LowPart == FILE_WRITE_TO_END_OF_FILE)
         return file->DeviceObject || fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
     return given->QuadPart;
+}
+
+static NTSTATUS transfer_host(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
+                              ULONG_PTR *done)
+{
+    pthread_mutex_t *mine = MUTANT(fil_position_races) ? NULL : position_lock(file);
+    NTSTATUS status;
+    int64_t offset;
+
+    if (mine)
+        pthread_mutex_lock(mine);
+    offset = offset_of(file, given, write, file->CurrentByteOffset.QuadPart);
+    status = host_transfer(file, write, buffer, length, offset, done);
+    if (NT_SUCCESS(status) && !MUTANT(fil_position_stays))
+        file->CurrentByteOffset.QuadPart = offset + (int64_t)*done;
+    if (mine)
+        pthread_mutex_unlock(mine);
+    return status;
+}
+
+static NTSTATUS transfer_device(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
+                                ULONG_PTR *done)
+{
+    int64_t offset = offset_of(file, given, write, position_get(file));
+    NTSTATUS status = device_transfer(file, write, buffer, length, offset, done);
+
+    if (NT_SUCCESS(status))
+        position_set(file, offset + (int64_t)*done);
+    return status;
 }
 
 static NTSTATUS transfer(const char *routine, HANDLE handle, HANDLE event, PIO_APC_ROUTINE apc, PIO_STATUS_BLOCK block,
@@ -301,18 +358,14 @@ static NTSTATUS transfer(const char *routine, HANDLE handle, HANDLE event, PIO_A
     ULONG_PTR done = 0;
     NTSTATUS status;
     PFILE_OBJECT file = file_of(routine, handle, &status);
-    int64_t offset;
 
     if (!file)
         return status;
-    offset = offset_of(file, given, write);
     if (event || apc)
         status = event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3;
     else
-        status = file->DeviceObject ? device_transfer(file, write, buffer, length, offset, &done)
-                                    : host_transfer(file, write, buffer, length, offset, &done);
-    if (NT_SUCCESS(status) && !MUTANT(fil_position_stays))
-        file->CurrentByteOffset.QuadPart = offset + (int64_t)done;
+        status = file->DeviceObject ? transfer_device(file, write, buffer, length, given, &done)
+                                    : transfer_host(file, write, buffer, length, given, &done);
     return finish(file, block, status, done);
 }
 
@@ -388,7 +441,7 @@ NTSTATUS ZwQueryInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBloc
     if (FileInformationClass == FileStandardInformation)
         status = query_standard(file, FileInformation);
     else
-        ((PFILE_POSITION_INFORMATION)FileInformation)->CurrentByteOffset = file->CurrentByteOffset;
+        ((PFILE_POSITION_INFORMATION)FileInformation)->CurrentByteOffset.QuadPart = position_get(file);
     return finish(file, IoStatusBlock, status, NT_SUCCESS(status) ? size : 0);
 }
 
@@ -408,7 +461,7 @@ NTSTATUS ZwSetInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock,
     if (value->QuadPart < 0)
         status = STATUS_INVALID_PARAMETER;
     else if (FileInformationClass == FilePositionInformation)
-        file->CurrentByteOffset = *value;
+        position_set(file, value->QuadPart);
     else if (file->DeviceObject)
         status = STATUS_INVALID_DEVICE_REQUEST;
     else if (!file->WriteAccess)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that drivers open: inside of the host's directory, and nowhere else. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -212,6 +214,52 @@ static void test_directories(void **state)
 }
 
 /* A name with a zero in it is not the name that ends there. */
+/* ---- one handle, two threads ---- */
+
+enum { TAKEN = 20000 };
+
+struct taking {
+    HANDLE file;
+    atomic_int taken[TAKEN];
+};
+
+static void *take_numbers(void *context)
+{
+    struct taking *t = context;
+    IO_STATUS_BLOCK block;
+    uint32_t number;
+
+    while (NT_SUCCESS(ZwReadFile(t->file, NULL, NULL, NULL, &block, &number, sizeof number, NULL, NULL)))
+        atomic_fetch_add(&t->taken[number % TAKEN], 1);
+    return NULL;
+}
+
+/* To seek and to read is one step: each reads what the other has not. */
+static void test_one_position(void **state)
+{
+    static struct taking t;
+    static uint32_t numbers[TAKEN];
+    IO_STATUS_BLOCK block;
+    LARGE_INTEGER start = { .QuadPart = 0 };
+    pthread_t other;
+
+    (void)state;
+    for (uint32_t i = 0; i < TAKEN; i++)
+        numbers[i] = i;
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &t.file, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwWriteFile(t.file, NULL, NULL, NULL, &block, numbers, sizeof numbers, &start, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(ZwSetInformationFile(t.file, &block, &start, sizeof start, FilePositionInformation),
+                     STATUS_SUCCESS);
+    assert_int_equal(pthread_create(&other, NULL, take_numbers, &t), 0);
+    (void)take_numbers(&t);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    for (int i = 0; i < TAKEN; i++)
+        assert_int_equal(t.taken[i], 1);
+    assert_int_equal(ZwClose(t.file), STATUS_SUCCESS);
+}
+
 static void test_zero_in_name(void **state)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\??\\C:\\log.txt\0x");
@@ -248,7 +296,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write), cmocka_unit_test(test_places),
                                         cmocka_unit_test(test_append), cmocka_unit_test(test_directories),
-                                        cmocka_unit_test(test_zero_in_name),
+                                        cmocka_unit_test(test_one_position),
+        cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };
 
     return cmocka_run_group_tests(tests, make_root, remove_root);
