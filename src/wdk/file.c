@@ -71,6 +71,15 @@ static NTSTATUS status_of(int error)
     }
 }
 
+/* Those at the end say that it is a directory, and go. */
+static void turn_slashes(char *text)
+{
+    for (char *at = text; (at = strchr(at, '\\')); at++)
+        *at = '/';
+    for (size_t n = strlen(text); n && text[n - 1] == '/'; n--)
+        text[n - 1] = 0;
+}
+
 /* C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a; to be freed. NULL: it is no file's name. */
 static char *host_name(PCUNICODE_STRING name)
 {
@@ -99,10 +108,25 @@ static char *host_name(PCUNICODE_STRING name)
         memmove(text, text + 1, strlen(text));
         memcpy(text, "SystemRoot", 10);
     }
-    for (at = text; (at = strchr(at, '\\')); at++)
-        *at = '/';
-    for (size_t n = strlen(text); n && text[n - 1] == '/'; n--)
-        text[n - 1] = 0;
+    turn_slashes(text);
+    return text;
+}
+
+/* a/b for a\b below a directory that is open; "." for the directory itself. NULL: no memory, or no such name. */
+static char *relative_name(PCUNICODE_STRING name)
+{
+    size_t units = name->Length / sizeof(WCHAR);
+    char *text;
+
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units)
+        return NULL;
+    text = units ? text_narrow_copy(name->Buffer, units) : strdup(".");
+    if (text && (text[0] == '\\' || strchr(text, '/'))) {
+        free(text);
+        return NULL;
+    }
+    if (text)
+        turn_slashes(text);
     return text;
 }
 
@@ -119,13 +143,15 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
     return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
 }
 
-/* The kernel itself sees to it that no link and no ".." leads out of the directory. */
-static int open_beneath(const char *name, int flags)
+/* The kernel itself sees to it that no link and no ".." leads out of the directory. below: an open one; -1: the host's. */
+static int open_beneath(int below, const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
                             .resolve = MUTANT(fil_leaves_its_place) ? 0 : RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     int result;
 
+    if (below >= 0)
+        return (int)syscall(SYS_openat2, below, name, &how, sizeof how);
     pthread_mutex_lock(&lock);
     result = root < 0 ? (errno = ENOENT, -1) : (int)syscall(SYS_openat2, root, name, &how, sizeof how);
     pthread_mutex_unlock(&lock);
@@ -133,39 +159,42 @@ static int open_beneath(const char *name, int flags)
 }
 
 /* Where `name` is not there yet; with FILE_CREATE it must not be. */
-static NTSTATUS make_directory(char *name, ULONG disposition)
+static NTSTATUS make_directory(int below, char *name, ULONG disposition)
 {
     char *base = strrchr(name, '/');
     int parent, result, error;
 
-    if (!base)
+    if (!base && below < 0)
         return STATUS_SUCCESS; /* the drive itself: opening it tells */
-    *base = 0;
-    parent = open_beneath(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    *base = '/';
+    if (base)
+        *base = 0;
+    parent = open_beneath(below, base ? name : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (base)
+        *base = '/';
     if (parent < 0)
         return errno == ENOENT ? STATUS_OBJECT_PATH_NOT_FOUND : status_of(errno);
-    result = mkdirat(parent, base + 1, 0700);
+    result = mkdirat(parent, base ? base + 1 : name, 0700);
     error = errno;
     close(parent);
     return !result || (error == EEXIST && disposition == FILE_OPEN_IF) ? STATUS_SUCCESS : status_of(error);
 }
 
-static NTSTATUS open_host(char *name, ACCESS_MASK access, ULONG disposition, ULONG options, PFILE_OBJECT *file,
-                          ULONG_PTR *information)
+static NTSTATUS open_host(int below, char *name, ACCESS_MASK access, ULONG disposition, ULONG options,
+                          PFILE_OBJECT *file, ULONG_PTR *information)
 {
-    int flags = open_flags(access, disposition, options), there = open_beneath(name, O_PATH | O_CLOEXEC), descriptor;
+    int flags = open_flags(access, disposition, options), there = open_beneath(below, name, O_PATH | O_CLOEXEC);
+    int descriptor;
     NTSTATUS status = STATUS_SUCCESS;
     struct stat st;
 
     if (there >= 0)
         close(there);
     if (options & FILE_DIRECTORY_FILE && disposition != FILE_OPEN)
-        status = disposition == FILE_CREATE || disposition == FILE_OPEN_IF ? make_directory(name, disposition)
+        status = disposition == FILE_CREATE || disposition == FILE_OPEN_IF ? make_directory(below, name, disposition)
                                                                           : STATUS_INVALID_PARAMETER;
     if (status)
         return status;
-    descriptor = open_beneath(name, flags);
+    descriptor = open_beneath(below, name, flags);
     if (descriptor < 0)
         return status_of(errno);
     if (fstat(descriptor, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
@@ -183,13 +212,45 @@ static NTSTATUS open_host(char *name, ACCESS_MASK access, ULONG disposition, ULO
     return STATUS_SUCCESS;
 }
 
+static NTSTATUS open_named(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG disposition, ULONG options,
+                           PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    char *host = host_name(name);
+    NTSTATUS status = host ? open_host(-1, host, access, disposition, options, file, information)
+                           : file_object_open(name, access, share, options | disposition << 24, IRP_FROM_KERNEL, file,
+                                              information);
+
+    free(host);
+    return status;
+}
+
+static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status);
+
+/* Below a directory that is open. Devices have no names below them here. */
+static NTSTATUS open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, ULONG disposition, ULONG options,
+                              PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    NTSTATUS status;
+    PFILE_OBJECT below = file_of("ZwCreateFile", a->RootDirectory, &status);
+    char *name = below && !below->DeviceObject ? relative_name(a->ObjectName) : NULL;
+
+    if (!below)
+        return status;
+    if (name)
+        status = open_host(file_object_descriptor(below), name, access, disposition, options, file, information);
+    else
+        status = below->DeviceObject ? STATUS_INVALID_PARAMETER : STATUS_OBJECT_PATH_SYNTAX_BAD;
+    free(name);
+    object_put(below);
+    return status;
+}
+
 NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
                       PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER AllocationSize, ULONG FileAttributes,
                       ULONG ShareAccess, ULONG CreateDisposition, ULONG CreateOptions, PVOID EaBuffer, ULONG EaLength)
 {
     PFILE_OBJECT file = NULL;
     NTSTATUS status;
-    char *name;
 
     UNREFERENCED_PARAMETER(AllocationSize);
     UNREFERENCED_PARAMETER(FileAttributes);
@@ -198,15 +259,14 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     irql_check_max("ZwCreateFile", PASSIVE_LEVEL);
     *FileHandle = NULL;
     IoStatusBlock->Information = 0;
-    if (CreateDisposition > FILE_OVERWRITE_IF || ObjectAttributes->RootDirectory || !ObjectAttributes->ObjectName)
+    if (CreateDisposition > FILE_OVERWRITE_IF || !ObjectAttributes->ObjectName)
         return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
-    name = host_name(ObjectAttributes->ObjectName);
-    status = name
-                 ? open_host(name, DesiredAccess, CreateDisposition, CreateOptions, &file, &IoStatusBlock->Information)
-                 : file_object_open(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess,
-                                    CreateOptions | CreateDisposition << 24, IRP_FROM_KERNEL, &file,
-                                    &IoStatusBlock->Information);
-    free(name);
+    if (ObjectAttributes->RootDirectory && !MUTANT(fil_root_ignored))
+        status = open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
+                               &IoStatusBlock->Information);
+    else
+        status = open_named(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess, CreateDisposition, CreateOptions,
+                            &file, &IoStatusBlock->Information);
     if (NT_SUCCESS(status)) {
         status = handle_open(file, FileHandle);
         if (status)

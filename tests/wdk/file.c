@@ -44,7 +44,8 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-    static const char *names[] = { "C/out", "C/file.txt", "C/log.txt", "C/new/sub", "C/new", "SystemRoot/log",
+    static const char *names[] = { "C/out", "C/file.txt", "C/log.txt", "C/new/sub/file", "C/new/sub/deep", "C/new/sub",
+                                   "C/new", "SystemRoot/log",
                                    "C",     "SystemRoot", "" };
     char path[200];
 
@@ -56,8 +57,8 @@ static int remove_root(void **state)
     return 0;
 }
 
-static NTSTATUS open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file,
-                          ULONG_PTR *how)
+static NTSTATUS open_below(HANDLE below, PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file,
+                           ULONG_PTR *how)
 {
     UNICODE_STRING wide;
     OBJECT_ATTRIBUTES a;
@@ -65,13 +66,19 @@ static NTSTATUS open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition, UL
     NTSTATUS status;
 
     RtlInitUnicodeString(&wide, name);
-    InitializeObjectAttributes(&a, &wide, OBJ_KERNEL_HANDLE, NULL, NULL);
+    InitializeObjectAttributes(&a, &wide, OBJ_KERNEL_HANDLE, below, NULL);
     status = ZwCreateFile(file, access, &a, &block, NULL, FILE_ATTRIBUTE_NORMAL, FILE_SHARE_READ, disposition,
                           options | FILE_SYNCHRONOUS_IO_NONALERT, NULL, 0);
     assert_int_equal(block.Status, status);
     if (how)
         *how = block.Information;
     return status;
+}
+
+static NTSTATUS open_file(PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file,
+                          ULONG_PTR *how)
+{
+    return open_below(NULL, name, access, disposition, options, file, how);
 }
 
 static void test_read_write(void **state)
@@ -213,7 +220,40 @@ static void test_directories(void **state)
                      STATUS_FILE_IS_A_DIRECTORY);
 }
 
-/* A name with a zero in it is not the name that ends there. */
+/* A name below a directory that is open, and nowhere else. */
+static void test_below_a_directory(void **state)
+{
+    HANDLE directory, file, other;
+    ULONG_PTR how;
+
+    (void)state;
+    assert_int_equal(open_file(L"\\??\\C:\\new", GENERIC_READ, FILE_OPEN, FILE_DIRECTORY_FILE, &directory, NULL),
+                     STATUS_SUCCESS);
+    assert_int_equal(open_below(directory, L"sub\\", GENERIC_READ, FILE_OPEN, FILE_DIRECTORY_FILE, &other, &how),
+                     STATUS_SUCCESS);
+    assert_int_equal(how, FILE_OPENED);
+    assert_int_equal(open_below(directory, L"sub\\file", GENERIC_WRITE, FILE_CREATE, 0, &file, &how), STATUS_SUCCESS);
+    assert_int_equal(how, FILE_CREATED);
+    assert_int_equal(ZwClose(file), STATUS_SUCCESS);
+    assert_int_equal(open_below(other, L"file", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(open_below(file, L"file", GENERIC_READ, FILE_OPEN, 0, &(HANDLE){ NULL }, NULL),
+                     STATUS_OBJECT_PATH_NOT_FOUND);
+    assert_int_equal(ZwClose(file), STATUS_SUCCESS);
+    assert_int_equal(open_below(other, L"", GENERIC_READ, FILE_OPEN, FILE_DIRECTORY_FILE, &file, NULL), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(file), STATUS_SUCCESS);
+    assert_int_equal(open_below(other, L"deep", GENERIC_READ, FILE_CREATE, FILE_DIRECTORY_FILE, &file, &how),
+                     STATUS_SUCCESS);
+    assert_int_equal(how, FILE_CREATED);
+    assert_int_equal(ZwClose(file), STATUS_SUCCESS);
+    assert_int_equal(open_below(other, L"..\\sub\\file", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_ACCESS_DENIED);
+    assert_int_equal(open_below(other, L"\\??\\C:\\new\\sub\\file", GENERIC_READ, FILE_OPEN, 0, &file, NULL),
+                     STATUS_OBJECT_PATH_SYNTAX_BAD);
+    assert_int_equal(open_below(other, L"none", GENERIC_READ, FILE_OPEN, 0, &file, NULL), STATUS_OBJECT_NAME_NOT_FOUND);
+    assert_int_equal(ZwClose(other), STATUS_SUCCESS);
+    assert_int_equal(ZwClose(directory), STATUS_SUCCESS);
+}
+
 /* ---- one handle, two threads ---- */
 
 enum { TAKEN = 20000 };
@@ -260,6 +300,7 @@ static void test_one_position(void **state)
     assert_int_equal(ZwClose(t.file), STATUS_SUCCESS);
 }
 
+/* A name with a zero in it is not the name that ends there. */
 static void test_zero_in_name(void **state)
 {
     UNICODE_STRING name = RTL_CONSTANT_STRING(L"\\??\\C:\\log.txt\0x");
@@ -296,7 +337,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_write), cmocka_unit_test(test_places),
                                         cmocka_unit_test(test_append), cmocka_unit_test(test_directories),
-                                        cmocka_unit_test(test_one_position),
+                                        cmocka_unit_test(test_below_a_directory),
+        cmocka_unit_test(test_one_position),
         cmocka_unit_test(test_zero_in_name),
                                         cmocka_unit_test(test_bad_handle) };
 
