@@ -357,10 +357,10 @@ static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULO
                                    write ? 0 : length };
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(file, write ? IRP_MJ_WRITE : IRP_MJ_READ, IRP_FROM_KERNEL, &next);
+    NTSTATUS status = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(file), &buffers, offset)
+                          : STATUS_INSUFFICIENT_RESOURCES;
 
-    if (!irp || !irp_set_transfer(irp, IoGetRelatedDeviceObject(file), &buffers, offset))
-        return STATUS_INSUFFICIENT_RESOURCES;
-    return irp_send(IoGetRelatedDeviceObject(file), irp, done);
+    return NT_SUCCESS(status) ? irp_send(IoGetRelatedDeviceObject(file), irp, done) : status;
 }
 
 /* With the right to append alone an offset does not count. */
@@ -464,9 +464,9 @@ NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE 
     if (!file->DeviceObject)
         return finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
     irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
-    status = irp && irp_set_control(irp, IoControlCode, &buffers)
-                 ? irp_send(IoGetRelatedDeviceObject(file), irp, &done)
-                 : STATUS_INSUFFICIENT_RESOURCES;
+    status = irp ? irp_set_control(irp, IoControlCode, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
+    if (NT_SUCCESS(status))
+        status = irp_send(IoGetRelatedDeviceObject(file), irp, &done);
     return finish(file, IoStatusBlock, status, done);
 }
 

@@ -86,10 +86,10 @@ void ondk_wdk_cancel(ondk_wdk_device_t *device)
     irp_cancel_all(device->file);
 }
 
-static int no_memory(uint32_t *status)
+static int no_request(NTSTATUS why, uint32_t *status)
 {
-    *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
-    return driver_error("no memory for the request");
+    *status = (uint32_t)why;
+    return driver_error("no request could be made: 0x%08X: %s", (uint32_t)why, reason(why));
 }
 
 static int send(PFILE_OBJECT file, PIRP irp, uint32_t *length, uint32_t *status)
@@ -108,9 +108,10 @@ int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void
     struct irp_buffers buffers = { in, in_length, out, out_capacity };
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(device->file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_USER, &next);
+    NTSTATUS made = irp ? irp_set_control(irp, code, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
 
-    if (!irp || !irp_set_control(irp, code, &buffers))
-        return no_memory(status);
+    if (!NT_SUCCESS(made))
+        return no_request(made, status);
     return send(device->file, irp, out_length, status);
 }
 
@@ -119,9 +120,11 @@ static int transfer(ondk_wdk_device_t *device, UCHAR major, const struct irp_buf
 {
     PIO_STACK_LOCATION next;
     PIRP irp = file_object_irp(device->file, major, IRP_FROM_USER, &next);
+    NTSTATUS made = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(device->file), buffers, (int64_t)offset)
+                        : STATUS_INSUFFICIENT_RESOURCES;
 
-    if (!irp || !irp_set_transfer(irp, IoGetRelatedDeviceObject(device->file), buffers, (int64_t)offset))
-        return no_memory(status);
+    if (!NT_SUCCESS(made))
+        return no_request(made, status);
     return send(device->file, irp, length, status);
 }
 

@@ -26,7 +26,7 @@ PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObj
     IoGetNextIrpStackLocation(irp)->MajorFunction =
         InternalDeviceIoControl ? IRP_MJ_INTERNAL_DEVICE_CONTROL : IRP_MJ_DEVICE_CONTROL;
     set_end(irp, Event, IoStatusBlock);
-    return irp_set_control(irp, IoControlCode, &buffers) ? irp : NULL;
+    return NT_SUCCESS(irp_set_control(irp, IoControlCode, &buffers)) ? irp : NULL;
 }
 
 static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID buffer, ULONG length,
@@ -39,7 +39,7 @@ static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID b
     if (!irp)
         return NULL;
     IoGetNextIrpStackLocation(irp)->MajorFunction = (UCHAR)major;
-    if (transfer && !irp_set_transfer(irp, device, &buffers, offset ? offset->QuadPart : 0))
+    if (transfer && !NT_SUCCESS(irp_set_transfer(irp, device, &buffers, offset ? offset->QuadPart : 0)))
         return NULL;
     return irp;
 }

@@ -60,7 +60,7 @@ void irp_drop(PIRP irp);
 
 /*
  * Hands buffers over as the control code or the device's flags say. The IRP's end copies buffered output back and
- * frees what was made for it. False: no memory, and the IRP is gone.
+ * frees what was made for it. Where it fails, which a buffer that cannot be locked is a reason for, the IRP is gone.
  */
 struct irp_buffers {
     const void *in;
@@ -68,8 +68,8 @@ struct irp_buffers {
     void *out;
     ULONG out_capacity;
 };
-bool irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
-bool irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *buffers, int64_t offset);
+NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *buffers);
+NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *buffers, int64_t offset);
 /* The system's part of the end, before anybody sees it: output copied, buffers freed. */
 void irp_take_buffers(PIRP irp, struct irp_block *b);
 struct irp_block *irp_block_of(PIRP irp);

@@ -14,50 +14,66 @@
 
 /* ---- Buffers ---------------------------------------------------------------------------------------------------- */
 
-static bool give_up(PIRP irp)
+static NTSTATUS give_up(PIRP irp, NTSTATUS why)
 {
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
+    if (irp->MdlAddress && !MUTANT(irp_mdl_left_behind))
+        IoFreeMdl(irp->MdlAddress);
     irp_drop(irp);
-    return false;
+    return why;
 }
 
 /* One buffer for both directions, of pool, as drivers that free it themselves expect. */
-static bool set_buffered(PIRP irp, const struct irp_buffers *b)
+static NTSTATUS set_buffered(PIRP irp, const struct irp_buffers *b)
 {
     ULONG size = max(b->in_length, b->out_capacity);
     struct irp_block *block = irp_block_of(irp);
 
     if (!size)
-        return true;
+        return STATUS_SUCCESS;
     irp->AssociatedIrp.SystemBuffer = ExAllocatePoolWithTag(NonPagedPoolNx, size, BUFFER_TAG);
     if (!irp->AssociatedIrp.SystemBuffer)
-        return give_up(irp);
+        return give_up(irp, STATUS_INSUFFICIENT_RESOURCES);
     if (b->in_length)
         memcpy(irp->AssociatedIrp.SystemBuffer, b->in, b->in_length);
     irp->Flags |= IRP_BUFFERED_IO | IRP_DEALLOCATE_BUFFER | (b->out_capacity ? IRP_INPUT_OPERATION : 0);
     irp->UserBuffer = b->out;
     block->copy_to = b->out;
     block->copy_most = b->out_capacity;
-    return true;
+    return STATUS_SUCCESS;
 }
 
-/* As Windows does it: a buffer that is not there raises an exception. */
-static bool set_direct(PIRP irp, const void *start, ULONG size, LOCK_OPERATION operation)
+/* A buffer that is not there raises an exception, which is not the caller's: it has nothing to free. */
+static NTSTATUS lock_pages(PIRP irp, LOCK_OPERATION operation)
 {
-    if (!size)
-        return true;
-    if (!IoAllocateMdl((PVOID)(uintptr_t)start, size, FALSE, FALSE, irp))
-        return give_up(irp);
-    MmProbeAndLockPages(irp->MdlAddress, irp->RequestorMode, operation);
-    return true;
+    __try {
+        MmProbeAndLockPages(irp->MdlAddress, irp->RequestorMode, operation);
+    }
+    __except (EXCEPTION_EXECUTE_HANDLER) {
+        return GetExceptionCode();
+    }
+    return STATUS_SUCCESS;
 }
 
-bool irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
+static NTSTATUS set_direct(PIRP irp, const void *start, ULONG size, LOCK_OPERATION operation)
+{
+    NTSTATUS status;
+
+    if (!size)
+        return STATUS_SUCCESS;
+    if (!IoAllocateMdl((PVOID)(uintptr_t)start, size, FALSE, FALSE, irp))
+        return give_up(irp, STATUS_INSUFFICIENT_RESOURCES);
+    status = lock_pages(irp, operation);
+    return NT_SUCCESS(status) ? status : give_up(irp, status);
+}
+
+NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
     struct irp_buffers input = { b->in, b->in_length, NULL, 0 };
     ULONG method = METHOD_FROM_CTL_CODE(code);
+    NTSTATUS status;
 
     next->Parameters.DeviceIoControl.IoControlCode = code;
     next->Parameters.DeviceIoControl.InputBufferLength = b->in_length;
@@ -67,16 +83,17 @@ bool irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
         return set_buffered(irp, b);
     case METHOD_IN_DIRECT:
     case METHOD_OUT_DIRECT:
-        return set_buffered(irp, &input) &&
-               set_direct(irp, b->out, b->out_capacity, method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
+        status = set_buffered(irp, &input);
+        return status ? status : set_direct(irp, b->out, b->out_capacity,
+                                            method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
     default:
         next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
         irp->UserBuffer = b->out;
-        return true;
+        return STATUS_SUCCESS;
     }
 }
 
-bool irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *b, int64_t offset)
+NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *b, int64_t offset)
 {
     PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
     const void *start = b->in ? b->in : b->out;
@@ -89,7 +106,7 @@ bool irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers 
     if (device->Flags & DO_DIRECT_IO)
         return set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
     irp->UserBuffer = (void *)(uintptr_t)start;
-    return true;
+    return STATUS_SUCCESS;
 }
 
 static void copy_output(PIRP irp, struct irp_block *b)

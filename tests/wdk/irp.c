@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -412,6 +413,36 @@ static void test_cancel_race(void **state)
         IoFreeIrp(shared[i]);
 }
 
+/* A buffer that cannot be locked: no request, nothing left of it, and no exception. */
+static void test_buffer_that_is_not_there(void **state)
+{
+    enum { DIRECT = CTL_CODE(FILE_DEVICE_UNKNOWN, 0x800, METHOD_OUT_DIRECT, FILE_ANY_ACCESS) };
+    UCHAR *pages = mmap(NULL, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    DEVICE_OBJECT device = { .StackSize = 1, .Flags = DO_DIRECT_IO };
+    uint32_t before = live_count();
+    LARGE_INTEGER offset = { .QuadPart = 0 };
+    NTSTATUS raised = STATUS_SUCCESS;
+    IO_STATUS_BLOCK block;
+    KEVENT event;
+    UCHAR in[8] = { 0 };
+
+    (void)state;
+    assert_true(pages != MAP_FAILED);
+    KeInitializeEvent(&event, NotificationEvent, FALSE);
+    __try {
+        assert_null(IoBuildDeviceIoControlRequest(DIRECT, &device, in, sizeof in, pages, PAGE_SIZE, FALSE, &event,
+                                                  &block));
+        assert_null(IoBuildSynchronousFsdRequest(IRP_MJ_READ, &device, pages, PAGE_SIZE, &offset, &event, &block));
+        assert_null(IoBuildAsynchronousFsdRequest(IRP_MJ_READ, &device, pages, PAGE_SIZE, &offset, &block));
+    }
+    __except (EXCEPTION_EXECUTE_HANDLER) {
+        raised = GetExceptionCode();
+    }
+    assert_int_equal(raised, STATUS_SUCCESS);
+    assert_int_equal(live_count(), before);
+    munmap(pages, PAGE_SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,6 +452,7 @@ int main(void)
         cmocka_unit_test_setup(test_mark_goes_up, set_up),
         cmocka_unit_test_setup(test_no_such_function, set_up),
         cmocka_unit_test(test_completed_after_free),
+        cmocka_unit_test(test_buffer_that_is_not_there),
         cmocka_unit_test(test_queue),
         cmocka_unit_test(test_not_queued),
         cmocka_unit_test(test_being_cancelled),
