@@ -387,16 +387,10 @@ NTSTATUS WSKAPI wsk_datagram_release(PWSK_SOCKET Socket, PWSK_DATAGRAM_INDICATIO
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     struct wsk_datagram *list = (struct wsk_datagram *)DatagramIndication;
+    NTSTATUS status = wsk_take_back(Socket, list, "WskReceiveFromEvent");
 
-    irql_check_max("WskRelease", DISPATCH_LEVEL);
-    if (!wsk_socket_is_usable("WskRelease", Socket))
-        return STATUS_INVALID_HANDLE;
-    if (!list || !live_remove(LIVE_WSK, list)) {
-        if (check_on())
-            check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)list, 0, 0, 0,
-                         "%p is no list that WskReceiveFromEvent has given and the driver has kept", (void *)list);
-        return STATUS_INVALID_PARAMETER;
-    }
+    if (status != STATUS_SUCCESS)
+        return status;
     atomic_fetch_sub(&s->retained, octets_of(list));
     wsk_datagrams_free(list);
     return STATUS_SUCCESS;

@@ -246,16 +246,10 @@ NTSTATUS WSKAPI wsk_receive_release(PWSK_SOCKET Socket, PWSK_DATA_INDICATION Dat
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     struct block *b = (struct block *)DataIndication;
+    NTSTATUS status = wsk_take_back(Socket, b, "WskReceiveEvent");
 
-    irql_check_max("WskRelease", DISPATCH_LEVEL);
-    if (!wsk_socket_is_usable("WskRelease", Socket))
-        return STATUS_INVALID_HANDLE;
-    if (!b || !live_remove(LIVE_WSK, b)) {
-        if (check_on() && !MUTANT(wsk_sock_released_unnoticed))
-            check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)DataIndication, 0, 0, 0,
-                         "%p is no list that WskReceiveEvent has given and the driver has kept", (void *)b);
-        return STATUS_INVALID_PARAMETER;
-    }
+    if (status != STATUS_SUCCESS)
+        return status;
     atomic_fetch_sub(&s->retained, b->first.octets);
     pool_give("WskRelease", b);
     return STATUS_SUCCESS;

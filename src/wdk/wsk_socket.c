@@ -8,6 +8,7 @@
 #include "base/mutant.h"
 #include "wdk/check.h"
 #include "wdk/live.h"
+#include "wdk/thread.h"
 #include "wdk/wsk_socket.h"
 
 enum { KEPT = 64 }; /* sockets that are gone, while checks are on: whoever still uses one is told so */
@@ -197,6 +198,19 @@ static void end(struct wsk_socket *s)
     }
     wsk_thread_give();
     wsk_client_drop(client);
+}
+
+NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event)
+{
+    irql_check_max("WskRelease", DISPATCH_LEVEL);
+    if (!wsk_socket_is_usable("WskRelease", handle))
+        return STATUS_INVALID_HANDLE;
+    if (list && live_remove(LIVE_WSK, list))
+        return STATUS_SUCCESS;
+    if (check_on() && !MUTANT(wsk_sock_released_unnoticed))
+        check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)list, 0, 0, 0,
+                     "%p is no list that %s has given and the driver has kept", list, event);
+    return STATUS_INVALID_PARAMETER;
 }
 
 static void cancel_all(struct wsk_socket *s)
