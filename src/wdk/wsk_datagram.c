@@ -157,7 +157,7 @@ static ssize_t take_held(struct wsk_socket *s, struct wsk_request *r, struct wsk
     struct wsk_datagram *d = s->held;
     struct iovec parts[WSK_PARTS];
     const UCHAR *data = d->data + HEADERS;
-    SIZE_T left = d->octets, done = 0;
+    SIZE_T left = MUTANT(wsk_sock_drivers_length) ? d->indication.Buffer.Length : d->octets, done = 0;
     int n = wsk_cursor_parts(&r->cursor, parts);
 
     for (int i = 0; i < n && left; i++) {
@@ -285,7 +285,8 @@ static struct wsk_datagram *take_held_list(struct wsk_socket *s)
     if (!list)
         return NULL;
     describe(s, last);
-    while (last->next && flags_of(&last->next->info) == flags_of(&list->info)) {
+    while (last->next &&
+           (flags_of(&last->next->info) == flags_of(&list->info) || MUTANT(wsk_sock_held_kinds_mixed))) {
         describe(s, last->next);
         last->indication.Next = &last->next->indication;
         last = last->next;

@@ -88,6 +88,8 @@ void wsk_host_map_address(void *address, bool v6, bool to_host)
     const size_t size = v6 ? sizeof host.v6.sin6_addr : sizeof host.v4.sin_addr;
 
     memcpy(at, address, size);
+    if (MUTANT(wsk_sock_address_unmapped))
+        return;
     if (to_host)
         address_map_to_host(&host, sizeof host);
     else
@@ -112,7 +114,7 @@ int wsk_host_open(unsigned family, bool stream)
         return -errno;
     if (family == WSK_INET6)
         set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    if (stream)
+    if (stream && !MUTANT(wsk_sock_urgent_stops))
         set(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* what comes next is told by its count, which would stop before one */
     if (!stream && family == WSK_INET6)
         set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);

@@ -74,7 +74,7 @@ bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer)
         left -= here;
         offset = 0;
     }
-    return n <= WSK_PARTS;
+    return n <= WSK_PARTS || MUTANT(wsk_sock_parts_cut);
 }
 
 void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets)
@@ -201,6 +201,8 @@ void wsk_request_give(struct wsk_request *r, struct wsk_socket *s)
     r->gives = s;
     s->withheld = true;
     wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_CONNECT ? 0 : (ULONG_PTR)s);
+    if (MUTANT(wsk_sock_told_before_given))
+        wsk_connect_begin(s);
 }
 
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status)

@@ -46,14 +46,14 @@ static int disconnect(struct wsk_socket *s)
     if (error)
         return error;
     s->fin_sent = true;
-    return wsk_host_is_end_taken(s->fd);
+    return MUTANT(wsk_sock_end_not_awaited) ? 0 : wsk_host_is_end_taken(s->fd);
 }
 
 /* Else as the driver has set it: it may do so at any time. */
 static void set_no_delay(struct wsk_socket *s, bool at_once)
 {
     pthread_mutex_lock(&s->lock);
-    wsk_host_set_no_delay(s->fd, at_once || s->no_delay);
+    wsk_host_set_no_delay(s->fd, at_once || (s->no_delay && !MUTANT(wsk_sock_no_delay_forgotten)));
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -73,7 +73,7 @@ static int send_one(struct wsk_socket *s, struct wsk_request *r)
 /* The host has kept why the connection has gone, or it has told that before and has none any more. */
 static void lose(struct wsk_socket *s, int error)
 {
-    int kept = wsk_host_take_error(s->fd);
+    int kept = MUTANT(wsk_sock_reset_too_early) ? error : wsk_host_take_error(s->fd);
     NTSTATUS status = wsk_status(kept ? kept : error == -ENOTCONN ? ECONNRESET : error);
 
     wsk_connect_lose(s, status, status, true);
