@@ -159,6 +159,29 @@ typedef struct _MIB_UNICASTIPADDRESS_TABLE {
     MIB_UNICASTIPADDRESS_ROW Table[ANY_SIZE];
 } MIB_UNICASTIPADDRESS_TABLE, *PMIB_UNICASTIPADDRESS_TABLE;
 
+typedef struct _MIB_IPPATH_ROW {
+    SOCKADDR_INET Source;
+    SOCKADDR_INET Destination;
+    NET_LUID InterfaceLuid;
+    NET_IFINDEX InterfaceIndex;
+    SOCKADDR_INET CurrentNextHop;
+    ULONG PathMtu;
+    ULONG RttMean;
+    ULONG RttDeviation;
+    union {
+        ULONG LastReachable;
+        ULONG LastUnreachable;
+    };
+    BOOLEAN IsReachable;
+    ULONG64 LinkTransmitSpeed;
+    ULONG64 LinkReceiveSpeed;
+} MIB_IPPATH_ROW, *PMIB_IPPATH_ROW;
+
+typedef struct _MIB_IPPATH_TABLE {
+    ULONG NumEntries;
+    MIB_IPPATH_ROW Table[ANY_SIZE];
+} MIB_IPPATH_TABLE, *PMIB_IPPATH_TABLE;
+
 typedef struct _IP_ADDRESS_PREFIX {
     SOCKADDR_INET Prefix;
     UINT8 PrefixLength;
@@ -226,6 +249,8 @@ NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX In
                            _In_opt_ const SOCKADDR_INET *SourceAddress, _In_ const SOCKADDR_INET *DestinationAddress,
                            _In_ ULONG AddressSortOptions, _Out_ PMIB_IPFORWARD_ROW2 BestRoute,
                            _Out_ SOCKADDR_INET *BestSourceAddress);
+/* The host keeps no path to others: there is one from each of its own addresses to itself, with its interface. */
+NETIOAPI_API GetIpPathTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPPATH_TABLE *Table);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 
 /* ---- Notices ----------------------------------------------------------------------------------------------------- */

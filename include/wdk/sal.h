@@ -107,7 +107,9 @@
 #define _Kernel_entry_
 #define _Kernel_entry_always_
 #define _IRQL_restores_
+#define _IRQL_restores_global_(kind, param)
 #define _IRQL_saves_
+#define _IRQL_saves_global_(kind, param)
 #define _IRQL_requires_same_
 #define _IRQL_always_
 #define _Interlocked_

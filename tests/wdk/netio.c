@@ -157,6 +157,24 @@ static void test_addresses(void **state)
     assert_int_equal(GetUnicastIpAddressEntry(&row), STATUS_NOT_FOUND);
 }
 
+/* One's own address leads to the interface that has it. */
+static void test_paths(void **state)
+{
+    PMIB_IPPATH_TABLE table;
+    int seen = 0;
+
+    (void)state;
+    assert_int_equal(GetIpPathTable(AF_INET, &table), STATUS_SUCCESS);
+    for (ULONG i = 0; i < table->NumEntries; i++)
+        seen += table->Table[i].Source.Ipv4.sin_addr.s_addr == __builtin_bswap32(INADDR_LOOPBACK) &&
+                table->Table[i].InterfaceLuid.Value == loopback().Value && table->Table[i].IsReachable &&
+                table->Table[i].PathMtu >= 576;
+    assert_int_equal(seen, 1);
+    FreeMibTable(table);
+    assert_int_equal(live_count(), 0);
+    assert_int_equal(GetIpPathTable(99, &table), STATUS_INVALID_PARAMETER);
+}
+
 static void test_route(void **state)
 {
     SOCKADDR_INET to = v4(INADDR_LOOPBACK + 5), from;
@@ -240,7 +258,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),     cmocka_unit_test(test_no_such_name), cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_interfaces), cmocka_unit_test(test_addresses),   cmocka_unit_test(test_route),
+        cmocka_unit_test(test_interfaces), cmocka_unit_test(test_addresses),   cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_route),
         cmocka_unit_test(test_notices),   cmocka_unit_test(test_mapped),
     };
 

@@ -69,8 +69,16 @@ typedef IO_APC_ROUTINE *PIO_APC_ROUTINE;
 
 /*
  * The loader looks it up by this name, so that it has to be seen from outside whatever flags the driver is built with.
+ * Without parameters, since there are drivers that take the first for a PVOID.
  */
+#ifdef __cplusplus
 NTKERNELAPI DRIVER_INITIALIZE DriverEntry;
+#else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+NTKERNELAPI NTSTATUS DriverEntry();
+#pragma GCC diagnostic pop
+#endif
 
 /* ---- Objects ---------------------------------------------------------------------------------------------------- */
 

@@ -386,6 +386,7 @@ static void unload(PDRIVER_OBJECT driver)
         IoDeleteDevice(driver->DeviceObject);
 }
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     NTSTATUS status =

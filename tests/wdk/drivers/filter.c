@@ -77,6 +77,7 @@ static NTSTATUS make_counts(PDRIVER_OBJECT driver)
     return STATUS_SUCCESS;
 }
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     UNICODE_STRING target = RTL_CONSTANT_STRING(L"\\DosDevices\\Controls");

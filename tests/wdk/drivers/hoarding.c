@@ -9,6 +9,7 @@ static void hoarding_unload(PDRIVER_OBJECT driver)
     UNREFERENCED_PARAMETER(driver);
 }
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     PVOID block = ExAllocatePoolWithTag(PagedPool, 100, 'draH');

@@ -16,6 +16,7 @@ static void forgetful_unload(PDRIVER_OBJECT driver)
     (void)ExAllocatePoolWithTag(NonPagedPoolNx, 100, 'tfeL');
 }
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     UNREFERENCED_PARAMETER(path);

@@ -24,6 +24,7 @@ static VOID unload(PDRIVER_OBJECT driver)
     UNREFERENCED_PARAMETER(driver);
 }
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     WSK_CLIENT_NPI client = { NULL, &client_dispatch };

@@ -2,6 +2,7 @@
 /* DriverEntry fails, leaves an IRP behind. */
 #include <wdm.h>
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     UNREFERENCED_PARAMETER(driver);

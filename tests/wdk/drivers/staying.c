@@ -2,6 +2,7 @@
 /* Has no DriverUnload. */
 #include <wdm.h>
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     UNREFERENCED_PARAMETER(driver);

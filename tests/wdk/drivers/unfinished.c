@@ -4,6 +4,7 @@
 
 void routine_of_nobody(void);
 
+DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
 {
     UNREFERENCED_PARAMETER(driver);

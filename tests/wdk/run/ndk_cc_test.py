@@ -48,7 +48,8 @@ ENTRY = '#include <NTDDK.H>\n' \
 def spelling(tmp):
     put(tmp, {'Src/Main.c': ENTRY + '#include "..\\INC\\Numbers.h"\n#  include "Deep\\..\\LOCAL.H" // mine\r\n'
         'int one(void) { return ONE; }\nint local(void) { return LOCAL; }\nULONG four(void) { return \'NDKD\'; }\n'
-        'int wide(void) { return sizeof(L"ab"); }\nint where(void) { return __LINE__; }\n',
+        'int wide(void) { return sizeof(L"ab"); }\nint list(int n, ...) { va_list v = NULL; va_start(v, n); n = va_arg(v, int); va_end(v); return n; }\n'
+        'int where(void) { return __LINE__; }\n',
         'Src/local.h': '#define LOCAL 7\n', 'Src/deep/x.h': '', 'inc/numbers.h': '#include "ONE.h"\n',
         'inc/one.h': '\ufeff#define ONE 1\n'.encode('utf-16-le')})
     driver, text = built('case, backslash, UTF-16', tmp / 'Src')
@@ -56,7 +57,8 @@ def spelling(tmp):
     check('the nearest header', value(driver, 'local') == 7, text)
     check('four characters in one constant', value(driver, 'four') == 0x4E444B44, text)
     check('WCHAR has 16 bits', value(driver, 'wide') == 6, text)
-    check('lines are those of the source', value(driver, 'where') == 9, text)
+    check('lines are those of the source', value(driver, 'where') == 10, text)
+    check('a va_list that is NULL at first', driver and driver.list(1, 5) == 5, text)
 
 
 def sources_file(tmp):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
 Copies of a driver's sources that a compiler here can read: UTF-8, and each #include with the name that the file has.
-#line leads debuggers, sanitizers and messages to the files as they were written. Nothing else is changed.
+#line leads debuggers, sanitizers and messages to the files as they were written. A va_list that is NULL at first, a pointer
+on Windows and an array here, is declared without a value. Nothing else is changed.
 """
 import os
 import re
@@ -9,6 +10,7 @@ import re
 from .paths import find
 from . import wpp
 
+VA_LIST = re.compile(r'\b(va_list\s+\w+)\s*=\s*(?:NULL|0)\s*;')
 INCLUDE = re.compile(r'^(\s*#\s*include\s*)(["<])([^">]+)([">])(.*)$')
 
 
@@ -95,6 +97,7 @@ class Translator:
         for path, (lines, resolved) in self.files.items():
             for number, found in resolved.items():
                 lines[number] = self.rewritten(lines[number], found)
+            lines = [VA_LIST.sub(r'\1;', line) for line in lines]
             copy = self.copy_of(path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             name = path.replace('\\', '\\\\').replace('"', '\\"')
