@@ -215,6 +215,11 @@ static struct mapping {
     };
 } mapping;
 
+static const NDK_LOGICAL_ADDRESS *pages_of(const struct mapping *m)
+{
+    return m->lam.AdapterPageArray;
+}
+
 static void map(struct mapping *m)
 {
     ULONG size = sizeof m->room, offset;
@@ -241,7 +246,7 @@ static struct report *unmap(struct mapping *m)
 
 static void post_logical_receive(const struct mapping *m)
 {
-    NDK_SGE sge = { .LogicalAddress = m->lam.AdapterPageArray[1], .Length = 16 };
+    NDK_SGE sge = { .LogicalAddress = pages_of(m)[1], .Length = 16 };
 
     pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &sge.MemoryRegionToken);
     assert_int_equal(near.qp->Dispatch->NdkReceive(near.qp, NULL, &sge, 1), STATUS_SUCCESS);
@@ -289,8 +294,8 @@ static void test_lam_of_a_fast_registration_released(void **state)
         NDK_LOGICAL_ADDRESS pages[LAM_PAGES];
 
         map(&mapping);
-        pages[0] = mapping.lam.AdapterPageArray[1];
-        pages[1] = mapping.lam.AdapterPageArray[0];
+        pages[0] = pages_of(&mapping)[1];
+        pages[1] = pages_of(&mapping)[0];
         assert_int_equal(near.qp->Dispatch->NdkFastRegister(near.qp, NULL, mr, LAM_PAGES, pages, 0, PAGE_SIZE, NULL, 0),
                          STATUS_SUCCESS);
         memset(pages, 0, sizeof pages);
