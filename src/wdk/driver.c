@@ -25,6 +25,7 @@
 #include "wdk/storport_start.h"
 #include "wdk/thread.h"
 #include "wdk/text.h"
+#include "wdk/wdf_object.h"
 
 #define SERVICES "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\"
 #define OBJECTS "\\Driver\\"
@@ -395,7 +396,10 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
     }
     *status = (uint32_t)d->entry_status;
     if (!NT_SUCCESS(d->entry_status)) {
-        bool clean = leaves_nothing(d, "DriverEntry"); /* DriverUnload is not called after this */
+        bool clean;
+
+        wdf_entry_failed(&d->object);
+        clean = leaves_nothing(d, "DriverEntry"); /* DriverUnload is not called after this */
 
         driver_error("DriverEntry of %s returned 0x%08X", d->name, *status);
         unlink_driver(d);

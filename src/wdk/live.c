@@ -27,6 +27,7 @@ static const char *const kind_names[LIVE_KINDS] = {
     [LIVE_IRP] = "IRP",
     [LIVE_SRB] = "SRB",
     [LIVE_STORPORT] = "Storport object",
+    [LIVE_WDF] = "framework object",
 };
 
 struct key {

@@ -4,6 +4,7 @@
  * is taken from the queue for a while, because every one of them blocks, one more is started, and so on.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -16,7 +17,7 @@
 #include "wdk/thread.h"
 #include "wdk/worker.h"
 
-enum { WORKERS_MOST = 64, STUCK_MS = 2 };
+enum { WORKERS_MOST = 64, STUCK_MS = 2, OWN_MOST = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, behind = PTHREAD_COND_INITIALIZER;
@@ -24,6 +25,30 @@ static LIST_ENTRY items = { &items, &items };
 static unsigned waiting, idle, workers, taken; /* items in the queue, threads without one, threads, items so far */
 static bool watched;                           /* the thread that looks for blocked workers is there */
 static _Atomic(const void *) running[WORKERS_MOST];
+
+static PWORKER_THREAD_ROUTINE own[OWN_MOST];
+
+/* Under the lock. */
+static bool is_own(PWORKER_THREAD_ROUTINE routine)
+{
+    for (int i = 0; i < OWN_MOST; i++)
+        if (routine && own[i] == routine)
+            return true;
+    return false;
+}
+
+void worker_add_own(PWORKER_THREAD_ROUTINE routine)
+{
+    int i = 0;
+
+    pthread_mutex_lock(&lock);
+    while (i < OWN_MOST && own[i] && own[i] != routine)
+        i++;
+    if (i == OWN_MOST)
+        abort();
+    own[i] = routine;
+    pthread_mutex_unlock(&lock);
+}
 
 static void take_out(WORK_QUEUE_ITEM *item)
 {
@@ -40,7 +65,7 @@ static struct worker_call take(_Atomic(const void *) *runs)
 
     take_out(item);
     taken++;
-    atomic_store_explicit(runs, worker_call_routine(&c), memory_order_relaxed);
+    atomic_store_explicit(runs, is_own(c.routine) ? NULL : worker_call_routine(&c), memory_order_relaxed);
     return c;
 }
 

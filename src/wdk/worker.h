@@ -25,6 +25,12 @@ void worker_call_run(const struct worker_call *c);
 /* False: it is queued already. Otherwise `prepare`, unless NULL, is called first, while nobody can take the item. */
 bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context);
 
+/*
+ * A routine of the kernel's own, whose end somebody waits for inside of it: what of it is left to do then is not the
+ * driver's. A second time changes nothing; at most four.
+ */
+void worker_add_own(PWORKER_THREAD_ROUTINE routine);
+
 /* Takes it out of the queue. False: it was not in it. */
 bool worker_remove(WORK_QUEUE_ITEM *item);
 

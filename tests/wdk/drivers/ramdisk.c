@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A RAM disk as a Storport virtual miniport: target 0 with unit 0, and unit 1 when it is told to add it. Reads and writes
- * end in HwStartIo; the vendor's commands are in ramdisk.h.
+ * end in HwStartIo; the vendor's commands are in ramdisk.h. It is a miniport with the framework, as many are.
  */
 #include <ntddk.h>
 #include <storport.h>
 #include <ntddscsi.h>
+#include <wdf.h>
 
 #include "ramdisk.h"
 
@@ -429,23 +430,55 @@ static VOID complete_service(PVOID DeviceExtension)
     (void)StorPortCompleteServiceIrp(d, irp);
 }
 
+static PDRIVER_UNLOAD port_unload;
+
+static DRIVER_UNLOAD unload;
+static VOID unload(PDRIVER_OBJECT DriverObject)
+{
+    PAGED_CODE();
+    WdfDriverMiniportUnload(WdfWdmDriverGetWdfDriverHandle(DriverObject));
+    port_unload(DriverObject);
+}
+
+static VOID describe(PVIRTUAL_HW_INITIALIZATION_DATA data)
+{
+    data->HwInitializationDataSize = sizeof *data;
+    data->AdapterInterfaceType = Internal;
+    data->HwInitialize = initialize;
+    data->HwStartIo = start_io;
+    data->HwFindAdapter = find_adapter;
+    data->HwResetBus = reset_bus;
+    data->HwAdapterControl = adapter_control;
+    data->HwFreeAdapterResources = free_resources;
+    data->HwProcessServiceRequest = process_service;
+    data->HwCompleteServiceIrp = complete_service;
+    data->DeviceExtensionSize = sizeof(struct disk);
+    data->SpecificLuExtensionSize = sizeof(struct unit);
+    data->SrbExtensionSize = sizeof(struct extension);
+    data->MapBuffers = STOR_MAP_ALL_BUFFERS_INCLUDING_READ_WRITE;
+    data->TaggedQueuing = data->AutoRequestSense = data->MultipleRequestPerLu = TRUE;
+}
+
 DRIVER_INITIALIZE DriverEntry;
 NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
 {
-    VIRTUAL_HW_INITIALIZATION_DATA data = { .HwInitializationDataSize = sizeof data, .AdapterInterfaceType = Internal };
+    VIRTUAL_HW_INITIALIZATION_DATA data = { 0 };
+    WDF_DRIVER_CONFIG config;
+    WDFDRIVER driver;
+    NTSTATUS status;
 
-    data.HwInitialize = initialize;
-    data.HwStartIo = start_io;
-    data.HwFindAdapter = find_adapter;
-    data.HwResetBus = reset_bus;
-    data.HwAdapterControl = adapter_control;
-    data.HwFreeAdapterResources = free_resources;
-    data.HwProcessServiceRequest = process_service;
-    data.HwCompleteServiceIrp = complete_service;
-    data.DeviceExtensionSize = sizeof(struct disk);
-    data.SpecificLuExtensionSize = sizeof(struct unit);
-    data.SrbExtensionSize = sizeof(struct extension);
-    data.MapBuffers = STOR_MAP_ALL_BUFFERS_INCLUDING_READ_WRITE;
-    data.TaggedQueuing = data.AutoRequestSense = data.MultipleRequestPerLu = TRUE;
-    return (NTSTATUS)StorPortInitialize(DriverObject, RegistryPath, (PHW_INITIALIZATION_DATA)&data, NULL);
+    WDF_DRIVER_CONFIG_INIT(&config, WDF_NO_EVENT_CALLBACK);
+    config.DriverInitFlags |= WdfDriverInitNoDispatchOverride;
+    status = WdfDriverCreate(DriverObject, RegistryPath, WDF_NO_OBJECT_ATTRIBUTES, &config, &driver);
+    if (!NT_SUCCESS(status))
+        return status;
+    describe(&data);
+    status = (NTSTATUS)StorPortInitialize(DriverObject, RegistryPath, (PHW_INITIALIZATION_DATA)&data, NULL);
+    if (!NT_SUCCESS(status)) {
+        WdfDriverMiniportUnload(driver);
+        return status;
+    }
+    port_unload = DriverObject->DriverUnload;
+    DriverObject->DriverUnload = unload;
+    return status;
 }
