@@ -28,6 +28,9 @@ static void test_interlocked(void **state)
     assert_int_equal(InterlockedIncrement(&number), 6);
     assert_int_equal(InterlockedDecrement(&number), 5);
     assert_int_equal(InterlockedAdd(&number, 10), 15);
+    assert_int_equal(_InlineInterlockedAdd64(&wide, 2), 3);
+    assert_int_equal(_InlineInterlockedAdd64(&wide, -2), 1);
+    assert_int_equal(__popcnt16(0x8101), 3);
     assert_int_equal(InterlockedExchangeAdd(&number, -5), 15);
     assert_int_equal(InterlockedExchange(&number, 3), 10);
     assert_int_equal(InterlockedCompareExchange(&number, 8, 4), 3);

@@ -270,6 +270,7 @@ FORCEINLINE BOOLEAN BitScanReverse64(_Out_ ULONG *Index, _In_ ULONG64 Mask)
     return Mask != 0;
 }
 
+#define _InlineInterlockedAdd64 InterlockedAdd64
 #define _BitScanForward BitScanForward
 #define _BitScanReverse BitScanReverse
 #define _BitScanForward64 BitScanForward64
@@ -280,6 +281,7 @@ FORCEINLINE ULONG PopulationCount64(_In_ ULONG64 Operand)
     return (ULONG)__builtin_popcountll(Operand);
 }
 
+#define __popcnt16(Operand) ((USHORT)__builtin_popcount((USHORT)(Operand)))
 #define __popcnt(Operand) ((ULONG)__builtin_popcount(Operand))
 #define __popcnt64(Operand) ((ULONG64)__builtin_popcountll(Operand))
 
