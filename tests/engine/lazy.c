@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Posts that may wait for a poller, and what ends their waiting: on a shard without a thread and with a clock by hand, so
- * that nothing but what a test does drives it.
+ * Posts that may wait for a poller, and what ends their waiting; turns that take long: on a shard without a thread and
+ * with a clock by hand, so that nothing but what a test does drives it.
  */
 #include "engine/support.h"
 
@@ -111,6 +111,13 @@ static void by_the_thread(struct shard *s, struct job *lazy)
     CHECK(!shard_is_leased(s));
 }
 
+struct answered {
+    struct shard_task begin, end;
+    struct shard_timer timer;
+    struct shard *shard;
+    bool in_time, fired;
+};
+
 struct long_job {
     struct shard_task task;
     struct shard *shard;
@@ -150,6 +157,40 @@ static void ends_while_the_thread_works(struct shard *s)
     CHECK(!shard_is_leased(s));
 }
 
+static void note_fired(struct shard_timer *timer)
+{
+    ((struct answered *)((char *)timer - offsetof(struct answered, timer)))->fired = true;
+}
+
+static void set_limit(struct shard_task *task)
+{
+    struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, begin));
+
+    shard_timer_set(a->shard, &a->timer, now + 1);
+}
+
+static void answer(struct shard_task *task)
+{
+    now += LEASE_AND_MORE; /* whoever looked at it stood still */
+    ((struct answered *)((char *)task - offsetof(struct answered, end)))->in_time = true;
+}
+
+/* A time limit ends in the very turn that sees what it waited for. */
+static void answer_counts(struct shard *s)
+{
+    struct answered a = { .begin.run = set_limit, .end.run = answer, .timer.fire = note_fired, .shard = s };
+
+    shard_watch(s);
+    shard_post(s, &a.begin);
+    poll_until_leased(s);
+    CHECK(!a.fired);
+    CHECK(shard_post_lazily(s, &a.end));
+    (void)shard_turn(s);
+    CHECK(a.in_time && !a.fired);
+    (void)shard_turn(s);
+    CHECK(a.fired); /* nobody stopped it */
+}
+
 static void begins_no_lease(struct shard *s)
 {
     struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
@@ -184,6 +225,7 @@ int main(void)
     outlives_a_long_turn(s, true);
     outlives_a_long_turn(s, false);
     ends_while_the_thread_works(s);
+    answer_counts(s);
     shard_destroy(s);
     return 0;
 }
