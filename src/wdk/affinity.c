@@ -3,14 +3,25 @@
  * Which processors the calling thread runs on. The driver's choice is kept in the thread: an empty mask is "as the
  * process runs", which is what the routines give back for the first choice and take to undo it.
  */
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "wdm.h"
 
+#include "base/mutant.h"
 #include "wdk/processor.h"
 #include "wdk/thread.h"
 
 static bool is_active(const GROUP_AFFINITY *a)
 {
     return a->Mask != 0 && (a->Mask & ~processor_group(a->Group)) == 0;
+}
+
+/* Who woke the thread may be about to let it go wherever the process may: see wait.c. That would undo the choice. */
+static void until_let_go(struct kernel_thread *t)
+{
+    while (atomic_load_explicit(&t->called, memory_order_acquire) && !MUTANT(wdk_affinity_let_go))
+        sched_yield();
 }
 
 /* Processors that do not exist make the whole choice void. Returns the choice before. */
@@ -22,6 +33,7 @@ static GROUP_AFFINITY choose(const GROUP_AFFINITY *to)
     if (to->Mask != 0 && !is_active(to))
         return before;
     t->affinity = *to;
+    until_let_go(t);
     processor_bind(to->Group, to->Mask);
     return before;
 }

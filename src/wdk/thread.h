@@ -50,6 +50,7 @@ struct kernel_thread {
     enum thread_kind kind;     /* set as it begins */
     bool system;               /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity;   /* Mask 0: not changed by the driver */
+    atomic_uint called;        /* to other threads' processors: by so many that have yet to let it go */
     atomic_uint id;            /* the host's; 0: has not begun */
     PKSTART_ROUTINE start;
     PVOID context;

@@ -44,19 +44,28 @@ static bool comes_here(struct kernel_thread *t)
     return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
 }
 
+/* From here on the thread may be gone, unless it is a worker: these stay. */
+static void say_woken(struct kernel_thread *t)
+{
+    if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
+        futex_wake(&t->woken, 1);
+}
+
 static void wake(struct kernel_thread *t)
 {
     unsigned id = 0;
 
     if (atomic_load_explicit(&t->woken, memory_order_relaxed) == WOKEN_NOT_AND_ASLEEP && comes_here(t))
         id = atomic_load_explicit(&t->id, memory_order_relaxed);
-    if (id)
-        processor_call_here(id);
-    /* From here on the thread may be gone. */
-    if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
-        futex_wake(&t->woken, 1);
-    if (id)
-        processor_let_go(id);
+    if (!id) {
+        say_woken(t);
+        return;
+    }
+    atomic_fetch_add_explicit(&t->called, 1, memory_order_relaxed);
+    processor_call_here(id);
+    say_woken(t);
+    processor_let_go(id);
+    atomic_fetch_sub_explicit(&t->called, 1, memory_order_release);
 }
 
 void dispatch_wake(struct kernel_thread *first)

@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -93,10 +96,28 @@ static void test_good_driver_whose_creates_pend(void **state)
 
 /* ---- where threads go on ---- */
 
+static atomic_bool slow_to_let_go;
+
+/* In place of the C library's: who calls another thread to its processor may be slow to let it go after that. */
+int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
+{
+    static _Thread_local bool called;
+    static const struct timespec slow = { 0, 20000000 };
+
+    if (thread)
+        called = !called;
+    if (thread && !called && atomic_load(&slow_to_let_go))
+        nanosleep(&slow, NULL);
+    return (int)syscall(SYS_sched_setaffinity, thread, size, set);
+}
+
+/* When nobody is about to change them. */
 static int processors_of_thread(void)
 {
     cpu_set_t set;
 
+    while (atomic_load(&thread_self()->called))
+        sched_yield();
     return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
 }
 
@@ -123,6 +144,24 @@ static void test_woken_threads_stay_free(void **state)
     connect_once();
     assert_int_equal(processors_of_thread(), 1);
     KeRevertToUserAffinityThreadEx(first);
+    thread_self()->kind = THREAD_OTHER;
+}
+
+static void test_woken_threads_may_choose(void **state)
+{
+    KAFFINITY first;
+
+    (void)state;
+    thread_self()->kind = THREAD_WORKER;
+    atomic_store(&slow_to_let_go, true);
+    open_all();
+    establish();
+    first = KeSetSystemAffinityThreadEx(1);
+    assert_int_equal(processors_of_thread(), 1);
+    atomic_store(&slow_to_let_go, false);
+    KeRevertToUserAffinityThreadEx(first);
+    disconnect();
+    close_all();
     thread_self()->kind = THREAD_OTHER;
 }
 
@@ -365,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_good_driver),
         cmocka_unit_test(test_good_driver_whose_creates_pend),
         cmocka_unit_test(test_woken_threads_stay_free),
+        cmocka_unit_test(test_woken_threads_may_choose),
         cmocka_unit_test(test_closed_twice),
         cmocka_unit_test(test_closed_adapter),
         cmocka_unit_test(test_closed_used),
