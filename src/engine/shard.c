@@ -134,8 +134,8 @@ static bool run_work(struct shard *s)
 }
 
 /*
- * The time is read before the sockets are: of two things that have come to pass, an answer and the end of the time for it,
- * the answer counts, however long the thread stood still before it saw them.
+ * The time is read before the sockets are: of two things that have come to pass, an answer and the end of the time for
+ * it, the answer counts, however long the thread stood still before it saw them.
  */
 static bool run_everything(struct shard *s)
 {

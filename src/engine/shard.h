@@ -143,7 +143,10 @@ uint64_t shard_next_deadline(struct shard *s);
 void shard_sleep(struct shard *s);
 /* Does a consumer poll, so that looking on is its business? */
 bool shard_is_leased(struct shard *s);
-/* The owner, in a turn that takes long: a consumer whose poll this is still polls. Its lease would run out meanwhile. */
+/*
+ * The owner, in a turn that takes long: the lease that it is under would run out meanwhile. Only in a consumer's turn, poll
+ * or post: who had the lease is most likely this one.
+ */
 void shard_keep_lease(struct shard *s);
 /* A place for what the executor keeps for this shard. */
 void **shard_executor_slot(struct shard *s);

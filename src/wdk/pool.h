@@ -2,9 +2,9 @@
 /*
  * Pool as the kernel itself uses and accounts for it.
  *
- * With checks off a block comes from malloc or pool_pages.h, with a header of 16 octets, and its tag's numbers are kept; a free asks
- * nothing. With checks on (or under AddressSanitizer) every block is on record, with the stacks that allocated and
- * freed it: checked_pool.h. Both kinds may be freed in either mode.
+ * With checks off a block comes from malloc or pool_pages.h, with a header of 16 octets, and its tag's numbers are
+ * kept; a free asks nothing. With checks on (or under AddressSanitizer) every block is on record, with the stacks that
+ * allocated and freed it: checked_pool.h. Both kinds may be freed in either mode.
  */
 #ifndef WDK_POOL_H
 #define WDK_POOL_H

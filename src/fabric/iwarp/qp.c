@@ -38,7 +38,9 @@ static unsigned empty_polls(struct fabric_qp *qp)
 
 static void note_batch(struct fabric_qp *qp, unsigned requests)
 {
-    atomic_store_explicit(&qp->busy_until, requests >= (MUTANT(tx_few_are_many) ? 1 : IWARP_MANY) ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
+    bool many = requests >= IWARP_MANY || (requests > 0 && MUTANT(tx_few_are_many));
+
+    atomic_store_explicit(&qp->busy_until, many ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
 }
 
 static void run_transmit(struct shard_task *task)
