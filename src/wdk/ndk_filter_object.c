@@ -357,20 +357,24 @@ static bool find_in(struct proxy *p, const void *start, size_t size, struct inus
     return filter_find_posted(p, start, size, out);
 }
 
+/* NULL: the first. Queue pairs and shared receive queues are among them. Under the lock. */
+static struct proxy *next_watched(struct proxy *p)
+{
+    p = p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_ones);
+    return p && p->watched ? p : NULL;
+}
+
 static bool find(const void *start, size_t size, struct inuse_found *out)
 {
-    struct proxy *p;
-    bool in_use;
+    struct proxy *p = NULL;
 
     if (ndk_pending_find(start, size, out))
         return true;
     spin_lock(&lock);
-    p = TAILQ_FIRST(&open_ones);
-    while (p && p->watched && !find_in(p, start, size, out))
-        p = TAILQ_NEXT(p, list);
-    in_use = p && p->watched;
+    while ((p = next_watched(p)) && !find_in(p, start, size, out))
+        ;
     spin_unlock(&lock);
-    return in_use;
+    return p != NULL;
 }
 
 /* ---- logical addresses that go away ---- */
@@ -378,15 +382,12 @@ static bool find(const void *start, size_t size, struct inuse_found *out)
 static const char *find_user(const struct proxy *adapter, uint64_t first, uint64_t size, uint64_t *at)
 {
     const char *routine = NULL;
-    struct proxy *p;
+    struct proxy *p = NULL;
 
     spin_lock(&lock);
-    TAILQ_FOREACH(p, &open_ones, list) {
+    while (!routine && (p = next_watched(p)))
         if (p->adapter && p->adapter->real == adapter->real)
             routine = posts_find_logical(p, first, size, at);
-        if (routine)
-            break;
-    }
     spin_unlock(&lock);
     return routine;
 }
