@@ -103,16 +103,16 @@ ONDK_API int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const vo
  *   scsi_status, sense_length, sense   receive the unit's answer
  * 0: the command was sent; *status is STATUS_SUCCESS also if scsi_status says that the unit refused it.
  */
-typedef struct ondk_wdk_scsi {
+typedef struct ondk_wdk_scsi_command {
     uint8_t path, target, lun;
     uint8_t cdb_length, cdb[16];
     bool out;
     void *data;
     uint32_t data_length, timeout;
     uint8_t scsi_status, sense_length, sense[18];
-} ondk_wdk_scsi_t;
+} ondk_wdk_scsi_command_t;
 
-ONDK_API int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_t *command, uint32_t *status);
+ONDK_API int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status);
 
 /* Cancels the requests that are under way, as CancelIo does; each still ends when its driver completes it. */
 ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);

@@ -9,10 +9,10 @@
 /* With room for the sense data behind it, as the control wants it. */
 struct pass_through {
     SCSI_PASS_THROUGH_DIRECT direct;
-    UCHAR sense[sizeof((ondk_wdk_scsi_t *)NULL)->sense];
+    UCHAR sense[sizeof((ondk_wdk_scsi_command_t *)NULL)->sense];
 };
 
-int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_t *command, uint32_t *status)
+int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status)
 {
     struct pass_through p = { .direct = { .Length = sizeof p.direct } };
 

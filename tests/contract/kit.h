@@ -229,7 +229,7 @@ enum { KIT_UNSET = 0xffffffff };
 struct kit_config {
     uint32_t connect_ms, request_ms, reply_ms, establish_ms, disconnect_ms;
     uint32_t backlog, max_unfinished, max_private, pend_creates;
-    uint32_t mpa_revision, crc, rtr, max_fpdu, nudge_ms, shards, notify_us;
+    uint32_t mpa_revision, crc, rtr, max_fpdu, nudge_ms, shards, notify_us, breaches;
     uint32_t max_srq_depth, fast_register_pages, max_window_kib, cq_resize, cq_moderation;
 };
 struct kit_config kit_config(void); /* all unset */

@@ -93,7 +93,7 @@ static const struct {
     SETTING(disconnect_ms, NEEDED), SETTING(backlog, NEEDED), SETTING(max_unfinished, NEEDED),
     SETTING(max_private, NEEDED), SETTING(pend_creates, NEEDED), SETTING(mpa_revision, NEEDED), SETTING(crc, NEEDED),
     SETTING(rtr, NEEDED), SETTING(max_fpdu, WISHED), SETTING(nudge_ms, WISHED), SETTING(shards, WISHED),
-    SETTING(notify_us, NEEDED),
+    SETTING(notify_us, NEEDED), SETTING(breaches, WISHED),
     SETTING(max_srq_depth, WISHED), SETTING(fast_register_pages, WISHED), SETTING(max_window_kib, WISHED),
     SETTING(cq_resize, WISHED), SETTING(cq_moderation, WISHED),
 };

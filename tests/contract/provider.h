@@ -51,6 +51,7 @@ struct ndkconform_provider {
  *   [max_fpdu]     iWARP: the most bytes of an FPDU
  *   [nudge_ms]     0: nothing is sent that the consumer did not ask for
  *   [shards]       threads that deliver completions
+ *   [breaches]     1: a consumer that breaks a rule of the interface is served on, where it would be ended otherwise
  *   [max_srq_depth] [fast_register_pages] [max_window_kib] [cq_resize] [cq_moderation]
  *                  0: the adapter lacks shared receive queues, fast registration, windows, and so on
  */

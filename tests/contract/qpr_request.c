@@ -291,6 +291,7 @@ CASE(qpr_08_no_effect_before_the_read_is_done, KIT_FAMILIES)
                 peer_writes(&w, token, r->base);
                 CHECK_EQ(raw_last_words(w.p.s, true, ulpdu, &len), 0x1100);
                 data_check_ended(&w.p.side);
+                CHECK_EQ(data_drain(&w.p.side), 2); /* the read, and what waited for it */
                 CHECK(fast_memory_untouched(&r->memory));
             }
             waiting_close(&w);

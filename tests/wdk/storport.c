@@ -37,7 +37,7 @@ static void stop(void)
 }
 
 /* The whole command, as the unit has answered it. */
-static uint32_t send(ondk_wdk_scsi_t *c)
+static uint32_t send(ondk_wdk_scsi_command_t *c)
 {
     uint32_t status = 1;
 
@@ -46,14 +46,14 @@ static uint32_t send(ondk_wdk_scsi_t *c)
     return status;
 }
 
-static ondk_wdk_scsi_t vendor(enum ramdisk_command command)
+static ondk_wdk_scsi_command_t vendor(enum ramdisk_command command)
 {
-    return (ondk_wdk_scsi_t){ .cdb_length = 6, .cdb = { (uint8_t)command } };
+    return (ondk_wdk_scsi_command_t){ .cdb_length = 6, .cdb = { (uint8_t)command } };
 }
 
 static uint32_t does(enum ramdisk_command command)
 {
-    ondk_wdk_scsi_t c = vendor(command);
+    ondk_wdk_scsi_command_t c = vendor(command);
 
     return send(&c);
 }
@@ -61,7 +61,7 @@ static uint32_t does(enum ramdisk_command command)
 static struct ramdisk_told told(void)
 {
     struct ramdisk_told t = { 0 };
-    ondk_wdk_scsi_t c = vendor(RAMDISK_TELLS);
+    ondk_wdk_scsi_command_t c = vendor(RAMDISK_TELLS);
 
     c.data = &t;
     c.data_length = sizeof t;
@@ -97,7 +97,7 @@ static void test_levels(void **state)
 static void test_inquiry(void **state)
 {
     uint8_t data[64] = { 0 };
-    ondk_wdk_scsi_t c = { .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data };
+    ondk_wdk_scsi_command_t c = { .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data };
 
     (void)state;
     start();
@@ -109,16 +109,16 @@ static void test_inquiry(void **state)
     stop();
 }
 
-static ondk_wdk_scsi_t transfer(bool out, uint8_t lba, uint8_t count, void *data)
+static ondk_wdk_scsi_command_t transfer(bool out, uint8_t lba, uint8_t count, void *data)
 {
-    return (ondk_wdk_scsi_t){ .cdb_length = 10, .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count }, .out = out,
+    return (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count }, .out = out,
                               .data = data, .data_length = count * (uint32_t)RAMDISK_BLOCK };
 }
 
 static void test_transfers(void **state)
 {
     static uint8_t out[4 * RAMDISK_BLOCK], in[4 * RAMDISK_BLOCK];
-    ondk_wdk_scsi_t c = transfer(true, 7, 4, out);
+    ondk_wdk_scsi_command_t c = transfer(true, 7, 4, out);
     uint8_t capacity[8];
 
     (void)state;
@@ -130,7 +130,7 @@ static void test_transfers(void **state)
     assert_int_equal(send(&c), OK);
     assert_int_equal(c.data_length, sizeof in);
     assert_memory_equal(in, out, sizeof in);
-    c = (ondk_wdk_scsi_t){ .cdb_length = 10, .cdb = { 0x25 }, .data = capacity, .data_length = sizeof capacity };
+    c = (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { 0x25 }, .data = capacity, .data_length = sizeof capacity };
     assert_int_equal(send(&c), OK);
     assert_memory_equal(capacity, ((uint8_t[]){ 0, 0, 0, RAMDISK_BLOCKS - 1, 0, 0, 2, 0 }), 8);
     stop();
@@ -139,7 +139,7 @@ static void test_transfers(void **state)
 static void test_sense(void **state)
 {
     uint8_t data[RAMDISK_BLOCK];
-    ondk_wdk_scsi_t c = transfer(false, RAMDISK_BLOCKS, 1, data);
+    ondk_wdk_scsi_command_t c = transfer(false, RAMDISK_BLOCKS, 1, data);
 
     (void)state;
     start();
@@ -200,7 +200,7 @@ static void test_held(void **state)
 
 static void test_timeouts(void **state)
 {
-    ondk_wdk_scsi_t c = vendor(RAMDISK_HANGS_UNTIL_RESET);
+    ondk_wdk_scsi_command_t c = vendor(RAMDISK_HANGS_UNTIL_RESET);
 
     (void)state;
     start();
@@ -240,7 +240,7 @@ static void wait_for_units(unsigned wanted)
 
 static void test_bus_change(void **state)
 {
-    ondk_wdk_scsi_t c = { .lun = 1, .cdb_length = 6 };
+    ondk_wdk_scsi_command_t c = { .lun = 1, .cdb_length = 6 };
     uint32_t status = 1;
 
     (void)state;
@@ -330,7 +330,7 @@ static void complete_as_pending(void)
 
 static void leave_request(void)
 {
-    ondk_wdk_scsi_t c = vendor(RAMDISK_HANGS);
+    ondk_wdk_scsi_command_t c = vendor(RAMDISK_HANGS);
 
     start();
     c.timeout = 1;

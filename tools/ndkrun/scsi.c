@@ -25,7 +25,7 @@ static bool number(const char *word, uint32_t most, uint32_t *value)
     return end != word && !*end && word[0] != '-' && v <= most;
 }
 
-static bool address(char *word, ondk_wdk_scsi_t *c)
+static bool address(char *word, ondk_wdk_scsi_command_t *c)
 {
     uint8_t *const parts[] = { &c->path, &c->target, &c->lun };
     char *save, *part = strtok_r(word, ":", &save);
@@ -39,7 +39,7 @@ static bool address(char *word, ondk_wdk_scsi_t *c)
     return !part;
 }
 
-static void set_command(ondk_wdk_scsi_t *c, uint8_t operation, uint8_t length, uint32_t expected)
+static void set_command(ondk_wdk_scsi_command_t *c, uint8_t operation, uint8_t length, uint32_t expected)
 {
     c->cdb[0] = operation;
     c->cdb_length = length;
@@ -59,9 +59,9 @@ static uint32_t get32(const uint8_t *at)
 }
 
 /* As the unit says; 0: it does not, or its blocks are too large. */
-static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_t *to)
+static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
-    ondk_wdk_scsi_t c = { .path = to->path, .target = to->target, .lun = to->lun };
+    ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };
     uint8_t capacity[8] = { 0 };
     uint32_t status, size;
 
@@ -73,7 +73,7 @@ static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_t *to)
     return size <= BLOCK_MOST ? size : 0;
 }
 
-static bool set_blocks(ondk_wdk_scsi_t *c, uint32_t lba, uint32_t blocks, uint32_t size)
+static bool set_blocks(ondk_wdk_scsi_command_t *c, uint32_t lba, uint32_t blocks, uint32_t size)
 {
     if (!size || !blocks || blocks > DATA_MOST / size)
         return false;
@@ -84,7 +84,7 @@ static bool set_blocks(ondk_wdk_scsi_t *c, uint32_t lba, uint32_t blocks, uint32
     return true;
 }
 
-static bool set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words)
+static bool set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, blocks;
 
@@ -94,7 +94,7 @@ static bool set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *w
 }
 
 /* The rest of the last block is zeros. */
-static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words)
+static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;
 
@@ -107,7 +107,7 @@ static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *
     return size && set_blocks(c, lba, (length + size - 1) / size, size);
 }
 
-static bool set_cdb(ondk_wdk_scsi_t *c, char *const *words, int count)
+static bool set_cdb(ondk_wdk_scsi_command_t *c, char *const *words, int count)
 {
     uint32_t length;
 
@@ -118,7 +118,7 @@ static bool set_cdb(ondk_wdk_scsi_t *c, char *const *words, int count)
     return count == 1 || (count == 3 && !strcmp(words[1], "in") && number(words[2], DATA_MOST, &c->data_length));
 }
 
-static bool set(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words, int count)
+static bool set(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words, int count)
 {
     if (!strcmp(words[0], "inquiry") && count == 1) {
         set_command(c, 0x12, 6, INQUIRY_LENGTH);
@@ -138,7 +138,7 @@ static bool set(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, char *const *words,
     return true;
 }
 
-static bool run(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, const char *words, FILE *out)
+static bool run(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
 {
     uint32_t status;
 
@@ -159,7 +159,7 @@ static bool run(ondk_wdk_device_t *port, ondk_wdk_scsi_t *c, const char *words, 
 bool scsi_send(const char *words, FILE *out)
 {
     char copy[DATA_MOST], *save, *found[WORDS_MOST + 1], *word;
-    ondk_wdk_scsi_t c = { 0 };
+    ondk_wdk_scsi_command_t c = { 0 };
     ondk_wdk_device_t *port;
     uint32_t status;
     int count = 0;

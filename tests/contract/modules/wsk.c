@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenNDK as a driver gets it: through Winsock Kernel, with all checks on, a broken rule being the end. The cases must
- * not see any difference. Each adapter has a registration of its own.
+ * OpenNDK as a driver gets it: through Winsock Kernel, with all checks on, a broken rule being the end, unless a case breaks
+ * one on purpose. The cases must not see any difference. Each adapter has a registration of its own.
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "wsk.h"
 #include "wskndk.h"
@@ -22,6 +23,7 @@ struct client {
     struct client *next;
 };
 
+static ondk_wdk_checks_t checks = ONDK_WDK_CHECKS_STOP;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct client *clients;
 
@@ -57,7 +59,7 @@ static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER
     struct client *c;
     NTSTATUS status;
 
-    ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
+    ondk_wdk_set_checks(checks);
     c = attach();
     status = c->ndk.WskOpenNdkAdapter(c->npi.Client, version, if_index, adapter);
     if (status != STATUS_SUCCESS) {
@@ -89,6 +91,14 @@ static void close_adapter(NDK_ADAPTER *adapter)
     detach(c);
 }
 
+static NTSTATUS set(const char *setting, uint32_t value)
+{
+    if (strcmp(setting, "breaches") != 0)
+        return openndk_provider()->set(setting, value);
+    checks = value ? ONDK_WDK_CHECKS_GO_ON : ONDK_WDK_CHECKS_STOP;
+    return STATUS_SUCCESS;
+}
+
 const struct ndkconform_provider *ndkconform_provider(void)
 {
     static struct ndkconform_provider p;
@@ -97,5 +107,6 @@ const struct ndkconform_provider *ndkconform_provider(void)
     p.name = "OpenNDK through Winsock Kernel";
     p.open_adapter = open_adapter;
     p.close_adapter = close_adapter;
+    p.set = set;
     return &p;
 }
