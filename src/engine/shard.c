@@ -134,19 +134,21 @@ static bool run_work(struct shard *s)
 }
 
 /*
- * The time is read before the sockets are: of two things that have come to pass, an answer and the end of the time for
- * it, the answer counts, however long the thread stood still before it saw them.
+ * Timers are due by the time before the sockets were looked at: of two things that have come to pass, an answer and the
+ * end of the time for it, the answer counts, however long the thread stood still before it saw them. What is timed from
+ * this turn on is timed from when it is read next.
  */
 static bool run_everything(struct shard *s)
 {
+    uint64_t before = timer_first_deadline(s) == UINT64_MAX || MUTANT(shard_time_read_late) ? 0 : shard_now(s);
     int sockets;
     bool worked;
 
-    if (!RB_EMPTY(&s->timers) && !MUTANT(shard_time_read_late))
-        (void)shard_now(s);
+    if (!MUTANT(shard_time_kept))
+        s->now = 0;
     sockets = s->net->ops->poll(s->net, s->poller, s->config.batch, &s->sockets_left);
     worked = run_work(s);
-    return timer_fire_due(s) || worked || sockets > 0;
+    return timer_fire_due(s, MUTANT(shard_time_read_late) ? shard_now(s) : before) || worked || sockets > 0;
 }
 
 /* Ready sockets that no poller will come back for. */

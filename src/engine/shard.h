@@ -67,7 +67,8 @@ struct shard_timer {
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);
 void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
-/* Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). The owner reads it once for each turn. */
+/* Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). The owner reads it once for each turn, or
+ * twice: what is due is due by the time before the sockets were looked at. */
 uint64_t shard_now(struct shard *s);
 
 /*

@@ -63,6 +63,6 @@ struct shard {
 
 /* timer.c; the owner's. */
 uint64_t timer_first_deadline(struct shard *s); /* UINT64_MAX without one */
-bool timer_fire_due(struct shard *s);
+bool timer_fire_due(struct shard *s, uint64_t now);
 
 #endif

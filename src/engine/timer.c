@@ -44,14 +44,10 @@ uint64_t timer_first_deadline(struct shard *s)
     return first ? first->deadline : UINT64_MAX;
 }
 
-bool timer_fire_due(struct shard *s)
+bool timer_fire_due(struct shard *s, uint64_t now)
 {
-    uint64_t now;
     int fired = 0;
 
-    if (RB_EMPTY(&s->timers))
-        return false;
-    now = shard_now(s);
     for (; fired < FIRE_BATCH; fired++) {
         struct shard_timer *timer = RB_MIN(timer_tree, &s->timers);
 

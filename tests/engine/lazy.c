@@ -191,6 +191,34 @@ static void answer_counts(struct shard *s)
     CHECK(a.fired); /* nobody stopped it */
 }
 
+/* After a standstill of its own, which is longer than the limit that it sets. */
+static void stand_still_and_set_limit(struct shard_task *task)
+{
+    struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, end));
+
+    now += LEASE_AND_MORE;
+    shard_timer_set(a->shard, &a->timer, shard_now(a->shard) + 2);
+}
+
+/* A time limit is not shortened by what its turn took before it was set. */
+static void whole_limit(struct shard *s)
+{
+    struct answered first = { .begin.run = set_limit, .timer.fire = note_fired, .shard = s }, a = first;
+
+    a.end.run = stand_still_and_set_limit;
+    shard_watch(s);
+    shard_post(s, &first.begin); /* so that the turn has a reason to look at the clock */
+    poll_until_leased(s);
+    CHECK(shard_post_lazily(s, &a.end));
+    (void)shard_turn(s);
+    now++;
+    (void)shard_turn(s);
+    CHECK(first.fired && !a.fired);
+    now++;
+    (void)shard_turn(s);
+    CHECK(a.fired);
+}
+
 static void begins_no_lease(struct shard *s)
 {
     struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
@@ -226,6 +254,7 @@ int main(void)
     outlives_a_long_turn(s, false);
     ends_while_the_thread_works(s);
     answer_counts(s);
+    whole_limit(s);
     shard_destroy(s);
     return 0;
 }
