@@ -70,6 +70,7 @@ static void end(struct wdf_driver *d, bool tell)
     *at = d->next;
     pthread_mutex_unlock(&lock);
     (void)wdf_object_delete(&d->object);
+    wdf_work_wait();
 }
 
 static VOID unload(PDRIVER_OBJECT driver)

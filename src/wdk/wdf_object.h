@@ -38,6 +38,9 @@ bool wdf_object_delete(struct wdf_object *o);
 void wdf_object_get(struct wdf_object *o);
 void wdf_object_put(struct wdf_object *o);
 
+/* Until the callbacks of work items that these have deleted themselves have come back: nothing else waits for them. */
+void wdf_work_wait(void);
+
 /* The driver whose code the address lies in. NULL: none that has called WdfDriverCreate. */
 struct wdf_object *wdf_driver_at(const void *address);
 /* DriverEntry has failed: what the framework has of it is deleted, but a miniport's. */

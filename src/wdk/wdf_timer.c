@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The framework's timers and work items. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "wdf.h"
 
@@ -21,6 +22,7 @@ struct wdf_timer {
     KDPC dpc;
     PFN_WDF_TIMER routine;
     LONGLONG period;
+    atomic_uint stopping; /* who stops it and waits; meanwhile it is not started */
 };
 
 static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
@@ -33,13 +35,31 @@ static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     t->routine((WDFTIMER)t);
 }
 
+static void wait_for_callback(void)
+{
+    if (!MUTANT(wdf_timer_not_waited_for))
+        dpc_flush();
+}
+
+/* Twice: the callback that the first time has waited for may have started it just before that. */
+static bool stop_and_wait(struct wdf_timer *t)
+{
+    bool was;
+
+    atomic_fetch_add(&t->stopping, 1);
+    was = timer_cancel(&t->timer);
+    wait_for_callback();
+    if (!MUTANT(wdf_timer_starts_itself)) {
+        was = timer_cancel(&t->timer) || was;
+        wait_for_callback();
+    }
+    atomic_fetch_sub(&t->stopping, 1);
+    return was;
+}
+
 static void stop_timer(struct wdf_object *o)
 {
-    struct wdf_timer *t = CONTAINING_RECORD(o, struct wdf_timer, object);
-
-    (void)timer_cancel(&t->timer);
-    (void)KeRemoveQueueDpc(&t->dpc);
-    dpc_flush();
+    (void)stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
 }
 
 /* Of the objects whose attributes have to name a parent. */
@@ -83,21 +103,18 @@ BOOLEAN WdfTimerStart(WDFTIMER Timer, LONGLONG DueTime)
     struct wdf_timer *t = wdf_object_of("WdfTimerStart", Timer, WDF_TIMER);
 
     irql_check_max("WdfTimerStart", DISPATCH_LEVEL);
-    return t && timer_set(&t->timer, DueTime, t->period, &t->dpc, __builtin_return_address(0));
+    return t && (!atomic_load(&t->stopping) || MUTANT(wdf_timer_starts_itself)) &&
+           timer_set(&t->timer, DueTime, t->period, &t->dpc, __builtin_return_address(0));
 }
 
 BOOLEAN WdfTimerStop(WDFTIMER Timer, BOOLEAN Wait)
 {
     struct wdf_timer *t = wdf_object_of("WdfTimerStop", Timer, WDF_TIMER);
-    BOOLEAN was;
 
     irql_check_max("WdfTimerStop", Wait ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     if (!t)
         return FALSE;
-    was = timer_cancel(&t->timer);
-    if (Wait && !MUTANT(wdf_timer_not_waited_for))
-        dpc_flush();
-    return was;
+    return Wait ? stop_and_wait(t) : timer_cancel(&t->timer);
 }
 
 WDFOBJECT WdfTimerGetParentObject(WDFTIMER Timer)
@@ -119,32 +136,65 @@ struct wdf_work {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
+static unsigned leaving; /* under the lock: callbacks that have deleted their item, and have not come back */
+static _Thread_local struct wdf_work *inside; /* whose callback runs here; NULL also when that has deleted it */
 
+/* The callback may delete its item, which then goes when the callback has come back. */
 static VOID run(PVOID context)
 {
     struct wdf_work *w = context;
+    bool left;
 
     pthread_mutex_lock(&lock);
     w->queued = false; /* from here on it can be queued again */
     pthread_mutex_unlock(&lock);
+    inside = w;
     w->routine((WDFWORKITEM)w);
+    left = !inside;
+    inside = NULL;
     pthread_mutex_lock(&lock);
     w->unfinished--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
+    if (!left)
+        return; /* it may be gone */
+    wdf_object_put(&w->object);
+    pthread_mutex_lock(&lock);
+    leaving--;
+    pthread_cond_broadcast(&finished);
+    pthread_mutex_unlock(&lock);
 }
 
-static void flush(struct wdf_work *w)
+/* Until no more than `own` callbacks are under way or to come. */
+static void flush(struct wdf_work *w, unsigned own)
 {
     pthread_mutex_lock(&lock);
-    while (w->unfinished && !MUTANT(wdf_work_not_flushed))
+    while (w->unfinished > own && !MUTANT(wdf_work_not_flushed))
         pthread_cond_wait(&finished, &lock);
     pthread_mutex_unlock(&lock);
 }
 
 static void stop_work(struct wdf_object *o)
 {
-    flush(CONTAINING_RECORD(o, struct wdf_work, object));
+    struct wdf_work *w = CONTAINING_RECORD(o, struct wdf_work, object);
+    bool own = w == inside;
+
+    flush(w, own);
+    if (!own)
+        return;
+    inside = NULL;
+    wdf_object_get(o); /* run()'s */
+    pthread_mutex_lock(&lock);
+    leaving++;
+    pthread_mutex_unlock(&lock);
+}
+
+void wdf_work_wait(void)
+{
+    pthread_mutex_lock(&lock);
+    while (leaving)
+        pthread_cond_wait(&finished, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFWORKITEM *WorkItem)
@@ -194,7 +244,7 @@ VOID WdfWorkItemFlush(WDFWORKITEM WorkItem)
 
     irql_check_max("WdfWorkItemFlush", PASSIVE_LEVEL);
     if (w)
-        flush(w);
+        flush(w, 0);
 }
 
 WDFOBJECT WdfWorkItemGetParentObject(WDFWORKITEM WorkItem)

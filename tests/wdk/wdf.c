@@ -175,7 +175,7 @@ static volatile LONG begun, ended;
 static VOID tick(WDFTIMER timer)
 {
     assert_int_equal(KeGetCurrentIrql(), DISPATCH_LEVEL);
-    assert_ptr_equal(WdfTimerGetParentObject(timer), driver);
+    assert_non_null(timer);
     InterlockedIncrement(&begun);
     for (int i = 0; i < 50; i++)
         KeStallExecutionProcessor(1000);
@@ -196,23 +196,66 @@ static void wait_until(const volatile LONG *value, LONG wanted)
     assert_true(InterlockedCompareExchange((volatile LONG *)(uintptr_t)value, 0, 0) >= wanted);
 }
 
-static WDFTIMER make_timer(LONG period)
+static volatile LONG go_on;
+
+static VOID wait_inside(const volatile LONG *value)
+{
+    while (!InterlockedCompareExchange((volatile LONG *)(uintptr_t)value, 0, 0))
+        KeStallExecutionProcessor(100);
+}
+
+/* Starts itself again, as those that are not periodic do. */
+static VOID tick_again(WDFTIMER timer)
+{
+    InterlockedIncrement(&begun);
+    wait_inside(&go_on);
+    (void)WdfTimerStart(timer, WDF_REL_TIMEOUT_IN_MS(1));
+    InterlockedIncrement(&ended);
+}
+
+static VOID allow(PVOID context)
+{
+    UNREFERENCED_PARAMETER(context);
+    pause_briefly(20); /* so that the other thread is waiting; with less, the test sees less */
+    InterlockedExchange(&go_on, 1);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+static void allow_soon(void)
+{
+    HANDLE thread;
+
+    assert_int_equal(PsCreateSystemThread(&thread, 0, NULL, NULL, NULL, allow, NULL), STATUS_SUCCESS);
+    ZwClose(thread);
+}
+
+static WDFDEVICE make_device(void)
+{
+    WDFDEVICE device = NULL;
+
+    assert_int_equal(WdfDeviceMiniportCreate(driver, NULL, &port, NULL, NULL, &device), STATUS_SUCCESS);
+    assert_ptr_equal(WdfDeviceWdmGetDeviceObject(device), &port);
+    return device;
+}
+
+static WDFTIMER make_timer(PFN_WDF_TIMER routine, LONG period)
 {
     WDF_OBJECT_ATTRIBUTES attributes;
     WDF_TIMER_CONFIG config;
     WDFTIMER timer = NULL;
 
-    WDF_TIMER_CONFIG_INIT_PERIODIC(&config, tick, period);
+    WDF_TIMER_CONFIG_INIT_PERIODIC(&config, routine, period);
     assert_int_equal(WdfTimerCreate(&config, WDF_NO_OBJECT_ATTRIBUTES, &timer), STATUS_WDF_PARENT_NOT_SPECIFIED);
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
-    attributes.ParentObject = driver;
+    attributes.ParentObject = make_device();
     assert_int_equal(WdfTimerCreate(&config, &attributes, &timer), STATUS_SUCCESS);
+    assert_ptr_equal(WdfTimerGetParentObject(timer), attributes.ParentObject);
     return timer;
 }
 
 static void test_timer(void **state)
 {
-    WDFTIMER timer = make_timer(0);
+    WDFTIMER timer = make_timer(tick, 0);
 
     (void)state;
     begun = ended = 0;
@@ -228,7 +271,7 @@ static void test_timer(void **state)
 
 static void test_periodic(void **state)
 {
-    WDFTIMER timer = make_timer(1);
+    WDFTIMER timer = make_timer(tick, 1);
 
     (void)state;
     begun = ended = 0;
@@ -236,6 +279,66 @@ static void test_periodic(void **state)
     wait_until(&begun, 2);
     WdfObjectDelete(timer); /* stops it, and its callback has ended */
     assert_int_equal(InterlockedCompareExchange(&begun, 0, 0), InterlockedCompareExchange(&ended, 0, 0));
+}
+
+/* Who waits for its end need not fear that the callback has started it meanwhile. */
+static void test_restarted(void **state)
+{
+    WDFTIMER timer = make_timer(tick_again, 0);
+    LONG count;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        begun = ended = go_on = 0;
+        (void)WdfTimerStart(timer, WDF_REL_TIMEOUT_IN_MS(1));
+        wait_until(&begun, 1);
+        allow_soon();
+        if (i == 0)
+            (void)WdfTimerStop(timer, TRUE);
+        else
+            WdfObjectDelete(timer);
+        count = InterlockedCompareExchange(&begun, 0, 0);
+        pause_briefly(20);
+        assert_int_equal(InterlockedCompareExchange(&begun, 0, 0), count);
+        assert_int_equal(InterlockedCompareExchange(&ended, 0, 0), count);
+    }
+}
+
+static volatile LONG gone;
+
+static VOID is_gone(WDFOBJECT item)
+{
+    UNREFERENCED_PARAMETER(item);
+    InterlockedIncrement(&gone);
+}
+
+static VOID work_once(WDFWORKITEM item)
+{
+    WdfObjectDelete(item);
+    assert_int_equal(InterlockedCompareExchange(&gone, 0, 0), 0);
+    assert_int_equal(notes_of(item)->name, 'W'); /* it goes with this callback's end */
+    InterlockedIncrement(&ended);
+}
+
+/* As its page has it: an item that is not used again is deleted by its callback. The driver waits for that. */
+static void test_work_deletes_itself(void **state)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDF_WORKITEM_CONFIG config;
+    WDFWORKITEM item = NULL;
+
+    ended = gone = 0;
+    WDF_WORKITEM_CONFIG_INIT(&config, work_once);
+    WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(&attributes, NOTES);
+    attributes.EvtDestroyCallback = is_gone;
+    attributes.ParentObject = make_device();
+    assert_int_equal(WdfWorkItemCreate(&config, &attributes, &item), STATUS_SUCCESS);
+    notes_of(item)->name = 'W';
+    WdfWorkItemEnqueue(item);
+    wait_until(&ended, 1);
+    WdfDriverMiniportUnload(driver);
+    assert_int_equal(InterlockedCompareExchange(&gone, 0, 0), 1);
+    (void)start(state);
 }
 
 static VOID work(WDFWORKITEM item)
@@ -260,8 +363,7 @@ static void test_work(void **state)
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
     attributes.ParentObject = driver;
     assert_int_equal(WdfWorkItemCreate(&config, &attributes, &item), STATUS_INVALID_DEVICE_REQUEST);
-    assert_int_equal(WdfDeviceMiniportCreate(driver, NULL, &port, NULL, NULL, &device), STATUS_SUCCESS);
-    assert_ptr_equal(WdfDeviceWdmGetDeviceObject(device), &port);
+    device = make_device();
     attributes.ParentObject = device;
     assert_int_equal(WdfWorkItemCreate(&config, &attributes, &item), STATUS_SUCCESS);
     WdfWorkItemEnqueue(item);
@@ -309,7 +411,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_handles, start, stop),
         cmocka_unit_test_setup_teardown(test_timer, start, stop),
         cmocka_unit_test_setup_teardown(test_periodic, start, stop),
+        cmocka_unit_test_setup_teardown(test_restarted, start, stop),
         cmocka_unit_test_setup_teardown(test_work, start, stop),
+        cmocka_unit_test_setup_teardown(test_work_deletes_itself, start, stop),
         cmocka_unit_test_setup_teardown(test_locks, start, stop),
     };
 
