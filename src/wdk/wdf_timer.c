@@ -62,7 +62,7 @@ static void stop_timer(struct wdf_object *o)
     (void)stop_and_wait(CONTAINING_RECORD(o, struct wdf_timer, object));
 }
 
-/* Of the objects whose attributes have to name a parent. */
+/* Of the objects whose attributes have to name a parent, which is a device or below one. */
 static NTSTATUS new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes,
                                  struct wdf_object **o)
 {
@@ -71,7 +71,10 @@ static NTSTATUS new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_AT
     if (!attributes || !attributes->ParentObject)
         return STATUS_WDF_PARENT_NOT_SPECIFIED;
     parent = wdf_parent_of(attributes);
-    return parent ? wdf_object_new(kind, size, attributes, parent, o) : STATUS_INVALID_PARAMETER;
+    if (!parent)
+        return STATUS_INVALID_PARAMETER;
+    return wdf_is_below_device(parent) ? wdf_object_new(kind, size, attributes, parent, o)
+                                       : STATUS_INVALID_DEVICE_REQUEST;
 }
 
 NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFTIMER *Timer)
@@ -208,8 +211,6 @@ NTSTATUS WdfWorkItemCreate(PWDF_WORKITEM_CONFIG Config, PWDF_OBJECT_ATTRIBUTES A
         return STATUS_INVALID_PARAMETER;
     if (Config->Size != sizeof *Config)
         return STATUS_INFO_LENGTH_MISMATCH;
-    if (Attributes && Attributes->ParentObject && !wdf_is_below_device(wdf_parent_of(Attributes)))
-        return STATUS_INVALID_DEVICE_REQUEST;
     status = new_below_parent(WDF_WORKITEM, sizeof *w, Attributes, &o);
     if (status)
         return status;

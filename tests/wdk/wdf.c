@@ -247,6 +247,8 @@ static WDFTIMER make_timer(PFN_WDF_TIMER routine, LONG period)
     WDF_TIMER_CONFIG_INIT_PERIODIC(&config, routine, period);
     assert_int_equal(WdfTimerCreate(&config, WDF_NO_OBJECT_ATTRIBUTES, &timer), STATUS_WDF_PARENT_NOT_SPECIFIED);
     WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    attributes.ParentObject = driver;
+    assert_int_equal(WdfTimerCreate(&config, &attributes, &timer), STATUS_INVALID_DEVICE_REQUEST);
     attributes.ParentObject = make_device();
     assert_int_equal(WdfTimerCreate(&config, &attributes, &timer), STATUS_SUCCESS);
     assert_ptr_equal(WdfTimerGetParentObject(timer), attributes.ParentObject);
