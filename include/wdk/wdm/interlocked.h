@@ -8,6 +8,22 @@
 
 #include "../ntdef.h"
 
+/*
+ * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header brings <stdlib.h> along for
+ * _mm_malloc, which no kernel has, while drivers have functions and types with <stdlib.h>'s names.
+ */
+#if defined(__x86_64__)
+#if defined(_MM_MALLOC_H_INCLUDED) || defined(__MM_MALLOC_H)
+#include <emmintrin.h>
+#else
+#define _MM_MALLOC_H_INCLUDED /* gcc's */
+#define __MM_MALLOC_H         /* clang's */
+#include <emmintrin.h>
+#undef _MM_MALLOC_H_INCLUDED
+#undef __MM_MALLOC_H
+#endif
+#endif
+
 EXTERN_C_START
 
 /* ---- Read, change, write ----------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@ Exits with 77, and says so, where the compiler is not installed.
 """
 import glob
 import os
+import platform
 import random
 import shutil
 import subprocess
@@ -15,6 +16,20 @@ import sys
 ORDERS = 3
 # ndkpi.h and the like pull most others in: what starts with each of these is compiled too.
 STRICT = ['-Wall', '-Wextra', '-Wshadow', '-Werror', '-fsyntax-only']
+
+# What wdm.h alone gives of the compiler's own header, and names of <stdlib.h> that a driver has for itself.
+FENCES = 'void fences(void) { _mm_lfence(); _mm_mfence(); _mm_sfence(); _mm_pause(); }\n'
+OWN_NAMES = 'typedef struct ulong { int low; } ulong;\nvoid *random(void *of, int how);\n'
+VECTORS = ['emmintrin.h', 'x86intrin.h', 'intrin.h']
+
+
+def fence_sources():
+    if platform.machine() != 'x86_64':
+        return
+    yield 'fences of wdm.h', '#include <wdm.h>\n' + FENCES + OWN_NAMES
+    for header in VECTORS:
+        yield f'{header}, wdm.h', f'#include <{header}>\n#include <wdm.h>\n' + FENCES
+        yield f'wdm.h, {header}', f'#include <wdm.h>\n#include <{header}>\n' + FENCES
 
 
 def compile_source(command, source):
@@ -37,6 +52,7 @@ def main():
         order = headers[:]
         random.Random(seed).shuffle(order)
         sources.append((f'all, order {seed}', ''.join(f'#include "{header}"\n' for header in order)))
+    sources.extend(fence_sources())
     failed = 0
     for name, source in sources:
         good, output = compile_source(command, source)
