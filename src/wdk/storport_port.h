@@ -118,7 +118,7 @@ void port_leave(const struct port_inside *inside, const char *routine, const voi
 
 /* With an SRB and its extension, both references the caller's. NULL: no memory. */
 struct port_request *port_request_new(struct port_adapter *a, const struct port_call *call);
-/* A fresh SRB and extension for another try. False: no memory. */
+/* A fresh SRB and extension for another try. False: no memory, and it has the old ones. */
 bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
 /* What the miniport has put into the SRB, into r->call. */

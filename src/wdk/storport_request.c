@@ -190,8 +190,17 @@ struct port_request *port_request_new(struct port_adapter *a, const struct port_
 
 bool port_request_renew(struct port_adapter *a, struct port_request *r)
 {
-    give_srb(r);
-    return make_srb(a, r);
+    void *srb = r->srb, *extension = r->extension;
+
+    if (!make_srb(a, r)) {
+        give_srb(r);
+        r->srb = srb;
+        r->extension = extension;
+        return false;
+    }
+    give(srb);
+    give(extension);
+    return true;
 }
 
 void port_request_free(struct port_request *r)
