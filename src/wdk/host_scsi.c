@@ -29,6 +29,11 @@ int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, 
     p.direct.SenseInfoLength = sizeof p.sense;
     if (ondk_wdk_device_control(adapter, IOCTL_SCSI_PASS_THROUGH_DIRECT, &p, sizeof p, &p, sizeof p, NULL, status))
         return -1;
+    if (NT_ERROR((NTSTATUS)*status)) { /* then the structure has not come back */
+        p.direct.ScsiStatus = 0;
+        p.direct.DataTransferLength = 0;
+        p.direct.SenseInfoLength = 0;
+    }
     command->scsi_status = p.direct.ScsiStatus;
     command->data_length = p.direct.DataTransferLength;
     command->sense_length = p.direct.SenseInfoLength < sizeof p.sense ? p.direct.SenseInfoLength : sizeof p.sense;

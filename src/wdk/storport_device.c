@@ -6,6 +6,7 @@
 #include "storport.h"
 #include "ntddscsi.h"
 
+#include "base/mutant.h"
 #include "wdk/storport_port.h"
 
 static NTSTATUS complete(PIRP irp, NTSTATUS status, ULONG_PTR information)
@@ -151,7 +152,7 @@ static NTSTATUS miniport_control(struct port_adapter *a, struct control *c)
     call.timeout = s->Timeout ? s->Timeout : TIMEOUT;
     call.length = c->in > c->out ? c->in : c->out;
     (void)port_send(a, &call);
-    c->filled = call.length < c->out ? call.length : c->out;
+    c->filled = call.length;
     return status_of(&call);
 }
 
@@ -273,5 +274,5 @@ NTSTATUS port_device_control(PDEVICE_OBJECT device, PIRP irp)
     if (code == IOCTL_MINIPORT_PROCESS_SERVICE_IRP)
         return service(a, irp);
     status = answer(a, code, &c);
-    return complete(irp, status, c.filled);
+    return complete(irp, status, c.filled < c.out || MUTANT(stor_answer_longer_than_room) ? c.filled : c.out);
 }

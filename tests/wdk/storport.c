@@ -106,6 +106,7 @@ static void test_inquiry(void **state)
     assert_memory_equal(data + 8, "OpenNDK RAM disk        1.0 ", 28);
     c.target = 1;
     assert_int_equal(send(&c), NO_DEVICE);
+    assert_int_equal(c.data_length, 0);
     stop();
 }
 
@@ -285,6 +286,23 @@ static void test_controls(void **state)
     stop();
 }
 
+/* SCSI_PASS_THROUGH without room for what it answers: nothing is written beyond the room there is. */
+static void test_no_room(void **state)
+{
+    uint8_t request[56] = { 56 }; /* TEST UNIT READY of 0:0:0 */
+    uint32_t length = 1, status = 1;
+
+    (void)state;
+    request[6] = 6; /* CdbLength */
+    request[16] = 5; /* TimeOutValue */
+    start();
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d004, request, sizeof request, NULL, 0, &length, &status), 0);
+    assert_int_equal(status, OK);
+    assert_int_equal(length, 0);
+    stop();
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
 static void *serve(void *context)
 {
     uint32_t status = 1;
@@ -379,7 +397,7 @@ int main(void)
         cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),
         cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
-        cmocka_unit_test(test_service),
+        cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
