@@ -111,7 +111,7 @@ static void scan_target(struct port_adapter *a, UCHAR path, UCHAR target)
     }
 }
 
-void port_scan(struct port_adapter *a)
+static void scan_all(struct port_adapter *a)
 {
     for (unsigned path = 0; path < a->config.NumberOfBuses; path++)
         for (unsigned target = 0; target < a->config.MaximumNumberOfTargets && a->running; target++)
@@ -125,7 +125,7 @@ static VOID scan(PVOID context)
     bool again;
 
     do {
-        port_scan(a);
+        scan_all(a);
         pthread_mutex_lock(&a->lock);
         again = a->scan_again && !a->no_scan;
         a->scan_again = false;
@@ -134,6 +134,15 @@ static VOID scan(PVOID context)
         pthread_cond_broadcast(&a->changed);
         pthread_mutex_unlock(&a->lock);
     } while (again);
+}
+
+/* A bus change that the miniport sees meanwhile leads to another one after it, not beside it. */
+void port_scan(struct port_adapter *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->scanning = !MUTANT(stor_scans_side_by_side);
+    pthread_mutex_unlock(&a->lock);
+    scan(a);
 }
 
 void port_scan_later(struct port_adapter *a)

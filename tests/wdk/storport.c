@@ -303,6 +303,19 @@ static void test_no_room(void **state)
     assert_int_equal(ondk_wdk_violations(), 0);
 }
 
+/* One scan after the other, also when the bus changes during the first. */
+static void test_scans(void **state)
+{
+    struct ramdisk_told t;
+
+    (void)state;
+    start();
+    t = told();
+    assert_true(t.inquiries >= 2);
+    assert_int_equal(t.together, 1);
+    stop();
+}
+
 static void *serve(void *context)
 {
     uint32_t status = 1;
@@ -397,7 +410,7 @@ int main(void)
         cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),
         cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
-        cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),    cmocka_unit_test(test_scans),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

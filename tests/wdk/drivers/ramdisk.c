@@ -20,6 +20,7 @@ struct disk {
     PSCSI_REQUEST_BLOCK later;   /* that something will complete */
     PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
     PIRP service;
+    LONG inside; /* threads in count_inquiry() */
     BOOLEAN second, by_bus, by_unit;
 };
 
@@ -68,6 +69,21 @@ static UCHAR give(struct disk *d, PSCSI_REQUEST_BLOCK srb, const VOID *data, ULO
     return less ? SRB_STATUS_DATA_OVERRUN : SRB_STATUS_SUCCESS;
 }
 
+/* The very first INQUIRY sees the bus change, and stays for a while: a scan beside this one would run into it. */
+static VOID count_inquiry(struct disk *d)
+{
+    LONG inside = InterlockedIncrement(&d->inside);
+
+    if (inside > (LONG)d->told.together)
+        d->told.together = (ULONG)inside;
+    if (!d->told.inquiries++) {
+        StorPortNotification(BusChangeDetected, d, 0);
+        for (int i = 0; i < 20 && d->told.together < 2; i++)
+            StorPortStallExecution(1000);
+    }
+    InterlockedDecrement(&d->inside);
+}
+
 static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 {
     INQUIRYDATA data = { .DeviceType = DIRECT_ACCESS_DEVICE, .Versions = 6, .ResponseDataFormat = 2,
@@ -77,6 +93,7 @@ static UCHAR inquiry(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     if (!unit)
         return SRB_STATUS_INTERNAL_ERROR;
     unit->seen++;
+    count_inquiry(d);
     RtlCopyMemory(data.VendorId, "OpenNDK ", 8);
     RtlCopyMemory(data.ProductId, "RAM disk        ", 16);
     RtlCopyMemory(data.ProductRevisionLevel, "1.0 ", 4);

@@ -28,6 +28,7 @@ enum ramdisk_command {
 
 struct ramdisk_told {
     uint32_t initialize_irql, start_io_irql, passive, unit_resets, bus_resets, removed, tries, refused, locked, timer_busy;
+    uint32_t inquiries, together; /* the latter: most at once */
 };
 
 #endif
