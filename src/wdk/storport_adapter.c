@@ -323,8 +323,12 @@ struct start {
     const char *refused;
 };
 
+/* For good: nothing sets them from here on, nor does a routine of theirs that runs yet. */
 static void stop_timers(struct port_adapter *a)
 {
+    pthread_mutex_lock(&a->lock);
+    a->removing = true;
+    pthread_mutex_unlock(&a->lock);
     (void)timer_cancel(&a->watch);
     (void)timer_cancel(&a->timer);
     dpc_flush();
@@ -431,9 +435,6 @@ static void run_remove(void *context)
             tell_removed(a, u);
     tell_removed(a, NULL);
     atomic_store(&a->running, false);
-    pthread_mutex_lock(&a->lock);
-    a->removing = true;
-    pthread_mutex_unlock(&a->lock);
     stop_timers(a);
     if (a->supports[ScsiStopAdapter] && !MUTANT(stor_stop_forgotten))
         control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);

@@ -35,8 +35,12 @@ static void request_timer(struct port_adapter *a, PHW_TIMER routine, ULONG micro
         (void)timer_cancel(&a->timer);
         return;
     }
-    atomic_store(&a->timer_routine, routine);
-    (void)timer_set(&a->timer, -(LONGLONG)microseconds * 10, 0, &a->timer_dpc, by);
+    pthread_mutex_lock(&a->lock);
+    if (!a->removing || MUTANT(stor_timer_after_the_stop)) {
+        atomic_store(&a->timer_routine, routine);
+        (void)timer_set(&a->timer, -(LONGLONG)microseconds * 10, 0, &a->timer_dpc, by);
+    }
+    pthread_mutex_unlock(&a->lock);
 }
 
 static void set_link(struct port_adapter *a, bool down)

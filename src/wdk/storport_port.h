@@ -83,7 +83,8 @@ struct port_adapter {
     ULONG active, busy_until;
     int64_t paused_until;
     atomic_bool running;
-    bool link_down, resetting, watched, removing;
+    bool link_down, resetting, watched;
+    bool removing;        /* its timers are not set any more */
     bool scanning, scan_again, no_scan;
     bool refused;         /* HwStartIo has said FALSE: nothing is started until something has changed */
     WORK_QUEUE_ITEM scan_item;

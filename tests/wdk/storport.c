@@ -392,6 +392,26 @@ static void say_stop(void)
     stop();
 }
 
+static void tick_and_stop(void)
+{
+    start();
+    if (does(RAMDISK_TICKS) != OK)
+        _exit(3);
+    stop();
+}
+
+/* A timer routine that sets itself again is not called when the adapter has stopped. */
+static void test_ticks(void **state)
+{
+    char *text = host_reported(tick_and_stop);
+
+    (void)state;
+    assert_int_equal(host_count(text), 0);
+    assert_non_null(strstr(text, "ramdisk: stopped at 2"));
+    assert_null(strstr(text, "after the stop"));
+    free(text);
+}
+
 static void test_removal(void **state)
 {
     char *text = host_reported(say_stop);
@@ -406,6 +426,7 @@ static void test_removal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_rules),      cmocka_unit_test(test_removal),    cmocka_unit_test(test_levels),
         cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),

@@ -20,6 +20,7 @@ struct disk {
     PSCSI_REQUEST_BLOCK later;   /* that something will complete */
     PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
     PIRP service;
+    LONG ticking, removed; /* removed: 2 when it is stopped, too */
     LONG inside; /* threads in count_inquiry() */
     BOOLEAN second, by_bus, by_unit;
 };
@@ -164,6 +165,29 @@ static VOID link_is_back(PVOID DeviceExtension)
     StorPortNotification(LinkUp, DeviceExtension);
 }
 
+/* When the adapter is to go it stays until that waits for it, and sets itself again nevertheless. */
+static HW_TIMER tick;
+static VOID tick(PVOID DeviceExtension)
+{
+    struct disk *d = DeviceExtension;
+
+    if (InterlockedCompareExchange(&d->removed, 0, 0) == 2)
+        DbgPrint("ramdisk: a tick after the stop\n");
+    InterlockedExchange(&d->ticking, 1);
+    for (int i = 0; i < 1000 && !InterlockedCompareExchange(&d->removed, 0, 0); i++)
+        StorPortStallExecution(1000);
+    for (int i = 0; i < 20; i++)
+        StorPortStallExecution(1000);
+    StorPortNotification(RequestTimerCall, d, tick, 1);
+}
+
+static VOID start_ticking(struct disk *d)
+{
+    StorPortNotification(RequestTimerCall, d, tick, 1);
+    for (int i = 0; i < 1000 && !InterlockedCompareExchange(&d->ticking, 0, 0); i++)
+        StorPortStallExecution(1000);
+}
+
 static HW_WORKITEM by_work;
 static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
 {
@@ -238,6 +262,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_LEAVES_POOL:
         (void)StorPortAllocatePool(d, 100, TAG, &d->left);
         return SRB_STATUS_SUCCESS;
+    case RAMDISK_TICKS:
+        start_ticking(d);
+        return SRB_STATUS_SUCCESS;
     case RAMDISK_LOCKS:
         return lock_and_count(d);
     case RAMDISK_HANGS_UNTIL_RESET:
@@ -307,6 +334,7 @@ static UCHAR control(PSCSI_REQUEST_BLOCK srb)
 static UCHAR handle_pnp(struct disk *d, PSCSI_PNP_REQUEST_BLOCK srb)
 {
     if (srb->PnPAction == StorRemoveDevice && srb->SrbPnPFlags & SRB_PNP_FLAGS_ADAPTER_REQUEST) {
+        InterlockedExchange(&d->removed, 1);
         (void)StorPortFreeTimer(d, d->timer);
         (void)StorPortFreeWorker(d, d->worker);
     } else if (srb->PnPAction == StorRemoveDevice) {
@@ -405,12 +433,12 @@ static SCSI_ADAPTER_CONTROL_STATUS adapter_control(PVOID DeviceExtension, SCSI_A
 {
     PSCSI_SUPPORTED_CONTROL_TYPE_LIST list = Parameters;
 
-    UNREFERENCED_PARAMETER(DeviceExtension);
     if (ControlType == ScsiQuerySupportedControlTypes) {
         list->SupportedTypeList[ScsiQuerySupportedControlTypes] = TRUE;
         list->SupportedTypeList[ScsiStopAdapter] = TRUE;
         list->SupportedTypeList[ScsiRestartAdapter] = TRUE;
     } else if (ControlType == ScsiStopAdapter) {
+        InterlockedExchange(&((struct disk *)DeviceExtension)->removed, 2);
         DbgPrint("ramdisk: stopped at %u\n", KeGetCurrentIrql());
     }
     return ScsiAdapterControlSuccess;

@@ -23,7 +23,8 @@ enum ramdisk_command {
     RAMDISK_LINK,                  /* down, and up 300 ms later */
     RAMDISK_TELLS,                 /* a struct ramdisk_told */
     RAMDISK_LEAVES_POOL,
-    RAMDISK_LOCKS
+    RAMDISK_LOCKS,
+    RAMDISK_TICKS                  /* HwTimer, which sets itself again to the end */
 };
 
 struct ramdisk_told {
