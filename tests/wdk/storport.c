@@ -234,7 +234,7 @@ static unsigned units(void)
 
 static void wait_for_units(unsigned wanted)
 {
-    for (int i = 0; i < 500 && units() != wanted; i++)
+    for (int i = 0; i < 5000 && units() != wanted; i++)
         nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     assert_int_equal(units(), wanted);
 }
@@ -335,7 +335,7 @@ static void test_service(void **state)
     (void)state;
     start();
     assert_int_equal(pthread_create(&thread, NULL, serve, &served), 0);
-    for (int i = 0; i < 500 && ondk_wdk_unload(driver, &status) == -1 && atomic_load(&served) == 1; i++)
+    for (int i = 0; i < 5000 && ondk_wdk_unload(driver, &status) == -1 && atomic_load(&served) == 1; i++)
         nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     pthread_join(thread, NULL);
     assert_int_equal(atomic_load(&served), OK);

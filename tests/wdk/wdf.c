@@ -191,7 +191,7 @@ static VOID pause_briefly(LONG milliseconds)
 
 static void wait_until(const volatile LONG *value, LONG wanted)
 {
-    for (int i = 0; i < 5000 && InterlockedCompareExchange((volatile LONG *)(uintptr_t)value, 0, 0) < wanted; i++)
+    for (int i = 0; i < 50000 && InterlockedCompareExchange((volatile LONG *)(uintptr_t)value, 0, 0) < wanted; i++)
         pause_briefly(1);
     assert_true(InterlockedCompareExchange((volatile LONG *)(uintptr_t)value, 0, 0) >= wanted);
 }
