@@ -67,8 +67,10 @@ struct shard_timer {
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);
 void shard_timer_stop(struct shard *s, struct shard_timer *timer);
 
-/* Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). The owner reads it once for each turn, or
- * twice: what is due is due by the time before the sockets were looked at. */
+/*
+ * Nanoseconds, monotonic; the clock of the executor (virtual in a simulation). The owner reads it once for each turn,
+ * or twice: what is due is due by the time before the sockets were looked at.
+ */
 uint64_t shard_now(struct shard *s);
 
 /*
@@ -145,8 +147,8 @@ void shard_sleep(struct shard *s);
 /* Does a consumer poll, so that looking on is its business? */
 bool shard_is_leased(struct shard *s);
 /*
- * The owner, in a turn that takes long: the lease that it is under would run out meanwhile. Only in a consumer's turn, poll
- * or post: who had the lease is most likely this one.
+ * The owner, in a turn that takes long: the lease that it is under would run out meanwhile. Only in a consumer's turn,
+ * poll or post: who had the lease is most likely this one.
  */
 void shard_keep_lease(struct shard *s);
 /* A place for what the executor keeps for this shard. */

@@ -186,6 +186,25 @@ static void slow(void (*begin)(struct world *w), int unread)
     close_connected(&w);
 }
 
+/* In bursts of three: it is not their requests that count, of which there never are a power of two. */
+static void slow_in_bursts(void)
+{
+    struct world w;
+    uint64_t before;
+
+    open_connected(&w);
+    fall_behind(&w);
+    before = sent(&w);
+    writes(&w, 2, FABRIC_DEFER, LEN);
+    CHECK(leave(&w, 1) == 0);
+    clock_ns += 30 * NS_PER_US;
+    writes(&w, 2, FABRIC_DEFER, LEN);
+    CHECK(sent(&w) == before);
+    CHECK(leave(&w, 1) == 6);
+    CHECK(poll(&w, DEPTH) == 8);
+    close_connected(&w);
+}
+
 static void slow_and_behind(void)
 {
     slow(fall_behind, 2);
@@ -200,6 +219,7 @@ static const struct test tests[] = {
     { "who does not poll", who_does_not_poll }, { "lonely", lonely }, { "behind", behind },
     { "filling", filling },                     { "full call", full_call }, { "large", large },
     { "slow and behind", slow_and_behind },     { "slow and filling", slow_and_filling },
+    { "slow in bursts", slow_in_bursts },
 };
 
 int main(int argc, char **argv)

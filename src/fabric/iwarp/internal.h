@@ -182,8 +182,9 @@ struct fabric_qp {
     atomic_bool doomed;       /* a queue of its overflowed */
     atomic_bool deferred;     /* a request waits for the next one without DEFER */
     atomic_uint unsent;       /* requests posted since the last transmission; roughly, where several threads post */
-    atomic_uint busy_until;   /* where many left at once: the empty polls of the initiator's queue by then, and one more */
-    _Atomic uint64_t held_since; /* the oldest of those that wait; 0: none */
+    atomic_uint busy_until;   /* where many left at once: the initiator's queue's empty polls by then, and one more */
+    atomic_uint held;         /* posts since then that were to wait */
+    _Atomic uint64_t held_since; /* the first of them */
     struct fabric_conn *conn; /* owner; while a stream runs */
     enum fabric_reason stopped; /* owner; why requests are being flushed */
     uint16_t terminate;       /* owner; the Terminate that had a part in it */

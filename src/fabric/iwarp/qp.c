@@ -49,7 +49,7 @@ static void run_transmit(struct shard_task *task)
 
     note_batch(qp, atomic_load_explicit(&qp->unsent, memory_order_relaxed));
     atomic_store_explicit(&qp->unsent, 0, memory_order_relaxed);
-    atomic_store_explicit(&qp->held_since, 0, memory_order_relaxed);
+    atomic_store_explicit(&qp->held, 0, memory_order_relaxed);
     if (qp->conn)
         stream_transmit(qp->conn);
 }
@@ -206,17 +206,20 @@ static bool is_behind(struct fabric_qp *qp)
            MUTANT(tx_lonely_waits);
 }
 
-/* Looks at the clock with the first, second, fourth, eighth: a look costs a tenth of what a post does. */
-static bool is_held_long(struct fabric_qp *qp, unsigned unsent)
+/* Looks at the clock with the first, second, fourth that is to wait: a look costs a tenth of what a post does. */
+static bool is_held_long(struct fabric_qp *qp)
 {
-    uint64_t since = atomic_load_explicit(&qp->held_since, memory_order_relaxed), now;
+    unsigned held = atomic_load_explicit(&qp->held, memory_order_relaxed) + 1;
+    uint64_t now;
 
-    if (since && (unsent & (unsent - 1)))
+    atomic_store_explicit(&qp->held, held, memory_order_relaxed);
+    if (held & (held - 1))
         return false;
     now = shard_now(qp->home->shard);
-    if (!since)
+    if (held == 1)
         atomic_store_explicit(&qp->held_since, now, memory_order_relaxed);
-    return since && now - since >= MOST_HELD && !MUTANT(tx_held_for_long);
+    now -= atomic_load_explicit(&qp->held_since, memory_order_relaxed);
+    return now >= MOST_HELD && !MUTANT(tx_held_for_long);
 }
 
 /*
@@ -227,16 +230,15 @@ static bool is_held_long(struct fabric_qp *qp, unsigned unsent)
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
-    unsigned unsent = atomic_load_explicit(&qp->unsent, memory_order_relaxed);
     uint64_t octets = 0;
 
     if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)))
         return false;
-    if (r->op >= FABRIC_FAST_REGISTER || unsent >= MOST_UNSENT)
+    if (r->op >= FABRIC_FAST_REGISTER || atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT)
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
-    return octets <= SMALL_OCTETS && !is_held_long(qp, unsent);
+    return octets <= SMALL_OCTETS && !is_held_long(qp);
 }
 
 static void have_poll_drive(struct fabric_cq *cq, unsigned patience)
