@@ -175,7 +175,7 @@ static void answer(struct shard_task *task)
     ((struct answered *)((char *)task - offsetof(struct answered, end)))->in_time = true;
 }
 
-/* A time limit ends in the very turn that sees what it waited for. */
+/* Where both have come to pass while the thread stood still, the turn that sees the answer does not end its limit. */
 static void answer_counts(struct shard *s)
 {
     struct answered a = { .begin.run = set_limit, .end.run = answer, .timer.fire = note_fired, .shard = s };
