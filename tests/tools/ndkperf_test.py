@@ -12,6 +12,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 NDKPERF, NDKPING = sys.argv[1:3]
 LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text().strip()
@@ -274,6 +276,51 @@ def interrupted(name, client, server, who, sign, codes):
     return c.out, s.out
 
 
+class LateWords:
+    """Between both ends: what the server says on the first connection comes later than what it does on the others."""
+
+    def __init__(self, at):
+        host, number = at.rsplit(":", 1)
+        self.server, self.listener = (host, int(number)), socket.create_server(("127.0.0.1", 0))
+        self.at = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.threads = [threading.Thread(target=self.accept)]
+        self.threads[0].start()
+
+    def accept(self):
+        for late in (0.1, 0, 0):
+            client, _ = self.listener.accept()
+            server = socket.create_connection(self.server)
+            for ends in ((client, server, 0), (server, client, late)):
+                self.threads.append(threading.Thread(target=self.carry, args=ends))
+                self.threads[-1].start()
+
+    @staticmethod
+    def carry(source, target, late):
+        try:
+            while data := source.recv(65536):
+                time.sleep(late)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError: # an end that has gone
+            target.close()
+
+    def end(self):
+        for thread in self.threads: # the first one adds the others
+            thread.join()
+        self.listener.close()
+
+
+def last_word():
+    """The server's last answer may be behind the end of the queue pairs, which are connections of their own."""
+    for mode in ((), ("--events",)):
+        at = address()
+        with Process("server", "--address", at, "-W", "60") as s:
+            between = LateWords(at)
+            code, out, err = run("client", "--address", between.at, "-q", "2", *mode, *SHORT)
+        check(f"last word {mode}", (code, s.code) == (0, 0), (code, out, err, s.code, s.text))
+        between.end()
+
+
 PEER_ENDED = re.compile(r"failed: STATUS_CONNECTION_.* reason 0x\w+ peer-", re.S)
 
 
@@ -331,7 +378,7 @@ def wrong_usage():
 def main():
     os.environ.pop("ONDK_MUTANT", None)
     for part in (every_test, windows_spelling, json_format, sizes_and_options, logs, wrong_data, profiles,
-                 peers_that_do_not_fit, ends, wrong_usage):
+                 peers_that_do_not_fit, last_word, ends, wrong_usage):
         part()
     print(f"{count - failures} passed, {failures} failed")
     return failures != 0

@@ -391,6 +391,7 @@ static void take_leave(struct client *c)
         return;
     s->failed = NDKPERF_OK;
     s->check = false;
+    s->leaving = true; /* each lane is a connection of its own: its end may be seen before what was said first */
     if (ask(c, &end))
         session_part(s);
     if (code != NDKPERF_OK)

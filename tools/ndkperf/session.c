@@ -355,7 +355,7 @@ static bool look_around(struct session *s)
 {
     struct consumer *gone = consumer_gone(&s->control) ? &s->control : NULL;
 
-    for (uint32_t i = 0; i < s->lane_count && !gone; i++)
+    for (uint32_t i = 0; i < s->lane_count && !gone && !s->leaving; i++)
         if (consumer_gone(&s->lanes[i].c))
             gone = &s->lanes[i].c;
     if (gone && !drain_control(s)) /* its last word may be there */

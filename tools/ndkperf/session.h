@@ -57,6 +57,7 @@ struct session {
     struct order run;             /* what is being measured */
     uint64_t idle, idle_since;
     bool impatient;               /* who does not see anything for long gives up */
+    bool leaving;                 /* the last answer is on its way: lanes that the peer closes say nothing */
     enum ndkperf_exit failed;     /* the first thing that went wrong was told */
 };
 
