@@ -18,7 +18,8 @@ failures = 0
 def check(name, condition, seen):
     global failures
     failures += not condition
-    print(f"{name}: {'passed' if condition else 'FAILED, saw ' + repr(seen)}", flush=True)
+    if not condition:
+        print(f"{name}: FAILED, saw {seen!r}", flush=True)
 
 
 def ndkrun(*arguments, **environment):
