@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a miniport has of the kernel through its port: pool, MDLs, timers, work items, DPCs, locks. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -126,34 +127,51 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
     return STOR_STATUS_SUCCESS;
 }
 
-ULONG StorPortRequestTimer(PVOID HwDeviceExtension, PVOID TimerHandle, PHW_TIMER_EX TimerCallback,
-                           PVOID CallbackContext, ULONGLONG TimerValue, ULONGLONG TolerableDelay)
+/* Under the adapter's lock: a callback that runs yet may ask for a timer that is freed. */
+static ULONG request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
+                     const void *by)
 {
-    struct port_timer *t = TimerHandle;
-
-    UNREFERENCED_PARAMETER(TolerableDelay);
-    if (!HwDeviceExtension || !t || (TimerValue && !TimerCallback))
+    if (!live_has(LIVE_STORPORT, t) && !MUTANT(stor_freed_timer_set))
         return STOR_STATUS_INVALID_PARAMETER;
-    if (!TimerValue) {
+    if (!microseconds) {
         cancel(t);
         return STOR_STATUS_SUCCESS;
     }
     if (atomic_exchange(&t->due, true) && !MUTANT(stor_timer_never_busy))
         return STOR_STATUS_BUSY;
-    t->callback = TimerCallback;
-    t->context = CallbackContext;
+    t->callback = callback;
+    t->context = context;
     atomic_fetch_add(&t->references, 1);
-    (void)timer_set(&t->timer, -(LONGLONG)TimerValue * 10, 0, &t->dpc, __builtin_return_address(0));
+    (void)timer_set(&t->timer, -(LONGLONG)microseconds * 10, 0, &t->dpc, by);
     return STOR_STATUS_SUCCESS;
+}
+
+ULONG StorPortRequestTimer(PVOID HwDeviceExtension, PVOID TimerHandle, PHW_TIMER_EX TimerCallback,
+                           PVOID CallbackContext, ULONGLONG TimerValue, ULONGLONG TolerableDelay)
+{
+    ULONG status;
+
+    UNREFERENCED_PARAMETER(TolerableDelay);
+    if (!HwDeviceExtension || !TimerHandle || (TimerValue && !TimerCallback))
+        return STOR_STATUS_INVALID_PARAMETER;
+    pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
+    status = request(TimerHandle, TimerCallback, CallbackContext, TimerValue, __builtin_return_address(0));
+    pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
+    return status;
 }
 
 ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 {
+    bool was;
+
     if (irql_now() > DISPATCH_LEVEL)
         return STOR_STATUS_INVALID_IRQL;
     if (!HwDeviceExtension || !TimerHandle)
         return STOR_STATUS_INVALID_PARAMETER;
-    if (!live_remove(LIVE_STORPORT, TimerHandle))
+    pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
+    was = live_remove(LIVE_STORPORT, TimerHandle);
+    pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
+    if (!was)
         return STOR_STATUS_UNSUCCESSFUL;
     cancel(TimerHandle);
     put(TimerHandle);

@@ -166,6 +166,8 @@ static void test_later(void **state)
     assert_int_equal(does(RAMDISK_LOCKS), OK);
     assert_int_equal(told().locked, 1);
     assert_int_equal(told().timer_busy, 1);
+    assert_int_equal(does(RAMDISK_FREES_TIMER), OK);
+    assert_int_equal(told().timer_gone, 1);
     stop();
     assert_int_equal(ondk_wdk_violations(), 0);
 }

@@ -159,6 +159,17 @@ static VOID by_timer(PVOID DeviceExtension, PVOID Context)
     complete_later(DeviceExtension);
 }
 
+static HW_TIMER_EX free_it;
+static VOID free_it(PVOID DeviceExtension, PVOID Context)
+{
+    struct disk *d = DeviceExtension;
+
+    (void)StorPortFreeTimer(d, d->timer);
+    d->told.timer_gone = StorPortRequestTimer(d, d->timer, by_timer, Context, 1, 0) == STOR_STATUS_INVALID_PARAMETER;
+    d->timer = NULL;
+    complete_later(d);
+}
+
 static HW_TIMER link_is_back;
 static VOID link_is_back(PVOID DeviceExtension)
 {
@@ -226,6 +237,8 @@ static VOID later(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         (void)StorPortQueueWorkItem(d, by_work, d->worker, NULL);
     else if (command == RAMDISK_LATER_BY_DPC)
         (void)StorPortIssueDpc(d, &d->dpc, NULL, NULL);
+    else if (command == RAMDISK_FREES_TIMER)
+        (void)StorPortRequestTimer(d, d->timer, free_it, NULL, 1, 0);
     else
         by_the_second_timer(d);
 }
@@ -277,6 +290,7 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_LATER_BY_TIMER:
     case RAMDISK_LATER_BY_WORK:
     case RAMDISK_LATER_BY_DPC:
+    case RAMDISK_FREES_TIMER:
         later(d, srb);
         return SRB_STATUS_PENDING;
     default:

@@ -11,6 +11,7 @@ enum ramdisk_command {
     RAMDISK_LATER_BY_TIMER = 0xC0,
     RAMDISK_LATER_BY_WORK,
     RAMDISK_LATER_BY_DPC,
+    RAMDISK_FREES_TIMER,           /* in its callback, which asks for it again */
     RAMDISK_BUSY_TWICE,            /* SRB_STATUS_BUSY */
     RAMDISK_REFUSED_ONCE,          /* HwStartIo says FALSE */
     RAMDISK_HANGS_UNTIL_RESET,     /* of the unit */
@@ -29,6 +30,7 @@ enum ramdisk_command {
 
 struct ramdisk_told {
     uint32_t initialize_irql, start_io_irql, passive, unit_resets, bus_resets, removed, tries, refused, locked, timer_busy;
+    uint32_t timer_gone;
     uint32_t inquiries, together; /* the latter: most at once */
 };
 
