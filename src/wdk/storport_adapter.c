@@ -323,7 +323,10 @@ struct start {
     const char *refused;
 };
 
-/* For good: nothing sets them from here on, nor does a routine of theirs that runs yet. */
+/*
+ * For good: nothing sets them from here on, nor does a routine of theirs that runs yet. A reset that waits has nobody
+ * else who would end it.
+ */
 static void stop_timers(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
@@ -332,6 +335,9 @@ static void stop_timers(struct port_adapter *a)
     (void)timer_cancel(&a->watch);
     (void)timer_cancel(&a->timer);
     dpc_flush();
+    pthread_mutex_lock(&a->lock);
+    port_end_waiting(a);
+    pthread_mutex_unlock(&a->lock);
 }
 
 /* One that still has requests of the miniport's stays: it may complete them yet. */

@@ -122,6 +122,8 @@ struct port_request *port_request_new(struct port_adapter *a, const struct port_
 /* A fresh SRB and extension for another try. False: no memory, and it has the old ones. */
 bool port_request_renew(struct port_adapter *a, struct port_request *r);
 void port_request_free(struct port_request *r);
+/* Under the adapter's lock. */
+void port_request_put(struct port_request *r);
 /* What the miniport has put into the SRB, into r->call. */
 void port_request_collect(struct port_request *r);
 UCHAR port_srb_status(const void *srb);
@@ -145,6 +147,8 @@ void port_reset_bus(struct port_adapter *a, UCHAR path);
 /* Every second while a request is under way (storport_watch.c). */
 KDEFERRED_ROUTINE port_watch;
 void port_watch_start(struct port_adapter *a);
+/* Under the lock: waiting ones whose time is over, or all when the adapter goes, never reach the miniport. */
+void port_end_waiting(struct port_adapter *a);
 
 /* ---- storport_scan.c, storport_device.c, storport_adapter.c -------------------------------------------------------- */
 

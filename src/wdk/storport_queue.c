@@ -118,13 +118,6 @@ static void add_live(struct port_adapter *a, const void *srb)
         live_add_made(LIVE_SRB, srb, "given to HwStartIo", &given);
 }
 
-/* Under the lock. */
-static void put(struct port_request *r)
-{
-    if (--r->references == 0)
-        port_request_free(r);
-}
-
 /* HwStartIo has refused it: it is the first again, unless it was completed nevertheless. */
 static void take_back(struct port_adapter *a, struct port_request *r, const void *srb)
 {
@@ -172,7 +165,7 @@ static void give_to_miniport(struct port_adapter *a, struct port_request *r, voi
     pthread_mutex_lock(&a->lock);
     if (refused)
         take_back(a, r, srb);
-    put(r);
+    port_request_put(r);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -265,7 +258,7 @@ static void end(struct port_adapter *a, struct port_request *r)
     port_request_collect(r);
     r->over = true;
     pthread_cond_broadcast(&a->changed);
-    put(r);
+    port_request_put(r);
 }
 
 static void check_status(const void *srb)
@@ -368,7 +361,7 @@ static bool wait_for_end(struct port_adapter *a, struct port_request *r, struct 
         pthread_cond_wait(&a->changed, &a->lock);
     over = r->over;
     *call = r->call;
-    put(r);
+    port_request_put(r);
     pthread_mutex_unlock(&a->lock);
     return over;
 }

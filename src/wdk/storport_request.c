@@ -212,6 +212,12 @@ void port_request_free(struct port_request *r)
     free(r);
 }
 
+void port_request_put(struct port_request *r)
+{
+    if (--r->references == 0)
+        port_request_free(r);
+}
+
 /* ---- The end ----------------------------------------------------------------------------------------------------- */
 
 static void collect_sense(struct port_request *r, ULONG length)

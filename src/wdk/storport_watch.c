@@ -82,9 +82,10 @@ static bool advance(struct port_adapter *a, struct port_request *r, int64_t now,
     return false;
 }
 
-/* Waiting ones whose time is over never reach the miniport. */
-static void end_waiting(struct port_adapter *a, int64_t now)
+void port_end_waiting(struct port_adapter *a)
 {
+    int64_t now = clock_interrupt();
+
     for (LIST_ENTRY *e = a->waiting.Flink, *next; e != &a->waiting; e = next) {
         struct port_request *r = CONTAINING_RECORD(e, struct port_request, link);
 
@@ -98,8 +99,7 @@ static void end_waiting(struct port_adapter *a, int64_t now)
         r->state = REQUEST_IS_OVER;
         r->over = true;
         pthread_cond_broadcast(&a->changed);
-        if (--r->references == 0)
-            port_request_free(r);
+        port_request_put(r);
     }
 }
 
@@ -121,7 +121,7 @@ static bool rescue_one(struct port_adapter *a)
     UCHAR path = 0;
 
     pthread_mutex_lock(&a->lock);
-    end_waiting(a, now);
+    port_end_waiting(a);
     late = next_late(a, now);
     if (late)
         reset = advance(a, late, now, &path);
