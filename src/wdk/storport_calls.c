@@ -113,7 +113,8 @@ VOID StorPortNotification(SCSI_NOTIFICATION_TYPE NotificationType, PVOID HwDevic
 VOID StorPortCompleteRequest(PVOID HwDeviceExtension, UCHAR PathId, UCHAR TargetId, UCHAR Lun, UCHAR SrbStatus)
 {
     irql_check_max("StorPortCompleteRequest", DISPATCH_LEVEL);
-    port_complete_all(port_of(HwDeviceExtension), PathId, TargetId, Lun, SrbStatus);
+    port_complete_all(port_of(HwDeviceExtension), (UCHAR[]){ PathId, TargetId, Lun }, SrbStatus,
+                      __builtin_return_address(0));
 }
 
 /* ---- Requests' memory -------------------------------------------------------------------------------------------- */

@@ -137,14 +137,15 @@ bool port_send(struct port_adapter *a, struct port_call *call);
 void port_pump(struct port_adapter *a);
 /* From the miniport. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
-void port_complete_all(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, UCHAR status);
+/* address: path, target, unit, each of them SP_UNTAGGED for all. */
+void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by);
 /* Under the lock. NULL: it is not started. */
 struct port_request *port_find(struct port_adapter *a, const void *srb);
 /* Under the lock; with `make`, NULL means no memory. */
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
 /* HwResetBus, with nothing started meanwhile. */
 void port_reset_bus(struct port_adapter *a, UCHAR path);
-/* Every second while a request is under way (storport_watch.c). */
+/* Four times a second while a request is under way (storport_watch.c). */
 KDEFERRED_ROUTINE port_watch;
 void port_watch_start(struct port_adapter *a);
 /* Under the lock: waiting ones whose time is over, or all when the adapter goes, never reach the miniport. */

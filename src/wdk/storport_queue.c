@@ -227,9 +227,10 @@ static void not_started(struct port_adapter *a, const void *srb)
                  "SRB %p %s", srb, by.depth ? "is complete already" : "is none that the miniport has been given");
 }
 
-/* Under the lock: out of the miniport's hands. */
+/* Under the lock: out of the miniport's hands, for one completion alone. */
 static void take_from_miniport(struct port_adapter *a, struct port_request *r)
 {
+    r->state = REQUEST_IS_OVER;
     RemoveEntryList(&r->link);
     r->unit->active--;
     a->active--;
@@ -270,28 +271,31 @@ static void check_status(const void *srb)
                      "SRB %p is completed with status 0x%02x, which says that it is not", srb, status);
 }
 
+/* What take_from_miniport has taken goes to its sender, or is tried again. */
+static void finish(struct port_adapter *a, struct port_request *r, const void *by)
+{
+    check_status(r->srb);
+    pthread_mutex_lock(&a->lock);
+    forget(a, r->srb, by);
+    if (!try_again(a, r))
+        end(a, r);
+    pthread_mutex_unlock(&a->lock);
+    port_pump(a);
+}
+
 void port_complete(struct port_adapter *a, void *srb, const void *by)
 {
     struct port_request *r;
 
     pthread_mutex_lock(&a->lock);
     r = port_find(a, srb);
-    if (r) {
+    if (r)
         take_from_miniport(a, r);
-        r->state = REQUEST_IS_OVER;
-    }
     pthread_mutex_unlock(&a->lock);
-    if (!r) {
+    if (r)
+        finish(a, r, by);
+    else
         not_started(a, srb);
-        return;
-    }
-    check_status(r->srb);
-    pthread_mutex_lock(&a->lock);
-    forget(a, srb, by);
-    if (!try_again(a, r))
-        end(a, r);
-    pthread_mutex_unlock(&a->lock);
-    port_pump(a);
 }
 
 static bool is_meant(const struct port_request *r, UCHAR path, UCHAR target, UCHAR lun)
@@ -300,22 +304,26 @@ static bool is_meant(const struct port_request *r, UCHAR path, UCHAR target, UCH
            (lun == SP_UNTAGGED || lun == r->call.lun);
 }
 
-void port_complete_all(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, UCHAR status)
+/* Those that the miniport has now: what is started meanwhile is not meant. */
+void port_complete_all(struct port_adapter *a, const UCHAR address[3], UCHAR status, const void *by)
 {
-    void *srb;
+    LIST_ENTRY taken;
 
-    do {
-        srb = NULL;
-        pthread_mutex_lock(&a->lock);
-        for (LIST_ENTRY *e = a->started.Flink; e != &a->started && !srb; e = e->Flink)
-            if (is_meant(request_at(e), path, target, lun)) {
-                srb = request_at(e)->srb;
-                port_srb_set_status(srb, status);
-            }
-        pthread_mutex_unlock(&a->lock);
-        if (srb)
-            port_complete(a, srb, __builtin_return_address(0));
-    } while (srb);
+    InitializeListHead(&taken);
+    pthread_mutex_lock(&a->lock);
+    for (LIST_ENTRY *e = a->started.Flink, *next; e != &a->started; e = next) {
+        struct port_request *r = request_at(e);
+
+        next = e->Flink;
+        if (!is_meant(r, address[0], address[1], address[2]))
+            continue;
+        take_from_miniport(a, r);
+        port_srb_set_status(r->srb, status);
+        InsertTailList(&taken, e);
+    }
+    pthread_mutex_unlock(&a->lock);
+    while (!IsListEmpty(&taken))
+        finish(a, request_at(RemoveHeadList(&taken)), by);
 }
 
 /* ---- The senders ------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests that take too long. Once a second the started ones are looked at: when one's time is over, its unit is reset
- * (SRB_FUNCTION_RESET_LOGICAL_UNIT); when that has not ended it, the bus (HwResetBus); and when that has not, its sender
- * gets a timeout and the request stays with the miniport.
+ * Requests that take too long. When the time of a started one is over, its unit is reset
+ * (SRB_FUNCTION_RESET_LOGICAL_UNIT); when that has not ended it, the bus (HwResetBus); and when that has not, its
+ * sender gets a timeout and the request stays with the miniport.
  */
 #include <pthread.h>
 

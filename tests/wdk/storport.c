@@ -58,16 +58,22 @@ static uint32_t does(enum ramdisk_command command)
     return send(&c);
 }
 
-static struct ramdisk_told told(void)
+static struct ramdisk_told told_by(uint8_t lun)
 {
     struct ramdisk_told t = { 0 };
     ondk_wdk_scsi_command_t c = vendor(RAMDISK_TELLS);
 
+    c.lun = lun;
     c.data = &t;
     c.data_length = sizeof t;
     assert_int_equal(send(&c), OK);
     assert_int_equal(c.data_length, sizeof t);
     return t;
+}
+
+static struct ramdisk_told told(void)
+{
+    return told_by(0);
 }
 
 static double seconds(void)
@@ -261,6 +267,25 @@ static void test_bus_change(void **state)
     stop();
 }
 
+/* Who completes all there are twice at once completes each once, and nothing of another unit. */
+static void test_all_at_once(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(does(RAMDISK_ADDS_UNIT), OK);
+    wait_for_units(2);
+    for (uint32_t round = 1; round <= 300; round++) {
+        uint32_t calls = 0;
+
+        assert_int_equal(does(RAMDISK_BY_WORK_AND_DPC), OK);
+        for (int i = 0; i < 100000 && calls < 2 * round; i++)
+            calls = told_by(1).calls;
+        assert_int_equal(calls, 2 * round);
+    }
+    stop();
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
 static void test_controls(void **state)
 {
     struct {
@@ -354,6 +379,13 @@ static void complete_twice(void)
     stop();
 }
 
+static void complete_twice_with_all(void)
+{
+    start();
+    (void)does(RAMDISK_TWICE_WITH_ALL);
+    stop();
+}
+
 static void complete_as_pending(void)
 {
     start();
@@ -383,6 +415,7 @@ static void test_rules(void **state)
 {
     (void)state;
     host_breaks(complete_twice, "srb-completed", "is complete already");
+    host_breaks(complete_twice_with_all, "srb-completed", "is complete already");
     host_breaks(complete_as_pending, "srb-completed", "which says that it is not");
     host_breaks(leave_request, "unload-outstanding", "left: SRB 0x");
     host_breaks(leave_pool, "unload-outstanding", "has left 1 ");
@@ -434,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),
         cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
         cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),    cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_all_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

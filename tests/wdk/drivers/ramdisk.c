@@ -16,12 +16,13 @@ struct disk {
     struct ramdisk_told told;
     PUCHAR blocks;
     PVOID timer, worker, left;
-    STOR_DPC dpc;
+    STOR_DPC dpc, unit_dpc;
     PSCSI_REQUEST_BLOCK later;   /* that something will complete */
     PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
     PIRP service;
     LONG ticking, removed; /* removed: 2 when it is stopped, too */
     LONG inside; /* threads in count_inquiry() */
+    LONG ready;  /* threads that are about to complete the unit's requests */
     BOOLEAN second, by_bus, by_unit;
 };
 
@@ -217,6 +218,40 @@ static VOID by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1
     complete_later(HwDeviceExtension);
 }
 
+/* Twice at the same time, as far as two threads can. */
+static VOID complete_unit(struct disk *d)
+{
+    InterlockedIncrement(&d->ready);
+    for (int i = 0; i < 1000000 && InterlockedCompareExchange(&d->ready, 0, 0) < 2; i++)
+        ;
+    StorPortCompleteRequest(d, 0, 0, 0, SRB_STATUS_SUCCESS);
+    InterlockedIncrement((LONG *)&d->told.calls);
+}
+
+static HW_WORKITEM unit_by_work;
+static VOID unit_by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    UNREFERENCED_PARAMETER(Context);
+    UNREFERENCED_PARAMETER(Worker);
+    complete_unit(HwDeviceExtension);
+}
+
+static HW_DPC_ROUTINE unit_by_dpc;
+static VOID unit_by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    complete_unit(HwDeviceExtension);
+}
+
+static VOID by_work_and_dpc(struct disk *d)
+{
+    InterlockedExchange(&d->ready, 0);
+    (void)StorPortQueueWorkItem(d, unit_by_work, d->worker, NULL);
+    (void)StorPortIssueDpc(d, &d->unit_dpc, NULL, NULL);
+}
+
 /* One that is set is busy, and free again when it is cancelled. */
 static VOID by_the_second_timer(struct disk *d)
 {
@@ -293,6 +328,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_FREES_TIMER:
         later(d, srb);
         return SRB_STATUS_PENDING;
+    case RAMDISK_BY_WORK_AND_DPC:
+        by_work_and_dpc(d);
+        return SRB_STATUS_PENDING;
     default:
         return fail(srb, SCSI_SENSE_ILLEGAL_REQUEST, SCSI_ADSENSE_ILLEGAL_COMMAND);
     }
@@ -304,8 +342,17 @@ static VOID break_rules(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         complete(d, srb, SRB_STATUS_PENDING);
         return;
     }
-    complete(d, srb, SRB_STATUS_SUCCESS);
+    if (srb->Cdb[0] == RAMDISK_TWICE_WITH_ALL)
+        StorPortCompleteRequest(d, 0, SP_UNTAGGED, SP_UNTAGGED, SRB_STATUS_SUCCESS);
+    else
+        complete(d, srb, SRB_STATUS_SUCCESS);
     StorPortNotification(RequestComplete, d, srb);
+}
+
+static BOOLEAN is_rule_breaker(PSCSI_REQUEST_BLOCK srb)
+{
+    return srb->Function == SRB_FUNCTION_EXECUTE_SCSI && srb->Cdb[0] >= RAMDISK_TWICE &&
+           srb->Cdb[0] <= RAMDISK_AS_PENDING;
 }
 
 static UCHAR execute(struct disk *d, PSCSI_REQUEST_BLOCK srb)
@@ -364,8 +411,7 @@ static BOOLEAN start_io(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
     UCHAR status = SRB_STATUS_INVALID_REQUEST;
 
     d->told.start_io_irql = KeGetCurrentIrql();
-    if (Srb->Function == SRB_FUNCTION_EXECUTE_SCSI &&
-        (Srb->Cdb[0] == RAMDISK_TWICE || Srb->Cdb[0] == RAMDISK_AS_PENDING)) {
+    if (is_rule_breaker(Srb)) {
         break_rules(d, Srb);
         return TRUE;
     }
@@ -438,6 +484,7 @@ static BOOLEAN initialize(PVOID DeviceExtension)
 
     d->told.initialize_irql = KeGetCurrentIrql();
     StorPortInitializeDpc(d, &d->dpc, by_dpc);
+    StorPortInitializeDpc(d, &d->unit_dpc, unit_by_dpc);
     return StorPortEnablePassiveInitialization(d, passive);
 }
 

@@ -12,12 +12,14 @@ enum ramdisk_command {
     RAMDISK_LATER_BY_WORK,
     RAMDISK_LATER_BY_DPC,
     RAMDISK_FREES_TIMER,           /* in its callback, which asks for it again */
+    RAMDISK_BY_WORK_AND_DPC,       /* both call StorPortCompleteRequest for the unit */
     RAMDISK_BUSY_TWICE,            /* SRB_STATUS_BUSY */
     RAMDISK_REFUSED_ONCE,          /* HwStartIo says FALSE */
     RAMDISK_HANGS_UNTIL_RESET,     /* of the unit */
     RAMDISK_HANGS_UNTIL_BUS_RESET,
     RAMDISK_HANGS,
     RAMDISK_TWICE,                 /* completed twice */
+    RAMDISK_TWICE_WITH_ALL,        /* the first time by StorPortCompleteRequest */
     RAMDISK_AS_PENDING,            /* completed with SRB_STATUS_PENDING */
     RAMDISK_ADDS_UNIT,             /* or takes it away */
     RAMDISK_PAUSES,                /* the unit, for a second */
@@ -31,6 +33,7 @@ enum ramdisk_command {
 struct ramdisk_told {
     uint32_t initialize_irql, start_io_irql, passive, unit_resets, bus_resets, removed, tries, refused, locked, timer_busy;
     uint32_t timer_gone;
+    uint32_t calls; /* of StorPortCompleteRequest that are over */
     uint32_t inquiries, together; /* the latter: most at once */
 };
 
