@@ -3,8 +3,8 @@
  * Which processors the calling thread runs on. The driver's choice is kept in the thread: an empty mask is "as the
  * process runs", which is what the routines give back for the first choice and take to undo it.
  */
-#include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "wdm.h"
 
@@ -17,11 +17,14 @@ static bool is_active(const GROUP_AFFINITY *a)
     return a->Mask != 0 && (a->Mask & ~processor_group(a->Group)) == 0;
 }
 
-/* Who woke the thread may be about to let it go wherever the process may: see wait.c. That would undo the choice. */
+/*
+ * Who woke the thread may be about to let it go wherever the process may: see wait.c. That would undo the choice.
+ * To yield might not do: under a real-time policy it lets none of a lower priority run.
+ */
 static void until_let_go(struct kernel_thread *t)
 {
     while (atomic_load_explicit(&t->called, memory_order_acquire) && !MUTANT(wdk_affinity_let_go))
-        sched_yield();
+        nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 }
 
 /* Processors that do not exist make the whole choice void. Returns the choice before. */
