@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "wdm.h"
 
@@ -116,15 +117,39 @@ uint64_t processor_group(uint32_t group)
     return count - first >= GROUP ? UINT64_MAX : (1ULL << (count - first)) - 1;
 }
 
+/*
+ * Wherever the process may run; 0: the calling thread. If those of its start have all been taken from it since, the host
+ * refuses, and leaves of all that there are those that it may have now.
+ */
+static void let_run(pid_t thread)
+{
+    cpu_set_t all;
+
+    if (!sched_setaffinity(thread, sizeof allowed, &allowed) || MUTANT(wdk_refused_stays_here))
+        return;
+    memset(&all, 0xff, sizeof all);
+    (void)sched_setaffinity(thread, sizeof all, &all);
+}
+
 void processor_bind(uint32_t group, uint64_t mask)
 {
     cpu_set_t set;
 
+    if (!mask) {
+        let_run(0);
+        return;
+    }
     CPU_ZERO(&set);
     for (uint32_t i = 0; i < GROUP; i++)
         if (mask >> i & 1)
             CPU_SET(host_of[group * GROUP + i], &set);
-    (void)sched_setaffinity(0, sizeof set, mask ? &set : &allowed);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+void processor_anywhere(void)
+{
+    if (!MUTANT(wdk_affinity_inherited))
+        let_run(0);
 }
 
 void processor_call_here(uint32_t thread)
@@ -142,7 +167,7 @@ void processor_call_here(uint32_t thread)
 void processor_let_go(uint32_t thread)
 {
     if (!MUTANT(wdk_woken_stays_here))
-        (void)sched_setaffinity((pid_t)thread, sizeof allowed, &allowed);
+        let_run((pid_t)thread);
 }
 
 ULONG KeQueryActiveProcessorCountEx(USHORT GroupNumber)

@@ -25,6 +25,8 @@ bool processor_read_set(const char *path, struct processor_set *set);
 void processor_node(uint32_t node, struct processor_set *set);
 /* The calling thread runs on these of the group from now on; 0: wherever the process may. */
 void processor_bind(uint32_t group, uint64_t mask);
+/* For a thread that begins, instead of where its maker is bound to, or was called to at that moment. */
+void processor_anywhere(void);
 /* Another thread, by the host's number, shall go on on the caller's processor; then wherever the process may. */
 void processor_call_here(uint32_t thread);
 void processor_let_go(uint32_t thread);

@@ -10,6 +10,7 @@
 #include "wdk/handle.h"
 #include "wdk/live.h"
 #include "wdk/object.h"
+#include "wdk/processor.h"
 #include "wdk/thread.h"
 
 struct _EPROCESS {
@@ -34,6 +35,7 @@ static void *run(void *argument)
     struct kernel_thread *t = argument;
     struct thread_mark mark;
 
+    processor_anywhere();
     thread_begin(t);
     futex_wake(&t->id, 1);
     mark = thread_mark_take();

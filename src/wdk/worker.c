@@ -81,6 +81,7 @@ static void *work(void *argument)
 {
     _Atomic(const void *) *runs = argument;
 
+    processor_anywhere();
     thread_self()->kind = THREAD_WORKER;
     pthread_mutex_lock(&lock);
     for (;;) {

@@ -6,6 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <errno.h>
 #include <malloc.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -96,14 +97,21 @@ static void test_good_driver_whose_creates_pend(void **state)
 
 /* ---- where threads go on ---- */
 
-static atomic_bool slow_to_let_go;
+static atomic_bool slow_to_let_go, shrunk;
 
-/* In place of the C library's: who calls another thread to its processor may be slow to let it go after that. */
+/*
+ * In place of the C library's: who calls another thread to its processor may be slow to let it go after that, and those
+ * that the process had at its start may have been taken from it.
+ */
 int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set)
 {
     static _Thread_local bool called;
     static const struct timespec slow = { 0, 20000000 };
 
+    if (atomic_load(&shrunk) && CPU_COUNT(set) > 1 && CPU_COUNT(set) < CPU_SETSIZE) {
+        errno = EINVAL;
+        return -1;
+    }
     if (thread)
         called = !called;
     if (thread && !called && atomic_load(&slow_to_let_go))
@@ -140,6 +148,10 @@ static void test_woken_threads_stay_free(void **state)
     connect_once();
     assert_int_not_equal(before, 0);
     assert_int_equal(processors_of_thread(), before);
+    atomic_store(&shrunk, true);
+    connect_once();
+    assert_int_equal(processors_of_thread(), before);
+    atomic_store(&shrunk, false);
     first = KeSetSystemAffinityThreadEx(1);
     connect_once();
     assert_int_equal(processors_of_thread(), 1);

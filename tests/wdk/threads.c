@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* System threads and references to them, IRQLs, processors, clocks. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,6 +167,41 @@ static void test_processors(void **state)
     KeRevertToUserAffinityThread();
 }
 
+struct place {
+    KEVENT known;
+    int processors;
+};
+
+static VOID note_processors(PVOID Context)
+{
+    struct place *p = Context;
+    cpu_set_t set;
+
+    p->processors = sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
+    KeSetEvent(&p->known, 0, FALSE);
+}
+
+/* What a thread that is bound to one processor starts is not bound to it: a system thread, the first worker. */
+static void test_choice_is_not_inherited(void **state)
+{
+    int all = (int)KeQueryActiveProcessorCountEx(ALL_PROCESSOR_GROUPS);
+    WORK_QUEUE_ITEM item;
+    struct place p;
+    KAFFINITY first;
+
+    (void)state;
+    KeInitializeEvent(&p.known, SynchronizationEvent, FALSE);
+    first = KeSetSystemAffinityThreadEx(1);
+    thread_join(thread_start(note_processors, &p));
+    assert_int_equal(wait1(&p.known, NULL), STATUS_SUCCESS);
+    assert_int_equal(p.processors, all);
+    ExInitializeWorkItem(&item, note_processors, &p);
+    ExQueueWorkItem(&item, DelayedWorkQueue);
+    assert_int_equal(wait1(&p.known, NULL), STATUS_SUCCESS);
+    assert_int_equal(p.processors, all);
+    KeRevertToUserAffinityThreadEx(first);
+}
+
 static void test_time(void **state)
 {
     LARGE_INTEGER system, local, again, tick, frequency, a;
@@ -193,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_irql),
         cmocka_unit_test(test_irql_at_end),
         cmocka_unit_test(test_processors),
+        cmocka_unit_test(test_choice_is_not_inherited),
         cmocka_unit_test(test_time),
     };
 
