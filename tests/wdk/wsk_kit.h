@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For tests of Winsock Kernel's sockets: a client, IRPs whose completion is counted, memory with its MDLs, and each
- * call as one that waits. Everything goes through the driver's interface.
+ * call as one that waits. Everything goes through the driver's interface, but for what the host says of a backlog.
  */
 #ifndef TESTS_WDK_WSK_KIT_H
 #define TESTS_WDK_WSK_KIT_H
@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "wdm.h"
 #include "mstcpip.h"
@@ -18,6 +20,7 @@
 
 #include "report.h"
 #include "wdk/live.h"
+#include "wdk/wsk_socket.h"
 
 enum { KIT_PATIENCE_SECONDS = 20 };
 
@@ -321,18 +324,31 @@ static inline NTSTATUS kit_connect_socket(PWSK_SOCKET s, const kit_address *to)
     return kit_end(&c, KIT_CONNECTION(s)->WskConnect(s, (PSOCKADDR)&to->any, 0, kit_irp(&c)), NULL);
 }
 
-/* The last call still waits after that time; the others, whose number this is, are over. */
-static inline int kit_fill_backlog(struct kit_call *calls, int most, const kit_address *to, int milliseconds)
+/* How many connections the host has that wait for the listener to accept them; *most: it takes one more than that. */
+static inline int kit_backlog(PWSK_SOCKET listener, int *most)
 {
-    int made = 0;
+    enum { TCP = 6, INFO = 11 };
+    struct { UCHAR states[8]; uint32_t times[4], unacked, sacked; } info; /* of a listener: that wait, and the most */
+    uint32_t size = sizeof info;
 
-    for (; made < most; made++) {
+    assert_int_equal(syscall(SYS_getsockopt, ((struct wsk_socket *)listener)->fd, TCP, INFO, &info, &size), 0);
+    *most = (int)info.sacked;
+    return (int)info.unacked;
+}
+
+/* The last call waits, for there is no room for it; the others, whose number this is, are over. */
+static inline int kit_fill_backlog(struct kit_call *calls, int calls_most, PWSK_SOCKET listener, const kit_address *to)
+{
+    int most, made = 0;
+
+    for (;;) {
+        assert_in_range(made, 0, calls_most - 1);
+        KIT_UNTIL(kit_backlog(listener, &most) == made);
         assert_int_equal(kit_start_connect(&calls[made], to, NULL, NULL), STATUS_PENDING);
-        if (!kit_is_over(&calls[made], milliseconds))
-            break;
+        if (made > most)
+            return made;
+        assert_true(kit_is_over(&calls[made++], KIT_PATIENCE_SECONDS * 1000));
     }
-    assert_in_range(made, 1, most - 1);
-    return made;
 }
 
 struct kit_pair {
