@@ -110,6 +110,13 @@ static NTSTATUS change(bool is_registered, struct kit_call *call)
                                               kit_request_done, call);
 }
 
+static void check_closed_inside(struct kit_side *s)
+{
+    CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
+    ordered = *real;
+    kit_side_close(s);
+}
+
 /* The call had the registration first: it succeeds, and the close ends after it. covers: OBJ-11, MEM-03 */
 static void meet_by_order(bool is_registered)
 {
@@ -122,10 +129,8 @@ static void meet_by_order(bool is_registered)
     ordered.mr_deregister = ordered_deregister;
     ordered.mr_register = ordered_register;
     CHECK_STATUS(change(is_registered, &call), STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
+    check_closed_inside(&s);
     CHECK_EQ(atomic_load(&call.calls), 0);
-    ordered = *real;
-    kit_side_close(&s);
 }
 
 CASE(close_inside_deregister, 0)
@@ -149,19 +154,10 @@ CASE(close_inside_initialize, 0)
     ordered.mr_reserve = ordered_reserve;
     CHECK_STATUS(victim.mr->Dispatch->NdkInitializeFastRegisterMr(victim.mr, 1, FALSE, kit_request_done, NULL),
                  STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
-    ordered = *real;
-    kit_side_close(&s);
+    check_closed_inside(&s);
 }
 
 /* ---- posts, on a queue pair that is not connected: what one has made, it takes back, with the region still there ---- */
-
-static void check_closed_inside(struct kit_side *s)
-{
-    CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
-    ordered = *real;
-    kit_side_close(s);
-}
 
 /* covers: OBJ-10 */
 CASE(close_inside_fast_register, 0)
