@@ -18,23 +18,10 @@ struct wdf_waitlock {
     _Atomic(struct kernel_thread *) owner;
 };
 
-/* The parent is the driver where the attributes name none. */
-static NTSTATUS new_lock(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
-                         struct wdf_object **o)
-{
-    struct wdf_object *parent = wdf_parent_of(attributes);
-
-    if (attributes && attributes->ParentObject && !parent)
-        return STATUS_INVALID_PARAMETER;
-    if (!parent)
-        parent = wdf_driver_at(caller);
-    return parent ? wdf_object_new(kind, size, attributes, parent, o) : STATUS_INVALID_DEVICE_STATE;
-}
-
 NTSTATUS WdfSpinLockCreate(PWDF_OBJECT_ATTRIBUTES SpinLockAttributes, WDFSPINLOCK *SpinLock)
 {
     struct wdf_object *o = NULL;
-    NTSTATUS status = new_lock(WDF_SPINLOCK, sizeof(struct wdf_spinlock), SpinLockAttributes, LOCK_CALLER, &o);
+    NTSTATUS status = wdf_object_new_of(WDF_SPINLOCK, sizeof(struct wdf_spinlock), SpinLockAttributes, LOCK_CALLER, &o);
 
     if (!status)
         KeInitializeSpinLock(&CONTAINING_RECORD(o, struct wdf_spinlock, object)->lock);
@@ -64,7 +51,7 @@ VOID WdfSpinLockRelease(WDFSPINLOCK SpinLock)
 NTSTATUS WdfWaitLockCreate(PWDF_OBJECT_ATTRIBUTES LockAttributes, WDFWAITLOCK *Lock)
 {
     struct wdf_object *o = NULL;
-    NTSTATUS status = new_lock(WDF_WAITLOCK, sizeof(struct wdf_waitlock), LockAttributes, LOCK_CALLER, &o);
+    NTSTATUS status = wdf_object_new_of(WDF_WAITLOCK, sizeof(struct wdf_waitlock), LockAttributes, LOCK_CALLER, &o);
 
     if (!status)
         KeInitializeEvent(&CONTAINING_RECORD(o, struct wdf_waitlock, object)->is_free, SynchronizationEvent, TRUE);

@@ -196,19 +196,25 @@ NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES 
     return STATUS_SUCCESS;
 }
 
+NTSTATUS wdf_object_new_of(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
+                           struct wdf_object **out)
+{
+    struct wdf_object *parent = wdf_parent_of(attributes);
+
+    if (attributes && attributes->ParentObject && !parent)
+        return STATUS_INVALID_PARAMETER;
+    if (!parent)
+        parent = wdf_driver_at(caller);
+    return parent ? wdf_object_new(kind, size, attributes, parent, out) : STATUS_INVALID_DEVICE_STATE;
+}
+
 NTSTATUS WdfObjectCreate(PWDF_OBJECT_ATTRIBUTES Attributes, WDFOBJECT *Object)
 {
-    struct wdf_object *parent = wdf_parent_of(Attributes), *o = NULL;
+    struct wdf_object *o = NULL;
     NTSTATUS status;
 
     irql_check_max("WdfObjectCreate", DISPATCH_LEVEL);
-    if (Attributes && Attributes->ParentObject && !parent)
-        return STATUS_INVALID_PARAMETER;
-    if (!parent)
-        parent = wdf_driver_at(__builtin_return_address(0));
-    if (!parent)
-        return STATUS_INVALID_DEVICE_STATE;
-    status = wdf_object_new(WDF_GENERAL, sizeof *o, Attributes, parent, &o);
+    status = wdf_object_new_of(WDF_GENERAL, sizeof *o, Attributes, __builtin_return_address(0), &o);
     *Object = o;
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Framework objects: a tree below each driver's. A child has a reference to its parent, so that what is destroyed last is
- * the root.
+ * Framework objects: a tree below each driver's. A child has a reference to its parent, so that what is destroyed last
+ * is the root.
  */
 #ifndef ONDK_WDK_WDF_OBJECT_H
 #define ONDK_WDK_WDF_OBJECT_H
@@ -25,9 +25,12 @@ struct wdf_object {
     struct wdf_context *contexts;
 };
 
-/* Zeroed, of `size` octets, below the attributes' parent or else `parent`, with its context. *out: the object. */
+/* Zeroed, of `size` octets, below `parent`, with its context. *out: the object. */
 NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
                         struct wdf_object **out);
+/* The same below the attributes' parent, or else the driver whose code `caller` lies in. */
+NTSTATUS wdf_object_new_of(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
+                           struct wdf_object **out);
 /* The object of a handle; NULL, and reported, if it is none of that kind (checks on), or deleted. */
 void *wdf_object_of(const char *routine, const void *handle, enum wdf_kind kind);
 /* NULL: the attributes name none. */
