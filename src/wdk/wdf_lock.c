@@ -59,6 +59,7 @@ NTSTATUS WdfWaitLockCreate(PWDF_OBJECT_ATTRIBUTES LockAttributes, WDFWAITLOCK *L
     return status;
 }
 
+/* The critical region is not KeEnterCriticalRegion's, since the lock may be tried at DISPATCH_LEVEL. */
 NTSTATUS WdfWaitLockAcquire(WDFWAITLOCK Lock, PLONGLONG Timeout)
 {
     struct wdf_waitlock *w = wdf_object_of("WdfWaitLockAcquire", Lock, WDF_WAITLOCK);
@@ -71,12 +72,11 @@ NTSTATUS WdfWaitLockAcquire(WDFWAITLOCK Lock, PLONGLONG Timeout)
         lock_report_recursive("WdfWaitLockAcquire", "WDFWAITLOCK", w);
         return STATUS_SUCCESS;
     }
-    KeEnterCriticalRegion();
     status = KeWaitForSingleObject(&w->is_free, Executive, KernelMode, FALSE, Timeout ? &timeout : NULL);
-    if (status)
-        KeLeaveCriticalRegion();
-    else
+    if (!status) {
+        thread_self()->critical++;
         atomic_store(&w->owner, thread_self());
+    }
     return status;
 }
 
@@ -90,7 +90,7 @@ VOID WdfWaitLockRelease(WDFWAITLOCK Lock)
         lock_report_not_held("WdfWaitLockRelease", "WDFWAITLOCK", w, atomic_load(&w->owner));
         return;
     }
-    atomic_store(&w->owner, NULL);
+    if (atomic_exchange(&w->owner, NULL) == thread_self())
+        thread_self()->critical--;
     KeSetEvent(&w->is_free, IO_NO_INCREMENT, FALSE);
-    KeLeaveCriticalRegion();
 }

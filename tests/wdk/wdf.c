@@ -384,6 +384,7 @@ static void test_locks(void **state)
     WDFSPINLOCK spin;
     WDFWAITLOCK lock;
     struct report *r;
+    KIRQL before;
 
     (void)state;
     assert_int_equal(WdfSpinLockCreate(WDF_NO_OBJECT_ATTRIBUTES, &spin), STATUS_SUCCESS);
@@ -393,6 +394,11 @@ static void test_locks(void **state)
     WdfSpinLockRelease(spin);
     assert_int_equal(KeGetCurrentIrql(), PASSIVE_LEVEL);
     assert_int_equal(WdfWaitLockAcquire(lock, &now), STATUS_SUCCESS);
+    assert_true(KeAreApcsDisabled());
+    WdfWaitLockRelease(lock);
+    KeRaiseIrql(DISPATCH_LEVEL, &before);
+    assert_int_equal(WdfWaitLockAcquire(lock, &now), STATUS_SUCCESS);
+    KeLowerIrql(before);
     assert_true(KeAreApcsDisabled());
     r = report_start();
     assert_int_equal(WdfWaitLockAcquire(lock, NULL), STATUS_SUCCESS);
