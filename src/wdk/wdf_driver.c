@@ -69,8 +69,10 @@ static void end(struct wdf_driver *d, bool tell)
         at = &(*at)->next;
     *at = d->next;
     pthread_mutex_unlock(&lock);
+    wdf_object_get(&d->object);
     (void)wdf_object_delete(&d->object);
-    wdf_work_wait();
+    wdf_work_wait(&d->object);
+    wdf_object_put(&d->object);
 }
 
 static VOID unload(PDRIVER_OBJECT driver)

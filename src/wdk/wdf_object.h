@@ -23,6 +23,7 @@ struct wdf_object {
     bool deleted, released; /* cleaned up, and without its maker's reference, or about to be */
     void (*stop)(struct wdf_object *o); /* before its cleanup callbacks; NULL: nothing */
     struct wdf_context *contexts;
+    unsigned callbacks; /* of a root: work items' that are under way, under the lock of wdf_timer.c */
 };
 
 /* Zeroed, of `size` octets, below `parent`, with its context. *out: the object. */
@@ -41,8 +42,8 @@ bool wdf_object_delete(struct wdf_object *o);
 void wdf_object_get(struct wdf_object *o);
 void wdf_object_put(struct wdf_object *o);
 
-/* Until the callbacks of work items that these have deleted themselves have come back: nothing else waits for them. */
-void wdf_work_wait(void);
+/* Until no callback of a work item below it is under way: nothing else waits for those that delete their own item. */
+void wdf_work_wait(struct wdf_object *root);
 
 /* The driver whose code the address lies in. NULL: none that has called WdfDriverCreate. */
 struct wdf_object *wdf_driver_at(const void *address);

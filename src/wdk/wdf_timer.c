@@ -73,8 +73,9 @@ static NTSTATUS new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_AT
     parent = wdf_parent_of(attributes);
     if (!parent)
         return STATUS_INVALID_PARAMETER;
-    return wdf_is_below_device(parent) ? wdf_object_new(kind, size, attributes, parent, o)
-                                       : STATUS_INVALID_DEVICE_REQUEST;
+    return wdf_is_below_device(parent) || MUTANT(wdf_timer_without_device)
+               ? wdf_object_new(kind, size, attributes, parent, o)
+               : STATUS_INVALID_DEVICE_REQUEST;
 }
 
 NTSTATUS WdfTimerCreate(PWDF_TIMER_CONFIG Config, PWDF_OBJECT_ATTRIBUTES Attributes, WDFTIMER *Timer)
@@ -133,23 +134,31 @@ struct wdf_work {
     struct wdf_object object;
     WORK_QUEUE_ITEM item;
     PFN_WDF_WORKITEM routine;
-    bool queued;        /* under the lock, with what follows */
+    bool queued; /* under the lock, with what follows */
     unsigned unfinished;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
-static unsigned leaving; /* under the lock: callbacks that have deleted their item, and have not come back */
 static _Thread_local struct wdf_work *inside; /* whose callback runs here; NULL also when that has deleted it */
+
+static struct wdf_object *root_of(struct wdf_object *o)
+{
+    while (o->parent)
+        o = o->parent;
+    return o;
+}
 
 /* The callback may delete its item, which then goes when the callback has come back. */
 static VOID run(PVOID context)
 {
     struct wdf_work *w = context;
+    struct wdf_object *root = root_of(&w->object); /* there until the callback is counted out */
     bool left;
 
     pthread_mutex_lock(&lock);
     w->queued = false; /* from here on it can be queued again */
+    root->callbacks++;
     pthread_mutex_unlock(&lock);
     inside = w;
     w->routine((WDFWORKITEM)w);
@@ -159,11 +168,10 @@ static VOID run(PVOID context)
     w->unfinished--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
-    if (!left)
-        return; /* it may be gone */
-    wdf_object_put(&w->object);
+    if (left) /* else it may be gone */
+        wdf_object_put(&w->object);
     pthread_mutex_lock(&lock);
-    leaving--;
+    root->callbacks--;
     pthread_cond_broadcast(&finished);
     pthread_mutex_unlock(&lock);
 }
@@ -183,19 +191,16 @@ static void stop_work(struct wdf_object *o)
     bool own = w == inside;
 
     flush(w, own);
-    if (!own)
+    if (!own || MUTANT(wdf_work_goes_at_once))
         return;
     inside = NULL;
     wdf_object_get(o); /* run()'s */
-    pthread_mutex_lock(&lock);
-    leaving++;
-    pthread_mutex_unlock(&lock);
 }
 
-void wdf_work_wait(void)
+void wdf_work_wait(struct wdf_object *root)
 {
     pthread_mutex_lock(&lock);
-    while (leaving)
+    while (root->callbacks && !MUTANT(wdf_unload_leaves_work))
         pthread_cond_wait(&finished, &lock);
     pthread_mutex_unlock(&lock);
 }

@@ -13,6 +13,7 @@
 #include "wdf.h"
 
 #include "report.h"
+#include "threads.h"
 #include "wdk/live.h"
 
 struct notes {
@@ -218,15 +219,6 @@ static VOID allow(PVOID context)
     UNREFERENCED_PARAMETER(context);
     pause_briefly(20); /* so that the other thread is waiting; with less, the test sees less */
     InterlockedExchange(&go_on, 1);
-    PsTerminateSystemThread(STATUS_SUCCESS);
-}
-
-static void allow_soon(void)
-{
-    HANDLE thread;
-
-    assert_int_equal(PsCreateSystemThread(&thread, 0, NULL, NULL, NULL, allow, NULL), STATUS_SUCCESS);
-    ZwClose(thread);
 }
 
 static WDFDEVICE make_device(void)
@@ -287,6 +279,7 @@ static void test_periodic(void **state)
 static void test_restarted(void **state)
 {
     WDFTIMER timer = make_timer(tick_again, 0);
+    PVOID thread;
     LONG count;
 
     (void)state;
@@ -294,7 +287,7 @@ static void test_restarted(void **state)
         begun = ended = go_on = 0;
         (void)WdfTimerStart(timer, WDF_REL_TIMEOUT_IN_MS(1));
         wait_until(&begun, 1);
-        allow_soon();
+        thread = thread_start(allow, NULL);
         if (i == 0)
             (void)WdfTimerStop(timer, TRUE);
         else
@@ -303,6 +296,7 @@ static void test_restarted(void **state)
         pause_briefly(20);
         assert_int_equal(InterlockedCompareExchange(&begun, 0, 0), count);
         assert_int_equal(InterlockedCompareExchange(&ended, 0, 0), count);
+        thread_join(thread);
     }
 }
 
@@ -312,6 +306,17 @@ static VOID is_gone(WDFOBJECT item)
 {
     UNREFERENCED_PARAMETER(item);
     InterlockedIncrement(&gone);
+}
+
+static WDFWORKITEM make_work(PFN_WDF_WORKITEM routine, PWDF_OBJECT_ATTRIBUTES attributes)
+{
+    WDF_WORKITEM_CONFIG config;
+    WDFWORKITEM item = NULL;
+
+    WDF_WORKITEM_CONFIG_INIT(&config, routine);
+    attributes->ParentObject = make_device();
+    assert_int_equal(WdfWorkItemCreate(&config, attributes, &item), STATUS_SUCCESS);
+    return item;
 }
 
 static VOID work_once(WDFWORKITEM item)
@@ -326,20 +331,53 @@ static VOID work_once(WDFWORKITEM item)
 static void test_work_deletes_itself(void **state)
 {
     WDF_OBJECT_ATTRIBUTES attributes;
-    WDF_WORKITEM_CONFIG config;
-    WDFWORKITEM item = NULL;
+    WDFWORKITEM item;
 
     ended = gone = 0;
-    WDF_WORKITEM_CONFIG_INIT(&config, work_once);
     WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(&attributes, NOTES);
     attributes.EvtDestroyCallback = is_gone;
-    attributes.ParentObject = make_device();
-    assert_int_equal(WdfWorkItemCreate(&config, &attributes, &item), STATUS_SUCCESS);
+    item = make_work(work_once, &attributes);
     notes_of(item)->name = 'W';
     WdfWorkItemEnqueue(item);
     wait_until(&ended, 1);
     WdfDriverMiniportUnload(driver);
     assert_int_equal(InterlockedCompareExchange(&gone, 0, 0), 1);
+    (void)start(state);
+}
+
+static VOID cleaned_slowly(WDFOBJECT child)
+{
+    UNREFERENCED_PARAMETER(child);
+    InterlockedIncrement(&begun);
+    wait_inside(&go_on);
+}
+
+static VOID work_deleting(WDFWORKITEM item)
+{
+    WdfObjectDelete(item);
+    InterlockedIncrement(&ended);
+}
+
+/* Also when the item's deletion has got only as far as what is below it. */
+static void test_unload_waits_for_work(void **state)
+{
+    WDF_OBJECT_ATTRIBUTES attributes;
+    WDFWORKITEM item;
+    WDFOBJECT child;
+    PVOID thread;
+
+    begun = ended = go_on = 0;
+    WDF_OBJECT_ATTRIBUTES_INIT(&attributes);
+    item = make_work(work_deleting, &attributes);
+    attributes.ParentObject = item;
+    attributes.EvtCleanupCallback = cleaned_slowly;
+    assert_int_equal(WdfObjectCreate(&attributes, &child), STATUS_SUCCESS);
+    WdfWorkItemEnqueue(item);
+    wait_until(&begun, 1);
+    thread = thread_start(allow, NULL);
+    WdfDriverMiniportUnload(driver);
+    assert_int_equal(InterlockedCompareExchange(&ended, 0, 0), 1);
+    thread_join(thread);
     (void)start(state);
 }
 
@@ -422,6 +460,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_restarted, start, stop),
         cmocka_unit_test_setup_teardown(test_work, start, stop),
         cmocka_unit_test_setup_teardown(test_work_deletes_itself, start, stop),
+        cmocka_unit_test_setup_teardown(test_unload_waits_for_work, start, stop),
         cmocka_unit_test_setup_teardown(test_locks, start, stop),
     };
 
