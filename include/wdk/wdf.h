@@ -107,7 +107,8 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
     {                                                                                                                  \
         return (contexttype *)WdfObjectGetTypedContextWorker(Handle, WDF_GET_CONTEXT_TYPE_INFO(contexttype));          \
     }
-#define WDF_DECLARE_CONTEXT_TYPE(contexttype) WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(contexttype, WdfObjectGet_##contexttype)
+#define WDF_DECLARE_CONTEXT_TYPE(contexttype) \
+    WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(contexttype, WdfObjectGet_##contexttype)
 #define WDF_OBJECT_ATTRIBUTES_SET_CONTEXT_TYPE(attributes, contexttype) \
     ((attributes)->ContextTypeInfo = WDF_GET_CONTEXT_TYPE_INFO(contexttype)->UniqueType)
 #define WDF_OBJECT_ATTRIBUTES_INIT_CONTEXT_TYPE(attributes, contexttype) \
@@ -233,7 +234,10 @@ FORCEINLINE LONGLONG WDF_ABS_TIMEOUT_IN_US(_In_ ULONGLONG Time)
     return (LONGLONG)Time * WDF_TIMEOUT_TO_US;
 }
 
-/* The attributes name a parent. A timer is deleted at PASSIVE_LEVEL, and its callback has ended then. */
+/*
+ * The attributes name a parent, as those of a work item do. A timer is deleted at PASSIVE_LEVEL, and its callback has
+ * ended then.
+ */
 NTKERNELAPI NTSTATUS WdfTimerCreate(_In_ PWDF_TIMER_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                     _Out_ WDFTIMER *Timer);
 NTKERNELAPI BOOLEAN WdfTimerStart(_In_ WDFTIMER Timer, _In_ LONGLONG DueTime);
@@ -261,7 +265,10 @@ FORCEINLINE VOID WDF_WORKITEM_CONFIG_INIT(_Out_ PWDF_WORKITEM_CONFIG Config, _In
     Config->AutomaticSerialization = TRUE;
 }
 
-/* The attributes name a parent: a device, or what is descended from one. A work item is deleted at PASSIVE_LEVEL, and its callback has ended then. */
+/*
+ * The attributes name a parent: a device, or what is descended from one. A work item is deleted at PASSIVE_LEVEL, and
+ * its callback has ended then, unless it is its own callback that deletes it.
+ */
 NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                        _Out_ WDFWORKITEM *WorkItem);
 /* One that is queued already is not queued again. */
