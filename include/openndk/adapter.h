@@ -17,8 +17,8 @@ extern "C" {
  *   version    {1,0} to {1,2}, {2,0}, {2,1}; the object carries the provider's highest of that major
  *   if_index   the interface's index (if_nametoindex); loopback is 1 on most machines
  *   adapter    receives the adapter; close it with ondk_close_adapter
- * STATUS_SUCCESS; NDIS_STATUS_BAD_VERSION: the version is not one of these; STATUS_INVALID_PARAMETER: adapter is NULL or
- * there is no such interface, or it has no address; NDIS_STATUS_ADAPTER_NOT_READY: the interface is down;
+ * STATUS_SUCCESS; NDIS_STATUS_BAD_VERSION: the version is not one of these; STATUS_INVALID_PARAMETER: adapter is NULL
+ * or there is no such interface, or it has no address; NDIS_STATUS_ADAPTER_NOT_READY: the interface is down;
  * STATUS_INSUFFICIENT_RESOURCES. PASSIVE_LEVEL: may block.
  */
 ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter);
@@ -30,14 +30,14 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 
 /*
- * From now on addresses that the adapter's objects give out have Windows' number for AF_INET6, 23 (on: 1), or the host's, as
- * at first (0). Those that come in may have either. Before anything was made from the adapter.
+ * From now on addresses that the adapter's objects give out have Windows' number for AF_INET6, 23 (on: 1), or the
+ * host's, as at first (0). Those that come in may have either. Before anything was made from the adapter.
  */
 ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
 
 /*
- * 1 in a thread of the provider's own, 0 in any other. Callbacks of the consumer's run on such threads: what emulates IRQLs
- * puts DISPATCH_LEVEL there. Any IRQL.
+ * 1 in a thread of the provider's own, 0 in any other. Callbacks of the consumer's run on such threads: what emulates
+ * IRQLs puts DISPATCH_LEVEL there. Any IRQL.
  */
 ONDK_API int ondk_on_provider_thread(void);
 

@@ -2,8 +2,8 @@
 /*
  * Configuration of adapters. Values in force are those at ondk_open_adapter; an open adapter does not change.
  * Every field can also be set by an environment variable ONDK_<FIELD IN CAPITALS>, e.g. ONDK_CONNECT_MS=2000, which is
- * read by ondk_config_init and so yields to what the program sets afterwards. A variable that is not a number, or out of
- * the field's range, counts as not set. ONDK_PROFILE names a profile (docs/profiles.md), which comes before them.
+ * read by ondk_config_init and so yields to what the program sets afterwards. A variable that is not a number, or out
+ * of the field's range, counts as not set. ONDK_PROFILE names a profile (docs/profiles.md), which comes before them.
  */
 #ifndef OPENNDK_CONFIG_H
 #define OPENNDK_CONFIG_H
@@ -56,13 +56,14 @@ typedef struct ondk_config {
     uint32_t crc;            /* 1: ask for CRC32c (default); 0: only where the peer wants it */
     uint32_t rtr;            /* ready-to-receive forms offered and accepted. All; 0: no peer-to-peer mode */
     uint32_t max_fpdu;       /* bytes; 0: the current effective segment size */
-    uint32_t nudge_ms;       /* for Linux siw as responder, which loses a first FPDU right behind its reply: after so much
-                                silence an empty RDMA write follows (docs/architecture.md). 25; 0: never */
+    uint32_t nudge_ms;       /* for Linux siw as responder, which loses a first FPDU right behind its reply: after so
+                                much silence an empty RDMA write follows (docs/architecture.md). 25; 0: never */
     /* Threads. */
     uint32_t shards;         /* event loops; 0: one for each processor, at most 4 */
     uint32_t spin_us;        /* how long an event loop looks on before its thread sleeps, at most. 20 */
-    uint32_t notify_us;      /* how long a notification waits for more results, in microseconds, where the consumer has set
-                                no moderation or a shorter interval; to imitate a card's interrupts. 0, at most 1000000 */
+    uint32_t notify_us;      /* how long a notification waits for more results, in microseconds, where the consumer has
+                                set no moderation or a shorter interval; to imitate a card's interrupts. 0, at most
+                                1000000 */
     /* Observation and debugging aids. */
     uint32_t stat;           /* 1: ndkstat in another process sees the adapter (docs/observe.md). 0: it does not. 1 */
     uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */
@@ -73,13 +74,14 @@ ONDK_API void ondk_config_init(ondk_config_t *config);
 
 /*
  * Sets what adapters opened from now on by this process use (copied). NULL: back to defaults and environment.
- * STATUS_SUCCESS as 0, or a negative NTSTATUS (STATUS_INVALID_PARAMETER) where a value is out of range: nothing changes.
+ * STATUS_SUCCESS as 0, or a negative NTSTATUS (STATUS_INVALID_PARAMETER) where a value is out of range: nothing
+ * changes.
  */
 ONDK_API int32_t ondk_configure(const ondk_config_t *config);
 
 /*
- * Profiles: sets of the limits above that imitate a kind of card. STATUS_SUCCESS as 0; STATUS_INVALID_PARAMETER: there is
- * none of that name, and nothing changes. What is no limit stays as it is.
+ * Profiles: sets of the limits above that imitate a kind of card. STATUS_SUCCESS as 0; STATUS_INVALID_PARAMETER: there
+ * is none of that name, and nothing changes. What is no limit stays as it is.
  */
 ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
 /* The index-th profile's name, and what it imitates; NULL behind the last. Static storage. */

@@ -15,15 +15,17 @@
 extern "C" {
 #endif
 
-/* Since the adapter was opened; what is counted for a step is counted before the step's completion or callback begins. */
+/*
+ * Since the adapter was opened; what is counted for a step is counted before the step's completion or callback begins.
+ */
 typedef struct ondk_counters {
     /* Connect. Connections that this side initiated and that were established (NdkCompleteConnect succeeded). */
     uint64_t initiated_connections;
     /* Accept. Connections that this side accepted and that were established (NdkAccept succeeded). */
     uint64_t accepted_connections;
     /*
-     * ConnectFailure. NdkConnect, NdkConnectWithSharedEndpoint, NdkCompleteConnect and NdkAccept that had begun and then
-     * failed, whatever the reason, a close meanwhile included; once for each attempt. Not: calls that were refused
+     * ConnectFailure. NdkConnect, NdkConnectWithSharedEndpoint, NdkCompleteConnect and NdkAccept that had begun and
+     * then failed, whatever the reason, a close meanwhile included; once for each attempt. Not: calls that were refused
      * inline, requests that this side's consumer rejected, and what it gave up after NdkConnect had succeeded.
      */
     uint64_t failed_connection_attempts;
@@ -55,7 +57,9 @@ typedef struct ondk_counters {
     uint64_t completion_queue_errors;
 } ondk_counters_t;
 
-/* Any thread, up to DISPATCH_LEVEL. Each value is exact, their combination a snapshot that need not be of one instant. */
+/*
+ * Any thread, up to DISPATCH_LEVEL. Each value is exact, their combination a snapshot that need not be of one instant.
+ */
 ONDK_API void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Why a request or a connection failed or ended, in more detail than an NTSTATUS has: one number, the same for a
- * completion (NDK_RESULT_EX.ProviderErrorCode), for the disconnect callback of NDK 2.1 (ProviderDisconnectReason) and for
- * ondk_connector_reason. 0: nothing failed. docs/reasons.md lists all of them; they are never renumbered.
+ * completion (NDK_RESULT_EX.ProviderErrorCode), for the disconnect callback of NDK 2.1 (ProviderDisconnectReason) and
+ * for ondk_connector_reason. 0: nothing failed. docs/reasons.md lists all of them; they are never renumbered.
  *
  *     31      28 27      24 23      20 19      16 15      12 11       8 7                 0
  *    |    0     | whose    | class    |          | layer    | type     | code              |
@@ -82,8 +82,8 @@ enum ondk_cause {
 };
 
 /*
- * Why the connector's last step failed, or its connection ended; 0: nothing of the kind has happened. Not 0 from before the
- * first request that its queue pair refuses because the connection has ended.
+ * Why the connector's last step failed, or its connection ended; 0: nothing of the kind has happened. Not 0 from
+ * before the first request that its queue pair refuses because the connection has ended.
  * Any thread, up to DISPATCH_LEVEL, while the connector is not closed.
  */
 ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);

@@ -55,8 +55,8 @@
  *     with one, owner_lease_renew. A poll that did not get the token may renew as well. The thread, awake and with the
  *     token, may begin one for a poller that keeps asking. To end it: take the token (or ring and let the owner do it),
  *     put the sockets back, owner_lease_end.
- *   - Work that may wait for the poller is published, then owner_leave_to_poller; if it returns false: as all other work.
- *     Who ends a lease looks at what is published after that.
+ *   - Work that may wait for the poller is published, then owner_leave_to_poller; if it returns false: as all other
+ *     work. Who ends a lease looks at what is published after that.
  *   - The thread, after OWNER_LEASE_EXPIRED: owner_thread_acquire, then owner_lease_take_back; true: sockets back in.
  *   - The word is touched, and the thread woken, after the token is gone: the shard must outlive every caller.
  */

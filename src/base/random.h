@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where everything that has to be unguessable, or merely scattered, comes from: the kernel. A simulation seeds it instead,
- * so that one seed decides a whole run.
+ * Where everything that has to be unguessable, or merely scattered, comes from: the kernel. A simulation seeds it
+ * instead, so that one seed decides a whole run.
  */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H

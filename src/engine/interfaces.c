@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the host's network interfaces, asked for anew each time: addresses come and go while an adapter is open. Only
- * that an address is an interface's is believed for a second, as every connect asks: bind notices when it has gone from
- * the host meanwhile.
+ * Abstract: the host's network interfaces, asked for anew each time: addresses come and go while an adapter is open.
+ * Only that an address is an interface's is believed for a second, as every connect asks: bind notices when it has
+ * gone from the host meanwhile.
  */
 #include "engine/interfaces.h"
 

@@ -80,9 +80,9 @@ struct net_ops {
     void (*reservation_unref)(struct net_reservation *r); /* the last one frees the address, right then */
 
     /*
-     * Starts connecting from a reserved address; takes a reference on the reservation for the socket's life. ready(WRITE)
-     * says when it ended; then connect_result. Where it ended at once connect_result says so right away, and ready(WRITE)
-     * does not come. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
+     * Starts connecting from a reserved address; takes a reference on the reservation for the socket's life.
+     * ready(WRITE) says when it ended; then connect_result. Where it ended at once connect_result says so right away,
+     * and ready(WRITE) does not come. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
      * the four-tuple is alive: so a second connection to one peer over a shared reservation.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,

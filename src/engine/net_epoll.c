@@ -9,8 +9,8 @@
  * and then competes for the token like everybody. So an event is only ever looked at by the owner, and a socket that
  * the owner closes cannot come back out of another thread's array of events.
  *
- * With a few connections only, asking epoll costs more than reading does: most turns then take it for granted that there
- * is input and have it read, and epoll is asked every now and then, and whenever the thread has slept on it.
+ * With a few connections only, asking epoll costs more than reading does: most turns then take it for granted that
+ * there is input and have it read, and epoll is asked every now and then, and whenever the thread has slept on it.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -299,8 +299,8 @@ void socket_hold_reservation(struct net_socket *socket, struct net_reservation *
 }
 
 /*
- * What a close does to the peer: an end of stream, or a reset. A socket is made to reset, and told otherwise only when it
- * is closed in good order: so the peers of a process that dies see an abort, not the notice of a disconnect.
+ * What a close does to the peer: an end of stream, or a reset. A socket is made to reset, and told otherwise only when
+ * it is closed in good order: so the peers of a process that dies see an abort, not the notice of a disconnect.
  */
 void socket_reset_on_close(int fd, bool reset)
 {

@@ -36,8 +36,8 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 }
 
 /*
- * Out of the listening state: what is queued is reset, what comes is refused. Between the two SO_REUSEADDR is off, which
- * keeps foreign sockets off the address; it is on while listening, as accepted sockets inherit it and need it.
+ * Out of the listening state: what is queued is reset, what comes is refused. Between the two SO_REUSEADDR is off,
+ * which keeps foreign sockets off the address; it is on while listening, as accepted sockets inherit it and need it.
  */
 static void stop_listening(int fd)
 {

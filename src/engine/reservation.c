@@ -261,9 +261,9 @@ static char *put_hex(char *at, const void *octets, size_t n)
 }
 
 /*
- * Written by hand, as formatting it is a tenth of a connect's instructions. The kernel keeps abstract names in 256 lists
- * by the sum of their bytes, which for the digits of ports is a few dozen values. So each name ends in characters that
- * follow from the address, and put it anywhere.
+ * Written by hand, as formatting it is a tenth of a connect's instructions. The kernel keeps abstract names in 256
+ * lists by the sum of their bytes, which for the digits of ports is a few dozen values. So each name ends in
+ * characters that follow from the address, and put it anywhere.
  */
 static socklen_t make_name(const struct addr *a, struct sockaddr_un *name)
 {
@@ -472,8 +472,8 @@ const struct addr *reservation_address(const struct net_reservation *r)
 }
 
 /*
- * One more socket at a shared endpoint's address. With SO_REUSEADDR alone the kernel compares it with each that is there:
- * 9 us for each thousand of them. With SO_REUSEPORT it remembers that those of one user get along.
+ * One more socket at a shared endpoint's address. With SO_REUSEADDR alone the kernel compares it with each that is
+ * there: 9 us for each thousand of them. With SO_REUSEPORT it remembers that those of one user get along.
  */
 static int socket_beside(const struct addr *local, int *out)
 {

@@ -251,8 +251,9 @@ void shard_post_once(struct shard *s, struct shard_task *task)
 }
 
 /*
- * Of this and a shard_post_once that finds the task queued but not urgent, both touch the owner word after their mark in
- * `queued`: if this is first, the other drives what was pushed here; if not, this one sees URGENT, or the task has run since.
+ * Of this and a shard_post_once that finds the task queued but not urgent, both touch the owner word after their mark
+ * in `queued`: if this is first, the other drives what was pushed here; if not, this one sees URGENT, or the task has
+ * run since.
  */
 bool shard_post_lazily(struct shard *s, struct shard_task *task)
 {

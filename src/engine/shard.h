@@ -45,9 +45,9 @@ void shard_post(struct shard *s, struct shard_task *task);
 /* The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. */
 void shard_post_once(struct shard *s, struct shard_task *task);
 /*
- * The same for a doorbell that can wait for the poller, while there is one: until its next poll that looks at the shard,
- * any other work, shard_post_once of the same task, or the end of the lease. Without a lease it is shard_post_once.
- * True: it may be waiting. The caller sees to it that the task outlives this call.
+ * The same for a doorbell that can wait for the poller, while there is one: until its next poll that looks at the
+ * shard, any other work, shard_post_once of the same task, or the end of the lease. Without a lease it is
+ * shard_post_once. True: it may be waiting. The caller sees to it that the task outlives this call.
  */
 bool shard_post_lazily(struct shard *s, struct shard_task *task);
 /* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */
@@ -75,8 +75,8 @@ uint64_t shard_now(struct shard *s);
 
 /*
  * A consumer that looks at an empty queue drives the shard: a bounded, fair batch of input, work and timers, when the
- * token is free; otherwise nothing. Never delivers callbacks. Polls that keep coming take and renew the polling lease, or
- * are given it by the shard's thread where that always has something to do:
+ * token is free; otherwise nothing. Never delivers callbacks. Polls that keep coming take and renew the polling lease,
+ * or are given it by the shard's thread where that always has something to do:
  * until it runs out (1 ms) or shard_watch, the shard's thread does not watch the sockets; it does serve timers and
  * callbacks. Any thread (from a callback too, then without a lease), never blocks.
  */

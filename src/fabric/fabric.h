@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam between NDK objects (provider/) and whatever carries them. The first fabric is iwarp/: the protocol core over
- * the engine. Memory and verbs fabrics can follow without a change above this line.
+ * The seam between NDK objects (provider/) and whatever carries them. The first fabric is iwarp/: the protocol core
+ * over the engine. Memory and verbs fabrics can follow without a change above this line.
  *
  * All functions may be called by any thread, at any time up to DISPATCH_LEVEL, and never block, unless said otherwise.
  * Upcalls are of two kinds:
  *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard with the token
- *     held. The receiver updates its own state under its own leaf lock, queues consumer callbacks with shard_call, and may
- *     call fabric functions. It must not block nor call the consumer.
+ *     held. The receiver updates its own state under its own leaf lock, queues consumer callbacks with shard_call, and
+ *     may call fabric functions. It must not block nor call the consumer.
  *   deliveries (fabric_cq_config.notify): made in callback context: nothing held, on the shard's thread.
  */
 #ifndef FABRIC_FABRIC_H
@@ -30,7 +30,10 @@ struct fabric_conn;
 struct fabric_listener;
 struct fabric_endpoint; /* a shared endpoint's address */
 
-/* Why something about a connection failed or ended. One value for each cause that a consumer or its author can tell apart. */
+/*
+ * Why something about a connection failed or ended. One value for each cause that a consumer or its author can tell
+ * apart.
+ */
 enum fabric_reason {
     FABRIC_OK,
     FABRIC_NO_ROUTE,         /* no route to the network */
@@ -277,16 +280,19 @@ struct fabric_ops {
     void (*qp_release)(struct fabric_qp *qp); /* what was deferred goes now: a request failed before it was posted */
     void (*qp_flush)(struct fabric_qp *qp);
     /*
-     * Why initiator posts answer ENOTCONN, from before the first that does; FABRIC_OK: because no connection has come so
-     * far, or they are taken. *terminate: the Terminate that had a part in it. Any thread; touches no lock.
+     * Why initiator posts answer ENOTCONN, from before the first that does; FABRIC_OK: because no connection has come
+     * so far, or they are taken. *terminate: the Terminate that had a part in it. Any thread; touches no lock.
      */
     enum fabric_reason (*qp_reason)(struct fabric_qp *qp, uint16_t *terminate);
-    /* Flushes; no connection uses it. done(context): in owner context, when everything has been completed; then gone. */
+    /*
+     * Flushes; no connection uses it. done(context): in owner context, when everything has been completed; then gone.
+     */
     void (*qp_close)(struct fabric_qp *qp, void (*done)(void *context), void *context);
 
     /*
      * A memory region or window: where its tokens belong. Its end: mr_kill, then mr_close, after which done(context) is
-     * called once, by whatever thread, when nothing touches the memory and no window is bound to it any more; true: now.
+     * called once, by whatever thread, when nothing touches the memory and no window is bound to it any more; true:
+     * now.
      */
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
     void (*mr_kill)(struct fabric_mr *mr); /* no token works any more, none is made; may be called again */
@@ -297,8 +303,8 @@ struct fabric_ops {
     /* What mr_register made. True: done now. False: done(context) once, when nothing touches the memory any more. */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /*
-     * For requests: as mem_prepare_pages and mem_prepare_window (iwarp/memory.h) have it, errno included. mr_discard: of
-     * a token whose request was not posted.
+     * For requests: as mem_prepare_pages and mem_prepare_window (iwarp/memory.h) have it, errno included. mr_discard:
+     * of a token whose request was not posted.
      */
     int (*mr_reserve)(struct fabric_mr *mr); /* fixes the first mr_prepare_pages' token: 0, ENOMEM, ENOSPC */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token);

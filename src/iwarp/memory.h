@@ -64,8 +64,8 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g);
 /* The STag of the newest, prepared or alive; where there is none of either, of the last that was alive, or 0. */
 uint32_t mem_group_stag(struct mem_group *g);
 /*
- * The STag of the last that was made: its own turn may be over already, by a flush too, and still it is the one that its
- * post is told.
+ * The STag of the last that was made: its own turn may be over already, by a flush too, and still it is the one that
+ * its post is told.
  */
 uint32_t mem_group_newest(struct mem_group *g);
 /*
@@ -136,8 +136,8 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 void mem_discard(struct mem_table *t, const void *domain, uint32_t stag);
 /*
  * Its turn has come: what is alive in the group dies, and stag is alive. Where one that was made later has been alive
- * already, stag has been replaced by that, and dies itself. wait: for what dies, like mem_unmap; the caller then holds no
- * protection. Otherwise nothing is done where something else would have to die.
+ * already, stag has been replaced by that, and dies itself. wait: for what dies, like mem_unmap; the caller then holds
+ * no protection. Otherwise nothing is done where something else would have to die.
  */
 enum mem_turn {
     MEM_DONE,

@@ -10,8 +10,9 @@
  * Between post and turn the consumer and its own requests know the STag already, and may post requests that name it;
  * mem_check finds it then, no lookup does. A window keeps its region's group from emptying until the window is gone.
  *
- * Whoever has to know that nobody touches the memory any more waits for that on the spot: protection is only held around
- * one system call that does not block, by a thread that waits for nothing meanwhile, so the wait is short and ends.
+ * Whoever has to know that nobody touches the memory any more waits for that on the spot: protection is only held
+ * around one system call that does not block, by a thread that waits for nothing meanwhile, so the wait is short and
+ * ends.
  */
 #include "iwarp/memory.h"
 

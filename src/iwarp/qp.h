@@ -111,7 +111,9 @@ struct iw_srq_config {
     uint32_t threshold;        /* 0: not armed; else armed for the first time that one is taken */
     struct mem_table *memory;
     const void *domain;
-    /* Fewer than the threshold are queued; once for each arm. With a leaf lock free, in a poster's or owner's thread. */
+    /*
+     * Fewer than the threshold are queued; once for each arm. With a leaf lock free, in a poster's or owner's thread.
+     */
     void (*low)(void *owner);
     void *owner;
 };
@@ -131,9 +133,9 @@ struct iw_qp_events {
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read came */
     void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
     /*
-     * Called once for a stream, first of all: so the owner can tell why before anybody sees that it is so. Right after it
-     * initiator posts answer ENOTCONN, everything outstanding completes (IW_LOST or more precisely), and rx is over; tx
-     * has the rest of a half-sent FPDU and the Terminate, where one was queued.
+     * Called once for a stream, first of all: so the owner can tell why before anybody sees that it is so. Right after
+     * it initiator posts answer ENOTCONN, everything outstanding completes (IW_LOST or more precisely), and rx is
+     * over; tx has the rest of a half-sent FPDU and the Terminate, where one was queued.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };
@@ -171,8 +173,8 @@ void *iw_qp_owner(const struct iw_qp *qp);
 /*
  * Any thread, concurrently with everything. 0; ENOSPC: the queue is full; EINVAL: SGE count, sum beyond 4 GiB - 1 or
  * inline size, or a receive where they come from a shared queue; EFAULT: an SGE that is not inside its region or lacks
- * the right. Initiator requests only: ENOTCONN. Reads only: EOPNOTSUPP: the limit in force is 0. Nothing was queued unless
- * it is 0. The caller then has the owner look at tx (sends, reads, writes).
+ * the right. Initiator requests only: ENOTCONN. Reads only: EOPNOTSUPP: the limit in force is 0. Nothing was queued
+ * unless it is 0. The caller then has the owner look at tx (sends, reads, writes).
  */
 int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
 

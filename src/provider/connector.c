@@ -8,8 +8,8 @@
  * from connect or accept on, and its listener; a failed NdkConnect gives queue pair and endpoint back.
  *
  * Calls and the end. The consumer may close in one thread while another is between its step and the fabric, and the
- * fabric's connection may be gone as soon as it has been told to end. So it is told so when no call is inside: by close,
- * by the failure of a connect, or by the last call that leaves after them. The phase changes at once.
+ * fabric's connection may be gone as soon as it has been told to end. So it is told so when no call is inside: by
+ * close, by the failure of a connect, or by the last call that leaves after them. The phase changes at once.
  *
  * One connection of the fabric's for each attempt. A failed NdkConnect is told when its connection is gone, so that
  * its address is free for the retry, and the connector becomes IDLE in the very callback that tells: only then is the

@@ -20,7 +20,8 @@
  *
  * Invariants, checked by connector_check_table:
  *   1. A call that is refused, and an event that cannot happen, leave the phase as it is.
- *   2. Close leads to CLOSING from everywhere, nothing leads out of it, and every event of the fabric's is possible there.
+ *   2. Close leads to CLOSING from everywhere, nothing leads out of it, and every event of the fabric's is possible
+ *      there.
  *   3. Nothing but close leads out of SPENT: neither connector nor queue pair is connected again.
  *   4. The fabric's connection is ended once: in each phase that has one that is alive, by close and by nothing but
  *      RETIRE beside; in no other phase.

@@ -9,8 +9,8 @@
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
  * Close is no phase: the fabric's listener ends, which answers a pending listen, and its closed() lets go of the
- * object. Each request becomes a connector, which depends on the listener, and is handed over by NdkConnectEventCallback;
- * one that has not been handed over when the listener is closed is refused.
+ * object. Each request becomes a connector, which depends on the listener, and is handed over by
+ * NdkConnectEventCallback; one that has not been handed over when the listener is closed is refused.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -13,9 +13,9 @@
  * The fabric gives a registration back at once, or, while data for it is under way, when that has ended: then it is
  * EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the region.
  *
- * Of a register or deregister and a close that meet, the first to take the state has the registration to itself: a close
- * that finds LEAVING leaves it to the call that is inside, and what that leaves behind to retire, which the call's
- * reference holds off.
+ * Of a register or deregister and a close that meet, the first to take the state has the registration to itself: a
+ * close that finds LEAVING leaves it to the call that is inside, and what that leaves behind to retire, which the
+ * call's reference holds off.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -205,7 +205,9 @@ static NTSTATUS try_initialize(struct mr *mr, ULONG pages, BOOLEAN remote)
         return STATUS_INVALID_PARAMETER;
     if (pages > most && !MUTANT(inv_07_any_number))
         return MUTANT(inv_07_other_status) ? STATUS_INVALID_PARAMETER : STATUS_IMPLEMENTATION_LIMIT;
-    /* Consumers read the token now, once, and hand it to the peer before the region is registered for the first time. */
+    /*
+     * Consumers read the token now, once, and hand it to the peer before the region is registered for the first time.
+     */
     int error = ops_of(mr)->mr_reserve(mr->region.fabric);
     if (error)
         return status_of_errno(error);

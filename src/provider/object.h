@@ -24,8 +24,10 @@
 #include "engine/shard.h"
 #include "ndk/ndkpi.h"
 
-/* LOOKUP: a call of the consumer's, or an upcall, that looks at the object until it returns; the only one not counted by
- * kind, as every post takes one. */
+/*
+ * LOOKUP: a call of the consumer's, or an upcall, that looks at the object until it returns; the only one not counted
+ * by kind, as every post takes one.
+ */
 enum object_ref { REF_HANDLE, REF_CHILD, REF_REQUEST, REF_CALLBACK, REF_LOOKUP, REF_KINDS };
 enum { OBJECT_ANTECEDENTS = 6 };
 

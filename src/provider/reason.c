@@ -204,7 +204,8 @@ static enum fabric_reason cause_of(uint32_t code)
         const struct cause *c = &causes[why];
         uint32_t by = ONDK_REASON_BY(code);
 
-        if (code >> 24 == by && c->number == ONDK_REASON_CAUSE(code) && (by ? by == c->by : !ONDK_REASON_TERMINATE(code)))
+        if (code >> 24 == by && c->number == ONDK_REASON_CAUSE(code) &&
+            (by ? by == c->by : !ONDK_REASON_TERMINATE(code)))
             return why;
     }
     return FABRIC_REASON_COUNT;

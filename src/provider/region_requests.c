@@ -7,8 +7,9 @@
  * What can be told at once is refused at once: state, protection domain, flags, rights, range, pages that belong to no
  * mapping. What depends on the requests ahead (is the token still alive in its turn?) is told by the completion.
  *
- * A base address of zero is taken where the first byte offset is zero: zero is then a multiple of the page size plus the
- * offset like any other, and the reference allows it by name, though it says elsewhere that there are none based at zero.
+ * A base address of zero is taken where the first byte offset is zero: zero is then a multiple of the page size plus
+ * the offset like any other, and the reference allows it by name, though it says elsewhere that there are none based
+ * at zero.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -154,7 +155,8 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
 }
 
 /* The window is bound to what the region's newest token names. */
-static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, const struct region *of, struct making *m, ULONG flags)
+static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, const struct region *of, struct making *m,
+                         ULONG flags)
 {
     bool half = (flags & WRITE_ALONE) ? !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
                                       : (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE) != 0;

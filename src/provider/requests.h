@@ -15,8 +15,8 @@ enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK
 unsigned request_flags(ULONG flags);
 
 /*
- * SGEs into the fabric's, count being at most max, and max at most LIMIT_SGES. STATUS_INVALID_PARAMETER: there are more,
- * the list is missing, or the total is beyond what one request may carry.
+ * SGEs into the fabric's, count being at most max, and max at most LIMIT_SGES. STATUS_INVALID_PARAMETER: there are
+ * more, the list is missing, or the total is beyond what one request may carry.
  */
 NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct fabric_sge *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: writes the snapshot. Lists are copied first and written then, so that no lock is held while text is made. What
- * an adapter has beyond ENTRIES_MAX of one kind is not written; its number is.
+ * Abstract: writes the snapshot. Lists are copied first and written then, so that no lock is held while text is made.
+ * What an adapter has beyond ENTRIES_MAX of one kind is not written; its number is.
  */
 #include "provider/stat_json.h"
 

@@ -6,8 +6,8 @@
  * and is held while a snapshot is made into memory, never while something is sent. The thread takes `list` alone, so
  * that waiting for it under `life` ends.
  *
- * One reader at a time, each with a time limit: a reader that does not read keeps others waiting that long. Shutting the
- * listening socket down wakes the thread wherever it waits.
+ * One reader at a time, each with a time limit: a reader that does not read keeps others waiting that long. Shutting
+ * the listening socket down wakes the thread wherever it waits.
  *
  * After fork the child has no thread: it closes its copy of the socket, so that nobody connects to a name that does not
  * answer, and forgets the adapters, which are its parent's. It may open its own.

@@ -143,7 +143,10 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
     return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
 }
 
-/* The kernel itself sees to it that no link and no ".." leads out of the directory. below: an open one; -1: the host's. */
+/*
+ * The kernel itself sees to it that no link and no ".." leads out of the directory. below: an open one; -1: the
+ * host's.
+ */
 static int open_beneath(int below, const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,

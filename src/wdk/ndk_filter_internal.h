@@ -39,7 +39,7 @@ struct proxy {
     void (*end_parts)(struct proxy *p);  /* a type's own, when it is closed and when the proxy goes; or NULL */
     void (*free_parts)(struct proxy *p);
     TAILQ_ENTRY(proxy) list;   /* of the open ones, then of the closed */
-    bool watched;              /* it may name memory that must not go: such proxies come first in the list of open ones */
+    bool watched;              /* it may name memory that must not go: such ones come first in the list of open ones */
     struct stack made_by, closed_by;
 
     NDK_FN_CREATE_COMPLETION created;
@@ -162,7 +162,9 @@ void filter_qp_is_over(struct proxy *qp);
 /* A posted request of an open queue that names memory inside: under the lock of proxies. */
 bool filter_find_posted(struct proxy *queue, const void *start, size_t size, struct inuse_found *out);
 
-/* The routine that posted a request, not completed yet, that uses the mapping of this adapter's; NULL: there is none. */
+/*
+ * The routine that posted a request, not completed yet, that uses the mapping of this adapter's; NULL: there is none.
+ */
 const char *filter_find_user(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam, uint64_t *at);
 
 #endif

@@ -184,7 +184,8 @@ static const char *names_memory(const struct post *post, const void *start, size
         return "context of a posted request that has not completed";
     for (ULONG i = 0; i < post->sges; i++) {
         *at = post->sge[i].start;
-        if (post->sge[i].length && !post->sge[i].logical && overlaps(post->sge[i].start, post->sge[i].length, start, size))
+        if (post->sge[i].length && !post->sge[i].logical &&
+            overlaps(post->sge[i].start, post->sge[i].length, start, size))
             return "buffer of a posted request that has not completed";
     }
     return NULL;

@@ -121,7 +121,8 @@ static char *unused, *unused_end;                   /* of the newest chunk */
 /* Huge pages, where the host has them, are brought in ten times as fast. */
 static char *new_chunk(void)
 {
-    char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     size_t before;
 
     if (at == MAP_FAILED)

@@ -118,8 +118,8 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Wherever the process may run; 0: the calling thread. If those of its start have all been taken from it since, the host
- * refuses, and leaves of all that there are those that it may have now.
+ * Wherever the process may run; 0: the calling thread. If those of its start have all been taken from it since, the
+ * host refuses, and leaves of all that there are those that it may have now.
  */
 static void let_run(pid_t thread)
 {

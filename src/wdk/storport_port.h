@@ -115,7 +115,7 @@ struct port_inside {
 struct port_inside port_enter(KIRQL level);
 void port_leave(const struct port_inside *inside, const char *routine, const void *called);
 
-/* ---- storport_request.c: a request's memory ----------------------------------------------------------------------- */
+/* ---- storport_request.c: a request's memory --------------------------------------------------------------------- */
 
 /* With an SRB and its extension, both references the caller's. NULL: no memory. */
 struct port_request *port_request_new(struct port_adapter *a, const struct port_call *call);
@@ -129,7 +129,7 @@ void port_request_collect(struct port_request *r);
 UCHAR port_srb_status(const void *srb);
 void port_srb_set_status(void *srb, UCHAR status);
 
-/* ---- storport_queue.c --------------------------------------------------------------------------------------------- */
+/* ---- storport_queue.c ------------------------------------------------------------------------------------------- */
 
 /* Sends it and waits for its end; false: no memory, or no end came in time. PASSIVE_LEVEL. */
 bool port_send(struct port_adapter *a, struct port_call *call);
@@ -151,7 +151,7 @@ void port_watch_start(struct port_adapter *a);
 /* Under the lock: waiting ones whose time is over, or all when the adapter goes, never reach the miniport. */
 void port_end_waiting(struct port_adapter *a);
 
-/* ---- storport_scan.c, storport_device.c, storport_adapter.c -------------------------------------------------------- */
+/* ---- storport_scan.c, storport_device.c, storport_adapter.c ----------------------------------------------------- */
 
 /* On the caller's thread. PASSIVE_LEVEL. */
 void port_scan(struct port_adapter *a);

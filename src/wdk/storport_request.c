@@ -61,7 +61,7 @@ static void fill(const struct port_adapter *a, struct port_request *r)
     memcpy(s->Cdb, c->cdb, sizeof s->Cdb);
 }
 
-/* ---- STORAGE_REQUEST_BLOCK: the block, an address, one data block ------------------------------------------------- */
+/* ---- STORAGE_REQUEST_BLOCK: the block, an address, one data block ----------------------------------------------- */
 
 struct extended {
     STORAGE_REQUEST_BLOCK block;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A lock for sections of some microseconds: longer than a spin lock's, shorter than it takes to go to sleep and to be
- * woken. Threads have it in the order in which they came, as with the queued spin locks that Windows' pool has, so that of
- * two which do the same none falls behind. Who waits for one that has lost its processor lets others run; after a while,
- * in its sleep, also those of a lower priority, which a thread of a real-time policy never yields to.
+ * woken. Threads have it in the order in which they came, as with the queued spin locks that Windows' pool has, so
+ * that of two which do the same none falls behind. Who waits for one that has lost its processor lets others run;
+ * after a while, in its sleep, also those of a lower priority, which a thread of a real-time policy never yields to.
  */
 #ifndef WDK_TURNS_H
 #define WDK_TURNS_H

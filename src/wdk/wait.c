@@ -32,10 +32,10 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Windows gives a thread that becomes ready to a processor that is free. The host lets it wait for the one that it was on
- * last, for as long as four milliseconds, whoever has that. A thread of the provider's gives its own away as soon as its
- * callbacks have returned: a worker that waits in the middle of its item goes on there when one of them wakes it. Where
- * the driver has chosen processors, they stay.
+ * Windows gives a thread that becomes ready to a processor that is free. The host lets it wait for the one that it was
+ * on last, for as long as four milliseconds, whoever has that. A thread of the provider's gives its own away as soon
+ * as its callbacks have returned: a worker that waits in the middle of its item goes on there when one of them wakes
+ * it. Where the driver has chosen processors, they stay.
  */
 static bool comes_here(struct kernel_thread *t)
 {

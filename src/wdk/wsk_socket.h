@@ -185,7 +185,9 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
 
 /* False: it is closed, or none; that has been reported. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
-/* WskRelease of a list that this event has given and the driver has kept: after success it is no longer the driver's. */
+/*
+ * WskRelease of a list that this event has given and the driver has kept: after success it is no longer the driver's.
+ */
 NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event);
 
 /* ---- What requests do, by kind; the thread alone calls these. ---- */

@@ -377,7 +377,9 @@ static void check_kept_back(struct kit_pair *p, double interval)
     CHECK_EQ(early, before);
 }
 
-/* A provider may be told to keep notifications back as a card's interrupts do: also those that no moderation asks for. */
+/*
+ * A provider may be told to keep notifications back as a card's interrupts do: also those that no moderation asks for.
+ */
 /* covers: CQX-08 */
 CASE(cqx_08_a_least_interval, KIT_FAMILIES)
 {

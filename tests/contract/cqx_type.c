@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* CQX: what a result says of its request: the kind, and a reason of the provider's where there is something to explain. */
+/*
+ * CQX: what a result says of its request: the kind, and a reason of the provider's where there is something to
+ * explain.
+ */
 #include "contract/fast.h"
 #include "contract/peer.h"
 

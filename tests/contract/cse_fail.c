@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CSE: NdkConnectWithSharedEndpoint fails as NdkConnect does. Each case makes the cause, removes it, and connects the same
- * connector and QP over the same endpoint.
+ * CSE: NdkConnectWithSharedEndpoint fails as NdkConnect does. Each case makes the cause, removes it, and connects the
+ * same connector and QP over the same endpoint.
  */
 #include "contract/kit.h"
 #include "contract/kit_net.h"

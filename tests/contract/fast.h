@@ -45,7 +45,8 @@ struct fast_region {
 /* Over the side's connection; the registration has completed. */
 void fast_region_open(struct fast_region *r, struct kit_side *s, ULONG pages, ULONG rights);
 void fast_region_close(struct fast_region *r);
-NTSTATUS fast_region_post(struct fast_region *r, struct kit_side *s, uintptr_t context, ULONG flags); /* and the token */
+/* And the token. */
+NTSTATUS fast_region_post(struct fast_region *r, struct kit_side *s, uintptr_t context, ULONG flags);
 NDK_SGE fast_sge(const struct fast_region *r, size_t offset, ULONG len);
 
 /* ---- requests ---- */

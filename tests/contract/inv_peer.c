@@ -6,7 +6,8 @@
 enum { WRITE = 0, SEND_INVALIDATE = 4, SEND_SE_INVALIDATE = 6, PAGES = 2 };
 
 /* One segment of a message that names a token. */
-static size_t segment(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint32_t mo, bool last, const void *data, size_t len)
+static size_t segment(uint8_t *ulpdu, uint8_t opcode, UINT32 token, uint32_t mo, bool last, const void *data,
+                      size_t len)
 {
     size_t size = raw_untagged(ulpdu, opcode, 0, 1, mo, last, data, len);
 

@@ -185,8 +185,8 @@ NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void 
 NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);
 NTSTATUS kit_disconnect(struct kit_side *s);
 /*
- * Over a shared endpoint where one is given. Where the connect fails before its request has come, its status, and there is
- * no passive connector; from then on every step must succeed.
+ * Over a shared endpoint where one is given. Where the connect fails before its request has come, its status, and
+ * there is no passive connector; from then on every step must succeed.
  */
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                            NDK_SHARED_ENDPOINT *endpoint);

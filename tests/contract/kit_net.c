@@ -164,11 +164,13 @@ static bool try_way(const struct sockaddr_storage *from, const struct sockaddr_s
 {
     struct sockaddr_storage here, there;
     socklen_t len = sizeof here;
-    int s = socket(from->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), at = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int s = socket(from->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int at = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool usable = bind(s, (const struct sockaddr *)from, kit_address_len(from)) == 0 &&
                   bind(at, (const struct sockaddr *)to, kit_address_len(to)) == 0 &&
                   getsockname(s, (struct sockaddr *)&here, &len) == 0 && (len = sizeof there) > 0 &&
-                  getsockname(at, (struct sockaddr *)&there, &len) == 0 && passes(s, &there, at) && passes(at, &here, s);
+                  getsockname(at, (struct sockaddr *)&there, &len) == 0 && passes(s, &there, at) &&
+                  passes(at, &here, s);
 
     close(s);
     close(at);

@@ -69,8 +69,8 @@ CASE(lsn_08_silent_peers_are_dropped, KIT_FAMILIES)
 }
 
 /*
- * Each byte comes within the limit, the whole does not. It must end before all is there, which takes much longer than the
- * limit, and on a slow machine longer yet.
+ * Each byte comes within the limit, the whole does not. It must end before all is there, which takes much longer than
+ * the limit, and on a slow machine longer yet.
  */
 static bool slow_peer(uint32_t ms)
 {

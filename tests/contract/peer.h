@@ -11,8 +11,8 @@ enum peer_form { PEER_NONE, PEER_FPDU, PEER_WRITE, PEER_READ };
 enum { PEER_READS = 8 };
 
 /*
- * A frame of revision 2 with CRC, 8 reads each way, and flag A with this form (none: without A). Skips the case where the
- * adapter has fewer reads.
+ * A frame of revision 2 with CRC, 8 reads each way, and flag A with this form (none: without A). Skips the case where
+ * the adapter has fewer reads.
  */
 struct raw_frame peer_frame(enum peer_form form);
 

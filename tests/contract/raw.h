@@ -13,7 +13,10 @@
 #include <sys/socket.h>
 
 enum raw_flags { RAW_M = 0x80, RAW_C = 0x40, RAW_R = 0x20, RAW_S = 0x10 };
-enum raw_bits { RAW_A = 0x8000, RAW_B = 0x4000, /* beside IRD */ RAW_WRITE = 0x8000, RAW_READ = 0x4000 /* beside ORD */ };
+enum raw_bits {
+    RAW_A = 0x8000, RAW_B = 0x4000,       /* beside IRD */
+    RAW_WRITE = 0x8000, RAW_READ = 0x4000 /* beside ORD */
+};
 
 struct raw_frame {
     uint8_t flags, revision;
@@ -28,7 +31,7 @@ int raw_connect(const struct sockaddr_storage *address);
 int raw_try_connect(const struct sockaddr_storage *address); /* -1: refused or reset */
 void raw_send(int s, const void *bytes, size_t len);
 size_t raw_recv(int s, void *bytes, size_t len); /* all of it, or less at the end of stream or a reset */
-bool raw_ended(int s);                           /* waits for the end of stream (true) or a byte (false); reset is an end */
+bool raw_ended(int s);                           /* waits for the end of stream (true), also a reset, or a byte */
 void raw_close(int s, bool reset);
 bool raw_silent(int s);                          /* nothing has come, not even an end; gives it time to */
 
@@ -55,8 +58,8 @@ void raw_send_message(int s, uint32_t msn, const void *payload, size_t len);
 /* Is it a Terminate message? *code: layer, type and code as on the wire (0x1101: DDP, tagged, bounds). */
 bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code);
 /*
- * Reads on to the Terminate that must come, and behind which the stream must end. Returns its code; ulpdu (of 128 bytes)
- * is the message, *len its length.
+ * Reads on to the Terminate that must come, and behind which the stream must end. Returns its code; ulpdu (of 128
+ * bytes) is the message, *len its length.
  */
 uint16_t raw_last_words(int s, bool crc, uint8_t *ulpdu, int *len);
 

@@ -171,8 +171,8 @@ static bool read_some(int from, struct run_result *r, FILE *echo)
 }
 
 /*
- * Until the child has ended, after so many seconds by the watchdog. They are counted one by one: so the time in which the
- * machine, or this process and all that it started, stood still does not count.
+ * Until the child has ended, after so many seconds by the watchdog. They are counted one by one: so the time in which
+ * the machine, or this process and all that it started, stood still does not count.
  * The stream may outlive the child, in the hands of a process that the child left behind.
  */
 static void listen_to(pid_t child, unsigned seconds, int from, struct run_result *r, FILE *echo)

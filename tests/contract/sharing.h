@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What cases about shared receive queues share: one queue, and connections whose passive queue pairs receive from it. */
+/*
+ * What cases about shared receive queues share: one queue, and connections whose passive queue pairs receive from it.
+ */
 #ifndef TESTS_CONTRACT_SHARING_H
 #define TESTS_CONTRACT_SHARING_H
 

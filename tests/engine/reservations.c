@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who owns a local address: uses against each other, against other processes and foreign sockets, and the port range. */
+/*
+ * Who owns a local address: uses against each other, against other processes and foreign sockets, and the port range.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shard without sockets: order of tasks, doorbells, timers, callbacks (never inside a call, never two at once),
- * posts across shards, who gets the shard that two want, and polls, watches and posts from many threads at once, where a
- * lost wake-up would hang.
+ * posts across shards, who gets the shard that two want, and polls, watches and posts from many threads at once, where
+ * a lost wake-up would hang.
  */
 #include <pthread.h>
 #include <sched.h>

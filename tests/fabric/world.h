@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two iWARP fabrics in one process, over loopback, and recorders for everything they tell. Waits are bounded and end the
- * test with a message when the bound passes: a time never decides what is right, only that something never came.
+ * Two iWARP fabrics in one process, over loopback, and recorders for everything they tell. Waits are bounded and end
+ * the test with a message when the bound passes: a time never decides what is right, only that something never came.
  */
 #ifndef TESTS_FABRIC_WORLD_H
 #define TESTS_FABRIC_WORLD_H

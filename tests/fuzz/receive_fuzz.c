@@ -6,8 +6,8 @@
  * everything, one that may only be read, one without remote rights, one of another domain, a fast registration over
  * pages in another order, a window, and in every other input receives come from a shared queue.
  *
- * What must hold, whatever comes: the guards around all memory and what a peer has no right to write do not change; each
- * request completes once; the sanitizers find nothing; it comes to rest.
+ * What must hold, whatever comes: the guards around all memory and what a peer has no right to write do not change;
+ * each request completes once; the sanitizers find nothing; it comes to rest.
  */
 #include <stdlib.h>
 #include <string.h>

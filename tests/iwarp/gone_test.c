@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes away under a message: the stream, the region it goes to or comes from, the read that it might have answered. */
+/*
+ * What goes away under a message: the stream, the region it goes to or comes from, the read that it might have
+ * answered.
+ */
 #include <errno.h>
 #include <string.h>
 

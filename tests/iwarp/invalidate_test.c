@@ -32,7 +32,10 @@ static void assert_dead(struct side *s, const struct iw_completion *c)
         assert_false(alive(watched, watched_stag, 0));
 }
 
-/* Any size; the data is there, the STag is dead when the completion is seen, and the completion says so. covers: INV-01 */
+/*
+ * Any size; the data is there, the STag is dead when the completion is seen, and the completion says so. covers:
+ * INV-01
+ */
 static void test_send_invalidate(void **state)
 {
     static const uint32_t sizes[] = { 0, 1, 100, 1400, 5000, 30000, LEN };
@@ -229,7 +232,8 @@ static void test_read_invalidate(void **state)
         for (unsigned k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             desk_open(&d, seed);
             uint32_t stag = prepare(&d, MEM_LOCAL_WRITE), second = make_alive(&d, MEM_LOCAL_WRITE);
-            struct iw_sge into[2] = { part(stag, 0, sizes[k] / 2), part(second, sizes[k] / 2, sizes[k] - sizes[k] / 2) };
+            struct iw_sge into[2] = { part(stag, 0, sizes[k] / 2),
+                                      part(second, sizes[k] / 2, sizes[k] - sizes[k] / 2) };
 
             fill(&d.far, (uint32_t)seed + k);
             assert_int_equal(local(&d.p.a, IW_FAST_REGISTER, IW_SILENT, 1, stag), 0);

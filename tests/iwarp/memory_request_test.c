@@ -252,7 +252,9 @@ static void test_newest(void **state)
     assert_int_equal(mem_group_stag(&f->others[0]), lasting);
 }
 
-/* What the consumer is told: the newest, also when it has ended; not one that was never posted. covers: INV-08 INV-09 */
+/*
+ * What the consumer is told: the newest, also when it has ended; not one that was never posted. covers: INV-08 INV-09
+ */
 static void test_told(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: no memory. Creation says so and leaks nothing; sending goes on in small FPDUs; receiving ends the stream. */
+/*
+ * Abstract: no memory. Creation says so and leaks nothing; sending goes on in small FPDUs; receiving ends the stream.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -314,7 +314,8 @@ static void test_flush_anywhere(void **state)
     for (uint64_t seed = 0; seed < 400; seed++) {
         uint32_t stags[TIMES];
 
-        desk_open_with(&d, &(struct pump_config){ .crc = seed & 1, .seed = seed, .max_segment = seed % 3 ? 1448 : 30000 });
+        desk_open_with(&d,
+                       &(struct pump_config){ .crc = seed & 1, .seed = seed, .max_segment = seed % 3 ? 1448 : 30000 });
         for (unsigned k = 0; k < TIMES; k++) {
             struct iw_sge from = whole(&d.far);
             stags[k] = pump_random(&d.p, 3) ? prepare(&d, REMOTE) : 0;
@@ -366,7 +367,8 @@ static void test_privileged(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         desk_open(&d, seed);
         uint64_t first = d.logical[PAGES - 1];
-        struct iw_sge from = { first + 5, 9000, 0 }, into = { first + 20000, 9000, 0 }, read = { first + 10000, 9000, 0 };
+        struct iw_sge from = { first + 5, 9000, 0 }, into = { first + 20000, 9000, 0 };
+        struct iw_sge read = { first + 10000, 9000, 0 };
         struct iw_sge bad = { first + LEN - 8999, 9000, 0 }, none = { 8, 1, 0 }, far = whole(&d.far);
 
         fill(&d.far, (uint32_t)seed);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Abstract: one shard registers memory by requests, and ends it in each way that there is, while another shard's queue
- * pairs read it, or write to it. As soon as the end is told the memory is somebody else's: it is overwritten, and has to
- * stay so. For the thread sanitizer as much as for the assertions.
+ * pairs read it, or write to it. As soon as the end is told the memory is somebody else's: it is overwritten, and has
+ * to stay so. For the thread sanitizer as much as for the assertions.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two queue pairs of which side b has memory of every kind: for tests in which a peer, or what a message needs, is wrong. */
+/*
+ * Two queue pairs of which side b has memory of every kind: for tests in which a peer, or what a message needs, is
+ * wrong.
+ */
 #ifndef TESTS_IWARP_STAGE_H
 #define TESTS_IWARP_STAGE_H
 

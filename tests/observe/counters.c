@@ -159,7 +159,9 @@ CASE(counters_of_a_notice, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A message that does not fit its receive ends the connection by Terminate: an error on both sides, all of it counted. */
+/*
+ * A message that does not fit its receive ends the connection by Terminate: an error on both sides, all of it counted.
+ */
 CASE(counters_of_a_fault, KIT_FAMILIES)
 {
     static struct kit_pair p;

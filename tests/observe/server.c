@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that answers ndkstat: when it is there, who is answered, what cannot hold it up, and what it leaves behind. */
+/*
+ * The thread that answers ndkstat: when it is there, who is answered, what cannot hold it up, and what it leaves
+ * behind.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -67,7 +67,8 @@ static int ordered_post(struct fabric_qp *qp, const struct fabric_request *r)
     return real->qp_post(qp, r);
 }
 
-static int ordered_window(struct fabric_mr *mw, uint32_t of, uint64_t at, uint64_t len, unsigned access, uint32_t *token)
+static int ordered_window(struct fabric_mr *mw, uint32_t of, uint64_t at, uint64_t len, unsigned access,
+                          uint32_t *token)
 {
     close_inside();
     return real->mr_prepare_window(mw, of, at, len, access, token);
@@ -157,7 +158,7 @@ CASE(close_inside_initialize, 0)
     check_closed_inside(&s);
 }
 
-/* ---- posts, on a queue pair that is not connected: what one has made, it takes back, with the region still there ---- */
+/* ---- posts, on a queue pair that is not connected: what one has made it takes back, with the region there ---- */
 
 /* covers: OBJ-10 */
 CASE(close_inside_fast_register, 0)

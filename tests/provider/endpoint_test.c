@@ -185,7 +185,9 @@ static void check_left(struct kit_call *call)
     CHECK_EQ(atomic_load(&shut.left), 1);
 }
 
-/* Everything that has come for a side's shards is looked at, though the thread that does so is held up in a callback. */
+/*
+ * Everything that has come for a side's shards is looked at, though the thread that does so is held up in a callback.
+ */
 static void drive(struct kit_side *s)
 {
     NDK_RESULT_EX result;

@@ -218,7 +218,8 @@ static void check_reads(struct kit_side *from, struct kit_side *to)
 
     for (ULONG i = 0; i <= count; i++)
         sges[i] = kit_sge(from, i * 64, 10);
-    CHECK_STATUS(from->qp->Dispatch->NdkRead(from->qp, NULL, sges, count + 1, (uintptr_t)to->memory, to->remote_token, 0),
+    CHECK_STATUS(from->qp->Dispatch->NdkRead(from->qp, NULL, sges, count + 1, (uintptr_t)to->memory,
+                                             to->remote_token, 0),
                  STATUS_INVALID_PARAMETER);
     CHECK_STATUS(from->qp->Dispatch->NdkRead(from->qp, NULL, sges, count, (uintptr_t)to->memory, to->remote_token, 0),
                  STATUS_SUCCESS);

@@ -119,8 +119,8 @@ static void wait_sent(struct kit_side *s)
 }
 
 /*
- * The second message overflows the queue. In the same turn the answer to the read finds that the peer has gone: but it is
- * the overflow that ended the connection. covers: CQX-07
+ * The second message overflows the queue. In the same turn the answer to the read finds that the peer has gone: but it
+ * is the overflow that ended the connection. covers: CQX-07
  */
 CASE(reason_order_overflow_before_a_reset, 0)
 {

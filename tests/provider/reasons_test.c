@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each reason that can be provoked, as a consumer sees it: in the disconnect callback of NDK 2.1, in the completions that
- * the end of the connection flushed, and by ondk_connector_reason.
+ * Each reason that can be provoked, as a consumer sees it: in the disconnect callback of NDK 2.1, in the completions
+ * that the end of the connection flushed, and by ondk_connector_reason.
  */
 #include <unistd.h>
 
@@ -381,15 +381,18 @@ static void fast_open(struct fast *f, struct kit_side *s)
     f->lam = calloc(1, size);
     CHECK(f->memory && f->lam);
     kit_mdl(&f->mdl, f->memory, FAST, NULL);
-    CHECK_STATUS(kit_final(&build, s->adapter->Dispatch->NdkBuildLAM(s->adapter, &f->mdl, FAST, kit_request_done, &build,
-                                                                     f->lam, &size, &fbo)), STATUS_SUCCESS);
+    status = s->adapter->Dispatch->NdkBuildLAM(s->adapter, &f->mdl, FAST, kit_request_done, &build, f->lam, &size,
+                                               &fbo);
+    CHECK_STATUS(kit_final(&build, status), STATUS_SUCCESS);
     status = s->pd->Dispatch->NdkCreateMr(s->pd, TRUE, kit_create_done, &create, &f->mr);
     CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
-    CHECK_STATUS(kit_final(&init, f->mr->Dispatch->NdkInitializeFastRegisterMr(f->mr, f->lam->AdapterPageCount, TRUE,
-                                                                              kit_request_done, &init)), STATUS_SUCCESS);
-    CHECK_STATUS(s->qp->Dispatch->NdkFastRegister(s->qp, NULL, f->mr, f->lam->AdapterPageCount, f->lam->AdapterPageArray,
-                                                  fbo, FAST, f->memory, NDK_OP_FLAG_ALLOW_LOCAL_WRITE |
-                                                  NDK_OP_FLAG_ALLOW_REMOTE_READ), STATUS_SUCCESS);
+    status = f->mr->Dispatch->NdkInitializeFastRegisterMr(f->mr, f->lam->AdapterPageCount, TRUE, kit_request_done,
+                                                          &init);
+    CHECK_STATUS(kit_final(&init, status), STATUS_SUCCESS);
+    CHECK_STATUS(s->qp->Dispatch->NdkFastRegister(s->qp, NULL, f->mr, f->lam->AdapterPageCount,
+                                                  f->lam->AdapterPageArray, fbo, FAST, f->memory,
+                                                  NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_ALLOW_REMOTE_READ),
+                 STATUS_SUCCESS);
     CHECK_EQ(kit_result(s).ProviderErrorCode, 0);
 }
 

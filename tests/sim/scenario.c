@@ -11,14 +11,14 @@
 static const struct sim_scenario scenarios[] = {
     {.name = "orderly", .orderly = true, .actions = 600, .haste = 250, .inside = 150, .interrupt = 5, .overlap = 100,
      .delay = 2 * SIM_MS, .split = 200, .ports = 16384, .window = 20000},
-    {.name = "rude", .actions = 800, .haste = 300, .inside = 300, .interrupt = 20, .overlap = 300, .rude = 60, .bad = 700,
-     .hopeless = 30, .delay = 2 * SIM_MS, .split = 200, .ports = 64, .window = 20000},
-    {.name = "faulty", .actions = 700, .haste = 250, .inside = 150, .interrupt = 10, .overlap = 150, .rude = 15, .bad = 400,
-     .hopeless = 80, .delay = 20 * SIM_MS, .split = 300, .stall = 10, .reset = 8, .cut = 4, .corrupt = 8, .lose = 60,
-     .shortage = 40, .ports = 24, .window = 8000},
-    {.name = "storm", .actions = 900, .haste = 500, .inside = 500, .interrupt = 60, .overlap = 500, .rude = 150, .bad = 800,
-     .hopeless = 150, .delay = 5 * SIM_MS, .split = 400, .stall = 20, .reset = 15, .cut = 8, .corrupt = 10, .lose = 80,
-     .shortage = 60, .ports = 6, .window = 3000},
+    {.name = "rude", .actions = 800, .haste = 300, .inside = 300, .interrupt = 20, .overlap = 300, .rude = 60,
+     .bad = 700, .hopeless = 30, .delay = 2 * SIM_MS, .split = 200, .ports = 64, .window = 20000},
+    {.name = "faulty", .actions = 700, .haste = 250, .inside = 150, .interrupt = 10, .overlap = 150, .rude = 15,
+     .bad = 400, .hopeless = 80, .delay = 20 * SIM_MS, .split = 300, .stall = 10, .reset = 8, .cut = 4, .corrupt = 8,
+     .lose = 60, .shortage = 40, .ports = 24, .window = 8000},
+    {.name = "storm", .actions = 900, .haste = 500, .inside = 500, .interrupt = 60, .overlap = 500, .rude = 150,
+     .bad = 800, .hopeless = 150, .delay = 5 * SIM_MS, .split = 400, .stall = 20, .reset = 15, .cut = 8, .corrupt = 10,
+     .lose = 80, .shortage = 60, .ports = 6, .window = 3000},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 

@@ -86,7 +86,8 @@ static struct conn *conn_new(unsigned host)
     c->o.gone = conn_gone;
     obj_parent(&c->o, adapter);
     obj_created(&c->o,
-                adapter->ndk.adapter->Dispatch->NdkCreateConnector(adapter->ndk.adapter, obj_create_done, c, &out), &out);
+                adapter->ndk.adapter->Dispatch->NdkCreateConnector(adapter->ndk.adapter, obj_create_done, c, &out),
+                &out);
     return c;
 }
 
@@ -96,7 +97,8 @@ static bool choose_target(struct addr *target)
     struct listening *l;
 
     if (sim_chance(sim_scenario.hopeless)) {
-        *target = sim_chance(500) ? sim_net_nobody((unsigned)sim_below(3)) : sim_net_address((unsigned)sim_below(SIM_HOSTS), false);
+        *target = sim_chance(500) ? sim_net_nobody((unsigned)sim_below(3))
+                                  : sim_net_address((unsigned)sim_below(SIM_HOSTS), false);
         addr_set_port(target, (uint16_t)(1 + sim_below(10)));
         return true;
     }
@@ -148,8 +150,8 @@ static void connect_to(struct conn *c, const struct addr *target)
         endpoint->calls++;
         q = req_new(&c->o, "connect, shared endpoint", shared_ends, most, connected);
         req_returned(q, n->Dispatch->NdkConnectWithSharedEndpoint(n, c->qp->o.ndk.qp, endpoint->ndk.endpoint, to,
-                                                                  addr_len(target), in, out, data, c->request_len[c->attempt],
-                                                                  req_done, q));
+                                                                  addr_len(target), in, out, data,
+                                                                  c->request_len[c->attempt], req_done, q));
         endpoint->calls--;
         return;
     }

@@ -156,7 +156,8 @@ static void disconnect(struct conn *c)
     conn_disturb(c);
     c->posted_before = c->qp->posted;
     c->phase = LEAVING;
-    q = req_new(&c->o, "disconnect", conn_only_success(disconnect_ends), conn_time_limit(3 * conn_config(c)->disconnect_ms), parted);
+    q = req_new(&c->o, "disconnect", conn_only_success(disconnect_ends),
+                conn_time_limit(3 * conn_config(c)->disconnect_ms), parted);
     status = n->Dispatch->NdkDisconnect(n, req_done, q);
     c->left = true;
     req_returned(q, status);
@@ -275,7 +276,8 @@ bool connection_all_settled(bool explain)
             continue;
         all = false;
         if (explain)
-            sim_trace("%s, of %s: waits in phase %u", obj_name(&c->o), c->qp ? obj_name(&c->qp->o) : "nobody", c->phase);
+            sim_trace("%s, of %s: waits in phase %u", obj_name(&c->o), c->qp ? obj_name(&c->qp->o) : "nobody",
+                      c->phase);
     }
     return all;
 }

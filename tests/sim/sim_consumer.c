@@ -181,7 +181,8 @@ static const struct action {
     bool orderly;
 } actions[] = {
     {make_pd, 2, false},     {make_cq, 3, true},         {make_region, 12, true},       {make_qp, 4, true},
-    {connect_one, 14, true},    {connection_answer, 30, true}, {connection_listen, 5, true}, {connection_endpoint, 3, false},
+    {connect_one, 14, true},    {connection_answer, 30, true}, {connection_listen, 5, true},
+    {connection_endpoint, 3, false},
     {poll_one, 25, true},       {arm, 8, true},             {resize, 2, true},             {receive_some, 25, true},
     {send_some, 30, true},       {read_one, 12, true},           {write_one, 14, true},             {early, 2, true},
     {connection_ask, 3, true}, {connection_wrong, 2, true}, {connection_pause, 1, false},

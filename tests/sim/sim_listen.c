@@ -51,9 +51,11 @@ void conn_accept(struct conn *c)
     q = req_new(&c->o, "accept", conn_only_success(conn_establish_ends), most, conn_established);
     qp->o.calls++;
     if (n->Header.Version.Major == 2 && sim_chance(500))
-        req_returned(q, n->Dispatch->NdkAcceptEx(n, qp->o.ndk.qp, in, out, data, c->reply_len, conn_peer_gone_ex, c, req_done, q));
+        req_returned(q, n->Dispatch->NdkAcceptEx(n, qp->o.ndk.qp, in, out, data, c->reply_len, conn_peer_gone_ex, c,
+                                                 req_done, q));
     else
-        req_returned(q, n->Dispatch->NdkAccept(n, qp->o.ndk.qp, in, out, data, c->reply_len, conn_peer_gone, c, req_done, q));
+        req_returned(q, n->Dispatch->NdkAccept(n, qp->o.ndk.qp, in, out, data, c->reply_len, conn_peer_gone, c,
+                                               req_done, q));
     qp->o.calls--;
 }
 
@@ -128,7 +130,8 @@ static void listens(struct req *q, NTSTATUS status)
 
     if (status || l->o.life != OPEN)
         return;
-    sim_check(n->Dispatch->NdkGetLocalAddress(n, &raw.sa, &len) == STATUS_SUCCESS && addr_from(&l->address, &raw, len) &&
+    sim_check(n->Dispatch->NdkGetLocalAddress(n, &raw.sa, &len) == STATUS_SUCCESS &&
+              addr_from(&l->address, &raw, len) &&
                   addr_port(&l->address) != 0,
               "%s: no address", obj_name(&l->o));
     l->listening = true;

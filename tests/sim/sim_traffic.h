@@ -58,7 +58,7 @@ struct grant {
     uint64_t base;          /* the address of the region's first byte */
     uint32_t offset, len;   /* its part of the region */
     unsigned users[KINDS_OF_USERS];
-    bool covers;            /* an older one of its maker, which is what an invalidation means if this one's request fails */
+    bool covers;            /* an older one of its maker: an invalidation means that if this one's request fails */
     struct grant *next;
 };
 
@@ -69,8 +69,8 @@ union mapping {
 };
 
 /*
- * A memory region, or (LAM) memory that is mapped alone. An ordinary one: guard, len bytes, guard. A fast one: pages, of
- * which the registration at hand maps some, in some order; what it leaves out is guard.
+ * A memory region, or (LAM) memory that is mapped alone. An ordinary one: guard, len bytes, guard. A fast one: pages,
+ * of which the registration at hand maps some, in some order; what it leaves out is guard.
  */
 struct region {
     struct obj o;

@@ -112,7 +112,9 @@ size_t wire_window(const struct endpoint *from)
     return used < to->window ? to->window - used : 0;
 }
 
-/* The MPA frame that each direction begins with has no CRC: bytes behind it may be corrupted where a CRC covers them. */
+/*
+ * The MPA frame that each direction begins with has no CRC: bytes behind it may be corrupted where a CRC covers them.
+ */
 static void note_start(struct endpoint *from, const uint8_t *data, size_t len)
 {
     for (size_t i = 0; i < len && from->sent + i < sizeof from->first; i++)

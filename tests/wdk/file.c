@@ -57,8 +57,8 @@ static int remove_root(void **state)
     return 0;
 }
 
-static NTSTATUS open_below(HANDLE below, PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options, HANDLE *file,
-                           ULONG_PTR *how)
+static NTSTATUS open_below(HANDLE below, PCWSTR name, ACCESS_MASK access, ULONG disposition, ULONG options,
+                           HANDLE *file, ULONG_PTR *how)
 {
     UNICODE_STRING wide;
     OBJECT_ATTRIBUTES a;
@@ -286,7 +286,8 @@ static void test_one_position(void **state)
     (void)state;
     for (uint32_t i = 0; i < TAKEN; i++)
         numbers[i] = i;
-    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &t.file, NULL),
+    assert_int_equal(open_file(L"\\??\\C:\\file.txt", GENERIC_READ | GENERIC_WRITE, FILE_OVERWRITE_IF, 0, &t.file,
+                               NULL),
                      STATUS_SUCCESS);
     assert_int_equal(ZwWriteFile(t.file, NULL, NULL, NULL, &block, numbers, sizeof numbers, &start, NULL),
                      STATUS_SUCCESS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C that Windows sources are written in, through the headers and the flags of drivers: the extensions of Microsoft's
- * compiler, its layouts, and what it lets several files say at once.
+ * The C that Windows sources are written in, through the headers and the flags of drivers: the extensions of
+ * Microsoft's compiler, its layouts, and what it lets several files say at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>

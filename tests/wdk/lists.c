@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Interlocked operations and lists: what each gives back, that threads lose nothing, that corrupt links are reported. */
+/*
+ * Interlocked operations and lists: what each gives back, that threads lose nothing, that corrupt links are reported.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -250,7 +250,8 @@ static void ask(PVOID context)
         ExReleaseResourceLite(a->resource);
 }
 
-static PVOID ask_start(struct asker *a, ERESOURCE *r, BOOLEAN (*acquire)(PERESOURCE Resource, BOOLEAN Wait), BOOLEAN wait)
+static PVOID ask_start(struct asker *a, ERESOURCE *r, BOOLEAN (*acquire)(PERESOURCE Resource, BOOLEAN Wait),
+                       BOOLEAN wait)
 {
     a->resource = r;
     a->acquire = acquire;

@@ -120,7 +120,8 @@ static void test_ex(void **state)
     (void)state;
     assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, (POOL_TYPE)0x4000, 0, 8, TAG, 0),
                      STATUS_INVALID_PARAMETER_4);
-    assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 3, 8, TAG, 0), STATUS_INVALID_PARAMETER_5);
+    assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 3, 8, TAG, 0),
+                     STATUS_INVALID_PARAMETER_5);
     assert_int_equal(ExInitializeLookasideListEx(&c.list, ex_allocate, ex_free, NonPagedPoolNx,
                                                  EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL, 64, TAG, 0), STATUS_SUCCESS);
     entry = ExAllocateFromLookasideListEx(&c.list);

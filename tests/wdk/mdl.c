@@ -239,7 +239,8 @@ static void test_contiguous(void **state)
     PVOID d = MmAllocateContiguousMemorySpecifyCacheNode(1, lowest, highest, none, MmCached, 0);
 
     (void)state;
-    assert_true(a && IS_PAGE_ALIGNED(a) && b && IS_PAGE_ALIGNED(b) && c && IS_PAGE_ALIGNED(c) && d && IS_PAGE_ALIGNED(d));
+    assert_true(a && IS_PAGE_ALIGNED(a) && b && IS_PAGE_ALIGNED(b) && c && IS_PAGE_ALIGNED(c) && d &&
+                IS_PAGE_ALIGNED(d));
     memset(b, 1, 3 * PAGE_SIZE);
     assert_int_equal(pool_outstanding(), 4);
     MmFreeContiguousMemory(a);
@@ -251,7 +252,7 @@ static void test_contiguous(void **state)
     assert_int_equal(pool_outstanding(), 0);
 }
 
-/* ---- Rules -------------------------------------------------------------------------------------------------------- */
+/* ---- Rules ------------------------------------------------------------------------------------------------------ */
 
 static UCHAR nonpaged[3 * PAGE_SIZE]; /* a driver's data is not pageable */
 

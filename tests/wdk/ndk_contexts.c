@@ -54,13 +54,15 @@ static void test_callback_context_freed(void **state)
     (void)state;
     open_all();
     context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
-    MADE(NDK_CQ, cq, adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
+    MADE(NDK_CQ, cq,
+         adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
     r = report_start();
     ExFreePoolWithTag(context, TAG);
     report_is(r, "context-freed-in-use in ExFreePoolWithTag");
     close_object(cq);
     context = ExAllocatePoolWithTag(NonPagedPoolNx, 64, TAG);
-    MADE(NDK_CQ, cq, adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
+    MADE(NDK_CQ, cq,
+         adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, context, NULL, create_done, &c_, &inline_));
     close_object(cq);
     r = report_start();
     ExFreePoolWithTag(context, TAG);

@@ -57,7 +57,8 @@ static void use_all(void)
         assert_int_equal(far.qp->Dispatch->NdkReceive(far.qp, i ? context : (PVOID)5, &sge, 1), STATUS_SUCCESS);
     sge.VirtualAddress = near.buffer;
     sge.MemoryRegionToken = mr[0]->Dispatch->NdkGetLocalTokenFromMr(mr[0]);
-    assert_int_equal(near.qp->Dispatch->NdkSend(near.qp, (PVOID)1, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
+    assert_int_equal(near.qp->Dispatch->NdkSend(near.qp, (PVOID)1, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS),
+                     STATUS_SUCCESS);
     assert_int_equal(near.qp->Dispatch->NdkSend(near.qp, (PVOID)2, &sge, 1, 0), STATUS_SUCCESS);
     assert_ptr_equal(next_result(&near).RequestContext, (PVOID)2);
     assert_ptr_equal(next_result(&far).RequestContext, (PVOID)5);
@@ -187,7 +188,8 @@ static void test_closed_twice(void **state)
     open_all();
     close_object(near.connector);
     r = report_start();
-    assert_int_equal(near.connector->Dispatch->NdkCloseConnector(&near.connector->Header, close_done, NULL), STATUS_PENDING);
+    assert_int_equal(near.connector->Dispatch->NdkCloseConnector(&near.connector->Header, close_done, NULL),
+                     STATUS_PENDING);
     report_is(r, "ndk-closed-twice in NdkCloseConnector");
     near.connector = NULL;
     close_all();
@@ -218,7 +220,8 @@ static void test_closed_used(void **state)
 
     (void)state;
     open_all();
-    MADE(NDK_CQ, cq, adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, NULL, NULL, create_done, &c_, &inline_));
+    MADE(NDK_CQ, cq,
+         adapter->Dispatch->NdkCreateCq(adapter, DEPTH, cq_notified, NULL, NULL, create_done, &c_, &inline_));
     close_object(cq);
     r = report_start();
     cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
@@ -230,8 +233,8 @@ static void test_closed_used(void **state)
 }
 
 /*
- * Queue pairs that come and go on one completion queue leave nothing behind, but for the latest closed ones, which are kept
- * to report who uses them. (A sanitizer's mallinfo2 says nothing: then the use of them is what is tried.)
+ * Queue pairs that come and go on one completion queue leave nothing behind, but for the latest closed ones, which are
+ * kept to report who uses them. (A sanitizer's mallinfo2 says nothing: then the use of them is what is tried.)
  */
 static void test_pairs_that_come_and_go(void **state)
 {
@@ -245,7 +248,8 @@ static void test_pairs_that_come_and_go(void **state)
     for (int i = 0; i < KEPT + MORE; i++) {
         if (i == KEPT)
             before = mallinfo2().uordblks;
-        MADE(NDK_QP, qp, pd->Dispatch->NdkCreateQp(pd, near.cq, near.cq, &near, 1, 1, 1, 1, 0, create_done, &c_, &inline_));
+        MADE(NDK_QP, qp,
+             pd->Dispatch->NdkCreateQp(pd, near.cq, near.cq, &near, 1, 1, 1, 1, 0, create_done, &c_, &inline_));
         assert_int_equal(qp->Dispatch->NdkReceive(qp, NULL, NULL, 0), STATUS_SUCCESS);
         qp->Dispatch->NdkFlush(qp);
         assert_int_equal(next_result(&near).Status, STATUS_CANCELLED);

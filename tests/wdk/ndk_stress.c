@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many connections at once through what checks a driver's NDK calls: clients and servers that connect, are refused, send,
- * disconnect or just close, with a completion queue and a shared receive queue for all servers, results that are polled
- * when their queue pair has gone, and closes that wait. Nothing of that is wrong, so nothing may be reported; above all
- * it is there to run under the sanitizers.
+ * Many connections at once through what checks a driver's NDK calls: clients and servers that connect, are refused,
+ * send, disconnect or just close, with a completion queue and a shared receive queue for all servers, results that are
+ * polled when their queue pair has gone, and closes that wait. Nothing of that is wrong, so nothing may be reported;
+ * above all it is there to run under the sanitizers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -95,8 +95,9 @@ static void serve(struct served *s, bool ex)
     NTSTATUS status;
 
     KeInitializeEvent(&s->gone, NotificationEvent, FALSE);
-    MADE(NDK_QP, s->qp, pd->Dispatch->NdkCreateQpWithSrq(pd, server_cq, server_cq, srq, s, MESSAGES, 1, 0, create_done, &c_,
-                                                         &inline_));
+    MADE(NDK_QP, s->qp,
+         pd->Dispatch->NdkCreateQpWithSrq(pd, server_cq, server_cq, srq, s, MESSAGES, 1, 0, create_done, &c_,
+                                          &inline_));
     if (NT_SUCCESS(accept(s, ex))) {
         for (uintptr_t i = 0; i < MESSAGES; i++)
             (void)s->qp->Dispatch->NdkSend(s->qp, s, NULL, 0, i ? 0 : NDK_OP_FLAG_SILENT_SUCCESS);
@@ -196,11 +197,13 @@ static NTSTATUS connect_shared(struct round *r, NDK_SHARED_ENDPOINT **endpoint)
     SOCKADDR_IN from = any_port();
     struct call c;
 
-    MADE(NDK_SHARED_ENDPOINT, *endpoint, adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)&from, sizeof from,
-                                                                                   create_done, &c_, &inline_));
+    MADE(NDK_SHARED_ENDPOINT, *endpoint,
+         adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)&from, sizeof from, create_done, &c_,
+                                                    &inline_));
     call_init(&c);
-    return finish(&c, r->connector->Dispatch->NdkConnectWithSharedEndpoint(r->connector, r->qp, *endpoint, (PSOCKADDR)&at,
-                                                                           sizeof at, 1, 1, NULL, 0, request_done, &c));
+    return finish(&c,
+                  r->connector->Dispatch->NdkConnectWithSharedEndpoint(r->connector, r->qp, *endpoint, (PSOCKADDR)&at,
+                                                                       sizeof at, 1, 1, NULL, 0, request_done, &c));
 }
 
 static NTSTATUS complete(struct round *r, bool ex)
@@ -217,8 +220,9 @@ static void open_round(struct client *own, struct round *r)
 {
     KeInitializeEvent(&r->gone, NotificationEvent, FALSE);
     MADE(NDK_CONNECTOR, r->connector, adapter->Dispatch->NdkCreateConnector(adapter, create_done, &c_, &inline_));
-    MADE(NDK_QP, r->qp, pd->Dispatch->NdkCreateQp(pd, own->cq, own->cq, r, MESSAGES, MESSAGES, 1, 1, 0, create_done, &c_,
-                                                  &inline_));
+    MADE(NDK_QP, r->qp,
+         pd->Dispatch->NdkCreateQp(pd, own->cq, own->cq, r, MESSAGES, MESSAGES, 1, 1, 0, create_done, &c_,
+                                   &inline_));
     r->buffer = ExAllocatePoolWithTag(NonPagedPoolNx, BYTES, TAG);
     r->mr = register_buffer(r->buffer, &r->mdl);
     for (int i = 0; i < MESSAGES; i++) {
@@ -295,8 +299,9 @@ static VOID client(PVOID context)
 {
     struct client *own = context;
 
-    MADE(NDK_CQ, own->cq, adapter->Dispatch->NdkCreateCq(adapter, 2 * MESSAGES * ROUNDS, cq_notified, NULL, NULL, create_done,
-                                                         &c_, &inline_));
+    MADE(NDK_CQ, own->cq,
+         adapter->Dispatch->NdkCreateCq(adapter, 2 * MESSAGES * ROUNDS, cq_notified, NULL, NULL, create_done,
+                                        &c_, &inline_));
     for (int i = 0; i < ROUNDS; i++)
         run_round(own, &own->rounds[i], i);
     while (drain(own))

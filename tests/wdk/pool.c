@@ -151,7 +151,8 @@ static void test_too_large(void **state)
     (void)state;
     assert_null(ExAllocatePoolWithTag(NonPagedPoolNx, MAXSIZE_T, TAG));
     assert_null(ExAllocatePoolWithTag(NonPagedPoolNx, MAXSIZE_T - 5000, TAG));
-    assert_null(ExAllocatePoolWithQuotaTag((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), MAXSIZE_T / 4, TAG));
+    assert_null(ExAllocatePoolWithQuotaTag((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), MAXSIZE_T / 4,
+                                           TAG));
     assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED, MAXSIZE_T - 16, TAG));
     assert_int_equal(pool_outstanding(), 0);
 }
@@ -159,7 +160,8 @@ static void test_too_large(void **state)
 static ULONG raised_by_type(POOL_TYPE type, bool quota)
 {
     __try {
-        assert_null(quota ? ExAllocatePoolWithQuotaTag(type, MAXSIZE_T, TAG) : ExAllocatePoolWithTag(type, MAXSIZE_T, TAG));
+        assert_null(quota ? ExAllocatePoolWithQuotaTag(type, MAXSIZE_T, TAG)
+                          : ExAllocatePoolWithTag(type, MAXSIZE_T, TAG));
     } __except (EXCEPTION_EXECUTE_HANDLER) {
         return GetExceptionCode();
     }
@@ -252,7 +254,7 @@ static void test_either_mode_frees(void **state)
     assert_int_equal(pool_outstanding(), 0);
 }
 
-/* ---- At random ---------------------------------------------------------------------------------------------------- */
+/* ---- At random -------------------------------------------------------------------------------------------------- */
 
 struct slot {
     UCHAR *block;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was reported between two points of a test, in go-on mode: exactly one broken rule in exactly one routine, or none.
+ * What was reported between two points of a test, in go-on mode: exactly one broken rule in exactly one routine, or
+ * none.
  */
 #ifndef TESTS_WDK_REPORT_H
 #define TESTS_WDK_REPORT_H

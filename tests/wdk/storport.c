@@ -103,7 +103,8 @@ static void test_levels(void **state)
 static void test_inquiry(void **state)
 {
     uint8_t data[64] = { 0 };
-    ondk_wdk_scsi_command_t c = { .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data, .data_length = sizeof data };
+    ondk_wdk_scsi_command_t c = { .cdb_length = 6, .cdb = { 0x12, 0, 0, 0, 36 }, .data = data,
+                                  .data_length = sizeof data };
 
     (void)state;
     start();
@@ -118,8 +119,9 @@ static void test_inquiry(void **state)
 
 static ondk_wdk_scsi_command_t transfer(bool out, uint8_t lba, uint8_t count, void *data)
 {
-    return (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count }, .out = out,
-                              .data = data, .data_length = count * (uint32_t)RAMDISK_BLOCK };
+    return (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { out ? 0x2a : 0x28, 0, 0, 0, 0, lba, 0, 0, count },
+                                      .out = out, .data = data,
+                                      .data_length = count * (uint32_t)RAMDISK_BLOCK };
 }
 
 static void test_transfers(void **state)
@@ -137,7 +139,8 @@ static void test_transfers(void **state)
     assert_int_equal(send(&c), OK);
     assert_int_equal(c.data_length, sizeof in);
     assert_memory_equal(in, out, sizeof in);
-    c = (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { 0x25 }, .data = capacity, .data_length = sizeof capacity };
+    c = (ondk_wdk_scsi_command_t){ .cdb_length = 10, .cdb = { 0x25 }, .data = capacity,
+                                   .data_length = sizeof capacity };
     assert_int_equal(send(&c), OK);
     assert_memory_equal(capacity, ((uint8_t[]){ 0, 0, 0, RAMDISK_BLOCKS - 1, 0, 0, 2, 0 }), 8);
     stop();
@@ -301,7 +304,8 @@ static void test_controls(void **state)
     assert_int_equal(status, OK);
     assert_int_equal(length, sizeof c);
     assert_int_equal(c.returned, 42);
-    assert_int_equal(ondk_wdk_device_control(port, 0x41010, NULL, 0, capabilities, sizeof capabilities, &length, &status),
+    assert_int_equal(ondk_wdk_device_control(port, 0x41010, NULL, 0, capabilities, sizeof capabilities, &length,
+                                             &status),
                      0);
     assert_int_equal(status, OK);
     assert_int_equal(capabilities[1], RAMDISK_BLOCKS * RAMDISK_BLOCK);

@@ -218,7 +218,8 @@ static void test_time(void **state)
     KeStallExecutionProcessor(50);
     assert_true(KeQueryPerformanceCounter(NULL).QuadPart - a.QuadPart >= 500);
     KeQueryTickCount(&tick);
-    assert_true((ULONGLONG)(tick.QuadPart + 1) * KeQueryTimeIncrement() > KeQueryInterruptTimePrecise(&counter) - 10000000);
+    assert_true((ULONGLONG)(tick.QuadPart + 1) * KeQueryTimeIncrement() >
+                KeQueryInterruptTimePrecise(&counter) - 10000000);
     counter = KeQueryUnbiasedInterruptTime();
     assert_true(KeQueryInterruptTime() >= counter);
 }

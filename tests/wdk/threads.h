@@ -20,7 +20,8 @@ static inline PVOID thread_start(PKSTART_ROUTINE routine, PVOID context)
     HANDLE handle;
     PVOID object;
 
-    assert_int_equal(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, routine, context), STATUS_SUCCESS);
+    assert_int_equal(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, routine, context),
+                     STATUS_SUCCESS);
     assert_int_equal(ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &object, NULL),
                      STATUS_SUCCESS);
     assert_true(handle_close(handle));

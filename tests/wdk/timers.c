@@ -271,9 +271,11 @@ static void test_timer_order(void **state)
     KeQuerySystemTime(&at);
     at.QuadPart += 20 * 10000;
     KeSetTimer(&t[2], at, NULL);
-    assert_int_equal(KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, NULL, NULL), STATUS_WAIT_0 + 2);
+    assert_int_equal(KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, NULL, NULL),
+                     STATUS_WAIT_0 + 2);
     assert_true(KeSetTimer(&t[1], in_ms(5), NULL));
-    assert_int_equal(KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, NULL, NULL), STATUS_WAIT_0 + 1);
+    assert_int_equal(KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, NULL, NULL),
+                     STATUS_WAIT_0 + 1);
     assert_true(KeCancelTimer(&t[0]));
 }
 

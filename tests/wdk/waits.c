@@ -251,9 +251,12 @@ static void test_wait_any_order(void **state)
     }
     KeSetEvent(&e[6], 0, FALSE);
     KeSetEvent(&e[4], 0, FALSE);
-    assert_int_equal(KeWaitForMultipleObjects(8, o, WaitAny, Executive, KernelMode, FALSE, NULL, blocks), STATUS_WAIT_0 + 4);
-    assert_int_equal(KeWaitForMultipleObjects(8, o, WaitAny, Executive, KernelMode, FALSE, NULL, blocks), STATUS_WAIT_0 + 6);
-    assert_int_equal(KeWaitForMultipleObjects(8, o, WaitAny, Executive, KernelMode, FALSE, &zero, blocks), STATUS_TIMEOUT);
+    assert_int_equal(KeWaitForMultipleObjects(8, o, WaitAny, Executive, KernelMode, FALSE, NULL, blocks),
+                     STATUS_WAIT_0 + 4);
+    assert_int_equal(KeWaitForMultipleObjects(8, o, WaitAny, Executive, KernelMode, FALSE, NULL, blocks),
+                     STATUS_WAIT_0 + 6);
+    assert_int_equal(KeWaitForMultipleObjects(8, o, WaitAny, Executive, KernelMode, FALSE, &zero, blocks),
+                     STATUS_TIMEOUT);
     assert_int_equal(KeWaitForMultipleObjects(3, o, WaitAny, Executive, KernelMode, FALSE, &ms, NULL), STATUS_TIMEOUT);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread of Winsock Kernel's sockets, and what surrounds it: everybody has a turn, whatever one driver's routines do;
- * a closed socket is closed, whoever has a copy of it; one that the host cannot watch is none. */
+/*
+ * The thread of Winsock Kernel's sockets, and what surrounds it: everybody has a turn, whatever one driver's routines
+ * do; a closed socket is closed, whoever has a copy of it; one that the host cannot watch is none.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

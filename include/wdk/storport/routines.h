@@ -26,8 +26,8 @@ EXTERN_C_START
 
 /*
  * From DriverEntry. When that has returned STATUS_SUCCESS, the port makes one adapter: HwFindAdapter, HwInitialize and
- * the passive initialization, ScsiQuerySupportedControlTypes, a scan of the bus. A miniport of hardware is taken note of
- * and gets no adapter. PASSIVE_LEVEL.
+ * the passive initialization, ScsiQuerySupportedControlTypes, a scan of the bus. A miniport of hardware is taken note
+ * of and gets no adapter. PASSIVE_LEVEL.
  */
 NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
                                      _In_ struct _HW_INITIALIZATION_DATA *HwInitializationData,
@@ -163,7 +163,7 @@ NTKERNELAPI BOOLEAN StorPortSynchronizeAccess(_In_ PVOID HwDeviceExtension,
                                               _In_ PSTOR_SYNCHRONIZED_ACCESS SynchronizedAccessRoutine,
                                               _In_opt_ PVOID Context);
 
-/* ---- Memory, timers, work items: STOR_STATUS_... ------------------------------------------------------------------ */
+/* ---- Memory, timers, work items: STOR_STATUS_... ---------------------------------------------------------------- */
 
 NTKERNELAPI ULONG StorPortAllocatePool(_In_ PVOID HwDeviceExtension, _In_ ULONG NumberOfBytes, _In_ ULONG Tag,
                                        _Out_ PVOID *BufferPointer);

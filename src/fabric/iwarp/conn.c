@@ -3,10 +3,10 @@
  * Abstract: a connection's strand, its life, and its steps.
  *
  * Requests may come from any thread. Each is recorded in `ops` under the connection's lock, and the connection's one
- * task is queued on its home shard; there, with the token held, the task carries them out in a fixed order. Readiness of
- * the socket and timers run with the same token. So everything marked "owner" has one writer at a time, also while the
- * connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the task
- * there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
+ * task is queued on its home shard; there, with the token held, the task carries them out in a fixed order. Readiness
+ * of the socket and timers run with the same token. So everything marked "owner" has one writer at a time, also while
+ * the connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the
+ * task there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
  *
  * References: the handle (until close), a queued task, the socket, and every entry point for as long as it runs. Who
  * drops the last one, always on the home shard, frees the address, then tells `closed`, then frees the memory.
@@ -156,8 +156,8 @@ static bool renewed(struct fabric_conn *c)
 }
 
 /*
- * Most disconnects are over in no time, a thousand at once in some 50 ms: how far one has come is not asked for until it
- * takes its time.
+ * Most disconnects are over in no time, a thousand at once in some 50 ms: how far one has come is not asked for until
+ * it takes its time.
  */
 void conn_limit(struct fabric_conn *c)
 {

@@ -231,8 +231,8 @@ static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
 }
 
 /*
- * Where requests were left to the poll: when it finds nothing, or a few have found something all the same. One that reads
- * the last result does not: what the consumer posts for it goes at once, and takes along what waits.
+ * Where requests were left to the poll: when it finds nothing, or a few have found something all the same. One that
+ * reads the last result does not: what the consumer posts for it goes at once, and takes along what waits.
  */
 static bool is_to_drive(struct fabric_cq *cq, int found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The insides of the iWARP fabric. What each struct's members are guarded by stands beside them: "owner" is the owner of
- * the object's home shard (token held); "lock" is the object's own spin lock, a leaf.
+ * The insides of the iWARP fabric. What each struct's members are guarded by stands beside them: "owner" is the owner
+ * of the object's home shard (token held); "lock" is the object's own spin lock, a leaf.
  */
 #ifndef FABRIC_IWARP_INTERNAL_H
 #define FABRIC_IWARP_INTERNAL_H
@@ -199,7 +199,9 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r);
 void iwarp_qp_release(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
-/* Why its connection ends, when this is found out: what is known already stays, as of a queue that overflowed before. */
+/*
+ * Why its connection ends, when this is found out: what is known already stays, as of a queue that overflowed before.
+ */
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why);
 void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_leave_to_poll(struct fabric_qp *qp); /* its requests wait for the poller, where there is one */
@@ -288,7 +290,7 @@ enum conn_signal {
 struct fabric_conn {
     struct iwarp_fabric *fabric;
     atomic_uint refs;                  /* the handle, a queued task, the socket, a caller on the stack */
-    struct spin lock;                  /* guards ops, scheduled, posted_to and what ops carry; and writing home, state */
+    struct spin lock;                  /* guards ops, scheduled, posted_to, what ops carry; and writing home, state */
     unsigned ops;
     bool scheduled;
     atomic_bool unanswered;            /* a request that counts against the listener's backlog */

@@ -24,7 +24,7 @@ struct iwarp_config {
     uint16_t max_inbound_reads, max_outbound_reads; /* 32 */
     uint8_t mpa_revision;   /* as initiator: 2 (default), 1, 0 */
     bool crc;               /* ask for CRC; default true */
-    unsigned rtr;           /* ready-to-receive forms offered and accepted (enum mpa_rtr); default all; 0: no peer-to-peer */
+    unsigned rtr;           /* ready-to-receive forms offered and accepted (enum mpa_rtr); default all; 0: none */
     uint32_t max_fpdu;      /* 0: the current EMSS */
     uint32_t shards;        /* 0: as many as processors, at most 4 */
     uint32_t spin_us;       /* how long a shard's thread looks on before it sleeps; default 20 */

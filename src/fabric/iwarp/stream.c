@@ -2,9 +2,9 @@
 /*
  * Abstract: bytes between a connection's socket and its queue pair, and the last frame of a connection that is over.
  *
- * The queue pair's upcalls may do nothing, so they leave signals, which are looked at after each call into it. Loops are
- * bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or waits
- * for the poller while there is one.
+ * The queue pair's upcalls may do nothing, so they leave signals, which are looked at after each call into it. Loops
+ * are bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or
+ * waits for the poller while there is one.
  */
 #include "fabric/iwarp/internal.h"
 
@@ -409,8 +409,8 @@ static void transmit(struct fabric_conn *c)
 
 /*
  * The peer has been silent since our first FPDU. It is sent a zero-length RDMA write: RFC 5041 has a receiver take a
- * zero-length tagged segment without looking at its STag, it completes nothing and moves no data, so that the only thing
- * it can do is to have the peer look at its socket again.
+ * zero-length tagged segment without looking at its STag, it completes nothing and moves no data, so that the only
+ * thing it can do is to have the peer look at its socket again.
  */
 void stream_nudge(struct shard_timer *timer)
 {
@@ -528,7 +528,9 @@ static bool last_frame(struct fabric_conn *c, bool *broken)
     return false;
 }
 
-/* A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end. */
+/*
+ * A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end.
+ */
 static void discard(struct fabric_conn *c)
 {
     struct iovec iov = { c->home->sink, IWARP_SINK };
@@ -553,7 +555,8 @@ void stream_hang_up(struct fabric_conn *c)
 
 /*
  * Who sent a good request and is rejected has nothing on its way, and hangs up when it has the reject; its connector's
- * close waits for that a moment only. Linux siw loses a reject's private data where our end of stream comes right behind.
+ * close waits for that a moment only. Linux siw loses a reject's private data where our end of stream comes right
+ * behind.
  */
 void stream_linger(struct fabric_conn *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bad provider, for the test of ndkconform itself: OpenNDK with one status broken, that for a short buffer. Besides, it
- * prints what is no text, dies of version 0.0 and never returns from opening version 1.0.
+ * A bad provider, for the test of ndkconform itself: OpenNDK with one status broken, that for a short buffer. Besides,
+ * it prints what is no text, dies of version 0.0 and never returns from opening version 1.0.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenNDK as a driver gets it: through Winsock Kernel, with all checks on, a broken rule being the end, unless a case breaks
- * one on purpose. The cases must not see any difference. Each adapter has a registration of its own.
+ * OpenNDK as a driver gets it: through Winsock Kernel, with all checks on, a broken rule being the end, unless a case
+ * breaks one on purpose. The cases must not see any difference. Each adapter has a registration of its own.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  *     cmtool server PORT [options]        cmtool client HOST PORT [options]
  *
  * What rping cannot do: private data both ways, rejects, chosen read limits. One line per event on standard output,
- * `event=NAME key=value ...`; the last line is `result=ok` or `result=failed reason=...`. Exit status 0, 1, or 2 (usage).
+ * `event=NAME key=value ...`; the last line is `result=ok` or `result=failed reason=...`. Exit status 0, 1, or 2
+ * (usage).
  *
  * With --iterations the connection carries data in rping's protocol, so that rping or ndkping can be at the other end.
  * Every message is a Send of 16 bytes, big-endian: address (8), STag (4), length (4). For each iteration:

@@ -33,7 +33,7 @@ enum {
     FILTER_COUNTS,     /* the device above: completed, pending, shutdowns */
     BREAK_DELETE,      /* IoDeleteDevice twice */
     BREAK_ATTACHED,    /* IoDeleteDevice of one that is attached */
-    HANDLE_FIRST,      /* a handle and a reference to the second device: cleanup comes with the one, close with the other */
+    HANDLE_FIRST,      /* a handle and a reference to the second device: cleanup comes with one, close with the other */
 };
 
 #endif

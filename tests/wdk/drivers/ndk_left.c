@@ -39,8 +39,8 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT driver, PUNICODE_STRING path)
     status = WskCaptureProviderNPI(&registration, WSK_INFINITE_WAIT, &npi);
     if (!NT_SUCCESS(status))
         return status;
-    status = npi.Dispatch->WskControlClient(npi.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(ndk), &ndk,
-                                            NULL, NULL);
+    status = npi.Dispatch->WskControlClient(npi.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(ndk),
+                                            &ndk, NULL, NULL);
     if (!NT_SUCCESS(status))
         return status;
     status = ndk.WskOpenNdkAdapter(npi.Client, version, 1, &adapter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A RAM disk as a Storport virtual miniport: target 0 with unit 0, and unit 1 when it is told to add it. Reads and writes
- * end in HwStartIo; the vendor's commands are in ramdisk.h. It is a miniport with the framework, as many are.
+ * A RAM disk as a Storport virtual miniport: target 0 with unit 0, and unit 1 when it is told to add it. Reads and
+ * writes end in HwStartIo; the vendor's commands are in ramdisk.h. It is a miniport with the framework, as many are.
  */
 #include <ntddk.h>
 #include <storport.h>

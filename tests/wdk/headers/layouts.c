@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every line of layouts.inc holds. Compiled with our headers for this host, and with mingw-w64's (-DTHEIRS) for Windows:
- * what both accept is right in both.
+ * Every line of layouts.inc holds. Compiled with our headers for this host, and with mingw-w64's (-DTHEIRS) for
+ * Windows: what both accept is right in both.
  */
 #ifdef THEIRS
 #include "theirs.h"
