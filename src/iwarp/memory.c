@@ -48,6 +48,7 @@ enum {
     FEISTEL_ROUNDS = 4,
     BOX_SIZE = 256,
     MEMO_SIZE = 256,
+    FINDINGS = 4,
 };
 
 _Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
@@ -57,6 +58,7 @@ _Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an inde
 struct chunk;
 
 struct mem_table {
+    uint64_t number; /* of all that there have been: from 1 on */
     uint16_t keys[FEISTEL_ROUNDS];
     uint16_t high_box[BOX_SIZE], low_box[BOX_SIZE];
     _Atomic uint64_t memo[MEMO_SIZE]; /* STag << 32 | what plain_of made of it; 0 is no registration's STag */
@@ -147,10 +149,12 @@ static void fill_random(uint16_t *values, int count, uint64_t *secret)
 
 struct mem_table *mem_table_create(uint64_t secret)
 {
+    static _Atomic uint64_t tables;
     struct mem_table *t = calloc(1, sizeof *t);
 
     if (!t)
         return NULL;
+    t->number = atomic_fetch_add_explicit(&tables, 1, memory_order_relaxed) + 1;
     fill_random(t->keys, FEISTEL_ROUNDS, &secret);
     fill_random(t->high_box, BOX_SIZE, &secret);
     fill_random(t->low_box, BOX_SIZE, &secret);
@@ -518,12 +522,58 @@ enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32
     return look_up_local(t, domain, stag, to, len, access, false, ref);
 }
 
+/*
+ * What a thread's checks have found. A registration does not change, and its slot stays where it is as long as the
+ * table, so the slot's word alone tells whether it is still the same one: nothing has to be protected for a yes.
+ */
+struct finding {
+    uint64_t table; /* its number, never used again; 0: none */
+    struct mem_region *region;
+    const void *domain;
+    uint64_t to, len;
+    uint32_t stag, generation;
+    unsigned access;
+};
+
+static _Thread_local struct finding findings[FINDINGS];
+
+static bool holds(const struct finding *f, const struct mem_table *t, const void *domain, uint32_t stag, uint64_t to,
+                  uint64_t len, unsigned access)
+{
+    uint64_t word;
+
+    if ((f->table != t->number && !MUTANT(mem_04_found_by_address)) || f->stag != stag || f->domain != domain ||
+        access & ~f->access || !range_within(f->to, f->len, to, len))
+        return false;
+    word = atomic_load_explicit(&f->region->word, memory_order_relaxed);
+    return (word >> WORD_GENERATION == f->generation && !(word & WORD_DEAD)) || MUTANT(mem_03_found_for_good);
+}
+
+/* A window ends with its region too, so that its own word does not tell. */
+static void remember(struct finding *f, const struct mem_table *t, uint32_t stag, struct mem_region *r)
+{
+    uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
+
+    if (r->kind == SLOT_WINDOW && !MUTANT(inv_08_window_found_for_good))
+        return;
+    *f = (struct finding){ .table = t->number, .region = r, .domain = r->domain, .to = r->base_to, .len = r->len,
+                           .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION), .access = r->access };
+}
+
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access)
 {
+    bool logical = stag == 0;
+    uint32_t named = logical ? (uint32_t)(to >> 32) : stag;
+    struct finding *f = &findings[named % FINDINGS];
+    enum wire_error error;
     struct mem_ref ref;
-    enum wire_error error = look_up_local(t, domain, stag, to, len, access, true, &ref);
 
+    if (holds(f, t, logical ? t : domain, named, to, len, access))
+        return WIRE_OK;
+    error = look_up_local(t, domain, stag, to, len, access, true, &ref);
+    if (error == WIRE_OK)
+        remember(f, t, named, ref.region);
     mem_release(&ref);
     return error;
 }

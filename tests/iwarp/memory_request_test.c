@@ -466,6 +466,7 @@ static void test_window(void **state)
     mem_release(&ref);
     assert_int_equal(mem_revoke(f->t, &pd_a, whole, false), WIRE_OK);
     assert_int_equal(look(f, w, base + 100, 1, 0), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
     assert_int_equal(mem_activate(f->t, late, true), MEM_GONE); /* its region is not alive */
     mem_group_kill(&f->g);
     assert_false(mem_group_close(&f->g, count_done, &empty)); /* w is bound to it */
@@ -524,6 +525,57 @@ static void test_logical(void **state)
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 1, 0), WIRE_DDP_TAGGED_STAG);
 }
 
+/* What a check has found good is looked at again by the next one, with its own range, rights and domain. covers: MEM-03 */
+static void test_checked_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t len = (uint64_t)PAGES * MEM_PAGE, logical;
+    uint32_t stag = make_alive(f, &f->g, MEM_LOCAL_WRITE);
+    struct mem_region *r;
+
+    for (int i = 0; i < 2; i++) {
+        assert_true(known(f, stag));
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base, len, MEM_LOCAL_WRITE), WIRE_OK);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base, len + 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base + 1, UINT64_MAX - base, 0), WIRE_DDP_TAGGED_BOUNDS);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base + 1, UINT64_MAX, 0), WIRE_DDP_TAGGED_WRAP);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base, 1, MEM_REMOTE_READ), WIRE_RDMAP_ACCESS);
+        assert_int_equal(mem_check(f->t, &pd_b, stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
+        assert_int_not_equal(mem_check(f->t, &pd_a, stag + 4, base, 1, 0), WIRE_OK);
+    }
+    assert_int_equal(mem_revoke(f->t, &pd_a, stag, false), WIRE_OK);
+    assert_false(known(f, stag));
+    assert_int_equal(mem_map(f->t, f->memory, 200, &r, &logical), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, MEM_LOCAL_WRITE), WIRE_OK);
+    mem_unmap(r);
+    assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, MEM_LOCAL_WRITE), WIRE_DDP_TAGGED_STAG);
+}
+
+/* A table that came to lie where another one was, with the same secret, and so the same STags. */
+static void test_next_table(void **state)
+{
+    struct mem_region *r;
+    struct mem_table *t;
+    uint8_t memory[16];
+    uint32_t stag = 0;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        t = mem_table_create(5);
+        assert_non_null(t);
+        if (i % 2 == 0) {
+            assert_int_equal(mem_register(t, &pd_a, memory, sizeof memory, base, 0, &r, &stag), 0);
+            assert_int_equal(mem_check(t, &pd_a, stag, base, 16, 0), WIRE_OK);
+            assert_true(mem_invalidate(r, NULL, NULL));
+        } else {
+            assert_int_equal(mem_check(t, &pd_a, stag, base, 16, 0), WIRE_DDP_TAGGED_STAG);
+        }
+        mem_table_destroy(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,6 +596,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_window, setup, teardown),
         cmocka_unit_test_setup_teardown(test_group, setup, teardown),
         cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_checked_again, setup, teardown),
+        cmocka_unit_test(test_next_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
