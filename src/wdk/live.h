@@ -30,7 +30,7 @@ enum live_kind {
     LIVE_REFERENCE,  /* ObReferenceObject... */
     LIVE_IRP,        /* allocated, not yet freed or completed */
     LIVE_SRB,        /* given to a miniport, not completed */
-    LIVE_STORPORT,   /* StorPortInitializeTimer */
+    LIVE_STORPORT,   /* StorPortInitializeTimer, StorPortInitializeWorker */
     LIVE_WDF,        /* framework object */
     LIVE_KINDS
 };

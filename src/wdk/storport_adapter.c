@@ -324,10 +324,10 @@ struct start {
 };
 
 /*
- * For good: nothing sets them from here on, nor does a routine of theirs that runs yet. A reset that waits has nobody
- * else who would end it.
+ * For good: nothing sets them from here on, nor does a routine of theirs that runs yet, and no work item is queued. A
+ * reset that waits has nobody else who would end it.
  */
-static void stop_timers(struct port_adapter *a)
+static void stop_later_work(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
     a->removing = true;
@@ -345,12 +345,14 @@ static void end(struct port_adapter *a)
 {
     bool kept;
 
-    stop_timers(a);
-    delete_devices(a);
-    give_number(a->number);
+    stop_later_work(a);
     pthread_mutex_lock(&a->lock);
+    while (a->users && !MUTANT(stor_end_leaves_work))
+        pthread_cond_wait(&a->changed, &a->lock);
     kept = a->active > 0;
     pthread_mutex_unlock(&a->lock);
+    delete_devices(a);
+    give_number(a->number);
     if (!kept)
         free_adapter(a);
 }
@@ -441,7 +443,7 @@ static void run_remove(void *context)
             tell_removed(a, u);
     tell_removed(a, NULL);
     atomic_store(&a->running, false);
-    stop_timers(a);
+    stop_later_work(a);
     if (a->supports[ScsiStopAdapter] && !MUTANT(stor_stop_forgotten))
         control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);
     run_free_resources(a);

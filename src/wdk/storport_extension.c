@@ -10,6 +10,7 @@
 #include "wdk/live.h"
 #include "wdk/storport_port.h"
 #include "wdk/timer.h"
+#include "wdk/worker.h"
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
@@ -181,24 +182,34 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 /* ---- Work items -------------------------------------------------------------------------------------------------- */
 
 struct port_worker {
-    PIO_WORKITEM item;
+    WORK_QUEUE_ITEM item;
     void *extension;
-    atomic_bool queued;
+    bool queued; /* this and what follows: under the adapter's lock */
     PHW_WORKITEM callback;
     void *context;
 };
 
-/* The callback may free the worker: it is not touched after it. */
-static VOID work(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem)
+/* As soon as it is not queued anybody may queue the worker again, or free it. */
+static VOID work(PVOID parameter)
 {
-    struct port_worker *w = Context;
-    PHW_WORKITEM callback = w->callback;
-    void *context = w->context;
+    struct port_worker *w = parameter;
+    void *extension = w->extension, *context;
+    struct port_adapter *a = port_of(extension);
+    struct port_inside inside;
+    PHW_WORKITEM callback;
 
-    UNREFERENCED_PARAMETER(IoObject);
-    UNREFERENCED_PARAMETER(IoWorkItem);
-    atomic_store(&w->queued, false);
-    callback(w->extension, context, w);
+    pthread_mutex_lock(&a->lock);
+    callback = w->callback;
+    context = w->context;
+    w->queued = false;
+    pthread_mutex_unlock(&a->lock);
+    inside = port_enter(PASSIVE_LEVEL);
+    callback(extension, context, w);
+    port_leave(&inside, "HwWorkItem", (const void *)(uintptr_t)callback);
+    pthread_mutex_lock(&a->lock);
+    a->users--;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
 }
 
 ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
@@ -212,45 +223,70 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
     w = calloc(1, sizeof *w);
     if (!w)
         return STOR_STATUS_INSUFFICIENT_RESOURCES;
+    worker_add_own(work);
+    ExInitializeWorkItem(&w->item, work, w);
     w->extension = HwDeviceExtension;
-    w->item = IoAllocateWorkItem(port_of(HwDeviceExtension)->device);
-    if (!w->item) {
-        free(w);
-        return STOR_STATUS_INSUFFICIENT_RESOURCES;
-    }
+    live_add(LIVE_STORPORT, w, "StorPortInitializeWorker");
     *Worker = w;
+    return STOR_STATUS_SUCCESS;
+}
+
+/* Under the adapter's lock: its end, which waits for work items, comes after the last of them. */
+static ULONG queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM callback, void *context)
+{
+    if (a->removing && !MUTANT(stor_work_after_the_stop))
+        return STOR_STATUS_INVALID_DEVICE_STATE;
+    if (w->queued)
+        return STOR_STATUS_BUSY;
+    w->queued = true;
+    w->callback = callback;
+    w->context = context;
+    a->users++;
+    (void)worker_queue(&w->item, NULL, NULL);
     return STOR_STATUS_SUCCESS;
 }
 
 ULONG StorPortQueueWorkItem(PVOID HwDeviceExtension, PHW_WORKITEM WorkItemCallback, PVOID Worker, PVOID Context)
 {
-    struct port_worker *w = Worker;
+    struct port_adapter *a;
+    ULONG status;
 
     if (irql_now() > DISPATCH_LEVEL)
         return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !WorkItemCallback || !w)
+    if (!HwDeviceExtension || !WorkItemCallback || !Worker)
         return STOR_STATUS_INVALID_PARAMETER;
-    if (atomic_exchange(&w->queued, true))
+    a = port_of(HwDeviceExtension);
+    pthread_mutex_lock(&a->lock);
+    status = queue(a, Worker, WorkItemCallback, Context);
+    pthread_mutex_unlock(&a->lock);
+    return status;
+}
+
+/* Under the adapter's lock, from the miniport. */
+static ULONG take_worker(struct port_worker *w)
+{
+    if (!live_has(LIVE_STORPORT, w))
+        return STOR_STATUS_UNSUCCESSFUL;
+    if (w->queued)
         return STOR_STATUS_BUSY;
-    w->callback = WorkItemCallback;
-    w->context = Context;
-    IoQueueWorkItemEx(w->item, work, DelayedWorkQueue, w);
+    (void)live_remove(LIVE_STORPORT, w);
     return STOR_STATUS_SUCCESS;
 }
 
 ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
 {
-    struct port_worker *w = Worker;
+    ULONG status;
 
     if (irql_now() > DISPATCH_LEVEL)
         return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !w)
+    if (!HwDeviceExtension || !Worker)
         return STOR_STATUS_INVALID_PARAMETER;
-    if (atomic_load(&w->queued))
-        return STOR_STATUS_BUSY;
-    IoFreeWorkItem(w->item);
-    free(w);
-    return STOR_STATUS_SUCCESS;
+    pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
+    status = take_worker(Worker);
+    pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
+    if (!status)
+        free(Worker);
+    return status;
 }
 
 /* ---- DPCs and locks ---------------------------------------------------------------------------------------------- */

@@ -84,7 +84,8 @@ struct port_adapter {
     int64_t paused_until;
     atomic_bool running;
     bool link_down, resetting, watched;
-    bool removing;        /* its timers are not set any more */
+    bool removing;        /* its timers are not set any more, nor its work items queued */
+    ULONG users;          /* work items that are queued or run: its end waits for them */
     bool scanning, scan_again, no_scan;
     bool refused;         /* HwStartIo has said FALSE: nothing is started until something has changed */
     WORK_QUEUE_ITEM scan_item;

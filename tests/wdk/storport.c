@@ -451,6 +451,26 @@ static void test_ticks(void **state)
     free(text);
 }
 
+static void work_and_stop(void)
+{
+    start();
+    if (does(RAMDISK_WORKS) != OK)
+        _exit(3);
+    stop();
+}
+
+/* A work item that queues itself again is refused when the adapter has stopped, and has an adapter to its end. */
+static void test_works(void **state)
+{
+    char *text = host_reported(work_and_stop);
+
+    (void)state;
+    if (host_count(text) ||
+        !strstr(text, "ramdisk: work refused with 0xC1000009 at 3, a freed worker with 0xC1000001"))
+        fail_msg("%s", text);
+    free(text);
+}
+
 static void test_removal(void **state)
 {
     char *text = host_reported(say_stop);
@@ -465,7 +485,7 @@ static void test_removal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_ticks),      cmocka_unit_test(test_works),
         cmocka_unit_test(test_rules),      cmocka_unit_test(test_removal),    cmocka_unit_test(test_levels),
         cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),

@@ -20,10 +20,10 @@ struct disk {
     PSCSI_REQUEST_BLOCK later;   /* that something will complete */
     PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
     PIRP service;
-    LONG ticking, removed; /* removed: 2 when it is stopped, too */
+    LONG ticking, removed; /* removed: 2 when it is stopped, 3 when its resources are free */
     LONG inside; /* threads in count_inquiry() */
     LONG ready;  /* threads that are about to complete the unit's requests */
-    BOOLEAN second, by_bus, by_unit;
+    BOOLEAN second, by_bus, by_unit, works;
 };
 
 struct unit {
@@ -177,16 +177,21 @@ static VOID link_is_back(PVOID DeviceExtension)
     StorPortNotification(LinkUp, DeviceExtension);
 }
 
+static LONG removed(struct disk *d)
+{
+    return InterlockedCompareExchange(&d->removed, 0, 0);
+}
+
 /* When the adapter is to go it stays until that waits for it, and sets itself again nevertheless. */
 static HW_TIMER tick;
 static VOID tick(PVOID DeviceExtension)
 {
     struct disk *d = DeviceExtension;
 
-    if (InterlockedCompareExchange(&d->removed, 0, 0) == 2)
+    if (removed(d) >= 2)
         DbgPrint("ramdisk: a tick after the stop\n");
     InterlockedExchange(&d->ticking, 1);
-    for (int i = 0; i < 1000 && !InterlockedCompareExchange(&d->removed, 0, 0); i++)
+    for (int i = 0; i < 1000 && !removed(d); i++)
         StorPortStallExecution(1000);
     for (int i = 0; i < 20; i++)
         StorPortStallExecution(1000);
@@ -207,6 +212,28 @@ static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
     UNREFERENCED_PARAMETER(Worker);
     PAGED_CODE();
     complete_later(HwDeviceExtension);
+}
+
+/* When it is refused it stays until the resources are free, and still has its device extension then. */
+static HW_WORKITEM work_on;
+static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    struct disk *d = HwDeviceExtension;
+    BOOLEAN late;
+    ULONG status;
+
+    StorPortStallExecution(1000);
+    late = removed(d) == 3;
+    status = StorPortQueueWorkItem(d, late ? by_work : work_on, Worker, Context);
+    if (status == STOR_STATUS_SUCCESS && !late)
+        return;
+    for (int i = 0; i < 60000 && removed(d) < 3; i++)
+        StorPortStallExecution(1000);
+    for (int i = 0; i < 20; i++)
+        StorPortStallExecution(1000);
+    (void)StorPortFreeWorker(d, Worker);
+    DbgPrint("ramdisk: work refused with 0x%08X at %d, a freed worker with 0x%08X\n", status, removed(d),
+             StorPortFreeWorker(d, Worker));
 }
 
 static HW_DPC_ROUTINE by_dpc;
@@ -313,6 +340,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_TICKS:
         start_ticking(d);
         return SRB_STATUS_SUCCESS;
+    case RAMDISK_WORKS:
+        d->works = TRUE;
+        return StorPortQueueWorkItem(d, work_on, d->worker, NULL) ? SRB_STATUS_ERROR : SRB_STATUS_SUCCESS;
     case RAMDISK_LOCKS:
         return lock_and_count(d);
     case RAMDISK_HANGS_UNTIL_RESET:
@@ -397,7 +427,8 @@ static UCHAR handle_pnp(struct disk *d, PSCSI_PNP_REQUEST_BLOCK srb)
     if (srb->PnPAction == StorRemoveDevice && srb->SrbPnPFlags & SRB_PNP_FLAGS_ADAPTER_REQUEST) {
         InterlockedExchange(&d->removed, 1);
         (void)StorPortFreeTimer(d, d->timer);
-        (void)StorPortFreeWorker(d, d->worker);
+        if (!d->works)
+            (void)StorPortFreeWorker(d, d->worker);
     } else if (srb->PnPAction == StorRemoveDevice) {
         d->told.removed++;
     }
@@ -513,6 +544,7 @@ static VOID free_resources(PVOID DeviceExtension)
     PAGED_CODE();
     (void)StorPortFreePool(d, d->blocks);
     DbgPrint("ramdisk: %u units removed\n", d->told.removed);
+    InterlockedExchange(&d->removed, 3);
 }
 
 static HW_PROCESS_SERVICE_REQUEST process_service;

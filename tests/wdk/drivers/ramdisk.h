@@ -27,7 +27,8 @@ enum ramdisk_command {
     RAMDISK_TELLS,                 /* a struct ramdisk_told */
     RAMDISK_LEAVES_POOL,
     RAMDISK_LOCKS,
-    RAMDISK_TICKS                  /* HwTimer, which sets itself again to the end */
+    RAMDISK_TICKS,                 /* HwTimer, which sets itself again to the end */
+    RAMDISK_WORKS                  /* a work item, which queues itself again to the end */
 };
 
 struct ramdisk_told {
