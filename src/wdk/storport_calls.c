@@ -340,6 +340,8 @@ ULONG StorPortQueryPerformanceCounter(PVOID HwDeviceExtension, PLARGE_INTEGER Pe
 ULONG StorPortGetCurrentIrql(PVOID HwDeviceExtension, PKIRQL Irql)
 {
     UNREFERENCED_PARAMETER(HwDeviceExtension);
+    if (!Irql)
+        return STOR_STATUS_INVALID_PARAMETER;
     *Irql = irql_now();
     return STOR_STATUS_SUCCESS;
 }
@@ -347,11 +349,10 @@ ULONG StorPortGetCurrentIrql(PVOID HwDeviceExtension, PKIRQL Irql)
 ULONG StorPortGetDeviceObjects(PVOID HwDeviceExtension, PVOID *AdapterDeviceObject, PVOID *PhysicalDeviceObject,
                                PVOID *LowerDeviceObject)
 {
-    struct port_adapter *a = port_of(HwDeviceExtension);
-
-    if (!AdapterDeviceObject || !PhysicalDeviceObject || !LowerDeviceObject)
+    if ((!HwDeviceExtension && !MUTANT(stor_null_extension_used)) || !AdapterDeviceObject || !PhysicalDeviceObject ||
+        !LowerDeviceObject)
         return STOR_STATUS_INVALID_PARAMETER;
-    *AdapterDeviceObject = a->device;
-    *PhysicalDeviceObject = *LowerDeviceObject = a->lower;
+    *AdapterDeviceObject = port_of(HwDeviceExtension)->device;
+    *PhysicalDeviceObject = *LowerDeviceObject = port_of(HwDeviceExtension)->lower;
     return STOR_STATUS_SUCCESS;
 }

@@ -476,23 +476,34 @@ static BOOLEAN reset_bus(PVOID DeviceExtension, ULONG PathId)
     return TRUE;
 }
 
+static BOOLEAN refuses_null(struct disk *d)
+{
+    PVOID device;
+
+    return StorPortGetDeviceObjects(NULL, &device, &device, &device) == STOR_STATUS_INVALID_PARAMETER &&
+           StorPortGetDeviceObjects(d, NULL, &device, &device) == STOR_STATUS_INVALID_PARAMETER &&
+           StorPortGetDeviceObjects(d, &device, NULL, &device) == STOR_STATUS_INVALID_PARAMETER &&
+           StorPortGetDeviceObjects(d, &device, &device, NULL) == STOR_STATUS_INVALID_PARAMETER &&
+           StorPortGetCurrentIrql(d, NULL) == STOR_STATUS_INVALID_PARAMETER;
+}
+
 static VIRTUAL_HW_FIND_ADAPTER find_adapter;
 static ULONG find_adapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInformation, PVOID LowerDevice,
                           PCHAR ArgumentString, PPORT_CONFIGURATION_INFORMATION ConfigInfo, PBOOLEAN Again)
 {
     struct disk *d = DeviceExtension;
+    PVOID device, physical, lower;
 
     PAGED_CODE();
-    UNREFERENCED_PARAMETER(HwContext);
-    UNREFERENCED_PARAMETER(BusInformation);
-    UNREFERENCED_PARAMETER(LowerDevice);
     UNREFERENCED_PARAMETER(ArgumentString);
     UNREFERENCED_PARAMETER(Again);
     ConfigInfo->VirtualDevice = TRUE;
     ConfigInfo->MaximumTransferLength = RAMDISK_BLOCKS * RAMDISK_BLOCK;
     ConfigInfo->MaximumNumberOfTargets = 2;
     ConfigInfo->NumberOfBuses = 1;
-    if (StorPortAllocatePool(d, RAMDISK_BLOCKS * RAMDISK_BLOCK, TAG, (PVOID *)&d->blocks))
+    d->told.null_refused = refuses_null(d);
+    if (StorPortGetDeviceObjects(d, &device, &physical, &lower) || physical != HwContext || device != BusInformation ||
+        lower != LowerDevice || StorPortAllocatePool(d, RAMDISK_BLOCKS * RAMDISK_BLOCK, TAG, (PVOID *)&d->blocks))
         return SP_RETURN_ERROR;
     RtlZeroMemory(d->blocks, RAMDISK_BLOCKS * RAMDISK_BLOCK);
     if (StorPortInitializeTimer(d, &d->timer) || StorPortInitializeWorker(d, &d->worker))
