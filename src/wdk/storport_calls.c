@@ -55,7 +55,7 @@ static void set_link(struct port_adapter *a, bool down)
 static void hold_for_reset(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
-    a->paused_until = clock_interrupt() + a->config.BusResetHoldTime * 10LL;
+    port_hold_after_reset(a);
     pthread_mutex_unlock(&a->lock);
 }
 

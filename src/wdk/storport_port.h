@@ -146,6 +146,8 @@ struct port_request *port_find(struct port_adapter *a, const void *srb);
 struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target, UCHAR lun, bool make);
 /* HwResetBus, with nothing started meanwhile. */
 void port_reset_bus(struct port_adapter *a, UCHAR path);
+/* Under the lock: for BusResetHoldTime. */
+void port_hold_after_reset(struct port_adapter *a);
 /* Four times a second while a request is under way (storport_watch.c). */
 KDEFERRED_ROUTINE port_watch;
 void port_watch_start(struct port_adapter *a);

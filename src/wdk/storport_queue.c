@@ -242,6 +242,20 @@ static void take_from_miniport(struct port_adapter *a, struct port_request *r)
     (void)live_remove(LIVE_SRB, r->srb);
 }
 
+/* A longer pause of the miniport's own stays as it is. */
+static void hold(int64_t *paused_until, int64_t time)
+{
+    int64_t until = clock_interrupt() + time;
+
+    if (until > *paused_until || MUTANT(stor_pause_shortened))
+        *paused_until = until;
+}
+
+void port_hold_after_reset(struct port_adapter *a)
+{
+    hold(&a->paused_until, a->config.BusResetHoldTime * 10LL);
+}
+
 /* Under the lock: SRB_STATUS_BUSY sends it once more, with another extension, while there is time. */
 static bool try_again(struct port_adapter *a, struct port_request *r)
 {
@@ -250,7 +264,7 @@ static bool try_again(struct port_adapter *a, struct port_request *r)
         return false;
     InsertHeadList(&a->waiting, &r->link);
     r->state = REQUEST_WAITS;
-    r->unit->paused_until = clock_interrupt() + BUSY_PAUSE;
+    hold(&r->unit->paused_until, BUSY_PAUSE);
     return true;
 }
 
@@ -341,8 +355,7 @@ void port_reset_bus(struct port_adapter *a, UCHAR path)
     pthread_mutex_lock(&a->lock);
     a->resetting = false;
     a->refused = false;
-    if (a->config.BusResetHoldTime)
-        a->paused_until = clock_interrupt() + a->config.BusResetHoldTime * 10LL;
+    port_hold_after_reset(a);
     pthread_mutex_unlock(&a->lock);
     port_pump(a);
 }

@@ -202,6 +202,9 @@ static void test_held(void **state)
     start();
     before = seconds();
     assert_int_equal(does(RAMDISK_PAUSES), OK);
+    assert_true(seconds() - before > 0.99);
+    before = seconds();
+    assert_int_equal(does(RAMDISK_RESETS), OK);
     (void)told();
     assert_true(seconds() - before > 0.99);
     before = seconds();

@@ -23,7 +23,7 @@ struct disk {
     LONG ticking, removed; /* removed: 2 when it is stopped, 3 when its resources are free */
     LONG inside; /* threads in count_inquiry() */
     LONG ready;  /* threads that are about to complete the unit's requests */
-    BOOLEAN second, by_bus, by_unit, works;
+    BOOLEAN second, by_bus, by_unit, works, paused;
 };
 
 struct unit {
@@ -326,7 +326,13 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         StorPortNotification(BusChangeDetected, d, 0);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_PAUSES:
-        (void)StorPortPauseDevice(d, srb->PathId, srb->TargetId, srb->Lun, 1);
+        d->paused = !d->paused;
+        if (d->paused)
+            (void)StorPortPauseDevice(d, srb->PathId, srb->TargetId, srb->Lun, 1);
+        return d->paused ? SRB_STATUS_BUSY : SRB_STATUS_SUCCESS;
+    case RAMDISK_RESETS:
+        (void)StorPortPause(d, 1);
+        StorPortNotification(ResetDetected, d, 0);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_LINK:
         StorPortNotification(LinkDown, d);

@@ -22,7 +22,8 @@ enum ramdisk_command {
     RAMDISK_TWICE_WITH_ALL,        /* the first time by StorPortCompleteRequest */
     RAMDISK_AS_PENDING,            /* completed with SRB_STATUS_PENDING */
     RAMDISK_ADDS_UNIT,             /* or takes it away */
-    RAMDISK_PAUSES,                /* the unit, for a second */
+    RAMDISK_PAUSES,                /* the unit, for a second, and is busy until then */
+    RAMDISK_RESETS,                /* pauses the adapter for a second, and sees a reset then */
     RAMDISK_LINK,                  /* down, and up 300 ms later */
     RAMDISK_TELLS,                 /* a struct ramdisk_told */
     RAMDISK_LEAVES_POOL,
