@@ -141,16 +141,17 @@ static NTSTATUS pass_through_direct(struct port_adapter *a, struct control *c)
 
 /* ---- The others -------------------------------------------------------------------------------------------------- */
 
-/* The whole buffer goes to the miniport and comes back. */
+/* The whole buffer goes to the miniport and comes back. Its data need room in one direction alone. */
 static NTSTATUS miniport_control(struct port_adapter *a, struct control *c)
 {
     const SRB_IO_CONTROL *s = c->buffer;
     struct port_call call = { .function = SRB_FUNCTION_IO_CONTROL, .flags = SRB_FLAGS_DATA_IN, .data = c->buffer };
 
-    if (c->in < sizeof *s || s->HeaderLength != sizeof *s || s->Length > c->in - sizeof *s)
+    call.length = c->in > c->out ? c->in : c->out;
+    if (c->in < sizeof *s || s->HeaderLength != sizeof *s ||
+        (s->Length > call.length - sizeof *s && !MUTANT(stor_control_without_room)))
         return STATUS_INVALID_PARAMETER;
     call.timeout = s->Timeout ? s->Timeout : TIMEOUT;
-    call.length = c->in > c->out ? c->in : c->out;
     (void)port_send(a, &call);
     c->filled = call.length;
     return status_of(&call);

@@ -293,20 +293,50 @@ static void test_all_at_once(void **state)
     assert_int_equal(ondk_wdk_violations(), 0);
 }
 
+struct io_control {
+    uint32_t header_length;
+    uint8_t signature[8];
+    uint32_t timeout, code, returned, length;
+    uint8_t data[8];
+};
+
+enum { HEADER = offsetof(struct io_control, data) };
+
+/* IOCTL_SCSI_MINIPORT with `length` octets of data behind the header. */
+static uint32_t control_of(uint32_t length, uint32_t in, uint32_t out)
+{
+    struct io_control c = { .header_length = HEADER, .timeout = 5, .length = length };
+    uint32_t status = 1, filled = 0;
+
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, in, &c, out, &filled, &status), 0);
+    assert_true(filled <= out);
+    return status;
+}
+
+/* The data need room in either buffer. */
+static void test_control_room(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(control_of(8, HEADER + 8, HEADER + 8), OK);
+    assert_int_equal(control_of(8, HEADER + 8, HEADER), OK);
+    assert_int_equal(control_of(8, HEADER, HEADER + 8), OK);
+    assert_int_equal(control_of(8, HEADER + 7, HEADER + 7), INVALID_PARAMETER);
+    assert_int_equal(control_of(UINT32_MAX, HEADER + 8, HEADER + 8), INVALID_PARAMETER);
+    assert_int_equal(control_of(0, HEADER - 1, HEADER + 8), INVALID_PARAMETER);
+    stop();
+}
+
 static void test_controls(void **state)
 {
-    struct {
-        uint32_t header_length;
-        uint8_t signature[8];
-        uint32_t timeout, code, returned, length;
-    } c = { .header_length = sizeof c, .timeout = 5, .code = 41 };
+    struct io_control c = { .header_length = HEADER, .timeout = 5, .code = 41 };
     uint32_t capabilities[7], length = 0, status = 1;
 
     (void)state;
     start();
-    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, sizeof c, &c, sizeof c, &length, &status), 0);
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, HEADER, &c, HEADER, &length, &status), 0);
     assert_int_equal(status, OK);
-    assert_int_equal(length, sizeof c);
+    assert_int_equal(length, HEADER);
     assert_int_equal(c.returned, 42);
     assert_int_equal(ondk_wdk_device_control(port, 0x41010, NULL, 0, capabilities, sizeof capabilities, &length,
                                              &status),
@@ -314,7 +344,7 @@ static void test_controls(void **state)
     assert_int_equal(status, OK);
     assert_int_equal(capabilities[1], RAMDISK_BLOCKS * RAMDISK_BLOCK);
     c.header_length = 5;
-    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, sizeof c, &c, sizeof c, &length, &status), 0);
+    assert_int_equal(ondk_wdk_device_control(port, 0x4d008, &c, HEADER, &c, HEADER, &length, &status), 0);
     assert_int_equal(status, INVALID_PARAMETER);
     assert_int_equal(ondk_wdk_device_control(port, 0x4d1234, NULL, 0, NULL, 0, NULL, &status), 0);
     assert_int_equal(status, INVALID_REQUEST);
@@ -495,7 +525,7 @@ int main(void)
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),
         cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
         cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),    cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_control_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
