@@ -2,6 +2,7 @@
 /* Abstract: peers that are slow, silent, wrong or hostile, played by plain sockets. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fabric/raw.h"
@@ -491,23 +492,28 @@ static void nudged(void)
     respond_end(&r);
 }
 
-/* Who has spoken is not nudged; and nobody where it is switched off. */
+/* Who has spoken, or given notice, is not nudged; and nobody where it is switched off. */
 static void not_nudged(void)
 {
+    enum { SWITCHED_OFF, SPOKEN, NOTICE, CASES };
+    static const uint32_t nudge_ms[CASES] = { [SPOKEN] = 100, [NOTICE] = 10 };
     uint8_t fpdu[24];
 
-    for (int spoken = 0; spoken < 2; spoken++) {
+    for (int i = 0; i < CASES; i++) {
         struct responder r;
 
         world_defaults(&r.w);
-        r.w.config_a.nudge_ms = spoken ? 100 : 0;
+        r.w.config_a.nudge_ms = nudge_ms[i];
         respond_plain(&r);
         r.w.a->ops->conn_complete(r.w.active.c);
         AWAIT(atomic_load(&r.w.active.established));
         post(&r.w.sa, FABRIC_RECEIVE, 0, &r, 0, 10, NULL, 0);
-        if (spoken) {
+        if (i == SPOKEN) {
             raw_send(r.fd, empty_send, sizeof empty_send);
             take_ok(&r.w.sa, FABRIC_RECEIVE, &r, 0);
+        } else if (i == NOTICE) {
+            CHECK(shutdown(r.fd, SHUT_WR) == 0);
+            AWAIT(atomic_load(&r.w.active.ended));
         }
         post(&r.w.sa, FABRIC_SEND, 0, NULL, 0, 0, NULL, 0);
         raw_read(r.fd, fpdu, sizeof fpdu);

@@ -343,7 +343,7 @@ static bool receive(struct fabric_conn *c)
     take_early(c);
     for (int i = 0; i < RX_BATCH && c->readable && !c->eof && c->streams && receive_once(c, &came); i++)
         ;
-    if (c->nudges_left && peer_spoke(c))
+    if (c->nudges_left && (peer_spoke(c) || (c->eof && !MUTANT(dsc_02_nudged_after_notice))))
         stop_nudging(c);
     if (came)
         c->sent_all = false; /* there may be something to answer */
@@ -410,7 +410,8 @@ static void transmit(struct fabric_conn *c)
 /*
  * The peer has been silent since our first FPDU. It is sent a zero-length RDMA write: RFC 5041 has a receiver take a
  * zero-length tagged segment without looking at its STag, it completes nothing and moves no data, so that the only
- * thing it can do is to have the peer look at its socket again.
+ * thing it can do is to have the peer look at its socket again. One that has given notice may have closed its socket,
+ * and would answer with a reset.
  */
 void stream_nudge(struct shard_timer *timer)
 {
