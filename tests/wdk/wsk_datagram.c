@@ -383,6 +383,7 @@ static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM
     struct seen *s = context;
     NTSTATUS status = (NTSTATUS)atomic_load(&s->status);
 
+    atomic_fetch_add(&s->calls, 1); /* before the datagrams: who has seen them knows of the call */
     if (flags != WSK_FLAG_AT_DISPATCH_LEVEL || !list)
         atomic_fetch_add(&s->wrong, 1);
     if (status == STATUS_PENDING)
@@ -396,7 +397,6 @@ static NTSTATUS WSKAPI on_receive_from(PVOID context, ULONG flags, PWSK_DATAGRAM
             d->RemoteAddress->sa_family != AF_INET || d->ControlInfo)
             atomic_fetch_add(&s->wrong, 1);
     }
-    atomic_fetch_add(&s->calls, 1);
     return status;
 }
 

@@ -15,7 +15,7 @@ struct seen {
     atomic_int receives, disconnects, backlogs, wrong;
     atomic_ulong flags, backlog;
     /* What the next events do. */
-    atomic_int status;         /* of WskReceiveEvent */
+    atomic_int status;         /* of WskReceiveEvent; STATUS_PENDING is of the next alone */
     atomic_size_t accept;      /* at most that many octets; 0: all */
     _Atomic(PWSK_DATA_INDICATION) kept;
     atomic_int hold, held;     /* hold: the event does not come back */
@@ -58,8 +58,10 @@ static inline NTSTATUS WSKAPI seen_receive(PVOID context, ULONG flags, PWSK_DATA
         *accepted = most;
     else
         most = octets;
-    if (status == STATUS_PENDING)
+    if (status == STATUS_PENDING) {
         atomic_store(&s->kept, list);
+        atomic_store(&s->status, STATUS_SUCCESS);
+    }
     if (status != STATUS_DATA_NOT_ACCEPTED)
         seen_take(s, list, most);
     atomic_fetch_add(&s->receives, 1);
