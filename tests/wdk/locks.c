@@ -274,9 +274,7 @@ static bool would_get(ERESOURCE *r, BOOLEAN (*acquire)(PERESOURCE Resource, BOOL
 
 static void until_count(ULONG (*count)(PERESOURCE Resource), ERESOURCE *r, ULONG n)
 {
-    for (int i = 0; i < 5000 && count(r) != n; i++)
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    assert_int_equal(count(r), n);
+    UNTIL(count(r) == n);
 }
 
 static void test_resource_modes(void **state)

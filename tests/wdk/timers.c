@@ -12,20 +12,12 @@
 
 #include "wdm.h"
 
-#include "report.h"
-#include "wdk/inuse.h"
+#include "threads.h"
 #include "wdk/live.h"
 
-static LARGE_INTEGER zero;
-
-static LARGE_INTEGER in_ms(LONGLONG ms)
+static LARGE_INTEGER in_ms(LONGLONG milliseconds)
 {
-    return (LARGE_INTEGER){ .QuadPart = -ms * 10000 };
-}
-
-static NTSTATUS wait1(PVOID object, PLARGE_INTEGER timeout)
-{
-    return KeWaitForSingleObject(object, Executive, KernelMode, FALSE, timeout);
+    return (LARGE_INTEGER){ .QuadPart = -milliseconds * 10000 };
 }
 
 struct seen {
@@ -443,8 +435,7 @@ static void test_allocated_timer(void **state)
     assert_false(ExDeleteTimer(t, FALSE, FALSE, &last));
     assert_int_equal(wait1(&deleted, NULL), STATUS_SUCCESS);
     assert_int_equal(s.count, 1);
-    for (int i = 0; i < 5000 && live_busy(); i++)
-        KeStallExecutionProcessor(200);
+    UNTIL(live_busy() == 0);
     assert_int_equal(live_count(), left);
 }
 

@@ -76,9 +76,7 @@ static VOID block(PVOID Parameter)
 /* Until the pool has let go of all items: the routine's last word comes a little before that. */
 static void until_idle(void)
 {
-    for (int i = 0; i < 5000 && live_busy(); i++)
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    assert_int_equal(live_busy(), 0);
+    UNTIL(live_busy() == 0);
 }
 
 static void test_io_item(void **state)
@@ -224,9 +222,7 @@ static void test_blocked_items(void **state)
     ExQueueWorkItem(&last, DelayedWorkQueue);
     assert_int_equal(wait1(&t.ran, NULL), STATUS_SUCCESS);
     assert_int_equal(t.irql, PASSIVE_LEVEL);
-    for (int i = 0; i < 5000 && s.inside < BLOCKED; i++)
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    assert_int_equal(s.inside, BLOCKED);
+    UNTIL(s.inside == BLOCKED);
     assert_true(live_busy() >= BLOCKED); /* who unloads the driver waits for them */
     KeSetEvent(&s.open, 0, FALSE);
     for (int i = 0; i < BLOCKED; i++)
@@ -243,9 +239,7 @@ static void blocked_start(WORK_QUEUE_ITEM *items, struct seen *s)
         ExInitializeWorkItem(&items[i], block, s);
         ExQueueWorkItem(&items[i], DelayedWorkQueue);
     }
-    for (int i = 0; i < 5000 && s->inside < MOST; i++)
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
-    assert_int_equal(s->inside, MOST);
+    UNTIL(s->inside == MOST);
 }
 
 static void blocked_end(struct seen *s)
@@ -319,14 +313,12 @@ static void test_what_comes_back(void **state)
     r = report_start();
     ExInitializeWorkItem(&item, keep_lock, &lock);
     ExQueueWorkItem(&item, DelayedWorkQueue);
-    for (int i = 0; i < 5000 && ondk_wdk_violations() == r->before; i++)
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    UNTIL(report_so_far(r) > 0);
     report_is(r, "lock-held-at-end in work item");
     r = report_start();
     ExInitializeWorkItem(&item, raise_irql, NULL);
     ExQueueWorkItem(&item, DelayedWorkQueue);
-    for (int i = 0; i < 5000 && ondk_wdk_violations() == r->before; i++)
-        KeDelayExecutionThread(KernelMode, FALSE, &ms);
+    UNTIL(report_so_far(r) > 0);
     report_is(r, "irql-changed in work item");
 }
 
