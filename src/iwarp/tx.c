@@ -17,6 +17,7 @@
 
 #include "base/mutant.h"
 #include "iwarp/qp_internal.h"
+#include "iwarp/tx_plan.h"
 #include "wire/crc32c.h"
 
 enum frame_result { FRAMED, CARRIED_OUT, IDLE, FULL, FAULT };
@@ -184,170 +185,6 @@ static enum wire_error gather(const struct iw_qp *qp, struct iw_scratch *s, uint
     return WIRE_OK;
 }
 
-/* Messages */
-
-static bool request_ready(const struct iw_qp *qp, const struct tx_batch *b)
-{
-    const struct tx_state *t = &b->state;
-    const struct entry *e;
-
-    if (t->next == b->tail)
-        return false;
-    e = queue_at(&qp->sq, t->next);
-    if ((e->flags & IW_READ_FENCE) && t->reads > 0 && !MUTANT(qpr_08_no_fence))
-        return false;
-    return e->opcode != IW_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
-}
-
-static enum tx_kind message_choose(const struct iw_qp *qp, const struct tx_batch *b)
-{
-    const struct tx_state *t = &b->state;
-    bool request = request_ready(qp, b);
-    bool response = t->response != qp->inbound_tail;
-
-    if (t->rtr != MPA_RTR_NONE)
-        return TX_RTR;
-    if (response && (t->response_turn || !request))
-        return TX_RESPONSE;
-    return request ? TX_REQUEST : TX_NONE;
-}
-
-static void read_request(uint8_t *bytes, uint32_t sink, uint32_t length, uint32_t stag, uint64_t to)
-{
-    struct rdmap_read_request r = {
-        .sink_stag = sink, .sink_to = 0, .length = length, .source_stag = stag, .source_to = to,
-    };
-    rdmap_read_encode(&r, bytes, RDMAP_READ_REQUEST);
-}
-
-/* What the next FPDU of a message is made of. */
-struct plan {
-    struct ddp_header h;
-    size_t header;    /* octets of the DDP header, 0 in the empty FPDU */
-    uint32_t left;    /* octets of the message to be gathered */
-    bool read;        /* a Read Request: its own header follows */
-    uint32_t sink, length, stag;
-    uint64_t to;
-};
-
-static struct ddp_header untagged(enum rdmap_opcode opcode, enum ddp_queue queue, uint32_t msn, uint32_t mo)
-{
-    return (struct ddp_header){ .opcode = (uint8_t)opcode, .queue = queue, .msn = msn, .mo = mo };
-}
-
-static struct ddp_header tagged(enum rdmap_opcode opcode, uint32_t stag, uint64_t to)
-{
-    return (struct ddp_header){ .tagged = true, .opcode = (uint8_t)opcode, .stag = stag, .to = to };
-}
-
-/* The ready-to-receive forms touch no memory. Some peers refuse a zero STag all the same. */
-static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
-{
-    switch (t->rtr) {
-    case MPA_RTR_WRITE:
-        p->h = tagged(RDMAP_WRITE, 1, 0);
-        p->header = DDP_TAGGED_HEADER;
-        return;
-    case MPA_RTR_READ:
-        qp->rtr_sink = reads_sink(qp, t->sinks);
-        p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
-        p->header = DDP_UNTAGGED_HEADER;
-        p->read = true;
-        p->sink = qp->rtr_sink;
-        p->stag = 1;
-        return;
-    default:
-        return; /* the empty FPDU */
-    }
-}
-
-static enum rdmap_opcode send_opcode(unsigned flags)
-{
-    bool solicit = flags & IW_SOLICIT || MUTANT(qpr_09_all_solicited);
-
-    if (flags & IW_SEND_INVALIDATE)
-        return solicit ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV;
-    return solicit ? RDMAP_SEND_SE : RDMAP_SEND;
-}
-
-static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
-{
-    struct entry *e = queue_at(&qp->sq, t->next);
-
-    p->header = DDP_UNTAGGED_HEADER;
-    p->left = e->length - t->offset;
-    switch (e->opcode) {
-    case IW_WRITE:
-        p->h = tagged(RDMAP_WRITE, e->remote_stag, e->remote_to + t->offset);
-        p->header = DDP_TAGGED_HEADER;
-        return;
-    case IW_READ:
-        e->sink_stag = reads_sink(qp, t->sinks);
-        p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
-        p->left = 0;
-        p->read = true;
-        p->sink = e->sink_stag;
-        p->length = e->length;
-        p->stag = e->remote_stag;
-        p->to = e->remote_to;
-        return;
-    default:
-        p->h = untagged(send_opcode(e->flags), DDP_QUEUE_SEND, t->send_msn, t->offset);
-        if (e->flags & IW_SEND_INVALIDATE)
-            p->h.stag = e->remote_stag;
-        return;
-    }
-}
-
-static void plan_response(const struct iw_qp *qp, const struct tx_state *t, struct plan *p)
-{
-    const struct rdmap_read_request *r = &qp->inbound[t->response & qp->inbound_mask].request;
-
-    p->h = tagged(RDMAP_READ_RESP, r->sink_stag, r->sink_to + t->offset);
-    p->header = DDP_TAGGED_HEADER;
-    p->left = r->length - t->offset;
-}
-
-static void read_sent(struct tx_state *t)
-{
-    t->read_msn++;
-    t->sinks++;
-    t->reads++;
-}
-
-/* The state behind an FPDU. */
-static void message_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last)
-{
-    t->offset += octets;
-    if (!last)
-        return;
-    switch (t->kind) {
-    case TX_RTR:
-        if (t->rtr == MPA_RTR_READ) {
-            read_sent(t);
-            t->rtr_read = true;
-        }
-        t->rtr = MPA_RTR_NONE;
-        break;
-    case TX_RESPONSE:
-        t->response++;
-        t->response_turn = false;
-        break;
-    case TX_REQUEST: {
-        const struct entry *e = queue_at(&qp->sq, t->next);
-        if (e->opcode == IW_READ)
-            read_sent(t);
-        else if (e->opcode == IW_SEND)
-            t->send_msn++;
-        t->next++;
-        t->response_turn = true;
-        break;
-    }
-    }
-    t->kind = TX_NONE;
-    t->offset = 0;
-}
-
 /* FPDUs */
 
 /* All SGEs are looked at before the first octet of a message leaves: a request with a bad one sends nothing. */
@@ -390,20 +227,12 @@ static void frame_undo(struct tx_batch *b, const struct mark *m)
     b->window_left = 0;
 }
 
-static void plan_message(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+static void read_request(uint8_t *bytes, uint32_t sink, uint32_t length, uint32_t stag, uint64_t to)
 {
-    *p = (struct plan){ .header = 0 };
-    switch (t->kind) {
-    case TX_RTR:
-        plan_rtr(qp, t, p);
-        return;
-    case TX_RESPONSE:
-        plan_response(qp, t, p);
-        return;
-    default:
-        plan_request(qp, t, p);
-        return;
-    }
+    struct rdmap_read_request r = {
+        .sink_stag = sink, .sink_to = 0, .length = length, .source_stag = stag, .source_to = to,
+    };
+    rdmap_read_encode(&r, bytes, RDMAP_READ_REQUEST);
 }
 
 /* One FPDU of the message that the state is in. */
@@ -473,7 +302,7 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
     if (b->fpdus == BATCH_FPDUS || b->octets >= BATCH_OCTETS || ARENA_SIZE - b->arena_used < 4 * TERMINATE_FPDU)
         return FULL;
     if (t->kind == TX_NONE) {
-        t->kind = (uint8_t)message_choose(qp, b);
+        t->kind = (uint8_t)message_choose(qp, t, b->tail);
         if (t->kind == TX_NONE)
             return IDLE;
     }
