@@ -163,6 +163,7 @@ def run_guest_listens(guest, scenario, command, port):
 
 
 def run_host_listens(guest, scenario, command, port):
+    job = guest.job("")     # has booted by then, which may take longer than the host waits for a connection
     host = start_host(command)
     try:
         deadline = time.monotonic() + HOST_LIMIT
@@ -171,15 +172,13 @@ def run_host_listens(guest, scenario, command, port):
         if host.poll() is not None:
             status, output = end_host(host)
             return ["expected the host to listen"] + judge("host", scenario.host_exit, scenario.host_says, status, output)
-        job = guest.job(start_script(scenario, port) + END_SCRIPT)
-        try:
-            status = int(job.read_until("@exit"))
-        finally:
-            job.close()
+        job.send(start_script(scenario, port) + END_SCRIPT)
+        status = int(job.read_until("@exit"))
         problems = judge("guest", scenario.guest_exit, scenario.guest_says, status, job.output)
         status, output = end_host(host)
         return problems + judge("host", scenario.host_exit, scenario.host_says, status, output)
     finally:
+        job.close()
         if host.poll() is None:
             host.kill()
             host.communicate()
