@@ -33,8 +33,8 @@ static void assert_dead(struct side *s, const struct iw_completion *c)
 }
 
 /*
- * Any size; the data is there, the STag is dead when the completion is seen, and the completion says so. covers:
- * INV-01
+ * Any size; the data is there, the STag is dead when the completion is seen, and the completion says so.
+ * covers: INV-01
  */
 static void test_send_invalidate(void **state)
 {

@@ -525,7 +525,10 @@ static void test_logical(void **state)
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 1, 0), WIRE_DDP_TAGGED_STAG);
 }
 
-/* What a check has found good is looked at again by the next one, with its own range, rights and domain. covers: MEM-03 */
+/*
+ * What a check has found good is looked at again by the next one, with its own range, rights and domain.
+ * covers: MEM-03
+ */
 static void test_checked_again(void **state)
 {
     struct fixture *f = *state;

@@ -182,8 +182,8 @@ NTKERNELAPI ULONG StorPortFreeTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID Tim
 
 NTKERNELAPI ULONG StorPortInitializeWorker(_In_ PVOID HwDeviceExtension, _Out_ PVOID *Worker);
 /*
- * STOR_STATUS_INVALID_DEVICE_STATE when the miniport has been told that its adapter is removed. The removal waits, after
- * HwFreeAdapterResources, for what is queued or runs yet.
+ * STOR_STATUS_INVALID_DEVICE_STATE when the miniport has been told that its adapter is removed. The removal waits,
+ * after HwFreeAdapterResources, for what is queued or runs yet.
  */
 NTKERNELAPI ULONG StorPortQueueWorkItem(_In_ PVOID HwDeviceExtension, _In_ PHW_WORKITEM WorkItemCallback,
                                         _In_ PVOID Worker, _In_opt_ PVOID Context);
