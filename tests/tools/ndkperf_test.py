@@ -261,9 +261,11 @@ def peers_that_do_not_fit():
     code, out, err = run("server", "--address", address(), "-W", "1")
     check("no client", code == 4 and "nobody connected within 1 seconds" in out, (code, out, err))
     at = address()
-    with Process("server", "--address", at, "-W", "2"):
+    with Process("server", "--address", at, "-W", "60") as s:
         code, out, err = run("server", "--address", at, "-W", "1")
+        client = run("client", "--address", at, *SHORT)
     check("a taken address", code == 1 and "STATUS_SHARING_VIOLATION" in out, (code, out, err))
+    check("a taken address: who has it serves on", (client[0], s.code) == (0, 0), (client, s.text))
 
 
 def interrupted(name, client, server, who, sign, codes):

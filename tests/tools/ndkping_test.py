@@ -104,9 +104,11 @@ def main():
     check("nobody comes", code == 4 and "nobody connected" in text, (code, text))
     code, text = run("-S", "-ServerAddr", "192.0.2.77:51009", "-ServerIf", LOOPBACK, "-W", "1")
     check("a foreign address", code == 1 and "STATUS_INVALID_ADDRESS" in text, (code, text))
-    with Server("-ServerAddr", "127.0.0.1:51010", "-W", "2"):
+    with Server("-ServerAddr", "127.0.0.1:51010", "-W", "40") as server:
         code, text = run("-S", "-ServerAddr", "127.0.0.1:51010", "-W", "1")
+        client = run("-C", "-ServerAddr", "127.0.0.1:51010")
     check("a taken address", code == 1 and "STATUS_SHARING_VIOLATION" in text, (code, text))
+    check("a taken address: who has it serves on", (client[0], server.code) == (0, 0), (client, server.text))
     for name, options in {"no role": (), "both roles": ("-S", "-C"), "no address": ("-C",),
                           "no port": ("-C", "-ServerAddr", "127.0.0.1"), "odd hex": ("-C", "--private-data", "abc"),
                           "another test": ("-C", "-TestType", "perf"), "unknown option": ("-C", "--nonsense"),
