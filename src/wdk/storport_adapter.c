@@ -347,7 +347,7 @@ static void end(struct port_adapter *a)
 
     stop_later_work(a);
     pthread_mutex_lock(&a->lock);
-    while (a->users && !MUTANT(stor_end_leaves_work))
+    while (a->users && !MUTANT(stor_end_leaves_users))
         pthread_cond_wait(&a->changed, &a->lock);
     kept = a->active > 0;
     pthread_mutex_unlock(&a->lock);

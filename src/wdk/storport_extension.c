@@ -207,8 +207,7 @@ static VOID work(PVOID parameter)
     callback(extension, context, w);
     port_leave(&inside, "HwWorkItem", (const void *)(uintptr_t)callback);
     pthread_mutex_lock(&a->lock);
-    a->users--;
-    pthread_cond_broadcast(&a->changed);
+    port_unuse(a);
     pthread_mutex_unlock(&a->lock);
 }
 

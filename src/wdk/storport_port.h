@@ -85,7 +85,7 @@ struct port_adapter {
     atomic_bool running;
     bool link_down, resetting, watched;
     bool removing;        /* its timers are not set any more, nor its work items queued */
-    ULONG users;          /* work items that are queued or run: its end waits for them */
+    ULONG users;          /* work items, and threads on their way to the miniport or back: its end waits for them */
     bool scanning, scan_again, no_scan;
     bool refused;         /* HwStartIo has said FALSE: nothing is started until something has changed */
     WORK_QUEUE_ITEM scan_item;
@@ -136,6 +136,8 @@ void port_srb_set_status(void *srb, UCHAR status);
 bool port_send(struct port_adapter *a, struct port_call *call);
 /* Starts what can be started. */
 void port_pump(struct port_adapter *a);
+/* Under the lock: one of `users` has gone. */
+void port_unuse(struct port_adapter *a);
 /* From the miniport. */
 void port_complete(struct port_adapter *a, void *srb, const void *by);
 /* address: path, target, unit, each of them SP_UNTAGGED for all. */

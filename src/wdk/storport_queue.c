@@ -155,39 +155,48 @@ static bool start(struct port_adapter *a, void *srb)
     return started;
 }
 
-/* The request may be over before the miniport comes back: take() has counted this use of it. */
-static void give_to_miniport(struct port_adapter *a, struct port_request *r, void *srb)
+/* Under the lock, but not meanwhile. The request may be over before the miniport comes back: take() has counted this. */
+static void give_to_miniport(struct port_adapter *a, struct port_request *r)
 {
+    void *srb = r->srb;
     bool refused;
 
+    pthread_mutex_unlock(&a->lock);
     add_live(a, srb);
     refused = build(a, srb) && !start(a, srb);
     pthread_mutex_lock(&a->lock);
     if (refused)
         take_back(a, r, srb);
     port_request_put(r);
-    pthread_mutex_unlock(&a->lock);
+}
+
+void port_unuse(struct port_adapter *a)
+{
+    if (--a->users == 0)
+        pthread_cond_broadcast(&a->changed);
+}
+
+/* Under the lock, but not meanwhile. */
+static void pump(struct port_adapter *a)
+{
+    struct port_adapter *outer = pumping;
+    struct port_request *r;
+
+    if (outer == a)
+        return;
+    pumping = a;
+    a->users++;
+    while ((r = take(a)))
+        give_to_miniport(a, r);
+    port_unuse(a);
+    pumping = outer;
 }
 
 void port_pump(struct port_adapter *a)
 {
-    struct port_request *r;
-
-    if (pumping == a)
-        return;
-    pumping = a;
-    do {
-        void *srb = NULL;
-
-        pthread_mutex_lock(&a->lock);
-        r = take(a);
-        if (r)
-            srb = r->srb;
-        pthread_mutex_unlock(&a->lock);
-        if (r)
-            give_to_miniport(a, r, srb);
-    } while (r);
-    pumping = NULL;
+    pthread_mutex_lock(&a->lock);
+    pump(a);
+    pthread_mutex_unlock(&a->lock);
 }
 
 /* ---- From the miniport ------------------------------------------------------------------------------------------- */
@@ -234,6 +243,7 @@ static void take_from_miniport(struct port_adapter *a, struct port_request *r)
     RemoveEntryList(&r->link);
     r->unit->active--;
     a->active--;
+    a->users++;
     a->refused = false;
     if (a->active <= a->busy_until)
         a->busy_until = UINT32_MAX;
@@ -293,8 +303,9 @@ static void finish(struct port_adapter *a, struct port_request *r, const void *b
     forget(a, r->srb, by);
     if (!try_again(a, r))
         end(a, r);
+    pump(a);
+    port_unuse(a);
     pthread_mutex_unlock(&a->lock);
-    port_pump(a);
 }
 
 void port_complete(struct port_adapter *a, void *srb, const void *by)

@@ -505,6 +505,34 @@ static void test_works(void **state)
     free(text);
 }
 
+static void linger_and_stop(void)
+{
+    start();
+    if (does(RAMDISK_LINGERS) != OK)
+        _exit(3);
+    stop();
+}
+
+/*
+ * A thread of the miniport's that is still in HwStartIo when the last request is over has an adapter until it leaves.
+ * Now and then that request comes so late that another thread starts it.
+ */
+static void test_lingers(void **state)
+{
+    bool lingered = false;
+
+    (void)state;
+    for (int i = 0; i < 20 && !lingered; i++) {
+        char *text = host_reported(linger_and_stop);
+
+        if (host_count(text))
+            fail_msg("%s", text);
+        lingered = strstr(text, "ramdisk: lingered at 3");
+        free(text);
+    }
+    assert_true(lingered);
+}
+
 static void test_removal(void **state)
 {
     char *text = host_reported(say_stop);
@@ -519,7 +547,7 @@ static void test_removal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),      cmocka_unit_test(test_works),
+        cmocka_unit_test(test_ticks),      cmocka_unit_test(test_works),      cmocka_unit_test(test_lingers),
         cmocka_unit_test(test_rules),      cmocka_unit_test(test_removal),    cmocka_unit_test(test_levels),
         cmocka_unit_test(test_inquiry),    cmocka_unit_test(test_transfers),  cmocka_unit_test(test_sense),
         cmocka_unit_test(test_later),      cmocka_unit_test(test_busy),       cmocka_unit_test(test_held),

@@ -8,23 +8,9 @@
 #include <ntddscsi.h>
 #include <wdf.h>
 
-#include "ramdisk.h"
+#include "ramdisk_disk.h"
 
 #define TAG 'ksiD'
-
-struct disk {
-    struct ramdisk_told told;
-    PUCHAR blocks;
-    PVOID timer, worker, left;
-    STOR_DPC dpc, unit_dpc;
-    PSCSI_REQUEST_BLOCK later;   /* that something will complete */
-    PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
-    PIRP service;
-    LONG ticking, removed; /* removed: 2 when it is stopped, 3 when its resources are free */
-    LONG inside; /* threads in count_inquiry() */
-    LONG ready;  /* threads that are about to complete the unit's requests */
-    BOOLEAN second, by_bus, by_unit, works, paused;
-};
 
 struct unit {
     ULONG seen;
@@ -33,12 +19,6 @@ struct unit {
 struct extension {
     UCHAR first;
 };
-
-static VOID complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status)
-{
-    srb->SrbStatus = status;
-    StorPortNotification(RequestComplete, d, srb);
-}
 
 /* ---- What a disk answers ----------------------------------------------------------------------------------------- */
 
@@ -145,166 +125,6 @@ static UCHAR transfer(struct disk *d, PSCSI_REQUEST_BLOCK srb, BOOLEAN write)
 
 /* ---- What a vendor's command does -------------------------------------------------------------------------------- */
 
-static VOID complete_later(struct disk *d)
-{
-    PSCSI_REQUEST_BLOCK srb = InterlockedExchangePointer((PVOID *)&d->later, NULL);
-
-    if (srb)
-        complete(d, srb, SRB_STATUS_SUCCESS);
-}
-
-static HW_TIMER_EX by_timer;
-static VOID by_timer(PVOID DeviceExtension, PVOID Context)
-{
-    UNREFERENCED_PARAMETER(Context);
-    complete_later(DeviceExtension);
-}
-
-static HW_TIMER_EX free_it;
-static VOID free_it(PVOID DeviceExtension, PVOID Context)
-{
-    struct disk *d = DeviceExtension;
-
-    (void)StorPortFreeTimer(d, d->timer);
-    d->told.timer_gone = StorPortRequestTimer(d, d->timer, by_timer, Context, 1, 0) == STOR_STATUS_INVALID_PARAMETER;
-    d->timer = NULL;
-    complete_later(d);
-}
-
-static HW_TIMER link_is_back;
-static VOID link_is_back(PVOID DeviceExtension)
-{
-    StorPortNotification(LinkUp, DeviceExtension);
-}
-
-static LONG removed(struct disk *d)
-{
-    return InterlockedCompareExchange(&d->removed, 0, 0);
-}
-
-/* When the adapter is to go it stays until that waits for it, and sets itself again nevertheless. */
-static HW_TIMER tick;
-static VOID tick(PVOID DeviceExtension)
-{
-    struct disk *d = DeviceExtension;
-
-    if (removed(d) >= 2)
-        DbgPrint("ramdisk: a tick after the stop\n");
-    InterlockedExchange(&d->ticking, 1);
-    for (int i = 0; i < 1000 && !removed(d); i++)
-        StorPortStallExecution(1000);
-    for (int i = 0; i < 20; i++)
-        StorPortStallExecution(1000);
-    StorPortNotification(RequestTimerCall, d, tick, 1);
-}
-
-static VOID start_ticking(struct disk *d)
-{
-    StorPortNotification(RequestTimerCall, d, tick, 1);
-    for (int i = 0; i < 1000 && !InterlockedCompareExchange(&d->ticking, 0, 0); i++)
-        StorPortStallExecution(1000);
-}
-
-static HW_WORKITEM by_work;
-static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
-{
-    UNREFERENCED_PARAMETER(Context);
-    UNREFERENCED_PARAMETER(Worker);
-    PAGED_CODE();
-    complete_later(HwDeviceExtension);
-}
-
-/* When it is refused it stays until the resources are free, and still has its device extension then. */
-static HW_WORKITEM work_on;
-static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
-{
-    struct disk *d = HwDeviceExtension;
-    BOOLEAN late;
-    ULONG status;
-
-    StorPortStallExecution(1000);
-    late = removed(d) == 3;
-    status = StorPortQueueWorkItem(d, late ? by_work : work_on, Worker, Context);
-    if (status == STOR_STATUS_SUCCESS && !late)
-        return;
-    for (int i = 0; i < 60000 && removed(d) < 3; i++)
-        StorPortStallExecution(1000);
-    for (int i = 0; i < 20; i++)
-        StorPortStallExecution(1000);
-    (void)StorPortFreeWorker(d, Worker);
-    DbgPrint("ramdisk: work refused with 0x%08X at %d, a freed worker with 0x%08X\n", status, removed(d),
-             StorPortFreeWorker(d, Worker));
-}
-
-static HW_DPC_ROUTINE by_dpc;
-static VOID by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
-{
-    UNREFERENCED_PARAMETER(Dpc);
-    UNREFERENCED_PARAMETER(SystemArgument1);
-    UNREFERENCED_PARAMETER(SystemArgument2);
-    complete_later(HwDeviceExtension);
-}
-
-/* Twice at the same time, as far as two threads can. */
-static VOID complete_unit(struct disk *d)
-{
-    InterlockedIncrement(&d->ready);
-    for (int i = 0; i < 1000000 && InterlockedCompareExchange(&d->ready, 0, 0) < 2; i++)
-        ;
-    StorPortCompleteRequest(d, 0, 0, 0, SRB_STATUS_SUCCESS);
-    InterlockedIncrement((LONG *)&d->told.calls);
-}
-
-static HW_WORKITEM unit_by_work;
-static VOID unit_by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
-{
-    UNREFERENCED_PARAMETER(Context);
-    UNREFERENCED_PARAMETER(Worker);
-    complete_unit(HwDeviceExtension);
-}
-
-static HW_DPC_ROUTINE unit_by_dpc;
-static VOID unit_by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
-{
-    UNREFERENCED_PARAMETER(Dpc);
-    UNREFERENCED_PARAMETER(SystemArgument1);
-    UNREFERENCED_PARAMETER(SystemArgument2);
-    complete_unit(HwDeviceExtension);
-}
-
-static VOID by_work_and_dpc(struct disk *d)
-{
-    InterlockedExchange(&d->ready, 0);
-    (void)StorPortQueueWorkItem(d, unit_by_work, d->worker, NULL);
-    (void)StorPortIssueDpc(d, &d->unit_dpc, NULL, NULL);
-}
-
-/* One that is set is busy, and free again when it is cancelled. */
-static VOID by_the_second_timer(struct disk *d)
-{
-    ULONG first = StorPortRequestTimer(d, d->timer, by_timer, NULL, 100000000, 0);
-
-    d->told.timer_busy = first == STOR_STATUS_SUCCESS &&
-                         StorPortRequestTimer(d, d->timer, by_timer, NULL, 10000, 0) == STOR_STATUS_BUSY;
-    (void)StorPortRequestTimer(d, d->timer, by_timer, NULL, 0, 0);
-    (void)StorPortRequestTimer(d, d->timer, by_timer, NULL, 10000, 0);
-}
-
-static VOID later(struct disk *d, PSCSI_REQUEST_BLOCK srb)
-{
-    UCHAR command = srb->Cdb[0];
-
-    (void)InterlockedExchangePointer((PVOID *)&d->later, srb);
-    if (command == RAMDISK_LATER_BY_WORK)
-        (void)StorPortQueueWorkItem(d, by_work, d->worker, NULL);
-    else if (command == RAMDISK_LATER_BY_DPC)
-        (void)StorPortIssueDpc(d, &d->dpc, NULL, NULL);
-    else if (command == RAMDISK_FREES_TIMER)
-        (void)StorPortRequestTimer(d, d->timer, free_it, NULL, 1, 0);
-    else
-        by_the_second_timer(d);
-}
-
 static UCHAR lock_and_count(struct disk *d)
 {
     STOR_LOCK_HANDLE handle = { 0 };
@@ -336,7 +156,7 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         return SRB_STATUS_SUCCESS;
     case RAMDISK_LINK:
         StorPortNotification(LinkDown, d);
-        StorPortNotification(RequestTimerCall, d, link_is_back, 300000);
+        StorPortNotification(RequestTimerCall, d, ramdisk_link_is_back, 300000);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_TELLS:
         return give(d, srb, &d->told, sizeof d->told);
@@ -344,11 +164,10 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         (void)StorPortAllocatePool(d, 100, TAG, &d->left);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_TICKS:
-        start_ticking(d);
+        ramdisk_start_ticking(d);
         return SRB_STATUS_SUCCESS;
     case RAMDISK_WORKS:
-        d->works = TRUE;
-        return StorPortQueueWorkItem(d, work_on, d->worker, NULL) ? SRB_STATUS_ERROR : SRB_STATUS_SUCCESS;
+        return ramdisk_start_working(d) ? SRB_STATUS_SUCCESS : SRB_STATUS_ERROR;
     case RAMDISK_LOCKS:
         return lock_and_count(d);
     case RAMDISK_HANGS_UNTIL_RESET:
@@ -362,10 +181,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_LATER_BY_WORK:
     case RAMDISK_LATER_BY_DPC:
     case RAMDISK_FREES_TIMER:
-        later(d, srb);
-        return SRB_STATUS_PENDING;
+    case RAMDISK_LINGERS:
     case RAMDISK_BY_WORK_AND_DPC:
-        by_work_and_dpc(d);
+        ramdisk_later(d, srb);
         return SRB_STATUS_PENDING;
     default:
         return fail(srb, SCSI_SENSE_ILLEGAL_REQUEST, SCSI_ADSENSE_ILLEGAL_COMMAND);
@@ -375,13 +193,13 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 static VOID break_rules(struct disk *d, PSCSI_REQUEST_BLOCK srb)
 {
     if (srb->Cdb[0] == RAMDISK_AS_PENDING) {
-        complete(d, srb, SRB_STATUS_PENDING);
+        ramdisk_complete(d, srb, SRB_STATUS_PENDING);
         return;
     }
     if (srb->Cdb[0] == RAMDISK_TWICE_WITH_ALL)
         StorPortCompleteRequest(d, 0, SP_UNTAGGED, SP_UNTAGGED, SRB_STATUS_SUCCESS);
     else
-        complete(d, srb, SRB_STATUS_SUCCESS);
+        ramdisk_complete(d, srb, SRB_STATUS_SUCCESS);
     StorPortNotification(RequestComplete, d, srb);
 }
 
@@ -416,7 +234,7 @@ static UCHAR reset_unit(struct disk *d)
     if (!srb || !d->by_unit)
         return SRB_STATUS_INVALID_REQUEST;
     d->hanging = NULL;
-    complete(d, srb, SRB_STATUS_ABORTED);
+    ramdisk_complete(d, srb, SRB_STATUS_ABORTED);
     return SRB_STATUS_SUCCESS;
 }
 
@@ -435,8 +253,16 @@ static UCHAR handle_pnp(struct disk *d, PSCSI_PNP_REQUEST_BLOCK srb)
         (void)StorPortFreeTimer(d, d->timer);
         if (!d->works)
             (void)StorPortFreeWorker(d, d->worker);
-    } else if (srb->PnPAction == StorRemoveDevice) {
+        ramdisk_complete(d, (PSCSI_REQUEST_BLOCK)srb, SRB_STATUS_SUCCESS);
+        ramdisk_linger(d);
+        return SRB_STATUS_PENDING;
+    }
+    if (srb->PnPAction == StorRemoveDevice) {
         d->told.removed++;
+        if (d->lingers) {
+            StorPortNotification(LinkDown, d);
+            InterlockedExchange(&d->link_down, 1);
+        }
     }
     return SRB_STATUS_SUCCESS;
 }
@@ -466,7 +292,7 @@ static BOOLEAN start_io(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
         status = handle_pnp(d, (PSCSI_PNP_REQUEST_BLOCK)Srb);
     }
     if (status != SRB_STATUS_PENDING)
-        complete(d, Srb, status);
+        ramdisk_complete(d, Srb, status);
     return TRUE;
 }
 
@@ -531,8 +357,7 @@ static BOOLEAN initialize(PVOID DeviceExtension)
     struct disk *d = DeviceExtension;
 
     d->told.initialize_irql = KeGetCurrentIrql();
-    StorPortInitializeDpc(d, &d->dpc, by_dpc);
-    StorPortInitializeDpc(d, &d->unit_dpc, unit_by_dpc);
+    ramdisk_init_later(d);
     return StorPortEnablePassiveInitialization(d, passive);
 }
 
@@ -591,6 +416,7 @@ static DRIVER_UNLOAD unload;
 static VOID unload(PDRIVER_OBJECT DriverObject)
 {
     PAGED_CODE();
+    ramdisk_end_thread();
     WdfDriverMiniportUnload(WdfWdmDriverGetWdfDriverHandle(DriverObject));
     port_unload(DriverObject);
 }

@@ -29,7 +29,8 @@ enum ramdisk_command {
     RAMDISK_LEAVES_POOL,
     RAMDISK_LOCKS,
     RAMDISK_TICKS,                 /* HwTimer, which sets itself again to the end */
-    RAMDISK_WORKS                  /* a work item, which queues itself again to the end */
+    RAMDISK_WORKS,                 /* a work item, which queues itself again to the end */
+    RAMDISK_LINGERS                /* in HwStartIo on its own thread, when the adapter is removed */
 };
 
 struct ramdisk_told {

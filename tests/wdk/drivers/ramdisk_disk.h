@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The RAM disk's device extension, and what its commands start. */
+#ifndef TESTS_WDK_RAMDISK_DISK_H
+#define TESTS_WDK_RAMDISK_DISK_H
+
+#include <ntddk.h>
+#include <storport.h>
+
+#include "ramdisk.h"
+
+struct disk {
+    struct ramdisk_told told;
+    PUCHAR blocks;
+    PVOID timer, worker, left;
+    STOR_DPC dpc, unit_dpc;
+    PSCSI_REQUEST_BLOCK later;   /* that something will complete */
+    PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
+    PIRP service;
+    LONG ticking, removed; /* removed: 2 when it is stopped, 3 when its resources are free */
+    LONG link_down;
+    LONG inside; /* threads in count_inquiry() */
+    LONG ready;  /* threads that are about to complete the unit's requests */
+    BOOLEAN second, by_bus, by_unit, works, paused, lingers;
+};
+
+VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
+VOID ramdisk_init_later(struct disk *d);
+/* What srb asks for ends later. */
+VOID ramdisk_later(struct disk *d, PSCSI_REQUEST_BLOCK srb);
+VOID ramdisk_start_ticking(struct disk *d);
+BOOLEAN ramdisk_start_working(struct disk *d);
+HW_TIMER ramdisk_link_is_back;
+/* On the disk's own thread: until HwFreeAdapterResources has been called. */
+VOID ramdisk_linger(struct disk *d);
+VOID ramdisk_end_thread(VOID);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* What the RAM disk does by timers, work items, DPCs and threads. */
+#include "ramdisk_disk.h"
+
+VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status)
+{
+    srb->SrbStatus = status;
+    StorPortNotification(RequestComplete, d, srb);
+}
+
+static VOID complete_later(struct disk *d)
+{
+    PSCSI_REQUEST_BLOCK srb = InterlockedExchangePointer((PVOID *)&d->later, NULL);
+
+    if (srb)
+        ramdisk_complete(d, srb, SRB_STATUS_SUCCESS);
+}
+
+static HW_TIMER_EX by_timer;
+static VOID by_timer(PVOID DeviceExtension, PVOID Context)
+{
+    UNREFERENCED_PARAMETER(Context);
+    complete_later(DeviceExtension);
+}
+
+static HW_TIMER_EX free_it;
+static VOID free_it(PVOID DeviceExtension, PVOID Context)
+{
+    struct disk *d = DeviceExtension;
+
+    (void)StorPortFreeTimer(d, d->timer);
+    d->told.timer_gone = StorPortRequestTimer(d, d->timer, by_timer, Context, 1, 0) == STOR_STATUS_INVALID_PARAMETER;
+    d->timer = NULL;
+    complete_later(d);
+}
+
+VOID ramdisk_link_is_back(PVOID DeviceExtension)
+{
+    StorPortNotification(LinkUp, DeviceExtension);
+}
+
+static LONG removed(struct disk *d)
+{
+    return InterlockedCompareExchange(&d->removed, 0, 0);
+}
+
+/* When the adapter is to go it stays until that waits for it, and sets itself again nevertheless. */
+static HW_TIMER tick;
+static VOID tick(PVOID DeviceExtension)
+{
+    struct disk *d = DeviceExtension;
+
+    if (removed(d) >= 2)
+        DbgPrint("ramdisk: a tick after the stop\n");
+    InterlockedExchange(&d->ticking, 1);
+    for (int i = 0; i < 1000 && !removed(d); i++)
+        StorPortStallExecution(1000);
+    for (int i = 0; i < 20; i++)
+        StorPortStallExecution(1000);
+    StorPortNotification(RequestTimerCall, d, tick, 1);
+}
+
+VOID ramdisk_start_ticking(struct disk *d)
+{
+    StorPortNotification(RequestTimerCall, d, tick, 1);
+    for (int i = 0; i < 1000 && !InterlockedCompareExchange(&d->ticking, 0, 0); i++)
+        StorPortStallExecution(1000);
+}
+
+static HW_WORKITEM by_work;
+static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    UNREFERENCED_PARAMETER(Context);
+    UNREFERENCED_PARAMETER(Worker);
+    PAGED_CODE();
+    complete_later(HwDeviceExtension);
+}
+
+/* When it is refused it stays until the resources are free, and still has its device extension then. */
+static HW_WORKITEM work_on;
+static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    struct disk *d = HwDeviceExtension;
+    BOOLEAN late;
+    ULONG status;
+
+    StorPortStallExecution(1000);
+    late = removed(d) == 3;
+    status = StorPortQueueWorkItem(d, late ? by_work : work_on, Worker, Context);
+    if (status == STOR_STATUS_SUCCESS && !late)
+        return;
+    for (int i = 0; i < 60000 && removed(d) < 3; i++)
+        StorPortStallExecution(1000);
+    for (int i = 0; i < 20; i++)
+        StorPortStallExecution(1000);
+    (void)StorPortFreeWorker(d, Worker);
+    DbgPrint("ramdisk: work refused with 0x%08X at %d, a freed worker with 0x%08X\n", status, removed(d),
+             StorPortFreeWorker(d, Worker));
+}
+
+static HW_DPC_ROUTINE by_dpc;
+static VOID by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    complete_later(HwDeviceExtension);
+}
+
+/* Twice at the same time, as far as two threads can. */
+static VOID complete_unit(struct disk *d)
+{
+    InterlockedIncrement(&d->ready);
+    for (int i = 0; i < 1000000 && InterlockedCompareExchange(&d->ready, 0, 0) < 2; i++)
+        ;
+    StorPortCompleteRequest(d, 0, 0, 0, SRB_STATUS_SUCCESS);
+    InterlockedIncrement((LONG *)&d->told.calls);
+}
+
+static HW_WORKITEM unit_by_work;
+static VOID unit_by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    UNREFERENCED_PARAMETER(Context);
+    UNREFERENCED_PARAMETER(Worker);
+    complete_unit(HwDeviceExtension);
+}
+
+static HW_DPC_ROUTINE unit_by_dpc;
+static VOID unit_by_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    complete_unit(HwDeviceExtension);
+}
+
+/* A thread of its own, which brings the link back once that is down and has the miniport's routines called so. */
+static PVOID thread;
+
+static KSTART_ROUTINE bring_link_back;
+static VOID bring_link_back(PVOID StartContext)
+{
+    struct disk *d = StartContext;
+
+    for (int i = 0; i < 60000 && !InterlockedCompareExchange(&d->link_down, 0, 0); i++)
+        StorPortStallExecution(1000);
+    for (int i = 0; i < 50; i++)
+        StorPortStallExecution(1000);
+    StorPortNotification(LinkUp, d);
+    PsTerminateSystemThread(STATUS_SUCCESS);
+}
+
+static HW_WORKITEM start_thread;
+static VOID start_thread(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    HANDLE handle;
+
+    UNREFERENCED_PARAMETER(Context);
+    UNREFERENCED_PARAMETER(Worker);
+    if (NT_SUCCESS(PsCreateSystemThread(&handle, THREAD_ALL_ACCESS, NULL, NULL, NULL, bring_link_back,
+                                        HwDeviceExtension))) {
+        (void)ObReferenceObjectByHandle(handle, THREAD_ALL_ACCESS, *PsThreadType, KernelMode, &thread, NULL);
+        ZwClose(handle);
+    }
+    complete_later(HwDeviceExtension);
+}
+
+VOID ramdisk_linger(struct disk *d)
+{
+    if (PsGetCurrentThread() != thread)
+        return;
+    for (int i = 0; i < 60000 && removed(d) < 3; i++)
+        StorPortStallExecution(1000);
+    for (int i = 0; i < 20; i++)
+        StorPortStallExecution(1000);
+    DbgPrint("ramdisk: lingered at %d\n", removed(d));
+}
+
+VOID ramdisk_end_thread(VOID)
+{
+    if (!thread)
+        return;
+    (void)KeWaitForSingleObject(thread, Executive, KernelMode, FALSE, NULL);
+    ObDereferenceObject(thread);
+    thread = NULL;
+}
+
+static VOID by_work_and_dpc(struct disk *d)
+{
+    InterlockedExchange(&d->ready, 0);
+    (void)StorPortQueueWorkItem(d, unit_by_work, d->worker, NULL);
+    (void)StorPortIssueDpc(d, &d->unit_dpc, NULL, NULL);
+}
+
+/* One that is set is busy, and free again when it is cancelled. */
+static VOID by_the_second_timer(struct disk *d)
+{
+    ULONG first = StorPortRequestTimer(d, d->timer, by_timer, NULL, 100000000, 0);
+
+    d->told.timer_busy = first == STOR_STATUS_SUCCESS &&
+                         StorPortRequestTimer(d, d->timer, by_timer, NULL, 10000, 0) == STOR_STATUS_BUSY;
+    (void)StorPortRequestTimer(d, d->timer, by_timer, NULL, 0, 0);
+    (void)StorPortRequestTimer(d, d->timer, by_timer, NULL, 10000, 0);
+}
+
+VOID ramdisk_later(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    UCHAR command = srb->Cdb[0];
+
+    d->lingers = command == RAMDISK_LINGERS;
+    if (command != RAMDISK_BY_WORK_AND_DPC)
+        (void)InterlockedExchangePointer((PVOID *)&d->later, srb);
+    if (command == RAMDISK_LATER_BY_WORK)
+        (void)StorPortQueueWorkItem(d, by_work, d->worker, NULL);
+    else if (command == RAMDISK_LINGERS)
+        (void)StorPortQueueWorkItem(d, start_thread, d->worker, NULL);
+    else if (command == RAMDISK_BY_WORK_AND_DPC)
+        by_work_and_dpc(d);
+    else if (command == RAMDISK_LATER_BY_DPC)
+        (void)StorPortIssueDpc(d, &d->dpc, NULL, NULL);
+    else if (command == RAMDISK_FREES_TIMER)
+        (void)StorPortRequestTimer(d, d->timer, free_it, NULL, 1, 0);
+    else
+        by_the_second_timer(d);
+}
+
+BOOLEAN ramdisk_start_working(struct disk *d)
+{
+    d->works = TRUE;
+    return StorPortQueueWorkItem(d, work_on, d->worker, NULL) == STOR_STATUS_SUCCESS;
+}
+
+VOID ramdisk_init_later(struct disk *d)
+{
+    StorPortInitializeDpc(d, &d->dpc, by_dpc);
+    StorPortInitializeDpc(d, &d->unit_dpc, unit_by_dpc);
+}
