@@ -12,56 +12,61 @@
 #include "wdk/timer.h"
 #include "wdk/worker.h"
 
+/* What most of these ask first. */
+static ULONG check(bool has_all)
+{
+    if (irql_now() > DISPATCH_LEVEL)
+        return STOR_STATUS_INVALID_IRQL;
+    return has_all ? STOR_STATUS_SUCCESS : STOR_STATUS_INVALID_PARAMETER;
+}
+
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 ULONG StorPortAllocatePool(PVOID HwDeviceExtension, ULONG NumberOfBytes, ULONG Tag, PVOID *BufferPointer)
 {
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !NumberOfBytes || !BufferPointer)
-        return STOR_STATUS_INVALID_PARAMETER;
+    ULONG status = check(HwDeviceExtension && NumberOfBytes && BufferPointer);
+
+    if (status)
+        return status;
     *BufferPointer = ExAllocatePoolWithTag(NonPagedPoolNx, NumberOfBytes, Tag);
     return *BufferPointer ? STOR_STATUS_SUCCESS : STOR_STATUS_INSUFFICIENT_RESOURCES;
 }
 
 ULONG StorPortFreePool(PVOID HwDeviceExtension, PVOID BufferPointer)
 {
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !BufferPointer)
-        return STOR_STATUS_INVALID_PARAMETER;
-    ExFreePool(BufferPointer);
-    return STOR_STATUS_SUCCESS;
+    ULONG status = check(HwDeviceExtension && BufferPointer);
+
+    if (!status)
+        ExFreePool(BufferPointer);
+    return status;
 }
 
 ULONG StorPortAllocateMdl(PVOID HwDeviceExtension, PVOID BufferPointer, ULONG NumberOfBytes, PVOID *Mdl)
 {
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !BufferPointer || !NumberOfBytes || !Mdl)
-        return STOR_STATUS_INVALID_PARAMETER;
+    ULONG status = check(HwDeviceExtension && BufferPointer && NumberOfBytes && Mdl);
+
+    if (status)
+        return status;
     *Mdl = IoAllocateMdl(BufferPointer, NumberOfBytes, FALSE, FALSE, NULL);
     return *Mdl ? STOR_STATUS_SUCCESS : STOR_STATUS_INSUFFICIENT_RESOURCES;
 }
 
 ULONG StorPortFreeMdl(PVOID HwDeviceExtension, PVOID Mdl)
 {
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !Mdl)
-        return STOR_STATUS_INVALID_PARAMETER;
-    IoFreeMdl(Mdl);
-    return STOR_STATUS_SUCCESS;
+    ULONG status = check(HwDeviceExtension && Mdl);
+
+    if (!status)
+        IoFreeMdl(Mdl);
+    return status;
 }
 
 ULONG StorPortBuildMdlForNonPagedPool(PVOID HwDeviceExtension, PVOID Mdl)
 {
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !Mdl)
-        return STOR_STATUS_INVALID_PARAMETER;
-    MmBuildMdlForNonPagedPool(Mdl);
-    return STOR_STATUS_SUCCESS;
+    ULONG status = check(HwDeviceExtension && Mdl);
+
+    if (!status)
+        MmBuildMdlForNonPagedPool(Mdl);
+    return status;
 }
 
 /* ---- Timers ------------------------------------------------------------------------------------------------------ */
@@ -110,12 +115,11 @@ static void cancel(struct port_timer *t)
 
 ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
 {
+    ULONG status = check(HwDeviceExtension && TimerHandle);
     struct port_timer *t;
 
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !TimerHandle)
-        return STOR_STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
     t = calloc(1, sizeof *t);
     if (!t)
         return STOR_STATUS_INSUFFICIENT_RESOURCES;
@@ -163,12 +167,11 @@ ULONG StorPortRequestTimer(PVOID HwDeviceExtension, PVOID TimerHandle, PHW_TIMER
 
 ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
 {
+    ULONG status = check(HwDeviceExtension && TimerHandle);
     bool was;
 
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !TimerHandle)
-        return STOR_STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
     pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
     was = live_remove(LIVE_STORPORT, TimerHandle);
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
@@ -213,12 +216,11 @@ static VOID work(PVOID parameter)
 
 ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
 {
+    ULONG status = check(HwDeviceExtension && Worker);
     struct port_worker *w;
 
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !Worker)
-        return STOR_STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
     w = calloc(1, sizeof *w);
     if (!w)
         return STOR_STATUS_INSUFFICIENT_RESOURCES;
@@ -247,13 +249,11 @@ static ULONG queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM c
 
 ULONG StorPortQueueWorkItem(PVOID HwDeviceExtension, PHW_WORKITEM WorkItemCallback, PVOID Worker, PVOID Context)
 {
+    ULONG status = check(HwDeviceExtension && WorkItemCallback && Worker);
     struct port_adapter *a;
-    ULONG status;
 
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !WorkItemCallback || !Worker)
-        return STOR_STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
     a = port_of(HwDeviceExtension);
     pthread_mutex_lock(&a->lock);
     status = queue(a, Worker, WorkItemCallback, Context);
@@ -274,12 +274,10 @@ static ULONG take_worker(struct port_worker *w)
 
 ULONG StorPortFreeWorker(PVOID HwDeviceExtension, PVOID Worker)
 {
-    ULONG status;
+    ULONG status = check(HwDeviceExtension && Worker);
 
-    if (irql_now() > DISPATCH_LEVEL)
-        return STOR_STATUS_INVALID_IRQL;
-    if (!HwDeviceExtension || !Worker)
-        return STOR_STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
     pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
     status = take_worker(Worker);
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
