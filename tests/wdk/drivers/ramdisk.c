@@ -166,6 +166,9 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
     case RAMDISK_TICKS:
         ramdisk_start_ticking(d);
         return SRB_STATUS_SUCCESS;
+    case RAMDISK_LEAVES_LATE:
+        d->leaves_late = TRUE;
+        return SRB_STATUS_SUCCESS;
     case RAMDISK_WORKS:
         return ramdisk_start_working(d) ? SRB_STATUS_SUCCESS : SRB_STATUS_ERROR;
     case RAMDISK_LOCKS:
@@ -253,6 +256,10 @@ static UCHAR handle_pnp(struct disk *d, PSCSI_PNP_REQUEST_BLOCK srb)
         (void)StorPortFreeTimer(d, d->timer);
         if (!d->works)
             (void)StorPortFreeWorker(d, d->worker);
+        if (d->leaves_late) {
+            ramdisk_leave_late(d, (PSCSI_REQUEST_BLOCK)srb);
+            return SRB_STATUS_PENDING;
+        }
         ramdisk_complete(d, (PSCSI_REQUEST_BLOCK)srb, SRB_STATUS_SUCCESS);
         ramdisk_linger(d);
         return SRB_STATUS_PENDING;

@@ -30,6 +30,7 @@ enum ramdisk_command {
     RAMDISK_LOCKS,
     RAMDISK_TICKS,                 /* HwTimer, which sets itself again to the end */
     RAMDISK_WORKS,                 /* a work item, which queues itself again to the end */
+    RAMDISK_LEAVES_LATE,           /* holds the adapter when that is removed, and is done when its reset waits */
     RAMDISK_LINGERS                /* in HwStartIo on its own thread, when the adapter is removed */
 };
 

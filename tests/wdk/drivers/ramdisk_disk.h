@@ -20,7 +20,7 @@ struct disk {
     LONG link_down;
     LONG inside; /* threads in count_inquiry() */
     LONG ready;  /* threads that are about to complete the unit's requests */
-    BOOLEAN second, by_bus, by_unit, works, paused, lingers;
+    BOOLEAN second, by_bus, by_unit, works, paused, lingers, leaves_late;
 };
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
@@ -33,5 +33,7 @@ HW_TIMER ramdisk_link_is_back;
 /* On the disk's own thread: until HwFreeAdapterResources has been called. */
 VOID ramdisk_linger(struct disk *d);
 VOID ramdisk_end_thread(VOID);
+/* The removal of the adapter is done so late that the port wants to reset it, which it cannot. */
+VOID ramdisk_leave_late(struct disk *d, PSCSI_REQUEST_BLOCK srb);
 
 #endif

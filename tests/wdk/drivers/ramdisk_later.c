@@ -185,6 +185,19 @@ VOID ramdisk_end_thread(VOID)
     thread = NULL;
 }
 
+static HW_TIMER left;
+static VOID left(PVOID DeviceExtension)
+{
+    complete_later(DeviceExtension);
+}
+
+VOID ramdisk_leave_late(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    (void)InterlockedExchangePointer((PVOID *)&d->later, srb);
+    (void)StorPortPause(d, 100);
+    StorPortNotification(RequestTimerCall, d, left, 5700000); /* the port waits for five seconds */
+}
+
 static VOID by_work_and_dpc(struct disk *d)
 {
     InterlockedExchange(&d->ready, 0);
