@@ -268,6 +268,8 @@ static void test_bus_change(void **state)
     assert_int_equal(send(&c), OK);
     assert_int_equal(does(RAMDISK_ADDS_UNIT), OK);
     wait_for_units(1);
+    for (int i = 0; i < 5000 && !told().removed; i++) /* it is told when the port knows the unit no more */
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     assert_int_equal(told().removed, 1);
     assert_int_equal(ondk_wdk_device_control(port, 0x4101c, NULL, 0, NULL, 0, NULL, &status), 0);
     assert_int_equal(status, OK);
