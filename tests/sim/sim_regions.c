@@ -298,12 +298,12 @@ void regions_register(struct qp *qp)
         return;
     if (!r->mapped && !map(r, r->memory, FAST_PAGES * PAGE))
         return;
+    covers = is_covered(r->grant); /* also where nobody here uses it any more, since its queue pair has gone */
     if (r->qp && r->qp->o.life == GONE) {
         leave(r->window);
         leave(r->grant);
     }
     old = is_over(r->grant) ? NULL : r->grant;
-    covers = is_covered(r->grant);
     region_take_back(r);
     if (old)
         old->state = GRANT_ENDING;
@@ -367,10 +367,10 @@ void regions_bind(struct qp *qp)
     if (!post_has_room(qp, BIND) || !(mw = obj_pick(MW, qp->o.host, is_window_to_be_had)) ||
         !(under = grant_pick(is_to_be_bound, qp)))
         return;
+    covers = is_covered(mw->grant);
     if (mw->qp && mw->qp->o.life == GONE)
         leave(mw->grant);
     old = is_over(mw->grant) ? NULL : mw->grant;
-    covers = is_covered(mw->grant);
     if (old) {
         regions_unbind(old);
         grant_end(old);
