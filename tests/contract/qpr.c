@@ -132,11 +132,12 @@ static void post_any(struct mix *m, uintptr_t context)
 {
     struct kit_side *s = &m->p->active;
     ULONG flags = data_below(&m->seed, 3) == 0 ? NDK_OP_FLAG_SILENT_SUCCESS : 0;
-    NDK_SGE sge = kit_sge(s, data_below(&m->seed, 1000), data_below(&m->seed, 3000)), bad = sge;
+    uint32_t offset = data_below(&m->seed, 1000), len = data_below(&m->seed, 3000);
+    NDK_SGE sge = kit_sge(s, offset, len), bad = kit_sge(s, offset, len + 1);
     uint64_t far = (uintptr_t)m->p->passive.memory + 100000;
     NTSTATUS status;
 
-    bad.MemoryRegionToken ^= 0x5a5a5a;
+    bad.MemoryRegionToken ^= 0x5a5a5a; /* of octets, for no memory is looked up for none */
     if (data_below(&m->seed, 10) == 0)
         CHECK(s->qp->Dispatch->NdkSend(s->qp, (PVOID)(context | 0x80000000u), &bad, 1, flags) < 0);
     switch (data_below(&m->seed, 3)) {

@@ -316,16 +316,18 @@ static void test_lam_of_a_fast_registration_released(void **state)
 
 /* ---- the stack ---- */
 
-/* A frame of its own that ends while the request is pending. */
+/* A frame of its own that ends while the request is pending: the context lies deeper than what is called later comes. */
 __attribute__((noinline)) static void connect_and_leave(NDK_FN_REQUEST_COMPLETION done)
 {
-    volatile char room[8192];
-    struct call context;
+    struct {
+        struct call context;
+        volatile char room[8192];
+    } frame;
 
-    room[0] = room[sizeof room - 1] = 0;
-    call_init(&context);
-    assert_int_equal(start_connect(done, &context), STATUS_PENDING);
-    assert_int_equal(room[0], 0);
+    frame.room[0] = frame.room[sizeof frame.room - 1] = 0;
+    call_init(&frame.context);
+    assert_int_equal(start_connect(done, &frame.context), STATUS_PENDING);
+    assert_int_equal(frame.room[0], 0);
 }
 
 static void test_dead_context_at_the_next_call(void **state)
