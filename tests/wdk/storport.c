@@ -247,17 +247,21 @@ static unsigned units(void)
     return data[4];
 }
 
+/* And for the end of the scan: the disk's own counts are for one request at a time. */
 static void wait_for_units(unsigned wanted)
 {
+    uint32_t status = 1;
+
     for (int i = 0; i < 5000 && units() != wanted; i++)
         nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     assert_int_equal(units(), wanted);
+    assert_int_equal(ondk_wdk_device_control(port, 0x4101c, NULL, 0, NULL, 0, NULL, &status), 0);
+    assert_int_equal(status, OK);
 }
 
 static void test_bus_change(void **state)
 {
     ondk_wdk_scsi_command_t c = { .lun = 1, .cdb_length = 6 };
-    uint32_t status = 1;
 
     (void)state;
     start();
@@ -268,11 +272,7 @@ static void test_bus_change(void **state)
     assert_int_equal(send(&c), OK);
     assert_int_equal(does(RAMDISK_ADDS_UNIT), OK);
     wait_for_units(1);
-    for (int i = 0; i < 5000 && !told().removed; i++) /* it is told when the port knows the unit no more */
-        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     assert_int_equal(told().removed, 1);
-    assert_int_equal(ondk_wdk_device_control(port, 0x4101c, NULL, 0, NULL, 0, NULL, &status), 0);
-    assert_int_equal(status, OK);
     stop();
 }
 
