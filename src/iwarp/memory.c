@@ -523,8 +523,9 @@ enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32
 }
 
 /*
- * What a thread's checks have found. A registration does not change, and its slot stays where it is as long as the
- * table, so the slot's word alone tells whether it is still the same one: nothing has to be protected for a yes.
+ * What a thread's checks have found. A registration that is alive does not change, and its slot stays where it is as
+ * long as the table, so the slot's word alone tells whether it is still the same one: nothing has to be protected for
+ * a yes.
  */
 struct finding {
     uint64_t table; /* its number, never used again; 0: none */
@@ -549,12 +550,13 @@ static bool holds(const struct finding *f, const struct mem_table *t, const void
     return (word >> WORD_GENERATION == f->generation && !(word & WORD_DEAD)) || MUTANT(mem_03_found_for_good);
 }
 
-/* A window ends with its region too, so that its own word does not tell. */
+/* No window, which ends with its region too, and nothing prepared, which another may be in the same generation. */
 static void remember(struct finding *f, const struct mem_table *t, uint32_t stag, struct mem_region *r)
 {
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
 
-    if (r->kind == SLOT_WINDOW && !MUTANT(inv_08_window_found_for_good))
+    if ((r->kind == SLOT_WINDOW && !MUTANT(inv_08_window_found_for_good)) ||
+        (word & WORD_PREPARED && !MUTANT(inv_03_prepared_found_for_good)))
         return;
     *f = (struct finding){ .table = t->number, .region = r, .domain = r->domain, .to = r->base_to, .len = r->len,
                            .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION), .access = r->access };

@@ -458,6 +458,7 @@ static void test_window(void **state)
     assert_int_equal(mem_activate(f->t, whole, true), MEM_DONE);
     assert_int_equal(mem_activate(f->t, w, true), MEM_DONE);
     assert_int_equal(look(f, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
+    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
     assert_int_equal(look(f, w, base + 99, 1, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
     assert_int_equal(look(f, w, base + 149, 2, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
     assert_int_equal(look(f, w, base + 100, 1, MEM_REMOTE_READ), WIRE_RDMAP_ACCESS);
@@ -556,6 +557,23 @@ static void test_checked_again(void **state)
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, MEM_LOCAL_WRITE), WIRE_DDP_TAGGED_STAG);
 }
 
+/* What is prepared after a refused post has its STag, and its own range. covers: INV-03 */
+static void test_prepared_checked_again(void **state)
+{
+    struct fixture *f = *state;
+    struct mem_pages p = { .logical = f->logical, .count = 1, .len = 10, .base_to = base, .access = 0 };
+    uint32_t stag = prepare(f, &f->g, MEM_LOCAL_WRITE), again = 0;
+
+    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, MEM_LOCAL_WRITE), WIRE_OK);
+    mem_group_refused(f->t, &f->g, &pd_a, stag);
+    assert_false(known(f, stag));
+    assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &again), 0);
+    assert_int_equal(again, stag);
+    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, 0), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 10, MEM_LOCAL_WRITE), WIRE_RDMAP_ACCESS);
+    mem_discard(f->t, &pd_a, stag);
+}
+
 /* A table that came to lie where another one was, with the same secret, and so the same STags. */
 static void test_next_table(void **state)
 {
@@ -600,6 +618,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_group, setup, teardown),
         cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
         cmocka_unit_test_setup_teardown(test_checked_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_prepared_checked_again, setup, teardown),
         cmocka_unit_test(test_next_table),
     };
 
