@@ -11,7 +11,7 @@ static LARGE_INTEGER zero __attribute__((unused));
 static LARGE_INTEGER ms __attribute__((unused)) = { .QuadPart = -10000 };
 
 /* A machine that others use may take its time: the bound is for what never comes. */
-enum { PATIENCE_MS = 50000 };
+enum { PATIENCE_MS = 20000 };
 
 #define UNTIL(condition)                                                    \
     do {                                                                    \
