@@ -286,15 +286,18 @@ class LateWords:
         host, number = at.rsplit(":", 1)
         self.server, self.listener = (host, int(number)), socket.create_server(("127.0.0.1", 0))
         self.at = "127.0.0.1:%d" % self.listener.getsockname()[1]
-        self.threads = [threading.Thread(target=self.accept)]
+        self.threads = [threading.Thread(target=self.accept, daemon=True)]
         self.threads[0].start()
 
     def accept(self):
         for late in (0.1, 0, 0):
-            client, _ = self.listener.accept()
+            try:
+                client, _ = self.listener.accept()
+            except OSError: # who should have come has ended
+                return
             server = socket.create_connection(self.server)
             for ends in ((client, server, 0), (server, client, late)):
-                self.threads.append(threading.Thread(target=self.carry, args=ends))
+                self.threads.append(threading.Thread(target=self.carry, args=ends, daemon=True))
                 self.threads[-1].start()
 
     @staticmethod
@@ -305,11 +308,12 @@ class LateWords:
                 target.sendall(data)
             target.shutdown(socket.SHUT_WR)
         except OSError: # an end that has gone
-            target.close()
+            pass
 
     def end(self):
-        for thread in self.threads: # the first one adds the others
-            thread.join()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads: # the first one adds the others; both ends have ended, and so their sockets
+            thread.join(LIMIT)
         self.listener.close()
 
 
