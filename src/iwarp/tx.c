@@ -244,7 +244,7 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
     struct plan p;
     uint32_t want, got;
 
-    plan_message(qp, &b->state, &p);
+    tx_plan_fpdu(qp, &b->state, &p);
     size_t headers = p.header + (p.read ? RDMAP_READ_REQUEST : 0);
     if (!batch_list(b, header, MPA_FPDU_LENGTH + headers, b->limit - 2))
         return FULL;
@@ -267,7 +267,7 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
     if (p.read)
         read_request(header + MPA_FPDU_LENGTH + p.header, p.sink, p.length, p.stag, p.to);
     frame_seal(s, qp->crc, from, header, headers + got);
-    message_advance(qp, &b->state, got, p.h.last);
+    tx_plan_advance(qp, &b->state, got, p.h.last);
     b->octets += mpa_fpdu_size(headers + got);
     b->fpdu[b->fpdus++] = (struct tx_fpdu){ .end = b->octets, .after = b->state };
     return FRAMED;
@@ -302,7 +302,7 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
     if (b->fpdus == BATCH_FPDUS || b->octets >= BATCH_OCTETS || ARENA_SIZE - b->arena_used < 4 * TERMINATE_FPDU)
         return FULL;
     if (t->kind == TX_NONE) {
-        t->kind = (uint8_t)message_choose(qp, t, b->tail);
+        t->kind = (uint8_t)tx_plan_choose(qp, t, b->tail);
         if (t->kind == TX_NONE)
             return IDLE;
     }

@@ -16,7 +16,7 @@ static bool request_ready(const struct iw_qp *qp, const struct tx_state *t, uint
     return e->opcode != IW_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
 }
 
-enum tx_kind message_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
+enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
 {
     bool request = request_ready(qp, t, tail);
     bool response = t->response != qp->inbound_tail;
@@ -106,7 +106,7 @@ static void plan_response(const struct iw_qp *qp, const struct tx_state *t, stru
     p->left = r->length - t->offset;
 }
 
-void plan_message(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
+void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
 {
     *p = (struct plan){ .header = 0 };
     switch (t->kind) {
@@ -129,7 +129,7 @@ static void read_sent(struct tx_state *t)
     t->reads++;
 }
 
-void message_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last)
+void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last)
 {
     t->offset += octets;
     if (!last)

@@ -16,10 +16,10 @@ struct plan {
 };
 
 /* The message that is to begin: the ready-to-receive first, then requests in front of `tail` and responses in turn. */
-enum tx_kind message_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
+enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail);
 /* Of the message that the state is in. A read is given its sink. */
-void plan_message(struct iw_qp *qp, const struct tx_state *t, struct plan *p);
+void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct plan *p);
 /* The state behind an FPDU with so many octets of the message; last: its last one. */
-void message_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last);
+void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets, bool last);
 
 #endif
