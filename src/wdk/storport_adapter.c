@@ -340,15 +340,27 @@ static void stop_later_work(struct port_adapter *a)
     pthread_mutex_unlock(&a->lock);
 }
 
+/* Under the lock, but not meanwhile. The last user may have left a DPC, which is flushed when nobody can queue more. */
+static void end_users(struct port_adapter *a)
+{
+    a->removing = true;
+    do {
+        while (a->users && !MUTANT(stor_end_leaves_users))
+            pthread_cond_wait(&a->changed, &a->lock);
+        pthread_mutex_unlock(&a->lock);
+        if (!MUTANT(stor_end_leaves_dpcs))
+            stop_later_work(a);
+        pthread_mutex_lock(&a->lock);
+    } while (a->users && !MUTANT(stor_end_leaves_users));
+}
+
 /* One that still has requests of the miniport's stays: it may complete them yet. */
 static void end(struct port_adapter *a)
 {
     bool kept;
 
-    stop_later_work(a);
     pthread_mutex_lock(&a->lock);
-    while (a->users && !MUTANT(stor_end_leaves_users))
-        pthread_cond_wait(&a->changed, &a->lock);
+    end_users(a);
     kept = a->active > 0;
     pthread_mutex_unlock(&a->lock);
     delete_devices(a);

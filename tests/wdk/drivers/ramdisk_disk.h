@@ -12,7 +12,7 @@ struct disk {
     struct ramdisk_told told;
     PUCHAR blocks;
     PVOID timer, worker, left;
-    STOR_DPC dpc, unit_dpc;
+    STOR_DPC dpc, unit_dpc, last_dpc;
     PSCSI_REQUEST_BLOCK later;   /* that something will complete */
     PSCSI_REQUEST_BLOCK hanging; /* that a reset ends, or nothing */
     PIRP service;

@@ -76,7 +76,21 @@ static VOID by_work(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
     complete_later(HwDeviceExtension);
 }
 
-/* When it is refused it stays until the resources are free, and still has its device extension then. */
+/* It still has its device extension at its end. */
+static HW_DPC_ROUTINE last_dpc;
+static VOID last_dpc(PSTOR_DPC Dpc, PVOID HwDeviceExtension, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    struct disk *d = HwDeviceExtension;
+
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    for (int i = 0; i < 100; i++)
+        StorPortStallExecution(1000);
+    DbgPrint("ramdisk: the last DPC at %d\n", InterlockedIncrement(&d->removed));
+}
+
+/* When it is refused it stays until the resources are free, still has its device extension then, and leaves a DPC. */
 static HW_WORKITEM work_on;
 static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
 {
@@ -96,6 +110,7 @@ static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
     (void)StorPortFreeWorker(d, Worker);
     DbgPrint("ramdisk: work refused with 0x%08X at %d, a freed worker with 0x%08X\n", status, removed(d),
              StorPortFreeWorker(d, Worker));
+    (void)StorPortIssueDpc(d, &d->last_dpc, NULL, NULL);
 }
 
 static HW_DPC_ROUTINE by_dpc;
@@ -247,4 +262,5 @@ VOID ramdisk_init_later(struct disk *d)
 {
     StorPortInitializeDpc(d, &d->dpc, by_dpc);
     StorPortInitializeDpc(d, &d->unit_dpc, unit_by_dpc);
+    StorPortInitializeDpc(d, &d->last_dpc, last_dpc);
 }
