@@ -26,7 +26,8 @@ static const char *const kind_names[LIVE_KINDS] = {
     [LIVE_REFERENCE] = "object reference",
     [LIVE_IRP] = "IRP",
     [LIVE_SRB] = "SRB",
-    [LIVE_STORPORT] = "Storport object",
+    [LIVE_STORPORT_TIMER] = "Storport timer",
+    [LIVE_STORPORT_WORKER] = "Storport worker",
     [LIVE_WDF] = "framework object",
 };
 

@@ -30,7 +30,8 @@ enum live_kind {
     LIVE_REFERENCE,  /* ObReferenceObject... */
     LIVE_IRP,        /* allocated, not yet freed or completed */
     LIVE_SRB,        /* given to a miniport, not completed */
-    LIVE_STORPORT,   /* StorPortInitializeTimer, StorPortInitializeWorker */
+    LIVE_STORPORT_TIMER,
+    LIVE_STORPORT_WORKER,
     LIVE_WDF,        /* framework object */
     LIVE_KINDS
 };

@@ -127,7 +127,7 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
     KeInitializeDpc(&t->dpc, expired, t);
     t->extension = HwDeviceExtension;
     atomic_init(&t->references, 1);
-    live_add(LIVE_STORPORT, t, "StorPortInitializeTimer");
+    live_add(LIVE_STORPORT_TIMER, t, "StorPortInitializeTimer");
     *TimerHandle = t;
     return STOR_STATUS_SUCCESS;
 }
@@ -136,7 +136,7 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
 static ULONG request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
                      const void *by)
 {
-    if (!live_has(LIVE_STORPORT, t) && !MUTANT(stor_freed_timer_set))
+    if (!live_has(LIVE_STORPORT_TIMER, t) && !MUTANT(stor_freed_timer_set))
         return STOR_STATUS_INVALID_PARAMETER;
     if (!microseconds) {
         cancel(t);
@@ -173,7 +173,7 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
     if (status)
         return status;
     pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
-    was = live_remove(LIVE_STORPORT, TimerHandle);
+    was = live_remove(LIVE_STORPORT_TIMER, TimerHandle) || MUTANT(stor_any_is_a_timer);
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
     if (!was)
         return STOR_STATUS_UNSUCCESSFUL;
@@ -227,7 +227,7 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
     worker_add_own(work);
     ExInitializeWorkItem(&w->item, work, w);
     w->extension = HwDeviceExtension;
-    live_add(LIVE_STORPORT, w, "StorPortInitializeWorker");
+    live_add(LIVE_STORPORT_WORKER, w, "StorPortInitializeWorker");
     *Worker = w;
     return STOR_STATUS_SUCCESS;
 }
@@ -235,6 +235,8 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
 /* Under the adapter's lock: its end, which waits for work items, comes after the last of them. */
 static ULONG queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM callback, void *context)
 {
+    if (!live_has(LIVE_STORPORT_WORKER, w) && !MUTANT(stor_freed_worker_queued))
+        return STOR_STATUS_INVALID_PARAMETER;
     if (a->removing && !MUTANT(stor_work_after_the_stop))
         return STOR_STATUS_INVALID_DEVICE_STATE;
     if (w->queued)
@@ -264,11 +266,11 @@ ULONG StorPortQueueWorkItem(PVOID HwDeviceExtension, PHW_WORKITEM WorkItemCallba
 /* Under the adapter's lock, from the miniport. */
 static ULONG take_worker(struct port_worker *w)
 {
-    if (!live_has(LIVE_STORPORT, w))
+    if (!live_has(LIVE_STORPORT_WORKER, w) && !MUTANT(stor_any_is_a_worker))
         return STOR_STATUS_UNSUCCESSFUL;
     if (w->queued)
         return STOR_STATUS_BUSY;
-    (void)live_remove(LIVE_STORPORT, w);
+    (void)live_remove(LIVE_STORPORT_WORKER, w);
     return STOR_STATUS_SUCCESS;
 }
 

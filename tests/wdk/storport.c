@@ -97,6 +97,7 @@ static void test_levels(void **state)
     assert_int_equal(t.passive, 1);
     assert_int_equal(t.start_io_irql, 2);
     assert_int_equal(t.null_refused, 1);
+    assert_int_equal(t.others_refused, 1);
     stop();
     assert_int_equal(ondk_wdk_violations(), 0);
 }

@@ -347,6 +347,7 @@ static ULONG find_adapter(PVOID DeviceExtension, PVOID HwContext, PVOID BusInfor
     RtlZeroMemory(d->blocks, RAMDISK_BLOCKS * RAMDISK_BLOCK);
     if (StorPortInitializeTimer(d, &d->timer) || StorPortInitializeWorker(d, &d->worker))
         return SP_RETURN_ERROR;
+    d->told.others_refused = ramdisk_refuses_others(d);
     return SP_RETURN_FOUND;
 }
 

@@ -36,7 +36,7 @@ enum ramdisk_command {
 
 struct ramdisk_told {
     uint32_t initialize_irql, start_io_irql, passive, unit_resets, bus_resets, removed, tries, refused, locked;
-    uint32_t timer_busy, timer_gone, null_refused;
+    uint32_t timer_busy, timer_gone, null_refused, others_refused;
     uint32_t calls; /* of StorPortCompleteRequest that are over */
     uint32_t inquiries, together; /* the latter: most at once */
 };

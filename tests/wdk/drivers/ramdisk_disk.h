@@ -25,6 +25,8 @@ struct disk {
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
 VOID ramdisk_init_later(struct disk *d);
+/* A timer is no worker, and a worker no timer. */
+BOOLEAN ramdisk_refuses_others(struct disk *d);
 /* What srb asks for ends later. */
 VOID ramdisk_later(struct disk *d, PSCSI_REQUEST_BLOCK srb);
 VOID ramdisk_start_ticking(struct disk *d);

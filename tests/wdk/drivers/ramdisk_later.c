@@ -258,6 +258,14 @@ BOOLEAN ramdisk_start_working(struct disk *d)
     return StorPortQueueWorkItem(d, work_on, d->worker, NULL) == STOR_STATUS_SUCCESS;
 }
 
+BOOLEAN ramdisk_refuses_others(struct disk *d)
+{
+    return StorPortQueueWorkItem(d, by_work, d->timer, NULL) == STOR_STATUS_INVALID_PARAMETER &&
+           StorPortRequestTimer(d, d->worker, by_timer, NULL, 1000, 0) == STOR_STATUS_INVALID_PARAMETER &&
+           StorPortFreeWorker(d, d->timer) == STOR_STATUS_UNSUCCESSFUL &&
+           StorPortFreeTimer(d, d->worker) == STOR_STATUS_UNSUCCESSFUL;
+}
+
 VOID ramdisk_init_later(struct disk *d)
 {
     StorPortInitializeDpc(d, &d->dpc, by_dpc);
