@@ -275,6 +275,8 @@ static bool try_again(struct port_adapter *a, struct port_request *r)
     InsertHeadList(&a->waiting, &r->link);
     r->state = REQUEST_WAITS;
     hold(&r->unit->paused_until, BUSY_PAUSE);
+    if (!MUTANT(stor_retry_unwatched))
+        port_watch_start(a); /* which may have stopped while the request was in no list */
     return true;
 }
 

@@ -194,6 +194,41 @@ static void test_busy(void **state)
     stop();
 }
 
+static void *send_busy(void *context)
+{
+    atomic_store((atomic_uint *)context, does(RAMDISK_BUSY_WITH_ALL));
+    return NULL;
+}
+
+/*
+ * Two are completed as busy at once. The first has lost its sender and is over, so that the disk gets the third, in
+ * which it stays; the watch finds nothing meanwhile. The second is sent again nevertheless.
+ */
+static void test_busy_while_away(void **state)
+{
+    ondk_wdk_scsi_command_t c = vendor(RAMDISK_HANGS);
+    atomic_uint answer = 1;
+    pthread_t thread;
+    uint32_t status = 1;
+
+    (void)state;
+    start();
+    c.timeout = 1;
+    assert_int_equal(send(&c), IO_TIMEOUT);
+    assert_int_equal(pthread_create(&thread, NULL, send_busy, &answer), 0);
+    for (int i = 0; i < 5000 && (status = does(RAMDISK_STAYS)) != OK; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    assert_int_equal(status, OK);
+    for (int i = 0; i < 1000 && atomic_load(&answer) == 1; i++)
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    status = atomic_load(&answer);
+    (void)told(); /* which would have the watch look again */
+    pthread_join(thread, NULL);
+    assert_int_equal(status, OK);
+    stop();
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
 /* What is held back is sent when the time is over or the reason gone, and not before. */
 static void test_held(void **state)
 {
@@ -571,7 +606,7 @@ int main(void)
         cmocka_unit_test(test_timeouts),   cmocka_unit_test(test_bus_change), cmocka_unit_test(test_controls),
         cmocka_unit_test(test_service),    cmocka_unit_test(test_no_room),    cmocka_unit_test(test_scans),
         cmocka_unit_test(test_all_at_once), cmocka_unit_test(test_control_room),
-        cmocka_unit_test(test_leaves_late),
+        cmocka_unit_test(test_leaves_late), cmocka_unit_test(test_busy_while_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

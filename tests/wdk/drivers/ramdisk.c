@@ -171,6 +171,11 @@ static UCHAR vendor(struct disk *d, PSCSI_REQUEST_BLOCK srb)
         return SRB_STATUS_SUCCESS;
     case RAMDISK_WORKS:
         return ramdisk_start_working(d) ? SRB_STATUS_SUCCESS : SRB_STATUS_ERROR;
+    case RAMDISK_BUSY_WITH_ALL:
+        return ramdisk_busy_with_all(d);
+    case RAMDISK_STAYS:
+        ramdisk_stay(d, srb);
+        return SRB_STATUS_PENDING;
     case RAMDISK_LOCKS:
         return lock_and_count(d);
     case RAMDISK_HANGS_UNTIL_RESET:
@@ -280,7 +285,8 @@ static BOOLEAN start_io(PVOID DeviceExtension, PSCSI_REQUEST_BLOCK Srb)
     struct disk *d = DeviceExtension;
     UCHAR status = SRB_STATUS_INVALID_REQUEST;
 
-    d->told.start_io_irql = KeGetCurrentIrql();
+    if (d->told.start_io_irql != KeGetCurrentIrql()) /* several may be here at once */
+        d->told.start_io_irql = KeGetCurrentIrql();
     if (is_rule_breaker(Srb)) {
         break_rules(d, Srb);
         return TRUE;

@@ -31,6 +31,8 @@ enum ramdisk_command {
     RAMDISK_TICKS,                 /* HwTimer, which sets itself again to the end */
     RAMDISK_WORKS,                 /* a work item, which queues itself again to the end */
     RAMDISK_LEAVES_LATE,           /* holds the adapter when that is removed, and is done when its reset waits */
+    RAMDISK_BUSY_WITH_ALL,         /* with all there are, half a second later, and holds the others until then */
+    RAMDISK_STAYS,                 /* in HwStartIo when it is complete; fails without the one above */
     RAMDISK_LINGERS                /* in HwStartIo on its own thread, when the adapter is removed */
 };
 

@@ -18,6 +18,7 @@ struct disk {
     PIRP service;
     LONG ticking, removed; /* removed: 2 when it is stopped, 3 when its resources are free */
     LONG link_down;
+    LONG busy_tries; /* of RAMDISK_BUSY_WITH_ALL */
     LONG inside; /* threads in count_inquiry() */
     LONG ready;  /* threads that are about to complete the unit's requests */
     BOOLEAN second, by_bus, by_unit, works, paused, lingers, leaves_late;
@@ -25,6 +26,9 @@ struct disk {
 
 VOID ramdisk_complete(struct disk *d, PSCSI_REQUEST_BLOCK srb, UCHAR status);
 VOID ramdisk_init_later(struct disk *d);
+/* The status for now. */
+UCHAR ramdisk_busy_with_all(struct disk *d);
+VOID ramdisk_stay(struct disk *d, PSCSI_REQUEST_BLOCK srb);
 /* A timer is no worker, and a worker no timer. */
 BOOLEAN ramdisk_refuses_others(struct disk *d);
 /* What srb asks for ends later. */

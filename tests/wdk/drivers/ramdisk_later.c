@@ -258,6 +258,37 @@ BOOLEAN ramdisk_start_working(struct disk *d)
     return StorPortQueueWorkItem(d, work_on, d->worker, NULL) == STOR_STATUS_SUCCESS;
 }
 
+static HW_WORKITEM all_busy;
+static VOID all_busy(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
+{
+    UNREFERENCED_PARAMETER(Context);
+    UNREFERENCED_PARAMETER(Worker);
+    for (int i = 0; i < 500; i++)
+        StorPortStallExecution(1000);
+    StorPortCompleteRequest(HwDeviceExtension, 0, 0, 0, SRB_STATUS_BUSY);
+}
+
+UCHAR ramdisk_busy_with_all(struct disk *d)
+{
+    if (d->busy_tries) {
+        d->busy_tries++;
+        return SRB_STATUS_SUCCESS;
+    }
+    (void)StorPortBusy(d, 1);
+    InterlockedIncrement(&d->busy_tries);
+    (void)StorPortQueueWorkItem(d, all_busy, d->worker, NULL);
+    return SRB_STATUS_PENDING;
+}
+
+VOID ramdisk_stay(struct disk *d, PSCSI_REQUEST_BLOCK srb)
+{
+    LONG held = InterlockedCompareExchange(&d->busy_tries, 0, 0);
+
+    ramdisk_complete(d, srb, held ? SRB_STATUS_SUCCESS : SRB_STATUS_ERROR);
+    for (int i = 0; held && i < 700; i++)
+        StorPortStallExecution(1000);
+}
+
 BOOLEAN ramdisk_refuses_others(struct disk *d)
 {
     return StorPortQueueWorkItem(d, by_work, d->timer, NULL) == STOR_STATUS_INVALID_PARAMETER &&
