@@ -63,7 +63,7 @@ static VOID tick(PVOID DeviceExtension)
 VOID ramdisk_start_ticking(struct disk *d)
 {
     StorPortNotification(RequestTimerCall, d, tick, 1);
-    for (int i = 0; i < 1000 && !InterlockedCompareExchange(&d->ticking, 0, 0); i++)
+    for (int i = 0; i < 60000 && !InterlockedCompareExchange(&d->ticking, 0, 0); i++) /* for what never comes */
         StorPortStallExecution(1000);
 }
 
