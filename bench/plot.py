@@ -119,5 +119,5 @@ def page(machine, tables, notes, plots):
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>OpenNDK benchmark</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>OpenNDK benchmark</h1>'
             f'<table>{facts}</table>{"".join(table(*t) for t in tables)}<p>{html.escape(" ".join(notes))}</p>'
-            f"{drawn}<p>Points are medians, bars reach from the lowest to the highest round; both axes are "
-            "logarithmic.</p></html>\n")
+            f"{drawn}<p>Points are medians, bars hold the middle half of the measurements; both axes "
+            "are logarithmic.</p></html>\n")

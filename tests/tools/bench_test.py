@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the benchmark makes of its measurements, and in which order it takes them: made-up ones, nothing is measured."""
+import sys
+import tempfile
+import types
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv.pop(1))
+import measure  # noqa: E402
+import report  # noqa: E402
+import rows  # noqa: E402
+
+OURS, BARE, FABRIC = rows.run("ours", "data", "ndk"), rows.run("bare", "data", "tcp"), rows.run("fabric", "fabric", "x")
+OTHER = rows.run("ours", "data", "other")
+TIMES = rows.Row("latency", "polling", "us", "us", OURS, BARE, FABRIC, None, ("<=", 1.1))
+ALONE = rows.Row("memory", "own", "us", "B", OTHER, None, None, None, ("<", 100))
+
+
+def one(run, at, value, which="near", noisy=False):
+    return {"run": run, "at": at, "class": which, "noisy": noisy, "figures": {"us": value}}
+
+
+def pairs(values, which="near", noisy=(), at=0):
+    """Ours with those values in turn with bare TCP's 10."""
+    return [m for n, value in enumerate(values) for m in
+            (one(OURS, at + 2 * n, value, which, n in noisy), one(BARE, at + 2 * n + 1, 10, which, n in noisy))]
+
+
+def lines(taken, row=TIMES):
+    return {line["class"]: line for line in report.summary([row], taken)}
+
+
+class Rows(unittest.TestCase):
+    def test_classes_are_not_mixed(self):
+        seen = lines(pairs([11, 12, 13]) + pairs([20, 21, 22], "far", at=3))
+        self.assertEqual(list(seen), ["near", "far"])
+        self.assertEqual([seen[c]["ratio"] for c in seen], [1.2, 2.1])
+        self.assertEqual([seen[c]["samples"] for c in seen], [3, 3])
+
+    def test_unsteady_counts_for_nothing(self):
+        seen = lines(pairs([11, 11, 11]) + pairs([90] * 20, "unsteady"))
+        self.assertEqual(list(seen), ["near"])
+        self.assertEqual((seen["near"]["ratio"], seen["near"]["high"]), (1.1, 11))
+        self.assertEqual(lines(pairs([11] * 9, "unsteady")), {})
+
+    def test_pairs_are_nearest_in_time(self):
+        taken = [one(BARE, 0, 10), one(OURS, 1, 10), one(BARE, 50, 20), one(OURS, 51, 20), one(OURS, 90, 30)]
+        line = lines(taken + [one(BARE, 89, 1, "far")])["near"]
+        self.assertEqual((line["ratio_low"], line["ratio_high"]), (1, 1.5))
+        self.assertEqual((line["samples"], line["ratio"]), (2, 20 / 15))
+
+    def test_from_to_is_the_middle_half(self):
+        self.assertEqual(report.middle([3, 1, 2]), (1, 3))
+        self.assertEqual(report.middle(range(8)), (2, 5))
+        line = lines(pairs([1, 10, 10, 10, 11, 11, 11, 90]))["near"]
+        self.assertEqual((line["ratio_from"], line["ratio_to"]), (1, 1.1))
+        self.assertEqual((line["ratio_low"], line["ratio_high"]), (0.1, 9))
+        self.assertEqual(line["verdict"], "met")
+
+    def test_scatters_around_the_aim(self):
+        for values, word in (([10, 10, 10, 14, 14, 14, 10, 14], "says nothing (scatters)"), ([10, 12] * 4, "met"),
+                             ([12, 18] * 4, "MISSED"), ([2, 4] * 4, "met"), ([10] * 7 + [90], "met")):
+            self.assertEqual(lines(pairs(values))["near"]["verdict"], word, values)
+
+    def test_too_few_samples(self):
+        self.assertEqual(lines(pairs([10, 10]))["near"]["verdict"], "says nothing (samples: only 2)")
+        taken = [one(OURS, n, 10) for n in range(9)] + [one(BARE, 9, 10)]
+        self.assertEqual(lines(taken)["near"]["verdict"], "says nothing (samples: only 1)")
+
+    def test_noisy_ones_count_only_where_most_are(self):
+        line = lines(pairs([10, 10, 10, 90], noisy=[3]))["near"]
+        self.assertEqual((line["samples"], line["noisy"], line["high"], line["verdict"]), (3, 2, 10, "met"))
+        line = lines(pairs([10, 90, 90, 90], noisy=[1, 2, 3]))["near"]
+        self.assertEqual((line["samples"], line["verdict"]), (4, "says nothing (others busy)"))
+
+    def test_verdicts(self):
+        self.assertEqual(lines(pairs([11.1] * 3))["near"]["verdict"], "MISSED")
+        self.assertEqual(lines(pairs([10] * 3), TIMES._replace(aim=(">=", 1)))["near"]["verdict"], "met")
+        self.assertEqual(lines(pairs([9] * 3), TIMES._replace(aim=(">=", 1)))["near"]["verdict"], "MISSED")
+        self.assertEqual(lines(pairs([9] * 3), TIMES._replace(aim=None))["near"]["verdict"], "")
+        for value, word in ((99, "met"), (100, "MISSED")):
+            self.assertEqual(lines([one(OTHER, n, value) for n in range(3)], ALONE)["near"]["verdict"], word)
+
+    def test_peers_stand_beside(self):
+        line = lines(pairs([10] * 3) + [one(FABRIC, 1, 15), one(FABRIC, 2, 80, "far")])["near"]
+        self.assertEqual((line["libfabric"], line["ucx"]), (1.5, None))
+
+
+class Whole(unittest.TestCase):
+    def complaint(self, count, silent):
+        table = [TIMES._replace(what=str(n)) for n in range(count)]
+        taken = pairs([10] * 3)
+        return report.complaint(table, report.summary(table[silent:], taken))
+
+    def test_complaint(self):
+        self.assertEqual(self.complaint(4, 1), "")
+        self.assertIn("2 of 4 rows with an aim say nothing (not measured)", self.complaint(4, 2))
+        self.assertIn("TOO NOISY", self.complaint(0, 0))
+
+    def test_one_class_settles_a_row(self):
+        taken = pairs([10]) + pairs([20] * 3, "far")
+        self.assertEqual(report.complaint([TIMES], report.summary([TIMES], taken)), "")
+        taken = pairs([10]) + pairs([20], "far")
+        self.assertIn("1 of 1", report.complaint([TIMES], report.summary([TIMES], taken)))
+
+    def test_near_comes_first(self):
+        machine = dict.fromkeys(("date", "openndk", "cpu", "virtual", "processors", "kernel", "congestion_control",
+                                 "libfabric", "ucx"), "") | {"load": [0], "load_after": [0]}
+        first, second = (report.summary([TIMES], pairs([10] * 3, "far") + pairs([10] * 3)) for _ in range(2))
+        text = report.markdown(machine, [("first", first), ("second", second)], "run")
+        places = [text.index(f"{title}; cores: {which}.") for which in ("near", "far") for title in ("first", "second")]
+        self.assertEqual(places, sorted(places))
+
+    def test_counts(self):
+        said = report.counts({"pinned": pairs([10], noisy=[0]) + pairs([10, 10], "unsteady"), "free": []})
+        self.assertEqual(said, "Measurements: pinned 4 unsteady, 2 near, of all of them 2 noisy.")
+
+    def test_points_are_near_or_else_steady(self):
+        mine = [one(OURS, 0, 10), one(OURS, 1, 20, "far"), one(OURS, 2, 90, "unsteady")]
+        self.assertEqual(report.point(1, mine, "us")["y"], 10)
+        self.assertEqual(report.point(1, mine[1:], "us")["y"], 20)
+        self.assertIsNone(report.point(1, mine[2:], "us"))
+
+
+class FakeBench:
+    """Says of each measurement in turn what the processors did: near, or near>far for a flip meanwhile."""
+
+    def __init__(self, story, missing=()):
+        self.story, self.order, self.missing, self.broken = list(story), [], {}, missing
+        self.watch = types.SimpleNamespace(present=lambda: self.story[0].split(">")[0])
+
+    def measure(self, run, free):
+        self.order.append(run)
+        if run in self.broken:
+            self.missing[run] = "why"
+            return None
+        which = "unsteady" if ">" in self.story[0] else self.story[0]
+        self.story.pop(0)
+        return one(run, 0, 1, which)
+
+
+class Order(unittest.TestCase):
+    def test_classes(self):
+        self.assertEqual(measure.class_of([50, 60]), "near")
+        self.assertEqual(measure.class_of([300]), "far")
+        self.assertEqual(measure.class_of([0, 0]), "one")
+        self.assertEqual(measure.class_of([50] * 9 + [300]), "near")
+        self.assertEqual(measure.class_of([50] * 8 + [300] * 2), "unsteady")
+
+    def test_looks_around_a_measurement(self):
+        watch = measure.Watch.__new__(measure.Watch)
+        with tempfile.TemporaryFile() as watch.file:
+            watch.offset, watch.looks = 0, []
+            watch.file.write(b"1.0 50\n2.0 51\n3.0 52\n4.0 53\n5.0 54\n6.")
+            watch.file.flush()
+            self.assertEqual(watch.between(2.5, 3.5), [51, 52, 53])
+            self.assertEqual(watch.between(4.2, 4.3), [53, 54])
+
+    def order(self, runs, story, most=1, missing=()):
+        bench = FakeBench(story, missing)
+        measure.phase(bench, "test", runs, most, float("inf"))
+        return bench.order
+
+    def test_each_class_goes_on_where_it_was(self):
+        self.assertEqual(self.order([OURS, BARE, OTHER], ["near", "far", "near", "far", "near", "near"]),
+                         [OURS, OURS, BARE, BARE, OTHER])
+
+    def test_what_was_unsteady_is_repeated_at_once_but_not_for_ever(self):
+        self.assertEqual(self.order([OURS, BARE], ["near>far", "far", "near", "near", "near"]),
+                         [OURS, OURS, OURS, BARE])
+        self.assertEqual(self.order([OURS, BARE], ["near>far"] * 4 + ["near"]), [OURS, OURS, BARE, BARE])
+
+    def test_noisy_ones_are_repeated_too(self):
+        turns = measure.Turns([OURS, BARE])
+        for _ in range(2):
+            self.assertEqual(turns.next("near"), OURS)
+            turns.took("near", one(OURS, 0, 1, noisy=True))
+        self.assertEqual(turns.next("near"), BARE)
+
+    def test_peers_have_less_turns(self):
+        order = self.order([OURS, FABRIC], ["near"] * 9, most=4)
+        self.assertEqual(order, [OURS, FABRIC, OURS, OURS, OURS, FABRIC])
+
+    def test_a_peer_that_is_missing_is_asked_once(self):
+        self.assertEqual(self.order([FABRIC, OURS], ["near"] * 4, most=3, missing=[FABRIC]), [FABRIC] + [OURS] * 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
