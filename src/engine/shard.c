@@ -30,7 +30,7 @@ enum {
     ROUNDS = 4,         /* how often a consumer's call answers the doorbell before it leaves the rest to the thread */
     THREAD_ROUNDS = 16, /* the thread, before it delivers callbacks and comes back */
     CALL_BATCH = 64,    /* callbacks between two looks at the sockets */
-    SOCKET_BATCH = 32,
+    SOCKET_BATCH = 8,   /* then callbacks: what these sockets touched is still in the caches for them */
     LEASE_POLLS = 4,    /* one empty look before arming is no polling; so many are, in a row */
     LEASE_GAP = 200000, /* nanoseconds between two polls in a row, at most */
     TOKEN_SPINS = 200,
@@ -487,7 +487,7 @@ int shard_create(struct executor *e, struct net *net, const struct shard_config 
     s->net = net;
     s->config = *config;
     if (!s->config.batch)
-        s->config.batch = SOCKET_BATCH;
+        s->config.batch = MUTANT(shard_sockets_first) ? 4 * SOCKET_BATCH : SOCKET_BATCH;
     err = net->ops->poller_create(net, s, &s->poller);
     if (err) {
         free(s);

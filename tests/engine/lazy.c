@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Posts that may wait for a poller, and what ends their waiting; turns that take long: on a shard without a thread and
- * with a clock by hand, so that nothing but what a test does drives it.
+ * Posts that may wait for a poller, and what ends their waiting; turns that take long; callbacks between batches of
+ * sockets: on a shard without a thread and with a clock by hand, so that nothing but what a test does drives it.
  */
 #include "engine/support.h"
 
@@ -238,6 +238,76 @@ static void runs_at_once(struct shard *s)
     CHECK(lazy.ran == 1);
 }
 
+/* ---- sockets that are all ready, and lead to a callback each ---- */
+
+enum { READY = 40, HANDFUL = 8 };
+
+struct ready {
+    struct net net;
+    struct shard *shard;
+    struct job calls[READY];
+    int served, called, most_waited;
+};
+
+static struct ready ready;
+
+static void run_call(struct shard_task *task)
+{
+    int waited = ready.served - ready.called;
+
+    run(task);
+    ready.called++;
+    if (waited > ready.most_waited)
+        ready.most_waited = waited;
+}
+
+static int create_nothing(struct net *net, struct shard *s, void **poller)
+{
+    (void)s;
+    *poller = net;
+    return 0;
+}
+
+static void destroy_nothing(struct net *net, void *poller)
+{
+    (void)net;
+    (void)poller;
+}
+
+static int serve_ready(struct net *net, void *poller, unsigned max, bool *left)
+{
+    unsigned served = 0;
+
+    (void)net;
+    (void)poller;
+    for (; served < max && ready.served < READY; served++) {
+        ready.calls[ready.served].task.run = run_call;
+        shard_call(ready.shard, &ready.calls[ready.served++].task);
+    }
+    *left = ready.served < READY;
+    return (int)served;
+}
+
+/* Callbacks come while what led to them is fresh, not after all others who are ready; and all do. */
+static void callbacks_between_sockets(unsigned batch, int expected)
+{
+    static const struct net_ops ops = {
+        .poller_create = create_nothing, .poller_destroy = destroy_nothing, .poll = serve_ready,
+    };
+    struct shard_config config = { .batch = batch, .cpu = -1 };
+
+    ready = (struct ready){ .net.ops = &ops };
+    CHECK(shard_create(&executor, &ready.net, &config, &ready.shard) == 0);
+    for (int turns = 0; turns < READY && ready.called < READY; turns++) {
+        CHECK(shard_turn(ready.shard));
+        CHECK(ready.served == READY || shard_next_deadline(ready.shard) == 0); /* the thread does not sleep on it */
+    }
+    for (int i = 0; i < READY; i++)
+        CHECK(ready.calls[i].ran == 1);
+    CHECK(ready.most_waited == expected);
+    shard_destroy(ready.shard);
+}
+
 int main(void)
 {
     struct shard *s = open_shard();
@@ -256,5 +326,7 @@ int main(void)
     answer_counts(s);
     whole_limit(s);
     shard_destroy(s);
+    callbacks_between_sockets(0, HANDFUL);
+    callbacks_between_sockets(3, 3);
     return 0;
 }
