@@ -60,8 +60,13 @@ struct net_ops {
     /* A shard's poller. */
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
-    /* Token held. Calls ready() of at most max sockets. Returns how many; *left: others are known to be ready. */
-    int (*poll)(struct net *net, void *poller, unsigned max, bool *left);
+    /*
+     * Token held. Calls ready() of at most max sockets. Returns how many; *left: others are known to be ready.
+     * leased: a consumer polls, so nobody waits until it does no more, and sockets need not be able to end a wait.
+     */
+    int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *left);
+    /* Token held. The lease is over without a poll: a socket that has become ready ends a wait again. */
+    void (*watch)(struct net *net, void *poller);
     /* The shard's thread, token not held: until a socket becomes ready, wake, or the deadline (executor's clock). */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
     /* Ends a wait, also one yet to begin, from any thread. */

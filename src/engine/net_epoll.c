@@ -11,6 +11,8 @@
  *
  * With a few connections only, asking epoll costs more than reading does: most turns then take it for granted that
  * there is input and have it read, and epoll is asked every now and then, and whenever the thread has slept on it.
+ * While a consumer polls and goes on polling, nobody sleeps on it either: then those few leave the epoll set, as being
+ * in it costs each message some hundred nanoseconds, and are in it again before the thread may sleep.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -42,6 +44,8 @@ enum {
     NS_PER_S = 1000000000,
     FEW = 2,           /* so many connections are read on a guess */
     GUESSES = 8,       /* at most so often in a row */
+    UNWATCHED = 64,    /* polls under a lease before leaving the epoll set is worth it; then guesses in a row */
+    UNABLE_NS = 1000000, /* between two looks at sockets that the epoll set had no room for */
 };
 
 struct poller {
@@ -52,6 +56,8 @@ struct poller {
     unsigned connections, remembered, guesses;
     unsigned reads;              /* that brought something, or the end */
     struct net_socket *few[FEW]; /* connections, the first `remembered` of them */
+    unsigned leased;             /* polls under a lease, one after the other, that looked on a guess */
+    atomic_bool unwatched;       /* some of the few may not be in the epoll set */
     atomic_bool slept;           /* what ended the sleep is found in epoll */
 };
 
@@ -134,40 +140,99 @@ static void note(struct net_socket *socket, uint32_t events)
     socket_update_list(socket);
 }
 
-static void collect(struct poller *p)
+static int collect(struct poller *p)
 {
     struct epoll_event events[EVENTS];
     int n = epoll_wait(p->epoll_fd, events, EVENTS, 0);
 
     for (int i = 0; i < n; i++)
         note(events[i].data.ptr, events[i].events);
+    return n;
 }
 
-/* Has everything in the list that may have input; false where that is not known well enough without epoll. */
-static bool guess(struct poller *p)
+static int watch(struct net_socket *socket, const struct poller *p)
 {
-    if (p->guesses == 0 || p->connections != p->remembered || atomic_load_explicit(&p->slept, memory_order_relaxed))
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.ptr = socket };
+    int how = socket->flags & WATCHED ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+    if (!(socket->flags & LISTENING))
+        event.events |= EPOLLRDHUP;
+    if (socket->flags & FOR_OUTPUT)
+        event.events |= EPOLLOUT;
+    if (epoll_ctl(p->epoll_fd, how, socket->fd, &event))
+        return errno;
+    socket->flags |= WATCHED;
+    return 0;
+}
+
+static void unwatch(struct net_socket *socket, const struct poller *p)
+{
+    if (socket->flags & WATCHED)
+        (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
+    socket->flags &= ~(unsigned)WATCHED;
+}
+
+/* What is ready by now is told as new by the epoll set. */
+static void watch_few(struct poller *p)
+{
+    bool failed = false;
+
+    p->leased = 0;
+    if (!atomic_load_explicit(&p->unwatched, memory_order_relaxed) || MUTANT(net_lease_over_unwatched))
+        return;
+    for (unsigned i = 0; i < p->remembered; i++)
+        if (!(p->few[i]->flags & WATCHED) && watch(p->few[i], p))
+            failed = true;
+    atomic_store_explicit(&p->unwatched, failed, memory_order_relaxed);
+}
+
+static void unwatch_few(struct poller *p)
+{
+    for (unsigned i = 0; i < p->remembered; i++)
+        unwatch(p->few[i], p);
+    atomic_store_explicit(&p->unwatched, true, memory_order_relaxed);
+}
+
+/* Whether reading all of them tells what there is to know of them. */
+static bool can_guess(const struct poller *p)
+{
+    if (p->connections != p->remembered)
         return false;
     for (unsigned i = 0; i < p->remembered; i++)
         if (p->few[i]->flags & (BLOCKED | CONNECTING))
             return false;
+    return true;
+}
+
+static void guess(struct poller *p)
+{
     for (unsigned i = 0; i < p->remembered; i++) {
         p->few[i]->flags |= READABLE;
         socket_update_list(p->few[i]);
     }
-    p->guesses--;
-    return true;
 }
 
-/* True: on a guess. */
-static bool look(struct poller *p)
+/* True: nothing is known to be ready, some are taken to be. */
+static bool look(struct poller *p, bool leased)
 {
-    if (guess(p))
-        return true;
-    atomic_store_explicit(&p->slept, false, memory_order_relaxed);
-    p->guesses = p->remembered ? GUESSES : 0;
-    collect(p);
-    return false;
+    bool guesses = can_guess(p), told = false, unwatched;
+
+    if (!guesses || !leased)
+        watch_few(p);
+    if (guesses && p->guesses > 0 && !atomic_load_explicit(&p->slept, memory_order_relaxed)) {
+        p->guesses--;
+        if (leased && ++p->leased == UNWATCHED)
+            unwatch_few(p);
+    } else {
+        atomic_store_explicit(&p->slept, false, memory_order_relaxed);
+        unwatched = atomic_load_explicit(&p->unwatched, memory_order_relaxed);
+        p->guesses = unwatched ? UNWATCHED : p->remembered ? GUESSES : 0;
+        told = collect(p) > 0;
+        if (!unwatched)
+            return false;
+    }
+    guess(p);
+    return !told;
 }
 
 static void report(struct poller *p, struct net_socket *socket)
@@ -184,11 +249,11 @@ static void report(struct poller *p, struct net_socket *socket)
     socket->ready(socket, events);
 }
 
-static int kernel_poll(struct net *net, void *poller, unsigned max, bool *left)
+static int kernel_poll(struct net *net, void *poller, unsigned max, bool leased, bool *left)
 {
     struct poller *p = poller;
     unsigned n, served = 0, before = p->reads;
-    bool guessed = look(p);
+    bool guessed = look(p, leased);
 
     (void)net;
     n = p->ready_count < max ? p->ready_count : max;
@@ -198,15 +263,24 @@ static int kernel_poll(struct net *net, void *poller, unsigned max, bool *left)
     return guessed && p->reads == before ? 0 : (int)served;
 }
 
+static void kernel_watch(struct net *net, void *poller)
+{
+    (void)net;
+    watch_few(poller);
+}
+
 static void kernel_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline)
 {
     struct poller *p = poller;
     struct pollfd fds[2] = { { .fd = p->epoll_fd, .events = POLLIN }, { .fd = p->wake_fd, .events = POLLIN } };
     uint64_t ns = deadline > now ? deadline - now : 0;
-    struct timespec timeout = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+    struct timespec timeout;
     eventfd_t count;
 
     (void)net;
+    if (atomic_load_explicit(&p->unwatched, memory_order_relaxed) && ns > UNABLE_NS && !MUTANT(net_unwatched_sleeps))
+        deadline = now + (ns = UNABLE_NS);
+    timeout = (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
     atomic_store_explicit(&p->slept, true, memory_order_relaxed);
     if (ppoll(fds, 2, deadline == UINT64_MAX ? NULL : &timeout, NULL) > 0 && fds[1].revents)
         (void)eventfd_read(p->wake_fd, &count);
@@ -225,6 +299,7 @@ static void kernel_wake(struct net *net, void *poller)
 static void remember(struct poller *p, struct net_socket *socket)
 {
     p->connections++;
+    p->leased = 0;
     if (p->remembered < FEW)
         p->few[p->remembered++] = socket;
 }
@@ -242,7 +317,7 @@ static void kernel_detach(struct net_socket *socket)
     struct poller *p = shard_net_state(socket->shard);
 
     assert(shard_is_owner(socket->shard));
-    (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, socket->fd, NULL);
+    unwatch(socket, p);
     /* What has been seen is seen again when the new set takes it up. */
     socket->flags &= ~(unsigned)(READABLE | HANGUP);
     if (socket->flags & WRITABLE)
@@ -253,17 +328,6 @@ static void kernel_detach(struct net_socket *socket)
         forget(p, socket);
 }
 
-static int watch(struct net_socket *socket, const struct poller *p, int how)
-{
-    struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.ptr = socket };
-
-    if (!(socket->flags & LISTENING))
-        event.events |= EPOLLRDHUP;
-    if (socket->flags & FOR_OUTPUT)
-        event.events |= EPOLLOUT;
-    return epoll_ctl(p->epoll_fd, how, socket->fd, &event) ? errno : 0;
-}
-
 int socket_attach(struct net_socket *socket, struct shard *s)
 {
     struct poller *p = shard_net_state(s);
@@ -272,7 +336,7 @@ int socket_attach(struct net_socket *socket, struct shard *s)
     assert(shard_is_owner(s));
     if (socket->flags & BLOCKED)
         socket->flags |= FOR_OUTPUT;
-    err = watch(socket, p, EPOLL_CTL_ADD);
+    err = watch(socket, p);
     if (err)
         return err;
     socket->shard = s;
@@ -316,8 +380,12 @@ static void block(struct net_socket *socket)
     if (!socket->shard || socket->flags & FOR_OUTPUT)
         return; /* attach asks for it; or it has been */
     socket->flags |= FOR_OUTPUT;
-    /* Room that has come in the meantime is told, and this needs no memory, so that it cannot fail. */
-    (void)watch(socket, shard_net_state(socket->shard), EPOLL_CTL_MOD);
+    /*
+     * Room that has come in the meantime is told, and this needs no memory, so that it cannot fail. One that is not
+     * watched is so again with the next look.
+     */
+    if (socket->flags & WATCHED)
+        (void)watch(socket, shard_net_state(socket->shard));
 }
 
 void socket_close(struct net_socket *socket, bool reset)
@@ -482,6 +550,7 @@ struct net *net_kernel(void)
         .poller_create = kernel_poller_create,
         .poller_destroy = kernel_poller_destroy,
         .poll = kernel_poll,
+        .watch = kernel_watch,
         .wait = kernel_wait,
         .wake = kernel_wake,
         .reserve = reservation_take,

@@ -40,6 +40,7 @@ enum socket_flag {
     LISTED = 1 << 7,
     DOUBTFUL = 1 << 8,   /* connecting may have failed */
     FOR_OUTPUT = 1 << 9, /* epoll tells of room, too */
+    WATCHED = 1 << 10,   /* in its poller's epoll set */
 };
 void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags);
 void socket_hold_reservation(struct net_socket *socket, struct net_reservation *r);

@@ -126,6 +126,7 @@ static bool run_work(struct shard *s)
         s->polls = 0;
         s->watched = true;
         (void)owner_lease_end(&s->owner);
+        s->net->ops->watch(s->net, s->poller);
     }
     take_all(&s->posted, &s->work);
     while (ran < WORK_BATCH && run_first(&s->work))
@@ -146,7 +147,7 @@ static bool run_everything(struct shard *s)
 
     if (!MUTANT(shard_time_kept))
         s->now = 0;
-    sockets = s->net->ops->poll(s->net, s->poller, s->config.batch, &s->sockets_left);
+    sockets = s->net->ops->poll(s->net, s->poller, s->config.batch, owner_is_leased(&s->owner), &s->sockets_left);
     worked = run_work(s);
     return timer_fire_due(s, MUTANT(shard_time_read_late) ? shard_now(s) : before) || worked || sockets > 0;
 }

@@ -274,12 +274,13 @@ static void destroy_nothing(struct net *net, void *poller)
     (void)poller;
 }
 
-static int serve_ready(struct net *net, void *poller, unsigned max, bool *left)
+static int serve_ready(struct net *net, void *poller, unsigned max, bool leased, bool *left)
 {
     unsigned served = 0;
 
     (void)net;
     (void)poller;
+    (void)leased;
     for (; served < max && ready.served < READY; served++) {
         ready.calls[ready.served].task.run = run_call;
         shard_call(ready.shard, &ready.calls[ready.served++].task);

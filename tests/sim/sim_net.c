@@ -79,13 +79,13 @@ static void report(struct endpoint *e)
     s->ready(s, events);
 }
 
-static int net_poll(struct net *net, void *poller, unsigned max, bool *left)
+static int net_poll(struct net *net, void *poller, unsigned max, bool leased, bool *left)
 {
     unsigned round = ++rounds;
     struct endpoint *e;
     int served = 0;
 
-    (void)net;
+    (void)net, (void)leased;
     sim_net_advance();
     while ((unsigned)served < max && (e = pick_ready(poller, round))) {
         e->round = round;
@@ -94,6 +94,12 @@ static int net_poll(struct net *net, void *poller, unsigned max, bool *left)
     }
     *left = sim_net_is_ready(poller);
     return served;
+}
+
+/* Sockets are always seen here. */
+static void net_watch(struct net *net, void *poller)
+{
+    (void)net, (void)poller;
 }
 
 static void net_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline)
@@ -495,6 +501,7 @@ struct net *sim_net(void)
         .poller_create = poller_create,
         .poller_destroy = poller_destroy,
         .poll = net_poll,
+        .watch = net_watch,
         .wait = net_wait,
         .wake = net_wake,
         .reserve = reserve,

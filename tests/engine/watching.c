@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A socket leaves the epoll set while a consumer polls, and is in it whenever the thread may sleep on it: input, output
+ * and the end come through in either state, and on every way from one to the other.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/support.h"
+
+enum { POLLS = 200, TRIES = 20000, CHUNK = 65536 };
+
+static const struct net_ops *ops;
+static struct net *net;
+static struct shard *shard;
+
+/* A full epoll set, in place of the system call: the machine's limit on them is everybody's. */
+static _Atomic bool full;
+
+int epoll_ctl(int set, int how, int fd, struct epoll_event *event)
+{
+    if (how == EPOLL_CTL_ADD && full) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, set, how, fd, event);
+}
+
+/* ---- both ends ---- */
+
+struct end {
+    struct net_socket socket;
+    struct net_reservation *from;
+    struct addr peer;
+    _Atomic size_t received, sent;
+    _Atomic bool ended, has_room;
+    bool floods; /* sends whenever there is room */
+};
+
+static void flood(struct end *e)
+{
+    static char bytes[CHUNK];
+    struct iovec iov = { bytes, sizeof bytes };
+    ssize_t n;
+
+    while ((n = ops->send(&e->socket, &iov, 1)) > 0)
+        e->sent += (size_t)n;
+    CHECK(n == -EAGAIN);
+}
+
+static void ready(struct net_socket *socket, unsigned events)
+{
+    struct end *e = (struct end *)socket;
+    char bytes[64];
+    struct iovec iov = { bytes, sizeof bytes };
+    ssize_t n;
+
+    if (events & NET_WRITE) {
+        e->has_room = true;
+        if (e->floods)
+            flood(e);
+    }
+    if (!(events & NET_READ))
+        return;
+    n = ops->recv(socket, &iov, 1);
+    if (n > 0)
+        e->received += (size_t)n;
+    if (n == 0) {
+        e->ended = true;
+        ops->hold_read(socket, true);
+    }
+}
+
+static void connect_on(void *arg)
+{
+    struct end *e = arg;
+
+    e->socket.ready = ready;
+    CHECK(ops->connect(net, shard, e->from, &e->peer, &e->socket) == 0);
+    ops->reservation_unref(e->from);
+}
+
+static void close_on(void *arg)
+{
+    ops->close(&((struct end *)arg)->socket, false);
+}
+
+static void flood_on(void *arg)
+{
+    struct end *e = arg;
+
+    e->floods = true;
+    flood(e);
+}
+
+static bool is_connected(void *arg)
+{
+    return ops->connect_result(&((struct end *)arg)->socket) == 0;
+}
+
+/* Returns the peer's descriptor. */
+static int open_end(struct end *e)
+{
+    struct addr local = support_addr("127.0.0.1", 0), at = support_addr("127.0.0.1", 0);
+    socklen_t len = sizeof at;
+    int fd, listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    CHECK(listener >= 0 && bind(listener, &at.sa, addr_len(&at)) == 0 && listen(listener, 1) == 0);
+    CHECK(getsockname(listener, &at.sa, &len) == 0);
+    memset(e, 0, sizeof *e);
+    e->peer = at;
+    CHECK(ops->reserve(net, &local, &at, NET_USE_CONNECT, &e->from) == 0);
+    support_on(shard, connect_on, e);
+    support_until(is_connected, e);
+    fd = accept(listener, NULL, NULL);
+    CHECK(fd >= 0);
+    close(listener);
+    return fd;
+}
+
+/* ---- what the kernel says ---- */
+
+static bool names(const char *path, int fd)
+{
+    FILE *f = fopen(path, "r");
+    char line[256];
+    int target;
+    bool found = false;
+
+    while (f && !found && fgets(line, sizeof line, f))
+        found = sscanf(line, "tfd: %d", &target) == 1 && target == fd;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* Whether an epoll set of this process has the socket. */
+static bool is_watched(void *arg)
+{
+    int fd = ((struct end *)arg)->socket.fd;
+    DIR *dir = opendir("/proc/self/fdinfo");
+    char path[300];
+    bool found = false;
+
+    CHECK(dir);
+    for (struct dirent *d = readdir(dir); d && !found; d = readdir(dir)) {
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%s", d->d_name);
+        found = names(path, fd);
+    }
+    closedir(dir);
+    return found;
+}
+
+/* A lease can run out where the machine has no time for us: then it begins again. */
+static void poll_until_unwatched(struct end *e)
+{
+    for (int i = 0; i < TRIES; i++) {
+        for (int k = 0; k < POLLS; k++)
+            shard_poll(shard);
+        if (!is_watched(e))
+            return;
+    }
+    CHECK(!"unwatched while polled");
+}
+
+static bool has_received(void *arg)
+{
+    struct end *e = arg;
+
+    return e->received == e->sent;
+}
+
+/* Here `sent` is what the peer has sent. */
+static void peer_sends(struct end *e, int peer)
+{
+    CHECK(write(peer, "x", 1) == 1);
+    e->sent++;
+}
+
+static void poll_until_received(struct end *e)
+{
+    for (int i = 0; i < TRIES && !has_received(e); i++)
+        for (int k = 0; k < POLLS && !has_received(e); k++)
+            shard_poll(shard);
+    CHECK(has_received(e));
+}
+
+/* ---- tests ---- */
+
+static void test_input(void)
+{
+    struct end e;
+    int peer = open_end(&e);
+
+    CHECK(is_watched(&e));
+    poll_until_unwatched(&e);
+    peer_sends(&e, peer);
+    poll_until_received(&e); /* by polls alone, or by the thread after a lease that ran out */
+    poll_until_unwatched(&e);
+    shard_watch(shard);
+    support_until(is_watched, &e);
+    peer_sends(&e, peer);
+    support_until(has_received, &e); /* by the thread: whoever armed is told */
+    poll_until_unwatched(&e);
+    peer_sends(&e, peer);
+    support_until(has_received, &e); /* by the thread: the lease runs out without a word */
+    support_until(is_watched, &e);
+    poll_until_unwatched(&e);
+    support_on(shard, close_on, &e);
+    close(peer);
+}
+
+static bool has_ended(void *arg)
+{
+    return ((struct end *)arg)->ended;
+}
+
+static void test_end(void)
+{
+    struct end e;
+    int peer = open_end(&e);
+
+    poll_until_unwatched(&e);
+    peer_sends(&e, peer);
+    close(peer);
+    support_until(has_ended, &e);
+    CHECK(has_received(&e));
+    support_on(shard, close_on, &e);
+}
+
+struct draining {
+    struct end *end;
+    int peer;
+};
+
+static bool finds_room(void *arg)
+{
+    static char bytes[CHUNK];
+    struct draining *d = arg;
+
+    while (recv(d->peer, bytes, sizeof bytes, MSG_DONTWAIT) > 0 && !d->end->has_room)
+        ;
+    return d->end->has_room;
+}
+
+/* Output that found no room while the socket was not watched. */
+static void test_room(void)
+{
+    struct end e;
+    struct draining draining = { &e, open_end(&e) };
+
+    poll_until_unwatched(&e);
+    support_on(shard, flood_on, &e);
+    e.has_room = false;
+    support_until(finds_room, &draining); /* the thread tells, from what epoll says; it sends again what it can */
+    support_on(shard, close_on, &e);
+    close(draining.peer);
+}
+
+/* A second connection, and a third, with which reading on a guess is over. */
+static void test_more(void)
+{
+    struct end e[3];
+    int peer[3];
+
+    for (int i = 0; i < 2; i++)
+        peer[i] = open_end(&e[i]);
+    for (int i = 0; i < 2; i++)
+        poll_until_unwatched(&e[i]);
+    peer[2] = open_end(&e[2]);
+    for (int i = 0; i < TRIES && !(is_watched(&e[0]) && is_watched(&e[1])); i++)
+        shard_poll(shard);
+    for (int i = 0; i < 3; i++) {
+        CHECK(is_watched(&e[i]));
+        peer_sends(&e[i], peer[i]);
+        poll_until_received(&e[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        support_on(shard, close_on, &e[i]);
+        close(peer[i]);
+    }
+}
+
+/* The epoll set does not take it back: the thread looks at it every now and then, until it does. */
+static void test_full(void)
+{
+    struct end e;
+    int peer = open_end(&e);
+
+    poll_until_unwatched(&e);
+    full = true;
+    shard_watch(shard);
+    peer_sends(&e, peer);
+    support_until(has_received, &e);
+    peer_sends(&e, peer);
+    support_until(has_received, &e);
+    CHECK(!is_watched(&e));
+    full = false;
+    support_until(is_watched, &e);
+    support_on(shard, close_on, &e);
+    close(peer);
+}
+
+int main(void)
+{
+    net = net_kernel();
+    ops = net->ops;
+    shard = support_shard(0);
+    test_input();
+    test_end();
+    test_room();
+    test_more();
+    test_full();
+    shard_destroy(shard);
+    return 0;
+}
