@@ -194,6 +194,8 @@ void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
 int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max); /* 0: nothing to send now */
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
+/* Whether another tx_want would find something; true, too, where it would find that a request cannot be sent. */
+bool iw_qp_tx_wants(const struct iw_qp *qp);
 /* After tx_done of all of it: there is nothing more to send now, as another tx_want would find out. */
 bool iw_qp_tx_was_all(const struct iw_scratch *s);
 

@@ -344,6 +344,14 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     return false;
 }
 
+bool iw_qp_tx_wants(const struct iw_qp *qp)
+{
+    if (!iw_qp_tx_clean(qp))
+        return true;
+    return qp->running && !qp->hold &&
+           (qp->tx.kind != TX_NONE || tx_plan_choose(qp, &qp->tx, queue_tail(&qp->sq)) != TX_NONE);
+}
+
 int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max)
 {
     struct tx_batch *b = &s->batch;

@@ -345,8 +345,8 @@ static bool receive(struct fabric_conn *c)
         ;
     if (c->nudges_left && (peer_spoke(c) || (c->eof && !MUTANT(dsc_02_nudged_after_notice))))
         stop_nudging(c);
-    if (came)
-        c->sent_all = false; /* there may be something to answer */
+    if (came && (!c->streams || iw_qp_tx_wants(c->qp->iw)))
+        c->sent_all = false; /* there is something to answer */
     return came;
 }
 
@@ -476,9 +476,14 @@ static void send_all(struct fabric_conn *c)
 
 void stream_pump(struct fabric_conn *c)
 {
+    bool came = receive(c);
+
     /* Whatever is posted rings by itself. */
-    if (!receive(c) && c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED)
+    if (c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED) {
+        if (came)
+            add_counts(c);
         return;
+    }
     if (quiet(c) && c->streams)
         send_all(c);
 }
