@@ -51,7 +51,7 @@
  *     owner_release_to_thread.
  *   - The thread: owner_thread_acquire, look at everything, release, then owner_sleep_begin. OWNER_SLEEP_GO:
  *     epoll_wait, owner_sleep_end. OWNER_SLEEP_RUNG: look again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
- *   - The poller: takes the token; without a lease it takes the sockets out of the epoll set, then owner_lease_begin;
+ *   - The poller: takes the token; without a lease owner_lease_begin, after which the sockets may leave the epoll set;
  *     with one, owner_lease_renew. A poll that did not get the token may renew as well. The thread, awake and with the
  *     token, may begin one for a poller that keeps asking. To end it: take the token (or ring and let the owner do it),
  *     put the sockets back, owner_lease_end.

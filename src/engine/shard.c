@@ -4,6 +4,7 @@
  *
  *   thread's turn     acquire (waits) . sockets, work, timers . release . callbacks
  *   consumer's post   push . acquire or ring . work . release, or release to the thread
+ *   its doorbell      try . work, the task itself . release, or release to the thread; else as a post
  *   lazy post         push, and no more while somebody polls
  *   consumer's poll   try . lease . sockets, work, timers . release, or release to the thread
  *
@@ -125,8 +126,8 @@ static bool run_work(struct shard *s)
         atomic_exchange_explicit(&s->watch_wanted, false, memory_order_acquire)) {
         s->polls = 0;
         s->watched = true;
-        (void)owner_lease_end(&s->owner);
         s->net->ops->watch(s->net, s->poller);
+        (void)owner_lease_end(&s->owner);
     }
     take_all(&s->posted, &s->work);
     while (ran < WORK_BATCH && run_first(&s->work))
@@ -217,17 +218,21 @@ static void leave(struct shard *s)
     atomic_fetch_sub_explicit(&s->visitors, 1, memory_order_release);
 }
 
+/* The owner, which has done one round. */
+static void finish_driving(struct shard *s)
+{
+    for (int rounds = 1; !let_go(s, rounds >= ROUNDS); rounds++)
+        (void)run_work(s);
+}
+
 /* Something was published: drives it here, or has the present owner do it. */
 static void drive_or_ring(struct shard *s)
 {
-    int rounds = 0;
-
     if (!owner_acquire_or_ring(&s->owner))
         return;
     take_over(s);
-    do
-        (void)run_work(s);
-    while (!let_go(s, ++rounds >= ROUNDS));
+    (void)run_work(s);
+    finish_driving(s);
 }
 
 void shard_post(struct shard *s, struct shard_task *task)
@@ -238,17 +243,40 @@ void shard_post(struct shard *s, struct shard_task *task)
     leave(s);
 }
 
+/* 0: it is in the list from now on. */
+static unsigned queue_once(struct shard *s, struct shard_task *task, unsigned how)
+{
+    unsigned before = atomic_fetch_or_explicit(&task->queued, how, memory_order_acq_rel);
+
+    if (!before)
+        push(&s->posted, task);
+    return before;
+}
+
+/* In this thread, without the list: what is in there comes first. */
+static bool run_directly(struct shard *s, struct shard_task *task)
+{
+    if (atomic_load_explicit(&task->queued, memory_order_relaxed) || !owner_try_acquire(&s->owner))
+        return false;
+    take_over(s);
+    (void)run_work(s);
+    if (s->work.first && !MUTANT(shard_doorbell_overtakes))
+        (void)queue_once(s, task, QUEUED | URGENT); /* the thread is needed anyway */
+    else
+        task->run(task);
+    finish_driving(s);
+    return true;
+}
+
 void shard_post_once(struct shard *s, struct shard_task *task)
 {
-    unsigned before = atomic_fetch_or_explicit(&task->queued, QUEUED | URGENT, memory_order_acq_rel);
+    unsigned before;
 
-    if (!before) {
-        shard_post(s, task);
-    } else if (!(before & URGENT) && !MUTANT(shard_urgent_waits)) {
-        visit(s);
+    if (run_directly(s, task))
+        return;
+    before = queue_once(s, task, QUEUED | URGENT);
+    if (!(before & URGENT) && (!before || !MUTANT(shard_urgent_waits)))
         drive_or_ring(s);
-        leave(s);
-    }
 }
 
 /*
@@ -260,15 +288,12 @@ bool shard_post_lazily(struct shard *s, struct shard_task *task)
 {
     bool waits;
 
-    if (atomic_fetch_or_explicit(&task->queued, QUEUED, memory_order_acq_rel))
+    if (queue_once(s, task, QUEUED))
         return true;
-    visit(s);
-    push(&s->posted, task);
     waits = (owner_leave_to_poller(&s->owner) || MUTANT(shard_waits_for_nobody)) &&
             !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
     if (!waits)
         drive_or_ring(s);
-    leave(s);
     return waits;
 }
 
@@ -347,23 +372,18 @@ static void lease_to_poller(struct shard *s)
 
 void shard_poll(struct shard *s)
 {
-    int rounds = 0;
-
     if (shard_is_owner(s))
         return; /* from a task: it is being driven */
-    visit(s);
     if (owner_try_acquire(&s->owner)) {
         take_over(s);
         lease(s);
         (void)run_everything(s);
-        while (!let_go(s, ++rounds >= ROUNDS))
-            (void)run_work(s);
+        finish_driving(s);
     } else if (served != s && owner_is_leased(&s->owner)) {
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
     } else if (served != s) {
         count_missed(s);
     }
-    leave(s);
 }
 
 void shard_watch(struct shard *s)

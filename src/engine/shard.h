@@ -42,7 +42,10 @@ struct shard_task {
  * inside the same shard (a task, a timer, a socket): later, by the present owner, never inside the post.
  */
 void shard_post(struct shard *s, struct shard_task *task);
-/* The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. */
+/*
+ * The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. Of this, the next
+ * and shard_poll the caller keeps the shard alive until they are back; of all others the shard does so itself.
+ */
 void shard_post_once(struct shard *s, struct shard_task *task);
 /*
  * The same for a doorbell that can wait for the poller, while there is one: until its next poll that looks at the

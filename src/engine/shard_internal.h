@@ -31,7 +31,7 @@ struct shard {
     /* Any thread's. */
     struct task_stack posted;
     struct task_stack called;
-    _Atomic uint32_t visitors;   /* threads of the consumer's that are in here and hold nothing that keeps it alive */
+    _Atomic uint32_t visitors;   /* threads in here that may hold nothing that keeps it alive */
     _Atomic(const void *) driver; /* the thread that holds the token, by the address of a variable of its own */
     atomic_bool watch_wanted;    /* end the lease: whoever owns the shard does it */
     _Atomic uint32_t missed;     /* polls that met another owner while the thread was awake; about so many */

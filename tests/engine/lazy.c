@@ -111,6 +111,51 @@ static void by_the_thread(struct shard *s, struct job *lazy)
     CHECK(!shard_is_leased(s));
 }
 
+enum { MANY = 400 };
+
+struct crowd {
+    struct shard_task task;
+    struct shard *shard;
+    struct numbered {
+        struct shard_task task;
+        int number;
+    } each[MANY], bell;
+};
+
+static int numbers;
+
+static void count(struct shard_task *task)
+{
+    ((struct numbered *)task)->number = ++numbers;
+}
+
+static void post_many(struct shard_task *task)
+{
+    struct crowd *c = (struct crowd *)task;
+
+    for (int i = 0; i < MANY; i++) {
+        c->each[i].task.run = count;
+        shard_post(c->shard, &c->each[i].task);
+    }
+}
+
+/* More than a consumer's call carries: the rest is the thread's, and a doorbell does not overtake it. */
+static void keeps_order(struct shard *s)
+{
+    static struct crowd crowd = { .task.run = post_many, .bell.task.run = count };
+
+    crowd.shard = s;
+    shard_post(s, &crowd.task);
+    CHECK(numbers > 0 && numbers < MANY / 2);
+    shard_post_once(s, &crowd.bell.task);
+    CHECK(numbers < MANY && crowd.bell.number == 0);
+    while (shard_turn(s))
+        ;
+    CHECK(numbers == MANY + 1 && crowd.bell.number == MANY + 1);
+    for (int i = 0; i < MANY; i++)
+        CHECK(crowd.each[i].number == i + 1);
+}
+
 struct answered {
     struct shard_task begin, end;
     struct shard_timer timer;
@@ -326,6 +371,7 @@ int main(void)
     ends_while_the_thread_works(s);
     answer_counts(s);
     whole_limit(s);
+    keeps_order(s);
     shard_destroy(s);
     callbacks_between_sockets(0, HANDFUL);
     callbacks_between_sockets(3, 3);
