@@ -128,7 +128,7 @@ NTSTATUS sharing_send(struct sharing *s, int member, size_t offset, ULONG len)
     NDK_SGE sge = kit_sge(&s->active, offset, len);
     NDK_QP *qp = s->member[member].peer;
 
-    return qp->Dispatch->NdkSend(qp, NULL, len ? &sge : NULL, len ? 1 : 0, 0);
+    return qp->Dispatch->NdkSend(qp, (PVOID)(uintptr_t)member, len ? &sge : NULL, len ? 1 : 0, 0);
 }
 
 NDK_RESULT_EX sharing_result(NDK_CQ *cq)

@@ -42,7 +42,7 @@ NTSTATUS sharing_srq(struct sharing *s, ULONG depth, ULONG sges, ULONG threshold
 NTSTATUS sharing_qp(struct sharing *s, NDK_PD *pd, NDK_CQ *cq, NDK_SRQ *srq, void *context, NDK_QP **qp);
 NTSTATUS sharing_modify(struct sharing *s, ULONG depth, ULONG threshold);
 NTSTATUS sharing_receive(struct sharing *s, uintptr_t context, size_t offset, ULONG len);
-/* From the active side's memory; the completion comes to its queue. */
+/* From the active side's memory; the completion comes to its queue, with the member's number as context. */
 NTSTATUS sharing_send(struct sharing *s, int member, size_t offset, ULONG len);
 /* The same, and its success is waited for, and what the passive side's queue tells. */
 NDK_RESULT_EX sharing_message(struct sharing *s, int member, size_t offset, ULONG len);
