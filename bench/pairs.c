@@ -74,9 +74,12 @@ void pairs_close_object(void *object)
     pairs_wait_free(w);
 }
 
-static void on_notified(void *context, NTSTATUS status)
+static void on_notified(void *end, NTSTATUS status)
 {
-    (void)context, (void)status;
+    void (*notified)(struct pair_end *e) = atomic_load(&((struct pair_end *)end)->notified);
+
+    if (notified && status == STATUS_SUCCESS)
+        notified(end);
 }
 
 static void *must(void *object, NTSTATUS status, const char *what)
@@ -113,7 +116,7 @@ static void open_end(struct pair_end *e, unsigned count, unsigned depth, unsigne
     e->connectors = calloc(count, sizeof *e->connectors);
     must(NULL, ondk_open_adapter((NDK_VERSION){ 2, 1 }, LOOPBACK, &e->adapter), "ondk_open_adapter");
     must(NULL, e->adapter->Dispatch->NdkCreatePd(e->adapter, on_created, w, &e->pd), "NdkCreatePd");
-    must(NULL, e->adapter->Dispatch->NdkCreateCq(e->adapter, 2 * count * depth + CQ_SLACK, on_notified, NULL, NULL,
+    must(NULL, e->adapter->Dispatch->NdkCreateCq(e->adapter, 2 * count * depth + CQ_SLACK, on_notified, e, NULL,
                                                  on_created, w, &e->cq), "NdkCreateCq");
     register_memory(e);
     if (srq_depth)

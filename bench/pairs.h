@@ -6,6 +6,7 @@
 #ifndef BENCH_PAIRS_H
 #define BENCH_PAIRS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,6 +22,7 @@ struct pair_end {
     NDK_MR *mr;          /* `memory`, for everything */
     unsigned char *memory;
     UINT32 token, remote_token;
+    void (*_Atomic notified)(struct pair_end *e); /* or NULL: notifications of the queue */
 };
 
 struct pairs {
