@@ -15,8 +15,10 @@ enum {
     DEPTH = 256,
     RESULTS = 16,
     LARGEST = 1 << 20,
-    TRIPS = 3000,
+    TRIPS = 2000,
     ASLEEP = 500,
+    TIMES = 20,  /* that so many connections */
+    COUNT = 100, /* come and go */
     SMALL = 64,
     LOOKS = 3, /* in vain, before what is looked for is there: a peer takes its time */
     FAR = 2 << 20, /* offset of what is written to, and of what messages go to */
@@ -142,6 +144,11 @@ static void one_way(enum op op, size_t size, unsigned long total, unsigned windo
     struct seen mine = { 0 }, theirs = { 0 };
     unsigned long posted = 0, again = 0;
 
+    for (int i = 0; i < LOOKS; i++) { /* nothing of what was before counts */
+        look(a, &mine);
+        look(p, &theirs);
+    }
+    mine = theirs = (struct seen){ 0 };
     for (unsigned i = 0; op == SEND && i < window; i++)
         receive(p);
     while (mine.done < total) {
@@ -166,7 +173,7 @@ static void many(void)
         size_t size;
         unsigned long total;
         unsigned window, burst;
-    } loads[] = { { SMALL, 20000, 64, 16 }, { 4096, 3000, 64, 16 }, { 65536, 300, 16, 16 }, { LARGEST, 40, 4, 1 } };
+    } loads[] = { { SMALL, 5000, 64, 16 }, { 4096, 1000, 64, 16 }, { 65536, 300, 16, 16 }, { LARGEST, 40, 4, 1 } };
 
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
         const struct load *l = &loads[i];
@@ -214,6 +221,29 @@ static void asleep(void)
         atomic_store(&ends[i]->notified, NULL);
 }
 
+/* ---- connections ---- */
+
+static void disconnect(unsigned i)
+{
+    struct pairs_wait *active = pairs_wait_new(), *passive = pairs_wait_new();
+    NDK_CONNECTOR *c = pairs.active.connectors[i], *peer = pairs.passive.connectors[i];
+    NTSTATUS mine = c->Dispatch->NdkDisconnect(c, pairs_request_done, active);
+    NTSTATUS theirs = peer->Dispatch->NdkDisconnect(peer, pairs_request_done, passive);
+
+    pairs_expect(active, mine, "NdkDisconnect");
+    pairs_expect(passive, theirs, "NdkDisconnect");
+    pairs_wait_free(active);
+    pairs_wait_free(passive);
+}
+
+static void come_and_go(void)
+{
+    pairs_open(&pairs, COUNT, 4, 0);
+    for (unsigned i = 0; i < COUNT; i++)
+        disconnect(i);
+    pairs_close(&pairs);
+}
+
 int main(void)
 {
     sem_init(&over, 0, 0);
@@ -230,9 +260,7 @@ int main(void)
         asleep();
         pairs_close(&pairs);
     }
-    for (int i = 0; i < 3; i++) {
-        pairs_open(&pairs, 100, 4, 0);
-        pairs_close(&pairs);
-    }
+    for (int i = 0; i < TIMES; i++)
+        come_and_go();
     return 0;
 }
