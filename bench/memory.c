@@ -20,12 +20,6 @@
 
 enum { DEPTH = 128, BURST = 32, MESSAGE = 64, MESSAGE_DEPTH = 4, WINDOW = 64, RESULTS = 64, SRQ_DEPTH = 4096 };
 
-static void require(NTSTATUS status, const char *what)
-{
-    if (status != STATUS_SUCCESS)
-        bench_die("%s: %s", what, ondk_status_name(status));
-}
-
 static void on_created(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
 {
     (void)context, (void)status, (void)object;
@@ -40,7 +34,7 @@ static void reap(NDK_CQ *cq, unsigned count)
         ULONG n = cq->Dispatch->NdkGetCqResults(cq, results, count < RESULTS ? count : RESULTS);
 
         for (ULONG i = 0; i < n; i++)
-            require(results[i].Status, "a request");
+            pairs_require(results[i].Status, "a request");
         count -= (unsigned)n;
     }
 }
@@ -65,10 +59,10 @@ static void fast_register(struct work *w, bool more)
     NDK_QP *qp = w->pairs.active.qps[0];
     ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
 
-    require(qp->Dispatch->NdkFastRegister(qp, NULL, w->mr, w->size, w->pages, 0, (SIZE_T)w->size * PAGE_SIZE,
-                                          (PVOID)0x100000, NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS |
-                                          NDK_OP_FLAG_DEFER), "NdkFastRegister");
-    require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mr->Header, defer), "NdkInvalidate");
+    pairs_require(qp->Dispatch->NdkFastRegister(qp, NULL, w->mr, w->size, w->pages, 0, (SIZE_T)w->size * PAGE_SIZE,
+                                                (PVOID)0x100000, NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
+                                                NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER), "NdkFastRegister");
+    pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mr->Header, defer), "NdkInvalidate");
 }
 
 static void bind_window(struct work *w, bool more)
@@ -77,9 +71,9 @@ static void bind_window(struct work *w, bool more)
     NDK_QP *qp = e->qps[0];
     ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
 
-    require(qp->Dispatch->NdkBind(qp, NULL, e->mr, w->mw, e->memory, w->size, NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
-                                  NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER), "NdkBind");
-    require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mw->Header, defer), "NdkInvalidate");
+    pairs_require(qp->Dispatch->NdkBind(qp, NULL, e->mr, w->mw, e->memory, w->size, NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
+                                        NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER), "NdkBind");
+    pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mw->Header, defer), "NdkInvalidate");
 }
 
 static void register_region(struct work *w, bool more)
@@ -100,11 +94,11 @@ static void make_pages(struct work *w, bool scattered)
                                             &w->fbo);
     w->lam = calloc(1, size);
     w->pages = calloc(w->size, sizeof *w->pages);
-    require(e->adapter->Dispatch->NdkBuildLAM(e->adapter, &w->mdl, PAIRS_MEMORY, pairs_request_done, w->wait, w->lam,
-                                              &size, &w->fbo), "NdkBuildLAM");
+    pairs_require(e->adapter->Dispatch->NdkBuildLAM(e->adapter, &w->mdl, PAIRS_MEMORY, pairs_request_done, w->wait,
+                                                    w->lam, &size, &w->fbo), "NdkBuildLAM");
     for (unsigned i = 0; i < w->size; i++)
         w->pages[i] = w->lam->AdapterPageArray[scattered ? w->size - 1 - i : i];
-    require(e->pd->Dispatch->NdkCreateMr(e->pd, TRUE, on_created, NULL, &w->mr), "NdkCreateMr");
+    pairs_require(e->pd->Dispatch->NdkCreateMr(e->pd, TRUE, on_created, NULL, &w->mr), "NdkCreateMr");
     pairs_expect(w->wait, w->mr->Dispatch->NdkInitializeFastRegisterMr(w->mr, w->size, TRUE, pairs_request_done, w->wait),
                  "NdkInitializeFastRegisterMr");
 }
@@ -114,11 +108,11 @@ static void prepare(struct work *w, const char *what)
     struct pair_end *e = &w->pairs.active;
 
     if (!strcmp(what, "bind")) {
-        require(e->pd->Dispatch->NdkCreateMw(e->pd, on_created, NULL, &w->mw), "NdkCreateMw");
+        pairs_require(e->pd->Dispatch->NdkCreateMw(e->pd, on_created, NULL, &w->mw), "NdkCreateMw");
         w->pair = bind_window;
     } else if (!strcmp(what, "register")) {
         ondk_mdl_init(&w->mdl, e->memory, w->size, NULL);
-        require(e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, NULL, &w->mr), "NdkCreateMr");
+        pairs_require(e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, NULL, &w->mr), "NdkCreateMr");
         w->pair = register_region;
     } else {
         make_pages(w, !strcmp(what, "scattered"));
@@ -180,16 +174,16 @@ static void post_receive(struct pair_end *e, unsigned i)
     NDK_SGE sge = { .VirtualAddress = e->memory, .Length = MESSAGE, .MemoryRegionToken = e->token };
 
     if (e->srq)
-        require(e->srq->Dispatch->NdkSrqReceive(e->srq, NULL, &sge, 1), "NdkSrqReceive");
+        pairs_require(e->srq->Dispatch->NdkSrqReceive(e->srq, NULL, &sge, 1), "NdkSrqReceive");
     else
-        require(e->qps[i]->Dispatch->NdkReceive(e->qps[i], NULL, &sge, 1), "NdkReceive");
+        pairs_require(e->qps[i]->Dispatch->NdkReceive(e->qps[i], NULL, &sge, 1), "NdkReceive");
 }
 
 static void post_send(struct pair_end *e, unsigned i)
 {
     NDK_SGE sge = { .VirtualAddress = e->memory, .Length = MESSAGE, .MemoryRegionToken = e->token };
 
-    require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
+    pairs_require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
 }
 
 /* Takes what has come, and posts the receives anew. */
@@ -199,7 +193,7 @@ static unsigned serve(struct pair_end *e)
     ULONG n = e->cq->Dispatch->NdkGetCqResults(e->cq, results, RESULTS);
 
     for (ULONG i = 0; i < n; i++) {
-        require(results[i].Status, "a receive");
+        pairs_require(results[i].Status, "a receive");
         post_receive(e, (unsigned)(uintptr_t)results[i].QPContext);
     }
     return (unsigned)n;

@@ -49,8 +49,7 @@ void pairs_expect(struct pairs_wait *w, NTSTATUS status, const char *what)
         sem_wait(&w->done);
         status = w->status;
     }
-    if (status != STATUS_SUCCESS)
-        bench_die("%s: %s", what, ondk_status_name(status));
+    pairs_require(status, what);
 }
 
 static void on_created(void *wait, NTSTATUS status, NDK_OBJECT_HEADER *object)
@@ -82,11 +81,10 @@ static void on_notified(void *end, NTSTATUS status)
         notified(end);
 }
 
-static void *must(void *object, NTSTATUS status, const char *what)
+void pairs_require(NTSTATUS status, const char *what)
 {
     if (status != STATUS_SUCCESS)
         bench_die("%s: %s", what, ondk_status_name(status));
-    return object;
 }
 
 static void register_memory(struct pair_end *e)
@@ -99,7 +97,7 @@ static void register_memory(struct pair_end *e)
         bench_die("no memory");
     memset(e->memory, 1, PAIRS_MEMORY);
     ondk_mdl_init(&mdl, e->memory, PAIRS_MEMORY, NULL);
-    must(NULL, e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, w, &e->mr), "NdkCreateMr");
+    pairs_require(e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, w, &e->mr), "NdkCreateMr");
     pairs_expect(w, e->mr->Dispatch->NdkRegisterMr(e->mr, &mdl, PAIRS_MEMORY,
                                                    NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
                                                    pairs_request_done, w), "NdkRegisterMr");
@@ -114,23 +112,23 @@ static void open_end(struct pair_end *e, unsigned count, unsigned depth, unsigne
 
     e->qps = calloc(count, sizeof *e->qps);
     e->connectors = calloc(count, sizeof *e->connectors);
-    must(NULL, ondk_open_adapter((NDK_VERSION){ 2, 1 }, LOOPBACK, &e->adapter), "ondk_open_adapter");
-    must(NULL, e->adapter->Dispatch->NdkCreatePd(e->adapter, on_created, w, &e->pd), "NdkCreatePd");
-    must(NULL, e->adapter->Dispatch->NdkCreateCq(e->adapter, 2 * count * depth + CQ_SLACK, on_notified, e, NULL,
-                                                 on_created, w, &e->cq), "NdkCreateCq");
+    pairs_require(ondk_open_adapter((NDK_VERSION){ 2, 1 }, LOOPBACK, &e->adapter), "ondk_open_adapter");
+    pairs_require(e->adapter->Dispatch->NdkCreatePd(e->adapter, on_created, w, &e->pd), "NdkCreatePd");
+    pairs_require(e->adapter->Dispatch->NdkCreateCq(e->adapter, 2 * count * depth + CQ_SLACK, on_notified, e, NULL,
+                                                    on_created, w, &e->cq), "NdkCreateCq");
     register_memory(e);
     if (srq_depth)
-        must(NULL, e->pd->Dispatch->NdkCreateSrq(e->pd, srq_depth, 1, 0, NULL, NULL, NULL, on_created, w, &e->srq),
-             "NdkCreateSrq");
+        pairs_require(e->pd->Dispatch->NdkCreateSrq(e->pd, srq_depth, 1, 0, NULL, NULL, NULL, on_created, w, &e->srq),
+                "NdkCreateSrq");
     for (unsigned i = 0; i < count; i++) {
         void *context = (void *)(uintptr_t)i;
         NTSTATUS status = e->srq ? e->pd->Dispatch->NdkCreateQpWithSrq(e->pd, e->cq, e->cq, e->srq, context, depth, 1,
                                                                        0, on_created, w, &e->qps[i])
                                  : e->pd->Dispatch->NdkCreateQp(e->pd, e->cq, e->cq, context, depth, depth, 1, 1, 0,
                                                                 on_created, w, &e->qps[i]);
-        must(NULL, status, "a queue pair");
-        must(NULL, e->adapter->Dispatch->NdkCreateConnector(e->adapter, on_created, w, &e->connectors[i]),
-             "NdkCreateConnector");
+        pairs_require(status, "a queue pair");
+        pairs_require(e->adapter->Dispatch->NdkCreateConnector(e->adapter, on_created, w, &e->connectors[i]),
+                "NdkCreateConnector");
     }
     pairs_wait_free(w);
 }
@@ -187,11 +185,11 @@ void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_de
     sem_init(&arrival.asked, 0, 0);
     open_end(&p->active, count, depth, 0);
     open_end(&p->passive, count, depth, srq_depth);
-    must(NULL, p->passive.adapter->Dispatch->NdkCreateListener(p->passive.adapter, on_request, NULL, on_created, w,
-                                                               &p->listener), "NdkCreateListener");
+    pairs_require(p->passive.adapter->Dispatch->NdkCreateListener(p->passive.adapter, on_request, NULL, on_created, w,
+                                                                  &p->listener), "NdkCreateListener");
     pairs_expect(w, p->listener->Dispatch->NdkListen(p->listener, (PSOCKADDR)&at, sizeof at, pairs_request_done, w),
                  "NdkListen");
-    must(NULL, p->listener->Dispatch->NdkGetLocalAddress(p->listener, (PSOCKADDR)&at, &len), "NdkGetLocalAddress");
+    pairs_require(p->listener->Dispatch->NdkGetLocalAddress(p->listener, (PSOCKADDR)&at, &len), "NdkGetLocalAddress");
     for (unsigned i = 0; i < count; i++)
         connect_one(p, i, &at);
     pairs_wait_free(w);

@@ -36,6 +36,8 @@ enum { PAIRS_MEMORY = 4 << 20 };
 /* Dies where it cannot. Each queue of each queue pair has depth requests; srq_depth 0: no shared receive queue. */
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth);
 void pairs_close(struct pairs *p);
+/* Dies, saying what failed, where the status is not STATUS_SUCCESS. */
+void pairs_require(NTSTATUS status, const char *what);
 /* Waits for what answered STATUS_PENDING. `what` is said where the status is not STATUS_SUCCESS. */
 struct pairs_wait;
 struct pairs_wait *pairs_wait_new(void);

@@ -35,12 +35,6 @@ struct seen {
     unsigned long received, done;
 };
 
-static void require(NTSTATUS status, const char *what)
-{
-    if (status != STATUS_SUCCESS)
-        bench_die("%s: %x", what, (unsigned)status);
-}
-
 static NDK_SGE sge(const struct pair_end *e, size_t at, size_t size)
 {
     return (NDK_SGE){ .VirtualAddress = e->memory + at, .Length = (ULONG)size, .MemoryRegionToken = e->token };
@@ -50,7 +44,7 @@ static void receive(struct pair_end *e)
 {
     NDK_SGE piece = sge(e, FAR, LARGEST);
 
-    require(e->qps[0]->Dispatch->NdkReceive(e->qps[0], e, &piece, 1), "NdkReceive");
+    pairs_require(e->qps[0]->Dispatch->NdkReceive(e->qps[0], e, &piece, 1), "NdkReceive");
 }
 
 static void post(struct pair_end *e, enum op op, size_t size, ULONG flags)
@@ -60,12 +54,13 @@ static void post(struct pair_end *e, enum op op, size_t size, ULONG flags)
     NDK_QP *qp = e->qps[0];
 
     if (op == SEND)
-        require(qp->Dispatch->NdkSend(qp, NULL, &piece, 1, flags), "NdkSend");
+        pairs_require(qp->Dispatch->NdkSend(qp, NULL, &piece, 1, flags), "NdkSend");
     else if (op == WRITE)
-        require(qp->Dispatch->NdkWrite(qp, NULL, &piece, 1, (uintptr_t)to->memory + FAR, to->remote_token, flags),
-                "NdkWrite");
+        pairs_require(qp->Dispatch->NdkWrite(qp, NULL, &piece, 1, (uintptr_t)to->memory + FAR, to->remote_token,
+                                             flags), "NdkWrite");
     else
-        require(qp->Dispatch->NdkRead(qp, NULL, &piece, 1, (uintptr_t)to->memory, to->remote_token, flags), "NdkRead");
+        pairs_require(qp->Dispatch->NdkRead(qp, NULL, &piece, 1, (uintptr_t)to->memory, to->remote_token, flags),
+                      "NdkRead");
 }
 
 static void look(struct pair_end *e, struct seen *s)
@@ -76,7 +71,7 @@ static void look(struct pair_end *e, struct seen *s)
     for (ULONG i = 0; i < n; i++) {
         if (results[i].Status != STATUS_SUCCESS && atomic_load(&ending))
             continue;
-        require(results[i].Status, "a request");
+        pairs_require(results[i].Status, "a request");
         if (results[i].RequestContext == e)
             s->received++;
         else
