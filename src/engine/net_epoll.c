@@ -273,13 +273,15 @@ static void kernel_wait(struct net *net, void *poller, uint64_t now, uint64_t de
 {
     struct poller *p = poller;
     struct pollfd fds[2] = { { .fd = p->epoll_fd, .events = POLLIN }, { .fd = p->wake_fd, .events = POLLIN } };
-    uint64_t ns = deadline > now ? deadline - now : 0;
     struct timespec timeout;
     eventfd_t count;
+    uint64_t ns;
 
     (void)net;
-    if (atomic_load_explicit(&p->unwatched, memory_order_relaxed) && ns > UNABLE_NS && !MUTANT(net_unwatched_sleeps))
-        deadline = now + (ns = UNABLE_NS);
+    if (atomic_load_explicit(&p->unwatched, memory_order_relaxed) && deadline > now + UNABLE_NS &&
+        !MUTANT(net_unwatched_sleeps))
+        deadline = now + UNABLE_NS;
+    ns = deadline > now ? deadline - now : 0;
     timeout = (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
     atomic_store_explicit(&p->slept, true, memory_order_relaxed);
     if (ppoll(fds, 2, deadline == UINT64_MAX ? NULL : &timeout, NULL) > 0 && fds[1].revents)
