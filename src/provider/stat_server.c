@@ -10,7 +10,9 @@
  * the listening socket down wakes the thread wherever it waits.
  *
  * After fork the child has no thread: it closes its copy of the socket, so that nobody connects to a name that does not
- * answer, and forgets the adapters, which are its parent's. It may open its own.
+ * answer, and forgets the adapters, which are its parent's. It may open its own. Until the child has run so far, or a
+ * spawned one has executed its program, the name of a socket that the parent has closed stays taken: where the name is
+ * taken the thread tries again and again.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,7 +37,7 @@
 
 enum {
     READER_MS = 2000, /* what one reader may take */
-    RETRY_MS = 100,   /* without descriptors for a reader */
+    RETRY_MS = 100,   /* without descriptors for a reader; while the name is taken. The end waits as long for that */
     READERS = 16,     /* may wait to be served */
 };
 
@@ -45,6 +47,7 @@ static struct {
     uint32_t number;               /* list; of the newest adapter */
     int socket;                    /* life; -1: there is no server */
     pthread_t thread;              /* life */
+    bool named;                    /* the thread's while there is one */
     atomic_bool stopping;
 } server = { .life = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1 };
 
@@ -137,10 +140,23 @@ static void serve(int listener, int reader)
     close(reader);
 }
 
+static bool take_name(int listener)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "openndk.stat.%ld", (long)getpid());
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+
+    return bind(listener, (struct sockaddr *)&name, len) == 0 && listen(listener, READERS) == 0;
+}
+
 static void *run(void *arg)
 {
     int listener = (int)(intptr_t)arg;
 
+    while (!server.named && !atomic_load(&server.stopping)) {
+        (void)poll(NULL, 0, RETRY_MS);
+        server.named = !MUTANT(obs_taken_name_is_final) && take_name(listener);
+    }
     while (!atomic_load(&server.stopping)) {
         int reader = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (reader >= 0) {
@@ -155,29 +171,16 @@ static void *run(void *arg)
 
 /* ---- beginning and end ---- */
 
-static int make_socket(void)
-{
-    struct sockaddr_un name = { .sun_family = AF_UNIX };
-    int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "openndk.stat.%ld", (long)getpid());
-    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (s < 0)
-        return -1;
-    if (bind(s, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0 &&
-        listen(s, READERS) == 0)
-        return s;
-    close(s);
-    return -1;
-}
-
 /* Under life. */
 static void start(void)
 {
     sigset_t all, before;
-    int s = make_socket();
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (s < 0)
         return;
+    /* A reader that comes as soon as the adapter is open is to find it. */
+    server.named = take_name(s);
     atomic_store(&server.stopping, false);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signal handlers are not to run there */

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -138,22 +140,34 @@ CASE(server_not_wanted, 0)
     ondk_close_adapter(quiet);
 }
 
-/* Somebody has taken the name, or there is no descriptor for the socket: the adapter opens all the same. */
-CASE(server_that_cannot_start, 0)
+/* The same where somebody has the name for a while. */
+static char *published_at_last(size_t *size)
+{
+    int s;
+
+    while ((s = reader_of(getpid())) < 0)
+        (void)poll(NULL, 0, 1); /* the watchdog ends it */
+    return read_all(s, size);
+}
+
+/* Somebody has taken the name: adapters open and close all the same, and are told of once it is free. */
+CASE(server_without_its_name, 0)
 {
     struct sockaddr_un name;
     socklen_t len = name_of(getpid(), &name);
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     CHECK(bind(s, (struct sockaddr *)&name, len) == 0);
+    ondk_close_adapter(kit_open(2, 1));
     NDK_ADAPTER *first = kit_open(2, 1);
     CHECK_EQ(reader_of(getpid()), -1);
+    NDK_ADAPTER *second = kit_open(2, 1);
+    CHECK_EQ(reader_of(getpid()), -1);
     close(s);
-    NDK_ADAPTER *second = kit_open(2, 1); /* the next one brings it up, for both */
     size_t size;
-    char *text = published(&size);
-    check_contains(text, "\"adapter\":1,");
+    char *text = published_at_last(&size);
     check_contains(text, "\"adapter\":2,");
+    check_contains(text, "\"adapter\":3,");
     free(text);
     ondk_close_adapter(second);
     ondk_close_adapter(first);
@@ -188,43 +202,82 @@ CASE(server_without_descriptors, 0)
         CHECK(opens_with(lo, needed + more, 1));
 }
 
-static pid_t child_that_waits(int *release)
-{
+static struct {
     int pipes[2];
+    bool early; /* the child waits before the library knows that it is one */
+} hold;
+
+static void hold_child(void)
+{
     char byte;
 
-    CHECK(pipe(pipes) == 0);
+    close(hold.pipes[1]);
+    (void)!read(hold.pipes[0], &byte, 1);
+}
+
+static void hold_child_early(void)
+{
+    if (hold.early)
+        hold_child();
+}
+
+static pid_t child_that_waits(bool early)
+{
+    hold.early = early;
+    CHECK(pipe(hold.pipes) == 0);
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        close(pipes[1]);
-        (void)!read(pipes[0], &byte, 1);
+        if (!early)
+            hold_child();
         _exit(0);
     }
     CHECK(child > 0);
-    close(pipes[0]);
-    *release = pipes[1];
+    close(hold.pipes[0]);
     return child;
+}
+
+static void check_child_ends(pid_t child)
+{
+    int status;
+
+    close(hold.pipes[1]);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 /* A child that lives on does not keep its parent's name, on which nobody would answer. */
 CASE(server_after_fork, 0)
 {
     NDK_ADAPTER *adapter = kit_open(2, 1);
-    int release, status;
-    pid_t child = child_that_waits(&release);
+    pid_t child = child_that_waits(false);
     size_t size;
 
     free(published(&size));
     CHECK(size > 0);
     ondk_close_adapter(adapter);
     CHECK_EQ(reader_of(getpid()), -1);
-    adapter = kit_open(2, 1); /* the name is free */
-    free(published(&size));
+    adapter = kit_open(2, 1);
+    free(published_at_last(&size)); /* the name is free as soon as the child runs */
     CHECK(size > 0);
     ondk_close_adapter(adapter);
-    close(release);
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    check_child_ends(child);
+}
+
+/* The child has not run yet when its parent wants the name again. */
+CASE(server_before_the_child_runs, 0)
+{
+    CHECK(pthread_atfork(NULL, NULL, hold_child_early) == 0); /* runs before the library's */
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    pid_t child = child_that_waits(true);
+    size_t size;
+
+    ondk_close_adapter(adapter);
+    adapter = kit_open(2, 1);
+    CHECK_EQ(reader_of(getpid()), -1);
+    check_child_ends(child);
+    free(published_at_last(&size));
+    CHECK(size > 0);
+    ondk_close_adapter(adapter);
 }
 
 /* Text that no socket buffer holds. */
