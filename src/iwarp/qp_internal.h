@@ -193,6 +193,8 @@ struct tx_batch {
     uint8_t *window;      /* the rest of the SGE or source at hand, protected by the last of ref */
     uint32_t window_left;
     bool window_listed;   /* iov names a part of it: the protection has to last */
+    bool summed;          /* the FPDU at hand is summed while it is copied: so far it comes to sum */
+    uint32_t sum;
     bool all;             /* nothing was left to be framed */
     enum wire_error error; /* of the lookup that failed */
     struct tx_fpdu fpdu[BATCH_FPDUS];

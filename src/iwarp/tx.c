@@ -148,7 +148,10 @@ static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
     if (copied) {
         if (n + 2 * TERMINATE_FPDU > ARENA_SIZE - b->arena_used || !batch_list(b, copy, n, b->limit - 1))
             return false;
-        memcpy(copy, b->window, n);
+        if (b->summed)
+            b->sum = crc32c_copy(b->sum, copy, b->window, n);
+        else
+            memcpy(copy, b->window, n);
         b->arena_used += n;
     } else {
         if (!batch_list(b, b->window, n, b->limit - 1))
@@ -167,7 +170,6 @@ static enum wire_error gather(const struct iw_qp *qp, struct iw_scratch *s, uint
                               uint32_t *got)
 {
     struct tx_batch *b = &s->batch;
-    bool unstable = qp->crc && b->state.kind == TX_RESPONSE;
 
     for (*got = 0; *got < want;) {
         if (b->window_left == 0) {
@@ -178,7 +180,7 @@ static enum wire_error gather(const struct iw_qp *qp, struct iw_scratch *s, uint
                 return error;
         }
         uint32_t n = want - *got < b->window_left ? want - *got : b->window_left;
-        if (!window_list(s, n, unstable || n <= COPY_BELOW))
+        if (!window_list(s, n, b->summed || n <= COPY_BELOW))
             return WIRE_OK;
         *got += n;
     }
@@ -199,21 +201,30 @@ static bool request_sound(const struct iw_qp *qp, const struct tx_state *t)
     return e->sge_count < 2 || entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_READ, false) == WIRE_OK;
 }
 
-/* Padding and checksum over everything from header (inside iov[from]) on. */
+/* Over everything from header (inside iov[from]) on. */
+static uint32_t frame_sum(const struct tx_batch *b, unsigned from, const uint8_t *header)
+{
+    uint32_t sum = CRC32C_INIT;
+
+    for (unsigned i = from; i < b->count; i++) {
+        const uint8_t *at = i == from ? header : b->iov[i].iov_base;
+        sum = crc32c_update(sum, at, (size_t)((uint8_t *)b->iov[i].iov_base + b->iov[i].iov_len - at));
+    }
+    return sum;
+}
+
+/* Padding and checksum. */
 static void frame_seal(struct iw_scratch *s, bool crc, unsigned from, const uint8_t *header, size_t ulpdu)
 {
     struct tx_batch *b = &s->batch;
     uint8_t *trailer = s->arena + b->arena_used;
     size_t pad = padding(ulpdu);
-    uint32_t sum = CRC32C_INIT;
 
     memset(trailer, 0, pad + MPA_FPDU_CRC);
-    for (unsigned i = from; crc && i < b->count; i++) {
-        const uint8_t *at = i == from ? header : b->iov[i].iov_base;
-        sum = crc32c_update(sum, at, (size_t)((uint8_t *)b->iov[i].iov_base + b->iov[i].iov_len - at));
-    }
-    if (crc)
+    if (crc) {
+        uint32_t sum = b->summed ? b->sum : frame_sum(b, from, header);
         crc32c_final(crc32c_update(sum, trailer, pad), trailer + pad);
+    }
     batch_list(b, trailer, pad + MPA_FPDU_CRC, b->limit); /* its place was kept free */
     b->arena_used += pad + MPA_FPDU_CRC;
 }
@@ -235,6 +246,16 @@ static void read_request(uint8_t *bytes, uint32_t sink, uint32_t length, uint32_
     rdmap_read_encode(&r, bytes, RDMAP_READ_REQUEST);
 }
 
+static void put_headers(uint8_t *header, struct plan *p, size_t headers, uint32_t payload)
+{
+    p->h.last = payload == p->left;
+    put_length(header, headers + payload);
+    if (p->header > 0)
+        ddp_header_encode(&p->h, header + MPA_FPDU_LENGTH, p->header);
+    if (p->read)
+        read_request(header + MPA_FPDU_LENGTH + p->header, p->sink, p->length, p->stag, p->to);
+}
+
 /* One FPDU of the message that the state is in. */
 static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
 {
@@ -251,6 +272,10 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
     b->arena_used += MPA_FPDU_LENGTH + headers;
     unsigned from = b->count - 1;
     want = p.left < b->max_ulpdu - headers ? p.left : b->max_ulpdu - (uint32_t)headers;
+    put_headers(header, &p, headers, want);
+    b->summed = qp->crc && b->state.kind == TX_RESPONSE && !MUTANT(wir_03_response_not_copied);
+    if (b->summed)
+        b->sum = crc32c_update(CRC32C_INIT, header, MPA_FPDU_LENGTH + headers);
     b->error = gather(qp, s, b->state.offset, want, &got);
     if (b->error != WIRE_OK) {
         frame_undo(b, &m);
@@ -260,12 +285,10 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
         frame_undo(b, &m);
         return FULL;
     }
-    p.h.last = got == p.left;
-    put_length(header, headers + got);
-    if (p.header > 0)
-        ddp_header_encode(&p.h, header + MPA_FPDU_LENGTH, p.header);
-    if (p.read)
-        read_request(header + MPA_FPDU_LENGTH + p.header, p.sink, p.length, p.stag, p.to);
+    if (got < want) {
+        put_headers(header, &p, headers, got);
+        b->summed = false; /* it was with other headers */
+    }
     frame_seal(s, qp->crc, from, header, headers + got);
     tx_plan_advance(qp, &b->state, got, p.h.last);
     b->octets += mpa_fpdu_size(headers + got);

@@ -94,6 +94,59 @@ static void test_sizes(void **state)
 }
 
 
+/* What one call would send, as it is once the source has changed behind the framing. */
+static void send_changed(struct side *s, struct region *source)
+{
+    struct iovec iov[IW_IOV_MAX];
+    size_t sent = 0;
+    int n = iw_qp_tx_want(s->qp, s->pump->scratch, iov, IW_IOV_MAX);
+
+    for (uint32_t i = 0; i < source->len; i++)
+        source->at[i] ^= 0xff;
+    for (int i = 0; i < n; i++) {
+        pump_inject(s->peer, iov[i].iov_base, iov[i].iov_len);
+        sent += iov[i].iov_len;
+    }
+    iw_qp_tx_done(s->qp, s->pump->scratch, sent);
+}
+
+/*
+ * What a peer reads may change whenever its owner likes. With CRC that must not end the connection, so what is sent is
+ * what was summed. covers: WIR-03
+ */
+static void test_source_changes(void **state)
+{
+    static const size_t segments[] = { 536, 1448, 9000, 65483 };
+    static const uint32_t lens[] = { 600, 1400, 8000, 65000, 300000 };
+
+    (void)state;
+    for (unsigned i = 0; i < 4 * 5; i++) {
+        uint32_t len = lens[i / 4];
+        struct region source, sink;
+        struct pump p;
+
+        pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .max_segment = segments[i % 4] });
+        region_open(&p, &source, len, MEM_REMOTE_READ);
+        region_open(&p, &sink, len, MEM_LOCAL_WRITE);
+        fill(&source, i);
+        struct iw_sge at = whole(&sink);
+        assert_int_equal(post(&p.a, IW_READ, 0, 1, &at, 1, &source), 0);
+        while (pump_send(&p.a))
+            continue;
+        pump_receive(&p.b);
+        for (unsigned calls = 0; p.a.completions == 0 && p.a.ends == 0 && calls < 100; calls++) {
+            send_changed(&p.b, &source);
+            while (pump_receive(&p.a))
+                continue;
+        }
+        assert_int_equal(p.a.ends, 0);
+        assert_completed(&p.a, 0, IW_READ, 1, IW_OK);
+        region_close(&source);
+        region_close(&sink);
+        pump_close(&p);
+    }
+}
+
 /* Sends that wait behind a read complete behind it, and the queue's order is that of posting. covers: QPR-02 */
 static void test_order(void **state)
 {
@@ -521,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_refused_posts), cmocka_unit_test(test_rtr),
         cmocka_unit_test(test_hold),          cmocka_unit_test(test_idle_and_clean),
         cmocka_unit_test(test_many),          cmocka_unit_test(test_wraparound),
+        cmocka_unit_test(test_source_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
