@@ -45,7 +45,7 @@ enum {
     FEW_SHORT = 4,           /* so many behind a large one may be its message's last: more large ones are expected */
     RX_KEEP = 128,           /* incomplete FPDUs up to this size live in the queue pair, larger ones in a buffer */
     TAIL_SMALL = 256,        /* the same for what is left of a half-sent FPDU */
-    ARENA_SIZE = 1280 * 1024, /* headers, trailers, and payload that is copied, of one batch */
+    ARENA_SIZE = 800 * 1024, /* headers, trailers, and payload that is copied, of one batch: twelve of 64 KiB */
     BATCH_FPDUS = 64,
     BATCH_OCTETS = 1024 * 1024,
     COPY_BELOW = 512,        /* pieces of payload up to this are cheaper to copy than to list */
