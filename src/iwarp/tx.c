@@ -44,9 +44,12 @@ size_t fpdu_seal(bool crc, uint8_t *bytes, size_t ulpdu)
     size_t covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
 
     put_length(bytes, ulpdu);
-    memset(bytes + MPA_FPDU_LENGTH + ulpdu, 0, padding(ulpdu) + MPA_FPDU_CRC);
+    for (size_t i = MPA_FPDU_LENGTH + ulpdu; i < covered; i++)
+        bytes[i] = 0;
     if (crc)
         crc32c_final(crc32c_update(CRC32C_INIT, bytes, covered), bytes + covered);
+    else
+        memset(bytes + covered, 0, MPA_FPDU_CRC);
     return covered + MPA_FPDU_CRC;
 }
 
@@ -246,36 +249,39 @@ static void read_request(uint8_t *bytes, uint32_t sink, uint32_t length, uint32_
     rdmap_read_encode(&r, bytes, RDMAP_READ_REQUEST);
 }
 
-static void put_headers(uint8_t *header, struct plan *p, size_t headers, uint32_t payload)
+static void put_headers(uint8_t *fpdu, struct plan *p, size_t headers, uint32_t payload)
 {
     p->h.last = payload == p->left;
-    put_length(header, headers + payload);
+    put_length(fpdu, headers + payload);
     if (p->header > 0)
-        ddp_header_encode(&p->h, header + MPA_FPDU_LENGTH, p->header);
+        ddp_header_encode(&p->h, fpdu + MPA_FPDU_LENGTH, p->header);
     if (p->read)
-        read_request(header + MPA_FPDU_LENGTH + p->header, p->sink, p->length, p->stag, p->to);
+        read_request(fpdu + MPA_FPDU_LENGTH + p->header, p->sink, p->length, p->stag, p->to);
 }
 
-/* One FPDU of the message that the state is in. */
-static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
+static void frame_add(const struct iw_qp *qp, struct tx_batch *b, size_t ulpdu, uint32_t octets, bool last)
+{
+    tx_plan_advance(qp, &b->state, octets, last);
+    b->octets += mpa_fpdu_size(ulpdu);
+    b->fpdu[b->fpdus++] = (struct tx_fpdu){ .end = b->octets, .after = b->state };
+}
+
+static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, struct plan *p, size_t headers)
 {
     struct tx_batch *b = &s->batch;
     struct mark m = { b->count, b->count ? b->iov[b->count - 1].iov_len : 0, b->arena_used };
-    uint8_t *header = s->arena + b->arena_used;
-    struct plan p;
+    uint8_t *fpdu = s->arena + b->arena_used;
     uint32_t want, got;
 
-    tx_plan_fpdu(qp, &b->state, &p);
-    size_t headers = p.header + (p.read ? RDMAP_READ_REQUEST : 0);
-    if (!batch_list(b, header, MPA_FPDU_LENGTH + headers, b->limit - 2))
+    if (!batch_list(b, fpdu, MPA_FPDU_LENGTH + headers, b->limit - 2))
         return FULL;
     b->arena_used += MPA_FPDU_LENGTH + headers;
     unsigned from = b->count - 1;
-    want = p.left < b->max_ulpdu - headers ? p.left : b->max_ulpdu - (uint32_t)headers;
-    put_headers(header, &p, headers, want);
+    want = p->left < b->max_ulpdu - headers ? p->left : b->max_ulpdu - (uint32_t)headers;
+    put_headers(fpdu, p, headers, want);
     b->summed = qp->crc && b->state.kind == TX_RESPONSE && !MUTANT(wir_03_response_not_copied);
     if (b->summed)
-        b->sum = crc32c_update(CRC32C_INIT, header, MPA_FPDU_LENGTH + headers);
+        b->sum = crc32c_update(CRC32C_INIT, fpdu, MPA_FPDU_LENGTH + headers);
     b->error = gather(qp, s, b->state.offset, want, &got);
     if (b->error != WIRE_OK) {
         frame_undo(b, &m);
@@ -286,14 +292,60 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
         return FULL;
     }
     if (got < want) {
-        put_headers(header, &p, headers, got);
+        put_headers(fpdu, p, headers, got);
         b->summed = false; /* it was with other headers */
     }
-    frame_seal(s, qp->crc, from, header, headers + got);
-    tx_plan_advance(qp, &b->state, got, p.h.last);
-    b->octets += mpa_fpdu_size(headers + got);
-    b->fpdu[b->fpdus++] = (struct tx_fpdu){ .end = b->octets, .after = b->state };
+    frame_seal(s, qp->crc, from, fpdu, headers + got);
+    frame_add(qp, b, headers + got, got, p->h.last);
     return FRAMED;
+}
+
+/* All of the message to `to`. */
+static enum wire_error copy_out(const struct iw_qp *qp, struct tx_batch *b, uint8_t *to, uint32_t len)
+{
+    for (uint32_t done = 0; done < len;) {
+        enum wire_error error = window_open(qp, b, done);
+        if (error != WIRE_OK)
+            return error;
+        uint32_t n = len - done < b->window_left ? len - done : b->window_left;
+        memcpy(to + done, b->window, n);
+        mem_release(&b->ref[--b->refs]);
+        b->window_left = 0;
+        done += n;
+    }
+    return WIRE_OK;
+}
+
+/* A small message: header, payload and trailer are one piece of the arena, and summed as one. */
+static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, struct plan *p, size_t headers)
+{
+    struct tx_batch *b = &s->batch;
+    uint8_t *fpdu = s->arena + b->arena_used;
+    size_t ulpdu = headers + p->left;
+
+    b->error = copy_out(qp, b, fpdu + MPA_FPDU_LENGTH + headers, p->left);
+    if (b->error != WIRE_OK)
+        return FAULT;
+    if (!batch_list(b, fpdu, mpa_fpdu_size(ulpdu), b->limit))
+        return FULL;
+    put_headers(fpdu, p, headers, p->left);
+    b->arena_used += fpdu_seal(qp->crc, fpdu, ulpdu);
+    frame_add(qp, b, ulpdu, p->left, true);
+    return FRAMED;
+}
+
+/* One FPDU of the message that the state is in. */
+static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
+{
+    struct tx_batch *b = &s->batch;
+    struct plan p;
+
+    tx_plan_fpdu(qp, &b->state, &p);
+    size_t headers = p.header + (p.read ? RDMAP_READ_REQUEST : 0), ulpdu = headers + p.left;
+    bool is_short = b->state.offset == 0 && p.left <= COPY_BELOW && ulpdu <= b->max_ulpdu && b->refs < IW_IOV_MAX &&
+                    ulpdu + MPA_FPDU_OVERHEAD <= ARENA_SIZE - b->arena_used;
+
+    return is_short ? frame_short(qp, s, &p, headers) : frame_pieces(qp, s, &p, headers);
 }
 
 /*

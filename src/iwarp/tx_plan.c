@@ -52,10 +52,13 @@ static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
         p->header = DDP_UNTAGGED_HEADER;
         p->read = true;
         p->sink = qp->rtr_sink;
+        p->length = 0;
         p->stag = 1;
+        p->to = 0;
         return;
     default:
-        return; /* the empty FPDU */
+        p->header = 0; /* the empty FPDU */
+        return;
     }
 }
 
@@ -108,7 +111,8 @@ static void plan_response(const struct iw_qp *qp, const struct tx_state *t, stru
 
 void tx_plan_fpdu(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
 {
-    *p = (struct plan){ .header = 0 };
+    p->left = 0;
+    p->read = false;
     switch (t->kind) {
     case TX_RTR:
         plan_rtr(qp, t, p);

@@ -7,10 +7,10 @@
 
 /* What the next FPDU of a message is made of. */
 struct plan {
-    struct ddp_header h;
     size_t header;    /* octets of the DDP header, 0 in the empty FPDU */
+    struct ddp_header h; /* where there is one */
     uint32_t left;    /* octets of the message to be gathered */
-    bool read;        /* a Read Request: its own header follows */
+    bool read;        /* a Read Request: its own header follows, with what is below */
     uint32_t sink, length, stag;
     uint64_t to;
 };

@@ -66,7 +66,7 @@ static void one_round(struct pump *p, uint32_t len)
 static void sizes(bool crc, bool whole, size_t segment, uint64_t seed)
 {
     uint32_t ulpdu = (uint32_t)mpa_max_ulpdu(segment);
-    uint32_t lens[] = { 0, 1, 3, 4, 5, 64, 511, 513, ulpdu - 19, ulpdu - 18, ulpdu - 17, ulpdu - 15, ulpdu - 14,
+    uint32_t lens[] = { 0, 1, 2, 3, 4, 5, 64, 511, 512, 513, ulpdu - 19, ulpdu - 18, ulpdu - 17, ulpdu - 15, ulpdu - 14,
                         ulpdu - 13, 3 * ulpdu + 1, 100000, MEGABYTE };
     struct pump p;
 
