@@ -204,18 +204,29 @@ static bool can_guess(const struct poller *p)
     return true;
 }
 
-static void guess(struct poller *p)
+/* The few are told of input that may be there, without a place in the list: mostly there is none. How many were. */
+static unsigned guess(struct poller *p)
 {
+    unsigned told = 0;
+
     for (unsigned i = 0; i < p->remembered; i++) {
-        p->few[i]->flags |= READABLE;
-        socket_update_list(p->few[i]);
+        struct net_socket *socket = p->few[i];
+
+        socket->flags |= READABLE;
+        if (socket->flags & (LISTED | HELD))
+            continue;
+        told++;
+        socket->ready(socket, NET_READ);
+        if (i < p->remembered && p->few[i] == socket) /* its owner may have closed it */
+            socket_update_list(socket);
     }
+    return told;
 }
 
-/* True: nothing is known to be ready, some are taken to be. */
-static bool look(struct poller *p, bool leased)
+/* How many were told of input on a guess. */
+static unsigned look(struct poller *p, bool leased)
 {
-    bool guesses = can_guess(p), told = false, unwatched;
+    bool guesses = can_guess(p), unwatched;
 
     if (!guesses || !leased)
         watch_few(p);
@@ -227,12 +238,11 @@ static bool look(struct poller *p, bool leased)
         atomic_store_explicit(&p->slept, false, memory_order_relaxed);
         unwatched = atomic_load_explicit(&p->unwatched, memory_order_relaxed);
         p->guesses = unwatched ? UNWATCHED : p->remembered ? GUESSES : 0;
-        told = collect(p) > 0;
+        (void)collect(p);
         if (!unwatched)
-            return false;
+            return 0;
     }
-    guess(p);
-    return !told;
+    return guess(p);
 }
 
 static void report(struct poller *p, struct net_socket *socket)
@@ -253,14 +263,15 @@ static int kernel_poll(struct net *net, void *poller, unsigned max, bool leased,
 {
     struct poller *p = poller;
     unsigned n, served = 0, before = p->reads;
-    bool guessed = look(p, leased);
+    unsigned guessed = look(p, leased);
 
     (void)net;
+    guessed = p->reads == before ? 0 : guessed; /* in vain, so nothing was done */
     n = p->ready_count < max ? p->ready_count : max;
     for (; served < n && !TAILQ_EMPTY(&p->ready); served++)
         report(p, TAILQ_FIRST(&p->ready));
     *left = !TAILQ_EMPTY(&p->ready);
-    return guessed && p->reads == before ? 0 : (int)served;
+    return (int)(guessed + served);
 }
 
 static void kernel_watch(struct net *net, void *poller)
