@@ -197,6 +197,7 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
     } else {
         entry_fill(queue_at(q, tail), r, length);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
+        queue_fetch(q, tail + 1);
     }
     spin_unlock(&q->lock);
     return result;

@@ -223,6 +223,15 @@ static inline struct entry *queue_at(const struct queue *q, uint32_t position)
     return (struct entry *)(void *)(q->slots + (size_t)(position & q->mask) * q->stride);
 }
 
+/* A long queue's next entry was last touched a whole round ago: it is to be near by the time that it is needed. */
+static inline void queue_fetch(const struct queue *q, uint32_t position)
+{
+    const char *slot = (const char *)queue_at(q, position);
+
+    __builtin_prefetch(slot);
+    __builtin_prefetch(slot + 64);
+}
+
 static inline uint32_t queue_head(const struct queue *q)
 {
     return atomic_load_explicit(&q->head, memory_order_relaxed); /* the owner's own */

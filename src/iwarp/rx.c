@@ -478,6 +478,7 @@ int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
         stage = g->ulpdu >= SHORT_FPDU ? STAGE_SHORT : STAGE_SIZE;
     }
     iov[n++] = (struct iovec){ s->stage + RX_KEEP, stage };
+    queue_fetch(&qp->rq, queue_head(&qp->rq));
     return n;
 }
 

@@ -224,6 +224,8 @@ static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
         out[n] = cq->ring[cq->head];
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
     }
+    if ((uint32_t)n == count)
+        cq->head = 0; /* the same few entries again and again, as long as few are enough: they stay in the cache */
     cq->popped += (uint32_t)n;
     atomic_store_explicit(&cq->count, count - (uint32_t)n, memory_order_relaxed);
     spin_unlock(&cq->lock);
