@@ -41,14 +41,32 @@ static void say_why(struct fabric_completion *done, const struct fabric_qp *qp, 
         done->detail = (uint16_t)c->error;
 }
 
-static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
+static struct fabric_completion completion_of(const struct fabric_qp *qp, const struct iw_completion *c,
+                                              enum fabric_status status)
 {
     static const enum fabric_op ops[] = {
         [IW_SEND] = FABRIC_SEND, [IW_WRITE] = FABRIC_WRITE, [IW_READ] = FABRIC_READ, [IW_RECEIVE] = FABRIC_RECEIVE,
         [IW_FAST_REGISTER] = FABRIC_FAST_REGISTER, [IW_BIND] = FABRIC_BIND, [IW_INVALIDATE] = FABRIC_INVALIDATE,
     };
+
+    return (struct fabric_completion){
+        .op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode],
+        .status = status,
+        .length = c->length,
+        .qp_context = qp->qp_context,
+        .request_context = c->context,
+        .token = c->stag,
+    };
+}
+
+static struct fabric_cq *queue_of(const struct fabric_qp *qp, const struct iw_completion *c)
+{
+    return c->opcode == IW_RECEIVE ? qp->receive_cq : qp->initiator_cq;
+}
+
+static void complete_failed(const struct fabric_qp *qp, const struct iw_completion *c)
+{
     static const enum fabric_status statuses[] = {
-        [IW_OK] = FABRIC_DONE,
         [IW_FLUSHED] = FABRIC_FLUSHED,
         [IW_LOST] = FABRIC_LOST,
         [IW_LOCAL_ACCESS] = FABRIC_LOCAL_ACCESS,
@@ -56,20 +74,23 @@ static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
         [IW_REMOTE_ACCESS] = FABRIC_REMOTE_ACCESS,
         [IW_REMOTE_RANGE] = FABRIC_REMOTE_RANGE,
     };
-    struct fabric_qp *qp = iw_qp_owner(iw);
-    struct fabric_completion done = {
-        .op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode],
-        .status = statuses[c->status],
-        .length = c->length,
-        .qp_context = qp->qp_context,
-        .request_context = c->context,
-        .token = c->stag,
-    };
-    bool failed = c->status != IW_OK && !MUTANT(cqx_06_errors_unsolicited);
+    struct fabric_completion done = completion_of(qp, c, statuses[c->status]);
 
-    if (c->status != IW_OK)
-        say_why(&done, qp, c);
-    iwarp_cq_push(c->opcode == IW_RECEIVE ? qp->receive_cq : qp->initiator_cq, &done, c->solicited || failed);
+    say_why(&done, qp, c);
+    iwarp_cq_push(queue_of(qp, c), &done, c->solicited || !MUTANT(cqx_06_errors_unsolicited));
+}
+
+static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
+{
+    const struct fabric_qp *qp = iw_qp_owner(iw);
+    struct fabric_completion done;
+
+    if (c->status != IW_OK) {
+        complete_failed(qp, c);
+        return;
+    }
+    done = completion_of(qp, c, FABRIC_DONE);
+    iwarp_cq_push(queue_of(qp, c), &done, c->solicited);
 }
 
 static void on_first_fpdu(struct iw_qp *iw)
