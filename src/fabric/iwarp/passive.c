@@ -29,31 +29,40 @@ bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
     return true;
 }
 
-/* Bytes for the start-up: some that came along with earlier ones, or new ones. Like recv. */
-static ssize_t startup_bytes(struct fabric_conn *c, uint8_t *at, size_t want)
+static size_t take_early(struct fabric_conn *c, uint8_t *at, size_t want)
 {
-    struct iovec iov[2] = { { at, want }, { c->early, sizeof c->early } };
-    size_t first = c->early_len < want ? c->early_len : want;
-    ssize_t n;
+    size_t n = c->early_len < want ? c->early_len : want;
 
-    if (first > 0) {
-        memcpy(at, c->early, first);
-        memmove(c->early, c->early + first, c->early_len - first);
-        c->early_len -= first;
-        return (ssize_t)first;
-    }
-    if (!c->readable)
-        return -EAGAIN;
-    n = c->fabric->net->ops->recv(&c->socket, iov, 2);
-    if (n < (ssize_t)(want + sizeof c->early))
-        c->readable = false; /* there is no more, or it is reported again */
-    if (n <= (ssize_t)want)
-        return n;
-    c->early_len = (size_t)n - want;
-    return (ssize_t)want;
+    memcpy(at, c->early, n);
+    memmove(c->early, c->early + n, c->early_len - n);
+    c->early_len -= n;
+    return n;
 }
 
-/* A frame mostly comes whole, so it is read with room behind what is wanted, which is its fixed part at first. */
+/*
+ * Bytes for the start-up: some that came along with earlier ones, or new ones. Like recv. A frame mostly comes whole,
+ * so what is wanted, which is its fixed part at first, is read with what is behind it; into one piece, which costs less
+ * than two.
+ */
+static ssize_t startup_bytes(struct fabric_conn *c, uint8_t *at, size_t want)
+{
+    bool ahead = want < sizeof c->early;
+    struct iovec iov = { ahead ? c->early : at, ahead ? sizeof c->early : want };
+    ssize_t n;
+
+    if (c->early_len > 0)
+        return (ssize_t)take_early(c, at, want);
+    if (!c->readable)
+        return -EAGAIN;
+    n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
+    if (n < (ssize_t)iov.iov_len)
+        c->readable = false; /* there is no more, or it is reported again */
+    if (n <= 0 || !ahead)
+        return n;
+    c->early_len = (size_t)n;
+    return (ssize_t)take_early(c, at, want);
+}
+
 bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
 {
     size_t want;
