@@ -89,9 +89,10 @@ struct net_ops {
      * ready(WRITE) says when it ended; then connect_result. Where it ended at once connect_result says so right away,
      * and ready(WRITE) does not come. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
      * the four-tuple is alive: so a second connection to one peer over a shared reservation.
+     * first: what will be sent first. Where connecting ended at once it has been sent, *sent octets of it, else none.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
-                   struct net_socket *socket);
+                   const struct iovec *first, size_t *sent, struct net_socket *socket);
     int (*connect_result)(struct net_socket *socket); /* 0, EINPROGRESS, or why it failed */
 
     int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);

@@ -416,6 +416,33 @@ void socket_close(struct net_socket *socket, bool reset)
         reservation_unref(r); /* after the close: who gets the address next finds it free */
 }
 
+/* ---- sending ---- */
+
+static size_t total(const struct iovec *iov, int iovcnt)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < iovcnt; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
+static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)iovcnt };
+    ssize_t n;
+
+    do
+        n = iovcnt == 1 ? send(socket->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                        : sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN)
+        return -errno;
+    if (n < 0 || (size_t)n < total(iov, iovcnt))
+        block(socket);
+    return n < 0 ? -EAGAIN : n;
+}
+
 /* ---- connecting ---- */
 
 static bool is_connected(int fd)
@@ -427,8 +454,9 @@ static bool is_connected(int fd)
 }
 
 static int kernel_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
-                          struct net_socket *socket)
+                          const struct iovec *first, size_t *sent, struct net_socket *socket)
 {
+    ssize_t n;
     int fd, err;
 
     /* Nobody listens at an address that we hold for connecting; the kernel would connect the socket to itself. */
@@ -443,8 +471,16 @@ static int kernel_connect(struct net *net, struct shard *s, struct net_reservati
         close(fd);
         return err;
     }
-    /* Within a host it mostly is by now, although connect says that it goes on. */
-    socket_set_up(socket, net, fd, is_connected(fd) ? 0 : CONNECTING | BLOCKED);
+    /* Within a host it mostly is by now, although connect says that it goes on: sending tells, even nothing. */
+    socket_set_up(socket, net, fd, 0);
+    n = kernel_send(socket, first, 1);
+    if (n < 0 && n != -EAGAIN) {
+        close(fd);
+        return (int)-n;
+    }
+    if (n < 0)
+        socket->flags |= CONNECTING;
+    *sent = n < 0 ? 0 : (size_t)n;
     socket_hold_reservation(socket, from);
     /* Only now: before it is connecting, epoll would call it hung up. */
     err = socket_attach(socket, s);
@@ -474,32 +510,7 @@ static int kernel_connect_result(struct net_socket *socket)
     return err ? err : EINPROGRESS;
 }
 
-/* ---- data ---- */
-
-static size_t total(const struct iovec *iov, int iovcnt)
-{
-    size_t sum = 0;
-
-    for (int i = 0; i < iovcnt; i++)
-        sum += iov[i].iov_len;
-    return sum;
-}
-
-static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
-{
-    struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)iovcnt };
-    ssize_t n;
-
-    do
-        n = iovcnt == 1 ? send(socket->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
-                        : sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && errno != EAGAIN)
-        return -errno;
-    if (n < 0 || (size_t)n < total(iov, iovcnt))
-        block(socket);
-    return n < 0 ? -EAGAIN : n;
-}
+/* ---- receiving ---- */
 
 static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
 {

@@ -180,12 +180,14 @@ static void stream_ready(struct net_socket *socket, unsigned events)
 int stream_connect(struct stream *st, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    uint64_t size)
 {
+    struct iovec nothing = { NULL, 0 };
+    size_t sent;
     int err;
 
     st->socket.ready = stream_ready;
     st->home = s;
     st->size = size;
-    err = net_kernel()->ops->connect(net_kernel(), s, from, peer, &st->socket);
+    err = net_kernel()->ops->connect(net_kernel(), s, from, peer, &nothing, &sent, &st->socket);
     if (!err && net_kernel()->ops->connect_result(&st->socket) == 0) {
         st->connected = true; /* at once */
         send_more(st);

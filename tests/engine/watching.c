@@ -83,9 +83,11 @@ static void ready(struct net_socket *socket, unsigned events)
 static void connect_on(void *arg)
 {
     struct end *e = arg;
+    struct iovec nothing = { NULL, 0 };
+    size_t sent;
 
     e->socket.ready = ready;
-    CHECK(ops->connect(net, shard, e->from, &e->peer, &e->socket) == 0);
+    CHECK(ops->connect(net, shard, e->from, &e->peer, &nothing, &sent, &e->socket) == 0);
     ops->reservation_unref(e->from);
 }
 

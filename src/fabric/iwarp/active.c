@@ -56,12 +56,17 @@ static enum fabric_reason tcp_connect(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
     struct shard *s = c->home->shard;
+    const uint8_t *at;
+    struct iovec request = { .iov_len = iw_startup_tx_want(c->startup, &at) };
+    size_t sent;
     int error;
 
+    request.iov_base = (void *)at;
     c->socket = (struct net_socket){ .ready = conn_socket_ready };
-    error = net->connect(c->fabric->net, s, c->reservation, &c->remote, &c->socket);
+    error = net->connect(c->fabric->net, s, c->reservation, &c->remote, &request, &sent, &c->socket);
     if (error)
         return iwarp_reason_connect(error);
+    (void)iw_startup_tx_done(c->startup, sent);
     c->has_socket = true;
     conn_ref(c);
     c->readable = c->shut = c->eof = false;
