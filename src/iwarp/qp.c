@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "base/zeroed.h"
 #include "iwarp/qp_internal.h"
 
 static uint32_t ring_size(uint32_t depth)
@@ -22,56 +21,54 @@ static uint32_t ring_size(uint32_t depth)
     return size;
 }
 
-static bool queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint32_t inline_size)
+static size_t slot_octets(uint32_t max_sges, uint32_t inline_size)
 {
     size_t sges = (size_t)max_sges * sizeof(struct iw_sge);
     size_t room = sges > inline_size ? sges : inline_size;
     size_t unit = _Alignof(struct entry);
 
-    if (depth > UINT32_C(1) << 31)
+    return (sizeof(struct entry) + room + unit - 1) / unit * unit;
+}
+
+static bool ring_octets(uint32_t depth, size_t slot, size_t *octets)
+{
+    if (depth > UINT32_C(1) << 31 || ring_size(depth) > SIZE_MAX / 4 / slot) /* all of it in one size_t */
         return false;
+    *octets = ring_size(depth) * slot;
+    return true;
+}
+
+static void queue_init(struct queue *q, uint32_t depth, uint32_t max_sges, uint32_t inline_size, uint8_t *slots)
+{
     spin_init(&q->lock);
     q->depth = depth;
     q->mask = ring_size(depth) - 1;
     q->max_sges = max_sges;
     q->inline_size = inline_size;
-    q->stride = (sizeof(struct entry) + room + unit - 1) / unit * unit;
-    return (size_t)q->mask + 1 <= SIZE_MAX / 4 / q->stride; /* two of them and the reads in one size_t */
-}
-
-static size_t queue_octets(const struct queue *q)
-{
-    return ((size_t)q->mask + 1) * q->stride;
+    q->stride = slot_octets(max_sges, inline_size);
+    q->slots = slots;
 }
 
 /*
- * All three in one piece of memory, and not cleared: it is most of what a queue pair has, and a connection that carries
- * little never touches the greater part.
+ * With all three rings in one piece of memory, and these not cleared: they are most of what a queue pair has, and a
+ * connection that carries little never touches the greater part.
  */
-static bool make_rings(struct iw_qp *qp)
-{
-    /* A ready-to-receive read is answered without a limit for reads, too: so there is one at least. */
-    uint32_t reads = ring_size(qp->max_ird ? qp->max_ird : 1);
-    size_t sends = queue_octets(&qp->sq), receives = queue_octets(&qp->rq);
-    uint8_t *rings = malloc(sends + receives + reads * sizeof *qp->inbound);
-
-    if (!rings)
-        return false;
-    qp->sq.slots = rings;
-    qp->rq.slots = rings + sends;
-    qp->inbound = (struct inbound_read *)(void *)(rings + sends + receives);
-    qp->inbound_mask = reads - 1;
-    return true;
-}
-
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
 {
-    struct iw_qp *qp = zeroed(sizeof *qp);
     uint32_t receives = c->srq ? 1 : c->receive_depth;
     uint32_t receive_sges = c->srq ? srq_sges(c->srq) : c->receive_sges;
+    /* A ready-to-receive read is answered without a limit for reads, too: so there is one at least. */
+    uint32_t reads = ring_size(c->max_ird ? c->max_ird : 1);
+    size_t out, in;
+    struct iw_qp *qp;
 
+    if (!ring_octets(c->initiator_depth, slot_octets(c->initiator_sges, c->inline_size), &out) ||
+        !ring_octets(receives, slot_octets(receive_sges, 0), &in))
+        return NULL;
+    qp = malloc(sizeof *qp + out + in + reads * sizeof *qp->inbound);
     if (!qp)
         return NULL;
+    memset(qp, 0, sizeof *qp);
     qp->events = c->events;
     qp->memory = c->memory;
     qp->domain = c->domain;
@@ -80,11 +77,10 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     qp->secret = c->secret;
     qp->max_ird = c->max_ird;
     qp->max_ord = c->max_ord;
-    if (!queue_init(&qp->sq, c->initiator_depth, c->initiator_sges, c->inline_size) ||
-        !queue_init(&qp->rq, receives, receive_sges, 0) || !make_rings(qp)) {
-        iw_qp_destroy(qp);
-        return NULL;
-    }
+    queue_init(&qp->sq, c->initiator_depth, c->initiator_sges, c->inline_size, (uint8_t *)(qp + 1));
+    queue_init(&qp->rq, receives, receive_sges, 0, qp->sq.slots + out);
+    qp->inbound = (struct inbound_read *)(void *)(qp->rq.slots + in);
+    qp->inbound_mask = reads - 1;
     qp->rq.open = true;
     return qp;
 }
@@ -95,7 +91,6 @@ void iw_qp_destroy(struct iw_qp *qp)
         return;
     tx_drop_tail(qp);
     free(qp->rx.buffer);
-    free(qp->sq.slots); /* and all rings behind */
     free(qp);
 }
 

@@ -68,7 +68,7 @@ static void test_create(void **state)
         qp = iw_qp_create(&c);
     }
     until_none = -1;
-    assert_int_equal(n, 3); /* two */
+    assert_int_equal(n, 2); /* one */
     iw_qp_destroy(qp);
     iw_scratch_destroy(s);
 }
