@@ -503,7 +503,7 @@ int shard_create(struct executor *e, struct net *net, const struct shard_config 
         return ENOMEM;
     memset(s, 0, sizeof *s);
     owner_init(&s->owner, &shard_owner_ops, s, TOKEN_SPINS);
-    RB_INIT(&s->timers);
+    timers_init(s);
     s->executor = e;
     s->net = net;
     s->config = *config;
@@ -531,7 +531,7 @@ void shard_destroy(struct shard *s)
     while (atomic_load_explicit(&s->visitors, memory_order_acquire))
         sched_yield();
     assert(!s->work.first && !s->calls.first && is_empty(&s->posted) && is_empty(&s->called));
-    assert(RB_EMPTY(&s->timers));
+    assert(timer_first_deadline(s) == UINT64_MAX);
     s->net->ops->poller_destroy(s->net, s->poller);
     free(s);
 }

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <bsd/sys/tree.h>
 
@@ -61,10 +62,14 @@ bool shard_is_owner(const struct shard *s);
 
 /* Timers: token held for all of these. */
 struct shard_timer {
-    RB_ENTRY(shard_timer) link;
+    union {
+        RB_ENTRY(shard_timer) node;
+        TAILQ_ENTRY(shard_timer) link;
+    };
     uint64_t deadline; /* nanoseconds on the executor's clock */
     uint64_t order;    /* of those with one deadline the one that was set first fires first */
     bool armed;
+    uint8_t row;       /* where it is, while armed */
     void (*fire)(struct shard_timer *timer); /* disarmed already; may set itself again */
 };
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline);

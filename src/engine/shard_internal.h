@@ -6,13 +6,17 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <bsd/sys/tree.h>
 
 #include "base/owner.h"
 #include "engine/shard.h"
 
+enum { TIMER_ROWS = 4 };
+
 RB_HEAD(timer_tree, shard_timer);
+TAILQ_HEAD(timer_row, shard_timer);
 
 /* Posted by anybody, newest first; taken as a whole by the one who runs them. */
 struct task_stack {
@@ -38,7 +42,8 @@ struct shard {
 
     /* The owner's. */
     struct task_list work;
-    struct timer_tree timers;
+    struct timer_row timer_rows[TIMER_ROWS];
+    struct timer_tree timers;    /* those that fit no row */
     uint64_t timers_set;         /* how many so far: orders those with one deadline */
     uint64_t now;                /* 0: not read yet by this owner */
     uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
@@ -62,6 +67,7 @@ struct shard {
 };
 
 /* timer.c; the owner's. */
+void timers_init(struct shard *s);
 uint64_t timer_first_deadline(struct shard *s); /* UINT64_MAX without one */
 bool timer_fire_due(struct shard *s, uint64_t now);
 
