@@ -83,15 +83,27 @@ int net_listen_pause(struct net_socket *socket, bool paused)
     return follow_pause(socket);
 }
 
-/*
- * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
- * takes no descriptor. A paused one is reported too, as hung up, and stays as it is.
- */
-static int refuse_waiting(struct net_socket *listener, int err)
+/* A paused one counts, too, as hung up. */
+static bool somebody_waits(const struct net_socket *listener)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
 
-    if (poll(&waiting, 1, 0) == 0 || atomic_load(&listener->paused))
+    return poll(&waiting, 1, 0) != 0;
+}
+
+static void nobody_waits(struct net_socket *listener)
+{
+    listener->flags &= ~(unsigned)READABLE;
+    socket_update_list(listener);
+}
+
+/*
+ * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
+ * takes no descriptor. A paused one stays as it is.
+ */
+static int refuse_waiting(struct net_socket *listener, int err)
+{
+    if (!somebody_waits(listener) || atomic_load(&listener->paused))
         return EAGAIN;
     if (!MUTANT(lsn_08_left_waiting)) {
         stop_listening(listener->fd);
@@ -106,8 +118,7 @@ static int accept_error(struct net_socket *listener, int err)
         err = refuse_waiting(listener, err);
     else if (err != EAGAIN && err != EINVAL)
         return err; /* that one connection's trouble; others may wait */
-    listener->flags &= ~(unsigned)READABLE;
-    socket_update_list(listener);
+    nobody_waits(listener);
     return err == EINVAL ? EAGAIN : err;
 }
 
@@ -122,6 +133,9 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     fd = accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return accept_error(listener, errno);
+    /* An accept in vain makes a socket, and drops it: ten times the cost of asking. Who comes now is an event. */
+    if (!somebody_waits(listener))
+        nobody_waits(listener);
     (void)addr_from(peer, &from, len);
     *local = *reservation_address(listener->reservation);
     socket_set_up(socket, listener->net, fd, 0);
