@@ -61,7 +61,8 @@ struct net_ops {
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
-     * Token held. Calls ready() of at most max sockets. Returns how many; *left: others are known to be ready.
+     * Token held. Calls ready() of at most max sockets that are ready, and of a few of which it is not known. Returns
+     * how many, those of the few aside that had nothing; *left: others are known to be ready.
      * leased: a consumer polls, so nobody waits until it does no more, and sockets need not be able to end a wait.
      */
     int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *left);

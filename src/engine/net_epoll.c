@@ -213,13 +213,14 @@ static unsigned guess(struct poller *p)
         struct net_socket *socket = p->few[i];
 
         socket->flags |= READABLE;
-        if (socket->flags & (LISTED | HELD))
+        if (socket->flags & (LISTED | HELD | CONNECTING))
             continue;
         told++;
         socket->ready(socket, NET_READ);
-        if (i < p->remembered && p->few[i] == socket) /* its owner may have closed it */
-            socket_update_list(socket);
     }
+    /* Those that are left: any of them may have been closed. */
+    for (unsigned i = 0; i < p->remembered; i++)
+        socket_update_list(p->few[i]);
     return told;
 }
 

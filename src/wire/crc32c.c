@@ -7,8 +7,8 @@
  * That takes 40 to 60 cycles however short the data; the bare instruction, three for eight octets, is faster up to some
  * 200 of them, and small messages consist of nothing else.
  *
- * ISA-L cannot copy on the way. Where the processor multiplies 512 bits at a time, crc32c_copy does: the multiplications
- * are done while the memory is waited for.
+ * ISA-L cannot copy on the way. Where the processor multiplies 512 bits at a time, crc32c_copy does: it multiplies
+ * while the memory is waited for.
  */
 #include "wire/crc32c.h"
 

@@ -44,6 +44,7 @@ struct end {
     _Atomic size_t received, sent;
     _Atomic bool ended, has_room;
     bool floods; /* sends whenever there is room */
+    struct end *other, *victim; /* closed with the next input */
 };
 
 static void flood(struct end *e)
@@ -74,6 +75,11 @@ static void ready(struct net_socket *socket, unsigned events)
     n = ops->recv(socket, &iov, 1);
     if (n > 0)
         e->received += (size_t)n;
+    if (n > 0 && e->victim) {
+        ops->close(&e->victim->socket, false);
+        memset(e->victim, 0xff, sizeof *e->victim); /* as the owner may free it */
+        e->victim = NULL;
+    }
     if (n == 0) {
         e->ended = true;
         ops->hold_read(socket, true);
@@ -94,6 +100,13 @@ static void connect_on(void *arg)
 static void close_on(void *arg)
 {
     ops->close(&((struct end *)arg)->socket, false);
+}
+
+static void aim_on(void *arg)
+{
+    struct end *e = arg;
+
+    e->victim = e->other;
 }
 
 static void flood_on(void *arg)
@@ -292,6 +305,31 @@ static void test_more(void)
     }
 }
 
+/* One of two, read on a guess, closes the other. */
+static void test_close_in_a_guess(void)
+{
+    for (int closer = 0; closer < 2; closer++) {
+        struct end e[2];
+        int peer[2] = { open_end(&e[0]), open_end(&e[1]) };
+        char byte;
+
+        for (int i = 0; i < 2; i++)
+            poll_until_unwatched(&e[i]);
+        e[closer].other = &e[!closer];
+        support_on(shard, aim_on, &e[closer]);
+        poll_until_unwatched(&e[closer]);
+        peer_sends(&e[closer], peer[closer]);
+        poll_until_received(&e[closer]);
+        CHECK(read(peer[!closer], &byte, 1) == 0);
+        peer_sends(&e[closer], peer[closer]);
+        poll_until_received(&e[closer]);
+        poll_until_unwatched(&e[closer]);
+        support_on(shard, close_on, &e[closer]);
+        close(peer[0]);
+        close(peer[1]);
+    }
+}
+
 /* The epoll set does not take it back: the thread looks at it every now and then, until it does. */
 static void test_full(void)
 {
@@ -326,6 +364,7 @@ int main(void)
     test_end();
     test_room();
     test_more();
+    test_close_in_a_guess();
     test_full();
     shard_destroy(shard);
     return 0;
