@@ -330,7 +330,6 @@ struct fabric_conn {
     bool measured;
     struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
     struct iw_counters at_start;
-    uint64_t sent, resize_at;          /* octets; when so many are sent, the segment size is looked at again */
     unsigned nudges_left;
     size_t early_len;                  /* of early: bytes that came before complete */
     /* Not cleared when the connection is made: */

@@ -20,7 +20,6 @@ enum {
     TX_BATCH = 16,
     TX_OCTETS = 1024 * 1024, /* a fifth of a millisecond: others wait for their turn */
     LONG_COPY = 32 * 1024,   /* octets in one call */
-    RESIZE_FROM = 64 * 1024, /* octets sent before the segment size is looked at again, then twice as many, ... */
 };
 
 /* ---- upcalls ---- */
@@ -236,8 +235,6 @@ void stream_start(struct fabric_conn *c)
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
-    c->sent = 0;
-    c->resize_at = RESIZE_FROM;
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
     /* Who takes an empty FPDU as ready-to-receive is not siw; peers of this provider take it, and are never nudged. */
@@ -414,19 +411,6 @@ static void watch_silence(struct fabric_conn *c)
                         (c->fabric->config.nudge_ms * UINT64_C(1000000) << (IWARP_NUDGES - c->nudges_left)));
 }
 
-/*
- * TCP's segments are no larger than half of what the peer has ever offered to take, which it raises as it sees more
- * arrive: so those that it began with may be half as long as what they come to. Each FPDU is for one.
- */
-static void follow_segments(struct fabric_conn *c, size_t octets)
-{
-    c->sent += octets;
-    if (c->sent < c->resize_at)
-        return;
-    c->resize_at = 2 * c->sent;
-    stream_resize(c);
-}
-
 static void transmit(struct fabric_conn *c)
 {
     size_t octets = 0;
@@ -440,7 +424,6 @@ static void transmit(struct fabric_conn *c)
     while (more && ++sent < TX_BATCH && octets < TX_OCTETS);
     if (more && !MUTANT(tx_rest_forgotten))
         iwarp_qp_leave_to_poll(c->qp);
-    follow_segments(c, octets);
     if (c->nudges_left && !c->nudge.armed && c->streams)
         watch_silence(c);
 }
