@@ -44,6 +44,7 @@ struct shard {
     struct task_list work;
     struct timer_row timer_rows[TIMER_ROWS];
     struct timer_tree timers;    /* those that fit no row */
+    uint64_t first_deadline;     /* of all timers; UINT64_MAX: there is none. Asked several times in each turn */
     uint64_t timers_set;         /* how many so far: orders those with one deadline */
     uint64_t now;                /* 0: not read yet by this owner */
     uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
@@ -68,7 +69,10 @@ struct shard {
 
 /* timer.c; the owner's. */
 void timers_init(struct shard *s);
-uint64_t timer_first_deadline(struct shard *s); /* UINT64_MAX without one */
+static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX without one */
+{
+    return s->first_deadline;
+}
 bool timer_fire_due(struct shard *s, uint64_t now);
 
 #endif

@@ -26,6 +26,7 @@ RB_GENERATE_INTERNAL(timer_tree, shard_timer, node, timer_compare, __attribute__
 void timers_init(struct shard *s)
 {
     RB_INIT(&s->timers);
+    s->first_deadline = UINT64_MAX;
     for (int i = 0; i < TIMER_ROWS; i++)
         TAILQ_INIT(&s->timer_rows[i]);
 }
@@ -61,18 +62,8 @@ void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadli
         TAILQ_INSERT_TAIL(&s->timer_rows[timer->row], timer, link);
     else
         RB_INSERT(timer_tree, &s->timers, timer);
-}
-
-void shard_timer_stop(struct shard *s, struct shard_timer *timer)
-{
-    assert(shard_is_owner(s));
-    if (!timer->armed)
-        return;
-    timer->armed = false;
-    if (timer->row < TIMER_ROWS)
-        TAILQ_REMOVE(&s->timer_rows[timer->row], timer, link);
-    else
-        RB_REMOVE(timer_tree, &s->timers, timer);
+    if (deadline < s->first_deadline)
+        s->first_deadline = deadline;
 }
 
 static struct shard_timer *first_timer(struct shard *s)
@@ -88,22 +79,30 @@ static struct shard_timer *first_timer(struct shard *s)
     return first;
 }
 
-uint64_t timer_first_deadline(struct shard *s)
+void shard_timer_stop(struct shard *s, struct shard_timer *timer)
 {
+    assert(shard_is_owner(s));
+    if (!timer->armed)
+        return;
+    timer->armed = false;
+    if (timer->row < TIMER_ROWS)
+        TAILQ_REMOVE(&s->timer_rows[timer->row], timer, link);
+    else
+        RB_REMOVE(timer_tree, &s->timers, timer);
+    if (timer->deadline > s->first_deadline)
+        return;
     const struct shard_timer *first = first_timer(s);
-
-    return first ? first->deadline : UINT64_MAX;
+    s->first_deadline = first ? first->deadline : UINT64_MAX;
 }
 
 bool timer_fire_due(struct shard *s, uint64_t now)
 {
     int fired = 0;
 
-    for (; fired < FIRE_BATCH; fired++) {
+    for (; fired < FIRE_BATCH && s->first_deadline <= now; fired++) {
         struct shard_timer *timer = first_timer(s);
 
-        if (!timer || timer->deadline > now)
-            break;
+        assert(timer);
         shard_timer_stop(s, timer);
         timer->fire(timer);
     }
