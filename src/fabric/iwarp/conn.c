@@ -67,7 +67,6 @@ void conn_unref(struct fabric_conn *c)
     if (c->listener)
         listener_unref(c->listener);
     iw_startup_free(c->startup);
-    free(c->private_data);
     free(c);
 }
 
@@ -464,34 +463,17 @@ int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events,
     return 0;
 }
 
-/* A copy of its own, as most is short: *len of it. False: no memory. */
-static bool copy_private(const void *data, size_t *len, uint8_t **copy)
+static void keep_private(struct fabric_conn *c, const void *data, size_t len)
 {
-    if (*len > MPA_PRIVATE_MAX - MPA_LIMITS)
-        *len = MPA_PRIVATE_MAX - MPA_LIMITS;
-    *copy = *len ? malloc(*len) : NULL;
-    if (*copy)
-        memcpy(*copy, data, *len);
-    return *copy || !*len;
-}
-
-/* Under the lock. What was kept before has been sent: it is the caller's now. */
-static void keep_private(struct fabric_conn *c, uint8_t **copy, size_t len)
-{
-    uint8_t *before = c->private_data;
-
-    c->private_data = *copy;
+    if (len > MPA_PRIVATE_MAX - MPA_LIMITS)
+        len = MPA_PRIVATE_MAX - MPA_LIMITS;
+    if (len)
+        memcpy(c->private_data, data, len);
     c->private_len = len;
-    *copy = before;
 }
 
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
-    size_t len = p->private_len;
-    uint8_t *copy;
-
-    if (!copy_private(p->private_data, &len, &copy))
-        return ENOMEM;
     spin_lock(&c->lock);
     /* With the handle alone referring to it, no owner has it: it begins where it will live, instead of moving there. */
     if (c->state == CONN_IDLE && atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
@@ -501,9 +483,8 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
     c->wanted_local = p->endpoint ? p->endpoint->local : p->local;
     c->wanted_remote = p->remote;
     c->limits = p->limits;
-    keep_private(c, &copy, len);
+    keep_private(c, p->private_data, p->private_len);
     unlock_and_post(c, record(c, OP_CONNECT));
-    free(copy);
     return 0;
 }
 
@@ -514,41 +495,31 @@ void iwarp_conn_complete(struct fabric_conn *c)
 
 int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p)
 {
-    size_t len = p->private_len;
-    uint8_t *copy;
-
-    if (!copy_private(p->private_data, &len, &copy))
-        return ENOMEM;
     conn_answered(c);
     spin_lock(&c->lock);
     c->qp = p->qp;
     c->accept_events = events;
     c->limits = p->limits;
-    keep_private(c, &copy, len);
+    keep_private(c, p->private_data, p->private_len);
     unlock_and_post(c, record(c, OP_ACCEPT));
-    free(copy);
     return 0;
 }
 
 enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_data, size_t len)
 {
     enum fabric_reason answer = FABRIC_NOT_CONNECTING;
-    uint8_t *copy;
     bool post = false;
 
-    if (!copy_private(private_data, &len, &copy))
-        return FABRIC_RESOURCES;
     conn_answered(c);
     spin_lock(&c->lock);
     if (c->state == CONN_REQUESTED || c->state == CONN_REPLIED) {
-        keep_private(c, &copy, len);
+        keep_private(c, private_data, len);
         post = record(c, OP_REJECT);
         answer = FABRIC_OK;
     } else if (c->state == CONN_DEAD) {
         answer = MUTANT(acc_06_gone_is_success) ? FABRIC_OK : c->ended;
     }
     unlock_and_post(c, post);
-    free(copy);
     return answer;
 }
 

@@ -304,8 +304,7 @@ struct fabric_conn {
     struct fabric_endpoint *endpoint;
     struct addr wanted_local, wanted_remote;
     struct fabric_limits limits;
-    uint8_t *private_data;             /* that we send */
-    size_t private_len;
+    size_t private_len;                /* of private_data, below */
     /* owner: */
     const struct fabric_conn_events *events;
     void *owner;
@@ -334,6 +333,7 @@ struct fabric_conn {
     size_t early_len;                  /* of early: bytes that came before complete */
     /* Not cleared when the connection is made: */
     uint8_t early[128];
+    uint8_t private_data[MPA_PRIVATE_MAX];
 };
 
 /* conn.c: the strand, references, steps */
