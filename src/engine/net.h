@@ -5,7 +5,8 @@
  *
  * Every socket lives on one shard at a time; all calls about it are made by that shard's owner (token held), and so are
  * its ready() calls. Readiness is edge-triggered: ready(READ) comes once after input arrived; the socket counts as
- * readable, and is reported again in the next turn, until recv answers EAGAIN or less than was asked for, or hold_read.
+ * readable, and is reported again, mostly in the next turn, until recv answers EAGAIN or less than was asked for, or
+ * hold_read.
  * So an owner that stops reading early comes back by itself. ready(WRITE) comes once after send moved less than it was
  * given, and once when connecting has ended, unless that was at once. ready() may close its socket, and others.
  *
