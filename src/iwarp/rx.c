@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 #include "wire/crc32c.h"
@@ -155,7 +156,7 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
         for (unsigned i = 0; error == WIRE_OK && i < s->pieces.count; i++) {
             if (MUTANT(qpr_14_last_write_unplaced) && g->header.opcode == RDMAP_WRITE && g->header.last)
                 continue;
-            memcpy(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
+            copy_octets(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
             data += s->pieces.iov[i].iov_len;
         }
         pieces_release(&s->pieces);
@@ -420,7 +421,7 @@ static void keep(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, s
         }
         qp->rx.kept_size = (uint32_t)mpa_fpdu_size(get_length(bytes));
     }
-    memcpy(to, bytes, len);
+    copy_octets(to, bytes, len);
     qp->rx.kept = (uint32_t)len;
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 #include "iwarp/tx_plan.h"
@@ -154,7 +155,7 @@ static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
         if (b->summed)
             b->sum = crc32c_copy(b->sum, copy, b->window, n);
         else
-            memcpy(copy, b->window, n);
+            copy_octets(copy, b->window, n);
         b->arena_used += n;
     } else {
         if (!batch_list(b, b->window, n, b->limit - 1))

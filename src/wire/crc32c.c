@@ -18,6 +18,7 @@
 #include <immintrin.h>
 #endif
 
+#include "base/copy.h"
 #include "base/mutant.h"
 
 /* crc32_iscsi takes an int. */
@@ -148,7 +149,7 @@ uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
 {
     if (can_fold(len) && !MUTANT(wir_03_source_summed))
         return copy_folding(crc, to, from, len);
-    memcpy(to, from, len);
+    copy_octets(to, from, len);
     return crc32c_update(crc, MUTANT(wir_03_source_summed) ? from : to, len);
 }
 
