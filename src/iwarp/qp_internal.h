@@ -48,6 +48,7 @@ enum {
     ARENA_SIZE = 800 * 1024, /* headers, trailers, and payload that is copied, of one batch: twelve of 64 KiB */
     BATCH_FPDUS = 64,
     BATCH_OCTETS = 1024 * 1024,
+    EARLY = 24 * 1024,       /* octets that leave by themselves where as many more of their message follow */
     COPY_BELOW = 512,        /* pieces of payload up to this are cheaper to copy than to list */
     SPARES = 8,              /* buffers that a scratch keeps */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
@@ -187,6 +188,7 @@ struct tx_batch {
     uint32_t tail;        /* what is posted from here on comes with the next doorbell, so that filling ends */
     unsigned fpdus, count, limit, refs;
     size_t octets;        /* in FPDUs */
+    bool fresh;           /* it begins where a message does */
     size_t first;         /* octets ahead of them: the rest of a half-sent one, a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;

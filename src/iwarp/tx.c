@@ -98,6 +98,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
     b->limit = limit;
     b->all = false;
     b->first = qp->tail.len - qp->tail.sent;
+    b->fresh = qp->tx.offset == 0 && b->first == 0;
     /* Without a buffer to keep the rest of a large FPDU in, only small ones are made. */
     b->max_ulpdu = scratch_reserve(s) ? qp->max_ulpdu : TAIL_SMALL - MPA_FPDU_OVERHEAD;
     if (b->first > 0)
@@ -335,6 +336,16 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
     return FRAMED;
 }
 
+/*
+ * The beginning of a long message leaves ahead: the peer reads, verifies and places it while the rest is summed and
+ * copied. Once: what follows it, of this message and others, finds a peer that has something to do.
+ */
+static bool leaves_early(const struct tx_batch *b, uint32_t left)
+{
+    return (b->fresh || MUTANT(tx_early_again)) && b->octets >= EARLY && b->state.offset > 0 &&
+           (left >= EARLY || MUTANT(tx_rest_alone)) && !MUTANT(tx_long_message_in_one);
+}
+
 /* One FPDU of the message that the state is in. */
 static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
 {
@@ -342,6 +353,8 @@ static enum frame_result frame_message(struct iw_qp *qp, struct iw_scratch *s)
     struct plan p;
 
     tx_plan_fpdu(qp, &b->state, &p);
+    if (leaves_early(b, p.left))
+        return FULL;
     size_t headers = p.header + (p.read ? RDMAP_READ_REQUEST : 0), ulpdu = headers + p.left;
     bool is_short = b->state.offset == 0 && p.left <= COPY_BELOW && ulpdu <= b->max_ulpdu && b->refs < IW_IOV_MAX &&
                     ulpdu + MPA_FPDU_OVERHEAD <= ARENA_SIZE - b->arena_used;

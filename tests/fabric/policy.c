@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Abstract: which requests of a polling consumer leave at once, and which wait for others: with shards that have no
- * threads and a clock by hand, so that nothing but what a test does makes one leave.
+ * threads and a clock by hand, so that nothing but what a test does makes one leave. And in how many system calls, which
+ * are seen by standing in their way.
  */
+#include <sys/socket.h>
+
 #include "fabric/world.h"
 
-enum { LEN = 64, LOOKS = 8, MANY = 32, NS_PER_US = 1000 };
+enum { LEN = 64, LOOKS = 8, MANY = 32, NS_PER_US = 1000, EARLY = 24 * 1024, MOST_CALLS = 8 };
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __real_send(int fd, const void *bytes, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
+
+static struct {
+    int count;
+    ssize_t octets[MOST_CALLS];
+} calls;
+
+static ssize_t note_call(ssize_t n)
+{
+    if (calls.count < MOST_CALLS)
+        calls.octets[calls.count] = n;
+    calls.count++;
+    return n;
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    return note_call(__real_sendmsg(fd, message, flags));
+}
+
+ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
+{
+    return note_call(__real_send(fd, bytes, len, flags));
+}
 
 static uint64_t clock_ns = 1;
 
@@ -166,6 +197,44 @@ static void large(void)
     close_connected(&w);
 }
 
+/* In so many calls; the first brought at least so many octets, and all of them together `octets` and their headers. */
+static void left_in(int count, ssize_t first, ssize_t octets)
+{
+    ssize_t sum = 0;
+
+    CHECK(calls.count == count);
+    for (int i = 0; i < count; i++)
+        sum += calls.octets[i];
+    CHECK(calls.octets[0] >= first && sum > octets);
+    calls.count = 0;
+}
+
+/* The peer is to read the beginning of a long message while the rest is framed. */
+static void long_message(void)
+{
+    struct world w;
+
+    world_defaults(&w);
+    w.config_a.max_fpdu = 16384; /* whatever segments there are */
+    world_open(&w, AF_INET);
+    world_connect(&w);
+    calls.count = 0;
+    writes(&w, 1, 0, BUFFER);
+    CHECK(calls.octets[1] >= EARLY);
+    left_in(2, EARLY, BUFFER);
+    writes(&w, 1, 0, 2 * EARLY - 4096); /* that is not long */
+    left_in(1, EARLY, 2 * EARLY - 4096);
+    writes(&w, 11, FABRIC_DEFER, 4096);
+    writes(&w, 1, 0, 4096);
+    left_in(1, 2 * EARLY, 2 * EARLY);
+    writes(&w, 1, FABRIC_DEFER, BUFFER);
+    writes(&w, 1, 0, BUFFER); /* it finds the peer at work */
+    CHECK(calls.octets[1] >= BUFFER);
+    left_in(2, EARLY, 2 * BUFFER);
+    CHECK(poll(&w, DEPTH) == 16);
+    close_connected(&w);
+}
+
 /* A consumer that takes its time between posts: what waits leaves with the next. */
 static void slow(void (*begin)(struct world *w), int unread)
 {
@@ -219,7 +288,7 @@ static const struct test tests[] = {
     { "who does not poll", who_does_not_poll }, { "lonely", lonely }, { "behind", behind },
     { "filling", filling },                     { "full call", full_call }, { "large", large },
     { "slow and behind", slow_and_behind },     { "slow and filling", slow_and_filling },
-    { "slow in bursts", slow_in_bursts },
+    { "slow in bursts", slow_in_bursts },       { "long message", long_message },
 };
 
 int main(int argc, char **argv)
