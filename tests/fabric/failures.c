@@ -297,6 +297,103 @@ static void wrong_times(void)
     world_close(&w);
 }
 
+/* A fabric with two shards, a queue pair on either, and a peer that rejects: the connection may connect again. */
+struct elsewhere {
+    struct fabric *a, *b;
+    struct station here, there;
+    struct ear ear;
+};
+
+static void elsewhere_open(struct elsewhere *e)
+{
+    struct iwarp_config config;
+    struct addr at = loopback(AF_INET, 0);
+
+    iwarp_config_defaults(&config);
+    fabric_open(&e->b, &config);
+    config.shards = 2;
+    fabric_open(&e->a, &config);
+    station_open(&e->here, e->a, 0, DEPTH);
+    station_open(&e->there, e->a, 1, DEPTH);
+    e->ear = (struct ear){ 0 };
+    ear_open(&e->ear, e->b, &at);
+    e->ear.refuse = true;
+}
+
+static void elsewhere_close(struct elsewhere *e)
+{
+    ear_close(&e->ear);
+    station_close(&e->here);
+    station_close(&e->there);
+    e->a->ops->destroy(e->a);
+    e->b->ops->destroy(e->b);
+}
+
+/* The shard that it was on is done with it before the other one has it, and ends it. covers: CON-17 */
+static void again_elsewhere(void)
+{
+    struct addr local = anywhere();
+    struct elsewhere e;
+    struct link l;
+
+    elsewhere_open(&e);
+    for (int i = 0; i < 10; i++) {
+        link_open(&l, e.a);
+        link_connect(&l, e.here.qp, &local, &e.ear.local, NULL, 0);
+        AWAIT(atomic_load(&l.connected) == 1);
+        CHECK(l.connected_why == FABRIC_REJECTED);
+        link_connect(&l, e.there.qp, &local, &e.ear.local, NULL, 0);
+        AWAIT(atomic_load(&l.connected) == 2);
+        link_close(&l);
+    }
+    elsewhere_close(&e);
+}
+
+struct eager {
+    struct fabric *f;
+    struct fabric_conn *c;
+    struct elsewhere e;
+    atomic_int connected, closed;
+};
+
+static void eager_connect(struct eager *g, struct fabric_qp *qp)
+{
+    struct fabric_connect p = { .qp = qp, .local = anywhere(), .remote = g->e.ear.local };
+
+    CHECK(g->f->ops->conn_connect(g->c, &p) == 0);
+}
+
+static void eager_connected(void *owner, enum fabric_reason why, const struct fabric_peer *peer)
+{
+    struct eager *g = owner;
+
+    (void)peer;
+    CHECK(why == FABRIC_REJECTED);
+    if (atomic_fetch_add(&g->connected, 1) == 0)
+        eager_connect(g, g->e.there.qp);
+}
+
+static void eager_closed(void *owner)
+{
+    atomic_fetch_add(&((struct eager *)owner)->closed, 1);
+}
+
+/* From inside the upcall the shard that it was on is not done with it. covers: CON-17 */
+static void again_from_its_upcall(void)
+{
+    static const struct fabric_conn_events events = { .connected = eager_connected, .closed = eager_closed };
+    struct eager g = { .connected = 0 };
+
+    elsewhere_open(&g.e);
+    g.f = g.e.a;
+    CHECK(g.f->ops->conn_create(g.f, &events, &g, &g.c) == 0);
+    eager_connect(&g, g.e.here.qp);
+    AWAIT(atomic_load(&g.connected) == 2);
+    g.f->ops->conn_close(g.c);
+    AWAIT(atomic_load(&g.closed) == 1);
+    elsewhere_close(&g.e);
+}
+
 static const struct test tests[] = {
     { "refused", refused },
     { "address_is_free", address_is_free },
@@ -314,6 +411,8 @@ static const struct test tests[] = {
     { "never_completed", never_completed },
     { "active_reject", active_reject },
     { "wrong_times", wrong_times },
+    { "again_elsewhere", again_elsewhere },
+    { "again_from_its_upcall", again_from_its_upcall },
 };
 
 int main(int argc, char **argv)

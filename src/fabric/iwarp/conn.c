@@ -8,8 +8,9 @@
  * the connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the
  * task there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
  *
- * References: the handle (until close), a queued task, the socket, and every entry point for as long as it runs. Who
- * drops the last one, always on the home shard, frees the address, then tells `closed`, then frees the memory.
+ * References: the handle (until close), a queued task, the socket. Entry points stand on it for as long as they run: a
+ * count that the owner alone writes. Who gives back the last reference or, where somebody stands on it, is the last to
+ * leave, always on the home shard, frees the address, then tells `closed`, then frees the memory.
  */
 #include "fabric/iwarp/internal.h"
 
@@ -52,10 +53,14 @@ void conn_ref(struct fabric_conn *c)
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 }
 
-void conn_unref(struct fabric_conn *c)
+/* How many of the owner's functions stand on it: they have entered and not left. */
+static unsigned stands(struct fabric_conn *c)
 {
-    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
-        return;
+    return atomic_load_explicit(&c->standing, memory_order_acquire);
+}
+
+static void end(struct fabric_conn *c)
+{
     assert(shard_is_owner(c->home->shard));
     assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed);
     if (c->unfinished)
@@ -68,6 +73,29 @@ void conn_unref(struct fabric_conn *c)
         listener_unref(c->listener);
     iw_startup_free(c->startup);
     free(c);
+}
+
+void conn_unref(struct fabric_conn *c)
+{
+    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1 && !stands(c))
+        end(c);
+}
+
+/* Stores alone: two references for each message, taken and given back by locked instructions, cost it a hundredth. */
+void conn_enter(struct fabric_conn *c)
+{
+    atomic_store_explicit(&c->standing, stands(c) + 1, memory_order_relaxed);
+}
+
+void conn_leave(struct fabric_conn *c)
+{
+    unsigned standing = stands(c) - 1;
+    bool last = standing == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
+
+    assert(shard_is_owner(c->home->shard));
+    atomic_store_explicit(&c->standing, standing, memory_order_release); /* from here on another shard may have it */
+    if (last)
+        end(c);
 }
 
 /* ---- steps ---- */
@@ -282,7 +310,7 @@ void conn_socket_ready(struct net_socket *socket, unsigned events)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)socket - offsetof(struct fabric_conn, socket));
 
-    conn_ref(c);
+    conn_enter(c);
     if (events & NET_READ)
         c->readable = true;
     if (events & NET_WRITE) {
@@ -290,7 +318,7 @@ void conn_socket_ready(struct net_socket *socket, unsigned events)
         stream_resize(c);
     }
     conn_pump(c);
-    conn_unref(c);
+    conn_leave(c);
 }
 
 static void conn_timeout(struct shard_timer *timer)
@@ -299,7 +327,7 @@ static void conn_timeout(struct shard_timer *timer)
 
     if (renewed(c))
         return;
-    conn_ref(c);
+    conn_enter(c);
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->brief) {
@@ -307,23 +335,23 @@ static void conn_timeout(struct shard_timer *timer)
         stream_hang_up(c);
     }
     conn_step(c, CONN_LOST, limit_reason(c));
-    conn_unref(c);
+    conn_leave(c);
 }
 
 void conn_drop(struct fabric_conn *c)
 {
-    conn_ref(c);
+    conn_enter(c);
     conn_step(c, CONN_LOST, FABRIC_LOCAL_CLOSE);
-    conn_unref(c);
+    conn_leave(c);
 }
 
 void conn_abort(struct fabric_conn *c, enum fabric_reason why)
 {
     if (!conn_state_streams(c->state))
         return;
-    conn_ref(c);
+    conn_enter(c);
     conn_step(c, CONN_LOST, why);
-    conn_unref(c);
+    conn_leave(c);
 }
 
 /* ---- the strand ---- */
@@ -476,7 +504,8 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
     /* With the handle alone referring to it, no owner has it: it begins where it will live, instead of moving there. */
-    if (c->state == CONN_IDLE && atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
+    if (c->state == CONN_IDLE && (!stands(c) || MUTANT(con_17_moved_underfoot)) &&
+        atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;
     c->qp = p->qp;
     c->endpoint = p->endpoint;

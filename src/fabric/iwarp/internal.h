@@ -289,7 +289,8 @@ enum conn_signal {
 
 struct fabric_conn {
     struct iwarp_fabric *fabric;
-    atomic_uint refs;                  /* the handle, a queued task, the socket, a caller on the stack */
+    atomic_uint refs;                  /* the handle, a queued task, the socket */
+    atomic_uint standing;              /* callers on the owner's stack: the owner alone writes */
     struct spin lock;                  /* guards ops, scheduled, posted_to, what ops carry; and writing home, state */
     unsigned ops;
     bool scheduled;
@@ -349,6 +350,9 @@ struct shard *iwarp_conn_shard(struct fabric_conn *c);
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c);
 void conn_unref(struct fabric_conn *c); /* owner */
+/* Owner: between them the connection is there, whatever is given back. The last one to leave ends it. */
+void conn_enter(struct fabric_conn *c);
+void conn_leave(struct fabric_conn *c);
 void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why);
 /* Goes on with whatever the state can do now, until it can do no more. */
 void conn_pump(struct fabric_conn *c);

@@ -440,7 +440,7 @@ void stream_nudge(struct shard_timer *timer)
 
     if (!c->nudges_left || !c->streams || c->state == CONN_NOTICE_SENT)
         return;
-    conn_ref(c);
+    conn_enter(c);
     c->nudges_left--;
     if (c->sent_all && iw_qp_tx_clean(c->qp->iw)) {
         iwarp_count(c->home, COUNT_NUDGES, 1);
@@ -448,7 +448,7 @@ void stream_nudge(struct shard_timer *timer)
         c->sent_all = false;
     }
     conn_pump(c);
-    conn_unref(c);
+    conn_leave(c);
 }
 
 /* ---- both ---- */
@@ -513,11 +513,11 @@ void stream_transmit(struct fabric_conn *c)
 {
     enum conn_state before = c->state;
 
-    conn_ref(c);
+    conn_enter(c);
     send_all(c);
     if (c->state != before)
         conn_pump(c);
-    conn_unref(c);
+    conn_leave(c);
 }
 
 /* ---- the last frame ---- */
