@@ -78,7 +78,7 @@ static void on_message(struct link *l)
     struct run *r = l->context;
     bool over = l->client ? r->last : look(link_messages(l)) == END;
 
-    atomic_store(&l->ending, over);
+    atomic_store_explicit(&l->ending, over, memory_order_release); /* no fence of the measurement's own */
     if (!(l->client && over)) {
         if (l->client && next_trip(r, 2)) {
             r->last = true;
@@ -153,7 +153,7 @@ static void write_pong(struct link *l, struct run *r)
         } else {
             value = await_write(l, value, passive);
             last = value == END;
-            atomic_store(&l->ending, last);
+            atomic_store_explicit(&l->ending, last, memory_order_release);
             write_value(l, value);
             if (passive && trips % REAP == 0)
                 l->ops->poll(l); /* or its queue would be full one day */
