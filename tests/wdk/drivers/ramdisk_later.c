@@ -270,8 +270,8 @@ static VOID all_busy(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
 
 UCHAR ramdisk_busy_with_all(struct disk *d)
 {
-    if (d->busy_tries) {
-        d->busy_tries++;
+    if (ReadAcquire(&d->busy_tries)) {
+        InterlockedIncrement(&d->busy_tries);
         return SRB_STATUS_SUCCESS;
     }
     (void)StorPortBusy(d, 1);
