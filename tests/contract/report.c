@@ -123,7 +123,7 @@ static void json_case(FILE *out, const struct run_result *r)
     json_string(out, run_family_name(r));
     fputs(", \"rules\": ", out);
     json_rules(out, rules_of(r->c->name));
-    fprintf(out, ", \"result\": \"%s\", \"seconds\": %.3f, \"reason\": ", names[r->outcome], r->seconds);
+    fprintf(out, ", \"result\": \"%s\", \"seconds\": %.6f, \"reason\": ", names[r->outcome], r->seconds);
     json_string(out, r->outcome == RUN_PASSED ? NULL : r->reason);
     fputs(", \"output\": ", out);
     json_text(out, r->output ? r->output : "", r->len);
