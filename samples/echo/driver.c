@@ -45,12 +45,20 @@ static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
     return Complete(Irp, STATUS_SUCCESS, sizeof(report));
 }
 
+/* Connections count meanwhile. */
 static NTSTATUS Query(PIRP Irp, const IO_STACK_LOCATION *Stack)
 {
-    if (Stack->Parameters.DeviceIoControl.OutputBufferLength < sizeof(ECHO_COUNTERS))
+    ECHO_COUNTERS *counted = &Service.Counters;
+    ECHO_COUNTERS now;
+
+    if (Stack->Parameters.DeviceIoControl.OutputBufferLength < sizeof(now))
         return Complete(Irp, STATUS_BUFFER_TOO_SMALL, 0);
-    RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &Service.Counters, sizeof(ECHO_COUNTERS));
-    return Complete(Irp, STATUS_SUCCESS, sizeof(ECHO_COUNTERS));
+    now.Connections = InterlockedCompareExchange(&counted->Connections, 0, 0);
+    now.Open = InterlockedCompareExchange(&counted->Open, 0, 0);
+    now.Texts = InterlockedCompareExchange(&counted->Texts, 0, 0);
+    now.Bulks = InterlockedCompareExchange(&counted->Bulks, 0, 0);
+    RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &now, sizeof(now));
+    return Complete(Irp, STATUS_SUCCESS, sizeof(now));
 }
 
 static NTSTATUS Control(PDEVICE_OBJECT DeviceObject, PIRP Irp)
