@@ -329,7 +329,7 @@ static void elsewhere_close(struct elsewhere *e)
     e->b->ops->destroy(e->b);
 }
 
-/* The shard that it was on is done with it before the other one has it, and ends it. covers: CON-17 */
+/* The shard that it was on is done with it before the other one has it, and ends it: TSan would tell. */
 static void again_elsewhere(void)
 {
     struct addr local = anywhere();
