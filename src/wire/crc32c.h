@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CRC32c as MPA uses it, over scattered bytes. ISA-L sums all that is not short, in the way that suits the processor. */
+/* CRC32c as MPA uses it, over scattered bytes, in the way that suits the processor. */
 #ifndef WIRE_CRC32C_H
 #define WIRE_CRC32C_H
 
