@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data path of NDK and of bare TCP between two processes. One line of JSON; the tests are in drive.c.
- *   data ndk|tcp <test> <size> <window> <burst> <seconds>
+ * The data path of NDK, of bare TCP and of the floor between two processes. One line of JSON; the tests are in drive.c.
+ *   data ndk|tcp|floor <test> <size> <window> <burst> <seconds>
  */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -210,5 +210,11 @@ int main(int argc, char **argv)
 {
     struct job j = job_parse(argc, argv);
 
-    return strcmp(j.kind, "tcp") ? drive(&j, &ndk_ops) : drive_tcp(&j);
+    if (!strcmp(j.kind, "tcp"))
+        return drive_tcp(&j);
+    if (strcmp(j.kind, "floor") != 0)
+        return drive(&j, &ndk_ops);
+    if (strcmp(j.test, "poll") != 0 && strcmp(j.test, "memory") != 0 && strcmp(j.test, "fetch") != 0)
+        bench_die("the floor has no %s", j.test);
+    return drive(&j, &floor_ops);
 }

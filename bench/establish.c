@@ -2,8 +2,9 @@
 /*
  * Establishments per second: connect, accept, complete, disconnect, close, with one listener in a second process, so
  * many at a time. Requests and replies bear 64 bytes of private data. One line of JSON.
- *   establish ndk|ndk-waiting|tcp|tcp-blocking <at a time> <seconds>
- * ndk goes on in the provider's callbacks, ndk-waiting in a sleeping thread of the consumer's; tcp is epoll.
+ *   establish ndk|ndk-waiting|tcp|tcp-owned|tcp-blocking <at a time> <seconds>
+ * ndk goes on in the provider's callbacks, ndk-waiting in a sleeping thread of the consumer's; tcp is epoll. tcp-owned
+ * has besides, as the provider does, a name for each address that it connects from, so that no other process takes it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static void serve(const char *kind, unsigned window, int control)
 
         tcp_side_listen(s, &port);
         bench_tell(control, &port, sizeof port);
-        if (strcmp(kind, "tcp"))
+        if (!strcmp(kind, "tcp-blocking"))
             tcp_blocking_serve(s, control);
         else
             tcp_side_serve(s, control);
@@ -93,11 +94,13 @@ static void client_ndk(const char *kind, struct load *l, uint16_t port, double s
     ndk_side_close(s);
 }
 
-static void client_tcp(struct load *l, uint16_t port, double seconds, struct figures *f)
+static void client_tcp(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
 {
     struct tcp_side *s = tcp_side_open(l->slots);
 
     tcp_side_connect_to(s, port);
+    if (!strcmp(kind, "tcp-owned"))
+        tcp_side_own(s);
     l->backend = &tcp_backend;
     l->context = s;
     load_churn(l, WARM_UP);
@@ -134,6 +137,8 @@ static void print(const char *kind, struct load *l, const struct figures *f)
 
 int main(int argc, char **argv)
 {
+    static const char *const kinds[] = { "ndk", "ndk-waiting", "tcp", "tcp-owned", "tcp-blocking" };
+    bool known = false;
     unsigned window = argc == 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     double seconds = argc == 4 ? strtod(argv[3], NULL) : 0;
     struct figures f;
@@ -142,8 +147,10 @@ int main(int argc, char **argv)
     uint16_t port;
     pid_t child;
 
-    if (!window || seconds <= 0)
-        bench_die("usage: %s ndk|ndk-waiting|tcp|tcp-blocking <at a time> <seconds>", argv[0]);
+    for (size_t i = 0; argc == 4 && i < sizeof kinds / sizeof *kinds; i++)
+        known |= !strcmp(argv[1], kinds[i]);
+    if (!known || !window || seconds <= 0)
+        bench_die("usage: %s ndk|ndk-waiting|tcp|tcp-owned|tcp-blocking <at a time> <seconds>", argv[0]);
     child = bench_fork(&control, (unsigned)seconds + 1);
     f.pinned = bench_pin(child ? 0 : 1);
     if (!child) {
@@ -156,8 +163,8 @@ int main(int argc, char **argv)
     load_init(&l, NULL, NULL, window, window);
     if (!strncmp(argv[1], "ndk", 3))
         client_ndk(argv[1], &l, port, seconds, &f);
-    else if (!strcmp(argv[1], "tcp"))
-        client_tcp(&l, port, seconds, &f);
+    else if (strcmp(argv[1], "tcp-blocking") != 0)
+        client_tcp(argv[1], &l, port, seconds, &f);
     else
         client_tcp_blocking(&l, port, seconds, &f);
     close(control);

@@ -107,4 +107,6 @@ int drive(const struct job *j, const struct link_ops *ops);
 /* The same of bare TCP (data_tcp.c). */
 int drive_tcp(const struct job *j);
 
+extern const struct link_ops floor_ops; /* data_floor.c: nothing but the wire format */
+
 #endif

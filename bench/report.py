@@ -80,6 +80,7 @@ def one_line(row, which, every):
             "median": median(ours), "low": min(values), "high": max(values), "against": reference,
             "ratio": ratio_to(quiet, row.ours, reference, row.field), "ratio_from": from_, "ratio_to": to,
             "ratio_low": min(ratios, default=None), "ratio_high": max(ratios, default=None),
+            "floor": ratio_to(quiet, row.floor, reference, row.field),
             "libfabric": ratio_to(quiet, row.fabric, reference, row.field),
             "ucx": ratio_to(quiet, row.ucx, reference, row.field), "aim": row.aim}
     line["silent"] = why_silent(line, busy)
@@ -101,8 +102,8 @@ def number(value):
 
 
 COLUMNS = (("what", -22), ("row", -24), ("unit", -5), ("cores", -5), ("samples", 7), ("noisy", 5), ("median", 10),
-           ("low", 10), ("high", 10), ("against", 10), ("ratio", 7), ("from-to", 13), ("libfabric", 9), ("UCX", 7),
-           ("aim", 8), ("", -1))
+           ("low", 10), ("high", 10), ("against", 10), ("ratio", 7), ("from-to", 13), ("floor", 5), ("libfabric", 9),
+           ("UCX", 7), ("aim", 8), ("", -1))
 
 
 def from_to(line):
@@ -112,7 +113,7 @@ def from_to(line):
 def cells(line):
     return (line["group"], line["what"], line["unit"], line["class"], str(line["samples"]), str(line["noisy"]),
             number(line["median"]), number(line["low"]), number(line["high"]), number(line["against"]),
-            number(line["ratio"]), from_to(line), number(line["libfabric"]), number(line["ucx"]),
+            number(line["ratio"]), from_to(line), number(line["floor"]), number(line["libfabric"]), number(line["ucx"]),
             f"{line['aim'][0]} {line['aim'][1]}" if line["aim"] else "", line["verdict"])
 
 
@@ -158,9 +159,10 @@ def notes(taken, missing):
              "and shared queues the smallest), of the medians of all samples; from-to: of each sample divided by the",
              "one nearest in time, the middle half. Of times less is better, of rates more. Says nothing, because:",
              f"samples: less than {FEWEST}; others busy: most were noisy; scatters: from-to is wider than",
-             f"{MOST_SPREAD} times, with the aim inside. libfabric, UCX: their ratios. CRC is on unless a row says",
-             "otherwise; bare TCP and the peers have none. Cores, meanwhile: near is a cache line there and back in",
-             f"less than {measure.NEAR_NS} ns. What was unsteady (less than {measure.STEADY:.0%} of the looks alike)",
+             f"{MOST_SPREAD} times, with the aim inside. Floor: the ratio of what promises nothing, but exchanges the",
+             "same FPDUs, or owns the addresses that it connects from. libfabric, UCX: their ratios. CRC is on unless a",
+             "row says otherwise; bare TCP and the peers have none. Cores, meanwhile: near is a cache line there and back",
+             f"in less than {measure.NEAR_NS} ns. What was unsteady (less than {measure.STEADY:.0%} of the looks alike)",
              f"counts for nothing, nor does what was noisy (others used more than {measure.NOISE:.0%} of the machine), unless",
              "most of a row was.", counts(taken)]
     seen = sockets(taken)
@@ -197,7 +199,7 @@ def complaint(table, lines):
 
 # ---- for README.md ----
 
-MARKDOWN = ("", "", "OpenNDK", "bare TCP", "ratio", "from-to", "libfabric", "UCX", "aim", "")
+MARKDOWN = ("", "", "OpenNDK", "bare TCP", "ratio", "from-to", "floor", "libfabric", "UCX", "aim", "")
 
 
 def with_unit(value, unit):
@@ -207,7 +209,8 @@ def with_unit(value, unit):
 def markdown_row(line):
     aim = f"{line['aim'][0].replace('<=', '≤').replace('>=', '≥')} {line['aim'][1]:,}"
     return (line["group"], line["what"], with_unit(line["median"], line["unit"]), with_unit(line["against"], line["unit"]),
-            number(line["ratio"]), from_to(line), number(line["libfabric"]), number(line["ucx"]), aim, line["verdict"])
+            number(line["ratio"]), from_to(line), number(line["floor"]), number(line["libfabric"]), number(line["ucx"]),
+            aim, line["verdict"])
 
 
 def markdown(machine, sections, command):

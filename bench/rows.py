@@ -2,11 +2,13 @@
 """What the benchmark measures: the rows of its table, with their aims, and the series of its plots."""
 import collections
 
-# What to run: program and arguments ({seconds} is filled in), environment as pairs. Kind: ours, bare, fabric, ucx.
+# What to run: program, arguments ({seconds} is filled in), environment as pairs. Kind: ours, bare, floor, fabric, ucx.
 Run = collections.namedtuple("Run", "kind program arguments environment")
 # A row: the figure of ours, against that of another run (ratio: ours divided by it, the peers' likewise). Aim: sign and
-# number, of the ratio; of the figure itself where there is nothing to compare with.
-Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx aim")
+# number, of the ratio; of the figure itself where there is nothing to compare with. Floor: what a program needs that
+# promises nothing but the wire format (data_floor.c), or, of establishments, but that nobody else has the address; none
+# of one at a time, as bare TCP waits in another way there.
+Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx aim floor", defaults=(None,))
 
 KINDS = {"ours": "OpenNDK", "bare": "bare TCP", "fabric": "libfabric", "ucx": "UCX"}
 NO_CRC = (("ONDK_CRC", "0"),)
@@ -24,6 +26,10 @@ def tcp(test, size):
     return run("bare", "data", "tcp", test, size, 1, 1, "{seconds}")
 
 
+def floor(test, size):
+    return run("floor", "data", "floor", test, size, 1, 1, "{seconds}")
+
+
 def fabric(test, size, window=1, burst=1):
     return run("fabric", "fabric", "fabric", test, size, window, burst, "{seconds}")
 
@@ -35,6 +41,8 @@ def ucx(test, size, window=1, burst=1):
 def establish(kind, window):
     if kind in ("fabric", "ucx"):
         return run(kind, kind, kind, "establish", window, "{seconds}")
+    if kind == "floor":
+        return run("floor", "establish", "tcp-owned", window, "{seconds}") if window > 1 else None
     if kind == "bare":
         return run("bare", "establish", "tcp" if window > 1 else "tcp-blocking", window, "{seconds}")
     return run("ours", "establish", kind, window, "{seconds}")
@@ -53,18 +61,18 @@ def latency_rows():
     group, us = "64 B latency", ("us", "us")
     return [
         Row(group, "send/receive, polling", *us, ndk("poll", 64), tcp("poll", 64), fabric("poll", 64), ucx("poll", 64),
-            ("<=", 1.08)),
+            ("<=", 1.08), floor("poll", 64)),
         Row(group, "asleep, in notification", *us, ndk("sleep", 64), tcp("wait", 64), fabric("wait", 64), None,
             ("<=", 1.10)),
         Row(group, "asleep, waiting thread", *us, ndk("wait", 64), tcp("wait", 64), fabric("wait", 64), None,
             ("<=", 1.25)),
         Row(group, "write, memory and CQ", *us, ndk("memory", 64), tcp("poll", 64), fabric("memory", 64),
-            ucx("memory", 64), ("<=", 1.04)),
+            ucx("memory", 64), ("<=", 1.04), floor("memory", 64)),
         Row(group, "write, passive target", *us, ndk("passive", 64), tcp("wait", 64), None, None, ("<=", 1.10)),
         Row(group, "read, full round trip", *us, ndk("fetch", 64), tcp("poll", 64), fabric("fetch", 64),
-            ucx("fetch", 64), ("<=", 2.10)),
+            ucx("fetch", 64), ("<=", 2.10), floor("fetch", 64)),
         Row("64 KiB latency", "send/receive, polling", *us, ndk("poll", 65536), tcp("poll", 65536),
-            fabric("poll", 65536), ucx("poll", 65536), ("<=", 1.15)),
+            fabric("poll", 65536), ucx("poll", 65536), ("<=", 1.15), floor("poll", 65536)),
     ]
 
 
@@ -103,9 +111,10 @@ def establish_rows():
     for count in (1, 100, 1000):
         group = f"establish, {count} at once" if count > 1 else "establish, 1 at a time"
         others = [establish(kind, count) for kind in ("bare", "fabric", "ucx")]
-        rows.append(Row(group, "in callbacks", "per_second", "1/s", establish("ndk", count), *others, (">=", 0.75)))
+        rows.append(Row(group, "in callbacks", "per_second", "1/s", establish("ndk", count), *others, (">=", 0.75),
+                        establish("floor", count)))
         rows.append(Row(group, "CPU time, both ends", "cpu_us", "us", establish("ndk", count), others[0], None, None,
-                        None))
+                        None, establish("floor", count)))
         if count == 1:
             rows.append(Row(group, "waiting thread", "per_second", "1/s", establish("ndk-waiting", 1), others[0], None,
                             None, None))

@@ -22,6 +22,8 @@ struct tcp_side *tcp_side_open(unsigned conns);
 void tcp_side_listen(struct tcp_side *s, uint16_t *port);
 void tcp_side_serve(struct tcp_side *s, int control); /* as ndk_side_serve */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
+/* From now on as the provider: each address that it connects from has a name meanwhile, and the request goes at once. */
+void tcp_side_own(struct tcp_side *s);
 extern const struct load_backend tcp_backend; /* its context the side */
 void tcp_side_run(struct tcp_side *s, struct load *l);
 

@@ -13,7 +13,7 @@ import report  # noqa: E402
 import rows  # noqa: E402
 
 OURS, BARE, FABRIC = rows.run("ours", "data", "ndk"), rows.run("bare", "data", "tcp"), rows.run("fabric", "fabric", "x")
-OTHER = rows.run("ours", "data", "other")
+OTHER, FLOOR = rows.run("ours", "data", "other"), rows.run("floor", "data", "floor")
 TIMES = rows.Row("latency", "polling", "us", "us", OURS, BARE, FABRIC, None, ("<=", 1.1))
 ALONE = rows.Row("memory", "own", "us", "B", OTHER, None, None, None, ("<", 100))
 
@@ -86,6 +86,15 @@ class Rows(unittest.TestCase):
     def test_peers_stand_beside(self):
         line = lines(pairs([10] * 3) + [one(FABRIC, 1, 15), one(FABRIC, 2, 80, "far")])["near"]
         self.assertEqual((line["libfabric"], line["ucx"]), (1.5, None))
+
+    def test_the_floor_stands_beside(self):
+        taken = pairs([12] * 3) + [one(FLOOR, 1, 11), one(FLOOR, 2, 80, "far"), one(FLOOR, 3, 90, noisy=True)]
+        line = lines(taken, TIMES._replace(floor=FLOOR))["near"]
+        self.assertEqual((line["ratio"], line["floor"]), (1.2, 1.1))
+        self.assertEqual(report.markdown_row(line)[report.MARKDOWN.index("floor")], "1.10")
+        columns = [name for name, _ in report.COLUMNS]
+        self.assertEqual(report.cells(line)[columns.index("floor")], "1.10")
+        self.assertIsNone(lines(taken)["near"]["floor"])
 
 
 class Whole(unittest.TestCase):
