@@ -13,7 +13,8 @@
  * took 0.4 us longer.
  *
  * What is copied here is summed on the way, from the registers that it goes through: so the sum is that of the copy
- * whatever happens to the source meanwhile, and multiplying takes place while memory is waited for. ISA-L sums the copy.
+ * whatever happens to the source meanwhile, and multiplying takes place while memory is waited for. Where ISA-L sums,
+ * it sums the copy.
  */
 #include "wire/crc32c.h"
 
