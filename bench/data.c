@@ -11,6 +11,7 @@
 #include "link.h"
 #include "ndk_side.h"
 #include "openndk/adapter.h"
+#include "openndk/reason.h"
 
 enum { DEPTH = LINK_RECEIVES + LINK_WINDOW, CQ_DEPTH = 4 * DEPTH, RESULTS = 64, MOST_READS = 32 };
 
@@ -74,7 +75,8 @@ static void poll_cq(struct link *l)
     for (ULONG i = 0; i < n; i++) {
         if (results[i].Status != STATUS_SUCCESS) {
             if (!atomic_load(&l->ending))
-                bench_die("a request failed: %s", ondk_status_name(results[i].Status));
+                bench_die("a request failed: %s, %s", ondk_status_name(results[i].Status),
+                          ondk_reason_name(ondk_connector_reason(e->conn->connector)));
         } else if (results[i].RequestContext == e) {
             l->received++;
         } else {

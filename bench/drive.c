@@ -175,16 +175,20 @@ static void tell_end(struct link *l)
 /* The other end: looks on until that comes. Of messages, it tells how many receives there are again. */
 static void serve(struct link *l, bool credits)
 {
-    uint64_t handled = 0;
+    uint64_t handled = 0, told = 0;
 
     while (look(link_messages(l)) != END) {
         l->ops->poll(l);
         for (; credits && handled < l->received; handled++) {
             l->ops->receive(l);
-            if (handled % CREDIT == CREDIT - 1)
+            if (handled % CREDIT == CREDIT - 1) {
                 l->ops->post(l, LINK_SEND, false);
+                told++;
+            }
         }
     }
+    while (l->completed < told) /* until then the memory that they are sent from is not ours to change */
+        l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;
     l->ops->post(l, LINK_SEND, false);
