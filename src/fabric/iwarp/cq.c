@@ -173,42 +173,50 @@ static void doom_users(struct fabric_cq *cq)
         iwarp_qp_doom(qp);
 }
 
-static void put(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
+/* Unlocked. */
+static void overflowed(struct fabric_cq *cq)
 {
-    uint32_t count = count_of(cq), at = cq->head + count;
+    if (!MUTANT(obs_cq_error_not_counted))
+        iwarp_count_cq_error(cq->home);
+    act(cq, OVERFLOW);
+    doom_users(cq);
+}
 
-    cq->ring[at < cq->depth ? at : at - cq->depth] = *c;
-    atomic_store_explicit(&cq->count, count + 1, memory_order_relaxed);
+struct fabric_completion *iwarp_cq_begin(struct fabric_cq *cq)
+{
+    bool overflow = false;
+    uint32_t count, at;
+
+    spin_lock(&cq->lock);
+    count = count_of(cq);
+    at = cq->head + count;
+    if (count < cq->depth && !atomic_load_explicit(&cq->dead, memory_order_relaxed))
+        return &cq->ring[at < cq->depth ? at : at - cq->depth];
+    if (!atomic_load_explicit(&cq->dead, memory_order_relaxed) && !MUTANT(cqx_07_silent_overflow)) {
+        atomic_store_explicit(&cq->dead, true, memory_order_release);
+        overflow = true;
+    }
+    spin_unlock(&cq->lock);
+    if (overflow)
+        overflowed(cq);
+    return NULL;
+}
+
+void iwarp_cq_end(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
+{
+    unsigned wanted;
+
+    atomic_store_explicit(&cq->count, count_of(cq) + 1, memory_order_relaxed);
     cq->pushed++;
     if (solicited)
         cq->solicited = cq->pushed;
     if (c->status != FABRIC_DONE)
         cq->failed = cq->pushed;
-}
-
-void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
-{
-    bool overflow = false;
-    unsigned wanted = 0;
-
-    spin_lock(&cq->lock);
-    if (!atomic_load_explicit(&cq->dead, memory_order_relaxed)) {
-        if (count_of(cq) < cq->depth) {
-            put(cq, c, solicited);
-        } else if (!MUTANT(cqx_07_silent_overflow)) {
-            atomic_store_explicit(&cq->dead, true, memory_order_release);
-            overflow = true;
-        }
-        wanted = fall_due(cq) | (overflow ? OVERFLOW : 0);
-    }
+    wanted = fall_due(cq);
     spin_unlock(&cq->lock);
-    if (overflow && !MUTANT(obs_cq_error_not_counted))
-        iwarp_count_cq_error(cq->home);
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
     act(cq, wanted);
-    if (overflow)
-        doom_users(cq);
 }
 
 static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)

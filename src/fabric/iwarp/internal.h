@@ -152,8 +152,13 @@ struct shard *iwarp_cq_shard(struct fabric_cq *cq);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
-/* Any owner. solicited: the completion satisfies an arm for solicited events. */
-void iwarp_cq_push(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
+/*
+ * Any owner: the place of one more completion, to be filled in at once, as the queue is locked until iwarp_cq_end.
+ * NULL: there is no room, or has been none before, and that was told; not locked.
+ */
+struct fabric_completion *iwarp_cq_begin(struct fabric_cq *cq);
+/* solicited: the completion satisfies an arm for solicited events. */
+void iwarp_cq_end(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
 
 /* ---- shared receive queues (srq.c) ---- */
 

@@ -41,22 +41,23 @@ static void say_why(struct fabric_completion *done, const struct fabric_qp *qp, 
         done->detail = (uint16_t)c->error;
 }
 
-static struct fabric_completion completion_of(const struct fabric_qp *qp, const struct iw_completion *c,
-                                              enum fabric_status status)
+/* Straight into the queue: put together here and copied there, it would be read before its parts are through. */
+static void put(struct fabric_completion *to, const struct fabric_qp *qp, const struct iw_completion *c,
+                enum fabric_status status)
 {
     static const enum fabric_op ops[] = {
         [IW_SEND] = FABRIC_SEND, [IW_WRITE] = FABRIC_WRITE, [IW_READ] = FABRIC_READ, [IW_RECEIVE] = FABRIC_RECEIVE,
         [IW_FAST_REGISTER] = FABRIC_FAST_REGISTER, [IW_BIND] = FABRIC_BIND, [IW_INVALIDATE] = FABRIC_INVALIDATE,
     };
 
-    return (struct fabric_completion){
-        .op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode],
-        .status = status,
-        .length = c->length,
-        .qp_context = qp->qp_context,
-        .request_context = c->context,
-        .token = c->stag,
-    };
+    to->op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode];
+    to->status = status;
+    to->detail = 0;
+    to->length = c->length;
+    to->qp_context = qp->qp_context;
+    to->request_context = c->context;
+    to->token = c->stag;
+    to->why = FABRIC_OK;
 }
 
 static struct fabric_cq *queue_of(const struct fabric_qp *qp, const struct iw_completion *c)
@@ -74,23 +75,32 @@ static void complete_failed(const struct fabric_qp *qp, const struct iw_completi
         [IW_REMOTE_ACCESS] = FABRIC_REMOTE_ACCESS,
         [IW_REMOTE_RANGE] = FABRIC_REMOTE_RANGE,
     };
-    struct fabric_completion done = completion_of(qp, c, statuses[c->status]);
+    struct fabric_cq *cq = queue_of(qp, c);
+    struct fabric_completion *to = iwarp_cq_begin(cq);
 
-    say_why(&done, qp, c);
-    iwarp_cq_push(queue_of(qp, c), &done, c->solicited || !MUTANT(cqx_06_errors_unsolicited));
+    if (!to)
+        return;
+    put(to, qp, c, statuses[c->status]);
+    say_why(to, qp, c);
+    iwarp_cq_end(cq, to, c->solicited || !MUTANT(cqx_06_errors_unsolicited));
 }
 
 static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
 {
     const struct fabric_qp *qp = iw_qp_owner(iw);
-    struct fabric_completion done;
+    struct fabric_completion *to;
+    struct fabric_cq *cq;
 
     if (c->status != IW_OK) {
         complete_failed(qp, c);
         return;
     }
-    done = completion_of(qp, c, FABRIC_DONE);
-    iwarp_cq_push(queue_of(qp, c), &done, c->solicited);
+    cq = queue_of(qp, c);
+    to = iwarp_cq_begin(cq);
+    if (!to)
+        return;
+    put(to, qp, c, FABRIC_DONE);
+    iwarp_cq_end(cq, to, c->solicited);
 }
 
 static void on_first_fpdu(struct iw_qp *iw)
