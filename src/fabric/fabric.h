@@ -275,7 +275,11 @@ struct fabric_ops {
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
-    /* 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, EOPNOTSUPP, as iwarp/qp.h says. Receives at any time. */
+    /*
+     * 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, EOPNOTSUPP, as iwarp/qp.h says. Receives at any time. Once queued the request
+     * may complete and the queue pair be closed: the caller keeps it from being gone before this returns, but need not
+     * for a receive and with FABRIC_DEFER, whose posts do not touch it any more by then, or have qp_close wait.
+     */
     int (*qp_post)(struct fabric_qp *qp, const struct fabric_request *r);
     void (*qp_release)(struct fabric_qp *qp); /* what was deferred goes now: a request failed before it was posted */
     void (*qp_flush)(struct fabric_qp *qp);

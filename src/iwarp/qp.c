@@ -85,10 +85,21 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     return qp;
 }
 
+/* The post of the last request that completed may not have left yet. */
+static void await_posters(struct queue *q)
+{
+    spin_lock(&q->lock);
+    spin_unlock(&q->lock);
+}
+
 void iw_qp_destroy(struct iw_qp *qp)
 {
     if (!qp)
         return;
+    if (!MUTANT(obj_08_posters_not_awaited)) {
+        await_posters(&qp->sq);
+        await_posters(&qp->rq);
+    }
     tx_drop_tail(qp);
     free(qp->rx.buffer);
     free(qp);
@@ -112,7 +123,9 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 /* A read that ends its first SGE's region has to have one that requests may end. */
 static int read_invalidate_check(const struct iw_qp *qp, const struct iw_request *r)
 {
-    if (r->opcode != IW_READ || !(r->flags & IW_READ_INVALIDATE))
+    bool asked = r->flags & IW_READ_INVALIDATE;
+
+    if (!asked || r->opcode != IW_READ) /* one look at both at once would wait for the caller's two stores */
         return 0;
     if (r->sge_count == 0)
         return EINVAL;
@@ -193,9 +206,22 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
         entry_fill(queue_at(q, tail), r, length);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_fetch(q, tail + 1);
+        if (r->flags & IW_DEFER) /* behind the tail: who clears it and rings has the request framed */
+            atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);
     return result;
+}
+
+bool iw_qp_deferred(struct iw_qp *qp)
+{
+    return atomic_load_explicit(&qp->sq.deferred, memory_order_acquire);
+}
+
+void iw_qp_ring(struct iw_qp *qp)
+{
+    if (iw_qp_deferred(qp)) /* an exchange: whose request it takes back is framed by the owner's look that follows */
+        (void)atomic_exchange_explicit(&qp->sq.deferred, false, memory_order_acq_rel);
 }
 
 void queue_open(struct queue *q, bool open)

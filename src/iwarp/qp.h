@@ -48,6 +48,7 @@ enum iw_flags {
     IW_INLINE = 8,     /* data is copied by the post; SGE addresses are plain pointers, STags are not looked at */
     IW_SEND_INVALIDATE = 16, /* send: remote_stag is invalidated at the peer before its receive completes */
     IW_READ_INVALIDATE = 32, /* read: the first SGE's STag is invalidated before the read completes */
+    IW_DEFER = 64, /* the owner is not asked to look at tx before something else is posted: iw_qp_deferred */
 };
 
 /* How a request ended. */
@@ -175,8 +176,14 @@ void *iw_qp_owner(const struct iw_qp *qp);
  * inline size, or a receive where they come from a shared queue; EFAULT: an SGE that is not inside its region or lacks
  * the right. Initiator requests only: ENOTCONN. Reads only: EOPNOTSUPP: the limit in force is 0. Nothing was queued
  * unless it is 0. The caller then has the owner look at tx (sends, reads, writes).
+ * Once it is queued the request may complete, and whoever hears of that destroy the queue pair: iw_qp_destroy waits
+ * until the post has let go of it, so a caller that does not touch it any more need not hold it.
  */
 int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
+/* Any thread. A request was posted with IW_DEFER since iw_qp_ring. */
+bool iw_qp_deferred(struct iw_qp *qp);
+/* Any thread that then has the owner look at tx. */
+void iw_qp_ring(struct iw_qp *qp);
 
 /* Owner. From here on initiator requests are taken. */
 void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s);

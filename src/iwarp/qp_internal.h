@@ -76,8 +76,9 @@ struct entry {
 };
 
 struct queue {
-    struct spin lock; /* posters among each other, and `open` */
+    struct spin lock; /* posters among each other, and `open`; a poster's last touch of the queue pair */
     bool open;
+    atomic_bool deferred;   /* IW_DEFER, and nothing has rung since */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;

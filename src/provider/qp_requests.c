@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a queue pair's table: NDK requests become the fabric's, nothing is allocated on the way. A post holds
- * the object, as its completion can be seen, and the queue pair closed, before the call has returned.
+ * The entries of a queue pair's table: NDK requests become the fabric's, nothing is allocated on the way. A post that
+ * rings holds the object, as its completion can be seen, and the queue pair closed, before the call has returned. Those
+ * that only queue, receives and deferred ones, do without: the fabric's close waits for them (fabric.h).
  */
 #include <string.h>
 
@@ -78,7 +79,7 @@ static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, uns
     return STATUS_SUCCESS;
 }
 
-/* From here on the caller holds a reference: the request may complete, and the consumer close, before this returns. */
+/* The request may complete, and the consumer close, before this returns. */
 static NTSTATUS post(struct qp *qp, struct fabric_request *r)
 {
     return status_of_errno(ops_of(qp)->qp_post(qp->fabric, r));
@@ -141,8 +142,17 @@ NTSTATUS request_leave(struct qp *qp, NTSTATUS status)
 static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
                                ULONG allowed)
 {
-    request_enter(qp);
-    return request_leave(qp, try_initiator(qp, r, sgl, count, flags, allowed));
+    bool holds = !(flags & NDK_OP_FLAG_DEFER);
+    NTSTATUS status;
+
+    if (holds)
+        request_enter(qp);
+    status = try_initiator(qp, r, sgl, count, flags, allowed);
+    if (!holds && !status)
+        return status; /* qp may be gone */
+    if (!holds)
+        request_enter(qp);
+    return request_leave(qp, status);
 }
 
 static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
@@ -165,12 +175,8 @@ static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULON
 {
     struct qp *qp = qp_of(pub);
     struct fabric_request r = {.op = FABRIC_RECEIVE, .context = context};
-    NTSTATUS status;
 
-    request_enter(qp);
-    status = post_plain(qp, &r, sgl, count, qp->receive_sges);
-    object_unref(&qp->obj, REF_LOOKUP);
-    return status;
+    return post_plain(qp, &r, sgl, count, qp->receive_sges);
 }
 
 /* With local invalidation, which is ignored where the adapter does not report it. */

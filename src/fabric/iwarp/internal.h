@@ -185,7 +185,6 @@ struct fabric_qp {
     void *qp_context;
     atomic_uint refs;         /* the handle, and a doom that is queued */
     atomic_bool doomed;       /* a queue of its overflowed */
-    atomic_bool deferred;     /* a request waits for the next one without DEFER */
     atomic_uint unsent;       /* requests posted since the last transmission; roughly, where several threads post */
     atomic_uint busy_until;   /* where many left at once: the initiator's queue's empty polls by then, and one more */
     atomic_uint held;         /* posts since then that were to wait */

@@ -18,7 +18,7 @@ _Static_assert(offsetof(struct iw_sge, stag) == offsetof(struct fabric_sge, toke
 _Static_assert(IW_SILENT == (int)FABRIC_SILENT && IW_READ_FENCE == (int)FABRIC_READ_FENCE, "flags");
 _Static_assert(IW_SOLICIT == (int)FABRIC_SOLICIT && IW_INLINE == (int)FABRIC_INLINE, "flags");
 _Static_assert(IW_SEND_INVALIDATE == (int)FABRIC_SEND_INVALIDATE, "flags");
-_Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE, "flags");
+_Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE && IW_DEFER == (int)FABRIC_DEFER, "flags");
 
 enum {
     MOST_UNSENT = 64,    /* what one system call sends */
@@ -256,21 +256,20 @@ void iwarp_qp_leave_to_poll(struct fabric_qp *qp)
     have_poll_drive(qp->receive_cq, patience);
 }
 
-/* A deferred request goes with the next one that is not, and with one that fails. */
-static void ring(struct fabric_qp *qp, bool defer, bool wait, int result)
+static void ring(struct fabric_qp *qp, bool wait)
 {
-    if (result == 0 && defer) {
-        atomic_store_explicit(&qp->deferred, true, memory_order_release);
-        return;
-    }
-    if (result != 0 && (MUTANT(qpr_10_deferred_stays) || !atomic_load_explicit(&qp->deferred, memory_order_acquire)))
-        return;
-    if (atomic_load_explicit(&qp->deferred, memory_order_relaxed))
-        atomic_store_explicit(&qp->deferred, false, memory_order_relaxed);
+    iw_qp_ring(qp->iw);
     if (wait)
         iwarp_qp_leave_to_poll(qp);
     else
         shard_post_once(qp->home->shard, &qp->transmit);
+}
+
+/* A deferred request goes with the next one that is not, and with one that fails. */
+void iwarp_qp_release(struct fabric_qp *qp)
+{
+    if (iw_qp_deferred(qp->iw) && !MUTANT(qpr_10_deferred_stays))
+        ring(qp, false);
 }
 
 int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
@@ -281,7 +280,7 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
     };
     struct iw_request request = {
         .opcode = opcodes[r->op],
-        .flags = r->flags & ~(unsigned)FABRIC_DEFER,
+        .flags = r->flags,
         .context = r->context,
         .sges = (const void *)r->sges,
         .sge_count = r->sge_count,
@@ -289,20 +288,20 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
         .remote_to = r->remote_address,
         .stag = r->token,
     };
-    bool defer = (r->flags & FABRIC_DEFER) != 0;
-    int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
+    bool receive = r->op == FABRIC_RECEIVE;
+    int result;
 
-    if (r->op == FABRIC_RECEIVE)
-        return result;
-    atomic_store_explicit(&qp->unsent, atomic_load_explicit(&qp->unsent, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-    ring(qp, defer, !defer && result == 0 && may_wait(qp, r), result);
+    if (!receive)
+        atomic_store_explicit(&qp->unsent, atomic_load_explicit(&qp->unsent, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
+    if (result == 0 && (receive || r->flags & FABRIC_DEFER))
+        return 0; /* nobody holds the queue pair: fabric.h */
+    if (result == 0)
+        ring(qp, may_wait(qp, r));
+    else if (!receive)
+        iwarp_qp_release(qp);
     return result;
-}
-
-void iwarp_qp_release(struct fabric_qp *qp)
-{
-    ring(qp, false, false, EINVAL);
 }
 
 void iwarp_qp_flush(struct fabric_qp *qp)

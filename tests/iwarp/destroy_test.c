@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a queue pair under a post that has not returned: the request is queued, it may have completed and whoever
+ * heard of it have closed everything, while the post still holds its queue's lock. It may not touch freed memory then.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "iwarp/qp_internal.h"
+
+enum { LOOKS = 20000 };
+
+static void nothing(struct iw_qp *qp, const struct iw_completion *c)
+{
+    (void)qp, (void)c;
+}
+
+static const struct iw_qp_events events = { .complete = nothing };
+
+struct closer {
+    struct iw_qp *qp;
+    atomic_bool begun, gone;
+};
+
+static void *destroy(void *arg)
+{
+    struct closer *c = arg;
+
+    atomic_store(&c->begun, true);
+    iw_qp_destroy(c->qp);
+    atomic_store(&c->gone, true);
+    return NULL;
+}
+
+/* Looks at it for a while: a queue pair that goes under the lock is mostly seen, one that stays is never thought gone. */
+static void destroyed_under_a_post(bool receives)
+{
+    struct iw_qp_config config = { .receive_depth = 4, .initiator_depth = 4, .receive_sges = 1, .initiator_sges = 1,
+                                   .events = &events };
+    struct closer c = { .qp = iw_qp_create(&config) };
+    struct queue *q = receives ? &c.qp->rq : &c.qp->sq;
+    pthread_t thread;
+
+    assert_non_null(c.qp);
+    spin_lock(&q->lock); /* as a post does */
+    assert_int_equal(pthread_create(&thread, NULL, destroy, &c), 0);
+    while (!atomic_load(&c.begun))
+        sched_yield();
+    for (int i = 0; i < LOOKS; i++) {
+        assert_false(atomic_load(&c.gone));
+        sched_yield();
+    }
+    spin_unlock(&q->lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(atomic_load(&c.gone));
+}
+
+/* covers: OBJ-08 */
+static void test_initiator(void **state)
+{
+    (void)state;
+    destroyed_under_a_post(false);
+}
+
+/* covers: OBJ-08 */
+static void test_receive(void **state)
+{
+    (void)state;
+    destroyed_under_a_post(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_initiator),
+        cmocka_unit_test(test_receive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
