@@ -240,12 +240,18 @@ void entry_fail(struct entry *e, enum iw_status status, enum wire_error error)
     e->status = (uint8_t)status;
 }
 
-void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited)
+/*
+ * The oldest request is over. False: nobody is told. Its slot is free before the consumer hears of it, who may post from
+ * inside the upcall.
+ */
+static bool take_head(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited,
+                      struct iw_completion *c)
 {
     uint32_t head = queue_head(q);
     const struct entry *e = queue_at(q, head);
     bool silent = status == IW_OK && (e->flags & IW_SILENT) && !MUTANT(qpr_07_never_silent);
-    struct iw_completion c = {
+
+    *c = (struct iw_completion){
         .context = e->context,
         .opcode = e->opcode,
         .status = status,
@@ -256,28 +262,46 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, en
         .invalidated = status == IW_OK && e->invalidated && !MUTANT(inv_01_not_told),
         .stag = e->stag,
     };
-
-    /* The slot is free before the consumer hears of it: it may post from inside the upcall. */
     atomic_store_explicit(&q->head, head + 1, memory_order_release);
-    if (silent)
-        return;
-    qp->events->complete(qp, &c);
-    if (MUTANT(qpr_02_complete_twice))
-        qp->events->complete(qp, &c);
+    return !silent;
 }
 
+static void tell(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
+{
+    if (n > 0)
+        qp->events->complete(qp, c, n);
+    if (n > 0 && MUTANT(qpr_02_complete_twice))
+        qp->events->complete(qp, c, n);
+}
+
+void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited)
+{
+    struct iw_completion c;
+
+    if (take_head(qp, q, status, error, solicited, &c))
+        tell(qp, &c, 1);
+}
+
+/* Many at a time, so that a burst takes the lock of its completion queue once. */
 void requests_complete(struct iw_qp *qp)
 {
+    struct iw_completion done[COMPLETIONS];
+    unsigned n = 0;
+
     while (queue_head(&qp->sq) != qp->tx.next) {
         const struct entry *e = queue_at(&qp->sq, queue_head(&qp->sq));
+        bool failed = e->state == ENTRY_FAILED;
 
-        if (e->state != ENTRY_DONE && e->state != ENTRY_FAILED)
-            return;
-        if (e->state == ENTRY_DONE)
-            queue_complete(qp, &qp->sq, IW_OK, WIRE_OK, false);
-        else
-            queue_complete(qp, &qp->sq, e->status, e->received, false);
+        if (e->state != ENTRY_DONE && !failed)
+            break;
+        if (take_head(qp, &qp->sq, failed ? e->status : IW_OK, failed ? e->received : WIRE_OK, false, &done[n]))
+            n++;
+        if (n == COMPLETIONS) {
+            tell(qp, done, n);
+            n = 0;
+        }
     }
+    tell(qp, done, n);
 }
 
 /* A local request that was carried out has ended then, whatever becomes of the stream. */

@@ -129,7 +129,7 @@ int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
 
 /* Upcalls, made by the owner from inside rx_*, tx_*, flush, stop. They may post, nothing else. */
 struct iw_qp_events {
-    void (*complete)(struct iw_qp *qp, const struct iw_completion *c);
+    void (*complete)(struct iw_qp *qp, const struct iw_completion *c, unsigned n); /* in order, of one queue; n > 0 */
     void (*first_fpdu)(struct iw_qp *qp);   /* the first FPDU that was valid: establishment on the accepting side */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read came */
     void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */

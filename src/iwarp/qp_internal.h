@@ -51,6 +51,7 @@ enum {
     EARLY = 24 * 1024,       /* octets that leave by themselves where as many more of their message follow */
     COPY_BELOW = 512,        /* pieces of payload up to this are cheaper to copy than to list */
     SPARES = 8,              /* buffers that a scratch keeps */
+    COMPLETIONS = 16,        /* told of in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
 

@@ -69,17 +69,19 @@ static uint32_t take(struct input *in, unsigned octets)
 
 /* ---- upcalls ---- */
 
-static void on_complete(struct iw_qp *qp, const struct iw_completion *c)
+static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
 {
     struct fuzz *f = iw_qp_owner(qp);
 
-    if (f->srq && c->opcode == IW_RECEIVE)
-        f->taken++;
-    else
-        f->completed++;
-    require(c->status == IW_OK || !c->invalidated);
-    if (c->invalidated)
-        require(mem_revocable(f->table, &f->domain, c->stag, false) != WIRE_OK);
+    for (; n > 0; c++, n--) {
+        if (f->srq && c->opcode == IW_RECEIVE)
+            f->taken++;
+        else
+            f->completed++;
+        require(c->status == IW_OK || !c->invalidated);
+        if (c->invalidated)
+            require(mem_revocable(f->table, &f->domain, c->stag, false) != WIRE_OK);
+    }
 }
 
 static void nothing(struct iw_qp *qp)

@@ -17,9 +17,9 @@
 
 enum { LOOKS = 20000 };
 
-static void nothing(struct iw_qp *qp, const struct iw_completion *c)
+static void nothing(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
 {
-    (void)qp, (void)c;
+    (void)qp, (void)c, (void)n;
 }
 
 static const struct iw_qp_events events = { .complete = nothing };

@@ -48,14 +48,17 @@ static void *context_of(const struct poster *p, unsigned n)
     return (void *)(uintptr_t)((uintptr_t)(p - p->race->posters) << 32 | n);
 }
 
-static void on_complete(struct iw_qp *qp, const struct iw_completion *c)
+static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
 {
     struct race *r = iw_qp_owner(qp);
-    struct poster *p = &r->posters[(uintptr_t)c->context >> 32];
 
-    if (((uintptr_t)c->context & UINT32_MAX) != p->completed)
-        p->disorder++;
-    p->completed++;
+    for (; n > 0; c++, n--) {
+        struct poster *p = &r->posters[(uintptr_t)c->context >> 32];
+
+        if (((uintptr_t)c->context & UINT32_MAX) != p->completed)
+            p->disorder++;
+        p->completed++;
+    }
 }
 
 static void ignore(struct iw_qp *qp)

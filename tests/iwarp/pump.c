@@ -13,16 +13,19 @@
 
 enum { CANARY = 64 };
 
-static void on_complete(struct iw_qp *qp, const struct iw_completion *c)
+static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
 {
     struct side *s = iw_qp_owner(qp);
 
-    assert_true(s->completions < PUMP_COMPLETIONS);
-    /* Why the stream ends has been told before anything ends with it. */
-    assert_true(c->status != IW_LOST || c->end == IW_END_NONE || s->ends > 0);
-    s->completed[s->completions++] = *c;
-    if (s->seen)
-        s->seen(s, c);
+    assert_true(n > 0);
+    for (; n > 0; c++, n--) {
+        assert_true(s->completions < PUMP_COMPLETIONS);
+        /* Why the stream ends has been told before anything ends with it. */
+        assert_true(c->status != IW_LOST || c->end == IW_END_NONE || s->ends > 0);
+        s->completed[s->completions++] = *c;
+        if (s->seen)
+            s->seen(s, c);
+    }
 }
 
 static void on_first(struct iw_qp *qp)

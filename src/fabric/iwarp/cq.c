@@ -173,50 +173,51 @@ static void doom_users(struct fabric_cq *cq)
         iwarp_qp_doom(qp);
 }
 
-/* Unlocked. */
-static void overflowed(struct fabric_cq *cq)
+void iwarp_cq_begin(struct fabric_cq *cq)
 {
-    if (!MUTANT(obs_cq_error_not_counted))
-        iwarp_count_cq_error(cq->home);
-    act(cq, OVERFLOW);
-    doom_users(cq);
+    spin_lock(&cq->lock);
 }
 
-struct fabric_completion *iwarp_cq_begin(struct fabric_cq *cq)
+struct fabric_completion *iwarp_cq_place(struct fabric_cq *cq)
 {
-    bool overflow = false;
-    uint32_t count, at;
+    uint32_t count = count_of(cq), at = cq->head + count;
 
-    spin_lock(&cq->lock);
-    count = count_of(cq);
-    at = cq->head + count;
-    if (count < cq->depth && !atomic_load_explicit(&cq->dead, memory_order_relaxed))
+    if (atomic_load_explicit(&cq->dead, memory_order_relaxed))
+        return NULL;
+    if (count < cq->depth)
         return &cq->ring[at < cq->depth ? at : at - cq->depth];
-    if (!atomic_load_explicit(&cq->dead, memory_order_relaxed) && !MUTANT(cqx_07_silent_overflow)) {
+    if (!MUTANT(cqx_07_silent_overflow)) {
         atomic_store_explicit(&cq->dead, true, memory_order_release);
-        overflow = true;
+        cq->overflows = true;
     }
-    spin_unlock(&cq->lock);
-    if (overflow)
-        overflowed(cq);
     return NULL;
 }
 
-void iwarp_cq_end(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
+void iwarp_cq_count(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
 {
-    unsigned wanted;
-
     atomic_store_explicit(&cq->count, count_of(cq) + 1, memory_order_relaxed);
     cq->pushed++;
     if (solicited)
         cq->solicited = cq->pushed;
     if (c->status != FABRIC_DONE)
         cq->failed = cq->pushed;
-    wanted = fall_due(cq);
+}
+
+void iwarp_cq_end(struct fabric_cq *cq)
+{
+    bool overflows = cq->overflows;
+    unsigned wanted;
+
+    cq->overflows = false;
+    wanted = fall_due(cq) | (overflows ? OVERFLOW : 0);
     spin_unlock(&cq->lock);
+    if (overflows && !MUTANT(obs_cq_error_not_counted))
+        iwarp_count_cq_error(cq->home);
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
     act(cq, wanted);
+    if (overflows)
+        doom_users(cq);
 }
 
 static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)

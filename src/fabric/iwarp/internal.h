@@ -126,6 +126,7 @@ struct fabric_cq {
     uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
     uint32_t least_us;             /* of interval_us */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
+    bool overflows;                /* since iwarp_cq_begin */
     uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
@@ -153,12 +154,14 @@ void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
 /*
- * Any owner: the place of one more completion, to be filled in at once, as the queue is locked until iwarp_cq_end.
- * NULL: there is no room, or has been none before, and that was told; not locked.
+ * Completions, by any owner: begin, for each of a few a place that is filled in and counted, end. The queue is locked
+ * meanwhile. Place: NULL where there is no room, or has been none before. solicited: it satisfies an arm for solicited
+ * events.
  */
-struct fabric_completion *iwarp_cq_begin(struct fabric_cq *cq);
-/* solicited: the completion satisfies an arm for solicited events. */
-void iwarp_cq_end(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
+void iwarp_cq_begin(struct fabric_cq *cq);
+struct fabric_completion *iwarp_cq_place(struct fabric_cq *cq);
+void iwarp_cq_count(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
+void iwarp_cq_end(struct fabric_cq *cq);
 
 /* ---- shared receive queues (srq.c) ---- */
 

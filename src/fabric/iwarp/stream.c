@@ -65,7 +65,7 @@ static struct fabric_cq *queue_of(const struct fabric_qp *qp, const struct iw_co
     return c->opcode == IW_RECEIVE ? qp->receive_cq : qp->initiator_cq;
 }
 
-static void complete_failed(const struct fabric_qp *qp, const struct iw_completion *c)
+static void put_failed(struct fabric_completion *to, const struct fabric_qp *qp, const struct iw_completion *c)
 {
     static const enum fabric_status statuses[] = {
         [IW_FLUSHED] = FABRIC_FLUSHED,
@@ -75,32 +75,28 @@ static void complete_failed(const struct fabric_qp *qp, const struct iw_completi
         [IW_REMOTE_ACCESS] = FABRIC_REMOTE_ACCESS,
         [IW_REMOTE_RANGE] = FABRIC_REMOTE_RANGE,
     };
-    struct fabric_cq *cq = queue_of(qp, c);
-    struct fabric_completion *to = iwarp_cq_begin(cq);
 
-    if (!to)
-        return;
     put(to, qp, c, statuses[c->status]);
     say_why(to, qp, c);
-    iwarp_cq_end(cq, to, c->solicited || !MUTANT(cqx_06_errors_unsolicited));
 }
 
-static void on_complete(struct iw_qp *iw, const struct iw_completion *c)
+static void on_complete(struct iw_qp *iw, const struct iw_completion *c, unsigned n)
 {
     const struct fabric_qp *qp = iw_qp_owner(iw);
+    struct fabric_cq *cq = queue_of(qp, c);
     struct fabric_completion *to;
-    struct fabric_cq *cq;
 
-    if (c->status != IW_OK) {
-        complete_failed(qp, c);
-        return;
+    iwarp_cq_begin(cq);
+    for (; n > 0 && (to = iwarp_cq_place(cq)) != NULL; c++, n--) {
+        bool failed = c->status != IW_OK;
+
+        if (failed)
+            put_failed(to, qp, c);
+        else
+            put(to, qp, c, FABRIC_DONE);
+        iwarp_cq_count(cq, to, c->solicited || (failed && !MUTANT(cqx_06_errors_unsolicited)));
     }
-    cq = queue_of(qp, c);
-    to = iwarp_cq_begin(cq);
-    if (!to)
-        return;
-    put(to, qp, c, FABRIC_DONE);
-    iwarp_cq_end(cq, to, c->solicited);
+    iwarp_cq_end(cq);
 }
 
 static void on_first_fpdu(struct iw_qp *iw)
