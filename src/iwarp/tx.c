@@ -40,18 +40,26 @@ static size_t padding(size_t ulpdu)
     return mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC - MPA_FPDU_LENGTH - ulpdu;
 }
 
-size_t fpdu_seal(bool crc, uint8_t *bytes, size_t ulpdu)
+/* Padding and checksum. What was written apart, first octets and the rest, is summed apart: see ddp_fpdu_begin. */
+static size_t seal(bool crc, uint8_t *bytes, size_t first, size_t ulpdu)
 {
     size_t covered = mpa_fpdu_size(ulpdu) - MPA_FPDU_CRC;
 
-    put_length(bytes, ulpdu);
     for (size_t i = MPA_FPDU_LENGTH + ulpdu; i < covered; i++)
         bytes[i] = 0;
-    if (crc)
-        crc32c_final(crc32c_update(CRC32C_INIT, bytes, covered), bytes + covered);
-    else
+    if (crc) {
+        uint32_t sum = crc32c_update(CRC32C_INIT, bytes, first);
+        crc32c_final(crc32c_update(sum, bytes + first, covered - first), bytes + covered);
+    } else {
         memset(bytes + covered, 0, MPA_FPDU_CRC);
+    }
     return covered + MPA_FPDU_CRC;
+}
+
+size_t fpdu_seal(bool crc, uint8_t *bytes, size_t ulpdu)
+{
+    put_length(bytes, ulpdu);
+    return seal(crc, bytes, MPA_FPDU_LENGTH + ulpdu, ulpdu);
 }
 
 void tx_drop_tail(struct iw_qp *qp)
@@ -243,22 +251,19 @@ static void frame_undo(struct tx_batch *b, const struct mark *m)
     b->window_left = 0;
 }
 
-static void read_request(uint8_t *bytes, uint32_t sink, uint32_t length, uint32_t stag, uint64_t to)
-{
-    struct rdmap_read_request r = {
-        .sink_stag = sink, .sink_to = 0, .length = length, .source_stag = stag, .source_to = to,
-    };
-    rdmap_read_encode(&r, bytes, RDMAP_READ_REQUEST);
-}
-
 static void put_headers(uint8_t *fpdu, struct plan *p, size_t headers, uint32_t payload)
 {
     p->h.last = payload == p->left;
-    put_length(fpdu, headers + payload);
-    if (p->header > 0)
-        ddp_header_encode(&p->h, fpdu + MPA_FPDU_LENGTH, p->header);
-    if (p->read)
-        read_request(fpdu + MPA_FPDU_LENGTH + p->header, p->sink, p->length, p->stag, p->to);
+    if (p->read) {
+        struct rdmap_read_request r = {
+            .sink_stag = p->sink, .length = p->length, .source_stag = p->stag, .source_to = p->to,
+        };
+        rdmap_read_fpdu(&p->h, &r, fpdu);
+    } else if (p->header > 0) {
+        ddp_fpdu_begin(&p->h, headers + payload, fpdu);
+    } else {
+        put_length(fpdu, payload);
+    }
 }
 
 static void frame_add(const struct iw_qp *qp, struct tx_batch *b, size_t ulpdu, uint32_t octets, bool last)
@@ -331,7 +336,7 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
     if (!batch_list(b, fpdu, mpa_fpdu_size(ulpdu), b->limit))
         return FULL;
     put_headers(fpdu, p, headers, p->left);
-    b->arena_used += fpdu_seal(qp->crc, fpdu, ulpdu);
+    b->arena_used += seal(qp->crc, fpdu, MPA_FPDU_LENGTH + headers, ulpdu);
     frame_add(qp, b, ulpdu, p->left, true);
     return FRAMED;
 }
@@ -451,7 +456,9 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
         batch_begin(qp, s, limit);
     } while (qp->running && (!qp->hold || MUTANT(cmp_01_nothing_held)) && !batch_fill(qp, s));
     if (b->count > 0)
-        memcpy(iov, b->iov, b->count * sizeof *iov);
+        iov[0] = b->iov[0]; /* often it is all */
+    if (b->count > 1)
+        memcpy(iov + 1, b->iov + 1, (b->count - 1) * sizeof *iov);
     return (int)b->count;
 }
 

@@ -10,7 +10,11 @@
  */
 #include "wire/ddp.h"
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/cursor.h"
+#include "wire/mpa.h"
 
 enum {
     DDP_T = 0x80,
@@ -45,12 +49,18 @@ bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, s
     return !c.failed;
 }
 
+static uint16_t control(const struct ddp_header *h)
+{
+    unsigned ddp = (h->tagged ? DDP_T : 0u) | (h->last ? DDP_L : 0u) | DDP_VERSION;
+
+    return (uint16_t)(ddp << 8 | RDMAP_VERSION << RDMAP_VERSION_SHIFT | (h->opcode & RDMAP_OPCODE_MASK));
+}
+
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size)
 {
     struct cursor_out c = cursor_out(bytes, size);
 
-    cursor_put8(&c, (uint8_t)((h->tagged ? DDP_T : 0) | (h->last ? DDP_L : 0) | DDP_VERSION));
-    cursor_put8(&c, (uint8_t)(RDMAP_VERSION << RDMAP_VERSION_SHIFT | (h->opcode & RDMAP_OPCODE_MASK)));
+    cursor_put16(&c, control(h));
     cursor_put32(&c, h->stag);
     if (h->tagged) {
         cursor_put64(&c, h->to);
@@ -60,6 +70,46 @@ size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size
         cursor_put32(&c, h->mo);
     }
     return c.failed ? 0 : size - c.left;
+}
+
+static void put_one(uint8_t *at, uint32_t v)
+{
+    v = htobe32(v);
+    memcpy(at, &v, sizeof v);
+}
+
+static void put_two(uint8_t *at, uint32_t first, uint32_t second)
+{
+    uint64_t octets = htobe64((uint64_t)first << 32 | second);
+
+    memcpy(at, &octets, sizeof octets);
+}
+
+static void put_long(uint8_t *at, uint64_t v)
+{
+    put_two(at, (uint32_t)(v >> 32), (uint32_t)v);
+}
+
+size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_FPDU_BEGIN_MAX])
+{
+    put_two(fpdu, (uint32_t)ulpdu << 16 | control(h), h->stag);
+    if (h->tagged) {
+        put_long(fpdu + 8, h->to);
+        return MPA_FPDU_LENGTH + DDP_TAGGED_HEADER;
+    }
+    put_two(fpdu + 8, h->queue, h->msn);
+    put_one(fpdu + 16, h->mo);
+    return MPA_FPDU_LENGTH + DDP_UNTAGGED_HEADER;
+}
+
+void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r,
+                     uint8_t fpdu[RDMAP_READ_FPDU])
+{
+    (void)ddp_fpdu_begin(h, DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST, fpdu);
+    put_two(fpdu + 16, h->mo, r->sink_stag);
+    put_long(fpdu + 24, r->sink_to);
+    put_two(fpdu + 32, r->length, r->source_stag);
+    put_long(fpdu + 40, r->source_to);
 }
 
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len)

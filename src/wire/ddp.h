@@ -51,6 +51,13 @@ struct ddp_header {
 /* False where len is too short for the header that its first byte announces. *size: the header's length. */
 bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, size_t *size);
 size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size); /* length, 0: does not fit */
+/*
+ * An FPDU's beginning: MPA's length for a ULPDU of so many octets, then the header. Returns the size of both. Written
+ * eight octets at a time, as a checksum reads them: what is read in larger pieces than it was written in is waited for
+ * until it has left the processor's store buffer.
+ */
+enum { DDP_FPDU_BEGIN_MAX = 20 };
+size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_FPDU_BEGIN_MAX]);
 
 struct rdmap_read_request {
     uint32_t sink_stag;
@@ -63,5 +70,8 @@ struct rdmap_read_request {
 /* False unless len is exactly RDMAP_READ_REQUEST. */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
+/* A Read Request's FPDU, all but the checksum; h is untagged. As ddp_fpdu_begin. */
+enum { RDMAP_READ_FPDU = 48 };
+void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r, uint8_t fpdu[RDMAP_READ_FPDU]);
 
 #endif

@@ -123,6 +123,37 @@ static void test_fields(void **state)
     assert_same_header(&h, &untagged);
 }
 
+/* MPA's length and the header at once are what they are apart, and nothing behind them is written. */
+static void test_fpdu(void **state)
+{
+    static const uint64_t to = 0xfedcba9876543210u;
+    uint8_t want[RDMAP_READ_FPDU + 1], got[RDMAP_READ_FPDU + 1];
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) {
+        struct ddp_header h = { .tagged = i & 1, .last = i & 2, .opcode = (uint8_t)(i >> 2), .stag = 0x89abcdef, .to = to,
+                                .queue = 0x80000001, .msn = 0x90000002, .mo = 0xa0000003 };
+        struct rdmap_read_request r = { .sink_stag = 0xb0000004, .sink_to = to + 1, .length = 0xc0000005,
+                                        .source_stag = 0xd0000006, .source_to = to + 2 };
+        size_t ulpdu = i * 1040, size;
+
+        memset(want, 0x5a, sizeof want);
+        memset(got, 0x5a, sizeof got);
+        want[0] = (uint8_t)(ulpdu >> 8);
+        want[1] = (uint8_t)ulpdu;
+        size = 2 + ddp_header_encode(&h, want + 2, DDP_HEADER_MAX);
+        assert_int_equal(ddp_fpdu_begin(&h, ulpdu, got), size);
+        assert_memory_equal(got, want, sizeof want);
+        h.tagged = false;
+        want[0] = 0;
+        want[1] = DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST;
+        ddp_header_encode(&h, want + 2, DDP_HEADER_MAX);
+        assert_int_equal(rdmap_read_encode(&r, want + 20, RDMAP_READ_REQUEST), RDMAP_READ_REQUEST);
+        rdmap_read_fpdu(&h, &r, got);
+        assert_memory_equal(got, want, sizeof want);
+    }
+}
+
 static void test_truncated(void **state)
 {
     uint8_t b[DDP_HEADER_MAX] = { 0 };
@@ -176,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_recorded),
         cmocka_unit_test(test_control_bits),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_fpdu),
         cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_read_request),
     };
