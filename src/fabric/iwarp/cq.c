@@ -220,6 +220,19 @@ void iwarp_cq_end(struct fabric_cq *cq)
         doom_users(cq);
 }
 
+/* Part by part, as they were written a moment ago: larger pieces would wait until that has left the store buffer. */
+static void copy(struct fabric_completion *to, const struct fabric_completion *from)
+{
+    to->op = from->op;
+    to->status = from->status;
+    to->detail = from->detail;
+    to->length = from->length;
+    to->qp_context = from->qp_context;
+    to->request_context = from->request_context;
+    to->token = from->token;
+    to->why = from->why;
+}
+
 static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
 {
     int n = 0;
@@ -230,7 +243,7 @@ static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
     spin_lock(&cq->lock);
     count = count_of(cq);
     for (; n < max && (uint32_t)n < count; n++) {
-        out[n] = cq->ring[cq->head];
+        copy(&out[n], &cq->ring[cq->head]);
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
     }
     if ((uint32_t)n == count)
