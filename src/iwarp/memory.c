@@ -562,22 +562,64 @@ static void remember(struct finding *f, const struct mem_table *t, uint32_t stag
                            .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION), .access = r->access };
 }
 
-enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                          unsigned access)
+static struct finding *finding_of(uint32_t stag)
+{
+    return &findings[stag % FINDINGS];
+}
+
+static enum wire_error remember_found(const struct mem_table *t, uint32_t stag, enum wire_error error,
+                                      struct mem_ref *ref)
+{
+    if (error == WIRE_OK)
+        remember(finding_of(stag), t, stag, ref->region);
+    mem_release(ref);
+    return error;
+}
+
+static enum wire_error check_own(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                 unsigned access, bool prepared)
 {
     bool logical = stag == 0;
     uint32_t named = logical ? (uint32_t)(to >> 32) : stag;
-    struct finding *f = &findings[named % FINDINGS];
-    enum wire_error error;
     struct mem_ref ref;
 
-    if (holds(f, t, logical ? t : domain, named, to, len, access))
+    if (holds(finding_of(named), t, logical ? t : domain, named, to, len, access))
         return WIRE_OK;
-    error = look_up_local(t, domain, stag, to, len, access, true, &ref);
-    if (error == WIRE_OK)
-        remember(f, t, named, ref.region);
-    mem_release(&ref);
-    return error;
+    return remember_found(t, named, look_up_local(t, domain, stag, to, len, access, prepared, &ref), &ref);
+}
+
+enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                          unsigned access)
+{
+    return check_own(t, domain, stag, to, len, access, true);
+}
+
+enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                unsigned access)
+{
+    return check_own(t, domain, stag, to, len, access, false);
+}
+
+enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                               unsigned access)
+{
+    struct mem_ref ref;
+
+    if (holds(finding_of(stag), t, domain, stag, to, len, access))
+        return WIRE_OK;
+    return remember_found(t, stag, mem_lookup(t, domain, stag, to, len, access, &ref), &ref);
+}
+
+bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint64_t len, unsigned access, uint8_t **at)
+{
+    const struct mem_region *r = h->ref.region;
+
+    if (!r || r->kind != SLOT_FLAT || !range_within(r->base_to, r->len, to, len))
+        return false;
+    if ((h->stag != stag && !MUTANT(mem_04_held_for_others)) || (h->access != access && !MUTANT(mem_02_held_right)))
+        return false;
+    *at = r->memory + (to - r->base_to);
+    return true;
 }
 
 void mem_release(struct mem_ref *ref)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * STags: which memory a peer or a request may touch. One table for an adapter. Lookups are lock-free and hold rundown
- * protection for exactly as long as the memory is touched, so that a region can be invalidated while data for it
- * arrives: invalidation takes effect for the next lookup and is complete when the last protection is gone.
+ * protection for as long as the memory is touched, or what was read or is sent at once is, so that a region can be
+ * invalidated while data for it arrives: invalidation takes effect for the next lookup and is complete when the last
+ * protection is gone.
  */
 #ifndef IWARP_MEMORY_H
 #define IWARP_MEMORY_H
@@ -170,12 +171,31 @@ enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t 
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref);
 void mem_release(struct mem_ref *ref); /* harmless on an empty one; empties it */
+/*
+ * What was looked up last, protected until something else is: what follows is mostly from the same region. Whoever has
+ * one may not wait for others to let go.
+ */
+struct mem_hold {
+    struct mem_ref ref;
+    uint32_t stag; /* what it was looked up by, */
+    unsigned access; /* and with what rights needed */
+};
+/*
+ * The same lookup, by the same domain, would protect the same region and find [to, to + len) in one piece, at *at. False
+ * also where only a lookup can tell.
+ */
+bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint64_t len, unsigned access, uint8_t **at);
 /* The same for a request's own SGE: STag 0 is the privileged token, and `to` then a logical address. */
 enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                  unsigned access, struct mem_ref *ref);
 /* What mem_lookup_local would answer when everything that is prepared is alive. */
 enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                           unsigned access);
+/* What mem_lookup_local would answer, and mem_lookup. */
+enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                unsigned access);
+enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                               unsigned access);
 
 /* What a lookup that failed for the source of a Read Request is called: RDMAP's remote protection errors. */
 enum wire_error mem_error_for_read(enum wire_error e);

@@ -5,6 +5,13 @@
  */
 #include "iwarp/qp_internal.h"
 
+void pieces_keep(struct pieces *p, bool keeps)
+{
+    p->keeps = keeps;
+    if (!keeps)
+        mem_release(&p->hold.ref);
+}
+
 void pieces_release(struct pieces *p)
 {
     for (unsigned i = 0; i < p->count; i++)
@@ -13,14 +20,34 @@ void pieces_release(struct pieces *p)
     p->length = 0;
 }
 
+/* The first of them may be in what is held, or become it; for others there is one already that is to last. */
+static enum wire_error piece_look_up(const struct iw_qp *qp, struct pieces *p, bool own, uint32_t stag, uint64_t to,
+                                     uint32_t len, unsigned access, struct mem_ref *ref)
+{
+    enum wire_error error;
+    uint8_t *at;
+
+    if (mem_hold_covers(&p->hold, stag, to, len, access, &at)) {
+        *ref = (struct mem_ref){ .region = NULL, .at = at, .run = len };
+        return WIRE_OK;
+    }
+    error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
+                : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
+    if (error == WIRE_OK && p->keeps && p->count == 0) {
+        mem_release(&p->hold.ref);
+        p->hold = (struct mem_hold){ .ref = *ref, .stag = stag, .access = access };
+        ref->region = NULL;
+    }
+    return error;
+}
+
 /* One piece after the other, each protected by itself: they may be pages that lie apart. */
 static enum wire_error pieces_add(const struct iw_qp *qp, struct pieces *p, bool own, uint32_t stag, uint64_t to,
                                   uint32_t len, unsigned access, unsigned max)
 {
     do {
         struct mem_ref *ref = &p->refs[p->count];
-        enum wire_error error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
-                                    : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
+        enum wire_error error = piece_look_up(qp, p, own, stag, to, len, access, ref);
         if (error != WIRE_OK)
             return error;
         uint32_t run = (uint32_t)ref->run;
@@ -73,17 +100,12 @@ enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, u
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct iw_sge *g = &sges[i];
-        struct mem_ref ref;
         enum wire_error error;
 
         if (g->length == 0)
             continue;
-        if (posted) {
-            error = mem_check(qp->memory, qp->domain, g->stag, g->address, g->length, access);
-        } else {
-            error = mem_lookup_local(qp->memory, qp->domain, g->stag, g->address, g->length, access, &ref);
-            mem_release(&ref);
-        }
+        error = posted ? mem_check(qp->memory, qp->domain, g->stag, g->address, g->length, access)
+                       : mem_check_local(qp->memory, qp->domain, g->stag, g->address, g->length, access);
         if (error != WIRE_OK)
             return error;
     }

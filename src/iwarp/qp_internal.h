@@ -175,6 +175,8 @@ struct iw_qp {
 struct pieces {
     unsigned count;
     uint32_t length;
+    bool keeps;           /* hold is in use: what was read at once is being placed */
+    struct mem_hold hold;
     struct iovec iov[IW_IOV_MAX];
     struct mem_ref refs[IW_IOV_MAX];
 };
@@ -194,9 +196,10 @@ struct tx_batch {
     size_t first;         /* octets ahead of them: the rest of a half-sent one, a Terminate */
     size_t arena_used;
     uint32_t max_ulpdu;
-    uint8_t *window;      /* the rest of the SGE or source at hand, protected by the last of ref */
+    uint8_t *window;      /* the rest of the SGE or source at hand */
     uint32_t window_left;
-    bool window_listed;   /* iov names a part of it: the protection has to last */
+    struct mem_hold hold; /* protects it */
+    bool listed;          /* iov names a part of that: the protection has to last, and moves to ref */
     bool summed;          /* the FPDU at hand is summed while it is copied: so far it comes to sum */
     uint32_t sum;
     bool all;             /* nothing was left to be framed */
@@ -261,6 +264,11 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 
 /* place.c */
 void pieces_release(struct pieces *p);
+/*
+ * Between true and false, of one queue pair, the region of the first piece stays protected until another one's turn
+ * comes, so that the next message finds it so.
+ */
+void pieces_keep(struct pieces *p, bool keeps);
 /* Adds the memory of octets [offset, offset + len) of a request, as much as fits into max pieces; p->length grows. */
 enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const struct entry *e, uint32_t offset,
                                 uint32_t len, unsigned access, unsigned max);

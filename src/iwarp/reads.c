@@ -100,15 +100,10 @@ enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_hea
 /* Whether the peer may read this now. An empty read touches nothing, so it may name anything. */
 static enum wire_error source_check(const struct iw_qp *qp, const struct rdmap_read_request *r)
 {
-    struct mem_ref ref;
-    enum wire_error error;
-
     if (r->length == 0)
         return WIRE_OK;
-    error = mem_lookup(qp->memory, qp->domain, r->source_stag, r->source_to, r->length, MEM_REMOTE_READ, &ref);
-    if (error == WIRE_OK)
-        mem_release(&ref);
-    return mem_error_for_read(error);
+    return mem_error_for_read(mem_check_peer(qp->memory, qp->domain, r->source_stag, r->source_to, r->length,
+                                             MEM_REMOTE_READ));
 }
 
 enum wire_error reads_accept(struct iw_qp *qp, const struct ddp_header *h, const uint8_t *payload, uint32_t ulpdu)

@@ -236,6 +236,22 @@ static enum wire_error segment_finish(struct iw_qp *qp, const struct rx_segment 
     }
 }
 
+/* It waits until nobody touches what it ends. */
+static bool ends_memory(const struct iw_qp *qp, const struct ddp_header *h)
+{
+    const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
+
+    return invalidates(h) || (read && read->flags & IW_READ_INVALIDATE);
+}
+
+static enum wire_error segment_end(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
+                                   const uint8_t *payload)
+{
+    if (ends_memory(qp, &g->header))
+        mem_release(&s->pieces.hold.ref);
+    return segment_finish(qp, g, payload);
+}
+
 /* FPDUs */
 
 static bool crc_is_right(const uint8_t *fpdu, uint32_t ulpdu)
@@ -294,7 +310,7 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
     if (error == WIRE_OK && g.header.opcode == RDMAP_READ_REQ)
         error = read_requested(qp, &g, bytes + size);
     else if (error == WIRE_OK)
-        error = segment_finish(qp, &g, bytes + size);
+        error = segment_end(qp, s, &g, bytes + size);
     if (error != WIRE_OK)
         fault(qp, &g, error, bytes, ulpdu);
 }
@@ -378,7 +394,7 @@ static size_t direct_take(struct iw_qp *qp, struct iw_scratch *s, const uint8_t 
         struct rx_segment done = *g;
         qp->rx.direct = false;
         remember_size(qp, done.ulpdu);
-        error = segment_finish(qp, &done, NULL);
+        error = segment_end(qp, s, &done, NULL);
         if (error != WIRE_OK)
             fault(qp, &done, error, done.raw, done.ulpdu - done.payload);
     }
@@ -492,6 +508,7 @@ void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     if (!qp->rx.open)
         return;
     count(&qp->octets_received, n);
+    pieces_keep(&s->pieces, true);
     if (qp->rx.buffer) {
         qp->rx.kept += (uint32_t)first;
         if (qp->rx.kept == qp->rx.kept_size)
@@ -505,6 +522,7 @@ void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     }
     if (n - first + before > 0)
         parse(qp, s, s->stage + RX_KEEP - before, n - first + before);
+    pieces_keep(&s->pieces, false);
 }
 
 void iw_qp_rx_eof(struct iw_qp *qp)

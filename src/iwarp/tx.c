@@ -12,6 +12,7 @@
  * done. The source of a Read Response may change at any time (that is what reading remote memory is for), and then the
  * checksum has to be that of what is sent: with CRC its payload goes through the arena.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,9 @@ static void batch_release(struct tx_batch *b)
 {
     while (b->refs > 0)
         mem_release(&b->ref[--b->refs]);
+    if (!MUTANT(mem_03_held_on))
+        mem_release(&b->hold.ref);
+    b->listed = false;
     b->window_left = 0;
 }
 
@@ -120,37 +124,49 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 
 /* Payload: from the message in progress to the batch */
 
+/* The region stays protected until another one is looked up, or to the end of the batch where it is listed. */
+static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b, bool own, uint32_t stag, uint64_t to,
+                                      uint32_t len)
+{
+    unsigned access = own ? MEM_LOCAL_READ : MEM_REMOTE_READ;
+    struct mem_ref *ref = &b->hold.ref;
+    enum wire_error error;
+
+    if (mem_hold_covers(&b->hold, stag, to, len, access, &b->window)) {
+        b->window_left = len;
+        return WIRE_OK;
+    }
+    if (b->listed)
+        b->ref[b->refs++] = *ref;
+    else
+        mem_release(ref);
+    b->listed = false;
+    b->hold.stag = stag;
+    b->hold.access = access;
+    error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
+                : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
+    b->window = ref->at;
+    b->window_left = (uint32_t)ref->run;
+    return error;
+}
+
 static enum wire_error window_open(const struct iw_qp *qp, struct tx_batch *b, uint32_t offset)
 {
-    struct mem_ref *ref = &b->ref[b->refs];
     const struct iw_sge *sge;
-    enum wire_error error;
-    uint32_t within, len;
+    uint32_t within;
 
     if (b->state.kind == TX_RESPONSE) {
         const struct rdmap_read_request *r = &qp->inbound[b->state.response & qp->inbound_mask].request;
-        len = r->length - offset;
-        error = mem_lookup(qp->memory, qp->domain, r->source_stag, r->source_to + offset, len, MEM_REMOTE_READ, ref);
-    } else {
-        struct entry *e = queue_at(&qp->sq, b->state.next);
-        if (e->flags & IW_INLINE) {
-            len = e->length - offset;
-            *ref = (struct mem_ref){ .region = NULL, .at = (uint8_t *)e->sges + offset, .run = len };
-            error = WIRE_OK;
-        } else {
-            sge = entry_sge(e, offset, &within);
-            len = sge->length - within;
-            error = mem_lookup_local(qp->memory, qp->domain, sge->stag, sge->address + within, len, MEM_LOCAL_READ,
-                                     ref);
-        }
+        return window_look_up(qp, b, false, r->source_stag, r->source_to + offset, r->length - offset);
     }
-    if (error != WIRE_OK)
-        return error;
-    b->window = ref->at;
-    b->window_left = (uint32_t)ref->run;
-    b->window_listed = false;
-    b->refs++;
-    return WIRE_OK;
+    struct entry *e = queue_at(&qp->sq, b->state.next);
+    if (e->flags & IW_INLINE) {
+        b->window = (uint8_t *)e->sges + offset;
+        b->window_left = e->length - offset;
+        return WIRE_OK;
+    }
+    sge = entry_sge(e, offset, &within);
+    return window_look_up(qp, b, true, sge->stag, sge->address + within, sge->length - within);
 }
 
 static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
@@ -169,12 +185,10 @@ static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
     } else {
         if (!batch_list(b, b->window, n, b->limit - 1))
             return false;
-        b->window_listed = true;
+        b->listed = true;
     }
     b->window += n;
     b->window_left -= n;
-    if (b->window_left == 0 && !b->window_listed)
-        mem_release(&b->ref[--b->refs]);
     return true;
 }
 
@@ -316,7 +330,6 @@ static enum wire_error copy_out(const struct iw_qp *qp, struct tx_batch *b, uint
             return error;
         uint32_t n = len - done < b->window_left ? len - done : b->window_left;
         memcpy(to + done, b->window, n);
-        mem_release(&b->ref[--b->refs]);
         b->window_left = 0;
         done += n;
     }
@@ -375,6 +388,7 @@ static enum frame_result carry_out(struct iw_qp *qp, struct tx_batch *b)
 {
     struct entry *e = queue_at(&qp->sq, b->state.next);
 
+    assert(b->fpdus > 0 || !b->hold.ref.region);
     if (e->state == ENTRY_QUEUED && !local_carry_out(qp, e, b->fpdus == 0))
         return FULL;
     b->state.kind = TX_NONE;

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: many small messages that leave or come at once, whose regions take turns. The region of the last one stays
+ * protected for the next: that must be told from others that have the same addresses, from other rights to the same
+ * region, and it must end when the batch does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "iwarp/pump.h"
+#include "wire/mpa.h"
+
+enum { ROOM = 256, SIZE = 16, MESSAGES = 12, BASE = 0x7000, ALL = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE };
+
+/* Regions that are all addressed from BASE on. */
+struct alike {
+    uint8_t memory[ROOM];
+    struct mem_region *mr;
+    uint32_t stag;
+};
+
+static void alike_open(struct pump *p, struct alike *r, unsigned access, int first)
+{
+    for (int i = 0; i < ROOM; i++)
+        r->memory[i] = (uint8_t)(first + i);
+    assert_int_equal(mem_register(p->memory, &p->domain, r->memory, ROOM, BASE, access, &r->mr, &r->stag), 0);
+}
+
+static void alike_close(struct alike *r)
+{
+    assert_true(mem_invalidate(r->mr, NULL, NULL)); /* nobody holds it */
+}
+
+static struct iw_sge at(const struct alike *r, unsigned n)
+{
+    return (struct iw_sge){ .address = BASE + n * SIZE, .length = SIZE, .stag = r->stag };
+}
+
+/* From one region to another, each of two that take turns as the bits of an order say. */
+static void take_turns(struct pump *p, enum iw_opcode op, unsigned from_order, unsigned to_order)
+{
+    struct alike from[2], to[2];
+
+    for (int i = 0; i < 2; i++) {
+        alike_open(p, &from[i], ALL, 1 + 100 * i);
+        alike_open(p, &to[i], ALL, 0);
+        memset(to[i].memory, 0xee, ROOM);
+    }
+    for (unsigned n = 0; n < MESSAGES; n++) {
+        const struct alike *f = &from[from_order >> n & 1], *t = &to[to_order >> n & 1];
+        struct region remote = { .at = (uint8_t *)(uintptr_t)(BASE + n * SIZE), .len = SIZE,
+                                 .stag = op == IW_READ ? f->stag : t->stag };
+        struct iw_sge there = at(t, n), here = op == IW_READ ? there : at(f, n);
+
+        if (op == IW_SEND)
+            assert_int_equal(post(&p->b, IW_RECEIVE, 0, n, &there, 1, NULL), 0);
+        assert_int_equal(post(&p->a, op, 0, n, &here, 1, op == IW_SEND ? NULL : &remote), 0);
+    }
+    pump_run(p);
+    assert_int_equal(p->a.completions, MESSAGES);
+    assert_int_equal(p->a.ends + p->b.ends, 0);
+    for (unsigned n = 0; n < MESSAGES; n++) {
+        const struct alike *f = &from[from_order >> n & 1];
+
+        assert_completed(&p->a, n, op, n, IW_OK);
+        for (unsigned side = 0; side < 2; side++) {
+            for (unsigned i = n * SIZE; i < (n + 1) * SIZE; i++)
+                assert_int_equal(to[side].memory[i], side == (to_order >> n & 1) ? f->memory[i] : 0xee);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        alike_close(&from[i]);
+        alike_close(&to[i]);
+    }
+}
+
+/* covers: MEM-04 */
+static void test_regions_alike(void **state)
+{
+    static const enum iw_opcode ops[] = { IW_SEND, IW_WRITE, IW_READ };
+    static struct pump p;
+
+    (void)state;
+    for (unsigned i = 0; i < 96; i++) {
+        struct pump_config c = { .crc = i & 1, .whole = i & 2, .seed = i, .ord = 16, .ird = 16 };
+
+        pump_open(&p, &c);
+        take_turns(&p, ops[i % 3], i * 0x9e3779b9u >> 20, i * 0x85ebca6bu >> 20);
+        pump_close(&p);
+    }
+}
+
+/* What our own receive is placed in is not the peer's to write, though the message before went there. covers: MEM-02 */
+static void test_rights_apart(void **state)
+{
+    static struct pump p;
+
+    (void)state;
+    for (int crc = 0; crc < 2; crc++) {
+        struct pump_config c = { .crc = crc, .whole = true, .seed = 1 };
+        struct ddp_header message = { .opcode = RDMAP_SEND, .last = true, .msn = 1 };
+        struct ddp_header write = { .tagged = true, .opcode = RDMAP_WRITE, .last = true, .to = BASE + SIZE };
+        uint8_t fpdus[200], payload[SIZE];
+        struct terminate t;
+        struct alike r;
+        size_t len;
+
+        pump_open(&p, &c);
+        alike_open(&p, &r, MEM_LOCAL_WRITE, 0);
+        struct iw_sge into = at(&r, 0);
+        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        memset(payload, 0x77, sizeof payload);
+        write.stag = r.stag;
+        len = pump_fpdu(fpdus, crc, &message, payload, SIZE);
+        len += pump_fpdu(fpdus + len, crc, &write, payload, SIZE);
+        pump_inject(&p.b, fpdus, len);
+        pump_receive(&p.b);
+        assert_completed(&p.b, 0, IW_RECEIVE, 1, IW_OK);
+        assert_memory_equal(r.memory, payload, SIZE);
+        assert_int_equal(r.memory[SIZE], SIZE);
+        assert_int_equal(p.b.ends, 1);
+        assert_int_equal(p.b.error, WIRE_RDMAP_ACCESS);
+        assert_true(pump_terminate_sent(&p.b, crc, &t));
+        alike_close(&r);
+        pump_close(&p);
+    }
+}
+
+static void on_gone(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+/* Copied messages: the region of the last lasts until done, those before do not. covers: MEM-03 */
+static void test_ends_with_the_batch(void **state)
+{
+    struct pump_config c = { .crc = true, .whole = true, .seed = 1 };
+    struct iovec iov[IW_IOV_MAX];
+    static struct pump p;
+    struct alike r[2];
+    unsigned gone = 0;
+    size_t len;
+
+    (void)state;
+    pump_open(&p, &c);
+    for (unsigned i = 0; i < 2; i++) {
+        struct iw_sge from;
+
+        alike_open(&p, &r[i], MEM_LOCAL_READ, 0);
+        from = at(&r[i], 0);
+        assert_int_equal(post(&p.a, IW_SEND, 0, i, &from, 1, NULL), 0);
+    }
+    assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 1);
+    len = iov[0].iov_len;
+    alike_close(&r[0]);
+    assert_false(mem_invalidate(r[1].mr, on_gone, &gone));
+    assert_int_equal(gone, 0);
+    iw_qp_tx_done(p.a.qp, p.scratch, len);
+    assert_int_equal(gone, 1);
+    assert_int_equal(p.a.completions, 2);
+    pump_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_regions_alike),
+        cmocka_unit_test(test_rights_apart),
+        cmocka_unit_test(test_ends_with_the_batch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
