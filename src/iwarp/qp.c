@@ -79,7 +79,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     qp->max_ord = c->max_ord;
     queue_init(&qp->sq, c->initiator_depth, c->initiator_sges, c->inline_size, (uint8_t *)(qp + 1));
     queue_init(&qp->rq, receives, receive_sges, 0, qp->sq.slots + out);
-    qp->inbound = (struct inbound_read *)(void *)(qp->rq.slots + in);
+    qp->inbound = (struct rdmap_read_request *)(void *)(qp->rq.slots + in);
     qp->inbound_mask = reads - 1;
     qp->rq.open = true;
     return qp;

@@ -89,13 +89,6 @@ struct queue {
     uint8_t from_next[60];
 };
 
-/* A read that the peer asked for. */
-struct inbound_read {
-    struct rdmap_read_request request;
-    uint32_t msn;
-    uint16_t ulpdu_len;
-};
-
 enum tx_kind { TX_NONE, TX_REQUEST, TX_RESPONSE, TX_RTR };
 
 /* How far sending has come. A batch works on a copy, and each of its FPDUs has the state that follows it. */
@@ -162,7 +155,7 @@ struct iw_qp {
     uint16_t ird, ord, max_ird, max_ord; /* in force; most */
     uint32_t max_ulpdu;
     uint32_t rtr_sink;
-    struct inbound_read *inbound; /* a ring, behind those of the queues; tx.response is its head */
+    struct rdmap_read_request *inbound; /* the peer's; a ring, behind those of the queues; tx.response is its head */
     uint32_t inbound_mask, inbound_tail;
 
     uint32_t terminate_len, terminate_sent;
@@ -287,8 +280,8 @@ struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL: none in flight
 enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
-enum wire_error reads_accept(struct iw_qp *qp, const struct ddp_header *h, const uint8_t *payload, uint32_t ulpdu);
-void reads_refuse(struct iw_qp *qp, const struct inbound_read *r, enum wire_error error); /* at its turn */
+enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
+void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error); /* the one at that position, at its turn */
 
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);

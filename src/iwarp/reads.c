@@ -106,34 +106,34 @@ static enum wire_error source_check(const struct iw_qp *qp, const struct rdmap_r
                                              MEM_REMOTE_READ));
 }
 
-enum wire_error reads_accept(struct iw_qp *qp, const struct ddp_header *h, const uint8_t *payload, uint32_t ulpdu)
+enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
 {
-    struct inbound_read *r = &qp->inbound[qp->inbound_tail & qp->inbound_mask];
+    struct rdmap_read_request *r = &qp->inbound[qp->inbound_tail & qp->inbound_mask];
     enum wire_error error;
 
-    if (!rdmap_read_decode(&r->request, payload, RDMAP_READ_REQUEST))
+    if (!rdmap_read_decode(r, payload, RDMAP_READ_REQUEST))
         return WIRE_RDMAP_STREAM_CATASTROPHIC;
-    if (qp->ird == 0 && r->request.length > 0)
+    if (qp->ird == 0 && r->length > 0)
         return WIRE_DDP_UNTAGGED_NO_BUFFER;
-    error = source_check(qp, &r->request);
+    error = source_check(qp, r);
     if (error != WIRE_OK)
         return error;
-    r->msn = h->msn;
-    r->ulpdu_len = (uint16_t)ulpdu;
     qp->rx.read_msn++;
     qp->inbound_tail++;
     return WIRE_OK;
 }
 
-void reads_refuse(struct iw_qp *qp, const struct inbound_read *r, enum wire_error error)
+/* The Terminate names the Read Request, which is put together again: nothing in it could have been another way. */
+void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {
-        .last = true, .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ, .msn = r->msn, .mo = 0,
+        .last = true, .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ,
+        .msn = qp->rx.read_msn - (qp->inbound_tail - response),
     };
     uint8_t ulpdu[DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST];
     size_t size = ddp_header_encode(&h, ulpdu, sizeof ulpdu);
 
-    size += rdmap_read_encode(&r->request, ulpdu + size, sizeof ulpdu - size);
-    terminate_queue(qp, error, ulpdu, size, r->ulpdu_len);
+    size += rdmap_read_encode(&qp->inbound[response & qp->inbound_mask], ulpdu + size, sizeof ulpdu - size);
+    terminate_queue(qp, error, ulpdu, size, (uint32_t)size);
     stream_end(qp, IW_END_LOCAL_ERROR, error);
 }

@@ -273,9 +273,9 @@ static void empty_fpdu(struct iw_qp *qp)
 }
 
 /* A Read Request is judged by its content too, and only then the FPDU was a valid one. */
-static enum wire_error read_requested(struct iw_qp *qp, const struct rx_segment *g, const uint8_t *payload)
+static enum wire_error read_requested(struct iw_qp *qp, const uint8_t *payload)
 {
-    enum wire_error error = reads_accept(qp, &g->header, payload, g->ulpdu);
+    enum wire_error error = reads_accept(qp, payload);
 
     if (error == WIRE_OK)
         fpdu_seen(qp);
@@ -308,7 +308,7 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
     if (error == WIRE_OK && is_placed(&g.header))
         error = segment_place(qp, s, &g, bytes + size, g.payload);
     if (error == WIRE_OK && g.header.opcode == RDMAP_READ_REQ)
-        error = read_requested(qp, &g, bytes + size);
+        error = read_requested(qp, bytes + size);
     else if (error == WIRE_OK)
         error = segment_end(qp, s, &g, bytes + size);
     if (error != WIRE_OK)

@@ -156,7 +156,7 @@ static enum wire_error window_open(const struct iw_qp *qp, struct tx_batch *b, u
     uint32_t within;
 
     if (b->state.kind == TX_RESPONSE) {
-        const struct rdmap_read_request *r = &qp->inbound[b->state.response & qp->inbound_mask].request;
+        const struct rdmap_read_request *r = &qp->inbound[b->state.response & qp->inbound_mask];
         return window_look_up(qp, b, false, r->source_stag, r->source_to + offset, r->length - offset);
     }
     struct entry *e = queue_at(&qp->sq, b->state.next);
@@ -423,8 +423,7 @@ static enum frame_result frame_next(struct iw_qp *qp, struct iw_scratch *s)
 static void fault_handle(struct iw_qp *qp, const struct tx_state *t, enum wire_error error)
 {
     if (t->kind == TX_RESPONSE) {
-        const struct inbound_read *r = &qp->inbound[t->response & qp->inbound_mask];
-        reads_refuse(qp, r, mem_error_for_read(error));
+        reads_refuse(qp, t->response, mem_error_for_read(error));
         return;
     }
     entry_fail(queue_at(&qp->sq, t->next), IW_LOCAL_ACCESS, error);

@@ -102,7 +102,7 @@ static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan
 
 static void plan_response(const struct iw_qp *qp, const struct tx_state *t, struct plan *p)
 {
-    const struct rdmap_read_request *r = &qp->inbound[t->response & qp->inbound_mask].request;
+    const struct rdmap_read_request *r = &qp->inbound[t->response & qp->inbound_mask];
 
     p->h = tagged(RDMAP_READ_RESP, r->sink_stag, r->sink_to + t->offset);
     p->header = DDP_TAGGED_HEADER;
