@@ -13,7 +13,7 @@
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
-enum { DEPTH = LINK_RECEIVES + LINK_WINDOW, CQ_DEPTH = 4 * DEPTH, RESULTS = 64, MOST_READS = 32 };
+enum { DEPTH = LINK_RECEIVES + LINK_WINDOW, CQ_DEPTH = 4 * DEPTH, RESULTS = 64, MOST_READS = LINK_WINDOW };
 
 struct end {
     struct link *link;

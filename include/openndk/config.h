@@ -38,7 +38,7 @@ typedef struct ondk_config {
     uint32_t max_unfinished; /* connections without a complete request. 1024 */
     /* Limits that the adapter reports and enforces. */
     uint32_t max_private;    /* MaxCallerData, MaxCalleeData. 252, at most 508 */
-    uint32_t max_inbound_reads, max_outbound_reads; /* 32 */
+    uint32_t max_inbound_reads, max_outbound_reads; /* 64 */
     /*
      * The same, to imitate a narrower card: never more than the provider can do, and as much by default
      * (ONDK_UNLIMITED). Where 0 or a switch takes a capability away, its functions answer STATUS_NOT_SUPPORTED.

@@ -16,7 +16,7 @@ static const struct profile {
     int64_t values[PROFILE_LIMITS];
 } profiles[] = {
     {"default", "All that this provider can do.",
-     {252, 32, 32, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, 1, 1, 1}},
+     {252, 64, 64, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, 1, 1, 1}},
     {"narrow", "A narrow card of the first generation: three SGEs, one a read, no windows, no shared receive queues, "
                "completion queues that keep their size.",
      {56, 16, 16, 3, 3, 1, 0, 1024, 1024, 4096, 0, 128, 0, 1 << 20, 1 << 30, 0, 0, 0}},

@@ -21,7 +21,7 @@ struct iwarp_config {
     uint32_t backlog;       /* requests that the consumer has not answered, for each listener; 1024 */
     uint32_t max_unfinished; /* connections without a complete request, for each listener; 1024 */
     uint16_t max_private;   /* MaxCallerData and MaxCalleeData; 252, at most 508 */
-    uint16_t max_inbound_reads, max_outbound_reads; /* 32 */
+    uint16_t max_inbound_reads, max_outbound_reads; /* 64 */
     uint8_t mpa_revision;   /* as initiator: 2 (default), 1, 0 */
     bool crc;               /* ask for CRC; default true */
     unsigned rtr;           /* ready-to-receive forms offered and accepted (enum mpa_rtr); default all; 0: none */
