@@ -281,7 +281,8 @@ struct fabric_ops {
      * for a receive and with FABRIC_DEFER, whose posts do not touch it any more by then, or have qp_close wait.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct fabric_request *r);
-    void (*qp_release)(struct fabric_qp *qp); /* what was deferred goes now: a request failed before it was posted */
+    /* What was deferred goes now: an initiator request was refused, by a post or before one. The caller holds it. */
+    void (*qp_release)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
     /*
      * Why initiator posts answer ENOTCONN, from before the first that does; FABRIC_OK: because no connection has come

@@ -2,7 +2,8 @@
 /*
  * The entries of a queue pair's table: NDK requests become the fabric's, nothing is allocated on the way. A post that
  * rings holds the object, as its completion can be seen, and the queue pair closed, before the call has returned. Those
- * that only queue, receives and deferred ones, do without: the fabric's close waits for them (fabric.h).
+ * that only queue, receives and deferred ones, do without: the fabric's close waits for them (fabric.h). One that fails
+ * rings for those before it.
  */
 #include <string.h>
 

@@ -200,6 +200,7 @@ static void deferred(void)
     take_ok(&w.sb, FABRIC_RECEIVE, NULL, 11);
     post(&w.sa, FABRIC_SEND, FABRIC_DEFER, NULL, 0, 12, NULL, 0);
     CHECK(w.a->ops->qp_post(w.sa.qp, &bad) != 0);
+    w.a->ops->qp_release(w.sa.qp);
     take_ok(&w.sb, FABRIC_RECEIVE, NULL, 12);
     for (int i = 0; i < 3; i++)
         take_ok(&w.sa, FABRIC_SEND, NULL, 0);

@@ -101,7 +101,7 @@ static void run_doom(struct shard_task *task)
 
 void iwarp_qp_doom(struct fabric_qp *qp)
 {
-    shard_post(qp->home->shard, &qp->doom);
+    shard_post_away(qp->home->shard, &qp->doom); /* see iwarp_cq_end */
 }
 
 static void run_close(struct shard_task *task)
@@ -295,12 +295,8 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
         atomic_store_explicit(&qp->unsent, atomic_load_explicit(&qp->unsent, memory_order_relaxed) + 1,
                               memory_order_relaxed);
     result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
-    if (result == 0 && (receive || r->flags & FABRIC_DEFER))
-        return 0; /* nobody holds the queue pair: fabric.h */
-    if (result == 0)
+    if (result == 0 && !receive && !(r->flags & FABRIC_DEFER)) /* else nobody holds the queue pair: fabric.h */
         ring(qp, may_wait(qp, r));
-    else if (!receive)
-        iwarp_qp_release(qp);
     return result;
 }
 
