@@ -279,6 +279,20 @@ void shard_post_once(struct shard *s, struct shard_task *task)
         drive_or_ring(s);
 }
 
+void shard_post_away(struct shard *s, struct shard_task *task)
+{
+    if (queue_once(s, task, QUEUED | URGENT) & URGENT)
+        return;
+    if (MUTANT(shard_away_stays)) {
+        drive_or_ring(s);
+        return;
+    }
+    if (!owner_acquire_or_ring(&s->owner))
+        return;
+    s->thread_deadline = 0; /* it looks at everything now */
+    owner_release_to_thread(&s->owner);
+}
+
 /*
  * Of this and a shard_post_once that finds the task queued but not urgent, both touch the owner word after their mark
  * in `queued`: if this is first, the other drives what was pushed here; if not, this one sees URGENT, or the task has

@@ -13,7 +13,7 @@
  *
  * A thread that drives one shard may post to another, and then drives that one too where it is free: the task runs
  * inside the post, with both tokens held. So a task posts to another shard as its last act, or expects the other
- * shard's work to be done when the post returns. No token is ever waited for, except by a shard's own thread.
+ * shard's work to be done when the post returns, or posts with shard_post_away. No token is ever waited for, except by a shard's own thread.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H
@@ -35,7 +35,7 @@ struct net;
 struct shard_task {
     struct shard_task *_Atomic next;
     void (*run)(struct shard_task *task);
-    atomic_uchar queued; /* used by shard_post_once and shard_post_lazily alone */
+    atomic_uchar queued; /* used by shard_post_once, shard_post_away and shard_post_lazily alone */
 };
 
 /*
@@ -54,6 +54,8 @@ void shard_post_once(struct shard *s, struct shard_task *task);
  * shard_post_once. True: it may be waiting. The caller sees to it that the task outlives this call.
  */
 bool shard_post_lazily(struct shard *s, struct shard_task *task);
+/* The same for whoever holds what the shard's work may wait for: nothing of the shard is driven in this thread. */
+void shard_post_away(struct shard *s, struct shard_task *task);
 /* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */
 void shard_call(struct shard *s, struct shard_task *task);
 

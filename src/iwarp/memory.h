@@ -104,7 +104,7 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
  * The address carries the mapping's STag in its upper half, so it is found, protected and released like any region,
  * and an address that belongs to no mapping touches nothing. At most 4 GiB less a page. 0, ENOMEM, ENOSPC.
  * logical: of the first byte; its offset in the page is memory's own. Released by mem_unmap, which waits for whoever
- * touches it at that moment (one system call that does not block).
+ * touches it at that moment: for one system call that does not block, and what it brought.
  */
 int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region **out, uint64_t *logical);
 void mem_unmap(struct mem_region *r);
@@ -177,7 +177,7 @@ void mem_release(struct mem_ref *ref); /* harmless on an empty one; empties it *
  */
 struct mem_hold {
     struct mem_ref ref;
-    uint32_t stag; /* what it was looked up by, */
+    uint32_t stag;   /* what it was looked up by, */
     unsigned access; /* and with what rights needed */
 };
 /*

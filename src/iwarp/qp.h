@@ -127,7 +127,10 @@ int iw_srq_post(struct iw_srq *srq, const struct iw_request *r); /* a receive; a
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
 
-/* Upcalls, made by the owner from inside rx_*, tx_*, flush, stop. They may post, nothing else. */
+/*
+ * Upcalls, made by the owner from inside rx_*, tx_*, flush, stop. They may post, nothing else: memory may be held
+ * meanwhile, so they wait for nothing, and drive nobody who might.
+ */
 struct iw_qp_events {
     void (*complete)(struct iw_qp *qp, const struct iw_completion *c, unsigned n); /* in order, of one queue; n > 0 */
     void (*first_fpdu)(struct iw_qp *qp);   /* the first FPDU that was valid: establishment on the accepting side */

@@ -7,7 +7,7 @@
  *   - Without, as soon as an FPDU's header is there the rest of its payload goes from the transport to its destination
  *     (`direct`); only headers, trailers, and control messages are staged.
  *
- * Judging a segment changes nothing, placing touches only memory that is looked up for it, finishing cannot fail except
+ * Judging a segment changes nothing, placing touches only memory that is protected for it, finishing cannot fail except
  * for a Read Request, whose source is looked up there, and for the end of a send with invalidate, whose STag may have
  * gone since it was judged. A fault ends the stream, and names the segment in the Terminate.
  */

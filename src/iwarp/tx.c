@@ -124,7 +124,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 
 /* Payload: from the message in progress to the batch */
 
-/* The region stays protected until another one is looked up, or to the end of the batch where it is listed. */
+/* The region stays protected to the end of the batch; where it is not listed, until another one is looked up. */
 static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b, bool own, uint32_t stag, uint64_t to,
                                       uint32_t len)
 {
@@ -136,7 +136,7 @@ static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b
         b->window_left = len;
         return WIRE_OK;
     }
-    if (b->listed)
+    if (b->listed && !MUTANT(mem_03_listed_let_go))
         b->ref[b->refs++] = *ref;
     else
         mem_release(ref);
@@ -185,7 +185,7 @@ static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
     } else {
         if (!batch_list(b, b->window, n, b->limit - 1))
             return false;
-        b->listed = true;
+        b->listed = !MUTANT(mem_03_listed_unseen);
     }
     b->window += n;
     b->window_left -= n;
@@ -447,6 +447,7 @@ static bool batch_fill(struct iw_qp *qp, struct iw_scratch *s)
     s->batch.all = result == IDLE;
     if (result != FAULT || s->batch.fpdus > 0)
         return true; /* a fault behind good FPDUs is met again when they are gone */
+    batch_release(&s->batch);
     fault_handle(qp, &s->batch.state, s->batch.error);
     return false;
 }

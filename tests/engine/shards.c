@@ -129,6 +129,69 @@ static void test_bell(struct shard *s)
     CHECK(bell.runs >= 1 && bell.runs <= THREADS * POSTS);
 }
 
+/* ---- posted away: never in the thread that posts, nor inside the post ---- */
+
+struct away {
+    struct shard_task task;
+    struct shard *shard;
+    pthread_t poster;
+    bool inside; /* of a post that the shard itself made */
+    int runs;
+    struct shard_gate done;
+};
+
+static void run_away(struct shard_task *task)
+{
+    struct away *a = (struct away *)task;
+
+    CHECK(shard_is_owner(a->shard));
+    CHECK(!a->inside);
+    CHECK(!pthread_equal(pthread_self(), a->poster));
+    a->runs++;
+    shard_gate_open(&a->done);
+}
+
+static void post_away_to_itself(void *arg)
+{
+    struct away *a = arg;
+
+    a->inside = true;
+    shard_post_away(a->shard, &a->task);
+    shard_post_away(a->shard, &a->task);
+    a->inside = false;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void *post_to_itself(void *arg)
+{
+    support_on(((struct away *)arg)->shard, post_away_to_itself, arg);
+    return NULL;
+}
+
+static void test_away(struct shard *s)
+{
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        struct away a = { .task.run = run_away, .shard = s, .poster = pthread_self() };
+
+        shard_post_away(s, &a.task);
+        support_wait(&a.done);
+    }
+    for (int i = 0; i < 100; i++) {
+        struct away a = { .task.run = run_away, .shard = s, .poster = pthread_self() };
+        pthread_t other;
+
+        CHECK(pthread_create(&other, NULL, post_to_itself, &a) == 0);
+        support_wait(&a.done);
+        pthread_join(other, NULL);
+        support_on(s, nothing, NULL); /* what might still have been queued is behind us */
+        CHECK(a.runs == 1);
+    }
+}
+
 /* ---- callbacks ---- */
 
 static _Thread_local bool in_call; /* this thread is inside a call into the engine */
@@ -420,11 +483,6 @@ static void test_gives_way(void)
 }
 
 /* Shards come and go while a thread is on its way out of a post. */
-static void nothing(void *arg)
-{
-    (void)arg;
-}
-
 static void test_coming_and_going(void)
 {
     for (int i = 0; i < 200; i++) {
@@ -454,6 +512,8 @@ int main(void)
     test_order(sleeper);
     test_order(spinner);
     test_bell(sleeper);
+    test_away(sleeper);
+    test_away(spinner);
     test_callbacks(sleeper);
     test_callbacks(spinner);
     test_timers(sleeper);

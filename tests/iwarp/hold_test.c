@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "iwarp/pump.h"
+#include "iwarp/qp_internal.h"
 #include "wire/mpa.h"
 
 enum { ROOM = 256, SIZE = 16, MESSAGES = 12, BASE = 0x7000, ALL = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE };
@@ -167,12 +168,76 @@ static void test_ends_with_the_batch(void **state)
     pump_close(&p);
 }
 
+/* What is listed, not copied, stays protected though another region is looked up behind it. covers: MEM-03 */
+static void test_listed_lasts(void **state)
+{
+    enum { LARGE = 4096 };
+    static uint8_t memory[2][LARGE];
+    struct pump_config c = { .whole = true, .seed = 1 };
+    struct mem_region *mr[2];
+    struct iovec iov[IW_IOV_MAX];
+    static struct pump p;
+    unsigned gone[2] = { 0, 0 };
+    size_t len = 0;
+
+    (void)state;
+    pump_open(&p, &c);
+    for (unsigned i = 0; i < 2; i++) {
+        struct iw_sge from = { .address = BASE, .length = 1000 };
+
+        assert_int_equal(mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, MEM_LOCAL_READ, &mr[i], &from.stag), 0);
+        assert_int_equal(post(&p.a, IW_SEND, 0, i, &from, 1, NULL), 0);
+    }
+    int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX);
+    for (int i = 0; i < n; i++)
+        len += iov[i].iov_len;
+    assert_true(len > 2000);
+    for (unsigned i = 0; i < 2; i++)
+        assert_false(mem_invalidate(mr[i], on_gone, &gone[i]));
+    assert_int_equal(gone[0] + gone[1], 0);
+    iw_qp_tx_done(p.a.qp, p.scratch, len);
+    assert_int_equal(gone[0], 1);
+    assert_int_equal(gone[1], 1);
+    pump_close(&p);
+}
+
+/* Pieces of several regions are all protected at once. covers: MEM-03 */
+static void test_pieces_last(void **state)
+{
+    struct pump_config c = { .whole = true, .seed = 1 };
+    static struct pump p;
+    struct alike r[2];
+    struct iw_sge into[2];
+    unsigned gone = 0;
+
+    (void)state;
+    pump_open(&p, &c);
+    struct pieces *pieces = &p.scratch->pieces;
+    for (unsigned i = 0; i < 2; i++) {
+        alike_open(&p, &r[i], ALL, 0);
+        into[i] = at(&r[i], 0);
+    }
+    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, into, 2, NULL), 0);
+    pieces_keep(pieces, true);
+    assert_int_equal(pieces_of_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, MEM_LOCAL_WRITE,
+                                     IW_IOV_MAX), WIRE_OK);
+    for (unsigned i = 0; i < 2; i++)
+        assert_false(mem_invalidate(r[i].mr, on_gone, &gone));
+    assert_int_equal(gone, 0);
+    pieces_release(pieces);
+    pieces_keep(pieces, false);
+    assert_int_equal(gone, 2);
+    pump_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_regions_alike),
         cmocka_unit_test(test_rights_apart),
         cmocka_unit_test(test_ends_with_the_batch),
+        cmocka_unit_test(test_listed_lasts),
+        cmocka_unit_test(test_pieces_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,7 +215,9 @@ void iwarp_cq_end(struct fabric_cq *cq)
         iwarp_count_cq_error(cq->home);
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
-    act(cq, wanted);
+    if (wanted & TIME) /* not here: who completes may hold memory that the home shard's work waits for */
+        shard_post_away(cq->home->shard, &cq->timing);
+    act(cq, wanted & ~(unsigned)TIME);
     if (overflows)
         doom_users(cq);
 }
