@@ -148,7 +148,8 @@ static const struct finding {
     {WIRE_DDP_UNTAGGED_VERSION, "ddp-version", "DDP: a version that does not exist.", SOFTWARE_ADVICE},
     {WIRE_MPA_TCP_LOST, "mpa-tcp", "MPA: TCP was closed or lost.", "Look at the network between the two."},
     {WIRE_MPA_CRC, "mpa-crc", "MPA: a checksum is wrong.",
-     "Something between the two changes data: look at the network, and at offloads."},
+     "Its sender changed memory of a request that had not completed, or something between the two changes data: look "
+     "at the network, and at offloads."},
     {WIRE_MPA_MARKER, "mpa-marker", "MPA: marker and length disagree.", SOFTWARE_ADVICE},
     {WIRE_MPA_FRAME, "mpa-frame", "MPA: a frame that is not valid.", SOFTWARE_ADVICE},
     {WIRE_MPA_LOCAL_CATASTROPHIC, "mpa-catastrophic", "MPA: its sender ran out of memory.", GIVEN_UP_ADVICE},
