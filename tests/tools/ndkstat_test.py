@@ -147,7 +147,7 @@ def counters_and_json(c):
           passive["listeners"] == [{"state": "listening", "local": it["passive"]}], (active, passive))
     check("JSON: endpoints", active["shared_endpoints"] == [{"local": it["endpoint"]}] and
           not passive["shared_endpoints"], (active, passive))
-    check("JSON: limits", active["limits"]["MaxInboundReadLimit"] == 32 and active["limits"]["MaxCallerData"] == 252,
+    check("JSON: limits", active["limits"]["MaxInboundReadLimit"] == 64 and active["limits"]["MaxCallerData"] == 252,
           active["limits"])
     check("JSON: counters", [active["counters"][k] for k in ("initiated_connections", "active_connections",
                              "accepted_connections", "connection_errors")] == [1, 1, 0, 0], active["counters"])
