@@ -88,6 +88,7 @@ static void by_refusal(struct world *w)
 
     post(&w->sa, FABRIC_WRITE, FABRIC_DEFER, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0);
     CHECK(w->a->ops->qp_post(w->sa.qp, &bad) != 0);
+    w->a->ops->qp_release(w->sa.qp);
     take_ok(&w->sa, FABRIC_WRITE, NULL, 0);
 }
 
