@@ -281,16 +281,17 @@ void shard_post_once(struct shard *s, struct shard_task *task)
 
 void shard_post_away(struct shard *s, struct shard_task *task)
 {
-    if (queue_once(s, task, QUEUED | URGENT) & URGENT)
-        return;
-    if (MUTANT(shard_away_stays)) {
+    bool urgent, driven = MUTANT(shard_away_stays);
+
+    visit(s);
+    urgent = queue_once(s, task, QUEUED | URGENT) & URGENT;
+    if (!urgent && driven) {
         drive_or_ring(s);
-        return;
+    } else if (!urgent && owner_acquire_or_ring(&s->owner)) {
+        s->thread_deadline = 0; /* it looks at everything now */
+        owner_release_to_thread(&s->owner);
     }
-    if (!owner_acquire_or_ring(&s->owner))
-        return;
-    s->thread_deadline = 0; /* it looks at everything now */
-    owner_release_to_thread(&s->owner);
+    leave(s);
 }
 
 /*

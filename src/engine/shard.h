@@ -54,7 +54,7 @@ void shard_post_once(struct shard *s, struct shard_task *task);
  * shard_post_once. True: it may be waiting. The caller sees to it that the task outlives this call.
  */
 bool shard_post_lazily(struct shard *s, struct shard_task *task);
-/* The same for whoever holds what the shard's work may wait for: nothing of the shard is driven in this thread. */
+/* shard_post_once for whoever holds what the shard's work may wait for: nothing of it is driven in this thread. */
 void shard_post_away(struct shard *s, struct shard_task *task);
 /* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */
 void shard_call(struct shard *s, struct shard_task *task);
