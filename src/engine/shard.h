@@ -13,7 +13,8 @@
  *
  * A thread that drives one shard may post to another, and then drives that one too where it is free: the task runs
  * inside the post, with both tokens held. So a task posts to another shard as its last act, or expects the other
- * shard's work to be done when the post returns, or posts with shard_post_away. No token is ever waited for, except by a shard's own thread.
+ * shard's work to be done when the post returns, or posts with shard_post_away. No token is ever waited for, except by
+ * a shard's own thread.
  */
 #ifndef ENGINE_SHARD_H
 #define ENGINE_SHARD_H

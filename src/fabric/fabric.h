@@ -276,9 +276,10 @@ struct fabric_ops {
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
     /*
-     * 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, EOPNOTSUPP, as iwarp/qp.h says. Receives at any time. Once queued the request
-     * may complete and the queue pair be closed: the caller keeps it from being gone before this returns, but need not
-     * for a receive and with FABRIC_DEFER, whose posts do not touch it any more by then, or have qp_close wait.
+     * 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, EOPNOTSUPP, as iwarp/qp.h says. Receives at any time. Once queued the
+     * request may complete and the queue pair be closed: the caller keeps it from being gone before this returns, but
+     * need not for a receive and with FABRIC_DEFER, whose posts do not touch it any more by then, or have qp_close
+     * wait.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct fabric_request *r);
     /* What was deferred goes now: an initiator request was refused, by a post or before one. The caller holds it. */

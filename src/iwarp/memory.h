@@ -181,8 +181,8 @@ struct mem_hold {
     unsigned access; /* and with what rights needed */
 };
 /*
- * The same lookup, by the same domain, would protect the same region and find [to, to + len) in one piece, at *at. False
- * also where only a lookup can tell.
+ * The same lookup, by the same domain, would protect the same region and find [to, to + len) in one piece, at *at.
+ * False also where only a lookup can tell.
  */
 bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint64_t len, unsigned access, uint8_t **at);
 /* The same for a request's own SGE: STag 0 is the privileged token, and `to` then a logical address. */

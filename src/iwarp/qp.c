@@ -241,8 +241,8 @@ void entry_fail(struct entry *e, enum iw_status status, enum wire_error error)
 }
 
 /*
- * The oldest request is over. False: nobody is told. Its slot is free before the consumer hears of it, who may post from
- * inside the upcall.
+ * The oldest request is over. False: nobody is told. Its slot is free before the consumer hears of it, who may post
+ * from inside the upcall.
  */
 static bool take_head(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited,
                       struct iw_completion *c)

@@ -281,7 +281,7 @@ enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_he
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
-void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error); /* the one at that position, at its turn */
+void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error); /* at that position, at its turn */
 
 /* srq.c */
 uint32_t srq_sges(const struct iw_srq *srq);

@@ -39,7 +39,7 @@ static void *destroy(void *arg)
     return NULL;
 }
 
-/* Looks at it for a while: a queue pair that goes under the lock is mostly seen, one that stays is never thought gone. */
+/* For a while: a queue pair that goes under the lock is mostly seen, one that stays is never thought gone. */
 static void destroyed_under_a_post(bool receives)
 {
     struct iw_qp_config config = { .receive_depth = 4, .initiator_depth = 4, .receive_sges = 1, .initiator_sges = 1,

@@ -17,7 +17,13 @@
 #include "iwarp/qp_internal.h"
 #include "wire/mpa.h"
 
-enum { ROOM = 256, SIZE = 16, MESSAGES = 12, BASE = 0x7000, ALL = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE };
+enum {
+    ROOM = 256,
+    SIZE = 16,
+    MESSAGES = 12,
+    BASE = 0x7000,
+    ALL = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE,
+};
 
 /* Regions that are all addressed from BASE on. */
 struct alike {
@@ -185,7 +191,8 @@ static void test_listed_lasts(void **state)
     for (unsigned i = 0; i < 2; i++) {
         struct iw_sge from = { .address = BASE, .length = 1000 };
 
-        assert_int_equal(mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, MEM_LOCAL_READ, &mr[i], &from.stag), 0);
+        assert_int_equal(mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, MEM_LOCAL_READ, &mr[i],
+                                      &from.stag), 0);
         assert_int_equal(post(&p.a, IW_SEND, 0, i, &from, 1, NULL), 0);
     }
     int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX);

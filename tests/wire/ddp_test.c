@@ -131,8 +131,8 @@ static void test_fpdu(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 64; i++) {
-        struct ddp_header h = { .tagged = i & 1, .last = i & 2, .opcode = (uint8_t)(i >> 2), .stag = 0x89abcdef, .to = to,
-                                .queue = 0x80000001, .msn = 0x90000002, .mo = 0xa0000003 };
+        struct ddp_header h = { .tagged = i & 1, .last = i & 2, .opcode = (uint8_t)(i >> 2), .stag = 0x89abcdef,
+                                .to = to, .queue = 0x80000001, .msn = 0x90000002, .mo = 0xa0000003 };
         struct rdmap_read_request r = { .sink_stag = 0xb0000004, .sink_to = to + 1, .length = 0xc0000005,
                                         .source_stag = 0xd0000006, .source_to = to + 2 };
         size_t ulpdu = i * 1040, size;
