@@ -15,7 +15,7 @@ LD_LIBRARY_PATH=$(dirname "$(find "$dir" -name 'libopenndk.so')")
 export LD_LIBRARY_PATH
 "$dir/first" >"$dir/out" || true # nobody need listen: that it opens an adapter and asks it is the point
 cat "$dir/out"
-grep -q '^reads in flight: 32 in, 32 out' "$dir/out"
+grep -q '^reads in flight: 64 in, 64 out' "$dir/out"
 grep -q '^NdkConnect: STATUS_' "$dir/out"
 
 ln -s "$dir/include/ndkconform" "$dir/contract" # the header under the name that it has in the source tree
