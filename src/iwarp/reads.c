@@ -123,7 +123,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* The Terminate names the Read Request, which is put together again: nothing in it could have been another way. */
+/* The Terminate names the Read Request, put together again: all but reserved bits of it is known. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {
