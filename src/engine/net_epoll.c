@@ -444,73 +444,6 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
     return n < 0 ? -EAGAIN : n;
 }
 
-/* ---- connecting ---- */
-
-static bool is_connected(int fd)
-{
-    struct addr peer;
-    socklen_t len = sizeof peer;
-
-    return getpeername(fd, &peer.sa, &len) == 0;
-}
-
-static int kernel_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
-                          const struct iovec *first, size_t *sent, struct net_socket *socket)
-{
-    ssize_t n;
-    int fd, err;
-
-    /* Nobody listens at an address that we hold for connecting; the kernel would connect the socket to itself. */
-    if (addr_equal(reservation_address(from), peer))
-        return ECONNREFUSED;
-    err = reservation_socket(from, &fd);
-    if (err)
-        return err;
-    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice));
-    if (connect(fd, &peer->sa, addr_len(peer)) && errno != EINPROGRESS) {
-        err = errno;
-        close(fd);
-        return err;
-    }
-    /* Within a host it mostly is by now, although connect says that it goes on: sending tells, even nothing. */
-    socket_set_up(socket, net, fd, 0);
-    n = kernel_send(socket, first, 1);
-    if (n < 0 && n != -EAGAIN) {
-        close(fd);
-        return (int)-n;
-    }
-    if (n < 0)
-        socket->flags |= CONNECTING;
-    *sent = n < 0 ? 0 : (size_t)n;
-    socket_hold_reservation(socket, from);
-    /* Only now: before it is connecting, epoll would call it hung up. */
-    err = socket_attach(socket, s);
-    if (err)
-        socket_close(socket, true);
-    return err;
-}
-
-static int kernel_connect_result(struct net_socket *socket)
-{
-    int err = 0;
-    socklen_t err_len = sizeof err;
-
-    if (socket->error)
-        return socket->error;
-    if (socket->flags & CONNECTING)
-        return EINPROGRESS;
-    if (!(socket->flags & DOUBTFUL))
-        return 0; /* connected at once, or room for output and nothing else was reported */
-    if (is_connected(socket->fd))
-        return 0;
-    if (errno != ENOTCONN)
-        return errno;
-    if (getsockopt(socket->fd, SOL_SOCKET, SO_ERROR, &err, &err_len))
-        return errno;
-    socket->error = err;
-    return err ? err : EINPROGRESS;
-}
-
 /* ---- receiving ---- */
 
 static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
@@ -581,8 +514,8 @@ struct net *net_kernel(void)
         .reserve = reservation_take,
         .reservation_ref = reservation_ref,
         .reservation_unref = reservation_unref,
-        .connect = kernel_connect,
-        .connect_result = kernel_connect_result,
+        .connect = net_connect,
+        .connect_result = net_connect_result,
         .listen = net_listen,
         .listen_pause = net_listen_pause,
         .accept = net_accept,

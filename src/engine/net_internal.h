@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the kernel's backend: what net_epoll.c, net_listen.c, reservation.c and sock_diag.c know of each other. */
+/* Inside the kernel's backend: what net_epoll.c, net_connect.c, net_listen.c, reservation.c, sock_diag.c share. */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H
 
@@ -49,7 +49,10 @@ int socket_attach(struct net_socket *socket, struct shard *s);
 void socket_close(struct net_socket *socket, bool reset);
 void socket_update_list(struct net_socket *socket); /* after its flags have changed */
 
-/* net_listen.c: as net_ops has them. */
+/* net_connect.c, net_listen.c: as net_ops has them. */
+int net_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
+                const struct iovec *first, size_t *sent, struct net_socket *socket);
+int net_connect_result(struct net_socket *socket);
 int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
 int net_listen_pause(struct net_socket *socket, bool paused);
 int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
