@@ -48,7 +48,6 @@ enum {
     FEISTEL_ROUNDS = 4,
     BOX_SIZE = 256,
     MEMO_SIZE = 256,
-    FINDINGS = 4,
 };
 
 _Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
@@ -76,6 +75,11 @@ struct chunk {
 };
 
 _Static_assert(sizeof(struct chunk) == sizeof(struct mem_region) << CHUNK_SHIFT, "a power of two");
+
+uint64_t table_number(const struct mem_table *t)
+{
+    return t->number;
+}
 
 struct mem_table *slot_table(struct mem_region *r)
 {
@@ -508,8 +512,8 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 }
 
 /* Logical addresses are regions of the table's own domain, and carry their STag. */
-static enum wire_error look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                     unsigned access, bool known, struct mem_ref *ref)
+enum wire_error slot_look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                   unsigned access, bool known, struct mem_ref *ref)
 {
     if (stag == 0 && !MUTANT(qpr_18_privileged_unknown))
         return look_up(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);
@@ -519,107 +523,7 @@ static enum wire_error look_up_local(struct mem_table *t, const void *domain, ui
 enum wire_error mem_lookup_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                  unsigned access, struct mem_ref *ref)
 {
-    return look_up_local(t, domain, stag, to, len, access, false, ref);
-}
-
-/*
- * What a thread's checks have found. A registration that is alive does not change, and its slot stays where it is as
- * long as the table, so the slot's word alone tells whether it is still the same one: nothing has to be protected for
- * a yes.
- */
-struct finding {
-    uint64_t table; /* its number, never used again; 0: none */
-    struct mem_region *region;
-    const void *domain;
-    uint64_t to, len;
-    uint32_t stag, generation;
-    unsigned access;
-};
-
-static _Thread_local struct finding findings[FINDINGS];
-
-static bool holds(const struct finding *f, const struct mem_table *t, const void *domain, uint32_t stag, uint64_t to,
-                  uint64_t len, unsigned access)
-{
-    uint64_t word;
-
-    if ((f->table != t->number && !MUTANT(mem_04_found_by_address)) || f->stag != stag || f->domain != domain ||
-        access & ~f->access || !range_within(f->to, f->len, to, len))
-        return false;
-    word = atomic_load_explicit(&f->region->word, memory_order_relaxed);
-    return (word >> WORD_GENERATION == f->generation && !(word & WORD_DEAD)) || MUTANT(mem_03_found_for_good);
-}
-
-/* No window, which ends with its region too, and nothing prepared, which another may be in the same generation. */
-static void remember(struct finding *f, const struct mem_table *t, uint32_t stag, struct mem_region *r)
-{
-    uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
-
-    if ((r->kind == SLOT_WINDOW && !MUTANT(inv_08_window_found_for_good)) ||
-        (word & WORD_PREPARED && !MUTANT(inv_03_prepared_found_for_good)))
-        return;
-    *f = (struct finding){ .table = t->number, .region = r, .domain = r->domain, .to = r->base_to, .len = r->len,
-                           .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION), .access = r->access };
-}
-
-static struct finding *finding_of(uint32_t stag)
-{
-    return &findings[stag % FINDINGS];
-}
-
-static enum wire_error remember_found(const struct mem_table *t, uint32_t stag, enum wire_error error,
-                                      struct mem_ref *ref)
-{
-    if (error == WIRE_OK)
-        remember(finding_of(stag), t, stag, ref->region);
-    mem_release(ref);
-    return error;
-}
-
-static enum wire_error check_own(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                 unsigned access, bool prepared)
-{
-    bool logical = stag == 0;
-    uint32_t named = logical ? (uint32_t)(to >> 32) : stag;
-    struct mem_ref ref;
-
-    if (holds(finding_of(named), t, logical ? t : domain, named, to, len, access))
-        return WIRE_OK;
-    return remember_found(t, named, look_up_local(t, domain, stag, to, len, access, prepared, &ref), &ref);
-}
-
-enum wire_error mem_check(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                          unsigned access)
-{
-    return check_own(t, domain, stag, to, len, access, true);
-}
-
-enum wire_error mem_check_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                                unsigned access)
-{
-    return check_own(t, domain, stag, to, len, access, false);
-}
-
-enum wire_error mem_check_peer(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
-                               unsigned access)
-{
-    struct mem_ref ref;
-
-    if (holds(finding_of(stag), t, domain, stag, to, len, access))
-        return WIRE_OK;
-    return remember_found(t, stag, mem_lookup(t, domain, stag, to, len, access, &ref), &ref);
-}
-
-bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint64_t len, unsigned access, uint8_t **at)
-{
-    const struct mem_region *r = h->ref.region;
-
-    if (!r || r->kind != SLOT_FLAT || !range_within(r->base_to, r->len, to, len))
-        return false;
-    if ((h->stag != stag && !MUTANT(mem_04_held_for_others)) || (h->access != access && !MUTANT(mem_02_held_right)))
-        return false;
-    *at = r->memory + (to - r->base_to);
-    return true;
+    return slot_look_up_local(t, domain, stag, to, len, access, false, ref);
 }
 
 void mem_release(struct mem_ref *ref)

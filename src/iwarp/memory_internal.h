@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: a slot of the STag table, for the files that make the table up (memory.c, memory_request.c). */
+/* Abstract: a slot of the STag table, for the files that make it up (memory.c, memory_check.c, memory_request.c). */
 #ifndef IWARP_MEMORY_INTERNAL_H
 #define IWARP_MEMORY_INTERNAL_H
 
@@ -48,6 +48,7 @@ struct mem_region {
 _Static_assert(sizeof(struct mem_region) == 128, "two cache lines");
 _Static_assert(offsetof(struct mem_region, generation) <= 72, "a lookup reads the first line");
 
+uint64_t table_number(const struct mem_table *t); /* no other has had it, or will */
 struct mem_table *slot_table(struct mem_region *r);
 uint32_t slot_stag(struct mem_region *r); /* of the registration that it is, or was last */
 /* A free slot whose STag is decided; the caller fills it in, then publishes or abandons it. 0, ENOMEM, ENOSPC. */
@@ -62,6 +63,9 @@ void slot_unprotect(struct mem_region *r);
 void slot_put_back(struct mem_region *r);
 /* Range and rights, as mem_lookup's, of a protected slot. */
 enum wire_error slot_check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len, unsigned access);
+/* mem_lookup_local. known: what is prepared counts as alive. */
+enum wire_error slot_look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
+                                   unsigned access, bool known, struct mem_ref *ref);
 
 /* memory_request.c. NULL groups are none. */
 /* slot_publish as a member of the group: 0 or ECANCELED. */
