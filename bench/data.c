@@ -216,7 +216,7 @@ int main(int argc, char **argv)
         return drive_tcp(&j);
     if (strcmp(j.kind, "floor") != 0)
         return drive(&j, &ndk_ops);
-    if (strcmp(j.test, "poll") != 0 && strcmp(j.test, "memory") != 0 && strcmp(j.test, "fetch") != 0)
+    if (!strcmp(j.test, "wait") || !strcmp(j.test, "sleep") || !strcmp(j.test, "passive"))
         bench_die("the floor has no %s", j.test);
     return drive(&j, &floor_ops);
 }

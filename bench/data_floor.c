@@ -3,8 +3,9 @@
  * The least that the wire format can cost: one connection that frames each message as iWARP does (MPA, DDP, RDMAP,
  * CRC32c at both ends), receives into a staging area, verifies, and copies from there. No queues, registrations, locks,
  * or anything else that an interface promises; but a second thread, which sleeps, as whoever may have to tell of a
- * message has one. Nothing of a frame is judged beyond what keeps this process's memory safe. Both ends look on, and
- * one request is under way: a sender does not receive meanwhile.
+ * message has one. Nothing of a frame is judged beyond what keeps this process's memory safe. Both ends look on. A
+ * request leaves at once, but requests that others were said to follow wait for the next look, so that a window of them
+ * leaves in one call; and all answers to what one call brought leave in one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -36,12 +37,12 @@ enum {
 
 struct floor {
     int fd;
-    bool crc;
+    bool crc, gathering;
     size_t most;                /* octets of a ULPDU */
     uint32_t msn[2];            /* of the sends, of the read requests */
     uint8_t *stage, *frames;
     size_t staged, framed;
-    unsigned pieces;
+    unsigned pieces, waiting;   /* requests that have not left, nor completed therefore */
     struct iovec piece[PIECES]; /* neighbours in frames are one */
     sem_t never;
 };
@@ -84,35 +85,31 @@ static void leave(struct floor *f)
     f->framed = 0;
 }
 
-static void frame(struct floor *f, const struct ddp_header *h, const uint8_t *payload, size_t len)
+/* Headers of so many octets are at start already. Short payload is copied behind them; summed apart: ddp_fpdu_begin. */
+static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len)
 {
-    uint8_t *start = f->frames + f->framed, *at = start + MPA_FPDU_LENGTH;
-    size_t ulpdu = len, size;
-    uint32_t sum = CRC32C_INIT;
+    uint8_t *at = start + headers;
+    size_t ulpdu = headers - MPA_FPDU_LENGTH + len, rest = mpa_fpdu_size(ulpdu) - MPA_FPDU_LENGTH - ulpdu;
+    uint32_t sum = f->crc ? crc32c_update(CRC32C_INIT, start, headers) : 0;
 
-    at += ddp_header_encode(h, at, DDP_HEADER_MAX);
-    ulpdu += (size_t)(at - start) - MPA_FPDU_LENGTH;
-    size = mpa_fpdu_size(ulpdu);
-    start[0] = (uint8_t)(ulpdu >> 8);
-    start[1] = (uint8_t)ulpdu;
     if (len <= COPY_BELOW) {
         memcpy(at, payload, len);
         at += len;
         add_piece(f, start, (size_t)(at - start));
-        if (f->crc)
-            sum = crc32c_update(sum, start, (size_t)(at - start));
     } else {
-        add_piece(f, start, (size_t)(at - start));
+        add_piece(f, start, headers);
         add_piece(f, (void *)(uintptr_t)payload, len);
-        if (f->crc)
-            sum = crc32c_update(crc32c_update(sum, start, (size_t)(at - start)), payload, len);
+        sum = f->crc ? crc32c_update(sum, payload, len) : 0;
     }
-    size -= MPA_FPDU_LENGTH + ulpdu; /* what is left: padding and checksum */
-    memset(at, 0, size);
-    if (f->crc)
-        crc32c_final(crc32c_update(sum, at, size - MPA_FPDU_CRC), at + size - MPA_FPDU_CRC);
-    add_piece(f, at, size);
-    f->framed = (size_t)(at + size - f->frames);
+    memset(at, 0, rest); /* padding and checksum */
+    if (f->crc) {
+        uint8_t *from = len <= COPY_BELOW ? at - len : at;
+        size_t pad = rest - MPA_FPDU_CRC;
+
+        crc32c_final(crc32c_update(sum, from, (size_t)(at - from) + pad), at + pad);
+    }
+    add_piece(f, at, rest);
+    f->framed = (size_t)(at + rest - f->frames);
 }
 
 static void message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
@@ -123,7 +120,7 @@ static void message(struct floor *f, struct ddp_header h, const uint8_t *payload
         size_t part = len - sent < f->most - header ? len - sent : f->most - header;
 
         h.last = sent + part == len;
-        frame(f, &h, payload + sent, part);
+        frame(f, f->frames + f->framed, ddp_fpdu_begin(&h, header + part, f->frames + f->framed), payload + sent, part);
         sent += part;
         h.to += part;
         h.mo += (uint32_t)part;
@@ -131,18 +128,28 @@ static void message(struct floor *f, struct ddp_header h, const uint8_t *payload
             (sent >= EARLY && sent - part < EARLY && len - sent >= EARLY))
             leave(f);
     }
-    leave(f);
 }
 
-static void send_read_request(struct floor *f, const struct link *l)
+static void frame_read_request(struct floor *f, const struct link *l)
 {
     struct ddp_header h = { .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ, .msn = ++f->msn[1] };
     struct rdmap_read_request r = { .sink_stag = 1, .sink_to = (uintptr_t)link_landing(l), .length = (uint32_t)l->size,
                                     .source_stag = (uint32_t)l->peer.token, .source_to = l->peer.address };
-    uint8_t request[RDMAP_READ_REQUEST];
+    uint8_t *start = f->frames + f->framed;
 
-    rdmap_read_encode(&r, request, sizeof request);
-    message(f, h, request, sizeof request);
+    h.last = true;
+    rdmap_read_fpdu(&h, &r, start);
+    frame(f, start, RDMAP_READ_FPDU, start, 0);
+}
+
+static void leave_all(struct link *l)
+{
+    struct floor *f = l->own;
+
+    leave(f);
+    l->completed += f->waiting;
+    f->waiting = 0;
+    f->gathering = false;
 }
 
 static void post(struct link *l, enum link_op op, bool more)
@@ -152,15 +159,17 @@ static void post(struct link *l, enum link_op op, bool more)
     struct ddp_header write = { .tagged = true, .opcode = RDMAP_WRITE, .stag = (uint32_t)l->peer.token,
                                 .to = l->peer.address + LINK_AREA };
 
-    (void)more;
     if (op == LINK_READ) {
-        send_read_request(f, l);
-        return;
+        frame_read_request(f, l);
+    } else {
+        if (op == LINK_SEND)
+            send.msn = ++f->msn[0];
+        message(f, op == LINK_SEND ? send : write, link_source(l), op == LINK_SEND ? l->message : l->size);
+        f->waiting++;
     }
-    if (op == LINK_SEND)
-        send.msn = ++f->msn[0];
-    message(f, op == LINK_SEND ? send : write, link_source(l), op == LINK_SEND ? l->message : l->size);
-    l->completed++;
+    f->gathering |= more;
+    if (!f->gathering)
+        leave_all(l);
 }
 
 /* ---- receiving ---- */
@@ -231,9 +240,11 @@ static size_t take_fpdu(struct link *l, const uint8_t *at, size_t len)
 static void poll_once(struct link *l)
 {
     struct floor *f = l->own;
-    ssize_t n = recv(f->fd, f->stage + f->staged, STAGE - f->staged, 0);
     size_t done = 0, size;
+    ssize_t n;
 
+    leave_all(l);
+    n = recv(f->fd, f->stage + f->staged, STAGE - f->staged, 0);
     if (n == 0 && !atomic_load(&l->ending))
         bench_die("the peer has gone");
     if (n < 0 && errno != EAGAIN && errno != EINTR)
@@ -243,6 +254,7 @@ static void poll_once(struct link *l)
     f->staged += (size_t)n;
     while ((size = take_fpdu(l, f->stage + done, f->staged - done)) > 0)
         done += size;
+    leave(f);
     f->staged -= done;
     if (done && f->staged)
         memmove(f->stage, f->stage + done, f->staged);

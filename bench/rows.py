@@ -26,8 +26,8 @@ def tcp(test, size):
     return run("bare", "data", "tcp", test, size, 1, 1, "{seconds}")
 
 
-def floor(test, size):
-    return run("floor", "data", "floor", test, size, 1, 1, "{seconds}")
+def floor(test, size, window=1, burst=1):
+    return run("floor", "data", "floor", test, size, window, burst, "{seconds}")
 
 
 def fabric(test, size, window=1, burst=1):
@@ -80,13 +80,15 @@ def rate_rows():
     group, rate, bare = "64 B rate", ("per_second", "1/s"), tcp("sends", 64)
     return [
         Row(group, "sends, bursts of 16", *rate, ndk("sends", 64, 64, 16), bare, fabric("sends", 64, 64, 16),
-            ucx("sends", 64, 64, 16), (">=", 20)),
+            ucx("sends", 64, 64, 16), (">=", 20), floor("sends", 64, 64, 16)),
         Row(group, "sends, plain", *rate, ndk("sends", 64, 64), bare, fabric("sends", 64, 64, 16),
             ucx("sends", 64, 64, 16), (">=", 5)),
         Row(group, "writes, bursts of 16", *rate, ndk("writes", 64, 64, 16), bare, fabric("writes", 64, 64, 16),
-            ucx("writes", 64, 64, 16), (">=", 20)),
+            ucx("writes", 64, 64, 16), (">=", 20), floor("writes", 64, 64, 16)),
         Row(group, "reads, bursts of 16", *rate, ndk("reads", 64, 64, 16), bare, fabric("reads", 64, 64, 16),
-            ucx("reads", 64, 64, 16), (">=", 5)),
+            ucx("reads", 64, 64, 16), (">=", 5), floor("reads", 64, 64, 16)),
+        Row(group, "reads, plain", *rate, ndk("reads", 64, 64), bare, fabric("reads", 64, 64, 16),
+            ucx("reads", 64, 64, 16), None),
     ]
 
 
