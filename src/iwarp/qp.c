@@ -218,6 +218,13 @@ bool iw_qp_deferred(struct iw_qp *qp)
     return atomic_load_explicit(&qp->sq.deferred, memory_order_acquire);
 }
 
+uint32_t iw_qp_outstanding(const struct iw_qp *qp)
+{
+    uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed); /* first: the tail only moves on */
+
+    return atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) - head;
+}
+
 void iw_qp_ring(struct iw_qp *qp)
 {
     if (iw_qp_deferred(qp)) /* an exchange: whose request it takes back is framed by the owner's look that follows */

@@ -185,6 +185,8 @@ void *iw_qp_owner(const struct iw_qp *qp);
 int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
 /* Any thread. A request was posted with IW_DEFER since iw_qp_ring. */
 bool iw_qp_deferred(struct iw_qp *qp);
+/* Any thread. Initiator requests that are posted and have not completed, as of a moment ago. */
+uint32_t iw_qp_outstanding(const struct iw_qp *qp);
 /* Any thread that then has the owner look at tx. */
 void iw_qp_ring(struct iw_qp *qp);
 

@@ -170,6 +170,88 @@ static void filling(void)
     close_connected(&w);
 }
 
+static int leave_reads(struct world *w, int count, uint32_t len)
+{
+    uint64_t before = sent(w);
+
+    for (int i = 0; i < count; i++)
+        post(&w->sa, FABRIC_READ, 0, NULL, 0, len, &w->sb, 0);
+    return (int)(sent(w) - before);
+}
+
+static void take_reads(struct world *w, int count)
+{
+    while (count-- > 0)
+        take_ok(&w->sa, FABRIC_READ, NULL, 0);
+}
+
+/* As long as more reads are away than wait, the next one may. */
+static void awaiting_reads(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    look_on(&w);
+    CHECK(leave_reads(&w, 1, LEN) == 1);
+    CHECK(leave_reads(&w, 1, LEN) == 1);
+    CHECK(leave_reads(&w, 1, LEN) == 0);
+    CHECK(leave_reads(&w, 1, LEN) == 2);
+    CHECK(leave_reads(&w, 3, LEN) == 0);
+    CHECK(leave_reads(&w, 1, LEN) == 4);
+    CHECK(leave_reads(&w, 7, LEN) == 0);
+    CHECK(leave(&w, 1) == 8); /* another request does not wait for reads */
+    take_reads(&w, 15);
+    CHECK(poll(&w, DEPTH) == 1);
+    CHECK(leave_reads(&w, 1, LEN) == 1); /* all is read */
+    take_reads(&w, 1);
+    close_connected(&w);
+}
+
+static void looking_for_reads(void)
+{
+    struct world w;
+    uint64_t before;
+
+    open_connected(&w);
+    look_on(&w);
+    CHECK(leave_reads(&w, 2, LEN) == 2);
+    before = sent(&w);
+    CHECK(leave_reads(&w, 1, LEN) == 0);
+    take_none(&w.sa); /* a look in vain sends it */
+    CHECK(sent(&w) == before + 1);
+    take_reads(&w, 3);
+    close_connected(&w);
+}
+
+/* Of those whose responses take long fewer wait. */
+static void awaiting_long_reads(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    look_on(&w);
+    for (int i = 0; i < 15; i++)
+        post(&w.sa, FABRIC_READ, FABRIC_DEFER, NULL, 0, LEN, &w.sb, 0);
+    CHECK(leave_reads(&w, 1, LEN) == 16);
+    CHECK(leave_reads(&w, 1, 8192) == 1);
+    CHECK(leave_reads(&w, 8, 4096) == 0);
+    CHECK(leave_reads(&w, 1, 4096) == 9);
+    take_reads(&w, 26);
+    close_connected(&w);
+}
+
+/* Whoever does not poll would not see to it that they leave. */
+static void reads_of_who_does_not_poll(void)
+{
+    struct world w;
+
+    open_connected(&w);
+    for (int i = 0; i < 8; i++)
+        CHECK(leave_reads(&w, 1, LEN) == 1);
+    take_reads(&w, 8);
+    close_connected(&w);
+}
+
 static void full_call(void)
 {
     struct world w;
@@ -289,10 +371,13 @@ static const struct test tests[] = {
     { "filling", filling },                     { "full call", full_call }, { "large", large },
     { "slow and behind", slow_and_behind },     { "slow and filling", slow_and_filling },
     { "slow in bursts", slow_in_bursts },       { "long message", long_message },
+    { "awaiting reads", awaiting_reads },       { "looking for reads", looking_for_reads },
+    { "awaiting long reads", awaiting_long_reads }, { "reads of who does not poll", reads_of_who_does_not_poll },
 };
 
 int main(int argc, char **argv)
 {
     world_by_hand(&clock_ns);
+    world_reads(DEPTH);
     return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
 }

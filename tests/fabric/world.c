@@ -281,11 +281,18 @@ void link_open(struct link *l, struct fabric *f)
     CHECK(f->ops->conn_create(f, &link_events, l, &l->c) == 0);
 }
 
+static uint16_t reads = 8;
+
+void world_reads(uint16_t most)
+{
+    reads = most;
+}
+
 void link_connect(struct link *l, struct fabric_qp *qp, const struct addr *local, const struct addr *remote,
                   const void *private_data, size_t len)
 {
     struct fabric_connect p = {
-        .qp = qp, .local = *local, .remote = *remote, .limits = { 8, 8 }, .private_data = private_data,
+        .qp = qp, .local = *local, .remote = *remote, .limits = { reads, reads }, .private_data = private_data,
         .private_len = len,
     };
 
@@ -294,7 +301,7 @@ void link_connect(struct link *l, struct fabric_qp *qp, const struct addr *local
 
 void link_accept(struct link *l, struct fabric_qp *qp, const void *private_data, size_t len)
 {
-    struct fabric_accept p = { .qp = qp, .limits = { 8, 8 }, .private_data = private_data, .private_len = len };
+    struct fabric_accept p = { .qp = qp, .limits = { reads, reads }, .private_data = private_data, .private_len = len };
 
     CHECK(l->f->ops->conn_accept(l->c, &link_events, &p) == 0);
 }

@@ -103,6 +103,7 @@ void world_close(struct world *w);
 void fabric_open(struct fabric **f, const struct iwarp_config *config);
 /* Fabrics that are opened after this have no threads: the test's own does everything, in waits, by this clock. */
 void world_by_hand(const uint64_t *clock_ns);
+void world_reads(uint16_t most); /* in flight, either way, for links that connect or accept after this; 8 at first */
 
 struct test {
     const char *name;

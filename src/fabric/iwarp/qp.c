@@ -24,6 +24,7 @@ enum {
     MOST_UNSENT = 64,    /* what one system call sends */
     MOST_HELD = 20000,   /* nanoseconds: some system calls */
     SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
+    MOST_TO_READ = 32768, /* octets of reads that wait together */
 };
 
 static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
@@ -223,21 +224,36 @@ static bool is_held_long(struct fabric_qp *qp)
 }
 
 /*
+ * Of those that have left and not completed the oldest is a read, and its consumer will look for it. As long as more are
+ * away than wait here, the peer has something to do meanwhile. octets: of the read that is posted now; responses that
+ * take long to send are worth a system call of their own.
+ */
+static bool awaits_reads(struct fabric_qp *qp, uint64_t octets)
+{
+    uint32_t unsent = atomic_load_explicit(&qp->unsent, memory_order_relaxed);
+    int32_t away = (int32_t)(iw_qp_outstanding(qp->iw) - unsent);
+
+    return (away > (int32_t)unsent || MUTANT(tx_more_wait_than_are_away)) &&
+           (octets * unsent <= MOST_TO_READ || MUTANT(tx_long_reads_wait));
+}
+
+/*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
- * is not. So does one that fills its window again. Small requests that it posts meanwhile leave together, when it has
- * caught up or has polled a few times (shard_post_lazily), or when it takes its time. One that it posts when it has
- * looked in vain is never held.
+ * is not. So does one that fills its window again, and one that awaits reads. Small requests that it posts meanwhile, of
+ * the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazily), or when it
+ * takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held.
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
     uint64_t octets = 0;
 
-    if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)))
-        return false;
     if (r->op >= FABRIC_FAST_REGISTER || atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT)
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
+    if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)) &&
+        (r->op != FABRIC_READ || !awaits_reads(qp, octets) || MUTANT(tx_reads_leave_alone)))
+        return false;
     return octets <= SMALL_OCTETS && !is_held_long(qp);
 }
 
