@@ -48,6 +48,7 @@ struct net_socket {
     int fd;
     int error; /* why connecting failed, once that is known */
     unsigned flags;
+    uint32_t heard; /* octets since something was sent, up to LONG_ANSWER */
     atomic_bool paused; /* a listener: what it was told last */
 };
 

@@ -45,6 +45,7 @@ enum {
     FEW = 2,           /* so many connections are read on a guess */
     GUESSES = 8,       /* at most so often in a row */
     UNWATCHED = 64,    /* polls under a lease before leaving the epoll set is worth it; then guesses in a row */
+    LONG_ANSWER = 192 * 1024, /* octets in a row */
     UNABLE_NS = 1000000, /* between two looks at sockets that the epoll set had no room for */
 };
 
@@ -367,6 +368,7 @@ void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
     socket->fd = fd;
     socket->error = 0;
     socket->flags = flags;
+    socket->heard = 0;
     atomic_init(&socket->paused, false);
 }
 
@@ -439,12 +441,29 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno != EAGAIN)
         return -errno;
+    socket->heard = 0;
     if (n < 0 || (size_t)n < total(iov, iovcnt))
         block(socket);
     return n < 0 ? -EAGAIN : n;
 }
 
 /* ---- receiving ---- */
+
+/*
+ * A socket that answers what it receives is taken for one end of a dialogue: its acknowledgements wait for the next
+ * answer to go with. Where that answer asked for much data, or credits it, the peer would wait for them, and BBR think
+ * the path slower than it is. So the kernel is told, once for each such stretch of data, that this is no dialogue.
+ */
+static void hear(struct net_socket *socket, size_t octets)
+{
+    int on = 1;
+
+    if (socket->heard >= LONG_ANSWER)
+        return;
+    socket->heard = octets < LONG_ANSWER - socket->heard ? socket->heard + (uint32_t)octets : LONG_ANSWER;
+    if ((socket->heard >= LONG_ANSWER || MUTANT(net_answers_hurried)) && !MUTANT(net_long_answers_wait))
+        (void)setsockopt(socket->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
 
 static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
 {
@@ -457,6 +476,8 @@ static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, i
         n = -errno;
     else if (socket->shard)
         ((struct poller *)shard_net_state(socket->shard))->reads++;
+    if (n > 0)
+        hear(socket, (size_t)n);
     /*
      * Nothing more to read: an error, the end, or less than was asked for. The last would lose the end of the stream
      * that came along with the last bytes, so it does not count once that has been seen; what comes after this read
