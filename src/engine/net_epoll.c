@@ -441,7 +441,8 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno != EAGAIN)
         return -errno;
-    socket->heard = 0;
+    if (n > 0)
+        socket->heard = 0;
     if (n < 0 || (size_t)n < total(iov, iovcnt))
         block(socket);
     return n < 0 ? -EAGAIN : n;

@@ -220,7 +220,7 @@ bool iw_qp_deferred(struct iw_qp *qp)
 
 uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 {
-    uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_relaxed); /* first: the tail only moves on */
+    uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_acquire); /* first: it never passes the tail */
 
     return atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) - head;
 }

@@ -224,9 +224,9 @@ static bool is_held_long(struct fabric_qp *qp)
 }
 
 /*
- * Of those that have left and not completed the oldest is a read, and its consumer will look for it. As long as more are
- * away than wait here, the peer has something to do meanwhile. octets: of the read that is posted now; responses that
- * take long to send are worth a system call of their own.
+ * Of those that have left and not completed the oldest is a read (or there is no room for output anyway), and its
+ * consumer will look for it. As long as more are away than wait here, the peer has something to do meanwhile.
+ * octets: of the read that is posted now; responses that take long to send are worth a system call of their own.
  */
 static bool awaits_reads(struct fabric_qp *qp, uint64_t octets)
 {
@@ -239,9 +239,9 @@ static bool awaits_reads(struct fabric_qp *qp, uint64_t octets)
 
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
- * is not. So does one that fills its window again, and one that awaits reads. Small requests that it posts meanwhile, of
- * the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazily), or when it
- * takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held.
+ * is not. So does one that fills its window again, and one that awaits reads. Small requests that it posts meanwhile,
+ * of the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazily), or
+ * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held.
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
