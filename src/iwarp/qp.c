@@ -204,6 +204,9 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
         result = ENOSPC;
     } else {
         entry_fill(queue_at(q, tail), r, length);
+        if (r->opcode == IW_READ)
+            atomic_store_explicit(&q->asked, atomic_load_explicit(&q->asked, memory_order_relaxed) + length,
+                                  memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_fetch(q, tail + 1);
         if (r->flags & IW_DEFER) /* behind the tail: who clears it and rings has the request framed */
@@ -218,11 +221,21 @@ bool iw_qp_deferred(struct iw_qp *qp)
     return atomic_load_explicit(&qp->sq.deferred, memory_order_acquire);
 }
 
+uint32_t iw_qp_posted(const struct iw_qp *qp)
+{
+    return atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
+}
+
+uint64_t iw_qp_asked(const struct iw_qp *qp)
+{
+    return atomic_load_explicit(&qp->sq.asked, memory_order_relaxed);
+}
+
 uint32_t iw_qp_outstanding(const struct iw_qp *qp)
 {
     uint32_t head = atomic_load_explicit(&qp->sq.head, memory_order_acquire); /* first: it never passes the tail */
 
-    return atomic_load_explicit(&qp->sq.tail, memory_order_relaxed) - head;
+    return iw_qp_posted(qp) - head;
 }
 
 void iw_qp_ring(struct iw_qp *qp)

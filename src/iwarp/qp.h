@@ -185,8 +185,10 @@ void *iw_qp_owner(const struct iw_qp *qp);
 int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
 /* Any thread. A request was posted with IW_DEFER since iw_qp_ring. */
 bool iw_qp_deferred(struct iw_qp *qp);
-/* Any thread. Initiator requests that are posted and have not completed, as of a moment ago. */
-uint32_t iw_qp_outstanding(const struct iw_qp *qp);
+/* Any thread, as of a moment ago. The first two count for ever. */
+uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests that were posted */
+uint64_t iw_qp_asked(const struct iw_qp *qp);       /* octets that the reads among them ask for */
+uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* those of the requests that have not completed */
 /* Any thread that then has the owner look at tx. */
 void iw_qp_ring(struct iw_qp *qp);
 

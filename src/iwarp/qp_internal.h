@@ -83,7 +83,8 @@ struct queue {
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
-    _Atomic uint32_t tail;  /* written by posters, under the lock */
+    _Atomic uint32_t tail;  /* written by posters, under the lock, as is: */
+    _Atomic uint64_t asked; /* octets that reads asked for */
     uint8_t apart[60];      /* so that the two share no cache line, wherever that begins */
     _Atomic uint32_t head;  /* written by the owner */
     uint8_t from_next[60];

@@ -4,6 +4,7 @@
  * threads and a clock by hand, so that nothing but what a test does makes one leave. And in how many system calls, which
  * are seen by standing in their way.
  */
+#include <errno.h>
 #include <sys/socket.h>
 
 #include "fabric/world.h"
@@ -223,6 +224,113 @@ static void looking_for_reads(void)
     close_connected(&w);
 }
 
+/* Deferred, but for the last. */
+static int leave_burst(struct world *w, int count)
+{
+    uint64_t before = sent(w);
+
+    for (int i = 1; i < count; i++)
+        post(&w->sa, FABRIC_READ, FABRIC_DEFER, NULL, 0, LEN, &w->sb, 0);
+    CHECK(sent(w) == before);
+    return leave_reads(w, 1, LEN);
+}
+
+static void bursts_awaiting_reads(void)
+{
+    struct world w;
+    uint64_t before;
+
+    open_connected(&w);
+    look_on(&w);
+    CHECK(leave_burst(&w, 8) == 8);
+    CHECK(leave_burst(&w, 3) == 0);
+    clock_ns += 30 * NS_PER_US;
+    CHECK(leave_burst(&w, 2) == 5); /* that took long */
+    before = sent(&w);
+    writes(&w, 3, FABRIC_DEFER, LEN);
+    CHECK(leave_burst(&w, 2) == 0); /* what was deferred before it waits as well, */
+    take_none(&w.sa);
+    CHECK(sent(&w) == before + 5);
+    take_reads(&w, 13);
+    for (int i = 0; i < 3; i++)
+        take_ok(&w.sa, FABRIC_WRITE, NULL, 0);
+    take_reads(&w, 2);
+    close_connected(&w);
+}
+
+static void note(void *owner, bool overflow)
+{
+    (void)owner;
+    (void)overflow;
+}
+
+static void note_gone(void *gone)
+{
+    atomic_store((atomic_bool *)gone, true);
+}
+
+/* Whose queue pair is on the shard of its receives' queue: nobody who looks at the initiator's drives that. */
+static void queues_on_two_shards(void)
+{
+    atomic_bool gone[3] = { false, false, false };
+    struct fabric_cq_config cq = { .depth = DEPTH, .affinity = -1, .notify = note, .owner = &gone[0] };
+    struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4,
+                                       .initiator_sges = 4, .inline_size = 256 };
+    const struct fabric_ops *ops;
+    struct fabric_completion c;
+    struct fabric_cq *initiator;
+    struct station ours;
+    struct world w;
+
+    world_defaults(&w);
+    w.config_a.shards = 2;
+    world_open(&w, AF_INET);
+    ops = w.a->ops;
+    ours = w.sa;
+    config.domain = config.qp_context = &w.sa;
+    CHECK(ops->cq_create(w.a, &cq, &config.receive_cq) == 0);
+    cq.owner = &gone[1];
+    CHECK(ops->cq_create(w.a, &cq, &initiator) == 0);
+    CHECK(ops->cq_shard(initiator) != ops->cq_shard(config.receive_cq));
+    config.initiator_cq = initiator;
+    CHECK(ops->qp_create(w.a, &config, &w.sa.qp) == 0);
+    world_connect(&w);
+    for (int i = 0; i < LOOKS; i++)
+        CHECK(ops->cq_poll(config.receive_cq, &c, 1) == 0);
+    for (int i = 0; i < 5; i++)
+        CHECK(leave_reads(&w, 1, LEN) == 1);
+    w.sa.cq = initiator;
+    take_reads(&w, 5);
+    world_hangup(&w);
+    ops->qp_close(w.sa.qp, note_gone, &gone[2]);
+    AWAIT(atomic_load(&gone[2]));
+    ops->cq_close(config.receive_cq, note_gone);
+    ops->cq_close(initiator, note_gone);
+    AWAIT(atomic_load(&gone[0]) && atomic_load(&gone[1]));
+    w.sa.qp = ours.qp;
+    w.sa.cq = ours.cq;
+    world_close(&w);
+}
+
+/* Requests that were refused are not many that left at once. */
+static void refused(void)
+{
+    struct world w;
+    struct fabric_sge sge = { .length = LEN };
+    struct fabric_request bad = { .op = FABRIC_WRITE, .sges = &sge, .sge_count = 1 };
+
+    open_connected(&w);
+    sge.token = w.sa.token; /* that region has no address 0 */
+    look_on(&w);
+    for (int i = 0; i < MANY; i++)
+        CHECK(w.a->ops->qp_post(w.sa.qp, &bad) == EFAULT);
+    CHECK(leave(&w, 1) == 1);
+    CHECK(poll(&w, DEPTH) == 1);
+    CHECK(leave(&w, 1) == 1);
+    CHECK(poll(&w, DEPTH) == 1);
+    close_connected(&w);
+}
+
 /* Of those whose responses take long fewer wait. */
 static void awaiting_long_reads(void)
 {
@@ -236,7 +344,9 @@ static void awaiting_long_reads(void)
     CHECK(leave_reads(&w, 1, 8192) == 1);
     CHECK(leave_reads(&w, 8, 4096) == 0);
     CHECK(leave_reads(&w, 1, 4096) == 9);
-    take_reads(&w, 26);
+    post(&w.sa, FABRIC_READ, FABRIC_DEFER, NULL, 0, BUFFER, &w.sb, 0);
+    CHECK(leave_reads(&w, 1, LEN) == 2);
+    take_reads(&w, 28);
     close_connected(&w);
 }
 
@@ -372,7 +482,11 @@ static const struct test tests[] = {
     { "slow and behind", slow_and_behind },     { "slow and filling", slow_and_filling },
     { "slow in bursts", slow_in_bursts },       { "long message", long_message },
     { "awaiting reads", awaiting_reads },       { "looking for reads", looking_for_reads },
-    { "awaiting long reads", awaiting_long_reads }, { "reads of who does not poll", reads_of_who_does_not_poll },
+    { "awaiting long reads", awaiting_long_reads },
+    { "reads of who does not poll", reads_of_who_does_not_poll },
+    { "bursts awaiting reads", bursts_awaiting_reads },
+    { "queues on two shards", queues_on_two_shards },
+    { "refused", refused },
 };
 
 int main(int argc, char **argv)

@@ -188,7 +188,8 @@ struct fabric_qp {
     void *qp_context;
     atomic_uint refs;         /* the handle, and a doom that is queued */
     atomic_bool doomed;       /* a queue of its overflowed */
-    atomic_uint unsent;       /* requests posted since the last transmission; roughly, where several threads post */
+    atomic_uint sent_to;      /* iw_qp_posted at the last transmission */
+    _Atomic uint64_t asked_to; /* iw_qp_asked then */
     atomic_uint busy_until;   /* where many left at once: the initiator's queue's empty polls by then, and one more */
     atomic_uint held;         /* posts since then that were to wait */
     _Atomic uint64_t held_since; /* the first of them */

@@ -24,7 +24,7 @@ enum {
     MOST_UNSENT = 64,    /* what one system call sends */
     MOST_HELD = 20000,   /* nanoseconds: some system calls */
     SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
-    MOST_TO_READ = 32768, /* octets of reads that wait together */
+    MOST_TO_READ = 32768, /* what reads that wait together may ask for */
 };
 
 static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
@@ -35,6 +35,12 @@ static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
 static unsigned empty_polls(struct fabric_qp *qp)
 {
     return atomic_load_explicit(&qp->initiator_cq->empty_polls, memory_order_relaxed);
+}
+
+/* Posted since the last transmission. */
+static uint32_t unsent(struct fabric_qp *qp)
+{
+    return iw_qp_posted(qp->iw) - atomic_load_explicit(&qp->sent_to, memory_order_relaxed);
 }
 
 static void note_batch(struct fabric_qp *qp, unsigned requests)
@@ -48,8 +54,9 @@ static void run_transmit(struct shard_task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, transmit));
 
-    note_batch(qp, atomic_load_explicit(&qp->unsent, memory_order_relaxed));
-    atomic_store_explicit(&qp->unsent, 0, memory_order_relaxed);
+    note_batch(qp, unsent(qp));
+    atomic_store_explicit(&qp->sent_to, iw_qp_posted(qp->iw), memory_order_relaxed);
+    atomic_store_explicit(&qp->asked_to, iw_qp_asked(qp->iw), memory_order_relaxed);
     atomic_store_explicit(&qp->held, 0, memory_order_relaxed);
     if (qp->conn)
         stream_transmit(qp->conn);
@@ -224,17 +231,20 @@ static bool is_held_long(struct fabric_qp *qp)
 }
 
 /*
- * Of those that have left and not completed the oldest is a read (or there is no room for output anyway), and its
- * consumer will look for it. As long as more are away than wait here, the peer has something to do meanwhile.
- * octets: of the read that is posted now; responses that take long to send are worth a system call of their own.
+ * Of those that are away, that have left and not completed, the oldest is a read, or their turn to leave has not come:
+ * the consumer will look for them. As long as more are away than wait here, the peer mostly has something to do
+ * meanwhile; responses that take long to send are worth a system call of their own. A look at the initiator's queue has
+ * to be one at the queue pair's shard.
  */
-static bool awaits_reads(struct fabric_qp *qp, uint64_t octets)
+static bool awaits_reads(struct fabric_qp *qp)
 {
-    uint32_t unsent = atomic_load_explicit(&qp->unsent, memory_order_relaxed);
-    int32_t away = (int32_t)(iw_qp_outstanding(qp->iw) - unsent);
+    int32_t waiting = (int32_t)unsent(qp), away = (int32_t)iw_qp_outstanding(qp->iw) - waiting;
+    uint64_t asked = iw_qp_asked(qp->iw) - atomic_load_explicit(&qp->asked_to, memory_order_relaxed);
 
-    return (away > (int32_t)unsent || MUTANT(tx_more_wait_than_are_away)) &&
-           (octets * unsent <= MOST_TO_READ || MUTANT(tx_long_reads_wait));
+    if (qp->initiator_cq->home != qp->home && !MUTANT(tx_waits_for_other_shard))
+        return false;
+    return (away > waiting || MUTANT(tx_more_wait_than_are_away)) &&
+           (asked <= MOST_TO_READ || MUTANT(tx_long_reads_wait));
 }
 
 /*
@@ -247,13 +257,13 @@ static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
     uint64_t octets = 0;
 
-    if (r->op >= FABRIC_FAST_REGISTER || atomic_load_explicit(&qp->unsent, memory_order_relaxed) >= MOST_UNSENT)
+    if (r->op >= FABRIC_FAST_REGISTER || unsent(qp) >= MOST_UNSENT)
+        return false;
+    if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)) &&
+        (r->op != FABRIC_READ || !awaits_reads(qp) || MUTANT(tx_reads_leave_alone)))
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
-    if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)) &&
-        (r->op != FABRIC_READ || !awaits_reads(qp, octets) || MUTANT(tx_reads_leave_alone)))
-        return false;
     return octets <= SMALL_OCTETS && !is_held_long(qp);
 }
 
@@ -304,14 +314,9 @@ int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
         .remote_to = r->remote_address,
         .stag = r->token,
     };
-    bool receive = r->op == FABRIC_RECEIVE;
-    int result;
+    int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
 
-    if (!receive)
-        atomic_store_explicit(&qp->unsent, atomic_load_explicit(&qp->unsent, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
-    result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
-    if (result == 0 && !receive && !(r->flags & FABRIC_DEFER)) /* else nobody holds the queue pair: fabric.h */
+    if (result == 0 && r->op != FABRIC_RECEIVE && !(r->flags & FABRIC_DEFER)) /* else nobody holds it: fabric.h */
         ring(qp, may_wait(qp, r));
     return result;
 }
