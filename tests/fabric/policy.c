@@ -248,7 +248,7 @@ static void bursts_awaiting_reads(void)
     CHECK(leave_burst(&w, 2) == 5); /* that took long */
     before = sent(&w);
     writes(&w, 3, FABRIC_DEFER, LEN);
-    CHECK(leave_burst(&w, 2) == 0); /* what was deferred before it waits as well, */
+    CHECK(leave_burst(&w, 2) == 0); /* what was deferred before its end waits as well */
     take_none(&w.sa);
     CHECK(sent(&w) == before + 5);
     take_reads(&w, 13);
