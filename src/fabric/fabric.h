@@ -111,7 +111,7 @@ enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABR
 
 struct fabric_cq_config {
     uint32_t depth;
-    int affinity;  /* preferred processor, or -1: round-robin */
+    int affinity;  /* preferred processor, or -1: that of the queue pair that uses it first */
     /*
      * Delivery, in callback context: an armed event fell due (overflow false), or the queue overflowed (true, once;
      * the queue and its queue pairs are unusable from then on). Never overlaps itself for one queue.

@@ -269,47 +269,84 @@ static void note_gone(void *gone)
     atomic_store((atomic_bool *)gone, true);
 }
 
+struct queues {
+    struct station before; /* the world's own */
+    struct fabric_cq *receive, *initiator;
+    atomic_bool gone[3];
+};
+
+/* Connected by a queue pair with two completion queues, whose consumer has a lease. */
+static void open_queues(struct world *w, struct queues *q, int receive, int initiator)
+{
+    struct fabric_cq_config cq = { .depth = DEPTH, .affinity = receive, .notify = note, .owner = &q->gone[0] };
+    struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4,
+                                       .initiator_sges = 4, .inline_size = 256, .domain = &w->sa,
+                                       .qp_context = &w->sa };
+    struct fabric_completion c;
+    const struct fabric_ops *ops;
+
+    world_defaults(w);
+    w->config_a.shards = 2;
+    world_open(w, AF_INET);
+    ops = w->a->ops;
+    q->before = w->sa;
+    for (int i = 0; i < 3; i++)
+        atomic_init(&q->gone[i], false);
+    CHECK(ops->cq_create(w->a, &cq, &q->receive) == 0);
+    cq.owner = &q->gone[1];
+    cq.affinity = initiator;
+    CHECK(ops->cq_create(w->a, &cq, &q->initiator) == 0);
+    config.receive_cq = q->receive;
+    config.initiator_cq = q->initiator;
+    CHECK(ops->qp_create(w->a, &config, &w->sa.qp) == 0);
+    w->sa.cq = q->initiator;
+    world_connect(w);
+    for (int i = 0; i < LOOKS; i++)
+        CHECK(ops->cq_poll(q->receive, &c, 1) == 0);
+}
+
+static void close_queues(struct world *w, struct queues *q)
+{
+    const struct fabric_ops *ops = w->a->ops;
+
+    world_hangup(w);
+    ops->qp_close(w->sa.qp, note_gone, &q->gone[2]);
+    AWAIT(atomic_load(&q->gone[2]));
+    ops->cq_close(q->receive, note_gone);
+    ops->cq_close(q->initiator, note_gone);
+    AWAIT(atomic_load(&q->gone[0]) && atomic_load(&q->gone[1]));
+    w->sa.qp = q->before.qp;
+    w->sa.cq = q->before.cq;
+    world_close(w);
+}
+
 /* Whose queue pair is on the shard of its receives' queue: nobody who looks at the initiator's drives that. */
 static void queues_on_two_shards(void)
 {
-    atomic_bool gone[3] = { false, false, false };
-    struct fabric_cq_config cq = { .depth = DEPTH, .affinity = -1, .notify = note, .owner = &gone[0] };
-    struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4,
-                                       .initiator_sges = 4, .inline_size = 256 };
-    const struct fabric_ops *ops;
-    struct fabric_completion c;
-    struct fabric_cq *initiator;
-    struct station ours;
+    struct queues q;
     struct world w;
 
-    world_defaults(&w);
-    w.config_a.shards = 2;
-    world_open(&w, AF_INET);
-    ops = w.a->ops;
-    ours = w.sa;
-    config.domain = config.qp_context = &w.sa;
-    CHECK(ops->cq_create(w.a, &cq, &config.receive_cq) == 0);
-    cq.owner = &gone[1];
-    CHECK(ops->cq_create(w.a, &cq, &initiator) == 0);
-    CHECK(ops->cq_shard(initiator) != ops->cq_shard(config.receive_cq));
-    config.initiator_cq = initiator;
-    CHECK(ops->qp_create(w.a, &config, &w.sa.qp) == 0);
-    world_connect(&w);
-    for (int i = 0; i < LOOKS; i++)
-        CHECK(ops->cq_poll(config.receive_cq, &c, 1) == 0);
+    open_queues(&w, &q, 0, 1);
     for (int i = 0; i < 5; i++)
         CHECK(leave_reads(&w, 1, LEN) == 1);
-    w.sa.cq = initiator;
     take_reads(&w, 5);
-    world_hangup(&w);
-    ops->qp_close(w.sa.qp, note_gone, &gone[2]);
-    AWAIT(atomic_load(&gone[2]));
-    ops->cq_close(config.receive_cq, note_gone);
-    ops->cq_close(initiator, note_gone);
-    AWAIT(atomic_load(&gone[0]) && atomic_load(&gone[1]));
-    w.sa.qp = ours.qp;
-    w.sa.cq = ours.cq;
-    world_close(&w);
+    close_queues(&w, &q);
+}
+
+static void queues_on_one_shard(void)
+{
+    struct queues q;
+    struct world w;
+    uint64_t before;
+
+    open_queues(&w, &q, -1, -1);
+    CHECK(leave_reads(&w, 2, LEN) == 2);
+    before = sent(&w);
+    CHECK(leave_reads(&w, 1, LEN) == 0);
+    take_none(&w.sa); /* a look at the initiator's queue alone sends it */
+    CHECK(sent(&w) == before + 1);
+    take_reads(&w, 3);
+    close_queues(&w, &q);
 }
 
 /* Requests that were refused are not many that left at once. */
@@ -486,6 +523,7 @@ static const struct test tests[] = {
     { "reads of who does not poll", reads_of_who_does_not_poll },
     { "bursts awaiting reads", bursts_awaiting_reads },
     { "queues on two shards", queues_on_two_shards },
+    { "queues on one shard", queues_on_one_shard },
     { "refused", refused },
 };
 

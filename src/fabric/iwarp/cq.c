@@ -23,6 +23,11 @@ static void finish(struct delivery *d);
 static void time_wait(struct shard_task *task);
 static void interval_over(struct shard_timer *timer);
 
+static struct iwarp_shard *home_of(struct fabric_cq *cq)
+{
+    return atomic_load_explicit(&cq->home, memory_order_relaxed);
+}
+
 /* As asked for, but never less than what the fabric imitates. Under the lock. */
 static void set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
@@ -45,11 +50,12 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
         free(cq);
         return ENOMEM;
     }
-    cq->home = iwarp_home(fabric, config->affinity, &fabric->next_cq);
+    cq->settled = config->affinity >= 0;
+    atomic_init(&cq->home, cq->settled ? iwarp_home(fabric, config->affinity, &fabric->next_cq) : &fabric->shards[0]);
     cq->config = *config;
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
-    delivery_init(&cq->delivery, cq->home, deliver, finish);
+    delivery_init(&cq->delivery, home_of(cq), deliver, finish);
     cq->least_us = fabric->config.notify_us;
     set_moderation(cq, 0, 0);
     cq->timing.run = time_wait;
@@ -129,7 +135,7 @@ static void act(struct fabric_cq *cq, unsigned wanted)
     if (wanted & (NOTIFY | OVERFLOW))
         delivery_add(&cq->delivery, wanted & (NOTIFY | OVERFLOW));
     if (wanted & TIME)
-        shard_post_once(cq->home->shard, &cq->timing);
+        shard_post_once(home_of(cq)->shard, &cq->timing);
 }
 
 static void deliver(struct delivery *d, unsigned due)
@@ -212,11 +218,11 @@ void iwarp_cq_end(struct fabric_cq *cq)
     wanted = fall_due(cq) | (overflows ? OVERFLOW : 0);
     spin_unlock(&cq->lock);
     if (overflows && !MUTANT(obs_cq_error_not_counted))
-        iwarp_count_cq_error(cq->home);
+        iwarp_count_cq_error(home_of(cq));
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
     if (wanted & TIME) /* not here: who completes may hold memory that the home shard's work waits for */
-        shard_post_away(cq->home->shard, &cq->timing);
+        shard_post_away(home_of(cq)->shard, &cq->timing);
     act(cq, wanted & ~(unsigned)TIME);
     if (overflows)
         doom_users(cq);
@@ -276,7 +282,7 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
 
     if (max <= 0 || !is_to_drive(cq, n))
         return n;
-    shard_poll(cq->home->shard);
+    shard_poll(home_of(cq)->shard);
     if (n == 0)
         n = take(cq, out, max);
     if (n == 0)
@@ -295,7 +301,7 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
     wanted = MUTANT(cqx_03_arm_looks_not) ? 0 : fall_due(cq);
     spin_unlock(&cq->lock);
     act(cq, wanted);
-    shard_watch(cq->home->shard);
+    shard_watch(home_of(cq)->shard);
 }
 
 /* ---- moderation ---- */
@@ -304,7 +310,7 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 static void time_wait(struct shard_task *task)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, timing));
-    struct shard *home = cq->home->shard;
+    struct shard *home = home_of(cq)->shard;
     uint32_t interval_us;
     uint64_t waits;
     bool timed;
@@ -381,7 +387,23 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
 
 struct shard *iwarp_cq_shard(struct fabric_cq *cq)
 {
-    return cq->home->shard;
+    return home_of(cq)->shard;
+}
+
+struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home)
+{
+    spin_lock(&cq->lock);
+    if (!cq->settled || MUTANT(cq_moves_again)) {
+        /* No completion has been here, so nothing is being told or timed. */
+        home = home ? home : iwarp_pick_shard(f, &f->next_cq);
+        atomic_store_explicit(&cq->home, home, memory_order_relaxed);
+        if (!MUTANT(cq_tells_elsewhere))
+            delivery_move(&cq->delivery, home);
+        cq->settled = true;
+    }
+    home = home_of(cq);
+    spin_unlock(&cq->lock);
+    return home;
 }
 
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user)
@@ -406,7 +428,7 @@ static void finish(struct delivery *d)
     void (*closed)(void *owner) = cq->closed;
     void *owner = cq->config.owner;
 
-    shard_timer_stop(cq->home->shard, &cq->interval);
+    shard_timer_stop(home_of(cq)->shard, &cq->interval);
     free(cq->ring);
     free(cq);
     closed(owner);

@@ -47,6 +47,13 @@ void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*tell)(st
     spin_init(&d->lock);
 }
 
+void delivery_move(struct delivery *d, struct iwarp_shard *home)
+{
+    spin_lock(&d->lock);
+    d->home = home;
+    spin_unlock(&d->lock);
+}
+
 void delivery_add(struct delivery *d, unsigned due)
 {
     bool queue;

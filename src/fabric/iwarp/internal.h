@@ -98,6 +98,7 @@ struct delivery {
 
 void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*tell)(struct delivery *d, unsigned due),
                    void (*gone)(struct delivery *d));
+void delivery_move(struct delivery *d, struct iwarp_shard *home); /* nothing has been added yet */
 void delivery_add(struct delivery *d, unsigned due); /* bits, which are told together; any thread */
 /* Nothing is told from now on but what is being told; then gone, in owner context. No add is under way or follows. */
 void delivery_close(struct delivery *d);
@@ -111,7 +112,7 @@ enum {
 };
 
 struct fabric_cq {
-    struct iwarp_shard *home;
+    _Atomic(struct iwarp_shard *) home; /* written under lock, for the last time by iwarp_cq_settle */
     struct fabric_cq_config config;
     atomic_bool dead;              /* overflowed; written under lock */
     atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
@@ -127,6 +128,7 @@ struct fabric_cq {
     uint32_t least_us;             /* of interval_us */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
     bool overflows;                /* since iwarp_cq_begin */
+    bool settled;                  /* its home is decided */
     uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
@@ -150,6 +152,11 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type);
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth);
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
 struct shard *iwarp_cq_shard(struct fabric_cq *cq);
+/*
+ * The first queue pair that uses a queue without an affinity decides where that is at home: at `home`, or where it is
+ * its turn for NULL. Returns where it is at home.
+ */
+struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home);
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
@@ -182,6 +189,7 @@ void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 
 struct fabric_qp {
     struct iwarp_shard *home; /* the receive queue's */
+    bool is_seen;             /* looks at the initiator's queue are looks at home */
     struct iw_qp *iw;
     struct fabric_cq *receive_cq, *initiator_cq;
     struct cq_user receive_user, initiator_user;

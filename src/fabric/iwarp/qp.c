@@ -145,16 +145,18 @@ static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_co
 
 int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
 {
+    struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
     struct fabric_qp *qp = zeroed(sizeof *qp);
 
     if (!qp)
         return ENOMEM;
-    qp->iw = make_core((struct iwarp_fabric *)f, c, qp);
+    qp->iw = make_core(fabric, c, qp);
     if (!qp->iw) {
         free(qp);
         return ENOMEM;
     }
-    qp->home = c->receive_cq->home;
+    qp->home = iwarp_cq_settle(fabric, c->receive_cq, NULL);
+    qp->is_seen = iwarp_cq_settle(fabric, c->initiator_cq, MUTANT(cq_follows_not) ? NULL : qp->home) == qp->home;
     qp->receive_cq = c->receive_cq;
     qp->initiator_cq = c->initiator_cq;
     qp->qp_context = c->qp_context;
@@ -233,15 +235,15 @@ static bool is_held_long(struct fabric_qp *qp)
 /*
  * Of those that are away, that have left and not completed, the oldest is a read, or their turn to leave has not come:
  * the consumer will look for them. As long as more are away than wait here, the peer mostly has something to do
- * meanwhile; responses that take long to send are worth a system call of their own. A look at the initiator's queue has
- * to be one at the queue pair's shard.
+ * meanwhile; responses that take long to send are worth a system call of their own. Looks at the initiator's queue have
+ * to be looks at the queue pair's shard.
  */
 static bool awaits_reads(struct fabric_qp *qp)
 {
     int32_t waiting = (int32_t)unsent(qp), away = (int32_t)iw_qp_outstanding(qp->iw) - waiting;
     uint64_t asked = iw_qp_asked(qp->iw) - atomic_load_explicit(&qp->asked_to, memory_order_relaxed);
 
-    if (qp->initiator_cq->home != qp->home && !MUTANT(tx_waits_for_other_shard))
+    if (!qp->is_seen && !MUTANT(tx_waits_for_other_shard))
         return false;
     return (away > waiting || MUTANT(tx_more_wait_than_are_away)) &&
            (asked <= MOST_TO_READ || MUTANT(tx_long_reads_wait));

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: on which shard completion queues are at home: those of one queue pair on one, unless affinities say
+ * otherwise, so that a look at either queue, and a notification of either, is one of the shard that does the work.
+ */
+#include <pthread.h>
+
+#include "fabric/world.h"
+
+enum { SHARDS = 2, PAIRS = 4 };
+
+struct queue {
+    struct fabric *f;
+    struct fabric_cq *cq;
+    pthread_t told_in;
+    atomic_bool told, gone;
+};
+
+static void on_notify(void *owner, bool overflow)
+{
+    struct queue *q = owner;
+
+    CHECK(!overflow);
+    q->told_in = pthread_self();
+    atomic_store(&q->told, true);
+}
+
+static void on_gone(void *owner)
+{
+    atomic_store(&((struct queue *)owner)->gone, true);
+}
+
+static void queue_open(struct queue *q, struct fabric *f, int affinity)
+{
+    struct fabric_cq_config config = { .depth = DEPTH, .affinity = affinity, .notify = on_notify, .owner = q };
+
+    q->f = f;
+    atomic_init(&q->told, false);
+    atomic_init(&q->gone, false);
+    CHECK(f->ops->cq_create(f, &config, &q->cq) == 0);
+}
+
+static void queue_close(struct queue *q)
+{
+    q->f->ops->cq_close(q->cq, on_gone);
+    AWAIT(atomic_load(&q->gone));
+}
+
+static const struct shard *home(const struct queue *q)
+{
+    return q->f->ops->cq_shard(q->cq);
+}
+
+static void on_qp_gone(void *gone)
+{
+    atomic_store((atomic_bool *)gone, true);
+}
+
+static struct fabric_qp *pair_up(void *domain, struct queue *receive, struct queue *initiator)
+{
+    struct fabric_qp_config config = {
+        .domain = domain, .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 1, .initiator_sges = 1,
+        .receive_cq = receive->cq, .initiator_cq = initiator->cq,
+    };
+    struct fabric_qp *qp;
+
+    CHECK(receive->f->ops->qp_create(receive->f, &config, &qp) == 0);
+    return qp;
+}
+
+static void qp_end(struct fabric *f, struct fabric_qp *qp)
+{
+    atomic_bool gone = false;
+
+    f->ops->qp_close(qp, on_qp_gone, &gone);
+    AWAIT(atomic_load(&gone));
+}
+
+static struct fabric *fabric_of_two(void)
+{
+    struct iwarp_config config;
+    struct fabric *f;
+    struct world w;
+
+    world_defaults(&w);
+    config = w.config_a;
+    config.shards = SHARDS;
+    fabric_open(&f, &config);
+    return f;
+}
+
+/* Whether the queues are made pair by pair, or all of them first. */
+static void pairs(bool all_first)
+{
+    struct fabric *f = fabric_of_two();
+    struct queue receive[PAIRS], initiator[PAIRS];
+    struct fabric_qp *qp[PAIRS];
+    int at_first = 0;
+
+    for (int i = 0; all_first && i < PAIRS; i++) {
+        queue_open(&receive[i], f, -1);
+        queue_open(&initiator[i], f, -1);
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        if (!all_first) {
+            queue_open(&receive[i], f, -1);
+            queue_open(&initiator[i], f, -1);
+        }
+        qp[i] = pair_up(NULL, &receive[i], &initiator[i]);
+        CHECK(home(&receive[i]) == home(&initiator[i]));
+        at_first += home(&receive[i]) == home(&receive[0]);
+    }
+    CHECK(at_first == PAIRS / SHARDS); /* and the shards have equal parts of them */
+    for (int i = 0; i < PAIRS; i++) {
+        qp_end(f, qp[i]);
+        queue_close(&receive[i]);
+        queue_close(&initiator[i]);
+    }
+    f->ops->destroy(f);
+}
+
+static void made_pair_by_pair(void)
+{
+    pairs(false);
+}
+
+static void made_before_the_pairs(void)
+{
+    pairs(true);
+}
+
+/* A queue moves once, before it can have told anything, and never from where its affinity put it. */
+static void those_that_stay(void)
+{
+    struct fabric *f = fabric_of_two();
+    struct queue first, second, shared, bound[SHARDS];
+    struct fabric_qp *qp[4];
+    const struct shard *where;
+
+    queue_open(&first, f, -1);
+    queue_open(&second, f, -1);
+    queue_open(&shared, f, -1);
+    qp[0] = pair_up(NULL, &first, &shared);
+    where = home(&shared);
+    qp[1] = pair_up(NULL, &second, &shared);
+    CHECK(home(&second) != home(&first) && home(&shared) == where && where == home(&first));
+    for (int i = 0; i < SHARDS; i++)
+        queue_open(&bound[i], f, i);
+    CHECK(home(&bound[0]) != home(&bound[1]));
+    where = home(&bound[1]);
+    qp[2] = pair_up(NULL, &bound[0], &bound[1]);
+    CHECK(home(&bound[1]) == where && home(&bound[0]) != where);
+    qp[3] = pair_up(NULL, &bound[1], &first);
+    CHECK(home(&bound[1]) == where && home(&first) == home(&shared));
+    for (int i = 0; i < 4; i++)
+        qp_end(f, qp[i]);
+    queue_close(&first);
+    queue_close(&second);
+    queue_close(&shared);
+    for (int i = 0; i < SHARDS; i++)
+        queue_close(&bound[i]);
+    f->ops->destroy(f);
+}
+
+/* Armed before they are at home anywhere, both tell in the one thread. */
+static void notifications(void)
+{
+    struct queue receive, initiator;
+    struct station spare;
+    struct fabric_qp *qp;
+    struct world w;
+
+    world_defaults(&w);
+    w.config_a.shards = SHARDS;
+    world_open(&w, AF_INET); /* its queue pair has had the first turn */
+    spare = w.sa;
+    queue_open(&receive, w.a, -1);
+    queue_open(&initiator, w.a, -1);
+    w.a->ops->cq_arm(receive.cq, FABRIC_ARM_ANY);
+    w.a->ops->cq_arm(initiator.cq, FABRIC_ARM_ANY);
+    qp = pair_up(&w.sa, &receive, &initiator);
+    CHECK(home(&receive) == home(&initiator) && home(&receive) != w.a->ops->cq_shard(spare.cq));
+    w.sa.qp = qp;
+    world_connect(&w);
+    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 10, NULL, 0);
+    post(&w.sb, FABRIC_SEND, 0, NULL, 0, 10, NULL, 0);
+    AWAIT(atomic_load(&receive.told));
+    post(&w.sa, FABRIC_WRITE, 0, NULL, 0, 10, &w.sb, 0);
+    AWAIT(atomic_load(&initiator.told));
+    CHECK(pthread_equal(receive.told_in, initiator.told_in));
+    world_hangup(&w);
+    w.sa.qp = spare.qp;
+    qp_end(w.a, qp);
+    queue_close(&receive);
+    queue_close(&initiator);
+    world_close(&w);
+}
+
+static const struct test tests[] = {
+    { "made pair by pair", made_pair_by_pair },
+    { "made before the pairs", made_before_the_pairs },
+    { "those that stay", those_that_stay },
+    { "notifications", notifications },
+};
+
+int main(int argc, char **argv)
+{
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}
