@@ -330,6 +330,14 @@ static void queues_on_two_shards(void)
     for (int i = 0; i < 5; i++)
         CHECK(leave_reads(&w, 1, LEN) == 1);
     take_reads(&w, 5);
+    CHECK(leave(&w, 2) == 2);
+    CHECK(leave(&w, 1) == 1); /* their results are not read */
+    CHECK(poll(&w, DEPTH) == 3);
+    writes(&w, MANY - 1, FABRIC_DEFER, LEN);
+    CHECK(leave(&w, 1) == MANY);
+    CHECK(poll(&w, DEPTH) == MANY);
+    CHECK(leave(&w, 1) == 1); /* it fills its window */
+    CHECK(poll(&w, DEPTH) == 1);
     close_queues(&w, &q);
 }
 

@@ -235,16 +235,13 @@ static bool is_held_long(struct fabric_qp *qp)
 /*
  * Of those that are away, that have left and not completed, the oldest is a read, or their turn to leave has not come:
  * the consumer will look for them. As long as more are away than wait here, the peer mostly has something to do
- * meanwhile; responses that take long to send are worth a system call of their own. Looks at the initiator's queue have
- * to be looks at the queue pair's shard.
+ * meanwhile; responses that take long to send are worth a system call of their own.
  */
 static bool awaits_reads(struct fabric_qp *qp)
 {
     int32_t waiting = (int32_t)unsent(qp), away = (int32_t)iw_qp_outstanding(qp->iw) - waiting;
     uint64_t asked = iw_qp_asked(qp->iw) - atomic_load_explicit(&qp->asked_to, memory_order_relaxed);
 
-    if (!qp->is_seen && !MUTANT(tx_waits_for_other_shard))
-        return false;
     return (away > waiting || MUTANT(tx_more_wait_than_are_away)) &&
            (asked <= MOST_TO_READ || MUTANT(tx_long_reads_wait));
 }
@@ -253,13 +250,16 @@ static bool awaits_reads(struct fabric_qp *qp)
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
  * is not. So does one that fills its window again, and one that awaits reads. Small requests that it posts meanwhile,
  * of the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazily), or
- * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held.
+ * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held; nor is any
+ * where looks at the initiator's queue drive another shard.
  */
 static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
 {
     uint64_t octets = 0;
 
     if (r->op >= FABRIC_FAST_REGISTER || unsent(qp) >= MOST_UNSENT)
+        return false;
+    if (!qp->is_seen && !MUTANT(tx_waits_for_other_shard))
         return false;
     if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)) &&
         (r->op != FABRIC_READ || !awaits_reads(qp) || MUTANT(tx_reads_leave_alone)))
