@@ -29,9 +29,10 @@
 
 enum {
     STAGE = 256 * 1024 + 65536, /* what one call may bring, behind an incomplete FPDU */
-    FRAMES = 64 * 1024,         /* headers, trailers and payload that is copied, until they have left */
+    FRAMES = 800 * 1024,        /* headers, trailers and payload that is copied, until they have left */
     PIECES = 512,
     COPY_BELOW = 512,
+    LONG_ANSWER = 192 * 1024,   /* as the library: so much came in a row is acknowledged at once */
     EARLY = 24 * 1024,          /* as the library: a long message's beginning leaves while the rest is made */
 };
 
@@ -43,6 +44,7 @@ struct floor {
     uint8_t *stage, *frames;
     size_t staged, framed;
     unsigned pieces, waiting;   /* requests that have not left, nor completed therefore */
+    size_t heard;               /* octets in a row, since something was sent */
     struct iovec piece[PIECES]; /* neighbours in frames are one */
     sem_t never;
 };
@@ -63,6 +65,8 @@ static void leave(struct floor *f)
 {
     struct iovec *piece = f->piece;
 
+    if (!f->pieces)
+        return;
     while (f->pieces) {
         struct msghdr m = { .msg_iov = piece, .msg_iovlen = f->pieces };
         ssize_t n = f->pieces == 1 ? send(f->fd, piece->iov_base, piece->iov_len, MSG_NOSIGNAL)
@@ -83,10 +87,11 @@ static void leave(struct floor *f)
         }
     }
     f->framed = 0;
+    f->heard = 0;
 }
 
 /* Headers of so many octets are at start already. Short payload is copied behind them; summed apart: ddp_fpdu_begin. */
-static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len)
+static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len, bool copies)
 {
     uint8_t *at = start + headers;
     size_t ulpdu = headers - MPA_FPDU_LENGTH + len, rest = mpa_fpdu_size(ulpdu) - MPA_FPDU_LENGTH - ulpdu;
@@ -96,6 +101,10 @@ static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t
         memcpy(at, payload, len);
         at += len;
         add_piece(f, start, (size_t)(at - start));
+    } else if (copies) {
+        sum = crc32c_copy(sum, at, payload, len);
+        at += len;
+        add_piece(f, start, (size_t)(at - start));
     } else {
         add_piece(f, start, headers);
         add_piece(f, (void *)(uintptr_t)payload, len);
@@ -103,7 +112,7 @@ static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t
     }
     memset(at, 0, rest); /* padding and checksum */
     if (f->crc) {
-        uint8_t *from = len <= COPY_BELOW ? at - len : at;
+        uint8_t *from = len <= COPY_BELOW ? at - len : at; /* what has not been summed yet */
         size_t pad = rest - MPA_FPDU_CRC;
 
         crc32c_final(crc32c_update(sum, from, (size_t)(at - from) + pad), at + pad);
@@ -112,19 +121,22 @@ static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t
     f->framed = (size_t)(at + rest - f->frames);
 }
 
+/* What a peer reads may be written meanwhile: with a checksum it is copied first. */
 static void message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
     size_t header = h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
+    bool copies = f->crc && h.opcode == RDMAP_READ_RESP;
 
     for (size_t sent = 0; !h.last;) {
         size_t part = len - sent < f->most - header ? len - sent : f->most - header;
 
         h.last = sent + part == len;
-        frame(f, f->frames + f->framed, ddp_fpdu_begin(&h, header + part, f->frames + f->framed), payload + sent, part);
+        frame(f, f->frames + f->framed, ddp_fpdu_begin(&h, header + part, f->frames + f->framed), payload + sent, part,
+              copies);
         sent += part;
         h.to += part;
         h.mo += (uint32_t)part;
-        if (f->framed > FRAMES / 2 || f->pieces > PIECES - 4 ||
+        if (f->framed > FRAMES - f->most - 2 * COPY_BELOW || f->pieces > PIECES - 4 ||
             (sent >= EARLY && sent - part < EARLY && len - sent >= EARLY))
             leave(f);
     }
@@ -139,7 +151,7 @@ static void frame_read_request(struct floor *f, const struct link *l)
 
     h.last = true;
     rdmap_read_fpdu(&h, &r, start);
-    frame(f, start, RDMAP_READ_FPDU, start, 0);
+    frame(f, start, RDMAP_READ_FPDU, start, 0, false);
 }
 
 static void leave_all(struct link *l)
@@ -237,6 +249,15 @@ static size_t take_fpdu(struct link *l, const uint8_t *at, size_t len)
     return size;
 }
 
+static void hear(struct floor *f, size_t octets)
+{
+    int on = 1;
+
+    if (f->heard < LONG_ANSWER && f->heard + octets >= LONG_ANSWER)
+        (void)setsockopt(f->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+    f->heard += octets;
+}
+
 static void poll_once(struct link *l)
 {
     struct floor *f = l->own;
@@ -252,6 +273,7 @@ static void poll_once(struct link *l)
     if (n <= 0)
         return;
     f->staged += (size_t)n;
+    hear(f, (size_t)n);
     while ((size = take_fpdu(l, f->stage + done, f->staged - done)) > 0)
         done += size;
     leave(f);

@@ -104,7 +104,7 @@ def bandwidth_rows():
         rows.append(Row(figure[0], f"{test}, CRC on", *figure[2:], one_way(ndk, test, size), tcp("sends", size),
                         None, None, None))
         rows.append(Row(figure[0], f"{test}, CRC on/off", *figure[2:], one_way(ndk, test, size), off, None, None,
-                        (">=", crc_aim)))
+                        (">=", crc_aim), one_way(floor, test, size) if test == "reads" else None))
     return rows
 
 
