@@ -36,10 +36,10 @@ def middle(values):
     return (kept[0], kept[-1]) if kept else (None, None)
 
 
-def ratio_to(mine, run, reference, field):
-    """Ratio of the medians."""
-    value = median(samples(mine, run, field))
-    return value / reference if value and reference else None
+def ratio_to(mine, run, against, field):
+    """The median of the pairs' ratios: a machine that is faster for a minute is so for both of a pair."""
+    ratios = pair_ratios(samples(mine, run, field), against)
+    return statistics.median(ratios) if ratios else None
 
 
 def why_silent(line, busy):
@@ -73,16 +73,16 @@ def one_line(row, which, every):
     ours, against = samples(quiet, row.ours, row.field), samples(quiet, row.against, row.field)
     if not ours:
         return None
-    values, ratios, reference = [value for _, value in ours], pair_ratios(ours, against), median(against)
+    values, ratios = [value for _, value in ours], pair_ratios(ours, against)
     from_, to = middle(ratios)
     line = {"group": row.group, "what": row.what, "field": row.field, "unit": row.unit, "class": which,
             "samples": min(len(ours), len(against)) if row.against else len(ours), "noisy": noisy,
-            "median": median(ours), "low": min(values), "high": max(values), "against": reference,
-            "ratio": ratio_to(quiet, row.ours, reference, row.field), "ratio_from": from_, "ratio_to": to,
+            "median": median(ours), "low": min(values), "high": max(values), "against": median(against),
+            "ratio": ratio_to(quiet, row.ours, against, row.field), "ratio_from": from_, "ratio_to": to,
             "ratio_low": min(ratios, default=None), "ratio_high": max(ratios, default=None),
-            "floor": ratio_to(quiet, row.floor, reference, row.field),
-            "libfabric": ratio_to(quiet, row.fabric, reference, row.field),
-            "ucx": ratio_to(quiet, row.ucx, reference, row.field), "aim": row.aim}
+            "floor": ratio_to(quiet, row.floor, against, row.field),
+            "libfabric": ratio_to(quiet, row.fabric, against, row.field),
+            "ucx": ratio_to(quiet, row.ucx, against, row.field), "aim": row.aim}
     line["silent"] = why_silent(line, busy)
     line["verdict"] = verdict(line)
     return line
@@ -155,16 +155,16 @@ def counts(taken):
 
 
 def notes(taken, missing):
-    lines = ["Ratio: the figure divided by what it is against (bare TCP; of CRC on/off ours without CRC; of memory",
-             "and shared queues the smallest), of the medians of all samples; from-to: of each sample divided by the",
-             "one nearest in time, the middle half. Of times less is better, of rates more. Says nothing, because:",
-             f"samples: less than {FEWEST}; others busy: most were noisy; scatters: from-to is wider than",
+    lines = ["Ratio: each sample divided by the one, nearest in time, of what it is against (bare TCP; of CRC on/off",
+             "ours without CRC; of memory and shared queues the smallest), the median of these; from-to: their middle",
+             "half. So it is not that of the medians beside it. Of times less is better, of rates more. Says nothing,",
+             f"because: samples: less than {FEWEST}; others busy: most were noisy; scatters: from-to is wider than",
              f"{MOST_SPREAD} times, with the aim inside. Floor: the ratio of what promises nothing, but exchanges the",
-             "same FPDUs, or owns the addresses that it connects from. libfabric, UCX: their ratios. CRC is on unless a",
-             "row says otherwise; bare TCP and the peers have none. Cores, meanwhile: near is a cache line there and back",
-             f"in less than {measure.NEAR_NS} ns. What was unsteady (less than {measure.STEADY:.0%} of the looks alike)",
-             f"counts for nothing, nor does what was noisy (others used more than {measure.NOISE:.0%} of the machine), unless",
-             "most of a row was.", counts(taken)]
+             "same FPDUs, or owns the addresses that it connects from. libfabric, UCX: their ratios. CRC is on unless",
+             "a row says otherwise; bare TCP and the peers have none. Cores, meanwhile: near is a cache line there and",
+             f"back in less than {measure.NEAR_NS} ns. What was unsteady (less than {measure.STEADY:.0%} of the looks",
+             f"alike) counts for nothing, nor does what was noisy (others used more than {measure.NOISE:.0%} of the",
+             "machine), unless most of a row was.", counts(taken)]
     seen = sockets(taken)
     for (congestion, buffers), kinds in sorted(seen.items()):
         lines.append(f"Sockets with congestion control {congestion}, buffers {buffers} (auto: the kernel's tuning): "

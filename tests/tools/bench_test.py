@@ -49,7 +49,14 @@ class Rows(unittest.TestCase):
         taken = [one(BARE, 0, 10), one(OURS, 1, 10), one(BARE, 50, 20), one(OURS, 51, 20), one(OURS, 90, 30)]
         line = lines(taken + [one(BARE, 89, 1, "far")])["near"]
         self.assertEqual((line["ratio_low"], line["ratio_high"]), (1, 1.5))
-        self.assertEqual((line["samples"], line["ratio"]), (2, 20 / 15))
+        self.assertEqual((line["samples"], line["ratio"]), (2, 1))
+
+    def test_a_faster_minute_is_one_for_both(self):
+        fast = [one(BARE, 0, 5), one(OURS, 1, 6), one(FLOOR, 2, 5.5)]
+        slow = [m for n in (10, 20) for m in (one(OURS, n, 12), one(BARE, n + 1, 10))]
+        line = lines(fast + slow + [one(BARE, 3, 5), one(BARE, 4, 5)], TIMES._replace(floor=FLOOR))["near"]
+        self.assertEqual((line["median"], line["against"]), (12, 5))
+        self.assertEqual((line["ratio"], line["floor"]), (1.2, 1.1))
 
     def test_from_to_is_the_middle_half(self):
         self.assertEqual(report.middle([3, 1, 2]), (1, 3))
