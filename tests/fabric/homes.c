@@ -162,9 +162,34 @@ static void those_that_stay(void)
     f->ops->destroy(f);
 }
 
-/* Armed before they are at home anywhere, both tell in the one thread. */
+struct thread_task {
+    struct shard_task task;
+    pthread_t thread;
+    atomic_bool ran;
+};
+
+static void note_thread(struct shard_task *task)
+{
+    struct thread_task *t = (struct thread_task *)task;
+
+    t->thread = pthread_self();
+    atomic_store(&t->ran, true);
+}
+
+static pthread_t thread_of(struct shard *s)
+{
+    struct thread_task t = { .task.run = note_thread };
+
+    atomic_init(&t.ran, false);
+    shard_call(s, &t.task);
+    AWAIT(atomic_load(&t.ran));
+    return t.thread;
+}
+
+/* Armed before they are at home anywhere, both tell in the thread of their home. */
 static void notifications(void)
 {
+    pthread_t thread;
     struct queue receive, initiator;
     struct station spare;
     struct fabric_qp *qp;
@@ -180,6 +205,8 @@ static void notifications(void)
     w.a->ops->cq_arm(initiator.cq, FABRIC_ARM_ANY);
     qp = pair_up(&w.sa, &receive, &initiator);
     CHECK(home(&receive) == home(&initiator) && home(&receive) != w.a->ops->cq_shard(spare.cq));
+    thread = thread_of(w.a->ops->cq_shard(receive.cq));
+    CHECK(!pthread_equal(thread, thread_of(w.a->ops->cq_shard(spare.cq))));
     w.sa.qp = qp;
     world_connect(&w);
     post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 10, NULL, 0);
@@ -187,7 +214,7 @@ static void notifications(void)
     AWAIT(atomic_load(&receive.told));
     post(&w.sa, FABRIC_WRITE, 0, NULL, 0, 10, &w.sb, 0);
     AWAIT(atomic_load(&initiator.told));
-    CHECK(pthread_equal(receive.told_in, initiator.told_in));
+    CHECK(pthread_equal(receive.told_in, thread) && pthread_equal(initiator.told_in, thread));
     world_hangup(&w);
     w.sa.qp = spare.qp;
     qp_end(w.a, qp);

@@ -357,6 +357,53 @@ static void queues_on_one_shard(void)
     close_queues(&w, &q);
 }
 
+/*
+ * A queue that is at home nowhere drives nothing, and its arm ends no lease; but when a queue pair brings it to a shard,
+ * somebody has to watch that shard's sockets for it.
+ */
+static void arming_before_the_queue_pair(void)
+{
+    struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 1,
+                                       .initiator_sges = 1 };
+    atomic_bool gone[4] = { false, false, false, false };
+    struct fabric_cq_config cq = { .depth = DEPTH, .affinity = -1, .notify = note };
+    struct fabric_qp *qp[2];
+    struct fabric_cq *own[2];
+    const struct fabric_ops *ops;
+    struct fabric_completion c;
+    struct shard *leased;
+    struct world w;
+
+    world_defaults(&w);
+    w.config_a.shards = 2;
+    world_open(&w, AF_INET);
+    ops = w.a->ops;
+    leased = ops->cq_shard(w.sa.cq);
+    look_on(&w);
+    CHECK(shard_is_leased(leased));
+    config.domain = &w.sa;
+    for (int i = 0; i < 2; i++) {
+        cq.owner = &gone[i];
+        CHECK(ops->cq_create(w.a, &cq, &own[i]) == 0);
+        ops->cq_arm(own[i], FABRIC_ARM_ANY);
+        for (int k = 0; k < LOOKS; k++)
+            CHECK(ops->cq_poll(own[i], &c, 1) == 0);
+        CHECK(shard_is_leased(leased));
+        config.receive_cq = config.initiator_cq = own[i];
+        CHECK(ops->qp_create(w.a, &config, &qp[i]) == 0);
+        CHECK((ops->cq_shard(own[i]) == leased) == (i == 1)); /* the second has its turn there */
+        CHECK(shard_is_leased(leased) == (i == 0));
+    }
+    for (int i = 0; i < 2; i++) {
+        ops->qp_close(qp[i], note_gone, &gone[2 + i]);
+        AWAIT(atomic_load(&gone[2 + i]));
+        ops->cq_close(own[i], note_gone);
+        AWAIT(atomic_load(&gone[i]));
+    }
+    world_connect(&w);
+    close_connected(&w);
+}
+
 /* Requests that were refused are not many that left at once. */
 static void refused(void)
 {
@@ -532,6 +579,7 @@ static const struct test tests[] = {
     { "bursts awaiting reads", bursts_awaiting_reads },
     { "queues on two shards", queues_on_two_shards },
     { "queues on one shard", queues_on_one_shard },
+    { "arming before the queue pair", arming_before_the_queue_pair },
     { "refused", refused },
 };
 

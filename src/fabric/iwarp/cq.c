@@ -23,6 +23,7 @@ static void finish(struct delivery *d);
 static void time_wait(struct shard_task *task);
 static void interval_over(struct shard_timer *timer);
 
+/* Not NULL where a completion has been. */
 static struct iwarp_shard *home_of(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
@@ -41,6 +42,7 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
     struct fabric_cq *cq = calloc(1, sizeof *cq);
+    struct iwarp_shard *home;
 
     if (!cq)
         return ENOMEM;
@@ -50,12 +52,12 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
         free(cq);
         return ENOMEM;
     }
-    cq->settled = config->affinity >= 0;
-    atomic_init(&cq->home, cq->settled ? iwarp_home(fabric, config->affinity, &fabric->next_cq) : &fabric->shards[0]);
+    home = config->affinity >= 0 ? iwarp_home(fabric, config->affinity, &fabric->next_cq) : NULL;
+    atomic_init(&cq->home, home);
     cq->config = *config;
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
-    delivery_init(&cq->delivery, home_of(cq), deliver, finish);
+    delivery_init(&cq->delivery, home ? home : &fabric->shards[0], deliver, finish);
     cq->least_us = fabric->config.notify_us;
     set_moderation(cq, 0, 0);
     cq->timing.run = time_wait;
@@ -278,11 +280,12 @@ static bool is_to_drive(struct fabric_cq *cq, int found)
 
 int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
 {
+    struct iwarp_shard *home = home_of(cq);
     int n = take(cq, out, max);
 
-    if (max <= 0 || !is_to_drive(cq, n))
+    if (max <= 0 || !is_to_drive(cq, n) || !home)
         return n;
-    shard_poll(home_of(cq)->shard);
+    shard_poll(home->shard);
     if (n == 0)
         n = take(cq, out, max);
     if (n == 0)
@@ -293,15 +296,18 @@ int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
 
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 {
+    struct iwarp_shard *home;
     unsigned wanted;
 
     spin_lock(&cq->lock);
     if (type > cq->armed || MUTANT(cqx_04_last_arm_wins))
         cq->armed = type;
     wanted = MUTANT(cqx_03_arm_looks_not) ? 0 : fall_due(cq);
+    home = home_of(cq);
     spin_unlock(&cq->lock);
     act(cq, wanted);
-    shard_watch(home_of(cq)->shard);
+    if (home) /* else iwarp_cq_settle will */
+        shard_watch(home->shard);
 }
 
 /* ---- moderation ---- */
@@ -387,22 +393,26 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
 
 struct shard *iwarp_cq_shard(struct fabric_cq *cq)
 {
-    return home_of(cq)->shard;
+    return cq->delivery.home->shard;
 }
 
 struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq, struct iwarp_shard *home)
 {
+    bool armed = false;
+
     spin_lock(&cq->lock);
-    if (!cq->settled || MUTANT(cq_moves_again)) {
+    if (!home_of(cq) || MUTANT(cq_moves_again)) {
         /* No completion has been here, so nothing is being told or timed. */
         home = home ? home : iwarp_pick_shard(f, &f->next_cq);
         atomic_store_explicit(&cq->home, home, memory_order_relaxed);
         if (!MUTANT(cq_tells_elsewhere))
             delivery_move(&cq->delivery, home);
-        cq->settled = true;
+        armed = cq->armed != FABRIC_ARM_NONE && !MUTANT(cq_arm_forgotten);
     }
     home = home_of(cq);
     spin_unlock(&cq->lock);
+    if (armed)
+        shard_watch(home->shard);
     return home;
 }
 
@@ -428,7 +438,7 @@ static void finish(struct delivery *d)
     void (*closed)(void *owner) = cq->closed;
     void *owner = cq->config.owner;
 
-    shard_timer_stop(home_of(cq)->shard, &cq->interval);
+    shard_timer_stop(d->home->shard, &cq->interval);
     free(cq->ring);
     free(cq);
     closed(owner);

@@ -67,7 +67,7 @@ struct iwarp_fabric {
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    atomic_uint next_cq, next_srq, next_listener; /* round-robin, each by itself: one of each of them shares a shard */
+    atomic_uint next_cq, next_srq, next_listener; /* round-robin, each by itself: the first of each are together */
 };
 
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
@@ -112,7 +112,7 @@ enum {
 };
 
 struct fabric_cq {
-    _Atomic(struct iwarp_shard *) home; /* written under lock, for the last time by iwarp_cq_settle */
+    _Atomic(struct iwarp_shard *) home; /* NULL until it is decided, see iwarp_cq_settle; written under lock */
     struct fabric_cq_config config;
     atomic_bool dead;              /* overflowed; written under lock */
     atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
@@ -128,7 +128,6 @@ struct fabric_cq {
     uint32_t least_us;             /* of interval_us */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
     bool overflows;                /* since iwarp_cq_begin */
-    bool settled;                  /* its home is decided */
     uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
