@@ -65,8 +65,6 @@ static void leave(struct floor *f)
 {
     struct iovec *piece = f->piece;
 
-    if (!f->pieces)
-        return;
     while (f->pieces) {
         struct msghdr m = { .msg_iov = piece, .msg_iovlen = f->pieces };
         ssize_t n = f->pieces == 1 ? send(f->fd, piece->iov_base, piece->iov_len, MSG_NOSIGNAL)
@@ -74,6 +72,7 @@ static void leave(struct floor *f)
 
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             bench_die("send: %s", strerror(errno));
+        f->heard = 0;
         for (size_t left = n > 0 ? (size_t)n : 0; left;) {
             size_t part = left < piece->iov_len ? left : piece->iov_len;
 
@@ -87,7 +86,6 @@ static void leave(struct floor *f)
         }
     }
     f->framed = 0;
-    f->heard = 0;
 }
 
 /* Headers of so many octets are at start already. Short payload is copied behind them; summed apart: ddp_fpdu_begin. */
