@@ -36,9 +36,8 @@ def middle(values):
     return (kept[0], kept[-1]) if kept else (None, None)
 
 
-def ratio_to(mine, run, against, field):
+def typical(ratios):
     """The median of the pairs' ratios: a machine that is faster for a minute is so for both of a pair."""
-    ratios = pair_ratios(samples(mine, run, field), against)
     return statistics.median(ratios) if ratios else None
 
 
@@ -74,15 +73,15 @@ def one_line(row, which, every):
     if not ours:
         return None
     values, ratios = [value for _, value in ours], pair_ratios(ours, against)
+    floor, fabric, ucx = (typical(pair_ratios(samples(quiet, run, row.field), against))
+                          for run in (row.floor, row.fabric, row.ucx))
     from_, to = middle(ratios)
     line = {"group": row.group, "what": row.what, "field": row.field, "unit": row.unit, "class": which,
             "samples": min(len(ours), len(against)) if row.against else len(ours), "noisy": noisy,
             "median": median(ours), "low": min(values), "high": max(values), "against": median(against),
-            "ratio": ratio_to(quiet, row.ours, against, row.field), "ratio_from": from_, "ratio_to": to,
+            "ratio": typical(ratios), "ratio_from": from_, "ratio_to": to,
             "ratio_low": min(ratios, default=None), "ratio_high": max(ratios, default=None),
-            "floor": ratio_to(quiet, row.floor, against, row.field),
-            "libfabric": ratio_to(quiet, row.fabric, against, row.field),
-            "ucx": ratio_to(quiet, row.ucx, against, row.field), "aim": row.aim}
+            "floor": floor, "libfabric": fabric, "ucx": ucx, "aim": row.aim}
     line["silent"] = why_silent(line, busy)
     line["verdict"] = verdict(line)
     return line
