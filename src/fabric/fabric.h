@@ -270,6 +270,7 @@ struct fabric_ops {
      * interval_us 0 or count at most 1: never; UINT32_MAX in one of them: the other alone. Also what waits now.
      */
     void (*cq_moderate)(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
+    /* Where it tells; of one without affinity this changes once, with its first queue pair. */
     struct shard *(*cq_shard)(struct fabric_cq *cq);
     /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
     void (*cq_close)(struct fabric_cq *cq, void (*done)(void *owner));
