@@ -189,14 +189,15 @@ def watch(c):
 
 def rate_of_traffic():
     """A ping in a loop: something flows, in and out."""
-    with Server(51101) as server:
+    # Ports that neither the kernel nor the provider gives out by itself, and no other test uses.
+    with Server(21601) as server:
         ping(server)
     code, out, err = stat()
     check("killed processes are gone", code == 0 and not rows(out) and not err, (code, out, err))
 
 
 def ping(server):
-    client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", "127.0.0.1:51101", "--count", "100000000"],
+    client = subprocess.Popen([NDKPING, "-C", "-ServerAddr", "127.0.0.1:21601", "--count", "100000000"],
                               stdout=subprocess.PIPE, text=True)
     client.stdout.readline()
     code, out, err = stat("--counters", "--watch=0.3", "--rounds", "2", "--pid", str(client.pid))
@@ -257,7 +258,7 @@ def impostors():
         with Impostor(json.dumps(odd).encode(), 99999992):
             code, out, err = stat(*options)
         check(f"members of other types {options}", code == 0 and "\x1b" not in out, (code, out, err))
-    with Impostor(b"", 99999993), Server(51102) as pid:
+    with Impostor(b"", 99999993), Server(21602) as pid:
         code, out, err = stat("--json")
         check("others are shown beside", code == 0 and [p["pid"] for p in json.loads(out)["processes"]] == [pid],
               (code, out, err))
@@ -267,7 +268,7 @@ def another_user():
     if os.geteuid() != 0:
         print("  skipped: only root can become somebody else")
         return
-    with Server(51103):
+    with Server(21603):
         p = subprocess.run([NDKSTAT], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
         check("another user's processes are not shown", p.returncode == 0 and not rows(p.stdout) and
               "1 process of other users: not shown" in p.stdout, p)

@@ -72,7 +72,7 @@ def echo():
     check('wrong device controls are refused', code == 4 and [status for status, _ in answers(text)] == [
         'STATUS_INVALID_PARAMETER'] * 2 + ['STATUS_BUFFER_TOO_SMALL', 'STATUS_INVALID_DEVICE_REQUEST'] and 'left' not in text,
         (code, text))
-    seen = ndkrun('--reg', 'Port=dword:50123', '--reg', 'ClientInterface=dword:12', '--reg', 'ClientAddress=dword:0xC0A80101',
+    seen = ndkrun('--reg', 'Port=dword:20123', '--reg', 'ClientInterface=dword:12', '--reg', 'ClientAddress=dword:0xC0A80101',
                   *run(100, 1), ECHO)
     clean('echo at another port, by the registry', seen)
     check('echo at another port: one round', answers(seen[1])[0][0] == 'STATUS_SUCCESS', seen)
