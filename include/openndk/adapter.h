@@ -50,8 +50,15 @@ typedef struct ondk_adapter_entry {
     struct sockaddr_storage addresses[16];
 } ondk_adapter_entry_t;
 
-/* Fills at most capacity entries; returns how many interfaces there are. PASSIVE_LEVEL. */
-ONDK_API uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity);
+/*
+ * Fills at most capacity entries; returns how many interfaces there are. entries may be NULL if capacity is 0.
+ * PASSIVE_LEVEL.
+ */
+ONDK_API uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t capacity, size_t entry_size);
+static inline uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries_, uint32_t capacity_)
+{
+    return ondk_enumerate_adapters_sized(entries_, capacity_, sizeof(*entries_));
+}
 
 /* "STATUS_CONNECTION_REFUSED"; "0x........" for one without a name here. Static or thread-local storage. */
 ONDK_API const char *ondk_status_name(NTSTATUS status);

@@ -26,7 +26,7 @@ extern "C" {
 #define ONDK_UNLIMITED 0xffffffffu
 
 typedef struct ondk_config {
-    uint32_t size;           /* sizeof(ondk_config_t), set by ondk_config_init */
+    uint32_t size;           /* sizeof(ondk_config_t) of the program, set by ondk_config_init; leave it as it is */
     /* Time limits in milliseconds. */
     uint32_t connect_ms;     /* NdkConnect: TCP establishment. 10000; above the kernel's neighbour lookup of 3 s */
     uint32_t request_ms;     /* listener: from TCP accept to a complete MPA request. 5000 */
@@ -70,18 +70,25 @@ typedef struct ondk_config {
 } ondk_config_t;
 
 /* Fills in defaults, then what the environment says. */
-ONDK_API void ondk_config_init(ondk_config_t *config);
+ONDK_API void ondk_config_init_sized(ondk_config_t *config, size_t size);
+static inline void ondk_config_init(ondk_config_t *config_)
+{
+    ondk_config_init_sized(config_, sizeof(*config_));
+}
 
 /*
  * Sets what adapters opened from now on by this process use (copied). NULL: back to defaults and environment.
- * STATUS_SUCCESS as 0, or a negative NTSTATUS (STATUS_INVALID_PARAMETER) where a value is out of range: nothing
- * changes.
+ * config->size tells how much of the struct there is. Fields beyond it have what ondk_config_init gives them, the
+ * environment included.
+ * STATUS_SUCCESS as 0, or STATUS_INVALID_PARAMETER, which is negative, and nothing changes: a value is out of range, a
+ * field that this library does not have is not 0, or size is below 8, above 4096, or no multiple of 4.
  */
 ONDK_API int32_t ondk_configure(const ondk_config_t *config);
 
 /*
  * Profiles: sets of the limits above that imitate a kind of card. STATUS_SUCCESS as 0; STATUS_INVALID_PARAMETER: there
- * is none of that name, and nothing changes. What is no limit stays as it is.
+ * is none of that name, or ondk_config_init has not set config->size, and nothing changes. Other fields, and those
+ * beyond config->size, stay as they are.
  */
 ONDK_API int32_t ondk_config_profile(ondk_config_t *config, const char *name);
 /* The index-th profile's name, and what it imitates; NULL behind the last. Static storage. */

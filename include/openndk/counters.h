@@ -60,7 +60,11 @@ typedef struct ondk_counters {
 /*
  * Any thread, up to DISPATCH_LEVEL. Each value is exact, their combination a snapshot that need not be of one instant.
  */
-ONDK_API void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters);
+ONDK_API void ondk_adapter_counters_sized(NDK_ADAPTER *adapter, ondk_counters_t *counters, size_t size);
+static inline void ondk_adapter_counters(NDK_ADAPTER *adapter_, ondk_counters_t *counters_)
+{
+    ondk_adapter_counters_sized(adapter_, counters_, sizeof(*counters_));
+}
 
 #ifdef __cplusplus
 }

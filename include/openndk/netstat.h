@@ -4,7 +4,8 @@
  * ndkstat shows the same of other processes.
  *
  * Each function fills at most capacity entries and returns how many there are, which may be more, and may be another
- * number at the next call. Any thread, up to DISPATCH_LEVEL. A list is of one instant.
+ * number at the next call. entries may be NULL if capacity is 0. Any thread, up to DISPATCH_LEVEL. A list is of one
+ * instant.
  */
 #ifndef OPENNDK_NETSTAT_H
 #define OPENNDK_NETSTAT_H
@@ -33,7 +34,12 @@ typedef struct ondk_connection {
     uint32_t inbound_reads, outbound_reads; /* as NdkGetConnectionData has them; 0 before it has */
     uint32_t owner_pid;
 } ondk_connection_t;
-ONDK_API uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity);
+ONDK_API uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity,
+                                                 size_t entry_size);
+static inline uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter_, ondk_connection_t *entries_, uint32_t capacity_)
+{
+    return ondk_adapter_connections_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
 
 typedef struct ondk_listener {
     struct sockaddr_storage local;          /* family 0 before it listens */
@@ -41,14 +47,24 @@ typedef struct ondk_listener {
     uint32_t if_index;
     uint32_t owner_pid;
 } ondk_listener_t;
-ONDK_API uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity);
+ONDK_API uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity,
+                                               size_t entry_size);
+static inline uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter_, ondk_listener_t *entries_, uint32_t capacity_)
+{
+    return ondk_adapter_listeners_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
 
 typedef struct ondk_endpoint {
     struct sockaddr_storage local;
     uint32_t if_index;
     uint32_t owner_pid;
 } ondk_endpoint_t;
-ONDK_API uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity);
+ONDK_API uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity,
+                                               size_t entry_size);
+static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoint_t *entries_, uint32_t capacity_)
+{
+    return ondk_adapter_endpoints_sized(adapter_, entries_, capacity_, sizeof(*entries_));
+}
 
 #ifdef __cplusplus
 }

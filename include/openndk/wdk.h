@@ -101,7 +101,8 @@ ONDK_API int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const vo
  *   data       what goes there (out) or has come (in); data_length is how much, then how much was moved
  *   timeout    seconds; 0: 10. After it the port resets the unit, then the bus.
  *   scsi_status, sense_length, sense   receive the unit's answer
- * 0: the command was sent; *status is STATUS_SUCCESS also if scsi_status says that the unit refused it.
+ * 0: the command was sent; *status is STATUS_SUCCESS also if scsi_status says that the unit refused it. -1: it could
+ * not be.
  */
 typedef struct ondk_wdk_scsi_command {
     uint8_t path, target, lun;
@@ -112,7 +113,12 @@ typedef struct ondk_wdk_scsi_command {
     uint8_t scsi_status, sense_length, sense[18];
 } ondk_wdk_scsi_command_t;
 
-ONDK_API int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status);
+ONDK_API int ondk_wdk_scsi_sized(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, size_t size,
+                                 uint32_t *status);
+static inline int ondk_wdk_scsi(ondk_wdk_device_t *adapter_, ondk_wdk_scsi_command_t *command_, uint32_t *status_)
+{
+    return ondk_wdk_scsi_sized(adapter_, command_, sizeof(*command_), status_);
+}
 
 /* Cancels the requests that are under way, as CancelIo does; each still ends when its driver completes it. */
 ONDK_API void ondk_wdk_cancel(ondk_wdk_device_t *device);

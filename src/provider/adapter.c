@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "base/sized.h"
 #include "engine/interfaces.h"
 #include "engine/net.h"
 #include "engine/shard.h"
@@ -298,14 +299,17 @@ static void fill_entry(struct interfaces *interfaces, const struct interface_inf
         memcpy(&entry->addresses[entry->address_count++], &addrs[i].sa, addr_len(&addrs[i]));
 }
 
-uint32_t ondk_enumerate_adapters(ondk_adapter_entry_t *entries, uint32_t capacity)
+uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t capacity, size_t entry_size)
 {
     struct interfaces *interfaces = interfaces_kernel();
+    ondk_adapter_entry_t one;
     int count;
     struct interface_info *info = list_interfaces(interfaces, &count);
 
-    for (int i = 0; i < count && (uint32_t)i < capacity; i++)
-        fill_entry(interfaces, &info[i], &entries[i]);
+    for (int i = 0; i < count && (uint32_t)i < capacity; i++) {
+        fill_entry(interfaces, &info[i], &one);
+        sized_write_entry(entries, (size_t)i, entry_size, &one, sizeof(one));
+    }
     free(info);
     return count > 0 ? (uint32_t)count : 0;
 }

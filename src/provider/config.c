@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/spin.h"
 #include "ndk/nt.h"
 #include "provider/config.h"
@@ -87,41 +88,64 @@ static bool from_environment(const struct field *f, uint32_t *value)
     return true;
 }
 
-void ondk_config_init(ondk_config_t *config)
+void ondk_config_init_sized(ondk_config_t *config, size_t size)
 {
     const char *profile = getenv("ONDK_PROFILE");
+    ondk_config_t ours = {.size = sizeof(ours)};
 
-    config->size = sizeof(*config);
     for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
-        *field_of(config, f) = f->value;
+        *field_of(&ours, f) = f->value;
     if (profile)
-        (void)ondk_config_profile(config, profile);
+        (void)ondk_config_profile(&ours, profile);
     for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
-        (void)from_environment(f, field_of(config, f));
+        (void)from_environment(f, field_of(&ours, f));
+    ours.size = (uint32_t)size;
+    sized_write(config, size, &ours, sizeof(ours));
 }
 
-bool config_is_valid(const ondk_config_t *config)
+bool config_size_is_valid(const ondk_config_t *config)
 {
-    ondk_config_t copy;
+    return config->size >= CONFIG_MIN_SIZE && config->size <= CONFIG_MAX_SIZE && config->size % sizeof(uint32_t) == 0;
+}
 
-    if (config->size != sizeof(*config))
-        return false;
-    copy = *config;
+static bool config_values_are_valid(ondk_config_t *config)
+{
     for (const struct field *f = fields; f < fields + FIELD_COUNT; f++) {
-        if (!in_range(f, *field_of(&copy, f)))
+        if (!in_range(f, *field_of(config, f)))
             return false;
     }
     return true;
 }
 
+/* Copies the caller's config, in the caller's size, to ours. Returns false if it is refused. */
+static bool config_read(ondk_config_t *ours, const ondk_config_t *theirs)
+{
+    if (!config_size_is_valid(theirs))
+        return false;
+    ondk_config_init(ours);
+    if (!sized_read(ours, sizeof(*ours), theirs, theirs->size))
+        return false;
+    ours->size = sizeof(*ours);
+    return config_values_are_valid(ours);
+}
+
+bool config_is_valid(const ondk_config_t *config)
+{
+    ondk_config_t ours;
+
+    return config_read(&ours, config);
+}
+
 int32_t ondk_configure(const ondk_config_t *config)
 {
-    if (config && !config_is_valid(config))
+    ondk_config_t ours;
+
+    if (config && !config_read(&ours, config))
         return STATUS_INVALID_PARAMETER;
     spin_lock(&lock);
     is_set = config;
     if (config)
-        set = *config;
+        set = ours;
     spin_unlock(&lock);
     return STATUS_SUCCESS;
 }

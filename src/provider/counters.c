@@ -2,15 +2,16 @@
 /* Counters of an adapter, under their public names. */
 #include "openndk/counters.h"
 
+#include "base/sized.h"
 #include "provider/adapter.h"
 
-void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters)
+void ondk_adapter_counters_sized(NDK_ADAPTER *adapter, ondk_counters_t *counters, size_t size)
 {
     struct fabric *fabric = adapter_of(adapter)->fabric;
     struct fabric_counters c;
 
     fabric->ops->counters(fabric, &c);
-    *counters = (ondk_counters_t){
+    ondk_counters_t ours = {
         .initiated_connections = c.connects,
         .accepted_connections = c.accepts,
         .failed_connection_attempts = c.failures,
@@ -24,4 +25,5 @@ void ondk_adapter_counters(NDK_ADAPTER *adapter, ondk_counters_t *counters)
         .rdma_in_frames = c.in_frames,
         .rdma_out_frames = c.out_frames,
     };
+    sized_write(counters, size, &ours, sizeof(ours));
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mutant.h"
+#include "base/sized.h"
 #include "provider/adapter.h"
 #include "provider/connector.h"
 #include "provider/provider.h"
@@ -34,7 +35,8 @@ void live_leave(struct live *live, struct live_entry *entry)
     spin_unlock(&live->lock);
 }
 
-uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity)
+uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t *entries, uint32_t capacity,
+                                        size_t entry_size)
 {
     struct adapter *a = adapter_of(adapter);
     struct live_entry *e;
@@ -48,25 +50,28 @@ uint32_t ondk_adapter_connections(NDK_ADAPTER *adapter, ondk_connection_t *entri
         one.if_index = a->if_index;
         one.owner_pid = pid;
         if (count < capacity)
-            entries[count] = one;
+            sized_write_entry(entries, count, entry_size, &one, sizeof(one));
         count++;
     }
     spin_unlock(&a->live.lock);
     return count;
 }
 
-uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity)
+uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *entries, uint32_t capacity,
+                                      size_t entry_size)
 {
     struct adapter *a = adapter_of(adapter);
     struct live_entry *e;
+    ondk_listener_t one;
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
     LIST_FOREACH(e, &a->live.lists[LIVE_LISTENERS], link) {
         if (count < capacity) {
-            listener_describe(e->object, &entries[count]);
-            entries[count].if_index = a->if_index;
-            entries[count].owner_pid = pid;
+            listener_describe(e->object, &one);
+            one.if_index = a->if_index;
+            one.owner_pid = pid;
+            sized_write_entry(entries, count, entry_size, &one, sizeof(one));
         }
         count++;
     }
@@ -74,18 +79,21 @@ uint32_t ondk_adapter_listeners(NDK_ADAPTER *adapter, ondk_listener_t *entries, 
     return MUTANT(obs_count_is_what_fits) && count > capacity ? capacity : count;
 }
 
-uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity)
+uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity,
+                                      size_t entry_size)
 {
     struct adapter *a = adapter_of(adapter);
     struct live_entry *e;
+    ondk_endpoint_t one;
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
     LIST_FOREACH(e, &a->live.lists[LIVE_ENDPOINTS], link) {
         if (count < capacity) {
-            shared_endpoint_describe(e->object, &entries[count]);
-            entries[count].if_index = a->if_index;
-            entries[count].owner_pid = pid;
+            shared_endpoint_describe(e->object, &one);
+            one.if_index = a->if_index;
+            one.owner_pid = pid;
+            sized_write_entry(entries, count, entry_size, &one, sizeof(one));
         }
         count++;
     }

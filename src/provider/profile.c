@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ndk/nt.h"
+#include "provider/config.h"
 #include "provider/profile.h"
 
 enum { ALL = -1 }; /* as much as the provider can */
@@ -45,11 +46,15 @@ static const struct {
 
 int32_t ondk_config_profile(ondk_config_t *config, const char *name)
 {
+    if (!config_size_is_valid(config))
+        return STATUS_INVALID_PARAMETER;
     for (const struct profile *p = profiles; p < profiles + PROFILES; p++) {
         if (strcmp(p->name, name) != 0)
             continue;
-        for (int i = 0; i < PROFILE_LIMITS; i++)
-            *(uint32_t *)((char *)config + limits[i].offset) = (uint32_t)p->values[i];
+        for (int i = 0; i < PROFILE_LIMITS; i++) {
+            if (limits[i].offset + sizeof(uint32_t) <= config->size)
+                *(uint32_t *)((char *)config + limits[i].offset) = (uint32_t)p->values[i];
+        }
         return STATUS_SUCCESS;
     }
     return STATUS_INVALID_PARAMETER;

@@ -6,13 +6,16 @@
 
 #include "openndk/wdk.h"
 
+#include "base/sized.h"
+#include "wdk/driver.h"
+
 /* With room for the sense data behind it, as the control wants it. */
 struct pass_through {
     SCSI_PASS_THROUGH_DIRECT direct;
     UCHAR sense[sizeof((ondk_wdk_scsi_command_t *)NULL)->sense];
 };
 
-int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status)
+static int send_command(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, uint32_t *status)
 {
     struct pass_through p = { .direct = { .Length = sizeof p.direct } };
 
@@ -38,5 +41,19 @@ int ondk_wdk_scsi(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, 
     command->data_length = p.direct.DataTransferLength;
     command->sense_length = p.direct.SenseInfoLength < sizeof p.sense ? p.direct.SenseInfoLength : sizeof p.sense;
     memcpy(command->sense, p.sense, sizeof command->sense);
+    return 0;
+}
+
+int ondk_wdk_scsi_sized(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *command, size_t size, uint32_t *status)
+{
+    ondk_wdk_scsi_command_t ours = { 0 };
+
+    if (!sized_read(&ours, sizeof ours, command, size)) {
+        *status = (uint32_t)STATUS_INVALID_PARAMETER;
+        return driver_error("the command has a field that this library does not have");
+    }
+    if (send_command(adapter, &ours, status))
+        return -1;
+    sized_write(command, size, &ours, sizeof ours);
     return 0;
 }

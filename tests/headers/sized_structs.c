@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program and a library of different versions: this file is compiled against the headers as they are, against older
+ * ones (SIZED_OLDER: structs end earlier) and against newer ones (SIZED_NEWER: structs have `added` at their end), and
+ * linked with the same library. resize_structs.py makes those headers.
+ */
+#include <net/if.h>
+#include <string.h>
+
+#include "contract/kit.h"
+#include "contract/kit_net.h"
+#include "headers/true_sizes.h"
+#include "openndk/adapter.h"
+#include "openndk/config.h"
+#include "openndk/counters.h"
+#include "openndk/netstat.h"
+
+enum { ROOM = 4, GUARD = 512, GUARD_BYTE = 0xa5 };
+
+#define GUARDED(type)           \
+    struct {                    \
+        type entries[ROOM];     \
+        uint8_t guard[GUARD];   \
+    }
+#define GUARD_ALL(guarded) memset(&(guarded), GUARD_BYTE, sizeof(guarded))
+/* Nothing behind the first n entries was written, and what the library does not have in the others is zero. */
+#define CHECK_GUARDED(guarded, n)                                                                                      \
+    do {                                                                                                               \
+        check_bytes(&(guarded).entries[n], (char *)(&(guarded) + 1) - (char *)&(guarded).entries[n], GUARD_BYTE);      \
+        for (unsigned checked = 0; checked < (n); checked++)                                                           \
+            CHECK_ADDED(&(guarded).entries[checked]);                                                                  \
+    } while (0)
+#ifdef SIZED_NEWER
+#define CHECK_ADDED(entry) check_bytes((entry)->added, sizeof (entry)->added, 0)
+#else
+#define CHECK_ADDED(entry) ((void)(entry))
+#endif
+
+static void check_bytes(const void *bytes, size_t size, uint8_t value)
+{
+    for (size_t i = 0; i < size; i++)
+        CHECK_EQ(((const uint8_t *)bytes)[i], value);
+}
+
+/* Whether adapters that are opened now have pend_creates, as far as a create shows it. */
+static bool creates_pend(void)
+{
+    struct kit_call create = {0};
+    NDK_ADAPTER *adapter;
+    NDK_PD *pd = NULL;
+
+    CHECK_STATUS(ondk_open_adapter((NDK_VERSION){2, 1}, kit_loopback(), &adapter), STATUS_SUCCESS);
+    NTSTATUS status = adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &create, &pd);
+    CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
+    (void)kit_close(status == STATUS_PENDING ? (void *)create.object : pd);
+    ondk_close_adapter(adapter);
+    return status == STATUS_PENDING;
+}
+
+CASE(sizes_are_different, 0)
+{
+#if defined SIZED_OLDER
+    CHECK(sizeof(ondk_config_t) < true_sizes.config && sizeof(ondk_counters_t) < true_sizes.counters);
+    CHECK(sizeof(ondk_adapter_entry_t) < true_sizes.adapter_entry);
+    CHECK(sizeof(ondk_connection_t) < true_sizes.connection && sizeof(ondk_listener_t) < true_sizes.listener);
+    CHECK(sizeof(ondk_endpoint_t) < true_sizes.endpoint);
+#elif defined SIZED_NEWER
+    CHECK(sizeof(ondk_config_t) > true_sizes.config && sizeof(ondk_counters_t) > true_sizes.counters);
+    CHECK(sizeof(ondk_adapter_entry_t) > true_sizes.adapter_entry);
+    CHECK(sizeof(ondk_connection_t) > true_sizes.connection && sizeof(ondk_listener_t) > true_sizes.listener);
+    CHECK(sizeof(ondk_endpoint_t) > true_sizes.endpoint);
+#else
+    CHECK(sizeof(ondk_config_t) == true_sizes.config && sizeof(ondk_counters_t) == true_sizes.counters);
+    CHECK(sizeof(ondk_adapter_entry_t) == true_sizes.adapter_entry);
+    CHECK(sizeof(ondk_connection_t) == true_sizes.connection && sizeof(ondk_listener_t) == true_sizes.listener);
+    CHECK(sizeof(ondk_endpoint_t) == true_sizes.endpoint);
+#endif
+}
+
+/* pend_creates stands for a field that an older program does not have: then it has what the environment says. */
+CASE(config_of_any_version, 0)
+{
+    GUARDED(ondk_config_t) c;
+    void (*init)(ondk_config_t *) = ondk_config_init;
+
+    CHECK_STATUS(ondk_configure(NULL), STATUS_SUCCESS);
+    CHECK(!creates_pend());
+    setenv("ONDK_PEND_CREATES", "1", 1);
+    GUARD_ALL(c);
+    init(&c.entries[0]);
+    CHECK_GUARDED(c, 1);
+    CHECK_EQ(c.entries[0].size, sizeof(ondk_config_t));
+    CHECK_EQ(c.entries[0].connect_ms, 10000);
+    CHECK_STATUS(ondk_config_profile(&c.entries[0], "narrow"), STATUS_SUCCESS);
+    CHECK_GUARDED(c, 1);
+    CHECK_EQ(c.entries[0].max_private, 56);
+    CHECK_STATUS(ondk_configure(&c.entries[0]), STATUS_SUCCESS);
+    CHECK(creates_pend());
+#ifndef SIZED_OLDER
+    c.entries[0].pend_creates = 0;
+    CHECK_STATUS(ondk_configure(&c.entries[0]), STATUS_SUCCESS);
+    CHECK(!creates_pend());
+    c.entries[0].pend_creates = 1;
+#endif
+#ifdef SIZED_NEWER
+    CHECK(!creates_pend());
+    c.entries[0].added[3] = 1;
+    CHECK_STATUS(ondk_configure(&c.entries[0]), STATUS_INVALID_PARAMETER);
+    CHECK(!creates_pend()); /* nothing has changed */
+    c.entries[0].added[3] = 0;
+    CHECK_STATUS(ondk_configure(&c.entries[0]), STATUS_SUCCESS);
+    CHECK(creates_pend());
+#endif
+    unsetenv("ONDK_PEND_CREATES");
+    CHECK_STATUS(ondk_configure(&c.entries[0]), STATUS_SUCCESS);
+#ifdef SIZED_OLDER
+    CHECK(!creates_pend());
+#else
+    CHECK(creates_pend());
+#endif
+}
+
+/* A size that no version of the struct has: refused, and nothing changes. */
+CASE(config_of_no_version, 0)
+{
+    static const uint32_t sizes[] = {0, 4, 9, 4100, 0xfffffffc};
+    ondk_config_t c;
+
+    ondk_config_init(&c);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        ondk_config_t before = c;
+
+        before.size = c.size = sizes[i];
+        CHECK_STATUS(ondk_configure(&c), STATUS_INVALID_PARAMETER);
+        CHECK_STATUS(ondk_config_profile(&c, "narrow"), STATUS_INVALID_PARAMETER);
+        CHECK(!memcmp(&before, &c, sizeof c));
+    }
+}
+
+CASE(counters_of_any_version, 0)
+{
+    static struct kit_pair p;
+    GUARDED(ondk_counters_t) c;
+
+    kit_pair_open(&p);
+    GUARD_ALL(c);
+    ondk_adapter_counters(p.active.adapter, &c.entries[0]);
+    CHECK_GUARDED(c, 1);
+    CHECK_EQ(c.entries[0].initiated_connections, 1);
+    CHECK_EQ(c.entries[0].connection_errors, 0);
+    ondk_adapter_counters(p.passive.adapter, &c.entries[1]);
+    CHECK_GUARDED(c, 2);
+    CHECK_EQ(c.entries[1].accepted_connections, 1);
+    kit_pair_close(&p);
+}
+
+CASE(adapters_of_any_version, KIT_NETNS)
+{
+    struct kit_child other;
+    GUARDED(ondk_adapter_entry_t) a;
+    bool lo = false, cable = false;
+
+    kit_fork(&other, kit_hold, true);
+    kit_cable(&other);
+    GUARD_ALL(a);
+    CHECK_EQ(ondk_enumerate_adapters(NULL, 0), 2);
+    CHECK_EQ(ondk_enumerate_adapters(a.entries, ROOM), 2);
+    CHECK_GUARDED(a, 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(a.entries[i].if_index, if_nametoindex(a.entries[i].name));
+        lo = lo || !strcmp(a.entries[i].name, "lo");
+        cable = cable || !strcmp(a.entries[i].name, "near");
+        CHECK(a.entries[i].up && a.entries[i].address_count > 0);
+    }
+    CHECK(lo && cable);
+    GUARD_ALL(a);
+    CHECK_EQ(ondk_enumerate_adapters(a.entries, 1), 2);
+    CHECK_GUARDED(a, 1);
+    kit_join(&other);
+}
+
+CASE(connections_of_any_version, KIT_FAMILIES)
+{
+    static struct kit_side active, passive;
+    static struct kit_listener l;
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    GUARDED(ondk_connection_t) c;
+
+    kit_side_open(&active, adapter);
+    kit_side_open(&passive, adapter);
+    kit_listen(&l, adapter);
+    kit_establish(&active, &passive, &l);
+    GUARD_ALL(c);
+    CHECK_EQ(ondk_adapter_connections(adapter, NULL, 0), 2);
+    CHECK_EQ(ondk_adapter_connections(adapter, c.entries, 1), 2);
+    CHECK_GUARDED(c, 1);
+    CHECK_EQ(ondk_adapter_connections(adapter, c.entries, ROOM), 2);
+    CHECK_GUARDED(c, 2);
+    CHECK(c.entries[0].initiated + c.entries[1].initiated == 1);
+    for (int i = 0; i < 2; i++) {
+        CHECK(!strcmp(c.entries[i].state, "established"));
+        CHECK(kit_address_equal(&c.entries[i].local, &c.entries[1 - i].foreign));
+        CHECK_EQ(c.entries[i].if_index, kit_loopback());
+        CHECK(c.entries[i].inbound_reads > 0);
+    }
+    kit_drop(&active);
+    kit_drop(&passive);
+    CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS); /* it waits for the connector that came over it */
+    kit_side_close(&active);
+    kit_side_close(&passive);
+    kit_close_adapter(adapter);
+}
+
+CASE(listeners_of_any_version, KIT_FAMILIES)
+{
+    static struct kit_listener l[3];
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    GUARDED(ondk_listener_t) got;
+    ondk_listener_t *at = got.entries;
+    bool seen[3] = {false};
+
+    for (int i = 0; i < 3; i++)
+        kit_listen(&l[i], adapter);
+    GUARD_ALL(got);
+    CHECK_EQ(ondk_adapter_listeners(adapter, at++, 2), 3); /* its arguments are evaluated once */
+    CHECK(at == &got.entries[1]);
+    CHECK_GUARDED(got, 2);
+    CHECK_EQ(ondk_adapter_listeners(adapter, got.entries, ROOM), 3);
+    CHECK_GUARDED(got, 3);
+    for (int i = 0; i < 3; i++) {
+        CHECK(!strcmp(got.entries[i].state, "listening"));
+        for (int j = 0; j < 3; j++)
+            seen[j] = seen[j] || kit_address_equal(&got.entries[i].local, &l[j].address);
+    }
+    CHECK(seen[0] && seen[1] && seen[2]);
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
+    kit_close_adapter(adapter);
+}
+
+CASE(endpoints_of_any_version, KIT_FAMILIES)
+{
+    struct sockaddr_storage any = kit_host(0), local[2] = {{0}};
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    GUARDED(ondk_endpoint_t) got;
+    NDK_SHARED_ENDPOINT *e[2];
+
+    for (int i = 0; i < 2; i++) {
+        ULONG size = sizeof local[i];
+
+        CHECK_STATUS(kit_shared_endpoint(adapter, &any, &e[i]), STATUS_SUCCESS);
+        CHECK_STATUS(e[i]->Dispatch->NdkGetLocalAddress(e[i], (PSOCKADDR)&local[i], &size), STATUS_SUCCESS);
+    }
+    GUARD_ALL(got);
+    CHECK_EQ(ondk_adapter_endpoints(adapter, got.entries, ROOM), 2);
+    CHECK_GUARDED(got, 2);
+    CHECK(kit_address_equal(&got.entries[0].local, &local[0]) || kit_address_equal(&got.entries[0].local, &local[1]));
+    CHECK(kit_address_equal(&got.entries[1].local, &local[0]) || kit_address_equal(&got.entries[1].local, &local[1]));
+    CHECK(!kit_address_equal(&got.entries[0].local, &got.entries[1].local));
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(kit_close(e[i]), STATUS_SUCCESS);
+    kit_close_adapter(adapter);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The sizes that the library's own structs have, for programs compiled against other versions of the headers. */
+#ifndef TESTS_HEADERS_TRUE_SIZES_H
+#define TESTS_HEADERS_TRUE_SIZES_H
+
+#include <stddef.h>
+
+extern const struct true_sizes {
+    size_t config, counters, adapter_entry, connection, listener, endpoint, scsi_command;
+} true_sizes;
+
+#endif
