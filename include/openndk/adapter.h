@@ -36,6 +36,14 @@ ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 ONDK_API void ondk_use_windows_families(NDK_ADAPTER *adapter, int on);
 
 /*
+ * Signals. The provider's threads, on which callbacks run, block the signals that the host sends to the process, so
+ * that a program's handlers run on its own threads and do not interrupt callbacks. They do not block SIGSEGV, SIGBUS,
+ * SIGILL, SIGFPE, SIGTRAP, SIGSYS and SIGABRT: a fault in a callback, or of registered memory that is not mapped any
+ * more, reaches the program's handler, sanitizer or debugger. Nor do they block SIGPROF, for profilers. Each has a
+ * signal stack of at least 64 KiB, on which handlers with SA_ONSTACK run.
+ */
+
+/*
  * 1 in a thread of the provider's own, 0 in any other. Callbacks of the consumer's run on such threads: what emulates
  * IRQLs puts DISPATCH_LEVEL there. Any IRQL.
  */

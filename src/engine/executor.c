@@ -11,12 +11,12 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/library_thread.h"
 #include "base/owner.h"
 #include "engine/net.h"
 #include "engine/shard.h"
@@ -143,7 +143,6 @@ static void *work(void *arg)
 static int create_thread(struct worker *w, int cpu)
 {
     pthread_attr_t attr;
-    sigset_t all, before;
     int err = pthread_attr_init(&attr);
 
     if (err)
@@ -159,13 +158,8 @@ static int create_thread(struct worker *w, int cpu)
         CPU_SET(cpu, &set);
         err = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
     }
-    if (!err) {
-        /* The program's signal handlers are not to run here. */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        err = pthread_create(&w->thread, &attr, work, w);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
+    if (!err)
+        err = library_thread_create(&w->thread, &attr, work, w);
     pthread_attr_destroy(&attr);
     if (!err)
         (void)pthread_setname_np(w->thread, "openndk-shard");

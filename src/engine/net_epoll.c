@@ -430,7 +430,28 @@ static size_t total(const struct iovec *iov, int iovcnt)
     return sum;
 }
 
-static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+/*
+ * Called after EFAULT: memory of the consumer's is not mapped, although registered memory must be. Touching the memory
+ * raises the fault that copying would have raised, so a program's or sanitizer's handler reports it or maps the memory.
+ * Otherwise the connection would be lost without a reason.
+ */
+static void touch_memory(const struct iovec *iov, int iovcnt, bool write)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    for (int i = 0; i < iovcnt; i++) {
+        uintptr_t at = (uintptr_t)iov[i].iov_base, end = at + iov[i].iov_len;
+
+        for (; at < end; at = (at / page + 1) * page) {
+            if (write)
+                *(volatile char *)at = 0;
+            else
+                (void)*(volatile char *)at;
+        }
+    }
+}
+
+static ssize_t send_once(struct net_socket *socket, const struct iovec *iov, int iovcnt)
 {
     struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)iovcnt };
     ssize_t n;
@@ -439,6 +460,27 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
         n = iovcnt == 1 ? send(socket->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
                         : sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t receive_once(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    ssize_t n;
+
+    do
+        n = iovcnt == 1 ? recv(socket->fd, iov->iov_base, iov->iov_len, 0) : readv(socket->fd, iov, iovcnt);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    ssize_t n = send_once(socket, iov, iovcnt);
+
+    if (n < 0 && errno == EFAULT) {
+        touch_memory(iov, iovcnt, false);
+        n = send_once(socket, iov, iovcnt);
+    }
     if (n < 0 && errno != EAGAIN)
         return -errno;
     if (n > 0)
@@ -468,11 +510,12 @@ static void hear(struct net_socket *socket, size_t octets)
 
 static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
 {
-    ssize_t n;
+    ssize_t n = receive_once(socket, iov, iovcnt);
 
-    do
-        n = iovcnt == 1 ? recv(socket->fd, iov->iov_base, iov->iov_len, 0) : readv(socket->fd, iov, iovcnt);
-    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EFAULT) {
+        touch_memory(iov, iovcnt, true);
+        n = receive_once(socket, iov, iovcnt);
+    }
     if (n < 0)
         n = -errno;
     else if (socket->shard)

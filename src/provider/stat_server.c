@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -31,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/library_thread.h"
 #include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/stat_json.h"
@@ -174,7 +174,6 @@ static void *run(void *arg)
 /* Under life. */
 static void start(void)
 {
-    sigset_t all, before;
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (s < 0)
@@ -182,10 +181,7 @@ static void start(void)
     /* A reader that comes as soon as the adapter is open is to find it. */
     server.named = take_name(s);
     atomic_store(&server.stopping, false);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signal handlers are not to run there */
-    int error = pthread_create(&server.thread, NULL, run, (void *)(intptr_t)s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = library_thread_create(&server.thread, NULL, run, (void *)(intptr_t)s);
     if (error) {
         close(s);
         return;

@@ -14,6 +14,7 @@
 #include "wdk/kept.h"
 #include "wdk/live.h"
 #include "wdk/processor.h"
+#include "wdk/thread.h"
 
 enum { ORDINARY, THREADED, KINDS };
 
@@ -103,7 +104,7 @@ static void start_thread(struct dpc_queue *q)
 {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, run, q))
+    if (thread_create(&thread, NULL, run, q))
         abort(); /* what is queued must run */
     pthread_detach(thread);
 }

@@ -97,7 +97,7 @@ bool driver_call(void (*routine)(void *context), void *context)
     struct call call = { routine, context };
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, call_thread, &call))
+    if (thread_create(&thread, NULL, call_thread, &call))
         return false;
     pthread_join(thread, NULL);
     return true;

@@ -85,7 +85,7 @@ static NTSTATUS notify(const struct notice *wanted, HANDLE *handle)
         return STATUS_NO_MEMORY;
     *n = *wanted;
     n->watch = netio_host_watch();
-    if (!n->watch || pthread_create(&n->thread, NULL, watch, n) != 0) {
+    if (!n->watch || thread_create(&n->thread, NULL, watch, n) != 0) {
         if (n->watch)
             netio_host_watch_free(n->watch);
         free(n);

@@ -62,7 +62,7 @@ static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
     object_get(t); /* the caller's */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    failed = pthread_create(&thread, &attr, run, t);
+    failed = thread_create(&thread, &attr, run, t);
     pthread_attr_destroy(&attr);
     if (!failed)
         return t;

@@ -8,6 +8,7 @@
 #include "ndkpi.h"
 #include "wdm.h"
 
+#include "base/library_thread.h"
 #include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "wdk/kept.h"
@@ -57,6 +58,11 @@ static void make_key(void)
 {
     if (pthread_key_create(&leaving, leave))
         abort();
+}
+
+int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
+{
+    return library_thread_create(thread, attr, routine, argument);
 }
 
 struct kernel_thread *thread_new(void)

@@ -7,6 +7,7 @@
 #ifndef WDK_THREAD_H
 #define WDK_THREAD_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +68,8 @@ struct kernel_thread *thread_adopt(void);
  */
 struct kernel_thread *thread_new(void);
 void thread_begin(struct kernel_thread *t);
+/* pthread_create for all threads of this kernel: base/library_thread.h says which signals they receive. */
+int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument);
 
 static inline struct kernel_thread *thread_self(void)
 {

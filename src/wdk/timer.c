@@ -17,6 +17,7 @@
 #include "wdk/inuse.h"
 #include "wdk/kept.h"
 #include "wdk/live.h"
+#include "wdk/thread.h"
 #include "wdk/timer.h"
 
 enum { NOWHERE, RELATIVE, ABSOLUTE };
@@ -119,7 +120,7 @@ static void start_thread(void)
 {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, run, NULL))
+    if (thread_create(&thread, NULL, run, NULL))
         abort(); /* timers that never expire */
     pthread_detach(thread);
 }

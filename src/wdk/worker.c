@@ -105,7 +105,7 @@ static void start_thread(void *(*routine)(void *), void *argument, unsigned *cou
 {
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, routine, argument))
+    if (thread_create(&thread, NULL, routine, argument))
         return;
     pthread_detach(thread);
     ++*count;

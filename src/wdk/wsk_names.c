@@ -84,7 +84,7 @@ static NTSTATUS ask(struct question *q, void (*answer)(struct question *q))
     IoMarkIrpPending(q->irp);
     wsk_client_hold(q->client);
     q->answer = answer;
-    if (pthread_create(&thread, NULL, run, q))
+    if (thread_create(&thread, NULL, run, q))
         finish(q, STATUS_INSUFFICIENT_RESOURCES);
     else
         pthread_detach(thread);

@@ -149,7 +149,7 @@ static bool start(void)
     pthread_mutex_lock(&lock);
     woken = false;
     pthread_mutex_unlock(&lock);
-    runs = pthread_create(&thread, NULL, run, NULL) == 0;
+    runs = thread_create(&thread, NULL, run, NULL) == 0;
     if (!runs)
         wsk_host_poll_free(host);
     return runs;

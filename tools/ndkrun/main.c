@@ -24,7 +24,8 @@
 #include "registry.h"
 #include "scsi.h"
 
-enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2 };
+enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2,
+       CRASH_STACK = 1 << 17 };
 
 static FILE *out;
 static volatile sig_atomic_t interrupted;
@@ -63,14 +64,19 @@ static void crash(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
-/* A sanitizer has a better report of its own. */
+/*
+ * Reports faults of every thread; those that the libraries make have a stack for the handler. A sanitizer has a better
+ * report of its own.
+ */
 static void watch_crashes(void)
 {
-    struct sigaction action = { .sa_sigaction = crash, .sa_flags = SA_SIGINFO | SA_NODEFER };
+    struct sigaction action = { .sa_sigaction = crash, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+    static char handler_stack[CRASH_STACK];
 
     if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
         return;
+    (void)sigaltstack(&(stack_t){ .ss_sp = handler_stack, .ss_size = sizeof handler_stack }, NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
 }

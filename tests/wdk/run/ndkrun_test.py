@@ -175,6 +175,52 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
 '''
 
 
+# For each driver of faults.c what is said, by the sanitizer that ndkrun is built with.
+PROVIDER_FAULTS = {
+    'ReadFreedPool': {
+        '': ['driver rule broken: pool-use-after-free', 'tag Fult: read after it was freed', 'freed by'],
+        'asan': ['AddressSanitizer: heap-use-after-free', 'READ of size 1'],
+        'tsan': ['driver rule broken: pool-use-after-free', 'tag Fult: read after it was freed'],
+    },
+    'DereferenceNull': {
+        '': [r'\*\*\* Segmentation fault at \(nil\)'],
+        'asan': ['AddressSanitizer: SEGV on unknown address 0x0+ '],
+        'tsan': ['ThreadSanitizer: SEGV on unknown address 0x0+ '],
+    },
+    'OverflowStack': {
+        '': [r'\*\*\* Segmentation fault at 0x'],
+        'asan': ['AddressSanitizer: stack-overflow'],
+        'tsan': ['ThreadSanitizer: stack-overflow'],
+    },
+    'PlaceInFreedPool': {
+        '': ['driver rule broken: pool-use-after-free', 'tag Fult: written to after it was freed', 'freed by',
+             r'#\d+ \S+ at \S+/src/iwarp/\S+ \(libopenndk'],
+        'asan': ['AddressSanitizer: heap-use-after-free', 'WRITE of size', 'src/iwarp/', 'freed by'],
+        'tsan': ['driver rule broken: pool-use-after-free', 'tag Fult: written to after it was freed'],
+    },
+}
+
+
+def sanitizer():
+    libraries = subprocess.run(['ldd', NDKRUN], capture_output=True, text=True, check=True).stdout
+    return next((name for name in ('asan', 'tsan') if f'lib{name}.so' in libraries), '')
+
+
+def provider_faults():
+    """In a callback, and where a message is placed: both on a thread of the provider's."""
+    kind = sanitizer()
+    for name, expected in PROVIDER_FAULTS.items():
+        code, text = ndkrun('--run-for', 0, driver(name))
+        check(f'{name} ends the program', code not in (0, 3), (code, text))
+        stack = []
+        if name != 'PlaceInFreedPool' and kind != 'tsan': # which reports a fault without a stack
+            stack = [fr'#\d+ .*{name} ']
+            if name != 'OverflowStack': # whose innermost frames are all alike
+                stack += [r'#\d+ .*Notified .*/faults\.c:\d+']
+        for word in expected[kind] + stack:
+            check(f'{name}: says {word}', re.search(word, text), text)
+
+
 FAULT = '''#include <ntddk.h>
 static int inner(volatile int *p)
 {
@@ -209,7 +255,7 @@ def traces(tmp):
 
 def main():
     os.environ.pop('ONDK_WDK_CHECKS', None)
-    for case in (usage, controls, commands, networks, leftovers, ends):
+    for case in (usage, controls, commands, networks, leftovers, ends, provider_faults):
         case()
     if NDK_CC != '-':
         with tempfile.TemporaryDirectory() as folder:

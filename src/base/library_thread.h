@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that the library makes: the one place that decides which signals they receive.
+ *
+ * A signal that the host sends to the process is for the program's own threads, so it is blocked here. A fault is the
+ * thread's own: the kernel kills the process without a word if the signal is blocked, and no handler, sanitizer or
+ * debugger of the program's reports it. So SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS and SIGABRT are not
+ * blocked. Nor is SIGPROF, which profilers send to the thread that used the processor. The thread has a stack for
+ * handlers (SA_ONSTACK), so that an overflow of its own stack can be reported.
+ */
+#ifndef BASE_LIBRARY_THREAD_H
+#define BASE_LIBRARY_THREAD_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+
+/* For a handler that prints a stack, beside what the kernel stores for it. */
+enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
+
+struct library_thread {
+    void *(*routine)(void *argument);
+    void *argument, *result;
+    char *mapping; /* handlers' stack above a page that cannot be touched; NULL: the thread has none of ours */
+    size_t mapping_size;
+};
+
+/* Not inline: its variables would live beside the setjmp of pthread_cleanup_push. */
+__attribute__((noinline, unused)) static void library_thread_set_stack(struct library_thread *t)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t size = (LIBRARY_THREAD_HANDLER_BYTES + getauxval(AT_MINSIGSTKSZ) + page - 1) / page * page;
+    stack_t stack;
+    void *mapping;
+
+    t->mapping = NULL;
+    if (sigaltstack(NULL, &stack) || !(stack.ss_flags & SS_DISABLE))
+        return; /* a sanitizer has set one */
+    mapping = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED)
+        return; /* the thread does without: only an overflow of its stack is not reported then */
+    stack = (stack_t){.ss_sp = (char *)mapping + page, .ss_size = size};
+    if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL)) {
+        munmap(mapping, page + size);
+        return;
+    }
+    t->mapping = mapping;
+    t->mapping_size = page + size;
+}
+
+static inline void library_thread_free_stack(void *argument)
+{
+    struct library_thread *t = argument;
+    stack_t none = {.ss_flags = SS_DISABLE};
+
+    if (t->mapping && !sigaltstack(&none, NULL))
+        munmap(t->mapping, t->mapping_size);
+}
+
+/* pthread_exit ends it as well. */
+static inline void *library_thread_run(void *argument)
+{
+    struct library_thread t = *(struct library_thread *)argument;
+
+    free(argument);
+    pthread_cleanup_push(library_thread_free_stack, &t);
+    library_thread_set_stack(&t);
+    t.result = t.routine(t.argument);
+    pthread_cleanup_pop(1);
+    return t.result;
+}
+
+static inline void library_thread_signals(sigset_t *blocked)
+{
+    static const int received[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+
+    sigfillset(blocked);
+    for (size_t i = 0; i < sizeof received / sizeof received[0]; i++)
+        sigdelset(blocked, received[i]);
+}
+
+/* pthread_create with the above. attr may be NULL. */
+static inline int library_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
+                                        void *argument)
+{
+    struct library_thread *t = malloc(sizeof *t);
+    sigset_t blocked, before;
+    int err;
+
+    if (!t)
+        return ENOMEM;
+    *t = (struct library_thread){.routine = routine, .argument = argument};
+    library_thread_signals(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    err = pthread_create(thread, attr, library_thread_run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (err)
+        free(t);
+    return err;
+}
+
+#endif
