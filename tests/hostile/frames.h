@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* FPDUs and start-up frames as bytes, on the encoders of src/wire. No state. */
+#ifndef HOSTILE_FRAMES_H
+#define HOSTILE_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/ddp.h"
+#include "wire/mpa.h"
+
+enum {
+    FRAME_PAYLOAD_MAX = 2048,
+    FRAME_ULPDU_MAX = DDP_HEADER_MAX + FRAME_PAYLOAD_MAX,
+    FRAME_FPDU_MAX = FRAME_ULPDU_MAX + MPA_FPDU_OVERHEAD,
+    FRAME_EMPTY = 8, /* size of an empty FPDU */
+};
+
+/* An FPDU around a ULPDU; the CRC field is zero if crc is off. Returns its size, len + MPA_FPDU_OVERHEAD at most. */
+size_t frame_fpdu(uint8_t *out, const uint8_t *ulpdu, size_t len, bool crc);
+/* Returns true if the CRC field of an FPDU of this size is right. */
+bool frame_crc_is_right(const uint8_t *fpdu, size_t size);
+
+/* A header as a peer without faults sends it: versions, and queue and opcode that fit each other. */
+struct ddp_header frame_send_header(uint32_t msn, uint32_t mo, bool last);
+struct ddp_header frame_read_header(uint32_t msn);
+struct ddp_header frame_write_header(uint32_t stag, uint64_t to, bool last);
+/* Encodes header and payload as a ULPDU with the versions that are in the header. Returns its length. */
+size_t frame_ulpdu(uint8_t *out, const struct ddp_header *h, const void *payload, size_t len);
+/* A Read Request's ULPDU. */
+size_t frame_read(uint8_t *out, uint32_t msn, const struct rdmap_read_request *r);
+
+/* A revision 2 request or reply; a request offers the empty FPDU as ready-to-receive, a reply chooses it. */
+size_t frame_mpa(uint8_t *out, bool reply, bool crc, const void *private_data, size_t len);
+
+#endif

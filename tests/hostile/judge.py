@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Victims, attackers and clients as processes, and checks that count. See run_hostile.py."""
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+LOCAL_LIMIT_S = 280  # a process that hangs is ended after so long; nothing that passes comes near it
+failures = 0
+SANITIZED = False    # memory is measured without sanitizers alone: their allocators keep what was freed
+
+
+def check(name, condition, seen):
+    global failures
+    failures += not condition
+    if not condition:
+        print(f"FAILED {name}: {seen!r}", flush=True)
+    return condition
+
+
+def skip(why):
+    print(f"skipped: {why}", flush=True)
+    sys.exit(77)
+
+
+def hard_limit():
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
+def limit_files(soft):
+    """Before exec: at most so many descriptors. None: as many as are allowed."""
+    def apply():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft or hard_limit(), hard_limit()))
+    return apply
+
+
+class Process:
+    """A program that prints `ready`, goes on until its standard input ends, and prints JSON at its end."""
+
+    def __init__(self, *command, files=None, env=None):
+        self.name = os.path.basename(command[0])
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, preexec_fn=limit_files(files), env={**os.environ, **(env or {})})
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def ready(self):
+        check(f"{self.name} begins", self.line() == "ready", "no `ready`")
+        return self
+
+    def end(self):
+        try:
+            out = self.process.communicate(timeout=LOCAL_LIMIT_S)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out = self.process.communicate()[0]
+            check(f"{self.name} ends by itself", False, out)
+        lines = [text for text in out.splitlines() if text.startswith("{")]
+        self.code = self.process.returncode
+        return json.loads(lines[-1]) if lines else {}
+
+
+class Victim(Process):
+    """The service. with-block: it serves inside; afterwards it has ended cleanly, or a check has failed."""
+
+    def __init__(self, binaries, *options, address="127.0.0.1:0", files=None, **config):
+        env = {f"ONDK_{name.upper()}": str(value) for name, value in config.items()}
+        super().__init__(binaries / "hostile_victim", *options, address, files=files, env=env)
+        self.binaries = binaries
+        ports = self.line().split()
+        if ports[:1] != ["ports"]:
+            raise RuntimeError(f"the victim does not start: {ports}")
+        host = address.rsplit(":", 1)[0]
+        self.addresses = [f"{host}:{port}" for port in ports[1:]]
+        self.address = self.addresses[0]
+
+    def command(self, word):
+        if self.process.poll() is None:
+            self.process.stdin.write(word + "\n")
+            self.process.stdin.flush()
+        text = self.line()
+        return json.loads(text) if text else {}
+
+    def stat(self):
+        return self.command("stat")
+
+    def until(self, condition, seconds=60):
+        """Asks until the counts are so; the last counts. The limit only ends what would wait for ever."""
+        end = time.monotonic() + seconds
+        while True:
+            seen = self.stat()
+            if not seen or condition(seen) or time.monotonic() > end:
+                return seen
+            time.sleep(0.02)
+
+    def warm_up(self):
+        """What threads and allocators keep for good is there afterwards: counts to come back to."""
+        self.expect_served("before the attack")
+        self.base = self.until(lambda s: s["now"] == 0)
+
+    def good(self, *options, env=None):
+        return Process(self.binaries / "hostile_good", *options, self.address, env=env)
+
+    def hostile(self, attack, *options, address=None):
+        return Process(self.binaries / "hostile", *options, attack, address or self.address)
+
+    def expect_served(self, when, *options):
+        seen = self.good("--threads", 4, "--rounds", 4, *options).end()
+        check(f"good clients are served {when}",
+              seen.get("served") == seen.get("tried") and seen.get("tried") and seen.get("wrong_bytes") == 0, seen)
+        return seen
+
+    def expect_recovered(self, kib=16384):
+        """Connections and descriptors are back at the start, memory nearly; good clients are served."""
+        seen = self.until(lambda s: s["now"] == 0 and s["descriptors"] <= self.base["descriptors"])
+        check("no connection is left", seen.get("now") == 0, seen)
+        check("descriptors are back at the start", seen.get("descriptors", 1e9) <= self.base["descriptors"],
+              (self.base, seen))
+        if not SANITIZED:
+            check("memory is back near the start", seen.get("rss_kib", 1e9) <= self.base["rss_kib"] + kib,
+                  (self.base["rss_kib"], seen.get("rss_kib")))
+        self.expect_served("after the attack")
+        return seen
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.stdin.write("quit\n")
+            self.process.stdin.flush()
+        seen = self.end()
+        check("the victim ends cleanly", self.code == 0, (self.code, seen))
+        check("fences are whole", seen.get("whole") is True, seen)
+
+
+def show(title, seen):
+    print(f"{title}: {json.dumps(seen)}", flush=True)

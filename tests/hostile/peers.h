@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Many raw TCP peers in one thread: connecting, the MPA handshake, FPDUs in both directions, how each connection ended.
+ * What an attack does with them is a table of functions, struct attack. All is bounded: connections at a time,
+ * connections altogether, seconds.
+ */
+#ifndef HOSTILE_PEERS_H
+#define HOSTILE_PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "hostile/frames.h"
+
+enum peer_state {
+    PEER_FREE,
+    PEER_CONNECTING,
+    PEER_CONNECTED, /* no request has been sent; a server's: none has come */
+    PEER_REQUESTED,
+    PEER_OPEN,      /* the reply is here, or sent */
+};
+
+/* What `victim` says of its memory in the private data of its reply; zero if the service is another one. */
+struct victim_memory {
+    uint64_t address;       /* readable and writable for peers */
+    uint32_t token, length;
+    uint64_t fixed_address; /* readable, of the same length */
+    uint32_t fixed_token;
+};
+
+struct peer {
+    int fd;
+    enum peer_state state;
+    unsigned number;     /* of all connections, from 0 */
+    unsigned slot;       /* of those at a time */
+    bool arrived;        /* the attack is in place: peer_arrived */
+    bool deaf;           /* reads nothing more */
+    bool crc;
+    uint64_t due_ms;     /* when attack->due is called; 0: never */
+    uint8_t *out;        /* bytes that the kernel has not taken */
+    size_t out_len, out_size;
+    uint8_t *in;         /* the beginning of a frame */
+    size_t in_len, in_size;
+    bool has_terminate;
+    uint16_t terminate;
+    uint32_t msn;        /* of the next send */
+    uint32_t read_msn;
+    struct victim_memory memory;
+    /* The attack's own. */
+    unsigned step, how;
+    uint64_t since_ns;
+};
+
+struct options {
+    struct sockaddr_storage target; /* or where a server listens */
+    struct sockaddr_storage source; /* the first; family 0: any */
+    unsigned sources;          /* IPv4: so many addresses from the first; IPv6: one of so many /64 */
+    unsigned connections, total;
+    unsigned seconds;
+    unsigned count;            /* messages, frames: what the attack says */
+    unsigned size;             /* of a message */
+    unsigned delay_ms;         /* before the request; between bytes */
+    int how;                   /* -1: all in turn */
+    bool reconnect, no_crc;
+    bool until_stdin;          /* ends when standard input does */
+    uint64_t seed;
+};
+
+struct attack {
+    const char *name, *text;
+    bool is_server;
+    unsigned receive_buffer;                    /* SO_RCVBUF; 0: the system's */
+    void (*connected)(struct peer *);           /* NULL: peer_request */
+    void (*requested)(struct peer *);           /* a server's: a request has come */
+    void (*opened)(struct peer *);
+    void (*received)(struct peer *, const uint8_t *ulpdu, size_t len);
+    void (*writable)(struct peer *);            /* called while everything queued has gone, if not NULL */
+    void (*due)(struct peer *);
+    void (*ended)(struct peer *, const char *how);
+};
+
+enum { ENDS_MAX = 64, ENDS_NAME = 48, TIMES_MAX = 65536 };
+
+struct totals {
+    unsigned started, connected, refused, failed, replied, rejected, arrived, closed;
+    uint64_t messages, frames, bytes, received_frames, wrong_bytes, wrong_crc;
+    unsigned served;           /* well-behaved clients that got everything */
+    struct {
+        char name[ENDS_NAME];
+        unsigned count;
+    } ends[ENDS_MAX];
+    unsigned ends_count;
+    unsigned unexpected;       /* ends that the attack did not expect: shown on stderr */
+    uint32_t times_us[TIMES_MAX];
+    unsigned times_count;
+};
+
+extern struct options options;
+extern struct totals totals;
+
+/* Runs the attack until it is done, the time is over, or standard input ends. Returns false on a local failure. */
+bool peers_run(const struct attack *attack);
+
+void peer_request(struct peer *p);                             /* a valid request, revision 2 */
+void peer_reply(struct peer *p);                               /* a valid reply; p is open then */
+void peer_send(struct peer *p, const void *bytes, size_t len); /* queued if the kernel does not take it */
+void peer_send_ulpdu(struct peer *p, const uint8_t *ulpdu, size_t len);
+void peer_send_message(struct peer *p, const void *payload, size_t len); /* one segment, the next MSN */
+/* Ends it from this side: with a notice, or a reset. Counted as closed. */
+void peer_close(struct peer *p);
+void peer_reset(struct peer *p);
+void peer_half_close(struct peer *p);
+void peer_stop_reading(struct peer *p);
+void peer_stop_acknowledging(struct peer *p); /* the socket drops whatever comes, acknowledgements included */
+void peer_arrived(struct peer *p);            /* the attack is in place */
+void peer_due_in(struct peer *p, unsigned ms);
+
+uint64_t clock_ns(void);
+uint32_t seeded_below(uint32_t limit); /* the next number that options.seed decides */
+void seeded_fill(void *bytes, size_t len);
+void totals_time(uint64_t since_ns);
+
+extern const struct attack *const attacks[]; /* NULL behind the last */
+
+#endif

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""run_hostile.py --binaries DIR [--ndkrun FILE --samples DIR] [--long] [--sanitized] ATTACK
+
+Attacks a service and judges what is left of it: it survives, ends without a leak, serves others meanwhile, and gives back
+descriptors and memory. Counts decide; times are printed alone.
+"""
+import argparse
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import judge
+from judge import Process, Victim, check, show, skip
+
+args = None
+tests = {}
+
+
+def test(function):
+    tests[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def pick(short, long):
+    return long if args.long else short
+
+
+def victim(*options, **config):
+    return Victim(args.binaries, *options, **config)
+
+
+def expect_reasons(seen, allowed):
+    """Whatever ended a connection is one of these."""
+    others = {name: n for name, n in seen["reasons"].items() if name not in allowed}
+    check("connections ended for the expected reasons", not others, others)
+
+
+def expect_all_right(name, seen):
+    check(f"{name}: every client was served", seen.get("served") == seen.get("tried", seen.get("started")), seen)
+    check(f"{name}: every byte is right", seen.get("wrong_bytes") == 0 and not seen.get("wrong_crc"), seen)
+
+
+# ---- 1: peers that go away at once ----
+
+@test
+def abrupt():
+    for options in ((), ("--srq", 1024)):
+        with victim(*options) as v:
+            v.warm_up()
+            stay = v.good("--threads", 4, "--until-stdin").ready()
+            seen = v.hostile("abrupt", "--connections", 40, "--total", pick(600, 20000), "--reconnect",
+                             "--seconds", 200).end()
+            show("abrupt", seen)
+            check("all attackers came", seen["started"] == pick(600, 20000) and not seen["failed"], seen)
+            expect_all_right("clients beside", stay.end())
+            end = v.expect_recovered()
+            expect_reasons(end, {"peer-closed", "peer-reset", "STATUS_CONNECTION_ABORTED"})
+
+
+# ---- 2: peers that never send a request ----
+
+def idle_case(title, files, sources, reconnect, waiting, address="127.0.0.1:0", first="127.1.0.1", clients="127.77.0.1",
+              listeners=1):
+    attackers = pick(1200, 5000)
+    if judge.hard_limit() < max(files, attackers + 100):
+        skip(f"the hard limit of descriptors is {judge.hard_limit()}")
+    # The victim's own limit of time would free what attackers hold: it is far away.
+    with victim("--listeners", listeners, address=address, files=files, request_ms=600000) as v:
+        v.warm_up()
+        attacks = [v.hostile("idle", "--connections", attackers // listeners, "--from", first, "--sources", sources,
+                             "--until-stdin", "--seconds", 250, *(("--reconnect",) if reconnect else ()), address=to)
+                   for to in v.addresses]
+        for a in attacks:
+            a.ready()
+        seen = v.good("--threads", 4, "--rounds", pick(15, 50)).end()
+        check(f"{title}: clients of the library", seen["served"] >= 0.99 * seen["tried"], seen)
+        show(f"{title}, clients of the library", seen)
+        for delay in (0, 200) if waiting else (0,):
+            seen = v.hostile("client", "--connections", 10, "--total", pick(100, 500), "--reconnect", "--from", clients,
+                             "--sources", 10, "--delay-ms", delay, "--seconds", 200).end()
+            show(f"{title}, clients that wait {delay} ms", seen)
+            check(f"{title}: clients that wait {delay} ms", seen["served"] >= 0.99 * pick(100, 500), seen)
+        for a in attacks:
+            show(f"{title}, attack", a.end())
+        v.expect_recovered(kib=32768)
+
+
+def idle_cases(sources):
+    for files in pick((256,), (256, 1024, 20000)):
+        for reconnect in (False, True):
+            idle_case(f"{files} descriptors, {sources} sources{', again at once' if reconnect else ''}", files, sources,
+                      reconnect, waiting=sources == 1)
+
+
+@test
+def idle_one_source():
+    idle_cases(1)
+
+
+@test
+def idle_many_sources():
+    idle_cases(1000)
+
+
+def with_ipv6():
+    """IPv6 addresses of many networks on the loopback interface."""
+    if subprocess.run(["ip", "-6", "route", "add", "local", "2001:db8::/32", "dev", "lo"], check=False).returncode:
+        skip("no network namespace of its own, or no IPv6")
+
+
+@test
+def idle_ipv6():
+    with_ipv6()
+    for sources in (1, 1000):
+        idle_case(f"IPv6, {sources} networks", 256, sources, True, waiting=sources == 1, address="[::1]:0",
+                  first="2001:db8::1", clients="2001:db8:ff00::1")
+
+
+@test
+def idle_listeners():
+    idle_case("8 listeners", 256, 1, True, waiting=True, listeners=8)
+
+
+@test
+def slow_request():
+    with victim(request_ms=pick(500, 2000)) as v:
+        v.warm_up()
+        attack = v.hostile("slow-request", "--connections", 100, "--delay-ms", pick(200, 500), "--until-stdin",
+                           "--seconds", 250).ready()
+        v.expect_served("beside slow requests")
+        v.until(lambda s: s["descriptors"] <= v.base["descriptors"])
+        seen = attack.end()
+        show("slow-request", seen)
+        check("each was dropped", sum(seen["ended"].values()) == 100 and seen["replied"] == 0, seen)
+        v.expect_recovered()
+
+
+# ---- 3: frames that carry nothing ----
+
+@test
+def flood():
+    for hogs in pick((8,), (1, 64)):
+        with victim(shards=1) as v:
+            v.warm_up()
+            alone = v.good("--threads", 2, "--count", pick(200, 1000)).end()
+            attack = v.hostile("flood", "--connections", hogs, "--until-stdin", "--seconds", 250).ready()
+            beside = v.good("--threads", 2, "--count", pick(200, 1000)).end()
+            seen = attack.end()
+            show(f"flood, {hogs} connections", seen)
+            for title, times in (("alone", alone), ("beside the flood", beside)):
+                print(f"ping {title}: p50 {times['p50_us']} us, p99 {times['p99_us']} us", flush=True)
+                expect_all_right(f"ping {title}", times)
+            check("no attacker was ended", not seen["ended"], seen)
+            v.expect_recovered()
+
+
+# ---- 4: messages without an end, into a shared receive queue ----
+
+def starve_case(title, *options, **config):
+    with victim("--srq", 64, **config) as v:
+        v.warm_up()
+        stay = v.good("--threads", 4, "--until-stdin").ready()
+        attack = v.hostile("starve", "--connections", 256, "--total", pick(2000, 20000), "--reconnect", "--until-stdin",
+                           "--seconds", 250, *options).ready()
+        for _ in range(pick(3, 20)):
+            v.expect_served(f"beside {title}")
+        seen = attack.end()
+        show(title, seen)
+        expect_all_right(f"{title}, clients from before", stay.end())
+        v.expect_recovered()
+
+
+@test
+def starve():
+    starve_case("first segments")
+    starve_case("segments of one byte", "--delay-ms", 50)
+
+
+# ---- 5: connections that do not move ----
+
+def stall_case(title, attack, *options, reasons, **config):
+    """Each of 50 attackers is ended with one of the reasons, while good clients go on."""
+    with victim(**config) as v:
+        v.warm_up()
+        stay = v.good("--threads", 4, "--until-stdin").ready()
+        before = v.stat()["opened"]
+        process = v.hostile(attack, "--connections", 50, "--until-stdin", "--seconds", 250, *options).ready()
+        v.until(lambda s: s["opened"] - before == 50 and s["now"] <= 4, seconds=100)
+        expect_all_right(f"{title}, clients beside", stay.end())
+        end = v.until(lambda s: s["now"] == 0)
+        ended = sum(end["reasons"].get(reason, 0) for reason in reasons)
+        check(f"{title}: each was ended with its reason", ended == 50, end)
+        seen = process.end()
+        show(title, {"victim": end["reasons"], "attack": seen})
+        v.expect_recovered()
+
+
+@test
+def stall():
+    stall_case("half an FPDU", "stall", reasons={"frame-stalled"}, stall_ms=1000)
+    stall_case("byte by byte", "stall", "--delay-ms", 200, "--size", 200, reasons={"frame-stalled"}, stall_ms=1000)
+    stall_case("half a message", "starve", reasons={"message-stalled"}, stall_ms=1000)
+
+
+@test
+def silent():
+    limits = {"keepalive_idle_ms": 1000, "keepalive_interval_ms": 1000, "unacked_ms": 3000}
+    stall_case("deaf, nothing to say", "deaf", "--count", 0, reasons={"peer-silent"}, **limits)
+    stall_case("deaf, with answers under way", "deaf", reasons={"peer-silent"}, **limits)
+    stall_case("never reads", "unread", "--count", 8, reasons={"peer-silent"}, **limits)
+
+
+# ---- 6: requests whose peer is gone ----
+
+@test
+def ghosts():
+    backlog = 64
+    with victim("--hold", backlog=backlog) as v:
+        v.base = v.stat()
+        seen = v.hostile("ghosts", "--connections", 50, "--total", pick(2000, 20000), "--reconnect", "--seconds",
+                         200).end()
+        show("ghosts", seen)
+        full = v.until(lambda s: s["requests"] + s["refused_requests"] + s["dropped_peers"] >= pick(2000, 20000),
+                       seconds=10)
+        check("the consumer sees a bounded number of them", full["requests"] <= 2 * backlog, full)
+        good = v.good("--threads", backlog)
+        v.until(lambda s: s["requests"] >= full["requests"] + backlog, seconds=20)
+        v.command("answer")
+        expect_all_right("clients behind ghosts", good.end())
+        v.expect_recovered()
+
+
+@test
+def backlog():
+    with victim("--hold", backlog=64) as v:
+        v.base = v.stat()
+        attack = v.hostile("living", "--connections", 500, "--until-stdin", "--seconds", 250).ready()
+        full = v.until(lambda s: s["requests"] + s["refused_requests"] == 500)
+        check("living requests fill the backlog and no more", full["requests"] == 64, full)
+        v.command("answer")
+        v.until(lambda s: s["opened"] == 64)
+        show("living", attack.end())
+        v.expect_recovered()
+
+
+# ---- garbage ----
+
+@test
+def garbage():
+    kinds, rounds = 34, pick(10, 300)
+    for options, config in (((), {}), (("--srq", 1024), {}), ((), {"shards": 1})):
+        with victim(*options, **config) as v:
+            v.warm_up()
+            stay = v.good("--threads", 4, "--until-stdin").ready()
+            for seed in pick((1,), (1, 2, 3)):
+                seen = v.hostile("garbage", "--connections", 20, "--total", kinds * rounds, "--reconnect", "--seed", seed,
+                                 "--seconds", 200).end()
+                show("garbage", seen)
+                check("each kind got its answer", seen["unexpected"] == 0 and not seen["wrong_crc"], seen)
+                check("all of it was sent", seen["started"] == kinds * rounds and not seen["failed"], seen)
+            expect_all_right("clients beside", stay.end())
+            v.expect_recovered()
+
+
+# ---- the samples ----
+
+def ndkrun(*arguments):
+    """With the loopback interface for both of the samples' interfaces."""
+    return subprocess.Popen([args.ndkrun, "--map", "12=lo", "--map", "13=lo", *arguments], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def with_sample_addresses():
+    for address in ("192.168.1.1/24", "192.168.1.2/24"):
+        if subprocess.run(["ip", "address", "add", address, "dev", "lo"], check=False).returncode:
+            skip("no network namespace of its own")
+
+
+def wait_for_listener(process, host, port):
+    while process.poll() is None:
+        with socket.socket() as s:
+            if s.connect_ex((host, port)) == 0:
+                return
+        time.sleep(0.05)
+
+
+@test
+def sample_echo():
+    with_sample_addresses()
+    for attack, connections, total in (("abrupt", 1, pick(120, 2000)), ("abrupt", 10, pick(300, 5000)),
+                                       ("garbage", 10, pick(340, 5100)), ("starve", 64, pick(300, 3000))):
+        process = ndkrun(args.samples / "echo.so")
+        wait_for_listener(process, "192.168.1.1", 54321)
+        seen = Process(args.binaries / "hostile", "--connections", connections, "--total", total, "--reconnect",
+                       "--seconds", 3 if attack == "starve" else 200, attack, "192.168.1.1:54321").end()
+        show(f"echo, {attack}", seen)
+        served = Process(args.binaries / "hostile", "--connections", 4, "client", "192.168.1.1:54321").end()
+        check(f"echo, {attack}: serves others afterwards", served.get("served") == 4, served)
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=judge.LOCAL_LIMIT_S)[0]
+        check(f"echo, {attack}: unloads and leaves nothing",
+              process.returncode == 0 and "nothing left, no rule broken" in text, (process.returncode, text[-3000:]))
+
+
+@test
+def sample_hello():
+    with_sample_addresses()
+    server = Process(args.binaries / "hostile", "server", "192.168.1.1:54321", "--until-stdin", "--seconds", 250).ready()
+    for _ in range(pick(20, 100)):
+        process = ndkrun("--run-for", "0", args.samples / "hello.so")
+        text = process.communicate(timeout=judge.LOCAL_LIMIT_S)[0]
+        check("hello fails and leaves nothing", process.returncode == 3 and not re.search(r"left|rule|Sanitizer", text),
+              (process.returncode, text[-3000:]))
+    seen = server.end()
+    show("hello", seen)
+    check("hello met every kind of server", seen["started"] == pick(20, 100), seen)
+
+
+def main():
+    global args
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binaries", type=pathlib.Path, required=True)
+    parser.add_argument("--ndkrun", type=pathlib.Path)
+    parser.add_argument("--samples", type=pathlib.Path)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--sanitized", action="store_true")
+    parser.add_argument("attack", choices=sorted(tests))
+    args = parser.parse_args()
+    judge.SANITIZED = args.sanitized
+    start = time.monotonic()
+    tests[args.attack]()
+    print(f"{args.attack}: {judge.failures} failures, {time.monotonic() - start:.1f} s", flush=True)
+    return judge.failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
