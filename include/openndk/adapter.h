@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How a program that is not a driver opens an adapter: everything between open and close is ndk/ndkpi.h. */
+/*
+ * How a program that is not a driver opens an adapter: everything between open and close is ndk/ndkpi.h.
+ * A child of fork must not use what its parent opened; it may open adapters of its own (docs/fork.md).
+ */
 #ifndef OPENNDK_ADAPTER_H
 #define OPENNDK_ADAPTER_H
 
@@ -25,7 +28,7 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
 
 /*
  * Closes it. Blocks until every object made from it has been closed by its consumer and every callback has returned.
- * PASSIVE_LEVEL; not from inside a callback of the same adapter.
+ * PASSIVE_LEVEL; not from inside a callback of the same adapter. Returns at once in a child that inherited the adapter.
  */
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);
 

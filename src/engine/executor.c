@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/library_thread.h"
 #include "base/owner.h"
 #include "engine/net.h"
@@ -107,6 +108,12 @@ static _Thread_local bool is_worker;
 bool executor_on_worker(void)
 {
     return is_worker;
+}
+
+/* A child of fork has none, even if a callback forked. */
+static void executor_forget_worker(void)
+{
+    is_worker = false;
 }
 
 static void *work(void *arg)
@@ -233,5 +240,6 @@ struct executor *executor_threads(void)
     };
     static struct executor threads = { .ops = &ops };
 
+    fork_on_child(executor_forget_worker);
     return &threads;
 }

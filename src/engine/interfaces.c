@@ -15,8 +15,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/descriptors.h"
+#include "base/fork.h"
 #include "base/mutant.h"
 #include "base/spin.h"
 
@@ -37,14 +38,14 @@ static bool address_of(const struct ifaddrs *i, struct addr *a)
 static uint32_t mtu_of(const char *name)
 {
     struct ifreq r = { 0 };
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = descriptors_socket(AF_INET, SOCK_DGRAM, 0);
     int rc;
 
     if (fd < 0)
         return 0;
     snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
     rc = ioctl(fd, SIOCGIFMTU, &r);
-    close(fd);
+    descriptors_close(fd);
     return rc == 0 ? (uint32_t)r.ifr_mtu : 0;
 }
 
@@ -146,11 +147,11 @@ static bool is_first_address(uint32_t index, const struct addr *wanted)
 
     if (wanted->sa.sa_family != AF_INET)
         return false;
-    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    fd = descriptors_socket(AF_INET, SOCK_DGRAM, 0);
     if (fd < 0)
         return false;
     is_first = !ioctl(fd, SIOCGIFNAME, &r) && first_address(fd, &r, &one, &address) && is_address_of(&one, wanted);
-    close(fd);
+    descriptors_close(fd);
     return is_first;
 }
 
@@ -248,5 +249,7 @@ struct interfaces *interfaces_kernel(void)
         .addresses = kernel_addresses,
         .owns = kernel_owns,
     };
+
+    fork_guard(&known_lock);
     return &kernel;
 }

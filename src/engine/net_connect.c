@@ -5,8 +5,8 @@
 #endif
 #include <errno.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
@@ -34,14 +34,14 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice));
     if (connect(fd, &peer->sa, addr_len(peer)) && errno != EINPROGRESS) {
         err = errno;
-        close(fd);
+        descriptors_close(fd);
         return err;
     }
     /* Within a host it mostly is by now, although connect says that it goes on: sending tells, even nothing. */
     socket_set_up(socket, net, fd, 0);
     n = net->ops->send(socket, first, 1);
     if (n < 0 && n != -EAGAIN) {
-        close(fd);
+        descriptors_close(fd);
         return (int)-n;
     }
     if (n < 0)

@@ -34,6 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
@@ -74,16 +75,16 @@ static int kernel_poller_create(struct net *net, struct shard *s, void **out)
     if (!p)
         return ENOMEM;
     TAILQ_INIT(&p->ready);
-    p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    p->epoll_fd = descriptors_epoll();
     err = errno;
-    p->wake_fd = p->epoll_fd < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    p->wake_fd = p->epoll_fd < 0 ? -1 : descriptors_eventfd(EFD_NONBLOCK);
     if (p->wake_fd >= 0) {
         *out = p;
         return 0;
     }
     if (p->epoll_fd >= 0) {
         err = errno;
-        close(p->epoll_fd);
+        descriptors_close(p->epoll_fd);
     }
     free(p);
     return err;
@@ -95,8 +96,8 @@ static void kernel_poller_destroy(struct net *net, void *poller)
 
     (void)net;
     assert(TAILQ_EMPTY(&p->ready));
-    close(p->wake_fd);
-    close(p->epoll_fd);
+    descriptors_close(p->wake_fd);
+    descriptors_close(p->epoll_fd);
     free(p);
 }
 
@@ -412,7 +413,7 @@ void socket_close(struct net_socket *socket, bool reset)
         kernel_detach(socket);
     if (!reset)
         socket_reset_on_close(socket->fd, false);
-    close(socket->fd);
+    descriptors_close(socket->fd);
     socket->fd = -1;
     socket->reservation = NULL;
     if (r)
@@ -596,5 +597,6 @@ struct net *net_kernel(void)
     };
     static struct net kernel = { .ops = &ops };
 
+    reservation_watch_forks();
     return &kernel;
 }

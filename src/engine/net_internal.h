@@ -14,6 +14,8 @@ int reservation_take(struct net *net, struct addr *local, const struct addr *pee
 void reservation_ref(struct net_reservation *r);
 void reservation_unref(struct net_reservation *r);
 const struct addr *reservation_address(const struct net_reservation *r);
+/* Before the first reservation: a child of fork begins without any. */
+void reservation_watch_forks(void);
 /* A TCP socket, non-blocking, bound to the address; the caller's to close. 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
 

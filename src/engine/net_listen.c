@@ -7,8 +7,8 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
@@ -24,7 +24,7 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
     socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* what it accepts inherits it */
     if (listen(fd, BACKLOG)) {
         err = errno;
-        close(fd);
+        descriptors_close(fd);
         return err;
     }
     socket_set_up(socket, net, fd, LISTENING);
@@ -130,7 +130,7 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
 
     if (!(listener->flags & READABLE))
         return EAGAIN;
-    fd = accept4(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    fd = descriptors_accept(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK);
     if (fd < 0)
         return accept_error(listener, errno);
     /* An accept in vain makes a socket, and drops it: ten times the cost of asking. Who comes now is an event. */

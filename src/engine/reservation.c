@@ -4,7 +4,7 @@
  * socket bind, and listen, where one is bound already. So an address is owned by whoever has bound the abstract AF_UNIX
  * name "openndk/tcp/<address in hex> <scatter>", which every process of this provider in the network namespace sees,
  * this one included. It goes when its last holder closes it, after the TCP sockets at the address, and when the process
- * dies. (A child that is forked and does not exec keeps it alive.)
+ * dies.
  *
  * Foreign sockets: bind without SO_REUSEADDR succeeds only where the kernel knows of nothing at the address. Where it
  * fails but bind with it succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
@@ -29,8 +29,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/descriptors.h"
+#include "base/fork.h"
 #include "base/mutant.h"
 #include "base/random.h"
 #include "base/spin.h"
@@ -222,7 +223,7 @@ static int set_option(int fd, int level, int option, int value)
 
 static int tcp_socket(const struct addr *local, int *out)
 {
-    int fd = socket(local->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    int fd = descriptors_socket(local->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_TCP);
     int err;
 
     if (fd < 0)
@@ -231,7 +232,7 @@ static int tcp_socket(const struct addr *local, int *out)
     if (!err && local->sa.sa_family == AF_INET6)
         err = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (err) {
-        close(fd);
+        descriptors_close(fd);
         return err;
     }
     *out = fd;
@@ -289,14 +290,14 @@ static int name_bind(struct net_reservation *r)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     socklen_t size = make_name(&r->local, &name);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = descriptors_socket(AF_UNIX, SOCK_STREAM, 0);
 
     if (fd < 0)
         return errno;
     if (!MUTANT(cse_05_unnamed) && bind(fd, (const struct sockaddr *)&name, size)) {
         int err = errno;
 
-        close(fd);
+        descriptors_close(fd);
         return err;
     }
     r->name_fd = fd;
@@ -314,9 +315,9 @@ static void drop_sockets(struct net_reservation *r)
     int tcp_fd = atomic_exchange(&r->tcp_fd, -1);
 
     if (tcp_fd >= 0)
-        close(tcp_fd);
+        descriptors_close(tcp_fd);
     if (r->name_fd >= 0)
-        close(r->name_fd);
+        descriptors_close(r->name_fd);
     r->name_fd = -1;
 }
 
@@ -420,6 +421,18 @@ static int claim_any(struct net_reservation *r)
 
 /* ---- the interface ---- */
 
+/* The ports that the parent has are no longer reserved by this process. Inherited reservations still refer to them. */
+static void reservation_forget_ranges(void)
+{
+    LIST_INIT(&ranges);
+}
+
+void reservation_watch_forks(void)
+{
+    fork_guard(&ranges_lock);
+    fork_on_child(reservation_forget_ranges);
+}
+
 int reservation_take(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                      struct net_reservation **out)
 {
@@ -485,7 +498,7 @@ static int socket_beside(const struct addr *local, int *out)
     if (!err)
         err = tcp_bind(fd, local, true, false);
     if (err) {
-        close(fd);
+        descriptors_close(fd);
         return err;
     }
     *out = fd;

@@ -11,8 +11,8 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/descriptors.h"
 #include "engine/net_internal.h"
 
 /* Bound, neither listening nor connected: a state of its own since Linux 6.8. */
@@ -120,7 +120,7 @@ static int take_answers(struct search *search, const char *answers, size_t len)
 static int ask(const struct question *q, struct search *search)
 {
     _Alignas(struct nlmsghdr) char answers[16384];
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    int fd = descriptors_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
     int err = EAGAIN;
 
     if (fd < 0)
@@ -134,7 +134,7 @@ static int ask(const struct question *q, struct search *search)
             continue;
         err = len <= 0 ? EIO : take_answers(search, answers, (size_t)len);
     }
-    close(fd);
+    descriptors_close(fd);
     return err;
 }
 

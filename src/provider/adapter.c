@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/mutant.h"
 #include "base/sized.h"
 #include "engine/interfaces.h"
@@ -162,6 +163,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     if (!a)
         return STATUS_INSUFFICIENT_RESOURCES;
     a->version = ours;
+    a->generation = fork_generation();
     a->fabric = fabric;
     a->config = *config;
     fabric->ops->info(fabric, &a->limits);
@@ -184,6 +186,8 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     struct adapter *a = adapter_of(pub);
     struct fabric *fabric = a->fabric;
 
+    if (a->generation != fork_generation())
+        return; /* inherited by fork: its threads are not here */
     atomic_store(&a->obj.closing, true);
     object_unref(&a->obj, REF_HANDLE);
     if (MUTANT(obj_14_close_does_not_wait))

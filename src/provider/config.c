@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "base/sized.h"
 #include "base/spin.h"
 #include "ndk/nt.h"
@@ -142,6 +143,7 @@ int32_t ondk_configure(const ondk_config_t *config)
 
     if (config && !config_read(&ours, config))
         return STATUS_INVALID_PARAMETER;
+    fork_guard(&lock);
     spin_lock(&lock);
     is_set = config;
     if (config)
@@ -153,6 +155,7 @@ int32_t ondk_configure(const ondk_config_t *config)
 void config_current(ondk_config_t *config)
 {
     ondk_config_init(config);
+    fork_guard(&lock);
     spin_lock(&lock);
     if (is_set)
         *config = set;

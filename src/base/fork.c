@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See fork.h. `forks` counts threads that fork, `changes` those that change something: a forking thread adds itself to
+ * the first and then waits for the second to be 0; a changing thread adds itself to the second and then leaves again if
+ * the first is not 0. Both are sequentially consistent, so one of the two always sees the other.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "base/fork.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MAX_GUARDS = 8, MAX_HOOKS = 8 };
+
+static _Atomic uint32_t forks, changes;
+static atomic_uint generation;
+static _Atomic(struct spin *) guards[MAX_GUARDS];
+static _Atomic(void (*)(void)) hooks[MAX_HOOKS];
+
+static void fork_wait(_Atomic uint32_t *word, uint32_t seen)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, seen, NULL, NULL, 0);
+}
+
+static void fork_wake(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- changes ---- */
+
+void fork_change_begin(void)
+{
+    for (;;) {
+        uint32_t n;
+
+        atomic_fetch_add(&changes, 1);
+        if (atomic_load(&forks) == 0)
+            return;
+        fork_change_end();
+        while ((n = atomic_load(&forks)) != 0)
+            fork_wait(&forks, n);
+    }
+}
+
+void fork_change_end(void)
+{
+    if (atomic_fetch_sub(&changes, 1) == 1 && atomic_load(&forks) != 0)
+        fork_wake(&changes);
+}
+
+/* ---- the handlers ---- */
+
+static void fork_prepare(void)
+{
+    uint32_t n;
+
+    atomic_fetch_add(&forks, 1);
+    while ((n = atomic_load(&changes)) != 0)
+        fork_wait(&changes, n);
+    for (int i = 0; i < MAX_GUARDS && atomic_load(&guards[i]); i++)
+        spin_lock(atomic_load(&guards[i]));
+}
+
+static void fork_unlock_guards(void)
+{
+    for (int i = MAX_GUARDS - 1; i >= 0; i--)
+        if (atomic_load(&guards[i]))
+            spin_unlock(atomic_load(&guards[i]));
+}
+
+static void fork_in_parent(void)
+{
+    fork_unlock_guards();
+    if (atomic_fetch_sub(&forks, 1) == 1)
+        fork_wake(&forks);
+}
+
+/* Other threads that were about to fork, or to begin a change, are not here. */
+static void fork_in_child(void)
+{
+    atomic_store(&changes, 0);
+    atomic_store(&forks, 0);
+    atomic_fetch_add(&generation, 1);
+    fork_unlock_guards();
+    for (int i = 0; i < MAX_HOOKS && atomic_load(&hooks[i]); i++)
+        atomic_load(&hooks[i])();
+}
+
+static void fork_install(void)
+{
+    (void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
+}
+
+void fork_watch(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, fork_install);
+}
+
+/* ---- what they look after ---- */
+
+void fork_guard(struct spin *lock)
+{
+    fork_watch();
+    fork_change_begin();
+    for (int i = 0; i < MAX_GUARDS; i++) {
+        struct spin *there = NULL;
+
+        if (atomic_compare_exchange_strong(&guards[i], &there, lock) || there == lock)
+            break;
+    }
+    fork_change_end();
+}
+
+void fork_on_child(void (*run)(void))
+{
+    fork_watch();
+    fork_change_begin();
+    for (int i = 0; i < MAX_HOOKS; i++) {
+        void (*there)(void) = NULL;
+
+        if (atomic_compare_exchange_strong(&hooks[i], &there, run) || there == run)
+            break;
+    }
+    fork_change_end();
+}
+
+unsigned fork_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
