@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the thread that tells other processes what this one's adapters do.
+ * The thread that tells other processes what this one's adapters do.
  *
  * Two locks. `life` is held while the server is started and ended, the join included; `list` guards the adapters' list
  * and is held while a snapshot is made into memory, never while something is sent. The thread takes `list` alone, so
  * that waiting for it under `life` ends.
  *
- * One reader at a time, each with a time limit: a reader that does not read keeps others waiting that long. Shutting
- * the listening socket down wakes the thread wherever it waits.
+ * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
+ * Shutting the listening socket down wakes it there.
  *
- * After fork the child has no thread: it closes its copy of the socket, so that nobody connects to a name that does not
- * answer, and forgets the adapters, which are its parent's. It may open its own. Until the child has run so far, or a
- * spawned one has executed its program, the name of a socket that the parent has closed stays taken: where the name is
- * taken the thread tries again and again.
+ * Any user can bind a name before this process does. Then the server takes a name that nobody can know in advance;
+ * readers find it in the list of sockets and judge it by the kernel's word on who listens.
+ *
+ * After fork the child has no thread and no socket (base/descriptors.h), and forgets the adapters, which are its
+ * parent's. It may open its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include "provider/stat_server.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,15 +32,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+#include "base/fork.h"
 #include "base/library_thread.h"
 #include "base/mutant.h"
+#include "base/random.h"
 #include "provider/adapter.h"
 #include "provider/stat_json.h"
 
 enum {
-    READER_MS = 2000, /* what one reader may take */
-    RETRY_MS = 100,   /* without descriptors for a reader; while the name is taken. The end waits as long for that */
-    READERS = 16,     /* may wait to be served */
+    READER_MS = 2000,  /* what one reader may take */
+    RETRY_MS = 100,    /* without descriptors for a reader */
+    MAX_READERS = 8,   /* are served at once */
+    MAX_WAITING = 128, /* may wait to be served */
+    NAME_TRIES = 4,
 };
 
 static struct {
@@ -47,9 +54,23 @@ static struct {
     uint32_t number;               /* list; of the newest adapter */
     int socket;                    /* life; -1: there is no server */
     pthread_t thread;              /* life */
-    bool named;                    /* the thread's while there is one */
     atomic_bool stopping;
 } server = { .life = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1 };
+
+struct reader {
+    int fd;
+    char *text;
+    size_t size, sent;
+    int64_t deadline_ms;
+};
+
+/* What the thread works on. */
+struct service {
+    int listener;
+    bool resting; /* there was no descriptor for a reader: the next look is RETRY_MS later */
+    int count;
+    struct reader readers[MAX_READERS];
+};
 
 /* ---- a reader ---- */
 
@@ -97,93 +118,146 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* True: there is room before the time is over, and nobody wants the server to stop. */
-static bool wait_for_room(int listener, int reader, int64_t end)
+/* Sends what there is room for. Returns false if the reader needs no more: it has everything, is gone, or is late. */
+static bool reader_continue(struct reader *r)
 {
-    struct pollfd fds[2] = { { .fd = reader, .events = POLLOUT }, { .fd = listener } };
-    int64_t left = end - now_ms();
+    ssize_t n = 1;
 
-    if (MUTANT(obs_reader_has_all_time))
-        left = INT32_MAX;
-    if (left <= 0 || atomic_load(&server.stopping))
+    while (r->sent < r->size && n > 0) {
+        n = send(r->fd, r->text + r->sent, r->size - r->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+            r->sent += (size_t)n;
+    }
+    if (r->sent == r->size || (n < 0 && errno != EAGAIN && errno != EINTR))
         return false;
-    return poll(fds, 2, (int)left) > 0 && (fds[0].revents & POLLOUT) && !(fds[0].revents & (POLLERR | POLLHUP));
+    return now_ms() < r->deadline_ms;
 }
 
-static void send_all(int listener, int reader, const char *from, size_t size)
+static void reader_end(struct reader *r)
 {
-    int64_t end = now_ms() + READER_MS;
+    free(r->text);
+    descriptors_close(r->fd);
+}
 
-    while (size > 0) {
-        ssize_t n = send(reader, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0) {
-            from += n;
-            size -= (size_t)n;
-        } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-            return;
-        } else if (!wait_for_room(listener, reader, end)) {
+/* ---- the thread ---- */
+
+static void service_remove(struct service *s, int i)
+{
+    reader_end(&s->readers[i]);
+    s->readers[i] = s->readers[--s->count];
+}
+
+static void service_add(struct service *s, int fd)
+{
+    struct reader *r = &s->readers[s->count];
+
+    *r = (struct reader){ .fd = fd, .deadline_ms = MUTANT(obs_reader_has_all_time) ? INT64_MAX : now_ms() + READER_MS };
+    r->text = may_read(fd) ? snapshot(&r->size) : NULL;
+    if (r->text && reader_continue(r))
+        s->count++;
+    else
+        reader_end(r);
+}
+
+/* Takes the readers who wait, as far as there is room. */
+static void service_accept(struct service *s)
+{
+    while (s->count < MAX_READERS && !atomic_load(&server.stopping)) {
+        int fd = descriptors_accept(s->listener, NULL, NULL, SOCK_NONBLOCK);
+
+        if (fd >= 0) {
+            service_add(s, fd);
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            s->resting = errno != EAGAIN;
             return;
         }
     }
 }
 
-static void serve(int listener, int reader)
+static int service_timeout_ms(const struct service *s)
 {
-    size_t size = 0;
-    char *text = may_read(reader) ? snapshot(&size) : NULL;
+    int64_t left = s->resting ? RETRY_MS : -1, now = s->count ? now_ms() : 0;
 
-    if (text)
-        send_all(listener, reader, text, size);
-    free(text);
-    /* A child forked meanwhile has a copy: the reader is to see the end all the same. */
-    (void)shutdown(reader, SHUT_RDWR);
-    close(reader);
+    for (int i = 0; i < s->count; i++) {
+        int64_t of_reader = s->readers[i].deadline_ms - now;
+
+        if (of_reader > INT32_MAX)
+            continue;
+        if (of_reader < 0)
+            of_reader = 0;
+        if (left < 0 || of_reader < left)
+            left = of_reader;
+    }
+    return (int)left;
 }
 
-static bool take_name(int listener)
+static void service_wait(struct service *s)
 {
-    struct sockaddr_un name = { .sun_family = AF_UNIX };
-    int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "openndk.stat.%ld", (long)getpid());
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    struct pollfd fds[1 + MAX_READERS] = { { .fd = s->listener } };
 
-    return bind(listener, (struct sockaddr *)&name, len) == 0 && listen(listener, READERS) == 0;
+    if (s->count < MAX_READERS && !s->resting)
+        fds[0].events = POLLIN;
+    for (int i = 0; i < s->count; i++)
+        fds[1 + i] = (struct pollfd){ .fd = s->readers[i].fd, .events = POLLOUT };
+    (void)poll(fds, 1 + (nfds_t)s->count, service_timeout_ms(s));
+    s->resting = false;
 }
 
 static void *run(void *arg)
 {
-    int listener = (int)(intptr_t)arg;
+    struct service s = { .listener = (int)(intptr_t)arg };
 
-    while (!server.named && !atomic_load(&server.stopping)) {
-        (void)poll(NULL, 0, RETRY_MS);
-        server.named = !MUTANT(obs_taken_name_is_final) && take_name(listener);
-    }
     while (!atomic_load(&server.stopping)) {
-        int reader = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (reader >= 0) {
-            serve(listener, reader);
-        } else if (errno != EINTR && errno != ECONNABORTED) {
-            struct pollfd stop = { .fd = listener };
-            (void)poll(&stop, 1, RETRY_MS);
-        }
+        service_wait(&s);
+        for (int i = s.count - 1; i >= 0; i--)
+            if (!reader_continue(&s.readers[i]))
+                service_remove(&s, i);
+        service_accept(&s);
     }
+    while (s.count > 0)
+        service_remove(&s, s.count - 1);
     return NULL;
 }
 
 /* ---- beginning and end ---- */
 
+/* Binds "openndk.stat.PID", or that with something behind it which nobody can have taken yet, and listens. */
+static bool take_name(int listener)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    char *text = name.sun_path + 1;
+    const size_t room = sizeof name.sun_path - 1;
+    int tries = MUTANT(obs_taken_name_is_final) ? 1 : NAME_TRIES;
+    int n = snprintf(text, room, "openndk.stat.%ld", (long)getpid());
+
+    for (int i = 0; i < tries; i++) {
+        socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+
+        if (bind(listener, (struct sockaddr *)&name, len) == 0)
+            return listen(listener, MAX_WAITING) == 0;
+        if (errno != EADDRINUSE)
+            break;
+        n = snprintf(text, room, "openndk.stat.%ld.%016" PRIx64, (long)getpid(), random_u64());
+    }
+    return false;
+}
+
 /* Under life. */
 static void start(void)
 {
-    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int s = descriptors_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
     if (s < 0)
         return;
-    /* A reader that comes as soon as the adapter is open is to find it. */
-    server.named = take_name(s);
+    /* A reader that comes as soon as the adapter is open finds it. */
+    if (!take_name(s)) {
+        descriptors_close(s);
+        return;
+    }
     atomic_store(&server.stopping, false);
     int error = library_thread_create(&server.thread, NULL, run, (void *)(intptr_t)s);
     if (error) {
-        close(s);
+        descriptors_close(s);
         return;
     }
     (void)pthread_setname_np(server.thread, "openndk-stat");
@@ -196,7 +270,7 @@ static void stop(void)
     atomic_store(&server.stopping, true);
     (void)shutdown(server.socket, SHUT_RDWR);
     pthread_join(server.thread, NULL);
-    close(server.socket);
+    descriptors_close(server.socket);
     server.socket = -1;
 }
 
@@ -220,14 +294,13 @@ static void in_child(void)
         LIST_REMOVE(a, published);
         a->number = 0;
     }
-    if (server.socket >= 0 && !MUTANT(obs_child_keeps_the_name))
-        close(server.socket);
     server.socket = -1;
     after_fork();
 }
 
 static void watch_forks(void)
 {
+    fork_watch(); /* first: sockets are opened under life */
     (void)pthread_atfork(before_fork, after_fork, in_child);
 }
 

@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +41,44 @@ static int reader_of(pid_t pid)
     CHECK_EQ(errno, ECONNREFUSED);
     close(s);
     return -1;
+}
+
+/* The name that a process takes if somebody has its own: that and what nobody can know in advance. False: it has none. */
+static bool other_name_of(pid_t pid, struct sockaddr_un *name, socklen_t *len)
+{
+    FILE *f = fopen("/proc/net/unix", "re");
+    char line[256], prefix[64];
+    bool found = false;
+
+    CHECK(f != NULL);
+    snprintf(prefix, sizeof prefix, "@openndk.stat.%d.", (int)pid);
+    while (!found && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, prefix);
+        if (!at)
+            continue;
+        *name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        size_t n = strcspn(at + 1, "\n");
+        CHECK(n < sizeof name->sun_path - 1);
+        memcpy(name->sun_path + 1, at + 1, n);
+        *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+        found = true;
+    }
+    fclose(f);
+    return found;
+}
+
+/* A reader at that other name; -1: there is none. */
+static int reader_of_other_name(pid_t pid)
+{
+    struct sockaddr_un name;
+    socklen_t len;
+    int s;
+
+    if (!other_name_of(pid, &name, &len))
+        return -1;
+    s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(s >= 0 && connect(s, (struct sockaddr *)&name, len) == 0);
+    return s;
 }
 
 /* Everything to the end, to be freed. */
@@ -140,17 +180,15 @@ CASE(server_not_wanted, 0)
     ondk_close_adapter(quiet);
 }
 
-/* The same where somebody has the name for a while. */
-static char *published_at_last(size_t *size)
+static char *published_elsewhere(size_t *size)
 {
-    int s;
+    int s = reader_of_other_name(getpid());
 
-    while ((s = reader_of(getpid())) < 0)
-        (void)poll(NULL, 0, 1); /* the watchdog ends it */
+    CHECK(s >= 0);
     return read_all(s, size);
 }
 
-/* Somebody has taken the name: adapters open and close all the same, and are told of once it is free. */
+/* Somebody has taken the name: the adapters are published under another one, and nothing is left of that. */
 CASE(server_without_its_name, 0)
 {
     struct sockaddr_un name;
@@ -159,17 +197,22 @@ CASE(server_without_its_name, 0)
 
     CHECK(bind(s, (struct sockaddr *)&name, len) == 0);
     ondk_close_adapter(kit_open(2, 1));
+    CHECK_EQ(reader_of_other_name(getpid()), -1);
     NDK_ADAPTER *first = kit_open(2, 1);
     CHECK_EQ(reader_of(getpid()), -1);
     NDK_ADAPTER *second = kit_open(2, 1);
-    CHECK_EQ(reader_of(getpid()), -1);
-    close(s);
     size_t size;
-    char *text = published_at_last(&size);
+    char *text = published_elsewhere(&size);
     check_contains(text, "\"adapter\":2,");
     check_contains(text, "\"adapter\":3,");
     free(text);
     ondk_close_adapter(second);
+    ondk_close_adapter(first);
+    CHECK_EQ(reader_of_other_name(getpid()), -1);
+    close(s);
+    first = kit_open(2, 1);
+    free(published(&size));
+    CHECK(size > 0);
     ondk_close_adapter(first);
 }
 
@@ -204,7 +247,6 @@ CASE(server_without_descriptors, 0)
 
 static struct {
     int pipes[2];
-    bool early; /* the child waits before the library knows that it is one */
 } hold;
 
 static void hold_child(void)
@@ -215,24 +257,23 @@ static void hold_child(void)
     (void)!read(hold.pipes[0], &byte, 1);
 }
 
-static void hold_child_early(void)
-{
-    if (hold.early)
-        hold_child();
-}
-
+/* early: the child waits before the library knows that it is one, as one that is being spawned. */
 static pid_t child_that_waits(bool early)
 {
-    hold.early = early;
-    CHECK(pipe(hold.pipes) == 0);
+    int running[2];
+    char byte = 0;
+
+    CHECK(pipe(hold.pipes) == 0 && pipe(running) == 0);
     fflush(NULL);
-    pid_t child = fork();
+    pid_t child = early ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
     if (child == 0) {
-        if (!early)
+        if (write(running[1], &byte, 1) == 1)
             hold_child();
         _exit(0);
     }
-    CHECK(child > 0);
+    CHECK(child > 0 && read(running[0], &byte, 1) == 1);
+    close(running[0]);
+    close(running[1]);
     close(hold.pipes[0]);
     return child;
 }
@@ -257,16 +298,15 @@ CASE(server_after_fork, 0)
     ondk_close_adapter(adapter);
     CHECK_EQ(reader_of(getpid()), -1);
     adapter = kit_open(2, 1);
-    free(published_at_last(&size)); /* the name is free as soon as the child runs */
+    free(published(&size));
     CHECK(size > 0);
     ondk_close_adapter(adapter);
     check_child_ends(child);
 }
 
-/* The child has not run yet when its parent wants the name again. */
+/* A child that was made without the handlers of fork keeps the name: its parent publishes under another one. */
 CASE(server_before_the_child_runs, 0)
 {
-    CHECK(pthread_atfork(NULL, NULL, hold_child_early) == 0); /* runs before the library's */
     NDK_ADAPTER *adapter = kit_open(2, 1);
     pid_t child = child_that_waits(true);
     size_t size;
@@ -274,9 +314,9 @@ CASE(server_before_the_child_runs, 0)
     ondk_close_adapter(adapter);
     adapter = kit_open(2, 1);
     CHECK_EQ(reader_of(getpid()), -1);
-    check_child_ends(child);
-    free(published_at_last(&size));
+    free(published_elsewhere(&size));
     CHECK(size > 0);
+    check_child_ends(child);
     ondk_close_adapter(adapter);
 }
 
@@ -303,24 +343,32 @@ static void close_all(NDK_ADAPTER *adapter)
     ondk_close_adapter(adapter);
 }
 
-/* Who reads nothing delays the next reader, and neither loses it anything nor holds up the end. */
-CASE(server_with_a_reader_that_does_not_read, 0)
+/* Readers that read nothing take others no time, are ended after a while, and do not hold up the end. */
+CASE(server_with_readers_that_do_not_read, 0)
 {
+    enum { LAZY = 7 };
     NDK_ADAPTER *adapter = open_with_much_to_tell();
     int descriptors = entries("/proc/self/fd");
+    struct pollfd ended;
+    int lazy[LAZY];
     size_t size, cut;
-    int lazy = reader_of(getpid());
-    char *text = published(&size);
 
+    for (int i = 0; i < LAZY; i++)
+        lazy[i] = reader_of(getpid());
+    char *text = published(&size);
     CHECK(size > 300000 && text[size - 1] == '\n');
     check_contains(text, "\"listener_count\":12000,");
     free(text);
-    free(read_all(lazy, &cut)); /* what had fitted in, then the end */
-    CHECK(cut > 0 && cut < size);
-    lazy = reader_of(getpid());
-    CHECK(recv(lazy, &(char){0}, 1, MSG_PEEK) == 1); /* it is being served */
+    for (int i = 0; i < LAZY; i++) {
+        ended = (struct pollfd){ .fd = lazy[i] };
+        CHECK(poll(&ended, 1, -1) == 1 && (ended.revents & POLLHUP)); /* the watchdog ends it */
+        free(read_all(lazy[i], &cut)); /* what had fitted in */
+        CHECK(cut > 0 && cut < size);
+    }
+    lazy[0] = reader_of(getpid());
+    CHECK(recv(lazy[0], &(char){0}, 1, MSG_PEEK) == 1); /* it is being served */
     close_all(adapter);
-    close(lazy);
+    close(lazy[0]);
     CHECK(entries("/proc/self/fd") < descriptors);
 }
 

@@ -5,10 +5,12 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 
 NDKSTAT, CONSUMER, NDKPING = sys.argv[1:4]
 LOOPBACK = int(pathlib.Path("/sys/class/net/lo/ifindex").read_text())
@@ -214,11 +216,11 @@ def ping(server):
 
 
 class Impostor:
-    """A process that does not end its answer well."""
+    """A socket of this process that says it publishes adapters, and does not answer well."""
 
-    def __init__(self, answer, pid):
+    def __init__(self, answer, pid=None):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.bind(f"\0openndk.stat.{pid}")
+        self.socket.bind(f"\0openndk.stat.{pid or os.getpid()}")
         self.socket.listen(4)
         self.answer = answer
         self.thread = threading.Thread(target=self.serve)
@@ -241,27 +243,179 @@ class Impostor:
 
 
 def impostors():
-    with Impostor(None, 99999991):
+    me = os.getpid()
+    with Impostor(None):
         code, out, err = stat()
     check("a process that dies before it answers", code == 0 and not err and "no process" in out, (code, out, err))
-    with Impostor(None, 99999991):
-        code, out, err = stat("--pid", "99999991")
-    check("that process alone", code == 1 and "99999991 has no open adapter" in err, (code, out, err))
-    for name, answer in (("half an answer", b'{"format":1,"pid":'), ("no JSON", b"\xff\x00hello"), ("a number", b"7")):
-        with Impostor(answer, 99999992):
+    with Impostor(None):
+        code, out, err = stat("--pid", str(me))
+    check("that process alone", code == 1 and f"{me} has no open adapter" in err, (code, out, err))
+    for name, answer in (("half an answer", b'{"format":1,"pid":'), ("no JSON", b"\xff\x00hello"), ("a number", b"7"),
+                         ("escape sequences", b"\x1b]0;title\x07"), ("escapes in a key", b'{"\x1b[31m":tr\x1b[31mue}'),
+                         ("too many values", b'{"adapters":[' + b"{}," * 300000 + b"{}]}")):
+        with Impostor(answer):
             code, out, err = stat()
-        check(name, code == (0 if name == "a number" and not err else 1) and "Traceback" not in err and
-              not rows(out), (code, out, err))
+        check(name, code == 1 and "cannot be read" in err and not rows(out) and
+              not re.search(r"[^\n -~]", out + err), (code, out, err))
     odd = {"pid": 5, "adapters": [{"if_index": LOOPBACK, "connections": [{"local": "\x1b[31mred", "foreign": 3}],
                                    "listeners": "none", "counters": {"rdma_in_octets": "many"}}, 17]}
-    for options in ((), ("--state",), ("--counters",)):
-        with Impostor(json.dumps(odd).encode(), 99999992):
+    for options in ((), ("--state",), ("--counters",), ("--json",)):
+        with Impostor(json.dumps(odd).encode()):
             code, out, err = stat(*options)
         check(f"members of other types {options}", code == 0 and "\x1b" not in out, (code, out, err))
-    with Impostor(b"", 99999993), Server(21602) as pid:
+    check("the process id is the kernel's", [p["pid"] for p in json.loads(out)["processes"]] == [me], out)
+    with Impostor(b""), Server(21602) as pid:
         code, out, err = stat("--json")
         check("others are shown beside", code == 0 and [p["pid"] for p in json.loads(out)["processes"]] == [pid],
               (code, out, err))
+
+
+class Hostile:
+    """Another user's process that listens under names of its choice and answers each reader with one text, or never."""
+    USER = 65533
+
+    def __init__(self, names, answer):
+        ready, self.ready = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self.run(names, answer)
+            finally:
+                os._exit(1)
+        os.close(self.ready)
+        check("the hostile process listens", os.read(ready, 1) == b"r", names)
+        os.close(ready)
+
+    def run(self, names, answer):
+        os.setgid(self.USER)
+        os.setuid(self.USER)
+        sockets = []
+        for name in names(os.getpid()):
+            sockets.append(socket.socket(socket.AF_UNIX))
+            sockets[-1].bind(f"\0openndk.stat.{name}")
+            sockets[-1].listen(4)
+        os.write(self.ready, b"r")
+        while answer is None:
+            signal.pause()
+        for s in sockets:
+            threading.Thread(target=self.answer_all, args=(s, answer), daemon=True).start()
+        signal.pause()
+
+    @staticmethod
+    def answer_all(s, answer):
+        while True:
+            reader, _ = s.accept()
+            try:
+                for part in answer(os.getpid()):
+                    reader.sendall(part)
+            except OSError:
+                pass
+            reader.close()
+
+    def __enter__(self):
+        return self.pid
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+class LateServer:
+    """ndkping that listens, in two steps: its process id is known before it opens the adapter."""
+
+    def __init__(self, port):
+        self.process = subprocess.Popen(["sh", "-c", 'read go; exec "$@"', "sh", NDKPING, "-S", "-ServerAddr",
+                                         f"127.0.0.1:{port}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def open(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def forged(pid):
+    listener = {"state": "listening", "local": "192.0.2.7:445"}
+    yield json.dumps({"format": 1, "pid": 1, "uid": 0, "foreign": False, "time_ns": 1, "adapters": [
+        {"adapter": 1, "if_index": LOOPBACK, "listeners": [listener], "connections": [], "shared_endpoints": []}]}).encode()
+
+
+def endless(pid):
+    yield b'{"adapters":["'
+    while True:
+        yield b"x" * (1 << 20)
+
+
+def squatted_name():
+    """Another user takes the name of a process before it opens its adapter: it is seen all the same, and he is named."""
+    with LateServer(21604) as late:
+        pid = late.process.pid
+        with Hostile(lambda own: [pid], forged) as hostile:
+            late.open()
+            for options in ((), ("--pid", str(pid))):
+                code, out, err = stat(*options)
+                check(f"a process whose name was taken {options}", code == 0 and
+                      rows(out) == [("Listener", "127.0.0.1:21604", "NA", pid, None)] and "192.0.2.7" not in out and
+                      f"process {hostile} of user {Hostile.USER} uses the name of process {pid}" in err, (code, out, err))
+            code, out, err = stat("--json")
+            check("the same in JSON", code == 0 and [(p["pid"], p["uid"], p["foreign"]) for p in
+                  json.loads(out)["processes"]] == [(pid, 0, False)], (code, out, err))
+
+
+def marked():
+    """What another user's process says of itself is marked as his, whatever it says."""
+    with Server(21605) as pid, Hostile(lambda own: [own], forged) as hostile:
+        code, out, err = stat()
+        check("another user's lines are marked", code == 0 and not err and
+              [r[3] for r in rows(out)] == [pid] and
+              re.search(rf" 192\.0\.2\.7:445 +NA +{hostile} \(uid {Hostile.USER}\)$", out, re.M), (code, out, err))
+        code, out, err = stat("--counters")
+        check("his counters too", code == 0 and f"PID {hostile} (uid {Hostile.USER}), " in out and f"PID {pid}, " in out, out)
+        code, out, err = stat("--json")
+        check("and in JSON", code == 0 and sorted((p["pid"], p["uid"], p["foreign"]) for p in
+              json.loads(out)["processes"]) == sorted([(pid, 0, False), (hostile, Hostile.USER, True)]), (code, out, err))
+
+
+def hostile_peers():
+    """Processes of another user that never answer, or never stop, do not hide others and do not make the run fail."""
+    with Server(21606) as pid:
+        with Hostile(lambda own: [f"{own}.{i:x}" for i in range(40)], None) as hostile:
+            started = time.monotonic()
+            code, out, err = stat()
+            check("forty names that never answer", code == 0 and [r[3] for r in rows(out)] == [pid] and
+                  f"process {hostile} of user {Hostile.USER}: no answer within five seconds" in err and
+                  "30 more of such messages" in err, (code, out, err))
+            # One wait for all of them: forty would be 200 s.
+            check("are waited for at once", time.monotonic() - started < 100, started)
+            p = subprocess.run([NDKSTAT], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
+            check("are not even asked by a third user", p.returncode == 0 and not p.stderr and
+                  "41 processes of other users: not shown" in p.stdout, p)
+        with Hostile(lambda own: [own], endless) as hostile:
+            code, out, err = stat()
+            check("an answer without end", code == 0 and [r[3] for r in rows(out)] == [pid] and
+                  f"process {hostile} of user {Hostile.USER}: it wrote too much" in err, (code, out, err))
+
+
+def pid_namespace():
+    """A process in a PID namespace of its own is shown under the number that it has here."""
+    p = subprocess.Popen(["unshare", "-p", "-f", NDKPING, "-S", "-ServerAddr", "127.0.0.1:21607"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    if not p.stdout.readline():
+        print(f"  skipped: no PID namespace can be made: {p.communicate()[1]}")
+        return
+    pid = int(pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text())
+    for options in ((), ("--pid", str(pid))):
+        code, out, err = stat(*options)
+        check(f"a process in a PID namespace {options}", code == 0 and not err and
+              rows(out) == [("Listener", "127.0.0.1:21607", "NA", pid, None)], (code, out, err))
+    os.kill(pid, signal.SIGKILL)
+    p.communicate()
 
 
 def another_user():
@@ -272,6 +426,10 @@ def another_user():
         p = subprocess.run([NDKSTAT], capture_output=True, text=True, timeout=LIMIT, user=65534, group=65534)
         check("another user's processes are not shown", p.returncode == 0 and not rows(p.stdout) and
               "1 process of other users: not shown" in p.stdout, p)
+    squatted_name()
+    marked()
+    hostile_peers()
+    pid_namespace()
 
 
 def usage():

@@ -15,7 +15,7 @@ enum { OK = 0, UNREAD = 1, USAGE = 2 };
 
 static const char help[] =
     "ndkstat shows the connections, listeners, shared endpoints and counters of processes that use OpenNDK: those in\n"
-    "this network namespace, of the same user (root: of all).\n"
+    "this network namespace, of the same user (root: of all; those of other users are marked \"uid\").\n"
     "\n"
     "  ndkstat [--state] [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
     "  ndkstat --counters [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
@@ -35,7 +35,8 @@ static const char help[] =
     "A process is seen from the opening of its first adapter to the closing of its last one, unless ONDK_STAT=0 is in its\n"
     "environment.\n"
     "\n"
-    "Exit: 0 shown, were it nothing; 1 a process could not be read, or the one of --pid has no adapter; 2 wrong usage.\n";
+    "Exit: 0 shown, were it nothing; 1 a process of this user could not be read, or the one of --pid has no adapter or\n"
+    "could not be read; 2 wrong usage.\n";
 
 struct options {
     bool state, counters, json, watch;

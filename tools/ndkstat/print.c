@@ -30,23 +30,32 @@ static unsigned long long number_of(const json_t *object, const char *key)
     return value > 0 ? (unsigned long long)value : 0;
 }
 
+/* Marks another user's process, whose lines say what that user wants. Holds TEXT bytes. Returns it. */
+static const char *user_of(const json_t *process, const char *format, char *text)
+{
+    text[0] = '\0';
+    if (json_is_true(json_object_get(process, "foreign")))
+        snprintf(text, TEXT, format, number_of(process, "uid"));
+    return text;
+}
+
 /* ---- lists ---- */
 
 struct row {
     const char *type;
-    const json_t *adapter, *entry;
-    unsigned long long pid;
+    const json_t *process, *adapter, *entry;
     bool state;
 };
 
 static void print_row(const struct row *r, const char *foreign)
 {
-    char local[TEXT], role[TEXT], state[TEXT];
+    char local[TEXT], role[TEXT], state[TEXT], user[TEXT];
 
     if (json_is_null(json_object_get(r->entry, "local")))
         return; /* a listener that does not listen yet */
-    printf("  %-6s %7llu %-15s %-22s %-22s %llu", "User", number_of(r->adapter, "if_index"), r->type,
-           text_of(r->entry, "local", local), foreign, r->pid);
+    printf("  %-6s %7llu %-15s %-22s %-22s %llu%s", "User", number_of(r->adapter, "if_index"), r->type,
+           text_of(r->entry, "local", local), foreign, number_of(r->process, "pid"),
+           user_of(r->process, " (uid %llu)", user));
     if (r->state && strcmp(r->type, "Shared endpoint"))
         printf("\t%s", text_of(r->entry, "state", state));
     if (r->state && !strcmp(r->type, "Connection"))
@@ -62,9 +71,9 @@ static bool has_ended(const json_t *entry)
     return state && !strcmp(state, "ended");
 }
 
-static void print_adapter(const json_t *adapter, unsigned long long pid, bool state)
+static void print_adapter(const json_t *process, const json_t *adapter, bool state)
 {
-    struct row row = { .adapter = adapter, .pid = pid, .state = state };
+    struct row row = { .process = process, .adapter = adapter, .state = state };
     char foreign[TEXT];
     json_t *entry;
     size_t i;
@@ -97,7 +106,7 @@ void print_lists(const json_t *processes, bool state)
            state ? "\tState" : "");
     json_array_foreach(processes, i, process)
         json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-            print_adapter(adapter, number_of(process, "pid"), state);
+            print_adapter(process, adapter, state);
 }
 
 /* ---- counters ---- */
@@ -146,10 +155,11 @@ static void print_block(const json_t *process, const json_t *adapter, const json
     const json_t *now = json_object_get(adapter, "counters"), *then_process = NULL;
     const json_t *then = find(before, pid, number_of(adapter, "adapter"), &then_process);
     unsigned long long ns = then ? number_of(process, "time_ns") - number_of(then_process, "time_ns") : 0;
-    char name[TEXT], version[TEXT], label[TEXT];
+    char name[TEXT], version[TEXT], label[TEXT], user[TEXT];
 
-    printf("\nRDMA Activity(%s), IfIndex %llu, PID %llu, NDK %s\n\n", text_of(adapter, "if_name", name),
-           number_of(adapter, "if_index"), pid, text_of(adapter, "ndk_version", version));
+    printf("\nRDMA Activity(%s), IfIndex %llu, PID %llu%s, NDK %s\n\n", text_of(adapter, "if_name", name),
+           number_of(adapter, "if_index"), pid, user_of(process, " (uid %llu)", user),
+           text_of(adapter, "ndk_version", version));
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
         unsigned long long value = number_of(now, counters[i].key);
         unsigned long long old = number_of(json_object_get(then, "counters"), counters[i].key);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. A name that is listed may be gone when it is asked: a process that has ended is no error. What is read
- * comes from another process and is believed no more than its syntax and its owner deserve.
+ * See reader.h. All processes are asked at once, under one deadline. Whoever listens under a name is judged by what the
+ * kernel says of him (SO_PEERCRED): his user, and his process id, which must be the one in the name. What he writes is
+ * bounded in size, for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -10,6 +11,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +22,49 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char prefix[] = "openndk.stat.";
+#include "names.h"
 
 enum {
-    ANSWER_MS = 5000,          /* for a whole snapshot; another reader may be served first */
-    ANSWER_MAX = 256 << 20,
+    ALL_MS = 5000,             /* for everything */
+    RETRY_MS = 10,             /* while a process has as many readers as may wait, or descriptors are short */
+    OWN_BYTES_MAX = 256 << 20, /* of this user's processes together */
+    USER_BYTES_MAX = 16 << 20, /* of another user's processes together */
+    FOREIGN_BYTES_MAX = 64 << 20,
+    USER_PEERS_MAX = 128,      /* of another user that are asked */
+    USERS_MAX = 256,
+    MESSAGES_MAX = 10,
+    BYTES_PER_VALUE = 8,       /* an honest answer has more; parsing one that has fewer takes many times its size */
 };
 
-/* Why a process was not read. */
-enum outcome { READ, GONE, FOREIGN, FAILED };
+enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
+
+struct peer {
+    const struct name *name;
+    enum peer_state state;
+    int fd;
+    struct user *user; /* once he is known; then the peer is among his peers */
+    long pid;          /* the same; then it is the kernel's */
+    char *text;
+    size_t size, room;
+    json_t *json;
+};
+
+struct user {
+    uid_t uid;
+    unsigned peers;
+    size_t bytes;
+};
+
+struct round {
+    long pid; /* the one that is asked for, or 0 */
+    struct peer *peers;
+    size_t count;
+    struct user users[USERS_MAX];
+    size_t user_count, foreign_bytes;
+    unsigned messages; /* about other users */
+    bool failed;
+    long deadline;
+};
 
 static long now_ms(void)
 {
@@ -37,187 +74,346 @@ static long now_ms(void)
     return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- who is there ---- */
+/* ---- what went wrong ---- */
 
-/* The process of a line of /proc/net/unix that is a listening socket of that name; 0: another line. */
-static long pid_of_line(const char *line)
+/* What other processes wrote is printed without what could control a terminal; of other users only some messages are. */
+__attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
-    unsigned long flags;
-    char *end;
-    const char *name = strchr(line, '@');
-    long pid;
+    char text[512];
+    va_list args;
 
-    if (sscanf(line, "%*s %*s %*s %lx", &flags) != 1 || !(flags & 0x10000) || !name)
-        return 0;
-    if (strncmp(name + 1, prefix, sizeof prefix - 1) != 0)
-        return 0;
-    pid = strtol(name + sizeof prefix, &end, 10);
-    return (*end == '\n' || *end == '\0') && pid > 0 ? pid : 0;
+    if (foreign && ++r->messages > MESSAGES_MAX)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char *at = text; *at; at++)
+        if (*at < 0x20 || *at > 0x7e)
+            *at = '?';
+    fprintf(stderr, "ndkstat: %s\n", text);
 }
 
-static int by_value(const void *a, const void *b)
+static void peer_end(struct peer *p, enum peer_state state)
 {
-    long x = *(const long *)a, y = *(const long *)b;
-
-    return (x > y) - (x < y);
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = -1;
+    p->state = state;
 }
 
-/* All of them in order, to be freed; NULL: said why. */
-static long *list_pids(size_t *count)
+/* Another user's process decides by itself whether it can be read: that is no fault of this run. */
+static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
-    FILE *f = fopen("/proc/net/unix", "re");
-    size_t room = 64, line_size = 0;
-    long *pids = malloc(room * sizeof *pids);
-    char *line = NULL;
+    bool foreign = p->user && p->user->uid != geteuid();
 
-    *count = 0;
-    while (f && pids && getline(&line, &line_size, f) > 0) {
-        long pid = pid_of_line(line);
-        if (!pid)
-            continue;
-        if (*count == room) {
-            long *more = realloc(pids, (room *= 2) * sizeof *pids);
-            if (!more)
-                free(pids);
-            pids = more;
-        }
-        if (pids)
-            pids[(*count)++] = pid;
-    }
-    if (!f || !pids)
-        fprintf(stderr, "ndkstat: /proc/net/unix: %s\n", strerror(errno));
-    if (!f) {
-        free(pids);
-        pids = NULL;
+    peer_end(p, PEER_FAILED);
+    if (!p->user)
+        round_report(r, true, "process %ld, by the name of its socket: %s", p->name->pid, why);
+    else if (foreign)
+        round_report(r, true, "process %ld of user %u: %s", p->pid, (unsigned)p->user->uid, why);
+    else
+        round_report(r, false, "process %ld: %s", p->pid, why);
+    r->failed = r->failed || !foreign || r->pid;
+}
+
+/* ---- who it is ---- */
+
+/* The number by which the process knows itself in its PID namespace, if it has another one than here. */
+static long pid_inside(long pid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    long inside = pid;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    f = fopen(path, "re");
+    while (f && getline(&line, &room, f) > 0) {
+        char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+        if (last)
+            inside = strtol(last, NULL, 10);
     }
     free(line);
     if (f)
         fclose(f);
-    if (pids)
-        qsort(pids, *count, sizeof *pids, by_value);
-    return pids;
+    return inside;
 }
 
-/* ---- one of them ---- */
+static struct user *round_user(struct round *r, uid_t uid)
+{
+    for (size_t i = 0; i < r->user_count; i++)
+        if (r->users[i].uid == uid)
+            return &r->users[i];
+    if (r->user_count == USERS_MAX)
+        return NULL;
+    r->users[r->user_count] = (struct user){ .uid = uid };
+    return &r->users[r->user_count++];
+}
 
-/* Connected; else why not, in *why. A process that has as many readers as may wait is tried again. */
-static int connect_to(long pid, long end, enum outcome *why)
+static bool may_read(uid_t uid)
+{
+    return geteuid() == 0 || uid == geteuid();
+}
+
+/* Enters the peer among those of its user. False: it ends, as there are too many. */
+static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
+{
+    if (p->user && p->user->uid == uid)
+        return true;
+    p->user = round_user(r, uid);
+    if (!p->user)
+        peer_fail(r, p, "not asked: there are too many users");
+    else if (++p->user->peers > USER_PEERS_MAX && uid != geteuid())
+        peer_fail(r, p, "not asked: its user has too many");
+    return p->state == PEER_CONNECTING;
+}
+
+/* Decides whether what listens there is the process that its name says, and whether to read it. */
+static void peer_judge(struct round *r, struct peer *p)
+{
+    struct ucred who;
+    socklen_t len = sizeof who;
+
+    if (getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 || !may_read(who.uid)) {
+        peer_end(p, PEER_FOREIGN);
+        return;
+    }
+    if (!peer_admit(r, p, who.uid))
+        return;
+    p->pid = who.pid ? who.pid : p->name->pid;
+    if (who.pid == 0) {
+        peer_fail(r, p, "not shown: it is in a PID namespace that cannot be seen from here");
+    } else if (who.pid != p->name->pid && pid_inside(who.pid) != p->name->pid) {
+        peer_end(p, PEER_GONE);
+        round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
+                     (unsigned)who.uid, p->name->pid);
+    } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
+        peer_end(p, PEER_GONE); /* not asked for, or somebody keeps the socket of a process that has ended */
+    } else {
+        p->state = PEER_READING;
+    }
+}
+
+static void peer_connect(struct round *r, struct peer *p)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
-    int n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "%s%ld", prefix, pid);
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = errno;
+    size_t n = strlen(p->name->text);
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 
-    while (s >= 0 && connect(s, (struct sockaddr *)&name, len) != 0) {
-        error = errno;
-        if ((error == EAGAIN || error == EINTR) && now_ms() < end) {
-            (void)poll(NULL, 0, 10);
-            continue;
-        }
-        close(s);
-        s = -1;
+    if (p->name->has_uid && !may_read(p->name->uid)) {
+        peer_end(p, PEER_FOREIGN);
+        return;
     }
-    *why = error == ECONNREFUSED ? GONE : FAILED;
-    if (s < 0 && *why == FAILED)
-        fprintf(stderr, "ndkstat: process %ld: %s\n", pid, strerror(error));
-    return s;
-}
-
-/* Whoever took the name could say anything: everybody listens to processes of his own user alone, root to all. */
-static bool is_foreign(int s)
-{
-    struct ucred owner;
-    socklen_t len = sizeof owner;
-
-    if (geteuid() == 0)
-        return false;
-    return getsockopt(s, SOL_SOCKET, SO_PEERCRED, &owner, &len) != 0 || owner.uid != geteuid();
-}
-
-/* Everything up to the end, to be freed. NULL: *error says why; 0: the process ended meanwhile. */
-static char *read_text(int s, long end, size_t *size, int *error)
-{
-    struct pollfd readable = { .fd = s, .events = POLLIN };
-    size_t room = 1 << 16;
-    char *text = malloc(room);
-
-    *size = 0;
-    *error = ENOMEM;
-    while (text) {
-        long left = end - now_ms();
-        ssize_t n = read(s, text + *size, room - *size);
-        if (n == 0 && *size > 0)
-            return text;
-        *error = n == 0 || (n < 0 && errno == ECONNRESET) ? 0 : errno;
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            break;
-        *error = n < 0 ? ETIMEDOUT : EFBIG;
-        if (n < 0 ? left <= 0 || poll(&readable, 1, (int)left) < 0 : (*size += (size_t)n) > ANSWER_MAX)
-            break;
-        if (*size == room) {
-            char *more = realloc(text, room *= 2);
-            *error = ENOMEM;
-            if (!more)
-                break;
-            text = more;
-        }
+    if (p->name->has_uid && !peer_admit(r, p, p->name->uid))
+        return;
+    memcpy(name.sun_path + 1, p->name->text, n);
+    if (p->fd < 0)
+        p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (p->fd < 0) {
+        if (errno != EMFILE && errno != ENFILE)
+            peer_fail(r, p, strerror(errno));
+    } else if (connect(p->fd, (struct sockaddr *)&name, len) == 0) {
+        peer_judge(r, p);
+    } else if (errno == ECONNREFUSED) {
+        peer_end(p, PEER_GONE);
+    } else if (errno != EAGAIN && errno != EINTR) {
+        peer_fail(r, p, strerror(errno));
     }
-    free(text);
-    return NULL;
 }
 
-static enum outcome read_process(long pid, json_t **process)
+/* ---- what it writes ---- */
+
+/* As many values as fit the memory that their text may lead to. */
+static bool is_plausible(const char *text, size_t size)
 {
-    long end = now_ms() + ANSWER_MS;
-    enum outcome why = FAILED;
+    size_t values = 0;
+
+    for (size_t i = 0; i < size; i++)
+        values += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    return values <= size / BYTES_PER_VALUE + 16;
+}
+
+static void peer_parse(struct round *r, struct peer *p)
+{
     json_error_t fault;
-    size_t size;
-    int error, s = connect_to(pid, end, &why);
+    char why[sizeof fault.text + 64];
 
-    if (s < 0)
-        return why;
-    if (is_foreign(s)) {
-        close(s);
-        return FOREIGN;
+    p->json = is_plausible(p->text, p->size) ? json_loadb(p->text, p->size, 0, &fault) : NULL;
+    if (!p->json)
+        snprintf(why, sizeof why, "what it wrote cannot be read: %s",
+                 is_plausible(p->text, p->size) ? fault.text : "it has too many values");
+    else if (!json_is_object(p->json))
+        snprintf(why, sizeof why, "what it wrote cannot be read: it is no object");
+    free(p->text);
+    p->text = NULL;
+    if (!json_is_object(p->json)) {
+        json_decref(p->json);
+        p->json = NULL;
+        peer_fail(r, p, why);
+        return;
     }
-    char *text = read_text(s, end, &size, &error);
-    close(s);
-    if (!text && !error)
-        return GONE;
-    *process = text ? json_loadb(text, size, 0, &fault) : NULL;
-    if (!text)
-        fprintf(stderr, "ndkstat: process %ld: %s\n", pid, strerror(error));
-    else if (!*process)
-        fprintf(stderr, "ndkstat: process %ld: what it wrote cannot be read: %s\n", pid, fault.text);
-    free(text);
-    return *process ? READ : FAILED;
+    json_object_set_new(p->json, "pid", json_integer(p->pid));
+    json_object_set_new(p->json, "uid", json_integer((json_int_t)p->user->uid));
+    json_object_set_new(p->json, "foreign", json_boolean(p->user->uid != geteuid()));
+    peer_end(p, PEER_READ);
+}
+
+/* Counts what has come against the limits. */
+static bool peer_may_write(struct round *r, struct peer *p, size_t n)
+{
+    p->user->bytes += n;
+    if (p->user->uid == geteuid())
+        return p->user->bytes <= OWN_BYTES_MAX;
+    r->foreign_bytes += n;
+    return p->user->bytes <= USER_BYTES_MAX && r->foreign_bytes <= FOREIGN_BYTES_MAX;
+}
+
+/* Reads once. Returns whether there may be more at once. */
+static bool peer_read(struct round *r, struct peer *p)
+{
+    ssize_t n;
+
+    if (p->size == p->room) {
+        char *more = realloc(p->text, p->room ? 2 * p->room : 1 << 16);
+        if (!more) {
+            peer_fail(r, p, strerror(ENOMEM));
+            return false;
+        }
+        p->text = more;
+        p->room = p->room ? 2 * p->room : 1 << 16;
+    }
+    n = read(p->fd, p->text + p->size, p->room - p->size);
+    if (n > 0) {
+        p->size += (size_t)n;
+        if (peer_may_write(r, p, (size_t)n))
+            return true;
+        peer_fail(r, p, "it wrote too much");
+    } else if (n == 0 && p->size > 0) {
+        peer_parse(r, p);
+    } else if (n == 0 || errno == ECONNRESET) {
+        peer_end(p, PEER_GONE); /* it ended meanwhile */
+    } else if (errno != EAGAIN && errno != EINTR) {
+        peer_fail(r, p, strerror(errno));
+    }
+    return false;
+}
+
+/* ---- all of them ---- */
+
+/* Waits until one of them can be read, or connecting may be tried again. */
+static void round_wait(const struct round *r, struct pollfd *fds, long left)
+{
+    nfds_t n = 0;
+    bool connecting = false;
+
+    for (size_t i = 0; i < r->count; i++) {
+        connecting = connecting || r->peers[i].state == PEER_CONNECTING;
+        if (r->peers[i].state == PEER_READING)
+            fds[n++] = (struct pollfd){ .fd = r->peers[i].fd, .events = POLLIN };
+    }
+    (void)poll(fds, n, (int)(connecting && left > RETRY_MS ? RETRY_MS : left));
+}
+
+static bool is_own(const struct peer *p)
+{
+    return p->name->has_uid && p->name->uid == geteuid();
+}
+
+/* One step of each of this user's, or of all others. Returns whether any of them goes on. */
+static bool round_continue(struct round *r, bool own)
+{
+    bool more = false;
+
+    for (size_t i = 0; i < r->count; i++) {
+        struct peer *p = &r->peers[i];
+
+        if (is_own(p) != own)
+            continue;
+        if (p->state == PEER_CONNECTING)
+            peer_connect(r, p);
+        while (p->state == PEER_READING && peer_read(r, p) && now_ms() < r->deadline)
+            ;
+        more = more || p->state == PEER_CONNECTING || p->state == PEER_READING;
+    }
+    return more;
+}
+
+static bool round_run(struct round *r)
+{
+    struct pollfd *fds = calloc(r->count + 1, sizeof *fds);
+    long left = ALL_MS;
+
+    if (!fds)
+        return false;
+    r->deadline = now_ms() + ALL_MS;
+    while (left > 0 && round_continue(r, true) + round_continue(r, false) > 0) {
+        left = r->deadline - now_ms();
+        if (left > 0)
+            round_wait(r, fds, left);
+    }
+    free(fds);
+    for (size_t i = 0; i < r->count; i++)
+        if (r->peers[i].state == PEER_CONNECTING || r->peers[i].state == PEER_READING)
+            peer_fail(r, &r->peers[i], "no answer within five seconds");
+    return true;
+}
+
+/* Puts together what came of it. */
+static bool round_collect(struct round *r, struct snapshots *s)
+{
+    bool good = true, seen = false;
+
+    for (size_t i = 0; i < r->count; i++) {
+        struct peer *p = &r->peers[i];
+
+        if (p->state == PEER_READ) {
+            good = json_array_append_new(s->processes, p->json) == 0 && good;
+            p->json = NULL;
+        }
+        s->foreign += p->state == PEER_FOREIGN;
+        seen = seen || p->state == PEER_READ || p->state == PEER_FOREIGN || p->state == PEER_FAILED;
+    }
+    if (r->pid && !seen) {
+        fprintf(stderr, "ndkstat: process %ld has no open adapter that can be seen\n", r->pid);
+        r->failed = true;
+    }
+    if (r->messages > MESSAGES_MAX)
+        fprintf(stderr, "ndkstat: %u more of such messages\n", r->messages - MESSAGES_MAX);
+    s->failed = r->failed;
+    return good;
+}
+
+/* A process that others know by another number has that in its name. */
+static bool is_wanted(const struct name *name, long pid, long inside)
+{
+    return !pid || name->pid == pid || name->pid == inside;
 }
 
 bool reader_read(struct snapshots *s, long pid)
 {
-    size_t count = 1;
-    long *pids = pid ? malloc(sizeof *pids) : list_pids(&count);
-    bool good = pids;
+    static struct round r;
+    long inside = pid ? pid_inside(pid) : 0;
+    size_t count = 0;
+    bool good;
+    struct name *names = names_list(&count);
 
-    *s = (struct snapshots){ .processes = json_array() };
-    if (pid && pids)
-        *pids = pid;
-    for (size_t i = 0; good && i < count; i++) {
-        json_t *process = NULL;
-        enum outcome outcome = read_process(pids[i], &process);
-        if (outcome == READ)
-            good = json_array_append_new(s->processes, process) == 0;
-        s->foreign += outcome == FOREIGN;
-        s->failed += outcome == FAILED;
-        if (outcome == GONE && pid) {
-            fprintf(stderr, "ndkstat: process %ld has no open adapter that can be seen\n", pid);
-            s->failed++;
-        }
+    *s = (struct snapshots){ .processes = names ? json_array() : NULL };
+    memset(&r, 0, sizeof r);
+    r.pid = pid;
+    r.peers = s->processes ? calloc(count + 1, sizeof *r.peers) : NULL;
+    for (size_t i = 0; r.peers && i < count; i++)
+        if (is_wanted(&names[i], pid, inside))
+            r.peers[r.count++] = (struct peer){ .name = &names[i], .fd = -1, .pid = names[i].pid };
+    good = r.peers && round_run(&r) && round_collect(&r, s);
+    for (size_t i = 0; i < r.count; i++) {
+        free(r.peers[i].text);
+        json_decref(r.peers[i].json);
     }
-    free(pids);
-    if (!s->processes || !good)
+    free(r.peers);
+    free(names);
+    if (!good)
         reader_free(s);
-    return s->processes;
+    return good;
 }
 
 void reader_free(struct snapshots *s)

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * See names.h. sock_diag tells names with their users. /proc/net/unix, which has no users, is read where the kernel
+ * answers no such question. A name may hold any byte: only what has exactly the published form is taken.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef UDIAG_SHOW_UID /* Linux 5.3 */
+#define UDIAG_SHOW_UID 0x40
+#define UNIX_DIAG_UID 7
+#endif
+
+static const char prefix[] = "openndk.stat.";
+
+struct list {
+    struct name *names;
+    size_t count, room;
+    bool failed;
+};
+
+/* "openndk.stat.PID" or "openndk.stat.PID.HEX": the process id, or 0. */
+static long names_parse(const char *text, size_t len)
+{
+    long pid = 0;
+    size_t i = sizeof prefix - 1;
+
+    if (len <= i || len >= NAME_MAX_TEXT || memcmp(text, prefix, i) != 0)
+        return 0;
+    for (; i < len && isdigit((unsigned char)text[i]) && pid < 100000000; i++)
+        pid = pid * 10 + (text[i] - '0');
+    if (i < len && text[i] == '.')
+        while (++i < len && isxdigit((unsigned char)text[i]))
+            ;
+    return i == len ? pid : 0;
+}
+
+static void names_add(struct list *l, const char *text, size_t len, const uid_t *uid)
+{
+    long pid = names_parse(text, len);
+    struct name *to;
+
+    if (!pid)
+        return;
+    if (l->count == l->room) {
+        size_t room = l->room ? 2 * l->room : 64;
+        struct name *names = realloc(l->names, room * sizeof *names);
+
+        l->failed = l->failed || !names;
+        if (!names)
+            return;
+        l->names = names;
+        l->room = room;
+    }
+    to = &l->names[l->count++];
+    memset(to, 0, sizeof *to);
+    memcpy(to->text, text, len);
+    to->pid = pid;
+    to->has_uid = uid != NULL;
+    if (uid)
+        to->uid = *uid;
+}
+
+/* ---- sock_diag ---- */
+
+static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
+{
+    const struct unix_diag_msg *m = NLMSG_DATA(h);
+    const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1);
+    int len = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof *m));
+    const char *text = NULL;
+    size_t text_len = 0;
+    uid_t uid;
+    bool has_uid = false;
+
+    for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+        if (a->rta_type == UNIX_DIAG_NAME && RTA_PAYLOAD(a) > 1) {
+            text = (const char *)RTA_DATA(a) + 1; /* what an abstract name begins with is 0 */
+            text_len = RTA_PAYLOAD(a) - 1;
+        } else if (a->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(a) == sizeof uid) {
+            memcpy(&uid, RTA_DATA(a), sizeof uid);
+            has_uid = true;
+        }
+    }
+    if (text && text[-1] == '\0')
+        names_add(l, text, text_len, has_uid ? &uid : NULL);
+}
+
+/* One datagram of answers. 1: more may come; 0: that was all; -1: the kernel does not answer this. */
+static int names_handle_answers(struct list *l, const char *answers, size_t len)
+{
+    const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;
+
+    for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+        if (h->nlmsg_type == NLMSG_DONE)
+            return 0;
+        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+            return -1;
+        names_handle_socket(l, h);
+    }
+    return 1;
+}
+
+static bool names_from_diag(struct list *l)
+{
+    static _Alignas(struct nlmsghdr) char answers[32768];
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req request;
+    } q = { .header = { .nlmsg_len = sizeof q, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+            .request = { .sdiag_family = AF_UNIX, .udiag_states = 1u << TCP_LISTEN,
+                         .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
+    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), more = 1;
+
+    if (s < 0)
+        return false;
+    if (send(s, &q, sizeof q, 0) != (ssize_t)sizeof q)
+        more = -1;
+    while (more > 0) {
+        ssize_t n = recv(s, answers, sizeof answers, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        more = n > 0 ? names_handle_answers(l, answers, (size_t)n) : -1;
+    }
+    close(s);
+    return more == 0;
+}
+
+/* ---- /proc/net/unix ---- */
+
+static bool names_from_proc(struct list *l)
+{
+    FILE *f = fopen("/proc/net/unix", "re");
+    size_t room = 0;
+    char *line = NULL;
+
+    while (f && getline(&line, &room, f) > 0) {
+        const char *name = strstr(line, " @");
+        unsigned long flags;
+
+        if (name && sscanf(line, "%*s %*s %*s %lx", &flags) == 1 && (flags & 0x10000)) /* listening */
+            names_add(l, name + 2, strcspn(name + 2, "\n"), NULL);
+    }
+    free(line);
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+static int names_by_pid(const void *a, const void *b)
+{
+    const struct name *x = a, *y = b;
+
+    return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid) : strcmp(x->text, y->text);
+}
+
+struct name *names_list(size_t *count)
+{
+    struct list l = { .names = malloc(sizeof *l.names), .room = 1 };
+    bool known = l.names && names_from_diag(&l);
+
+    if (l.names && !known) {
+        l.count = 0;
+        known = names_from_proc(&l);
+    }
+    if (!known || l.failed) {
+        fprintf(stderr, "ndkstat: the list of sockets: %s\n", strerror(l.names && !l.failed ? errno : ENOMEM));
+        free(l.names);
+        return NULL;
+    }
+    qsort(l.names, l.count, sizeof *l.names, names_by_pid);
+    *count = l.count;
+    return l.names;
+}
