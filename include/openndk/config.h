@@ -2,8 +2,9 @@
 /*
  * Configuration of adapters. Values in force are those at ondk_open_adapter; an open adapter does not change.
  * Every field can also be set by an environment variable ONDK_<FIELD IN CAPITALS>, e.g. ONDK_CONNECT_MS=2000, which is
- * read by ondk_config_init and so yields to what the program sets afterwards. A variable that is not a number, or out
- * of the field's range, counts as not set. ONDK_PROFILE names a profile (docs/profiles.md), which comes before them.
+ * read by ondk_config_init and so yields to what the program sets afterwards. An empty variable counts as not set, and
+ * so does one that is no number or out of the field's range, which is reported (ondk_config_check_environment).
+ * ONDK_PROFILE names a profile (docs/profiles.md), which comes before them.
  */
 #ifndef OPENNDK_CONFIG_H
 #define OPENNDK_CONFIG_H
@@ -69,12 +70,19 @@ typedef struct ondk_config {
     uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */
 } ondk_config_t;
 
-/* Fills in defaults, then what the environment says. */
+/* Fills in defaults, then what the environment says. Calls ondk_config_check_environment. */
 ONDK_API void ondk_config_init_sized(ondk_config_t *config, size_t size);
 static inline void ondk_config_init(ondk_config_t *config_)
 {
     ondk_config_init_sized(config_, sizeof(*config_));
 }
+
+/*
+ * Checks each environment variable whose name begins with ONDK_. The first call in a process writes a line to stderr for
+ * each one that is not used: because no variable has that name (the nearest name is printed), or because its value is out
+ * of range. Every call returns how many there are; a program that wants to be strict exits then.
+ */
+ONDK_API uint32_t ondk_config_check_environment(void);
 
 /*
  * Sets what adapters opened from now on by this process use (copied). NULL: back to defaults and environment.

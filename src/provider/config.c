@@ -2,23 +2,21 @@
 /* Configuration: defaults, environment, range checks. One table says all there is to say about a field. */
 #include <openndk/config.h>
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fork.h"
 #include "base/sized.h"
 #include "base/spin.h"
 #include "ndk/nt.h"
 #include "provider/config.h"
+#include "provider/environment.h"
 
 static const struct field {
-    const char *variable;
+    struct environment_number variable;
     size_t offset;
-    uint32_t value, min, max;
+    uint32_t value;
 } fields[] = {
-#define FIELD(name, variable, value, min, max) {variable, offsetof(ondk_config_t, name), value, min, max}
+#define FIELD(name, variable, value, min, max) {{variable, min, max}, offsetof(ondk_config_t, name), value}
     FIELD(connect_ms, "ONDK_CONNECT_MS", 10000, 1, 3600000),
     FIELD(request_ms, "ONDK_REQUEST_MS", 5000, 1, 3600000),
     FIELD(reply_ms, "ONDK_REPLY_MS", 10000, 1, 3600000),
@@ -71,22 +69,16 @@ static uint32_t *field_of(ondk_config_t *config, const struct field *f)
 
 static bool in_range(const struct field *f, uint64_t value)
 {
-    return value >= f->min && value <= f->max;
+    return value >= f->variable.min && value <= f->variable.max;
 }
 
-static bool from_environment(const struct field *f, uint32_t *value)
+uint32_t ondk_config_check_environment(void)
 {
-    const char *text = getenv(f->variable);
-    char *end;
+    struct environment_number numbers[FIELD_COUNT];
 
-    if (!text || !isdigit((unsigned char)*text))
-        return false;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 0);
-    if (errno || *end || !in_range(f, number))
-        return false;
-    *value = (uint32_t)number;
-    return true;
+    for (uint32_t i = 0; i < FIELD_COUNT; i++)
+        numbers[i] = fields[i].variable;
+    return environment_check(numbers, FIELD_COUNT);
 }
 
 void ondk_config_init_sized(ondk_config_t *config, size_t size)
@@ -94,12 +86,13 @@ void ondk_config_init_sized(ondk_config_t *config, size_t size)
     const char *profile = getenv("ONDK_PROFILE");
     ondk_config_t ours = {.size = sizeof(ours)};
 
+    (void)ondk_config_check_environment();
     for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
         *field_of(&ours, f) = f->value;
     if (profile)
         (void)ondk_config_profile(&ours, profile);
     for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
-        (void)from_environment(f, field_of(&ours, f));
+        (void)environment_number(&f->variable, field_of(&ours, f));
     ours.size = (uint32_t)size;
     sized_write(config, size, &ours, sizeof(ours));
 }

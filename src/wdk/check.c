@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "openndk/config.h"
 #include "wdk/check.h"
 
 atomic_int check_mode = ONDK_WDK_CHECKS_STOP;
@@ -150,7 +151,7 @@ __attribute__((constructor)) static void read_environment(void)
     else if (!strcmp(word, "go-on"))
         atomic_store(&check_mode, ONDK_WDK_CHECKS_GO_ON);
     else if (strcmp(word, "stop"))
-        fprintf(stderr, "ONDK_WDK_CHECKS=%s: off, go-on or stop; stop it is\n", word);
+        (void)ondk_config_check_environment(); /* says that the word is not used */
 }
 
 void ondk_wdk_set_checks(ondk_wdk_checks_t checks)

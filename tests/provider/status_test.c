@@ -93,7 +93,11 @@ static void test_environment(void **state)
     setenv("ONDK_BACKLOG", "12 pieces", 1);   /* not a number */
     setenv("ONDK_SHARDS", "-1", 1);
     setenv("ONDK_SPIN_US", "99999999999999999999999", 1);
-    setenv("ONDK_REPLY_MS", "", 1);
+    setenv("ONDK_REPLY_MS", "", 1);           /* as if it were not set */
+    assert_int_equal(ondk_config_check_environment(), 4);
+    setenv("ONDK_CONECT_MS", "5", 1);         /* no such name */
+    setenv("ONDK_MUTANT", "", 1);             /* not the library's, but known */
+    assert_int_equal(ondk_config_check_environment(), 5);
     ondk_config_init(&c);
     assert_int_equal(c.connect_ms, 2000);
     assert_int_equal(c.crc, 0);
@@ -109,6 +113,9 @@ static void test_environment(void **state)
     unsetenv("ONDK_SHARDS");
     unsetenv("ONDK_SPIN_US");
     unsetenv("ONDK_REPLY_MS");
+    unsetenv("ONDK_CONECT_MS");
+    unsetenv("ONDK_MUTANT");
+    assert_int_equal(ondk_config_check_environment(), 0);
 }
 
 static void test_configure(void **state)

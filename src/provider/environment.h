@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The ONDK_ environment variables: which there are, and what is wrong with those that are set. */
+#ifndef PROVIDER_ENVIRONMENT_H
+#define PROVIDER_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A variable that sets a field of ondk_config_t to a number. */
+struct environment_number {
+    const char *name;
+    uint32_t min, max;
+};
+
+/* The number that the variable is set to. False: it is not set, is empty, is no number, or is out of range. */
+bool environment_number(const struct environment_number *variable, uint32_t *value);
+/* Reports once in a process what is wrong; the numbers are config.c's. Returns how many variables are wrong. */
+uint32_t environment_check(const struct environment_number *numbers, uint32_t count);
+
+#endif
