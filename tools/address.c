@@ -2,41 +2,39 @@
 /* Addresses as users write and read them: see address.h. */
 #include "address.h"
 
-#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "number.h"
 #include "openndk/adapter.h"
 
-bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value)
+/* Both families have the port at the same place. */
+static void set_port(struct sockaddr_storage *a, uint16_t port)
 {
-    char *end;
-    unsigned long n;
+    ((struct sockaddr_in *)a)->sin_port = htons(port);
+}
 
-    errno = 0;
-    n = strtoul(text, &end, 10);
-    if (errno || end == text || *end || text[0] == '-' || n < low || n > high)
-        return false;
-    *value = (uint32_t)n;
-    return true;
+uint16_t address_port(const struct sockaddr_storage *a)
+{
+    return ntohs(((const struct sockaddr_in *)a)->sin_port);
 }
 
 bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
 {
-    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found;
-    char host[128], *service = NULL;
+    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM }, *found;
+    uint32_t number = 0;
+    char host[128];
 
     if (snprintf(host, sizeof host, "%s", text) >= (int)sizeof host)
         return false;
     if (port) {
-        service = strrchr(host, ':');
-        if (!service || service[1] == '\0')
+        char *colon = strrchr(host, ':');
+        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number)) /* getaddrinfo would take it modulo 65536 */
             return false;
-        *service++ = '\0';
+        *colon = '\0';
     }
     if (host[0] == '[') {
         size_t len = strlen(host);
@@ -45,10 +43,11 @@ bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
         host[len - 1] = '\0';
         memmove(host, host + 1, len - 1);
     }
-    if (getaddrinfo(host, service, &hints, &found) != 0)
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
         return false;
     memcpy(a, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
+    set_port(a, (uint16_t)number);
     return true;
 }
 
@@ -75,10 +74,8 @@ bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage 
 
     if (s >= 0)
         close(s);
-    if (found && own->ss_family == AF_INET)
-        ((struct sockaddr_in *)own)->sin_port = 0;
-    else if (found)
-        ((struct sockaddr_in6 *)own)->sin6_port = 0;
+    if (found)
+        set_port(own, 0);
     return found;
 }
 

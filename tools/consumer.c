@@ -31,15 +31,15 @@ static void event_set(struct event *e)
 }
 
 /* Waits until the event has been set more than `seen` times; false after so many milliseconds (0: no limit). */
-static bool event_wait_ms(struct event *e, unsigned seen, unsigned ms)
+static bool event_wait_ms(struct event *e, unsigned seen, uint64_t ms)
 {
     struct timespec until;
     bool came;
     int error = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000L;
     if (until.tv_nsec >= 1000000000L) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000L;
@@ -58,7 +58,7 @@ static bool event_wait_ms(struct event *e, unsigned seen, unsigned ms)
 
 static bool event_wait(struct event *e, unsigned seen, unsigned seconds)
 {
-    return event_wait_ms(e, seen, seconds * 1000);
+    return event_wait_ms(e, seen, (uint64_t)seconds * 1000);
 }
 
 static unsigned event_count(struct event *e)
@@ -367,6 +367,13 @@ NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address)
     before = event_count(&c->done);
     return finish(c, before, c->listener->Dispatch->NdkListen(c->listener, (PSOCKADDR)address, address_len(address),
                                                               request_done, c));
+}
+
+bool consumer_listening(struct consumer *c, struct sockaddr_storage *address)
+{
+    ULONG len = sizeof *address;
+
+    return NT_SUCCESS(c->listener->Dispatch->NdkGetLocalAddress(c->listener, (PSOCKADDR)address, &len));
 }
 
 NDK_CONNECTOR *consumer_request(struct consumer *c, unsigned seconds)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "ndk/ndkpi.h"
 #include "openndk/adapter.h"
@@ -76,6 +77,8 @@ NTSTATUS consumer_region_with(struct consumer *c, struct region *r, uint32_t len
 void consumer_region_close(struct consumer *c, struct region *r);
 
 NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address);
+/* Where the listener listens: with the port that it got if it asked for port 0. False: unknown. */
+bool consumer_listening(struct consumer *c, struct sockaddr_storage *address);
 /* The next connector that asks; NULL after seconds (0: for ever). The caller puts it into c->connector. */
 NDK_CONNECTOR *consumer_request(struct consumer *c, unsigned seconds);
 

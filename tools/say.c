@@ -2,12 +2,16 @@
 /* What the tools print: see say.h. */
 #include "say.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
 static FILE *main_stream, *log_stream;
+static const char *log_name;
+static bool lost; /* something could not be written, and a message said so */
 
 void say_to(FILE *stream)
 {
@@ -16,17 +20,34 @@ void say_to(FILE *stream)
 
 bool say_log(const char *file, bool append)
 {
-    log_stream = fopen(file, append ? "a" : "w");
+    log_name = file;
+    log_stream = fopen(file, append ? "ae" : "we");
     if (!log_stream)
         perror(file);
     return log_stream != NULL;
 }
 
-void say_close(void)
+/* Once: what follows the first failure, on a disk that is full say, fails too. */
+static void say_lost(const char *name)
 {
-    if (log_stream)
-        fclose(log_stream);
+    if (!lost)
+        fprintf(stderr, "%s: %s: not all of the output was written\n", name, strerror(errno));
+    lost = true;
+}
+
+static void say_flush(FILE *stream, const char *name)
+{
+    if (fflush(stream) != 0 || ferror(stream))
+        say_lost(name);
+}
+
+bool say_close(void)
+{
+    say_flush(stdout, "standard output");
+    if (log_stream && fclose(log_stream) != 0)
+        say_lost(log_name);
     log_stream = NULL;
+    return !lost;
 }
 
 void say(const char *format, ...)
@@ -39,7 +60,7 @@ void say(const char *format, ...)
         vfprintf(streams[i], format, args);
         va_end(args);
         fputc('\n', streams[i]);
-        fflush(streams[i]);
+        say_flush(streams[i], i ? log_name : "standard output");
     }
 }
 

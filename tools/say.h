@@ -11,9 +11,10 @@
 
 /* Where lines go: stdout until this is called. */
 void say_to(FILE *stream);
-/* A log file that gets the same lines; false, told on stderr, where it cannot be opened. */
+/* A log file that gets the same lines. False, after a message on stderr, if it cannot be opened. */
 bool say_log(const char *file, bool append);
-void say_close(void);
+/* Ends the output. False if a part of it could not be written, after a message on stderr. */
+bool say_close(void);
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -14,6 +14,7 @@
 
 #include "address.h"
 #include "consumer.h"
+#include "number.h"
 #include "openndk/reason.h"
 
 static const char usage[] =

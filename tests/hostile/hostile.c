@@ -8,6 +8,7 @@
 
 #include "address.h"
 #include "hostile/peers.h"
+#include "number.h"
 
 enum { MANY = 1000000 };
 

@@ -11,6 +11,7 @@
 
 #include "address.h"
 #include "hostile/service.h"
+#include "number.h"
 #include "openndk/adapter.h"
 
 static const char usage[] =

@@ -97,7 +97,7 @@ def main():
     code, text = run("-C", "-ServerAddr", "127.0.0.1:21008")
     check("nobody listens", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in text, (code, text))
     check("nobody listens: the reason", "reason 0x00210000 refused: Nobody listens" in text, text)
-    pair("too large for the server", "127.0.0.1:21012", (), ("--size", "16777216"), codes=(1, 1),
+    pair("too large for the server", "127.0.0.1:21012", ("--size", "1000000"), ("--size", "1000001"), codes=(1, 1),
          client_says=("NdkReceive failed: STATUS_", "  reason 0x00240000 peer-closed: The peer disconnected."))
     code, text = run("-C", "-ServerAddr", "127.0.0.1:21008", "-ClientAddr", "127.0.0.1", "-ClientIf", "9999")
     check("no such interface", code == 1 and "ondk_open_adapter failed" in text, (code, text))

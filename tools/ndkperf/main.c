@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     NTSTATUS status;
 
     if (done)
-        return code;
+        return code == NDKPERF_OK && !say_close() ? NDKPERF_LOST : code;
     if (o.format == FORMAT_JSON)
         say_to(stderr);
     if (o.log_file && !say_log(o.log_file, o.append))
@@ -94,6 +94,7 @@ int main(int argc, char **argv)
     }
     if (code == NDKPERF_OK && o.format != FORMAT_JSON)
         say("ndkperf %s completes", o.server ? "server" : "client");
-    say_close();
+    if (!say_close() && code == NDKPERF_OK)
+        code = NDKPERF_LOST;
     return code;
 }

@@ -4,11 +4,11 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "address.h"
+#include "number.h"
 #include "wire.h"
 
 static const char help[] =
@@ -54,9 +54,9 @@ static const char help[] =
     "  --histogram                latency: print how often it took how long\n"
     "  --help\n"
     "\n"
-    "Exit: 0 done; 1 a connection or request failed; 2 wrong usage; 3 data differed; 4 server: nobody came in time;\n"
-    "5 the peer is no ndkperf, another version of it, or cannot do what is asked; 130 interrupted, the result so far\n"
-    "was printed.\n";
+    "Exit: 0 done; 1 a connection or request failed; 2 wrong usage, or an ONDK_ variable that is not used; 3 data\n"
+    "differed; 4 server: nobody came in time; 5 the peer is no ndkperf, another version of it, or cannot do what is\n"
+    "asked; 6 not all of the output could be written; 130 interrupted, the result so far was printed.\n";
 
 enum {
     OPT_ADDRESS = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_LOG, OPT_IRD, OPT_ORD, OPT_CRC, OPT_PROFILE,
@@ -135,10 +135,9 @@ static bool set_crc(struct options *o, const char *arg)
 /* Seconds, perhaps with a fraction, as milliseconds. */
 static bool milliseconds(const char *arg, double low, uint32_t *ms)
 {
-    char *end;
-    double seconds = strtod(arg, &end);
+    double seconds;
 
-    if (end == arg || *end || !(seconds >= low) || seconds > 86400)
+    if (!number_parse_seconds(arg, low, 86400, &seconds))
         return false;
     *ms = (uint32_t)(seconds * 1000 + 0.5);
     return true;
@@ -235,6 +234,8 @@ static const char *conflict(const struct options *o, bool client)
         return "say either server (-S) or client (-C)";
     if (!o->server_address.ss_family)
         return "--address ADDRESS:PORT (-ServerAddr) is missing";
+    if (client && !address_port(&o->server_address))
+        return "--address: a client needs the server's port, which is not 0";
     if (o->moderation && !o->events)
         return "--moderation is about notifications: it needs --events";
     if (o->latency && o->test == TEST_MIXED)
@@ -281,6 +282,8 @@ enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *
     bad = conflict(o, client);
     if (bad)
         return wrong(bad);
+    if (ondk_config_check_environment())
+        return wrong("an ONDK_ variable of the environment is not used");
     if (!o->size)
         o->size = o->latency ? 2 : 65536;
     *done = false;

@@ -17,6 +17,7 @@ enum ndkperf_exit {
     NDKPERF_DATA = 3,    /* data came different */
     NDKPERF_NOBODY = 4,  /* server: nobody connected in time */
     NDKPERF_PEER = 5,    /* the peer is no ndkperf, speaks another version, or cannot do what is asked */
+    NDKPERF_LOST = 6,    /* not all of the output could be written */
     NDKPERF_INTERRUPTED = 130,
 };
 

@@ -373,12 +373,14 @@ static bool take_lane(struct server *v)
 
 static bool listen_for_clients(struct session *s)
 {
+    struct sockaddr_storage at = s->options->server_address;
     char text[128];
     NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->options->server_address);
 
     if (!NT_SUCCESS(status))
         return session_fail(s, "NdkListen", status, 0);
-    address_text(&s->options->server_address, text, sizeof text);
+    (void)consumer_listening(&s->control, &at);
+    address_text(&at, text, sizeof text);
     say("listening on %s", text);
     return true;
 }

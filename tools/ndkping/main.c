@@ -5,11 +5,12 @@
 #include "address.h"
 #include "openndk/adapter.h"
 #include "openndk/counters.h"
+#include "openndk/reason.h"
 #include "options.h"
 #include "rping.h"
 #include "say.h"
 
-enum { STEP_SECONDS = 30, SERVER_BUFFER = 1 << 20 };
+enum { STEP_SECONDS = 30 };
 
 static int failed(const char *step, NTSTATUS status)
 {
@@ -65,7 +66,8 @@ static void say_counters(struct consumer *c)
     say("fpdus-received=%llu", (unsigned long long)n.rdma_in_frames);
 }
 
-static int say_end(struct rping *r, enum rping_end end)
+/* client_bytes: the size of a client's pings; 0 for a server. */
+static int say_end(struct rping *r, enum rping_end end, uint32_t client_bytes)
 {
     if (end == RPING_DIFFERENT) {
         say("ping %u: the data that came back differs from what was sent", r->pings);
@@ -73,6 +75,9 @@ static int say_end(struct rping *r, enum rping_end end)
     }
     if (end == RPING_FAILED) {
         say_failed_for(r->step, r->status, r->reason);
+        if (client_bytes && !r->pings && ONDK_REASON_CAUSE(r->reason) == ONDK_CAUSE_PEER_CLOSED)
+            say("  A server disconnects if a ping is larger than it takes: this one is of %u bytes (--size), and the "
+                "server's own --size is its limit", (unsigned)client_bytes);
         return NDKPING_FAILED;
     }
     say("%u ping%s, %llu bytes read and written by RDMA", r->pings, r->pings == 1 ? "" : "s",
@@ -85,7 +90,7 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
     struct consumer_limits limits = { o->ird, o->ord };
     struct sockaddr_storage from = o->client_address;
     enum rping_end end;
-    NTSTATUS status = rping_prepare(r, o->size);
+    NTSTATUS status = rping_prepare_client(r, o->size);
     int code;
 
     if (!NT_SUCCESS(status))
@@ -103,17 +108,28 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
     if (!NT_SUCCESS(status))
         return step_failed(c, "NdkCompleteConnect", status);
     end = rping_client(r, o->count, o->size);
-    code = say_end(r, end);
+    code = say_end(r, end, o->size);
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status))
         return step_failed(c, "NdkDisconnect", status);
     return code;
 }
 
+/* The largest ping that a server takes: in one read and one write. */
+static uint32_t most_bytes(const struct options *o, const NDK_ADAPTER_INFO *info)
+{
+    uint32_t size = o->size;
+
+    if (size > info->MaxTransferLength)
+        size = info->MaxTransferLength;
+    return size > info->MaxRegistrationSize ? (uint32_t)info->MaxRegistrationSize : size;
+}
+
 static int run_server(const struct options *o, struct consumer *c, struct rping *r)
 {
     struct consumer_limits limits = { o->ird, o->ord };
-    NTSTATUS status = rping_prepare(r, o->size > SERVER_BUFFER ? o->size : SERVER_BUFFER);
+    NTSTATUS status = rping_prepare_server(r, most_bytes(o, &c->info));
+    struct sockaddr_storage at = o->server_address;
     char text[128];
     int code;
 
@@ -122,7 +138,8 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
     status = consumer_listen(c, (const struct sockaddr *)&o->server_address);
     if (!NT_SUCCESS(status))
         return failed("NdkListen", status);
-    address_text(&o->server_address, text, sizeof text);
+    (void)consumer_listening(c, &at);
+    address_text(&at, text, sizeof text);
     say("listening on %s", text);
     c->connector = consumer_request(c, o->wait_seconds);
     if (!c->connector) {
@@ -141,7 +158,7 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
     if (!NT_SUCCESS(status))
         return step_failed(c, "NdkAccept", status);
     say_limits(c);
-    code = say_end(r, rping_server(r));
+    code = say_end(r, rping_server(r), 0);
     status = consumer_disconnect(c);
     if (code == NDKPING_OK && !NT_SUCCESS(status) && status != STATUS_CONNECTION_INVALID)
         return step_failed(c, "NdkDisconnect", status);
@@ -184,13 +201,14 @@ int main(int argc, char **argv)
     NTSTATUS status;
 
     if (done)
-        return code;
+        return code == NDKPING_OK && !say_close() ? NDKPING_LOST : code;
     if (o.log_file && !say_log(o.log_file, o.append))
         return NDKPING_USAGE;
     status = ondk_configure(&o.config);
     code = NT_SUCCESS(status) ? run(&o) : failed("ondk_configure", status);
     if (code == NDKPING_OK)
         say("ndkping %s completes", o.server ? "server" : "client");
-    say_close();
+    if (!say_close() && code == NDKPING_OK)
+        code = NDKPING_LOST;
     return code;
 }

@@ -9,6 +9,8 @@
 #include <strings.h>
 
 #include "address.h"
+#include "number.h"
+#include "rping.h"
 
 static const char help[] =
     "ndkping tests an NDK connection with the protocol of rdma-core's rping: establish, read limits, private data,\n"
@@ -30,6 +32,7 @@ static const char help[] =
     "  -LogFilename, --log-file F write the output to F too;  -A, --append: at its end\n"
     "  --count N                  client: how many pings (default 1)\n"
     "  --size BYTES               client: data of each ping, 24 to 16777216 (default 64)\n"
+    "                             server: the largest ping that it takes (default 16777216)\n"
     "  --ird N, --ord N           read limits to ask for (default 8)\n"
     "  --private-data HEX         sent with the request, the accept or the reject\n"
     "  --reject                   server: reject the client\n"
@@ -40,7 +43,8 @@ static const char help[] =
     "  --timeout SECONDS          each step of the connection\n"
     "  --help\n"
     "\n"
-    "Exit: 0 done; 1 a connection or request failed; 2 wrong usage; 3 data differed; 4 server: nobody came in time.\n";
+    "Exit: 0 done; 1 a connection or request failed; 2 wrong usage, or an ONDK_ variable that is not used; 3 data\n"
+    "differed; 4 server: nobody came in time; 6 not all of the output could be written.\n";
 
 static bool hex(const char *text, uint8_t *bytes, uint32_t room, uint32_t *len)
 {
@@ -131,7 +135,7 @@ static bool set_value(struct options *o, int option, const char *arg)
     case OPT_TEST_TYPE: return strcasecmp(arg, "rping") == 0;
     case OPT_LOG: return (o->log_file = arg) != NULL;
     case OPT_COUNT: return number_parse(arg, 1, UINT32_MAX, &o->count);
-    case OPT_SIZE: return number_parse(arg, 24, 16777216, &o->size);
+    case OPT_SIZE: return number_parse(arg, RPING_DATA_MIN, RPING_DATA_MAX, &o->size);
     case OPT_IRD: return number_parse(arg, 0, 16383, &o->ird);
     case OPT_ORD: return number_parse(arg, 0, 16383, &o->ord);
     case OPT_PRIVATE: return hex(arg, o->private_data, sizeof o->private_data, &o->private_len);
@@ -158,7 +162,6 @@ enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *
     memset(o, 0, sizeof *o);
     ondk_config_init(&o->config);
     o->count = 1;
-    o->size = 64;
     o->ird = o->ord = 8;
     *done = true;
     for (int option; (option = getopt_long_only(argc, argv, "SCVAW:", known_options, NULL)) != -1;) {
@@ -183,6 +186,12 @@ enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *
         return wrong("say either -S (server) or -C (client)");
     if (!o->server_address.ss_family)
         return wrong("-ServerAddr ADDRESS:PORT is missing");
+    if (client && !address_port(&o->server_address))
+        return wrong("-ServerAddr: a client needs the server's port, which is not 0");
+    if (ondk_config_check_environment())
+        return wrong("an ONDK_ variable of the environment is not used");
+    if (!o->size)
+        o->size = o->server ? RPING_DATA_MAX : 64;
     *done = false;
     return NDKPING_OK;
 }

@@ -16,6 +16,7 @@ enum ndkping_exit {
     NDKPING_USAGE = 2,
     NDKPING_DATA = 3,    /* data came back different */
     NDKPING_NOBODY = 4,  /* server: nobody connected in time */
+    NDKPING_LOST = 6,    /* not all of the output could be written */
 };
 
 struct options {
@@ -27,7 +28,7 @@ struct options {
     bool verbose, reject;
     const char *log_file;
     bool append;
-    uint32_t count, size;
+    uint32_t count, size;  /* server: size is the largest ping that it takes */
     uint32_t ird, ord;
     uint8_t private_data[512];
     uint32_t private_len;

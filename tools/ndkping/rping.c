@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "printable.h"
+
 enum { SEND_AT = 0, RECEIVE_AT = RPING_MESSAGE };
 enum { ID_RECEIVE = 1, ID_SEND, ID_READ, ID_WRITE };
+enum { SHOWN_MOST = 60 };
 
 struct message {
     uint64_t address;
@@ -29,17 +32,22 @@ static NTSTATUS post_receive(struct rping *r)
     return qp->Dispatch->NdkReceive(qp, (PVOID)(uintptr_t)ID_RECEIVE, &sge, 1);
 }
 
-NTSTATUS rping_prepare(struct rping *r, uint32_t size)
+NTSTATUS rping_prepare_server(struct rping *r, uint32_t size)
 {
     NTSTATUS status = consumer_region(r->consumer, &r->messages, 2 * RPING_MESSAGE);
 
     if (NT_SUCCESS(status))
         status = consumer_region(r->consumer, &r->source, size);
     if (NT_SUCCESS(status))
-        status = consumer_region(r->consumer, &r->sink, size);
-    if (NT_SUCCESS(status))
         status = post_receive(r);
     return status;
+}
+
+NTSTATUS rping_prepare_client(struct rping *r, uint32_t size)
+{
+    NTSTATUS status = rping_prepare_server(r, size);
+
+    return NT_SUCCESS(status) ? consumer_region(r->consumer, &r->sink, size) : status;
 }
 
 void rping_close(struct rping *r)
@@ -109,6 +117,16 @@ static void fill(uint8_t *at, uint32_t size, uint32_t ping)
     at[size - 1] = '\0';
 }
 
+/* The beginning of the text in a buffer, which the peer has written. */
+static void say_data(struct rping *r, const char *title, const uint8_t *data, uint32_t size)
+{
+    size_t len = strnlen((const char *)data, size < SHOWN_MOST ? size : SHOWN_MOST);
+    char text[PRINTABLE_MOST * SHOWN_MOST + 1];
+
+    printable_copy(text, sizeof text, (const char *)data, len);
+    r->say("%s: %s", title, text);
+}
+
 static enum rping_end client_ping(struct rping *r, uint32_t ping, uint32_t size)
 {
     struct message answer;
@@ -121,7 +139,7 @@ static enum rping_end client_ping(struct rping *r, uint32_t ping, uint32_t size)
     if (memcmp(r->source.memory, r->sink.memory, size) != 0)
         return RPING_DIFFERENT;
     if (r->verbose)
-        r->say("ping data: %.*s", (int)(size < 60 ? size : 60), (const char *)r->sink.memory);
+        say_data(r, "ping data", r->sink.memory, size);
     r->pings++;
     r->bytes += 2 * (uint64_t)size;
     return RPING_DONE;
@@ -162,12 +180,15 @@ static bool server_ping(struct rping *r, const struct message *from)
 {
     struct message to;
 
-    if (from->size == 0 || from->size > r->source.len)
-        return fail(r, "the client's buffer has no size that this server takes", STATUS_INVALID_PARAMETER);
+    if (from->size == 0 || from->size > r->source.len) {
+        r->say("the client asks for a ping of %u bytes; this server takes 1 to %u (--size at the server)",
+               (unsigned)from->size, (unsigned)r->source.len);
+        return fail(r, "the client's ping", STATUS_INVALID_PARAMETER);
+    }
     if (!read_source(r, from))
         return false;
     if (r->verbose)
-        r->say("server ping data: %.*s", (int)(from->size < 60 ? from->size : 60), (const char *)r->source.memory);
+        say_data(r, "server ping data", r->source.memory, from->size);
     if (!send_message(r, &r->source, from->size) || !receive_message(r, &to))
         return false;
     if (!write_sink(r, &to, from->size < to.size ? from->size : to.size) || !send_message(r, &r->source, from->size))

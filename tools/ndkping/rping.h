@@ -12,7 +12,7 @@
 
 #include "consumer.h"
 
-enum { RPING_MESSAGE = 16, RPING_DATA_MAX = 16777216 };
+enum { RPING_MESSAGE = 16, RPING_DATA_MIN = 24, RPING_DATA_MAX = 16777216 };
 
 enum rping_end {
     RPING_DONE,      /* client: all pings; server: the client has disconnected */
@@ -23,7 +23,7 @@ enum rping_end {
 struct rping {
     struct consumer *consumer;
     struct region messages; /* one to send, one to receive */
-    struct region source, sink;
+    struct region source, sink; /* server: no sink */
     unsigned seconds;       /* patience with each step; 0: for ever */
     bool verbose;
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -35,7 +35,8 @@ struct rping {
 };
 
 /* Registers the buffers for pings of up to size bytes, and posts the first receive: before connect or accept. */
-NTSTATUS rping_prepare(struct rping *r, uint32_t size);
+NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
+NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
 enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size);
 enum rping_end rping_server(struct rping *r);
 void rping_close(struct rping *r);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* rping_peer ADDRESS:PORT: an rping client whose ping is the text on its standard input, whatever bytes these are. */
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "address.h"
+#include "consumer.h"
+
+enum { MESSAGE = 16, TEXT_MOST = 4096, SECONDS = 30 };
+
+struct peer {
+    struct consumer c;
+    struct region messages, text, sink;
+    uint32_t size;
+};
+
+static bool advertise(struct peer *p, const struct region *r)
+{
+    NDK_SGE in = consumer_sge(&p->messages, MESSAGE, MESSAGE), out = consumer_sge(&p->messages, 0, MESSAGE);
+    uint64_t address = htobe64((uintptr_t)r->memory);
+    uint32_t words[] = { htobe32(r->remote_token), htobe32(p->size) };
+    NDK_RESULT_EX result;
+
+    memcpy(p->messages.memory, &address, sizeof address);
+    memcpy(p->messages.memory + sizeof address, words, sizeof words);
+    return NT_SUCCESS(p->c.qp->Dispatch->NdkReceive(p->c.qp, NULL, &in, 1)) &&
+           NT_SUCCESS(p->c.qp->Dispatch->NdkSend(p->c.qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS)) &&
+           consumer_result(&p->c, &result, SECONDS) && NT_SUCCESS(result.Status);
+}
+
+static bool ping(struct peer *p, const char *server)
+{
+    const struct consumer_limits limits = { 8, 8 };
+    struct sockaddr_storage to, from;
+    const char *step;
+
+    return address_parse(server, true, &to) && address_own(&to, &from) &&
+           NT_SUCCESS(consumer_open(&p->c, address_interface(&from), &step)) &&
+           NT_SUCCESS(consumer_region(&p->c, &p->messages, 2 * MESSAGE)) &&
+           NT_SUCCESS(consumer_region(&p->c, &p->text, TEXT_MOST)) &&
+           NT_SUCCESS(consumer_region(&p->c, &p->sink, TEXT_MOST)) &&
+           (p->size = (uint32_t)fread(p->text.memory, 1, TEXT_MOST, stdin)) > 0 &&
+           NT_SUCCESS(consumer_connect(&p->c, (struct sockaddr *)&from, (struct sockaddr *)&to, limits, NULL, 0)) &&
+           NT_SUCCESS(consumer_complete(&p->c)) && advertise(p, &p->text) && advertise(p, &p->sink) &&
+           NT_SUCCESS(consumer_disconnect(&p->c));
+}
+
+int main(int argc, char **argv)
+{
+    static struct peer p;
+    bool good = argc == 2 && ping(&p, argv[1]);
+
+    consumer_region_close(&p.c, &p.sink);
+    consumer_region_close(&p.c, &p.text);
+    consumer_region_close(&p.c, &p.messages);
+    consumer_close(&p.c);
+    return !good;
+}

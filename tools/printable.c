@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Text made safe to print: see printable.h. */
+#include "printable.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Control characters, and those that reverse the direction of the text that follows. */
+static bool is_safe(uint32_t c)
+{
+    bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
+    bool direction = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+
+    return !control && !direction;
+}
+
+/* The size of the UTF-8 character at the start of the text if it is safe to print; 0 if it is not, or is malformed. */
+static size_t safe_size(const uint8_t *text, size_t len)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t size = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4
+                                                                                                                    : 0;
+    uint32_t c = size == 1 ? text[0] : text[0] & (0x7fu >> size);
+
+    if (!size || size > len)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (text[i] & 0x3f);
+    }
+    return c >= least[size] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) && is_safe(c) ? size : 0;
+}
+
+size_t printable_copy(char *out, size_t room, const char *text, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t made = 0;
+
+    while (len) {
+        uint8_t byte = (uint8_t)*text;
+        char escaped[] = { '\\', 'x', digits[byte >> 4], digits[byte & 0xf] };
+        size_t safe = safe_size((const uint8_t *)text, len), size = safe ? safe : sizeof escaped;
+
+        if (size >= room - made)
+            break;
+        memcpy(out + made, safe ? text : escaped, size);
+        made += size;
+        text += safe ? safe : 1;
+        len -= safe ? safe : 1;
+    }
+    out[made] = '\0';
+    return made;
+}
