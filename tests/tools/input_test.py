@@ -79,7 +79,7 @@ def numbers():
         for option in ("--count", "--size", "--ird", "--ord", "-W", "-ServerIf", "-ClientIf", "--timeout", "--mpa-rev"):
             code, out, err = run(NDKPING, *ROLES[NDKPING][1], here, option, value)
             check(f"ndkping {option} '{value}'", code == 2 and "is not a value" in err, (code, out, err))
-        for option in ("-s", "-q", "-t", "-n", "-I", "-W", "--burst", "--limit", "--ird", "--ord", "--protocol",
+        for option in ("-s", "-q", "-t", "-n", "-I", "-W", "--burst", "--limit", "--ird", "--ord", "--memory", "--protocol",
                        "-ServerIf", "--moderation"):
             given = value + ",5" if option == "--moderation" else value
             code, out, err = run(NDKPERF, *ROLES[NDKPERF][1], here, option, given)

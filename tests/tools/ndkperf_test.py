@@ -17,6 +17,7 @@ import time
 
 NDKPERF, NDKPING = sys.argv[1:3]
 LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text().strip()
+SANITIZED = b"__sanitizer" in pathlib.Path(NDKPERF).read_bytes() # its memory is not the program's alone
 LIMIT = 100
 SHORT = ("-n", "300", "--warmup", "0.01")
 failures = 0
@@ -328,6 +329,56 @@ def last_word():
         between.end()
 
 
+def memory():
+    """A client that asks for more than the server gives is refused, and the next one is served."""
+    at = address()
+    with Process("server", "--address", at, "-W", "60") as s:
+        for options in (("-q", "1024", "-s", "268435456"), ("-q", "1024", "-s", "1000000"), ("-s", "200000000"), ("-q", "400", "-s", "1000000", "--check")):
+            code, out, err = run("client", "--address", at, *options)
+            check(f"memory, {options}", code == 5 and "more memory than the server's limit of 512 MiB" in out and
+                  "--memory at the server" in out, (code, out, err))
+        peak = int(re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{s.process.pid}/status").read_text())[1])
+        check("memory: nothing was taken for those that were refused", SANITIZED or peak < 256 * 1024, peak)
+        code, out, err = run("client", "--address", at, "-s", "1000000", "-q", "8", *SHORT)
+    check("memory: the next client", (code, s.code) == (0, 0), (code, out, err, s.code, s.text))
+    check("memory: the server says whom it refused", s.text.count("refused a client: these queue pairs") == 4, s.text)
+    pair("memory: a lower limit", ("-s", "8388608"), ("--memory", "16"), codes=(5, 130),
+         client_says=("the server's limit of 16 MiB",), server_says=("limit of 16 MiB",))
+    pair("memory: a higher limit", ("-s", "8388608", "-n", "1", "--warmup", "0"), ("--memory", "26"))
+
+
+def threads_of(pid):
+    """The states of a process's threads: R, S and so on."""
+    stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    return "".join(stat.rpartition(") ")[2][0] for stat in stats)
+
+
+def sleeps(pid):
+    """Thirty times every thread sleeps, which is never so if one of them polls."""
+    times = 0
+    for _ in range(4000):
+        times += set(threads_of(pid)) == {"S"}
+        if times == 30:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def stopped():
+    """An end whose peer is stopped sleeps, and goes on when the peer does."""
+    for test, mode, who in (("write", "--latency", "client"), ("rperf", "--bandwidth", "server")):
+        at, name = address(), f"a stopped {who}, {test} {mode}"
+        with Process("server", "--address", at) as s:
+            with Process("client", "--address", at, "--test", test, mode, "--check", "-s", "100", "-D", "600", "--live",
+                         until="bytes, ") as c:
+                still, other = (c, s) if who == "client" else (s, c)
+                still.process.send_signal(signal.SIGSTOP)
+                check(f"{name}: the other end sleeps", sleeps(other.process.pid), threads_of(other.process.pid))
+                still.process.send_signal(signal.SIGCONT)
+                c.process.send_signal(signal.SIGINT)
+        check(f"{name}: both go on", (c.code, s.code) == (130, 0), (c.code, c.text, s.code, s.text))
+
+
 PEER_ENDED = re.compile(r"failed: STATUS_CONNECTION_.* reason 0x\w+ peer-", re.S)
 
 
@@ -385,7 +436,7 @@ def wrong_usage():
 def main():
     os.environ.pop("ONDK_MUTANT", None)
     for part in (every_test, windows_spelling, json_format, sizes_and_options, logs, wrong_data, profiles,
-                 peers_that_do_not_fit, last_word, ends, wrong_usage):
+                 peers_that_do_not_fit, last_word, memory, stopped, ends, wrong_usage):
         part()
     print(f"{count - failures} passed, {failures} failed")
     return failures != 0

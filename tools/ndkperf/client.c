@@ -247,7 +247,7 @@ static bool bandwidth(struct client *c)
     for (uint64_t turns = 0;; turns++) {
         bool to_fill;
 
-        if (turns % 16 == 0 || s->options->events)
+        if (turns % 16 == 0 || s->options->events || s->quiet)
             tick(c, session_now());
         to_fill = filling(c);
         for (uint32_t i = 0; to_fill && i < s->lane_count; i++)

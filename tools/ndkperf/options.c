@@ -35,6 +35,7 @@ static const char help[] =
     "  --profile NAME             imitate a card's limits: default, narrow, no-windows, shallow, minimal\n"
     "  --format perftest|winof|json  columns of Linux' perftest (default), of WinOF's nd_*_bw and nd_*_lat, or JSON\n"
     "  -LogFilename, --log-file F write the output to F too;  -A, --append: at its end\n"
+    "  --memory MIB               server: memory that a client may ask for (default 512, 1 to 1048576)\n"
     "  --protocol VERSION         speak as another version of ndkperf, to see what that looks like\n"
     "Client:\n"
     "  --test, -TestType NAME     send, write, read, or rperf: the three in turn (default); rsend, rwrite, rread too\n"
@@ -61,7 +62,7 @@ static const char help[] =
 enum {
     OPT_ADDRESS = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_LOG, OPT_IRD, OPT_ORD, OPT_CRC, OPT_PROFILE,
     OPT_FORMAT, OPT_PROTOCOL, OPT_TEST, OPT_BANDWIDTH, OPT_LATENCY, OPT_LIMIT, OPT_WARMUP, OPT_BURST, OPT_CHECK,
-    OPT_CORRUPT, OPT_LIVE, OPT_HISTOGRAM, OPT_MODERATION, OPT_HELP
+    OPT_CORRUPT, OPT_LIVE, OPT_HISTOGRAM, OPT_MODERATION, OPT_MEMORY, OPT_HELP
 };
 
 static const struct option known_options[] = {
@@ -90,7 +91,7 @@ static const struct option known_options[] = {
     { "bandwidth", no_argument, NULL, OPT_BANDWIDTH }, { "latency", no_argument, NULL, OPT_LATENCY },
     { "check", no_argument, NULL, OPT_CHECK }, { "corrupt", no_argument, NULL, OPT_CORRUPT },
     { "live", no_argument, NULL, OPT_LIVE }, { "histogram", no_argument, NULL, OPT_HISTOGRAM },
-    { "help", no_argument, NULL, OPT_HELP }, { NULL, 0, NULL, 0 },
+    { "memory", required_argument, NULL, OPT_MEMORY }, { "help", no_argument, NULL, OPT_HELP }, { NULL, 0, NULL, 0 },
 };
 
 static const struct { const char *name; enum test test; } tests[] = {
@@ -173,6 +174,7 @@ static bool set_value(struct options *o, int option, const char *arg)
     case OPT_PROFILE: return ondk_config_profile(&o->config, arg) == 0;
     case OPT_FORMAT: return set_format(o, arg);
     case OPT_PROTOCOL: return number_parse(arg, 0, 255, &o->version);
+    case OPT_MEMORY: return number_parse(arg, 1, 1048576, &o->memory_mib);
     case OPT_LIMIT: return number_parse(arg, 2, SIZE_MOST, &o->limit);
     case OPT_WARMUP: return milliseconds(arg, 0, &o->warmup_ms);
     case OPT_BURST: return number_parse(arg, 1, 65536, &o->burst);
@@ -219,6 +221,7 @@ static void defaults(struct options *o)
     ondk_config_init(&o->config);
     o->test = TEST_MIXED;
     o->limit = 8388608;
+    o->memory_mib = 512;
     o->qps = o->burst = 1;
     o->window = 128;
     o->seconds_ms = 1000;

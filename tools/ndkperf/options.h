@@ -45,6 +45,7 @@ struct options {
     bool live, histogram;
     enum format format;
     uint32_t ird, ord;
+    uint32_t memory_mib;     /* server: what a client may ask for */
     uint32_t version;        /* of ndkperf's own protocol */
     ondk_config_t config;
 };

@@ -20,7 +20,7 @@ static unsigned json_results;
 
 const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
 {
-    static char text[160];
+    static char text[240];
 
     switch (code) {
     case ANSWER_VERSION:
@@ -35,6 +35,11 @@ const char *report_refusal(uint32_t code, uint32_t value, uint32_t version)
     case ANSWER_TRANSFER:
     case ANSWER_MEMORY:
         snprintf(text, sizeof text, "the server's adapter takes messages of %u bytes at most: say --size or --limit",
+                 (unsigned)value);
+        return text;
+    case ANSWER_TOTAL:
+        snprintf(text, sizeof text, "these queue pairs and messages would need more memory than the server's limit of %u "
+                 "MiB: say a smaller --size, --limit, --qp or --window, or a larger --memory at the server",
                  (unsigned)value);
         return text;
     default:

@@ -274,7 +274,7 @@ static bool accept_one(struct session *s, struct consumer *c, const struct answe
     return session_give_up(s, NDKPERF_FAILED);
 }
 
-/* What the client wants, against what this adapter can do. */
+/* What the client wants, against what this adapter can do and what this server gives. The layout for it if it fits. */
 static enum answer_code judge(struct session *s, const struct hello *h, uint32_t *value)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
@@ -296,7 +296,14 @@ static enum answer_code judge(struct session *s, const struct hello *h, uint32_t
         return ANSWER_MEMORY;
     s->window = session_window(info, h->window, h->qps, h->size, h->check);
     *value = info->MaxCqDepth;
-    return s->window ? ANSWER_YES : ANSWER_QPS;
+    if (!s->window)
+        return ANSWER_QPS;
+    s->qps = h->qps;
+    s->size_most = h->size;
+    s->check = h->check;
+    session_layout(s);
+    *value = s->options->memory_mib;
+    return session_memory(s) <= (uint64_t)s->options->memory_mib << 20 ? ANSWER_YES : ANSWER_TOTAL;
 }
 
 /* The next connection, within seconds (0: for ever); NULL: nobody came, or this was interrupted. */
@@ -332,11 +339,7 @@ static bool take_client(struct server *v)
             reject(s, &s->control, code, value);
             continue;
         }
-        s->qps = h.qps;
-        s->size_most = h.size;
-        s->check = h.check;
         v->number = h.session;
-        session_layout(s);
         a.window = s->window;
         return accept_one(s, &s->control, &a);
     }

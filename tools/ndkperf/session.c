@@ -9,15 +9,20 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "openndk/counters.h"
 #include "openndk/reason.h"
 #include "say.h"
 
 enum {
-    RESULTS = 16, SLEEP_MS = 200, PATIENCE_S = 30,
+    RESULTS = 16, PATIENCE_S = 30,
+    EVENT_MS = 200, QUIET_MS = 5, /* a sleep: with --events; when polling is a waste, as the peer's writes wake nobody */
     LOOKS_CONTROL = 64, LOOKS_SLOW = 4096, /* idle looks until one at the control connection, and at all the rest */
     ID_BITS = 4
 };
 static const uint64_t CHECK_BYTES = 256 << 20; /* memory for --check, all lanes */
+static const uint64_t QUIET_NS = 100000000;       /* more than any round trip that is measured by polling */
+/* What the provider has for a request of a queue pair with its result, and for a connection with partial frames. */
+static const uint64_t REQUEST_BYTES = 256, CONNECTION_BYTES = 128 << 10;
 static const uint64_t WRITTEN_NS = 1000000000;    /* in which a message is there whose last byte is */
 
 volatile int session_interrupted;
@@ -106,6 +111,13 @@ void session_layout(struct session *s)
 static uint32_t receive_slots(const struct session *s)
 {
     return s->check ? s->window + 1 : 1;
+}
+
+uint64_t session_memory(const struct session *s)
+{
+    uint64_t data = (receive_slots(s) + 2 * (uint64_t)s->slots) * s->stride;
+
+    return s->qps * (data + 2 * (s->window + (uint64_t)1) * REQUEST_BYTES + CONNECTION_BYTES);
 }
 
 static uint64_t offset_of(const struct session *s, enum area area, uint32_t slot)
@@ -350,31 +362,49 @@ static unsigned drain_control(struct session *s)
     return 1;
 }
 
+/* The peer's reads and writes complete nothing here, and yet this end serves them faster if it polls. */
+static bool has_traffic(struct session *s, uint64_t now)
+{
+    ondk_counters_t n;
+
+    ondk_adapter_counters(s->control.adapter, &n);
+    if (s->traffic != n.rdma_in_octets + n.rdma_out_octets) {
+        s->traffic = n.rdma_in_octets + n.rdma_out_octets;
+        s->traffic_at = now;
+    }
+    return now - s->traffic_at <= QUIET_NS;
+}
+
 /* Nothing has come for a while: is there still somebody? */
 static bool look_around(struct session *s)
 {
     struct consumer *gone = consumer_gone(&s->control) ? &s->control : NULL;
+    uint64_t now;
 
     for (uint32_t i = 0; i < s->lane_count && !gone && !s->leaving; i++)
         if (consumer_gone(&s->lanes[i].c))
             gone = &s->lanes[i].c;
     if (gone && !drain_control(s)) /* its last word may be there */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, gone->disconnect_reason);
+    now = session_now();
     if (!s->idle_since)
-        s->idle_since = session_now();
-    if (s->impatient && session_now() - s->idle_since > PATIENCE_S * (uint64_t)1000000000)
+        s->idle_since = now;
+    s->quiet = !has_traffic(s, now) && now - s->idle_since > QUIET_NS;
+    if (s->impatient && now - s->idle_since > PATIENCE_S * (uint64_t)1000000000)
         return session_fail(s, "waiting for the peer", STATUS_IO_TIMEOUT, 0);
     return true;
 }
 
 bool session_turn(struct session *s)
 {
-    /* who is written to is not notified of it: then this end looks on, whatever was asked for */
-    bool sleeps = s->options->events && !(s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY);
+    /* The peer's writes are not notified: this end polls for them, whatever was asked for. */
+    bool written = s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY;
+    bool sleeps = s->quiet || (s->options->events && !written);
     unsigned before = sleeps ? consumer_notified(&s->control) : 0;
 
     if (drain(s) || ((sleeps || s->idle % LOOKS_CONTROL == 0) && drain_control(s))) {
         s->idle = s->idle_since = 0;
+        s->quiet = false;
         return s->failed == NDKPERF_OK;
     }
     s->idle++;
@@ -382,7 +412,7 @@ bool session_turn(struct session *s)
         if (s->lane_count)
             s->lanes[0].c.cq->Dispatch->NdkArmCq(s->lanes[0].c.cq, NDK_CQ_NOTIFY_ANY);
         s->control.cq->Dispatch->NdkArmCq(s->control.cq, NDK_CQ_NOTIFY_ANY);
-        consumer_wait(&s->control, before, SLEEP_MS);
+        consumer_wait(&s->control, before, s->options->events && !written ? EVENT_MS : QUIET_MS);
         return look_around(s);
     }
     if (s->idle % LOOKS_CONTROL == 0)

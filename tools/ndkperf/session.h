@@ -56,6 +56,8 @@ struct session {
     bool check;
     struct order run;             /* what is being measured */
     uint64_t idle, idle_since;
+    uint64_t traffic, traffic_at; /* bytes that the adapter has moved, and when they last became more */
+    bool quiet;                   /* no traffic and no completions for QUIET_NS: polling is a waste */
     bool impatient;               /* who does not see anything for long gives up */
     bool leaving;                 /* the last answer is on its way: lanes that the peer closes say nothing */
     enum ndkperf_exit failed;     /* the first thing that went wrong was told */
@@ -70,6 +72,8 @@ uint64_t session_cpu_us(void);    /* of this process */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check);
 /* The layout for window, size_most and check. */
 void session_layout(struct session *s);
+/* Bytes that qps lanes of this layout need: messages, and about what the provider has for them. */
+uint64_t session_memory(const struct session *s);
 /* The queue pair of the next lane, its memory and its receives. */
 bool session_add_lane(struct session *s);
 /* Disconnects, after the last word. */
@@ -90,7 +94,10 @@ uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area ar
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags);
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
-/* Looks for completions once; where there are none and --events was given, sleeps for a while. False: all is over. */
+/*
+ * Polls the completion queues once. If they are empty, and --events was given or nothing has moved for a tenth of a
+ * second, waits for a notification for a while. False: all is over.
+ */
 bool session_turn(struct session *s);
 
 /* The bytes of a message: their key is different for each lane and message. */

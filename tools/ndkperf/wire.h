@@ -29,7 +29,8 @@ struct hello {
 };
 
 enum answer_code {
-    ANSWER_YES, ANSWER_VERSION, ANSWER_BUSY, ANSWER_QPS, ANSWER_SIZE, ANSWER_TRANSFER, ANSWER_MEMORY, ANSWER_SESSION
+    ANSWER_YES, ANSWER_VERSION, ANSWER_BUSY, ANSWER_QPS, ANSWER_SIZE, ANSWER_TRANSFER, ANSWER_MEMORY, ANSWER_SESSION,
+    ANSWER_TOTAL        /* all queue pairs together would need more memory than the server gives: value is its MiB */
 };
 
 /* With an accept or a reject. The address is the lane's base: the areas in it are where lanes.h says. */
