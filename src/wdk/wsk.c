@@ -42,10 +42,20 @@ struct wsk_client {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t left; /* its clock is CLOCK_MONOTONIC */
 static struct wsk_client *clients;
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch;
+
+__attribute__((constructor)) static void init_left(void)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&left, &clock);
+    pthread_condattr_destroy(&clock);
+}
 
 /* ---- registrations; under the lock ---- */
 
@@ -188,7 +198,7 @@ static void wait_until_idle(struct wsk_client *c)
     struct timespec until;
     BOOLEAN told = !check_on();
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_SECONDS;
     while (!is_idle(c)) {
         if (told) {
