@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "elf_needs.h"
+#include "program.h"
 
 /* Set for the second run, so that there is no third. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
@@ -105,8 +106,8 @@ static bool network(const struct options *o)
 {
     if (make_interfaces(o, "dummy") || make_interfaces(o, "veth"))
         return true;
-    fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Is iproute2 installed, has the kernel the "
-            "driver dummy or veth, are index and address right? The commands were:\n");
+    fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Has the kernel the driver dummy or veth, are "
+            "index and address right? The commands were:\n");
     write_commands(o, "veth", stderr);
     return false;
 }
@@ -121,8 +122,15 @@ static bool works(const char *command)
 /* A network namespace: with rights a plain one, else one inside of a user namespace. */
 static bool unshare_words(char **words, int *count)
 {
+    static const char *const needed[][2] = { { "unshare", "util-linux" }, { "ip", "iproute2" } };
     static char *const plain[] = { "unshare", "-n", "--" }, *const mapped[] = { "unshare", "-r", "-n", "--" };
 
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (!program_is_installed(needed[i][0])) {
+            fprintf(stderr, "ndkrun: --net needs the program `%s`, which is in no folder of PATH: install the package "
+                    "%s, or use --map\n", needed[i][0], needed[i][1]);
+            return false;
+        }
     if (works("unshare -n true 2>/dev/null")) {
         for (int i = 0; i < 3; i++)
             words[(*count)++] = plain[i];

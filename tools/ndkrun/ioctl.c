@@ -3,14 +3,14 @@
 #include "ioctl.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "octets.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 
-enum { NAME_MOST = 256, INPUT_MOST = 4096, OUTPUT_MOST = 65536 };
+enum { NAME_MOST = 256, INPUT_MOST = 4096, OUTPUT_MOST = 65536, NUMBER_MOST = 32 };
 
 struct control {
     char device[NAME_MOST];
@@ -20,18 +20,26 @@ struct control {
 
 static bool parse(const char *word, struct control *c)
 {
-    const char *colon = strchr(word, ':');
-    char *end;
-    unsigned long code;
+    const char *colon = strchr(word, ':'), *hex;
+    char number[NUMBER_MOST];
+    size_t digits;
+    uint64_t code;
 
     if (!colon || colon == word || colon - word >= NAME_MOST)
         return false;
     memcpy(c->device, word, (size_t)(colon - word));
     c->device[colon - word] = '\0';
-    code = strtoul(colon + 1, &end, 0);
+    hex = strchr(colon + 1, ':');
+    digits = hex ? (size_t)(hex - colon - 1) : strlen(colon + 1);
+    if (digits >= sizeof number)
+        return false;
+    memcpy(number, colon + 1, digits);
+    number[digits] = '\0';
+    if (!number_parse_c(number, UINT32_MAX, &code))
+        return false;
     c->code = (uint32_t)code;
     c->length = 0;
-    return end != colon + 1 && code <= UINT32_MAX && (!*end || (*end == ':' && octets_parse(end + 1, c->input, sizeof c->input, &c->length)));
+    return !hex || octets_parse(hex + 1, c->input, sizeof c->input, &c->length);
 }
 
 bool ioctl_send(const char *word, FILE *out)

@@ -97,14 +97,27 @@ struct call {
     uint32_t status;
     int result;
     char error[1024];
+    bool returned; /* under the lock */
 };
+
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t call_returned; /* its clock is CLOCK_MONOTONIC */
+
+static void end_call(struct call *c)
+{
+    snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
+    pthread_mutex_lock(&call_lock);
+    c->returned = true;
+    pthread_cond_broadcast(&call_returned);
+    pthread_mutex_unlock(&call_lock);
+}
 
 static void *run_load(void *context)
 {
     struct call *c = context;
 
     c->result = ondk_wdk_load(c->path, NULL, &c->driver, &c->status);
-    snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
+    end_call(c);
     return NULL;
 }
 
@@ -113,46 +126,68 @@ static void *run_unload(void *context)
     struct call *c = context;
 
     c->result = ondk_wdk_unload(c->driver, &c->status);
-    snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
+    end_call(c);
     return NULL;
 }
 
-/* It may come yet; whoever does not want to wait presses Ctrl-C. */
-static void wait_on(pthread_t thread)
+/* False: the call has not returned within this time. */
+static bool wait_for_call(struct call *c, int limit_seconds)
 {
     struct timespec limit;
+    int error = 0;
+    bool returned;
 
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    limit.tv_sec += limit_seconds;
+    pthread_mutex_lock(&call_lock);
+    while (!c->returned && !error)
+        error = pthread_cond_timedwait(&call_returned, &call_lock, &limit);
+    returned = c->returned;
+    pthread_mutex_unlock(&call_lock);
+    return returned;
+}
+
+/* It may come yet; whoever does not want to wait presses Ctrl-C. */
+static void wait_on(struct call *c)
+{
     do {
         if (interrupted) {
             fprintf(out, "ndkrun: given up\n");
             fflush(out);
             _exit(NDKRUN_LEFT);
         }
-        clock_gettime(CLOCK_REALTIME, &limit);
-        limit.tv_sec++;
-    } while (pthread_timedjoin_np(thread, NULL, &limit));
+    } while (!wait_for_call(c, 1));
 }
 
 /* Waits for it on a thread of its own, and after a while tells what the driver may be waiting for. */
 static bool call(void *(*routine)(void *), struct call *c, const char *what)
 {
-    struct timespec limit;
     pthread_t thread;
 
+    c->returned = false;
     if (pthread_create(&thread, NULL, routine, c)) {
         fprintf(out, "ndkrun: no thread for %s\n", what);
         c->result = -1;
         return false;
     }
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += PATIENCE_SECONDS;
-    if (pthread_timedjoin_np(thread, NULL, &limit)) {
+    if (!wait_for_call(c, PATIENCE_SECONDS)) {
         fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. What there is at the moment:\n", what, c->path,
                 PATIENCE_SECONDS);
         ondk_wdk_report(out);
-        wait_on(thread);
+        wait_on(c);
     }
+    pthread_join(thread, NULL);
     return !c->result;
+}
+
+static void init_calls(void)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&call_returned, &clock);
+    pthread_condattr_destroy(&clock);
 }
 
 static uint32_t load_all(const struct options *o, struct call *calls)
@@ -228,9 +263,11 @@ static bool clean(const struct options *o)
 static int run(const struct options *o)
 {
     static struct call calls[OPTIONS_MOST];
-    uint32_t loaded = load_all(o, calls);
     bool sent = true, gone;
+    uint32_t loaded;
 
+    init_calls();
+    loaded = load_all(o, calls);
     if (loaded == o->driver_count) {
         sent = send_all(o);
         wait_for_end(o);
@@ -254,7 +291,8 @@ int main(int argc, char **argv)
     int code = options_parse(&o, argc, argv, &done);
 
     if (done)
-        return code;
+        return code == NDKRUN_OK && fflush(stdout) != 0 ? NDKRUN_LOST : code;
+    signal(SIGPIPE, SIG_IGN); /* `ip` and a symbol tool may be missing or end early */
     /*
      * Completions come as late as by a card's interrupt: published drivers touch what they have posted for a moment after
      * the post, and look at once for what the peer does with it. Nor does a thread that wakes take the processor from one
@@ -274,9 +312,9 @@ int main(int argc, char **argv)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     watch_crashes();
-    if (!registry_prepare(&o))
+    if (!registry_prepare(&o, out))
         return NDKRUN_USAGE;
     code = run(&o);
     fflush(out);
-    return code;
+    return code == NDKRUN_OK && output_lost() ? NDKRUN_LOST : code;
 }

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
+#include "openndk/config.h"
+
 static const char help[] =
     "ndkrun loads kernel drivers that ndk-cc has built, calls DriverEntry, lets them run, unloads them, the last\n"
     "first, and says what they have left and which rules they broke.\n"
@@ -26,12 +29,14 @@ static const char help[] =
     "  --run-for SECONDS               unload after this time; otherwise on Ctrl-C\n"
     "  --until-idle                    unload when no thread, timer, DPC or NDK request of a driver is left\n"
     "  --until-print TEXT              unload when a driver prints TEXT\n"
-    "  --checks off|go-on|stop         what to do about a broken rule: stop (default) ends with a bug check\n"
+    "  --checks off|go-on|stop         what to do about a broken rule: stop ends with a bug check (default: as\n"
+    "                                  ONDK_WDK_CHECKS says, else stop)\n"
     "  --help\n"
     "\n"
     "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n"
-    "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage; 3 a driver did not load; 4 a device\n"
-    "control or SCSI command failed; a bug check ends with SIGABRT.\n";
+    "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage, or an ONDK_ variable that is not\n"
+    "used; 3 a driver did not load; 4 a device control or SCSI command failed; 6 not all of the output could be\n"
+    "written; a bug check ends with SIGABRT.\n";
 
 static int wrong(const char *what, const char *word)
 {
@@ -39,12 +44,18 @@ static int wrong(const char *what, const char *word)
     return NDKRUN_USAGE;
 }
 
-static bool index_of(const char *word, char **rest, uint32_t *index)
+/* "INDEX=rest" */
+static bool index_of(const char *word, const char **rest, uint32_t *index)
 {
-    unsigned long value = strtoul(word, rest, 10);
+    const char *equals = strchr(word, '=');
+    char number[16];
 
-    *index = (uint32_t)value;
-    return *rest != word && **rest == '=' && value > 0 && value < 1000000;
+    if (!equals || (size_t)(equals - word) >= sizeof number)
+        return false;
+    memcpy(number, word, (size_t)(equals - word));
+    number[equals - word] = '\0';
+    *rest = equals;
+    return number_parse(number, 1, 999999, index);
 }
 
 /* A copy is cut up: ndkrun may have to run again with the words as they came. */
@@ -56,7 +67,7 @@ static bool add_net(struct options *o, const char *given)
         return false;
     for (char *save, *word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
         struct net_interface *n = &o->net[o->net_count];
-        char *rest;
+        const char *rest;
 
         if (o->net_count == OPTIONS_MOST || !index_of(word, &rest, &n->index) || !strchr(rest, '/') ||
             strspn(rest + 1, "0123456789abcdefABCDEF.:/") != strlen(rest + 1) ||
@@ -70,7 +81,7 @@ static bool add_net(struct options *o, const char *given)
 static bool add_map(const char *word)
 {
     uint32_t index, host;
-    char *rest;
+    const char *rest;
 
     if (!index_of(word, &rest, &index))
         return false;
@@ -98,14 +109,6 @@ static bool checks_of(const char *word, ondk_wdk_checks_t *checks)
             return true;
         }
     return false;
-}
-
-static bool seconds_of(const char *word, double *seconds)
-{
-    char *end;
-
-    *seconds = strtod(word, &end);
-    return end != word && !*end && *seconds >= 0 && *seconds < 1e9;
 }
 
 enum {
@@ -137,7 +140,7 @@ static bool take(struct options *o, int option, char *word)
     case OPT_REG_FILE: o->reg_file = word; return true;
     case OPT_IOCTL: return add(o->ioctl, &o->ioctl_count, word);
     case OPT_SCSI: return add(o->scsi, &o->scsi_count, word);
-    case OPT_RUN_FOR: return seconds_of(word, &o->run_for);
+    case OPT_RUN_FOR: return number_parse_seconds(word, 0, 1e9, &o->run_for);
     case OPT_UNTIL_IDLE: return o->until_idle = true;
     case OPT_UNTIL_PRINT: o->until_print = word; return true;
     case OPT_CHECKS: return checks_of(word, &o->checks);
@@ -149,8 +152,12 @@ int options_parse(struct options *o, int argc, char **argv, bool *done)
 {
     int option;
 
+    const char *checks = getenv("ONDK_WDK_CHECKS");
+
     *done = true;
     *o = (struct options){ .run_for = -1, .checks = ONDK_WDK_CHECKS_STOP };
+    if (checks)
+        (void)checks_of(checks, &o->checks);
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == OPT_HELP) {
             fputs(help, stdout);
@@ -166,6 +173,8 @@ int options_parse(struct options *o, int argc, char **argv, bool *done)
             return wrong("too many drivers", argv[optind]);
     if (!o->driver_count)
         return wrong("which driver?", "ndkrun DRIVER.so");
+    if (ondk_config_check_environment())
+        return wrong("wrong environment", "an ONDK_ variable is not used");
     *done = false;
     return NDKRUN_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "openndk/wdk.h"
 
-enum { NDKRUN_OK, NDKRUN_LEFT, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED };
+enum { NDKRUN_OK, NDKRUN_LEFT, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
 enum { OPTIONS_MOST = 64 };
 
 /* One interface of --net: an index, and addresses with their prefix lengths as `ip` takes them. */

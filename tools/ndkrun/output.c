@@ -5,48 +5,68 @@
 #endif
 #include "output.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "symbol.h"
 
-enum { LINE_MOST = 4096 };
+enum { LINE_MOST = 4096, WHOLE_MOST = LINE_MOST + 2700 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char line[LINE_MOST];
 static size_t length;
 static const char *awaited;
-static atomic_bool seen, told;
+static atomic_bool seen, told, lost;
 
 static void put(const char *text, size_t size)
 {
     while (size) {
         ssize_t n = write(STDERR_FILENO, text, size);
 
-        if (n <= 0)
-            return; /* nobody reads: nothing to be done */
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            atomic_store(&lost, true);
+            return;
+        }
         text += n;
         size -= (size_t)n;
     }
 }
 
+/* A line, or a part of a long one. */
+static void put_safely(const char *text, size_t size)
+{
+    static char safe[PRINTABLE_MOST * WHOLE_MOST + 2];
+    bool ends = size && text[size - 1] == '\n';
+    size_t made;
+
+    size -= ends;
+    size -= ends && size && text[size - 1] == '\r'; /* a line end of Windows */
+    made = printable_copy(safe, sizeof safe - 1, text, size);
+    if (ends)
+        safe[made++] = '\n';
+    put(safe, made);
+}
+
 /* "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)". */
 static void put_frame(const char *number, const char *place)
 {
-    char module[256], text[2600], whole[LINE_MOST + 2700];
+    char module[256], text[2600], whole[WHOLE_MOST];
     unsigned long offset;
     int head;
 
     if (sscanf(place, "(%255[^+)]+%lx)", module, &offset) != 2 || !symbol_find(module, offset, text, sizeof text)) {
-        put(line, length);
+        put_safely(line, length);
         return;
     }
     head = (int)(strchr(number, ' ') - line);
-    put(whole, (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, text, place));
+    put_safely(whole, (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, text, place));
 }
 
 static void put_line(void)
@@ -56,7 +76,7 @@ static void put_line(void)
     if (awaited && strstr(line, awaited))
         atomic_store(&seen, true);
     if (number[0] != '#' || !strchr(number, ' ') || !place || !strstr(place, "+0x")) {
-        put(line, length);
+        put_safely(line, length);
         return;
     }
     if (!symbol_tool() && !atomic_exchange(&told, true)) {
@@ -87,10 +107,14 @@ FILE *output_open(const char *text)
     FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = take });
 
     awaited = text;
-    signal(SIGPIPE, SIG_IGN); /* a symbol tool that has gone away */
     if (out)
         setvbuf(out, NULL, _IOLBF, LINE_MOST);
     return out;
+}
+
+bool output_lost(void)
+{
+    return atomic_load(&lost);
 }
 
 bool output_seen(void)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "number.h"
+
 enum { KEY_MOST = 1024, DATA_MOST = 4096 };
 enum { REG_TEXT = 1, REG_EXPAND = 2, REG_OCTETS = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
 
@@ -25,14 +27,6 @@ static void service_key(const char *driver, char *key, size_t room)
 static bool is_whole(const char *key)
 {
     return !strncasecmp(key, "\\Registry\\", 10) || !strncasecmp(key, "HKLM\\", 5) || !strncasecmp(key, "HKEY_", 5);
-}
-
-static bool number(const char *text, uint64_t most, uint64_t *value)
-{
-    char *end;
-
-    *value = strtoull(text, &end, 0);
-    return end != text && !*end && *value <= most;
 }
 
 static bool set_octets(const char *key, const char *name, const char *hex)
@@ -69,11 +63,11 @@ static bool set(const char *key, const char *name, const char *type, const char 
     uint64_t value;
     uint32_t narrow;
 
-    if (!strcmp(type, "dword") && number(data, UINT32_MAX, &value)) {
+    if (!strcmp(type, "dword") && number_parse_c(data, UINT32_MAX, &value)) {
         narrow = (uint32_t)value;
         return !ondk_wdk_registry_set(key, name, REG_NUMBER, &narrow, sizeof narrow);
     }
-    if (!strcmp(type, "qword") && number(data, UINT64_MAX, &value))
+    if (!strcmp(type, "qword") && number_parse_c(data, UINT64_MAX, &value))
         return !ondk_wdk_registry_set(key, name, REG_WIDE_NUMBER, &value, sizeof value);
     if (!strcmp(type, "sz") || !strcmp(type, "expand_sz"))
         return !ondk_wdk_registry_set_text(key, name, type[0] == 's' ? REG_TEXT : REG_EXPAND, data,
@@ -108,15 +102,15 @@ static bool one(const struct options *o, const char *given)
     return set(key, name ? name + 1 : words, type, data);
 }
 
-bool registry_prepare(const struct options *o)
+bool registry_prepare(const struct options *o, FILE *out)
 {
     if (o->reg_file && ondk_wdk_registry_load(o->reg_file)) {
-        fprintf(stderr, "ndkrun: --reg-file %s: %s\n", o->reg_file, ondk_wdk_error());
+        fprintf(out, "ndkrun: --reg-file %s: %s\n", o->reg_file, ondk_wdk_error());
         return false;
     }
     for (uint32_t i = 0; i < o->reg_count; i++)
         if (!one(o, o->reg[i])) {
-            fprintf(stderr, "ndkrun: --reg %s: KEY\\VALUE=TYPE:DATA is wanted, as in Parameters\\Port=dword:54321\n",
+            fprintf(out, "ndkrun: --reg %s: KEY\\VALUE=TYPE:DATA is wanted, as in Parameters\\Port=dword:54321\n",
                     o->reg[i]);
             return false;
         }

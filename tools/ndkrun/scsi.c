@@ -3,9 +3,9 @@
 #include "scsi.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "number.h"
 #include "octets.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
@@ -18,11 +18,11 @@ static uint8_t data[DATA_MOST];
 
 static bool number(const char *word, uint32_t most, uint32_t *value)
 {
-    char *end;
-    unsigned long long v = strtoull(word, &end, 0);
+    uint64_t wide = 0;
+    bool good = number_parse_c(word, most, &wide);
 
-    *value = (uint32_t)v;
-    return end != word && !*end && word[0] != '-' && v <= most;
+    *value = (uint32_t)wide;
+    return good;
 }
 
 static bool address(char *word, ondk_wdk_scsi_command_t *c)

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <fcntl.h>
 
+#include "program.h"
+
 enum { MODULES_MOST = 64, NAME_MOST = 256, ANSWER_MS = 5000 };
 
 extern char **environ;
@@ -50,25 +52,13 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-static bool installed(const char *name)
-{
-    const char *path = getenv("PATH");
-    char copy[8192], whole[4096];
-
-    snprintf(copy, sizeof copy, "%s", path ? path : "/usr/bin:/bin");
-    for (char *save, *folder = strtok_r(copy, ":", &save); folder; folder = strtok_r(NULL, ":", &save))
-        if (snprintf(whole, sizeof whole, "%s/%s", folder, name) < (int)sizeof whole && !access(whole, X_OK))
-            return true;
-    return false;
-}
-
 const char *symbol_tool(void)
 {
     static const char *const names[] = { "addr2line", "eu-addr2line", "llvm-addr2line", "llvm-addr2line-14" };
     static const char *tool;
 
     for (size_t i = 0; !tool && i < sizeof names / sizeof names[0]; i++)
-        if (installed(names[i]))
+        if (program_is_installed(names[i]))
             tool = names[i];
     return tool;
 }

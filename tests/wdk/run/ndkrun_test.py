@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def usage():
     expect('a wrong option', 2, 'unrecognized', '--frob')
     for option, word in (('--net', '12'), ('--net', '12=host'), ('--net', '0=1.2.3.4/8'), ('--checks', 'maybe'),
                          ('--run-for', 'soon'), ('--map', 'x=lo'), ('--net', '12=1.2.3.4/8;reboot')):
-        expect(f'{option} {word}', 2, 'not understood', option, word, driver('tee'))
+        expect(f'{option} {word}', 2, 'not understood', '--run-for', 0, option, word, driver('tee'))
     for word in ('Port', 'Port=5', 'Port=dword:', 'Port=dword:4294967296', 'Port=hex:0', 'Port=word:1'):
         expect(f'--reg {word}', 2, 'is wanted', '--reg', word, driver('tee'))
     expect('--reg-file that is not there', 2, 'reg-file', '--reg-file', '/nobody.reg', driver('tee'))
@@ -118,6 +119,78 @@ def ends():
         check(f'{number.name} unloads', p.returncode == 0 and 'nothing left' in text, (p.returncode, text))
     expect('--until-idle', 0, 'nothing left', '--until-idle', driver('tee'))
     expect('--until-print', 0, 'turned 3 octets', '--until-print', 'turned 3', '--ioctl', 'Tee:0x222000:010203', driver('tee'))
+
+
+def numbers():
+    for option, word in (('--net', '4294967308=1.2.3.4/8'), ('--net', '-18446744073709551604=1.2.3.4/8'),
+                         ('--net', '+12=1.2.3.4/8'), ('--net', ' 12=1.2.3.4/8'), ('--map', '4294967308=lo'),
+                         ('--run-for', '-1'), ('--run-for', ' 1'), ('--run-for', 'inf'), ('--run-for', '1e400')):
+        expect(f'{option} {word}', 2, 'not understood', '--run-for', 0, option, word, driver('tee'))
+    for word in ('dword:-1', 'dword:-18446744073709551611', 'dword: 5', 'dword:5x', 'qword:-1', 'qword:18446744073709551616'):
+        expect(f'--reg Port={word}', 2, 'is wanted', '--run-for', 0, '--reg', f'Port={word}', driver('tee'))
+    for code in ('-1', '-18446744073709549568', '18446744073711800320', ' 1', '1x', ''):
+        expect(f'--ioctl Tee:{code}', 4, 'is wanted', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
+    for word in ('0:0:-0 inquiry', '0:0:+0 inquiry', '0:0:18446744073709551616 inquiry', '0:0:0 read -18446744073709551611 1'):
+        expect(f'--scsi {word}', 4, 'not understood', '--run-for', 0, '--scsi', word, driver('ramdisk'))
+
+
+def environment():
+    for variable, value, words in (('ONDK_CONECT_MS', '5', 'the nearest is ONDK_CONNECT_MS'),
+                                   ('ONDK_SPIN_US', '-1', 'a number from 0 to'),
+                                   ('ONDK_WDK_CHECKS', 'maybe', 'expected is off, go-on or stop')):
+        os.environ[variable] = value
+        text = expect(f'{variable}={value}', 2, words, '--run-for', 0, driver('tee'))
+        check(f'{variable}={value}: told once', text.count('is not used:') == 1, text)
+        del os.environ[variable]
+    os.environ['ONDK_WDK_CHECKS'] = 'go-on'
+    expect('checks by the environment', 1, ['driver rule broken', '1 rule was broken'], '--run-for', 0,
+           driver('leaves_device'))
+    expect('an option is above the environment', -signal.SIGABRT, 'bug check 0xCE', '--run-for', 0, '--checks', 'stop',
+           driver('leaves_device'))
+    del os.environ['ONDK_WDK_CHECKS']
+
+
+def missing_programs():
+    """--net needs `unshare` and `ip`."""
+    path = os.environ['PATH']
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ['PATH'] = folder
+        expect('no unshare', 2, 'needs the program `unshare`.*install the package util-linux', '--run-for', 0, '--net',
+               '12=10.0.0.1/8', driver('tee'))
+        for program in ('unshare', 'true', 'env'):
+            os.symlink(shutil.which(program, path=path), pathlib.Path(folder) / program)
+        expect('no ip', 2, 'needs the program `ip`.*install the package iproute2', '--run-for', 0, '--net', '12=10.0.0.1/8',
+               driver('tee'))
+        ip = pathlib.Path(folder) / 'ip' # it ends before it has read anything
+        ip.write_text('#!/bin/sh\nexit 1\n')
+        ip.chmod(0o755)
+        many = ','.join(f'{index}=10.0.0.1/8' for index in range(2, 60))
+        expect('an ip that fails', 2, 'could not make the interfaces', '--run-for', 0, '--net', many, driver('tee'))
+    os.environ['PATH'] = path
+
+
+def output():
+    p = subprocess.run([NDKRUN, '--run-for', '0', driver('prints')], capture_output=True, timeout=LIMIT, check=False)
+    check('odd bytes: exit status', p.returncode == 0, p)
+    check('odd bytes: no control characters', not re.search(rb'[^\n\t\x20-\x7e\x80-\xff]|\xc2\x9b', p.stderr), p.stderr)
+    check('odd bytes: what they were', b'odd: \\x1b]0;owned\\x07 \\x1b[2J\\x0dndkrun: nothing left \\x7f \\xc2\\x9b31m '
+          b'\xc3\xa4 \\xff\tend\n' in p.stderr, p.stderr)
+    if not os.path.exists('/dev/full'):
+        print('a full disk: skipped, this system has no /dev/full')
+        return
+    with open('/dev/full', 'w', encoding='ascii') as full:
+        p = subprocess.run([NDKRUN, '--help'], stdout=full, timeout=LIMIT, check=False)
+        check('a full disk, --help', p.returncode == 6, p)
+        p = subprocess.run([NDKRUN, '--run-for', '0', driver('tee')], stderr=full, timeout=LIMIT, check=False)
+        check('a full disk, a run', p.returncode == 6, p)
+
+
+def clocks():
+    """The system's time is set back: what waits for a while does not notice."""
+    os.environ['LD_PRELOAD'] = str(DRIVERS / 'early_clock.so')
+    text = expect('the time is set back', 0, 'nothing left', '--run-for', 0, driver('waits'))
+    check('the time is set back: nobody waits for long', 'has not returned' not in text and 'WskDeregister' not in text, text)
+    del os.environ['LD_PRELOAD']
 
 
 OVERFLOW = '''#include <ntddk.h>
@@ -255,9 +328,11 @@ def traces(tmp):
 
 def main():
     os.environ.pop('ONDK_WDK_CHECKS', None)
-    for case in (usage, controls, commands, networks, leftovers, ends, provider_faults):
+    for case in (usage, numbers, environment, missing_programs, output, controls, commands, networks, leftovers, ends,
+                 provider_faults):
         case()
-    if NDK_CC != '-':
+    if NDK_CC != '-': # no sanitizer, whose runtime would have to be preloaded first
+        clocks()
         with tempfile.TemporaryDirectory() as folder:
             sanitizers(pathlib.Path(folder))
         for case in (traces, faults):
