@@ -113,8 +113,8 @@ struct fabric_cq_config {
     uint32_t depth;
     int affinity;  /* preferred processor, or -1: that of the queue pair that uses it first */
     /*
-     * Delivery, in callback context: an armed event fell due (overflow false), or the queue overflowed (true, once;
-     * the queue and its queue pairs are unusable from then on). Never overlaps itself for one queue.
+     * Delivery, in callback context, at most once for each arm: the event fell due. Overflow: the queue has overflowed,
+     * which meets an arm of any type; the queue and its queue pairs are unusable. Never overlaps itself for one queue.
      */
     void (*notify)(void *owner, bool overflow);
     void *owner;

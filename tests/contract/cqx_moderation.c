@@ -267,6 +267,7 @@ CASE(cqx_08_an_overflow_does_not_wait, KIT_FAMILIES)
     static struct kit_pair p;
 
     open_moderated(&p, HOURS, MAXULONG);
+    arm(&p, NDK_CQ_NOTIFY_ERRORS);
     resize(&p.passive, 4);
     for (int i = 0; i < 5; i++) {
         CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);

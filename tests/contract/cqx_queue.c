@@ -148,7 +148,47 @@ static void shallow_open(struct shallow *s)
     kit_establish(&s->p.active, &s->p.passive, &s->p.listener);
 }
 
-static void overflow(ULONG kind, int told_before)
+static void shallow_close(struct shallow *s)
+{
+    CHECK_STATUS(kit_close(s->p.passive.connector), STATUS_SUCCESS);
+    s->p.passive.connector = NULL;
+    CHECK_STATUS(kit_close(s->p.passive.qp), STATUS_SUCCESS);
+    s->p.passive.qp = NULL;
+    CHECK_STATUS(kit_close(s->deep), STATUS_SUCCESS);
+    kit_pair_close(&s->p);
+}
+
+static void shallow_arm(struct shallow *s, ULONG kind)
+{
+    s->p.passive.cq->Dispatch->NdkArmCq(s->p.passive.cq, kind);
+}
+
+static void shallow_fill(struct shallow *s)
+{
+    for (int i = 0; i < SHALLOW; i++)
+        CHECK_STATUS(kit_post_send(&s->p.active, 1, 0, 8), STATUS_SUCCESS);
+    for (int i = 0; i < SHALLOW; i++)
+        CHECK_STATUS(kit_result(&s->p.active).Status, STATUS_SUCCESS);
+    data_reached(&s->p.active, &s->p.passive);
+}
+
+/* The queue is full. When this returns, the connection has ended for the overflow. */
+static void shallow_overflow(struct shallow *s)
+{
+    CHECK_STATUS(kit_post_send(&s->p.active, 1, 0, 8), STATUS_SUCCESS);
+    data_check_ended(&s->p.active);
+}
+
+static void shallow_check_notified(struct shallow *s, int count, NTSTATUS status)
+{
+    kit_wait_count(&s->p.passive.notified, count);
+    kit_settle();
+    CHECK_EQ(atomic_load(&s->p.passive.notified), count);
+    if (count > 0)
+        CHECK_STATUS(s->p.passive.cq_status, status);
+}
+
+static void overflow(ULONG kind)
 {
     static struct shallow s;
     NDK_RESULT results[SHALLOW + 4];
@@ -156,19 +196,11 @@ static void overflow(ULONG kind, int told_before)
 
     shallow_open(&s);
     memset(results, 0x77, sizeof results);
-    s.p.passive.cq->Dispatch->NdkArmCq(s.p.passive.cq, kind);
-    for (int i = 0; i < SHALLOW; i++)
-        CHECK_STATUS(kit_post_send(&s.p.active, 1, 0, 8), STATUS_SUCCESS);
-    for (int i = 0; i < SHALLOW; i++)
-        CHECK_STATUS(kit_result(&s.p.active).Status, STATUS_SUCCESS);
-    data_reached(&s.p.active, &s.p.passive);
-    kit_wait_count(&s.p.passive.notified, told_before);
-    kit_settle();
-    CHECK_EQ(atomic_load(&s.p.passive.notified), told_before); /* full is no overflow */
-    CHECK_STATUS(kit_post_send(&s.p.active, 1, 0, 8), STATUS_SUCCESS);
-    kit_wait_count(&s.p.passive.notified, told_before + 1);
-    CHECK_STATUS(s.p.passive.cq_status, STATUS_BUFFER_OVERFLOW);
-    data_check_ended(&s.p.active); /* its queue pair is of no more use */
+    shallow_arm(&s, kind);
+    shallow_fill(&s);
+    shallow_check_notified(&s, 0, STATUS_SUCCESS); /* full is no overflow */
+    shallow_overflow(&s);
+    shallow_check_notified(&s, 1, STATUS_BUFFER_OVERFLOW);
     CHECK_STATUS(kit_post_send(&s.p.passive, 0, 0, 1), STATUS_CONNECTION_INVALID);
     n = s.p.passive.cq->Dispatch->NdkGetCqResults(s.p.passive.cq, results, SHALLOW + 2);
     CHECK(n <= SHALLOW);
@@ -178,27 +210,72 @@ static void overflow(ULONG kind, int told_before)
     }
     for (ULONG i = n; i < SHALLOW + 4; i++)
         CHECK_EQ((uintptr_t)results[i].RequestContext, 0x7777777777777777u);
-    CHECK_EQ(atomic_load(&s.p.passive.notified), told_before + 1);
-    CHECK_STATUS(kit_close(s.p.passive.connector), STATUS_SUCCESS);
-    s.p.passive.connector = NULL;
-    CHECK_STATUS(kit_close(s.p.passive.qp), STATUS_SUCCESS);
-    s.p.passive.qp = NULL;
-    CHECK_STATUS(kit_close(s.deep), STATUS_SUCCESS);
-    kit_pair_close(&s.p);
+    shallow_check_notified(&s, 1, STATUS_BUFFER_OVERFLOW);
+    shallow_close(&s);
 }
 
 /* covers: CQX-07 */
 CASE(cqx_07_overflow_is_told_and_overwrites_nothing, KIT_FAMILIES)
 {
-    overflow(NDK_CQ_NOTIFY_ERRORS, 0);
-    overflow(NDK_CQ_NOTIFY_SOLICITED, 0);
+    overflow(NDK_CQ_NOTIFY_ERRORS);
+    overflow(NDK_CQ_NOTIFY_SOLICITED);
+}
+
+/* covers: CQX-07 */
+CASE(cqx_07_no_notification_without_an_arm, KIT_FAMILIES)
+{
+    static struct shallow s;
+
+    shallow_open(&s);
+    shallow_fill(&s);
+    shallow_overflow(&s);
+    shallow_check_notified(&s, 0, STATUS_SUCCESS);
+    shallow_close(&s);
+}
+
+/* The arm was met by a completion. The overflow behind it has no arm left to meet. */
+/* covers: CQX-07, CQX-02 */
+CASE(cqx_07_no_second_notification_for_one_arm, KIT_FAMILIES)
+{
+    static struct shallow s;
+
+    shallow_open(&s);
+    shallow_arm(&s, NDK_CQ_NOTIFY_ANY);
+    shallow_fill(&s);
+    shallow_check_notified(&s, 1, STATUS_SUCCESS);
+    shallow_overflow(&s);
+    shallow_check_notified(&s, 1, STATUS_SUCCESS);
+    shallow_close(&s);
+}
+
+/* covers: CQX-07 */
+CASE(cqx_07_a_later_arm_is_met_at_once, KIT_FAMILIES)
+{
+    static const ULONG kinds[] = { NDK_CQ_NOTIFY_ERRORS, NDK_CQ_NOTIFY_ANY, NDK_CQ_NOTIFY_SOLICITED };
+    static struct shallow s;
+    int told = 0;
+
+    shallow_open(&s);
+    shallow_arm(&s, NDK_CQ_NOTIFY_ERRORS);
+    shallow_fill(&s);
+    shallow_overflow(&s);
+    shallow_check_notified(&s, ++told, STATUS_BUFFER_OVERFLOW);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        s.p.passive.cq_status = STATUS_SUCCESS;
+        shallow_arm(&s, kinds[i]);
+        shallow_check_notified(&s, ++told, STATUS_BUFFER_OVERFLOW);
+    }
+    (void)data_drain(&s.p.passive);
+    shallow_arm(&s, NDK_CQ_NOTIFY_ANY);
+    shallow_check_notified(&s, ++told, STATUS_BUFFER_OVERFLOW);
+    shallow_close(&s);
 }
 
 /* An arm for errors is met by the overflow alone. */
 /* covers: CQX-06 */
 CASE(cqx_06_an_overflow_is_a_queue_error, KIT_FAMILIES)
 {
-    overflow(NDK_CQ_NOTIFY_ERRORS, 0);
+    overflow(NDK_CQ_NOTIFY_ERRORS);
 }
 
 /* ---- one queue for many ---- */

@@ -164,6 +164,7 @@ static void overflow(void)
     struct fabric_request r = { .op = FABRIC_SEND };
 
     open_connected(&w, 4);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS);
     for (int i = 0; i < 5; i++)
         post(&w.sb, FABRIC_RECEIVE, 0, (void *)(uintptr_t)(i + 1), 0, 100, NULL, 0);
     for (int i = 0; i < 5; i++)
@@ -180,8 +181,11 @@ static void overflow(void)
     r.op = FABRIC_RECEIVE;
     CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
     refused_for_overflow(&w.sb);
-    notified(&w.sb);
+    CHECK(notified(&w.sb) == 0);
     CHECK(atomic_load(&w.sb.overflowed) == 1);
+    w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
+    CHECK(notified(&w.sb) == 0);
+    CHECK(atomic_load(&w.sb.overflowed) == 2);
     world_close(&w);
 }
 

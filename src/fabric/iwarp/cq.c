@@ -3,8 +3,10 @@
  * Abstract: completion queues. A ring under a spin lock: any shard's owner pushes, any thread polls.
  *
  * Completions are numbered. One is new when its number is above those of everything that was polled, and of everything
- * that was there when the last notification began; arming finds out with two comparisons. An overflow is told whether
- * armed or not: the queue would be silent for ever otherwise.
+ * that was there when the last notification began; arming finds out with two comparisons.
+ *
+ * An arm causes one notification at most. An overflow meets an arm of any type, one that moderation delays included.
+ * A queue that has overflowed meets each later arm at once.
  *
  * With moderation a notification whose arm is met waits until as many completions as wanted were new since, or the
  * interval has passed. It waits no longer than until the queue is full, which would overflow next, nor when a request
@@ -78,8 +80,16 @@ static bool is_new(const struct fabric_cq *cq, uint64_t number)
     return number > cq->told && number > cq->popped;
 }
 
+/* Written under the lock too. */
+static bool has_overflowed(const struct fabric_cq *cq)
+{
+    return atomic_load_explicit(&cq->dead, memory_order_relaxed);
+}
+
 static bool arm_is_met(const struct fabric_cq *cq)
 {
+    if (has_overflowed(cq) && !MUTANT(cqx_07_later_arm_unmet))
+        return cq->armed != FABRIC_ARM_NONE || MUTANT(cqx_07_told_unarmed);
     switch (cq->armed) {
     case FABRIC_ARM_ANY:
         return is_new(cq, cq->pushed);
@@ -103,11 +113,13 @@ static bool has_waited_enough(struct fabric_cq *cq)
         return true;
     if (count_of(cq) >= cq->depth && !MUTANT(cqx_08_full_waits))
         return true;
+    if (has_overflowed(cq))
+        return true;
     return cq->failed > cq->waits_from && !MUTANT(cqx_08_failure_waits);
 }
 
 /* What the caller has to do after unlocking. */
-enum { NOTIFY = 1, OVERFLOW = 2, TIME = 4 };
+enum { NOTIFY = 1, TIME = 2 };
 
 /* Consumes the arm where it is met. */
 static unsigned fall_due(struct fabric_cq *cq)
@@ -115,7 +127,7 @@ static unsigned fall_due(struct fabric_cq *cq)
     unsigned wanted = 0;
 
     if (arm_is_met(cq)) {
-        if (!MUTANT(cqx_02_stays_armed))
+        if (!MUTANT(cqx_02_stays_armed) && !(has_overflowed(cq) && MUTANT(cqx_07_arm_stays)))
             cq->armed = FABRIC_ARM_NONE;
         if (!cq->waiting) {
             cq->waiting = true;
@@ -134,8 +146,8 @@ static unsigned fall_due(struct fabric_cq *cq)
 /* Unlocked. */
 static void act(struct fabric_cq *cq, unsigned wanted)
 {
-    if (wanted & (NOTIFY | OVERFLOW))
-        delivery_add(&cq->delivery, wanted & (NOTIFY | OVERFLOW));
+    if (wanted & NOTIFY)
+        delivery_add(&cq->delivery, NOTIFY);
     if (wanted & TIME)
         shard_post_once(home_of(cq)->shard, &cq->timing);
 }
@@ -143,14 +155,14 @@ static void act(struct fabric_cq *cq, unsigned wanted)
 static void deliver(struct delivery *d, unsigned due)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)d - offsetof(struct fabric_cq, delivery));
+    bool overflowed;
 
+    (void)due; /* NOTIFY, the only kind */
     spin_lock(&cq->lock);
     cq->told = cq->pushed;
+    overflowed = has_overflowed(cq);
     spin_unlock(&cq->lock);
-    if (due & NOTIFY)
-        cq->config.notify(cq->config.owner, false);
-    if (due & OVERFLOW)
-        cq->config.notify(cq->config.owner, true);
+    cq->config.notify(cq->config.owner, overflowed);
 }
 
 /* ---- queueing ---- */
@@ -217,7 +229,7 @@ void iwarp_cq_end(struct fabric_cq *cq)
     unsigned wanted;
 
     cq->overflows = false;
-    wanted = fall_due(cq) | (overflows ? OVERFLOW : 0);
+    wanted = fall_due(cq);
     spin_unlock(&cq->lock);
     if (overflows && !MUTANT(obs_cq_error_not_counted))
         iwarp_count_cq_error(home_of(cq));
