@@ -74,8 +74,11 @@ bool addr_equal(const struct addr *a, const struct addr *b)
 
 bool addr_is_any(const struct addr *a)
 {
-    return a->sa.sa_family == AF_INET ? a->v4.sin_addr.s_addr == htonl(INADDR_ANY)
-                                      : IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
+    static const struct in6_addr mapped_any = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+
+    if (a->sa.sa_family == AF_INET)
+        return a->v4.sin_addr.s_addr == htonl(INADDR_ANY);
+    return IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr) || IN6_ARE_ADDR_EQUAL(&a->v6.sin6_addr, &mapped_any);
 }
 
 bool addr_is_loopback(const struct addr *a)

@@ -30,7 +30,7 @@ uint16_t addr_port(const struct addr *a);
 void addr_set_port(struct addr *a, uint16_t port);
 bool addr_same_host(const struct addr *a, const struct addr *b); /* family, host, scope; not the port */
 bool addr_equal(const struct addr *a, const struct addr *b);     /* the port too */
-bool addr_is_any(const struct addr *a);
+bool addr_is_any(const struct addr *a);                          /* unspecified: 0.0.0.0, ::, ::ffff:0.0.0.0 */
 bool addr_is_loopback(const struct addr *a);
 /* "127.0.0.1:4711", "[fe80::1%2]:4711". Returns text. */
 const char *addr_text(const struct addr *a, char text[ADDR_TEXT]);

@@ -48,6 +48,10 @@ enum fabric_reason {
     FABRIC_ADDRESS_FOREIGN,  /* not an address of the adapter */
     FABRIC_PORTS_EXHAUSTED,
     FABRIC_FOUR_TUPLE,       /* that very connection lives already */
+    FABRIC_PORT_FORBIDDEN,   /* the user may not bind the local port */
+    FABRIC_PROHIBITED,       /* a packet filter, a router or a route forbids the connection */
+    FABRIC_NO_PROTOCOL,      /* ICMP: the peer's host does not take such packets */
+    FABRIC_SYSTEM,           /* an errno that has no reason of its own */
     FABRIC_RESOURCES,        /* memory or descriptors */
     FABRIC_PEER_RESET,       /* reset by the peer, or its process died */
     FABRIC_PEER_CLOSED,      /* graceful notice by the peer */

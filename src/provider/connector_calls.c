@@ -58,6 +58,12 @@ static bool limits_are_refused(const struct connector *c, ULONG inbound, ULONG o
 
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
+/* The kernel would connect an unspecified address to this host, and the peer would have another address than asked. */
+static bool destination_from(struct addr *to, CONST PSOCKADDR destination, ULONG len)
+{
+    return addr_from(to, destination, len) && (!addr_is_any(to) || MUTANT(con_18_any_destination));
+}
+
 /* The step, with what goes with it. The queue pair is bound by the caller. */
 static enum connector_action take_connect(struct connector *c, const struct fabric_connect *wish, struct qp *qp,
                                           struct object *endpoint, void **old_data)
@@ -109,7 +115,7 @@ static NTSTATUS do_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR sourc
     if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data) ||
         limits_are_refused(c, inbound, outbound))
         return STATUS_INVALID_PARAMETER;
-    if (!addr_from(&wish.local, source, source_len) || !addr_from(&wish.remote, destination, destination_len))
+    if (!addr_from(&wish.local, source, source_len) || !destination_from(&wish.remote, destination, destination_len))
         return STATUS_INVALID_PARAMETER;
     if (wish.local.sa.sa_family != wish.remote.sa.sa_family && !MUTANT(con_18_any_family))
         return STATUS_INVALID_PARAMETER;
@@ -130,7 +136,7 @@ static NTSTATUS do_connect_with_shared_endpoint(NDK_CONNECTOR *pub, NDK_QP *qp, 
         limits_are_refused(c, inbound, outbound))
         return STATUS_INVALID_PARAMETER;
     if (!endpoint || endpoint->obj.adapter != c->obj.adapter ||
-        !addr_from(&wish.remote, destination, destination_len))
+        !destination_from(&wish.remote, destination, destination_len))
         return STATUS_INVALID_PARAMETER;
     if (endpoint->local.sa.sa_family != wish.remote.sa.sa_family && !MUTANT(cse_08_any_family))
         return STATUS_INVALID_PARAMETER;

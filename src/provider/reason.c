@@ -22,7 +22,8 @@ static const struct cause {
                          "Check the address and the routes (ip route)."},
     [FABRIC_NO_HOST] = {ONDK_CAUSE_NO_HOST, 0,
                         "The peer's host cannot be reached: no neighbour answered, or a router said so.",
-                        "Check the address, and that the host is up and answers (ip neighbour)."},
+                        "Check the address, that the host is up and answers (ip neighbour), and that no firewall "
+                        "rejects the connection."},
     [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0, "The local address and port are in use.",
                               "Take another port, or port 0, or end whoever holds it."},
     [FABRIC_ADDRESS_FOREIGN] = {ONDK_CAUSE_ADDRESS_FOREIGN, 0, "The local address is not one of the adapter's.",
@@ -32,6 +33,18 @@ static const struct cause {
     [FABRIC_FOUR_TUPLE] = {ONDK_CAUSE_FOUR_TUPLE, 0,
                            "That very connection, with the same two addresses and ports, exists already.",
                            "Close it first, or connect from another local port."},
+    [FABRIC_PORT_FORBIDDEN] = {ONDK_CAUSE_PORT_FORBIDDEN, 0, "The system does not let this user take the local port.",
+                               "Take a port from 1024 on (net.ipv4.ip_unprivileged_port_start), or port 0, or give the "
+                               "program CAP_NET_BIND_SERVICE."},
+    [FABRIC_PROHIBITED] = {ONDK_CAUSE_PROHIBITED, 0,
+                           "A packet filter, a router or a route forbids the connection.",
+                           "Check the firewalls of both hosts and between them (nft list ruleset), and the routes (ip "
+                           "route)."},
+    [FABRIC_NO_PROTOCOL] = {ONDK_CAUSE_NO_PROTOCOL, 0,
+                            "The peer's host, or something before it, answered that it does not take such packets.",
+                            "Check the address, and that no firewall answers in the host's place (nft list ruleset)."},
+    [FABRIC_SYSTEM] = {ONDK_CAUSE_SYSTEM, 0, "The system refused for a reason that OpenNDK does not know.",
+                       "Run the program under strace -f -e trace=network: the call that fails names the error."},
     [FABRIC_REFUSED] = {ONDK_CAUSE_REFUSED, 0, "Nobody listens at the peer's address.",
                         "Start the server, check the port, and that the listener is not paused."},
     [FABRIC_REJECTED] = {ONDK_CAUSE_REJECTED, 0, "The peer rejected the request; private data may say why.",

@@ -17,9 +17,11 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_NO_ROUTE:
         return STATUS_NETWORK_UNREACHABLE;
     case FABRIC_NO_HOST:
+    case FABRIC_PROHIBITED:
         return STATUS_HOST_UNREACHABLE;
     case FABRIC_REFUSED:
     case FABRIC_REJECTED:
+    case FABRIC_NO_PROTOCOL:
         return STATUS_CONNECTION_REFUSED;
     case FABRIC_CONNECT_TIMEOUT:
     case FABRIC_REPLY_TIMEOUT:
@@ -27,6 +29,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_DISCONNECT_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
+    case FABRIC_PORT_FORBIDDEN: /* of the documented ones the one whose remedy fits: another port */
         return STATUS_SHARING_VIOLATION;
     case FABRIC_ADDRESS_FOREIGN:
         return STATUS_INVALID_ADDRESS;
@@ -36,6 +39,8 @@ NTSTATUS status_of_reason(enum fabric_reason why)
         return STATUS_ADDRESS_ALREADY_EXISTS;
     case FABRIC_RESOURCES:
         return STATUS_INSUFFICIENT_RESOURCES;
+    case FABRIC_SYSTEM:
+        return STATUS_UNSUCCESSFUL;
     case FABRIC_PEER_RESET:
     case FABRIC_PEER_CLOSED:
     case FABRIC_PEER_GAVE_UP:
@@ -159,8 +164,8 @@ static const struct entry {
     ENTRY(STATUS_INVALID_PARAMETER_MIX, "These arguments exclude each other; change one of them."),
     ENTRY(STATUS_DATA_OVERRUN, "The peer sent a message longer than the receive that was posted for it; post longer "
                                "receives or send shorter messages."),
-    ENTRY(STATUS_SHARING_VIOLATION, "The local address and port are in use; choose another port, or port 0, or end "
-                                    "whoever holds it."),
+    ENTRY(STATUS_SHARING_VIOLATION, "The local address and port are in use, or this user may not take the port; choose "
+                                    "another port, or port 0, or look at the provider's reason."),
     ENTRY(STATUS_INSUFFICIENT_RESOURCES, "Memory, descriptors or room in a queue ran out; raise the limit (ulimit -n), "
                                          "use deeper queues, or close what is idle."),
     ENTRY(STATUS_DEVICE_NOT_READY, "The device is not ready; bring it up and try again."),
@@ -184,8 +189,8 @@ static const struct entry {
                                      "establishment in order, or make a new connection."),
     ENTRY(STATUS_CONNECTION_ACTIVE, "It is connected already; disconnect first."),
     ENTRY(STATUS_NETWORK_UNREACHABLE, "There is no route to that network; check address and routes (ip route)."),
-    ENTRY(STATUS_HOST_UNREACHABLE, "The network is there, the host is not; check the address, and that the host is up "
-                                   "and answers (ip neighbour)."),
+    ENTRY(STATUS_HOST_UNREACHABLE, "The network is there, the host is not, or a firewall forbids the connection; check "
+                                   "the address, and that the host is up and answers (ip neighbour)."),
     ENTRY(STATUS_CONNECTION_ABORTED, "The connection broke: the peer gave up, crashed, or one side violated the "
                                      "protocol or the other's memory; look at the peer's log."),
     ENTRY(STATUS_DEVICE_REMOVED, "The device is gone; close everything and open an adapter that exists."),

@@ -56,7 +56,9 @@ struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint
 
 enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
 {
-    return iwarp_reason_reserve(f->interfaces->owns(f->interfaces, f->if_index, a));
+    int error = f->interfaces->owns(f->interfaces, f->if_index, a);
+
+    return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error); /* nothing was bound */
 }
 
 static bool owns_address(struct fabric *base, const struct addr *a)

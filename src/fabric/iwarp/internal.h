@@ -73,11 +73,12 @@ struct iwarp_fabric {
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
 /* The shard for a preferred processor; round-robin for -1. */
 struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
-/* OK, ADDRESS_FOREIGN, or RESOURCES where that could not be found out. */
+/* OK or ADDRESS_FOREIGN. RESOURCES or SYSTEM if that could not be found out. */
 enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
 
 /* errno to reason. Each maps every errno. */
 enum fabric_reason iwarp_reason_reserve(int error);
+enum fabric_reason iwarp_reason_listen(int error); /* at a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* of send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);

@@ -163,7 +163,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
     if (error) {
         f->net->ops->reservation_unref(l->reservation);
         l->reservation = NULL;
-        return iwarp_reason_reserve(error);
+        return iwarp_reason_listen(error);
     }
     spin_lock(&l->lock);
     l->listening = true;

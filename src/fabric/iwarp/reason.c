@@ -5,6 +5,22 @@
 #include "base/mutant.h"
 #include "fabric/iwarp/internal.h"
 
+/* What the system is short of, whatever was tried. ENOSPC: of places in epoll sets. */
+static bool is_shortage(int error)
+{
+    switch (error) {
+    case ENOMEM:
+    case ENOBUFS:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+    case EAGAIN: /* of route cache entries */
+        return true;
+    default:
+        return false;
+    }
+}
+
 enum fabric_reason iwarp_reason_reserve(int error)
 {
     switch (error) {
@@ -14,27 +30,52 @@ enum fabric_reason iwarp_reason_reserve(int error)
         return MUTANT(con_12_wrong_reason) ? FABRIC_ADDRESS_FOREIGN : FABRIC_ADDRESS_TAKEN;
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
+    case EINVAL: /* link-local without a scope, or an IPv4-mapped address */
+    case ENODEV: /* its scope is no interface */
         return FABRIC_ADDRESS_FOREIGN;
-    case EACCES: /* a port below the system's limit for the unprivileged: nobody here can have it */
+    case EACCES: /* a port below the system's limit for the unprivileged, or a security module's rule */
     case EPERM:
-        return FABRIC_ADDRESS_TAKEN;
+        return MUTANT(con_12_forbidden_as_taken) ? FABRIC_ADDRESS_TAKEN : FABRIC_PORT_FORBIDDEN;
     case ENOSPC:
         return FABRIC_PORTS_EXHAUSTED;
     case EEXIST:
         return MUTANT(con_15_taken_instead) ? FABRIC_ADDRESS_TAKEN : FABRIC_FOUR_TUPLE;
     default:
+        if (!is_shortage(error))
+            return FABRIC_SYSTEM;
         return MUTANT(con_16_as_exhausted) ? FABRIC_PORTS_EXHAUSTED : FABRIC_RESOURCES;
     }
 }
 
+enum fabric_reason iwarp_reason_listen(int error)
+{
+    return is_shortage(error) ? FABRIC_RESOURCES : iwarp_reason_reserve(error);
+}
+
+/*
+ * connect(2)'s own errors, and those that the kernel makes of what ICMP reports (icmp_err_convert, icmpv6_err_convert):
+ *
+ *   ICMP                          ICMPv6                       errno
+ *   network unreachable, unknown  no route                     ENETUNREACH
+ *   host unreachable, prohibited  address, beyond scope        EHOSTUNREACH
+ *   network prohibited                                         ENETUNREACH
+ *                                 prohibited, policy, reject   EACCES
+ *   port unreachable              port unreachable             ECONNREFUSED
+ *   protocol unreachable                                       ENOPROTOOPT
+ *   host unknown, isolated                                     EHOSTDOWN, ENONET
+ *   source route failed                                        EOPNOTSUPP
+ *   parameter problem             parameter problem            EPROTO
+ *   fragmentation needed          packet too big               EMSGSIZE
+ *   time exceeded                 time exceeded                EHOSTUNREACH
+ *
+ * A route of the type blackhole gives EINVAL, prohibit EACCES, unreachable EHOSTUNREACH, throw ENETUNREACH.
+ */
 enum fabric_reason iwarp_reason_connect(int error)
 {
     switch (error) {
     case 0:
         return FABRIC_OK;
     case ECONNREFUSED:
-    case EACCES: /* a broadcast address, or the local packet filter */
-    case EPERM:
         return MUTANT(con_07_wrong_reason) ? FABRIC_NO_HOST : FABRIC_REFUSED;
     case ECONNRESET:
     case ECONNABORTED:
@@ -43,12 +84,24 @@ enum fabric_reason iwarp_reason_connect(int error)
         return FABRIC_PEER_RESET;
     case ENETUNREACH:
     case ENETDOWN:
-    case EINVAL: /* an address that cannot be a destination from here, such as loopback to elsewhere */
+    case ENETRESET:
+    case EMSGSIZE:
+    case EINVAL: /* also an address that cannot be a destination from here, such as loopback to elsewhere */
     case EAFNOSUPPORT:
+    case ENODEV: /* the interface of the route, or of the scope, has gone */
+    case ENXIO:
         return MUTANT(con_05_as_no_host) ? FABRIC_NO_HOST : FABRIC_NO_ROUTE;
     case EHOSTUNREACH:
     case EHOSTDOWN:
+    case ENONET:
         return MUTANT(con_06_as_no_route) ? FABRIC_NO_ROUTE : FABRIC_NO_HOST;
+    case EACCES:
+    case EPERM: /* the local packet filter, a control group's program, or IPsec's policy */
+        return MUTANT(con_06_prohibited_as_refused) ? FABRIC_REFUSED : FABRIC_PROHIBITED;
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EPROTO:
+        return MUTANT(con_07_protocol_as_resources) ? FABRIC_RESOURCES : FABRIC_NO_PROTOCOL;
     case ETIMEDOUT:
         return FABRIC_CONNECT_TIMEOUT;
     case EADDRNOTAVAIL:
@@ -57,7 +110,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case EADDRINUSE:
         return FABRIC_ADDRESS_TAKEN;
     default:
-        return FABRIC_RESOURCES;
+        return is_shortage(error) ? FABRIC_RESOURCES : FABRIC_SYSTEM;
     }
 }
 
@@ -66,13 +119,11 @@ enum fabric_reason iwarp_reason_stream(int error)
     switch (error) {
     case 0:
         return FABRIC_OK;
-    case ENOMEM:
-    case ENOBUFS:
-    case EMFILE:
-    case ENFILE:
-    case ENOSPC:
-        return FABRIC_RESOURCES;
+    case EFAULT: /* memory that was registered, and is not there any more */
+        return FABRIC_LOCAL_ERROR;
     default:
+        if (is_shortage(error))
+            return FABRIC_RESOURCES;
         return FABRIC_PEER_RESET; /* by the peer, or by a network that does not reach it any more */
     }
 }
