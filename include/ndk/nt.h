@@ -132,7 +132,8 @@ typedef struct _GROUP_AFFINITY {
 
 /*
  * Memory descriptor list: ByteCount bytes from StartVa + ByteOffset, where StartVa is the page that the first byte lies
- * in; Next chains descriptors. On Windows the page frame numbers follow the structure, and Size counts them.
+ * in; Next chains descriptors. On Windows the page frame numbers follow the structure, and Size counts them. With
+ * MDL_MAPPED_TO_SYSTEM_VA or MDL_SOURCE_IS_NONPAGED_POOL the same memory is at MappedSystemVa.
  */
 struct _EPROCESS;
 
@@ -152,6 +153,9 @@ typedef struct _MDL {
 #endif
 #ifndef MDL_PAGES_LOCKED
 #define MDL_PAGES_LOCKED 0x0002
+#endif
+#ifndef MDL_SOURCE_IS_NONPAGED_POOL
+#define MDL_SOURCE_IS_NONPAGED_POOL 0x0004
 #endif
 
 /* Negative is a warning or an error; everything else, STATUS_PENDING included, passes NT_SUCCESS. */

@@ -20,7 +20,8 @@ extern "C" {
  * buffer is not touched: mdl and buffer stay the caller's, and the buffer has to stay mapped for as long as the
  * provider uses it.
  *
- * The buffer begins at StartVa + ByteOffset, StartVa being its page; MappedSystemVa is address itself.
+ * The buffer begins at StartVa + ByteOffset, StartVa being its page; MappedSystemVa is address itself. Requests name
+ * memory by the former. The provider accesses it through the latter, so the two may be different mappings of it.
  */
 ONDK_API void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
 

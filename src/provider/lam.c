@@ -56,7 +56,7 @@ static struct lam *take(struct lams *l, const void *context)
 
 static uint64_t first_offset(const MDL *mdl)
 {
-    return (uintptr_t)mdl_address(mdl) & (PAGE_SIZE - 1);
+    return (uintptr_t)mdl_memory(mdl) & (PAGE_SIZE - 1);
 }
 
 static uint64_t pages_of(const MDL *mdl, SIZE_T length)
@@ -72,7 +72,7 @@ static uint64_t size_needed(uint64_t pages)
 static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **out)
 {
     struct lam *lam = malloc(sizeof(*lam));
-    int error = lam ? a->fabric->ops->lam_create(a->fabric, mdl_address(mdl), length, &lam->fabric) : ENOMEM;
+    int error = lam ? a->fabric->ops->lam_create(a->fabric, mdl_memory(mdl), length, &lam->fabric) : ENOMEM;
 
     if (error) {
         free(lam);

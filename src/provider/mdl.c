@@ -23,26 +23,43 @@ void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next)
     };
 }
 
-unsigned char *mdl_address(const MDL *mdl)
+uint64_t mdl_virtual_address(const MDL *mdl)
 {
+    return (uintptr_t)mdl->StartVa + mdl->ByteOffset;
+}
+
+unsigned char *mdl_memory(const MDL *mdl)
+{
+    bool is_mapped = mdl->MdlFlags & (MDL_MAPPED_TO_SYSTEM_VA | MDL_SOURCE_IS_NONPAGED_POOL);
+
+    if (is_mapped && !MUTANT(mem_01_mapping_unused))
+        return mdl->MappedSystemVa;
     return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
+}
+
+/* Does the descriptor begin at both addresses, and end without wrapping around? */
+static bool mdl_begins_at(const MDL *mdl, uint64_t index, uintptr_t memory)
+{
+    if ((mdl_virtual_address(mdl) != index || (uintptr_t)mdl_memory(mdl) != memory) && !MUTANT(mem_01_hole_accepted))
+        return false;
+    return mdl->ByteCount <= UINT64_MAX - index && mdl->ByteCount <= UINTPTR_MAX - memory;
 }
 
 bool mdl_is_range(const MDL *mdl, SIZE_T length)
 {
-    uintptr_t at = mdl ? (uintptr_t)mdl_address(mdl) : 0;
+    uint64_t index = mdl ? mdl_virtual_address(mdl) : 0;
+    uintptr_t memory = mdl ? (uintptr_t)mdl_memory(mdl) : 0;
 
-    if (!at || !length)
+    if (!index || !memory || !length)
         return false;
     while (mdl) {
-        if ((uintptr_t)mdl_address(mdl) != at && !MUTANT(mem_01_hole_accepted))
-            return false;
-        if (mdl->ByteCount > UINTPTR_MAX - at)
+        if (!mdl_begins_at(mdl, index, memory))
             return false;
         if (length <= mdl->ByteCount)
             return true;
         length -= mdl->ByteCount;
-        at += mdl->ByteCount;
+        index += mdl->ByteCount;
+        memory += mdl->ByteCount;
         mdl = mdl->Next;
     }
     return MUTANT(mem_01_beyond_chain);

@@ -4,16 +4,20 @@
 #define PROVIDER_MDL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "ndk/nt.h"
 
-/*
- * Where the memory begins. To the contract a descriptor's virtual address is no more than an index; here it is the
- * address in the one process that consumer and provider share, which is how the provider gets at the memory.
- */
-unsigned char *mdl_address(const MDL *mdl);
+/* The address that requests name the memory by. It is an index: the provider does not access memory through it. */
+uint64_t mdl_virtual_address(const MDL *mdl);
 
-/* Is there an address, and one range of length (not 0) octets from there, whatever the chain's cuts? */
+/*
+ * The memory itself: the system mapping, if the descriptor has one. Otherwise the virtual address, as consumer and
+ * provider share one process.
+ */
+unsigned char *mdl_memory(const MDL *mdl);
+
+/* Does the chain describe length (not 0) bytes that are contiguous by virtual address and in memory? */
 bool mdl_is_range(const MDL *mdl, SIZE_T length);
 
 #endif

@@ -111,8 +111,8 @@ static NTSTATUS try_register(struct mr *mr, MDL *mdl, SIZE_T length, ULONG flags
     /* LEAVING keeps others out until there is a region. */
     if (mr->fast || !step(mr, EMPTY, LEAVING))
         return STATUS_INVALID_DEVICE_STATE;
-    unsigned char *memory = mdl_address(mdl);
-    int error = ops_of(mr)->mr_register(mr->region.fabric, memory, length, (uintptr_t)memory, access_of(flags), &token);
+    int error = ops_of(mr)->mr_register(mr->region.fabric, mdl_memory(mdl), length, mdl_virtual_address(mdl),
+                                        access_of(flags), &token);
     if (error) {
         step(mr, LEAVING, EMPTY);
         return status_of_errno(error);

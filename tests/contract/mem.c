@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* MEM: memory regions: what can be registered, and what a registration allows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "contract/data.h"
 
 static void write_and_check(struct kit_pair *p, struct data_region *r, ULONG len, unsigned seed)
@@ -31,6 +37,71 @@ CASE(mem_01_any_alignment_and_length, KIT_FAMILIES)
             write_and_check(&p, &r, lengths[j], i * 100 + j);
             data_region_close(&r);
         }
+    kit_pair_close(&p);
+}
+
+/* The same pages twice: at `index`, where nobody can access them, and at `mapping`. */
+struct twice {
+    uint8_t *index, *mapping;
+    MDL mdl;
+};
+enum { TWICE_SIZE = 64 * 1024, TWICE_OFFSET = 100, TWICE_LENGTH = 10000 };
+
+static void twice_open(struct twice *t, CSHORT flag)
+{
+    int fd = memfd_create("twice", MFD_CLOEXEC);
+
+    CHECK(fd >= 0 && ftruncate(fd, TWICE_SIZE) == 0);
+    t->index = mmap(NULL, TWICE_SIZE, PROT_NONE, MAP_SHARED, fd, 0);
+    t->mapping = mmap(NULL, TWICE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(t->index != MAP_FAILED && t->mapping != MAP_FAILED);
+    close(fd);
+    kit_mdl(&t->mdl, t->index + TWICE_OFFSET, TWICE_LENGTH, NULL);
+    t->mdl.MdlFlags = (CSHORT)((t->mdl.MdlFlags & ~(MDL_MAPPED_TO_SYSTEM_VA | MDL_SOURCE_IS_NONPAGED_POOL)) | flag);
+    t->mdl.MappedSystemVa = t->mapping + TWICE_OFFSET;
+}
+
+static void twice_close(struct twice *t)
+{
+    munmap(t->index, TWICE_SIZE);
+    munmap(t->mapping, TWICE_SIZE);
+}
+
+static void write_through_mapping(struct kit_pair *p, CSHORT flag)
+{
+    NDK_SGE source = kit_sge(&p->active, 0, TWICE_LENGTH), sink = kit_sge(&p->active, KIT_MEMORY / 2, TWICE_LENGTH);
+    NDK_MR *mr = data_mr(p->passive.pd);
+    struct twice t;
+    uint64_t at;
+    UINT32 token;
+
+    twice_open(&t, flag);
+    at = (uintptr_t)t.index + TWICE_OFFSET;
+    CHECK_STATUS(data_register(mr, &t.mdl, TWICE_LENGTH, DATA_ALL), STATUS_SUCCESS);
+    token = mr->Dispatch->NdkGetRemoteTokenFromMr(mr);
+    kit_pattern(p->active.memory, TWICE_LENGTH, flag);
+    CHECK_STATUS(data_write(&p->active, 1, &source, at, token), STATUS_SUCCESS);
+    CHECK_STATUS(kit_result(&p->active).Status, STATUS_SUCCESS);
+    CHECK_STATUS(data_read(&p->active, 2, &sink, at, token), STATUS_SUCCESS);
+    CHECK_STATUS(kit_result(&p->active).Status, STATUS_SUCCESS);
+    CHECK(kit_pattern_is(p->active.memory + KIT_MEMORY / 2, TWICE_LENGTH, flag));
+    CHECK(kit_pattern_is(t.mapping + TWICE_OFFSET, TWICE_LENGTH, flag));
+    CHECK_STATUS(data_deregister(mr), STATUS_SUCCESS);
+    t.mdl.MappedSystemVa = NULL;
+    CHECK_STATUS(data_register(mr, &t.mdl, TWICE_LENGTH, DATA_ALL), STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
+    twice_close(&t);
+}
+
+/* Requests name the memory by the virtual address, which leads nowhere: the system mapping is what is accessed. */
+/* covers: MEM-01 */
+CASE(mem_01_the_system_mapping_is_accessed, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+
+    kit_pair_open(&p);
+    write_through_mapping(&p, MDL_MAPPED_TO_SYSTEM_VA);
+    write_through_mapping(&p, MDL_SOURCE_IS_NONPAGED_POOL);
     kit_pair_close(&p);
 }
 

@@ -72,7 +72,7 @@ static void test_nonpaged_pool(void **state)
     assert_ptr_equal(MmGetSystemAddressForMdl(mdl), buffer + 100);
     assert_true(mdl_is_range(mdl, 10000));
     assert_false(mdl_is_range(mdl, 10001));
-    assert_ptr_equal(mdl_address(mdl), buffer + 100);
+    assert_ptr_equal(mdl_memory(mdl), buffer + 100);
     KeFlushIoBuffers(mdl, TRUE, TRUE);
     ExFreePool(buffer); /* the buffer first is allowed */
     IoFreeMdl(mdl);
