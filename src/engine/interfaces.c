@@ -68,25 +68,36 @@ static bool seen_before(const struct ifaddrs *all, const struct ifaddrs *here)
     return false;
 }
 
+/* if_nametoindex and if_indextoname make a socket: without a descriptor they fail as for an interface that is gone. */
+static bool is_gone(int err)
+{
+    return err == ENODEV || err == ENXIO;
+}
+
 static int kernel_list(struct interfaces *self, struct interface_info *info, int max)
 {
     struct ifaddrs *all;
-    int count = 0;
+    int count = 0, err = 0;
 
     (void)self;
     if (getifaddrs(&all) != 0)
         return -errno;
-    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+    for (const struct ifaddrs *i = all; i && !err; i = i->ifa_next) {
         uint32_t index;
 
-        if (!is_inet(i) || seen_before(all, i) || (index = if_nametoindex(i->ifa_name)) == 0)
+        if (!is_inet(i) || seen_before(all, i))
             continue;
+        index = if_nametoindex(i->ifa_name);
+        if (index == 0) {
+            err = is_gone(errno) ? 0 : errno;
+            continue;
+        }
         if (count < max)
             describe(i, index, &info[count]);
         count++;
     }
     freeifaddrs(all);
-    return count;
+    return err ? -err : count;
 }
 
 static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr *addrs, int max)
@@ -98,7 +109,7 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 
     (void)self;
     if (!if_indextoname(index, name))
-        return -ENODEV;
+        return is_gone(errno) ? -ENODEV : -errno;
     if (getifaddrs(&all) != 0)
         return -errno;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
@@ -161,7 +172,7 @@ static int is_any_address(uint32_t index, const struct addr *wanted, bool *found
     struct ifaddrs *all;
 
     if (!if_indextoname(index, name))
-        return errno == ENXIO ? EADDRNOTAVAIL : errno;
+        return is_gone(errno) ? EADDRNOTAVAIL : errno;
     if (getifaddrs(&all) != 0)
         return errno;
     for (const struct ifaddrs *i = all; i && !*found; i = i->ifa_next)

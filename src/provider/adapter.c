@@ -5,6 +5,8 @@
  */
 #include <openndk/adapter.h>
 
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,32 +226,35 @@ static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
 /* Interfaces of a machine that are looked at; those beyond cannot be opened. */
 enum { INTERFACES = 4096 };
 
-/* All of them, to be freed; NULL: none, or no memory. */
-static struct interface_info *list_interfaces(struct interfaces *interfaces, int *count)
+/* How many there are, and *out, to be freed by the caller; -errno. */
+static int list_interfaces(struct interfaces *interfaces, struct interface_info **out)
 {
-    int known = interfaces->list(interfaces, NULL, 0);
+    int known = interfaces->list(interfaces, NULL, 0), count;
     int room = known < INTERFACES ? known : INTERFACES;
-    struct interface_info *info = room > 0 ? calloc((size_t)room, sizeof(*info)) : NULL;
 
-    *count = info ? interfaces->list(interfaces, info, room) : 0;
-    if (*count > room)
-        *count = room; /* more came meanwhile */
-    return info;
+    *out = NULL;
+    if (room <= 0)
+        return room;
+    *out = calloc((size_t)room, sizeof(**out));
+    if (!*out)
+        return -ENOMEM;
+    count = interfaces->list(interfaces, *out, room);
+    return count < room ? count : room; /* more may have come meanwhile */
 }
 
 /* An interface without an address is as good as none. */
 static NTSTATUS check_interface(struct interfaces *interfaces, uint32_t if_index)
 {
     NTSTATUS status = STATUS_INVALID_PARAMETER;
-    int count;
-    struct interface_info *info = list_interfaces(interfaces, &count);
+    struct interface_info *info;
+    int count = list_interfaces(interfaces, &info);
 
     for (int i = 0; i < count; i++) {
         if (info[i].index == if_index)
             status = info[i].up || MUTANT(adp_04_down_is_up) ? STATUS_SUCCESS : NDIS_STATUS_ADAPTER_NOT_READY;
     }
     free(info);
-    return status;
+    return count < 0 ? status_of_errno(-count) : status;
 }
 
 NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
@@ -307,8 +312,8 @@ uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t c
 {
     struct interfaces *interfaces = interfaces_kernel();
     ondk_adapter_entry_t one;
-    int count;
-    struct interface_info *info = list_interfaces(interfaces, &count);
+    struct interface_info *info;
+    int count = list_interfaces(interfaces, &info);
 
     for (int i = 0; i < count && (uint32_t)i < capacity; i++) {
         fill_entry(interfaces, &info[i], &one);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -146,6 +147,51 @@ static void test_interface_states(void **state)
         print_message("skipped: this machine lets nobody make a network namespace here\n");
         skip();
     }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* In a process of its own. The exit code says which limit failed. */
+static int with_few_descriptors(void)
+{
+    struct rlimit old, few;
+    int first = dup(0), refused = 0;
+    uint32_t lo = if_nametoindex("lo");
+
+    close(first);
+    if (first < 0 || getrlimit(RLIMIT_NOFILE, &old))
+        return 100;
+    for (int room = 0;; room++) {
+        NDK_ADAPTER *adapter = NULL;
+        NTSTATUS status;
+
+        few = (struct rlimit){(rlim_t)(first + room), old.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &few))
+            return 101;
+        status = ondk_open_adapter(version, lo, &adapter);
+        if (status == STATUS_SUCCESS) {
+            ondk_close_adapter(adapter);
+            return refused > 0 ? 0 : 102;
+        }
+        if (status != STATUS_INSUFFICIENT_RESOURCES || adapter || room > 90)
+            return 1 + room;
+        refused++;
+    }
+}
+
+/* covers: ADP-04 */
+static void test_no_descriptors(void **state)
+{
+    int status;
+    pid_t child;
+
+    (void)state;
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        _exit(with_few_descriptors());
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -316,7 +362,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* First: it forks, which a process does before it has threads. */
-        cmocka_unit_test(test_interface_states), cmocka_unit_test(test_wrong_index),
+        cmocka_unit_test(test_interface_states),
+        cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_wrong_index),
         cmocka_unit_test(test_nothing_at_all),   cmocka_unit_test(test_limits_can_be_had),
         cmocka_unit_test(test_receives_at_depth), cmocka_unit_test(test_churn),
         cmocka_unit_test(test_enumeration),
