@@ -111,20 +111,33 @@ void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info)
     };
 }
 
+/* The structure of NDK 1 ends before RdmaTechnology. It is all that an adapter of NDK 1 needs room for. */
+static ULONG info_size(const struct adapter *a, ULONG room)
+{
+    const ULONG size_of_ndk_1 = offsetof(NDK_ADAPTER_INFO, RdmaTechnology);
+
+    if (a->version.Major == 1 && room < sizeof(NDK_ADAPTER_INFO) && !MUTANT(adp_01_size_of_ndk_2))
+        return size_of_ndk_1;
+    return sizeof(NDK_ADAPTER_INFO);
+}
+
 static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
 {
-    ULONG room;
+    NDK_ADAPTER_INFO report;
+    ULONG room, needed;
 
     if (!size)
         return STATUS_INVALID_PARAMETER;
     room = *size;
+    needed = info_size(adapter_of(pub), room);
     if (!MUTANT(adp_01_size_not_written))
-        *size = sizeof(*info);
-    if (room < sizeof(*info))
+        *size = needed;
+    if (room < needed)
         return MUTANT(adp_01_short_is_success) ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
     if (!info)
         return STATUS_INVALID_PARAMETER;
-    adapter_report(adapter_of(pub), info);
+    adapter_report(adapter_of(pub), &report);
+    memcpy(info, &report, needed);
     return STATUS_SUCCESS;
 }
 

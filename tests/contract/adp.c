@@ -54,6 +54,32 @@ CASE(adp_01_sufficient_buffers, 0)
     kit_close_adapter(a);
 }
 
+/* The structure of NDK 1 ends before RdmaTechnology. A consumer of NDK 1 has a buffer for no more. */
+/* covers: ADP-01 */
+CASE(adp_01_the_structure_of_ndk_1, 0)
+{
+    enum { SIZE = 0x60 };
+    NDK_ADAPTER *a = kit_open(1, 2);
+    NDK_ADAPTER_INFO info, all;
+    ULONG size = 0;
+
+    _Static_assert(SIZE == offsetof(NDK_ADAPTER_INFO, RdmaTechnology), "NDK_ADAPTER_INFO of NDK 1");
+    CHECK_STATUS(a->Dispatch->NdkQueryAdapterInfo(a, NULL, &size), STATUS_BUFFER_TOO_SMALL);
+    CHECK_EQ(size, SIZE);
+    size = SIZE - 1;
+    CHECK_STATUS(a->Dispatch->NdkQueryAdapterInfo(a, &info, &size), STATUS_BUFFER_TOO_SMALL);
+    CHECK_EQ(size, SIZE);
+    memset(&info, 0xee, sizeof info);
+    CHECK_STATUS(a->Dispatch->NdkQueryAdapterInfo(a, &info, &size), STATUS_SUCCESS);
+    CHECK_EQ(size, SIZE);
+    CHECK_EQ((unsigned)info.RdmaTechnology, 0xeeeeeeeeu);
+    CHECK_EQ(info.Version.Major, 1);
+    all = info_of(a);
+    CHECK(memcmp(&info, &all, SIZE) == 0);
+    CHECK(all.RdmaTechnology > NdkUndefined && all.RdmaTechnology < NdkMaxTechnology);
+    kit_close_adapter(a);
+}
+
 /* ---- ADP-02 ---- */
 
 static NTSTATUS try_cq(struct kit_side *s, ULONG depth, NDK_CQ **cq)
