@@ -249,16 +249,20 @@ static const struct attack deaf = {
 
 /* ---- unread: asks for data and never reads it ---- */
 
-/* Reads of the whole region, one after the other, as many as the read limit allows. */
-static void ask_reads(struct peer *p)
+/* A read of the whole region. */
+static void ask_read(struct peer *p)
 {
     uint8_t ulpdu[DDP_HEADER_MAX + RDMAP_READ_REQUEST];
+    struct rdmap_read_request r = { .sink_stag = 1, .sink_to = 0, .length = p->memory.length,
+                                    .source_stag = p->memory.token, .source_to = p->memory.address };
 
-    for (unsigned i = 0; i < options.count; i++) {
-        struct rdmap_read_request r = { .sink_stag = 1, .sink_to = 0, .length = p->memory.length,
-                                        .source_stag = p->memory.token, .source_to = p->memory.address };
-        peer_send_ulpdu(p, ulpdu, frame_read(ulpdu, p->read_msn++, &r));
-    }
+    peer_send_ulpdu(p, ulpdu, frame_read(ulpdu, p->read_msn++, &r));
+}
+
+static void ask_reads(struct peer *p)
+{
+    for (unsigned i = 0; i < options.count; i++)
+        ask_read(p);
 }
 
 static void unread_opened(struct peer *p)
@@ -277,6 +281,93 @@ static const struct attack unread = {
     .text = "asks for --count RDMA Reads (of a service that is no victim: sends messages) and never reads",
     .receive_buffer = 4096,
     .opened = unread_opened,
+};
+
+/* ---- cling: answers that are read so slowly that they never end ---- */
+
+static void cling_due(struct peer *p)
+{
+    uint8_t ulpdu[DDP_HEADER_MAX];
+    struct ddp_header h = frame_write_header(0, 0, true);
+
+    peer_send_ulpdu(p, ulpdu, frame_ulpdu(ulpdu, &h, NULL, 0));
+    peer_due_in(p, options.delay_ms);
+    peer_drop_bytes(p, options.size);
+}
+
+static void cling_opened(struct peer *p)
+{
+    unread_opened(p);
+    for (unsigned i = 0; p->memory.token && i < options.count; i++)
+        peer_send_message(p, text, STARVE_PAYLOAD);
+    cling_due(p);
+}
+
+static const struct attack cling = {
+    .name = "cling",
+    .text = "as unread, with messages behind; each --delay-ms it takes --size bytes and sends an RDMA Write of none",
+    .receive_buffer = 4096,
+    .opened = cling_opened,
+    .due = cling_due,
+};
+
+/* ---- linger: a fault, and then no answer to the Terminate, nor an end ---- */
+
+static void linger_opened(struct peer *p)
+{
+    peer_stop_reading(p);
+    p->msn = 77;
+    peer_send_message(p, text, options.size);
+    peer_arrived(p);
+}
+
+static const struct attack linger = {
+    .name = "linger",
+    .text = "sends a message with a wrong number, reads nothing and leaves the connection open",
+    .opened = linger_opened,
+};
+
+/* ---- reads: as many as the limit allows, all the time ---- */
+
+static void reads_received(struct peer *p, const uint8_t *ulpdu, size_t len)
+{
+    struct ddp_header h;
+    size_t size;
+
+    if (ddp_header_decode(&h, ulpdu, len, &size) && h.tagged && h.last)
+        ask_read(p);
+}
+
+static void reads_opened(struct peer *p)
+{
+    ask_reads(p);
+    peer_arrived(p);
+}
+
+static const struct attack reads = {
+    .name = "reads",
+    .text = "keeps --count RDMA Reads of the whole region under way; with a small --mss, in many small FPDUs",
+    .opened = reads_opened,
+    .received = reads_received,
+};
+
+/* ---- large: the largest FPDU, and never its end ---- */
+
+static void large_opened(struct peer *p)
+{
+    static uint8_t bytes[60000];
+    struct ddp_header h = frame_send_header(1, 0, true);
+
+    bytes[0] = bytes[1] = 0xfc;
+    (void)frame_ulpdu(bytes + MPA_FPDU_LENGTH, &h, NULL, 0);
+    peer_send(p, bytes, sizeof bytes);
+    peer_arrived(p);
+}
+
+static const struct attack large = {
+    .name = "large",
+    .text = "sends most of an FPDU of the largest size, and never its end",
+    .opened = large_opened,
 };
 
 /* ---- client: a peer without faults ---- */
@@ -400,4 +491,5 @@ static const struct attack server = {
 };
 
 const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &flood, &starve, &stall,
-                                         &deaf, &unread, &garbage, &client, &server, NULL };
+                                         &deaf, &unread, &cling, &linger, &reads, &large,
+                                         &garbage, &client, &server, NULL };

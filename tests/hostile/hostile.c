@@ -27,6 +27,7 @@ static const char usage[] =
     "  --count N           messages or reads of a connection (8)\n"
     "  --size N            bytes of a message (16)\n"
     "  --delay-ms N        time between bytes, or before a request (0)\n"
+    "  --mss N             largest TCP segment that it takes\n"
     "  --how N             one variant alone (default: all in turn)\n"
     "  --no-crc            does not ask for CRC32c\n"
     "  --seed N            decides everything random (1)\n"
@@ -34,7 +35,7 @@ static const char usage[] =
     "Prints `ready` when the attack is in place, and counts as one line of JSON at the end.\n"
     "\n";
 
-enum { CONNECTIONS = 1, TOTAL, RECONNECT, SECONDS, UNTIL_STDIN, FROM, SOURCES, COUNT, SIZE, DELAY_MS, HOW, NO_CRC,
+enum { CONNECTIONS = 1, TOTAL, RECONNECT, SECONDS, UNTIL_STDIN, FROM, SOURCES, COUNT, SIZE, DELAY_MS, MSS, HOW, NO_CRC,
               SEED, HELP };
 
 static const struct option long_options[] = {
@@ -44,7 +45,8 @@ static const struct option long_options[] = {
     { "sources", required_argument, NULL, SOURCES }, { "count", required_argument, NULL, COUNT },
     { "size", required_argument, NULL, SIZE }, { "delay-ms", required_argument, NULL, DELAY_MS },
     { "how", required_argument, NULL, HOW }, { "no-crc", no_argument, NULL, NO_CRC },
-    { "seed", required_argument, NULL, SEED }, { "help", no_argument, NULL, HELP }, { NULL, 0, NULL, 0 },
+    { "mss", required_argument, NULL, MSS },           { "seed", required_argument, NULL, SEED },
+    { "help", no_argument, NULL, HELP }, { NULL, 0, NULL, 0 },
 };
 
 static void print_usage(FILE *to)
@@ -58,7 +60,8 @@ static bool set_number(int option, const char *text)
 {
     uint32_t *const numbers[] = { [CONNECTIONS] = &options.connections, [TOTAL] = &options.total,
                                   [SECONDS] = &options.seconds, [SOURCES] = &options.sources,
-                                  [COUNT] = &options.count, [SIZE] = &options.size, [DELAY_MS] = &options.delay_ms };
+                                  [COUNT] = &options.count, [SIZE] = &options.size, [DELAY_MS] = &options.delay_ms,
+                                  [MSS] = &options.mss };
     uint32_t value;
 
     if (!number_parse(text, 0, option == SIZE ? FRAME_PAYLOAD_MAX : MANY, &value))

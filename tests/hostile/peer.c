@@ -82,6 +82,13 @@ void peer_stop_reading(struct peer *p)
     peer_watch(p);
 }
 
+void peer_drop_bytes(struct peer *p, size_t len)
+{
+    /* TCP drops them without a copy. */
+    if (recv(p->fd, NULL, len, MSG_DONTWAIT | MSG_TRUNC) < 0 && errno != EAGAIN)
+        peer_ended(p, "reset");
+}
+
 void peer_stop_acknowledging(struct peer *p)
 {
     struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);

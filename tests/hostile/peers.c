@@ -144,6 +144,8 @@ static void set_up(int fd)
     int on = 1;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (options.mss)
+        setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &options.mss, sizeof options.mss);
     if (running->receive_buffer)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &running->receive_buffer, sizeof running->receive_buffer);
 }

@@ -61,6 +61,7 @@ struct options {
     unsigned seconds;
     unsigned count;            /* messages, frames: what the attack says */
     unsigned size;             /* of a message */
+    unsigned mss;              /* TCP_MAXSEG; 0: the system's */
     unsigned delay_ms;         /* before the request; between bytes */
     int how;                   /* -1: all in turn */
     bool reconnect, no_crc;
@@ -113,6 +114,7 @@ void peer_close(struct peer *p);
 void peer_reset(struct peer *p);
 void peer_half_close(struct peer *p);
 void peer_stop_reading(struct peer *p);
+void peer_drop_bytes(struct peer *p, size_t len); /* one that does not read drops so many that have come */
 void peer_stop_acknowledging(struct peer *p); /* the socket drops whatever comes, acknowledgements included */
 void peer_arrived(struct peer *p);            /* the attack is in place */
 void peer_due_in(struct peer *p, unsigned ms);

@@ -55,12 +55,11 @@ static struct {
     NDK_LISTENER *listeners[SERVICE_LISTENERS_MAX];
     uint16_t ports[SERVICE_LISTENERS_MAX];
     struct fenced messages, open, fixed;
-    struct conns all;
     uint32_t *places, place_count;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t change;
-    struct conns noted, arrived;  /* lock */
+    struct conns all, noted, arrived;  /* lock */
     bool stopping, holding;       /* lock */
     struct {
         char name[SERVICE_REASON_NAME];
@@ -206,6 +205,14 @@ static void conn_results(struct conn *c, bool closed)
 
 /* ---- the life of a connection ---- */
 
+static void conn_add(struct conn *c)
+{
+    pthread_mutex_lock(&s.lock);
+    TAILQ_INSERT_TAIL(&s.all, c, link);
+    pthread_mutex_unlock(&s.lock);
+    atomic_fetch_add(&s.now, 1);
+}
+
 static void conn_close(struct conn *c)
 {
     wait_close(&s.wait, &c->connector->Header, c->connector->Dispatch->NdkCloseConnector);
@@ -220,8 +227,8 @@ static void conn_close(struct conn *c)
     pthread_mutex_lock(&s.lock);
     if (c->is_noted)
         TAILQ_REMOVE(&s.noted, c, noted);
-    pthread_mutex_unlock(&s.lock);
     TAILQ_REMOVE(&s.all, c, link);
+    pthread_mutex_unlock(&s.lock);
     atomic_fetch_sub(&s.now, 1);
     free(c);
 }
@@ -281,9 +288,17 @@ static void conn_accept(struct conn *c)
         on_accepted(c, status);
 }
 
+static bool is_stopping(void)
+{
+    pthread_mutex_lock(&s.lock);
+    bool stopping = s.stopping;
+    pthread_mutex_unlock(&s.lock);
+    return stopping;
+}
+
 static void conn_answer(struct conn *c)
 {
-    if (s.place_count > 0) {
+    if (s.place_count > 0 && !is_stopping()) {
         conn_accept(c);
         return;
     }
@@ -314,11 +329,12 @@ static void conn_disconnect(struct conn *c)
 
 static void conn_handle(struct conn *c)
 {
+    bool stopping = is_stopping();
+
     pthread_mutex_lock(&s.lock);
     unsigned notes = c->notes;
     NTSTATUS accepted = c->accepted;
     uint32_t reason = c->reason;
-    bool stopping = s.stopping;
     c->notes = 0;
     pthread_mutex_unlock(&s.lock);
     if (notes & NOTE_ACCEPTED && !conn_accepted(c, accepted))
@@ -351,7 +367,7 @@ static bool next_answer(struct timespec *until)
     return true;
 }
 
-/* Takes a connection whose request is to be answered, or one with notes; waits for either. NULL: stopping. */
+/* Takes a connection whose request is to be answered, or one with notes; waits for either. NULL: all have ended. */
 static struct conn *next_conn(bool *arrived)
 {
     struct conn *c;
@@ -372,7 +388,7 @@ static struct conn *next_conn(bool *arrived)
             break;
         }
         c = NULL;
-        if (s.stopping)
+        if (s.stopping && TAILQ_EMPTY(&s.all))
             break;
         if (next_answer(&until))
             pthread_cond_timedwait(&s.change, &s.lock, &until);
@@ -391,15 +407,12 @@ static void *serve(void *unused)
     (void)unused;
     while ((c = next_conn(&arrived))) {
         if (arrived) {
-            TAILQ_INSERT_TAIL(&s.all, c, link);
-            atomic_fetch_add(&s.now, 1);
+            conn_add(c);
             conn_answer(c);
         } else {
             conn_handle(c);
         }
     }
-    while ((c = TAILQ_FIRST(&s.all)))
-        conn_close(c);
     return NULL;
 }
 
@@ -501,6 +514,18 @@ uint16_t service_port(uint32_t listener)
     return s.ports[listener];
 }
 
+/* Each open connection gets a note, which makes the thread disconnect it. */
+static void note_all(void)
+{
+    struct conn *c;
+
+    TAILQ_FOREACH(c, &s.all, link) {
+        if (!c->is_noted)
+            TAILQ_INSERT_TAIL(&s.noted, c, noted);
+        c->is_noted = true;
+    }
+}
+
 void service_answer(void)
 {
     pthread_mutex_lock(&s.lock);
@@ -517,6 +542,7 @@ bool service_stop(void)
         s.listeners[i]->Dispatch->NdkControlConnectEvents(s.listeners[i], TRUE);
     pthread_mutex_lock(&s.lock);
     s.stopping = true;
+    note_all();
     pthread_cond_signal(&s.change);
     pthread_mutex_unlock(&s.lock);
     pthread_join(s.thread, NULL);
