@@ -247,6 +247,19 @@ static const struct attack deaf = {
     .opened = deaf_opened,
 };
 
+/* ---- quiet: established, and silent as it may be ---- */
+
+static void quiet_opened(struct peer *p)
+{
+    peer_arrived(p);
+}
+
+static const struct attack quiet = {
+    .name = "quiet",
+    .text = "no attack: establishes a connection and sends nothing, while its TCP answers keepalives",
+    .opened = quiet_opened,
+};
+
 /* ---- unread: asks for data and never reads it ---- */
 
 /* A read of the whole region. */
@@ -491,5 +504,5 @@ static const struct attack server = {
 };
 
 const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &flood, &starve, &stall,
-                                         &deaf, &unread, &cling, &linger, &reads, &large,
+                                         &deaf, &quiet, &unread, &cling, &linger, &reads, &large,
                                          &garbage, &client, &server, NULL };

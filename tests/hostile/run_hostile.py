@@ -215,6 +215,38 @@ def silent():
     stall_case("never reads", "unread", "--count", 8, reasons={"peer-silent"}, **limits)
 
 
+@test
+def quiet():
+    """Limits for peers that are gone end nobody who is only silent."""
+    with victim(keepalive_idle_ms=1000, keepalive_interval_ms=1000, unacked_ms=2000, stall_ms=1000) as v:
+        v.warm_up()
+        process = v.hostile("quiet", "--connections", 50, "--until-stdin", "--seconds", 250).ready()
+        before = v.until(lambda s: s["now"] == 50)
+        time.sleep(pick(4, 30))  # longer than all limits
+        after = v.stat()
+        check("silent connections stay", after["now"] == 50 and after["reasons"] == before["reasons"], (before, after))
+        process.end()
+        v.expect_recovered()
+
+
+@test
+def interface():
+    """Connections end when the interface that they use disappears."""
+    link = "hostile0"
+    for command in (f"ip link add {link} type veth peer name hostile1", f"ip address add 198.51.100.1/24 dev {link}",
+                    "ip link set hostile1 up", f"ip link set {link} up"):
+        if subprocess.run(command.split(), check=False).returncode:
+            skip("no network namespace of its own")
+    with victim(address="198.51.100.1:0") as v:
+        v.warm_up()
+        process = v.hostile("quiet", "--connections", 50, "--until-stdin", "--seconds", 250).ready()
+        v.until(lambda s: s["now"] == 50)
+        subprocess.run(f"ip link delete {link}".split(), check=True)
+        seen = v.until(lambda s: s["now"] == 0)
+        show("interface", {"victim": seen, "attack": process.end()})
+        check("each was ended with its reason", seen["reasons"].get("interface-gone") == 50, seen)
+
+
 # ---- what a connection can pin: memory, the socket after a fault, the shard's time ----
 
 def pin_case(attack, *options, connections, kib_each, **config):
