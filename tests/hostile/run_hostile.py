@@ -274,6 +274,7 @@ def pin():
     pin_case("unread", connections=connections, kib_each=16)
     pin_case("linger", connections=connections, kib_each=16)
     pin_case("reads", connections=8, kib_each=64, shards=1)
+    pin_case("flood", connections=pick(32, 64), kib_each=400, shards=1)
     pin_case("reads", "--mss", 88, connections=8, kib_each=64, shards=1)
 
 
