@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Victims, attackers and clients as processes, and checks that count. See run_hostile.py."""
+import concurrent.futures
 import json
 import os
 import resource
@@ -29,11 +30,9 @@ def hard_limit():
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
-def limit_files(soft):
-    """Before exec: at most so many descriptors. None: as many as are allowed."""
-    def apply():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft or hard_limit(), hard_limit()))
-    return apply
+def limited(command, files):
+    """The command with at most so many descriptors. None: as many as are allowed."""
+    return ["sh", "-c", f'ulimit -S -n {files or hard_limit()} && exec "$@"', "sh", *map(str, command)]
 
 
 class Process:
@@ -41,8 +40,8 @@ class Process:
 
     def __init__(self, *command, files=None, env=None):
         self.name = os.path.basename(command[0])
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, preexec_fn=limit_files(files), env={**os.environ, **(env or {})})
+        self.process = subprocess.Popen(limited(command, files), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env={**os.environ, **(env or {})})
 
     def line(self):
         return self.process.stdout.readline().strip()
@@ -135,6 +134,13 @@ class Victim(Process):
         seen = self.end()
         check("the victim ends cleanly", self.code == 0, (self.code, seen))
         check("fences are whole", seen.get("whole") is True, seen)
+
+
+def together(*cases):
+    """Runs cases that mostly wait at the same time. Each is a function without arguments."""
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        for done in [pool.submit(case) for case in cases]:
+            done.result()
 
 
 def show(title, seen):

@@ -15,7 +15,7 @@ import sys
 import time
 
 import judge
-from judge import Process, Victim, check, show, skip
+from judge import Process, Victim, check, show, skip, together
 
 args = None
 tests = {}
@@ -161,24 +161,47 @@ def flood():
 
 # ---- 4: messages without an end, into a shared receive queue ----
 
-def starve_case(title, *options, **config):
+def starve_case(title, keep, *options, **config):
+    """Attackers that come once: at most `keep` of 64 receives stay with them."""
     with victim("--srq", 64, **config) as v:
         v.warm_up()
+        attack = v.hostile("starve", "--connections", 256, "--until-stdin", "--seconds", 250, *options).ready()
+        seen = v.until(lambda s: s["reasons"].get("srq-share", 0) >= 64 - keep and s["now"] <= keep)
+        check(f"{title}: those beyond the share were ended", seen["reasons"].get("srq-share", 0) >= 64 - keep, seen)
+        check(f"{title}: the others stay within it", seen["now"] <= keep, seen)
         stay = v.good("--threads", 4, "--until-stdin").ready()
-        attack = v.hostile("starve", "--connections", 256, "--total", pick(2000, 20000), "--reconnect", "--until-stdin",
-                           "--seconds", 250, *options).ready()
         for _ in range(pick(3, 20)):
             v.expect_served(f"beside {title}")
-        seen = attack.end()
-        show(title, seen)
-        expect_all_right(f"{title}, clients from before", stay.end())
+        expect_all_right(f"{title}, clients that stay", stay.end())
+        show(title, {"victim": v.stat()["reasons"], "attack": attack.end()})
         v.expect_recovered()
 
 
 @test
 def starve():
-    starve_case("first segments")
-    starve_case("segments of one byte", "--delay-ms", 50)
+    together(lambda: starve_case("half of the queue", 32),
+             lambda: starve_case("a quarter of the queue", 16, srq_share_percent=25))
+
+
+def starve_again_case(title, *options, **config):
+    """Attackers that come again at once, or move a little: good clients are served all the time."""
+    with victim("--srq", 64, **config) as v:
+        v.warm_up()
+        stay = v.good("--threads", 4, "--until-stdin").ready()
+        attack = v.hostile("starve", "--connections", 256, "--total", pick(20000, 200000), "--reconnect",
+                           "--until-stdin", "--seconds", 250, *options).ready()
+        for _ in range(pick(3, 20)):
+            v.expect_served(f"beside {title}")
+        expect_all_right(f"{title}, clients from before", stay.end())
+        show(title, {"victim": v.stat()["reasons"], "attack": attack.end()})
+        v.expect_recovered()
+
+
+@test
+def starve_again():
+    starve_again_case("first segments, again at once")
+    starve_again_case("first segments, again at once, no grace", srq_stall_ms=1)
+    starve_again_case("segments of one byte", "--delay-ms", 50)
 
 
 # ---- 5: connections that do not move ----
@@ -202,22 +225,14 @@ def stall_case(title, attack, *options, reasons, **config):
 
 @test
 def stall():
-    stall_case("half an FPDU", "stall", reasons={"frame-stalled"}, stall_ms=1000)
-    stall_case("byte by byte", "stall", "--delay-ms", 200, "--size", 200, reasons={"frame-stalled"}, stall_ms=1000)
-    stall_case("half a message", "starve", reasons={"message-stalled"}, stall_ms=1000)
+    together(lambda: stall_case("half an FPDU", "stall", reasons={"frame-stalled"}, stall_ms=1000),
+             lambda: stall_case("byte by byte", "stall", "--delay-ms", 200, "--size", 200, reasons={"frame-stalled"},
+                                stall_ms=1000),
+             lambda: stall_case("half a message", "starve", reasons={"message-stalled"}, stall_ms=1000))
 
 
-@test
-def silent():
-    limits = {"keepalive_idle_ms": 1000, "keepalive_interval_ms": 1000, "unacked_ms": 3000}
-    stall_case("deaf, nothing to say", "deaf", "--count", 0, reasons={"peer-silent"}, **limits)
-    stall_case("deaf, with answers under way", "deaf", reasons={"peer-silent"}, **limits)
-    stall_case("never reads", "unread", "--count", 8, reasons={"peer-silent"}, **limits)
-
-
-@test
-def quiet():
-    """Limits for peers that are gone end nobody who is only silent."""
+def quiet_case():
+    """The same limits end nobody who is only silent."""
     with victim(keepalive_idle_ms=1000, keepalive_interval_ms=1000, unacked_ms=2000, stall_ms=1000) as v:
         v.warm_up()
         process = v.hostile("quiet", "--connections", 50, "--until-stdin", "--seconds", 250).ready()
@@ -227,6 +242,14 @@ def quiet():
         check("silent connections stay", after["now"] == 50 and after["reasons"] == before["reasons"], (before, after))
         process.end()
         v.expect_recovered()
+
+
+@test
+def silent():
+    limits = {"keepalive_idle_ms": 1000, "keepalive_interval_ms": 1000, "unacked_ms": 3000}
+    together(lambda: stall_case("deaf, nothing to say", "deaf", "--count", 0, reasons={"peer-silent"}, **limits),
+             lambda: stall_case("deaf, with answers under way", "deaf", reasons={"peer-silent"}, **limits),
+             lambda: stall_case("never reads", "unread", "--count", 8, reasons={"peer-silent"}, **limits), quiet_case)
 
 
 @test
