@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static unsigned descriptors(void)
         n++;
     if (d)
         closedir(d);
-    return d ? n - 3 : 0; /* `.`, `..`, and the directory itself; 0: no descriptor is left to count with */
+    return d ? n - 3 : UINT_MAX; /* `.`, `..`, and the directory itself; UINT_MAX: none is left to count with */
 }
 
 /* A field of /proc/self/status, in KiB. */
