@@ -68,6 +68,10 @@ typedef struct ondk_config {
     /* Observation and debugging aids. */
     uint32_t stat;           /* 1: ndkstat in another process sees the adapter (docs/observe.md). 0: it does not. 1 */
     uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */
+    /* Liveness of connections (docs/timeouts.md). Milliseconds, at most 3600000; 0: no limit. */
+    uint32_t keepalive_idle_ms;     /* TCP probes the peer after so long without a packet from it. 15000 */
+    uint32_t keepalive_interval_ms; /* and again after so long without an answer; at least 1000. 5000 */
+    uint32_t unacked_ms;     /* what was sent, or a probe, is not acknowledged for so long: TCP gives up. 30000 */
 } ondk_config_t;
 
 /* Fills in defaults, then what the environment says. Calls ondk_config_check_environment. */

@@ -58,6 +58,15 @@ enum net_use {
     NET_USE_LISTEN,
 };
 
+/*
+ * When a connection's transport gives up on a peer that does not answer. Milliseconds; 0: never, or as the system does.
+ */
+struct net_liveness {
+    uint32_t idle_ms;     /* without a packet from the peer: it is probed; whole seconds, rounded up */
+    uint32_t interval_ms; /* between probes; likewise */
+    uint32_t unacked_ms;  /* data or a probe is not acknowledged. 0: the third probe decides */
+};
+
 struct net_ops {
     /* A shard's poller. */
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
@@ -113,11 +122,20 @@ struct net_ops {
     /* While on, input stays where it is and is not reported; off again: reported where there is any. */
     void (*hold_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
+    /* Of a connected socket; of a listener: those of all that it accepts from then on. */
+    void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
     size_t (*unsent)(struct net_socket *socket);      /* sent here, but not yet taken by the peer's transport */
     void (*shut_write)(struct net_socket *socket);    /* half-close: the peer reads to the end, then end of stream */
     /* Moves to another shard: detach on the old one, attach on the new one; nothing is lost in between. */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
+    /*
+     * Watches a network interface: ready(READ) where one may have gone, and interface_is_gone says whether it was this
+     * one: whether it was deleted, or has left the network namespace, since the last call. ENODEV: there is none. The
+     * socket is closed as others are. NULL: interfaces stay.
+     */
+    int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
+    bool (*interface_is_gone)(struct net_socket *watch);
     /* Ends it and lets go of the reservation. reset: the peer sees an abort instead of an end of stream. */
     void (*close)(struct net_socket *socket, bool reset);
 };

@@ -589,10 +589,13 @@ struct net *net_kernel(void)
         .recv = kernel_recv,
         .hold_read = kernel_hold_read,
         .max_segment = kernel_max_segment,
+        .set_liveness = net_set_liveness,
         .unsent = kernel_unsent,
         .shut_write = kernel_shut_write,
         .detach = kernel_detach,
         .attach = socket_attach,
+        .interface_watch = net_interface_watch,
+        .interface_is_gone = net_interface_is_gone,
         .close = socket_close,
     };
     static struct net kernel = { .ops = &ops };

@@ -59,4 +59,9 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 int net_listen_pause(struct net_socket *socket, bool paused);
 int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
 
+/* net_liveness.c, net_interface.c: likewise. */
+void net_set_liveness(struct net_socket *socket, const struct net_liveness *l);
+int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
+bool net_interface_is_gone(struct net_socket *watch);
+
 #endif

@@ -67,6 +67,8 @@ enum fabric_reason {
     FABRIC_LOCAL_FLUSH,      /* by a flush, or the queue pair's close */
     FABRIC_LOCAL_DISCONNECT, /* by the local side's disconnect */
     FABRIC_CQ_OVERFLOW,      /* more completed than a completion queue holds */
+    FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
+    FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
     /* Of requests alone. */
     FABRIC_TOKEN,            /* an own token is unknown, or no longer valid */
     FABRIC_TOKEN_DOMAIN,     /* it is of another protection domain */

@@ -52,6 +52,9 @@ static const struct field {
     FIELD(notify_us, "ONDK_NOTIFY_US", 0, 0, 1000000),
     FIELD(stat, "ONDK_STAT", 1, 0, 1),
     FIELD(pend_creates, "ONDK_PEND_CREATES", 0, 0, 1),
+    FIELD(keepalive_idle_ms, "ONDK_KEEPALIVE_IDLE_MS", 15000, 0, 3600000),
+    FIELD(keepalive_interval_ms, "ONDK_KEEPALIVE_INTERVAL_MS", 5000, 1000, 3600000),
+    FIELD(unacked_ms, "ONDK_UNACKED_MS", 30000, 0, 3600000),
 #undef FIELD
 };
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };

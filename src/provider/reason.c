@@ -33,6 +33,9 @@ static const struct cause {
     [FABRIC_FOUR_TUPLE] = {ONDK_CAUSE_FOUR_TUPLE, 0,
                            "That very connection, with the same two addresses and ports, exists already.",
                            "Close it first, or connect from another local port."},
+    [FABRIC_INTERFACE_GONE] = {ONDK_CAUSE_INTERFACE_GONE, 0,
+                               "The adapter's network interface was deleted, or moved to another network namespace.",
+                               "Close the adapter, and open the one of an interface that exists."},
     [FABRIC_PORT_FORBIDDEN] = {ONDK_CAUSE_PORT_FORBIDDEN, 0, "The system does not let this user take the local port.",
                                "Take a port from 1024 on (net.ipv4.ip_unprivileged_port_start), or port 0, or give the "
                                "program CAP_NET_BIND_SERVICE."},
@@ -114,6 +117,10 @@ static const struct cause {
                                   "Check that the connecting consumer calls NdkCompleteConnect."},
     [FABRIC_DISCONNECT_TIMEOUT] = {ONDK_CAUSE_DISCONNECT_TIMEOUT, 0, "The peer did not disconnect in time.",
                                    "Have the peer disconnect in its disconnect callback."},
+    [FABRIC_PEER_SILENT] = {ONDK_CAUSE_PEER_SILENT, 0,
+                            "The peer's host acknowledged neither data nor keepalive probes in time.",
+                            "Look at the network between the two, and whether the peer's host is up; unacked_ms and "
+                            "keepalive_idle_ms say how long is waited (docs/timeouts.md)."},
 };
 
 static const struct finding {

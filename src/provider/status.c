@@ -52,6 +52,8 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_LOCAL_ERROR:
     case FABRIC_LOCAL_FLUSH:
     case FABRIC_CQ_OVERFLOW:
+    case FABRIC_PEER_SILENT:
+    case FABRIC_INTERFACE_GONE:
         return STATUS_CONNECTION_ABORTED;
     case FABRIC_NOT_CONNECTING:
         return STATUS_CONNECTION_INVALID;
@@ -80,6 +82,10 @@ NTSTATUS status_of_connect(enum fabric_reason why)
 {
     NTSTATUS status = status_of_reason(why);
 
+    if (why == FABRIC_PEER_SILENT)
+        return STATUS_IO_TIMEOUT;
+    if (why == FABRIC_INTERFACE_GONE)
+        return STATUS_NETWORK_UNREACHABLE;
     /* NdkConnect knows no abort: whoever answers, or hangs up, without an accept refuses. */
     return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
 }

@@ -91,6 +91,14 @@ void world_by_hand(const uint64_t *clock_ns)
     clock_by_hand = clock_ns;
 }
 
+static const char *interface_name = "lo", *interface_address = "127.0.0.1";
+
+void world_interface(const char *name, const char *address)
+{
+    interface_name = name;
+    interface_address = address;
+}
+
 void nap(void)
 {
     struct timespec t = { 0, 100000 };
@@ -108,7 +116,7 @@ struct addr loopback(int family, uint16_t port)
     memset(&a, 0, sizeof a);
     if (family == AF_INET) {
         a.v4.sin_family = AF_INET;
-        a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        CHECK(inet_pton(AF_INET, interface_address, &a.v4.sin_addr) == 1);
     } else {
         a.v6.sin6_family = AF_INET6;
         a.v6.sin6_addr = in6addr_loopback;
@@ -381,7 +389,7 @@ void fabric_open(struct fabric **f, const struct iwarp_config *config)
 {
     struct executor *e = clock_by_hand ? &hand : executor_threads();
 
-    CHECK(iwarp_fabric_create(e, net_kernel(), interfaces_kernel(), if_nametoindex("lo"), config, f) == 0);
+    CHECK(iwarp_fabric_create(e, net_kernel(), interfaces_kernel(), if_nametoindex(interface_name), config, f) == 0);
 }
 
 void world_defaults(struct world *w)

@@ -103,6 +103,8 @@ void world_close(struct world *w);
 void fabric_open(struct fabric **f, const struct iwarp_config *config);
 /* Fabrics that are opened after this have no threads: the test's own does everything, in waits, by this clock. */
 void world_by_hand(const uint64_t *clock_ns);
+/* Fabrics that are opened after this are on this interface, with this IPv4 address instead of 127.0.0.1. */
+void world_interface(const char *name, const char *address);
 void world_reads(uint16_t most); /* in flight, either way, for links that connect or accept after this; 8 at first */
 
 struct test {

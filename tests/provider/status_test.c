@@ -28,7 +28,11 @@ static void test_reasons(void **state)
         check_named(status_of_reason(why));
         check_named(status_of_connect(why));
         /* NdkConnect's page knows no abort; everything else is the same. */
-        if (status_of_reason(why) == STATUS_CONNECTION_ABORTED)
+        if (why == FABRIC_PEER_SILENT)
+            assert_int_equal(status_of_connect(why), STATUS_IO_TIMEOUT);
+        else if (why == FABRIC_INTERFACE_GONE)
+            assert_int_equal(status_of_connect(why), STATUS_NETWORK_UNREACHABLE);
+        else if (status_of_reason(why) == STATUS_CONNECTION_ABORTED)
             assert_int_equal(status_of_connect(why), STATUS_CONNECTION_REFUSED);
         else
             assert_int_equal(status_of_connect(why), status_of_reason(why));

@@ -67,7 +67,7 @@ static enum fabric_reason tcp_connect(struct fabric_conn *c)
     if (error)
         return iwarp_reason_connect(error);
     (void)iw_startup_tx_done(c->startup, sent);
-    c->has_socket = true;
+    conn_socket_opened(c);
     conn_ref(c);
     c->readable = c->shut = c->eof = false;
     c->early_len = 0;
@@ -98,6 +98,8 @@ void active_tcp(struct fabric_conn *c)
     if (error == EINPROGRESS)
         return;
     c->blocked = false;
+    if (!error)
+        net->set_liveness(&c->socket, &c->fabric->config.liveness);
     conn_step(c, error ? CONN_LOST : CONN_TCP_UP, error ? iwarp_reason_connect(error) : FABRIC_OK);
 }
 

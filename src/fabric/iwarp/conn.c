@@ -98,6 +98,20 @@ void conn_leave(struct fabric_conn *c)
         end(c);
 }
 
+/* ---- the socket ---- */
+
+void conn_socket_opened(struct fabric_conn *c)
+{
+    c->has_socket = true;
+    TAILQ_INSERT_TAIL(&c->home->conns, c, shard_link);
+}
+
+void conn_socket_closed(struct fabric_conn *c)
+{
+    c->has_socket = false;
+    TAILQ_REMOVE(&c->home->conns, c, shard_link);
+}
+
 /* ---- steps ---- */
 
 static uint32_t limit_of(const struct fabric_conn *c)
@@ -391,8 +405,10 @@ static void move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 
     if (c->timer.armed)
         shard_timer_stop(c->home->shard, &c->timer);
-    if (c->has_socket)
+    if (c->has_socket) {
         c->fabric->net->ops->detach(&c->socket);
+        TAILQ_REMOVE(&c->home->conns, c, shard_link);
+    }
     spin_lock(&c->lock);
     c->home = to;
     c->ops |= ops;
@@ -421,6 +437,7 @@ static bool settle(struct fabric_conn *c, unsigned ops)
         return false;
     }
     if (c->has_socket && !c->socket.shard) {
+        TAILQ_INSERT_TAIL(&c->home->conns, c, shard_link);
         error = c->fabric->net->ops->attach(&c->socket, c->home->shard);
         c->readable = true;
         if (error)

@@ -16,7 +16,7 @@ static void close_socket(struct fabric_conn *c, bool reset)
     if (!c->has_socket)
         return;
     c->fabric->net->ops->close(&c->socket, reset || MUTANT(dsc_04_resets));
-    c->has_socket = false;
+    conn_socket_closed(c);
     if (MUTANT(con_22_freed_with_tcp) && c->active)
         free_address(c);
     conn_unref(c);

@@ -41,6 +41,7 @@ void iwarp_config_defaults(struct iwarp_config *c)
         .rtr = MPA_RTR_ZERO_FPDU | MPA_RTR_WRITE | MPA_RTR_READ,
         .spin_us = 20,
         .nudge_ms = 25,
+        .liveness = { .idle_ms = 15000, .interval_ms = 5000, .unacked_ms = 30000 },
     };
 }
 
@@ -116,6 +117,7 @@ static void destroy(struct fabric *base)
 {
     struct iwarp_fabric *f = (struct iwarp_fabric *)base;
 
+    iwarp_interface_unwatch(f);
     for (unsigned i = 0; i < f->shard_count; i++) {
         struct iwarp_shard *s = &f->shards[i];
         if (s->shard)
@@ -265,6 +267,8 @@ int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *
         f->config.max_private = PRIVATE_LIMIT;
     f->shard_count = shard_count(config);
     error = make_parts(f);
+    if (!error)
+        error = iwarp_interface_watch(f);
     if (error) {
         destroy(&f->base);
         return error;

@@ -38,8 +38,12 @@ enum iwarp_count_kind {
     SHARD_COUNTS
 };
 
+TAILQ_HEAD(conn_list, fabric_conn);
+
 struct iwarp_shard {
     struct shard *shard;
+    struct conn_list conns;     /* owner; those with a socket */
+    struct shard_task interface_gone;
     struct iw_scratch *scratch; /* owner */
     uint8_t *sink;              /* owner; IWARP_SINK bytes, never read */
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
@@ -68,6 +72,8 @@ struct iwarp_fabric {
     unsigned shard_count;
     struct iwarp_shard *shards;
     atomic_uint next_cq, next_srq, next_listener; /* round-robin, each by itself: the first of each are together */
+    struct net_socket interface; /* the first shard's owner; reports the end of the adapter's interface */
+    bool watches;                /* it is open */
 };
 
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
@@ -84,6 +90,10 @@ enum fabric_reason iwarp_reason_stream(int error); /* of send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
 /* stopped: why the stream was stopped or flushed, where it did not end by itself. */
 enum fabric_reason iwarp_reason_completion(const struct iw_completion *c, enum fabric_reason stopped);
+
+/* interface.c. Both may block. 0 or errno. */
+int iwarp_interface_watch(struct iwarp_fabric *f);
+void iwarp_interface_unwatch(struct iwarp_fabric *f);
 
 /* ---- what an object tells its consumer (delivery.c) ---- */
 
@@ -258,8 +268,6 @@ void iwarp_endpoint_close(struct fabric_endpoint *e);
 
 /* ---- listeners (listener.c) ---- */
 
-TAILQ_HEAD(conn_list, fabric_conn);
-
 struct fabric_listener {
     struct iwarp_fabric *fabric;
     struct iwarp_shard *home;
@@ -328,6 +336,7 @@ struct fabric_conn {
     bool active;
     struct shard_task task;
     struct shard_timer timer, nudge;
+    TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
     struct net_reservation *reservation; /* the local address, till closed */
     struct fabric_listener *listener;
@@ -374,6 +383,8 @@ void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason 
 void conn_pump(struct fabric_conn *c);
 void conn_drop(struct fabric_conn *c); /* an unfinished one */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
+void conn_socket_opened(struct fabric_conn *c);
+void conn_socket_closed(struct fabric_conn *c);
 void conn_limit(struct fabric_conn *c); /* starts the state's time limit anew */
 
 /* effects.c */

@@ -36,6 +36,7 @@ struct iwarp_config {
      * does not know and this provider's responders choose. 0: never. Default 25.
      */
     uint32_t nudge_ms;
+    struct net_liveness liveness; /* 15000, 5000, 30000 */
 };
 
 /* What a fabric has done so far; any thread, a value may be a moment old. */

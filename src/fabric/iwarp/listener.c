@@ -96,7 +96,7 @@ static bool turn_away(struct fabric_listener *l)
 
 static void adopt(struct fabric_listener *l, struct fabric_conn *c)
 {
-    c->has_socket = true;
+    conn_socket_opened(c);
     c->readable = true;
     c->listener = l;
     c->events = l->conn_events;
@@ -165,6 +165,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
         l->reservation = NULL;
         return iwarp_reason_listen(error);
     }
+    f->net->ops->set_liveness(&l->socket, &f->config.liveness);
     spin_lock(&l->lock);
     l->listening = true;
     if (atomic_load(&l->paused))

@@ -121,10 +121,22 @@ enum fabric_reason iwarp_reason_stream(int error)
         return FABRIC_OK;
     case EFAULT: /* memory that was registered, and is not there any more */
         return FABRIC_LOCAL_ERROR;
+    /* TCP has given up: with what a router or the neighbour lookup reported meanwhile, if any of them did. */
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case ENONET:
+    case EACCES:
+    case ECONNREFUSED:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EPROTO:
+    case EMSGSIZE:
+        return FABRIC_PEER_SILENT;
     default:
-        if (is_shortage(error))
-            return FABRIC_RESOURCES;
-        return FABRIC_PEER_RESET; /* by the peer, or by a network that does not reach it any more */
+        return is_shortage(error) ? FABRIC_RESOURCES : FABRIC_PEER_RESET;
     }
 }
 

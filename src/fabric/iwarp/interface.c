@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: the end of the adapter's network interface. Nothing can reach its peers any more, so every connection of
+ * the adapter ends at once. An interface that is down is another matter: it may come up again before TCP gives up.
+ */
+#include "fabric/iwarp/internal.h"
+
+#include <stddef.h>
+
+/* The lost event closes the socket in every state that has one, and so takes the connection out of the list. */
+static void end_connections(struct shard_task *task)
+{
+    struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_gone));
+    struct fabric_conn *c;
+
+    while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
+        conn_enter(c);
+        conn_step(c, CONN_LOST, FABRIC_INTERFACE_GONE);
+        conn_leave(c);
+    }
+}
+
+static void interface_ready(struct net_socket *socket, unsigned events)
+{
+    struct iwarp_fabric *f = (struct iwarp_fabric *)((char *)socket - offsetof(struct iwarp_fabric, interface));
+
+    (void)events;
+    if (!f->net->ops->interface_is_gone(socket))
+        return;
+    for (unsigned i = 0; i < f->shard_count; i++)
+        shard_post_away(f->shards[i].shard, &f->shards[i].interface_gone);
+}
+
+/* ---- beginning and end, on the first shard ---- */
+
+struct interface_request {
+    struct shard_task task;
+    struct shard_gate done;
+    struct iwarp_fabric *fabric;
+    int error;
+};
+
+static void interface_open(struct shard_task *task)
+{
+    struct interface_request *r = (struct interface_request *)task;
+    struct iwarp_fabric *f = r->fabric;
+
+    f->interface.ready = interface_ready;
+    r->error = f->net->ops->interface_watch(f->net, f->shards[0].shard, f->if_index, &f->interface);
+    f->watches = r->error == 0;
+    shard_gate_open(&r->done);
+}
+
+static void interface_close(struct shard_task *task)
+{
+    struct interface_request *r = (struct interface_request *)task;
+
+    r->fabric->net->ops->close(&r->fabric->interface, true);
+    r->fabric->watches = false;
+    shard_gate_open(&r->done);
+}
+
+static int interface_request(struct iwarp_fabric *f, void (*run)(struct shard_task *task))
+{
+    struct interface_request r = { .task.run = run, .fabric = f };
+
+    shard_post(f->shards[0].shard, &r.task);
+    shard_gate_wait(f->executor, &r.done);
+    return r.error;
+}
+
+int iwarp_interface_watch(struct iwarp_fabric *f)
+{
+    for (unsigned i = 0; i < f->shard_count; i++) {
+        TAILQ_INIT(&f->shards[i].conns);
+        f->shards[i].interface_gone.run = end_connections;
+    }
+    return f->net->ops->interface_watch ? interface_request(f, interface_open) : 0;
+}
+
+void iwarp_interface_unwatch(struct iwarp_fabric *f)
+{
+    if (f->watches)
+        (void)interface_request(f, interface_close);
+}
