@@ -72,6 +72,11 @@ typedef struct ondk_config {
     uint32_t keepalive_idle_ms;     /* TCP probes the peer after so long without a packet from it. 15000 */
     uint32_t keepalive_interval_ms; /* and again after so long without an answer; at least 1000. 5000 */
     uint32_t unacked_ms;     /* what was sent, or a probe, is not acknowledged for so long: TCP gives up. 30000 */
+    uint32_t stall_ms;       /* an unfinished FPDU; an unfinished message of which less than 16 KiB came. 30000 */
+    /* Shared receive queues. */
+    uint32_t srq_share_percent; /* of the receives there, as many may be held by unfinished messages. 50; 100: all */
+    uint32_t srq_stall_ms;   /* beyond that, those end that have not moved for so long, the longest first. At least 1.
+                                500 */
 } ondk_config_t;
 
 /* Fills in defaults, then what the environment says. Calls ondk_config_check_environment. */

@@ -50,7 +50,7 @@ typedef struct ondk_counters {
     /*
      * ConnectionError. Established connections that ended before this side's consumer disconnected or closed them, by
      * anything but the peer's notice: a reset, a Terminate of either side, a failed request of our own, an overflowed
-     * completion queue, a peer whose process or host died, a network interface that is gone.
+     * completion queue, a peer whose process or host died or stalled, a network interface that is gone.
      */
     uint64_t connection_errors;
     /* CQError. Completion queues that overflowed; each once, as it is dead from then on. */

@@ -68,6 +68,9 @@ enum fabric_reason {
     FABRIC_LOCAL_DISCONNECT, /* by the local side's disconnect */
     FABRIC_CQ_OVERFLOW,      /* more completed than a completion queue holds */
     FABRIC_PEER_SILENT,      /* the peer's host acknowledged nothing for too long */
+    FABRIC_FRAME_STALLED,    /* the peer began a frame and did not finish it in time */
+    FABRIC_MESSAGE_STALLED,  /* the same of a message */
+    FABRIC_SRQ_SHARE,        /* the same, earlier: unfinished messages held too many shared receives */
     FABRIC_INTERFACE_GONE,   /* the adapter's network interface was deleted, or left the network namespace */
     /* Of requests alone. */
     FABRIC_TOKEN,            /* an own token is unknown, or no longer valid */

@@ -126,6 +126,7 @@ int iw_srq_post(struct iw_srq *srq, const struct iw_request *r); /* a receive; a
  * fewer are queued.
  */
 int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold);
+uint32_t iw_srq_posted(struct iw_srq *srq); /* receives that are queued now */
 
 /*
  * Upcalls, made by the owner from inside rx_*, tx_*, flush, stop. They may post, nothing else: memory may be held
@@ -212,6 +213,28 @@ void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 bool iw_qp_tx_wants(const struct iw_qp *qp);
 /* After tx_done of all of it: there is nothing more to send now, as another tx_want would find out. */
 bool iw_qp_tx_was_all(const struct iw_scratch *s);
+
+/*
+ * What the peer has begun and not finished: an FPDU; a send, a write, or the response to a read. A mark says how far
+ * that has come. The owner takes one, and another one later, and compares.
+ */
+struct iw_rx_mark {
+    uint64_t fpdus, bytes;                      /* received so far */
+    uint64_t send, read;                        /* the message's number << 32, and how much of it has come */
+    bool in_fpdu, in_send, in_write, in_read;   /* there is an unfinished one */
+};
+enum iw_rx_stall {
+    IW_RX_GOES_ON,
+    IW_RX_FPDU_STALLS,    /* both marks are inside the same FPDU */
+    IW_RX_MESSAGE_STALLS, /* both are inside the same message, and fewer than `least` bytes of it came between them */
+};
+bool iw_qp_rx_is_partial(const struct iw_qp *qp); /* something is unfinished */
+void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark);
+enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t least);
+/* The same for sends alone, which occupy receives. */
+bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t least);
+/* An unfinished send has a receive of the shared receive queue. */
+bool iw_qp_has_partial_shared(const struct iw_qp *qp);
 
 /* Nothing is left of what was posted: sends and writes handed over, reads answered; no FPDU is half sent. */
 bool iw_qp_initiator_idle(const struct iw_qp *qp);

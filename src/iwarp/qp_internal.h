@@ -7,6 +7,7 @@
  *   place.c      where the octets of a message are: SGEs and tagged memory to pieces of protected memory
  *   rx.c         bytes to FPDUs to placement
  *   srq.c        receives that several queue pairs share
+ *   progress.c   what the peer has begun and not finished
  *   tx.c         messages to FPDUs to bytes
  *   local.c      requests that send nothing: fast register, bind, invalidate
  *   reads.c      RDMA read, both directions

@@ -119,6 +119,16 @@ int iw_srq_post(struct iw_srq *srq, const struct iw_request *r)
     return result;
 }
 
+uint32_t iw_srq_posted(struct iw_srq *srq)
+{
+    uint32_t count;
+
+    spin_lock(&srq->lock);
+    count = srq->count;
+    spin_unlock(&srq->lock);
+    return count;
+}
+
 /* Under the lock. True: the caller tells after unlocking. */
 static bool is_low(struct iw_srq *srq)
 {

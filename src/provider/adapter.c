@@ -235,6 +235,9 @@ static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
     out->spin_us = c->spin_us;
     out->notify_us = c->notify_us;
     out->liveness = (struct net_liveness){ c->keepalive_idle_ms, c->keepalive_interval_ms, c->unacked_ms };
+    out->stall_ms = c->stall_ms;
+    out->srq_share_percent = c->srq_share_percent;
+    out->srq_stall_ms = c->srq_stall_ms;
 }
 
 /* Interfaces of a machine that are looked at; those beyond cannot be opened. */

@@ -55,6 +55,9 @@ static const struct field {
     FIELD(keepalive_idle_ms, "ONDK_KEEPALIVE_IDLE_MS", 15000, 0, 3600000),
     FIELD(keepalive_interval_ms, "ONDK_KEEPALIVE_INTERVAL_MS", 5000, 1000, 3600000),
     FIELD(unacked_ms, "ONDK_UNACKED_MS", 30000, 0, 3600000),
+    FIELD(stall_ms, "ONDK_STALL_MS", 30000, 0, 3600000),
+    FIELD(srq_share_percent, "ONDK_SRQ_SHARE_PERCENT", 50, 1, 100),
+    FIELD(srq_stall_ms, "ONDK_SRQ_STALL_MS", 500, 1, 3600000),
 #undef FIELD
 };
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };

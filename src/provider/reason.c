@@ -107,6 +107,11 @@ static const struct cause {
                           "Raise the limit (ulimit -n), use shallower queues, or close what is idle."},
     [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0, "More requests completed than a completion queue holds.",
                             "Create it as deep as all queues that use it together."},
+    [FABRIC_SRQ_SHARE] = {ONDK_CAUSE_SRQ_SHARE, 0,
+                          "Unfinished messages held too many receives of the shared receive queue, and this one had not "
+                          "moved for the longest time.",
+                          "Look at the peer: it began a message and sent no more. Post more receives, or raise "
+                          "srq_stall_ms or srq_share_percent (docs/timeouts.md)."},
     [FABRIC_CONNECT_TIMEOUT] = {ONDK_CAUSE_CONNECT_TIMEOUT, 0, "Nothing answered at the transport level in time.",
                                 "Check the address, and that no firewall drops the packets."},
     [FABRIC_REPLY_TIMEOUT] = {ONDK_CAUSE_REPLY_TIMEOUT, 0,
@@ -121,6 +126,12 @@ static const struct cause {
                             "The peer's host acknowledged neither data nor keepalive probes in time.",
                             "Look at the network between the two, and whether the peer's host is up; unacked_ms and "
                             "keepalive_idle_ms say how long is waited (docs/timeouts.md)."},
+    [FABRIC_FRAME_STALLED] = {ONDK_CAUSE_FRAME_STALLED, 0, "The peer began an FPDU and did not finish it in time.",
+                              "Look whether the peer's process is stopped, or does not speak MPA; stall_ms is the limit "
+                              "(docs/timeouts.md)."},
+    [FABRIC_MESSAGE_STALLED] = {ONDK_CAUSE_MESSAGE_STALLED, 0,
+                                "The peer began a message, and too little of the rest came in time.",
+                                "Look whether the peer's process is stopped; stall_ms is the limit (docs/timeouts.md)."},
 };
 
 static const struct finding {

@@ -53,6 +53,9 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_LOCAL_FLUSH:
     case FABRIC_CQ_OVERFLOW:
     case FABRIC_PEER_SILENT:
+    case FABRIC_FRAME_STALLED:
+    case FABRIC_MESSAGE_STALLED:
+    case FABRIC_SRQ_SHARE:
     case FABRIC_INTERFACE_GONE:
         return STATUS_CONNECTION_ABORTED;
     case FABRIC_NOT_CONNECTING:

@@ -126,7 +126,7 @@ void kit_configure(const struct kit_config *c)
 void run_without_limits(void)
 {
     static const char *const limits[] = { "connect_ms", "request_ms", "reply_ms", "establish_ms", "disconnect_ms",
-                                          "unacked_ms" };
+                                          "stall_ms", "srq_stall_ms", "unacked_ms" };
 
     for (size_t i = 0; kit_provider->set && i < sizeof limits / sizeof limits[0]; i++)
         (void)kit_provider->set(limits[i], 1000000);

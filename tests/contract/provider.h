@@ -48,6 +48,8 @@ struct ndkconform_provider {
  *   mpa_revision   iWARP: the revision of NdkConnect's request
  *   crc            iWARP: 1: ask for CRC32c, 0: only where the peer wants it
  *   rtr            iWARP: the ready-to-receive forms offered and accepted, NDKCONFORM_RTR_
+ *   [stall_ms]     a peer's, for the rest of a frame or message that it has begun
+ *   [srq_stall_ms] the same while messages that are not complete hold many receives of a shared receive queue
  *   [unacked_ms]   a peer's host's, to acknowledge what was sent
  *   [max_fpdu]     iWARP: the most bytes of an FPDU
  *   [nudge_ms]     0: nothing is sent that the consumer did not ask for

@@ -19,7 +19,7 @@ static const struct {
     SETTING(connect_ms), SETTING(request_ms), SETTING(reply_ms), SETTING(establish_ms), SETTING(disconnect_ms),
     SETTING(backlog), SETTING(max_unfinished), SETTING(max_private), SETTING(pend_creates), SETTING(mpa_revision),
     SETTING(crc), SETTING(rtr), SETTING(max_fpdu), SETTING(nudge_ms), SETTING(shards),
-    SETTING(notify_us), SETTING(unacked_ms),
+    SETTING(notify_us), SETTING(stall_ms), SETTING(srq_stall_ms), SETTING(unacked_ms),
     SETTING(max_srq_depth), SETTING(fast_register_pages), SETTING(max_window_kib), SETTING(cq_resize),
     SETTING(cq_moderation),
 };

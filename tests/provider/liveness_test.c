@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Established connections whose network goes, as a consumer sees them: statuses, reasons, the
+ * Established connections whose peer stalls or whose network goes, as a consumer sees them: statuses, reasons, the
  * disconnect callback, counters. Limits are short, and nothing has to happen before a certain time.
  */
 #include "contract/kit.h"
 #include "contract/kit_net.h"
+#include "contract/peer.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
 #include "openndk/counters.h"
 #include "openndk/reason.h"
 
-enum { SILENT = 0x00750000, GONE = 0x00170000 };
+enum { FRAME = 0x00760000, MESSAGE = 0x00770000, SILENT = 0x00750000, GONE = 0x00170000 };
 
-static void limit(uint32_t unacked_ms)
+static void limit(uint32_t stall_ms, uint32_t unacked_ms)
 {
     ondk_config_t config;
 
     ondk_config_init(&config);
+    config.stall_ms = stall_ms;
     config.unacked_ms = unacked_ms;
     CHECK_EQ(ondk_configure(&config), STATUS_SUCCESS);
 }
@@ -41,6 +43,38 @@ static void check_lost(struct kit_side *s, ULONG reason, int posted)
     CHECK_EQ(counters.active_connections, 0);
 }
 
+static void check_stalled(const uint8_t *fpdu, size_t len, ULONG reason)
+{
+    static struct peer_initiator p;
+
+    peer_initiator_connect(&p, PEER_WRITE);
+    CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
+    CHECK_STATUS(kit_post_receive(&p.side, 2, 64, 64), STATUS_SUCCESS);
+    raw_send(p.s, fpdu, len);
+    check_lost(&p.side, reason, 2);
+    peer_initiator_close(&p);
+}
+
+CASE(liveness_half_a_frame, KIT_FAMILIES)
+{
+    uint8_t ulpdu[128], fpdu[160];
+    size_t len = raw_fpdu(fpdu, ulpdu, raw_untagged(ulpdu, 3, 0, 1, 0, true, "12345678", 8), true);
+
+    limit(50, 0);
+    check_stalled(fpdu, len / 2, FRAME);
+}
+
+CASE(liveness_half_a_message, KIT_FAMILIES)
+{
+    uint8_t ulpdu[128], fpdu[160];
+    size_t len = raw_fpdu(fpdu, ulpdu, raw_untagged(ulpdu, 3, 0, 1, 0, false, "12345678", 8), true);
+
+    limit(50, 0);
+    check_stalled(fpdu, len, MESSAGE);
+}
+
+/* ---- the network ---- */
+
 static void pair_open_on(struct kit_pair *p, const char *interface, const struct sockaddr_storage *at)
 {
     kit_side_open(&p->active, kit_open_on(interface));
@@ -59,7 +93,7 @@ CASE(liveness_a_peer_that_is_silent, KIT_NETNS)
     struct sockaddr_storage at = kit_host(0);
 
     kit_nft("add table ip gone");
-    limit(300);
+    limit(0, 300);
     pair_open_on(&p, "lo", &at);
     kit_nft("add chain ip gone drops { type filter hook input priority 0 ; policy drop ; }");
     CHECK_STATUS(kit_post_send(&p.active, 2, 0, 64), STATUS_SUCCESS);

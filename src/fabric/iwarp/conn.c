@@ -44,6 +44,7 @@ struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home,
     c->task.run = conn_task;
     c->timer.fire = conn_timeout;
     c->nudge.fire = stream_nudge;
+    c->stall.fire = conn_stalled;
     c->socket.ready = conn_socket_ready;
     return c;
 }
@@ -62,7 +63,8 @@ static unsigned stands(struct fabric_conn *c)
 static void end(struct fabric_conn *c)
 {
     assert(shard_is_owner(c->home->shard));
-    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed);
+    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed &&
+           !c->stall.armed);
     if (c->unfinished)
         listener_finished(c->listener, c);
     if (c->reservation)

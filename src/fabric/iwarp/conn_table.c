@@ -20,6 +20,7 @@
  *   2. the queue pair is bound to the connection in all states that stream, and in no other but LINGERING, LAST_WORDS
  *   3. the timer runs exactly in the states that have a limit
  *   4. CLOSED has neither handle nor socket
+ * The second timer, for input that stalls, runs only while the queue pair is bound (liveness.c).
  */
 #include "fabric/iwarp/conn_table.h"
 
@@ -310,6 +311,12 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
+/* DRAINING has a limit, but input renews it. */
+bool conn_state_judges_input(enum conn_state s)
+{
+    return s == CONN_ESTABLISHED || s == CONN_DRAINING;
+}
+
 static void print_cell(FILE *out, enum conn_event e, const struct conn_cell *cell)
 {
     const char *separator = "";
@@ -338,8 +345,21 @@ static void print_list(FILE *out, const char *title, enum conn_state s, enum con
     fprintf(out, "%s\n\n", *separator == ' ' ? " none" : "");
 }
 
+static void print_states(FILE *out)
+{
+    static const char *const answers[] = { "", "yes" };
+
+    fprintf(out, "| state | socket | queue pair owns the stream | time limit | stalled input ends it |\n"
+                 "|---|---|---|---|---|\n");
+    for (enum conn_state s = 0; s < CONN_STATES; s++)
+        fprintf(out, "| %s | %s | %s | %s | %s |\n", conn_state_name(s), answers[conn_state_has_socket(s)],
+                answers[conn_state_streams(s)], answers[conn_state_has_limit(s)], answers[conn_state_judges_input(s)]);
+    fprintf(out, "\n");
+}
+
 void iwarp_conn_print_table(FILE *out)
 {
+    print_states(out);
     for (enum conn_state s = 0; s < CONN_STATES; s++) {
         fprintf(out, "### %s\n\n| event | next state | effects |\n|---|---|---|\n", conn_state_name(s));
         for (enum conn_event e = 0; e < CONN_EVENTS; e++)

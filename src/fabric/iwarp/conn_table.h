@@ -101,6 +101,8 @@ bool conn_state_streams(enum conn_state s);
 /* Established, and not over: whoever disconnects or has been told of the peer's notice counts too. */
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* a timer runs */
+/* A peer that begins a frame or a message and does not go on ends the connection: nothing else limits that. */
+bool conn_state_judges_input(enum conn_state s);
 
 /* The whole table as markdown, for the documentation. */
 void iwarp_conn_print_table(FILE *out);

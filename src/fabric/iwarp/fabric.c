@@ -42,6 +42,9 @@ void iwarp_config_defaults(struct iwarp_config *c)
         .spin_us = 20,
         .nudge_ms = 25,
         .liveness = { .idle_ms = 15000, .interval_ms = 5000, .unacked_ms = 30000 },
+        .stall_ms = 30000,
+        .srq_share_percent = 50,
+        .srq_stall_ms = 500,
     };
 }
 

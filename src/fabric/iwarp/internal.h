@@ -182,11 +182,38 @@ void iwarp_cq_end(struct fabric_cq *cq);
 
 /* ---- shared receive queues (srq.c) ---- */
 
+/*
+ * A queue pair's partial message, which has a receive of the shared queue, at the end of a receive turn. Messages that
+ * begin and end within a turn are not counted, and cost nothing.
+ */
+struct srq_partial {
+    TAILQ_ENTRY(srq_partial) link;
+    uint64_t since;         /* this, link, is_listed and is_checked are guarded by the queue's lock */
+    bool is_listed;
+    bool is_checked;        /* check is queued */
+    bool is_partial;        /* owner: at the last update */
+    bool has_moved;         /* owner: the message that was inserted has ended */
+    struct iw_rx_mark mark; /* owner: when it was inserted */
+    struct shard_task check;
+};
+
 struct fabric_srq {
     struct iw_srq *iw;
     struct fabric_srq_config config;
     struct delivery delivery;
     void (*closed)(void *owner);
+    uint32_t share_percent;
+    uint64_t stall_ns;
+    struct shard_task watch;
+    struct shard_timer timer; /* owner of the home shard */
+    atomic_uint refs;         /* the handle, and a watch that is queued */
+    struct spin lock;         /* guards everything below */
+    TAILQ_HEAD(, srq_partial) partials; /* those that were seen to move last are last */
+    uint32_t partial_count;
+    uint32_t receives;        /* posted and partial: the maximum of the last stall_ns, and when it was counted */
+    uint64_t receives_since;
+    bool is_watched;          /* watch is queued, or the timer armed, */
+    bool is_queued;           /* the former */
 };
 
 int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);
@@ -194,6 +221,9 @@ int iwarp_srq_post(struct fabric_srq *srq, const struct fabric_request *r);
 int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
+void iwarp_srq_partial_init(struct srq_partial *partial);
+/* Owner of the queue pair: its message has become partial, or is no longer. */
+void iwarp_srq_update(struct fabric_qp *qp);
 
 /* ---- queue pairs (qp.c) ---- */
 
@@ -203,8 +233,10 @@ struct fabric_qp {
     struct iw_qp *iw;
     struct fabric_cq *receive_cq, *initiator_cq;
     struct cq_user receive_user, initiator_user;
+    struct fabric_srq *srq;   /* or NULL */
+    struct srq_partial partial;
     void *qp_context;
-    atomic_uint refs;         /* the handle, and a doom that is queued */
+    atomic_uint refs;         /* the handle, and a doom or a partial's check that is queued */
     atomic_bool doomed;       /* a queue of its overflowed */
     atomic_uint sent_to;      /* iw_qp_posted at the last transmission */
     _Atomic uint64_t asked_to; /* iw_qp_asked then */
@@ -233,6 +265,7 @@ void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t ter
 void iwarp_qp_leave_to_poll(struct fabric_qp *qp); /* its requests wait for the poller, where there is one */
 void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *context);
 void iwarp_qp_ref(struct fabric_qp *qp);
+void iwarp_qp_unref(struct fabric_qp *qp); /* owner */
 void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
 void iwarp_qp_doom(struct fabric_qp *qp); /* takes over the caller's reference */
 
@@ -336,6 +369,8 @@ struct fabric_conn {
     bool active;
     struct shard_task task;
     struct shard_timer timer, nudge;
+    struct shard_timer stall;          /* armed where a receive turn ended inside an FPDU or a message */
+    struct iw_rx_mark mark;            /* when it was armed */
     TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
     struct net_reservation *reservation; /* the local address, till closed */
@@ -386,6 +421,13 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);
 void conn_limit(struct fabric_conn *c); /* starts the state's time limit anew */
+
+/* liveness.c */
+void conn_received(struct fabric_conn *c); /* a receive turn that brought something is over */
+void conn_stop_watching(struct fabric_conn *c);
+void conn_stalled(struct shard_timer *timer);
+/* It has had its time for an unfinished send: ends it, unless the send has moved since the mark. */
+void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 /* effects.c */
 void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);

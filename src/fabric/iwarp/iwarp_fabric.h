@@ -37,6 +37,9 @@ struct iwarp_config {
      */
     uint32_t nudge_ms;
     struct net_liveness liveness; /* 15000, 5000, 30000 */
+    uint32_t stall_ms;            /* an unfinished FPDU, or message of which too little comes; 0: none; 30000 */
+    uint32_t srq_share_percent;   /* of a shared receive queue's receives, for unfinished messages; 50 */
+    uint32_t srq_stall_ms;        /* beyond that, unfinished messages that do not move end after so long; 500 */
 };
 
 /* What a fabric has done so far; any thread, a value may be a moment old. */

@@ -67,6 +67,8 @@ void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t t
     qp->stopped = why;
     qp->terminate = terminate;
     iw_qp_flush(qp->iw, IW_FLUSHED);
+    if (qp->srq)
+        iwarp_srq_update(qp);
 }
 
 static void run_flush(struct shard_task *task)
@@ -83,8 +85,8 @@ void iwarp_qp_ref(struct fabric_qp *qp)
     atomic_fetch_add_explicit(&qp->refs, 1, memory_order_relaxed);
 }
 
-/* Owner. The last one frees it. */
-static void unref(struct fabric_qp *qp)
+/* The last one frees it. */
+void iwarp_qp_unref(struct fabric_qp *qp)
 {
     void (*closed)(void *context);
     void *context;
@@ -104,7 +106,7 @@ static void run_doom(struct shard_task *task)
 
     if (qp->conn)
         conn_abort(qp->conn, FABRIC_CQ_OVERFLOW);
-    unref(qp);
+    iwarp_qp_unref(qp);
 }
 
 void iwarp_qp_doom(struct fabric_qp *qp)
@@ -119,7 +121,7 @@ static void run_close(struct shard_task *task)
     iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     iwarp_cq_remove(qp->receive_cq, &qp->receive_user);
     iwarp_cq_remove(qp->initiator_cq, &qp->initiator_user);
-    unref(qp);
+    iwarp_qp_unref(qp);
 }
 
 static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_config *c, struct fabric_qp *owner)
@@ -159,6 +161,8 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
     qp->is_seen = iwarp_cq_settle(fabric, c->initiator_cq, MUTANT(cq_follows_not) ? NULL : qp->home) == qp->home;
     qp->receive_cq = c->receive_cq;
     qp->initiator_cq = c->initiator_cq;
+    qp->srq = c->srq;
+    iwarp_srq_partial_init(&qp->partial);
     qp->qp_context = c->qp_context;
     atomic_init(&qp->refs, 1);
     qp->transmit.run = run_transmit;

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: shared receive queues are the protocol core's; a home shard delivers that one runs low. */
+/*
+ * Abstract: shared receive queues are the protocol core's; a home shard delivers that one runs low, and keeps unfinished
+ * messages from holding most of its receives.
+ *
+ * Queue pairs whose message is partial when a receive turn ends are in a list, ordered by when they were last seen to
+ * move. While partial messages have more than their share of the queue's receives (those posted, and their own), the
+ * home shard picks the queue pair that has waited longest, if its message has not moved for stall_ns. The queue pair's
+ * own shard reads what waits in the socket, compares, and ends the connection if the message has still not moved.
+ * Invariant: a message that moves never ends its connection here, nor does the only partial message.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,16 +39,193 @@ static void deliver(struct delivery *d, unsigned due)
         srq->config.notify(srq->config.owner);
 }
 
-static void finish(struct delivery *d)
+/* Owner of the home shard. The last one frees it. */
+static void srq_unref(struct fabric_srq *srq)
 {
-    struct fabric_srq *srq = srq_of(d);
     void (*closed)(void *owner) = srq->closed;
     void *owner = srq->config.owner;
 
+    if (atomic_fetch_sub_explicit(&srq->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    shard_timer_stop(srq->delivery.home->shard, &srq->timer);
     iw_srq_destroy(srq->iw);
     free(srq);
     closed(owner);
 }
+
+static void finish(struct delivery *d)
+{
+    srq_unref(srq_of(d));
+}
+
+/* ---- partial messages ---- */
+
+static struct fabric_qp *partial_qp(struct srq_partial *partial)
+{
+    return (struct fabric_qp *)((char *)partial - offsetof(struct fabric_qp, partial));
+}
+
+/*
+ * Under the lock. After a connection has ended its receive is missing until the consumer posts it again. That must not
+ * end another connection, so the maximum of the last stall_ns counts.
+ */
+static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
+{
+    uint32_t receives = srq->partial_count + posted;
+
+    if (receives > srq->receives || (int64_t)(now - srq->receives_since) >= (int64_t)srq->stall_ns) {
+        srq->receives = receives;
+        srq->receives_since = now;
+    }
+    return srq->partial_count > 1 &&
+           srq->partial_count * UINT64_C(100) > srq->receives * (uint64_t)srq->share_percent;
+}
+
+/* Under the lock. True: the caller posts srq->watch after unlocking. */
+static bool srq_watches(struct fabric_srq *srq)
+{
+    bool post = !srq->is_queued;
+
+    srq->is_queued = srq->is_watched = true;
+    if (post)
+        atomic_fetch_add_explicit(&srq->refs, 1, memory_order_relaxed);
+    return post;
+}
+
+/* Under the lock. */
+static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
+{
+    if (!partial->is_listed)
+        return;
+    partial->is_listed = false;
+    TAILQ_REMOVE(&srq->partials, partial, link);
+    srq->partial_count--;
+}
+
+/*
+ * partial_check inserts one that is being checked. spared: it was checked and goes on, so another one may have to end.
+ */
+static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool spared)
+{
+    uint32_t posted = iw_srq_posted(srq->iw);
+    bool post = false;
+
+    spin_lock(&srq->lock);
+    if (!partial->is_checked) {
+        iw_qp_rx_mark(partial_qp(partial)->iw, &partial->mark);
+        partial->has_moved = false;
+        partial->since = now;
+        partial->is_listed = true;
+        TAILQ_INSERT_TAIL(&srq->partials, partial, link);
+        srq->partial_count++;
+        post = srq_is_crowded(srq, posted, now) && (!srq->is_watched || spared) && srq_watches(srq);
+    }
+    spin_unlock(&srq->lock);
+    if (post)
+        shard_post_away(srq->delivery.home->shard, &srq->watch);
+}
+
+static void partial_update(struct fabric_qp *qp, bool spared)
+{
+    bool is_partial = iw_qp_has_partial_shared(qp->iw);
+
+    if (is_partial == qp->partial.is_partial)
+        return;
+    qp->partial.is_partial = is_partial;
+    if (is_partial) {
+        partial_insert(qp->srq, &qp->partial, shard_now(qp->home->shard), spared);
+    } else {
+        qp->partial.has_moved = true;
+        spin_lock(&qp->srq->lock);
+        partial_remove(qp->srq, &qp->partial);
+        spin_unlock(&qp->srq->lock);
+    }
+}
+
+void iwarp_srq_update(struct fabric_qp *qp)
+{
+    partial_update(qp, false);
+}
+
+/* On the queue pair's shard. */
+static void partial_check(struct shard_task *task)
+{
+    struct fabric_qp *qp = partial_qp((struct srq_partial *)((char *)task - offsetof(struct srq_partial, check)));
+    struct fabric_srq *srq = qp->srq;
+
+    if (qp->conn && !qp->partial.has_moved)
+        conn_check_send(qp->conn, &qp->partial.mark);
+    spin_lock(&srq->lock);
+    qp->partial.is_checked = false;
+    spin_unlock(&srq->lock);
+    qp->partial.is_partial = false; /* it is in no list while it is checked */
+    partial_update(qp, true);
+    iwarp_qp_unref(qp);
+}
+
+void iwarp_srq_partial_init(struct srq_partial *partial)
+{
+    partial->check.run = partial_check;
+}
+
+/*
+ * Removes and returns the queue pair that has waited longest, with a reference, if its time is over; else NULL, and
+ * *next is when that will be, or UINT64_MAX if the queue is not crowded.
+ */
+static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, uint64_t *next)
+{
+    uint32_t posted = iw_srq_posted(srq->iw);
+    struct fabric_qp *found = NULL;
+
+    *next = UINT64_MAX;
+    spin_lock(&srq->lock);
+    srq->is_watched = srq_is_crowded(srq, posted, now);
+    if (srq->is_watched) {
+        struct srq_partial *first = TAILQ_FIRST(&srq->partials);
+
+        *next = first->since + srq->stall_ns;
+        if (*next <= now) {
+            partial_remove(srq, first);
+            first->is_checked = true;
+            found = partial_qp(first);
+            iwarp_qp_ref(found); /* its close removes it from the list first */
+        }
+    }
+    spin_unlock(&srq->lock);
+    return found;
+}
+
+static void srq_check_share(struct fabric_srq *srq)
+{
+    struct shard *home = srq->delivery.home->shard;
+    uint64_t now = shard_now(home), next;
+    struct fabric_qp *qp;
+
+    while ((qp = srq_next_stalled(srq, now, &next)) != NULL)
+        shard_post_away(qp->home->shard, &qp->partial.check);
+    if (next == UINT64_MAX)
+        shard_timer_stop(home, &srq->timer);
+    else
+        shard_timer_set(home, &srq->timer, next);
+}
+
+static void srq_run_watch(struct shard_task *task)
+{
+    struct fabric_srq *srq = (struct fabric_srq *)((char *)task - offsetof(struct fabric_srq, watch));
+
+    spin_lock(&srq->lock);
+    srq->is_queued = false;
+    spin_unlock(&srq->lock);
+    srq_check_share(srq);
+    srq_unref(srq);
+}
+
+static void srq_on_timer(struct shard_timer *timer)
+{
+    srq_check_share((struct fabric_srq *)((char *)timer - offsetof(struct fabric_srq, timer)));
+}
+
+/* ---- what the provider calls ---- */
 
 int iwarp_srq_create(struct fabric *base, const struct fabric_srq_config *c, struct fabric_srq **out)
 {
@@ -63,6 +249,13 @@ int iwarp_srq_create(struct fabric *base, const struct fabric_srq_config *c, str
         return ENOMEM;
     }
     srq->config = *c;
+    srq->share_percent = f->config.srq_share_percent;
+    srq->stall_ns = f->config.srq_stall_ms * UINT64_C(1000000);
+    srq->watch.run = srq_run_watch;
+    srq->timer.fire = srq_on_timer;
+    atomic_init(&srq->refs, 1);
+    spin_init(&srq->lock);
+    TAILQ_INIT(&srq->partials);
     delivery_init(&srq->delivery, iwarp_home(f, c->affinity, &f->next_srq), deliver, finish);
     *out = srq;
     return 0;

@@ -261,11 +261,14 @@ void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reaso
     if (!c->streams)
         return;
     stop_nudging(c);
+    conn_stop_watching(c);
     c->qp->stopped = why;
     c->qp->terminate = c->terminate;
     if (!MUTANT(why_refused_untold))
         iwarp_qp_say_why(c->qp, why, c->terminate);
     iw_qp_stop(c->qp->iw, status);
+    if (c->qp->srq)
+        iwarp_srq_update(c->qp);
     add_counts(c);
     c->signals = 0;
     c->streams = false;
@@ -374,6 +377,8 @@ static bool receive(struct fabric_conn *c)
         stop_nudging(c);
     if (came && (!c->streams || iw_qp_tx_wants(c->qp->iw)))
         c->sent_all = false; /* there is something to answer */
+    if (came)
+        conn_received(c);
     return came;
 }
 
