@@ -28,6 +28,8 @@ ONDK_API NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_
 
 /*
  * Closes it. Blocks until every object made from it has been closed by its consumer and every callback has returned.
+ * If that takes close_report_ms (openndk/config.h), prints to standard error which objects are open, with the addresses
+ * of connections, and which callbacks have not returned; if it takes close_abort_ms, calls abort().
  * PASSIVE_LEVEL; not from inside a callback of the same adapter. Returns at once in a child that inherited the adapter.
  */
 ONDK_API void ondk_close_adapter(NDK_ADAPTER *adapter);

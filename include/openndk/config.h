@@ -77,6 +77,10 @@ typedef struct ondk_config {
     uint32_t srq_share_percent; /* of the receives there, as many may be held by unfinished messages. 50; 100: all */
     uint32_t srq_stall_ms;   /* beyond that, those end that have not moved for so long, the longest first. At least 1.
                                 500 */
+    /* Closing an adapter. Milliseconds, at most 3600000. */
+    uint32_t close_report_ms; /* ondk_close_adapter has waited so long: it prints once to standard error what it waits
+                                for. 3000; 0: it does not */
+    uint32_t close_abort_ms; /* likewise: it reports, if it has not yet, and calls abort(). 0: never */
 } ondk_config_t;
 
 /* Fills in defaults, then what the environment says. Calls ondk_config_check_environment. */

@@ -210,11 +210,14 @@ static void threads_wake(struct executor *e, struct shard *s)
 }
 
 /* Callbacks go on meanwhile: they are the shards' threads'. */
-static void threads_gate_wait(struct executor *e, struct shard_gate *g)
+static bool threads_gate_wait(struct executor *e, struct shard_gate *g, uint64_t deadline)
 {
-    (void)e;
-    while (!shard_gate_is_open(g))
-        owner_futex_wait(NULL, &g->open, 0, OWNER_NEVER);
+    while (!shard_gate_is_open(g)) {
+        if (deadline != UINT64_MAX && threads_now(e) >= deadline)
+            return false;
+        owner_futex_wait(NULL, &g->open, 0, deadline);
+    }
+    return true;
 }
 
 bool shard_gate_is_open(const struct shard_gate *g)

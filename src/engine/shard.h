@@ -115,14 +115,20 @@ struct executor_ops {
     int (*start)(struct executor *e, struct shard *s); /* 0 or errno */
     void (*stop)(struct executor *e, struct shard *s); /* returns when no thread is in the shard any more */
     void (*wake)(struct executor *e, struct shard *s); /* the shard's thread sleeps in net_ops.wait: end that */
-    void (*gate_wait)(struct executor *e, struct shard_gate *g); /* a simulation turns its shards meanwhile */
+    /* Returns false if the deadline passes first. A simulation turns its shards meanwhile. */
+    bool (*gate_wait)(struct executor *e, struct shard_gate *g, uint64_t deadline);
 };
 struct executor {
     const struct executor_ops *ops;
 };
 static inline void shard_gate_wait(struct executor *e, struct shard_gate *g)
 {
-    e->ops->gate_wait(e, g);
+    (void)e->ops->gate_wait(e, g, UINT64_MAX);
+}
+/* The same until the executor's clock reads deadline. Returns false if the gate is not open by then. */
+static inline bool shard_gate_wait_until(struct executor *e, struct shard_gate *g, uint64_t deadline)
+{
+    return e->ops->gate_wait(e, g, deadline);
 }
 
 struct shard_config {

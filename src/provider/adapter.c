@@ -18,6 +18,7 @@
 #include "engine/shard.h"
 #include "fabric/iwarp/iwarp_fabric.h"
 #include "provider/adapter.h"
+#include "provider/close_report.h"
 #include "provider/config.h"
 #include "provider/lam.h"
 #include "provider/limits.h"
@@ -157,6 +158,8 @@ static const NDK_ADAPTER_DISPATCH dispatch = {
 
 /* ---- Opening and closing ---- */
 
+enum { NS_PER_MS = 1000000 };
+
 /* The last reference is gone: the closing thread goes on, and may free the adapter at once. */
 static bool retire(struct object *o)
 {
@@ -196,6 +199,26 @@ void ondk_use_windows_families(NDK_ADAPTER *pub, int on)
     adapter_of(pub)->windows_families = on;
 }
 
+static uint64_t deadline_after(uint64_t from, uint32_t ms)
+{
+    return ms ? from + (uint64_t)ms * NS_PER_MS : UINT64_MAX;
+}
+
+/* Waits for the last descendant's end. A close that takes long is reported once, and ended by abort() if wanted. */
+static void wait_until_gone(struct adapter *a)
+{
+    struct executor *e = shard_executor(adapter_home(a));
+    uint64_t start = e->ops->now(e);
+    uint64_t report_at = deadline_after(start, a->config.close_report_ms);
+    uint64_t abort_at = deadline_after(start, a->config.close_abort_ms);
+
+    if (shard_gate_wait_until(e, &a->gone, report_at < abort_at ? report_at : abort_at))
+        return;
+    close_report_print(a, (e->ops->now(e) - start) / NS_PER_MS);
+    if (!shard_gate_wait_until(e, &a->gone, abort_at))
+        abort();
+}
+
 void ondk_close_adapter(NDK_ADAPTER *pub)
 {
     struct adapter *a = adapter_of(pub);
@@ -207,7 +230,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     object_unref(&a->obj, REF_HANDLE);
     if (MUTANT(obj_14_close_does_not_wait))
         return;
-    shard_gate_wait(shard_executor(adapter_home(a)), &a->gone);
+    wait_until_gone(a);
     stat_server_leave(a);
     free(a);
     fabric->ops->destroy(fabric);

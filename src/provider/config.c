@@ -58,6 +58,8 @@ static const struct field {
     FIELD(stall_ms, "ONDK_STALL_MS", 30000, 0, 3600000),
     FIELD(srq_share_percent, "ONDK_SRQ_SHARE_PERCENT", 50, 1, 100),
     FIELD(srq_stall_ms, "ONDK_SRQ_STALL_MS", 500, 1, 3600000),
+    FIELD(close_report_ms, "ONDK_CLOSE_REPORT_MS", 3000, 0, 3600000),
+    FIELD(close_abort_ms, "ONDK_CLOSE_ABORT_MS", 0, 0, 3600000),
 #undef FIELD
 };
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };

@@ -446,7 +446,6 @@ static void destroy(struct object *o)
     struct connector *c = connector_of_object(o);
 
     assert(!c->conn);
-    live_leave(&o->adapter->live, &c->live);
     if (c->qp && !c->consumed)
         connector_unbind(c->qp);
     free(c->peer.private_data);
@@ -494,6 +493,6 @@ struct connector *connector_new_passive(struct listener *listener, struct object
     object_ref(&c->obj, REF_LOOKUP);
     if (!MUTANT(lsn_06_listener_not_held))
         object_depend(&c->obj, listener_object);
-    live_enter(&adapter->live, LIVE_CONNECTORS, &c->live, &c->obj);
+    live_enter(&adapter->live, &c->obj);
     return c;
 }

@@ -20,7 +20,6 @@
 #include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/connector_table.h"
-#include "provider/live.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 
@@ -65,7 +64,6 @@ struct connector {
     void *connect_context;
     struct shard_task event;   /* a passive one's arrival, later the disconnect callback */
     struct listener *listener; /* a passive one's */
-    struct live_entry live;
 };
 OBJECT_ASSERT_LAYOUT(connector);
 

@@ -372,6 +372,5 @@ NTSTATUS connector_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, P
 
     if (!c)
         return STATUS_INSUFFICIENT_RESOURCES;
-    live_enter(&a->live, LIVE_CONNECTORS, &c->live, &c->obj);
     return object_created(a, &c->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -23,7 +23,6 @@
 #include "provider/adapter.h"
 #include "provider/address.h"
 #include "provider/connector.h"
-#include "provider/live.h"
 #include "provider/provider.h"
 #include "provider/status.h"
 
@@ -43,7 +42,6 @@ struct listener {
     struct request listen;
     NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
     void *listen_context;
-    struct live_entry live;
 };
 OBJECT_ASSERT_LAYOUT(listener);
 
@@ -243,8 +241,7 @@ static void cancel(struct object *o)
 
 static void destroy(struct object *o)
 {
-    /* The fabric's listener has said closed(). */
-    live_leave(&o->adapter->live, &listener_of_object(o)->live);
+    (void)o; /* the fabric's listener has said closed() */
 }
 
 void listener_describe(struct object *o, ondk_listener_t *entry)
@@ -297,6 +294,5 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     object_init(&l->obj, &type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
     object_ref(&l->obj, REF_LOOKUP); /* until closed() */
-    live_enter(&a->live, LIVE_LISTENERS, &l->live, &l->obj);
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

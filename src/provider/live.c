@@ -14,24 +14,30 @@
 void live_init(struct live *live)
 {
     spin_init(&live->lock);
-    for (int kind = 0; kind < LIVE_KINDS; kind++)
-        LIST_INIT(&live->lists[kind]);
+    for (int type = 0; type < NdkObjectTypeMax; type++)
+        LIST_INIT(&live->lists[type]);
 }
 
-void live_enter(struct live *live, enum live_kind kind, struct live_entry *entry, struct object *object)
+void live_enter(struct live *live, struct object *o)
 {
-    entry->object = object;
     spin_lock(&live->lock);
-    LIST_INSERT_HEAD(&live->lists[kind], entry, link);
+    o->live_entered = true;
+    LIST_INSERT_HEAD(&live->lists[o->type->ndk_type], o, live_link);
     spin_unlock(&live->lock);
 }
 
-void live_leave(struct live *live, struct live_entry *entry)
+void live_hide(struct live *live, struct object *o)
 {
-    if (!entry->object)
-        return;
     spin_lock(&live->lock);
-    LIST_REMOVE(entry, link);
+    o->live_hidden = true;
+    spin_unlock(&live->lock);
+}
+
+void live_leave(struct live *live, struct object *o)
+{
+    spin_lock(&live->lock);
+    if (o->live_entered)
+        LIST_REMOVE(o, live_link);
     spin_unlock(&live->lock);
 }
 
@@ -39,13 +45,13 @@ uint32_t ondk_adapter_connections_sized(NDK_ADAPTER *adapter, ondk_connection_t 
                                         size_t entry_size)
 {
     struct adapter *a = adapter_of(adapter);
-    struct live_entry *e;
+    struct object *o;
     ondk_connection_t one;
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
-    LIST_FOREACH(e, &a->live.lists[LIVE_CONNECTORS], link) {
-        if (!connector_describe(e->object, &one))
+    LIST_FOREACH(o, &a->live.lists[NdkObjectTypeConnector], live_link) {
+        if (o->live_hidden || !connector_describe(o, &one))
             continue;
         one.if_index = a->if_index;
         one.owner_pid = pid;
@@ -61,14 +67,16 @@ uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *ent
                                       size_t entry_size)
 {
     struct adapter *a = adapter_of(adapter);
-    struct live_entry *e;
+    struct object *o;
     ondk_listener_t one;
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
-    LIST_FOREACH(e, &a->live.lists[LIVE_LISTENERS], link) {
+    LIST_FOREACH(o, &a->live.lists[NdkObjectTypeListener], live_link) {
+        if (o->live_hidden)
+            continue;
         if (count < capacity) {
-            listener_describe(e->object, &one);
+            listener_describe(o, &one);
             one.if_index = a->if_index;
             one.owner_pid = pid;
             sized_write_entry(entries, count, entry_size, &one, sizeof(one));
@@ -83,14 +91,16 @@ uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *ent
                                       size_t entry_size)
 {
     struct adapter *a = adapter_of(adapter);
-    struct live_entry *e;
+    struct object *o;
     ondk_endpoint_t one;
     uint32_t count = 0, pid = (uint32_t)getpid();
 
     spin_lock(&a->live.lock);
-    LIST_FOREACH(e, &a->live.lists[LIVE_ENDPOINTS], link) {
+    LIST_FOREACH(o, &a->live.lists[NdkObjectTypeSharedEndpoint], live_link) {
+        if (o->live_hidden)
+            continue;
         if (count < capacity) {
-            shared_endpoint_describe(e->object, &one);
+            shared_endpoint_describe(o, &one);
             one.if_index = a->if_index;
             one.owner_pid = pid;
             sized_write_entry(entries, count, entry_size, &one, sizeof(one));

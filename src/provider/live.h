@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects of an adapter that lists show. One enters when it has been made and leaves first thing in its destroy, so
- * that what is in a list, while the lock is held, is there.
+ * The objects of an adapter, by type. An object enters when it has been made. It is hidden first thing when it ends, so
+ * that what a list shows, while the lock is held, can be described; it leaves after its close completion has returned.
  *
  * Order of locks: this one, then an object's own. Nobody comes here with an object's lock held.
  */
@@ -11,24 +11,19 @@
 #include <sys/queue.h>
 
 #include "base/spin.h"
+#include "ndk/ndkpi.h"
 
 struct object;
 
-enum live_kind { LIVE_CONNECTORS, LIVE_LISTENERS, LIVE_ENDPOINTS, LIVE_KINDS };
-
-/* Embedded in the object, zero while in no list. */
-struct live_entry {
-    LIST_ENTRY(live_entry) link;
-    struct object *object;
-};
-
 struct live {
-    struct spin lock; /* guards the lists */
-    LIST_HEAD(, live_entry) lists[LIVE_KINDS];
+    struct spin lock; /* guards the lists, and live_hidden of the objects in them */
+    LIST_HEAD(, object) lists[NdkObjectTypeMax];
 };
 
 void live_init(struct live *live);
-void live_enter(struct live *live, enum live_kind kind, struct live_entry *entry, struct object *object);
-void live_leave(struct live *live, struct live_entry *entry); /* one that never entered, too */
+void live_enter(struct live *live, struct object *o);
+/* Both also of an object that never entered. */
+void live_hide(struct live *live, struct object *o);
+void live_leave(struct live *live, struct object *o);
 
 #endif

@@ -170,18 +170,24 @@ void object_undepend(struct object *o, struct object *antecedent)
 static void finish(struct object *o)
 {
     struct object *antecedents[OBJECT_ANTECEDENTS];
+    struct adapter *adapter = o->adapter;
     unsigned count = o->antecedent_count;
     bool early = MUTANT(obj_13_antecedent_first);
+    bool stays = o->type->ndk_type == NdkObjectTypeSharedEndpoint && MUTANT(obs_endpoint_stays_listed);
 
     memcpy(antecedents, o->antecedents, sizeof(antecedents));
     for (unsigned i = 0; i < count && early; i++)
         object_unref(antecedents[i], REF_CHILD);
+    if (!stays)
+        live_hide(&adapter->live, o);
     o->type->destroy(o);
     if (o->close_pended && o->close_done) {
         o->close_done(o->close_context);
         if (MUTANT(obj_15_close_completes_twice))
             o->close_done(o->close_context);
     }
+    if (!stays)
+        live_leave(&adapter->live, o);
     free(o->memory);
     for (unsigned i = 0; i < count && !early; i++)
         object_unref(antecedents[i], REF_CHILD);
@@ -230,6 +236,7 @@ static void run_created(struct shard_task *task)
 NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out)
 {
+    live_enter(&adapter->live, o);
     if (!adapter->config.pend_creates || !done) {
         *out = o->header;
         if (MUTANT(obj_05_inline_calls_back) && done)

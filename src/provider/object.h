@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/spin.h"
 #include "engine/shard.h"
@@ -67,6 +68,9 @@ struct object {
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
     struct shard_task finish;     /* the pended creation's delivery, later the end of the object */
+    LIST_ENTRY(object) live_link; /* live.c's, as are the next two */
+    bool live_entered;
+    bool live_hidden;             /* it ends: nothing but this struct can be looked at */
 };
 
 /* Initialises header (version, type, NdkReserved zero) and the object with its HANDLE reference. */

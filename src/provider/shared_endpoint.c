@@ -18,8 +18,6 @@ static void destroy(struct object *o)
 {
     struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
 
-    if (!MUTANT(obs_endpoint_stays_listed))
-        live_leave(&o->adapter->live, &e->live);
     o->adapter->fabric->ops->endpoint_close(e->fabric);
 }
 
@@ -71,6 +69,5 @@ NTSTATUS shared_endpoint_create(NDK_ADAPTER *adapter, CONST PSOCKADDR address, U
     e->pub.Dispatch = &dispatch;
     object_init(&e->obj, &type, &e->pub.Header, e, a, adapter_home(a));
     object_depend(&e->obj, &a->obj);
-    live_enter(&a->live, LIVE_ENDPOINTS, &e->live, &e->obj);
     return object_created(a, &e->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -6,7 +6,6 @@
 #include "base/addr.h"
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
-#include "provider/live.h"
 #include "provider/object.h"
 
 struct shared_endpoint {
@@ -14,7 +13,6 @@ struct shared_endpoint {
     struct object obj;
     struct fabric_endpoint *fabric;
     struct addr local;
-    struct live_entry live;
 };
 OBJECT_ASSERT_LAYOUT(shared_endpoint);
 

@@ -76,11 +76,14 @@ static void hand_turn(void)
             (void)shard_turn(by_hand[i]);
 }
 
-static void hand_wait(struct executor *e, struct shard_gate *g)
+static bool hand_wait(struct executor *e, struct shard_gate *g, uint64_t deadline)
 {
-    (void)e;
-    while (!shard_gate_is_open(g))
+    while (!shard_gate_is_open(g)) {
+        if (hand_now(e) >= deadline)
+            return false;
         hand_turn();
+    }
+    return true;
 }
 
 static const struct executor_ops hand_ops = { hand_now, hand_start, hand_stop, hand_wake, hand_wait };

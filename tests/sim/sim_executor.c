@@ -61,11 +61,14 @@ static void wake(struct executor *e, struct shard *s)
     (void)e, (void)s; /* nobody sleeps */
 }
 
-static void gate_wait(struct executor *e, struct shard_gate *g)
+static bool gate_wait(struct executor *e, struct shard_gate *g, uint64_t deadline)
 {
-    (void)e;
-    while (!shard_gate_is_open(g))
+    while (!shard_gate_is_open(g)) {
+        if (sim_now(e) >= deadline)
+            return false;
         sim_check(sim_step() || shard_gate_is_open(g), "deadlock: an adapter's close waits, and nothing will happen");
+    }
+    return true;
 }
 
 struct executor *sim_executor(void)

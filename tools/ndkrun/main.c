@@ -301,6 +301,9 @@ int main(int argc, char **argv)
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;
+    /* While checks are on, ndkrun's own report of a close that hangs has the stacks that made the objects. */
+    if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
+        return NDKRUN_USAGE;
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
     if (!again_prepare(&o, argv))
         return NDKRUN_USAGE;

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ondk_close_adapter says while it waits, and how it ends. Each case runs its part in a child, whose standard error
+ * is read to the end: the child that waits for ever ends by close_abort_ms, always after the report.
+ */
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "contract/kit.h"
+#include "openndk/adapter.h"
+#include "openndk/config.h"
+
+enum { REPORT_ROOM = 1 << 16, REPORT_MS = 1, ABORT_MS = 50, MANY = 10 };
+
+/* Runs part in a child and gives what that has written to standard error; *status receives waitpid's. */
+static const char *said_by(void (*part)(void), int *status)
+{
+    static char text[REPORT_ROOM];
+    int pipes[2];
+    size_t have = 0;
+    ssize_t n;
+
+    CHECK_EQ(pipe(pipes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], STDERR_FILENO);
+        close(pipes[0]);
+        close(pipes[1]);
+        part();
+        _exit(0);
+    }
+    close(pipes[1]);
+    while ((n = read(pipes[0], text + have, sizeof text - 1 - have)) > 0)
+        have += (size_t)n;
+    text[have] = '\0';
+    close(pipes[0]);
+    CHECK_EQ(waitpid(child, status, 0), child);
+    return text;
+}
+
+static void set_limits(uint32_t report_ms, uint32_t abort_ms)
+{
+    ondk_config_t c;
+
+    ondk_config_init(&c);
+    c.close_report_ms = report_ms;
+    c.close_abort_ms = abort_ms;
+    CHECK_STATUS(ondk_configure(&c), STATUS_SUCCESS);
+}
+
+static void check_says(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        kit_fail(__FILE__, __LINE__, "\"%s\" is not in:\n%s", words, text);
+}
+
+static unsigned times_said(const char *text, const char *words)
+{
+    unsigned count = 0;
+
+    while ((text = strstr(text, words)) != NULL) {
+        text += strlen(words);
+        count++;
+    }
+    return count;
+}
+
+static void check_aborted(const char *text, int status)
+{
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || times_said(text, " ms for ") != 1)
+        kit_fail(__FILE__, __LINE__, "one report and SIGABRT are expected, status is 0x%x:\n%s", status, text);
+}
+
+/* ---- objects that are open ---- */
+
+static void close_with_connection(void)
+{
+    static struct kit_pair p;
+
+    set_limits(REPORT_MS, ABORT_MS);
+    kit_pair_open(&p);
+    fprintf(stderr, "port %u\n", kit_port(&p.listener.address));
+    ondk_close_adapter(p.passive.adapter);
+}
+
+CASE(report_of_a_connection, KIT_FAMILIES)
+{
+    char expected[100];
+    unsigned port = 0;
+    int status;
+    const char *text = said_by(close_with_connection, &status);
+
+    check_aborted(text, status);
+    check_says(text, "openndk: ondk_close_adapter (lo) has waited ");
+    check_says(text, " ms for 1 connector, 1 listener, 1 QP, 1 CQ, 1 MR, 1 PD\n");
+    CHECK_EQ(sscanf(text, "port %u", &port), 1);
+    snprintf(expected, sizeof expected, ": established, %s:%u to %s:", kit_family() == AF_INET ? "127.0.0.1" : "[::1]",
+             port, kit_family() == AF_INET ? "127.0.0.1" : "[::1]");
+    check_says(text, expected);
+    check_says(text, ", not closed\n");
+    snprintf(expected, sizeof expected, ": listening, %s:%u, not closed; 1 object depends on it\n",
+             kit_family() == AF_INET ? "127.0.0.1" : "[::1]", port);
+    check_says(text, expected);
+}
+
+static void close_with_many(void)
+{
+    NDK_PD *pd;
+
+    set_limits(0, REPORT_MS); /* the report comes before the end in any case */
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    for (int i = 0; i < MANY; i++)
+        CHECK_STATUS(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    ondk_close_adapter(adapter);
+}
+
+CASE(report_of_many_objects, 0)
+{
+    int status;
+    const char *text = said_by(close_with_many, &status);
+
+    check_aborted(text, status);
+    check_says(text, " ms for 10 PDs\n");
+    CHECK_EQ(times_said(text, "    PD 0x"), 4);
+    check_says(text, "    and 6 more\n");
+}
+
+/* ---- callbacks that have not returned ---- */
+
+static sem_t callback_began;
+
+static void block(struct kit_call *call)
+{
+    (void)call;
+    sem_post(&callback_began);
+    for (;;)
+        pause();
+}
+
+/* A PD whose creation completes in a callback of the provider's, which runs `inside`. */
+static void close_in_create_callback(void (*inside)(struct kit_call *call))
+{
+    static struct kit_call create;
+    ondk_config_t c;
+    NDK_PD *pd;
+
+    sem_init(&callback_began, 0, 0);
+    ondk_config_init(&c);
+    c.close_report_ms = REPORT_MS;
+    c.close_abort_ms = ABORT_MS;
+    c.pend_creates = 1;
+    CHECK_STATUS(ondk_configure(&c), STATUS_SUCCESS);
+    create.inside = inside;
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    CHECK_STATUS(adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &create, &pd), STATUS_PENDING);
+    sem_wait(&callback_began);
+    ondk_close_adapter(adapter);
+}
+
+static void block_creation(void)
+{
+    close_in_create_callback(block);
+}
+
+CASE(report_of_a_create_callback, 0)
+{
+    int status;
+    const char *text = said_by(block_creation, &status);
+
+    check_aborted(text, status);
+    check_says(text, " ms for 1 PD\n");
+    check_says(text, ": not closed; 1 callback has not returned\n");
+}
+
+/* The object's callback runs, so its close cannot end before that. */
+static void close_inside(struct kit_call *create)
+{
+    static struct kit_call call = {.inside = block};
+    NDK_PD *pd = (NDK_PD *)create->object;
+
+    CHECK_STATUS(pd->Dispatch->NdkClosePd(&pd->Header, kit_close_done, &call), STATUS_PENDING);
+}
+
+static void block_close(void)
+{
+    close_in_create_callback(close_inside);
+}
+
+CASE(report_of_a_close_callback, 0)
+{
+    int status;
+    const char *text = said_by(block_close, &status);
+
+    check_aborted(text, status);
+    check_says(text, " ms for 1 PD\n");
+    check_says(text, ": closed; its close completion callback has not returned\n");
+}
+
+/* ---- closes without a report ---- */
+
+static void *close_adapter(void *adapter)
+{
+    ondk_close_adapter(adapter);
+    return NULL;
+}
+
+/* No report and no end, although the close waits until the other thread has closed the PD. */
+static void close_late(void)
+{
+    pthread_t thread;
+    NDK_PD *pd;
+
+    set_limits(0, 0);
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    CHECK_STATUS(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    CHECK_EQ(pthread_create(&thread, NULL, close_adapter, adapter), 0);
+    kit_settle();
+    CHECK_STATUS(kit_close(pd), STATUS_SUCCESS);
+    pthread_join(thread, NULL);
+}
+
+/* The other side: a report, and then the close succeeds. */
+static void close_after_report(void)
+{
+    pthread_t thread;
+    int pipes[2], saved = dup(STDERR_FILENO);
+    char first;
+    NDK_PD *pd;
+
+    set_limits(REPORT_MS, 0);
+    CHECK_EQ(pipe(pipes), 0);
+    dup2(pipes[1], STDERR_FILENO);
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    CHECK_STATUS(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &pd), STATUS_SUCCESS);
+    CHECK_EQ(pthread_create(&thread, NULL, close_adapter, adapter), 0);
+    CHECK_EQ(read(pipes[0], &first, 1), 1);
+    CHECK_STATUS(kit_close(pd), STATUS_SUCCESS);
+    pthread_join(thread, NULL);
+    dup2(saved, STDERR_FILENO);
+}
+
+CASE(closes_that_end, 0)
+{
+    int status;
+    const char *text = said_by(close_late, &status);
+
+    if (status || *text)
+        kit_fail(__FILE__, __LINE__, "status 0x%x:\n%s", status, text);
+    text = said_by(close_after_report, &status);
+    if (status || *text)
+        kit_fail(__FILE__, __LINE__, "status 0x%x:\n%s", status, text);
+}
