@@ -22,6 +22,11 @@
 
 enum { ARGUMENTS_MOST = 512, PEER_INDEX = 1000000 };
 
+const char *__asan_default_options(void)
+{
+    return "detect_odr_violation=1";
+}
+
 static bool has(const char *symbol)
 {
     return dlsym(RTLD_DEFAULT, symbol) != NULL;

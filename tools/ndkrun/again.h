@@ -13,4 +13,10 @@
 /* Comes back when all is so; false: it cannot be had, and why has been said. */
 bool again_prepare(const struct options *o, char **argv);
 
+/*
+ * Called by AddressSanitizer's runtime, which finds it because ndkrun exports its symbols. Several files of a driver may
+ * define one variable without a value, which is an error to the runtime only if their sizes differ.
+ */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+
 #endif

@@ -3,11 +3,12 @@
 """ndk-cc on folders as they come from Windows. What it makes is loaded and asked which files it is of."""
 import ctypes
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
 
-NDK_CC, LIBRARY = sys.argv[1], sys.argv[2]
+NDK_CC, LIBRARY = str(pathlib.Path(sys.argv[1]).absolute()), sys.argv[2]
 failures = 0
 
 
@@ -148,9 +149,94 @@ def words(tmp):
     check('an empty folder', code == 2 and 'neither a project' in text, (code, text))
 
 
+PROJECT = '<Project xmlns="http://schemas.microsoft.com/developer/msbuild/2003">%s</Project>'
+SOURCES = 'SOURCES=main.c\n'
+DOUBLED = ''.join(f'<P{i}>$(P{i - 1})$(P{i - 1})</P{i}>' for i in range(1, 40))
+DEFINED = '<PreprocessorDefinitions>%(PreprocessorDefinitions);%(PreprocessorDefinitions);A</PreprocessorDefinitions>'
+
+# What a folder contains, and what ndk-cc says about it. Each has a main.c.
+MALFORMED = (
+    ('a sources file that includes itself', {'sources': '!include sources\n' + SOURCES}, 'includes itself'),
+    ('two that include each other', {'sources': '!include a.inc\n' + SOURCES, 'a.inc': '!include sources\n'},
+     'includes itself, by '),
+    ('includes that double', {'sources': '!include 0.inc\n' + SOURCES,
+                              **{f'{i}.inc': f'!include {i + 1}.inc\n' * 2 for i in range(40)}}, 'includes more than'),
+    ('macros that double', {'sources': 'C_DEFINES=-DA=1\n' + 'C_DEFINES=$(C_DEFINES) $(C_DEFINES)\n' * 40 + SOURCES},
+     'expands to more than'),
+    ('a quote without an end', {'sources': SOURCES + 'C_DEFINES=-DA="1\n'}, 'No closing quotation'),
+    ('a sources file that is a device', {'sources': '!include /dev/zero\nSOURCES=none.c\n'}, 'no such file'),
+    ('a source that is a folder', {'sources': 'SOURCES=dir.c\n', 'dir.c/x': ''}, 'no such file'),
+    ('a name above', {'sources': 'TARGETNAME=../above\n' + SOURCES}, 'not one of a file: say -o'),
+    ('a name elsewhere', {'sources': 'TARGETNAME=/dev/shm/elsewhere\n' + SOURCES}, 'not one of a file: say -o'),
+    ('a name with a backslash', {'sources': 'TARGETNAME=..\\above\n' + SOURCES}, 'not one of a file: say -o'),
+    ('a name that is no name', {'sources': 'TARGETNAME=..\n' + SOURCES}, 'not one of a file: say -o'),
+    ('a name with an escape sequence', {'sources': b'TARGETNAME=\x1b[2J\n' + SOURCES.encode()}, 'not one of a file'),
+    ('a name that is too long', {'sources': 'TARGETNAME=' + 'x' * 300 + '\n' + SOURCES}, 'not one of a file: say -o'),
+    ('properties that double', {'p.vcxproj': PROJECT % f'<PropertyGroup><P0>a</P0>{DOUBLED}</PropertyGroup>'},
+     'expands to more than'),
+    ('metadata that doubles', {'p.vcxproj': PROJECT % ('<ItemDefinitionGroup><ClCompile>' + DEFINED * 40 +
+                                                       '</ClCompile></ItemDefinitionGroup>')}, 'expands to more than'),
+    ('many long properties', {'p.vcxproj': PROJECT % ('<PropertyGroup><A>' + 'a' * 200000 + '</A>' + ''.join(
+        f'<B{i}>$(A)</B{i}>' for i in range(400)) + '</PropertyGroup>')}, 'MiB of text'),
+    ('entities that double', {'p.vcxproj': '<!DOCTYPE a [<!ENTITY b "bbbb">]><a>&b;</a>'}, 'a document type'),
+    ('another encoding', {'p.vcxproj': '<?xml version="1.0" encoding="nothing"?><Project/>'}, 'is not XML'),
+    ('no XML', {'p.vcxproj': '<Project><'}, 'is not XML'), ('an empty project', {'p.vcxproj': b''}, 'is not XML'),
+    ('a project of zeros', {'p.vcxproj': bytes(1000)}, 'is not XML'),
+    ('deep groups', {'p.vcxproj': PROJECT % ('<ImportGroup>' * 5000 + '</ImportGroup>' * 5000)}, 'deep'),
+    ('deep imports', {'p.vcxproj': PROJECT % '<Import Project="0.props"/>',
+                      **{f'{i}.props': PROJECT % f'<Import Project="{i + 1}.props"/>' for i in range(60)}}, 'deep'),
+    ('an import of a device', {'p.vcxproj': PROJECT % '<Import Project="/dev/zero"/>'}, 'lists no C files'),
+    ('an import of the folder', {'p.vcxproj': PROJECT % '<Import Project="."/><Import Project=""/>'},
+     'lists no C files'),
+    ('everything on the machine', {'p.vcxproj': PROJECT % '<ItemGroup><ClCompile Include="/**/*.c"/></ItemGroup>'},
+     'would look at more than'),
+    ('a long condition', {'p.vcxproj': PROJECT % f'<PropertyGroup Condition="{" " * 100000}=a"/>'},
+     'a condition of more'),
+    ('a large project', {'p.vcxproj': PROJECT % (' ' * (5 << 20))}, 'larger than 4 MiB'),
+    ('a large sources file', {'sources': SOURCES + ' ' * (5 << 20)}, 'larger than 4 MiB'),
+)
+
+
+def malformed(tmp):
+    """A folder may come from anybody: ndk-cc says what is wrong with it, in bounded memory, and writes nothing."""
+    def bounds():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    for number, (name, files, wanted) in enumerate(MALFORMED):
+        folder, here = tmp / str(number) / 'driver', tmp / str(number) / 'here'
+        here.mkdir(parents=True)
+        put(folder, {'main.c': ENTRY, **files})
+        p = subprocess.run([NDK_CC, folder], capture_output=True, text=True, timeout=60, check=False, cwd=here,
+                           preexec_fn=bounds)
+        text = p.stdout + p.stderr
+        good = p.returncode == 2 and wanted in text and '\x1b' not in text
+        check(f'{name}: says {wanted}', good, (p.returncode, text))
+        made = sorted(path.name for path in (tmp / str(number)).rglob('*.so'))
+        check(f'{name}: writes nothing', not made, made)
+
+
+def nested(tmp):
+    """Headers that include one another deeper than this program's stack is; the compiler has a limit of its own."""
+    put(tmp, {'main.c': ENTRY + '#include "0.h"\n', **{f'{i}.h': f'#include "{i + 1}.h"\n' for i in range(1500)}})
+    code, text = ndk_cc(tmp / 'main.c', '-o', tmp / 'x.so')
+    check('deep headers', code == 1 and 'nested' in text and 'Traceback' not in text, (code, text[:500]))
+    put(tmp, {'odd.c': ENTRY + '#include "\x1b[2J.h"\n'})
+    code, text = ndk_cc(tmp / 'odd.c', '-o', tmp / 'x.so')
+    good = code == 1 and '\\x1b[2J.h' in text and '\x1b' not in text
+    check('odd bytes in what the compiler says', good, (code, text))
+    put(tmp, {'wild/sources': 'SOURCES=a.c\nTARGETNAME=fine\n', 'wild/a.c': ENTRY})
+    with tempfile.TemporaryDirectory() as here:
+        p = subprocess.run([NDK_CC, tmp / 'wild'], capture_output=True, text=True, timeout=60, check=False, cwd=here)
+        check('TARGETNAME names the result', (pathlib.Path(here) / 'fine.so').exists(), p.stderr)
+    put(tmp, {'stars/p.vcxproj': PROJECT % '<ItemGroup><ClCompile Include="src\\**\\*.C"/></ItemGroup>',
+              'stars/src/deep/er/main.c': ENTRY, 'stars/src/two.c': 'int two(void) { return 2; }\n',
+              'stars/no.c': '#error no\n'})
+    driver, text = built('stars', tmp / 'stars')
+    check('files by a pattern', value(driver, 'two') == 2, text)
+
+
 def main():
     ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    for case in (spelling, sources_file, vcxproj, order, languages, words):
+    for case in (spelling, sources_file, vcxproj, order, languages, words, malformed, nested):
         with tempfile.TemporaryDirectory() as folder:
             inner = pathlib.Path(folder) / 'inner'
             inner.mkdir()

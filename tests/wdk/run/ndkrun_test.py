@@ -224,6 +224,43 @@ def sanitizers(tmp):
     expect('ThreadSanitizer wants a kernel built for it', 2, 'cmake --preset tsan', tmp / 'tsan.so')
 
 
+GLOBALS = ('''#include <ntddk.h>
+DRIVER_INITIALIZE DriverEntry;
+int table[4];
+int shared, value, later = 7;
+int sum(void);
+NTSTATUS DriverEntry(PDRIVER_OBJECT d, PUNICODE_STRING p)
+{
+    UNREFERENCED_PARAMETER(d);
+    UNREFERENCED_PARAMETER(p);
+    shared = 1000;
+    DbgPrint("sum %d\\n", sum());
+    table[value - 38] = 1;
+    return STATUS_UNSUCCESSFUL;
+}
+''', '''int table[4], shared, value = 42, later;
+int sum(void);
+int sum(void)
+{
+    return shared + value + later;
+}
+''')
+
+
+def globals_of_several_files(tmp):
+    """Variables that two files define are one, the one with a value, and what is written behind one is reported."""
+    for number, text in enumerate(GLOBALS):
+        (tmp / f'{number}.c').write_text(text)
+    for cc in ('gcc', 'clang'):
+        made = subprocess.run([NDK_CC, tmp, '-o', tmp / f'{cc}.so', '--sanitize', 'address', '--cc', cc], capture_output=True,
+                              text=True, timeout=LIMIT, check=False)
+        check(f'{cc} builds variables that two files define', made.returncode == 0, made.stderr)
+        code, text = ndkrun('--run-for', 0, tmp / f'{cc}.so')
+        check(f'{cc}: they are one', 'sum 1049\n' in text and 'odr-violation' not in text, text)
+        check(f'{cc}: a write behind one is reported', code not in (0, 3) and 'global-buffer-overflow' in text and
+              '0.c:12' in text, (code, text))
+
+
 TRACE_H = '''#define WPP_CONTROL_GUIDS WPP_DEFINE_CONTROL_GUID(G, (1,2,3,4,5), \\
     WPP_DEFINE_BIT(T_ALL) WPP_DEFINE_BIT(T_IO))
 // begin_wpp config
@@ -335,7 +372,7 @@ def main():
         clocks()
         with tempfile.TemporaryDirectory() as folder:
             sanitizers(pathlib.Path(folder))
-        for case in (traces, faults):
+        for case in (traces, faults, globals_of_several_files):
             with tempfile.TemporaryDirectory() as folder:
                 case(pathlib.Path(folder))
     return failures != 0

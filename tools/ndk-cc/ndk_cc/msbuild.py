@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: MIT
 """As much of a Visual Studio project (*.vcxproj) as says which C files are compiled, and how."""
-import glob
 import os
 import re
 import xml.etree.ElementTree as xml
 
-from . import Trouble
-from .paths import find
+from . import Trouble, read_file, wpp
+from .macros import DEPTH_MOST, FILES_MOST, PROJECT_MOST, Substitution, equal
+from .paths import find, match
+
+CONDITION_MOST = 8192
+
+
+class Tree(xml.TreeBuilder):
+    def doctype(self, name, *_):
+        """Projects have none; it is where entities come from, which name files and grow without bounds."""
+        raise Trouble(f'a project file with a document type ({name})')
+
+
+def parse(path):
+    try:
+        return xml.fromstring(read_file(path, PROJECT_MOST), parser=xml.XMLParser(target=Tree()))
+    except (xml.ParseError, LookupError, ValueError) as error: # the latter two: an encoding that is not known
+        raise Trouble(f'{path} is not XML: {error}') from None
 
 
 class Evaluator:
@@ -19,18 +34,22 @@ class Evaluator:
                            'projectname': project.name, 'solutiondir': project.folder + '/'}
         self.fixed = set(self.properties)
         self.compiled, self.metadata, self.seen = [], {}, set()
+        self.substitution, self.depth = Substitution(), 0
 
     def expand(self, text):
         """Known properties put in; $(Others) stay, for whoever uses the text to see."""
-        def value(match):
-            return self.properties.get(match.group(1).lower(), match.group(0))
-        return re.sub(r'\$\(([\w.]+)\)', value, text or '')
+        def value(found):
+            return self.properties.get(found.group(1).lower(), found.group(0))
+        return self.substitution.put(r'\$\(([\w.]+)\)', text or '', value)
 
     def holds(self, element):
         condition = element.get('Condition')
         if not condition:
             return True
-        text = re.sub(r'\$\([^)]*\)', '', self.expand(condition)).strip()
+        text = self.expand(condition)
+        if len(text) > CONDITION_MOST:
+            raise Trouble(f'a condition of more than {CONDITION_MOST} characters: {text[:60]}...')
+        text = re.sub(r'\$\([^)]*\)', '', text).strip()
         return any(all(self.term(term.strip()) for term in re.split(r'(?i)\band\b', either))
                    for either in re.split(r'(?i)\bor\b', text))
 
@@ -39,26 +58,28 @@ class Evaluator:
         if exists:
             there = find(self.folder, exists.group(2)) is not None
             return there != bool(exists.group(1))
-        compare = re.fullmatch(r"\(?\s*'?([^'=!]*?)'?\s*(==|!=)\s*'?([^'=!]*?)'?\s*\)?", term)
-        if not compare:
-            return False
-        same = compare.group(1).lower() == compare.group(3).lower()
-        return same == (compare.group(2) == '==')
+        return bool(equal(term))
 
     def read(self, path):
         if path in self.seen:
             return
         self.seen.add(path)
-        try:
-            root = xml.parse(path).getroot()
-        except xml.ParseError as error:
-            raise Trouble(f'{path} is not XML: {error}') from None
+        if len(self.seen) > FILES_MOST:
+            raise Trouble(f'the project imports more than {FILES_MOST} files')
+        root = parse(path)
         before, self.folder = getattr(self, 'folder', None), os.path.dirname(path)
         self.properties['msbuildthisfiledirectory'] = self.folder + '/'
         self.children(root)
         self.folder = before
 
     def children(self, parent):
+        if self.depth == DEPTH_MOST:
+            raise Trouble(f'{self.folder}: imports lie in one another more than {DEPTH_MOST} deep')
+        self.depth += 1
+        self.each_child(parent)
+        self.depth -= 1
+
+    def each_child(self, parent):
         for element in parent:
             if not isinstance(element.tag, str) or not self.holds(element):
                 continue
@@ -68,7 +89,7 @@ class Evaluator:
             elif tag == 'Import':
                 written = self.expand(element.get('Project', ''))
                 path = None if '$(' in written else find(self.folder, written)
-                if path:
+                if path and os.path.isfile(path):
                     self.read(path)
             elif tag == 'ImportGroup':
                 self.children(element)
@@ -92,7 +113,8 @@ class Evaluator:
                 continue
             name = element.tag.rpartition('}')[2]
             inherited = into.get(name, self.metadata.get(name, ''))
-            into[name] = re.sub(rf'%\({name}\)', lambda _: inherited, self.expand(element.text), flags=re.I).strip()
+            into[name] = self.substitution.put(rf'%\({re.escape(name)}\)', self.expand(element.text),
+                                               lambda _: inherited).strip()
 
     def item_group(self, group):
         for item in group:
@@ -111,7 +133,7 @@ def words(text):
 def files(written, folder):
     if '*' not in written and '?' not in written:
         return [find(folder, written)]
-    return sorted(glob.glob(os.path.join(glob.escape(folder), written.replace('\\', '/')), recursive=True))
+    return match(folder, written)
 
 
 def read_vcxproj(path, project, configuration):
@@ -139,5 +161,5 @@ def read_vcxproj(path, project, configuration):
 def words_of_wpp(metadata):
     """Functions named in the project: WppTraceFunction, or -func: among the additional options."""
     lines = metadata.get('WppTraceFunction', '').split(';')
-    lines += re.findall(r'-func:(\S+\)|"[^"]+")', metadata.get('WppAdditionalOptions', ''))
+    lines += wpp.named_functions(metadata.get('WppAdditionalOptions', ''))
     return [line.strip().strip('"') for line in lines if line.strip() and '%(' not in line]

@@ -3,11 +3,13 @@
 import glob
 import os
 
-from . import Trouble
+from . import Trouble, read_file
+from .macros import PROJECT_MOST
 from .paths import find
 from .msbuild import read_vcxproj
 from .sources_file import read_sources
 
+NAME_MOST = 200
 COMPILED = ('.c', '.cpp', '.cc', '.cxx')
 
 
@@ -23,10 +25,19 @@ class Project:
     def add_source(self, path, written):
         if os.path.splitext(written)[1].lower() not in COMPILED:
             self.notes.append(f'{written}: left out, it is not C or C++')
-        elif path is None:
+        elif path is None or not os.path.isfile(path):
             raise Trouble(f'{self.name}: the project lists {written}, and there is no such file')
+        elif not path.isprintable():
+            raise Trouble(f'{path}: a name with characters that cannot be printed')
         elif path not in self.sources:
             self.sources.append(path)
+
+    def output(self):
+        """The result's name without -o, in the current folder: what a folder says decides about no other place."""
+        if not self.name.isprintable() or self.name in ('', '.', '..') or any(c in self.name for c in '/\\') \
+                or len(os.fsencode(self.name)) > NAME_MOST:
+            raise Trouble(f'{self.name[:NAME_MOST]}: the project has a name (TARGETNAME) that is not one of a file: say -o')
+        return self.name + '.so'
 
     def add_include(self, written):
         if '$(' in written or '%(' in written:
@@ -39,8 +50,7 @@ class Project:
 
 
 def is_driver(path):
-    with open(path, 'rb') as file:
-        return b'<ConfigurationType>Driver<' in file.read()
+    return os.path.isfile(path) and b'<ConfigurationType>Driver<' in read_file(path, PROJECT_MOST)
 
 
 def from_folder(folder, configuration):

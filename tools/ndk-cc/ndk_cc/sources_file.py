@@ -4,30 +4,33 @@ import os
 import re
 import shlex
 
+from . import Trouble, read_file, wpp
+from .macros import DEPTH_MOST, FILES_MOST, PROJECT_MOST, Substitution, equal
 from .paths import find
 
 
 def logical_lines(path):
-    with open(path, encoding='utf-8-sig', errors='replace') as file:
-        line = ''
-        for raw in file:
-            text = re.sub(r'(^|\s)#.*', '', raw.rstrip('\r\n')).rstrip()
-            if text.endswith('\\'):
-                line += text[:-1] + ' '
-                continue
-            yield (line + text).strip()
-            line = ''
-        if line:
-            yield line.strip()
+    parts = []
+    for raw in read_file(path, PROJECT_MOST).decode('utf-8-sig', errors='replace').split('\n'):
+        text = re.sub(r'(^|\s)#.*', '', raw.rstrip('\r')).rstrip()
+        if text.endswith('\\'):
+            parts.append(text[:-1] + ' ')
+            continue
+        yield (''.join(parts) + text).strip()
+        parts = []
+    if parts:
+        yield ''.join(parts).strip()
 
 
 class Reader:
     def __init__(self):
         self.macros = {'amd64': '1', '_buildarch': 'amd64', 'ddkbuildenv': 'chk', 'nttargetfiles': ''}
+        self.substitution = Substitution()
+        self.open, self.files = [], 0  # the files that are being read, and how many there have been
         self.taken = []  # for each !if that is open: whether lines count, and whether a branch has been taken
 
     def expand(self, text):
-        return re.sub(r'\$\((\w+)\)', lambda m: self.macros.get(m.group(1).lower(), m.group(0)), text)
+        return self.substitution.put(r'\$\((\w+)\)', text, lambda m: self.macros.get(m.group(1).lower(), m.group(0)))
 
     def holds(self, word, rest):
         if word in ('ifdef', 'ifndef'):
@@ -36,10 +39,8 @@ class Reader:
         if defined:
             return (defined.group(2).lower() in self.macros) != bool(defined.group(1))
         text = re.sub(r'\$\(\w+\)', '', self.expand(rest)).replace('"', '').strip()
-        compare = re.fullmatch(r'(.*?)\s*(==|!=)\s*(.*)', text)
-        if compare:
-            return (compare.group(1).lower() == compare.group(3).lower()) == (compare.group(2) == '==')
-        return text not in ('', '0')
+        compared = equal(text)
+        return text not in ('', '0') if compared is None else compared
 
     def directive(self, line, folder):
         word, _, rest = line[1:].strip().partition(' ')
@@ -56,18 +57,28 @@ class Reader:
             self.taken.pop()
         elif word == 'include' and all(level[0] for level in self.taken):
             path = find(folder, self.expand(rest.strip().strip('"<>')))
-            if path:
+            if path and os.path.isfile(path):
                 self.read(path)
 
     def read(self, path):
+        self.files += 1
+        if path in self.open:
+            raise Trouble(f'{path} includes itself' + (f', by {self.open[-1]}' if path != self.open[-1] else ''))
+        if len(self.open) == DEPTH_MOST or self.files > FILES_MOST:
+            raise Trouble(f'{self.open[0]} includes more than {DEPTH_MOST} files in one another, or {FILES_MOST} in all')
+        self.open.append(path)
+        self.read_lines(path)
+        self.open.pop()
+
+    def read_lines(self, path):
         for line in logical_lines(path):
             if line.startswith('!'):
                 self.directive(line, os.path.dirname(path))
             elif '=' in line and all(level[0] for level in self.taken):
                 name, _, value = line.partition('=')
                 key = name.strip().lower()
-                self.macros[key] = re.sub(rf'(?i)\$\({re.escape(key)}\)', lambda _: self.macros.get(key, ''),
-                                          value).strip()
+                self.macros[key] = self.substitution.put(rf'\$\({re.escape(key)}\)', value,
+                                                         lambda _, key=key: self.macros.get(key, '')).strip()
 
 
 def read_sources(path, project):
@@ -87,6 +98,9 @@ def read_sources(path, project):
         if written.strip():
             project.add_include(written.strip())
     flags = re.sub(r'\$\(\w+\)', '', value('c_defines') + ' ' + value('user_c_flags'))
-    options = shlex.split(flags.replace('\\', '/'), posix=True)
-    project.defines += [option[2:] for option in options if option[:2] in ('-D', '/D')]
-    project.wpp += [line.strip('"') for line in re.findall(r'-func:(\S+?\)|"[^"]+")', value('run_wpp'))]
+    try:
+        options = shlex.split(flags.replace('\\', '/'), posix=True)
+    except ValueError as error:
+        raise Trouble(f'{path}: C_DEFINES or USER_C_FLAGS: {error}') from None
+    project.defines += [option[2:] for option in options if option[:2] in ('-D', '/D') and option[2:]]
+    project.wpp += wpp.named_functions(value('run_wpp'))

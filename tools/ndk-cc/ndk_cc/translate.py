@@ -7,8 +7,10 @@ on Windows and an array here, is declared without a value. Nothing else is chang
 import os
 import re
 
+from . import read_file, wpp
 from .paths import find
-from . import wpp
+
+SOURCE_MOST = 64 * 1024 * 1024 # bytes of a source or header
 
 VA_LIST = re.compile(r'\b(va_list\s+\w+)\s*=\s*(?:NULL|0)\s*;')
 INCLUDE = re.compile(r'^(\s*#\s*include\s*)(["<])([^">]+)([">])(.*)$')
@@ -27,8 +29,7 @@ def decode(octets):
 
 
 def read_lines(path):
-    with open(path, 'rb') as file:
-        text = decode(file.read())
+    text = decode(read_file(path, SOURCE_MOST))
     return text.rstrip('\x1a').replace('\r\n', '\n').replace('\r', '\n').split('\n')
 
 
@@ -58,8 +59,16 @@ class Translator:
         return ('file', path) if path and os.path.isfile(path) else None
 
     def take(self, path, top):
-        if path in self.files:
-            return
+        """The file and all that it includes, in the order in which a compiler would come by them."""
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            if path not in self.files:
+                waiting += reversed(self.take_one(path, top))
+
+    def take_one(self, path, top):
+        """Returns the files that it includes."""
+        included = []
         lines = read_lines(path)
         resolved = {}
         self.files[path] = lines, resolved
@@ -77,7 +86,8 @@ class Translator:
             elif found[0] == 'trace':
                 self.traces = True
             elif found[0] == 'file':
-                self.take(found[1], top)
+                included.append(found[1])
+        return included
 
     def copy_of(self, path):
         return os.path.join(self.build_dir, 'src', path.lstrip('/'))
@@ -101,7 +111,7 @@ class Translator:
             copy = self.copy_of(path)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             name = path.replace('\\', '\\\\').replace('"', '\\"')
-            with open(copy, 'w', encoding='utf-8') as file:
+            with open(copy, 'w', encoding='utf-8', errors='surrogateescape') as file:
                 file.write(f'#line 1 "{name}"\n' + '\n'.join(lines))
         if self.traces:
             with open(os.path.join(self.build_dir, 'trace.tmh'), 'w', encoding='utf-8') as file:
@@ -114,6 +124,11 @@ def longs(lines):
 
     def blank(match):
         return re.sub(r'[^\n]', ' ', match.group(0))
-    text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
-    return [text.count('\n', 0, match.start()) + 1
-            for match in re.finditer(r'(?<!\blong )\blong\b(?!\s+(?:long|double|int\s+long)\b)', text)]
+    # what has no end is taken whole: to begin again behind its first character costs the square of its length
+    text = re.sub(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?', blank, text, flags=re.S)
+    found, number, at = [], 1, 0
+    for match in re.finditer(r'(?<!\blong )\blong\b(?!\s+(?:long|double|int\s+long)\b)', text):
+        number += text.count('\n', at, match.start())
+        at = match.start()
+        found.append(number)
+    return found

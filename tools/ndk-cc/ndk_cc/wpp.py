@@ -24,12 +24,31 @@ def scan(lines):
     return functions, bits
 
 
+def named_functions(options):
+    """Those of -func:NAME(A,B) and -func:"NAME(A, B)"."""
+    found, at = [], 0
+    while (at := options.find('-func:', at)) >= 0:
+        at += len('-func:')
+        if options.startswith('"', at):
+            end = options.find('"', at + 1)
+            if end < 0:
+                break
+            found.append(options[at + 1:end])
+        else:
+            word = re.compile(r'\S*').match(options, at).group()
+            end = at + len(word)
+            if ')' in word:
+                found.append(word[:word.rindex(')') + 1])
+        at = end
+    return found
+
+
 def macro(function):
     """NAME{LEVEL=X}(A, MSG, ...) as a macro; None if it is not of that form."""
-    match = re.fullmatch(r'(\w+)\s*((?:\{[^}]*\})?)\s*\((.*)\)\s*', function)
+    match = re.fullmatch(r'(\w+)\s*(?:(\{[^}]*\})\s*)?\((.*)\)\s*', function)
     if not match:
         return None
-    name, preset, rest = match.groups()
+    name, preset, rest = match.group(1), match.group(2) or '', match.group(3)
     parameters = [word.strip() for word in rest.split(',') if word.strip()]
     named = [re.sub(r'\W', '_', word) for word in parameters if word != '...']
     level = re.search(r'LEVEL\s*=\s*(\w+)', preset)
