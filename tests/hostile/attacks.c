@@ -121,6 +121,21 @@ static const struct attack living = {
     .connected = living_connected,
 };
 
+/* ---- mute: a request, and then nothing: the reply is not read, and the connection not closed ---- */
+
+static void mute_connected(struct peer *p)
+{
+    peer_request(p);
+    peer_stop_reading(p);
+    peer_arrived(p);
+}
+
+static const struct attack mute = {
+    .name = "mute",
+    .text = "sends a request, and whatever the answer is, neither reads it nor closes the connection",
+    .connected = mute_connected,
+};
+
 /* ---- flood: frames that carry nothing, as many as the connection takes ---- */
 
 enum { FLOOD_WRITES, FLOOD_SENDS, FLOOD_WAYS, FLOOD_BATCH = 65536 };
@@ -495,14 +510,14 @@ static void server_opened(struct peer *p)
 
 static const struct attack server = {
     .name = "server",
-    .text = "listens, and ends connections: at once (how 0, 1), after the request (2, 3), after its reply (4 to 6), with\n"
-            "               garbage (7, 9), within an FPDU (8)",
+    .text = "listens, and ends connections: at once (how 0, 1), after the request (2, 3), after its reply (4 to 6),\n"
+            "               with garbage (7, 9), within an FPDU (8)",
     .is_server = true,
     .connected = server_connected,
     .requested = server_requested,
     .opened = server_opened,
 };
 
-const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &flood, &starve, &stall,
+const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &mute, &flood, &starve, &stall,
                                          &deaf, &quiet, &unread, &cling, &linger, &reads, &large,
                                          &garbage, &client, &server, NULL };

@@ -60,6 +60,16 @@ static void request_revision(struct peer *p)
     request_with(p, 17, (uint8_t)(3 + seeded_below(250)));
 }
 
+/* Bytes behind the request, before the reply can be there. */
+static void request_with_more(struct peer *p)
+{
+    uint8_t bytes[64];
+
+    seeded_fill(bytes, sizeof bytes);
+    peer_request(p);
+    peer_send(p, bytes, sizeof bytes);
+}
+
 /* Part of a request, then a notice. */
 static void request_cut(struct peer *p)
 {
@@ -339,6 +349,7 @@ static const struct kind kinds[] = {
     { "request: the reply's key", STAGE_REQUEST, ENDS, 0, request_reply_key },
     { "request: too much private data", STAGE_REQUEST, ENDS, 0, request_too_long },
     { "request: revision", STAGE_REQUEST, ENDS, 0, request_revision },
+    { "request: bytes behind it", STAGE_REQUEST, ANYTHING, 0, request_with_more },
     { "request: cut", STAGE_REQUEST, ENDS, 0, request_cut },
     { "stream: noise", STAGE_STREAM, WIRE_MPA_CRC, 0, stream_noise },
     { "stream: checksum", STAGE_STREAM, WIRE_MPA_CRC, 0, stream_crc },

@@ -17,12 +17,12 @@
 enum peer_state {
     PEER_FREE,
     PEER_CONNECTING,
-    PEER_CONNECTED, /* no request has been sent; a server's: none has come */
+    PEER_CONNECTED, /* no request has been sent, or, of a server, received */
     PEER_REQUESTED,
     PEER_OPEN,      /* the reply is here, or sent */
 };
 
-/* What `victim` says of its memory in the private data of its reply; zero if the service is another one. */
+/* The victim's memory, from the private data of its reply; zero if the service is another one. */
 struct victim_memory {
     uint64_t address;       /* readable and writable for peers */
     uint32_t token, length;
@@ -59,7 +59,7 @@ struct options {
     unsigned sources;          /* IPv4: so many addresses from the first; IPv6: one of so many /64 */
     unsigned connections, total;
     unsigned seconds;
-    unsigned count;            /* messages, frames: what the attack says */
+    unsigned count;            /* of messages, or of what the attack sends */
     unsigned size;             /* of a message */
     unsigned mss;              /* TCP_MAXSEG; 0: the system's */
     unsigned delay_ms;         /* before the request; between bytes */
@@ -74,10 +74,10 @@ struct attack {
     bool is_server;
     unsigned receive_buffer;                    /* SO_RCVBUF; 0: the system's */
     void (*connected)(struct peer *);           /* NULL: peer_request */
-    void (*requested)(struct peer *);           /* a server's: a request has come */
+    void (*requested)(struct peer *);           /* of a server: a request has been received */
     void (*opened)(struct peer *);
     void (*received)(struct peer *, const uint8_t *ulpdu, size_t len);
-    void (*writable)(struct peer *);            /* called while everything queued has gone, if not NULL */
+    void (*writable)(struct peer *);            /* if not NULL, called whenever nothing is queued */
     void (*due)(struct peer *);
     void (*ended)(struct peer *, const char *how);
 };

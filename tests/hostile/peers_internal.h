@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What peer.c, one peer's bytes, and peers.c, all of them, share. */
+/* Shared by peer.c, one peer's bytes, and peers.c, all peers. */
 #ifndef HOSTILE_PEERS_INTERNAL_H
 #define HOSTILE_PEERS_INTERNAL_H
 

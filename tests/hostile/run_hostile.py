@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """run_hostile.py --binaries DIR [--ndkrun FILE --samples DIR] [--long] [--sanitized] ATTACK
 
-Attacks a service and judges what is left of it: it survives, ends without a leak, serves others meanwhile, and gives back
-descriptors and memory. Counts decide; times are printed alone.
+Attacks a service and judges what is left of it: it survives, ends without a leak, serves others meanwhile, and gives
+back descriptors and memory. Counts decide; times are printed alone.
 """
 import argparse
 import pathlib
@@ -153,6 +153,21 @@ def slow_request():
         seen = attack.end()
         show("slow-request", seen)
         check("each was dropped", sum(seen["ended"].values()) == 100 and seen["replied"] == 0, seen)
+        v.expect_recovered()
+
+
+@test
+def mute():
+    """Neither an acceptance nor a rejection that the peer does not react to keeps its descriptor."""
+    with victim("--connections", 20, establish_ms=500) as v:
+        v.warm_up()
+        attack = v.hostile("mute", "--connections", 100, "--until-stdin", "--seconds", 250).ready()
+        seen = v.until(lambda s: s["requests"] - v.base["requests"] == 100 and s["now"] == 0 and
+                       s["descriptors"] <= v.base["descriptors"])
+        accepted = seen["reasons"].get("STATUS_IO_TIMEOUT", 0)
+        check("each was rejected, or accepted in vain", accepted >= 20 and accepted + seen["rejects"] == 100, seen)
+        v.expect_served("beside mute peers")
+        show("mute", {"victim": seen, "attack": attack.end()})
         v.expect_recovered()
 
 
@@ -352,7 +367,8 @@ def ghosts():
     total = pick(2000, 20000)
     with victim("--hold", backlog=backlog) as v:
         v.base = v.stat()
-        show("ghosts", v.hostile("ghosts", "--connections", 50, "--total", total, "--reconnect", "--seconds", 200).end())
+        show("ghosts", v.hostile("ghosts", "--connections", 50, "--total", total, "--reconnect", "--seconds",
+                                 200).end())
         seen = v.until(lambda s: s["requests"] + s["refused_requests"] + s["dropped_peers"] >= total)
         check("the consumer sees a bounded number of ghosts", seen["requests"] <= 2 * backlog, seen)
         v.command("answer")
@@ -376,15 +392,15 @@ def backlog():
 
 @test
 def garbage():
-    kinds, rounds = 34, pick(10, 300)
+    kinds, rounds = 35, pick(10, 300)
     for options, config, crc in (((), {}, ()), (("--srq", 1024), {}, ()), ((), {"shards": 1}, ()),
                                  ((), {"crc": 0}, ("--no-crc",))):
         with victim(*options, **config) as v:
             v.warm_up()
             stay = v.good("--threads", 4, "--until-stdin", env={"ONDK_CRC": "0"} if crc else None).ready()
             for seed in pick((1,), (1, 2, 3)):
-                seen = v.hostile("garbage", "--connections", 20, "--total", kinds * rounds, "--reconnect", "--seed", seed,
-                                 "--seconds", pick(1, 60) if crc else 200, *crc).end()
+                seen = v.hostile("garbage", "--connections", 20, "--total", kinds * rounds, "--reconnect", "--seed",
+                                 seed, "--seconds", pick(1, 60) if crc else 200, *crc).end()
                 show("garbage", seen)
                 # Without checksums some kinds are valid messages, or the beginning of one that does not end.
                 check("each kind got its answer", crc or (seen["unexpected"] == 0 and not seen["wrong_crc"]), seen)
@@ -419,7 +435,7 @@ def wait_for_listener(process, host, port):
 def sample_echo():
     with_sample_addresses()
     for attack, connections, total in (("abrupt", 1, pick(120, 2000)), ("abrupt", 10, pick(300, 5000)),
-                                       ("garbage", 10, pick(340, 5100)), ("starve", 64, pick(300, 3000))):
+                                       ("garbage", 10, pick(350, 5250)), ("starve", 64, pick(300, 3000))):
         process = ndkrun(args.samples / "echo.so")
         wait_for_listener(process, "192.168.1.1", 54321)
         seen = Process(args.binaries / "hostile", "--connections", connections, "--total", total, "--reconnect",
@@ -436,7 +452,8 @@ def sample_echo():
 @test
 def sample_hello():
     with_sample_addresses()
-    server = Process(args.binaries / "hostile", "server", "192.168.1.1:54321", "--until-stdin", "--seconds", 250).ready()
+    server = Process(args.binaries / "hostile", "server", "192.168.1.1:54321", "--until-stdin", "--seconds",
+                     250).ready()
     for _ in range(pick(20, 100)):
         process = ndkrun("--run-for", "0", args.samples / "hello.so")
         text = process.communicate(timeout=judge.LOCAL_LIMIT_S)[0]

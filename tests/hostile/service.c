@@ -4,8 +4,8 @@
  *
  *   a connection   WAITING -> ACCEPTING -> OPEN -> DISCONNECTING, and then closed by the service's thread
  *
- * Callbacks add a note to a connection and queue it; nothing else of it is theirs. The service's thread takes the notes,
- * and is alone in touching connections, slots and queues. A slot of memory is in one place at a time: posted as a
+ * Callbacks add a note to a connection and queue it, and touch nothing else of it. The service's thread takes the
+ * notes, and it alone uses connections, slots and queues. A slot of memory is in one place at a time: posted as a
  * receive, or sent as the answer; the result of either brings it back.
  */
 #include "hostile/service.h"
@@ -257,7 +257,7 @@ static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
     return at;
 }
 
-/* Where peers may read and write, and where they may only read. */
+/* Encodes where peers may read and write, and where they may only read. */
 static void describe_regions(uint8_t data[REPLY_DATA])
 {
     uint8_t *at = put(data, (uintptr_t)s.open.memory, 8);
@@ -561,7 +561,7 @@ bool service_stop(void)
     return whole;
 }
 
-/* What the adapter counts, while it is open. */
+/* Prints the adapter's counters, while it is open. */
 static void print_counters(FILE *to)
 {
     ondk_counters_t counters;
