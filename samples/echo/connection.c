@@ -1,17 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection.
+ * One client's connection, from its request to its end. The invariant: nothing is posted to a queue pair, and nothing
+ * is called on a connector, once its close may have begun, and the memory of a connection outlives every callback and
+ * every result that names it.
  *
- *   EchoConnectEvent  DISPATCH_LEVEL: memory for it, a work item, nothing that waits
- *   Accept            PASSIVE_LEVEL, work item: queue pair and buffer, NdkAccept
- *   Accepted          NdkAccept's end; from here on results come in
- *   End               the peer has disconnected, a request failed, the driver unloads: at any level, more than once
- *   Close             PASSIVE_LEVEL, work item: disconnects, closes, frees
+ * Three states, changed and read only with Service->Lock held:
  *
- * References: one from the beginning to End, one from the beginning to the end of Accepted. Close runs when both are
- * gone, so never beside Accept, and it is the last to touch the connection.
+ *   state      entered by                          posts   left by
+ *   ACCEPTING  EchoConnectEvent                    none    ConnectionAccepted, ConnectionEnd
+ *   OPEN       ConnectionAccepted, after success   yes     ConnectionEnd
+ *   ENDED      ConnectionEnd                       none    never
+ *
+ * The lock is held from the test of the state to the return of the post. So when ConnectionEnd has returned, no post
+ * is running and no other will begin. ConnectionEnd may be called at any time, any number of times, at up to
+ * DISPATCH_LEVEL: the client has disconnected, a request failed, NdkAccept failed, the service stops.
+ *
+ * The work item runs three routines at PASSIVE_LEVEL, one after the other. Each is queued when the one before it does
+ * not use the connection any more:
+ *
+ *   ConnectionAccept      queued by EchoConnectEvent. Creates queue pair and buffer, calls NdkAccept.
+ *   ConnectionDisconnect  queued with the last of two references: one until ConnectionEnd, one until NdkAccept has
+ *                         returned. Calls NdkDisconnect if NdkAccept has succeeded. Does not wait for the client.
+ *   ConnectionClose       queued by the end of NdkDisconnect. Closes and frees; nothing uses the connection after it.
+ *
+ * ConnectionClose waits for each step before it takes the next one:
+ *
+ *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback that names
+ *      the connection runs or will run.
+ *   2. The results so far are taken. NdkDisconnect has flushed the queue pair. An adapter may discard the results of a
+ *      queue pair that is closed, and with them receives of the shared queue.
+ *   3. NdkCloseQp ends what is left. When the close has completed, no request uses a buffer.
+ *   4. The last results are taken. No result names the connection any more.
+ *   5. The buffer and the connection are freed, and Service->Alive is released.
+ *
+ *   who                           at              uses
+ *   EchoConnectEvent              <= DISPATCH     the connector, until it has queued the work item or refused
+ *   ConnectionAccepted            <= DISPATCH     state, posts with Lock held
+ *   ConnectionDisconnected        <= DISPATCH     state
+ *   EchoConnectionResult          DISPATCH, Lock  state, slots, posts
+ *   EchoConnectionEndAll          DISPATCH, Lock  state
+ *   the work item's routines      PASSIVE         connector, queue pair, buffer
+ *
+ * A slot belongs to the service, not to a connection: whatever happens to the connection that received into it, the
+ * slot's result comes, and EchoConnectionResult gives it back to the shared receive queue.
  */
 #include "echo.h"
+
+typedef enum _CONNECTION_STATE {
+    ConnectionAccepting,
+    ConnectionOpen,
+    ConnectionEnded
+} CONNECTION_STATE;
 
 struct _ECHO_CONNECTION {
     LIST_ENTRY Link;
@@ -20,93 +59,248 @@ struct _ECHO_CONNECTION {
     NDK_QP *Qp;
     PIO_WORKITEM Work;
     ECHO_BUFFER Bulk;
-    BOOLEAN BulkRegistered, BulkBusy; /* CqLock */
-    BOOLEAN Connected;
-    LONG References;
-    LONG Ended;
+    LONG References;          /* two: see above */
+    /* With Service->Lock held: */
+    CONNECTION_STATE State;
+    BOOLEAN Connected;        /* NdkAccept has succeeded, so NdkDisconnect is due */
+    BOOLEAN BulkRegistered, BulkBusy;
+    LIST_ENTRY Early;         /* slots with messages that came before ConnectionAccepted ran */
 };
 
-static IO_WORKITEM_ROUTINE Accept, Close;
+static IO_WORKITEM_ROUTINE ConnectionAccept, ConnectionDisconnect, ConnectionClose;
 
-static VOID Release(ECHO_CONNECTION *Connection)
+static VOID ConnectionRelease(ECHO_CONNECTION *Connection)
 {
     if (InterlockedDecrement(&Connection->References) == 0)
-        IoQueueWorkItem(Connection->Work, Close, DelayedWorkQueue, Connection);
+        IoQueueWorkItem(Connection->Work, ConnectionDisconnect, DelayedWorkQueue, Connection);
 }
 
-static VOID End(ECHO_CONNECTION *Connection)
+/* Gives the slot back. Lock is held. */
+static VOID ConnectionReturnSlot(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 {
-    if (InterlockedExchange(&Connection->Ended, 1) == 0)
-        Release(Connection);
+    if (Slot->Bulk)
+        Connection->BulkBusy = Slot->Bulk = FALSE;
+    EchoServicePost(Connection->Service, Slot);
 }
 
-static VOID Disconnected(PVOID Context)
+/* From here on nothing is posted. Lock is held. */
+static VOID ConnectionEnd(ECHO_CONNECTION *Connection)
 {
-    End(Context);
+    if (Connection->State == ConnectionEnded)
+        return;
+    Connection->State = ConnectionEnded;
+    while (!IsListEmpty(&Connection->Early))
+        ConnectionReturnSlot(Connection, CONTAINING_RECORD(RemoveHeadList(&Connection->Early), ECHO_SLOT, Link));
+    ConnectionRelease(Connection);
+}
+
+/* ---- Messages: Lock is held, and the connection is open ---- */
+
+static VOID ConnectionSend(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot, ULONG Length, BOOLEAN Invalidate,
+    UINT32 Token)
+{
+    NDK_SGE sge = EchoBufferSge(&Connection->Service->Messages, Slot->Offset, Length);
+    NDK_QP *qp = Connection->Qp;
+    NTSTATUS status = Invalidate ? qp->Dispatch->NdkSendAndInvalidate(qp, Slot, &sge, 1, 0, Token)
+                                 : qp->Dispatch->NdkSend(qp, Slot, &sge, 1, 0);
+
+    if (!NT_SUCCESS(status)) { /* not posted: no result will bring the slot back */
+        ConnectionReturnSlot(Connection, Slot);
+        ConnectionEnd(Connection);
+    }
+}
+
+static ECHO_BULK *ConnectionMessage(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
+{
+    return (ECHO_BULK *)(Connection->Service->Messages.Data + Slot->Offset);
+}
+
+/* Reads the client's data into the bulk buffer; ConnectionFinishBulk goes on when it is there. */
+static VOID ConnectionStartBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
+{
+    ECHO_BULK *bulk = ConnectionMessage(Connection, Slot);
+    NDK_QP *qp = Connection->Qp;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (Connection->BulkBusy)
+        status = STATUS_DEVICE_BUSY;
+    else if (bulk->Length == 0 || bulk->Length > ECHO_BULK_MOST)
+        status = STATUS_INVALID_PARAMETER;
+    if (!NT_SUCCESS(status)) {
+        bulk->Status = status;
+        ConnectionSend(Connection, Slot, sizeof(*bulk), FALSE, 0);
+        return;
+    }
+    if (!Connection->BulkRegistered)
+        status = EchoBufferRegister(&Connection->Bulk, qp, NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK);
+    if (NT_SUCCESS(status)) {
+        NDK_SGE sge = EchoBufferSge(&Connection->Bulk, 0, bulk->Length);
+
+        Connection->BulkRegistered = TRUE;
+        status = qp->Dispatch->NdkRead(qp, Slot, &sge, 1, bulk->Address, bulk->Token, 0);
+    }
+    if (NT_SUCCESS(status)) {
+        Connection->BulkBusy = Slot->Bulk = TRUE;
+        return;
+    }
+    ConnectionReturnSlot(Connection, Slot);
+    ConnectionEnd(Connection);
+}
+
+/* Writes the data into the second half of the client's region. The answer follows the write. */
+static VOID ConnectionFinishBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
+{
+    ECHO_BULK *bulk = ConnectionMessage(Connection, Slot);
+    NDK_SGE sge = EchoBufferSge(&Connection->Bulk, 0, bulk->Length);
+    NDK_QP *qp = Connection->Qp;
+
+    bulk->Status = qp->Dispatch->NdkWrite(qp, NULL, &sge, 1, bulk->Address + bulk->Length, bulk->Token,
+        NDK_OP_FLAG_SILENT_SUCCESS);
+    Connection->Service->Counters.Bulks++;
+    ConnectionSend(Connection, Slot, sizeof(*bulk), TRUE, bulk->Token);
+}
+
+static VOID ConnectionReceived(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
+{
+    if (Slot->Length == sizeof(ECHO_BULK) && ConnectionMessage(Connection, Slot)->Magic == ECHO_MAGIC) {
+        ConnectionStartBulk(Connection, Slot);
+        return;
+    }
+    Connection->Service->Counters.Texts++;
+    ConnectionSend(Connection, Slot, Slot->Length, FALSE, 0);
+}
+
+/*
+ * A result may come in each of the three states: before ConnectionAccepted has run, and until ConnectionClose has
+ * taken the last one. Requests without a slot are silent: such a result is a failure.
+ */
+VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
+{
+    ECHO_CONNECTION *connection = Result->QPContext;
+    ECHO_SLOT *slot = Result->RequestContext;
+
+    if (!NT_SUCCESS(Result->Status))
+        ConnectionEnd(connection);
+    if (!slot)
+        return;
+    if (connection->State == ConnectionEnded) {
+        ConnectionReturnSlot(connection, slot);
+        return;
+    }
+    switch (Result->Type) {
+    case NdkOperationTypeReceive:
+        slot->Length = Result->BytesTransferred;
+        if (connection->State == ConnectionOpen)
+            ConnectionReceived(connection, slot);
+        else
+            InsertTailList(&connection->Early, &slot->Link);
+        break;
+    case NdkOperationTypeRead:
+        ConnectionFinishBulk(connection, slot);
+        break;
+    default: /* the answer has been sent */
+        ConnectionReturnSlot(connection, slot);
+        break;
+    }
 }
 
 /* ---- The beginning ---- */
 
-static VOID Refused(PVOID Context)
+static VOID ConnectionRefused(PVOID Context)
 {
-    UNREFERENCED_PARAMETER(Context); /* the connector has gone away by itself; WskCloseNdkAdapter waits for that */
+    UNREFERENCED_PARAMETER(Context); /* WskCloseNdkAdapter waits for this callback */
 }
 
-static VOID Refuse(NDK_CONNECTOR *Connector)
+static VOID ConnectionFree(ECHO_CONNECTION *Connection)
 {
-    Connector->Dispatch->NdkReject(Connector, NULL, 0);
-    Connector->Dispatch->NdkCloseConnector(&Connector->Header, Refused, NULL);
+    if (Connection->Work)
+        IoFreeWorkItem(Connection->Work);
+    ExFreePoolWithTag(Connection, ECHO_TAG);
 }
 
-VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector)
+static ECHO_CONNECTION *ConnectionAllocate(ECHO_SERVICE *Service, NDK_CONNECTOR *Connector)
 {
-    ECHO_SERVICE *service = ConnectEventContext;
-    ECHO_CONNECTION *connection;
-    BOOLEAN stopping;
-    KIRQL irql;
+    ECHO_CONNECTION *connection = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*connection), ECHO_TAG);
 
-    if (!ExAcquireRundownProtection(&service->Alive)) {
-        Refuse(Connector);
-        return;
-    }
-    connection = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*connection), ECHO_TAG);
-    if (connection) {
-        RtlZeroMemory(connection, sizeof(*connection));
-        connection->Work = IoAllocateWorkItem(service->Device);
-    }
-    if (!connection || !connection->Work) {
-        if (connection)
-            ExFreePoolWithTag(connection, ECHO_TAG);
-        Refuse(Connector);
-        ExReleaseRundownProtection(&service->Alive);
-        return;
-    }
-    connection->Service = service;
+    if (!connection)
+        return NULL;
+    RtlZeroMemory(connection, sizeof(*connection));
+    connection->Service = Service;
     connection->Connector = Connector;
     connection->References = 2;
-    InterlockedIncrement(&service->Counters.Connections);
-    InterlockedIncrement(&service->Counters.Open);
-    KeAcquireSpinLock(&service->ListLock, &irql);
-    InsertTailList(&service->Connections, &connection->Link);
-    stopping = service->Stopping;
-    KeReleaseSpinLock(&service->ListLock, irql);
-    IoQueueWorkItem(connection->Work, Accept, DelayedWorkQueue, connection);
-    if (stopping)
-        End(connection); /* EchoServiceStop has been through the list already */
+    connection->State = ConnectionAccepting;
+    InitializeListHead(&connection->Early);
+    connection->Work = IoAllocateWorkItem(Service->Device);
+    if (!connection->Work) {
+        ConnectionFree(connection);
+        return NULL;
+    }
+    return connection;
 }
 
-static VOID Accepted(PVOID Context, NTSTATUS Status)
+/* False: the service stops, or has ECHO_CONNECTIONS, so that clients cannot make it allocate without limit. */
+static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
+{
+    ECHO_SERVICE *service = Connection->Service;
+    BOOLEAN inserted;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&service->Lock, &irql);
+    inserted = !service->Refusing && service->Counters.Open < ECHO_CONNECTIONS &&
+        ExAcquireRundownProtection(&service->Alive);
+    if (inserted) {
+        InsertTailList(&service->Connections, &Connection->Link);
+        service->Counters.Connections++;
+        service->Counters.Open++;
+        IoQueueWorkItem(Connection->Work, ConnectionAccept, DelayedWorkQueue, Connection);
+    }
+    KeReleaseSpinLock(&service->Lock, irql);
+    return inserted;
+}
+
+/* Nothing here waits: queue pair and buffer are created by the work item. */
+VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector)
+{
+    ECHO_CONNECTION *connection = ConnectionAllocate(ConnectEventContext, Connector);
+
+    if (connection && ConnectionInsert(connection))
+        return;
+    if (connection)
+        ConnectionFree(connection);
+    Connector->Dispatch->NdkReject(Connector, NULL, 0);
+    Connector->Dispatch->NdkCloseConnector(&Connector->Header, ConnectionRefused, NULL);
+}
+
+static VOID ConnectionDisconnected(PVOID Context)
 {
     ECHO_CONNECTION *connection = Context;
+    ECHO_SERVICE *service = connection->Service;
+    KIRQL irql;
 
-    if (NT_SUCCESS(Status))
-        connection->Connected = TRUE;
-    else
-        End(connection);
-    Release(connection);
+    KeAcquireSpinLock(&service->Lock, &irql);
+    ConnectionEnd(connection);
+    KeReleaseSpinLock(&service->Lock, irql);
 }
 
-static VOID Accept(PDEVICE_OBJECT DeviceObject, PVOID Context)
+/* The end of NdkAccept. The connection may have ended meanwhile. */
+static VOID ConnectionAccepted(PVOID Context, NTSTATUS Status)
+{
+    ECHO_CONNECTION *connection = Context;
+    ECHO_SERVICE *service = connection->Service;
+    KIRQL irql;
+
+    KeAcquireSpinLock(&service->Lock, &irql);
+    connection->Connected = NT_SUCCESS(Status);
+    if (!NT_SUCCESS(Status))
+        ConnectionEnd(connection);
+    else if (connection->State == ConnectionAccepting)
+        connection->State = ConnectionOpen;
+    while (!IsListEmpty(&connection->Early)) /* ConnectionEnd empties it */
+        ConnectionReceived(connection, CONTAINING_RECORD(RemoveHeadList(&connection->Early), ECHO_SLOT, Link));
+    KeReleaseSpinLock(&service->Lock, irql);
+}
+
+static VOID ConnectionAccept(PDEVICE_OBJECT DeviceObject, PVOID Context)
 {
     ECHO_CONNECTION *connection = Context;
     ECHO_SERVICE *service = connection->Service;
@@ -122,112 +316,10 @@ static VOID Accept(PDEVICE_OBJECT DeviceObject, PVOID Context)
         status = EchoBufferCreateFast(&connection->Bulk, service->Adapter, pd, ECHO_BULK_MOST, FALSE);
     if (NT_SUCCESS(status))
         status = connection->Connector->Dispatch->NdkAccept(connection->Connector, connection->Qp, 1, 1, NULL, 0,
-            Disconnected, connection, Accepted, connection);
+            ConnectionDisconnected, connection, ConnectionAccepted, connection);
     if (status != STATUS_PENDING)
-        Accepted(connection, status);
-}
-
-/* ---- Messages: all with CqLock held ---- */
-
-static VOID Return(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
-{
-    if (Slot->Bulk)
-        Connection->BulkBusy = Slot->Bulk = FALSE;
-    EchoServicePost(Connection->Service, Slot);
-}
-
-static VOID Send(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot, ULONG Length, BOOLEAN Invalidate, UINT32 Token)
-{
-    NDK_SGE sge = EchoBufferSge(&Connection->Service->Messages, Slot->Offset, Length);
-    NDK_QP *qp = Connection->Qp;
-    NTSTATUS status = Invalidate ? qp->Dispatch->NdkSendAndInvalidate(qp, Slot, &sge, 1, 0, Token)
-                                 : qp->Dispatch->NdkSend(qp, Slot, &sge, 1, 0);
-
-    if (!NT_SUCCESS(status)) { /* not posted: no result will bring the slot back */
-        Return(Connection, Slot);
-        End(Connection);
-    }
-}
-
-static ECHO_BULK *Message(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
-{
-    return (ECHO_BULK *)(Connection->Service->Messages.Data + Slot->Offset);
-}
-
-/* The client's data is to come into our buffer: its result is Read below. */
-static VOID StartBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
-{
-    ECHO_BULK *bulk = Message(Connection, Slot);
-    NDK_QP *qp = Connection->Qp;
-    NTSTATUS status = STATUS_SUCCESS;
-
-    if (Connection->BulkBusy)
-        status = STATUS_DEVICE_BUSY;
-    else if (bulk->Length == 0 || bulk->Length > ECHO_BULK_MOST)
-        status = STATUS_INVALID_PARAMETER;
-    if (!NT_SUCCESS(status)) {
-        bulk->Status = status;
-        Send(Connection, Slot, sizeof(*bulk), FALSE, 0);
-        return;
-    }
-    if (!Connection->BulkRegistered)
-        status = EchoBufferRegister(&Connection->Bulk, qp, NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK);
-    if (NT_SUCCESS(status)) {
-        NDK_SGE sge = EchoBufferSge(&Connection->Bulk, 0, bulk->Length);
-
-        Connection->BulkRegistered = TRUE;
-        status = qp->Dispatch->NdkRead(qp, Slot, &sge, 1, bulk->Address, bulk->Token, 0);
-    }
-    if (NT_SUCCESS(status)) {
-        Connection->BulkBusy = Slot->Bulk = TRUE;
-        return;
-    }
-    Return(Connection, Slot);
-    End(Connection);
-}
-
-/* It is here: back it goes, into the second half of the client's region. The answer follows the write. */
-static VOID FinishBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
-{
-    ECHO_BULK *bulk = Message(Connection, Slot);
-    NDK_SGE sge = EchoBufferSge(&Connection->Bulk, 0, bulk->Length);
-    NDK_QP *qp = Connection->Qp;
-
-    bulk->Status = qp->Dispatch->NdkWrite(qp, NULL, &sge, 1, bulk->Address + bulk->Length, bulk->Token,
-        NDK_OP_FLAG_SILENT_SUCCESS);
-    InterlockedIncrement(&Connection->Service->Counters.Bulks);
-    Send(Connection, Slot, sizeof(*bulk), TRUE, bulk->Token);
-}
-
-static VOID Received(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot, ULONG Length)
-{
-    if (Length == sizeof(ECHO_BULK) && Message(Connection, Slot)->Magic == ECHO_MAGIC) {
-        StartBulk(Connection, Slot);
-        return;
-    }
-    InterlockedIncrement(&Connection->Service->Counters.Texts);
-    Send(Connection, Slot, Length, FALSE, 0);
-}
-
-/* Requests without a slot are silent: such a result is a failure, and the requests behind it fail too. */
-VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
-{
-    ECHO_CONNECTION *connection = Result->QPContext;
-    ECHO_SLOT *slot = Result->RequestContext;
-
-    if (!NT_SUCCESS(Result->Status))
-        End(connection);
-    if (!slot)
-        return;
-    if (NT_SUCCESS(Result->Status) && Result->Type == NdkOperationTypeReceive) {
-        Received(connection, slot, Result->BytesTransferred);
-        return;
-    }
-    if (NT_SUCCESS(Result->Status) && Result->Type == NdkOperationTypeRead) {
-        FinishBulk(connection, slot);
-        return;
-    }
-    Return(connection, slot);
+        ConnectionAccepted(connection, status);
+    ConnectionRelease(connection);
 }
 
 /* ---- The end ---- */
@@ -235,37 +327,56 @@ VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service)
 {
     PLIST_ENTRY entry;
-    KIRQL irql;
 
-    KeAcquireSpinLock(&Service->ListLock, &irql);
     for (entry = Service->Connections.Flink; entry != &Service->Connections; entry = entry->Flink)
-        End(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* stays in the list until Close takes the lock */
-    KeReleaseSpinLock(&Service->ListLock, irql);
+        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* ConnectionClose takes it out of the list */
 }
 
-static VOID Close(PDEVICE_OBJECT DeviceObject, PVOID Context)
+static VOID ConnectionDisconnectDone(PVOID Context, NTSTATUS Status)
+{
+    ECHO_CONNECTION *connection = Context;
+
+    UNREFERENCED_PARAMETER(Status); /* whatever it is, the connection is closed next */
+    IoQueueWorkItem(connection->Work, ConnectionClose, DelayedWorkQueue, connection);
+}
+
+static VOID ConnectionDisconnect(PDEVICE_OBJECT DeviceObject, PVOID Context)
 {
     ECHO_CONNECTION *connection = Context;
     ECHO_SERVICE *service = connection->Service;
-    NDK_CONNECTOR *connector = connection->Connector;
-    ECHO_WAIT wait;
+    NTSTATUS status = STATUS_SUCCESS;
+    BOOLEAN connected;
     KIRQL irql;
 
     UNREFERENCED_PARAMETER(DeviceObject);
-    KeAcquireSpinLock(&service->ListLock, &irql);
-    RemoveEntryList(&connection->Link);
-    KeReleaseSpinLock(&service->ListLock, irql);
-    EchoWaitInitialize(&wait);
-    if (connection->Connected)
-        EchoWaitFor(&wait, connector->Dispatch->NdkDisconnect(connector, EchoCompleted, &wait), NULL);
-    EchoClose(&connector->Header, connector->Dispatch->NdkCloseConnector);
+    KeAcquireSpinLock(&service->Lock, &irql);
+    connected = connection->Connected;
+    KeReleaseSpinLock(&service->Lock, irql);
+    if (connected)
+        status = connection->Connector->Dispatch->NdkDisconnect(connection->Connector, ConnectionDisconnectDone,
+            connection);
+    if (status != STATUS_PENDING)
+        ConnectionDisconnectDone(connection, status);
+}
+
+static VOID ConnectionClose(PDEVICE_OBJECT DeviceObject, PVOID Context)
+{
+    ECHO_CONNECTION *connection = Context;
+    ECHO_SERVICE *service = connection->Service;
+    KIRQL irql;
+
+    UNREFERENCED_PARAMETER(DeviceObject);
+    EchoClose(&connection->Connector->Header, connection->Connector->Dispatch->NdkCloseConnector);
     if (connection->Qp) {
+        EchoServiceTakeResults(service);
         EchoClose(&connection->Qp->Header, connection->Qp->Dispatch->NdkCloseQp);
-        EchoServiceDrain(service); /* its last results name this connection */
+        EchoServiceTakeResults(service);
     }
     EchoBufferDelete(&connection->Bulk);
-    IoFreeWorkItem(connection->Work); /* it has been taken off its queue to run this */
-    ExFreePoolWithTag(connection, ECHO_TAG);
-    InterlockedDecrement(&service->Counters.Open);
+    KeAcquireSpinLock(&service->Lock, &irql);
+    RemoveEntryList(&connection->Link);
+    service->Counters.Open--;
+    KeReleaseSpinLock(&service->Lock, irql);
+    ConnectionFree(connection); /* the work item has been taken off its queue to run this */
     ExReleaseRundownProtection(&service->Alive);
 }

@@ -45,20 +45,16 @@ static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
     return Complete(Irp, STATUS_SUCCESS, sizeof(report));
 }
 
-/* Connections count meanwhile. */
 static NTSTATUS Query(PIRP Irp, const IO_STACK_LOCATION *Stack)
 {
-    ECHO_COUNTERS *counted = &Service.Counters;
-    ECHO_COUNTERS now;
+    KIRQL irql;
 
-    if (Stack->Parameters.DeviceIoControl.OutputBufferLength < sizeof(now))
+    if (Stack->Parameters.DeviceIoControl.OutputBufferLength < sizeof(Service.Counters))
         return Complete(Irp, STATUS_BUFFER_TOO_SMALL, 0);
-    now.Connections = InterlockedCompareExchange(&counted->Connections, 0, 0);
-    now.Open = InterlockedCompareExchange(&counted->Open, 0, 0);
-    now.Texts = InterlockedCompareExchange(&counted->Texts, 0, 0);
-    now.Bulks = InterlockedCompareExchange(&counted->Bulks, 0, 0);
-    RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &now, sizeof(now));
-    return Complete(Irp, STATUS_SUCCESS, sizeof(now));
+    KeAcquireSpinLock(&Service.Lock, &irql);
+    RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &Service.Counters, sizeof(Service.Counters));
+    KeReleaseSpinLock(&Service.Lock, irql);
+    return Complete(Irp, STATUS_SUCCESS, sizeof(Service.Counters));
 }
 
 static NTSTATUS Control(PDEVICE_OBJECT DeviceObject, PIRP Irp)

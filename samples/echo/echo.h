@@ -21,7 +21,10 @@
 #include "protocol.h"
 
 #define ECHO_TAG 'ohcE'
-#define ECHO_SLOTS 32 /* messages that the service holds at a time */
+#define ECHO_SLOTS 32       /* messages that the service holds at a time */
+#define ECHO_CONNECTIONS 64 /* clients that it serves at a time */
+/* A slot brings at most one result at a time; a connection, at its end, one of a silent request that failed. */
+#define ECHO_CQ_DEPTH (ECHO_SLOTS + ECHO_CONNECTIONS)
 
 /* ---- settings.c ---- */
 typedef struct _ECHO_SETTINGS {
@@ -78,8 +81,10 @@ struct _ECHO_SERVICE;
 
 /* Memory for one message: a receive, then the answer to it. */
 typedef struct _ECHO_SLOT {
+    LIST_ENTRY Link; /* in its connection's list of early messages */
     ULONG Offset;
-    BOOLEAN Bulk; /* its connection's bulk buffer is in use for it */
+    ULONG Length;    /* of the message */
+    BOOLEAN Bulk;    /* its connection's bulk buffer is in use for it */
 } ECHO_SLOT;
 
 typedef struct _ECHO_SERVICE {
@@ -91,26 +96,26 @@ typedef struct _ECHO_SERVICE {
     NDK_LISTENER *Listener;
     ECHO_BUFFER Messages;
     ECHO_SLOT Slots[ECHO_SLOTS];
-    KSPIN_LOCK CqLock;         /* calls to Cq, and what their results change */
-    KSPIN_LOCK ListLock;
-    LIST_ENTRY Connections;
-    BOOLEAN Stopping;
     EX_RUNDOWN_REF Alive;      /* one for each connection */
+    KSPIN_LOCK Lock;           /* all below, the slots, the connections' states, posts, calls to Cq and Srq */
+    LIST_ENTRY Connections;
+    BOOLEAN Refusing;          /* no new connections */
+    BOOLEAN CqClosing;         /* Cq is not called any more */
     ECHO_COUNTERS Counters;
 } ECHO_SERVICE;
 NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
 VOID EchoServiceStop(ECHO_SERVICE *Service);
-/* Takes all results. When a queue pair is closed nothing of it is left in the queue after this. */
-VOID EchoServiceDrain(ECHO_SERVICE *Service);
-/* Gives the slot back to the shared receive queue. CqLock is held. */
+/* Takes the results that are in the completion queue. If a queue pair is closed, none of its results is left then. */
+VOID EchoServiceTakeResults(ECHO_SERVICE *Service);
+/* Gives the slot back to the shared receive queue. Lock is held. */
 VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot);
 
 /* ---- connection.c ---- */
 typedef struct _ECHO_CONNECTION ECHO_CONNECTION;
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector);
-/* One of its requests has completed. CqLock is held. */
+/* One of its requests has completed. Lock is held. */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result);
-/* Ends every connection: each goes away by itself and then releases Alive. */
+/* Ends every connection: each closes itself and then releases Alive. Lock is held. */
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service);
 
 /* ---- client.c ---- */

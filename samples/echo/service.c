@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all connections share: the listener, one completion queue, one shared receive queue with the messages'
- * memory.
+ * The connections share the listener, one completion queue, and one shared receive queue with the messages' memory.
  *
- * A slot is in one place at a time: posted to the shared receive queue, or in the hands of a request of the
- * connection that received into it. CqLock orders them: results are taken and answered with it held, which is
- * allowed, since a provider does not call back out of a post.
+ * A slot is in one place at a time: posted to the shared receive queue, in a connection's list of early messages, or
+ * in use by a request of the connection that received into it. Service->Lock orders all of that: results are taken and
+ * answered with the lock held, which is allowed because a provider does not call back out of a post.
+ *
+ * All clients share the slots, so a client that sends faster than the service answers can leave the others without
+ * receives. A service for clients that do not trust each other gives each queue pair receives of its own.
+ *
+ * EchoServiceStop ends the connections, waits until the last one is closed, and then closes the rest, successors
+ * before antecedents. A notification may still run then: CqClosing keeps it away from the completion queue.
  */
 #include "echo.h"
 
@@ -18,33 +23,56 @@ VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot)
         DbgPrint("echo: a receive could not be posted, 0x%08X: one message less\n", status);
 }
 
-VOID EchoServiceDrain(ECHO_SERVICE *Service)
+/*
+ * Takes all results that are in the queue at the call, and not many more, because clients could bring new ones as fast
+ * as these are taken. Lock is held.
+ */
+static VOID ServiceTakeResultsLocked(ECHO_SERVICE *Service)
 {
     NDK_RESULT_EX results[16];
-    ULONG count, i;
-    KIRQL irql;
+    ULONG taken, count, i;
 
-    KeAcquireSpinLock(&Service->CqLock, &irql);
-    while ((count = Service->Cq->Dispatch->NdkGetCqResultsEx(Service->Cq, results, 16)) > 0)
+    for (taken = 0; taken < ECHO_CQ_DEPTH; taken += count) {
+        count = Service->Cq->Dispatch->NdkGetCqResultsEx(Service->Cq, results, 16);
         for (i = 0; i < count; i++)
             EchoConnectionResult(&results[i]);
-    KeReleaseSpinLock(&Service->CqLock, irql);
+        if (count == 0)
+            break;
+    }
 }
 
+VOID EchoServiceTakeResults(ECHO_SERVICE *Service)
+{
+    KIRQL irql;
+
+    KeAcquireSpinLock(&Service->Lock, &irql);
+    ServiceTakeResultsLocked(Service);
+    KeReleaseSpinLock(&Service->Lock, irql);
+}
+
+/* No connection is accepted any more, and those that there are end. Lock is held. */
+static VOID ServiceEndConnections(ECHO_SERVICE *Service)
+{
+    Service->Refusing = TRUE;
+    EchoConnectionEndAll(Service);
+}
+
+/* The provider calls this once for each arm, and not again before it has returned. */
 static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
 {
     ECHO_SERVICE *service = Context;
     KIRQL irql;
 
-    if (!NT_SUCCESS(CqStatus)) {
+    if (!NT_SUCCESS(CqStatus))
         DbgPrint("echo: the completion queue failed, 0x%08X\n", CqStatus);
-        EchoConnectionEndAll(service);
-        return;
+    KeAcquireSpinLock(&service->Lock, &irql);
+    if (!NT_SUCCESS(CqStatus)) {
+        ServiceEndConnections(service);
+    } else if (!service->CqClosing) {
+        ServiceTakeResultsLocked(service);
+        service->Cq->Dispatch->NdkArmCq(service->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once of what is new */
     }
-    EchoServiceDrain(service);
-    KeAcquireSpinLock(&service->CqLock, &irql);
-    service->Cq->Dispatch->NdkArmCq(service->Cq, NDK_CQ_NOTIFY_ANY); /* fires at once for what came in between */
-    KeReleaseSpinLock(&service->CqLock, irql);
+    KeReleaseSpinLock(&service->Lock, irql);
 }
 
 static NTSTATUS MakeQueues(ECHO_SERVICE *Service)
@@ -57,8 +85,8 @@ static NTSTATUS MakeQueues(ECHO_SERVICE *Service)
     EchoWaitInitialize(&wait);
     status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreatePd(adapter, EchoCreated, &wait, &Service->Pd),
         (PVOID *)&Service->Pd);
-    if (NT_SUCCESS(status)) /* a slot has one receive or answer under way, after at most three silent requests */
-        status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreateCq(adapter, 4 * ECHO_SLOTS, CqNotified, Service, NULL,
+    if (NT_SUCCESS(status))
+        status = EchoWaitFor(&wait, adapter->Dispatch->NdkCreateCq(adapter, ECHO_CQ_DEPTH, CqNotified, Service, NULL,
             EchoCreated, &wait, &Service->Cq), (PVOID *)&Service->Cq);
     if (NT_SUCCESS(status))
         status = EchoWaitFor(&wait, Service->Pd->Dispatch->NdkCreateSrq(Service->Pd, ECHO_SLOTS, 1, 0, NULL, NULL,
@@ -95,8 +123,7 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
 
     RtlZeroMemory(Service, sizeof(*Service));
     Service->Device = Device;
-    KeInitializeSpinLock(&Service->CqLock);
-    KeInitializeSpinLock(&Service->ListLock);
+    KeInitializeSpinLock(&Service->Lock);
     InitializeListHead(&Service->Connections);
     ExInitializeRundownProtection(&Service->Alive);
     status = EchoOpenAdapter(Settings->ServiceInterface, &Service->Adapter);
@@ -111,21 +138,20 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
     return status;
 }
 
-/*
- * No new connections; the end of those that there are; then the rest, what depends on others first. The listener's
- * close would wait for the connections that came over it, so they go before.
- */
+/* Also for a service of which only a part has been made. */
 VOID EchoServiceStop(ECHO_SERVICE *Service)
 {
     KIRQL irql;
 
-    KeAcquireSpinLock(&Service->ListLock, &irql);
-    Service->Stopping = TRUE;
-    KeReleaseSpinLock(&Service->ListLock, irql);
+    KeAcquireSpinLock(&Service->Lock, &irql);
+    ServiceEndConnections(Service);
+    KeReleaseSpinLock(&Service->Lock, irql);
     if (Service->Listener)
         Service->Listener->Dispatch->NdkControlConnectEvents(Service->Listener, TRUE);
-    EchoConnectionEndAll(Service);
     ExWaitForRundownProtectionRelease(&Service->Alive);
+    KeAcquireSpinLock(&Service->Lock, &irql);
+    Service->CqClosing = TRUE;
+    KeReleaseSpinLock(&Service->Lock, irql);
     if (Service->Listener)
         EchoClose(&Service->Listener->Header, Service->Listener->Dispatch->NdkCloseListener);
     if (Service->Srq)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiled in front of the echo sample's sources: some of its steps are delayed at random, so that callbacks, work
+ * items and the unload meet in orders that are rare otherwise. Nothing else changes.
+ */
+#ifndef TESTS_WDK_SAMPLES_SHAKE_H
+#define TESTS_WDK_SAMPLES_SHAKE_H
+
+#include <ntddk.h>
+
+extern int usleep(unsigned us); /* the host's: nothing is waited for, as if the processor had been away */
+
+static inline void shake(void)
+{
+    static __thread unsigned x;
+
+    if (!x)
+        x = (unsigned)(ULONG_PTR)&x >> 4 | 1;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    if (x % 4 == 0)
+        usleep(x / 4 % 1000);
+}
+
+static inline VOID shaken_acquire(PKSPIN_LOCK lock, PKIRQL irql)
+{
+    shake();
+    KeAcquireSpinLock(lock, irql);
+}
+
+static inline LONG shaken_decrement(LONG volatile *value)
+{
+    shake();
+    return InterlockedDecrement(value);
+}
+
+#undef KeAcquireSpinLock
+#define KeAcquireSpinLock shaken_acquire
+#undef InterlockedDecrement
+#define InterlockedDecrement shaken_decrement
+
+#endif
