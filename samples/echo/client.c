@@ -3,6 +3,11 @@
  * A run against the service: the client's memory is registered for each round, read and written by the service, and
  * its token invalidated by the answer. All of it in the thread of the device control, at PASSIVE_LEVEL; the
  * requests' contexts are in pool, since what was posted may complete after a wait has been given up.
+ *
+ * Only this thread calls the connector, the queue pair and the completion queue, so nothing is posted once Unmake has
+ * begun. The two event callbacks only store a status and set an event in CLIENT. The closes of connector and
+ * completion queue wait for them, and CLIENT is freed after both. The memory of requests is freed after the queue
+ * pair's close.
  */
 #include "echo.h"
 
@@ -10,7 +15,8 @@
 
 typedef struct _CLIENT {
     ECHO_WAIT Wait;
-    KEVENT CqReady;
+    KEVENT Event;         /* the completion queue has results, or Failure is set */
+    LONG Failure;         /* why no more results will come */
     NDK_ADAPTER *Adapter;
     NDK_PD *Pd;
     NDK_CQ *Cq;
@@ -23,8 +29,20 @@ typedef struct _CLIENT {
 
 static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
 {
-    UNREFERENCED_PARAMETER(CqStatus);
-    KeSetEvent(&((CLIENT *)Context)->CqReady, IO_NO_INCREMENT, FALSE);
+    CLIENT *client = Context;
+
+    if (!NT_SUCCESS(CqStatus))
+        InterlockedExchange(&client->Failure, CqStatus);
+    KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
+}
+
+/* The service's orderly end completes no request: a receive would be waited for in vain. */
+static VOID Disconnected(PVOID Context)
+{
+    CLIENT *client = Context;
+
+    InterlockedExchange(&client->Failure, STATUS_CONNECTION_DISCONNECTED);
+    KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
 static NTSTATUS Make(CLIENT *Client, const ECHO_SETTINGS *Settings, ULONG Length)
@@ -64,23 +82,30 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
     status = EchoWaitFor(&Client->Wait, connector->Dispatch->NdkConnect(connector, Client->Qp, (PSOCKADDR)&from,
         sizeof(from), (PSOCKADDR)&to, sizeof(to), 1, 1, NULL, 0, EchoCompleted, &Client->Wait), NULL);
     if (NT_SUCCESS(status))
-        status = EchoWaitFor(&Client->Wait, connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL,
-            EchoCompleted, &Client->Wait), NULL);
+        status = EchoWaitFor(&Client->Wait, connector->Dispatch->NdkCompleteConnect(connector, Disconnected,
+            Client, EchoCompleted, &Client->Wait), NULL);
     Client->Connected = NT_SUCCESS(status);
     return status;
 }
 
-/* The next result, or STATUS_IO_TIMEOUT. */
-static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result)
+/*
+ * The next result, or why none will come: an answer that had not come when the service ended never will. The result of
+ * a send whose answer is there still comes then.
+ */
+static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {
     LARGE_INTEGER limit;
 
     limit.QuadPart = -10000000LL * CLIENT_SECONDS;
     for (;;) {
+        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* first: the answer may be there as well */
+
         if (Client->Cq->Dispatch->NdkGetCqResultsEx(Client->Cq, Result, 1))
             return Result->Status;
+        if (failure && !Answered)
+            return failure;
         Client->Cq->Dispatch->NdkArmCq(Client->Cq, NDK_CQ_NOTIFY_ANY);
-        if (KeWaitForSingleObject(&Client->CqReady, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
+        if (KeWaitForSingleObject(&Client->Event, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
             return STATUS_IO_TIMEOUT;
     }
 }
@@ -107,26 +132,34 @@ static NTSTATUS Ask(CLIENT *Client, ULONG Length)
     return status;
 }
 
-/* The send's result and the receive's, in whichever order they come. */
+/* Waits for the results of send and receive, in any order. The service may be anybody, so its answer is checked. */
 static NTSTATUS Round(CLIENT *Client, ULONG Length)
 {
     const ECHO_BULK *answer = (const ECHO_BULK *)(Client->Messages.Data + ECHO_MESSAGE_MOST);
     NTSTATUS status = Ask(Client, Length);
-    BOOLEAN invalidated = FALSE;
+    BOOLEAN answered = FALSE;
+    NDK_RESULT_EX received = { 0 };
     ULONG i;
 
     for (i = 0; i < 2 && NT_SUCCESS(status); i++) {
         NDK_RESULT_EX result;
 
-        status = NextResult(Client, &result);
-        if (NT_SUCCESS(status) && result.Type == NdkOperationTypeReceiveAndInvalidate)
-            invalidated = TRUE;
+        status = NextResult(Client, &result, answered);
+        if (NT_SUCCESS(status) && result.Type != NdkOperationTypeSend) {
+            received = result;
+            answered = TRUE;
+        }
     }
-    if (NT_SUCCESS(status))
-        status = answer->Status;
-    if (NT_SUCCESS(status) && !invalidated)
-        status = STATUS_INVALID_DEVICE_STATE; /* the next registration needs the region free */
-    return status;
+    if (!NT_SUCCESS(status))
+        return status;
+    if (received.BytesTransferred != sizeof(*answer) || answer->Magic != ECHO_MAGIC)
+        return STATUS_INVALID_NETWORK_RESPONSE;
+    if (!NT_SUCCESS(answer->Status)) {
+        DbgPrint("echo: the service answers 0x%08X\n", answer->Status);
+        return STATUS_REQUEST_NOT_ACCEPTED; /* the IRP must not end with a status that the peer chooses */
+    }
+    /* The next registration needs the region free. */
+    return received.Type == NdkOperationTypeReceiveAndInvalidate ? STATUS_SUCCESS : STATUS_INVALID_NETWORK_RESPONSE;
 }
 
 static VOID Unmake(CLIENT *Client)
@@ -185,7 +218,7 @@ NTSTATUS EchoClientRun(const ECHO_SETTINGS *Settings, const ECHO_RUN *Run, ECHO_
         return STATUS_INSUFFICIENT_RESOURCES;
     RtlZeroMemory(client, sizeof(*client));
     EchoWaitInitialize(&client->Wait);
-    KeInitializeEvent(&client->CqReady, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&client->Event, SynchronizationEvent, FALSE);
     status = Make(client, Settings, Run->Length);
     if (NT_SUCCESS(status))
         status = Connect(client, Settings);

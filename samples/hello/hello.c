@@ -24,7 +24,8 @@ typedef struct _HELLO {
     KEVENT Done;               /* a request has completed, with: */
     NTSTATUS Status;
     NDK_OBJECT_HEADER *Object;
-    KEVENT CqReady;
+    KEVENT Event;              /* there are results, or Failure is set */
+    LONG Failure;              /* why no more results will come */
     NDK_PD *Pd;
     NDK_CQ *Cq;
     NDK_QP *Qp;
@@ -52,9 +53,14 @@ static VOID HelloCompleted(PVOID Context, NTSTATUS Status) { HelloCreated(Contex
 static VOID HelloClosed(PVOID Context) { HelloCreated(Context, STATUS_SUCCESS, NULL); }
 static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
 {
-    UNREFERENCED_PARAMETER(Status); /* were it a failure, the wait below would time out */
-    KeSetEvent(&((HELLO *)Context)->CqReady, IO_NO_INCREMENT, FALSE);
+    HELLO *hello = Context;
+    if (!NT_SUCCESS(Status))
+        InterlockedExchange(&hello->Failure, Status);
+    KeSetEvent(&hello->Event, IO_NO_INCREMENT, FALSE);
 }
+
+/* The peer's orderly end completes no request, so that a receive would be waited for in vain. */
+static VOID HelloDisconnected(PVOID Context) { HelloCqNotified(Context, STATUS_CONNECTION_DISCONNECTED); }
 
 /*
  * STATUS_PENDING is not a failure: the answer comes with the callback. A create that was pending leaves its out
@@ -106,40 +112,48 @@ static NTSTATUS HelloConnect(HELLO *H)
     to.sin_port = RtlUshortByteSwap(HELLO_PORT);
     if (NT_SUCCESS(status = HelloWait(H, H->Connector->Dispatch->NdkConnect(H->Connector, H->Qp, (PSOCKADDR)&from,
             sizeof(from), (PSOCKADDR)&to, sizeof(to), 0, 0, NULL, 0, HelloCompleted, H), NULL)))
-        status = HelloWait(H, H->Connector->Dispatch->NdkCompleteConnect(H->Connector, NULL, NULL, HelloCompleted, H),
-            NULL);
+        status = HelloWait(H, H->Connector->Dispatch->NdkCompleteConnect(H->Connector, HelloDisconnected, H,
+            HelloCompleted, H), NULL);
     return status;
 }
 
-/* Sends the line and waits for two completions: the send's, and that of the receive which the echo takes. */
+/*
+ * Sends the line and waits for the result of the receive that the echo takes. The send is silent: a result of it comes
+ * only if it fails, and its memory stays until the queue pair is closed.
+ */
 static NTSTATUS HelloSay(HELLO *H, const CHAR *Line)
 {
     NDK_SGE out = { 0 }, in = { 0 };
     LARGE_INTEGER limit = { .QuadPart = -10LL * 10000000 }; /* ten seconds from now, in 100 ns */
-    NDK_RESULT result;
-    ULONG completed = 0;
-    NTSTATUS status;
+    NDK_RESULT result = { 0 };
+    NTSTATUS status, failure;
 
     out.MemoryRegionToken = in.MemoryRegionToken = H->Mr->Dispatch->NdkGetLocalTokenFromMr(H->Mr);
     RtlCopyMemory(H->Buffer, Line, strlen(Line));
     out.VirtualAddress = H->Buffer;
     out.Length = (ULONG)strlen(Line);
     in.VirtualAddress = H->Buffer + HELLO_ROOM;
-    in.Length = HELLO_ROOM - 1; /* leaves a zero at the end */
+    in.Length = HELLO_ROOM;
     if (NT_SUCCESS(status = H->Qp->Dispatch->NdkReceive(H->Qp, NULL, &in, 1)))
-        status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, 0);
-    while (NT_SUCCESS(status) && completed < 2) {
+        status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS);
+    while (NT_SUCCESS(status)) {
+        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* before the queue: the echo may have come first */
         if (H->Cq->Dispatch->NdkGetCqResults(H->Cq, &result, 1)) {
             status = result.Status;
-            completed++;
-            continue;
+            break;
         }
         H->Cq->Dispatch->NdkArmCq(H->Cq, NDK_CQ_NOTIFY_ANY); /* fires at once if something came in between */
-        if (KeWaitForSingleObject(&H->CqReady, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
+        if (failure)
+            status = failure;
+        else if (KeWaitForSingleObject(&H->Event, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
             status = STATUS_IO_TIMEOUT;
     }
+    /* A peer may send anything: its bytes are compared, and never printed. */
+    if (NT_SUCCESS(status) && (result.BytesTransferred != out.Length ||
+            RtlCompareMemory(H->Buffer, H->Buffer + HELLO_ROOM, out.Length) != out.Length))
+        status = STATUS_INVALID_NETWORK_RESPONSE;
     if (NT_SUCCESS(status))
-        DbgPrint("hello: the echo says \"%s\"\n", H->Buffer + HELLO_ROOM);
+        DbgPrint("hello: the echo says \"%s\"\n", Line);
     HelloWait(H, H->Connector->Dispatch->NdkDisconnect(H->Connector, HelloCompleted, H), NULL);
     return status;
 }
@@ -184,7 +198,7 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
         return status;
     DriverObject->DriverUnload = HelloUnload;
     KeInitializeEvent(&hello.Done, SynchronizationEvent, FALSE);
-    KeInitializeEvent(&hello.CqReady, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&hello.Event, SynchronizationEvent, FALSE);
     if (NT_SUCCESS(status = WskCaptureProviderNPI(&HelloRegistration, WSK_INFINITE_WAIT, &HelloProvider)) &&
         NT_SUCCESS(status = HelloProvider.Dispatch->WskControlClient(HelloProvider.Client,
             WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(HelloNdk), &HelloNdk, NULL, NULL)))
