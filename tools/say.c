@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "openndk/adapter.h"
+#include "openndk/netstat.h"
 #include "openndk/reason.h"
 
 static FILE *main_stream, *log_stream;
@@ -82,4 +83,16 @@ void say_failed_for(const char *step, NTSTATUS status, uint32_t reason)
 void say_step_failed(const struct consumer *c, const char *step, NTSTATUS status)
 {
     say_failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
+}
+
+void say_address_holder(NTSTATUS status, const struct sockaddr_storage *local)
+{
+    char text[256];
+
+    if (status != STATUS_SHARING_VIOLATION)
+        return;
+    if (ondk_address_holder((const struct sockaddr *)local, sizeof *local, text, sizeof text))
+        say("  it is held by %s", text);
+    else
+        say("  nobody seems to hold it any more");
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "consumer.h"
 
@@ -24,5 +25,7 @@ void say_failed(const char *step, NTSTATUS status);
 void say_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* The same for a step of the consumer's connection. */
 void say_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
+/* After a step that failed for its local address: who holds that. Says nothing of any other status. */
+void say_address_holder(NTSTATUS status, const struct sockaddr_storage *local);
 
 #endif

@@ -66,6 +66,16 @@ static inline uint32_t ondk_adapter_endpoints(NDK_ADAPTER *adapter_, ondk_endpoi
     return ondk_adapter_endpoints_sized(adapter_, entries_, capacity_, sizeof(*entries_));
 }
 
+/*
+ * Who holds a local address and port: for a person to read after STATUS_SHARING_VIOLATION. For example
+ * "process 4711 (ndkping) of user 1000, by OpenNDK", or "a process that cannot be seen from here of user 0" of a TCP
+ * socket of another program. Writes at most size bytes, a 0 at the end included; text may be NULL if size is 0. Returns
+ * the length of the whole text; 0 if nobody holds the address or the kernel does not tell. The answer is of this instant.
+ * PASSIVE_LEVEL: reads the lists of sockets and processes.
+ */
+ONDK_API uint32_t ondk_address_holder(const struct sockaddr *address, uint32_t address_length, char *text,
+                                      uint32_t size);
+
 #ifdef __cplusplus
 }
 #endif

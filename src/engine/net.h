@@ -144,6 +144,16 @@ struct net {
     const struct net_ops *ops;
 };
 
+/* Who has a local address: the user who made the socket, if the kernel tells, and the socket's inode. */
+struct net_holder {
+    bool is_provider; /* a process of this kind has it */
+    bool has_uid;
+    uint32_t uid;
+    uint32_t inode;
+};
+/* Any thread. False: nobody has the address, or the kernel does not tell. */
+bool net_address_holder(const struct addr *local, struct net_holder *holder);
+
 /* The kernel's TCP. One for a process; never destroyed. */
 struct net *net_kernel(void);
 

@@ -19,6 +19,12 @@ void reservation_watch_forks(void);
 /* A TCP socket, non-blocking, bound to the address; the caller's to close. 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
 
+/*
+ * reservation_name.c: binds a name for the address in *name_fd, the caller's to close. tcp_fd is bound there; alone: while
+ * the kernel knew of nothing else there. contest: if the name is taken, who has it is judged. 0; EADDRINUSE; another errno.
+ */
+int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool contest, int *name_fd);
+
 /* sock_diag.c: what the kernel knows of the connections of all processes in the namespace. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
@@ -27,6 +33,17 @@ enum sock_diag {
 };
 /* The TCP connections at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);
+struct inet_diag_msg;
+struct nlmsghdr;
+/*
+ * Calls `found` with each TCP socket bound to this address or to its port on all addresses. Those that are merely bound
+ * are among them since Linux 6.8. False: the kernel does not tell.
+ */
+bool sock_diag_sockets_at(const struct addr *local, void (*found)(void *context, const struct inet_diag_msg *m),
+                          void *context);
+/* Asks sock_diag; calls handle with each answer, of at least min_size bytes behind its header. 0, or why there are none. */
+int sock_diag_ask(const void *question, size_t size, size_t min_size,
+                  void (*handle)(void *context, const struct nlmsghdr *answer), void *context);
 /* Is this four-tuple connected, or connecting? False where the kernel does not tell. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
 

@@ -2,8 +2,8 @@
 /*
  * Who owns a local address. The kernel does not say: the SO_REUSEADDR that reconnecting at once needs lets a second
  * socket bind, and listen, where one is bound already. So an address is owned by whoever has bound the abstract AF_UNIX
- * name "openndk/tcp/<address in hex> <scatter>", which every process of this provider in the network namespace sees,
- * this one included. It goes when its last holder closes it, after the TCP sockets at the address, and when the process
+ * name of the address (reservation_name.c), which every process of this provider in the network namespace sees, this
+ * one included. It goes when its last holder closes it, after the TCP sockets at the address, and when the process
  * dies.
  *
  * Foreign sockets: bind without SO_REUSEADDR succeeds only where the kernel knows of nothing at the address. Where it
@@ -27,7 +27,6 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 
 #include "base/descriptors.h"
@@ -47,7 +46,6 @@ enum {
     MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
     FOREIGN_MEMORY_SECONDS = 1,
     REMAINS_SECONDS = 60,      /* TIME_WAIT */
-    SCATTER = 6,               /* characters */
 };
 
 /* The dynamic ports of one host address. Made on its first use; never freed. */
@@ -249,61 +247,6 @@ static int tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
     return bind(fd, &local->sa, addr_len(local)) ? errno : 0;
 }
 
-static char *put_hex(char *at, const void *octets, size_t n)
-{
-    static const char digits[] = "0123456789abcdef";
-    const uint8_t *octet = octets;
-
-    for (size_t i = 0; i < n; i++) {
-        *at++ = digits[octet[i] >> 4];
-        *at++ = digits[octet[i] & 15];
-    }
-    return at;
-}
-
-/*
- * Written by hand, as formatting it is a tenth of a connect's instructions. The kernel keeps abstract names in 256
- * lists by the sum of their bytes, which for the digits of ports is a few dozen values. So each name ends in
- * characters that follow from the address, and put it anywhere.
- */
-static socklen_t make_name(const struct addr *a, struct sockaddr_un *name)
-{
-    uint64_t state = addr_hash(a), bits = random_next(&state);
-    char *at = stpcpy(name->sun_path + 1, "openndk/tcp/");
-
-    if (a->sa.sa_family == AF_INET) {
-        at = put_hex(at, &a->v4.sin_addr, sizeof a->v4.sin_addr);
-    } else {
-        at = put_hex(at, &a->v6.sin6_addr, sizeof a->v6.sin6_addr);
-        *at++ = '%';
-        at = put_hex(at, &a->v6.sin6_scope_id, sizeof a->v6.sin6_scope_id);
-    }
-    *at++ = ':';
-    at = put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* where IPv6 has it, too */
-    *at++ = ' ';
-    for (int i = 0; i < SCATTER; i++, bits >>= 6)
-        *at++ = (char)('0' + (bits & 63));
-    return (socklen_t)(at - (char *)name);
-}
-
-static int name_bind(struct net_reservation *r)
-{
-    struct sockaddr_un name = { .sun_family = AF_UNIX };
-    socklen_t size = make_name(&r->local, &name);
-    int fd = descriptors_socket(AF_UNIX, SOCK_STREAM, 0);
-
-    if (fd < 0)
-        return errno;
-    if (!MUTANT(cse_05_unnamed) && bind(fd, (const struct sockaddr *)&name, size)) {
-        int err = errno;
-
-        descriptors_close(fd);
-        return err;
-    }
-    r->name_fd = fd;
-    return 0;
-}
-
 enum claim {
     CLAIM_UNTOUCHED, /* an address at which the kernel knows of nothing */
     CLAIM_REMAINS,   /* remains of closed connections, or what looks like them, may be there */
@@ -345,7 +288,7 @@ static int claim(struct net_reservation *r, enum claim how)
         return err;
     err = remains ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (!err)
-        err = name_bind(r);
+        err = reservation_name_bind(&r->local, fd, !remains, how == CLAIM_UNUSED, &r->name_fd);
     if (!err && remains && how == CLAIM_UNUSED && sock_diag_at(&r->local) != SOCK_DIAG_REMAINS)
         err = EADDRINUSE;
     if (err)

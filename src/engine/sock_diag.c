@@ -69,8 +69,11 @@ static bool is_living(const struct inet_diag_msg *m)
     }
 }
 
-static void look_at(struct search *search, const struct inet_diag_msg *m)
+static void look_at(void *context, const struct nlmsghdr *answer)
 {
+    struct search *search = context;
+    const struct inet_diag_msg *m = NLMSG_DATA(answer);
+
     /* The kernel answers with a listener where it finds no such connection. */
     if (m->idiag_state == TCP_LISTEN || m->id.idiag_sport != htons(addr_port(search->local)) ||
         !is_host(m->id.idiag_src, m->idiag_family, search->local))
@@ -101,23 +104,25 @@ static struct question question(unsigned family, const struct addr *local, uint1
 }
 
 /* One datagram of answers. EAGAIN: more may come; 0: that was all; else why there are none. */
-static int take_answers(struct search *search, const char *answers, size_t len)
+static int handle_answers(const char *answers, size_t len, size_t min_size,
+                          void (*handle)(void *context, const struct nlmsghdr *answer), void *context)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;
 
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
         if (h->nlmsg_type == NLMSG_DONE)
             return 0;
-        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
+        if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(min_size))
             return EIO;
-        look_at(search, NLMSG_DATA(h));
+        handle(context, h);
         if (!(h->nlmsg_flags & NLM_F_MULTI))
             return 0;
     }
     return EAGAIN;
 }
 
-static int ask(const struct question *q, struct search *search)
+int sock_diag_ask(const void *question, size_t size, size_t min_size,
+                  void (*handle)(void *context, const struct nlmsghdr *answer), void *context)
 {
     _Alignas(struct nlmsghdr) char answers[16384];
     int fd = descriptors_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
@@ -125,17 +130,22 @@ static int ask(const struct question *q, struct search *search)
 
     if (fd < 0)
         return errno;
-    if (send(fd, q, sizeof *q, 0) != (ssize_t)sizeof *q)
+    if (send(fd, question, size, 0) != (ssize_t)size)
         err = EIO;
     while (err == EAGAIN) {
         ssize_t len = recv(fd, answers, sizeof answers, 0);
 
         if (len < 0 && errno == EINTR)
             continue;
-        err = len <= 0 ? EIO : take_answers(search, answers, (size_t)len);
+        err = len <= 0 ? EIO : handle_answers(answers, (size_t)len, min_size, handle, context);
     }
     descriptors_close(fd);
     return err;
+}
+
+static int ask(const struct question *q, struct search *search)
+{
+    return sock_diag_ask(q, sizeof *q, sizeof(struct inet_diag_msg), look_at, search);
 }
 
 bool sock_diag_connected(const struct addr *local, const struct addr *peer)
@@ -168,4 +178,38 @@ enum sock_diag sock_diag_at(const struct addr *local)
     if (search.living)
         return SOCK_DIAG_LIVING;
     return search.remains ? SOCK_DIAG_REMAINS : SOCK_DIAG_NOTHING;
+}
+
+struct sockets_search {
+    const struct addr *local;
+    void (*found)(void *context, const struct inet_diag_msg *m);
+    void *context;
+};
+
+static void handle_socket(void *context, const struct nlmsghdr *answer)
+{
+    static const uint32_t any[4];
+    const struct sockets_search *s = context;
+    const struct inet_diag_msg *m = NLMSG_DATA(answer);
+
+    if (m->id.idiag_sport != htons(addr_port(s->local)))
+        return;
+    if (is_host(m->id.idiag_src, m->idiag_family, s->local) || memcmp(m->id.idiag_src, any, sizeof any) == 0)
+        s->found(s->context, m);
+}
+
+bool sock_diag_sockets_at(const struct addr *local, void (*found)(void *context, const struct inet_diag_msg *m),
+                          void *context)
+{
+    static const unsigned families[] = { AF_INET, AF_INET6 };
+    struct sockets_search s = { .local = local, .found = found, .context = context };
+
+    for (int i = 0; i < 2; i++) {
+        struct question q = question(families[i], local, NLM_F_DUMP, ~0u);
+
+        if (sock_diag_ask(&q, sizeof q, sizeof(struct inet_diag_msg), handle_socket, &s) &&
+            families[i] == local->sa.sa_family)
+            return false;
+    }
+    return true;
 }

@@ -25,7 +25,8 @@ static const struct cause {
                         "Check the address, that the host is up and answers (ip neighbour), and that no firewall "
                         "rejects the connection."},
     [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0, "The local address and port are in use.",
-                              "Take another port, or port 0, or end whoever holds it."},
+                              "Take another port, or port 0, or end whoever holds it: "
+                              "ondk_address_holder names the process and its user."},
     [FABRIC_ADDRESS_FOREIGN] = {ONDK_CAUSE_ADDRESS_FOREIGN, 0, "The local address is not one of the adapter's.",
                                 "Use an address that the interface has (ip address)."},
     [FABRIC_PORTS_EXHAUSTED] = {ONDK_CAUSE_PORTS_EXHAUSTED, 0, "All ports from 49152 to 65535 are in use.",

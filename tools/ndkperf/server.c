@@ -380,8 +380,11 @@ static bool listen_for_clients(struct session *s)
     char text[128];
     NTSTATUS status = consumer_listen(&s->control, (const struct sockaddr *)&s->options->server_address);
 
-    if (!NT_SUCCESS(status))
-        return session_fail(s, "NdkListen", status, 0);
+    if (!NT_SUCCESS(status)) {
+        (void)session_fail(s, "NdkListen", status, 0);
+        say_address_holder(status, &s->options->server_address);
+        return false;
+    }
     (void)consumer_listening(&s->control, &at);
     address_text(&at, text, sizeof text);
     say("listening on %s", text);

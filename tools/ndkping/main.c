@@ -99,6 +99,7 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
                               o->private_data, o->private_len);
     if (!NT_SUCCESS(status)) {
         code = step_failed(c, "NdkConnect", status);
+        say_address_holder(status, &o->client_address);
         if (status == STATUS_CONNECTION_REFUSED)
             say_peer(c); /* a reject may have brought private data */
         return code;
@@ -136,8 +137,11 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
     if (!NT_SUCCESS(status))
         return failed("preparing buffers", status);
     status = consumer_listen(c, (const struct sockaddr *)&o->server_address);
-    if (!NT_SUCCESS(status))
-        return failed("NdkListen", status);
+    if (!NT_SUCCESS(status)) {
+        say_failed("NdkListen", status);
+        say_address_holder(status, &o->server_address);
+        return NDKPING_FAILED;
+    }
     (void)consumer_listening(c, &at);
     address_text(&at, text, sizeof text);
     say("listening on %s", text);

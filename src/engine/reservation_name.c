@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The abstract AF_UNIX names by which OpenNDK processes of a network namespace respect each other's addresses, and who
+ * holds them. The invariant: of all processes of one user and of root, one at most has an address.
+ *
+ *   openndk/tcp/ADDRESS SCATTER             the address's name: binding it decides
+ *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules
+ *
+ * Any user can bind any name. So a process that cannot bind the address's name lists all names of the address. A name
+ * counts only if
+ *   - it belongs to this user, or to root, or
+ *   - the kernel shows a TCP socket of the name's user at the address. That user needs no name to keep others off it.
+ * If no name counts, the process has the address under a further name, which nobody can have bound in advance. Two
+ * processes that bind further names at the same moment may see each other and both fail.
+ *
+ * The address's name is the same in all versions of these rules. So a process of version 1, which bound no other, and
+ * one of a later version exclude each other. Names of all versions begin with it, and a name of an unknown version
+ * counts as any. A name of an unknown user counts too: a kernel that does not tell users (before 5.3) changes nothing.
+ *
+ * docs/addresses.md says what remains possible.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <linux/inet_diag.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+#include "base/mutant.h"
+#include "base/random.h"
+#include "engine/net_internal.h"
+
+#ifndef UDIAG_SHOW_UID /* Linux 5.3 */
+#define UDIAG_SHOW_UID 0x40
+#define UNIX_DIAG_UID 7
+#endif
+
+enum {
+    SCATTER = 6, /* characters */
+    MAX_USERS = 32,
+    PRIVILEGED_PORTS = 1024, /* unless the system says otherwise */
+};
+
+/* ---- names ---- */
+
+static char *put_hex(char *at, const void *bytes, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint8_t *byte = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        *at++ = digits[byte[i] >> 4];
+        *at++ = digits[byte[i] & 15];
+    }
+    return at;
+}
+
+/*
+ * Written by hand, because formatting it is a tenth of a connect's instructions. The kernel keeps abstract names in 256
+ * lists by the sum of their bytes, which for the digits of ports is a few dozen values. So each name ends in
+ * characters that follow from the address, and put it anywhere.
+ */
+static socklen_t make_name(const struct addr *a, struct sockaddr_un *name)
+{
+    uint64_t state = addr_hash(a), bits = random_next(&state);
+    char *at = stpcpy(name->sun_path + 1, "openndk/tcp/");
+
+    if (a->sa.sa_family == AF_INET) {
+        at = put_hex(at, &a->v4.sin_addr, sizeof a->v4.sin_addr);
+    } else {
+        at = put_hex(at, &a->v6.sin6_addr, sizeof a->v6.sin6_addr);
+        *at++ = '%';
+        at = put_hex(at, &a->v6.sin6_scope_id, sizeof a->v6.sin6_scope_id);
+    }
+    *at++ = ':';
+    at = put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* where IPv6 has it, too */
+    *at++ = ' ';
+    for (int i = 0; i < SCATTER; i++, bits >>= 6)
+        *at++ = (char)('0' + (bits & 63));
+    return (socklen_t)(at - (char *)name);
+}
+
+/* Makes the address's name a further one of it. */
+static socklen_t make_further_name(struct sockaddr_un *name, socklen_t len)
+{
+    uint64_t random = random_u64();
+    char *at = stpcpy((char *)name + len, " 2/");
+
+    return (socklen_t)(put_hex(at, &random, sizeof random) - (char *)name);
+}
+
+/* ---- TCP sockets at the address ---- */
+
+/* The users of living TCP sockets at an address. */
+struct tcp_users {
+    uid_t uids[MAX_USERS];
+    unsigned count;
+    bool more;      /* there are others */
+    bool shows_own; /* the socket own_inode is among those that the kernel shows: it shows all */
+    uint32_t own_inode;
+    uint32_t inode; /* of a socket of uids[0] */
+};
+
+static bool tcp_users_have(const struct tcp_users *t, uid_t uid)
+{
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->uids[i] == uid)
+            return true;
+    return t->more;
+}
+
+static void tcp_users_handle(void *context, const struct inet_diag_msg *m)
+{
+    struct tcp_users *t = context;
+
+    if (!m->idiag_inode) /* no process has it */
+        return;
+    if (m->idiag_inode == t->own_inode) {
+        t->shows_own = true;
+        return;
+    }
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->uids[i] == m->idiag_uid)
+            return;
+    if (t->count == 0)
+        t->inode = m->idiag_inode;
+    if (t->count < MAX_USERS)
+        t->uids[t->count++] = m->idiag_uid;
+    else
+        t->more = true;
+}
+
+static bool is_privileged(uint16_t port)
+{
+    unsigned first = PRIVILEGED_PORTS;
+    FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+
+    if (f && fscanf(f, "%u", &first) != 1)
+        first = PRIVILEGED_PORTS;
+    if (f)
+        fclose(f);
+    return port < first;
+}
+
+/* ---- who has names of the address ---- */
+
+struct name_search {
+    const struct sockaddr_un *name, *own; /* the address's; and ours, which does not count, or NULL */
+    socklen_t name_len, own_len;
+    struct tcp_users tcp;
+    bool shows_all; /* who is not among tcp's users has no socket there */
+    /* The first that counts, and whether there is one. */
+    bool found, has_uid;
+    uid_t uid;
+    uint32_t inode;
+};
+
+/* The path of a socket's name, which begins with 0 if it is abstract. */
+static bool is_name_of_address(const struct name_search *s, const char *path, size_t len)
+{
+    size_t wanted = s->name_len - offsetof(struct sockaddr_un, sun_path);
+    size_t own = s->own ? s->own_len - offsetof(struct sockaddr_un, sun_path) : 0;
+
+    if (len < wanted || memcmp(path, s->name->sun_path, wanted) != 0 || (len > wanted && path[wanted] != ' '))
+        return false;
+    return !s->own || len != own || memcmp(path, s->own->sun_path, len) != 0;
+}
+
+static bool counts(const struct name_search *s, bool has_uid, uid_t uid)
+{
+    return !has_uid || uid == geteuid() || uid == 0 || !s->shows_all || tcp_users_have(&s->tcp, uid);
+}
+
+static void name_search_handle(void *context, const struct nlmsghdr *h)
+{
+    struct name_search *s = context;
+    const struct unix_diag_msg *m = NLMSG_DATA(h);
+    const struct rtattr *a = (const struct rtattr *)(const void *)(m + 1);
+    int len = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof *m));
+    bool is_name = false, has_uid = false;
+    uid_t uid = 0;
+
+    for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
+        if (a->rta_type == UNIX_DIAG_NAME)
+            is_name = is_name_of_address(s, RTA_DATA(a), RTA_PAYLOAD(a));
+        else if (a->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(a) == sizeof uid) {
+            memcpy(&uid, RTA_DATA(a), sizeof uid);
+            has_uid = true;
+        }
+    }
+    if (!is_name || s->found || !counts(s, has_uid, uid))
+        return;
+    s->found = true;
+    s->has_uid = has_uid;
+    s->uid = uid;
+    s->inode = m->udiag_ino;
+}
+
+/* False: the kernel does not tell. */
+static bool name_search_run(struct name_search *s)
+{
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req request;
+    } q = { .header = { .nlmsg_len = sizeof q, .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+            .request = { .sdiag_family = AF_UNIX, .udiag_states = ~0u,
+                         .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
+
+    return sock_diag_ask(&q, sizeof q, sizeof(struct unix_diag_msg), name_search_handle, s) == 0;
+}
+
+/*
+ * Whether somebody else has the address by a name that counts. tcp_fd is bound there; alone: it was so while the kernel
+ * knew of no other socket there. True as well if the kernel does not tell.
+ */
+static bool is_held(const struct addr *local, int tcp_fd, bool alone, struct name_search *s)
+{
+    struct stat st;
+
+    if (fstat(tcp_fd, &st) == 0)
+        s->tcp.own_inode = (uint32_t)st.st_ino;
+    if (!sock_diag_sockets_at(local, tcp_users_handle, &s->tcp))
+        return true;
+    s->shows_all = alone || s->tcp.shows_own || is_privileged(addr_port(local));
+    return !name_search_run(s) || s->found;
+}
+
+int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool contest, int *name_fd)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX }, further;
+    socklen_t len = make_name(local, &name);
+    int fd = descriptors_socket(AF_UNIX, SOCK_STREAM, 0), err = 0;
+
+    if (fd < 0)
+        return errno;
+    if (!MUTANT(cse_05_unnamed) && bind(fd, (const struct sockaddr *)&name, len))
+        err = errno;
+    if (err == EADDRINUSE && contest) {
+        struct name_search search = { .name = &name, .name_len = len, .own = &further };
+
+        further = name;
+        search.own_len = make_further_name(&further, len);
+        err = bind(fd, (const struct sockaddr *)&further, search.own_len) ? errno : 0;
+        if (!err && is_held(local, tcp_fd, alone, &search))
+            err = EADDRINUSE;
+    }
+    if (err) {
+        descriptors_close(fd);
+        return err;
+    }
+    *name_fd = fd;
+    return 0;
+}
+
+/* ---- who it is ---- */
+
+bool net_address_holder(const struct addr *local, struct net_holder *holder)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    struct name_search s = { .name = &name, .name_len = make_name(local, &name), .shows_all = true };
+    bool tcp_is_known = sock_diag_sockets_at(local, tcp_users_handle, &s.tcp);
+
+    memset(holder, 0, sizeof *holder);
+    if (!name_search_run(&s) || (!s.found && s.tcp.count == 0 && !is_privileged(addr_port(local)))) {
+        s.shows_all = false; /* a name alone, of somebody whose bound socket may not be shown */
+        (void)name_search_run(&s);
+    }
+    if (s.found) {
+        *holder = (struct net_holder){ .is_provider = true, .has_uid = s.has_uid, .uid = s.uid, .inode = s.inode };
+        return true;
+    }
+    if (!tcp_is_known || s.tcp.count == 0)
+        return false;
+    *holder = (struct net_holder){ .has_uid = true, .uid = s.tcp.uids[0], .inode = s.tcp.inode };
+    return true;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who holds a local address, in words for a person. The kernel tells the user. The process is the one that has the
+ * socket open: only the caller's own processes can be looked into, root can look into all.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <openndk/netstat.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "engine/net.h"
+
+enum { PROCESS_NAME = 16 };
+
+static bool holder_has_socket(int fds, const char *wanted)
+{
+    DIR *d = fdopendir(fds);
+    const struct dirent *e;
+    char link[64];
+    bool has = false;
+
+    while (d && !has && (e = readdir(d)) != NULL) {
+        ssize_t n = readlinkat(fds, e->d_name, link, sizeof link - 1);
+
+        link[n > 0 ? n : 0] = '\0';
+        has = strcmp(link, wanted) == 0;
+    }
+    if (d)
+        closedir(d);
+    else
+        close(fds);
+    return has;
+}
+
+/* The process that has the socket, of those that this one may look into; 0: none of them. */
+static long holder_find_process(uint32_t inode)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *e;
+    char wanted[32], path[300];
+    long pid = 0;
+
+    snprintf(wanted, sizeof wanted, "socket:[%u]", (unsigned)inode);
+    while (proc && !pid && (e = readdir(proc)) != NULL) {
+        int fds;
+
+        if (!isdigit((unsigned char)e->d_name[0]))
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/fd", e->d_name);
+        fds = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fds >= 0 && holder_has_socket(fds, wanted))
+            pid = strtol(e->d_name, NULL, 10);
+    }
+    if (proc)
+        closedir(proc);
+    return pid;
+}
+
+/* A process chooses its name: what could control a terminal is replaced. */
+static void holder_process_name(long pid, char name[PROCESS_NAME])
+{
+    char path[64];
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd >= 0 ? read(fd, name, PROCESS_NAME - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    name[n > 0 ? n : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    for (char *at = name; *at; at++)
+        if (*at < 0x20 || *at > 0x7e)
+            *at = '?';
+}
+
+uint32_t ondk_address_holder(const struct sockaddr *address, uint32_t address_length, char *text, uint32_t size)
+{
+    char process[64] = "a process that cannot be seen from here", user[32] = "unknown", name[PROCESS_NAME];
+    struct net_holder holder;
+    struct addr local;
+    long pid;
+    int n;
+
+    if (size)
+        text[0] = '\0';
+    if (!address || !addr_from(&local, address, address_length) || !net_address_holder(&local, &holder))
+        return 0;
+    pid = holder_find_process(holder.inode);
+    if (pid) {
+        holder_process_name(pid, name);
+        snprintf(process, sizeof process, "process %ld (%s)", pid, name);
+    }
+    if (holder.has_uid)
+        snprintf(user, sizeof user, "%u", (unsigned)holder.uid);
+    n = snprintf(text, size, "%s of user %s%s", process, user, holder.is_provider ? ", by OpenNDK" : "");
+    return n > 0 ? (uint32_t)n : 0;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of addresses that processes of other users hold: without the address they do not count, with it they do. Needs
+ * root, who can become another user.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/support.h"
+
+enum { SKIPPED = 77, SOMEBODY = 65534, SOMEBODY_ELSE = 65533 };
+
+static const struct net_ops *ops;
+static struct net *net;
+
+static int take(const struct addr *at, struct net_reservation **out)
+{
+    struct addr local = *at;
+
+    return ops->reserve(net, &local, NULL, NET_USE_LISTEN, out);
+}
+
+static int take_errno(const struct addr *at)
+{
+    struct net_reservation *r;
+    int err = take(at, &r);
+
+    if (!err)
+        ops->reservation_unref(r);
+    return err;
+}
+
+/* ---- names ---- */
+
+/* All names of the provider's that there are, as the kernel prints them; returns how many. */
+enum { MAX_NAMES = 8 };
+static int list_names(char names[MAX_NAMES][108])
+{
+    FILE *f = fopen("/proc/net/unix", "re");
+    char line[256];
+    int n = 0;
+
+    CHECK(f != NULL);
+    while (n < MAX_NAMES && fgets(line, sizeof line, f)) {
+        const char *name = strstr(line, "@openndk/tcp/");
+
+        if (name)
+            snprintf(names[n++], 108, "%.*s", (int)strcspn(name + 1, "\n"), name + 1);
+    }
+    fclose(f);
+    return n;
+}
+
+static void name_of(const struct addr *at, char name[108])
+{
+    char names[MAX_NAMES][108];
+    struct net_reservation *r;
+
+    CHECK(take(at, &r) == 0);
+    CHECK(list_names(names) == 1);
+    ops->reservation_unref(r);
+    memcpy(name, names[0], sizeof names[0]);
+}
+
+static void bind_name(const char *text)
+{
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    memcpy(name.sun_path + 1, text, strlen(text));
+    CHECK(fd >= 0 && bind(fd, (const struct sockaddr *)&name,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(text))) == 0);
+}
+
+/* ---- processes of other users ---- */
+
+struct other {
+    pid_t pid;
+    int end;
+};
+
+/* Runs what(arg) as that user, in a process that then waits for the end. Returns what came of it. */
+static int other_start(struct other *o, uid_t uid, int (*what)(const void *arg), const void *arg)
+{
+    int ready[2], end[2];
+    char result = -1;
+
+    CHECK(pipe(ready) == 0 && pipe(end) == 0);
+    o->pid = fork();
+    CHECK(o->pid >= 0);
+    if (o->pid == 0) {
+        close(end[1]);
+        if (uid && (setgid(uid) || setuid(uid)))
+            _exit(SKIPPED);
+        result = (char)what(arg);
+        CHECK(write(ready[1], &result, 1) == 1);
+        while (read(end[0], &result, 1) > 0)
+            ;
+        _exit(0);
+    }
+    close(ready[1]);
+    close(end[0]);
+    CHECK(read(ready[0], &result, 1) == 1);
+    close(ready[0]);
+    o->end = end[1];
+    return result;
+}
+
+static void other_end(struct other *o)
+{
+    int status = -1;
+
+    close(o->end);
+    CHECK(waitpid(o->pid, &status, 0) == o->pid && status == 0);
+}
+
+static int squat(const void *name)
+{
+    bind_name(name);
+    return 0;
+}
+
+static int take_and_keep(const void *at)
+{
+    struct net_reservation *r;
+
+    return take(at, &r);
+}
+
+static int take_as(uid_t uid, const struct addr *at)
+{
+    struct other o;
+    int err = other_start(&o, uid, take_and_keep, at);
+
+    other_end(&o);
+    return err;
+}
+
+/* ---- the cases ---- */
+
+/* A name without the address does not count; its holder cannot keep the address from us, and we keep it from others. */
+static void test_squatter(const char *host, uint16_t port)
+{
+    struct addr at = support_addr(host, port);
+    struct net_reservation *r;
+    struct other squatter;
+    char name[108], names[MAX_NAMES][108];
+
+    name_of(&at, name);
+    CHECK(other_start(&squatter, SOMEBODY, squat, name) == 0);
+    for (int round = 0; round < 2; round++) {
+        CHECK(take(&at, &r) == 0);
+        CHECK(list_names(names) == 2); /* his, and a further one */
+        CHECK(take_errno(&at) == EADDRINUSE);
+        CHECK(take_as(0, &at) == EADDRINUSE);
+        CHECK(port < 1024 || take_as(SOMEBODY_ELSE, &at) == EADDRINUSE);
+        ops->reservation_unref(r);
+        CHECK(list_names(names) == 1);
+    }
+    other_end(&squatter);
+    CHECK(take(&at, &r) == 0);
+    CHECK(list_names(names) == 1 && strcmp(names[0], name) == 0);
+    ops->reservation_unref(r);
+}
+
+/* Another user's process that has the address by the rules is respected; so is a name of root's. */
+static void test_honest(const char *host)
+{
+    struct addr at = support_addr(host, 5445);
+    struct other other;
+    char name[108];
+
+    name_of(&at, name);
+    CHECK(other_start(&other, SOMEBODY, take_and_keep, &at) == 0);
+    CHECK(take_errno(&at) == EADDRINUSE);
+    CHECK(take_as(SOMEBODY_ELSE, &at) == EADDRINUSE);
+    other_end(&other);
+    CHECK(take_errno(&at) == 0);
+
+    CHECK(other_start(&other, 0, squat, name) == 0);
+    CHECK(take_errno(&at) == EADDRINUSE);
+    CHECK(take_as(SOMEBODY, &at) == EADDRINUSE);
+    other_end(&other);
+    CHECK(take_errno(&at) == 0);
+
+    CHECK(other_start(&other, SOMEBODY, squat, name) == 0);
+    CHECK(take_as(SOMEBODY, &at) == EADDRINUSE); /* his own */
+    other_end(&other);
+}
+
+/* The same with a further name of a later version, and with what only looks like one of the address. */
+static void test_versions(void)
+{
+    struct addr at = support_addr("127.0.0.1", 5446);
+    char name[108], later[108 + 8], no_name[108 + 8];
+    struct other first, second;
+
+    name_of(&at, name);
+    snprintf(later, sizeof later, "%s 9/abc", name);
+    snprintf(no_name, sizeof no_name, "%sx", name);
+    CHECK(other_start(&first, SOMEBODY, squat, name) == 0);
+    CHECK(other_start(&second, 0, squat, no_name) == 0);
+    CHECK(take_errno(&at) == 0);
+    other_end(&second);
+    CHECK(other_start(&second, 0, squat, later) == 0);
+    CHECK(take_errno(&at) == EADDRINUSE);
+    other_end(&second);
+    CHECK(take_errno(&at) == 0);
+    other_end(&first);
+}
+
+/* Remains of closed connections at the address make the kernel say less of who is there. */
+static void test_squatter_beside_remains(void)
+{
+    struct addr at = support_addr("127.0.0.1", 446), from = support_addr("127.0.0.1", 0);
+    socklen_t len = addr_len(&from);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), server, on = 1;
+    struct other squatter;
+    char name[108];
+
+    name_of(&at, name);
+    CHECK(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0);
+    CHECK(bind(listener, &at.sa, addr_len(&at)) == 0 && listen(listener, 1) == 0);
+    CHECK(connect(client, &at.sa, addr_len(&at)) == 0);
+    server = accept(listener, &from.sa, &len);
+    CHECK(server >= 0);
+    close(server); /* first: the remains are at its address */
+    close(client);
+    close(listener);
+    CHECK(other_start(&squatter, SOMEBODY, squat, name) == 0);
+    CHECK(take_errno(&at) == 0);
+    other_end(&squatter);
+}
+
+int main(void)
+{
+    net = net_kernel();
+    ops = net->ops;
+    alarm(110);
+    if (geteuid() != 0) {
+        printf("skipped: only root can become another user\n");
+        return SKIPPED;
+    }
+    test_squatter("127.0.0.1", 445);
+    test_squatter("127.0.0.1", 5445);
+    test_squatter("127.0.0.1", 50445);
+    test_squatter("::1", 445);
+    test_squatter("::1", 5445);
+    test_honest("127.0.0.1");
+    test_honest("::1");
+    test_versions();
+    test_squatter_beside_remains();
+    return 0;
+}
