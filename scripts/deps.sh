@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Installs the Debian packages that are missing, each for the reason in docs/dependencies.md. usage: deps.sh [build|test|interop|bench]...
 set -euo pipefail
+LOCK_SECONDS=900 # that it waits for another apt, at most
 build=(gcc g++ cmake ninja-build pkg-config ccache libisal-dev libbsd-dev uthash-dev libjansson-dev)
 test=(clang libclang-rt-14-dev libcmocka-dev mingw-w64-common gcc-mingw-w64-x86-64 iproute2 nftables gdb tshark python3 valgrind)
 interop=(qemu-system-x86 rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest librdmacm-dev libibverbs-dev
@@ -25,14 +26,24 @@ done
 as_root=
 [ "$(id -u)" = 0 ] || as_root=sudo
 echo "installing: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-for try in 1 2 3; do
-    { $as_root apt-get update -qq && $as_root apt-get install -y -qq --no-install-recommends "${missing[@]}"; } \
-        >"$log" 2>&1 && exit 0
-    sleep $((try * 3))
+apt() { $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@"; }
+install_missing() {
+    { apt update -qq && apt install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1
+}
+# Another apt (unattended upgrades, a second ./check) has the lock of the lists, of the archives or of dpkg. apt's own
+# waiting (DPkg::Lock::Timeout) is for the last alone.
+is_locked() { grep -qE 'Could not get lock|Unable to lock|Unable to acquire the dpkg' "$log"; }
+tries=3 waiting=
+until install_missing; do
+    if is_locked && [ "$SECONDS" -lt "$LOCK_SECONDS" ]; then
+        [ -n "$waiting" ] || echo "waiting for another apt to end: $(grep -m 1 -E 'lock' "$log")"
+        waiting=yes
+        sleep 1
+        continue
+    fi
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || { tail -n 20 "$log" >&2; echo "deps.sh: could not install: ${missing[*]}" >&2; exit 1; }
+    sleep $(((3 - tries) * 3))
 done
-tail -n 20 "$log" >&2
-echo "deps.sh: could not install: ${missing[*]}" >&2
-exit 1
