@@ -33,7 +33,9 @@ static const struct entry *read_begun(const struct iw_qp *qp)
 
 bool iw_qp_rx_is_partial(const struct iw_qp *qp)
 {
-    return qp->rx.open && (is_inside_fpdu(qp) || is_inside_send(qp) || qp->rx.write_open || read_begun(qp));
+    if (!qp->rx.open)
+        return false;
+    return is_inside_fpdu(qp) || is_inside_send(qp) || qp->rx.write_open || (qp->tx.reads > 0 && read_begun(qp));
 }
 
 /* Bytes of the incomplete FPDU, if its segment is of this kind: a large FPDU counts while it comes. */

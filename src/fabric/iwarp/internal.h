@@ -423,7 +423,13 @@ void conn_socket_closed(struct fabric_conn *c);
 void conn_limit(struct fabric_conn *c); /* starts the state's time limit anew */
 
 /* liveness.c */
-void conn_received(struct fabric_conn *c); /* a receive turn that brought something is over */
+void conn_watch_input(struct fabric_conn *c);
+/* A receive turn that brought something is over. Mostly it ended between two messages. */
+static inline void conn_received(struct fabric_conn *c)
+{
+    if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
+        conn_watch_input(c);
+}
 void conn_stop_watching(struct fabric_conn *c);
 void conn_stalled(struct shard_timer *timer);
 /* It has had its time for an unfinished send: ends it, unless the send has moved since the mark. */

@@ -17,7 +17,7 @@ enum {
     LEAST_SHARED = 4 * 1024, /* the same of a send in a much shorter time, while shared receives are scarce */
 };
 
-static void conn_watch_stall(struct fabric_conn *c)
+static void conn_arm_stall(struct fabric_conn *c)
 {
     struct shard *s = c->home->shard;
 
@@ -25,14 +25,12 @@ static void conn_watch_stall(struct fabric_conn *c)
     shard_timer_set(s, &c->stall, shard_now(s) + c->fabric->config.stall_ms * UINT64_C(1000000));
 }
 
-void conn_received(struct fabric_conn *c)
+void conn_watch_input(struct fabric_conn *c)
 {
-    if (!c->streams)
-        return;
     if (c->qp->srq)
         iwarp_srq_update(c->qp);
     if (!c->stall.armed && iw_qp_rx_is_partial(c->qp->iw) && c->fabric->config.stall_ms)
-        conn_watch_stall(c);
+        conn_arm_stall(c);
 }
 
 void conn_stop_watching(struct fabric_conn *c)
