@@ -72,7 +72,8 @@ struct net_ops {
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
-     * Token held. Calls ready() of at most max sockets that are ready, and of a few of which it is not known. Returns
+     * Token held. Calls ready() of at most max sockets that are ready, in the order in which they became so, and of a
+     * few of which it is not known. One that is still ready after its call is behind all others. Returns
      * how many, those of the few aside that had nothing; *left: others are known to be ready.
      * leased: a consumer polls, so nobody waits until it does no more, and sockets need not be able to end a wait.
      */
@@ -119,6 +120,8 @@ struct net_ops {
     /* Bytes moved, or -errno (-EAGAIN: wait for ready). recv 0: the peer's end of stream. */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
+    /* What recv moved is not all processed: the socket counts as readable, and is reported after those that wait. */
+    void (*reread)(struct net_socket *socket);
     /* While on, input stays where it is and is not reported; off again: reported where there is any. */
     void (*hold_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */

@@ -535,6 +535,13 @@ static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, i
     return n;
 }
 
+static void kernel_reread(struct net_socket *socket)
+{
+    socket->flags |= READABLE;
+    socket_update_list(socket);
+    shard_sockets_left(socket->shard);
+}
+
 static void kernel_hold_read(struct net_socket *socket, bool on)
 {
     if (on)
@@ -587,6 +594,7 @@ struct net *net_kernel(void)
         .accept = net_accept,
         .send = kernel_send,
         .recv = kernel_recv,
+        .reread = kernel_reread,
         .hold_read = kernel_hold_read,
         .max_segment = kernel_max_segment,
         .set_liveness = net_set_liveness,

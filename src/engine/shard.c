@@ -28,6 +28,8 @@
 
 enum {
     WORK_BATCH = 64,    /* tasks in one go; what is left is the thread's where a consumer ran them */
+    WORK_NS = 500000,   /* of work in a turn, before the sockets have theirs */
+    LOOK_EVERY = 8,     /* tasks between two looks at the clock */
     ROUNDS = 4,         /* how often a consumer's call answers the doorbell before it leaves the rest to the thread */
     THREAD_ROUNDS = 16, /* the thread, before it delivers callbacks and comes back */
     CALL_BATCH = 64,    /* callbacks between two looks at the sockets */
@@ -109,6 +111,14 @@ static void take_over(struct shard *s)
     s->now = 0;
 }
 
+/* A new turn, of the thread or of a consumer. */
+static void begin_turn(struct shard *s)
+{
+    take_over(s);
+    s->work_until = 0;
+    s->worked_long = false;
+}
+
 uint64_t shard_now(struct shard *s)
 {
     if (!shard_is_owner(s))
@@ -116,6 +126,25 @@ uint64_t shard_now(struct shard *s)
     if (!s->now)
         s->now = s->executor->ops->now(s->executor);
     return s->now;
+}
+
+uint64_t shard_clock(struct shard *s)
+{
+    return s->executor->ops->now(s->executor);
+}
+
+/*
+ * Has the turn's work taken its time? Connections that always have something to send post themselves again and again.
+ * Each look reads the clock, so only what runs for long asks; the first look starts the measurement.
+ */
+static bool has_worked_long(struct shard *s)
+{
+    uint64_t now = shard_clock(s);
+
+    if (!s->work_until)
+        s->work_until = now + WORK_NS;
+    s->worked_long = s->worked_long || (now >= s->work_until && !MUTANT(shard_works_on));
+    return s->worked_long;
 }
 
 static bool run_work(struct shard *s)
@@ -131,7 +160,8 @@ static bool run_work(struct shard *s)
     }
     take_all(&s->posted, &s->work);
     while (ran < WORK_BATCH && run_first(&s->work))
-        ran++;
+        if (++ran % LOOK_EVERY == 0 && has_worked_long(s))
+            break;
     return ran > 0;
 }
 
@@ -221,7 +251,7 @@ static void leave(struct shard *s)
 /* The owner, which has done one round. */
 static void finish_driving(struct shard *s)
 {
-    for (int rounds = 1; !let_go(s, rounds >= ROUNDS); rounds++)
+    for (int rounds = 1; !let_go(s, rounds >= ROUNDS || s->worked_long); rounds++)
         (void)run_work(s);
 }
 
@@ -230,7 +260,7 @@ static void drive_or_ring(struct shard *s)
 {
     if (!owner_acquire_or_ring(&s->owner))
         return;
-    take_over(s);
+    begin_turn(s);
     (void)run_work(s);
     finish_driving(s);
 }
@@ -258,7 +288,7 @@ static bool run_directly(struct shard *s, struct shard_task *task)
 {
     if (atomic_load_explicit(&task->queued, memory_order_relaxed) || !owner_try_acquire(&s->owner))
         return false;
-    take_over(s);
+    begin_turn(s);
     (void)run_work(s);
     if (s->work.first && !MUTANT(shard_doorbell_overtakes))
         (void)queue_once(s, task, QUEUED | URGENT); /* the thread is needed anyway */
@@ -390,7 +420,7 @@ void shard_poll(struct shard *s)
     if (shard_is_owner(s))
         return; /* from a task: it is being driven */
     if (owner_try_acquire(&s->owner)) {
-        take_over(s);
+        begin_turn(s);
         lease(s);
         (void)run_everything(s);
         finish_driving(s);
@@ -438,11 +468,11 @@ unsigned shard_turn(struct shard *s)
 
     served = s;
     owner_thread_acquire(&s->owner);
-    take_over(s);
+    begin_turn(s);
     (void)owner_lease_take_back(&s->owner);
     lease_to_poller(s);
     busy = run_everything(s);
-    while (!thread_lets_go(s, ++rounds >= THREAD_ROUNDS))
+    while (!thread_lets_go(s, ++rounds >= THREAD_ROUNDS || s->worked_long || (rounds % 2 == 0 && has_worked_long(s))))
         busy = run_work(s) || busy;
     did = (busy ? SHARD_WORKED : 0) | (deliver(s) ? SHARD_CALLED : 0);
     if (s->calls.first || !is_empty(&s->called))

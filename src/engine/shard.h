@@ -83,6 +83,7 @@ void shard_timer_stop(struct shard *s, struct shard_timer *timer);
  * or twice: what is due is due by the time before the sockets were looked at.
  */
 uint64_t shard_now(struct shard *s);
+uint64_t shard_clock(struct shard *s); /* the same clock, read anew: for turns that may take long */
 
 /*
  * A consumer that looks at an empty queue drives the shard: a bounded, fair batch of input, work and timers, when the

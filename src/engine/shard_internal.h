@@ -47,6 +47,8 @@ struct shard {
     uint64_t first_deadline;     /* of all timers; UINT64_MAX: there is none. Asked several times in each turn */
     uint64_t timers_set;         /* how many so far: orders those with one deadline */
     uint64_t now;                /* 0: not read yet by this owner */
+    uint64_t work_until;         /* when this turn's work has taken its time; 0: not measured yet */
+    bool worked_long;            /* and it has */
     uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
     unsigned polls;              /* since the thread was last asked to watch */
     uint64_t polled;             /* when it was polled last */

@@ -102,6 +102,7 @@ void iw_qp_destroy(struct iw_qp *qp)
     }
     tx_drop_tail(qp);
     free(qp->rx.buffer);
+    free(qp->rx.rest);
     free(qp);
 }
 
@@ -366,6 +367,7 @@ static void stream_close(struct iw_qp *qp)
     queue_open(&qp->sq, false);
     qp->rx.open = false;
     free(qp->rx.buffer);
+    free(qp->rx.rest);
     qp->rx = (struct rx_state){ 0 };
     qp->tx = (struct tx_state){ .next = qp->tx.next };
     qp->inbound_tail = 0;
@@ -408,6 +410,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->rx.send_msn = 1;
     qp->rx.read_msn = 1;
     qp->rx.open = true;
+    qp->rx.limit = UINT64_MAX;
     qp->running = true;
     qp->sink_base += 0x10000;
     queue_open(&qp->sq, !s->shut || MUTANT(qpr_03_open_before_ready));

@@ -207,6 +207,15 @@ size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMI
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max);
 void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 void iw_qp_rx_eof(struct iw_qp *qp);
+/*
+ * Bounds a turn: rx_done stops after so many more valid FPDUs, and one at most beyond them. What has been read and not
+ * processed is the rest, which the next turn's rx_resume goes on with; no rx_want and no rx_eof while there is one.
+ * Without a call there is no bound. Without memory for another staging area the turn is not bounded either.
+ */
+void iw_qp_rx_limit(struct iw_qp *qp, unsigned frames);
+bool iw_qp_rx_is_at_limit(const struct iw_qp *qp);
+bool iw_qp_rx_has_rest(const struct iw_qp *qp);
+void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s); /* does nothing without a rest */
 int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max); /* 0: nothing to send now */
 void iw_qp_tx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n);
 /* Whether another tx_want would find something; true, too, where it would find that a request cannot be sent. */

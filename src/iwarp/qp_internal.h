@@ -52,6 +52,7 @@ enum {
     EARLY = 24 * 1024,       /* octets that leave by themselves where as many more of their message follow */
     COPY_BELOW = 512,        /* pieces of payload up to this are cheaper to copy than to list */
     SPARES = 8,              /* buffers that a scratch keeps */
+    SPARE_STAGES = 2,        /* staging areas that a scratch keeps beside the one in use */
     COMPLETIONS = 16,        /* told of in one upcall */
     TERMINATE_FPDU = IW_TERMINATE_FPDU,
 };
@@ -134,6 +135,9 @@ struct rx_state {
     uint32_t mo;     /* octets of the send in progress that are placed */
     uint32_t kept, kept_size; /* an incomplete FPDU; kept_size: all of it, where it lives in buffer */
     uint8_t *buffer;
+    uint64_t limit;  /* of fpdus_received: where this turn ends */
+    uint8_t *rest;   /* a staging area that was not processed to its end in the last turn, or NULL */
+    uint32_t rest_at, rest_len;
     uint8_t keep[RX_KEEP];
     struct rx_segment segment;
 };
@@ -206,6 +210,8 @@ struct tx_batch {
 
 struct iw_scratch {
     uint8_t *stage; /* RX_KEEP octets of what was kept, then STAGE_SIZE */
+    unsigned spare_stages;
+    uint8_t *spare_stage[SPARE_STAGES];
     uint8_t *arena;
     unsigned spares;
     uint8_t *spare[SPARES];
@@ -218,6 +224,8 @@ struct iw_scratch {
 bool scratch_reserve(struct iw_scratch *s); /* there is a spare buffer */
 uint8_t *scratch_take(struct iw_scratch *s); /* NULL: no memory; never after a successful reserve */
 void scratch_give(struct iw_scratch *s, uint8_t *buffer);
+bool scratch_replace_stage(struct iw_scratch *s); /* the caller takes over s->stage. False: no memory, all is as before */
+void scratch_give_stage(struct iw_scratch *s, uint8_t *stage);
 
 /* qp.c */
 static inline struct entry *queue_at(const struct queue *q, uint32_t position)

@@ -7,10 +7,14 @@
  *   - Without, as soon as an FPDU's header is there the rest of its payload goes from the transport to its destination
  *     (`direct`); only headers, trailers, and control messages are staged.
  *
+ * A turn processes no more frames than iw_qp_rx_limit says. Staged bytes beyond keep their staging area, which belongs
+ * to the queue pair until the next turns have processed them.
+ *
  * Judging a segment changes nothing, placing touches only memory that is protected for it, finishing cannot fail except
  * for a Read Request, whose source is looked up there, and for the end of a send with invalidate, whose STag may have
  * gone since it was judged. A fault ends the stream, and names the segment in the Terminate.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -441,9 +445,33 @@ static void keep(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, s
     qp->rx.kept = (uint32_t)len;
 }
 
-static void parse(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, size_t len)
+static inline bool is_at_limit(const struct iw_qp *qp)
+{
+    return atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) >= qp->rx.limit;
+}
+
+/*
+ * The turn's frames are spent: what is left of the staging area stays with the queue pair, which takes the area over.
+ * False: there is no memory for another one, so the turn goes on.
+ */
+static bool rest_store(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
+{
+    if (area == s->stage && !scratch_replace_stage(s)) {
+        qp->rx.limit = UINT64_MAX;
+        return false;
+    }
+    qp->rx.rest = area;
+    qp->rx.rest_at = (uint32_t)(bytes - area);
+    qp->rx.rest_len = (uint32_t)len;
+    return true;
+}
+
+/* area: the staging area that bytes lie in. */
+static void parse(struct iw_qp *qp, struct iw_scratch *s, uint8_t *area, const uint8_t *bytes, size_t len)
 {
     while (qp->rx.open && len > 0) {
+        if (is_at_limit(qp) && rest_store(qp, s, area, bytes, len))
+            return;
         size_t used = parse_one(qp, s, bytes, len);
         if (used == 0)
             break;
@@ -466,6 +494,36 @@ static void buffer_done(struct iw_qp *qp, struct iw_scratch *s)
     scratch_give(s, buffer);
 }
 
+void iw_qp_rx_limit(struct iw_qp *qp, unsigned frames)
+{
+    if (!MUTANT(rx_turn_unbounded))
+        qp->rx.limit = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) + frames;
+}
+
+bool iw_qp_rx_is_at_limit(const struct iw_qp *qp)
+{
+    return is_at_limit(qp);
+}
+
+bool iw_qp_rx_has_rest(const struct iw_qp *qp)
+{
+    return qp->rx.rest != NULL;
+}
+
+void iw_qp_rx_resume(struct iw_qp *qp, struct iw_scratch *s)
+{
+    uint8_t *area = qp->rx.rest;
+
+    if (!area)
+        return;
+    qp->rx.rest = NULL; /* the end of the stream, which frees it, may come in here */
+    pieces_keep(&s->pieces, true);
+    parse(qp, s, area, area + qp->rx.rest_at, qp->rx.rest_len);
+    pieces_keep(&s->pieces, false);
+    if (qp->rx.rest != area)
+        scratch_give_stage(s, area);
+}
+
 int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int max)
 {
     size_t stage = qp->rx.large && !qp->crc ? STAGE_SHORT : STAGE_SIZE;
@@ -473,6 +531,7 @@ int iw_qp_rx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
     int n = 0;
 
     s->rx_first = 0;
+    assert(!qp->rx.rest);
     if (!qp->rx.open)
         return 0;
     if (qp->rx.buffer) {
@@ -521,7 +580,7 @@ void iw_qp_rx_done(struct iw_qp *qp, struct iw_scratch *s, size_t n)
         qp->rx.kept = 0;
     }
     if (n - first + before > 0)
-        parse(qp, s, s->stage + RX_KEEP - before, n - first + before);
+        parse(qp, s, s->stage, s->stage + RX_KEEP - before, n - first + before);
     pieces_keep(&s->pieces, false);
 }
 

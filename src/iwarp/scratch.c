@@ -10,7 +10,7 @@ struct iw_scratch *iw_scratch_create(void)
 
     if (!s)
         return NULL;
-    s->stage = malloc(RX_KEEP + STAGE_SIZE);
+    (void)scratch_replace_stage(s);
     s->arena = malloc(ARENA_SIZE);
     if (!s->stage || !s->arena || !scratch_reserve(s)) {
         iw_scratch_destroy(s);
@@ -25,6 +25,8 @@ void iw_scratch_destroy(struct iw_scratch *s)
         return;
     while (s->spares > 0)
         free(s->spare[--s->spares]);
+    while (s->spare_stages > 0)
+        free(s->spare_stage[--s->spare_stages]);
     free(s->stage);
     free(s->arena);
     free(s);
@@ -50,4 +52,22 @@ void scratch_give(struct iw_scratch *s, uint8_t *buffer)
         s->spare[s->spares++] = buffer;
     else
         free(buffer);
+}
+
+bool scratch_replace_stage(struct iw_scratch *s)
+{
+    uint8_t *stage = s->spare_stages > 0 ? s->spare_stage[--s->spare_stages] : malloc(RX_KEEP + STAGE_SIZE);
+
+    if (!stage)
+        return false;
+    s->stage = stage;
+    return true;
+}
+
+void scratch_give_stage(struct iw_scratch *s, uint8_t *stage)
+{
+    if (s->spare_stages < SPARE_STAGES)
+        s->spare_stage[s->spare_stages++] = stage;
+    else
+        free(stage);
 }

@@ -41,6 +41,7 @@ struct fuzz {
     uint64_t logical;
     uint8_t domain, other_domain;
     bool crc;
+    bool bounded; /* turns of one frame */
     unsigned posted, completed; /* but for receives of the shared queue: */
     unsigned shared, taken;
     uint32_t send_msn, read_msn;
@@ -149,11 +150,23 @@ static void transmit(struct fuzz *f, size_t most)
     }
 }
 
+/* With a bound each turn takes one frame. What the last feed left waited while other things happened. */
+static void finish_rest(struct fuzz *f)
+{
+    while (iw_qp_rx_has_rest(f->qp)) {
+        iw_qp_rx_limit(f->qp, 1);
+        iw_qp_rx_resume(f->qp, f->scratch);
+    }
+    if (f->bounded)
+        iw_qp_rx_limit(f->qp, 1);
+}
+
 static void feed(struct fuzz *f, const uint8_t *bytes, size_t len, size_t piece)
 {
     struct iovec iov[IW_IOV_MAX];
 
     while (len > 0) {
+        finish_rest(f);
         int n = iw_qp_rx_want(f->qp, f->scratch, iov, IW_IOV_MAX);
         size_t got = 0, most = len < piece ? len : piece;
 
@@ -397,6 +410,7 @@ static void open_queue_pair(struct fuzz *f, unsigned options)
     };
 
     f->crc = s.crc;
+    f->bounded = options & 128;
     if (options & 64)
         require((f->srq = iw_srq_create(&shared)) != NULL);
     c.srq = f->srq;
@@ -420,8 +434,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (in.left > 0)
         step(&f, &in);
     check();
-    if (size & 1)
+    if (size & 1) {
+        finish_rest(&f);
         iw_qp_rx_eof(f.qp);
+    }
     iw_qp_stop(f.qp, IW_FLUSHED);
     require(f.completed == f.posted && f.taken <= f.shared);
     iw_qp_destroy(f.qp);

@@ -198,6 +198,17 @@ bool pump_send(struct side *from)
     return n > 0;
 }
 
+/* A turn takes a few frames or all that there are, and the next one goes on with the rest. */
+static bool resume(struct side *to)
+{
+    bool has_rest = iw_qp_rx_has_rest(to->qp);
+    bool is_bounded = !to->pump->whole && pump_random(to->pump, 2);
+
+    iw_qp_rx_limit(to->qp, is_bounded ? 1 + pump_random(to->pump, 3) : UINT32_MAX);
+    iw_qp_rx_resume(to->qp, to->pump->scratch);
+    return has_rest;
+}
+
 bool pump_receive(struct side *to)
 {
     struct pipe *in = &to->in;
@@ -205,6 +216,8 @@ bool pump_receive(struct side *to)
     size_t room = 0, moved, left;
     int n;
 
+    if (resume(to))
+        return true;
     if (in->from == in->to)
         return false;
     n = iw_qp_rx_want(to->qp, to->pump->scratch, iov, IW_IOV_MAX);

@@ -15,7 +15,8 @@ enum { PORT_FIRST = 49152, MOST_READY = 512 };
 
 static LIST_HEAD(, net_reservation) reservations = LIST_HEAD_INITIALIZER(reservations);
 static void (*on_interrupt)(const void *memory);
-static unsigned rounds;
+static unsigned rounds, turns;
+static void (*in_order)(void);
 
 /* ---- pollers ---- */
 
@@ -57,6 +58,26 @@ bool sim_net_is_ready(void *poller)
     return false;
 }
 
+void sim_net_in_order(void (*reported)(void))
+{
+    in_order = reported;
+}
+
+static struct endpoint *pick_first(const void *poller, unsigned round)
+{
+    struct endpoint *first = NULL, *e;
+
+    TAILQ_FOREACH(e, wire_all(), link) {
+        if (!is_ready(e, poller))
+            continue;
+        if (!e->turn)
+            e->turn = ++turns;
+        if (e->round != round && (!first || e->turn < first->turn))
+            first = e;
+    }
+    return first;
+}
+
 /* One that has not been reported in this round. */
 static struct endpoint *pick_ready(const void *poller, unsigned round)
 {
@@ -87,11 +108,16 @@ static int net_poll(struct net *net, void *poller, unsigned max, bool leased, bo
 
     (void)net, (void)leased;
     sim_net_advance();
-    while ((unsigned)served < max && (e = pick_ready(poller, round))) {
+    while ((unsigned)served < max && (e = in_order ? pick_first(poller, round) : pick_ready(poller, round))) {
         e->round = round;
+        e->turn = 0;
         report(e);
+        if (in_order)
+            in_order();
         served++;
     }
+    if (in_order)
+        (void)pick_first(poller, round); /* those that are ready now are ahead of what comes later */
     *left = sim_net_is_ready(poller);
     return served;
 }
@@ -428,6 +454,13 @@ static ssize_t net_recv(struct net_socket *socket, const struct iovec *iov, int 
     return (ssize_t)n;
 }
 
+static void reread(struct net_socket *socket)
+{
+    (void)enter(socket);
+    socket->flags |= READABLE;
+    shard_sockets_left(socket->shard);
+}
+
 static void hold_read(struct net_socket *socket, bool on)
 {
     (void)enter(socket);
@@ -523,6 +556,7 @@ struct net *sim_net(void)
         .accept = net_accept,
         .send = net_send,
         .recv = net_recv,
+        .reread = reread,
         .hold_read = hold_read,
         .max_segment = max_segment,
         .set_liveness = set_liveness,

@@ -30,6 +30,11 @@ void sim_net_advance(void);
 uint64_t sim_net_next(void);           /* when the next thing happens; UINT64_MAX: never */
 bool sim_net_is_ready(void *poller);   /* has sockets to report */
 /*
+ * Reports sockets in the order in which they became ready, as net.h promises, and not in one that the seed decides.
+ * Calls `reported` after each of them.
+ */
+void sim_net_in_order(void (*reported)(void));
+/*
  * Called in the midst of a shard's work, where another thread of the consumer's could call too. memory: where bytes are
  * about to be moved from or to, or NULL.
  */

@@ -37,6 +37,7 @@ struct endpoint {
     TAILQ_ENTRY(endpoint) queue_link;
     struct endpoint_list queue;   /* a listener's: waiting to be accepted */
     unsigned id, round;
+    unsigned turn;                /* its place among the ready ones; 0: none */
     struct net_socket *socket;    /* while the provider has it */
     bool queued;                  /* in its listener's queue */
     struct endpoint *peer;

@@ -17,6 +17,7 @@
 
 enum {
     RX_BATCH = 16,
+    RX_NS = 200000,          /* after the first read */
     TX_BATCH = 16,
     TX_OCTETS = 1024 * 1024, /* a fifth of a millisecond: others wait for their turn */
     LONG_COPY = 32 * 1024,   /* octets in one call */
@@ -365,14 +366,45 @@ static bool peer_spoke(const struct fabric_conn *c)
     return now.octets_received != c->at_start.octets_received;
 }
 
+/* May this turn read once more? The clock is read before a further read alone: most turns read once. */
+static bool has_turn_left(struct fabric_conn *c, int reads, uint64_t *until)
+{
+    uint64_t now;
+
+    if (reads == RX_BATCH || iw_qp_rx_is_at_limit(c->qp->iw))
+        return false;
+    if (reads == 0)
+        return true;
+    now = shard_clock(c->home->shard);
+    if (reads == 1)
+        *until = now + RX_NS;
+    return now < *until;
+}
+
+/* One turn: bounded by reads, frames and time. What is left comes in turns behind those of the others. */
+static void receive_turn(struct fabric_conn *c, bool *came)
+{
+    struct iw_qp *iw = c->qp->iw;
+    uint64_t until = 0;
+
+    iw_qp_rx_limit(iw, IWARP_TURN_FRAMES);
+    if (iw_qp_rx_has_rest(iw)) {
+        iw_qp_rx_resume(iw, c->home->scratch);
+        *came = true;
+    }
+    for (int i = 0; c->readable && !c->eof && c->streams && has_turn_left(c, i, &until) && receive_once(c, came); i++)
+        ;
+    if (c->streams && iw_qp_rx_has_rest(iw) && !MUTANT(rx_rest_forgotten))
+        c->fabric->net->ops->reread(&c->socket);
+}
+
 /* True: input has come. */
 static bool receive(struct fabric_conn *c)
 {
     bool came = c->early_len > 0;
 
     take_early(c);
-    for (int i = 0; i < RX_BATCH && c->readable && !c->eof && c->streams && receive_once(c, &came); i++)
-        ;
+    receive_turn(c, &came);
     if (c->nudges_left && (peer_spoke(c) || (c->eof && !MUTANT(dsc_02_nudged_after_notice))))
         stop_nudging(c);
     if (came && (!c->streams || iw_qp_tx_wants(c->qp->iw)))
