@@ -178,7 +178,11 @@ static bool is_name_of_address(const struct name_search *s, const char *path, si
 
 static bool counts(const struct name_search *s, bool has_uid, uid_t uid)
 {
-    return !has_uid || uid == geteuid() || uid == 0 || !s->shows_all || tcp_users_have(&s->tcp, uid);
+    bool has_socket = !s->shows_all || tcp_users_have(&s->tcp, uid);
+
+    if (!has_uid || uid == geteuid() || uid == 0)
+        return true;
+    return (has_socket && !MUTANT(cse_05_others_names_ignored)) || MUTANT(cse_05_any_name_counts);
 }
 
 static void name_search_handle(void *context, const struct nlmsghdr *h)

@@ -106,7 +106,10 @@ static void squat_and_wait(int wire)
 
     kit_hear(wire, name_to_squat, sizeof name_to_squat);
     memcpy(name.sun_path + 1, name_to_squat, strlen(name_to_squat));
-    CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+    if (setgid(65534) || setuid(65534)) { /* in a user namespace that maps one user */
+        kit_say(wire, "n", 1);
+        return;
+    }
     s = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK(bind(s, (struct sockaddr *)&name,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name_to_squat))) == 0);
@@ -132,6 +135,8 @@ CASE(holder_of_a_squatted_name, KIT_FAMILIES | KIT_NETNS)
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
     kit_say(squatter.wire, name_to_squat, sizeof name_to_squat);
     kit_hear(squatter.wire, &byte, 1);
+    if (byte == 'n')
+        kit_skip("only root can become another user");
     check_holder(&at, "");
     memset(&l, 0, sizeof l);
     kit_listen_at(&l, adapter, &at);
