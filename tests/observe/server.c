@@ -418,6 +418,40 @@ CASE(server_for_its_user_alone, 0)
     ondk_close_adapter(adapter);
 }
 
+/* Another user who connects all the time is refused all the time, and keeps nobody out. */
+CASE(server_with_a_stranger_that_connects_in_a_loop, 0)
+{
+    enum { NOBODY = 65534, READS = 20 };
+    size_t size;
+    int status;
+
+    if (geteuid() != 0)
+        kit_skip("only root can become somebody else");
+    NDK_ADAPTER *adapter = kit_open(2, 1);
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int s;
+        if (setgid(NOBODY) || setuid(NOBODY))
+            _exit(77);
+        while ((s = reader_of(parent)) >= 0)
+            close(s); /* the parent kills it */
+        _exit(1);
+    }
+    CHECK(child > 0);
+    for (int i = 0; i < READS; i++) {
+        free(published(&size));
+        CHECK(size > 0);
+    }
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        kit_skip("this machine lets nobody become another user");
+    CHECK(WIFSIGNALED(status));
+    ondk_close_adapter(adapter);
+    CHECK_EQ(reader_of(getpid()), -1);
+}
+
 /* Readers all the time while adapters come and go. */
 static atomic_bool over;
 

@@ -416,6 +416,10 @@ def pid_namespace():
               rows(out) == [("Listener", "127.0.0.1:21607", "NA", pid, None)], (code, out, err))
     os.kill(pid, signal.SIGKILL)
     p.communicate()
+    with Server(21608) as pid:
+        p = subprocess.run(["unshare", "-p", "-f", NDKSTAT], capture_output=True, text=True, timeout=LIMIT)
+        check("a process outside the reader's PID namespace", p.returncode == 1 and not rows(p.stdout) and
+              f"process {pid}: not shown: it is in a PID namespace that cannot be seen from here" in p.stderr, p)
 
 
 def another_user():
