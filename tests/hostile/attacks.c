@@ -171,6 +171,51 @@ static const struct attack flood = {
     .writable = flood_writable,
 };
 
+/* ---- burst: more frames than a turn handles, and an end of some kind behind them ---- */
+
+enum { BURST_CLOSE, BURST_RESET, BURST_HALF_CLOSE, BURST_FAULT, BURST_MESSAGES, BURST_WAYS, BURST_BATCHES = 8 };
+
+static void burst_opened(struct peer *p)
+{
+    size_t frame;
+    const uint8_t *batch = flood_batch(FLOOD_WRITES, &frame);
+    unsigned how = way(p, BURST_WAYS);
+
+    for (int i = 0; i < BURST_BATCHES; i++) {
+        totals.frames += FLOOD_BATCH / frame;
+        peer_send(p, batch, FLOOD_BATCH / frame * frame);
+    }
+    if (how == BURST_FAULT)
+        p->msn = 77;
+    if (how >= BURST_FAULT)
+        for (unsigned i = 0; i < options.count; i++)
+            peer_send_message(p, text, options.size);
+    peer_due_in(p, 1);
+}
+
+/* When all has left, the end. */
+static void burst_due(struct peer *p)
+{
+    unsigned how = way(p, BURST_WAYS);
+
+    if (p->out_len)
+        peer_due_in(p, 1);
+    else if (how == BURST_RESET)
+        peer_reset(p);
+    else if (how == BURST_CLOSE || how == BURST_MESSAGES)
+        peer_close(p);
+    else if (how == BURST_HALF_CLOSE)
+        peer_half_close(p);
+}
+
+static const struct attack burst = {
+    .name = "burst",
+    .text = "sends 26,000 empty RDMA Writes, then a close (how 0), a reset (1), a half-close (2), a wrong message\n"
+            "               (3), or messages and a close (4)",
+    .opened = burst_opened,
+    .due = burst_due,
+};
+
 /* ---- starve: first segments, and never the last ---- */
 
 static void starve_segment(struct peer *p, size_t len)
@@ -518,6 +563,6 @@ static const struct attack server = {
     .opened = server_opened,
 };
 
-const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &mute, &flood, &starve, &stall,
-                                         &deaf, &quiet, &unread, &cling, &linger, &reads, &large,
+const struct attack *const attacks[] = { &abrupt, &idle, &slow_request, &ghosts, &living, &mute, &flood, &burst,
+                                         &starve, &stall, &deaf, &quiet, &unread, &cling, &linger, &reads, &large,
                                          &garbage, &client, &server, NULL };
