@@ -434,7 +434,7 @@ static size_t total(const struct iovec *iov, int iovcnt)
 /*
  * Called after EFAULT: memory of the consumer's is not mapped, although registered memory must be. Touching the memory
  * raises the fault that copying would have raised, so a program's or sanitizer's handler reports it or maps the memory.
- * Otherwise the connection would be lost without a reason.
+ * Otherwise the connection would be lost without a reason. The bytes stay as they are: perhaps no data comes for them.
  */
 static void touch_memory(const struct iovec *iov, int iovcnt, bool write)
 {
@@ -444,10 +444,11 @@ static void touch_memory(const struct iovec *iov, int iovcnt, bool write)
         uintptr_t at = (uintptr_t)iov[i].iov_base, end = at + iov[i].iov_len;
 
         for (; at < end; at = (at / page + 1) * page) {
+            volatile char *byte = (volatile char *)at;
+            char value = *byte;
+
             if (write)
-                *(volatile char *)at = 0;
-            else
-                (void)*(volatile char *)at;
+                *byte = value;
         }
     }
 }
