@@ -26,6 +26,7 @@
 #include "wdk/thread.h"
 #include "wdk/text.h"
 #include "wdk/wdf_object.h"
+#include "wdk/worker.h"
 
 #define SERVICES "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\"
 #define OBJECTS "\\Driver\\"
@@ -311,6 +312,7 @@ static bool leaves_nothing(struct ondk_wdk_driver *d, const char *routine)
 {
     uint32_t left;
 
+    worker_wait_io(d->start, d->size);
     if (!check_on())
         return true;
     KeFlushQueuedDpcs(); /* a routine that is coming to its end gives nothing more back */

@@ -21,10 +21,12 @@ enum { WORKERS_MOST = 64, STUCK_MS = 2, OWN_MOST = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, behind = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t io_returned = PTHREAD_COND_INITIALIZER;
 static LIST_ENTRY items = { &items, &items };
 static unsigned waiting, idle, workers, taken; /* items in the queue, threads without one, threads, items so far */
 static bool watched;                           /* the thread that looks for blocked workers is there */
 static _Atomic(const void *) running[WORKERS_MOST];
+static const void *running_io[WORKERS_MOST]; /* the same of Io items alone; under the lock */
 
 static PWORKER_THREAD_ROUTINE own[OWN_MOST];
 
@@ -66,6 +68,7 @@ static struct worker_call take(_Atomic(const void *) *runs)
     take_out(item);
     taken++;
     atomic_store_explicit(runs, is_own(c.routine) ? NULL : worker_call_routine(&c), memory_order_relaxed);
+    running_io[runs - running] = c.routine ? NULL : worker_call_routine(&c);
     return c;
 }
 
@@ -96,6 +99,8 @@ static void *work(void *argument)
         call(&c);
         atomic_store_explicit(runs, NULL, memory_order_relaxed);
         pthread_mutex_lock(&lock);
+        running_io[runs - running] = NULL;
+        pthread_cond_broadcast(&io_returned);
     }
     return argument;
 }
@@ -191,6 +196,23 @@ bool worker_remove(WORK_QUEUE_ITEM *item)
         take_out(item);
     pthread_mutex_unlock(&lock);
     return was;
+}
+
+/* Under the lock. */
+static bool io_runs_in(const char *start, uint64_t size)
+{
+    for (unsigned i = 0; i < workers; i++)
+        if (running_io[i] && (uintptr_t)running_io[i] - (uintptr_t)start < size)
+            return true;
+    return false;
+}
+
+void worker_wait_io(const char *start, uint64_t size)
+{
+    pthread_mutex_lock(&lock);
+    while (io_runs_in(start, size))
+        pthread_cond_wait(&io_returned, &lock);
+    pthread_mutex_unlock(&lock);
 }
 
 /* The stack names the routine itself, which is the driver's; a printed frame is one less, as for return addresses. */

@@ -6,6 +6,7 @@
 #define WDK_WORKER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "wdm.h"
 
@@ -33,5 +34,11 @@ void worker_add_own(PWORKER_THREAD_ROUTINE routine);
 
 /* Takes it out of the queue. False: it was not in it. */
 bool worker_remove(WORK_QUEUE_ITEM *item);
+
+/*
+ * Waits until no Io work item runs a routine in this range: such an item keeps its driver loaded until the routine has
+ * returned. The caller is no work item in the range.
+ */
+void worker_wait_io(const char *start, uint64_t size);
 
 #endif

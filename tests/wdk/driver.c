@@ -96,10 +96,19 @@ static void test_leaves(void **state)
     free(text);
 }
 
+/* A work item of the Io kind keeps its driver loaded until its routine has returned. */
+static void test_work_item_returns(void **state)
+{
+    (void)state;
+    host_unload(host_load("returning"));
+    assert_int_equal(ondk_wdk_violations(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_load), cmocka_unit_test(test_cannot_load),
-                                        cmocka_unit_test(test_leaves), cmocka_unit_test(test_stays) };
+                                        cmocka_unit_test(test_leaves), cmocka_unit_test(test_stays),
+                                        cmocka_unit_test(test_work_item_returns) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
