@@ -336,6 +336,15 @@ void listener_finished(struct fabric_listener *l, struct fabric_conn *c); /* c i
 
 /* ---- connections ---- */
 
+static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
 enum conn_op {
     OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32,
 };
@@ -440,7 +449,7 @@ void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
 void conn_socket_ready(struct net_socket *socket, unsigned events);
 
-/* active.c, passive.c: establishment. stream.c: everything over a queue pair, and the last frame. */
+/* active.c, passive.c: establishment. stream.c: everything over a queue pair. linger.c: the last frame. */
 void active_connect(struct fabric_conn *c);
 void active_tcp(struct fabric_conn *c);
 void active_request(struct fabric_conn *c);
@@ -459,8 +468,9 @@ void stream_resize(struct fabric_conn *c); /* the segment size may have changed 
 void stream_pump(struct fabric_conn *c);
 void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */
 void stream_nudge(struct shard_timer *timer);
-void stream_linger(struct fabric_conn *c);
-void stream_hang_up(struct fabric_conn *c); /* the end of lingering */
+void stream_end_input(struct fabric_conn *c); /* the end of stream has been read */
+void stream_linger(struct fabric_conn *c);  /* linger.c */
+void stream_hang_up(struct fabric_conn *c); /* linger.c: the end of lingering */
 const struct iw_qp_events *stream_events(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: bytes between a connection's socket and its queue pair, and the last frame of a connection that is over.
+ * Abstract: bytes between a connection's socket and its queue pair.
  *
  * The queue pair's upcalls may do nothing, so they leave signals, which are looked at after each call into it. Loops
  * are bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or
@@ -314,17 +314,8 @@ static void take_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-static size_t total(const struct iovec *iov, int n)
-{
-    size_t sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += iov[i].iov_len;
-    return sum;
-}
-
 /* Nobody reads any more: whatever the socket learns from now on, a reset too, is not to be reported for ever. */
-static void end_of_input(struct fabric_conn *c)
+void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
     if (!MUTANT(dsc_02_end_reported_for_ever))
@@ -346,11 +337,11 @@ static bool receive_once(struct fabric_conn *c, bool *came)
     keep_lease(c, got);
     iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
     *came = *came || got != -EAGAIN;
-    if (got > 0 && (size_t)got == total(iov, n))
+    if (got > 0 && (size_t)got == iwarp_iov_len(iov, n))
         return c->signals == 0;
     c->readable = false;
     if (got == 0) {
-        end_of_input(c);
+        stream_end_input(c);
         iw_qp_rx_eof(iw);
     } else if (got < 0 && got != -EAGAIN && c->signals == 0) {
         conn_step(c, CONN_LOST, iwarp_reason_stream((int)-got));
@@ -434,7 +425,7 @@ static bool send_once(struct fabric_conn *c, size_t *octets)
     keep_lease(c, sent);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
     *octets += sent > 0 ? (size_t)sent : 0;
-    if (sent >= 0 && (size_t)sent == total(iov, n)) {
+    if (sent >= 0 && (size_t)sent == iwarp_iov_len(iov, n)) {
         c->sent_all = iw_qp_tx_was_all(scratch);
         return !c->sent_all && c->signals == 0;
     }
@@ -561,80 +552,4 @@ void stream_transmit(struct fabric_conn *c)
     if (c->state != before)
         conn_pump(c);
     conn_leave(c);
-}
-
-/* ---- the last frame ---- */
-
-/* True: everything has left. False: not yet, or it failed (and then there is nothing to wait for: *broken). */
-static bool last_frame(struct fabric_conn *c, bool *broken)
-{
-    struct iovec iov[IW_IOV_MAX];
-    const uint8_t *at;
-    ssize_t sent;
-    int n = 1;
-
-    while (!c->blocked) {
-        if (c->streams) {
-            n = iw_qp_tx_want(c->qp->iw, c->home->scratch, iov, IW_IOV_MAX);
-        } else {
-            iov[0].iov_len = iw_startup_tx_want(c->startup, &at);
-            iov[0].iov_base = (void *)at;
-        }
-        if (n == 0 || iov[0].iov_len == 0) {
-            if (c->streams)
-                iw_qp_tx_done(c->qp->iw, c->home->scratch, 0);
-            return true;
-        }
-        sent = c->fabric->net->ops->send(&c->socket, iov, n);
-        c->blocked = sent == -EAGAIN || (sent >= 0 && (size_t)sent < total(iov, n));
-        *broken = sent < 0 && sent != -EAGAIN;
-        if (c->streams)
-            iw_qp_tx_done(c->qp->iw, c->home->scratch, sent > 0 ? (size_t)sent : 0);
-        else if (sent > 0)
-            (void)iw_startup_tx_done(c->startup, (size_t)sent);
-        if (*broken)
-            return false;
-    }
-    return false;
-}
-
-/*
- * A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end.
- */
-static void discard(struct fabric_conn *c)
-{
-    struct iovec iov = { c->home->sink, IWARP_SINK };
-    ssize_t n = 1;
-
-    for (int i = 0; i < RX_BATCH && c->readable && !c->eof; i++) {
-        n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
-        if (n == -EAGAIN)
-            c->readable = false;
-        else if (n <= 0)
-            end_of_input(c);
-    }
-}
-
-void stream_hang_up(struct fabric_conn *c)
-{
-    if (!c->shut)
-        c->fabric->net->ops->shut_write(&c->socket);
-    c->shut = true;
-    discard(c);
-}
-
-/*
- * Who sent a good request and is rejected has nothing on its way, and hangs up when it has the reject; its connector's
- * close waits for that a moment only. Linux siw loses a reject's private data where our end of stream comes right
- * behind.
- */
-void stream_linger(struct fabric_conn *c)
-{
-    bool broken = false, left = c->shut || last_frame(c, &broken);
-
-    discard(c);
-    if (left && (!c->brief || c->eof))
-        stream_hang_up(c);
-    if (broken || (c->shut && c->eof))
-        conn_step(c, CONN_LOST, c->ended);
 }
