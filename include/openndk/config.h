@@ -35,7 +35,9 @@ typedef struct ondk_config {
     uint32_t establish_ms;   /* NdkAccept: to the ready-to-receive; NdkCompleteConnect: to its end. 10000 */
     uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice, anew while the peer takes our data. 10000 */
     /* Listeners. */
-    uint32_t backlog;        /* requests that the consumer has neither accepted nor rejected. 1024 */
+    uint32_t backlog;        /* of each listener: requests that the consumer has neither accepted nor rejected; more
+                                are refused. Requests whose peer is gone count apart, against the same number, so that
+                                at most twice as many connectors are unanswered. 1024; 1 to 1048576 */
     uint32_t max_unfinished; /* connections without a complete request. 1024 */
     /* Limits that the adapter reports and enforces. */
     uint32_t max_private;    /* MaxCallerData, MaxCalleeData. 252, at most 508 */

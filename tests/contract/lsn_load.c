@@ -275,3 +275,49 @@ CASE(lsn_09_requests_beyond_the_backlog, KIT_FAMILIES)
     check_served(&p);
     kit_pair_close(&p);
 }
+
+/* Sends a request and leaves by a fault, so that it is known when the provider has noticed. */
+static void ask_and_leave(struct kit_pair *p)
+{
+    struct raw_frame request = raw_enhanced(true, 1, 1);
+    int before = atomic_load(&p->listener.requests), peer = raw_connect(&p->listener.address);
+
+    raw_send_frame(peer, false, &request);
+    kit_wait_count(&p->listener.requests, before + 1);
+    raw_send(peer, "gone", 4);
+    CHECK(raw_ended(peer));
+    raw_close(peer, false);
+}
+
+/* Requests whose peer is gone do not take the places of others, until they are as many again as the backlog. */
+/* covers: LSN-09 */
+CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
+{
+    enum { BACKLOG = 4 };
+    static struct kit_pair p;
+    struct kit_config config = kit_config();
+    struct sockaddr_storage source = kit_host(0);
+    NDK_CONNECTOR *c;
+
+    config.backlog = BACKLOG;
+    kit_configure(&config);
+    kit_pair_idle(&p);
+    for (int i = 0; i < BACKLOG; i++)
+        ask_and_leave(&p);
+    for (int i = 0; i < BACKLOG; i++)
+        ask_and_leave(&p); /* as many may wait as ever, and leave */
+    for (int i = 0; i < 3; i++)
+        CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
+    CHECK_EQ(atomic_load(&p.listener.requests), 2 * BACKLOG);
+    for (int i = 0; i < 2 * BACKLOG; i++) {
+        c = kit_next_request(&p.listener);
+        CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_CONNECTION_ABORTED);
+        CHECK_STATUS(kit_close(c), STATUS_SUCCESS);
+        if (i == 0)
+            ask_and_leave(&p); /* the answer has made room for one */
+    }
+    c = kit_next_request(&p.listener);
+    CHECK_STATUS(kit_close(c), STATUS_SUCCESS);
+    check_served(&p);
+    kit_pair_close(&p);
+}

@@ -205,38 +205,41 @@ static void backlog(void)
     world_close(&w);
 }
 
-/* Who asks and leaves still waits for the consumer's answer: he makes no room for more like him. covers: LSN-09 */
+/*
+ * Requests whose peer is gone count apart from those whose peer waits, and both are limited: at most twice the backlog.
+ * covers: LSN-09
+ */
 static void backlog_of_the_gone(void)
 {
     struct mpa_frame reply;
     uint8_t bytes[MPA_FRAME_MAX];
     struct world w;
-    int fd;
+    int fd[4];
 
     world_defaults(&w);
     w.config_b.backlog = 2;
     world_open(&w, AF_INET);
-    for (int i = 0; i < 2; i++) {
-        fd = raw_connect(&w.ear.local);
-        raw_send_frame(fd, &request);
+    for (int i = 0; i < 4; i++) {
+        fd[i] = raw_connect(&w.ear.local);
+        raw_send_frame(fd[i], &request);
         AWAIT(atomic_load(&w.ear.requests) == i + 1);
-        raw_send(fd, "gone", 4); /* a fault, so that the end can be awaited */
-        CHECK(raw_read_to_end(fd, NULL, 0) <= 0);
-        close(fd);
+        raw_send(fd[i], "gone", 4); /* a fault, so that the end can be awaited */
+        CHECK(raw_read_to_end(fd[i], NULL, 0) <= 0);
+        close(fd[i]);
     }
-    fd = raw_connect(&w.ear.local);
-    raw_send_frame(fd, &request);
-    raw_read_frame(fd, true, &reply, bytes);
+    fd[0] = raw_connect(&w.ear.local);
+    raw_send_frame(fd[0], &request);
+    raw_read_frame(fd[0], true, &reply, bytes);
     CHECK(reply.rejected);
-    close(fd);
-    CHECK(atomic_load(&w.ear.requests) == 2);
+    close(fd[0]);
+    CHECK(atomic_load(&w.ear.requests) == 4);
     CHECK(w.b->ops->conn_reject(w.ear.link[0].c, NULL, 0) == FABRIC_PROTOCOL); /* answered: there is room again */
     world_request(&w);
-    CHECK(atomic_load(&w.ear.requests) == 3);
+    CHECK(atomic_load(&w.ear.requests) == 5);
     CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_OK);
     AWAIT(atomic_load(&w.active.connected));
-    link_close(&w.ear.link[0]);
-    link_close(&w.ear.link[1]);
+    for (int i = 0; i < 4; i++)
+        link_close(&w.ear.link[i]);
     world_close(&w);
 }
 

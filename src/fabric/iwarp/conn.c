@@ -225,16 +225,6 @@ static void check(const struct fabric_conn *c)
     (void)lingers;
 }
 
-/*
- * The request no longer counts against the backlog: from the consumer's call on, which may be long before its effect. A
- * peer that has gone counts till then, too: who asks and leaves must not fill the consumer's hands beyond the backlog.
- */
-static void conn_answered(struct fabric_conn *c)
-{
-    if (atomic_exchange(&c->unanswered, false))
-        atomic_fetch_sub(&c->listener->unanswered, 1);
-}
-
 /* Counted before the step's effects tell anybody. A move changes the shard before a connection is established only. */
 static void count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
@@ -264,8 +254,10 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     count_step(c, from, next);
     if (next != from)
         conn_limit(c);
-    if (from == CONN_REQUESTED && next != from && (next != CONN_DEAD || MUTANT(lsn_09_gone_make_room)))
-        conn_answered(c);
+    if (from == CONN_REQUESTED && next == CONN_DEAD && !MUTANT(lsn_09_gone_make_room))
+        listener_count_gone(c);
+    else if (from == CONN_REQUESTED && next != from)
+        listener_count_answer(c);
 }
 
 void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why)
@@ -543,7 +535,7 @@ void iwarp_conn_complete(struct fabric_conn *c)
 
 int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p)
 {
-    conn_answered(c);
+    listener_count_answer(c);
     spin_lock(&c->lock);
     c->qp = p->qp;
     c->accept_events = events;
@@ -558,7 +550,7 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
     enum fabric_reason answer = FABRIC_NOT_CONNECTING;
     bool post = false;
 
-    conn_answered(c);
+    listener_count_answer(c);
     spin_lock(&c->lock);
     if (c->state == CONN_REQUESTED || c->state == CONN_REPLIED) {
         keep_private(c, private_data, len);
@@ -578,7 +570,7 @@ void iwarp_conn_disconnect(struct fabric_conn *c)
 
 void iwarp_conn_close(struct fabric_conn *c)
 {
-    conn_answered(c);
+    listener_count_answer(c);
     request(c, OP_CLOSE);
 }
 

@@ -309,7 +309,7 @@ struct fabric_listener {
     const struct fabric_conn_events *conn_events;
     void *owner;
     atomic_uint refs;        /* the handle, the queued task, each connection that came over it */
-    atomic_uint unanswered;  /* requests that the consumer has not answered */
+    atomic_uint living, gone; /* requests that the consumer has not answered; gone: their peer has left */
     struct spin lock;        /* guards ops, scheduled, wanted; writing listening, paused, and using the socket */
     atomic_bool paused;
     unsigned ops;
@@ -333,6 +333,10 @@ struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
 bool listener_has_room(struct fabric_listener *l);
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c); /* c is no longer unfinished */
+/* The requests that the consumer has not answered. count_answer: any thread; the others: owner. */
+void listener_count_request(struct fabric_conn *c);
+void listener_count_gone(struct fabric_conn *c);
+void listener_count_answer(struct fabric_conn *c); /* does nothing if c does not count */
 
 /* ---- connections ---- */
 
@@ -349,6 +353,9 @@ enum conn_op {
     OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32,
 };
 
+/* How a request counts among those that the consumer has not answered. */
+enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVING, UNANSWERED_GONE };
+
 /* Upcalls of the queue pair, which may do nothing; looked at when the call that made them has returned. */
 enum conn_signal {
     SIGNAL_FIRST = 1, SIGNAL_ANSWERED = 2, SIGNAL_CLOSED = 4, SIGNAL_ENDED = 8,
@@ -361,7 +368,7 @@ struct fabric_conn {
     struct spin lock;                  /* guards ops, scheduled, posted_to, what ops carry; and writing home, state */
     unsigned ops;
     bool scheduled;
-    atomic_bool unanswered;            /* a request that counts against the listener's backlog */
+    atomic_int unanswered;             /* enum unanswered */
     struct iwarp_shard *posted_to;     /* where the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;

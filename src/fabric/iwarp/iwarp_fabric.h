@@ -18,7 +18,8 @@ struct iwarp_config {
     uint32_t reply_ms;      /* initiator: from the request to the reply; 10000 */
     uint32_t establish_ms;  /* accept: to the ready-to-receive; complete: to its answer; 10000 */
     uint32_t disconnect_ms; /* from a disconnect's last progress to the peer's notice; 10000 */
-    uint32_t backlog;       /* requests that the consumer has not answered, for each listener; 1024 */
+    uint32_t backlog;       /* requests that the consumer has not answered, for each listener; 1024. Those whose peer
+                               is gone count apart, against the same number */
     uint32_t max_unfinished; /* connections without a complete request, for each listener; 1024 */
     uint16_t max_private;   /* MaxCallerData and MaxCalleeData; 252, at most 508 */
     uint16_t max_inbound_reads, max_outbound_reads; /* 64 */

@@ -3,6 +3,10 @@
  * Abstract: listeners. Requests of the consumer's are recorded and carried out by one task on the listener's shard, as
  * a connection's are. TCP connections are accepted as they come, whatever the consumer does; those whose MPA request is
  * not complete are kept in order of age, the oldest makes room for a new one beyond the limit.
+ *
+ * Requests that the consumer has not answered are counted in two groups: living ones, and those whose peer is gone.
+ * Each group may be as large as the backlog; more of the second group count as living. So a listener never has more
+ * than twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
  */
 #include "fabric/iwarp/internal.h"
 
@@ -46,11 +50,52 @@ void listener_unref(struct fabric_listener *l)
         free(l);
 }
 
+/* ---- requests that the consumer has not answered ---- */
+
 bool listener_has_room(struct fabric_listener *l)
 {
+    unsigned backlog = l->fabric->config.backlog, gone = atomic_load(&l->gone);
+    unsigned beyond = gone > backlog ? gone - backlog : 0;
+
     return !l->closed && !atomic_load(&l->paused) &&
-           (atomic_load(&l->unanswered) < l->fabric->config.backlog || MUTANT(lsn_09_no_backlog));
+           (atomic_load(&l->living) + beyond < backlog || MUTANT(lsn_09_no_backlog));
 }
+
+void listener_count_request(struct fabric_conn *c)
+{
+    atomic_fetch_add(&c->listener->living, 1);
+    atomic_store(&c->unanswered, UNANSWERED_LIVING);
+}
+
+/* The consumer may answer meanwhile, in another thread: whoever changes c->unanswered counts. */
+void listener_count_gone(struct fabric_conn *c)
+{
+    int expected = UNANSWERED_LIVING;
+
+    if (MUTANT(lsn_09_gone_count_as_living))
+        return;
+    atomic_fetch_add(&c->listener->gone, 1); /* first: an answer that finds it gone subtracts */
+    if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_GONE))
+        atomic_fetch_sub(&c->listener->living, 1);
+    else
+        atomic_fetch_sub(&c->listener->gone, 1);
+}
+
+void listener_count_answer(struct fabric_conn *c)
+{
+    switch (atomic_exchange(&c->unanswered, UNANSWERED_NOT)) {
+    case UNANSWERED_LIVING:
+        atomic_fetch_sub(&c->listener->living, 1);
+        break;
+    case UNANSWERED_GONE:
+        atomic_fetch_sub(&c->listener->gone, 1);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- unfinished connections ---- */
 
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c)
 {

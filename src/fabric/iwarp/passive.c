@@ -92,8 +92,7 @@ static void requested(struct fabric_conn *c)
         conn_step(c, CONN_REFUSE, FABRIC_REFUSED);
         return;
     }
-    atomic_fetch_add(&c->listener->unanswered, 1);
-    atomic_store(&c->unanswered, true);
+    listener_count_request(c);
     conn_step(c, CONN_REQUEST, FABRIC_OK);
     if (c->owner)
         listener_finished(c->listener, c);
