@@ -38,7 +38,10 @@ typedef struct ondk_config {
     uint32_t backlog;        /* of each listener: requests that the consumer has neither accepted nor rejected; more
                                 are refused. Requests whose peer is gone count apart, against the same number, so that
                                 at most twice as many connectors are unanswered. 1024; 1 to 1048576 */
-    uint32_t max_unfinished; /* connections without a complete request. 1024 */
+    uint32_t max_unfinished; /* connections without a complete request, over all listeners of the process. For one more,
+                                the oldest connection of the source that has most is dropped; a source is an IPv4
+                                address or an IPv6 /64. 0, at most 1048576. 0: half of the descriptors that are free at
+                                NdkListen, at most 1024 */
     /* Limits that the adapter reports and enforces. */
     uint32_t max_private;    /* MaxCallerData, MaxCalleeData. 252, at most 508 */
     uint32_t max_inbound_reads, max_outbound_reads; /* 64 */

@@ -113,16 +113,23 @@ struct net_ops {
     int (*listen_pause)(struct net_socket *socket, bool paused); /* any thread, while the listener is open */
     /*
      * The next waiting connection, attached to the listener's shard, or EAGAIN. It takes a reference on the listener's
-     * reservation. Any other errno (EMFILE and the like): the backend has refused what waited, without spinning; go on.
+     * reservation.
+     * EMFILE, ENFILE: a peer waits and there is no descriptor. The listener stays readable; the caller closes a socket
+     * and calls again, or calls refuse_waiting, or holds the listener with hold_read until a descriptor is free.
+     * Any other errno: one connection's, or the backend has refused what waited, without spinning; go on.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
+    /* Resets all peers that wait to be accepted, without a descriptor. A paused listener stays paused. */
+    void (*refuse_waiting)(struct net_socket *listener);
+    /* How many sockets the process's limit lets it open now, at most `most`. Any thread; takes up to 1 ms. */
+    unsigned (*free_sockets)(struct net *net, unsigned most);
 
     /* Bytes moved, or -errno (-EAGAIN: wait for ready). recv 0: the peer's end of stream. */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     /* What recv moved is not all processed: the socket counts as readable, and is reported after those that wait. */
     void (*reread)(struct net_socket *socket);
-    /* While on, input stays where it is and is not reported; off again: reported where there is any. */
+    /* While on, input (of a listener: peers) stays where it is and is not reported; off again: reported if any. */
     void (*hold_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
     /* Of a connected socket; of a listener: those of all that it accepts from then on. */

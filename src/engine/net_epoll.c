@@ -593,6 +593,8 @@ struct net *net_kernel(void)
         .listen = net_listen,
         .listen_pause = net_listen_pause,
         .accept = net_accept,
+        .refuse_waiting = net_refuse_waiting,
+        .free_sockets = net_free_sockets,
         .send = kernel_send,
         .recv = kernel_recv,
         .reread = kernel_reread,

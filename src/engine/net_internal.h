@@ -75,6 +75,8 @@ int net_connect_result(struct net_socket *socket);
 int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
 int net_listen_pause(struct net_socket *socket, bool paused);
 int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
+void net_refuse_waiting(struct net_socket *listener);
+unsigned net_free_sockets(struct net *net, unsigned most);
 
 /* net_liveness.c, net_interface.c: likewise. */
 void net_set_liveness(struct net_socket *socket, const struct net_liveness *l);

@@ -4,8 +4,10 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/descriptors.h"
@@ -13,7 +15,10 @@
 #include "engine/net.h"
 #include "engine/net_internal.h"
 
-enum { BACKLOG = 65535 }; /* the system cuts it down to what it allows */
+enum {
+    BACKLOG = 65535, /* the system cuts it down to what it allows */
+    POLL_CHUNK = 256,
+};
 
 int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket)
 {
@@ -97,27 +102,30 @@ static void nobody_waits(struct net_socket *listener)
     socket_update_list(listener);
 }
 
-/*
- * Out of descriptors or memory. accept fails so even with nobody waiting. Those who wait are reset all at once, which
- * takes no descriptor. A paused one stays as it is.
- */
-static int refuse_waiting(struct net_socket *listener, int err)
+void net_refuse_waiting(struct net_socket *listener)
 {
-    if (!somebody_waits(listener) || atomic_load(&listener->paused))
-        return EAGAIN;
-    if (!MUTANT(lsn_08_left_waiting)) {
+    if (!atomic_load(&listener->paused) && !MUTANT(lsn_08_left_waiting)) {
         stop_listening(listener->fd);
         (void)follow_pause(listener);
     }
-    return err;
+    nobody_waits(listener);
 }
 
+/* accept fails for lack of descriptors or memory even if no peer waits. */
 static int accept_error(struct net_socket *listener, int err)
 {
-    if (err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM)
-        err = refuse_waiting(listener, err);
-    else if (err != EAGAIN && err != EINVAL)
+    bool no_descriptor = err == EMFILE || err == ENFILE;
+
+    if (no_descriptor || err == ENOBUFS || err == ENOMEM) {
+        if (!somebody_waits(listener) || atomic_load(&listener->paused))
+            err = EAGAIN;
+        else if (no_descriptor)
+            return err;
+        else
+            net_refuse_waiting(listener);
+    } else if (err != EAGAIN && err != EINVAL) {
         return err; /* that one connection's trouble; others may wait */
+    }
     nobody_waits(listener);
     return err == EINVAL ? EAGAIN : err;
 }
@@ -145,4 +153,34 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     if (err)
         socket_close(socket, true);
     return err;
+}
+
+/* poll reports the numbers that are no open descriptor, and needs neither /proc nor a descriptor. */
+static unsigned free_in_chunk(int first, unsigned count)
+{
+    struct pollfd fds[POLL_CHUNK];
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        fds[i] = (struct pollfd){ .fd = first + (int)i };
+    if (poll(fds, count, 0) < 0)
+        return 0;
+    for (unsigned i = 0; i < count; i++)
+        n += (fds[i].revents & POLLNVAL) != 0;
+    return n;
+}
+
+unsigned net_free_sockets(struct net *net, unsigned most)
+{
+    struct rlimit limit;
+    unsigned found = 0, count;
+
+    (void)net;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return most;
+    for (rlim_t fd = 0; fd < limit.rlim_cur && fd < INT_MAX && found < most; fd += count) {
+        count = limit.rlim_cur - fd < POLL_CHUNK ? (unsigned)(limit.rlim_cur - fd) : POLL_CHUNK;
+        found += free_in_chunk((int)fd, count);
+    }
+    return found < most ? found : most;
 }

@@ -23,7 +23,7 @@ static const struct field {
     FIELD(establish_ms, "ONDK_ESTABLISH_MS", 10000, 1, 3600000),
     FIELD(disconnect_ms, "ONDK_DISCONNECT_MS", 10000, 1, 3600000),
     FIELD(backlog, "ONDK_BACKLOG", 1024, 1, 1u << 20),
-    FIELD(max_unfinished, "ONDK_MAX_UNFINISHED", 1024, 1, 1u << 20),
+    FIELD(max_unfinished, "ONDK_MAX_UNFINISHED", 0, 0, 1u << 20),
     FIELD(max_private, "ONDK_MAX_PRIVATE", 252, 0, 508),
     FIELD(max_inbound_reads, "ONDK_MAX_INBOUND_READS", 64, 0, 0x3ffe),
     FIELD(max_outbound_reads, "ONDK_MAX_OUTBOUND_READS", 64, 0, 0x3ffe),

@@ -171,6 +171,97 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
+/* ---- who makes room: the oldest of the source that has most ---- */
+
+enum { SOURCES_MOST = 6, SOURCES_PEERS = 8 };
+
+/*
+ * Connects peers one after the other, from[i] the source of the i-th; the limit is SOURCES_MOST. Those whose number is
+ * in `dropped` must end, in that order, and no others.
+ */
+static void drops(const char *const *from, const int *dropped)
+{
+    static struct kit_pair p;
+    int peers[SOURCES_PEERS];
+    bool stays[SOURCES_PEERS];
+
+    open_with(&p, KIT_UNSET, SOURCES_MOST);
+    for (int i = 0; i < SOURCES_PEERS; i++) {
+        struct sockaddr_storage source = kit_address(from[i], 0);
+
+        peers[i] = raw_connect_from(&source, &p.listener.address);
+        stays[i] = true;
+        if (i >= SOURCES_MOST) {
+            CHECK(raw_ended(peers[dropped[i - SOURCES_MOST]]));
+            stays[dropped[i - SOURCES_MOST]] = false;
+        }
+    }
+    kit_settle();
+    for (int i = 0; i < SOURCES_PEERS; i++) {
+        CHECK_EQ(has_ended(peers[i]), !stays[i]);
+        raw_close(peers[i], false);
+    }
+    check_served(&p);
+    kit_pair_close(&p);
+}
+
+/* A source is an IPv4 address or an IPv6 /64. */
+/* covers: LSN-08 */
+CASE(lsn_08_the_source_that_has_most_makes_room, KIT_FAMILIES | KIT_NETNS)
+{
+    static const char *const four[SOURCES_PEERS] = {
+        "127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.2", "127.0.0.4", "127.0.0.4", "127.0.0.4",
+    };
+    static const char *const six[SOURCES_PEERS] = {
+        "fd09:0:0:3::1", "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:3::1", "fd09:0:0:2::3", "fd09:0:0:4::1",
+        "fd09:0:0:4::2", "fd09:0:0:4::1",
+    };
+    static const char *const hosts[] = {
+        "fd09:0:0:2::1", "fd09:0:0:2::2", "fd09:0:0:2::3", "fd09:0:0:3::1", "fd09:0:0:4::1", "fd09:0:0:4::2",
+    };
+    static const int dropped[] = { 1, 5 }; /* of three in 2 and two in 3; then of three in 4 and two in 2 and 3 each */
+
+    for (size_t i = 0; kit_family() == AF_INET6 && i < sizeof hosts / sizeof hosts[0]; i++) {
+        kit_ip("address add %s/64 dev lo nodad", hosts[i]);
+        kit_await_address(hosts[i]);
+    }
+    drops(kit_family() == AF_INET6 ? six : four, dropped);
+}
+
+static void await_descriptors(int count)
+{
+    while (kit_descriptors() < count)
+        usleep(1000);
+}
+
+/* What one listener accepts drops what another one, of another adapter, has. */
+/* covers: LSN-08 */
+CASE(lsn_08_all_listeners_share_the_limit, KIT_FAMILIES)
+{
+    enum { MOST = 3, PEERS = 5 };
+    static struct kit_pair p;
+    static struct kit_listener other;
+    int peers[PEERS], before;
+
+    open_with(&p, KIT_UNSET, MOST);
+    kit_listen(&other, p.active.adapter);
+    before = kit_descriptors();
+    for (int i = 0; i < PEERS; i++) {
+        peers[i] = raw_connect(i % 2 ? &other.address : &p.listener.address);
+        if (i < MOST)
+            await_descriptors(before + 2 * (i + 1)); /* both ends: it has been accepted */
+        else
+            CHECK(raw_ended(peers[i - MOST]));
+    }
+    kit_settle();
+    for (int i = PEERS - MOST; i < PEERS; i++)
+        CHECK(!has_ended(peers[i]));
+    for (int i = 0; i < PEERS; i++)
+        raw_close(peers[i], false);
+    CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
+    kit_pair_close(&p);
+}
+
 static double cpu_seconds(void)
 {
     struct rusage u;
@@ -226,6 +317,120 @@ CASE(lsn_08_no_descriptors, KIT_FAMILIES)
     check_served(&p);
     kit_pair_close(&p);
     kit_join(&peer);
+}
+
+/* Connects many peers, and reports how many stay when no more than `most`, which it is told, do. */
+static void silent_crowd(int wire)
+{
+    enum { PEERS = 40 };
+    struct sockaddr_storage to;
+    int peers[PEERS], most, staying;
+
+    kit_hear(wire, &to, sizeof to);
+    kit_hear(wire, &most, sizeof most);
+    for (int i = 0; i < PEERS; i++)
+        peers[i] = raw_connect(&to);
+    for (int i = 0; i < PEERS - most; i++)
+        CHECK(raw_ended(peers[i]));
+    kit_settle();
+    staying = PEERS;
+    for (int i = 0; i < PEERS; i++)
+        staying -= has_ended(peers[i]);
+    kit_say(wire, &staying, sizeof staying);
+    kit_hold(wire);
+}
+
+/* max_unfinished 0: as many as half of the descriptors that are free in NdkListen, which takes some itself. */
+/* covers: LSN-08 */
+CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
+{
+    enum { ROOM = 50, LISTENERS_OWN = 6 };
+    static struct kit_pair p;
+    static struct kit_listener l;
+    struct kit_child peer;
+    int most = ROOM / 2, staying;
+    unsigned long long old;
+
+    kit_fork(&peer, silent_crowd, false);
+    open_with(&p, KIT_UNSET, 0);
+    old = kit_leave_descriptors(ROOM);
+    kit_listen(&l, p.passive.adapter);
+    kit_say(peer.wire, &l.address, sizeof l.address);
+    kit_say(peer.wire, &most, sizeof most);
+    kit_hear(peer.wire, &staying, sizeof staying);
+    CHECK(staying <= most && staying >= (ROOM - LISTENERS_OWN) / 2);
+    kit_join(&peer);
+    kit_restore_descriptors(old);
+    CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
+    kit_pair_close(&p);
+}
+
+/* Some silent peers, then one that asks when there are no descriptors. */
+static void late_peer(int wire)
+{
+    enum { PEERS = 3 };
+    struct raw_frame f = raw_enhanced(true, 1, 1);
+    struct sockaddr_storage to;
+    int peers[PEERS], late;
+    char full;
+
+    kit_hear(wire, &to, sizeof to);
+    for (int i = 0; i < PEERS; i++)
+        peers[i] = raw_connect(&to);
+    kit_say(wire, "", 1);
+    kit_hear(wire, &full, 1);
+    late = raw_connect(&to);
+    raw_send_frame(late, false, &f);
+    CHECK(raw_ended(peers[0]));
+    CHECK(raw_recv_frame(late, true, &f));
+    kit_say(wire, "", 1);
+    kit_hold(wire);
+}
+
+/*
+ * Descriptors below the limit are all used, also those between others: so one that the provider closes can be opened
+ * again. Those that wait in accept hold one that is not open yet. Returns how many are in `filled`.
+ */
+enum { FILLED = 32 };
+static int fill_descriptors(int filled[FILLED])
+{
+    int n = 0;
+
+    while (n < FILLED && (filled[n] = dup(STDOUT_FILENO)) >= 0)
+        n++;
+    CHECK(n > 0 && dup(STDOUT_FILENO) < 0);
+    return n;
+}
+
+/* Without a descriptor the oldest unfinished connection goes, and the request is served. */
+/* covers: LSN-08 */
+CASE(lsn_08_no_descriptors_but_silent_peers, KIT_FAMILIES)
+{
+    static struct kit_pair p;
+    struct kit_child peer;
+    unsigned long long old;
+    NDK_CONNECTOR *c;
+    char word;
+    int before, filled[FILLED], count;
+
+    kit_fork(&peer, late_peer, false);
+    open_with(&p, KIT_UNSET, 1024);
+    before = kit_descriptors();
+    kit_say(peer.wire, &p.listener.address, sizeof p.listener.address);
+    kit_hear(peer.wire, &word, 1);
+    await_descriptors(before + 3);
+    old = kit_leave_descriptors(FILLED);
+    count = fill_descriptors(filled);
+    kit_say(peer.wire, "", 1);
+    c = kit_next_request(&p.listener);
+    CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_SUCCESS);
+    kit_hear(peer.wire, &word, 1);
+    for (int i = 0; i < count; i++)
+        close(filled[i]);
+    kit_restore_descriptors(old);
+    kit_join(&peer);
+    CHECK_STATUS(kit_close(c), STATUS_SUCCESS);
+    kit_pair_close(&p);
 }
 
 static void answer_next(struct kit_pair *p)

@@ -41,7 +41,7 @@ struct ndkconform_provider {
  *   establish_ms   NdkAccept's and NdkCompleteConnect's
  *   disconnect_ms  NdkDisconnect's
  *   backlog        requests that the consumer has neither accepted nor rejected, before more are refused
- *   max_unfinished connections of a listener without a whole request
+ *   max_unfinished connections of all listeners without a whole request; 0: as many as there are descriptors for
  *   max_private    MaxCallerData and MaxCalleeData
  *   pend_creates   1: every create answers STATUS_PENDING
  *   notify_us      the least interval of a CQ's moderation, set by the consumer or not

@@ -40,17 +40,33 @@ int raw_accept(int listener)
     return undelayed(accept(listener, NULL, NULL));
 }
 
-int raw_try_connect(const struct sockaddr_storage *address)
+/* source: NULL, or port 0. */
+static int try_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address)
 {
     int s;
 
     kit_need_iwarp();
     s = undelayed(socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (source)
+        CHECK(bind(s, (const struct sockaddr *)source, kit_address_len(source)) == 0);
     if (connect(s, (const struct sockaddr *)address, kit_address_len(address)) == 0)
         return s;
     CHECK(errno == ECONNREFUSED || errno == ECONNRESET);
     close(s);
     return -1;
+}
+
+int raw_try_connect(const struct sockaddr_storage *address)
+{
+    return try_connect_from(NULL, address);
+}
+
+int raw_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address)
+{
+    int s = try_connect_from(source, address);
+
+    CHECK(s >= 0);
+    return s;
 }
 
 int raw_connect(const struct sockaddr_storage *address)

@@ -28,6 +28,7 @@ struct raw_frame {
 int raw_listen(struct sockaddr_storage *address); /* port 0: filled in. Returns the socket */
 int raw_accept(int listener);
 int raw_connect(const struct sockaddr_storage *address);
+int raw_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address);
 int raw_try_connect(const struct sockaddr_storage *address); /* -1: refused or reset */
 void raw_send(int s, const void *bytes, size_t len);
 size_t raw_recv(int s, void *bytes, size_t len); /* all of it, or less at the end of stream or a reset */

@@ -224,6 +224,8 @@ static void server_ready(struct net_socket *socket, unsigned events)
         if (err == EAGAIN)
             return;
         if (err) {
+            if (err == EMFILE || err == ENFILE)
+                net_kernel()->ops->refuse_waiting(socket);
             atomic_fetch_add(&server->refused, 1);
             continue;
         }

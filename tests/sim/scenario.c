@@ -40,7 +40,7 @@ static void choose_config(ondk_config_t *c, bool orderly)
     c->establish_ms = orderly ? 30000 : ANY_OF(100, 10000);
     c->disconnect_ms = orderly ? 10000 : ANY_OF(100, 10000);
     c->backlog = orderly ? 128 : ANY_OF(1, 4, 128);
-    c->max_unfinished = orderly ? 1024 : ANY_OF(1, 3, 1024);
+    c->max_unfinished = orderly ? 1024 : ANY_OF(0, 1, 3, 1024);
     c->max_private = ANY_OF(4, 60, 252, 508);
     c->max_inbound_reads = orderly ? 32 : ANY_OF(0, 1, 32);
     c->max_outbound_reads = orderly ? 32 : ANY_OF(0, 1, 32);

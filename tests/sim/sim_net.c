@@ -333,14 +333,27 @@ static int listen_pause(struct net_socket *socket, bool paused)
     return 0;
 }
 
+static void net_refuse_waiting(struct net_socket *listener)
+{
+    refuse_waiting(enter(listener));
+    listener->flags &= ~(unsigned)READABLE;
+}
+
+static unsigned net_free_sockets(struct net *net, unsigned most)
+{
+    (void)net;
+    return sim_scenario.shortage ? (unsigned)sim_below(8) : most;
+}
+
 static int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer)
 {
     struct endpoint *l = enter(listener), *e = TAILQ_FIRST(&l->queue);
     int err = e ? net_shortage() : EAGAIN;
 
+    if (err == EMFILE || err == ENFILE)
+        return err;
     if (err) {
-        refuse_waiting(l);
-        listener->flags &= ~(unsigned)READABLE;
+        net_refuse_waiting(listener);
         return err;
     }
     TAILQ_REMOVE(&l->queue, e, queue_link);
@@ -554,6 +567,8 @@ struct net *sim_net(void)
         .listen = net_listen,
         .listen_pause = listen_pause,
         .accept = net_accept,
+        .refuse_waiting = net_refuse_waiting,
+        .free_sockets = net_free_sockets,
         .send = net_send,
         .recv = net_recv,
         .reread = reread,

@@ -8,9 +8,10 @@
  * the connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the
  * task there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
  *
- * References: the handle (until close), a queued task, the socket. Entry points stand on it for as long as they run: a
- * count that the owner alone writes. Who gives back the last reference or, where somebody stands on it, is the last to
- * leave, always on the home shard, frees the address, then tells `closed`, then frees the memory.
+ * References: the handle (until close), a queued task, the socket, a drop that another shard requested. Entry points
+ * stand on it for as long as they run: a count that the owner alone writes. Who gives back the last reference or,
+ * where somebody stands on it, is the last to leave, always on the home shard, frees the address, then tells
+ * `closed`, then frees the memory.
  */
 #include "fabric/iwarp/internal.h"
 
@@ -65,14 +66,14 @@ static void end(struct fabric_conn *c)
     assert(shard_is_owner(c->home->shard));
     assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed &&
            !c->stall.armed);
-    if (c->unfinished)
-        listener_finished(c->listener, c);
     if (c->reservation)
         c->fabric->net->ops->reservation_unref(c->reservation);
     if (c->owner)
         c->events->closed(c->owner);
-    if (c->listener)
+    if (c->listener) {
+        listener_finished(c->listener, c);
         listener_unref(c->listener);
+    }
     iw_startup_free(c->startup);
     free(c);
 }
@@ -392,6 +393,13 @@ static void request(struct fabric_conn *c, unsigned op)
     unlock_and_post(c, record(c, op));
 }
 
+void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting)
+{
+    spin_lock(&c->lock);
+    c->drop_for = waiting;
+    unlock_and_post(c, record(c, OP_DROP));
+}
+
 /* Leaves for another shard, with ops still to be carried out there. The task's reference goes along. */
 static void move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 {
@@ -440,8 +448,24 @@ static bool settle(struct fabric_conn *c, unsigned ops)
     return true;
 }
 
+static void drop_now(struct fabric_conn *c)
+{
+    struct fabric_listener *waiting;
+
+    passive_drop(c);
+    spin_lock(&c->lock);
+    waiting = c->drop_for;
+    c->drop_for = NULL;
+    spin_unlock(&c->lock);
+    if (waiting)
+        listener_resume(waiting);
+    conn_unref(c); /* not the last one: the task has one */
+}
+
 static void run_ops(struct fabric_conn *c, unsigned ops)
 {
+    if (ops & OP_DROP)
+        drop_now(c);
     if (ops & OP_CONNECT)
         active_connect(c);
     if (ops & OP_ACCEPT) {

@@ -15,6 +15,8 @@ static void close_socket(struct fabric_conn *c, bool reset)
 {
     if (!c->has_socket)
         return;
+    if (c->is_unfinished)
+        unfinished_remove(c);
     c->fabric->net->ops->close(&c->socket, reset || MUTANT(dsc_04_resets));
     conn_socket_closed(c);
     if (MUTANT(con_22_freed_with_tcp) && c->active)

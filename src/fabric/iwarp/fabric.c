@@ -32,7 +32,6 @@ void iwarp_config_defaults(struct iwarp_config *c)
         .establish_ms = 10000,
         .disconnect_ms = 10000,
         .backlog = 1024,
-        .max_unfinished = 1024,
         .max_private = 252,
         .max_inbound_reads = 64,
         .max_outbound_reads = 64,

@@ -17,6 +17,7 @@
 #include "fabric/fabric.h"
 #include "fabric/iwarp/conn_table.h"
 #include "fabric/iwarp/iwarp_fabric.h"
+#include "fabric/iwarp/unfinished.h"
 #include "iwarp/memory.h"
 #include "iwarp/qp.h"
 #include "iwarp/startup.h"
@@ -320,8 +321,10 @@ struct fabric_listener {
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
-    struct conn_list unfinished; /* oldest first */
-    unsigned unfinished_count;
+    bool held;               /* no descriptor: another shard drops a connection, then resumes the listener */
+    bool ending;             /* closed, but its end is not reported yet */
+    unsigned limit;          /* of unfinished connections in the process */
+    struct conn_list unfinished; /* those that came over it */
 };
 
 int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
@@ -332,7 +335,9 @@ void iwarp_listener_close(struct fabric_listener *l);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
 bool listener_has_room(struct fabric_listener *l);
-void listener_finished(struct fabric_listener *l, struct fabric_conn *c); /* c is no longer unfinished */
+/* Owner: c is the consumer's, or has ended. May report the listener's end. */
+void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
+void listener_resume(struct fabric_listener *l); /* any thread; releases the reference that drop_for had */
 /* The requests that the consumer has not answered. count_answer: any thread; the others: owner. */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_gone(struct fabric_conn *c);
@@ -350,7 +355,7 @@ static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
 }
 
 enum conn_op {
-    OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32,
+    OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32, OP_DROP = 64,
 };
 
 /* How a request counts among those that the consumer has not answered. */
@@ -380,6 +385,7 @@ struct fabric_conn {
     struct addr wanted_local, wanted_remote;
     struct fabric_limits limits;
     size_t private_len;                /* of private_data, below */
+    struct fabric_listener *drop_for;  /* is resumed by OP_DROP; or NULL */
     /* owner: */
     const struct fabric_conn_events *events;
     void *owner;
@@ -393,7 +399,8 @@ struct fabric_conn {
     struct net_reservation *reservation; /* the local address, till closed */
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
-    bool unfinished;
+    bool is_unfinished;                /* in the listener's list */
+    struct unfinished unfinished;      /* guarded by the table's lock */
     struct addr local, remote;
     struct iw_startup *startup;
     struct iw_startup_result result;
@@ -434,6 +441,11 @@ void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason 
 /* Goes on with whatever the state can do now, until it can do no more. */
 void conn_pump(struct fabric_conn *c);
 void conn_drop(struct fabric_conn *c); /* an unfinished one */
+/*
+ * For a victim on another shard: has it dropped there, if it is still unfinished, and then resumes `waiting`, unless
+ * NULL. Takes over the caller's references to both. Any thread, no lock held.
+ */
+void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);
@@ -465,6 +477,7 @@ void passive_request(struct fabric_conn *c);
 void passive_wait(struct fabric_conn *c);
 void passive_reply(struct fabric_conn *c);
 void passive_tell(struct fabric_conn *c);
+void passive_drop(struct fabric_conn *c); /* a victim, unless its request turns out to be there, or it has ended */
 bool startup_send(struct fabric_conn *c, enum iw_startup_event *event); /* false: it has failed and stepped */
 bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event);
 void stream_start(struct fabric_conn *c);

@@ -20,7 +20,8 @@ struct iwarp_config {
     uint32_t disconnect_ms; /* from a disconnect's last progress to the peer's notice; 10000 */
     uint32_t backlog;       /* requests that the consumer has not answered, for each listener; 1024. Those whose peer
                                is gone count apart, against the same number */
-    uint32_t max_unfinished; /* connections without a complete request, for each listener; 1024 */
+    uint32_t max_unfinished; /* connections without a complete request, over all listeners of the process; default 0:
+                                half of the descriptors that are free when it begins to listen, at most 1024 */
     uint16_t max_private;   /* MaxCallerData and MaxCalleeData; 252, at most 508 */
     uint16_t max_inbound_reads, max_outbound_reads; /* 64 */
     uint8_t mpa_revision;   /* as initiator: 2 (default), 1, 0 */
@@ -48,7 +49,7 @@ struct iwarp_counters {
     uint64_t connects, accepts; /* connections that were established, by role */
     uint64_t failures;          /* connects and accepts that were not */
     uint64_t refused;           /* requests that no consumer saw: malformed, beyond the backlog, paused */
-    uint64_t dropped;           /* peers without a complete request: out of time, or the oldest of too many */
+    uint64_t dropped;           /* peers without a complete request: out of time, or too many */
     uint64_t nudges;
     uint64_t active;            /* connections that are established at the moment */
     uint64_t connection_errors; /* established ones that ended by a loss or a fault before this side disconnected */

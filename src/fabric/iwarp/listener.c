@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: listeners. Requests of the consumer's are recorded and carried out by one task on the listener's shard, as
- * a connection's are. TCP connections are accepted as they come, whatever the consumer does; those whose MPA request is
- * not complete are kept in order of age, the oldest makes room for a new one beyond the limit.
+ * Abstract: listeners. Requests of the consumer's are recorded and carried out by one task on the listener's shard,
+ * as a connection's are. TCP connections are accepted as they come, whatever the consumer does. Until the consumer
+ * has received its request, a connection is unfinished and also in the process's table (unfinished.c), which limits
+ * their number and chooses the one that makes room for another.
  *
  * Requests that the consumer has not answered are counted in two groups: living ones, and those whose peer is gone.
  * Each group may be as large as the backlog; more of the second group count as living. So a listener never has more
  * than twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
+ *
+ * Invariant: `closed` is reported when no unfinished connection is left and no other shard is about to resume the
+ * listener, because both use the shard, which may be gone after that event.
  */
 #include "fabric/iwarp/internal.h"
 
@@ -16,12 +20,14 @@
 
 #include "base/mutant.h"
 
-enum listener_op { OP_LISTEN = 1, OP_END = 2 };
+enum listener_op { OP_LISTEN = 1, OP_END = 2, OP_RESUME = 4 };
 
-enum { ACCEPT_BATCH = 64 };
+enum { ACCEPT_BATCH = 64, AUTOMATIC_MAX = 1024 };
 
 static void run(struct shard_task *task);
 static void ready(struct net_socket *socket, unsigned events);
+static void request(struct fabric_listener *l, unsigned op, const struct addr *wanted);
+static void listener_try_end(struct fabric_listener *l);
 
 int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
                           const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out)
@@ -99,20 +105,72 @@ void listener_count_answer(struct fabric_conn *c)
 
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c)
 {
-    if (!c->unfinished)
+    if (!c->is_unfinished)
         return;
-    c->unfinished = false;
+    c->is_unfinished = false;
+    unfinished_remove(c);
     TAILQ_REMOVE(&l->unfinished, c, unfinished_link);
-    l->unfinished_count--;
+    listener_try_end(l);
+}
+
+void listener_resume(struct fabric_listener *l)
+{
+    request(l, OP_RESUME, NULL);
+    listener_unref(l);
+}
+
+/* Drops a victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its own. */
+static void drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
+{
+    if (victim->listener->home == l->home) {
+        passive_drop(victim);
+        conn_unref(victim);
+    } else {
+        conn_request_drop(victim, waiting);
+    }
+}
+
+/* At most l->limit unfinished connections in the process. */
+static void enforce_limit(struct fabric_listener *l)
+{
+    struct fabric_conn *victim, *own;
+    unsigned limit = l->limit;
+
+    if (MUTANT(lsn_08_not_shared)) {
+        limit += unfinished_count();
+        TAILQ_FOREACH(own, &l->unfinished, unfinished_link)
+            limit--;
+    }
+    victim = MUTANT(lsn_08_no_limit) ? NULL : unfinished_pop_victim(limit);
+    if (victim)
+        drop_victim(l, victim, NULL);
+}
+
+/*
+ * A peer waits, and the process has no descriptor. Drops an unfinished connection, or, if there is none, refuses the
+ * waiting peers. Returns true if the caller can try again. If the victim is on another shard, the listener's socket is
+ * not reported until listener_resume: what waits goes on waiting, and nothing spins.
+ */
+static bool make_room(struct fabric_listener *l)
+{
+    struct fabric_conn *victim = MUTANT(lsn_08_refuses_at_once) ? NULL : unfinished_pop_victim(0);
+
+    if (!victim) {
+        l->fabric->net->ops->refuse_waiting(&l->socket);
+        return false;
+    }
+    if (victim->listener->home == l->home) {
+        drop_victim(l, victim, NULL);
+        return true;
+    }
+    l->held = true;
+    l->fabric->net->ops->hold_read(&l->socket, true);
+    atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+    drop_victim(l, victim, l);
+    return false;
 }
 
 /* ---- accepting ---- */
-
-static void drop_oldest(struct fabric_listener *l)
-{
-    iwarp_count(l->home, COUNT_DROPPED, 1);
-    conn_drop(TAILQ_FIRST(&l->unfinished));
-}
 
 static struct iw_startup *responder(const struct iwarp_config *config)
 {
@@ -126,7 +184,7 @@ static struct iw_startup *responder(const struct iwarp_config *config)
     return iw_startup_responder(&s);
 }
 
-/* Whoever waits there is turned away: there is no memory for him. False: nobody waits. */
+/* Accepts and resets the next peer, for which there is no memory. Returns false if no peer waits. */
 static bool turn_away(struct fabric_listener *l)
 {
     const struct net_ops *net = l->fabric->net->ops;
@@ -136,27 +194,34 @@ static bool turn_away(struct fabric_listener *l)
 
     if (error == 0)
         net->close(&socket, true);
+    else if (error == EMFILE || error == ENFILE)
+        net->refuse_waiting(&l->socket);
     return error == 0;
+}
+
+static void free_new(struct fabric_conn *c)
+{
+    if (c)
+        iw_startup_free(c->startup);
+    free(c);
 }
 
 static void adopt(struct fabric_listener *l, struct fabric_conn *c)
 {
     conn_socket_opened(c);
     c->readable = true;
-    c->listener = l;
     c->events = l->conn_events;
     if (!MUTANT(lsn_07_not_held)) {
         c->reservation = l->reservation;
         l->fabric->net->ops->reservation_ref(c->reservation);
     }
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
-    c->unfinished = true;
+    c->is_unfinished = true;
     TAILQ_INSERT_TAIL(&l->unfinished, c, unfinished_link);
-    l->unfinished_count++;
     conn_limit(c);
 }
 
-/* True: there may be more. */
+/* Returns true if more peers may be waiting. */
 static bool accept_one(struct fabric_listener *l)
 {
     struct fabric_conn *c = conn_alloc(l->fabric, l->home, CONN_WAIT_REQUEST);
@@ -165,19 +230,23 @@ static bool accept_one(struct fabric_listener *l)
     if (c)
         c->startup = responder(&l->fabric->config);
     if (!c || !c->startup) {
-        free(c);
+        free_new(c);
         return turn_away(l);
     }
     error = l->fabric->net->ops->accept(&l->socket, &c->socket, &c->local, &c->remote);
     if (error) {
-        iw_startup_free(c->startup);
-        free(c);
-        return error != EAGAIN;
+        free_new(c);
+        return error == EMFILE || error == ENFILE ? make_room(l) : error != EAGAIN;
+    }
+    c->listener = l; /* before another shard can find c in the table */
+    if (!unfinished_insert(c)) {
+        l->fabric->net->ops->close(&c->socket, true);
+        free_new(c);
+        return true;
     }
     adopt(l, c);
-    if (l->unfinished_count > l->fabric->config.max_unfinished && !MUTANT(lsn_08_no_limit))
-        drop_oldest(l);
     conn_socket_ready(&c->socket, NET_READ); /* the request mostly is there already */
+    enforce_limit(l);
     return true;
 }
 
@@ -191,6 +260,17 @@ static void ready(struct net_socket *socket, unsigned events)
 }
 
 /* ---- the consumer's requests ---- */
+
+/* Half of the free descriptors: the others are for connections that have become the consumer's, and for its files. */
+static unsigned unfinished_limit(const struct iwarp_fabric *f)
+{
+    unsigned room;
+
+    if (f->config.max_unfinished)
+        return f->config.max_unfinished;
+    room = f->net->ops->free_sockets(f->net, 2 * AUTOMATIC_MAX) / (MUTANT(lsn_08_takes_all_descriptors) ? 1 : 2);
+    return room ? room : 1;
+}
 
 static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
 {
@@ -211,6 +291,8 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
         return iwarp_reason_listen(error);
     }
     f->net->ops->set_liveness(&l->socket, &f->config.liveness);
+    unfinished_watch_forks();
+    l->limit = unfinished_limit(f);
     spin_lock(&l->lock);
     l->listening = true;
     if (atomic_load(&l->paused))
@@ -232,25 +314,46 @@ static void listen_now(struct fabric_listener *l)
     l->events->listening(l->owner, why, &local);
 }
 
-/* Those who have no request yet are dropped; those whom the consumer knows are his. */
+/* Reports the end, if it has been requested and nothing uses the listener's shard any more. See the invariant. */
+static void listener_try_end(struct fabric_listener *l)
+{
+    if (!l->ending || l->held || !TAILQ_EMPTY(&l->unfinished))
+        return;
+    l->ending = false;
+    if (l->reservation)
+        l->fabric->net->ops->reservation_unref(l->reservation);
+    l->reservation = NULL;
+    l->events->closed(l->owner);
+    listener_unref(l); /* the handle */
+}
+
+/* Drops connections without a request. Those that the consumer has received are the consumer's. */
 static void end_now(struct fabric_listener *l)
 {
-    const struct net_ops *net = l->fabric->net->ops;
     bool listening = l->listening;
+    struct fabric_conn *next;
 
     l->closed = true;
     spin_lock(&l->lock);
     l->listening = false;
     spin_unlock(&l->lock);
     if (listening)
-        net->close(&l->socket, false);
-    while (!TAILQ_EMPTY(&l->unfinished))
-        conn_drop(TAILQ_FIRST(&l->unfinished));
-    if (l->reservation)
-        net->reservation_unref(l->reservation);
-    l->reservation = NULL;
-    l->events->closed(l->owner);
-    listener_unref(l); /* the handle */
+        l->fabric->net->ops->close(&l->socket, false);
+    for (struct fabric_conn *c = TAILQ_FIRST(&l->unfinished); c; c = next) {
+        next = TAILQ_NEXT(c, unfinished_link);
+        if (c->state != CONN_CLOSED)
+            conn_drop(c);
+    }
+    l->ending = true;
+    listener_try_end(l);
+}
+
+static void resume_now(struct fabric_listener *l)
+{
+    l->held = false;
+    if (l->listening)
+        l->fabric->net->ops->hold_read(&l->socket, false);
+    listener_try_end(l);
 }
 
 static void run(struct shard_task *task)
@@ -265,6 +368,8 @@ static void run(struct shard_task *task)
     spin_unlock(&l->lock);
     if (ops & OP_LISTEN)
         listen_now(l);
+    if (ops & OP_RESUME)
+        resume_now(l);
     if (ops & OP_END)
         end_now(l);
     listener_unref(l);

@@ -128,6 +128,19 @@ void passive_tell(struct fabric_conn *c)
     c->owner = l->events->request(l->owner, c, &peer);
 }
 
+/* Bytes that have arrived but have not been reported are read first: their sender is not silent. */
+void passive_drop(struct fabric_conn *c)
+{
+    conn_enter(c);
+    if (c->is_unfinished && c->state == CONN_WAIT_REQUEST)
+        conn_socket_ready(&c->socket, NET_READ);
+    if (c->is_unfinished && c->state != CONN_CLOSED) {
+        iwarp_count(c->home, COUNT_DROPPED, 1);
+        conn_drop(c);
+    }
+    conn_leave(c);
+}
+
 /* Until the consumer has answered the peer has nothing to say: bytes are a fault, and an end of stream is the end. */
 void passive_wait(struct fabric_conn *c)
 {

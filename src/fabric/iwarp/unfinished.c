@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: the process's table of unfinished connections, and the choice of the one that makes room.
+ *
+ * A peer that opens TCP connections and sends no request takes descriptors, and descriptors belong to the process. So
+ * there is one table for all listeners, whichever shard or adapter they live on. It groups the connections by source:
+ * an IPv4 address (also an IPv4-mapped one) or an IPv6 /64, which is what one host normally has. A listener inserts
+ * each connection that it accepts. If more than the listener's limit are in the table, or the process has no
+ * descriptor left, the oldest connection of the source that has most is dropped. An attacker with one address
+ * therefore only drops its own connections, and a slow client with another address keeps its place.
+ *
+ * Two trees hold the sources: one by address, one by rank (most connections first, then the oldest connection first).
+ * Every operation is O(log n) whatever addresses an attacker chooses. A source's record is allocated with its first
+ * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
+ * leaf, guards everything; memory is allocated and freed outside of it.
+ *
+ * The table holds no references. Invariant: a connection is in the table only while it holds its socket's reference;
+ * the owner of its shard removes it before the socket is closed. So a connection found under the lock is alive, and
+ * unfinished_pop_victim can take a reference.
+ *
+ * A victim on the caller's own shard is dropped at once. A victim on another shard is dropped by a task on that shard
+ * (conn_request_drop); the connection's reference keeps that listener, and so the shard, until the task has run.
+ * Either way the victim's socket is read first: a peer whose request has arrived is not dropped. A listener without descriptors that waits for such a task holds its socket back, and continues when the task has run
+ * (listener.c). No spare descriptor is needed: each attempt to accept uses up one victim, and without any victim the
+ * waiting peers are refused, which takes no descriptor.
+ */
+#include "fabric/iwarp/unfinished.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/sys/tree.h>
+
+#include "base/fork.h"
+#include "base/mutant.h"
+#include "base/spin.h"
+#include "fabric/iwarp/internal.h"
+
+struct source_key {
+    uint64_t prefix; /* the IPv4 address, or the first 64 bits of the IPv6 address */
+    uint32_t scope;  /* of link-local addresses: each link has its own fe80::/64 */
+    uint32_t family; /* AF_INET or AF_INET6 */
+};
+
+struct unfinished_source {
+    RB_ENTRY(unfinished_source) by_key, by_rank;
+    struct source_key key;
+    unsigned count;
+    TAILQ_HEAD(, fabric_conn) conns; /* oldest first; never empty while in the trees */
+};
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_keys(const struct unfinished_source *a, const struct unfinished_source *b)
+{
+    int result = compare(a->key.prefix, b->key.prefix);
+
+    if (result == 0)
+        result = compare(a->key.family, b->key.family);
+    return result ? result : compare(a->key.scope, b->key.scope);
+}
+
+static int compare_ranks(const struct unfinished_source *a, const struct unfinished_source *b)
+{
+    int result = MUTANT(lsn_08_oldest_of_all) ? 0 : compare(b->count, a->count);
+
+    if (result)
+        return result;
+    return compare(TAILQ_FIRST(&a->conns)->unfinished.order, TAILQ_FIRST(&b->conns)->unfinished.order);
+}
+
+RB_HEAD(key_tree, unfinished_source);
+RB_HEAD(rank_tree, unfinished_source);
+
+static struct {
+    struct spin lock; /* guards everything below, and each connection's struct unfinished */
+    struct key_tree by_key;
+    struct rank_tree by_rank;
+    unsigned count;
+    uint64_t inserted, forgotten; /* connections of smaller numbers than the latter are the parent process's */
+} table;
+
+/* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
+RB_GENERATE_INTERNAL(key_tree, unfinished_source, by_key, compare_keys, __attribute__((unused)) static)
+RB_GENERATE_INTERNAL(rank_tree, unfinished_source, by_rank, compare_ranks, __attribute__((unused)) static)
+
+static struct source_key key_of(const struct addr *a)
+{
+    struct source_key key = { .family = AF_INET };
+    const uint8_t *bytes = a->v6.sin6_addr.s6_addr;
+
+    if (a->sa.sa_family == AF_INET) {
+        key.prefix = ntohl(a->v4.sin_addr.s_addr);
+    } else if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && !MUTANT(lsn_08_mapped_is_ipv6)) {
+        for (int i = 12; i < 16; i++)
+            key.prefix = key.prefix << 8 | bytes[i];
+    } else {
+        key.family = AF_INET6;
+        key.scope = a->v6.sin6_scope_id;
+        for (int i = MUTANT(lsn_08_source_is_a_host) ? 8 : 0; i < (MUTANT(lsn_08_source_is_a_host) ? 16 : 8); i++)
+            key.prefix = key.prefix << 8 | bytes[i];
+    }
+    return key;
+}
+
+/* In a child of fork. The connections that the table had belong to shards without a thread. */
+static void unfinished_forget(void)
+{
+    RB_INIT(&table.by_key);
+    RB_INIT(&table.by_rank);
+    table.count = 0;
+    table.forgotten = table.inserted;
+}
+
+void unfinished_watch_forks(void)
+{
+    fork_guard(&table.lock);
+    fork_on_child(unfinished_forget);
+}
+
+/* Lock held. Returns the source's record if the caller must free it after unlocking, else NULL. */
+static struct unfinished_source *remove_locked(struct fabric_conn *c)
+{
+    struct unfinished_source *s = c->unfinished.source;
+
+    RB_REMOVE(rank_tree, &table.by_rank, s); /* before its rank changes */
+    TAILQ_REMOVE(&s->conns, c, unfinished.link);
+    c->unfinished.source = NULL;
+    s->count--;
+    table.count--;
+    if (s->count > 0) {
+        RB_INSERT(rank_tree, &table.by_rank, s);
+        return NULL;
+    }
+    RB_REMOVE(key_tree, &table.by_key, s);
+    return s;
+}
+
+bool unfinished_insert(struct fabric_conn *c)
+{
+    struct unfinished_source *fresh = malloc(sizeof *fresh), *s;
+
+    if (!fresh)
+        return false;
+    fresh->key = key_of(&c->remote);
+    fresh->count = 0;
+    TAILQ_INIT(&fresh->conns);
+    spin_lock(&table.lock);
+    s = RB_INSERT(key_tree, &table.by_key, fresh);
+    if (s) {
+        RB_REMOVE(rank_tree, &table.by_rank, s);
+    } else {
+        s = fresh;
+        fresh = NULL;
+    }
+    c->unfinished.source = s;
+    c->unfinished.order = table.inserted++;
+    TAILQ_INSERT_TAIL(&s->conns, c, unfinished.link);
+    s->count++;
+    table.count++;
+    RB_INSERT(rank_tree, &table.by_rank, s);
+    spin_unlock(&table.lock);
+    free(fresh);
+    return true;
+}
+
+void unfinished_remove(struct fabric_conn *c)
+{
+    struct unfinished_source *empty = NULL;
+
+    spin_lock(&table.lock);
+    if (c->unfinished.source && c->unfinished.order >= table.forgotten)
+        empty = remove_locked(c);
+    spin_unlock(&table.lock);
+    free(empty);
+}
+
+struct fabric_conn *unfinished_pop_victim(unsigned limit)
+{
+    struct unfinished_source *empty = NULL;
+    struct fabric_conn *c = NULL;
+
+    spin_lock(&table.lock);
+    if (table.count > limit) {
+        c = TAILQ_FIRST(&RB_MIN(rank_tree, &table.by_rank)->conns);
+        conn_ref(c);
+        empty = remove_locked(c);
+    }
+    spin_unlock(&table.lock);
+    free(empty);
+    return c;
+}
+
+unsigned unfinished_count(void)
+{
+    unsigned count;
+
+    spin_lock(&table.lock);
+    count = table.count;
+    spin_unlock(&table.lock);
+    return count;
+}

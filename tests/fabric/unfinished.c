@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: unfinished connections. First the table alone (which connection makes room, its memory, its use by several
+ * threads), then listeners that share it: beyond the limit, and without descriptors.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "fabric/iwarp/internal.h"
+#include "fabric/raw.h"
+#include "fabric/world.h"
+
+/* ---- memory of the table: the linker puts these in front of the real ones ---- */
+
+static _Thread_local bool counting, out_of_memory;
+static _Thread_local long living; /* allocated and not freed while counting */
+
+void *__real_malloc(size_t size);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t size);
+void __wrap_free(void *memory);
+
+void *__wrap_malloc(size_t size)
+{
+    void *memory = out_of_memory ? NULL : __real_malloc(size);
+
+    if (counting && memory)
+        living++;
+    return memory;
+}
+
+void __wrap_free(void *memory)
+{
+    if (counting && memory)
+        living--;
+    __real_free(memory);
+}
+
+/* ---- the table alone ---- */
+
+enum { CONNS = 256 };
+
+static struct fabric_conn *conns;
+
+static struct addr host(const char *text)
+{
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(9) };
+    struct addr a;
+    bool good = inet_pton(AF_INET, text, &v4.sin_addr) == 1 ? addr_from(&a, &v4, sizeof v4)
+                : inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 && addr_from(&a, &v6, sizeof v6);
+
+    CHECK(good);
+    return a;
+}
+
+static void begin(void)
+{
+    conns = calloc(CONNS, sizeof *conns);
+    CHECK(conns);
+    for (int i = 0; i < CONNS; i++)
+        atomic_init(&conns[i].refs, 1);
+    CHECK(unfinished_count() == 0);
+}
+
+static void end(void)
+{
+    CHECK(unfinished_count() == 0);
+    free(conns);
+}
+
+static void insert(int i, const char *from)
+{
+    conns[i].remote = host(from);
+    CHECK(unfinished_insert(&conns[i]));
+}
+
+/* The next victim is conns[i]; then it is out of the table, with one reference more. */
+static void pops(int i)
+{
+    CHECK(unfinished_pop_victim(0) == &conns[i]);
+    CHECK(atomic_load(&conns[i].refs) == 2);
+    CHECK(conns[i].unfinished.source == NULL);
+    atomic_store(&conns[i].refs, 1);
+}
+
+static void pops_nothing(void)
+{
+    CHECK(unfinished_pop_victim(0) == NULL);
+}
+
+/* covers: LSN-08 */
+static void oldest_of_the_most(void)
+{
+    begin();
+    insert(0, "10.0.0.1"); /* the oldest of all, and alone */
+    insert(1, "10.0.0.2");
+    insert(2, "10.0.0.3");
+    insert(3, "10.0.0.2");
+    insert(4, "10.0.0.3");
+    insert(5, "10.0.0.3");
+    CHECK(unfinished_count() == 6 && !unfinished_pop_victim(6));
+    CHECK(unfinished_pop_victim(5) == &conns[2]);
+    atomic_store(&conns[2].refs, 1);
+    pops(1); /* .2 and .3 have two each: the older one */
+    pops(4);
+    pops(0); /* one each: by age */
+    pops(3);
+    insert(6, "10.0.0.1");
+    unfinished_remove(&conns[6]);
+    unfinished_remove(&conns[6]); /* does nothing */
+    pops(5);
+    pops_nothing();
+    end();
+}
+
+/* covers: LSN-08 */
+static void sources(void)
+{
+    begin();
+    insert(0, "2001:db8:0:1::1"); /* one /64 */
+    insert(1, "2001:db8:0:2::1");
+    insert(2, "2001:db8:0:1:ffff::2");
+    pops(0);
+    pops(1);
+    pops(2);
+    insert(3, "::ffff:10.0.0.1"); /* a mapped address is the IPv4 address */
+    insert(4, "::ffff:10.0.0.2");
+    insert(5, "10.0.0.2");
+    pops(4);
+    pops(3);
+    pops(5);
+    insert(6, "0.0.0.1"); /* an IPv4 address is not an IPv6 prefix of the same bits */
+    insert(7, "::1");
+    insert(8, "0:0:0:1::");
+    insert(9, "::2");
+    pops(7);
+    pops(6);
+    pops(8);
+    pops(9);
+    insert(10, "fe80::1"); /* of two links */
+    insert(11, "fe80::1");
+    unfinished_remove(&conns[10]);
+    conns[10].remote.v6.sin6_scope_id = 1;
+    CHECK(unfinished_insert(&conns[10]));
+    insert(12, "fe80::2");
+    pops(11);
+    pops(10);
+    pops(12);
+    end();
+}
+
+/* What the table must do, without trees. */
+static int expected_victim(const int *source, const uint64_t *order)
+{
+    int best = -1, best_count = 0;
+
+    for (int i = 0; i < CONNS; i++) {
+        int count = 0;
+
+        for (int j = 0; j < CONNS; j++)
+            count += source[i] >= 0 && source[j] == source[i];
+        if (count > best_count || (count && count == best_count && order[i] < order[best])) {
+            best = i;
+            best_count = count;
+        }
+    }
+    return best;
+}
+
+/* The record of a source lives as long as its connections: never more records than connections. covers: LSN-08 */
+static void random_order(void)
+{
+    int source[CONNS], count = 0, victim;
+    uint64_t order[CONNS] = { 0 }, seed = 1;
+    char text[32];
+
+    begin();
+    memset(source, -1, sizeof source);
+    counting = true;
+    for (unsigned step = 0; step < 3000; step++) {
+        uint64_t r = random_next(&seed);
+        int i = (int)(r % CONNS);
+
+        if (source[i] < 0) {
+            source[i] = (int)((r >> 20) % 40);
+            order[i] = step;
+            snprintf(text, sizeof text, "10.0.%d.1", source[i]);
+            insert(i, text);
+            count++;
+        } else if (r >> 40 & 1) {
+            unfinished_remove(&conns[i]);
+            source[i] = -1;
+            count--;
+        } else {
+            victim = expected_victim(source, order);
+            pops(victim);
+            source[victim] = -1;
+            count--;
+        }
+        CHECK((int)unfinished_count() == count && living <= count);
+    }
+    for (; count > 0; count--) {
+        victim = expected_victim(source, order);
+        pops(victim);
+        source[victim] = -1;
+    }
+    CHECK(living == 0);
+    counting = false;
+    end();
+}
+
+static void no_memory(void)
+{
+    begin();
+    conns[0].remote = host("10.0.0.1");
+    out_of_memory = true;
+    CHECK(!unfinished_insert(&conns[0]));
+    out_of_memory = false;
+    CHECK(unfinished_count() == 0 && !conns[0].unfinished.source);
+    end();
+}
+
+/* A child has an empty table, whatever is done with a connection of its parent's. */
+static void forked(void)
+{
+    int status;
+    pid_t pid;
+
+    begin();
+    unfinished_watch_forks();
+    insert(0, "10.0.0.1");
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        CHECK(unfinished_count() == 0);
+        unfinished_remove(&conns[0]);
+        insert(1, "10.0.0.1");
+        pops(1);
+        pops_nothing();
+        _exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    pops(0);
+    end();
+}
+
+enum { THREADS = 4, ROUNDS = 5000, EACH = CONNS / THREADS };
+
+/* Inserts and removes its own connections, and pops anybody's. */
+static void *work(void *arg)
+{
+    struct fabric_conn *mine = arg, *victim;
+
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct fabric_conn *c = &mine[round % EACH];
+
+        unfinished_remove(c);
+        CHECK(unfinished_insert(c));
+        if (round % 3 == 0 && (victim = unfinished_pop_victim(EACH)))
+            atomic_fetch_sub(&victim->refs, 1);
+    }
+    for (int i = 0; i < EACH; i++)
+        unfinished_remove(&mine[i]);
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t thread[THREADS];
+
+    begin();
+    for (int i = 0; i < CONNS; i++)
+        conns[i].remote = host(i % 2 ? "10.0.0.1" : "10.0.0.2");
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&thread[i], NULL, work, conns + i * EACH) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    end();
+}
+
+/* ---- listeners ---- */
+
+static const struct mpa_frame request = { .revision = 2, .enhanced = true, .has_limits = true, .ird = 4, .ord = 4 };
+
+/* A second listener, on the other shard, or on another adapter. */
+struct pair {
+    struct world w;
+    struct fabric *other;
+    struct ear ear;
+};
+
+static void pair_open(struct pair *p, uint32_t max_unfinished, bool own_adapter)
+{
+    struct addr at = loopback(AF_INET, 0);
+
+    memset(&p->ear, 0, sizeof p->ear);
+    world_defaults(&p->w);
+    p->w.config_b.max_unfinished = max_unfinished;
+    p->w.config_b.shards = 2;
+    world_open(&p->w, AF_INET);
+    p->other = p->w.b;
+    if (own_adapter)
+        fabric_open(&p->other, &p->w.config_b);
+    ear_open(&p->ear, p->other, &at);
+}
+
+static void pair_close(struct pair *p)
+{
+    ear_close(&p->ear);
+    if (p->other != p->w.b)
+        p->other->ops->destroy(p->other);
+    world_close(&p->w);
+}
+
+static int client(const char *from)
+{
+    struct timeval limit = { .tv_sec = WAIT_MS / 1000 };
+    struct addr source = host(from);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    addr_set_port(&source, 0);
+    CHECK(fd >= 0 && bind(fd, &source.sa, addr_len(&source)) == 0);
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
+    return fd;
+}
+
+static void client_connect(int fd, const struct ear *to)
+{
+    CHECK(connect(fd, &to->local.sa, addr_len(&to->local)) == 0);
+}
+
+static bool is_open(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* One limit for both listeners: what one accepts drops what the other has. covers: LSN-08 */
+static void shared_limit(bool own_adapter)
+{
+    static struct pair p;
+    int fd[6];
+
+    pair_open(&p, 4, own_adapter);
+    for (int i = 0; i < 6; i++) {
+        fd[i] = client(i < 3 ? "127.0.0.2" : "127.0.0.3");
+        client_connect(fd[i], i < 3 ? &p.w.ear : &p.ear);
+        AWAIT(unfinished_count() == (unsigned)(i < 4 ? i + 1 : 4));
+    }
+    CHECK(raw_read_to_end(fd[0], NULL, 0) <= 0); /* .2 had three of five */
+    CHECK(raw_read_to_end(fd[3], NULL, 0) <= 0); /* .3 had three of five */
+    CHECK(is_open(fd[1]) && is_open(fd[2]) && is_open(fd[4]) && is_open(fd[5]));
+    pair_close(&p); /* with unfinished connections */
+    CHECK(unfinished_count() == 0);
+    for (int i = 0; i < 6; i++)
+        close(fd[i]);
+}
+
+static void shared_by_shards(void)
+{
+    shared_limit(false);
+}
+
+static void shared_by_adapters(void)
+{
+    shared_limit(true);
+}
+
+static rlim_t set_descriptors(rlim_t most)
+{
+    struct rlimit limit;
+    rlim_t old;
+
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    old = limit.rlim_cur;
+    limit.rlim_cur = most;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    return old;
+}
+
+static int first_free(void)
+{
+    int fd = dup(STDERR_FILENO);
+
+    CHECK(fd >= 0);
+    close(fd);
+    return fd;
+}
+
+/* Returns which of the clients that are still open has ended; waits for it. -1: none. */
+static int ended_one(const int *fd, bool *ended, int count)
+{
+    for (uint64_t until = now_ms() + WAIT_MS; now_ms() < until; nap())
+        for (int i = 0; i < count; i++)
+            if (!ended[i] && !is_open(fd[i])) {
+                ended[i] = true;
+                return i;
+            }
+    return -1;
+}
+
+/*
+ * Without descriptors each request takes the place of an unfinished connection, on the own shard and on another one;
+ * when none is left requests are refused. The clients' sockets are there before, and are closed after.
+ */
+/* covers: LSN-08 */
+static void without_descriptors(void)
+{
+    enum { SILENT = 4, ASKING = 6 };
+    static const int victims[SILENT] = { 0, 1, 2, 3 };
+    static struct pair p;
+    bool ended[SILENT] = { false };
+    int silent[SILENT], asking[ASKING], first;
+
+    pair_open(&p, 100, false);
+    for (int i = 0; i < SILENT; i++)
+        silent[i] = client(i < 3 ? "127.0.0.2" : "127.0.0.3");
+    for (int i = 0; i < ASKING; i++)
+        asking[i] = client("127.0.0.4");
+    for (int i = 0; i < SILENT; i++) {
+        client_connect(silent[i], &p.w.ear);
+        AWAIT(unfinished_count() == (unsigned)i + 1);
+    }
+    first = first_free();
+    set_descriptors((rlim_t)first);
+    CHECK(dup(STDERR_FILENO) < 0 && errno == EMFILE);
+    for (int i = 0; i < SILENT; i++) {
+        struct ear *to = i % 2 ? &p.w.ear : &p.ear;
+        int before = atomic_load(&to->requests);
+
+        client_connect(asking[i], to);
+        CHECK(ended_one(silent, ended, SILENT) == victims[i]);
+        raw_send_frame(asking[i], &request);
+        AWAIT(atomic_load(&to->requests) == before + 1);
+    }
+    CHECK(unfinished_count() == 0);
+    for (int i = SILENT; i < ASKING; i++) {
+        client_connect(asking[i], i % 2 ? &p.w.ear : &p.ear);
+        CHECK(raw_read_to_end(asking[i], NULL, 0) < 0);
+    }
+    set_descriptors(1024);
+    for (int i = 0; i < SILENT; i++)
+        close(silent[i]);
+    for (int i = 0; i < ASKING; i++)
+        close(asking[i]);
+    for (int i = 0; i < 2; i++) {
+        link_close(&p.w.ear.link[i]);
+        link_close(&p.ear.link[i]);
+    }
+    pair_close(&p);
+}
+
+/* max_unfinished 0. covers: LSN-08 */
+static void half_of_the_descriptors(void)
+{
+    enum { ROOM = 41, CLIENTS = 30 };
+    static struct world w;
+    struct addr at = loopback(AF_INET, 0);
+    int fd[CLIENTS], first;
+    struct ear ear = { 0 };
+
+    world_defaults(&w);
+    CHECK(w.config_b.max_unfinished == 0);
+    world_open(&w, AF_INET);
+    for (int i = 0; i < CLIENTS; i++)
+        fd[i] = client("127.0.0.2");
+    first = first_free();
+    set_descriptors((rlim_t)first + ROOM);
+    ear_open(&ear, w.b, &at); /* takes one for the reservation's name, one for the socket */
+    CHECK(net_kernel()->ops->free_sockets(net_kernel(), 1000) <= ROOM - 1);
+    CHECK(net_kernel()->ops->free_sockets(net_kernel(), 7) == 7);
+    unsigned expected = net_kernel()->ops->free_sockets(net_kernel(), 1000) / 2;
+    for (int i = 0; i < CLIENTS; i++)
+        client_connect(fd[i], &ear);
+    for (int i = 0; i < CLIENTS - (int)expected; i++)
+        CHECK(raw_read_to_end(fd[i], NULL, 0) <= 0);
+    AWAIT(unfinished_count() == expected);
+    for (int i = CLIENTS - (int)expected; i < CLIENTS; i++)
+        CHECK(is_open(fd[i]));
+    for (int i = 0; i < CLIENTS; i++)
+        close(fd[i]);
+    AWAIT(unfinished_count() == 0);
+    ear_close(&ear);
+    world_close(&w);
+}
+
+enum { CROWD = 40, CROWD_ROUNDS = 20, CROWD_DROPS = 60 };
+
+static int crowd_connect(const struct addr *to)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    CHECK(fd >= 0);
+    (void)connect(fd, &to->sa, addr_len(to));
+    return fd;
+}
+
+/* Connects to both listeners, and again where a connection has ended, until the other end of the pipe is closed. */
+static void crowd(int pipe_fd)
+{
+    struct pollfd over = { .fd = pipe_fd, .events = POLLIN };
+    struct addr to[2];
+    int fd[CROWD];
+
+    CHECK(read(pipe_fd, to, sizeof to) == (ssize_t)sizeof to);
+    for (int i = 0; i < CROWD; i++)
+        fd[i] = crowd_connect(&to[i % 2]);
+    for (; poll(&over, 1, 0) == 0; nap())
+        for (int i = 0; i < CROWD; i++)
+            if (!is_open(fd[i])) {
+                close(fd[i]);
+                fd[i] = crowd_connect(&to[i % 2]);
+            }
+}
+
+static uint64_t drops(const struct pair *p)
+{
+    struct iwarp_counters a, b;
+
+    iwarp_fabric_counters(p->w.b, &a);
+    iwarp_fabric_counters(p->other, &b);
+    return a.dropped + b.dropped;
+}
+
+/*
+ * A listener and its adapter end while its shard and that of another listener drop each other's connections: for lack
+ * of descriptors in every other round, else beyond the limit.
+ */
+static void ends_under_attack(void)
+{
+    static struct pair p;
+    struct addr at[2];
+    int fds[2], first = 0;
+    pid_t pid;
+
+    CHECK(pipe(fds) == 0);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        close(fds[1]);
+        crowd(fds[0]);
+        exit(0);
+    }
+    close(fds[0]);
+    pair_open(&p, 4, true);
+    for (int round = 0; round < CROWD_ROUNDS; round++) {
+        uint64_t until;
+
+        if (round == 0) {
+            first = first_free();
+            at[0] = p.w.ear.local;
+            at[1] = p.ear.local;
+            CHECK(write(fds[1], at, sizeof at) == (ssize_t)sizeof at);
+        } else {
+            fabric_open(&p.other, &p.w.config_b);
+            memset(&p.ear, 0, sizeof p.ear);
+            ear_open(&p.ear, p.other, &at[1]);
+        }
+        if (round % 2 == 0)
+            set_descriptors((rlim_t)first + 3);
+        until = drops(&p) + CROWD_DROPS;
+        AWAIT(drops(&p) >= until);
+        ear_close(&p.ear);
+        p.other->ops->destroy(p.other);
+        set_descriptors(1024);
+    }
+    close(fds[1]);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+    world_close(&p.w);
+    CHECK(unfinished_count() == 0);
+}
+
+/* In a child: its limits end with it. */
+static void in_child(void (*test)(void))
+{
+    int status;
+    pid_t pid = fork();
+
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        test();
+        exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void end_under_attack(void)
+{
+    in_child(ends_under_attack);
+}
+
+static void no_descriptors(void)
+{
+    in_child(without_descriptors);
+}
+
+static void automatic_limit(void)
+{
+    in_child(half_of_the_descriptors);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {
+        { "no_descriptors", no_descriptors }, /* forks: before any thread */
+        { "automatic_limit", automatic_limit },
+        { "end_under_attack", end_under_attack },
+        { "oldest_of_the_most", oldest_of_the_most },
+        { "sources", sources },
+        { "random_order", random_order },
+        { "no_memory", no_memory },
+        { "forked", forked },
+        { "threads", threads },
+        { "shared_by_shards", shared_by_shards },
+        { "shared_by_adapters", shared_by_adapters },
+    };
+
+    return run_tests(tests, sizeof tests / sizeof tests[0], argc, argv);
+}
