@@ -9,7 +9,7 @@ import sys
 import time
 
 NDKPING, NDKPERF, RPING_PEER = sys.argv[1:4]
-LIMIT = 100
+LIMIT = 250
 failures = 0
 count = 0
 

@@ -9,7 +9,7 @@ import tempfile
 
 NDKPING = sys.argv[1]
 LOOPBACK = pathlib.Path("/sys/class/net/lo/ifindex").read_text().strip()
-LIMIT = 50
+LIMIT = 250
 failures = 0
 count = 0
 

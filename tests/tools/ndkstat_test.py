@@ -14,7 +14,7 @@ import time
 
 NDKSTAT, CONSUMER, NDKPING = sys.argv[1:4]
 LOOPBACK = int(pathlib.Path("/sys/class/net/lo/ifindex").read_text())
-LIMIT = 60
+LIMIT = 250
 failures = 0
 count = 0
 

@@ -208,9 +208,8 @@ static VOID changed(PVOID context, PMIB_UNICASTIPADDRESS_ROW row, MIB_NOTIFICATI
 
 static void wait_for(atomic_int *count, int least)
 {
-    for (int i = 0; i < 4000 && atomic_load(count) < least; i++) /* for what never comes */
+    while (atomic_load(count) < least)
         usleep(5000);
-    assert_true(atomic_load(count) >= least);
 }
 
 static void test_notices(void **state)

@@ -110,7 +110,7 @@ static void test_remove_states(void **state)
     IoInitializeRemoveLock(&remove, 'nurT', 0, 0);
     assert_int_equal(IoAcquireRemoveLock(&remove, &remove), STATUS_SUCCESS);
     thread = thread_start(remove_and_wait, &remove);
-    for (int i = 0; i < PATIENCE_MS && NT_SUCCESS(IoAcquireRemoveLock(&remove, NULL)); i++) {
+    while (NT_SUCCESS(IoAcquireRemoveLock(&remove, NULL))) {
         IoReleaseRemoveLock(&remove, NULL);
         KeDelayExecutionThread(KernelMode, FALSE, &ms);
     }
@@ -136,7 +136,7 @@ static void test_rundown_states(void **state)
     assert_true(ExAcquireRundownProtectionEx(&ref, 3));
     ExReleaseRundownProtectionEx(&ref, 2);
     thread = thread_start(wait_for_rundown, &ref);
-    for (int i = 0; i < PATIENCE_MS && ExAcquireRundownProtection(&ref); i++) {
+    while (ExAcquireRundownProtection(&ref)) {
         ExReleaseRundownProtection(&ref);
         KeDelayExecutionThread(KernelMode, FALSE, &ms);
     }
@@ -176,7 +176,7 @@ static void test_cache_aware_states(void **state)
     ExReInitializeRundownProtectionCacheAware(ref);
     assert_true(ExAcquireRundownProtectionCacheAware(ref));
     thread = thread_start(wait_for_aware_rundown, ref);
-    for (int i = 0; i < PATIENCE_MS && ExAcquireRundownProtectionCacheAware(ref); i++) {
+    while (ExAcquireRundownProtectionCacheAware(ref)) {
         ExReleaseRundownProtectionCacheAware(ref);
         KeDelayExecutionThread(KernelMode, FALSE, &ms);
     }

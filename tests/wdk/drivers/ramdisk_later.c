@@ -63,7 +63,7 @@ static VOID tick(PVOID DeviceExtension)
 VOID ramdisk_start_ticking(struct disk *d)
 {
     StorPortNotification(RequestTimerCall, d, tick, 1);
-    for (int i = 0; i < 60000 && !InterlockedCompareExchange(&d->ticking, 0, 0); i++) /* for what never comes */
+    while (!InterlockedCompareExchange(&d->ticking, 0, 0))
         StorPortStallExecution(1000);
 }
 
@@ -103,7 +103,7 @@ static VOID work_on(PVOID HwDeviceExtension, PVOID Context, PVOID Worker)
     status = StorPortQueueWorkItem(d, late ? by_work : work_on, Worker, Context);
     if (status == STOR_STATUS_SUCCESS && !late)
         return;
-    for (int i = 0; i < 60000 && removed(d) < 3; i++)
+    while (removed(d) < 3)
         StorPortStallExecution(1000);
     for (int i = 0; i < 20; i++)
         StorPortStallExecution(1000);
@@ -157,7 +157,7 @@ static VOID bring_link_back(PVOID StartContext)
 {
     struct disk *d = StartContext;
 
-    for (int i = 0; i < 60000 && !InterlockedCompareExchange(&d->link_down, 0, 0); i++)
+    while (!InterlockedCompareExchange(&d->link_down, 0, 0))
         StorPortStallExecution(1000);
     for (int i = 0; i < 50; i++)
         StorPortStallExecution(1000);
@@ -184,7 +184,7 @@ VOID ramdisk_linger(struct disk *d)
 {
     if (PsGetCurrentThread() != thread)
         return;
-    for (int i = 0; i < 60000 && removed(d) < 3; i++)
+    while (removed(d) < 3)
         StorPortStallExecution(1000);
     for (int i = 0; i < 20; i++)
         StorPortStallExecution(1000);

@@ -27,7 +27,7 @@ def put(folder, files):
 
 
 def ndk_cc(*arguments):
-    p = subprocess.run([NDK_CC, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    p = subprocess.run([NDK_CC, *map(str, arguments)], capture_output=True, text=True, timeout=250, check=False)
     return p.returncode, p.stdout + p.stderr
 
 
@@ -205,7 +205,7 @@ def malformed(tmp):
         folder, here = tmp / str(number) / 'driver', tmp / str(number) / 'here'
         here.mkdir(parents=True)
         put(folder, {'main.c': ENTRY, **files})
-        p = subprocess.run([NDK_CC, folder], capture_output=True, text=True, timeout=60, check=False, cwd=here,
+        p = subprocess.run([NDK_CC, folder], capture_output=True, text=True, timeout=250, check=False, cwd=here,
                            preexec_fn=bounds)
         text = p.stdout + p.stderr
         good = p.returncode == 2 and wanted in text and '\x1b' not in text
@@ -225,7 +225,7 @@ def nested(tmp):
     check('odd bytes in what the compiler says', good, (code, text))
     put(tmp, {'wild/sources': 'SOURCES=a.c\nTARGETNAME=fine\n', 'wild/a.c': ENTRY})
     with tempfile.TemporaryDirectory() as here:
-        p = subprocess.run([NDK_CC, tmp / 'wild'], capture_output=True, text=True, timeout=60, check=False, cwd=here)
+        p = subprocess.run([NDK_CC, tmp / 'wild'], capture_output=True, text=True, timeout=250, check=False, cwd=here)
         check('TARGETNAME names the result', (pathlib.Path(here) / 'fine.so').exists(), p.stderr)
     put(tmp, {'stars/p.vcxproj': PROJECT % '<ItemGroup><ClCompile Include="src\\**\\*.C"/></ItemGroup>',
               'stars/src/deep/er/main.c': ENTRY, 'stars/src/two.c': 'int two(void) { return 2; }\n',

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 NDKRUN, DRIVERS, NDK_CC = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
-LIMIT = 60
+LIMIT = 250
 failures = 0
 
 
