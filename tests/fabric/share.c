@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: a shared receive queue whose receives peers take and do not give back. The clock is in the test's hand, but
+ * in the last case.
+ */
+#include <sys/socket.h>
+
+#include "fabric/raw.h"
+#include "fabric/shop.h"
+
+enum { STALL_MS = 30000, SHARE_MS = 500 };
+
+static uint64_t clock_ns = 1000 * (uint64_t)MS;
+
+/* Time passes, and whatever falls due happens. */
+static void pass(uint64_t ms)
+{
+    clock_ns += ms * MS;
+    for (int i = 0; i < 8; i++)
+        nap();
+}
+
+static void open_shared(struct shop *s, struct peer *peers, int count)
+{
+    shop_defaults(s);
+    s->config.srq_stall_ms = SHARE_MS;
+    shop_open_shared(s);
+    for (int i = 0; i < count; i++)
+        peer_open(&peers[i], s, i);
+}
+
+static void close_shared(struct shop *s, struct peer *peers, int count)
+{
+    for (int i = 0; i < count; i++)
+        peer_close(&peers[i]);
+    shop_close_shared(s);
+}
+
+/* Receives that have completed are posted again, as a consumer does. Returns how many were delivered in full. */
+static int repost(struct shop *s, struct peer *peers, int count)
+{
+    struct fabric_completion c;
+    int delivered = 0;
+
+    for (int i = 0; i < count; i++) {
+        while (s->f->ops->cq_poll(peers[i].station.cq, &c, 1) == 1) {
+            CHECK(c.op == FABRIC_RECEIVE);
+            CHECK(c.status == FABRIC_DONE || (c.status == FABRIC_LOST && (c.why == FABRIC_SRQ_SHARE || c.why == FABRIC_PROTOCOL)));
+            delivered += c.status == FABRIC_DONE;
+            shop_post_shared(s, (uintptr_t)c.request_context);
+        }
+    }
+    return delivered;
+}
+
+static int count_up(const struct peer *peers, int count)
+{
+    int up = 0;
+
+    for (int i = 0; i < count; i++)
+        up += is_up(&peers[i]);
+    return up;
+}
+
+/*
+ * Peers on all shards begin messages and send no more, until all receives but two are theirs. Those that began first
+ * end, down to the share; good peers, with a long message under way and with short ones, go on.
+ */
+static void starved(void)
+{
+    enum { HOSTILE = 13, GOOD = 4, SHORT = 20 };
+    struct peer peers[HOSTILE + GOOD], *good = peers + HOSTILE;
+    struct shop s;
+    int left;
+
+    open_shared(&s, peers, HOSTILE + GOOD);
+    send_segment(&good[0], &s, 8000, false);
+    for (int i = 0; i < HOSTILE; i++) {
+        send_segment(&peers[i], &s, i % 2 ? 0 : 1000, false); /* an empty first segment holds a receive as well */
+        pass(1);
+    }
+    for (int i = 0; i < 4; i++) {
+        send_segment(&good[0], &s, 8000, false);
+        pass(SHARE_MS / 4);
+    }
+    AWAIT((repost(&s, peers, HOSTILE + GOOD), count_up(peers, HOSTILE)) <= SLOTS / 2);
+    CHECK(count_up(good, GOOD) == GOOD);
+    left = count_up(peers, HOSTILE);
+    CHECK(left >= SLOTS / 2 - 1); /* and no more than had to */
+    for (int i = 0; i < HOSTILE; i++) {
+        CHECK(is_up(&peers[i]) == (i >= HOSTILE - left));
+        if (!is_up(&peers[i]))
+            CHECK(peers[i].link->ended_why == FABRIC_SRQ_SHARE);
+    }
+    CHECK(counters(&s).connection_errors == (uint64_t)(HOSTILE - left));
+    for (int i = 0; i < SHORT; i++) {
+        for (int n = 1; n < GOOD; n++)
+            send_segment(&good[n], &s, 100, true);
+        CHECK(repost(&s, peers, HOSTILE + GOOD) == GOOD - 1);
+    }
+    send_segment(&good[0], &s, 1000, true);
+    CHECK(repost(&s, peers, HOSTILE + GOOD) == 1);
+    pass(10 * SHARE_MS);
+    CHECK(count_up(good, GOOD) == GOOD && count_up(peers, HOSTILE) == left);
+    pass(STALL_MS);
+    CHECK(count_up(good, GOOD) == GOOD && count_up(peers, HOSTILE) == 0);
+    close_shared(&s, peers, HOSTILE + GOOD);
+}
+
+/* All receives are held by long messages that go on: a consumer that is busy, and nobody ends. */
+static void busy(void)
+{
+    struct peer peers[SLOTS];
+    struct shop s;
+
+    open_shared(&s, peers, SLOTS);
+    for (int n = 0; n < SLOTS; n++)
+        send_segment(&peers[n], &s, 10, false);
+    for (int i = 0; i < 14; i++) {
+        pass(SHARE_MS - 1);
+        for (int n = 0; n < SLOTS; n++)
+            send_segment(&peers[n], &s, 4200, false);
+        pass(1);
+        CHECK(count_up(peers, SLOTS) == SLOTS);
+    }
+    for (int n = 0; n < SLOTS; n++)
+        send_segment(&peers[n], &s, 10, true);
+    CHECK(repost(&s, peers, SLOTS) == SLOTS);
+    close_shared(&s, peers, SLOTS);
+}
+
+/* Crowded by messages that each end before their time, and are followed by others. */
+static void busy_with_short_ones(void)
+{
+    struct peer peers[SLOTS];
+    struct shop s;
+
+    open_shared(&s, peers, SLOTS);
+    for (int i = 0; i < 14; i++) {
+        for (int n = 0; n < SLOTS; n++)
+            send_segment(&peers[n], &s, 10, false);
+        pass(SHARE_MS - 1);
+        for (int n = 0; n < SLOTS; n++)
+            send_segment(&peers[n], &s, 10, true);
+        CHECK(repost(&s, peers, SLOTS) == SLOTS);
+        pass(1);
+        CHECK(count_up(peers, SLOTS) == SLOTS);
+    }
+    close_shared(&s, peers, SLOTS);
+}
+
+/* What is beyond the share and waits unread is read before anybody ends. */
+static void crowded_and_unread(void)
+{
+    struct peer peers[SLOTS];
+    uint8_t fpdu[FPDU_MAX];
+    struct shop s;
+
+    open_shared(&s, peers, SLOTS);
+    for (int n = 0; n < SLOTS; n++)
+        send_segment(&peers[n], &s, 10, false);
+    for (int n = 0; n < SLOTS; n++)
+        raw_send(peers[n].fd, fpdu, next_segment(&peers[n], fpdu, 10, true));
+    pass(10 * SHARE_MS);
+    CHECK(count_up(peers, SLOTS) == SLOTS);
+    CHECK(repost(&s, peers, SLOTS) == SLOTS);
+    close_shared(&s, peers, SLOTS);
+}
+
+/* Nobody else needs the receives that are left. */
+static void only_one(void)
+{
+    struct peer peers[1];
+    struct shop s;
+
+    open_shared(&s, peers, 1);
+    for (int i = 0; i < SLOTS - 1; i++)
+        send_segment(&peers[0], &s, 10, true); /* not posted again */
+    send_segment(&peers[0], &s, 10, false);
+    pass(10 * SHARE_MS);
+    CHECK(is_up(&peers[0]));
+    close_shared(&s, peers, 1);
+}
+
+/* ---- with the shards' own threads ---- */
+
+/* The peer may be ended at any time. */
+static void try_send(struct peer *p, size_t payload, bool last)
+{
+    uint8_t fpdu[FPDU_MAX];
+    size_t len = next_segment(p, fpdu, payload, last);
+
+    (void)send(p->fd, fpdu, len, MSG_NOSIGNAL);
+}
+
+/* Two peers in each round. */
+static bool is_late(int peer, int round)
+{
+    return peer == round % SLOTS || peer == (round + 5) % SLOTS;
+}
+
+/*
+ * Messages in two parts on all shards, and a share that two of them exceed: connections end or go on as the machine has
+ * it, while others begin, end and are checked on other shards. Nothing is lost, and everything can be closed.
+ */
+static void crowded(void)
+{
+    struct peer peers[SLOTS];
+    struct shop s;
+
+    world_by_hand(NULL);
+    shop_defaults(&s);
+    s.config.srq_share_percent = 1;
+    s.config.srq_stall_ms = 1;
+    shop_open_shared(&s);
+    for (int i = 0; i < SLOTS; i++)
+        peer_open(&peers[i], &s, i);
+    for (int round = 0; round < 400; round++) {
+        for (int i = 0; i < SLOTS; i++)
+            try_send(&peers[i], 100, false);
+        for (int i = 0; i < SLOTS; i++)
+            if (!is_late(i, round))
+                try_send(&peers[i], 100, true);
+        for (int i = 0; i < round % 12; i++)
+            nap();
+        for (int i = 0; i < SLOTS; i++)
+            if (is_late(i, round))
+                try_send(&peers[i], 100, true); /* perhaps too late */
+        (void)repost(&s, peers, SLOTS);
+    }
+    CHECK(count_up(peers, SLOTS) > 0);
+    close_shared(&s, peers, SLOTS);
+    world_by_hand(&clock_ns);
+}
+
+static const struct test tests[] = {
+    { "starved", starved },
+    { "busy", busy },
+    { "busy_with_short_ones", busy_with_short_ones },
+    { "crowded_and_unread", crowded_and_unread },
+    { "only_one", only_one },
+    { "crowded", crowded },
+};
+
+int main(int argc, char **argv)
+{
+    world_by_hand(&clock_ns);
+    return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
+}

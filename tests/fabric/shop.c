@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Abstract: a service and peers of plain sockets: see shop.h. */
+#include "fabric/shop.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fabric/raw.h"
+#include "iwarp/memory.h"
+
+struct iwarp_counters counters(struct shop *s)
+{
+    struct iwarp_counters c;
+
+    iwarp_fabric_counters(s->f, &c);
+    return c;
+}
+
+void shop_defaults(struct shop *s)
+{
+    memset(s, 0, sizeof *s);
+    iwarp_config_defaults(&s->config);
+    s->config.crc = false;
+    s->config.shards = 3;
+}
+
+void shop_open(struct shop *s)
+{
+    struct addr at = loopback(AF_INET, 0);
+
+    fabric_open(&s->f, &s->config);
+    ear_open(&s->ear, s->f, &at);
+}
+
+void shop_close(struct shop *s)
+{
+    ear_close(&s->ear);
+    s->f->ops->destroy(s->f);
+}
+
+static void set_true(void *context)
+{
+    atomic_store((atomic_bool *)context, true);
+}
+
+/* The queue pair that a station has, in one that receives from the shop's shared queue. */
+static void share_receives(struct shop *s, struct station *station)
+{
+    struct fabric_qp_config qp = {
+        .initiator_depth = DEPTH, .initiator_sges = 4, .receive_cq = station->cq, .initiator_cq = station->cq,
+        .domain = s, .srq = s->srq, .qp_context = station,
+    };
+    atomic_bool gone = false;
+
+    s->f->ops->qp_close(station->qp, set_true, &gone);
+    AWAIT(atomic_load(&gone));
+    CHECK(s->f->ops->qp_create(s->f, &qp, &station->qp) == 0);
+}
+
+void peer_open(struct peer *p, struct shop *s, int affinity)
+{
+    struct mpa_frame request = { .revision = 1 }, reply;
+    int before = atomic_load(&s->ear.requests), on = 1;
+    uint8_t bytes[MPA_FRAME_MAX];
+
+    memset(p, 0, sizeof *p);
+    station_open(&p->station, s->f, affinity, 4 * DEPTH);
+    if (s->srq)
+        share_receives(s, &p->station);
+    p->fd = raw_connect(&s->ear.local);
+    CHECK(setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
+    raw_send_frame(p->fd, &request);
+    AWAIT(atomic_load(&s->ear.requests) > before);
+    p->link = &s->ear.link[before % LINKS];
+    link_accept(p->link, p->station.qp, NULL, 0);
+    AWAIT(atomic_load(&p->link->established));
+    CHECK(p->link->established_why == FABRIC_OK);
+    raw_read_frame(p->fd, true, &reply, bytes);
+    CHECK(!reply.rejected);
+    p->msn = 1;
+}
+
+void peer_close(struct peer *p)
+{
+    close(p->fd);
+    link_close(p->link);
+    station_close(&p->station);
+}
+
+bool is_up(const struct peer *p)
+{
+    return atomic_load(&p->link->ended) == 0;
+}
+
+void peer_send(struct peer *p, struct shop *s, const void *bytes, size_t len)
+{
+    raw_send(p->fd, bytes, len);
+    s->sent += len;
+    AWAIT(counters(s).octets_received == s->sent);
+}
+
+size_t fpdu_around(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload)
+{
+    size_t ulpdu = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_HEADER_MAX) + payload;
+
+    CHECK(mpa_fpdu_size(ulpdu) <= FPDU_MAX);
+    memset(fpdu + MPA_FPDU_LENGTH + ulpdu - payload, 0x5a, FPDU_MAX - MPA_FPDU_LENGTH - (ulpdu - payload));
+    fpdu[0] = (uint8_t)(ulpdu >> 8);
+    fpdu[1] = (uint8_t)ulpdu;
+    return mpa_fpdu_size(ulpdu);
+}
+
+size_t next_segment(struct peer *p, uint8_t fpdu[FPDU_MAX], size_t payload, bool last)
+{
+    struct ddp_header h = { .last = last, .opcode = RDMAP_SEND, .msn = p->msn, .mo = p->mo };
+
+    p->mo = last ? 0 : p->mo + (uint32_t)payload;
+    p->msn += last;
+    return fpdu_around(fpdu, &h, payload);
+}
+
+void send_segment(struct peer *p, struct shop *s, size_t payload, bool last)
+{
+    uint8_t fpdu[FPDU_MAX];
+    size_t len = next_segment(p, fpdu, payload, last);
+
+    peer_send(p, s, fpdu, len);
+}
+
+/* ---- a shared receive queue ---- */
+
+static void on_low(void *owner)
+{
+    (void)owner;
+}
+
+void shop_post_shared(struct shop *s, uintptr_t slot)
+{
+    struct fabric_sge sge = { (uintptr_t)s->memory + slot * RECEIVE, RECEIVE, s->token };
+    struct fabric_request r = { .op = FABRIC_RECEIVE, .context = (void *)slot, .sges = &sge, .sge_count = 1 };
+
+    CHECK(s->f->ops->srq_post(s->srq, &r) == 0);
+}
+
+void shop_open_shared(struct shop *s)
+{
+    struct fabric_srq_config c = {
+        .depth = SLOTS, .sges = 1, .affinity = 0, .domain = s, .notify = on_low, .owner = s,
+    };
+
+    shop_open(s);
+    CHECK(s->f->ops->srq_create(s->f, &c, &s->srq) == 0);
+    s->memory = calloc(SLOTS, RECEIVE);
+    CHECK(s->memory != NULL);
+    CHECK(s->f->ops->mr_create(s->f, s, &s->mr) == 0);
+    CHECK(s->f->ops->mr_register(s->mr, s->memory, SLOTS * RECEIVE, (uintptr_t)s->memory, MEM_LOCAL_WRITE,
+                                 &s->token) == 0);
+    for (uintptr_t i = 0; i < SLOTS; i++)
+        shop_post_shared(s, i);
+}
+
+static void on_srq_gone(void *owner)
+{
+    atomic_store(&((struct shop *)owner)->gone, true);
+}
+
+void shop_close_shared(struct shop *s)
+{
+    s->f->ops->srq_close(s->srq, on_srq_gone);
+    AWAIT(atomic_load(&s->gone));
+    s->f->ops->mr_kill(s->mr);
+    CHECK(s->f->ops->mr_close(s->mr, NULL, NULL));
+    free(s->memory);
+    shop_close(s);
+}
