@@ -60,7 +60,7 @@ enum { WORDS = sizeof(words) / sizeof(words[0]) };
 /* Variables of tests, fuzzers and seeded bugs, which programs that they start inherit. */
 static const char *const prefixes[] = { "ONDK_MUTANT", "ONDK_CHECK_", "ONDK_FUZZ_", "ONDK_TEST_" };
 
-static bool number_parse(const char *text, const struct environment_number *v, uint32_t *value)
+static bool environment_parse(const char *text, const struct environment_number *v, uint32_t *value)
 {
     char *end;
     unsigned long long number;
@@ -79,13 +79,13 @@ bool environment_number(const struct environment_number *variable, uint32_t *val
 {
     const char *text = getenv(variable->name);
 
-    return text && number_parse(text, variable, value);
+    return text && environment_parse(text, variable, value);
 }
 
 /* ---- what is wrong ---- */
 
 /* How many characters must be inserted, removed or replaced to make one name of the other. */
-static unsigned distance(const char *a, const char *b)
+static unsigned name_distance(const char *a, const char *b)
 {
     size_t len = strlen(b);
     unsigned row[NAME_MOST + 1];
@@ -111,7 +111,7 @@ struct nearest {
 
 static void nearest_add(struct nearest *n, const char *name, const char *known)
 {
-    unsigned d = distance(name, known);
+    unsigned d = name_distance(name, known);
 
     if (!n->name || d < n->distance)
         *n = (struct nearest){ known, d };
@@ -143,9 +143,9 @@ static const char *shown(const char *text, char *out, size_t room)
     return out;
 }
 
-/* What is wrong with the variable, in words; false: nothing. */
-static bool judge(const char *name, const char *value, const struct environment_number *numbers, uint32_t count,
-                  char *line, size_t room)
+/* Writes what is wrong with the variable to line. Returns false if nothing is wrong. */
+static bool environment_describe(const char *name, const char *value, const struct environment_number *numbers,
+                                 uint32_t count, char *line, size_t room)
 {
     char text[VALUE_MOST], valid[LINE_MOST / 2];
     const char *near;
@@ -158,7 +158,7 @@ static bool judge(const char *name, const char *value, const struct environment_
         if (!strcmp(numbers[i].name, name)) {
             snprintf(line, room, "%s=%s is not used: a number from %u to %u is expected", name,
                      shown(value, text, sizeof text), (unsigned)numbers[i].min, (unsigned)numbers[i].max);
-            return *value && !number_parse(value, &numbers[i], &ignored);
+            return *value && !environment_parse(value, &numbers[i], &ignored);
         }
     for (uint32_t i = 0; i < WORDS; i++)
         if (!strcmp(words[i].name, name)) {
@@ -185,7 +185,7 @@ uint32_t environment_check(const struct environment_number *numbers, uint32_t co
         if (!equals || strncmp(*at, PREFIX, strlen(PREFIX)) != 0)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)(equals - *at < NAME_MOST ? equals - *at : NAME_MOST), *at);
-        if (!judge(name, equals + 1, numbers, count, line, sizeof line))
+        if (!environment_describe(name, equals + 1, numbers, count, line, sizeof line))
             continue;
         wrong++;
         if (report)

@@ -178,7 +178,8 @@ class WrongUsage(Case):
 
     def test_options(self):
         for args in (["--nonsense"], ["case"], ["--family", "5"], ["--watchdog", "0"], ["--watchdog", "1x"],
-                     ["--json", "-", "--junit", "-"], ["--json"]):
+                     ["--watchdog", "-18446744073709551615"], ["--watchdog", "+1"], ["--json", "-", "--junit", "-"],
+                     ["--json"]):
             self.check(*args, says="usage: ndkconform")
 
     def test_no_case(self):

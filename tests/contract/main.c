@@ -4,6 +4,7 @@
  * One line a case, `name: passed`, or `name: FAILED` after what was expected and seen.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
@@ -47,7 +48,7 @@ static unsigned seconds(const char *text)
     char *end;
     unsigned long n = strtoul(text, &end, 10);
 
-    if (*end || n == 0 || n > 86400)
+    if (!isdigit((unsigned char)text[0]) || *end || n == 0 || n > 86400)
         wrong_usage();
     return (unsigned)n;
 }
