@@ -117,7 +117,8 @@ class Providers(Case):
         out, report, junit = self.report("--provider", MODULES / "conform_broken.so", "--filter", "adp_01", expected=1)
         results = {case["name"]: case for case in report["cases"]}
         self.assertEqual({name: case["result"] for name, case in results.items()},
-                         {"adp_01_short_buffers": "failed", "adp_01_sufficient_buffers": "passed"})
+                         {"adp_01_short_buffers": "failed", "adp_01_sufficient_buffers": "passed",
+                          "adp_01_the_structure_of_ndk_1": "failed"})
         reason = results["adp_01_short_buffers"]["reason"]
         self.assertTrue(reason.endswith("expected STATUS_BUFFER_TOO_SMALL, saw STATUS_BUFFER_OVERFLOW"), reason)
         self.assertIn("adp_01_short_buffers: FAILED", out)
@@ -125,7 +126,7 @@ class Providers(Case):
         failure = junit["adp_01_short_buffers"].find("failure")
         self.assertEqual(failure.get("message"), reason)
         self.assertIn(reason, failure.text)
-        self.assertEqual(out[-1], "1 passed, 1 failed, 0 skipped")
+        self.assertEqual(out[-1], "1 passed, 2 failed, 0 skipped")
 
     def test_what_is_no_text(self):
         _, report, junit = self.report("--provider", MODULES / "conform_broken.so", "--filter", "adp_01", expected=1)
