@@ -25,7 +25,7 @@ static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER
     fflush(stdout);
     if (version.Major == 0)
         abort();
-    while (version.Major == 1)
+    while (version.Major == 1 && version.Minor == 0)
         pause();
     return openndk_open_with(query_info, &real, version, if_index, adapter);
 }
