@@ -60,12 +60,14 @@ static void request_revision(struct peer *p)
     request_with(p, 17, (uint8_t)(3 + seeded_below(250)));
 }
 
-/* Bytes behind the request, before the reply can be there. */
+/* A whole frame behind the request, mostly before the reply is there. */
 static void request_with_more(struct peer *p)
 {
     uint8_t bytes[64];
 
     seeded_fill(bytes, sizeof bytes);
+    bytes[0] = 0;
+    bytes[1] = 16;
     peer_request(p);
     peer_send(p, bytes, sizeof bytes);
 }
@@ -401,7 +403,10 @@ static void garbage_connected(struct peer *p)
 
 static void garbage_opened(struct peer *p)
 {
-    kind_of(p)->send(p);
+    const struct kind *k = kind_of(p);
+
+    if (k->stage == STAGE_STREAM)
+        k->send(p);
 }
 
 static bool is_expected(const struct peer *p, const struct kind *k)
