@@ -67,6 +67,8 @@ def abrupt():
 def idle_case(title, files, sources, reconnect, waiting, address="127.0.0.1:0", first="127.1.0.1", clients="127.77.0.1",
               listeners=1):
     attackers = pick(1200, 5000)
+    # Attackers at many addresses that come again at once cannot be told from clients: most of these must get in.
+    share = 0.99 if sources == 1 or not reconnect else 0.5
     if judge.hard_limit() < max(files, attackers + 100):
         skip(f"the hard limit of descriptors is {judge.hard_limit()}")
     # The victim's own limit of time would free what attackers hold: it is far away.
@@ -78,13 +80,13 @@ def idle_case(title, files, sources, reconnect, waiting, address="127.0.0.1:0", 
         for a in attacks:
             a.ready()
         seen = v.good("--threads", 2, "--rounds", pick(100, 500)).end()
-        check(f"{title}: clients of the library", seen["served"] >= 0.99 * seen["tried"], seen)
+        check(f"{title}: clients of the library", seen["served"] >= share * seen["tried"], seen)
         show(f"{title}, clients of the library", seen)
         for delay in (0, 200) if waiting else (0,):
             seen = v.hostile("client", "--connections", 10, "--total", pick(100, 500), "--reconnect", "--from", clients,
                              "--sources", 10, "--delay-ms", delay, "--seconds", 200).end()
             show(f"{title}, clients that wait {delay} ms", seen)
-            check(f"{title}: clients that wait {delay} ms", seen["served"] >= 0.99 * pick(100, 500), seen)
+            check(f"{title}: clients that wait {delay} ms", seen["served"] >= share * pick(100, 500), seen)
         for a in attacks:
             show(f"{title}, attack", a.end())
         v.expect_recovered(kib=32768)
