@@ -55,6 +55,7 @@ struct proxy {
     void *context;             /* of that; a queue pair's QPContext */
     const MDL *mdls[PROXY_MDLS]; /* of a registered region; under the lock of proxies */
     unsigned mdl_count;
+    atomic_uint fast_pages;    /* of a region: as many as NdkInitializeFastRegisterMr was given last */
 };
 
 /* ---- ndk_filter_object.c ---- */

@@ -69,12 +69,16 @@ static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remot
     struct proxy *p = ENTER(pub, "NdkInitializeFastRegisterMr");
     NDK_MR *real = p ? p->real : NULL;
     struct request *r;
+    NTSTATUS status;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     r = pend_begin(p, "NdkInitializeFastRegisterMr", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkInitializeFastRegisterMr(real, pages, remote, pend_routine(r, done),
-                                                                         pend_context(r, context)));
+    status = real->Dispatch->NdkInitializeFastRegisterMr(real, pages, remote, pend_routine(r, done),
+                                                         pend_context(r, context));
+    if (NT_SUCCESS(status))
+        atomic_store(&p->fast_pages, pages);
+    return pend_answer(r, status);
 }
 
 static UINT32 remote_token(NDK_MR *pub)

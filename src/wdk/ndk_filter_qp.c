@@ -78,20 +78,33 @@ static NTSTATUS bind_window(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, 
                                                 length, flags));
 }
 
+/*
+ * Fills runs with the memory that NdkFastRegister names; returns how many. real: the provider's region, or NULL. The
+ * provider refuses more pages than the region is initialized for without reading them, so the array may be shorter.
+ */
+static ULONG fast_register_runs(const struct posts *posts, NDK_MR *mr, const NDK_MR *real, ULONG page_count,
+                                const NDK_LOGICAL_ADDRESS *pages, NDK_SGE *runs)
+{
+    if (!check_on() || !real || page_count > atomic_load(&((struct proxy *)mr)->fast_pages))
+        return 0;
+    return posts_page_sges(posts, pages, page_count, runs);
+}
+
 static NTSTATUS fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page_count,
                               CONST NDK_LOGICAL_ADDRESS *pages, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
 {
     struct queue *pair = (struct queue *)pub; /* a closed one's records are not looked at */
+    NDK_MR *region = REAL(mr, "NdkFastRegister");
     NDK_SGE runs[POST_SGES];
-    ULONG sges = check_on() ? posts_page_sges(&pair->posts, pages, page_count, runs) : 0;
+    ULONG sges = fast_register_runs(&pair->posts, mr, region, page_count, pages, runs);
 
     POST_BEGIN("NdkFastRegister", runs, sges, flags);
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
     return posts_answer(&qp->posts, record,
-                        real->Dispatch->NdkFastRegister(real, record, REAL(mr, "NdkFastRegister"), page_count, pages,
-                                                        fbo, length, base, flags));
+                        real->Dispatch->NdkFastRegister(real, record, region, page_count, pages, fbo, length, base,
+                                                        flags));
 }
 
 static NTSTATUS invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *mr_or_mw, ULONG flags)
