@@ -183,7 +183,19 @@ static void set_timer(struct fabric_conn *c, uint32_t ms)
     shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + ms * UINT64_C(1000000));
 }
 
-/* True: since the limit was started the disconnect has come further, and is given the limit again. */
+/*
+ * Has the disconnect come far enough to go on? By IWARP_LEAST_MOVED, or less if the peer's TCP has taken all that there
+ * is: a peer that takes a few bytes now and then must not keep the disconnect pending. moved can be negative, because
+ * our notice counts among the unsent.
+ */
+static bool disconnect_goes_on(struct fabric_conn *c, int64_t moved)
+{
+    if (moved <= 0)
+        return MUTANT(dsc_03_limit_always_renewed);
+    return moved >= IWARP_LEAST_MOVED || c->fabric->net->ops->unsent(&c->socket) == 0;
+}
+
+/* Starts the limit of a disconnect anew and returns true if the disconnect goes on. */
 static bool renewed(struct fabric_conn *c)
 {
     uint64_t now;
@@ -191,8 +203,7 @@ static bool renewed(struct fabric_conn *c)
     if (!is_disconnecting(c) || MUTANT(dsc_01_limit_not_renewed))
         return false;
     now = disconnect_progress(c);
-    /* Less, too: our notice counts among the unsent. */
-    if (c->measured && (int64_t)(now - c->progress) <= 0 && !MUTANT(dsc_03_limit_always_renewed))
+    if (c->measured && !disconnect_goes_on(c, (int64_t)(now - c->progress)))
         return false;
     c->progress = now;
     c->measured = true;

@@ -119,6 +119,7 @@ void delivery_close(struct delivery *d);
 
 enum {
     IWARP_BEHIND = 2,   /* results that a consumer has not read: it is busy, and will look */
+    IWARP_LEAST_MOVED = 16 * 1024, /* bytes in a time limit: a peer that moves less does not go on */
     IWARP_TURN_FRAMES = 2048, /* of one connection in one turn: a tenth of a millisecond, if they are empty */
     IWARP_PATIENCE = 4, /* polls of one that stays behind */
     IWARP_MANY = 32,    /* requests that left at once: their consumer fills its window, and will again */

@@ -13,8 +13,7 @@
 #include <stddef.h>
 
 enum {
-    LEAST_MOVED = 16 * 1024, /* bytes of a message in each limit: a byte now and then does not count */
-    LEAST_SHARED = 4 * 1024, /* the same of a send in a much shorter time, while shared receives are scarce */
+    LEAST_SHARED = 4 * 1024, /* as IWARP_LEAST_MOVED, of a send in a much shorter time: shared receives are scarce */
 };
 
 static void conn_arm_stall(struct fabric_conn *c)
@@ -51,7 +50,7 @@ static enum fabric_reason stall_reason(struct fabric_conn *c, const struct iw_rx
     struct iw_rx_mark now;
 
     iw_qp_rx_mark(c->qp->iw, &now);
-    switch (iw_rx_compare(since, &now, LEAST_MOVED)) {
+    switch (iw_rx_compare(since, &now, IWARP_LEAST_MOVED)) {
     case IW_RX_FPDU_STALLS:
         return FABRIC_FRAME_STALLED;
     case IW_RX_MESSAGE_STALLS:
