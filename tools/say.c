@@ -94,5 +94,6 @@ void say_address_holder(NTSTATUS status, const struct sockaddr_storage *local)
     if (ondk_address_holder((const struct sockaddr *)local, sizeof *local, text, sizeof text))
         say("  it is held by %s", text);
     else
-        say("  nobody seems to hold it any more");
+        say("  nobody holds it now: either the holder has gone, or this user may not take the port (ports below "
+            "net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE)");
 }
