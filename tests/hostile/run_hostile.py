@@ -68,7 +68,7 @@ def idle_case(title, files, sources, reconnect, waiting, address="127.0.0.1:0", 
               listeners=1):
     attackers = pick(1200, 5000)
     # Attackers at many addresses that come again at once cannot be told from clients: most of these must get in.
-    share = 0.99 if sources == 1 or not reconnect else 0.5
+    share = 0.99 if sources == 1 or not reconnect else 0.9
     if judge.hard_limit() < max(files, attackers + 100):
         skip(f"the hard limit of descriptors is {judge.hard_limit()}")
     # The victim's own limit of time would free what attackers hold: it is far away.
