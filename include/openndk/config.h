@@ -33,7 +33,7 @@ typedef struct ondk_config {
     uint32_t request_ms;     /* listener: from TCP accept to a complete MPA request. 5000 */
     uint32_t reply_ms;       /* NdkConnect: from the MPA request to the reply. 10000 */
     uint32_t establish_ms;   /* NdkAccept: to the ready-to-receive; NdkCompleteConnect: to its end. 10000 */
-    uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice, anew while the peer takes our data. 10000 */
+    uint32_t disconnect_ms;  /* NdkDisconnect: to the peer's own notice, anew while it takes 16 KiB in each. 10000 */
     /* Listeners. */
     uint32_t backlog;        /* of each listener: requests that the consumer has neither accepted nor rejected; more
                                 are refused. Requests whose peer is gone count apart, against the same number, so that
@@ -73,7 +73,7 @@ typedef struct ondk_config {
     /* Observation and debugging aids. */
     uint32_t stat;           /* 1: ndkstat in another process sees the adapter (docs/observe.md). 0: it does not. 1 */
     uint32_t pend_creates;   /* 1: every create answers STATUS_PENDING and completes by its callback. 0 */
-    /* Liveness of connections (docs/timeouts.md). Milliseconds, at most 3600000; 0: no limit. */
+    /* Liveness of connections (docs/timeouts.md). Milliseconds, at most 3600000; 0: no limit (not the interval). */
     uint32_t keepalive_idle_ms;     /* TCP probes the peer after so long without a packet from it. 15000 */
     uint32_t keepalive_interval_ms; /* and again after so long without an answer; at least 1000. 5000 */
     uint32_t unacked_ms;     /* what was sent, or a probe, is not acknowledged for so long: TCP gives up. 30000 */
@@ -96,9 +96,9 @@ static inline void ondk_config_init(ondk_config_t *config_)
 }
 
 /*
- * Checks each environment variable whose name begins with ONDK_. The first call in a process writes a line to stderr for
- * each one that is not used: because no variable has that name (the nearest name is printed), or because its value is out
- * of range. Every call returns how many there are; a program that wants to be strict exits then.
+ * Checks each environment variable whose name begins with ONDK_. The first call in a process writes a line to stderr
+ * for each one that is not used: because no variable has that name (the nearest name is printed), or because its value
+ * is out of range. Every call returns how many there are; a program that wants to be strict exits then.
  */
 ONDK_API uint32_t ondk_config_check_environment(void);
 

@@ -20,9 +20,10 @@
  *
  * A victim on the caller's own shard is dropped at once. A victim on another shard is dropped by a task on that shard
  * (conn_request_drop); the connection's reference keeps that listener, and so the shard, until the task has run.
- * Either way the victim's socket is read first: a peer whose request has arrived is not dropped. A listener without descriptors that waits for such a task holds its socket back, and continues when the task has run
- * (listener.c). No spare descriptor is needed: each attempt to accept uses up one victim, and without any victim the
- * waiting peers are refused, which takes no descriptor.
+ * Either way the victim's socket is read first: a peer whose request has arrived is not dropped. A listener without
+ * descriptors that waits for such a task holds its socket back, and continues when the task has run (listener.c). No
+ * spare descriptor is needed: each attempt to accept uses up one victim, and without any victim the waiting peers are
+ * refused, which takes no descriptor.
  */
 #include "fabric/iwarp/unfinished.h"
 
