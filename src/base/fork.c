@@ -95,23 +95,15 @@ static void fork_in_child(void)
         atomic_load(&hooks[i])();
 }
 
-static void fork_install(void)
+__attribute__((constructor(FORK_FIRST))) static void fork_install(void)
 {
     (void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
-}
-
-void fork_watch(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    (void)pthread_once(&once, fork_install);
 }
 
 /* ---- what they look after ---- */
 
 void fork_guard(struct spin *lock)
 {
-    fork_watch();
     fork_change_begin();
     for (int i = 0; i < MAX_GUARDS; i++) {
         struct spin *there = NULL;
@@ -124,7 +116,6 @@ void fork_guard(struct spin *lock)
 
 void fork_on_child(void (*run)(void))
 {
-    fork_watch();
     fork_change_begin();
     for (int i = 0; i < MAX_HOOKS; i++) {
         void (*there)(void) = NULL;

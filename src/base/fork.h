@@ -10,10 +10,12 @@
 #include "base/spin.h"
 
 /*
- * Installs the handlers of fork, once. Whoever installs handlers of his own that take locks, under which changes begin,
- * calls this first: handlers that run before a fork run in the reverse order of their installation.
+ * The handlers of fork are installed by constructors, so before those of the program. Handlers that run before a fork
+ * run in the reverse order of their installation: the program's take its locks first. Otherwise a thread that forks
+ * would exclude changes and then wait for such a lock, whose holder waits to begin a change. For the same reason the
+ * library's own handlers that take locks, under which changes begin, are installed behind FORK_FIRST.
  */
-void fork_watch(void);
+enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 
 /* Around a change that the child must see as a whole. Short, without waiting; they do not nest. Any thread. */
 void fork_change_begin(void);

@@ -298,17 +298,14 @@ static void in_child(void)
     after_fork();
 }
 
-static void watch_forks(void)
+/* Behind fork.c's handlers: sockets are opened under life. */
+__attribute__((constructor(FORK_NEXT))) static void watch_forks(void)
 {
-    fork_watch(); /* first: sockets are opened under life */
     (void)pthread_atfork(before_fork, after_fork, in_child);
 }
 
 void stat_server_enter(struct adapter *a)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&server.life);
     pthread_mutex_lock(&server.list);
     a->number = ++server.number;

@@ -246,3 +246,48 @@ CASE(fork_during_churn, 0)
     kit_exchange(&pair.active, &pair.passive);
     kit_pair_close(&pair);
 }
+
+/* ---- handlers that the program installed before it opened an adapter ---- */
+
+static pthread_mutex_t programs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_program(void)
+{
+    pthread_mutex_lock(&programs_lock);
+}
+
+static void unlock_program(void)
+{
+    pthread_mutex_unlock(&programs_lock);
+}
+
+/* Opens and closes connections with the lock held. */
+static void *connect_locked(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&churn_is_over)) {
+        lock_program();
+        kit_pair_open(&own);
+        kit_pair_close(&own);
+        unlock_program();
+    }
+    return NULL;
+}
+
+/* Its handler waits for a thread that connects: the fork must not keep that thread from it. */
+CASE(fork_with_handlers_of_the_program, 0)
+{
+    pthread_t thread;
+
+    CHECK(pthread_atfork(lock_program, unlock_program, unlock_program) == 0);
+    CHECK(pthread_create(&thread, NULL, connect_locked, NULL) == 0);
+    for (int i = 0; i < 60; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        CHECK(child > 0);
+        check_ends_well(child);
+    }
+    atomic_store(&churn_is_over, true);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
