@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions to the kernel about sockets of other processes, by netlink's sock_diag, which needs no privilege. Sockets
- * that are bound only are left out: the kernel takes milliseconds to list those, and only since 6.8.
+ * Questions to the kernel about sockets of other processes, by netlink's sock_diag, which needs no privilege. The kernel
+ * lists sockets that are only bound since 6.8, and takes milliseconds for it: only sock_diag_sockets_at asks for them.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>

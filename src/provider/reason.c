@@ -124,9 +124,9 @@ static const struct cause {
     [FABRIC_DISCONNECT_TIMEOUT] = {ONDK_CAUSE_DISCONNECT_TIMEOUT, 0, "The peer did not disconnect in time.",
                                    "Have the peer disconnect in its disconnect callback."},
     [FABRIC_PEER_SILENT] = {ONDK_CAUSE_PEER_SILENT, 0,
-                            "The peer's host acknowledged neither data nor keepalive probes in time.",
-                            "Look at the network between the two, and whether the peer's host is up; unacked_ms and "
-                            "keepalive_idle_ms say how long is waited (docs/timeouts.md)."},
+                            "The peer's host did not acknowledge, or did not take, what was sent to it in time.",
+                            "Look at the network between the two, and whether the peer's host is up and its program "
+                            "runs; unacked_ms and keepalive_idle_ms are the limits (docs/timeouts.md)."},
     [FABRIC_FRAME_STALLED] = {ONDK_CAUSE_FRAME_STALLED, 0, "The peer began an FPDU and did not finish it in time.",
                               "Look whether the peer's process is stopped, or does not speak MPA; stall_ms is the limit "
                               "(docs/timeouts.md)."},
