@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the end of the adapter's network interface. Nothing can reach its peers any more, so every connection of
- * the adapter ends at once. An interface that is down is another matter: it may come up again before TCP gives up.
+ * Abstract: the end of the adapter's network interface. Nothing can reach its peers any more, so the connections of
+ * the adapter end at once. One that moves to another shard at that moment is in no list: its own limits end it. An
+ * interface that is only down ends nothing: it may come up again before TCP gives up.
  */
 #include "fabric/iwarp/internal.h"
 
