@@ -144,7 +144,7 @@ static void print(FILE *out, struct adapter *a, const struct open_objects *all, 
             fprintf(out, "    and %u more\n", all->counts[t] - all->shown_counts[t]);
     }
     if (executor_on_worker())
-        fprintf(out, "    it was called in a callback, for which it waits\n");
+        fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 
 void close_report_print(struct adapter *a, uint64_t waited_ms)
