@@ -7,8 +7,8 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "contract/kit.h"
-#include "contract/kit_net.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/net.h"
 #include "headers/true_sizes.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"

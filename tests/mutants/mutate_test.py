@@ -178,8 +178,8 @@ class Copies(unittest.TestCase):
         self.assertFalse((self.dst / "src/new.c").exists())
 
     def test_check(self):
-        folder = self.src / "tests/contract"
-        folder.mkdir()
+        folder = self.src / "tests/contract/cases"
+        folder.mkdir(parents=True)
         (folder / "low.c").write_text("/* covers: LOW-01 */\n/* covers: LOW-03 */\n")
         result = self.mutate("check", self.src)
         self.assertEqual(result.returncode, 1)

@@ -116,7 +116,7 @@ def seeded():
 
 def claimed():
     rules = set()
-    for source in [*(ROOT / "tests" / "contract").glob("*.c"), *(ROOT / "tests" / "wdk").glob("*.c")]:
+    for source in [*(ROOT / "tests" / "contract").rglob("*.c"), *(ROOT / "tests" / "wdk").rglob("*.c")]:
         for comment in re.findall(r"covers:([^*]*)\*/", source.read_text()):
             rules |= set(re.findall(r"\b[A-Z]{3}-\d\d\b", comment))
     return rules

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each counter, provoked for real: what it is before and after, exactly. */
-#include "contract/kit.h"
-#include "contract/raw.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/raw.h"
 #include "openndk/counters.h"
 
 static ondk_counters_t counters(const struct kit_side *s)

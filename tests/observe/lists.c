@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
-#include "contract/raw.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/raw.h"
 #include "openndk/adapter.h"
 #include "openndk/netstat.h"
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
 

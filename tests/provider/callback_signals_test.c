@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 #include "openndk/adapter.h"
 
 enum { REPORT_ROOM = 1 << 16, TRANSFER = 1 << 20, DATA = 1 << 16 };

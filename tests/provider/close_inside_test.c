@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 

@@ -6,7 +6,7 @@
  */
 #include <sched.h>
 
-#include "contract/fast.h"
+#include "contract/kit/fast.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 

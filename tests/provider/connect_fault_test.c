@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 #include "provider/adapter.h"
 
 static struct fabric_ops faulty;

@@ -7,7 +7,7 @@
  */
 #include <unistd.h>
 
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 
 enum { ROUNDS = 400, PAIRS = 3 };
 

@@ -3,8 +3,8 @@
  * Connectors, listeners and shared endpoints over loopback, through ndkpi.h alone: the life of a connection, each phase
  * closed, each order of closing, rejects, retries, and a consumer that does everything inside its callbacks.
  */
-#include "contract/kit.h"
-#include "contract/raw.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/raw.h"
 
 static NTSTATUS accept_into(struct kit_side *s, NDK_CONNECTOR *connector)
 {

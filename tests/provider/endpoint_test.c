@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared endpoints and listeners over loopback, through ndkpi.h alone. */
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 #include "openndk/adapter.h"
 
 static void check_ends(NDK_CONNECTOR *one, NDK_CONNECTOR *other)

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
-#include "contract/kit_net.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/net.h"
 
 enum {
     ATTACKERS = 5000,

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
-#include "contract/kit_net.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/net.h"
 #include "openndk/adapter.h"
 
 static struct kit_pair pair, own;

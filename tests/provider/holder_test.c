@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
-#include "contract/kit_net.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/net.h"
 #include "openndk/netstat.h"
 
 static void check_holder(const struct sockaddr_storage *at, const char *expected)

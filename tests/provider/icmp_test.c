@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
-#include "contract/kit_net.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/net.h"
 #include "openndk/reason.h"
 
 #define REASON(name) ((uint32_t)ONDK_CAUSE_##name << 16)

@@ -3,9 +3,9 @@
  * Established connections whose peer stalls or whose network goes, as a consumer sees them: statuses, reasons, the
  * disconnect callback, counters. Limits are short, and nothing has to happen before a certain time.
  */
-#include "contract/kit.h"
-#include "contract/kit_net.h"
-#include "contract/peer.h"
+#include "contract/kit/kit.h"
+#include "contract/kit/net.h"
+#include "contract/kit/peer.h"
 #include "openndk/adapter.h"
 #include "openndk/config.h"
 #include "openndk/counters.h"

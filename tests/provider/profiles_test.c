@@ -2,8 +2,8 @@
 /* Under each profile, what the adapter reports is what it enforces: at the limit it works, one past it is refused. */
 #include <unistd.h>
 
-#include "contract/data.h"
-#include "contract/kit.h"
+#include "contract/kit/data.h"
+#include "contract/kit/kit.h"
 #include "openndk/config.h"
 
 enum { RECEIVES, REQUESTS, RECEIVE_SGES, REQUEST_SGES, INLINE, SIZES };

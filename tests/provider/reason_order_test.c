@@ -3,7 +3,7 @@
  * A queue pair refuses requests a moment before its connector is told of the connection's end. In that moment, which is
  * here held open by wrapping the connector's events, the connector's reason is known already.
  */
-#include "contract/data.h"
+#include "contract/kit/data.h"
 #include "openndk/reason.h"
 #include "provider/connector.h"
 

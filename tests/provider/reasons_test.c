@@ -5,8 +5,8 @@
  */
 #include <unistd.h>
 
-#include "contract/data.h"
-#include "contract/peer.h"
+#include "contract/kit/data.h"
+#include "contract/kit/peer.h"
 #include "openndk/reason.h"
 
 enum { RESET = 0x00230000, FLUSH = 0x00440000, CLOSED = 0x00420000, LEFT = 0x00430000 };

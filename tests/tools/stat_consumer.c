@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
-#include "contract/kit.h"
+#include "contract/kit/kit.h"
 
 static const char *text(const struct sockaddr_storage *a, char out[80])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A provider without settings whose adapter says that it is none of iWARP and has nothing optional. */
 #include "contract/modules/openndk.h"
-#include "contract/provider.h"
+#include "contract/provider/provider.h"
 
 static openndk_query_info *real;
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* All that a case does with the provider but through an adapter: opening one, MDLs, settings; and what it can. */
+#include "contract/kit/kit.h"
+#include "contract/program/runner.h"
+
+const struct ndkconform_provider *kit_provider;
+struct kit_adapter kit_adapter;
+
+NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    return kit_provider->open_adapter((NDK_VERSION){ major, minor }, if_index, adapter);
+}
+
+NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor)
+{
+    NDK_ADAPTER *adapter = NULL;
+
+    CHECK_STATUS(kit_open_status(major, minor, kit_loopback(), &adapter), STATUS_SUCCESS);
+    CHECK(adapter != NULL);
+    return adapter;
+}
+
+void kit_close_adapter(NDK_ADAPTER *adapter)
+{
+    kit_provider->close_adapter(adapter);
+}
+
+void kit_mdl(MDL *mdl, void *address, ULONG length, MDL *next)
+{
+    kit_provider->init_mdl(mdl, address, length, next);
+}
+
+/* ---- what the adapter can ---- */
+
+const NDK_ADAPTER_INFO *kit_info(void)
+{
+    if (!kit_adapter.known)
+        kit_fail(__FILE__, __LINE__, "no adapter on lo could be opened and asked what it can");
+    return &kit_adapter.info;
+}
+
+#define FLAG(flag) { flag, #flag }
+static const struct {
+    ULONG flag;
+    const char *name;
+} flags[] = {
+    FLAG(NDK_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED),
+    FLAG(NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_MULTI_ENGINE_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED),
+    FLAG(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED),
+};
+
+void kit_need_flag(ULONG flag)
+{
+    if (kit_info()->AdapterFlags & flag)
+        return;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (flags[i].flag == flag)
+            kit_skip("the adapter has no %s", flags[i].name);
+    kit_fail(__FILE__, __LINE__, "there is no adapter flag 0x%x", flag);
+}
+
+void kit_need_reads(ULONG count)
+{
+    const NDK_ADAPTER_INFO *info = kit_info();
+
+    if (info->MaxInboundReadLimit < count || info->MaxOutboundReadLimit < count)
+        kit_skip("the adapter has no %u reads in flight both ways (%u in, %u out)", (unsigned)count,
+                 (unsigned)info->MaxInboundReadLimit, (unsigned)info->MaxOutboundReadLimit);
+}
+
+void kit_need_iwarp(void)
+{
+    if (kit_info()->RdmaTechnology != NdkiWarp)
+        kit_skip("the adapter's technology is %d, not iWARP (%d)", (int)kit_info()->RdmaTechnology, (int)NdkiWarp);
+}
+
+/* ---- settings ---- */
+
+/* Where a case can do without: that the setting is absent changes how much the case sees, not whether it is right. */
+enum need { NEEDED, WISHED };
+
+#define SETTING(field, need) { #field, offsetof(struct kit_config, field), need }
+static const struct {
+    const char *name;
+    size_t offset;
+    enum need need;
+} settings[] = {
+    SETTING(connect_ms, NEEDED), SETTING(request_ms, NEEDED), SETTING(reply_ms, NEEDED), SETTING(establish_ms, NEEDED),
+    SETTING(disconnect_ms, NEEDED), SETTING(backlog, NEEDED), SETTING(max_unfinished, NEEDED),
+    SETTING(max_private, NEEDED), SETTING(pend_creates, NEEDED), SETTING(mpa_revision, NEEDED), SETTING(crc, NEEDED),
+    SETTING(rtr, NEEDED), SETTING(max_fpdu, WISHED), SETTING(nudge_ms, WISHED), SETTING(shards, WISHED),
+    SETTING(notify_us, NEEDED), SETTING(breaches, WISHED),
+    SETTING(max_srq_depth, WISHED), SETTING(fast_register_pages, WISHED), SETTING(max_window_kib, WISHED),
+    SETTING(cq_resize, WISHED), SETTING(cq_moderation, WISHED),
+};
+
+struct kit_config kit_config(void)
+{
+    struct kit_config c;
+
+    memset(&c, 0xff, sizeof c); /* KIT_UNSET everywhere */
+    return c;
+}
+
+void kit_configure(const struct kit_config *c)
+{
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        NTSTATUS status;
+        uint32_t value;
+
+        memcpy(&value, (const char *)c + settings[i].offset, sizeof value);
+        if (value == KIT_UNSET)
+            continue;
+        status = kit_provider->set ? kit_provider->set(settings[i].name, value) : STATUS_NOT_SUPPORTED;
+        if (status == STATUS_NOT_SUPPORTED && settings[i].need == NEEDED)
+            kit_skip("the provider cannot set %s to %u", settings[i].name, (unsigned)value);
+        if (status != STATUS_NOT_SUPPORTED)
+            CHECK_STATUS(status, STATUS_SUCCESS);
+    }
+}
+
+void run_without_limits(void)
+{
+    static const char *const limits[] = { "connect_ms", "request_ms", "reply_ms", "establish_ms", "disconnect_ms",
+                                          "stall_ms", "srq_stall_ms", "unacked_ms" };
+
+    for (size_t i = 0; kit_provider->set && i < sizeof limits / sizeof limits[0]; i++)
+        (void)kit_provider->set(limits[i], 1000000);
+}
+
+void kit_with_limit(bool (*attempt)(uint32_t ms))
+{
+    uint32_t ms = 300;
+
+    for (; !attempt(ms); ms *= 2)
+        CHECK(ms < 60000);
+}
+
+/* ---- statuses by name ---- */
+
+#define NAME(status) { status, #status }
+static const struct {
+    NTSTATUS status;
+    const char *name;
+} names[] = {
+    NAME(STATUS_SUCCESS), NAME(STATUS_TIMEOUT), NAME(STATUS_PENDING), NAME(STATUS_BUFFER_OVERFLOW),
+    NAME(STATUS_DEVICE_BUSY), NAME(STATUS_NO_MORE_ENTRIES), NAME(STATUS_UNSUCCESSFUL), NAME(STATUS_ACCESS_VIOLATION),
+    NAME(STATUS_INVALID_HANDLE), NAME(STATUS_INVALID_PARAMETER), NAME(STATUS_INVALID_DEVICE_REQUEST),
+    NAME(STATUS_NO_MEMORY), NAME(STATUS_BUFFER_TOO_SMALL), NAME(STATUS_INVALID_PARAMETER_MIX),
+    NAME(STATUS_DATA_OVERRUN), NAME(STATUS_SHARING_VIOLATION), NAME(STATUS_INSUFFICIENT_RESOURCES),
+    NAME(STATUS_DEVICE_NOT_READY), NAME(STATUS_IO_TIMEOUT), NAME(STATUS_NOT_SUPPORTED), NAME(STATUS_INTERNAL_ERROR),
+    NAME(STATUS_CANCELLED), NAME(STATUS_REMOTE_RESOURCES), NAME(STATUS_INVALID_ADDRESS),
+    NAME(STATUS_INVALID_DEVICE_STATE), NAME(STATUS_INVALID_BUFFER_SIZE), NAME(STATUS_TOO_MANY_ADDRESSES),
+    NAME(STATUS_ADDRESS_ALREADY_EXISTS), NAME(STATUS_CONNECTION_REFUSED), NAME(STATUS_CONNECTION_INVALID),
+    NAME(STATUS_CONNECTION_ACTIVE), NAME(STATUS_NETWORK_UNREACHABLE), NAME(STATUS_HOST_UNREACHABLE),
+    NAME(STATUS_CONNECTION_ABORTED), NAME(STATUS_DEVICE_REMOVED), NAME(STATUS_IMPLEMENTATION_LIMIT),
+    NAME(NDIS_STATUS_BAD_VERSION), NAME(NDIS_STATUS_ADAPTER_NOT_READY),
+};
+
+static const char *name_of(NTSTATUS status, char text[16])
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].status == status)
+            return names[i].name;
+    snprintf(text, 16, "0x%08x", (unsigned)status);
+    return text;
+}
+
+void kit_check_status(const char *file, int line, const char *what, NTSTATUS seen, NTSTATUS expected)
+{
+    char wanted[16], got[16];
+
+    if (seen != expected)
+        kit_fail(file, line, "%s: expected %s, saw %s", what, name_of(expected, wanted), name_of(seen, got));
+}
