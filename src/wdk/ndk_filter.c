@@ -7,10 +7,10 @@
 
 #include "base/mutant.h"
 #include "openndk/adapter.h"
-#include "wdk/adapters.h"
-#include "wdk/address_map.h"
-#include "wdk/interface_map.h"
+#include "wdk/common/address_map.h"
+#include "wdk/common/interface_map.h"
 #include "wdk/live.h"
+#include "wdk/ndk/adapters.h"
 
 enum { PATIENCE = 300 }; /* times 10 ms */
 

@@ -8,7 +8,7 @@
 
 #include "wdk/ndk_filter_internal.h"
 
-#include "wdk/address_map.h"
+#include "wdk/common/address_map.h"
 
 /* ---- addresses ---- */
 

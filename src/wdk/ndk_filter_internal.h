@@ -19,9 +19,9 @@
 
 #include "base/spin.h"
 #include "wdk/check.h"
+#include "wdk/ke/thread.h"
 #include "wdk/ndk_pending.h"
 #include "wdk/stack.h"
-#include "wdk/thread.h"
 
 enum { PROXY_OPEN, PROXY_CLOSING, PROXY_CLOSED };
 enum { PROXY_MDLS = 8 }; /* of a region's chain, that are looked after */

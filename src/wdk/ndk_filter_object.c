@@ -7,7 +7,7 @@
 #include "base/mutant.h"
 #include "wdk/ndk_filter_posts.h"
 
-#include "wdk/inuse.h"
+#include "wdk/common/inuse.h"
 #include "wdk/live.h"
 
 enum { CLOSED_MOST = 1024 }; /* kept to report who uses them */

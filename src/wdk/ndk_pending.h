@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "wdk/inuse.h"
+#include "wdk/common/inuse.h"
 #include "wdk/stack.h"
 
 /* Embedded in what the call is remembered by. */

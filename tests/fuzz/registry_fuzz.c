@@ -13,9 +13,9 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
-#include "wdk/driver.h"
-#include "wdk/object.h"
-#include "wdk/registry.h"
+#include "wdk/cm/registry.h"
+#include "wdk/io/driver.h"
+#include "wdk/ob/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int memfd_create(const char *name, unsigned flags);

@@ -12,8 +12,8 @@
 
 #include "in6addr.h"
 #include "inaddr.h"
-#include "wdk/format.h"
-#include "wdk/text.h"
+#include "wdk/common/format.h"
+#include "wdk/common/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The host's header has a sockaddr of its own. */

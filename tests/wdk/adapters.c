@@ -10,7 +10,7 @@
 #include "netioapi.h"
 #include "ndkpi.h"
 
-#include "wdk/adapters.h"
+#include "wdk/ndk/adapters.h"
 
 static uint32_t loopback(void)
 {

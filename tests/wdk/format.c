@@ -12,7 +12,7 @@
 
 #include "wdm.h"
 
-#include "wdk/format.h"
+#include "wdk/common/format.h"
 
 static char got[512];
 static WCHAR got_wide[512];

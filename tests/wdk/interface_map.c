@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "openndk/wdk.h"
-#include "wdk/interface_map.h"
+#include "wdk/common/interface_map.h"
 
 static void test_map(void **state)
 {

@@ -12,10 +12,10 @@
 
 #include "modes.h"
 #include "report.h"
-#include "wdk/checked_pool.h"
+#include "wdk/ke/thread.h"
 #include "wdk/live.h"
-#include "wdk/pool.h"
-#include "wdk/thread.h"
+#include "wdk/mm/checked_pool.h"
+#include "wdk/mm/pool.h"
 
 enum { TAG = 'kooL', MANY = 400 };
 

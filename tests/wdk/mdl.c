@@ -15,11 +15,11 @@
 #include "modes.h"
 #include "provider/mdl.h"
 #include "report.h"
-#include "wdk/checked_pool.h"
-#include "wdk/inuse.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/thread.h"
 #include "wdk/live.h"
-#include "wdk/pool.h"
-#include "wdk/thread.h"
+#include "wdk/mm/checked_pool.h"
+#include "wdk/mm/pool.h"
 
 enum { TAG = 'ldmT' };
 

@@ -18,8 +18,8 @@
 
 #include "modes.h"
 #include "report.h"
-#include "wdk/checked_pool.h"
-#include "wdk/pool.h"
+#include "wdk/mm/checked_pool.h"
+#include "wdk/mm/pool.h"
 
 enum { TAG = 'tseT', OTHER_TAG = 'rhtO', THREADS = 4, ROUNDS = 3000, SLOTS = 64 };
 

@@ -16,11 +16,11 @@
 #include "child.h"
 #include "modes.h"
 #include "report.h"
-#include "wdk/checked_pool.h"
-#include "wdk/inuse.h"
-#include "wdk/pool.h"
-#include "wdk/special_pool.h"
-#include "wdk/thread.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/thread.h"
+#include "wdk/mm/checked_pool.h"
+#include "wdk/mm/pool.h"
+#include "wdk/mm/special_pool.h"
 
 enum { TAG = 'tseT', OTHER_TAG = 'rhtO' };
 

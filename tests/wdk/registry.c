@@ -16,7 +16,7 @@
 
 #include "openndk/wdk.h"
 #include "wdk/live.h"
-#include "wdk/pool.h"
+#include "wdk/mm/pool.h"
 
 static NTSTATUS open_key(HANDLE root, PCWSTR path, bool create, HANDLE *key, ULONG *how)
 {

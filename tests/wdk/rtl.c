@@ -13,7 +13,7 @@
 
 #include "wdm.h"
 
-#include "wdk/pool.h"
+#include "wdk/mm/pool.h"
 
 static UNICODE_STRING wide(PCWSTR text)
 {

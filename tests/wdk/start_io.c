@@ -15,7 +15,7 @@
 #include "wdm.h"
 
 #include "report.h"
-#include "wdk/object.h"
+#include "wdk/ob/object.h"
 
 /* ---- Queues ----------------------------------------------------------------------------------------------------- */
 

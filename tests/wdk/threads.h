@@ -4,8 +4,8 @@
 #define TESTS_WDK_THREADS_H
 
 #include "report.h"
-#include "wdk/handle.h"
-#include "wdk/inuse.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ob/handle.h"
 
 static LARGE_INTEGER zero __attribute__((unused));
 static LARGE_INTEGER ms __attribute__((unused)) = { .QuadPart = -10000 };

@@ -14,7 +14,7 @@
 
 #include "threads.h"
 #include "wdk/live.h"
-#include "wdk/object.h"
+#include "wdk/ob/object.h"
 
 static atomic_int destroyed;
 

@@ -20,7 +20,7 @@
 
 #include "report.h"
 #include "wdk/live.h"
-#include "wdk/wsk_socket.h"
+#include "wdk/wsk/socket.h"
 
 enum { KIT_PATIENCE_SECONDS = 20 };
 

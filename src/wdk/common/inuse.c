@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that goes away while it is in use: see inuse.h. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mutant.h"
+#include "wdk/common/inuse.h"
+#include "wdk/live.h"
+
+enum { SOURCES_MOST = 16 };
+
+static _Atomic(inuse_find *) sources[SOURCES_MOST];
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
+void inuse_add_source(inuse_find *find)
+{
+    int i = 0;
+
+    pthread_mutex_lock(&adding);
+    while (i < SOURCES_MOST && sources[i] && sources[i] != find)
+        i++;
+    if (i == SOURCES_MOST)
+        abort();
+    atomic_store(&sources[i], find);
+    pthread_mutex_unlock(&adding);
+}
+
+struct place {
+    const void *start;
+    size_t size;
+    struct inuse_found *found;
+};
+
+static const char *use_of(enum live_kind kind)
+{
+    switch (kind) {
+    case LIVE_TIMER: return "timer that is set";
+    case LIVE_DPC: return "DPC that is queued";
+    case LIVE_WORK_ITEM: return "work item that is queued";
+    case LIVE_LOCK: return "lock that is held";
+    default: return "object that is in use";
+    }
+}
+
+static void look(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+{
+    struct place *p = context;
+
+    (void)what;
+    if (p->found->object || (uintptr_t)thing - (uintptr_t)p->start >= p->size)
+        return;
+    p->found->object = thing;
+    p->found->what = use_of(kind);
+    p->found->by = *made;
+}
+
+/* objects: only the kernel's own count, not memory that somebody else has an eye on. */
+static bool find_use(const void *start, size_t size, bool objects, struct inuse_found *found)
+{
+    inuse_find *find;
+
+    for (int i = 0; i < SOURCES_MOST && (find = atomic_load(&sources[i])); i++) {
+        *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
+        if (find(start, size, found) &&
+            (!objects || (found->rule == CHECK_OBJECT_FREED_IN_USE && !found->may_begin_anew)))
+            return true;
+    }
+    *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
+    live_walk_sources(look, &(struct place){ start, size, found });
+    return found->object != NULL;
+}
+
+static void report(const char *routine, const void *start, const struct inuse_found *found)
+{
+    if (found->by.depth)
+        check_add_stack("in use since", &found->by);
+    check_failed(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%p: %s", found->object,
+                 found->what);
+}
+
+void inuse_check(const char *routine, const void *start, size_t size)
+{
+    struct inuse_found found;
+
+    if (check_on() && find_use(start, size, false, &found) && !MUTANT(wdk_freed_in_use_unseen))
+        report(routine, start, &found);
+}
+
+void inuse_check_init(const char *routine, const void *object, size_t size)
+{
+    struct inuse_found found;
+
+    if (!check_on() || !find_use(object, size, true, &found) || MUTANT(wdk_reinitialized_unseen))
+        return;
+    found.rule = CHECK_OBJECT_REINITIALIZED;
+    report(routine, object, &found);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Lookaside lists: an SList of freed entries in front of the pool, or of what the driver gives in its place. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/mm/checked_pool.h"
+
+/* An entry that is kept holds the link. */
+static bool can_keep(const GENERAL_LOOKASIDE *l)
+{
+    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE && !MUTANT(wdk_lookaside_keeps_nothing) &&
+           QueryDepthSList((PSLIST_HEADER)(uintptr_t)&l->ListHead) < l->Depth;
+}
+
+static void count(ULONG *number)
+{
+    __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
+}
+
+static bool find_list(const void *start, size_t size, struct inuse_found *out)
+{
+    out->object = live_inside(LIVE_LOOKASIDE, start, size, &out->what);
+    out->what = "lookaside list that has not been deleted";
+    return out->object != NULL && !MUTANT(wdk_lookaside_freed_unseen);
+}
+
+static void initialize(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SIZE_T size, ULONG tag)
+{
+    irql_check_max(routine, type & PagedPool ? APC_LEVEL : DISPATCH_LEVEL);
+    if (check_on() && live_has(LIVE_LOOKASIDE, l))
+        check_failed(CHECK_OBJECT_REINITIALIZED, routine, (uintptr_t)l, 0, 0, 0,
+                     "the lookaside list %p has not been deleted", (void *)l);
+    *l = (GENERAL_LOOKASIDE){
+        .Depth = checked_pool_wanted() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE,
+        .MaximumDepth = EX_MAXIMUM_LOOKASIDE_DEPTH_BASE,
+        .Type = (POOL_TYPE)type,
+        .Tag = tag,
+        .Size = (ULONG)size,
+    };
+    InitializeSListHead(&l->ListHead);
+    inuse_add_source(find_list);
+    live_add(LIVE_LOOKASIDE, l, "lookaside list");
+}
+
+static bool is_paged(const GENERAL_LOOKASIDE *l)
+{
+    return l->Type & PagedPool;
+}
+
+/* From the list, or NULL. */
+static PVOID take(const char *routine, GENERAL_LOOKASIDE *l)
+{
+    PSLIST_ENTRY entry;
+
+    irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
+    entry = InterlockedPopEntrySList(&l->ListHead);
+    count(&l->TotalAllocates);
+    if (!entry)
+        count(&l->AllocateMisses);
+    return entry;
+}
+
+/* Into the list; false: it is full. */
+static bool keep(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
+{
+    irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
+    count(&l->TotalFrees);
+    if (can_keep(l)) {
+        InterlockedPushEntrySList(&l->ListHead, entry);
+        return true;
+    }
+    count(&l->FreeMisses);
+    return false;
+}
+
+static bool forget(const char *routine, GENERAL_LOOKASIDE *l)
+{
+    irql_check_max(routine, is_paged(l) ? APC_LEVEL : DISPATCH_LEVEL);
+    if (live_remove(LIVE_LOOKASIDE, l))
+        return true;
+    if (check_on())
+        check_failed(CHECK_OBJECT_NOT_INITIALIZED, routine, (uintptr_t)l, 0, 0, 0,
+                     "there is no lookaside list at %p, or no longer", (void *)l);
+    return false;
+}
+
+/* ---- Nonpaged, paged --------------------------------------------------------------------------------------------- */
+
+static void initialize_plain(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, PALLOCATE_FUNCTION allocate,
+                             PFREE_FUNCTION free, SIZE_T size, ULONG tag)
+{
+    initialize(routine, l, type, size, tag);
+    l->Allocate = allocate;
+    l->Free = free;
+}
+
+static PVOID take_plain(const char *routine, GENERAL_LOOKASIDE *l)
+{
+    PVOID entry = take(routine, l);
+
+    if (entry)
+        return entry;
+    return l->Allocate ? l->Allocate(l->Type, l->Size, l->Tag) : ExAllocatePoolWithTag(l->Type, l->Size, l->Tag);
+}
+
+static void free_plain(GENERAL_LOOKASIDE *l, PVOID entry)
+{
+    if (l->Free)
+        l->Free(entry);
+    else
+        ExFreePoolWithTag(entry, l->Tag);
+}
+
+static void keep_plain(const char *routine, GENERAL_LOOKASIDE *l, PVOID entry)
+{
+    if (!keep(routine, l, entry))
+        free_plain(l, entry);
+}
+
+static void delete_plain(const char *routine, GENERAL_LOOKASIDE *l)
+{
+    PSLIST_ENTRY next;
+
+    if (!forget(routine, l))
+        return;
+    for (PSLIST_ENTRY entry = InterlockedFlushSList(&l->ListHead); entry; entry = next) {
+        next = entry->Next;
+        free_plain(l, entry);
+    }
+}
+
+VOID ExInitializeNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,
+                                     ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
+{
+    (void)Depth;
+    initialize_plain(__func__, &Lookaside->L, NonPagedPool | Flags, Allocate, Free, Size, Tag);
+}
+
+VOID ExDeleteNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
+{
+    delete_plain(__func__, &Lookaside->L);
+}
+
+PVOID ExAllocateFromNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside)
+{
+    return take_plain(__func__, &Lookaside->L);
+}
+
+VOID ExFreeToNPagedLookasideList(PNPAGED_LOOKASIDE_LIST Lookaside, PVOID Entry)
+{
+    keep_plain(__func__, &Lookaside->L, Entry);
+}
+
+VOID ExInitializePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PALLOCATE_FUNCTION Allocate, PFREE_FUNCTION Free,
+                                    ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
+{
+    (void)Depth;
+    initialize_plain(__func__, &Lookaside->L, PagedPool | Flags, Allocate, Free, Size, Tag);
+}
+
+VOID ExDeletePagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
+{
+    delete_plain(__func__, &Lookaside->L);
+}
+
+PVOID ExAllocateFromPagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside)
+{
+    return take_plain(__func__, &Lookaside->L);
+}
+
+VOID ExFreeToPagedLookasideList(PPAGED_LOOKASIDE_LIST Lookaside, PVOID Entry)
+{
+    keep_plain(__func__, &Lookaside->L, Entry);
+}
+
+/* ---- Ex ---------------------------------------------------------------------------------------------------------- */
+
+static void free_ex(PLOOKASIDE_LIST_EX list, PVOID entry)
+{
+    if (list->L.FreeEx)
+        list->L.FreeEx(entry, list);
+    else
+        ExFreePoolWithTag(entry, list->L.Tag);
+}
+
+static void flush_ex(PLOOKASIDE_LIST_EX list)
+{
+    PSLIST_ENTRY next;
+
+    for (PSLIST_ENTRY entry = InterlockedFlushSList(&list->L.ListHead); entry; entry = next) {
+        next = entry->Next;
+        free_ex(list, entry);
+    }
+}
+
+NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUNCTION_EX Allocate,
+                                     PFREE_FUNCTION_EX Free,
+                                     POOL_TYPE PoolType, ULONG Flags, SIZE_T Size, ULONG Tag, USHORT Depth)
+{
+    const ULONG known = PagedPoolCacheAligned | NonPagedPoolNx | POOL_COLD_ALLOCATION | NonPagedPoolSession;
+    ULONG type = PoolType;
+
+    (void)Depth;
+    if (type & ~known)
+        return STATUS_INVALID_PARAMETER_4;
+    if (Flags & ~3u || Flags == 3)
+        return STATUS_INVALID_PARAMETER_5;
+    if (Flags & EX_LOOKASIDE_LIST_EX_FLAGS_RAISE_ON_FAIL)
+        type |= POOL_RAISE_IF_ALLOCATION_FAILURE;
+    if (Flags & EX_LOOKASIDE_LIST_EX_FLAGS_FAIL_NO_RAISE)
+        type |= POOL_QUOTA_FAIL_INSTEAD_OF_RAISE;
+    initialize(__func__, &Lookaside->L, type, Size, Tag);
+    Lookaside->L.AllocateEx = Allocate;
+    Lookaside->L.FreeEx = Free;
+    return STATUS_SUCCESS;
+}
+
+VOID ExDeleteLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
+{
+    if (forget(__func__, &Lookaside->L) && !MUTANT(wdk_lookaside_deleted_keeps))
+        flush_ex(Lookaside);
+}
+
+VOID ExFlushLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
+{
+    irql_check_max(__func__, is_paged(&Lookaside->L) ? APC_LEVEL : DISPATCH_LEVEL);
+    flush_ex(Lookaside);
+}
+
+PVOID ExAllocateFromLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
+{
+    GENERAL_LOOKASIDE *l = &Lookaside->L;
+    PVOID entry = take(__func__, l);
+
+    if (entry)
+        return entry;
+    return l->AllocateEx ? l->AllocateEx(l->Type, l->Size, l->Tag, Lookaside)
+                         : ExAllocatePoolWithTag(l->Type, l->Size, l->Tag);
+}
+
+VOID ExFreeToLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PVOID Entry)
+{
+    if (!keep(__func__, &Lookaside->L, Entry))
+        free_ex(Lookaside, Entry);
+}

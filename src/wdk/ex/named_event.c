@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Events that drivers share by a name: see wdm/io.h. One is there as long as a handle to it is open. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/object.h"
+
+struct named_event {
+    KEVENT event; /* first: what the driver sees */
+    struct named_event *next;
+    UNICODE_STRING name;
+    int handles; /* under the lock */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct named_event *events;
+
+static void destroy(void *object)
+{
+    struct named_event *e = object;
+
+    inuse_check("ZwClose", &e->event, sizeof e->event);
+    free(e->name.Buffer);
+}
+
+static void closed(void *object)
+{
+    struct named_event **at = &events, *e = object;
+
+    pthread_mutex_lock(&lock);
+    if (--e->handles == 0) {
+        while (*at != e)
+            at = &(*at)->next;
+        *at = e->next;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static struct _OBJECT_TYPE event_type = { "event", destroy, closed };
+static struct _OBJECT_TYPE *event_type_pointer = &event_type;
+struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
+
+/* Under the lock. */
+static struct named_event *add(PCUNICODE_STRING name, EVENT_TYPE type)
+{
+    struct named_event *e = object_new(&event_type, sizeof *e);
+
+    if (!e)
+        return NULL;
+    e->name.Buffer = malloc(name->Length);
+    if (!e->name.Buffer) {
+        object_put(e);
+        return NULL;
+    }
+    memcpy(e->name.Buffer, name->Buffer, name->Length);
+    e->name.Length = e->name.MaximumLength = name->Length;
+    KeInitializeEvent(&e->event, type, !MUTANT(evt_new_not_signaled));
+    e->next = events;
+    events = e;
+    return e;
+}
+
+static struct named_event *find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
+{
+    struct named_event *e;
+
+    pthread_mutex_lock(&lock);
+    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, !MUTANT(evt_name_with_case)); e = e->next)
+        ;
+    if (e)
+        object_get(e);
+    else
+        e = add(name, type);
+    if (e)
+        e->handles++;
+    pthread_mutex_unlock(&lock);
+    return e;
+}
+
+static PKEVENT open_event(const char *routine, PCUNICODE_STRING name, EVENT_TYPE type, PHANDLE handle)
+{
+    struct named_event *e;
+
+    irql_check_max(routine, PASSIVE_LEVEL);
+    *handle = NULL;
+    if (!name || name->Length < 2 * sizeof(WCHAR) || name->Buffer[0] != '\\')
+        return NULL;
+    e = find_or_add(name, type);
+    if (e && handle_open(e, handle)) {
+        closed(e);
+        object_put(e);
+        return NULL;
+    }
+    return e ? &e->event : NULL;
+}
+
+PKEVENT IoCreateNotificationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
+{
+    return open_event("IoCreateNotificationEvent", EventName, NotificationEvent, EventHandle);
+}
+
+PKEVENT IoCreateSynchronizationEvent(PUNICODE_STRING EventName, PHANDLE EventHandle)
+{
+    return open_event("IoCreateSynchronizationEvent", EventName, SynchronizationEvent, EventHandle);
+}

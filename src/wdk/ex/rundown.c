@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rundown protection. The word counts in twos; bit 0 says that rundown has begun, and then the waiting thread sleeps on
+ * the word's low half until nothing is left. The cache-aware kind has such a word for each processor; acquiring and
+ * releasing may happen on different ones, so that a single word means nothing and only the sum counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/futex.h"
+#include "wdk/ke/processor.h"
+#include "wdk/ke/thread.h"
+
+enum { ACTIVE = EX_RUNDOWN_ACTIVE, ONE = EX_RUNDOWN_COUNT_INC };
+
+static bool add(volatile ULONG_PTR *word, ULONG count)
+{
+    ULONG_PTR now = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+    do {
+        if (now & ACTIVE && !MUTANT(wdk_rundown_lets_in))
+            return false;
+    } while (!__atomic_compare_exchange_n(word, &now, now + (ULONG_PTR)count * ONE, false, __ATOMIC_ACQUIRE,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+static void check_count(const char *routine, ULONG_PTR before, ULONG count, const void *ref)
+{
+    if (check_on() && before / ONE < count && !MUTANT(wdk_rundown_not_held_unseen))
+        check_failed(CHECK_LOCK_NOT_HELD, routine, (uintptr_t)ref, 0, 0, 0,
+                     "rundown protection %p was acquired %llu times, %u are released", ref,
+                     (unsigned long long)(before / ONE), count);
+}
+
+static void subtract(const char *routine, EX_RUNDOWN_REF *ref, ULONG count)
+{
+    ULONG_PTR before;
+
+    irql_check_max(routine, DISPATCH_LEVEL);
+    if (check_on()) {
+        before = __atomic_load_n(&ref->Count, __ATOMIC_RELAXED);
+        check_count(routine, before, count, ref);
+        if (before / ONE < count)
+            return;
+    }
+    before = __atomic_fetch_sub(&ref->Count, (ULONG_PTR)count * ONE, __ATOMIC_RELEASE);
+    if (before == (ULONG_PTR)count * ONE + ACTIVE)
+        futex_wake((void *)(uintptr_t)&ref->Count, INT_MAX);
+}
+
+static void begin_and_wait(EX_RUNDOWN_REF *ref)
+{
+    ULONG_PTR now = __atomic_fetch_or(&ref->Count, ACTIVE, __ATOMIC_ACQUIRE) | ACTIVE;
+
+    while (now != ACTIVE && !MUTANT(wdk_rundown_does_not_wait)) {
+        (void)futex_sleep((void *)(uintptr_t)&ref->Count, (unsigned)now, NULL);
+        now = __atomic_load_n(&ref->Count, __ATOMIC_ACQUIRE);
+    }
+}
+
+VOID ExInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
+{
+    irql_check_max("ExInitializeRundownProtection", DISPATCH_LEVEL);
+    __atomic_store_n(&RunRef->Count, 0, __ATOMIC_RELAXED);
+}
+
+/* Only after a rundown that is over. */
+VOID ExReInitializeRundownProtection(PEX_RUNDOWN_REF RunRef)
+{
+    irql_check_max("ExReInitializeRundownProtection", APC_LEVEL);
+    if (check_on() && __atomic_load_n(&RunRef->Count, __ATOMIC_RELAXED) != ACTIVE)
+        check_failed(CHECK_OBJECT_REINITIALIZED, "ExReInitializeRundownProtection", (uintptr_t)RunRef, 0, 0, 0,
+                     "rundown protection %p has not been run down", (void *)RunRef);
+    __atomic_store_n(&RunRef->Count, 0, __ATOMIC_RELEASE);
+}
+
+BOOLEAN ExAcquireRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
+{
+    irql_check_max("ExAcquireRundownProtectionEx", DISPATCH_LEVEL);
+    return add(&RunRef->Count, Count);
+}
+
+BOOLEAN ExAcquireRundownProtection(PEX_RUNDOWN_REF RunRef)
+{
+    irql_check_max("ExAcquireRundownProtection", DISPATCH_LEVEL);
+    return add(&RunRef->Count, 1);
+}
+
+VOID ExReleaseRundownProtectionEx(PEX_RUNDOWN_REF RunRef, ULONG Count)
+{
+    subtract("ExReleaseRundownProtectionEx", RunRef, Count);
+}
+
+VOID ExReleaseRundownProtection(PEX_RUNDOWN_REF RunRef)
+{
+    subtract("ExReleaseRundownProtection", RunRef, 1);
+}
+
+VOID ExRundownCompleted(PEX_RUNDOWN_REF RunRef)
+{
+    irql_check_max("ExRundownCompleted", APC_LEVEL);
+    __atomic_store_n(&RunRef->Count, ACTIVE, __ATOMIC_RELEASE);
+}
+
+VOID ExWaitForRundownProtectionRelease(PEX_RUNDOWN_REF RunRef)
+{
+    irql_check_max("ExWaitForRundownProtectionRelease", APC_LEVEL);
+    begin_and_wait(RunRef);
+}
+
+/* ---- Cache-aware ------------------------------------------------------------------------------------------------- */
+
+/*
+ * When rundown begins, each slot is marked and its net count moves to `left`; from then on a release on that slot
+ * counts `left` down. The first who waits collects. Until it has, `left` is COLLECTING too much, so that nobody takes
+ * what is there so far for all, another one who waits least of all.
+ */
+enum { COLLECTING = 1 << 30 };
+
+struct slot {
+    volatile ULONG_PTR count;
+} __attribute__((aligned(64)));
+
+struct _EX_RUNDOWN_REF_CACHE_AWARE {
+    volatile LONG left;
+    volatile LONG collected; /* somebody does, or has */
+    ULONG slot_count;
+    PVOID allocation; /* of the routine that allocates; NULL: the driver's memory */
+    struct slot *slots;
+};
+
+static SIZE_T size_of(ULONG slots)
+{
+    return sizeof(struct _EX_RUNDOWN_REF_CACHE_AWARE) + sizeof(struct slot) * (slots + 1);
+}
+
+static struct slot *slot_now(PEX_RUNDOWN_REF_CACHE_AWARE ref)
+{
+    return &ref->slots[processor_now() % ref->slot_count];
+}
+
+static void init(PEX_RUNDOWN_REF_CACHE_AWARE ref, SIZE_T size)
+{
+    uintptr_t after = (uintptr_t)(ref + 1);
+
+    ref->left = COLLECTING;
+    ref->collected = 0;
+    ref->slots = (struct slot *)((after + 63) & ~(uintptr_t)63);
+    ref->slot_count = (ULONG)((size - ((uintptr_t)ref->slots - (uintptr_t)ref)) / sizeof(struct slot));
+    for (ULONG i = 0; i < ref->slot_count; i++)
+        ref->slots[i].count = 0;
+}
+
+SIZE_T ExSizeOfRundownProtectionCacheAware(VOID)
+{
+    return size_of(processor_count());
+}
+
+VOID ExInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, SIZE_T RunRefSize)
+{
+    irql_check_max("ExInitializeRundownProtectionCacheAware", DISPATCH_LEVEL);
+    RunRefCacheAware->allocation = NULL;
+    init(RunRefCacheAware, RunRefSize);
+}
+
+PEX_RUNDOWN_REF_CACHE_AWARE ExAllocateCacheAwareRundownProtection(POOL_TYPE PoolType, ULONG PoolTag)
+{
+    SIZE_T size = size_of(processor_count());
+    PEX_RUNDOWN_REF_CACHE_AWARE ref;
+
+    irql_check_max("ExAllocateCacheAwareRundownProtection", APC_LEVEL);
+    ref = ExAllocatePoolWithTag(PoolType, size, PoolTag);
+    if (!ref)
+        return NULL;
+    init(ref, size);
+    ref->allocation = ref;
+    return ref;
+}
+
+VOID ExFreeCacheAwareRundownProtection(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    irql_check_max("ExFreeCacheAwareRundownProtection", APC_LEVEL);
+    ExFreePool(RunRefCacheAware->allocation);
+}
+
+BOOLEAN ExAcquireRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
+{
+    irql_check_max("ExAcquireRundownProtectionCacheAwareEx", DISPATCH_LEVEL);
+    return add(&slot_now(RunRefCacheAware)->count, Count);
+}
+
+BOOLEAN ExAcquireRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    return ExAcquireRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
+}
+
+static void count_down(PEX_RUNDOWN_REF_CACHE_AWARE ref, LONG count)
+{
+    if (__atomic_sub_fetch(&ref->left, count, __ATOMIC_RELEASE) == 0)
+        futex_wake((void *)(uintptr_t)&ref->left, INT_MAX);
+}
+
+VOID ExReleaseRundownProtectionCacheAwareEx(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware, ULONG Count)
+{
+    volatile ULONG_PTR *word = &slot_now(RunRefCacheAware)->count;
+    ULONG_PTR now = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+    irql_check_max("ExReleaseRundownProtectionCacheAwareEx", DISPATCH_LEVEL);
+    while (!(now & ACTIVE))
+        if (__atomic_compare_exchange_n(word, &now, now - (ULONG_PTR)Count * ONE, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+            return;
+    count_down(RunRefCacheAware, (LONG)Count);
+}
+
+VOID ExReleaseRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    ExReleaseRundownProtectionCacheAwareEx(RunRefCacheAware, 1);
+}
+
+static void collect(PEX_RUNDOWN_REF_CACHE_AWARE ref)
+{
+    LONG_PTR sum = 0;
+
+    for (ULONG i = 0; i < ref->slot_count; i++)
+        sum += (LONG_PTR)__atomic_exchange_n(&ref->slots[i].count, ACTIVE, __ATOMIC_ACQUIRE) / ONE;
+    count_down(ref, COLLECTING - (LONG)sum);
+}
+
+VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    LONG left;
+
+    irql_check_max("ExWaitForRundownProtectionReleaseCacheAware", APC_LEVEL);
+    if (!__atomic_exchange_n(&RunRefCacheAware->collected, 1, __ATOMIC_ACQUIRE))
+        collect(RunRefCacheAware);
+    else if (MUTANT(wdk_rundown_second_goes_ahead))
+        return;
+    while ((left = __atomic_load_n(&RunRefCacheAware->left, __ATOMIC_ACQUIRE)) != 0)
+        (void)futex_sleep((void *)(uintptr_t)&RunRefCacheAware->left, (unsigned)left, NULL);
+}
+
+static void set_all(PEX_RUNDOWN_REF_CACHE_AWARE ref, ULONG_PTR count)
+{
+    __atomic_store_n(&ref->left, count ? 0 : COLLECTING, __ATOMIC_RELAXED);
+    __atomic_store_n(&ref->collected, count != 0, __ATOMIC_RELAXED);
+    for (ULONG i = 0; i < ref->slot_count; i++)
+        __atomic_store_n(&ref->slots[i].count, count, __ATOMIC_RELEASE);
+}
+
+VOID ExReInitializeRundownProtectionCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    irql_check_max("ExReInitializeRundownProtectionCacheAware", APC_LEVEL);
+    set_all(RunRefCacheAware, 0);
+}
+
+VOID ExRundownCompletedCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware)
+{
+    irql_check_max("ExRundownCompletedCacheAware", APC_LEVEL);
+    set_all(RunRefCacheAware, ACTIVE);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timers that the system allocates: a KTIMER, a DPC that calls the driver's routine, and a work item that frees them
+ * when no DPC can use them any more. One that is deleted while it stays set is freed after its next expiration.
+ */
+#include <stdlib.h>
+
+#include "wdm.h"
+
+#include "wdk/ex/worker.h"
+#include "wdk/ke/dpc.h"
+#include "wdk/ke/timer.h"
+#include "wdk/live.h"
+
+struct _EX_TIMER {
+    KTIMER timer; /* first: what a thread waits for */
+    KDPC dpc;
+    PEXT_CALLBACK callback;
+    PVOID context;
+    bool deleted; /* under the dispatcher's lock */
+    EXT_DELETE_PARAMETERS last;
+    WORK_QUEUE_ITEM item;
+};
+
+static void finish(PEX_TIMER t)
+{
+    EXT_DELETE_PARAMETERS last = t->last;
+
+    dpc_flush();
+    (void)live_remove(LIVE_TIMER, t);
+    free(t);
+    if (last.DeleteCallback)
+        last.DeleteCallback(last.DeleteContext);
+}
+
+static VOID finish_item(PVOID parameter)
+{
+    finish(parameter);
+}
+
+static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+{
+    PEX_TIMER t = DeferredContext;
+    bool over;
+
+    UNREFERENCED_PARAMETER(Dpc);
+    UNREFERENCED_PARAMETER(SystemArgument1);
+    UNREFERENCED_PARAMETER(SystemArgument2);
+    if (t->callback)
+        t->callback(t, t->context);
+    dispatch_lock();
+    over = t->deleted;
+    t->deleted = false;
+    dispatch_unlock(NULL);
+    if (!over)
+        return;
+    (void)timer_cancel(&t->timer);
+    (void)worker_queue(&t->item, NULL, NULL);
+}
+
+PEX_TIMER ExAllocateTimer(PEXT_CALLBACK Callback, PVOID CallbackContext, ULONG Attributes)
+{
+    PEX_TIMER t;
+
+    irql_check_max("ExAllocateTimer", DISPATCH_LEVEL);
+    if ((Attributes & EX_TIMER_HIGH_RESOLUTION) && (Attributes & EX_TIMER_NO_WAKE))
+        check_bug(0xc7 /* TIMER_OR_DPC_INVALID */, 4, Attributes, 0, 0);
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    KeInitializeTimerEx(&t->timer, Attributes & EX_TIMER_NOTIFICATION ? NotificationTimer : SynchronizationTimer);
+    KeInitializeDpc(&t->dpc, expired, t);
+    ExInitializeWorkItem(&t->item, finish_item, t);
+    t->callback = Callback;
+    t->context = CallbackContext;
+    live_add(LIVE_TIMER, t, "EX_TIMER");
+    return t;
+}
+
+BOOLEAN ExSetTimer(PEX_TIMER Timer, LONGLONG DueTime, LONGLONG Period, PEXT_SET_PARAMETERS Parameters)
+{
+    UNREFERENCED_PARAMETER(Parameters);
+    irql_check_max("ExSetTimer", DISPATCH_LEVEL);
+    return timer_set(&Timer->timer, DueTime, Period, &Timer->dpc, __builtin_return_address(0));
+}
+
+BOOLEAN ExCancelTimer(PEX_TIMER Timer, PEXT_CANCEL_PARAMETERS Parameters)
+{
+    UNREFERENCED_PARAMETER(Parameters);
+    irql_check_max("ExCancelTimer", DISPATCH_LEVEL);
+    return timer_cancel(&Timer->timer);
+}
+
+/* True: it is set, and its next expiration frees it. */
+static bool leave_it_set(PEX_TIMER t)
+{
+    bool set;
+
+    dispatch_lock();
+    set = t->timer.Queue != 0;
+    t->deleted = set;
+    dispatch_unlock(NULL);
+    return set;
+}
+
+BOOLEAN ExDeleteTimer(PEX_TIMER Timer, BOOLEAN Cancel, BOOLEAN Wait, PEXT_DELETE_PARAMETERS Parameters)
+{
+    bool cancelled;
+
+    irql_check_max("ExDeleteTimer", Wait ? APC_LEVEL : DISPATCH_LEVEL);
+    if (Wait && !Cancel)
+        check_bug(0xc7, 5, (uintptr_t)Timer, 0, 0);
+    if (Parameters)
+        Timer->last = *Parameters;
+    if (!Cancel && leave_it_set(Timer))
+        return FALSE;
+    cancelled = timer_cancel(&Timer->timer);
+    if (Wait)
+        finish(Timer);
+    else
+        (void)worker_queue(&Timer->item, NULL, NULL);
+    return Cancel && cancelled;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Work items as drivers queue them: see worker.c for who runs them. */
+#include <stdlib.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ex/worker.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/ob/object.h"
+
+/* An item of the Ex kind, with what is called in its place. */
+struct _IO_WORKITEM {
+    WORK_QUEUE_ITEM item;
+    struct worker_call call;
+};
+
+static void report_queued(const char *routine, const void *item)
+{
+    if (check_on() && !MUTANT(wdk_work_queued_twice_unseen))
+        check_failed(CHECK_WORK_ITEM_QUEUED, routine, (uintptr_t)item, 0, 0, 0, "%p", item);
+}
+
+VOID ExQueueWorkItem(PWORK_QUEUE_ITEM WorkItem, WORK_QUEUE_TYPE QueueType)
+{
+    UNREFERENCED_PARAMETER(QueueType);
+    irql_check_max("ExQueueWorkItem", DISPATCH_LEVEL);
+    if (!worker_queue(WorkItem, NULL, NULL))
+        report_queued("ExQueueWorkItem", WorkItem);
+}
+
+/* Never called: it says that the item is an IO_WORKITEM's. */
+static VOID is_io(PVOID parameter)
+{
+    UNREFERENCED_PARAMETER(parameter);
+}
+
+struct worker_call worker_call_of(const WORK_QUEUE_ITEM *item)
+{
+    if (item->WorkerRoutine == is_io)
+        return CONTAINING_RECORD(item, struct _IO_WORKITEM, item)->call;
+    return (struct worker_call){ .routine = item->WorkerRoutine, .context = item->Parameter };
+}
+
+const void *worker_call_routine(const struct worker_call *c)
+{
+    if (c->routine)
+        return (const void *)(uintptr_t)c->routine;
+    return c->io ? (const void *)(uintptr_t)c->io : (const void *)(uintptr_t)c->io_ex;
+}
+
+void worker_call_run(const struct worker_call *c)
+{
+    if (c->routine) {
+        c->routine(c->context);
+        return;
+    }
+    if (c->io)
+        c->io(c->object, c->context);
+    else
+        c->io_ex(c->object, c->context, c->item);
+    if (!MUTANT(wdk_work_keeps_device))
+        object_put(c->object);
+}
+
+/* One that is queued keeps what it was queued with. */
+static void prepare(void *context)
+{
+    struct worker_call *c = context;
+
+    c->object = c->item->call.object;
+    c->item->call = *c;
+    object_get(c->object);
+}
+
+static bool queue(PIO_WORKITEM w, PIO_WORKITEM_ROUTINE io, PIO_WORKITEM_ROUTINE_EX io_ex, PVOID context)
+{
+    struct worker_call c = { .io = io, .io_ex = io_ex, .context = context, .item = w };
+
+    return worker_queue(&w->item, prepare, &c);
+}
+
+VOID IoInitializeWorkItem(PVOID IoObject, PIO_WORKITEM IoWorkItem)
+{
+    inuse_check_init("IoInitializeWorkItem", IoWorkItem, sizeof *IoWorkItem);
+    *IoWorkItem = (struct _IO_WORKITEM){ .call = { .object = IoObject } };
+    ExInitializeWorkItem(&IoWorkItem->item, is_io, IoWorkItem);
+}
+
+VOID IoUninitializeWorkItem(PIO_WORKITEM IoWorkItem)
+{
+    inuse_check("IoUninitializeWorkItem", IoWorkItem, sizeof *IoWorkItem);
+}
+
+ULONG IoSizeofWorkItem(VOID)
+{
+    return sizeof(struct _IO_WORKITEM);
+}
+
+PIO_WORKITEM IoAllocateWorkItem(struct _DEVICE_OBJECT *DeviceObject)
+{
+    PIO_WORKITEM w = malloc(sizeof *w);
+
+    irql_check_max("IoAllocateWorkItem", DISPATCH_LEVEL);
+    if (!w)
+        return NULL;
+    IoInitializeWorkItem(DeviceObject, w);
+    live_add(LIVE_WORK_ITEM, w, "IO_WORKITEM");
+    return w;
+}
+
+VOID IoFreeWorkItem(PIO_WORKITEM IoWorkItem)
+{
+    irql_check_max("IoFreeWorkItem", DISPATCH_LEVEL);
+    if (!live_remove(LIVE_WORK_ITEM, IoWorkItem)) {
+        check_failed(CHECK_OBJECT_NOT_INITIALIZED, "IoFreeWorkItem", (uintptr_t)IoWorkItem, 0, 0, 0,
+                     "%p was not allocated by IoAllocateWorkItem, or is freed already", (void *)IoWorkItem);
+        return;
+    }
+    inuse_check("IoFreeWorkItem", IoWorkItem, sizeof *IoWorkItem);
+    if (worker_remove(&IoWorkItem->item))
+        object_put(IoWorkItem->call.object);
+    free(IoWorkItem);
+}
+
+VOID IoQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE WorkerRoutine, WORK_QUEUE_TYPE QueueType,
+                     PVOID Context)
+{
+    UNREFERENCED_PARAMETER(QueueType);
+    irql_check_max("IoQueueWorkItem", DISPATCH_LEVEL);
+    if (!queue(IoWorkItem, WorkerRoutine, NULL, Context))
+        report_queued("IoQueueWorkItem", IoWorkItem);
+}
+
+VOID IoQueueWorkItemEx(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine, WORK_QUEUE_TYPE QueueType,
+                       PVOID Context)
+{
+    UNREFERENCED_PARAMETER(QueueType);
+    irql_check_max("IoQueueWorkItemEx", DISPATCH_LEVEL);
+    if (!queue(IoWorkItem, NULL, WorkerRoutine, Context))
+        report_queued("IoQueueWorkItemEx", IoWorkItem);
+}
+
+BOOLEAN IoTryQueueWorkItem(PIO_WORKITEM IoWorkItem, PIO_WORKITEM_ROUTINE_EX WorkerRoutine, WORK_QUEUE_TYPE QueueType,
+                           PVOID Context)
+{
+    UNREFERENCED_PARAMETER(QueueType);
+    irql_check_max("IoTryQueueWorkItem", DISPATCH_LEVEL);
+    return queue(IoWorkItem, NULL, WorkerRoutine, Context);
+}

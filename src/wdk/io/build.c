@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests that drivers send to other drivers' devices: see wdm/io.h. */
+#include "wdm.h"
+
+#include "wdk/io/irp.h"
+#include "wdk/ke/thread.h"
+
+static void set_end(PIRP irp, PKEVENT event, PIO_STATUS_BLOCK status)
+{
+    irp->UserEvent = event;
+    irp->UserIosb = status;
+    irp->Tail.Overlay.Thread = (struct _ETHREAD *)(void *)thread_self();
+}
+
+PIRP IoBuildDeviceIoControlRequest(ULONG IoControlCode, PDEVICE_OBJECT DeviceObject, PVOID InputBuffer,
+                                   ULONG InputBufferLength, PVOID OutputBuffer, ULONG OutputBufferLength,
+                                   BOOLEAN InternalDeviceIoControl, PKEVENT Event, PIO_STATUS_BLOCK IoStatusBlock)
+{
+    struct irp_buffers buffers = { InputBuffer, InputBufferLength, OutputBuffer, OutputBufferLength };
+    PIRP irp;
+
+    irql_check_max("IoBuildDeviceIoControlRequest", PASSIVE_LEVEL);
+    irp = irp_new(DeviceObject);
+    if (!irp)
+        return NULL;
+    IoGetNextIrpStackLocation(irp)->MajorFunction =
+        InternalDeviceIoControl ? IRP_MJ_INTERNAL_DEVICE_CONTROL : IRP_MJ_DEVICE_CONTROL;
+    set_end(irp, Event, IoStatusBlock);
+    return NT_SUCCESS(irp_set_control(irp, IoControlCode, &buffers)) ? irp : NULL;
+}
+
+static PIRP build_transfer(PIRP irp, ULONG major, PDEVICE_OBJECT device, PVOID buffer, ULONG length,
+                           PLARGE_INTEGER offset)
+{
+    bool write = major == IRP_MJ_WRITE, transfer = write || major == IRP_MJ_READ;
+    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
+                                   write ? 0 : length };
+
+    if (!irp)
+        return NULL;
+    IoGetNextIrpStackLocation(irp)->MajorFunction = (UCHAR)major;
+    if (transfer && !NT_SUCCESS(irp_set_transfer(irp, device, &buffers, offset ? offset->QuadPart : 0)))
+        return NULL;
+    return irp;
+}
+
+PIRP IoBuildSynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObject, PVOID Buffer, ULONG Length,
+                                  PLARGE_INTEGER StartingOffset, PKEVENT Event, PIO_STATUS_BLOCK IoStatusBlock)
+{
+    PIRP irp;
+
+    irql_check_max("IoBuildSynchronousFsdRequest", PASSIVE_LEVEL);
+    irp = build_transfer(irp_new(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
+    if (irp)
+        set_end(irp, Event, IoStatusBlock);
+    return irp;
+}
+
+PIRP IoBuildAsynchronousFsdRequest(ULONG MajorFunction, PDEVICE_OBJECT DeviceObject, PVOID Buffer, ULONG Length,
+                                   PLARGE_INTEGER StartingOffset, PIO_STATUS_BLOCK IoStatusBlock)
+{
+    PIRP irp;
+
+    irql_check_max("IoBuildAsynchronousFsdRequest", APC_LEVEL);
+    irp =
+        build_transfer(irp_new_for_driver(DeviceObject), MajorFunction, DeviceObject, Buffer, Length, StartingOffset);
+    if (irp)
+        set_end(irp, NULL, IoStatusBlock);
+    return irp;
+}

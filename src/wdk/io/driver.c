@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/* Loading and unloading drivers: see openndk/wdk.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "openndk/wdk.h"
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/common/text.h"
+#include "wdk/ex/worker.h"
+#include "wdk/io/device.h"
+#include "wdk/io/driver.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/mm/pool.h"
+#include "wdk/mm/pool_pages.h"
+#include "wdk/ob/object.h"
+#include "wdk/storport/start.h"
+#include "wdk/wdf/object.h"
+
+#define SERVICES "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\"
+#define OBJECTS "\\Driver\\"
+
+enum { NAME_MOST = 200 };
+
+struct client {
+    struct client *next;
+    const void *key;
+    _Alignas(16) char data[];
+};
+
+struct ondk_wdk_driver {
+    DRIVER_OBJECT object;
+    DRIVER_EXTENSION extension;
+    char name[NAME_MOST + 1];
+    void *handle;
+    const char *start; /* where the module is mapped: attributes what is left to its driver */
+    uint64_t size;
+    UNICODE_STRING registry_path;
+    struct client *clients; /* IoAllocateDriverObjectExtension */
+    NTSTATUS entry_status;
+    struct ondk_wdk_driver *next;
+};
+
+static void destroy(void *driver);
+static struct _OBJECT_TYPE driver_type = { "driver", destroy, NULL };
+static struct _OBJECT_TYPE *driver_type_pointer = &driver_type;
+struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* loading and unloading, one at a time */
+static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ondk_wdk_driver *drivers;
+static _Thread_local char error_text[1024];
+
+int driver_error(const char *text, ...)
+{
+    va_list args;
+
+    va_start(args, text);
+    vsnprintf(error_text, sizeof error_text, text, args);
+    va_end(args);
+    return -1;
+}
+
+const char *ondk_wdk_error(void)
+{
+    return error_text;
+}
+
+struct call {
+    void (*routine)(void *context);
+    void *context;
+};
+
+static void *call_thread(void *argument)
+{
+    struct call *call = argument;
+    struct thread_mark mark = thread_mark_take();
+
+    thread_self()->kind = THREAD_DRIVERS;
+    call->routine(call->context);
+    thread_mark_check(&mark, "a thread of the system's", (const void *)(uintptr_t)call->routine);
+    return NULL;
+}
+
+bool driver_call(void (*routine)(void *context), void *context)
+{
+    struct call call = { routine, context };
+    pthread_t thread;
+
+    if (thread_create(&thread, NULL, call_thread, &call))
+        return false;
+    pthread_join(thread, NULL);
+    return true;
+}
+
+NTSTATUS driver_invalid_request(PDEVICE_OBJECT device, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(device);
+    irp->IoStatus.Status = STATUS_INVALID_DEVICE_REQUEST;
+    irp->IoStatus.Information = 0;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    return STATUS_INVALID_DEVICE_REQUEST;
+}
+
+/* ---- The module ------------------------------------------------------------------------------------------------- */
+
+struct extent {
+    uintptr_t base, end;
+};
+
+static int measure(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct extent *extent = context;
+
+    UNREFERENCED_PARAMETER(size);
+    if (info->dlpi_addr != extent->base)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD && info->dlpi_addr + p->p_vaddr + p->p_memsz > extent->end)
+            extent->end = info->dlpi_addr + p->p_vaddr + p->p_memsz;
+    }
+    return 1;
+}
+
+static void find_extent(struct ondk_wdk_driver *d)
+{
+    struct extent extent = { 0 };
+    struct link_map *map;
+
+    if (dlinfo(d->handle, RTLD_DI_LINKMAP, &map))
+        return;
+    extent.base = map->l_addr;
+    dl_iterate_phdr(measure, &extent);
+    d->start = (const char *)extent.base;
+    d->size = extent.end - extent.base;
+}
+
+/* dlopen's own words name the symbol; what they leave out is what to do about it. */
+static int explain_dlopen(const char *path)
+{
+    const char *words = dlerror();
+
+    if (strstr(words, "undefined symbol"))
+        return driver_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
+                            "docs/kernel-routines.md lists what there is; is a source file missing from the build?",
+                            words);
+    return driver_error("%s: %s", path, words);
+}
+
+static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
+{
+    char whole[PATH_MAX];
+    void *already;
+
+    if (!realpath(path, whole)) { /* dlopen would search libraries' directories for a name without a slash */
+        driver_error("%s: no such file", path);
+        return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
+    }
+    already = dlopen(whole, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (already && !MUTANT(drv_loaded_twice)) {
+        dlclose(already);
+        driver_error("%s is loaded already, or was left mapped when it was unloaded with something outstanding", path);
+        return (uint32_t)STATUS_IMAGE_ALREADY_LOADED;
+    }
+    d->handle = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
+    if (!d->handle) {
+        explain_dlopen(path);
+        return (uint32_t)STATUS_DRIVER_UNABLE_TO_LOAD;
+    }
+    d->object.DriverInit = (PDRIVER_INITIALIZE)(uintptr_t)dlsym(d->handle, "DriverEntry");
+    if (!d->object.DriverInit) {
+        driver_error(
+            "%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?", path);
+        return (uint32_t)STATUS_DRIVER_ENTRYPOINT_NOT_FOUND;
+    }
+    find_extent(d);
+    return 0;
+}
+
+/* ---- The object ------------------------------------------------------------------------------------------------- */
+
+static bool make_name(UNICODE_STRING *out, const char *directory, const char *name)
+{
+    char whole[sizeof SERVICES + NAME_MOST];
+    size_t n;
+
+    snprintf(whole, sizeof whole, "%s%s", directory, name);
+    out->Buffer = text_wide_copy(whole);
+    if (!out->Buffer)
+        return false;
+    n = text_wide_length(out->Buffer) * sizeof(WCHAR);
+    out->Length = (USHORT)n;
+    out->MaximumLength = (USHORT)(n + sizeof(WCHAR));
+    return true;
+}
+
+static bool make_object(struct ondk_wdk_driver *d)
+{
+    DRIVER_OBJECT *o = &d->object;
+
+    o->Type = IO_TYPE_DRIVER;
+    o->Size = sizeof *o;
+    o->DriverExtension = &d->extension;
+    d->extension.DriverObject = o;
+    for (int i = 0; i <= IRP_MJ_MAXIMUM_FUNCTION; i++)
+        o->MajorFunction[i] = driver_invalid_request;
+    return make_name(&o->DriverName, OBJECTS, d->name) && make_name(&d->extension.ServiceKeyName, "", d->name) &&
+           make_name(&d->registry_path, SERVICES, d->name);
+}
+
+/* The module apart: a device that is left still names its driver. */
+static void destroy(void *driver)
+{
+    struct ondk_wdk_driver *d = driver;
+
+    for (struct client *c = d->clients, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(d->object.DriverName.Buffer);
+    free(d->extension.ServiceKeyName.Buffer);
+    free(d->registry_path.Buffer);
+}
+
+static void free_driver(struct ondk_wdk_driver *d, bool unmap)
+{
+    if (unmap && d->handle)
+        dlclose(d->handle);
+    object_put(d);
+}
+
+static void *find_client(const struct ondk_wdk_driver *d, const void *key)
+{
+    for (struct client *c = d->clients; c; c = c->next)
+        if (c->key == key)
+            return c->data;
+    return NULL;
+}
+
+NTSTATUS IoAllocateDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID ClientIdentificationAddress,
+                                         ULONG DriverObjectExtensionSize, PVOID *DriverObjectExtension)
+{
+    struct ondk_wdk_driver *d = CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object);
+    struct client *c = calloc(1, sizeof *c + DriverObjectExtensionSize);
+    bool taken;
+
+    irql_check_max("IoAllocateDriverObjectExtension", DISPATCH_LEVEL);
+    *DriverObjectExtension = NULL;
+    if (!c)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    c->key = ClientIdentificationAddress;
+    pthread_mutex_lock(&clients_lock);
+    taken = find_client(d, c->key) != NULL;
+    if (!taken) {
+        c->next = d->clients;
+        d->clients = c;
+        *DriverObjectExtension = c->data;
+    }
+    pthread_mutex_unlock(&clients_lock);
+    if (taken)
+        free(c);
+    return taken ? STATUS_OBJECT_NAME_COLLISION : STATUS_SUCCESS;
+}
+
+PVOID IoGetDriverObjectExtension(PDRIVER_OBJECT DriverObject, PVOID ClientIdentificationAddress)
+{
+    void *found;
+
+    irql_check_max("IoGetDriverObjectExtension", DISPATCH_LEVEL);
+    pthread_mutex_lock(&clients_lock);
+    found = find_client(CONTAINING_RECORD(DriverObject, struct ondk_wdk_driver, object), ClientIdentificationAddress);
+    pthread_mutex_unlock(&clients_lock);
+    return found;
+}
+
+static void take_name(char name[NAME_MOST + 1], const char *path)
+{
+    const char *base = strrchr(path, '/');
+    const char *dot;
+
+    base = base ? base + 1 : path;
+    dot = strrchr(base, '.');
+    snprintf(name, NAME_MOST + 1, "%.*s", dot && dot != base ? (int)(dot - base) : NAME_MOST, base);
+}
+
+/* ---- Leaving ---------------------------------------------------------------------------------------------------- */
+
+/* Alone, everything that there is belongs to this driver; beside others, that whose maker's stack goes through its
+ * code. */
+static uint32_t report_left(struct ondk_wdk_driver *d, FILE *out)
+{
+    if (!drivers->next)
+        return ondk_wdk_report(out);
+    return d->size ? live_report_of(out, d->start, d->size) + pool_report_of(out, d->start, d->size) : 0;
+}
+
+/* Before anything of the module goes, since the report names its functions. */
+static bool leaves_nothing(struct ondk_wdk_driver *d, const char *routine)
+{
+    uint32_t left;
+
+    worker_wait_io(d->start, d->size);
+    if (!check_on())
+        return true;
+    KeFlushQueuedDpcs(); /* a routine that is coming to its end gives nothing more back */
+    left = MUTANT(drv_left_unseen) ? 0 : report_left(d, check_output());
+    if (left)
+        check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, left, 0, 0,
+                     "driver %s has left %u things behind, listed above", d->name, left);
+    return left == 0;
+}
+
+static void unlink_driver(struct ondk_wdk_driver *d)
+{
+    struct ondk_wdk_driver **at = &drivers;
+
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+}
+
+static void run_entry(void *context)
+{
+    struct ondk_wdk_driver *d = context;
+    UNICODE_STRING path = d->registry_path;
+
+    d->entry_status = d->object.DriverInit(&d->object, &path);
+}
+
+static void run_unload(void *context)
+{
+    struct ondk_wdk_driver *d = context;
+
+    d->object.DriverUnload(&d->object);
+}
+
+/* What a service's installation leaves: type kernel driver, start on demand. */
+static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
+{
+    static const uint32_t type = 1, on_demand = 3, error_normal = 1;
+    char key[sizeof SERVICES + NAME_MOST];
+
+    snprintf(key, sizeof key, "%s%s", SERVICES, d->name);
+    return !ondk_wdk_registry_set(key, "Type", REG_DWORD, &type, sizeof type) &&
+           !ondk_wdk_registry_set(key, "Start", REG_DWORD, &on_demand, sizeof on_demand) &&
+           !ondk_wdk_registry_set(key, "ErrorControl", REG_DWORD, &error_normal, sizeof error_normal) &&
+           !ondk_wdk_registry_set_text(key, "ImagePath", REG_EXPAND_SZ, path, (uint32_t)strlen(path));
+}
+
+/* A driver whose only device does not start is taken away again. */
+static int start_adapter(struct ondk_wdk_driver *d, uint32_t *status)
+{
+    char why[sizeof error_text];
+    bool clean;
+
+    if (storport_start(&d->object))
+        return 0;
+    snprintf(why, sizeof why, "%s", error_text);
+    (void)driver_call(run_unload, d);
+    clean = leaves_nothing(d, "DriverUnload");
+    unlink_driver(d);
+    free_driver(d, clean);
+    *status = (uint32_t)STATUS_DEVICE_CONFIGURATION_ERROR;
+    return driver_error("%s", why);
+}
+
+static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
+{
+    *status = make_object(d) ? open_module(d, path) : (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+    if (!*status && !make_service_key(d, path))
+        *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+    if (*status) {
+        free_driver(d, true);
+        return -1;
+    }
+    d->next = drivers;
+    drivers = d;
+    if (!check_on()) /* else every block has pages of its own */
+        pool_runs_prepare();
+    if (!driver_call(run_entry, d)) {
+        unlink_driver(d);
+        free_driver(d, true);
+        *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+        return driver_error("no thread for DriverEntry");
+    }
+    *status = (uint32_t)d->entry_status;
+    if (!NT_SUCCESS(d->entry_status)) {
+        bool clean;
+
+        wdf_entry_failed(&d->object);
+        clean = leaves_nothing(d, "DriverEntry"); /* DriverUnload is not called after this */
+
+        driver_error("DriverEntry of %s returned 0x%08X", d->name, *status);
+        unlink_driver(d);
+        free_driver(d, clean);
+        return -1;
+    }
+    device_initialized(&d->object);
+    return start_adapter(d, status);
+}
+
+int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status)
+{
+    struct ondk_wdk_driver *d = object_new(&driver_type, sizeof *d);
+    int result;
+
+    if (!d) {
+        *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+        return driver_error("no memory");
+    }
+    take_name(d->name, service_name ? service_name : path);
+    if (service_name)
+        snprintf(d->name, sizeof d->name, "%s", service_name);
+    pthread_mutex_lock(&lock);
+    result = start(d, path, status);
+    pthread_mutex_unlock(&lock);
+    if (!result)
+        *driver = d;
+    return result;
+}
+
+static int stop(struct ondk_wdk_driver *d, uint32_t *status)
+{
+    if (!d->object.DriverUnload) {
+        *status = (uint32_t)STATUS_INVALID_DEVICE_REQUEST;
+        return driver_error("driver %s has set no DriverUnload", d->name);
+    }
+    storport_before_remove(&d->object);
+    if (!device_begin_unload(&d->object)) {
+        *status = (uint32_t)STATUS_DEVICE_BUSY;
+        return driver_error("a device of driver %s is still open", d->name);
+    }
+    storport_remove(&d->object);
+    if (!driver_call(run_unload, d)) {
+        device_unload_failed(&d->object);
+        *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
+        return driver_error("no thread for DriverUnload");
+    }
+    *status = 0;
+    return 0;
+}
+
+int ondk_wdk_unload(ondk_wdk_driver_t *driver, uint32_t *status)
+{
+    int result;
+
+    pthread_mutex_lock(&lock);
+    result = stop(driver, status);
+    if (!result) {
+        bool clean;
+
+        KeFlushQueuedDpcs(); /* as Windows does before it takes the driver's code away */
+        clean = leaves_nothing(driver, "DriverUnload");
+
+        unlink_driver(driver);
+        free_driver(driver, clean);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+uint32_t ondk_wdk_report(FILE *out)
+{
+    uint32_t blocks = pool_report(out);
+
+    return blocks + live_report(out);
+}
+
+uint32_t ondk_wdk_busy(void)
+{
+    return live_busy();
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/* Files and devices by handle: see wdm/zw.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "openndk/wdk.h"
+#include "wdk/check.h"
+#include "wdk/common/text.h"
+#include "wdk/io/device.h"
+#include "wdk/io/driver.h"
+#include "wdk/io/irp.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/object.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int root = -1;
+
+int ondk_wdk_set_file_root(const char *directory)
+{
+    int new_root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), old;
+
+    if (new_root < 0)
+        return driver_error("%s: %s", directory, strerror(errno));
+    pthread_mutex_lock(&lock);
+    old = root;
+    root = new_root;
+    pthread_mutex_unlock(&lock);
+    if (old >= 0)
+        close(old);
+    return 0;
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS status_of(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return STATUS_OBJECT_NAME_NOT_FOUND;
+    case ENOTDIR:
+        return STATUS_OBJECT_PATH_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+    case EXDEV: /* would leave the host's directory */
+    case ELOOP:
+        return STATUS_ACCESS_DENIED;
+    case EEXIST:
+        return STATUS_OBJECT_NAME_COLLISION;
+    case EISDIR:
+        return STATUS_FILE_IS_A_DIRECTORY;
+    case ENOSPC:
+        return STATUS_DISK_FULL;
+    default:
+        return STATUS_UNSUCCESSFUL;
+    }
+}
+
+/* Those at the end say that it is a directory, and go. */
+static void turn_slashes(char *text)
+{
+    for (char *at = text; (at = strchr(at, '\\')); at++)
+        *at = '/';
+    for (size_t n = strlen(text); n && text[n - 1] == '/'; n--)
+        text[n - 1] = 0;
+}
+
+/* C/a/b for \??\C:\a\b, SystemRoot/a for \SystemRoot\a; to be freed. NULL: it is no file's name. */
+static char *host_name(PCUNICODE_STRING name)
+{
+    size_t units = name->Length / sizeof(WCHAR);
+    char *text, *at;
+    bool drive, system;
+
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units) /* the host would see another name */
+        return NULL;
+    text = text_narrow_copy(name->Buffer, units);
+    if (!text)
+        return NULL;
+    at = !strncasecmp(text, "\\??\\", 4) ? text + 4 : !strncasecmp(text, "\\DosDevices\\", 12) ? text + 12 : NULL;
+    drive = at && at[0] && at[1] == ':' && at[2] == '\\';
+    system = !strncasecmp(text, "\\SystemRoot\\", 12);
+    if ((!drive && !system) || strchr(text, '/')) {
+        free(text);
+        return NULL;
+    }
+    if (drive) { /* the colon goes */
+        char letter = at[0] >= 'a' && at[0] <= 'z' ? (char)(at[0] - 32) : at[0];
+
+        memmove(text + 1, at + 2, strlen(at + 2) + 1);
+        text[0] = letter;
+    } else {
+        memmove(text, text + 1, strlen(text));
+        memcpy(text, "SystemRoot", 10);
+    }
+    turn_slashes(text);
+    return text;
+}
+
+/* a/b for a\b below a directory that is open; "." for the directory itself. NULL: no memory, or no such name. */
+static char *relative_name(PCUNICODE_STRING name)
+{
+    size_t units = name->Length / sizeof(WCHAR);
+    char *text;
+
+    if (text_length(name->Buffer, sizeof(WCHAR), units) < units)
+        return NULL;
+    text = units ? text_narrow_copy(name->Buffer, units) : strdup(".");
+    if (text && (text[0] == '\\' || strchr(text, '/'))) {
+        free(text);
+        return NULL;
+    }
+    if (text)
+        turn_slashes(text);
+    return text;
+}
+
+static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
+{
+    static const int dispositions[] = { O_CREAT | O_TRUNC, 0, O_CREAT | O_EXCL, O_CREAT, O_TRUNC, O_CREAT | O_TRUNC };
+    bool write = access & (FILE_WRITE_DATA | GENERIC_WRITE | GENERIC_ALL), append = access & FILE_APPEND_DATA;
+    int flags = dispositions[disposition] | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+    if (options & FILE_DIRECTORY_FILE)
+        return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    if (append && !write && !MUTANT(fil_appends_anywhere))
+        flags |= O_APPEND;
+    return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
+}
+
+/*
+ * The kernel itself sees to it that no link and no ".." leads out of the directory. below: an open one; -1: the
+ * host's.
+ */
+static int open_beneath(int below, const char *name, int flags)
+{
+    struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
+                            .resolve = MUTANT(fil_leaves_its_place) ? 0 : RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+    int result;
+
+    if (below >= 0)
+        return (int)syscall(SYS_openat2, below, name, &how, sizeof how);
+    pthread_mutex_lock(&lock);
+    result = root < 0 ? (errno = ENOENT, -1) : (int)syscall(SYS_openat2, root, name, &how, sizeof how);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+/* Where `name` is not there yet; with FILE_CREATE it must not be. */
+static NTSTATUS make_directory(int below, char *name, ULONG disposition)
+{
+    char *base = strrchr(name, '/');
+    int parent, result, error;
+
+    if (!base && below < 0)
+        return STATUS_SUCCESS; /* the drive itself: opening it tells */
+    if (base)
+        *base = 0;
+    parent = open_beneath(below, base ? name : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (base)
+        *base = '/';
+    if (parent < 0)
+        return errno == ENOENT ? STATUS_OBJECT_PATH_NOT_FOUND : status_of(errno);
+    result = mkdirat(parent, base ? base + 1 : name, 0700);
+    error = errno;
+    close(parent);
+    return !result || (error == EEXIST && disposition == FILE_OPEN_IF) ? STATUS_SUCCESS : status_of(error);
+}
+
+static NTSTATUS open_host(int below, char *name, ACCESS_MASK access, ULONG disposition, ULONG options,
+                          PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    int flags = open_flags(access, disposition, options), there = open_beneath(below, name, O_PATH | O_CLOEXEC);
+    int descriptor;
+    NTSTATUS status = STATUS_SUCCESS;
+    struct stat st;
+
+    if (there >= 0)
+        close(there);
+    if (options & FILE_DIRECTORY_FILE && disposition != FILE_OPEN)
+        status = disposition == FILE_CREATE || disposition == FILE_OPEN_IF ? make_directory(below, name, disposition)
+                                                                          : STATUS_INVALID_PARAMETER;
+    if (status)
+        return status;
+    descriptor = open_beneath(below, name, flags);
+    if (descriptor < 0)
+        return status_of(errno);
+    if (fstat(descriptor, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
+        (S_ISDIR(st.st_mode) && options & FILE_NON_DIRECTORY_FILE)) {
+        close(descriptor);
+        return S_ISDIR(st.st_mode) ? STATUS_FILE_IS_A_DIRECTORY : STATUS_ACCESS_DENIED;
+    }
+    *file = file_object_of_host(descriptor, access);
+    if (!*file) {
+        close(descriptor);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *information = there < 0 ? FILE_CREATED : disposition == FILE_SUPERSEDE ? FILE_SUPERSEDED
+                   : flags & O_TRUNC ? FILE_OVERWRITTEN : FILE_OPENED;
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS open_named(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG disposition, ULONG options,
+                           PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    char *host = host_name(name);
+    NTSTATUS status = host ? open_host(-1, host, access, disposition, options, file, information)
+                           : file_object_open(name, access, share, options | disposition << 24, IRP_FROM_KERNEL, file,
+                                              information);
+
+    free(host);
+    return status;
+}
+
+static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status);
+
+/* Below a directory that is open. Devices have no names below them here. */
+static NTSTATUS open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, ULONG disposition, ULONG options,
+                              PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    NTSTATUS status;
+    PFILE_OBJECT below = file_of("ZwCreateFile", a->RootDirectory, &status);
+    char *name = below && !below->DeviceObject ? relative_name(a->ObjectName) : NULL;
+
+    if (!below)
+        return status;
+    if (name)
+        status = open_host(file_object_descriptor(below), name, access, disposition, options, file, information);
+    else
+        status = below->DeviceObject ? STATUS_INVALID_PARAMETER : STATUS_OBJECT_PATH_SYNTAX_BAD;
+    free(name);
+    object_put(below);
+    return status;
+}
+
+NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                      PIO_STATUS_BLOCK IoStatusBlock, PLARGE_INTEGER AllocationSize, ULONG FileAttributes,
+                      ULONG ShareAccess, ULONG CreateDisposition, ULONG CreateOptions, PVOID EaBuffer, ULONG EaLength)
+{
+    PFILE_OBJECT file = NULL;
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(AllocationSize);
+    UNREFERENCED_PARAMETER(FileAttributes);
+    UNREFERENCED_PARAMETER(EaBuffer);
+    UNREFERENCED_PARAMETER(EaLength);
+    irql_check_max("ZwCreateFile", PASSIVE_LEVEL);
+    *FileHandle = NULL;
+    IoStatusBlock->Information = 0;
+    if (CreateDisposition > FILE_OVERWRITE_IF || !ObjectAttributes->ObjectName)
+        return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
+    if (ObjectAttributes->RootDirectory && !MUTANT(fil_root_ignored))
+        status = open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
+                               &IoStatusBlock->Information);
+    else
+        status = open_named(ObjectAttributes->ObjectName, DesiredAccess, ShareAccess, CreateDisposition, CreateOptions,
+                            &file, &IoStatusBlock->Information);
+    if (NT_SUCCESS(status)) {
+        status = handle_open(file, FileHandle);
+        if (status)
+            object_put(file);
+    }
+    return IoStatusBlock->Status = status;
+}
+
+NTSTATUS ZwOpenFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                    PIO_STATUS_BLOCK IoStatusBlock, ULONG ShareAccess, ULONG OpenOptions)
+{
+    return ZwCreateFile(FileHandle, DesiredAccess, ObjectAttributes, IoStatusBlock, NULL, FILE_ATTRIBUTE_NORMAL,
+                        ShareAccess, FILE_OPEN, OpenOptions, NULL, 0);
+}
+
+/* ---- Using ------------------------------------------------------------------------------------------------------ */
+
+/* With a reference. */
+static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status)
+{
+    PFILE_OBJECT file;
+
+    irql_check_max(routine, PASSIVE_LEVEL);
+    file = handle_get(handle, *IoFileObjectType, status);
+    if (!file && *status == STATUS_INVALID_HANDLE && check_on() && !MUTANT(wdk_closed_file_unseen))
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
+    return file;
+}
+
+static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS status, ULONG_PTR information)
+{
+    block->Status = status;
+    block->Information = information;
+    object_put(file);
+    return status;
+}
+
+/*
+ * Where files stand. To seek and to read or write there is one step, so that a host's file is transferred under its
+ * lock. A device's driver may take its time: there only the place itself is kept together.
+ */
+enum { POSITION_LOCKS = 16 };
+static pthread_mutex_t position_locks[POSITION_LOCKS] = { [0 ... POSITION_LOCKS - 1] = PTHREAD_MUTEX_INITIALIZER };
+
+static pthread_mutex_t *position_lock(PFILE_OBJECT file)
+{
+    return &position_locks[(uintptr_t)file / 64 % POSITION_LOCKS];
+}
+
+static int64_t position_get(PFILE_OBJECT file)
+{
+    int64_t at;
+
+    pthread_mutex_lock(position_lock(file));
+    at = file->CurrentByteOffset.QuadPart;
+    pthread_mutex_unlock(position_lock(file));
+    return at;
+}
+
+static void position_set(PFILE_OBJECT file, int64_t at)
+{
+    pthread_mutex_lock(position_lock(file));
+    file->CurrentByteOffset.QuadPart = at;
+    pthread_mutex_unlock(position_lock(file));
+}
+
+static NTSTATUS host_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
+                              ULONG_PTR *done)
+{
+    int descriptor = file_object_descriptor(file);
+    ssize_t n;
+
+    if (write ? !file->WriteAccess : !file->ReadAccess)
+        return STATUS_ACCESS_DENIED;
+    if (offset < 0)
+        return STATUS_INVALID_PARAMETER;
+    n = write ? pwrite(descriptor, buffer, length, offset) : pread(descriptor, buffer, length, offset);
+    if (n < 0)
+        return errno == EISDIR ? STATUS_INVALID_DEVICE_REQUEST : status_of(errno);
+    *done = (ULONG_PTR)n;
+    return !n && length && !write ? STATUS_END_OF_FILE : STATUS_SUCCESS;
+}
+
+static NTSTATUS device_transfer(PFILE_OBJECT file, bool write, void *buffer, ULONG length, int64_t offset,
+                                ULONG_PTR *done)
+{
+    struct irp_buffers buffers = { write ? buffer : NULL, write ? length : 0, write ? NULL : buffer,
+                                   write ? 0 : length };
+    PIO_STACK_LOCATION next;
+    PIRP irp = file_object_irp(file, write ? IRP_MJ_WRITE : IRP_MJ_READ, IRP_FROM_KERNEL, &next);
+    NTSTATUS status = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(file), &buffers, offset)
+                          : STATUS_INSUFFICIENT_RESOURCES;
+
+    return NT_SUCCESS(status) ? irp_send(IoGetRelatedDeviceObject(file), irp, done) : status;
+}
+
+/* With the right to append alone an offset does not count. */
+static bool appends(PFILE_OBJECT file)
+{
+    return !file->DeviceObject && fcntl(file_object_descriptor(file), F_GETFL) & O_APPEND;
+}
+
+/* Without an offset, and with the value that says so, from where the last one ended. */
+static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool write, int64_t position)
+{
+    struct stat st;
+
+    if (write && appends(file))
+        return fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
+    if (!given || (given->HighPart == -1 && given->LowPart == FILE_USE_FILE_POINTER_POSITION))
+        return position;
+    if (write && given->HighPart == -1 && given->LowPart == FILE_WRITE_TO_END_OF_FILE)
+        return file->DeviceObject || fstat(file_object_descriptor(file), &st) ? 0 : st.st_size;
+    return given->QuadPart;
+}
+
+static NTSTATUS transfer_host(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
+                              ULONG_PTR *done)
+{
+    pthread_mutex_t *mine = MUTANT(fil_position_races) ? NULL : position_lock(file);
+    NTSTATUS status;
+    int64_t offset;
+
+    if (mine)
+        pthread_mutex_lock(mine);
+    offset = offset_of(file, given, write, file->CurrentByteOffset.QuadPart);
+    status = host_transfer(file, write, buffer, length, offset, done);
+    if (NT_SUCCESS(status) && !MUTANT(fil_position_stays))
+        file->CurrentByteOffset.QuadPart = offset + (int64_t)*done;
+    if (mine)
+        pthread_mutex_unlock(mine);
+    return status;
+}
+
+static NTSTATUS transfer_device(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
+                                ULONG_PTR *done)
+{
+    int64_t offset = offset_of(file, given, write, position_get(file));
+    NTSTATUS status = device_transfer(file, write, buffer, length, offset, done);
+
+    if (NT_SUCCESS(status))
+        position_set(file, offset + (int64_t)*done);
+    return status;
+}
+
+static NTSTATUS transfer(const char *routine, HANDLE handle, HANDLE event, PIO_APC_ROUTINE apc, PIO_STATUS_BLOCK block,
+                         bool write, void *buffer, ULONG length, const LARGE_INTEGER *given)
+{
+    ULONG_PTR done = 0;
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of(routine, handle, &status);
+
+    if (!file)
+        return status;
+    if (event || apc)
+        status = event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3;
+    else
+        status = file->DeviceObject ? transfer_device(file, write, buffer, length, given, &done)
+                                    : transfer_host(file, write, buffer, length, given, &done);
+    return finish(file, block, status, done);
+}
+
+NTSTATUS ZwReadFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
+                    PIO_STATUS_BLOCK IoStatusBlock, PVOID Buffer, ULONG Length, PLARGE_INTEGER ByteOffset, PULONG Key)
+{
+    UNREFERENCED_PARAMETER(ApcContext);
+    UNREFERENCED_PARAMETER(Key);
+    return transfer("ZwReadFile", FileHandle, Event, ApcRoutine, IoStatusBlock, false, Buffer, Length, ByteOffset);
+}
+
+NTSTATUS ZwWriteFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
+                     PIO_STATUS_BLOCK IoStatusBlock, PVOID Buffer, ULONG Length, PLARGE_INTEGER ByteOffset, PULONG Key)
+{
+    UNREFERENCED_PARAMETER(ApcContext);
+    UNREFERENCED_PARAMETER(Key);
+    return transfer("ZwWriteFile", FileHandle, Event, ApcRoutine, IoStatusBlock, true, Buffer, Length, ByteOffset);
+}
+
+NTSTATUS ZwDeviceIoControlFile(HANDLE FileHandle, HANDLE Event, PIO_APC_ROUTINE ApcRoutine, PVOID ApcContext,
+                               PIO_STATUS_BLOCK IoStatusBlock, ULONG IoControlCode, PVOID InputBuffer,
+                               ULONG InputBufferLength, PVOID OutputBuffer, ULONG OutputBufferLength)
+{
+    struct irp_buffers buffers = { InputBuffer, InputBufferLength, OutputBuffer, OutputBufferLength };
+    PIO_STACK_LOCATION next;
+    ULONG_PTR done = 0;
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of("ZwDeviceIoControlFile", FileHandle, &status);
+    PIRP irp;
+
+    UNREFERENCED_PARAMETER(ApcContext);
+    if (!file)
+        return status;
+    if (Event || ApcRoutine)
+        return finish(file, IoStatusBlock, Event ? STATUS_INVALID_PARAMETER_2 : STATUS_INVALID_PARAMETER_3, 0);
+    if (!file->DeviceObject)
+        return finish(file, IoStatusBlock, STATUS_INVALID_DEVICE_REQUEST, 0);
+    irp = file_object_irp(file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_KERNEL, &next);
+    status = irp ? irp_set_control(irp, IoControlCode, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
+    if (NT_SUCCESS(status))
+        status = irp_send(IoGetRelatedDeviceObject(file), irp, &done);
+    return finish(file, IoStatusBlock, status, done);
+}
+
+/* ---- Information ------------------------------------------------------------------------------------------------ */
+
+static NTSTATUS query_standard(PFILE_OBJECT file, FILE_STANDARD_INFORMATION *out)
+{
+    struct stat st;
+
+    if (file->DeviceObject || fstat(file_object_descriptor(file), &st))
+        return STATUS_INVALID_DEVICE_REQUEST;
+    *out = (FILE_STANDARD_INFORMATION){ .NumberOfLinks = (ULONG)st.st_nlink, .Directory = S_ISDIR(st.st_mode) };
+    out->AllocationSize.QuadPart = st.st_blocks * 512;
+    out->EndOfFile.QuadPart = out->Directory ? 0 : st.st_size;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ZwQueryInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
+                                FILE_INFORMATION_CLASS FileInformationClass)
+{
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of("ZwQueryInformationFile", FileHandle, &status);
+    ULONG size = FileInformationClass == FileStandardInformation ? sizeof(FILE_STANDARD_INFORMATION)
+                                                                 : sizeof(FILE_POSITION_INFORMATION);
+
+    if (!file)
+        return status;
+    if (FileInformationClass != FileStandardInformation && FileInformationClass != FilePositionInformation)
+        return finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
+    if (Length < size)
+        return finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
+    if (FileInformationClass == FileStandardInformation)
+        status = query_standard(file, FileInformation);
+    else
+        ((PFILE_POSITION_INFORMATION)FileInformation)->CurrentByteOffset.QuadPart = position_get(file);
+    return finish(file, IoStatusBlock, status, NT_SUCCESS(status) ? size : 0);
+}
+
+NTSTATUS ZwSetInformationFile(HANDLE FileHandle, PIO_STATUS_BLOCK IoStatusBlock, PVOID FileInformation, ULONG Length,
+                              FILE_INFORMATION_CLASS FileInformationClass)
+{
+    NTSTATUS status;
+    PFILE_OBJECT file = file_of("ZwSetInformationFile", FileHandle, &status);
+    const LARGE_INTEGER *value = FileInformation;
+
+    if (!file)
+        return status;
+    if (FileInformationClass != FileEndOfFileInformation && FileInformationClass != FilePositionInformation)
+        return finish(file, IoStatusBlock, STATUS_INVALID_INFO_CLASS, 0);
+    if (Length < sizeof *value)
+        return finish(file, IoStatusBlock, STATUS_INFO_LENGTH_MISMATCH, 0);
+    if (value->QuadPart < 0)
+        status = STATUS_INVALID_PARAMETER;
+    else if (FileInformationClass == FilePositionInformation)
+        position_set(file, value->QuadPart);
+    else if (file->DeviceObject)
+        status = STATUS_INVALID_DEVICE_REQUEST;
+    else if (!file->WriteAccess)
+        status = STATUS_ACCESS_DENIED;
+    else if (ftruncate(file_object_descriptor(file), value->QuadPart))
+        status = status_of(errno);
+    return finish(file, IoStatusBlock, status, 0);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Open devices: create, cleanup, close. See device.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/io/device.h"
+#include "wdk/io/driver.h"
+#include "wdk/io/irp.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ob/name.h"
+#include "wdk/ob/object.h"
+
+static void destroy(void *object);
+static void closed(void *object);
+static struct _OBJECT_TYPE file_type = { "file", destroy, closed };
+static struct _OBJECT_TYPE *file_type_pointer = &file_type;
+struct _OBJECT_TYPE **IoFileObjectType = &file_type_pointer;
+
+PIRP file_object_irp(PFILE_OBJECT file, UCHAR major, enum irp_from from, PIO_STACK_LOCATION *next)
+{
+    PIRP irp = irp_new(IoGetRelatedDeviceObject(file));
+
+    if (!irp)
+        return NULL;
+    irp->RequestorMode = (KPROCESSOR_MODE)from;
+    irp->Tail.Overlay.OriginalFileObject = file;
+    *next = IoGetNextIrpStackLocation(irp);
+    (*next)->MajorFunction = major;
+    (*next)->FileObject = file;
+    return irp;
+}
+
+static void tell(PFILE_OBJECT file, UCHAR major)
+{
+    PIO_STACK_LOCATION next;
+    PIRP irp = file_object_irp(file, major, IRP_FROM_KERNEL, &next);
+
+    if (!irp)
+        return;
+    if (major == IRP_MJ_CLOSE)
+        irp->Flags |= IRP_CLOSE_OPERATION;
+    (void)irp_send(IoGetRelatedDeviceObject(file), irp, NULL);
+}
+
+void file_object_cleanup(PFILE_OBJECT file)
+{
+    file->Flags |= FO_CLEANUP_COMPLETE;
+    tell(file, IRP_MJ_CLEANUP);
+}
+
+/* A file has one handle at most: with it goes what its opener still waits for. */
+static void closed(void *object)
+{
+    PFILE_OBJECT file = object;
+
+    if (file->DeviceObject && !MUTANT(fil_cleanup_with_last_reference))
+        file_object_cleanup(file);
+}
+
+static void send_close(void *context)
+{
+    PFILE_OBJECT file = context;
+
+    if (!(file->Flags & FO_CLEANUP_COMPLETE))
+        file_object_cleanup(file);
+    tell(file, IRP_MJ_CLOSE);
+}
+
+/* IRP_MJ_CLOSE comes at PASSIVE_LEVEL; the last reference may go at DISPATCH_LEVEL. */
+static void destroy(void *object)
+{
+    PFILE_OBJECT file = object;
+
+    if (file->DeviceObject && NT_SUCCESS(file->FinalStatus)) {
+        if (irql_now() == PASSIVE_LEVEL)
+            send_close(file);
+        else
+            (void)driver_call(send_close, file);
+        device_count_close(file->DeviceObject);
+    }
+    if (file->DeviceObject)
+        object_put(file->DeviceObject);
+    else if (file->FsContext)
+        close(file_object_descriptor(file));
+    free(file->FileName.Buffer);
+}
+
+PDEVICE_OBJECT IoGetRelatedDeviceObject(PFILE_OBJECT FileObject)
+{
+    irql_check_max("IoGetRelatedDeviceObject", DISPATCH_LEVEL);
+    return IoGetAttachedDevice(FileObject->DeviceObject);
+}
+
+static NTSTATUS send_create(PFILE_OBJECT file, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
+                            ULONG_PTR *information)
+{
+    IO_SECURITY_CONTEXT context = { .DesiredAccess = access, .FullCreateOptions = options };
+    PIO_STACK_LOCATION next;
+    PIRP irp = file_object_irp(file, IRP_MJ_CREATE, from, &next);
+
+    if (!irp)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    irp->Flags |= IRP_CREATE_OPERATION | IRP_SYNCHRONOUS_API;
+    next->Parameters.Create.SecurityContext = &context;
+    next->Parameters.Create.Options = options;
+    next->Parameters.Create.ShareAccess = (USHORT)share;
+    return irp_send(IoGetRelatedDeviceObject(file), irp, information);
+}
+
+static bool writes(ACCESS_MASK access)
+{
+    return access & (FILE_WRITE_DATA | FILE_APPEND_DATA | GENERIC_WRITE | GENERIC_ALL);
+}
+
+static bool reads(ACCESS_MASK access)
+{
+    return access & (FILE_READ_DATA | GENERIC_READ | GENERIC_ALL);
+}
+
+static PFILE_OBJECT new_file(ACCESS_MASK access)
+{
+    PFILE_OBJECT f = object_new(&file_type, sizeof *f);
+
+    if (!f)
+        return NULL;
+    f->Type = IO_TYPE_FILE;
+    f->Size = sizeof *f;
+    f->Flags = FO_SYNCHRONOUS_IO;
+    f->ReadAccess = reads(access);
+    f->WriteAccess = writes(access);
+    return f;
+}
+
+NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share, ULONG options, enum irp_from from,
+                          PFILE_OBJECT *file, ULONG_PTR *information)
+{
+    PFILE_OBJECT f = new_file(access);
+    NTSTATUS status;
+
+    *file = NULL;
+    if (!f)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    f->IrpList.Flink = f->IrpList.Blink = &f->IrpList;
+    f->FinalStatus = STATUS_UNSUCCESSFUL;
+    f->DeviceObject = name_find(name, &f->FileName, &status);
+    if (f->DeviceObject)
+        status = object_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
+                                                                    : STATUS_OBJECT_TYPE_MISMATCH;
+    if (f->DeviceObject && NT_SUCCESS(status)) {
+        status = send_create(f, access, share, options, from, information);
+        if (!NT_SUCCESS(status))
+            device_count_close(f->DeviceObject);
+    }
+    f->FinalStatus = status;
+    if (!NT_SUCCESS(status))
+        object_put(f);
+    else
+        *file = f;
+    return status;
+}
+
+/* FsContext is the descriptor, plus one. */
+PFILE_OBJECT file_object_of_host(int descriptor, ACCESS_MASK access)
+{
+    PFILE_OBJECT f = new_file(access);
+
+    if (f)
+        f->FsContext = (PVOID)((uintptr_t)descriptor + 1);
+    return f;
+}
+
+int file_object_descriptor(PFILE_OBJECT file)
+{
+    return file->DeviceObject ? -1 : (int)((uintptr_t)file->FsContext - 1);
+}
+
+NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK DesiredAccess, PFILE_OBJECT *FileObject,
+                                  PDEVICE_OBJECT *DeviceObject)
+{
+    ULONG_PTR information;
+    NTSTATUS status;
+
+    irql_check_max("IoGetDeviceObjectPointer", PASSIVE_LEVEL);
+    status = file_object_open(ObjectName, DesiredAccess, 0, 0, IRP_FROM_KERNEL, FileObject, &information);
+    if (!NT_SUCCESS(status))
+        return status;
+    file_object_cleanup(*FileObject); /* the handle that Windows opens for a moment */
+    *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
+    object_lend(*FileObject);
+    return STATUS_SUCCESS;
+}

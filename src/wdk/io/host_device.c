@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* What a host does with drivers' devices: see openndk/wdk.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "openndk/wdk.h"
+#include "wdk/common/text.h"
+#include "wdk/io/device.h"
+#include "wdk/io/driver.h"
+#include "wdk/io/irp.h"
+#include "wdk/ob/object.h"
+
+struct ondk_wdk_device {
+    PFILE_OBJECT file;
+};
+
+enum { NAME_MOST = 1000 };
+
+/* "\\.\Name", "Name": its link in \??; "\Device\Name" as it is. */
+static bool translate(UNICODE_STRING *out, const char *name)
+{
+    char whole[NAME_MOST + 8];
+    size_t n;
+
+    if (strlen(name) > NAME_MOST)
+        return false;
+    if (!strncmp(name, "\\\\.\\", 4) || !strncmp(name, "\\\\?\\", 4))
+        n = (size_t)snprintf(whole, sizeof whole, "\\??\\%s", name + 4);
+    else
+        n = (size_t)snprintf(whole, sizeof whole, "%s%s", name[0] == '\\' ? "" : "\\??\\", name);
+    out->Buffer = text_wide_copy(whole);
+    if (!out->Buffer)
+        return false;
+    n = text_wide_length(out->Buffer) * sizeof(WCHAR);
+    out->Length = out->MaximumLength = (USHORT)n;
+    return true;
+}
+
+static const char *reason(NTSTATUS status)
+{
+    switch (status) {
+    case STATUS_OBJECT_NAME_NOT_FOUND:
+        return "no driver has made a device or symbolic link of this name";
+    case STATUS_ACCESS_DENIED:
+        return "the device is exclusive and open, or its driver denied it";
+    case STATUS_NO_SUCH_DEVICE:
+        return "its driver has not cleared DO_DEVICE_INITIALIZING";
+    case STATUS_INVALID_DEVICE_REQUEST:
+        return "its driver has no dispatch routine for IRP_MJ_CREATE";
+    default:
+        return "its driver refused";
+    }
+}
+
+int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status)
+{
+    struct ondk_wdk_device *d = calloc(1, sizeof *d);
+    NTSTATUS result = STATUS_INSUFFICIENT_RESOURCES;
+    UNICODE_STRING wide = { 0 };
+    ULONG_PTR information;
+
+    if (d && translate(&wide, name))
+        result = file_object_open(&wide, FILE_GENERIC_READ | FILE_GENERIC_WRITE, 0, 0, IRP_FROM_USER, &d->file,
+                                  &information);
+    free(wide.Buffer);
+    *status = (uint32_t)result;
+    if (!NT_SUCCESS(result)) {
+        free(d);
+        return driver_error("%s: 0x%08X: %s", name, (uint32_t)result, reason(result));
+    }
+    *device = d;
+    return 0;
+}
+
+void ondk_wdk_close(ondk_wdk_device_t *device)
+{
+    file_object_cleanup(device->file);
+    object_put(device->file);
+    free(device);
+}
+
+void ondk_wdk_cancel(ondk_wdk_device_t *device)
+{
+    irp_cancel_all(device->file);
+}
+
+static int no_request(NTSTATUS why, uint32_t *status)
+{
+    *status = (uint32_t)why;
+    return driver_error("no request could be made: 0x%08X: %s", (uint32_t)why, reason(why));
+}
+
+static int send(PFILE_OBJECT file, PIRP irp, uint32_t *length, uint32_t *status)
+{
+    ULONG_PTR information = 0;
+
+    *status = (uint32_t)irp_send(IoGetRelatedDeviceObject(file), irp, &information);
+    if (length)
+        *length = (uint32_t)information;
+    return 0;
+}
+
+int ondk_wdk_device_control(ondk_wdk_device_t *device, uint32_t code, const void *in, uint32_t in_length, void *out,
+                            uint32_t out_capacity, uint32_t *out_length, uint32_t *status)
+{
+    struct irp_buffers buffers = { in, in_length, out, out_capacity };
+    PIO_STACK_LOCATION next;
+    PIRP irp = file_object_irp(device->file, IRP_MJ_DEVICE_CONTROL, IRP_FROM_USER, &next);
+    NTSTATUS made = irp ? irp_set_control(irp, code, &buffers) : STATUS_INSUFFICIENT_RESOURCES;
+
+    if (!NT_SUCCESS(made))
+        return no_request(made, status);
+    return send(device->file, irp, out_length, status);
+}
+
+static int transfer(ondk_wdk_device_t *device, UCHAR major, const struct irp_buffers *buffers, uint64_t offset,
+                    uint32_t *length, uint32_t *status)
+{
+    PIO_STACK_LOCATION next;
+    PIRP irp = file_object_irp(device->file, major, IRP_FROM_USER, &next);
+    NTSTATUS made = irp ? irp_set_transfer(irp, IoGetRelatedDeviceObject(device->file), buffers, (int64_t)offset)
+                        : STATUS_INSUFFICIENT_RESOURCES;
+
+    if (!NT_SUCCESS(made))
+        return no_request(made, status);
+    return send(device->file, irp, length, status);
+}
+
+int ondk_wdk_read(ondk_wdk_device_t *device, uint64_t offset, void *out, uint32_t out_capacity, uint32_t *out_length,
+                  uint32_t *status)
+{
+    struct irp_buffers buffers = { NULL, 0, out, out_capacity };
+
+    return transfer(device, IRP_MJ_READ, &buffers, offset, out_length, status);
+}
+
+int ondk_wdk_write(ondk_wdk_device_t *device, uint64_t offset, const void *in, uint32_t in_length, uint32_t *in_taken,
+                   uint32_t *status)
+{
+    struct irp_buffers buffers = { in, in_length, NULL, 0 };
+
+    return transfer(device, IRP_MJ_WRITE, &buffers, offset, in_taken, status);
+}

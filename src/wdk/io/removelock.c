@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Remove locks: a count of those inside, and an event for the one that waits until they have left. */
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/thread.h"
+
+VOID IoInitializeRemoveLockEx(PIO_REMOVE_LOCK Lock, ULONG AllocateTag, ULONG MaxLockedMinutes, ULONG HighWatermark,
+                              ULONG RemlockSize)
+{
+    UNREFERENCED_PARAMETER(MaxLockedMinutes);
+    UNREFERENCED_PARAMETER(HighWatermark);
+    UNREFERENCED_PARAMETER(RemlockSize);
+    irql_check_max("IoInitializeRemoveLock", PASSIVE_LEVEL);
+    KeInitializeEvent(&Lock->RemoveEvent, NotificationEvent, FALSE);
+    Lock->Tag = AllocateTag;
+    __atomic_store_n(&Lock->Removed, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&Lock->IoCount, 1, __ATOMIC_RELAXED);
+}
+
+static void leave(PIO_REMOVE_LOCK lock)
+{
+    if (__atomic_sub_fetch(&lock->IoCount, 1, __ATOMIC_ACQ_REL) == 0)
+        KeSetEvent(&lock->RemoveEvent, IO_NO_INCREMENT, FALSE);
+}
+
+NTSTATUS IoAcquireRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, PCSTR File, ULONG Line, ULONG RemlockSize)
+{
+    UNREFERENCED_PARAMETER(Tag);
+    UNREFERENCED_PARAMETER(File);
+    UNREFERENCED_PARAMETER(Line);
+    UNREFERENCED_PARAMETER(RemlockSize);
+    irql_check_max("IoAcquireRemoveLock", DISPATCH_LEVEL);
+    __atomic_fetch_add(&RemoveLock->IoCount, 1, __ATOMIC_ACQ_REL);
+    if (!__atomic_load_n(&RemoveLock->Removed, __ATOMIC_ACQUIRE) || MUTANT(wdk_removed_lets_in))
+        return STATUS_SUCCESS;
+    leave(RemoveLock);
+    return STATUS_DELETE_PENDING;
+}
+
+VOID IoReleaseRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize)
+{
+    LONG inside = __atomic_load_n(&RemoveLock->IoCount, __ATOMIC_RELAXED);
+
+    UNREFERENCED_PARAMETER(Tag);
+    UNREFERENCED_PARAMETER(RemlockSize);
+    irql_check_max("IoReleaseRemoveLock", DISPATCH_LEVEL);
+    if (check_on() && inside <= !__atomic_load_n(&RemoveLock->Removed, __ATOMIC_RELAXED)) {
+        check_failed(CHECK_LOCK_NOT_HELD, "IoReleaseRemoveLock", (uintptr_t)RemoveLock, 0, 0, 0,
+                     "remove lock %p is released more often than acquired", (void *)RemoveLock);
+        return;
+    }
+    leave(RemoveLock);
+}
+
+/* The caller's own acquisition and the first count go, and nobody gets in any more. */
+VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG RemlockSize)
+{
+    UNREFERENCED_PARAMETER(Tag);
+    UNREFERENCED_PARAMETER(RemlockSize);
+    irql_check_max("IoReleaseRemoveLockAndWait", PASSIVE_LEVEL);
+    __atomic_store_n(&RemoveLock->Removed, 1, __ATOMIC_SEQ_CST);
+    leave(RemoveLock);
+    leave(RemoveLock);
+    if (!MUTANT(wdk_remove_does_not_wait))
+        (void)KeWaitForSingleObject(&RemoveLock->RemoveEvent, Executive, KernelMode, FALSE, NULL);
+}

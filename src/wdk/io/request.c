@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Buffers of requests, and cancelling them. */
+#include <pthread.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/io/irp.h"
+#include "wdk/ke/lock.h"
+
+#define BUFFER_TAG 'fBoI'
+
+/* ---- Buffers ---------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS give_up(PIRP irp, NTSTATUS why)
+{
+    if (irp->Flags & IRP_DEALLOCATE_BUFFER)
+        ExFreePool(irp->AssociatedIrp.SystemBuffer);
+    if (irp->MdlAddress && !MUTANT(irp_mdl_left_behind))
+        IoFreeMdl(irp->MdlAddress);
+    irp_drop(irp);
+    return why;
+}
+
+/* One buffer for both directions, of pool, as drivers that free it themselves expect. */
+static NTSTATUS set_buffered(PIRP irp, const struct irp_buffers *b)
+{
+    ULONG size = max(b->in_length, b->out_capacity);
+    struct irp_block *block = irp_block_of(irp);
+
+    if (!size)
+        return STATUS_SUCCESS;
+    irp->AssociatedIrp.SystemBuffer = ExAllocatePoolWithTag(NonPagedPoolNx, size, BUFFER_TAG);
+    if (!irp->AssociatedIrp.SystemBuffer)
+        return give_up(irp, STATUS_INSUFFICIENT_RESOURCES);
+    if (b->in_length)
+        memcpy(irp->AssociatedIrp.SystemBuffer, b->in, b->in_length);
+    irp->Flags |= IRP_BUFFERED_IO | IRP_DEALLOCATE_BUFFER | (b->out_capacity ? IRP_INPUT_OPERATION : 0);
+    irp->UserBuffer = b->out;
+    block->copy_to = b->out;
+    block->copy_most = b->out_capacity;
+    return STATUS_SUCCESS;
+}
+
+/* A buffer that is not there raises an exception, which is not the caller's: it has nothing to free. */
+static NTSTATUS lock_pages(PIRP irp, LOCK_OPERATION operation)
+{
+    __try {
+        MmProbeAndLockPages(irp->MdlAddress, irp->RequestorMode, operation);
+    }
+    __except (EXCEPTION_EXECUTE_HANDLER) {
+        return GetExceptionCode();
+    }
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS set_direct(PIRP irp, const void *start, ULONG size, LOCK_OPERATION operation)
+{
+    NTSTATUS status;
+
+    if (!size)
+        return STATUS_SUCCESS;
+    if (!IoAllocateMdl((PVOID)(uintptr_t)start, size, FALSE, FALSE, irp))
+        return give_up(irp, STATUS_INSUFFICIENT_RESOURCES);
+    status = lock_pages(irp, operation);
+    return NT_SUCCESS(status) ? status : give_up(irp, status);
+}
+
+NTSTATUS irp_set_control(PIRP irp, ULONG code, const struct irp_buffers *b)
+{
+    PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+    struct irp_buffers input = { b->in, b->in_length, NULL, 0 };
+    ULONG method = METHOD_FROM_CTL_CODE(code);
+    NTSTATUS status;
+
+    next->Parameters.DeviceIoControl.IoControlCode = code;
+    next->Parameters.DeviceIoControl.InputBufferLength = b->in_length;
+    next->Parameters.DeviceIoControl.OutputBufferLength = b->out_capacity;
+    switch (method) {
+    case METHOD_BUFFERED:
+        return set_buffered(irp, b);
+    case METHOD_IN_DIRECT:
+    case METHOD_OUT_DIRECT:
+        status = set_buffered(irp, &input);
+        return status ? status : set_direct(irp, b->out, b->out_capacity,
+                                            method == METHOD_IN_DIRECT ? IoReadAccess : IoWriteAccess);
+    default:
+        next->Parameters.DeviceIoControl.Type3InputBuffer = (void *)(uintptr_t)b->in;
+        irp->UserBuffer = b->out;
+        return STATUS_SUCCESS;
+    }
+}
+
+NTSTATUS irp_set_transfer(PIRP irp, PDEVICE_OBJECT device, const struct irp_buffers *b, int64_t offset)
+{
+    PIO_STACK_LOCATION next = IoGetNextIrpStackLocation(irp);
+    const void *start = b->in ? b->in : b->out;
+    ULONG size = b->in ? b->in_length : b->out_capacity;
+
+    next->Parameters.Read.Length = size; /* Write has the same members at the same places */
+    next->Parameters.Read.ByteOffset.QuadPart = offset;
+    if (device->Flags & DO_BUFFERED_IO)
+        return set_buffered(irp, b);
+    if (device->Flags & DO_DIRECT_IO)
+        return set_direct(irp, start, size, b->in ? IoReadAccess : IoWriteAccess);
+    irp->UserBuffer = (void *)(uintptr_t)start;
+    return STATUS_SUCCESS;
+}
+
+static void copy_output(PIRP irp, struct irp_block *b)
+{
+    ULONG_PTR size = irp->IoStatus.Information;
+
+    if (size > b->copy_most) {
+        if (check_on())
+            check_failed(CHECK_IRP_MISUSE, "IoCompleteRequest", (uintptr_t)irp, size, b->copy_most, 0,
+                         "IoStatus.Information is %llu, and there is room for %u octets", (unsigned long long)size,
+                         b->copy_most);
+        size = b->copy_most;
+    }
+    if (size)
+        memcpy(b->copy_to, irp->AssociatedIrp.SystemBuffer, size);
+}
+
+/* With an error nothing is copied; with a warning (STATUS_BUFFER_OVERFLOW) what there is. */
+void irp_take_buffers(PIRP irp, struct irp_block *b)
+{
+    if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION &&
+        (!NT_ERROR(irp->IoStatus.Status) || MUTANT(irp_output_of_errors)))
+        copy_output(irp, b);
+    if (irp->Flags & IRP_DEALLOCATE_BUFFER)
+        ExFreePool(irp->AssociatedIrp.SystemBuffer);
+    while (irp->MdlAddress) {
+        PMDL mdl = irp->MdlAddress;
+
+        irp->MdlAddress = mdl->Next;
+        if (mdl->MdlFlags & MDL_PAGES_LOCKED)
+            MmUnlockPages(mdl);
+        IoFreeMdl(mdl);
+    }
+}
+
+/* ---- Cancelling ------------------------------------------------------------------------------------------------- */
+
+/* One for the whole system. */
+static pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const char what[] = "cancel spin lock";
+
+static void acquire(PKIRQL irql, const void *by)
+{
+    irql_check_max("IoAcquireCancelSpinLock", DISPATCH_LEVEL);
+    *irql = irql_set(DISPATCH_LEVEL);
+    if (check_on() && lock_again("IoAcquireCancelSpinLock", what, &cancel_lock, by))
+        return;
+    pthread_mutex_lock(&cancel_lock);
+    if (check_on())
+        thread_hold(&cancel_lock, what, by);
+}
+
+static void release(const char *routine, KIRQL irql)
+{
+    if (!check_on() || lock_ends(routine, what, &cancel_lock, NULL))
+        pthread_mutex_unlock(&cancel_lock);
+    (void)irql_set(irql);
+}
+
+VOID IoAcquireCancelSpinLock(PKIRQL Irql)
+{
+    acquire(Irql, __builtin_return_address(0));
+}
+
+VOID IoReleaseCancelSpinLock(KIRQL Irql)
+{
+    irql_check_min("IoReleaseCancelSpinLock", DISPATCH_LEVEL);
+    release("IoReleaseCancelSpinLock", Irql);
+}
+
+BOOLEAN IoCancelIrp(PIRP Irp)
+{
+    struct thread_mark mark = thread_mark_take();
+    PDRIVER_CANCEL routine;
+    KIRQL irql;
+
+    irql_check_max("IoCancelIrp", DISPATCH_LEVEL);
+    acquire(&irql, __builtin_return_address(0));
+    irp_set_cancel(Irp);
+    routine = MUTANT(irp_cancel_routine_stays) ? Irp->CancelRoutine : IoSetCancelRoutine(Irp, NULL);
+    if (!routine) {
+        release("IoCancelIrp", irql);
+        return FALSE;
+    }
+    Irp->CancelIrql = irql;
+    routine(IoGetCurrentIrpStackLocation(Irp)->DeviceObject, Irp);
+    thread_mark_check(&mark, "a cancel routine", (const void *)(uintptr_t)routine);
+    return TRUE;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* Debug output, assertions, bug checks: see wdm/debug.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/common/format.h"
+#include "wdk/ke/thread.h"
+
+enum { COMPONENTS = 256, TEXT_SHORT = 512 };
+#ifndef KMODE_EXCEPTION_NOT_HANDLED
+#define KMODE_EXCEPTION_NOT_HANDLED 0x1e
+#endif
+
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
+static bool in_line; /* the last text did not end its line */
+
+/* A set bit is a level that is not printed. */
+static atomic_uint hidden[COMPONENTS];
+
+/* ---- Output ----------------------------------------------------------------------------------------------------- */
+
+static void print_front(FILE *out)
+{
+    struct timespec now;
+    struct tm tm;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &tm);
+    fprintf(out, "[%02d:%02d:%02d.%06ld %d IRQL %d] ", tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000, gettid(),
+            irql_now());
+}
+
+static void print_text(const char *text, size_t length)
+{
+    FILE *out = check_output();
+
+    pthread_mutex_lock(&printing);
+    while (length) {
+        const char *end = memchr(text, '\n', length);
+        size_t n = end ? (size_t)(end - text) + 1 : length;
+
+        if (!in_line)
+            print_front(out);
+        fwrite(text, 1, n, out);
+        in_line = !end;
+        text += n;
+        length -= n;
+    }
+    fflush(out);
+    pthread_mutex_unlock(&printing);
+}
+
+static void print(const char *prefix, const char *format, va_list args)
+{
+    char fixed[TEXT_SHORT], *text = fixed;
+    size_t front = strlen(prefix), length = front + format_narrow(NULL, 0, NULL, format, args);
+
+    if (length > sizeof fixed) {
+        text = malloc(length);
+        if (!text) { /* then its beginning */
+            text = fixed;
+            length = sizeof fixed;
+        }
+    }
+    front = min(front, length);
+    memcpy(text, prefix, front);
+    (void)format_narrow(text + front, length - front, &length, format, args);
+    print_text(text, front + length);
+    if (text != fixed)
+        free(text);
+}
+
+static unsigned bits_of(ULONG level)
+{
+    return level < 32 ? 1u << level : level;
+}
+
+NTSTATUS DbgQueryDebugFilterState(ULONG ComponentId, ULONG Level)
+{
+    if (ComponentId >= COMPONENTS)
+        return STATUS_INVALID_PARAMETER_1;
+    return bits_of(Level) & ~atomic_load_explicit(&hidden[ComponentId], memory_order_relaxed) ? TRUE : FALSE;
+}
+
+NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
+{
+    if (ComponentId >= COMPONENTS)
+        return STATUS_INVALID_PARAMETER_1;
+    if (State)
+        atomic_fetch_and(&hidden[ComponentId], ~bits_of(Level));
+    else
+        atomic_fetch_or(&hidden[ComponentId], bits_of(Level));
+    return STATUS_SUCCESS;
+}
+
+ULONG vDbgPrintExWithPrefix(PCCH Prefix, ULONG ComponentId, ULONG Level, PCCH Format, va_list arglist)
+{
+    if (DbgQueryDebugFilterState(ComponentId, Level) == TRUE || MUTANT(dbg_hidden_printed))
+        print(Prefix, Format, arglist);
+    return STATUS_SUCCESS;
+}
+
+ULONG vDbgPrintEx(ULONG ComponentId, ULONG Level, PCCH Format, va_list arglist)
+{
+    return vDbgPrintExWithPrefix("", ComponentId, Level, Format, arglist);
+}
+
+ULONG DbgPrintEx(ULONG ComponentId, ULONG Level, PCSTR Format, ...)
+{
+    va_list args;
+
+    va_start(args, Format);
+    (void)vDbgPrintEx(ComponentId, Level, Format, args);
+    va_end(args);
+    return STATUS_SUCCESS;
+}
+
+ULONG DbgPrint(PCSTR Format, ...)
+{
+    va_list args;
+
+    va_start(args, Format);
+    (void)vDbgPrintEx(DPFLTR_DEFAULT_ID, DPFLTR_INFO_LEVEL, Format, args);
+    va_end(args);
+    return STATUS_SUCCESS;
+}
+
+/* Nobody presses Ctrl-C in a debugger here. */
+ULONG DbgPrintReturnControlC(PCCH Format, ...)
+{
+    va_list args;
+
+    va_start(args, Format);
+    (void)vDbgPrintEx(DPFLTR_DEFAULT_ID, DPFLTR_INFO_LEVEL, Format, args);
+    va_end(args);
+    return FALSE;
+}
+
+/* ---- Stops ------------------------------------------------------------------------------------------------------ */
+
+BOOLEAN KdRefreshDebuggerNotPresent(VOID)
+{
+    char line[128];
+    FILE *status = fopen("/proc/self/status", "re");
+    int tracer = 0;
+
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return tracer == 0;
+}
+
+VOID DbgBreakPointWithStatus(ULONG Status)
+{
+    if (KdRefreshDebuggerNotPresent())
+        check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_BREAKPOINT, (uintptr_t)__builtin_return_address(0),
+                  Status, 0);
+    raise(SIGTRAP);
+}
+
+VOID DbgBreakPoint(VOID)
+{
+    DbgBreakPointWithStatus(0);
+}
+
+VOID KeBugCheckEx(ULONG BugCheckCode, ULONG_PTR BugCheckParameter1, ULONG_PTR BugCheckParameter2,
+                  ULONG_PTR BugCheckParameter3, ULONG_PTR BugCheckParameter4)
+{
+    check_bug(BugCheckCode, BugCheckParameter1, BugCheckParameter2, BugCheckParameter3, BugCheckParameter4);
+}
+
+VOID KeBugCheck(ULONG BugCheckCode)
+{
+    check_bug(BugCheckCode, 0, 0, 0, 0);
+}
+
+VOID RtlAssert(PVOID VoidFailedAssertion, PVOID VoidFileName, ULONG LineNumber, PSTR MutableMessage)
+{
+    const char *message = MutableMessage ? MutableMessage : "";
+
+    if (check_on() && MUTANT(wdk_assertion_unseen))
+        return;
+    if (check_on()) {
+        check_failed(CHECK_ASSERTION, "NT_ASSERT", (uint32_t)STATUS_ASSERTION_FAILURE, LineNumber, 0, 0,
+                     "%s (%s:%u) %s", (const char *)VoidFailedAssertion, (const char *)VoidFileName, LineNumber,
+                     message);
+        return;
+    }
+    (void)DbgPrint("assertion failed: %s (%s:%u) %s\n", VoidFailedAssertion, VoidFileName, LineNumber, message);
+    check_bug(KMODE_EXCEPTION_NOT_HANDLED, (uint32_t)STATUS_ASSERTION_FAILURE, (uintptr_t)__builtin_return_address(0),
+              0, 0);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Device queues: see wdm/devicequeue.h. */
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/thread.h"
+
+enum { TYPE_DEVICE_QUEUE = 20 };
+
+VOID KeInitializeDeviceQueue(PKDEVICE_QUEUE DeviceQueue)
+{
+    *DeviceQueue = (KDEVICE_QUEUE){ .Type = TYPE_DEVICE_QUEUE, .Size = sizeof *DeviceQueue };
+    InitializeListHead(&DeviceQueue->DeviceListHead);
+    KeInitializeSpinLock(&DeviceQueue->Lock);
+}
+
+static PKDEVICE_QUEUE_ENTRY entry_of(PLIST_ENTRY at)
+{
+    return CONTAINING_RECORD(at, KDEVICE_QUEUE_ENTRY, DeviceListEntry);
+}
+
+/* The first whose key is at least `key`, or the head. */
+static PLIST_ENTRY find(PKDEVICE_QUEUE queue, uint64_t key)
+{
+    PLIST_ENTRY at = queue->DeviceListHead.Flink;
+
+    while (at != &queue->DeviceListHead && entry_of(at)->SortKey < key)
+        at = at->Flink;
+    return at;
+}
+
+/* In front of `key`'s place; a key beyond all of 32 bits: at the end. */
+static BOOLEAN insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_ENTRY entry, uint64_t key)
+{
+    KIRQL irql;
+
+    irql_check_max(routine, DISPATCH_LEVEL);
+    irql_check_min(routine, DISPATCH_LEVEL);
+    KeAcquireSpinLock(&queue->Lock, &irql);
+    entry->Inserted = queue->Busy;
+    if (queue->Busy)
+        InsertTailList(find(queue, key), &entry->DeviceListEntry);
+    queue->Busy = TRUE;
+    KeReleaseSpinLock(&queue->Lock, irql);
+    return entry->Inserted;
+}
+
+BOOLEAN KeInsertDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry)
+{
+    return insert("KeInsertDeviceQueue", DeviceQueue, DeviceQueueEntry, UINT64_MAX);
+}
+
+BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, ULONG SortKey)
+{
+    DeviceQueueEntry->SortKey = SortKey;
+    return insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry,
+                  SortKey + (MUTANT(sio_equal_keys_in_front) ? 0 : 1ULL));
+}
+
+static PKDEVICE_QUEUE_ENTRY take(const char *routine, PKDEVICE_QUEUE queue, ULONG key)
+{
+    PKDEVICE_QUEUE_ENTRY entry = NULL;
+    PLIST_ENTRY at;
+    KIRQL irql;
+
+    irql_check_max(routine, DISPATCH_LEVEL);
+    irql_check_min(routine, DISPATCH_LEVEL);
+    KeAcquireSpinLock(&queue->Lock, &irql);
+    if (IsListEmpty(&queue->DeviceListHead)) {
+        queue->Busy = FALSE;
+    } else {
+        at = find(queue, key);
+        entry = entry_of(at == &queue->DeviceListHead ? at->Flink : at);
+        RemoveEntryList(&entry->DeviceListEntry);
+        entry->Inserted = FALSE;
+    }
+    KeReleaseSpinLock(&queue->Lock, irql);
+    return entry;
+}
+
+PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(PKDEVICE_QUEUE DeviceQueue)
+{
+    return take("KeRemoveDeviceQueue", DeviceQueue, 0);
+}
+
+PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
+{
+    return take("KeRemoveByKeyDeviceQueue", DeviceQueue, SortKey);
+}
+
+/* One that is not busy is empty: it stays as it is. */
+PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
+{
+    return take("KeRemoveByKeyDeviceQueueIfBusy", DeviceQueue, SortKey);
+}
+
+BOOLEAN KeRemoveEntryDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry)
+{
+    BOOLEAN was;
+    KIRQL irql;
+
+    irql_check_max("KeRemoveEntryDeviceQueue", DISPATCH_LEVEL);
+    KeAcquireSpinLock(&DeviceQueue->Lock, &irql);
+    was = DeviceQueueEntry->Inserted;
+    if (was)
+        RemoveEntryList(&DeviceQueueEntry->DeviceListEntry);
+    DeviceQueueEntry->Inserted = FALSE;
+    KeReleaseSpinLock(&DeviceQueue->Lock, irql);
+    return was;
+}

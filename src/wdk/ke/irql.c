@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* IRQL, critical and guarded regions: the reference pages are those of the routines. */
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/thread.h"
+
+KIRQL KeGetCurrentIrql(VOID)
+{
+    return irql_now();
+}
+
+static void check_way(const char *routine, KIRQL from, KIRQL to, bool wrong)
+{
+    if (check_on() && (wrong || to > HIGH_LEVEL) && !MUTANT(wdk_irql_wrong_way_unseen))
+        check_failed(CHECK_IRQL_LOWERED_WRONG, routine, from, to, 0, 0, "from IRQL %d to %d", from, to);
+}
+
+static KIRQL raise(const char *routine, KIRQL to)
+{
+    struct kernel_thread *t = thread_self();
+    KIRQL from = t->irql;
+
+    check_way(routine, from, to, to < from);
+    t->irql = to;
+    return from;
+}
+
+KIRQL KfRaiseIrql(KIRQL NewIrql)
+{
+    return raise("KeRaiseIrql", NewIrql);
+}
+
+KIRQL KeRaiseIrqlToDpcLevel(VOID)
+{
+    return raise("KeRaiseIrqlToDpcLevel", DISPATCH_LEVEL);
+}
+
+KIRQL KeRaiseIrqlToSynchLevel(VOID)
+{
+    return raise("KeRaiseIrqlToSynchLevel", SYNCH_LEVEL);
+}
+
+VOID KeLowerIrql(KIRQL NewIrql)
+{
+    struct kernel_thread *t = thread_self();
+
+    check_way("KeLowerIrql", t->irql, NewIrql, NewIrql > t->irql);
+    t->irql = MUTANT(wdk_lower_irql_stays) ? t->irql : NewIrql;
+}
+
+void ondk_wdk_paged_code(const char *function, const char *file, int line)
+{
+    if (check_on() && irql_now() > APC_LEVEL && !MUTANT(wdk_paged_code_unseen))
+        check_failed(CHECK_PAGED_CODE, "PAGED_CODE", irql_now(), APC_LEVEL, 0, 0, "%s (%s:%d) runs at IRQL %d",
+                     function, file, line, irql_now());
+}
+
+/* What was never entered is not left. */
+static void leave_region(const char *routine, int *entered)
+{
+    irql_check_max(routine, APC_LEVEL);
+    if (*entered > 0)
+        --*entered;
+    else if (check_on())
+        check_failed(CHECK_LOCK_NOT_HELD, routine, 0, 0, 0, 0, "the thread is not in such a region");
+}
+
+VOID KeEnterCriticalRegion(VOID)
+{
+    irql_check_max("KeEnterCriticalRegion", APC_LEVEL);
+    thread_self()->critical++;
+}
+
+VOID KeLeaveCriticalRegion(VOID)
+{
+    leave_region("KeLeaveCriticalRegion", &thread_self()->critical);
+}
+
+VOID KeEnterGuardedRegion(VOID)
+{
+    irql_check_max("KeEnterGuardedRegion", APC_LEVEL);
+    thread_self()->guarded++;
+}
+
+VOID KeLeaveGuardedRegion(VOID)
+{
+    leave_region("KeLeaveGuardedRegion", &thread_self()->guarded);
+}
+
+BOOLEAN KeAreApcsDisabled(VOID)
+{
+    return thread_self()->critical > 0 || KeAreAllApcsDisabled();
+}
+
+BOOLEAN KeAreAllApcsDisabled(VOID)
+{
+    return (thread_self()->guarded > 0 && !MUTANT(wdk_guarded_region_lets_apcs)) || irql_now() >= APC_LEVEL;
+}

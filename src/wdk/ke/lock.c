@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports about locks: see lock.h. */
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/lock.h"
+
+void lock_report_recursive(const char *routine, const char *what, const void *lock)
+{
+    check_failed(CHECK_LOCK_RECURSIVE, routine, (uintptr_t)lock, 0, 0, 0, "this thread holds %s %p already", what,
+                 lock);
+}
+
+void lock_report_not_held(const char *routine, const char *what, const void *lock, const void *owner)
+{
+    check_failed(CHECK_LOCK_NOT_HELD, routine, (uintptr_t)lock, (uintptr_t)owner, 0, 0,
+                 owner ? "%s %p is held by another thread" : "%s %p is not held by this thread", what, lock);
+}
+
+bool lock_again(const char *routine, const char *what, const void *lock, const void *by)
+{
+    if (!thread_holds(lock))
+        return false;
+    if (!MUTANT(wdk_recursive_unseen))
+        lock_report_recursive(routine, what, lock);
+    thread_hold(lock, what, by);
+    return true;
+}
+
+bool lock_ends(const char *routine, const char *what, const void *lock, const void *owner)
+{
+    if (!thread_may_hold(lock)) {
+        if (!MUTANT(wdk_not_held_unseen))
+            lock_report_not_held(routine, what, lock, owner);
+        return false;
+    }
+    thread_release(lock);
+    return !thread_holds(lock);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Fast mutexes and guarded mutexes: a futex, and what each does to the IRQL or to the thread's regions. */
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/futex.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/lock.h"
+
+static const char fast[] = "FAST_MUTEX", guarded[] = "KGUARDED_MUTEX";
+
+enum { FREE, HELD, WAITED_FOR };
+
+static void init(const char *routine, FAST_MUTEX *m)
+{
+    inuse_check_init(routine, m, sizeof *m);
+    *m = (FAST_MUTEX){ .Count = FREE };
+}
+
+static bool try_word(FAST_MUTEX *m)
+{
+    LONG nobody = FREE;
+
+    return __atomic_compare_exchange_n(&m->Count, &nobody, HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) void wait_for_word(FAST_MUTEX *m)
+{
+    __atomic_fetch_add(&m->Contention, 1, __ATOMIC_RELAXED);
+    while (__atomic_exchange_n(&m->Count, WAITED_FOR, __ATOMIC_ACQUIRE) != FREE)
+        (void)futex_sleep((void *)(uintptr_t)&m->Count, WAITED_FOR, NULL);
+}
+
+static void acquire(const char *routine, FAST_MUTEX *m, const char *what, const void *by)
+{
+    irql_check_max(routine, APC_LEVEL);
+    if (check_on() && lock_again(routine, what, m, by))
+        return;
+    if (!try_word(m) && !MUTANT(wdk_fast_mutex_does_not_exclude))
+        wait_for_word(m);
+    __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
+    if (check_on())
+        thread_hold(m, what, by);
+}
+
+static bool try_acquire(const char *routine, FAST_MUTEX *m, const char *what, const void *by)
+{
+    irql_check_max(routine, APC_LEVEL);
+    if (!try_word(m))
+        return false;
+    __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
+    if (check_on())
+        thread_hold(m, what, by);
+    return true;
+}
+
+static void release(const char *routine, FAST_MUTEX *m, const char *what)
+{
+    irql_check_max(routine, APC_LEVEL);
+    if (check_on() && !lock_ends(routine, what, m, __atomic_load_n(&m->Owner, __ATOMIC_RELAXED)))
+        return;
+    __atomic_store_n(&m->Owner, NULL, __ATOMIC_RELAXED);
+    if (__atomic_exchange_n(&m->Count, FREE, __ATOMIC_RELEASE) == WAITED_FOR)
+        futex_wake((void *)(uintptr_t)&m->Count, 1);
+}
+
+/* The routines that leave APCs as they are: the caller has them disabled. */
+static void check_disabled(const char *routine)
+{
+    if (check_on() && !KeAreApcsDisabled() && !MUTANT(wdk_unsafe_with_apcs_unseen))
+        check_failed(CHECK_IRQL_TOO_LOW, routine, irql_now(), APC_LEVEL, 0, 0,
+                     "IRQL is %d, outside of a critical or guarded region", irql_now());
+}
+
+VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
+{
+    init("ExInitializeFastMutex", FastMutex);
+}
+
+VOID ExAcquireFastMutex(PFAST_MUTEX FastMutex)
+{
+    KIRQL irql = irql_now();
+
+    acquire("ExAcquireFastMutex", FastMutex, fast, LOCK_CALLER);
+    FastMutex->OldIrql = irql;
+    (void)irql_set(irql > APC_LEVEL || MUTANT(wdk_fast_mutex_at_passive) ? irql : APC_LEVEL);
+}
+
+BOOLEAN ExTryToAcquireFastMutex(PFAST_MUTEX FastMutex)
+{
+    if (!try_acquire("ExTryToAcquireFastMutex", FastMutex, fast, LOCK_CALLER))
+        return FALSE;
+    FastMutex->OldIrql = irql_set(APC_LEVEL);
+    return TRUE;
+}
+
+VOID ExReleaseFastMutex(PFAST_MUTEX FastMutex)
+{
+    bool own = __atomic_load_n(&FastMutex->Owner, __ATOMIC_RELAXED) == (PVOID)thread_self();
+    KIRQL irql = own ? (KIRQL)FastMutex->OldIrql : irql_now();
+
+    release("ExReleaseFastMutex", FastMutex, fast);
+    (void)irql_set(irql);
+}
+
+VOID ExAcquireFastMutexUnsafe(PFAST_MUTEX FastMutex)
+{
+    check_disabled("ExAcquireFastMutexUnsafe");
+    acquire("ExAcquireFastMutexUnsafe", FastMutex, fast, LOCK_CALLER);
+}
+
+VOID ExReleaseFastMutexUnsafe(PFAST_MUTEX FastMutex)
+{
+    release("ExReleaseFastMutexUnsafe", FastMutex, fast);
+}
+
+VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX Mutex)
+{
+    init("KeInitializeGuardedMutex", Mutex);
+}
+
+VOID KeAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
+{
+    thread_self()->guarded += !MUTANT(wdk_guarded_mutex_lets_apcs);
+    acquire("KeAcquireGuardedMutex", Mutex, guarded, LOCK_CALLER);
+}
+
+BOOLEAN KeTryToAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
+{
+    if (!try_acquire("KeTryToAcquireGuardedMutex", Mutex, guarded, LOCK_CALLER))
+        return FALSE;
+    thread_self()->guarded++;
+    return TRUE;
+}
+
+VOID KeReleaseGuardedMutex(PKGUARDED_MUTEX Mutex)
+{
+    bool own = __atomic_load_n(&Mutex->Owner, __ATOMIC_RELAXED) == (PVOID)thread_self();
+
+    release("KeReleaseGuardedMutex", Mutex, guarded);
+    if (own)
+        thread_self()->guarded--;
+}
+
+VOID KeAcquireGuardedMutexUnsafe(PKGUARDED_MUTEX Mutex)
+{
+    check_disabled("KeAcquireGuardedMutexUnsafe");
+    acquire("KeAcquireGuardedMutexUnsafe", Mutex, guarded, LOCK_CALLER);
+}
+
+VOID KeReleaseGuardedMutexUnsafe(PKGUARDED_MUTEX Mutex)
+{
+    release("KeReleaseGuardedMutexUnsafe", Mutex, guarded);
+}

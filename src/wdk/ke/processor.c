@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Processors and nodes of the host: see processor.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/processor.h"
+
+enum { GROUP = PROCESSOR_GROUP, NODES_MOST = 64 };
+
+static uint32_t count, nodes;
+static uint16_t host_of[PROCESSOR_MOST];      /* the host's number */
+static uint16_t index_of[PROCESSOR_MOST];     /* by the host's number */
+static uint8_t node_of[PROCESSOR_MOST];
+static cpu_set_t allowed;
+
+_Static_assert(CPU_SETSIZE == PROCESSOR_MOST, "cpu_set_t");
+
+/* "0-3,8" as in sysfs. */
+static void read_list(FILE *f, struct processor_set *set)
+{
+    unsigned first, last;
+    int c;
+
+    while (fscanf(f, "%u", &first) == 1) {
+        last = first;
+        c = fgetc(f);
+        if (c == '-') {
+            if (fscanf(f, "%u", &last) != 1)
+                break;
+            c = fgetc(f);
+        }
+        for (unsigned cpu = first; cpu <= last && cpu < PROCESSOR_MOST; cpu++)
+            if (CPU_ISSET(cpu, &allowed))
+                set->group[index_of[cpu] / GROUP] |= 1ULL << index_of[cpu] % GROUP;
+        if (c != ',')
+            break;
+    }
+}
+
+bool processor_read_set(const char *path, struct processor_set *set)
+{
+    FILE *f = fopen(path, "re");
+    bool any = false;
+
+    *set = (struct processor_set){ { 0 } };
+    if (!f)
+        return false;
+    read_list(f, set);
+    fclose(f);
+    for (int g = 0; g < PROCESSOR_GROUPS; g++)
+        any = any || set->group[g];
+    return any;
+}
+
+uint32_t processor_host(uint32_t index)
+{
+    return host_of[index];
+}
+
+/* Nodes without a processor of ours get no number. */
+static void read_nodes(void)
+{
+    struct processor_set set;
+    char path[64];
+
+    for (unsigned n = 0; n < NODES_MOST; n++) {
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%u/cpulist", n);
+        if (!processor_read_set(path, &set))
+            continue;
+        for (uint32_t i = 0; i < count; i++)
+            if (set.group[i / GROUP] >> i % GROUP & 1)
+                node_of[i] = (uint8_t)nodes;
+        nodes++;
+    }
+    if (nodes == 0)
+        nodes = 1;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    if (sched_getaffinity(0, sizeof allowed, &allowed))
+        CPU_SET(0, &allowed);
+    for (unsigned cpu = 0; cpu < PROCESSOR_MOST; cpu++)
+        if (CPU_ISSET(cpu, &allowed)) {
+            host_of[count] = (uint16_t)cpu;
+            index_of[cpu] = (uint16_t)count++;
+        }
+    read_nodes();
+}
+
+uint32_t processor_count(void)
+{
+    return count;
+}
+
+uint32_t processor_now(void)
+{
+    int cpu = sched_getcpu();
+
+    return cpu >= 0 && cpu < PROCESSOR_MOST ? index_of[cpu] : 0;
+}
+
+uint64_t processor_group(uint32_t group)
+{
+    uint32_t first = group * GROUP;
+
+    if (first >= count)
+        return 0;
+    return count - first >= GROUP ? UINT64_MAX : (1ULL << (count - first)) - 1;
+}
+
+/*
+ * Wherever the process may run; 0: the calling thread. If those of its start have all been taken from it since, the
+ * host refuses, and leaves of all that there are those that it may have now.
+ */
+static void let_run(pid_t thread)
+{
+    cpu_set_t all;
+
+    if (!sched_setaffinity(thread, sizeof allowed, &allowed) || MUTANT(wdk_refused_stays_here))
+        return;
+    memset(&all, 0xff, sizeof all);
+    (void)sched_setaffinity(thread, sizeof all, &all);
+}
+
+void processor_bind(uint32_t group, uint64_t mask)
+{
+    cpu_set_t set;
+
+    if (!mask) {
+        let_run(0);
+        return;
+    }
+    CPU_ZERO(&set);
+    for (uint32_t i = 0; i < GROUP; i++)
+        if (mask >> i & 1)
+            CPU_SET(host_of[group * GROUP + i], &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+void processor_anywhere(void)
+{
+    if (!MUTANT(wdk_affinity_inherited))
+        let_run(0);
+}
+
+void processor_call_here(uint32_t thread)
+{
+    int cpu = sched_getcpu();
+    cpu_set_t set;
+
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    (void)sched_setaffinity((pid_t)thread, sizeof set, &set);
+}
+
+void processor_let_go(uint32_t thread)
+{
+    if (!MUTANT(wdk_woken_stays_here))
+        let_run((pid_t)thread);
+}
+
+ULONG KeQueryActiveProcessorCountEx(USHORT GroupNumber)
+{
+    return GroupNumber == ALL_PROCESSOR_GROUPS ? count : (ULONG)__builtin_popcountll(processor_group(GroupNumber));
+}
+
+ULONG KeQueryActiveProcessorCount(PKAFFINITY ActiveProcessors)
+{
+    if (ActiveProcessors)
+        *ActiveProcessors = processor_group(0);
+    return KeQueryActiveProcessorCountEx(0);
+}
+
+/* Processors are not added while the system runs. */
+ULONG KeQueryMaximumProcessorCountEx(USHORT GroupNumber)
+{
+    return KeQueryActiveProcessorCountEx(GroupNumber);
+}
+
+ULONG KeQueryMaximumProcessorCount(VOID)
+{
+    return KeQueryActiveProcessorCountEx(0);
+}
+
+USHORT KeQueryActiveGroupCount(VOID)
+{
+    return (USHORT)((count + GROUP - 1) / GROUP);
+}
+
+USHORT KeQueryMaximumGroupCount(VOID)
+{
+    return KeQueryActiveGroupCount();
+}
+
+KAFFINITY KeQueryActiveProcessors(VOID)
+{
+    return processor_group(0);
+}
+
+KAFFINITY KeQueryGroupAffinity(USHORT GroupNumber)
+{
+    return processor_group(GroupNumber);
+}
+
+static PROCESSOR_NUMBER number_of(uint32_t index)
+{
+    return (PROCESSOR_NUMBER){ .Group = (USHORT)(index / GROUP), .Number = (UCHAR)(index % GROUP) };
+}
+
+ULONG KeGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
+{
+    uint32_t index = processor_now();
+
+    if (ProcNumber)
+        *ProcNumber = number_of(index);
+    return index;
+}
+
+NTSTATUS KeGetProcessorNumberFromIndex(ULONG ProcIndex, PPROCESSOR_NUMBER ProcNumber)
+{
+    if (ProcIndex >= count)
+        return STATUS_INVALID_PARAMETER;
+    *ProcNumber = number_of(ProcIndex);
+    return STATUS_SUCCESS;
+}
+
+ULONG KeGetProcessorIndexFromNumber(PPROCESSOR_NUMBER ProcNumber)
+{
+    uint32_t index = (uint32_t)ProcNumber->Group * GROUP + ProcNumber->Number;
+
+    return ProcNumber->Number < GROUP && index < count ? index : INVALID_PROCESSOR_INDEX;
+}
+
+USHORT KeQueryHighestNodeNumber(VOID)
+{
+    return (USHORT)(nodes - 1);
+}
+
+USHORT KeGetCurrentNodeNumber(VOID)
+{
+    return node_of[processor_now()];
+}
+
+static KAFFINITY node_in_group(uint32_t node, uint32_t group)
+{
+    KAFFINITY mask = 0;
+
+    for (uint32_t i = group * GROUP; i < (group + 1) * GROUP && i < count; i++)
+        if (node_of[i] == node)
+            mask |= 1ULL << i % GROUP;
+    return mask;
+}
+
+void processor_node(uint32_t node, struct processor_set *set)
+{
+    *set = (struct processor_set){ { 0 } };
+    for (uint32_t g = 0; g < KeQueryActiveGroupCount(); g++)
+        set->group[g] = node_in_group(node, g);
+}
+
+/* A node in several groups shows the one that has most of it. */
+VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
+{
+    GROUP_AFFINITY best = { 0 };
+
+    for (uint32_t g = 0; g < KeQueryActiveGroupCount(); g++) {
+        KAFFINITY mask = NodeNumber < nodes ? node_in_group(NodeNumber, g) : 0;
+
+        if (__builtin_popcountll(mask) > __builtin_popcountll(best.Mask))
+            best = (GROUP_AFFINITY){ .Mask = mask, .Group = (USHORT)g };
+    }
+    if (Affinity)
+        *Affinity = best;
+    if (Count)
+        *Count = (USHORT)__builtin_popcountll(best.Mask);
+}
+
+USHORT KeQueryNodeMaximumProcessorCount(USHORT NodeNumber)
+{
+    USHORT most;
+
+    KeQueryNodeActiveAffinity(NodeNumber, NULL, &most);
+    return most;
+}

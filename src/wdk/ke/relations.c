@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* What processors share: see wdm/processor.h. The host's sysfs knows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/processor.h"
+#include "wdk/ke/thread.h"
+
+enum { CACHES_MOST = 16, ALL = -1 };
+
+struct writer {
+    char *out;
+    ULONG room, used;
+    int64_t only; /* sets with this processor; or ALL */
+};
+
+typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
+
+/* With so many of what is an array of one in the structure: `size` is where that begins, and `tail` is it. */
+static void put(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
+{
+    head->Size = (ULONG)(size + tail_size);
+    if (w->used + head->Size <= w->room) {
+        memcpy(w->out + w->used, head, size);
+        memcpy(w->out + w->used + size, tail, tail_size);
+    }
+    w->used += head->Size;
+}
+
+static bool has(const struct processor_set *s, uint32_t index)
+{
+    return s->group[index / PROCESSOR_GROUP] >> index % PROCESSOR_GROUP & 1;
+}
+
+static bool is_wanted(const struct writer *w, const struct processor_set *s)
+{
+    return w->only == ALL || has(s, (uint32_t)w->only);
+}
+
+static uint32_t first_of(const struct processor_set *s)
+{
+    uint32_t i = 0;
+
+    while (!has(s, i))
+        i++;
+    return i;
+}
+
+/* As many as the set has groups. */
+static USHORT masks_of(const struct processor_set *s, GROUP_AFFINITY masks[PROCESSOR_GROUPS])
+{
+    USHORT n = 0;
+
+    for (USHORT g = 0; g < PROCESSOR_GROUPS; g++)
+        if (s->group[g])
+            masks[n++] = (GROUP_AFFINITY){ .Mask = s->group[g], .Group = g };
+    return n;
+}
+
+/* ---- Cores, dies, packages --------------------------------------------------------------------------------------- */
+
+static void read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHIP type, struct processor_set *s)
+{
+    char path[96];
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/topology/%s", processor_host(index),
+             type == RelationProcessorCore  ? "thread_siblings_list"
+             : type == RelationProcessorDie ? "die_cpus_list"
+                                            : "package_cpus_list");
+    if (processor_read_set(path, s) && has(s, index))
+        return;
+    memset(s, 0, sizeof *s);
+    for (uint32_t i = 0; i < processor_count(); i++)
+        if (i == index || type != RelationProcessorCore)
+            s->group[i / PROCESSOR_GROUP] |= 1ULL << i % PROCESSOR_GROUP;
+}
+
+/* Each set with its first member. */
+static void put_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
+{
+    GROUP_AFFINITY masks[PROCESSOR_GROUPS];
+    struct processor_set s;
+
+    for (uint32_t i = 0; i < processor_count(); i++) {
+        information head = { .Relationship = type };
+
+        read_siblings(i, type, &s);
+        if ((first_of(&s) != i && !MUTANT(rel_set_for_each_member)) || !is_wanted(w, &s))
+            continue;
+        head.Processor.GroupCount = masks_of(&s, masks);
+        if (type == RelationProcessorCore && (head.Processor.GroupCount > 1 || masks[0].Mask & (masks[0].Mask - 1)))
+            head.Processor.Flags = LTP_PC_SMT;
+        put(w, &head, offsetof(information, Processor.GroupMask), masks, head.Processor.GroupCount * sizeof *masks);
+    }
+}
+
+/* ---- Caches ------------------------------------------------------------------------------------------------------ */
+
+static bool read_text(uint32_t index, int cache, const char *what, char text[32])
+{
+    char path[96];
+    FILE *f;
+    bool good;
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cache/index%d/%s", processor_host(index), cache, what);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    good = fgets(text, 32, f) != NULL;
+    fclose(f);
+    return good;
+}
+
+static ULONG read_number(uint32_t index, int cache, const char *what)
+{
+    char text[32], *end;
+    unsigned long n = read_text(index, cache, what, text) ? strtoul(text, &end, 10) : 0;
+
+    return (ULONG)(n && *end == 'K' ? n << 10 : n && *end == 'M' ? n << 20 : n);
+}
+
+static PROCESSOR_CACHE_TYPE read_type(uint32_t index, int cache)
+{
+    char text[32];
+
+    if (!read_text(index, cache, "type", text))
+        return CacheUnknown;
+    return text[0] == 'D' ? CacheData : text[0] == 'I' ? CacheInstruction : text[0] == 'U' ? CacheUnified
+                                                                                           : CacheUnknown;
+}
+
+static void put_cache(struct writer *w, uint32_t index, int cache, const struct processor_set *s)
+{
+    GROUP_AFFINITY masks[PROCESSOR_GROUPS];
+    information head = { .Relationship = RelationCache };
+
+    head.Cache.Level = (UCHAR)read_number(index, cache, "level");
+    head.Cache.Associativity = (UCHAR)min(read_number(index, cache, "ways_of_associativity"), 0xfeu);
+    head.Cache.LineSize = (USHORT)read_number(index, cache, "coherency_line_size");
+    head.Cache.CacheSize = read_number(index, cache, "size");
+    head.Cache.Type = read_type(index, cache);
+    head.Cache.GroupCount = masks_of(s, masks);
+    put(w, &head, offsetof(information, Cache.GroupMasks), masks, head.Cache.GroupCount * sizeof *masks);
+}
+
+static void put_caches(struct writer *w)
+{
+    struct processor_set s;
+    char path[96];
+
+    for (uint32_t i = 0; i < processor_count(); i++)
+        for (int cache = 0; cache < CACHES_MOST; cache++) {
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cache/index%d/shared_cpu_list",
+                     processor_host(i), cache);
+            if (!processor_read_set(path, &s))
+                break;
+            if (first_of(&s) == i && is_wanted(w, &s))
+                put_cache(w, i, cache, &s);
+        }
+}
+
+/* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
+
+/* One mask, of the processor's group or of most of the node; or all. */
+static void put_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
+{
+    GROUP_AFFINITY masks[PROCESSOR_GROUPS], *mask = masks;
+    struct processor_set s;
+
+    for (USHORT node = 0; node <= KeQueryHighestNodeNumber(); node++) {
+        information head = { .Relationship = RelationNumaNode };
+
+        processor_node(node, &s);
+        if (!is_wanted(w, &s))
+            continue;
+        head.NumaNode.NodeNumber = node;
+        head.NumaNode.GroupCount = masks_of(&s, masks);
+        if (type == RelationNumaNode) {
+            head.NumaNode.GroupCount = 1;
+            if (w->only == ALL)
+                KeQueryNodeActiveAffinity(node, masks, NULL);
+            else
+                for (mask = masks; mask->Group != w->only / PROCESSOR_GROUP; mask++)
+                    ;
+        }
+        put(w, &head, offsetof(information, NumaNode.GroupMasks), mask, head.NumaNode.GroupCount * sizeof *mask);
+    }
+}
+
+static void put_groups(struct writer *w)
+{
+    PROCESSOR_GROUP_INFO groups[PROCESSOR_GROUPS] = { 0 };
+    information head = { .Relationship = RelationGroup };
+
+    head.Group.MaximumGroupCount = head.Group.ActiveGroupCount = KeQueryActiveGroupCount();
+    for (USHORT g = 0; g < head.Group.ActiveGroupCount; g++) {
+        groups[g].ActiveProcessorMask = processor_group(g);
+        groups[g].MaximumProcessorCount = groups[g].ActiveProcessorCount =
+            (UCHAR)KeQueryActiveProcessorCountEx(g);
+    }
+    put(w, &head, offsetof(information, Group.GroupInfo), groups, head.Group.ActiveGroupCount * sizeof *groups);
+}
+
+/* ---- All of it --------------------------------------------------------------------------------------------------- */
+
+static bool put_type(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
+{
+    switch (type) {
+    case RelationProcessorCore:
+    case RelationProcessorPackage:
+    case RelationProcessorDie:
+        put_siblings(w, type);
+        return true;
+    case RelationNumaNode:
+    case RelationNumaNodeEx:
+        put_nodes(w, type);
+        return true;
+    case RelationCache:
+        put_caches(w);
+        return true;
+    case RelationGroup:
+        put_groups(w);
+        return true;
+    case RelationAll:
+        return put_type(w, RelationProcessorCore) && put_type(w, RelationNumaNodeEx) && put_type(w, RelationCache) &&
+               put_type(w, RelationProcessorPackage) && put_type(w, RelationGroup) &&
+               put_type(w, RelationProcessorDie);
+    default:
+        return false;
+    }
+}
+
+NTSTATUS KeQueryLogicalProcessorRelationship(PPROCESSOR_NUMBER ProcessorNumber,
+                                             LOGICAL_PROCESSOR_RELATIONSHIP RelationshipType,
+                                             PSYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX Information, PULONG Length)
+{
+    struct writer w = { (char *)Information, Information ? *Length : 0, 0, ALL };
+
+    irql_check_max("KeQueryLogicalProcessorRelationship", DISPATCH_LEVEL);
+    if (ProcessorNumber) {
+        w.only = KeGetProcessorIndexFromNumber(ProcessorNumber);
+        if (w.only == INVALID_PROCESSOR_INDEX || ProcessorNumber->Reserved)
+            return STATUS_INVALID_PARAMETER;
+    }
+    if (!put_type(&w, RelationshipType))
+        return STATUS_INVALID_PARAMETER;
+    *Length = w.used;
+    return w.used > w.room ? STATUS_INFO_LENGTH_MISMATCH : STATUS_SUCCESS;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exceptions: a chain of frames for each thread. Raising jumps to the innermost, whose block takes it off the chain as
+ * it ends; what follows the block asks whether something was raised.
+ */
+#include <setjmp.h>
+#include <stdbool.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/ke/seh.h"
+#include "wdk/ke/thread.h"
+
+enum { KMODE_EXCEPTION_NOT_HANDLED = 0x1e };
+
+C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
+
+static _Thread_local struct {
+    struct ondk_seh_frame *innermost;
+    bool raised;     /* between the jump and the handler that takes it */
+    NTSTATUS status; /* of the last one */
+} seh;
+
+/* The host's longjmp is told by its own type. */
+union jump {
+    ULONG64 *words;
+    struct __jmp_buf_tag *buffer;
+};
+
+static _Noreturn void raise_status(NTSTATUS status)
+{
+    union jump jump;
+
+    if (!seh.innermost)
+        check_bug(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)status, (uintptr_t)__builtin_return_address(0), 0, 0);
+    seh.raised = true;
+    seh.status = status;
+    jump.words = seh.innermost->jump;
+    _longjmp(jump.buffer, 1);
+}
+
+void seh_raise(NTSTATUS status)
+{
+    if (seh.innermost || !check_on())
+        raise_status(status);
+}
+
+VOID ExRaiseStatus(NTSTATUS Status)
+{
+    irql_check_max(__func__, APC_LEVEL);
+    raise_status(Status);
+}
+
+VOID ExRaiseAccessViolation(VOID)
+{
+    irql_check_max(__func__, APC_LEVEL);
+    raise_status(STATUS_ACCESS_VIOLATION);
+}
+
+VOID ExRaiseDatatypeMisalignment(VOID)
+{
+    irql_check_max(__func__, APC_LEVEL);
+    raise_status(STATUS_DATATYPE_MISALIGNMENT);
+}
+
+ULONG64 *ondk_seh_push(struct ondk_seh_frame *frame)
+{
+    frame->outer = seh.innermost;
+    seh.innermost = frame;
+    return frame->jump;
+}
+
+VOID ondk_seh_pop(struct ondk_seh_frame *frame)
+{
+    seh.innermost = frame->outer;
+}
+
+BOOLEAN ondk_seh_raised(VOID)
+{
+    return seh.raised;
+}
+
+/* Whether the handler of this filter's value is run; one that is not for it goes on outwards. */
+BOOLEAN ondk_seh_handles(LONG filter)
+{
+    if (filter == EXCEPTION_CONTINUE_SEARCH && !MUTANT(wdk_search_goes_no_further))
+        raise_status(seh.status);
+    if (filter < 0)
+        check_bug(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)seh.status, (uintptr_t)__builtin_return_address(0), 0, 0);
+    seh.raised = false;
+    return TRUE;
+}
+
+struct ondk_seh_unwind ondk_seh_unwind_start(VOID)
+{
+    struct ondk_seh_unwind unwind = { .abnormal = seh.raised, .once = TRUE, .status = seh.status };
+
+    seh.raised = false;
+    return unwind;
+}
+
+VOID ondk_seh_unwind_end(const struct ondk_seh_unwind *unwind)
+{
+    if (unwind->abnormal)
+        raise_status(unwind->status);
+}
+
+NTSTATUS ondk_seh_status(VOID)
+{
+    return seh.status;
+}

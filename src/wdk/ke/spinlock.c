@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spin locks: the plain one, whose word is its owner's thread, and the in-stack queued one, whose word is the end of a
+ * queue of handles, each on the stack of its thread.
+ */
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/inuse.h"
+#include "wdk/ke/lock.h"
+
+static const char what[] = "KSPIN_LOCK";
+
+VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
+{
+    inuse_check_init("KeInitializeSpinLock", SpinLock, sizeof *SpinLock);
+    __atomic_store_n(SpinLock, 0, __ATOMIC_RELAXED);
+}
+
+static bool try_word(KSPIN_LOCK *lock, struct kernel_thread *t)
+{
+    KSPIN_LOCK nobody = 0;
+
+    return __atomic_compare_exchange_n(lock, &nobody, (KSPIN_LOCK)t, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) void wait_for_word(KSPIN_LOCK *lock, struct kernel_thread *t)
+{
+    unsigned tries = 0;
+
+    do
+        while (__atomic_load_n(lock, __ATOMIC_RELAXED))
+            lock_pause(&tries);
+    while (!try_word(lock, t));
+}
+
+/* Without checks this is all there is to it. */
+static inline void take(KSPIN_LOCK *lock, struct kernel_thread *t)
+{
+    if (__builtin_expect(!try_word(lock, t), 0) && !MUTANT(wdk_spin_does_not_exclude))
+        wait_for_word(lock, t);
+}
+
+static __attribute__((noinline)) void take_checked(const char *routine, KSPIN_LOCK *lock, const void *by)
+{
+    if (lock_again(routine, what, lock, by))
+        return;
+    take(lock, thread_self());
+    thread_hold(lock, what, by);
+}
+
+/* Somebody else's stays his. */
+static __attribute__((noinline)) void give_checked(const char *routine, KSPIN_LOCK *lock)
+{
+    irql_check_min(routine, DISPATCH_LEVEL);
+    if (lock_ends(routine, what, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
+        __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
+{
+    struct kernel_thread *t = thread_self();
+    KIRQL irql = t->irql;
+
+    if (check_on()) {
+        irql_check_max("KeAcquireSpinLock", DISPATCH_LEVEL);
+        t->irql = DISPATCH_LEVEL;
+        take_checked("KeAcquireSpinLock", SpinLock, LOCK_CALLER);
+        return irql;
+    }
+    t->irql = DISPATCH_LEVEL;
+    take(SpinLock, t);
+    return irql;
+}
+
+VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
+{
+    if (check_on()) {
+        give_checked("KeReleaseSpinLock", SpinLock);
+        KeLowerIrql(MUTANT(wdk_spin_irql_not_restored) ? irql_now() : NewIrql);
+        return;
+    }
+    __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
+    thread_self()->irql = NewIrql;
+}
+
+VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    if (check_on()) {
+        irql_check_min("KeAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
+        take_checked("KeAcquireSpinLockAtDpcLevel", SpinLock, LOCK_CALLER);
+    } else {
+        take(SpinLock, thread_self());
+    }
+}
+
+VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    if (check_on())
+        give_checked("KeReleaseSpinLockFromDpcLevel", SpinLock);
+    else
+        __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
+}
+
+BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
+{
+    irql_check_min("KeTryToAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
+    if (!try_word(SpinLock, thread_self()))
+        return MUTANT(wdk_try_spin_always);
+    if (check_on())
+        thread_hold(SpinLock, what, LOCK_CALLER);
+    return TRUE;
+}
+
+/* TRUE: nobody holds it at this moment. */
+BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
+{
+    return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
+}
+
+/* For both kinds of DPCs: a threaded one runs at PASSIVE_LEVEL. */
+KIRQL KeAcquireSpinLockForDpc(PKSPIN_LOCK SpinLock)
+{
+    return KeAcquireSpinLockRaiseToDpc(SpinLock);
+}
+
+VOID KeReleaseSpinLockForDpc(PKSPIN_LOCK SpinLock, KIRQL OldIrql)
+{
+    KeReleaseSpinLock(SpinLock, OldIrql);
+}
+
+/* ---- In-stack queued --------------------------------------------------------------------------------------------- */
+
+static const char queued[] = "in-stack queued KSPIN_LOCK";
+
+static __attribute__((noinline)) void wait_for_turn(KSPIN_LOCK_QUEUE *before, KSPIN_LOCK_QUEUE *me)
+{
+    unsigned tries = 0;
+
+    __atomic_store_n(&before->Next, me, __ATOMIC_RELEASE);
+    while ((ULONG_PTR)__atomic_load_n(&me->Lock, __ATOMIC_ACQUIRE) & 1 && !MUTANT(wdk_queue_jumped))
+        lock_pause(&tries);
+}
+
+/* Bit 0 of Lock says "waits" only while there is somebody before: who finds the queue empty leaves it as it is. */
+static inline void enqueue(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
+{
+    KSPIN_LOCK_QUEUE *before;
+
+    me->Next = NULL;
+    me->Lock = (PKSPIN_LOCK)((ULONG_PTR)lock | 1);
+    before = (KSPIN_LOCK_QUEUE *)__atomic_exchange_n(lock, (KSPIN_LOCK)me, __ATOMIC_ACQ_REL);
+    if (__builtin_expect(before != NULL, 0))
+        wait_for_turn(before, me);
+}
+
+static KSPIN_LOCK *lock_of(const KSPIN_LOCK_QUEUE *me)
+{
+    return (KSPIN_LOCK *)((ULONG_PTR)me->Lock & ~(ULONG_PTR)1);
+}
+
+static __attribute__((noinline)) void hand_over(KSPIN_LOCK_QUEUE *me)
+{
+    KSPIN_LOCK_QUEUE *next;
+    unsigned tries = 0;
+
+    /* Whoever has taken the end of the queue is about to name himself. */
+    while (!(next = __atomic_load_n(&me->Next, __ATOMIC_ACQUIRE)))
+        lock_pause(&tries);
+    __atomic_store_n(&next->Lock, lock_of(me), __ATOMIC_RELEASE);
+}
+
+static inline void dequeue(KSPIN_LOCK_QUEUE *me)
+{
+    KSPIN_LOCK last = (KSPIN_LOCK)me;
+
+    if (!__atomic_compare_exchange_n(lock_of(me), &last, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        hand_over(me);
+}
+
+static __attribute__((noinline)) void enqueue_checked(const char *routine, KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me,
+                                                      const void *by)
+{
+    if (lock_again(routine, queued, lock, by)) {
+        me->Lock = lock;
+        return;
+    }
+    enqueue(lock, me);
+    thread_hold(lock, queued, by);
+}
+
+static __attribute__((noinline)) void dequeue_checked(const char *routine, KSPIN_LOCK_QUEUE *me)
+{
+    irql_check_min(routine, DISPATCH_LEVEL);
+    if (lock_ends(routine, queued, lock_of(me), NULL))
+        dequeue(me);
+}
+
+VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    struct kernel_thread *t = thread_self();
+
+    LockHandle->OldIrql = t->irql;
+    if (check_on()) {
+        irql_check_max("KeAcquireInStackQueuedSpinLock", DISPATCH_LEVEL);
+        t->irql = DISPATCH_LEVEL;
+        enqueue_checked("KeAcquireInStackQueuedSpinLock", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+        return;
+    }
+    t->irql = DISPATCH_LEVEL;
+    enqueue(SpinLock, &LockHandle->LockQueue);
+}
+
+VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    if (check_on()) {
+        dequeue_checked("KeReleaseInStackQueuedSpinLock", &LockHandle->LockQueue);
+        KeLowerIrql(LockHandle->OldIrql);
+        return;
+    }
+    dequeue(&LockHandle->LockQueue);
+    thread_self()->irql = LockHandle->OldIrql;
+}
+
+VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    LockHandle->OldIrql = DISPATCH_LEVEL;
+    if (check_on()) {
+        irql_check_min("KeAcquireInStackQueuedSpinLockAtDpcLevel", DISPATCH_LEVEL);
+        enqueue_checked("KeAcquireInStackQueuedSpinLockAtDpcLevel", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+    } else {
+        enqueue(SpinLock, &LockHandle->LockQueue);
+    }
+}
+
+VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    if (check_on())
+        dequeue_checked("KeReleaseInStackQueuedSpinLockFromDpcLevel", &LockHandle->LockQueue);
+    else
+        dequeue(&LockHandle->LockQueue);
+}
+
+VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KeAcquireInStackQueuedSpinLock(SpinLock, LockHandle);
+}
+
+VOID KeReleaseInStackQueuedSpinLockForDpc(PKLOCK_QUEUE_HANDLE LockHandle)
+{
+    KeReleaseInStackQueuedSpinLock(LockHandle);
+}

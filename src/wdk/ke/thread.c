@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads as the kernel sees them: see thread.h. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ndkpi.h"
+#include "wdm.h"
+
+#include "base/library_thread.h"
+#include "base/mutant.h"
+#include "openndk/adapter.h"
+#include "wdk/common/kept.h"
+#include "wdk/ex/resource.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ke/wait.h"
+#include "wdk/live.h"
+#include "wdk/ob/object.h"
+
+_Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
+
+static LIST_ENTRY threads = { &threads, &threads }; /* under the dispatcher's lock */
+
+static void destroy(void *object)
+{
+    dispatch_lock();
+    link_remove(&((struct kernel_thread *)object)->all);
+    dispatch_unlock(NULL);
+}
+
+static struct _OBJECT_TYPE thread_type = { "thread", destroy, NULL };
+static POBJECT_TYPE thread_type_pointer = &thread_type;
+POBJECT_TYPE *PsThreadType = &thread_type_pointer;
+
+static pthread_key_t leaving;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * The thread ends, and nothing of the driver's is on its stack any more: what it holds is reported, its mutexes are
+ * abandoned, who waits for it goes on. Its object stays while others have references.
+ */
+static void leave(void *self)
+{
+    struct kernel_thread *t = self;
+    const struct thread_mark nothing = { t->irql, 0 };
+
+    thread_current = t;
+    thread_mark_check(&nothing, "thread", (const void *)(uintptr_t)t->start);
+    if (t->system)
+        (void)live_remove(LIVE_THREAD, t);
+    dispatch_thread_end(t);
+    thread_current = NULL;
+    object_put(t);
+}
+
+static void make_key(void)
+{
+    if (pthread_key_create(&leaving, leave))
+        abort();
+}
+
+int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
+{
+    return library_thread_create(thread, attr, routine, argument);
+}
+
+struct kernel_thread *thread_new(void)
+{
+    struct kernel_thread *t = object_new(&thread_type, sizeof *t);
+
+    if (!t)
+        return NULL;
+    dispatch_init(&t->header, OBJECT_THREAD, 0);
+    link_init(&t->waiting);
+    link_init(&t->mutants);
+    t->priority = 8;
+    dispatch_lock();
+    link_before(&threads, &t->all);
+    dispatch_unlock(NULL);
+    return t;
+}
+
+static void visit_held(struct kernel_thread *t, live_visit *visit, void *context)
+{
+    for (unsigned i = 0; i < THREAD_HELD_MOST; i++) {
+        const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
+        const char *what = atomic_load_explicit(&t->held[i].what, memory_order_relaxed);
+
+        if (!lock)
+            return;
+        if (what == resource_what)
+            continue; /* another thread may have let it go: the resource itself knows who has it */
+        visit(context, LIVE_LOCK, lock, what, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
+    }
+}
+
+static void walk_held(live_visit *visit, void *context)
+{
+    dispatch_lock();
+    for (LIST_ENTRY *e = threads.Flink; e != &threads; e = e->Flink)
+        visit_held(CONTAINING_RECORD(e, struct kernel_thread, all), visit, context);
+    dispatch_unlock(NULL);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    live_add_source(walk_held);
+}
+
+void thread_begin(struct kernel_thread *t)
+{
+    pthread_once(&once, make_key);
+    if (pthread_setspecific(leaving, t))
+        abort();
+    thread_current = t;
+    atomic_store(&t->id, (unsigned)syscall(SYS_gettid));
+}
+
+struct kernel_thread *thread_adopt(void)
+{
+    struct kernel_thread *t = thread_new();
+
+    if (!t)
+        abort(); /* no thread can do without */
+    t->irql = ondk_on_provider_thread() && !MUTANT(wdk_callback_at_passive) ? DISPATCH_LEVEL : PASSIVE_LEVEL;
+    thread_begin(t);
+    return t;
+}
+
+void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
+{
+    if (now > max && !MUTANT(wdk_irql_too_high_unseen))
+        check_failed(CHECK_IRQL_TOO_HIGH, routine, now, max, 0, 0, "IRQL is %d, at most %d is allowed", now, max);
+    else
+        check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
+}
+
+void thread_hold(const void *lock, const char *what, const void *by)
+{
+    struct kernel_thread *t = thread_self();
+    struct thread_held *h = &t->held[t->held_count];
+
+    if (t->held_count == THREAD_HELD_MOST) {
+        t->unwatched++;
+        return;
+    }
+    t->held_count++;
+    atomic_store_explicit(&h->what, what, memory_order_relaxed);
+    atomic_store_explicit(&h->by, kept_stack(by), memory_order_relaxed);
+    atomic_store_explicit(&h->lock, lock, memory_order_release);
+}
+
+static void copy_held(struct thread_held *to, struct thread_held *from)
+{
+    atomic_store_explicit(&to->what, atomic_load_explicit(&from->what, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&to->by, atomic_load_explicit(&from->by, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&to->lock, atomic_load_explicit(&from->lock, memory_order_relaxed), memory_order_release);
+}
+
+/* Nearly always the newest. */
+void thread_release(const void *lock)
+{
+    struct kernel_thread *t = thread_self();
+
+    for (unsigned i = t->held_count; i-- > 0;) {
+        if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) != lock)
+            continue;
+        for (t->held_count--; i < t->held_count; i++)
+            copy_held(&t->held[i], &t->held[i + 1]);
+        atomic_store_explicit(&t->held[t->held_count].lock, NULL, memory_order_relaxed);
+        return;
+    }
+    if (t->unwatched > 0)
+        t->unwatched--;
+}
+
+bool thread_holds(const void *lock)
+{
+    struct kernel_thread *t = thread_self();
+
+    for (unsigned i = 0; i < t->held_count; i++)
+        if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) == lock)
+            return true;
+    return t->unwatched > 0 && MUTANT(wdk_more_locks_than_room);
+}
+
+bool thread_may_hold(const void *lock)
+{
+    return thread_self()->unwatched > 0 || thread_holds(lock);
+}
+
+struct thread_mark thread_mark_take(void)
+{
+    struct kernel_thread *t = thread_self();
+
+    return (struct thread_mark){ t->irql, t->held_count };
+}
+
+void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called)
+{
+    struct kernel_thread *t = thread_self();
+
+    while (t->held_count > mark->held) {
+        struct thread_held *h = &t->held[--t->held_count];
+        const void *lock = atomic_load_explicit(&h->lock, memory_order_relaxed);
+        const char *what = atomic_load_explicit(&h->what, memory_order_relaxed);
+
+        atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
+        if (!check_on() || MUTANT(wdk_lock_held_at_end_unseen) || (what == resource_what && resource_given_up(lock)))
+            continue;
+        check_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
+        check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
+                     what, lock);
+    }
+    if (t->irql == mark->irql || MUTANT(wdk_irql_changed_unseen))
+        return;
+    if (check_on())
+        check_failed(CHECK_IRQL_CHANGED, routine, (uintptr_t)called, mark->irql, t->irql, 0,
+                     "called at IRQL %d, came back at %d", mark->irql, t->irql);
+    t->irql = mark->irql;
+}

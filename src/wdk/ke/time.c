@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Clocks. The performance counter has Windows' usual frequency, 10 MHz, and is the interrupt time. */
+#include <time.h>
+
+#include "wdm.h"
+
+#include "wdk/ke/clock.h"
+#include "wdk/ke/thread.h"
+
+enum { TICK = 156250 }; /* 15.625 ms, the usual one */
+
+LARGE_INTEGER KeQueryPerformanceCounter(PLARGE_INTEGER PerformanceFrequency)
+{
+    if (PerformanceFrequency)
+        PerformanceFrequency->QuadPart = CLOCK_UNITS;
+    return (LARGE_INTEGER){ .QuadPart = clock_interrupt() };
+}
+
+VOID KeQuerySystemTime(PLARGE_INTEGER CurrentTime)
+{
+    CurrentTime->QuadPart = clock_system();
+}
+
+VOID KeQuerySystemTimePrecise(PLARGE_INTEGER CurrentTime)
+{
+    CurrentTime->QuadPart = clock_system();
+}
+
+ULONGLONG KeQueryInterruptTime(VOID)
+{
+    return (ULONGLONG)clock_units(CLOCK_BOOTTIME);
+}
+
+ULONG64 KeQueryInterruptTimePrecise(PULONG64 QpcTimeStamp)
+{
+    *QpcTimeStamp = (ULONG64)clock_interrupt();
+    return KeQueryInterruptTime();
+}
+
+/* Without the time that the machine has slept. */
+ULONGLONG KeQueryUnbiasedInterruptTime(VOID)
+{
+    return (ULONGLONG)clock_interrupt();
+}
+
+VOID KeQueryTickCount(PLARGE_INTEGER TickCount)
+{
+    TickCount->QuadPart = clock_units(CLOCK_BOOTTIME) / TICK;
+}
+
+ULONG KeQueryTimeIncrement(VOID)
+{
+    return TICK;
+}
+
+VOID KeStallExecutionProcessor(ULONG MicroSeconds)
+{
+    int64_t end = clock_interrupt() + (int64_t)MicroSeconds * 10;
+
+    while (clock_interrupt() < end)
+        continue;
+}
+
+/* How far local time is ahead of universal time at this moment, by the host's rules. */
+static int64_t ahead(int64_t system)
+{
+    time_t seconds = (time_t)((system - CLOCK_1970) / CLOCK_UNITS);
+    struct tm local;
+
+    return localtime_r(&seconds, &local) ? local.tm_gmtoff * CLOCK_UNITS : 0;
+}
+
+VOID ExSystemTimeToLocalTime(PLARGE_INTEGER SystemTime, PLARGE_INTEGER LocalTime)
+{
+    LocalTime->QuadPart = SystemTime->QuadPart + ahead(SystemTime->QuadPart);
+}
+
+VOID ExLocalTimeToSystemTime(PLARGE_INTEGER LocalTime, PLARGE_INTEGER SystemTime)
+{
+    SystemTime->QuadPart = LocalTime->QuadPart - ahead(LocalTime->QuadPart - ahead(LocalTime->QuadPart));
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timers. Those that are set are in two lists by due time, one by the interrupt time and one by the system's, which
+ * somebody may change while they wait. One thread sleeps until the first is due; it starts with the first timer. The
+ * lists belong to the dispatcher's lock. A new timer is nearly always the last to be due, so that it is put in from the
+ * end.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/futex.h"
+#include "wdk/common/inuse.h"
+#include "wdk/common/kept.h"
+#include "wdk/ke/clock.h"
+#include "wdk/ke/dpc.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ke/timer.h"
+#include "wdk/live.h"
+
+enum { NOWHERE, RELATIVE, ABSOLUTE };
+
+static LIST_ENTRY relative = { &relative, &relative }, absolute = { &absolute, &absolute };
+static atomic_uint changed; /* the thread sleeps on it */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static LIST_ENTRY *list_of(const KTIMER *timer)
+{
+    return timer->Queue == RELATIVE ? &relative : &absolute;
+}
+
+static KTIMER *timer_at(LIST_ENTRY *e)
+{
+    return CONTAINING_RECORD(e, KTIMER, TimerListEntry);
+}
+
+static int64_t now_of(const KTIMER *timer)
+{
+    return timer->Queue == RELATIVE ? clock_interrupt() : clock_system();
+}
+
+/* True: it is the first to be due. */
+static bool insert(KTIMER *timer)
+{
+    LIST_ENTRY *list = list_of(timer), *at = list;
+
+    while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart &&
+           !MUTANT(wdk_timers_in_order_of_setting))
+        at = at->Blink;
+    link_before(at, &timer->TimerListEntry);
+    return list->Flink == &timer->TimerListEntry;
+}
+
+/* What was missed while the host was busy is not made up for. The timer may be gone when the lock is free. */
+static void expire(KTIMER *timer, int64_t now, struct wake_list *wake)
+{
+    link_remove(&timer->TimerListEntry);
+    if (timer->Period) {
+        timer->DueTime.QuadPart += (ULONGLONG)timer->Period;
+        if ((int64_t)timer->DueTime.QuadPart <= now)
+            timer->DueTime.QuadPart = (ULONGLONG)clock_after(now, timer->Period);
+        (void)insert(timer);
+    } else {
+        timer->Queue = NOWHERE;
+    }
+    dispatch_set_state(&timer->Header, 1);
+    dispatch_satisfy(&timer->Header, wake);
+    if (timer->Dpc && !MUTANT(wdk_timer_without_dpc))
+        (void)dpc_insert(timer->Dpc, NULL, NULL, timer->SetBy, wake);
+}
+
+static void expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wake)
+{
+    while (!link_empty(list) && (int64_t)timer_at(list->Flink)->DueTime.QuadPart <= now)
+        expire(timer_at(list->Flink), now, wake);
+}
+
+/* The system's time may be set: it is looked at twice a second while a timer depends on it. */
+static struct deadline next_due(int64_t now)
+{
+    int64_t next = INT64_MAX;
+
+    if (!link_empty(&relative))
+        next = (int64_t)timer_at(relative.Flink)->DueTime.QuadPart;
+    if (!link_empty(&absolute)) {
+        int64_t left = (int64_t)timer_at(absolute.Flink)->DueTime.QuadPart - clock_system();
+
+        left = left < 0 ? 0 : left < CLOCK_UNITS / 2 ? left : CLOCK_UNITS / 2;
+        next = now + left < next ? now + left : next;
+    }
+    if (next == INT64_MAX)
+        return (struct deadline){ .clock = -1 };
+    return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(next) };
+}
+
+static void *run(void *argument)
+{
+    for (;;) {
+        struct wake_list wake = { NULL };
+        struct deadline until;
+        unsigned seen;
+        int64_t now;
+
+        dispatch_lock();
+        now = clock_interrupt();
+        expire_due(&relative, now, &wake);
+        expire_due(&absolute, clock_system(), &wake);
+        until = next_due(now);
+        seen = atomic_load(&changed);
+        dispatch_unlock(&wake);
+        dpc_start_threads();
+        (void)futex_sleep(&changed, seen, &until);
+    }
+    return argument;
+}
+
+static void start_thread(void)
+{
+    pthread_t thread;
+
+    if (thread_create(&thread, NULL, run, NULL))
+        abort(); /* timers that never expire */
+    pthread_detach(thread);
+}
+
+static void visit_list(LIST_ENTRY *list, live_visit *visit, void *context)
+{
+    for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
+        visit(context, LIVE_TIMER, timer_at(e), "KTIMER", timer_at(e)->SetBy);
+}
+
+static void walk(live_visit *visit, void *context)
+{
+    dispatch_lock();
+    if (!MUTANT(wdk_set_timer_unseen))
+        visit_list(&relative, visit, context);
+    visit_list(&absolute, visit, context);
+    dispatch_unlock(NULL);
+}
+
+static bool find_dpc_in(LIST_ENTRY *list, const void *start, size_t size, struct inuse_found *out)
+{
+    for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
+        if (timer_at(e)->Dpc && (uintptr_t)timer_at(e)->Dpc - (uintptr_t)start < size) {
+            out->object = timer_at(e)->Dpc;
+            out->what = "DPC of a timer that is set";
+            out->by = *(const struct stack *)timer_at(e)->SetBy;
+            out->may_begin_anew = true;
+            return true;
+        }
+    return false;
+}
+
+static bool find_dpc(const void *start, size_t size, struct inuse_found *out)
+{
+    bool found;
+
+    dispatch_lock();
+    found = find_dpc_in(&relative, start, size, out) || find_dpc_in(&absolute, start, size, out);
+    dispatch_unlock(NULL);
+    return found && !MUTANT(wdk_dpc_of_a_timer_unseen);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    live_add_source(walk);
+    inuse_add_source(find_dpc);
+}
+
+static bool in_list(LIST_ENTRY *list, const KTIMER *timer)
+{
+    LIST_ENTRY *e = list->Flink;
+
+    while (e != list && timer_at(e) != timer)
+        e = e->Flink;
+    return e != list;
+}
+
+/* Where checks are on, what was set and is initialized again is taken out of the list, so that the rest of it works. */
+static void take_out(KTIMER *timer)
+{
+    dispatch_lock();
+    if (in_list(&relative, timer) || in_list(&absolute, timer))
+        link_remove(&timer->TimerListEntry);
+    dispatch_unlock(NULL);
+}
+
+VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
+{
+    inuse_check_init("KeInitializeTimer", Timer, sizeof *Timer);
+    if (check_on())
+        take_out(Timer);
+    *Timer = (KTIMER){ .Queue = NOWHERE };
+    dispatch_init(&Timer->Header,
+                  Type == SynchronizationTimer ? OBJECT_TIMER_SYNCHRONIZATION : OBJECT_TIMER_NOTIFICATION, 0);
+    link_init(&Timer->TimerListEntry);
+}
+
+VOID KeInitializeTimer(PKTIMER Timer)
+{
+    KeInitializeTimerEx(Timer, NotificationTimer);
+}
+
+static bool cancel(KTIMER *timer)
+{
+    bool was = timer->Queue != NOWHERE;
+
+    link_remove(&timer->TimerListEntry);
+    timer->Queue = NOWHERE;
+    return was;
+}
+
+bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
+{
+    const struct stack *set_by = kept_stack(by);
+    struct wake_list wake = { NULL };
+    bool was, first = false;
+    int64_t now;
+
+    pthread_once(&once, start_thread);
+    dispatch_lock();
+    was = cancel(timer);
+    if (!MUTANT(wdk_set_timer_stays_signalled))
+        dispatch_set_state(&timer->Header, 0);
+    timer->Queue = due < 0 ? RELATIVE : ABSOLUTE;
+    now = now_of(timer);
+    timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? clock_after(now, clock_relative(due)) : due);
+    timer->Period = period > 0 && !MUTANT(wdk_timer_once) ? period : 0;
+    timer->Dpc = dpc;
+    timer->SetBy = set_by;
+    first = insert(timer);
+    if ((int64_t)timer->DueTime.QuadPart <= now)
+        expire(timer, now, &wake);
+    if (first)
+        atomic_fetch_add(&changed, 1);
+    dispatch_unlock(&wake);
+    dpc_start_threads();
+    if (first)
+        futex_wake(&changed, 1);
+    return was && !MUTANT(wdk_set_timer_says_false);
+}
+
+static bool set(const char *routine, KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
+{
+    irql_check_max(routine, DISPATCH_LEVEL);
+    if (!dispatch_check(routine, &timer->Header))
+        KeInitializeTimer(timer);
+    return timer_set(timer, due, period * 10000, dpc, by);
+}
+
+BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc)
+{
+    return set("KeSetTimer", Timer, DueTime.QuadPart, 0, Dpc, __builtin_return_address(0));
+}
+
+BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dpc)
+{
+    return set("KeSetTimerEx", Timer, DueTime.QuadPart, Period, Dpc, __builtin_return_address(0));
+}
+
+BOOLEAN KeSetCoalescableTimer(PKTIMER Timer, LARGE_INTEGER DueTime, ULONG Period, ULONG TolerableDelay, PKDPC Dpc)
+{
+    UNREFERENCED_PARAMETER(TolerableDelay);
+    return set("KeSetCoalescableTimer", Timer, DueTime.QuadPart, Period, Dpc, __builtin_return_address(0));
+}
+
+bool timer_cancel(KTIMER *timer)
+{
+    bool was;
+
+    dispatch_lock();
+    was = MUTANT(wdk_cancelled_timer_fires) ? timer->Queue != NOWHERE : cancel(timer);
+    dispatch_unlock(NULL);
+    return was;
+}
+
+BOOLEAN KeCancelTimer(PKTIMER Timer)
+{
+    irql_check_max("KeCancelTimer", DISPATCH_LEVEL);
+    if (!dispatch_check("KeCancelTimer", &Timer->Header))
+        KeInitializeTimer(Timer);
+    return timer_cancel(Timer);
+}
+
+BOOLEAN KeReadStateTimer(PKTIMER Timer)
+{
+    return dispatch_state(&Timer->Header) > 0;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits. A wait that cannot end at once leaves a wait block in the list of each object and sleeps on a word of its own
+ * thread. Who satisfies it takes the objects' states on the waiting thread's behalf (an event is reset, a semaphore
+ * counted down, a mutex owned), takes all the blocks out, and wakes it: all objects of WaitAll are taken in one step or
+ * none is.
+ */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "ndkpi.h"
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "openndk/adapter.h"
+#include "wdk/common/futex.h"
+#include "wdk/common/inuse.h"
+#include "wdk/common/kept.h"
+#include "wdk/ke/clock.h"
+#include "wdk/ke/processor.h"
+#include "wdk/ke/wait.h"
+
+struct spin dispatch_spin;
+
+static LIST_ENTRY waiting = { &waiting, &waiting }; /* threads in a wait; under the lock */
+
+void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
+{
+    h->Type = type;
+    dispatch_set_state(h, state);
+    link_init(&h->WaitListHead);
+}
+
+/*
+ * Windows gives a thread that becomes ready to a processor that is free. The host lets it wait for the one that it was
+ * on last, for as long as four milliseconds, whoever has that. A thread of the provider's gives its own away as soon
+ * as its callbacks have returned: a worker that waits in the middle of its item goes on there when one of them wakes
+ * it. Where the driver has chosen processors, they stay.
+ */
+static bool comes_here(struct kernel_thread *t)
+{
+    bool chosen = t->affinity.Mask != 0 && !MUTANT(wdk_affinity_overruled);
+
+    return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
+}
+
+/* From here on the thread may be gone, unless it is a worker: these stay. */
+static void say_woken(struct kernel_thread *t)
+{
+    if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
+        futex_wake(&t->woken, 1);
+}
+
+static void wake(struct kernel_thread *t)
+{
+    unsigned id = 0;
+
+    if (atomic_load_explicit(&t->woken, memory_order_relaxed) == WOKEN_NOT_AND_ASLEEP && comes_here(t))
+        id = atomic_load_explicit(&t->id, memory_order_relaxed);
+    if (!id) {
+        say_woken(t);
+        return;
+    }
+    atomic_fetch_add_explicit(&t->called, 1, memory_order_relaxed);
+    processor_call_here(id);
+    say_woken(t);
+    processor_let_go(id);
+    atomic_fetch_sub_explicit(&t->called, 1, memory_order_release);
+}
+
+void dispatch_wake(struct kernel_thread *first)
+{
+    struct kernel_thread *next;
+
+    for (; first; first = next) {
+        next = first->wake_next;
+        wake(first);
+    }
+}
+
+static bool is_signalled(const DISPATCHER_HEADER *h, const struct kernel_thread *t)
+{
+    return dispatch_state(h) > 0 || (h->Type == OBJECT_MUTANT && ((const KMUTANT *)h)->OwnerThread == (PKTHREAD)t);
+}
+
+/* True: the mutex had been abandoned. */
+static bool take_mutex(KMUTANT *m, struct kernel_thread *t)
+{
+    bool abandoned = m->Abandoned && !MUTANT(wdk_abandoned_not_told);
+    LONG state = dispatch_state(&m->Header);
+
+    dispatch_set_state(&m->Header, state - 1);
+    if (state != 1)
+        return false; /* once more by its owner */
+    m->OwnerThread = (PKTHREAD)t;
+    m->Abandoned = FALSE;
+    link_before(&t->mutants, &m->MutantListEntry);
+    return abandoned;
+}
+
+/* The side effect of a wait that the object satisfies. True: it was an abandoned mutex. */
+static bool take(DISPATCHER_HEADER *h, struct kernel_thread *t)
+{
+    switch (h->Type) {
+    case OBJECT_EVENT_SYNCHRONIZATION:
+    case OBJECT_TIMER_SYNCHRONIZATION:
+        dispatch_set_state(h, MUTANT(wdk_auto_reset_stays_signalled));
+        return false;
+    case OBJECT_SEMAPHORE:
+        dispatch_set_state(h, dispatch_state(h) - !MUTANT(wdk_semaphore_not_counted));
+        return false;
+    case OBJECT_MUTANT:
+        return take_mutex((KMUTANT *)h, t);
+    default: /* notification events and timers, threads: they stay signalled */
+        return false;
+    }
+}
+
+/* Takes what the blocks ask for, if that can be had now. *status: what the wait returns. */
+static bool take_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
+{
+    ULONG i = 0;
+
+    if (all) {
+        while (i < count && is_signalled(blocks[i].Object, t))
+            i++;
+        if (i < count && i > 0 && MUTANT(wdk_wait_all_takes_one))
+            (void)take(blocks[0].Object, t);
+        if (i < count)
+            return false;
+        *status = STATUS_WAIT_0;
+        for (i = count; i-- > 0;)
+            if (take(blocks[i].Object, t))
+                *status = STATUS_ABANDONED_WAIT_0 + (NTSTATUS)i;
+        return true;
+    }
+    while (i < count && !is_signalled(blocks[i].Object, t))
+        i++;
+    if (i == count)
+        return false;
+    *status = (take(blocks[i].Object, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0) + (NTSTATUS)i;
+    return true;
+}
+
+static void remove_blocks(struct kernel_thread *t)
+{
+    for (ULONG i = 0; i < t->wait_count; i++)
+        link_remove(&t->wait_blocks[i].WaitListEntry);
+    link_remove(&t->waiting);
+}
+
+static void end_wait(struct kernel_thread *t, NTSTATUS status, struct wake_list *wake)
+{
+    remove_blocks(t);
+    t->wait_ended = true;
+    t->wait_status = status;
+    t->wake_next = wake->first;
+    wake->first = t;
+}
+
+/* The next block of another thread: those of this one may be taken out of the list in between. */
+static LIST_ENTRY *next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
+{
+    do
+        entry = entry->Flink;
+    while (entry != head && CONTAINING_RECORD(entry, KWAIT_BLOCK, WaitListEntry)->Thread == t);
+    return entry;
+}
+
+void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake)
+{
+    LIST_ENTRY *entry, *next, *head = &h->WaitListHead;
+
+    for (entry = head->Flink; entry != head && dispatch_state(h) > 0; entry = next) {
+        KWAIT_BLOCK *block = CONTAINING_RECORD(entry, KWAIT_BLOCK, WaitListEntry);
+        struct kernel_thread *t = (struct kernel_thread *)block->Thread;
+        NTSTATUS status;
+
+        next = next_thread(entry, head, block->Thread);
+        if (t->wait_all) {
+            if (take_blocks(t, t->wait_blocks, t->wait_count, true, &status))
+                end_wait(t, status, wake);
+        } else {
+            status = take(h, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0;
+            end_wait(t, status + (MUTANT(wdk_wait_any_says_first) ? 0 : block->WaitKey), wake);
+        }
+    }
+}
+
+static struct deadline deadline_of(const LARGE_INTEGER *timeout)
+{
+    if (!timeout)
+        return (struct deadline){ .clock = -1 };
+    if (timeout->QuadPart < 0) {
+        int64_t end = clock_after(clock_interrupt(), clock_relative(timeout->QuadPart));
+
+        return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(end) };
+    }
+    if (timeout->QuadPart < CLOCK_1970)
+        return (struct deadline){ CLOCK_REALTIME, { 0, 0 } };
+    return (struct deadline){ CLOCK_REALTIME, clock_timespec(timeout->QuadPart - CLOCK_1970) };
+}
+
+/* Takes the blocks out when the time is over; if the wait was satisfied at that moment, its waker is on the way. */
+static bool give_up(struct kernel_thread *t)
+{
+    bool ended;
+
+    dispatch_lock();
+    ended = t->wait_ended;
+    if (!ended) {
+        remove_blocks(t);
+        t->wait_status = MUTANT(wdk_timeout_says_success) ? STATUS_SUCCESS : STATUS_TIMEOUT;
+    }
+    dispatch_unlock(NULL);
+    return !ended;
+}
+
+/* False: it was woken before it slept. */
+static bool sleep_until(struct kernel_thread *t, struct deadline *until)
+{
+    unsigned seen = WOKEN_NOT;
+
+    if (!atomic_compare_exchange_strong(&t->woken, &seen, WOKEN_NOT_AND_ASLEEP))
+        return false;
+    while (atomic_load_explicit(&t->woken, memory_order_acquire) != WOKEN_YES) {
+        if (futex_sleep(&t->woken, WOKEN_NOT_AND_ASLEEP, until))
+            continue;
+        if (give_up(t))
+            return true;
+        until->clock = -1;
+    }
+    return true;
+}
+
+/* The lock is held on entry and free afterwards. */
+static NTSTATUS block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, const LARGE_INTEGER *timeout)
+{
+    struct deadline until;
+
+    for (ULONG i = 0; i < count; i++)
+        link_before(&((DISPATCHER_HEADER *)blocks[i].Object)->WaitListHead, &blocks[i].WaitListEntry);
+    t->wait_blocks = blocks;
+    t->wait_count = count;
+    t->wait_all = all;
+    t->wait_ended = false;
+    atomic_store_explicit(&t->woken, WOKEN_NOT, memory_order_relaxed);
+    link_before(&waiting, &t->waiting);
+    dispatch_unlock(NULL);
+    until = deadline_of(timeout);
+    /* As on Windows behind those that were ready before it, such as a worker that an interrupt took its processor. */
+    if (sleep_until(t, &until) && t->kind == THREAD_DRIVERS)
+        (void)sched_yield();
+    return t->wait_status;
+}
+
+static NTSTATUS wait_for(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
+                         const LARGE_INTEGER *timeout)
+{
+    NTSTATUS status;
+
+    dispatch_lock();
+    if (take_blocks(t, blocks, count, all, &status)) {
+        dispatch_unlock(NULL);
+        return status;
+    }
+    if (timeout && timeout->QuadPart == 0) {
+        dispatch_unlock(NULL);
+        return STATUS_TIMEOUT;
+    }
+    return block(t, blocks, count, all, timeout);
+}
+
+static void fill(KWAIT_BLOCK *block, ULONG key, void *object, struct kernel_thread *t, bool all)
+{
+    block->WaitType = all ? WaitAll : WaitAny;
+    block->WaitKey = (USHORT)key;
+    block->Thread = (PKTHREAD)t;
+    block->Object = object;
+}
+
+NTSTATUS dispatch_wait(void *object, PLARGE_INTEGER timeout)
+{
+    struct kernel_thread *t = thread_self();
+
+    fill(&t->own_blocks[0], 0, object, t, false);
+    return wait_for(t, t->own_blocks, 1, false, timeout);
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+
+static const char *use_of(const DISPATCHER_HEADER *h)
+{
+    switch (h->Type) {
+    case OBJECT_EVENT_NOTIFICATION:
+    case OBJECT_EVENT_SYNCHRONIZATION: return "event that a thread waits for";
+    case OBJECT_MUTANT: return "mutex that a thread waits for";
+    case OBJECT_SEMAPHORE: return "semaphore that a thread waits for";
+    case OBJECT_TIMER_NOTIFICATION:
+    case OBJECT_TIMER_SYNCHRONIZATION: return "timer that a thread waits for";
+    default: return "object that a thread waits for";
+    }
+}
+
+static bool inside(const void *thing, const void *start, size_t size)
+{
+    return (uintptr_t)thing - (uintptr_t)start < size;
+}
+
+/* For inuse.h: objects that somebody waits for, and the waits' own blocks. */
+static bool find_wait(const void *start, size_t size, struct inuse_found *out)
+{
+    dispatch_lock();
+    for (LIST_ENTRY *e = waiting.Flink; e != &waiting && !out->object; e = e->Flink) {
+        struct kernel_thread *t = CONTAINING_RECORD(e, struct kernel_thread, waiting);
+
+        for (ULONG i = 0; i < t->wait_count && !out->object; i++) {
+            KWAIT_BLOCK *b = &t->wait_blocks[i];
+
+            out->object = inside(b->Object, start, size) ? b->Object : inside(b, start, size) ? (void *)b : NULL;
+            out->what = out->object == b->Object ? use_of(b->Object) : "wait block of a thread that waits";
+        }
+        if (out->object && t->wait_by)
+            out->by = *t->wait_by;
+    }
+    dispatch_unlock(NULL);
+    return out->object != NULL && !MUTANT(wdk_waited_for_unseen);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    inuse_add_source(find_wait);
+}
+
+/* A list that was never made has no first entry: memory is zero as often as not where nobody has initialized it. */
+bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
+{
+    bool made;
+
+    if (!check_on())
+        return true;
+    dispatch_lock();
+    made = h->WaitListHead.Flink != NULL;
+    dispatch_unlock(NULL);
+    if (made || MUTANT(wdk_not_initialized_unseen))
+        return true;
+    check_failed(CHECK_OBJECT_NOT_INITIALIZED, routine, (uintptr_t)h, 0, 0, 0, "%p", (void *)h);
+    dispatch_init(h, OBJECT_EVENT_NOTIFICATION, 0);
+    return false;
+}
+
+static void check_level(const char *routine, const LARGE_INTEGER *timeout)
+{
+    KIRQL irql = irql_now();
+
+    if (irql < DISPATCH_LEVEL || !check_on())
+        return;
+    if (irql > DISPATCH_LEVEL)
+        irql_report(routine, irql, PASSIVE_LEVEL, timeout && timeout->QuadPart == 0 ? DISPATCH_LEVEL : APC_LEVEL);
+    else if ((!timeout || timeout->QuadPart != 0) && !MUTANT(wdk_wait_at_dispatch_unseen))
+        check_failed(CHECK_WAIT_AT_DISPATCH, routine, irql, timeout ? (uint64_t)timeout->QuadPart : 0, !timeout, 0,
+                     timeout ? "with a timeout at IRQL %d" : "without end at IRQL %d", irql);
+}
+
+/* Mutexes count as held locks and as a critical region while they are owned; KeReleaseMutex ends that. */
+static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
+{
+    if (h->Type != OBJECT_MUTANT)
+        return;
+    t->critical += !MUTANT(wdk_mutex_leaves_apcs);
+    if (check_on())
+        thread_hold(h, "KMUTEX", by);
+}
+
+static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status,
+                         const void *by)
+{
+    if (all && status != STATUS_TIMEOUT)
+        for (ULONG i = 0; i < count; i++)
+            note_mutex(t, blocks[i].Object, by);
+    else if (status < STATUS_WAIT_0 + (NTSTATUS)count)
+        note_mutex(t, blocks[status].Object, by);
+    else if (status >= STATUS_ABANDONED_WAIT_0 && status < STATUS_ABANDONED_WAIT_0 + (NTSTATUS)count)
+        note_mutex(t, blocks[status - STATUS_ABANDONED_WAIT_0].Object, by);
+}
+
+/* ---- Routines ---------------------------------------------------------------------------------------------------- */
+
+NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
+                               PLARGE_INTEGER Timeout)
+{
+    const void *by = __builtin_return_address(0);
+    struct kernel_thread *t = thread_self();
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(WaitReason);
+    UNREFERENCED_PARAMETER(WaitMode);
+    UNREFERENCED_PARAMETER(Alertable);
+    check_level("KeWaitForSingleObject", Timeout);
+    (void)dispatch_check("KeWaitForSingleObject", Object);
+    t->wait_by = kept_stack(by);
+    fill(&t->own_blocks[0], 0, Object, t, false);
+    status = wait_for(t, t->own_blocks, 1, false, Timeout);
+    note_mutexes(t, t->own_blocks, 1, false, status, by);
+    return status;
+}
+
+static bool count_is_good(ULONG count, const KWAIT_BLOCK *array)
+{
+    if (count > 0 && count <= (array ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS))
+        return true;
+    check_bug(0x0c /* MAXIMUM_WAIT_OBJECTS_EXCEEDED */, count, (uintptr_t)array, 0, 0);
+}
+
+NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitType, KWAIT_REASON WaitReason,
+                                  KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Timeout,
+                                  PKWAIT_BLOCK WaitBlockArray)
+{
+    const void *by = __builtin_return_address(0);
+    struct kernel_thread *t = thread_self();
+    KWAIT_BLOCK *blocks = WaitBlockArray ? WaitBlockArray : t->own_blocks;
+    bool all = WaitType == WaitAll;
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(WaitReason);
+    UNREFERENCED_PARAMETER(WaitMode);
+    UNREFERENCED_PARAMETER(Alertable);
+    check_level("KeWaitForMultipleObjects", Timeout);
+    count_is_good(Count, WaitBlockArray);
+    t->wait_by = kept_stack(by);
+    for (ULONG i = 0; i < Count; i++) {
+        (void)dispatch_check("KeWaitForMultipleObjects", Object[i]);
+        fill(&blocks[i], i, Object[i], t, all);
+    }
+    status = wait_for(t, blocks, Count, all, Timeout);
+    note_mutexes(t, blocks, Count, all, status, by);
+    return status;
+}
+
+/* A wait for nothing. An interval of zero lets others run. */
+NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
+{
+    struct kernel_thread *t = thread_self();
+
+    UNREFERENCED_PARAMETER(WaitMode);
+    UNREFERENCED_PARAMETER(Alertable);
+    if (check_on() && irql_now() >= DISPATCH_LEVEL)
+        check_failed(CHECK_WAIT_AT_DISPATCH, "KeDelayExecutionThread", irql_now(), (uint64_t)Interval->QuadPart, 0, 0,
+                     "at IRQL %d", irql_now());
+    if (Interval->QuadPart == 0) {
+        sched_yield();
+        return STATUS_SUCCESS;
+    }
+    dispatch_lock();
+    (void)block(t, t->own_blocks, 0, false, Interval);
+    return STATUS_SUCCESS;
+}
+
+void dispatch_thread_end(struct kernel_thread *t)
+{
+    struct wake_list wake = { NULL };
+
+    dispatch_lock();
+    while (!link_empty(&t->mutants)) {
+        KMUTANT *m = CONTAINING_RECORD(t->mutants.Flink, KMUTANT, MutantListEntry);
+
+        link_remove(&m->MutantListEntry);
+        m->OwnerThread = NULL;
+        m->Abandoned = TRUE;
+        dispatch_set_state(&m->Header, 1);
+        dispatch_satisfy(&m->Header, &wake);
+    }
+    dispatch_set_state(&t->header, 1);
+    dispatch_satisfy(&t->header, &wake);
+    dispatch_unlock(&wake);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* A short list under a lock that is held while an adapter is opened, so that two who come at once get the same. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "wdm.h"
+#include "ws2def.h"
+
+#include "openndk/adapter.h"
+#include "wdk/ndk/adapters.h"
+
+struct entry {
+    NDK_ADAPTER *adapter;
+    NDK_VERSION version;
+    uint32_t if_index;
+    unsigned opens;
+    struct entry *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *entries;
+
+static struct entry *find(NDK_VERSION version, uint32_t if_index)
+{
+    struct entry *e = entries;
+
+    while (e && (e->if_index != if_index || e->version.Major != version.Major || e->version.Minor != version.Minor))
+        e = e->next;
+    return e;
+}
+
+static NTSTATUS open_new(NDK_VERSION version, uint32_t if_index, struct entry **made)
+{
+    struct entry *e = calloc(1, sizeof(*e));
+    NTSTATUS status;
+
+    if (!e)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    status = ondk_open_adapter(version, if_index, &e->adapter);
+    if (!NT_SUCCESS(status)) {
+        free(e);
+        return status;
+    }
+    e->version = version;
+    e->if_index = if_index;
+    e->next = entries;
+    entries = e;
+    *made = e;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS adapters_open(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    struct entry *e;
+
+    if (!adapter)
+        return STATUS_INVALID_PARAMETER;
+    pthread_mutex_lock(&lock);
+    e = find(version, if_index);
+    if (!e)
+        status = open_new(version, if_index, &e);
+    if (e) {
+        e->opens++;
+        *adapter = e->adapter;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+enum adapters_closed adapters_close(NDK_ADAPTER *adapter)
+{
+    enum adapters_closed answer;
+    struct entry **at, *e, *last = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (at = &entries; (e = *at) && e->adapter != adapter; at = &e->next)
+        ;
+    if (e && --e->opens == 0) {
+        *at = e->next;
+        last = e;
+    }
+    answer = last ? ADAPTERS_CLOSED : e ? ADAPTERS_STILL_OPEN : ADAPTERS_UNKNOWN;
+    pthread_mutex_unlock(&lock);
+    if (last) {
+        ondk_close_adapter(last->adapter);
+        free(last);
+    }
+    return answer;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Handles: see handle.h. */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <uthash.h>
+
+#include "wdm.h"
+
+#include "wdk/live.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/object.h"
+
+struct handle {
+    HANDLE value;
+    void *object;
+    UT_hash_handle hh;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct handle *handles;
+static uintptr_t last = 0xffffffff80000000; /* handles of the kernel have these bits on Windows too */
+
+NTSTATUS handle_open(void *object, HANDLE *handle)
+{
+    struct handle *h = malloc(sizeof *h);
+
+    if (!h)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    h->object = object;
+    pthread_mutex_lock(&lock);
+    last += 4;
+    h->value = (HANDLE)last;
+    HASH_ADD_PTR(handles, value, h);
+    *handle = h->value;
+    pthread_mutex_unlock(&lock);
+    live_add(LIVE_HANDLE, *handle, object_type(object)->name);
+    return STATUS_SUCCESS;
+}
+
+void *handle_get(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
+{
+    struct handle *h;
+    void *object = NULL;
+
+    pthread_mutex_lock(&lock);
+    HASH_FIND_PTR(handles, &handle, h);
+    if (!h) {
+        *status = STATUS_INVALID_HANDLE;
+    } else if (type && object_type(h->object) != type) {
+        *status = STATUS_OBJECT_TYPE_MISMATCH;
+    } else {
+        *status = STATUS_SUCCESS;
+        object = h->object;
+        object_get(object);
+    }
+    pthread_mutex_unlock(&lock);
+    return object;
+}
+
+bool handle_close(HANDLE handle)
+{
+    struct handle *h;
+
+    pthread_mutex_lock(&lock);
+    HASH_FIND_PTR(handles, &handle, h);
+    if (h)
+        HASH_DEL(handles, h);
+    pthread_mutex_unlock(&lock);
+    if (!h)
+        return false;
+    (void)live_remove(LIVE_HANDLE, handle);
+    if (object_type(h->object)->closed)
+        object_type(h->object)->closed(h->object);
+    object_put(h->object);
+    free(h);
+    return true;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Counted objects: see object.h. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/object.h"
+
+struct object {
+    uint64_t magic;
+    POBJECT_TYPE type;
+    atomic_int references;
+    int lent; /* of these, the driver's; under the lock */
+};
+
+enum { HEADER = 32 }; /* keeps the object on 16 octets */
+_Static_assert(sizeof(struct object) <= HEADER, "the header lies in front of the object");
+static const uint64_t magic_alive = 0x6f626a6563743031, magic_dead = 0x64656164;
+static pthread_mutex_t lending = PTHREAD_MUTEX_INITIALIZER;
+
+static struct object *header_of(void *object)
+{
+    return (struct object *)(void *)((char *)object - HEADER);
+}
+
+void *object_new(POBJECT_TYPE type, size_t size)
+{
+    struct object *o = calloc(1, HEADER + size);
+
+    if (!o)
+        return NULL;
+    o->magic = magic_alive;
+    o->type = type;
+    atomic_init(&o->references, 1);
+    return (char *)o + HEADER;
+}
+
+void object_get(void *object)
+{
+    atomic_fetch_add_explicit(&header_of(object)->references, 1, memory_order_relaxed);
+}
+
+void object_put(void *object)
+{
+    struct object *o = header_of(object);
+
+    if (atomic_fetch_sub_explicit(&o->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (o->type->destroy)
+        o->type->destroy(object);
+    o->magic = magic_dead;
+    free(o);
+}
+
+POBJECT_TYPE object_type(void *object)
+{
+    return header_of(object)->type;
+}
+
+void object_lend(void *object)
+{
+    struct object *o = header_of(object);
+
+    pthread_mutex_lock(&lending);
+    if (o->lent++ == 0)
+        live_add(LIVE_REFERENCE, object, o->type->name);
+    pthread_mutex_unlock(&lending);
+}
+
+/* False: the driver has no reference to give back. */
+static bool take_back(void *object)
+{
+    struct object *o = header_of(object);
+    bool had;
+
+    pthread_mutex_lock(&lending);
+    had = o->lent > 0;
+    if (had && --o->lent == 0)
+        (void)live_remove(LIVE_REFERENCE, object);
+    pthread_mutex_unlock(&lending);
+    return had;
+}
+
+static bool is_object(const char *routine, void *object)
+{
+    if (object && header_of(object)->magic == magic_alive)
+        return true;
+    check_failed(CHECK_REFERENCE, routine, 0, (uintptr_t)object, 0, 0, "%p is no object", object);
+    return false;
+}
+
+LONG_PTR ObfReferenceObject(PVOID Object)
+{
+    irql_check_max("ObReferenceObject", DISPATCH_LEVEL);
+    if (!is_object("ObReferenceObject", Object))
+        return 0;
+    object_get(Object);
+    object_lend(Object);
+    return atomic_load(&header_of(Object)->references);
+}
+
+LONG_PTR ObfDereferenceObject(PVOID Object)
+{
+    LONG_PTR left;
+
+    irql_check_max("ObDereferenceObject", DISPATCH_LEVEL);
+    if (!is_object("ObDereferenceObject", Object))
+        return 0;
+    if (!take_back(Object)) {
+        if (MUTANT(wdk_reference_unseen))
+            return 0;
+        check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)object_type(Object), (uintptr_t)Object, 0, 0,
+                     "%s %p has no reference of the driver's left", object_type(Object)->name, Object);
+        return 0;
+    }
+    left = atomic_load(&header_of(Object)->references) - 1;
+    object_put(Object);
+    return left;
+}
+
+VOID ObDereferenceObjectDeferDelete(PVOID Object)
+{
+    (void)ObfDereferenceObject(Object);
+}
+
+NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                    KPROCESSOR_MODE AccessMode)
+{
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    UNREFERENCED_PARAMETER(AccessMode);
+    irql_check_max("ObReferenceObjectByPointer", DISPATCH_LEVEL);
+    if (!is_object("ObReferenceObjectByPointer", Object))
+        return STATUS_INVALID_PARAMETER;
+    if (ObjectType && object_type(Object) != ObjectType)
+        return STATUS_OBJECT_TYPE_MISMATCH;
+    (void)ObfReferenceObject(Object);
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POBJECT_TYPE ObjectType,
+                                   KPROCESSOR_MODE AccessMode, PVOID *Object,
+                                   POBJECT_HANDLE_INFORMATION HandleInformation)
+{
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(AccessMode);
+    irql_check_max("ObReferenceObjectByHandle", PASSIVE_LEVEL);
+    *Object = NULL;
+    if (Handle == (HANDLE)(LONG_PTR)-2) {
+        *Object = thread_self();
+        status = ObReferenceObjectByPointer(*Object, DesiredAccess, ObjectType, AccessMode);
+        if (!NT_SUCCESS(status))
+            *Object = NULL;
+        return status;
+    }
+    *Object = handle_get(Handle, ObjectType, &status);
+    if (!*Object)
+        return status;
+    object_lend(*Object);
+    if (HandleInformation) {
+        HandleInformation->HandleAttributes = 0;
+        HandleInformation->GrantedAccess = DesiredAccess;
+    }
+    return STATUS_SUCCESS;
+}

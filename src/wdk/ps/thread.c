@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* System threads and what drivers ask about threads. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/common/futex.h"
+#include "wdk/ke/processor.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/ob/handle.h"
+#include "wdk/ob/object.h"
+
+struct _EPROCESS {
+    pid_t id;
+};
+
+static struct _EPROCESS the_process;
+PEPROCESS PsInitialSystemProcess = &the_process;
+
+__attribute__((constructor)) static void start(void)
+{
+    the_process.id = getpid();
+}
+
+static HANDLE id_of(struct kernel_thread *t)
+{
+    return (HANDLE)(uintptr_t)atomic_load(&t->id);
+}
+
+static void *run(void *argument)
+{
+    struct kernel_thread *t = argument;
+    struct thread_mark mark;
+
+    processor_anywhere();
+    thread_begin(t);
+    futex_wake(&t->id, 1);
+    mark = thread_mark_take();
+    t->start(t->context);
+    thread_mark_check(&mark, "system thread", (const void *)(uintptr_t)t->start);
+    return NULL;
+}
+
+static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
+{
+    struct kernel_thread *t = thread_new();
+    pthread_attr_t attr;
+    pthread_t thread;
+    int failed;
+
+    if (!t)
+        return NULL;
+    t->system = true;
+    t->kind = THREAD_DRIVERS;
+    t->start = routine;
+    t->context = context;
+    t->critical = 1; /* as documented for system threads */
+    live_add(LIVE_THREAD, t, "PsCreateSystemThread");
+    object_get(t); /* the caller's */
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    failed = thread_create(&thread, &attr, run, t);
+    pthread_attr_destroy(&attr);
+    if (!failed)
+        return t;
+    (void)live_remove(LIVE_THREAD, t);
+    object_put(t);
+    object_put(t);
+    return NULL;
+}
+
+NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT_ATTRIBUTES ObjectAttributes,
+                              HANDLE ProcessHandle, PCLIENT_ID ClientId, PKSTART_ROUTINE StartRoutine,
+                              PVOID StartContext)
+{
+    struct kernel_thread *t;
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(DesiredAccess);
+    UNREFERENCED_PARAMETER(ObjectAttributes);
+    UNREFERENCED_PARAMETER(ProcessHandle);
+    irql_check_max("PsCreateSystemThread", PASSIVE_LEVEL);
+    t = create(StartRoutine, StartContext);
+    if (!t)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    while (ClientId && atomic_load(&t->id) == 0)
+        (void)futex_sleep(&t->id, 0, NULL);
+    if (ClientId)
+        *ClientId = (CLIENT_ID){ (HANDLE)(intptr_t)the_process.id, id_of(t) };
+    status = handle_open(t, ThreadHandle);
+    if (!NT_SUCCESS(status))
+        object_put(t); /* it runs already, and nobody can wait for it */
+    return status;
+}
+
+NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
+{
+    struct kernel_thread *t = thread_self();
+
+    irql_check_max("PsTerminateSystemThread", PASSIVE_LEVEL);
+    if (!t->system)
+        return STATUS_INVALID_PARAMETER;
+    t->exit_status = MUTANT(wdk_exit_status_lost) ? 0 : ExitStatus;
+    t->irql = PASSIVE_LEVEL;
+    pthread_exit(NULL);
+}
+
+PKTHREAD KeGetCurrentThread(VOID)
+{
+    return (PKTHREAD)thread_self();
+}
+
+HANDLE PsGetCurrentThreadId(VOID)
+{
+    return id_of(thread_self());
+}
+
+HANDLE PsGetThreadId(PETHREAD Thread)
+{
+    return id_of((struct kernel_thread *)Thread);
+}
+
+NTSTATUS PsGetThreadExitStatus(PETHREAD Thread)
+{
+    struct kernel_thread *t = (struct kernel_thread *)Thread;
+
+    return KeReadStateEvent((PRKEVENT)&t->header) ? t->exit_status : STATUS_PENDING;
+}
+
+BOOLEAN PsIsSystemThread(PETHREAD Thread)
+{
+    return ((struct kernel_thread *)Thread)->system;
+}
+
+PEPROCESS IoGetCurrentProcess(VOID)
+{
+    return &the_process;
+}
+
+HANDLE PsGetCurrentProcessId(VOID)
+{
+    return (HANDLE)(intptr_t)the_process.id;
+}
+
+KPRIORITY KeSetPriorityThread(PKTHREAD Thread, KPRIORITY Priority)
+{
+    irql_check_max("KeSetPriorityThread", DISPATCH_LEVEL);
+    return __atomic_exchange_n(&((struct kernel_thread *)Thread)->priority, Priority, __ATOMIC_RELAXED);
+}
+
+KPRIORITY KeQueryPriorityThread(PKTHREAD Thread)
+{
+    irql_check_max("KeQueryPriorityThread", DISPATCH_LEVEL);
+    return __atomic_load_n(&((struct kernel_thread *)Thread)->priority, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/* The adapter's life: from StorPortInitialize in DriverEntry to its removal before DriverUnload. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storport.h"
+
+#include "base/mutant.h"
+#include "wdk/common/text.h"
+#include "wdk/io/driver.h"
+#include "wdk/ke/dpc.h"
+#include "wdk/ke/timer.h"
+#include "wdk/mm/pool.h"
+#include "wdk/storport/port.h"
+#include "wdk/storport/start.h"
+
+enum { DEPTH = 250, IOS_MOST = 1000, IOS_PER_UNIT = 255, REMOVE_SECONDS = 5 };
+
+/* What a driver object keeps of StorPortInitialize. */
+struct port_driver {
+    HW_INITIALIZATION_DATA miniport;
+    bool is_virtual;
+    UNICODE_STRING registry_path; /* of DriverEntry */
+    struct port_adapter *adapter;
+};
+
+static const char driver_key;
+
+static struct port_driver *driver_of(PDRIVER_OBJECT driver)
+{
+    return IoGetDriverObjectExtension(driver, (PVOID)(uintptr_t)&driver_key);
+}
+
+/* ---- DriverEntry ------------------------------------------------------------------------------------------------- */
+
+static VOID unload(PDRIVER_OBJECT driver)
+{
+    struct port_driver *d = driver_of(driver);
+
+    if (d->miniport.HwCleanupTracing)
+        d->miniport.HwCleanupTracing(driver);
+}
+
+static bool has_routines(const HW_INITIALIZATION_DATA *m)
+{
+    return m->HwInitialize && m->HwStartIo && m->HwFindAdapter && m->HwResetBus;
+}
+
+/* The older structure is the newer one's beginning, up to HwTracingEnabled. */
+static ULONG take_miniport(struct port_driver *d, const HW_INITIALIZATION_DATA *given)
+{
+    ULONG size = given->HwInitializationDataSize;
+
+    if (size != sizeof(HW_INITIALIZATION_DATA) && size != sizeof(VIRTUAL_HW_INITIALIZATION_DATA))
+        return (ULONG)STATUS_REVISION_MISMATCH;
+    memcpy(&d->miniport, given, size);
+    d->is_virtual = size == sizeof(VIRTUAL_HW_INITIALIZATION_DATA) ||
+                    d->miniport.FeatureSupport & STOR_FEATURE_VIRTUAL_MINIPORT;
+    return has_routines(&d->miniport) ? STATUS_SUCCESS : (ULONG)STATUS_INVALID_PARAMETER;
+}
+
+ULONG StorPortInitialize(PVOID Argument1, PVOID Argument2, struct _HW_INITIALIZATION_DATA *HwInitializationData,
+                         PVOID HwContext)
+{
+    PDRIVER_OBJECT driver = Argument1;
+    struct port_driver taken = { .is_virtual = false };
+    void *extension;
+    ULONG status;
+
+    UNREFERENCED_PARAMETER(HwContext);
+    irql_check_max("StorPortInitialize", PASSIVE_LEVEL);
+    if (!Argument1 || !Argument2 || !HwInitializationData)
+        return (ULONG)STATUS_INVALID_PARAMETER;
+    status = take_miniport(&taken, HwInitializationData);
+    if (status)
+        return status;
+    taken.registry_path = *(PUNICODE_STRING)Argument2;
+    status = (ULONG)IoAllocateDriverObjectExtension(driver, (PVOID)(uintptr_t)&driver_key, sizeof taken, &extension);
+    if (status)
+        return status;
+    *(struct port_driver *)extension = taken;
+    driver->DriverUnload = unload;
+    driver->MajorFunction[IRP_MJ_CREATE] = port_device_open;
+    driver->MajorFunction[IRP_MJ_CLEANUP] = port_device_open;
+    driver->MajorFunction[IRP_MJ_CLOSE] = port_device_open;
+    driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = port_device_control;
+    if (taken.miniport.HwInitializeTracing)
+        taken.miniport.HwInitializeTracing(Argument1, Argument2);
+    return STATUS_SUCCESS;
+}
+
+/* ---- Devices ----------------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t numbers; /* one bit for each that is taken */
+
+static bool take_number(unsigned *number)
+{
+    bool free_one;
+
+    pthread_mutex_lock(&numbers_lock);
+    free_one = ~numbers != 0;
+    *number = free_one ? (unsigned)__builtin_ctzll(~numbers) : 0;
+    numbers |= UINT64_C(1) << *number;
+    pthread_mutex_unlock(&numbers_lock);
+    return free_one;
+}
+
+static void give_number(unsigned number)
+{
+    pthread_mutex_lock(&numbers_lock);
+    numbers &= ~(UINT64_C(1) << number);
+    pthread_mutex_unlock(&numbers_lock);
+}
+
+static bool make_name(UNICODE_STRING *name, const char *format, unsigned number)
+{
+    char narrow[32];
+
+    (void)snprintf(narrow, sizeof narrow, format, number);
+    name->Buffer = text_wide_copy(narrow);
+    name->Length = name->MaximumLength = (USHORT)(strlen(narrow) * sizeof(WCHAR));
+    return name->Buffer != NULL;
+}
+
+/* With their names: \Device\RaidPort0, and \\.\Scsi0: for programs. */
+static bool make_devices(struct port_adapter *a)
+{
+    UNICODE_STRING name = { 0 }, link = { 0 };
+    bool made = make_name(&name, "\\Device\\RaidPort%u", a->number) && make_name(&link, "\\??\\Scsi%u:", a->number) &&
+                !IoCreateDevice(a->driver, 0, NULL, FILE_DEVICE_CONTROLLER, 0, FALSE, &a->lower) &&
+                !IoCreateDevice(a->driver, sizeof a, &name, FILE_DEVICE_CONTROLLER, FILE_DEVICE_SECURE_OPEN, FALSE,
+                                &a->device) &&
+                !IoCreateSymbolicLink(&link, &name);
+
+    if (made) {
+        *(struct port_adapter **)a->device->DeviceExtension = a;
+        a->device->Flags |= DO_DIRECT_IO;
+    }
+    free(name.Buffer);
+    free(link.Buffer);
+    return made;
+}
+
+static void delete_devices(struct port_adapter *a)
+{
+    UNICODE_STRING link = { 0 };
+
+    if (make_name(&link, "\\??\\Scsi%u:", a->number))
+        (void)IoDeleteSymbolicLink(&link);
+    free(link.Buffer);
+    if (a->device)
+        IoDeleteDevice(a->device);
+    if (a->lower)
+        IoDeleteDevice(a->lower);
+}
+
+struct port_adapter *port_of_device(PDEVICE_OBJECT device)
+{
+    return device->DeviceExtension ? *(struct port_adapter **)device->DeviceExtension : NULL;
+}
+
+/* ---- Starting ---------------------------------------------------------------------------------------------------- */
+
+static void set_defaults(struct port_adapter *a)
+{
+    PORT_CONFIGURATION_INFORMATION *c = &a->config;
+    const HW_INITIALIZATION_DATA *m = &a->miniport;
+
+    c->Length = sizeof *c;
+    c->AdapterInterfaceType = m->AdapterInterfaceType;
+    c->MaximumTransferLength = SP_UNINITIALIZED_VALUE;
+    c->NumberOfPhysicalBreaks = 0x11;
+    c->DmaChannel = c->DmaPort = SP_UNINITIALIZED_VALUE;
+    memset(c->InitiatorBusId, 0xff, sizeof c->InitiatorBusId);
+    c->ScatterGather = c->Master = c->Dma32BitAddresses = TRUE;
+    c->MapBuffers = m->MapBuffers;
+    c->NeedPhysicalAddresses = m->NeedPhysicalAddresses;
+    c->TaggedQueuing = c->AutoRequestSense = c->MultipleRequestPerLu = TRUE;
+    c->MaximumNumberOfTargets = SCSI_MAXIMUM_TARGETS_PER_BUS;
+    c->SrbType = m->SrbTypeFlags & SRB_TYPE_FLAG_STORAGE_REQUEST_BLOCK ? SRB_TYPE_STORAGE_REQUEST_BLOCK
+                                                                       : SRB_TYPE_SCSI_REQUEST_BLOCK;
+    c->AddressType = STORAGE_ADDRESS_TYPE_BTL8;
+    c->DeviceExtensionSize = m->DeviceExtensionSize;
+    c->SpecificLuExtensionSize = m->SpecificLuExtensionSize;
+    c->SrbExtensionSize = m->SrbExtensionSize;
+    c->Dma64BitAddresses = SCSI_DMA64_SYSTEM_SUPPORTED;
+    c->MaximumNumberOfLogicalUnits = SCSI_MAXIMUM_LOGICAL_UNITS;
+    c->WmiDataProvider = TRUE;
+    c->SynchronizationModel = StorSynchronizeFullDuplex;
+    c->MaxNumberOfIO = IOS_MOST;
+    c->MaxIOsPerLun = IOS_PER_UNIT;
+    c->InitialLunQueueDepth = DEPTH;
+}
+
+static const char *find_adapter(struct port_adapter *a)
+{
+    static const char *const answers[] = { "SP_RETURN_NOT_FOUND", NULL, "SP_RETURN_ERROR", "SP_RETURN_BAD_CONFIG" };
+    PVIRTUAL_HW_FIND_ADAPTER find = (PVIRTUAL_HW_FIND_ADAPTER)(uintptr_t)a->miniport.HwFindAdapter;
+    struct port_inside inside = port_enter(PASSIVE_LEVEL);
+    BOOLEAN again = FALSE;
+    char argument[] = "";
+    ULONG answer = find(a->extension->data, a->lower, a->device, a->lower, argument, &a->config, &again);
+
+    port_leave(&inside, "HwFindAdapter", a->miniport.HwFindAdapter);
+    if (!a->config.NumberOfBuses)
+        a->config.NumberOfBuses = 1;
+    return answer <= SP_RETURN_BAD_CONFIG ? answers[answer] : "an unknown value";
+}
+
+static bool initialize(struct port_adapter *a)
+{
+    struct port_inside inside = port_enter(DISPATCH_LEVEL);
+    bool done = a->miniport.HwInitialize(a->extension->data);
+
+    port_leave(&inside, "HwInitialize", (const void *)(uintptr_t)a->miniport.HwInitialize);
+    if (!done || !a->passive)
+        return done;
+    inside = port_enter(PASSIVE_LEVEL);
+    done = a->passive(a->extension->data);
+    port_leave(&inside, "HwPassiveInitialize", (const void *)(uintptr_t)a->passive);
+    return done;
+}
+
+static void control(struct port_adapter *a, SCSI_ADAPTER_CONTROL_TYPE type, void *parameters, KIRQL level)
+{
+    struct port_inside inside;
+
+    if (!a->miniport.HwAdapterControl)
+        return;
+    inside = port_enter(level);
+    (void)a->miniport.HwAdapterControl(a->extension->data, type, parameters);
+    port_leave(&inside, "HwAdapterControl", (const void *)(uintptr_t)a->miniport.HwAdapterControl);
+}
+
+static void query_controls(struct port_adapter *a)
+{
+    struct {
+        ULONG MaxControlType;
+        BOOLEAN SupportedTypeList[ScsiAdapterControlMax];
+    } list = { .MaxControlType = ScsiAdapterControlMax };
+
+    control(a, ScsiQuerySupportedControlTypes, &list, PASSIVE_LEVEL);
+    for (int i = 0; i < ScsiAdapterControlMax; i++)
+        a->supports[i] = list.SupportedTypeList[i];
+}
+
+static struct port_adapter *new_adapter(PDRIVER_OBJECT driver, const struct port_driver *d)
+{
+    struct port_adapter *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return NULL;
+    a->extension = pool_take(sizeof *a->extension + d->miniport.DeviceExtensionSize);
+    if (!a->extension) {
+        free(a);
+        return NULL;
+    }
+    a->extension->adapter = a;
+    a->driver = driver;
+    a->miniport = d->miniport;
+    a->busy_until = UINT32_MAX;
+    InitializeListHead(&a->waiting);
+    InitializeListHead(&a->started);
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    KeInitializeTimer(&a->watch);
+    KeInitializeDpc(&a->watch_dpc, port_watch, a);
+    KeInitializeTimer(&a->timer);
+    KeInitializeDpc(&a->timer_dpc, port_timer_expired, a);
+    set_defaults(a);
+    return a;
+}
+
+static void free_adapter(struct port_adapter *a)
+{
+    for (struct port_unit *u = a->units, *next; u; u = next) {
+        next = u->next;
+        if (u->extension)
+            pool_give("DriverUnload", u->extension);
+        free(u);
+    }
+    pool_give("DriverUnload", a->extension);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+static void run_free_resources(struct port_adapter *a)
+{
+    struct port_inside inside;
+
+    if (!a->miniport.HwFreeAdapterResources)
+        return;
+    inside = port_enter(PASSIVE_LEVEL);
+    a->miniport.HwFreeAdapterResources(a->extension->data);
+    port_leave(&inside, "HwFreeAdapterResources", (const void *)(uintptr_t)a->miniport.HwFreeAdapterResources);
+}
+
+/* What start has made, but for the devices and the number. */
+static const char *start_adapter(struct port_adapter *a)
+{
+    const char *refused = find_adapter(a);
+
+    if (refused)
+        return refused;
+    if (!initialize(a)) {
+        run_free_resources(a);
+        return "FALSE from HwInitialize or the passive initialization";
+    }
+    query_controls(a);
+    a->device->AlignmentRequirement = a->config.AlignmentMask;
+    atomic_store(&a->running, true);
+    port_scan(a);
+    return NULL;
+}
+
+struct start {
+    PDRIVER_OBJECT driver;
+    struct port_driver *known;
+    const char *refused;
+};
+
+/*
+ * For good: nothing sets them from here on, nor does a routine of theirs that runs yet, and no work item is queued. A
+ * reset that waits has nobody else who would end it.
+ */
+static void stop_later_work(struct port_adapter *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->removing = true;
+    pthread_mutex_unlock(&a->lock);
+    (void)timer_cancel(&a->watch);
+    (void)timer_cancel(&a->timer);
+    dpc_flush();
+    pthread_mutex_lock(&a->lock);
+    port_end_waiting(a);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* Under the lock, but not meanwhile. The last user may have left a DPC, which is flushed when nobody can queue more. */
+static void end_users(struct port_adapter *a)
+{
+    a->removing = true;
+    do {
+        while (a->users && !MUTANT(stor_end_leaves_users))
+            pthread_cond_wait(&a->changed, &a->lock);
+        pthread_mutex_unlock(&a->lock);
+        if (!MUTANT(stor_end_leaves_dpcs))
+            stop_later_work(a);
+        pthread_mutex_lock(&a->lock);
+    } while (a->users && !MUTANT(stor_end_leaves_users));
+}
+
+/* One that still has requests of the miniport's stays: it may complete them yet. */
+static void end(struct port_adapter *a)
+{
+    bool kept;
+
+    pthread_mutex_lock(&a->lock);
+    end_users(a);
+    kept = a->active > 0;
+    pthread_mutex_unlock(&a->lock);
+    delete_devices(a);
+    give_number(a->number);
+    if (!kept)
+        free_adapter(a);
+}
+
+static void run_start(void *context)
+{
+    struct start *s = context;
+    struct port_adapter *a = new_adapter(s->driver, s->known);
+
+    s->refused = "no memory";
+    if (!a)
+        return;
+    if (!take_number(&a->number)) {
+        free_adapter(a);
+        return;
+    }
+    s->refused = make_devices(a) ? start_adapter(a) : "no devices";
+    if (s->refused)
+        end(a);
+    else
+        s->known->adapter = a;
+}
+
+bool storport_start(PDRIVER_OBJECT driver)
+{
+    struct start s = { driver, driver_of(driver), NULL };
+
+    if (!s.known || !s.known->is_virtual)
+        return true;
+    if (!driver_call(run_start, &s))
+        s.refused = "no thread";
+    if (s.refused)
+        (void)driver_error("the miniport's adapter did not start: %s", s.refused);
+    else
+        for (PDEVICE_OBJECT d = driver->DeviceObject; d; d = d->NextDevice)
+            d->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;
+    return !s.refused;
+}
+
+/* ---- Removal ----------------------------------------------------------------------------------------------------- */
+
+static void run_complete_services(void *context)
+{
+    struct port_adapter *a = context;
+    struct port_inside inside = port_enter(PASSIVE_LEVEL);
+
+    a->miniport.HwCompleteServiceIrp(a->extension->data);
+    port_leave(&inside, "HwCompleteServiceIrp", (const void *)(uintptr_t)a->miniport.HwCompleteServiceIrp);
+}
+
+void storport_before_remove(PDRIVER_OBJECT driver)
+{
+    struct port_driver *d = driver_of(driver);
+
+    if (d && d->adapter && d->adapter->miniport.HwCompleteServiceIrp)
+        (void)driver_call(run_complete_services, d->adapter);
+}
+
+static void tell_removed(struct port_adapter *a, const struct port_unit *u)
+{
+    struct port_call c = { .function = SRB_FUNCTION_PNP, .timeout = REMOVE_SECONDS, .pnp_action = StorRemoveDevice,
+                           .pnp_flags = u ? 0 : SRB_PNP_FLAGS_ADAPTER_REQUEST };
+
+    if (u) {
+        c.path = u->path;
+        c.target = u->target;
+        c.lun = u->lun;
+    }
+    (void)port_send(a, &c);
+}
+
+static void end_scans(struct port_adapter *a)
+{
+    pthread_mutex_lock(&a->lock);
+    a->no_scan = true;
+    while (a->scanning)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void run_remove(void *context)
+{
+    struct port_adapter *a = context;
+
+    end_scans(a);
+    for (const struct port_unit *u = a->units; u; u = u->next)
+        if (u->found)
+            tell_removed(a, u);
+    tell_removed(a, NULL);
+    atomic_store(&a->running, false);
+    stop_later_work(a);
+    if (a->supports[ScsiStopAdapter] && !MUTANT(stor_stop_forgotten))
+        control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);
+    run_free_resources(a);
+    end(a);
+}
+
+void storport_remove(PDRIVER_OBJECT driver)
+{
+    struct port_driver *d = driver_of(driver);
+
+    if (d && d->adapter && driver_call(run_remove, d->adapter))
+        d->adapter = NULL;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* The port's device: what programs ask of it. */
+#include <pthread.h>
+#include <string.h>
+
+#include "storport.h"
+#include "ntddscsi.h"
+
+#include "base/mutant.h"
+#include "wdk/storport/port.h"
+
+static NTSTATUS complete(PIRP irp, NTSTATUS status, ULONG_PTR information)
+{
+    irp->IoStatus.Status = status;
+    irp->IoStatus.Information = information;
+    IoCompleteRequest(irp, IO_NO_INCREMENT);
+    return status;
+}
+
+NTSTATUS port_device_open(PDEVICE_OBJECT device, PIRP irp)
+{
+    UNREFERENCED_PARAMETER(device);
+    return complete(irp, STATUS_SUCCESS, 0);
+}
+
+enum { TIMEOUT = 10 }; /* seconds, of who names none */
+
+struct control {
+    void *buffer; /* in and out */
+    ULONG in, out;
+    ULONG_PTR filled;
+};
+
+/* What Windows makes of an SRB's end. */
+static NTSTATUS status_of(const struct port_call *c)
+{
+    switch (SRB_STATUS(c->srb_status)) {
+    case SRB_STATUS_SUCCESS:
+    case SRB_STATUS_DATA_OVERRUN:
+        return STATUS_SUCCESS;
+    case SRB_STATUS_INVALID_LUN:
+    case SRB_STATUS_INVALID_TARGET_ID:
+    case SRB_STATUS_INVALID_PATH_ID:
+    case SRB_STATUS_NO_DEVICE:
+    case SRB_STATUS_NO_HBA:
+    case SRB_STATUS_SELECTION_TIMEOUT:
+        return STATUS_DEVICE_DOES_NOT_EXIST;
+    case SRB_STATUS_TIMEOUT:
+    case SRB_STATUS_COMMAND_TIMEOUT:
+        return STATUS_IO_TIMEOUT;
+    case SRB_STATUS_INVALID_REQUEST:
+    case SRB_STATUS_BAD_FUNCTION:
+        return STATUS_INVALID_DEVICE_REQUEST;
+    case SRB_STATUS_BUSY:
+        return STATUS_DEVICE_BUSY;
+    default:
+        return STATUS_IO_DEVICE_ERROR;
+    }
+}
+
+/* ---- IOCTL_SCSI_PASS_THROUGH and its direct kind ----------------------------------------------------------------- */
+
+static bool lies_inside(ULONG_PTR offset, ULONG_PTR length, ULONG_PTR from, ULONG_PTR room)
+{
+    return offset >= from && offset <= room && length <= room - offset;
+}
+
+/* The fields that both structures have at the same places. */
+static bool take_pass_through(struct port_adapter *a, const struct control *c, struct port_call *call)
+{
+    const SCSI_PASS_THROUGH *p = c->buffer;
+
+    if (c->in < sizeof *p || p->Length != sizeof *p || p->CdbLength > sizeof p->Cdb || !p->CdbLength ||
+        p->DataIn > SCSI_IOCTL_DATA_UNSPECIFIED ||
+        p->DataTransferLength > a->config.MaximumTransferLength ||
+        (p->SenseInfoLength && !lies_inside(p->SenseInfoOffset, p->SenseInfoLength, sizeof *p, c->out)))
+        return false;
+    call->function = SRB_FUNCTION_EXECUTE_SCSI;
+    call->path = p->PathId;
+    call->target = p->TargetId;
+    call->lun = p->Lun;
+    call->cdb_length = p->CdbLength;
+    memcpy(call->cdb, p->Cdb, p->CdbLength);
+    call->flags = SRB_FLAGS_NO_QUEUE_FREEZE;
+    if (p->DataTransferLength)
+        call->flags |= p->DataIn == SCSI_IOCTL_DATA_OUT ? SRB_FLAGS_DATA_OUT : SRB_FLAGS_DATA_IN;
+    call->timeout = p->TimeOutValue ? p->TimeOutValue : TIMEOUT;
+    call->length = p->DataTransferLength;
+    call->sense_length = p->SenseInfoLength;
+    return true;
+}
+
+/* Success also where the unit has answered with sense data: the program looks at ScsiStatus. */
+static NTSTATUS give_pass_through(struct control *c, const struct port_call *call)
+{
+    SCSI_PASS_THROUGH *p = c->buffer;
+    bool answered = SRB_STATUS(call->srb_status) == SRB_STATUS_ERROR && call->scsi_status != SCSISTAT_GOOD;
+
+    p->ScsiStatus = call->scsi_status;
+    p->DataTransferLength = call->length;
+    p->SenseInfoLength = call->sense_length;
+    c->filled = sizeof *p;
+    if (call->sense_length) {
+        memcpy((char *)c->buffer + p->SenseInfoOffset, call->sense, call->sense_length);
+        c->filled = p->SenseInfoOffset + call->sense_length;
+    }
+    return answered ? STATUS_SUCCESS : status_of(call);
+}
+
+static NTSTATUS pass_through(struct port_adapter *a, struct control *c)
+{
+    SCSI_PASS_THROUGH *p = c->buffer;
+    struct port_call call = { 0 };
+    NTSTATUS status;
+    bool in;
+
+    if (!take_pass_through(a, c, &call))
+        return STATUS_INVALID_PARAMETER;
+    in = call.flags & SRB_FLAGS_DATA_IN;
+    if (call.length && !lies_inside(p->DataBufferOffset, call.length, sizeof *p, in ? c->out : c->in))
+        return STATUS_INVALID_PARAMETER;
+    call.data = (char *)c->buffer + p->DataBufferOffset;
+    (void)port_send(a, &call);
+    status = give_pass_through(c, &call);
+    if (in && call.length && p->DataBufferOffset + call.length > c->filled)
+        c->filled = p->DataBufferOffset + call.length;
+    return status;
+}
+
+static NTSTATUS pass_through_direct(struct port_adapter *a, struct control *c)
+{
+    const SCSI_PASS_THROUGH_DIRECT *p = c->buffer;
+    struct port_call call = { 0 };
+
+    if (!take_pass_through(a, c, &call) || (call.length && !p->DataBuffer))
+        return STATUS_INVALID_PARAMETER;
+    call.data = p->DataBuffer;
+    (void)port_send(a, &call);
+    return give_pass_through(c, &call);
+}
+
+/* ---- The others -------------------------------------------------------------------------------------------------- */
+
+/* The whole buffer goes to the miniport and comes back. Its data need room in one direction alone. */
+static NTSTATUS miniport_control(struct port_adapter *a, struct control *c)
+{
+    const SRB_IO_CONTROL *s = c->buffer;
+    struct port_call call = { .function = SRB_FUNCTION_IO_CONTROL, .flags = SRB_FLAGS_DATA_IN, .data = c->buffer };
+
+    call.length = c->in > c->out ? c->in : c->out;
+    if (c->in < sizeof *s || s->HeaderLength != sizeof *s ||
+        (s->Length > call.length - sizeof *s && !MUTANT(stor_control_without_room)))
+        return STATUS_INVALID_PARAMETER;
+    call.timeout = s->Timeout ? s->Timeout : TIMEOUT;
+    (void)port_send(a, &call);
+    c->filled = call.length;
+    return status_of(&call);
+}
+
+static NTSTATUS capabilities(struct port_adapter *a, struct control *c)
+{
+    IO_SCSI_CAPABILITIES *s = c->buffer;
+
+    if (c->out < sizeof *s)
+        return STATUS_BUFFER_TOO_SMALL;
+    *s = (IO_SCSI_CAPABILITIES){ .Length = sizeof *s, .MaximumTransferLength = a->config.MaximumTransferLength,
+                                 .MaximumPhysicalPages = a->config.NumberOfPhysicalBreaks,
+                                 .AlignmentMask = a->config.AlignmentMask, .TaggedQueuing = TRUE };
+    c->filled = sizeof *s;
+    return STATUS_SUCCESS;
+}
+
+enum { ENTRY = (offsetof(SCSI_INQUIRY_DATA, InquiryData) + INQUIRYDATABUFFERSIZE + 3) & ~3u };
+
+static ULONG header_size(const struct port_adapter *a)
+{
+    return (ULONG)(offsetof(SCSI_ADAPTER_BUS_INFO, BusData) + a->config.NumberOfBuses * sizeof(SCSI_BUS_DATA));
+}
+
+/* Under the lock: the units of one bus, from *at on, each with the next one's place. */
+static void list_bus(struct port_adapter *a, struct control *c, UCHAR path, ULONG *at)
+{
+    SCSI_BUS_DATA *bus = &((SCSI_ADAPTER_BUS_INFO *)c->buffer)->BusData[path];
+    SCSI_INQUIRY_DATA *last = NULL;
+
+    for (struct port_unit *u = a->units; u; u = u->next) {
+        SCSI_INQUIRY_DATA *entry = (void *)((char *)c->buffer + *at);
+
+        if (!u->found || u->path != path)
+            continue;
+        *entry = (SCSI_INQUIRY_DATA){ .PathId = path, .TargetId = u->target, .Lun = u->lun, .DeviceClaimed = FALSE,
+                                      .InquiryDataLength = INQUIRYDATABUFFERSIZE };
+        memcpy(entry->InquiryData, u->inquiry, sizeof u->inquiry);
+        if (last)
+            last->NextInquiryDataOffset = *at;
+        else
+            bus->InquiryDataOffset = *at;
+        last = entry;
+        bus->NumberOfLogicalUnits++;
+        *at += ENTRY;
+    }
+}
+
+static NTSTATUS inquiry_data(struct port_adapter *a, struct control *c)
+{
+    ULONG at = header_size(a), need = at;
+    SCSI_ADAPTER_BUS_INFO *info = c->buffer;
+
+    pthread_mutex_lock(&a->lock);
+    for (struct port_unit *u = a->units; u; u = u->next)
+        need += u->found ? ENTRY : 0;
+    if (c->out >= need) {
+        memset(c->buffer, 0, need);
+        info->NumberOfBuses = a->config.NumberOfBuses;
+        for (unsigned path = 0; path < a->config.NumberOfBuses; path++) {
+            info->BusData[path].InitiatorBusId = 0xff;
+            list_bus(a, c, (UCHAR)path, &at);
+        }
+        c->filled = at;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return c->out >= need ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
+}
+
+/* The miniport has it from here on, and completes it with StorPortCompleteServiceIrp. */
+static NTSTATUS service(struct port_adapter *a, PIRP irp)
+{
+    struct port_inside inside;
+
+    if (!a->miniport.HwProcessServiceRequest)
+        return complete(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
+    IoMarkIrpPending(irp);
+    inside = port_enter(PASSIVE_LEVEL);
+    a->miniport.HwProcessServiceRequest(a->extension->data, irp);
+    port_leave(&inside, "HwProcessServiceRequest", (const void *)(uintptr_t)a->miniport.HwProcessServiceRequest);
+    return STATUS_PENDING;
+}
+
+static NTSTATUS rescan(struct port_adapter *a)
+{
+    port_scan_later(a);
+    pthread_mutex_lock(&a->lock);
+    while (a->scanning)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS answer(struct port_adapter *a, ULONG code, struct control *c)
+{
+    switch (code) {
+    case IOCTL_SCSI_PASS_THROUGH: return pass_through(a, c);
+    case IOCTL_SCSI_PASS_THROUGH_DIRECT: return pass_through_direct(a, c);
+    case IOCTL_SCSI_MINIPORT: return miniport_control(a, c);
+    case IOCTL_SCSI_GET_CAPABILITIES: return capabilities(a, c);
+    case IOCTL_SCSI_GET_INQUIRY_DATA: return inquiry_data(a, c);
+    case IOCTL_SCSI_RESCAN_BUS: return rescan(a);
+    default: return STATUS_INVALID_DEVICE_REQUEST;
+    }
+}
+
+NTSTATUS port_device_control(PDEVICE_OBJECT device, PIRP irp)
+{
+    const IO_STACK_LOCATION *at = IoGetCurrentIrpStackLocation(irp);
+    ULONG code = at->Parameters.DeviceIoControl.IoControlCode;
+    struct port_adapter *a = port_of_device(device);
+    struct control c = { .buffer = irp->AssociatedIrp.SystemBuffer,
+                         .in = at->Parameters.DeviceIoControl.InputBufferLength,
+                         .out = at->Parameters.DeviceIoControl.OutputBufferLength };
+
+    NTSTATUS status;
+
+    if (!a)
+        return complete(irp, STATUS_INVALID_DEVICE_REQUEST, 0);
+    if (code == IOCTL_MINIPORT_PROCESS_SERVICE_IRP)
+        return service(a, irp);
+    status = answer(a, code, &c);
+    return complete(irp, status, c.filled < c.out || MUTANT(stor_answer_longer_than_room) ? c.filled : c.out);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* The framework's driver object, and a miniport's device. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "wdf.h"
+
+#include "wdk/ke/thread.h"
+#include "wdk/wdf/object.h"
+
+struct wdf_driver {
+    struct wdf_object object;
+    struct wdf_driver *next;
+    PDRIVER_OBJECT driver;
+    PFN_WDF_DRIVER_UNLOAD unload;
+    bool miniport;
+};
+
+struct wdf_device {
+    struct wdf_object object;
+    PDEVICE_OBJECT device;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wdf_driver *drivers;
+
+static struct wdf_driver *find(PDRIVER_OBJECT driver)
+{
+    struct wdf_driver *d;
+
+    pthread_mutex_lock(&lock);
+    for (d = drivers; d && d->driver != driver; d = d->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return d;
+}
+
+static void *module_of(const void *address)
+{
+    Dl_info info;
+
+    return dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
+struct wdf_object *wdf_driver_at(const void *address)
+{
+    void *module = module_of(address);
+    struct wdf_driver *d;
+
+    pthread_mutex_lock(&lock);
+    for (d = drivers; d && module_of((const void *)(uintptr_t)d->driver->DriverInit) != module; d = d->next)
+        ;
+    pthread_mutex_unlock(&lock);
+    return d ? &d->object : NULL;
+}
+
+/* EvtDriverUnload, then everything below the driver. */
+static void end(struct wdf_driver *d, bool tell)
+{
+    struct wdf_driver **at = &drivers;
+
+    if (tell && d->unload)
+        d->unload((WDFDRIVER)d);
+    pthread_mutex_lock(&lock);
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    pthread_mutex_unlock(&lock);
+    wdf_object_get(&d->object);
+    (void)wdf_object_delete(&d->object);
+    wdf_work_wait(&d->object);
+    wdf_object_put(&d->object);
+}
+
+static VOID unload(PDRIVER_OBJECT driver)
+{
+    struct wdf_driver *d = find(driver);
+
+    if (d)
+        end(d, true);
+}
+
+void wdf_entry_failed(PDRIVER_OBJECT driver)
+{
+    struct wdf_driver *d = find(driver);
+
+    if (d && !d->miniport)
+        end(d, false);
+}
+
+NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryPath,
+                         PWDF_OBJECT_ATTRIBUTES DriverAttributes, PWDF_DRIVER_CONFIG DriverConfig, WDFDRIVER *Driver)
+{
+    struct wdf_object *o;
+    struct wdf_driver *d;
+    NTSTATUS status;
+
+    irql_check_max("WdfDriverCreate", PASSIVE_LEVEL);
+    if (!DriverObject || !RegistryPath || !DriverConfig)
+        return STATUS_INVALID_PARAMETER;
+    if (DriverConfig->Size != sizeof *DriverConfig)
+        return STATUS_INFO_LENGTH_MISMATCH;
+    if (find(DriverObject))
+        return STATUS_DRIVER_INTERNAL_ERROR;
+    status = wdf_object_new(WDF_DRIVER, sizeof *d, DriverAttributes, NULL, &o);
+    if (status)
+        return status;
+    d = CONTAINING_RECORD(o, struct wdf_driver, object);
+    d->driver = DriverObject;
+    d->unload = DriverConfig->EvtDriverUnload;
+    d->miniport = DriverConfig->DriverInitFlags & WdfDriverInitNoDispatchOverride;
+    if (!d->miniport)
+        DriverObject->DriverUnload = unload;
+    pthread_mutex_lock(&lock);
+    d->next = drivers;
+    drivers = d;
+    pthread_mutex_unlock(&lock);
+    if (Driver)
+        *Driver = (WDFDRIVER)d;
+    return STATUS_SUCCESS;
+}
+
+VOID WdfDriverMiniportUnload(WDFDRIVER Driver)
+{
+    struct wdf_driver *d = wdf_object_of("WdfDriverMiniportUnload", Driver, WDF_DRIVER);
+
+    irql_check_max("WdfDriverMiniportUnload", PASSIVE_LEVEL);
+    if (d)
+        end(d, true);
+}
+
+PDRIVER_OBJECT WdfDriverWdmGetDriverObject(WDFDRIVER Driver)
+{
+    struct wdf_driver *d = wdf_object_of("WdfDriverWdmGetDriverObject", Driver, WDF_DRIVER);
+
+    return d ? d->driver : NULL;
+}
+
+WDFDRIVER WdfWdmDriverGetWdfDriverHandle(PDRIVER_OBJECT DriverObject)
+{
+    return (WDFDRIVER)find(DriverObject);
+}
+
+NTSTATUS WdfDeviceMiniportCreate(WDFDRIVER Driver, PWDF_OBJECT_ATTRIBUTES Attributes, PDEVICE_OBJECT DeviceObject,
+                                 PDEVICE_OBJECT AttachedDeviceObject, PDEVICE_OBJECT Pdo, WDFDEVICE *Device)
+{
+    struct wdf_object *driver = wdf_object_of("WdfDeviceMiniportCreate", Driver, WDF_DRIVER), *o;
+    NTSTATUS status;
+
+    UNREFERENCED_PARAMETER(AttachedDeviceObject);
+    UNREFERENCED_PARAMETER(Pdo);
+    irql_check_max("WdfDeviceMiniportCreate", DISPATCH_LEVEL);
+    if (!driver || !DeviceObject || (Attributes && Attributes->ParentObject))
+        return STATUS_INVALID_PARAMETER;
+    status = wdf_object_new(WDF_DEVICE, sizeof(struct wdf_device), Attributes, driver, &o);
+    if (status)
+        return status;
+    CONTAINING_RECORD(o, struct wdf_device, object)->device = DeviceObject;
+    *Device = (WDFDEVICE)o;
+    return STATUS_SUCCESS;
+}
+
+PDEVICE_OBJECT WdfDeviceWdmGetDeviceObject(WDFDEVICE Device)
+{
+    struct wdf_device *d = wdf_object_of("WdfDeviceWdmGetDeviceObject", Device, WDF_DEVICE);
+
+    return d ? d->device : NULL;
+}

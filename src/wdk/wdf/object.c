@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* Framework objects: see object.h. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "wdf.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/mm/pool.h"
+#include "wdk/wdf/object.h"
+
+/* The first has the callbacks of the attributes that the object was made with, even without a type. */
+struct wdf_context {
+    struct wdf_context *next;
+    PCWDF_OBJECT_CONTEXT_TYPE_INFO type;
+    PFN_WDF_OBJECT_CONTEXT_CLEANUP cleanup;
+    PFN_WDF_OBJECT_CONTEXT_DESTROY destroy;
+    void *data; /* pool, so that its bounds are watched */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* trees, references, contexts */
+
+static const char *const names[] = { "object", "WDFDRIVER", "WDFDEVICE", "WDFOBJECT", "WDFTIMER", "WDFWORKITEM",
+                                     "WDFSPINLOCK", "WDFWAITLOCK" };
+
+static struct wdf_object *at(LIST_ENTRY *e)
+{
+    return CONTAINING_RECORD(e, struct wdf_object, sibling);
+}
+
+/* ---- Handles ----------------------------------------------------------------------------------------------------- */
+
+void *wdf_object_of(const char *routine, const void *handle, enum wdf_kind kind)
+{
+    struct wdf_object *o = (struct wdf_object *)(uintptr_t)handle;
+    bool good = o && (!check_on() || live_has(LIVE_WDF, o)) && (kind == WDF_ANY || o->kind == kind);
+
+    if (good)
+        return o;
+    if (check_on() && !MUTANT(wdf_wrong_handle_unseen))
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "%p is no %s, or was deleted", handle,
+                     names[kind]);
+    return NULL;
+}
+
+struct wdf_object *wdf_parent_of(PWDF_OBJECT_ATTRIBUTES attributes)
+{
+    return attributes && attributes->ParentObject
+               ? wdf_object_of("the object's parent", attributes->ParentObject, WDF_ANY)
+               : NULL;
+}
+
+bool wdf_is_below_device(const struct wdf_object *o)
+{
+    while (o && o->kind != WDF_DEVICE)
+        o = o->parent;
+    return o != NULL;
+}
+
+/* ---- Contexts ---------------------------------------------------------------------------------------------------- */
+
+static void free_context(struct wdf_context *c)
+{
+    if (c->data)
+        pool_give("WdfObjectDelete", c->data);
+    free(c);
+}
+
+static struct wdf_context *new_context(PWDF_OBJECT_ATTRIBUTES attributes)
+{
+    PCWDF_OBJECT_CONTEXT_TYPE_INFO type = attributes->ContextTypeInfo;
+    struct wdf_context *c = calloc(1, sizeof *c);
+    size_t size = attributes->ContextSizeOverride;
+
+    if (!c)
+        return NULL;
+    c->type = type;
+    c->cleanup = attributes->EvtCleanupCallback;
+    c->destroy = attributes->EvtDestroyCallback;
+    size = !type ? 0 : size > type->ContextSize ? size : type->ContextSize;
+    if (size)
+        c->data = pool_take(size);
+    if (size && !c->data) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+/* Under the lock. */
+static struct wdf_context *find_context(const struct wdf_object *o, PCWDF_OBJECT_CONTEXT_TYPE_INFO type)
+{
+    struct wdf_context *c = o->contexts;
+
+    while (c && c->type != type)
+        c = c->next;
+    return c;
+}
+
+PVOID WdfObjectGetTypedContextWorker(WDFOBJECT Handle, PCWDF_OBJECT_CONTEXT_TYPE_INFO TypeInfo)
+{
+    struct wdf_object *o = Handle; /* also from the destroy callback, when no other call may be made any more */
+    struct wdf_context *c;
+
+    pthread_mutex_lock(&lock);
+    c = find_context(o, TypeInfo->UniqueType);
+    pthread_mutex_unlock(&lock);
+    return c ? c->data : NULL;
+}
+
+NTSTATUS WdfObjectAllocateContext(WDFOBJECT Handle, PWDF_OBJECT_ATTRIBUTES ContextAttributes, PVOID *Context)
+{
+    struct wdf_object *o = wdf_object_of("WdfObjectAllocateContext", Handle, WDF_ANY);
+    struct wdf_context *c, *there;
+
+    irql_check_max("WdfObjectAllocateContext", DISPATCH_LEVEL);
+    if (!o || !ContextAttributes || !ContextAttributes->ContextTypeInfo)
+        return STATUS_INVALID_PARAMETER;
+    c = new_context(ContextAttributes);
+    if (!c)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    pthread_mutex_lock(&lock);
+    there = find_context(o, c->type);
+    if (!there) {
+        c->next = o->contexts;
+        o->contexts = c;
+    }
+    pthread_mutex_unlock(&lock);
+    *Context = there ? there->data : c->data;
+    if (there)
+        free_context(c);
+    return there ? STATUS_OBJECT_NAME_EXISTS : STATUS_SUCCESS;
+}
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static NTSTATUS check_attributes(const WDF_OBJECT_ATTRIBUTES *a)
+{
+    if (!a)
+        return STATUS_SUCCESS;
+    if (a->Size != sizeof *a)
+        return STATUS_INFO_LENGTH_MISMATCH;
+    if (a->ContextSizeOverride && (!a->ContextTypeInfo || a->ContextSizeOverride < a->ContextTypeInfo->ContextSize))
+        return STATUS_INVALID_PARAMETER;
+    if (a->ExecutionLevel == WdfExecutionLevelPassive || a->SynchronizationScope == WdfSynchronizationScopeDevice ||
+        a->SynchronizationScope == WdfSynchronizationScopeQueue)
+        return STATUS_NOT_SUPPORTED;
+    return STATUS_SUCCESS;
+}
+
+/* Under the lock. False: the parent is being deleted. */
+static bool put_below(struct wdf_object *o, struct wdf_object *parent)
+{
+    o->parent = parent;
+    if (!parent)
+        return true;
+    if (parent->deleted)
+        return false;
+    parent->references++;
+    InsertTailList(&parent->children, &o->sibling);
+    return true;
+}
+
+NTSTATUS wdf_object_new(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, struct wdf_object *parent,
+                        struct wdf_object **out)
+{
+    NTSTATUS status = check_attributes(attributes);
+    struct wdf_object *o;
+    bool below;
+
+    if (status)
+        return status;
+    o = calloc(1, size);
+    if (!o || (attributes && !(o->contexts = new_context(attributes)))) {
+        free(o);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    o->kind = kind;
+    o->references = 1;
+    InitializeListHead(&o->children);
+    InitializeListHead(&o->sibling);
+    pthread_mutex_lock(&lock);
+    below = put_below(o, parent);
+    pthread_mutex_unlock(&lock);
+    if (!below) {
+        if (o->contexts)
+            free_context(o->contexts);
+        free(o);
+        return STATUS_DELETE_PENDING;
+    }
+    live_add(LIVE_WDF, o, names[kind]);
+    *out = o;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS wdf_object_new_of(enum wdf_kind kind, size_t size, PWDF_OBJECT_ATTRIBUTES attributes, const void *caller,
+                           struct wdf_object **out)
+{
+    struct wdf_object *parent = wdf_parent_of(attributes);
+
+    if (attributes && attributes->ParentObject && !parent)
+        return STATUS_INVALID_PARAMETER;
+    if (!parent)
+        parent = wdf_driver_at(caller);
+    return parent ? wdf_object_new(kind, size, attributes, parent, out) : STATUS_INVALID_DEVICE_STATE;
+}
+
+NTSTATUS WdfObjectCreate(PWDF_OBJECT_ATTRIBUTES Attributes, WDFOBJECT *Object)
+{
+    struct wdf_object *o = NULL;
+    NTSTATUS status;
+
+    irql_check_max("WdfObjectCreate", DISPATCH_LEVEL);
+    status = wdf_object_new_of(WDF_GENERAL, sizeof *o, Attributes, __builtin_return_address(0), &o);
+    *Object = o;
+    return status;
+}
+
+/* ---- Deleting ---------------------------------------------------------------------------------------------------- */
+
+static void destroy(struct wdf_object *o)
+{
+    (void)live_remove(LIVE_WDF, o);
+    for (struct wdf_context *c = o->contexts; c; c = c->next)
+        if (c->destroy)
+            c->destroy(o);
+    for (struct wdf_context *c = o->contexts, *next; c; c = next) {
+        next = c->next;
+        free_context(c);
+    }
+    free(o);
+}
+
+void wdf_object_get(struct wdf_object *o)
+{
+    pthread_mutex_lock(&lock);
+    o->references++;
+    pthread_mutex_unlock(&lock);
+}
+
+void wdf_object_put(struct wdf_object *o)
+{
+    while (o) {
+        struct wdf_object *parent = o->parent;
+        bool last;
+
+        pthread_mutex_lock(&lock);
+        last = --o->references == 0;
+        if (last)
+            RemoveEntryList(&o->sibling);
+        pthread_mutex_unlock(&lock);
+        if (!last)
+            return;
+        destroy(o);
+        o = parent; /* the child's reference to it */
+    }
+}
+
+enum pass { PASS_CLEAN, PASS_RELEASE };
+
+/* The youngest child that this pass has not been at yet, marked. */
+static struct wdf_object *next_child(struct wdf_object *o, enum pass pass)
+{
+    struct wdf_object *found = NULL;
+
+    pthread_mutex_lock(&lock);
+    for (LIST_ENTRY *e = o->children.Blink; e != &o->children && !found; e = e->Blink) {
+        bool *mark = pass == PASS_CLEAN ? &at(e)->deleted : &at(e)->released;
+
+        if (!*mark) {
+            *mark = true;
+            found = at(e);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void call_cleanups(struct wdf_object *o)
+{
+    if (o->stop)
+        o->stop(o);
+    for (struct wdf_context *c = o->contexts; c; c = c->next)
+        if (c->cleanup)
+            c->cleanup(o);
+}
+
+/* Children first, each with what is below it. */
+static void clean(struct wdf_object *o)
+{
+    struct wdf_object *child;
+
+    if (MUTANT(wdf_parent_cleaned_first))
+        call_cleanups(o);
+    while ((child = next_child(o, PASS_CLEAN)))
+        clean(child);
+    if (!MUTANT(wdf_parent_cleaned_first))
+        call_cleanups(o);
+}
+
+/* The reference of who made it, of the children first. */
+static void release(struct wdf_object *o)
+{
+    struct wdf_object *child;
+
+    while ((child = next_child(o, PASS_RELEASE)))
+        release(child);
+    wdf_object_put(o);
+}
+
+bool wdf_object_delete(struct wdf_object *o)
+{
+    bool first;
+
+    pthread_mutex_lock(&lock);
+    first = !o->deleted;
+    o->deleted = o->released = true;
+    pthread_mutex_unlock(&lock);
+    if (first) {
+        clean(o);
+        release(o);
+    }
+    return first;
+}
+
+VOID WdfObjectDelete(WDFOBJECT Object)
+{
+    struct wdf_object *o = wdf_object_of("WdfObjectDelete", Object, WDF_ANY);
+
+    if (!o)
+        return;
+    irql_check_max("WdfObjectDelete",
+                   o->kind == WDF_TIMER || o->kind == WDF_WORKITEM ? PASSIVE_LEVEL : DISPATCH_LEVEL);
+    if ((o->kind == WDF_DRIVER || !wdf_object_delete(o)) && check_on())
+        check_failed(CHECK_HANDLE_INVALID, "WdfObjectDelete", (uintptr_t)o, 0, 0, 0, "%s %p %s", names[o->kind],
+                     (void *)o, o->kind == WDF_DRIVER ? "is the framework's to delete" : "is deleted already");
+}
+
+VOID WdfObjectReference(WDFOBJECT Handle)
+{
+    struct wdf_object *o = wdf_object_of("WdfObjectReference", Handle, WDF_ANY);
+
+    if (o)
+        wdf_object_get(o);
+}
+
+VOID WdfObjectDereference(WDFOBJECT Handle)
+{
+    struct wdf_object *o = wdf_object_of("WdfObjectDereference", Handle, WDF_ANY);
+
+    if (o)
+        wdf_object_put(o);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * WskControlSocket: options and I/O controls. They need no thread, as the host's socket stays the same until the close,
+ * and so all but the disabling of an event are over when the call returns, with an IRP or without.
+ */
+#include <string.h>
+
+#include "wdm.h"
+#include "ws2ipdef.h"
+
+#include "wdk/ke/thread.h"
+#include "wdk/wsk/socket.h"
+
+struct control {
+    struct wsk_socket *s;
+    ULONG code, level;
+    const VOID *in;
+    SIZE_T in_size;
+    PVOID out;
+    SIZE_T out_size, returned;
+};
+
+bool wsk_address_take(struct wsk_address *address, ADDRESS_FAMILY family, const VOID *sockaddr)
+{
+    if (!sockaddr || ((const SOCKADDR *)sockaddr)->sa_family != family)
+        return false;
+    memset(address, 0, sizeof *address);
+    memcpy(address->octets, sockaddr, wsk_address_size(family));
+    return true;
+}
+
+/* ---- Options ----------------------------------------------------------------------------------------------------- */
+
+static bool is_packet_info(const struct control *c)
+{
+    return (c->level == IPPROTO_IP && c->code == IP_PKTINFO) || (c->level == IPPROTO_IPV6 && c->code == IPV6_PKTINFO);
+}
+
+/* A send that is not to be delayed sets it too for the while, and puts back what is remembered here. */
+static NTSTATUS set_no_delay(struct control *c)
+{
+    struct wsk_socket *s = c->s;
+    int error;
+
+    pthread_mutex_lock(&s->lock);
+    error = wsk_host_set_option(s->fd, s->family, c->level, c->code, c->in, c->in_size);
+    if (!error)
+        s->no_delay = wsk_host_has_no_delay(s->fd);
+    pthread_mutex_unlock(&s->lock);
+    return wsk_status(error);
+}
+
+static NTSTATUS set_option(struct control *c)
+{
+    NTSTATUS status;
+
+    if (!c->in_size || !c->in)
+        return STATUS_INVALID_PARAMETER;
+    if (is_packet_info(c) && !c->s->stream) { /* the host tells it in any case */
+        atomic_store(&c->s->packet_info, *(const UCHAR *)c->in != 0);
+        return STATUS_SUCCESS;
+    }
+    if (c->level == IPPROTO_TCP && c->code == TCP_NODELAY && c->s->stream)
+        return set_no_delay(c);
+    status = wsk_status(wsk_host_set_option(c->s->fd, c->s->family, c->level, c->code, c->in, c->in_size));
+    if (NT_SUCCESS(status) && c->level == SOL_SOCKET && c->code == SO_SNDBUF)
+        wsk_socket_post_pump(c->s); /* the ideal backlog is another one */
+    return status;
+}
+
+static NTSTATUS get_option(struct control *c)
+{
+    SIZE_T size = c->out_size;
+    NTSTATUS status;
+
+    if (!c->out || !size)
+        return STATUS_INVALID_PARAMETER;
+    status = wsk_status(wsk_host_get_option(c->s->fd, c->s->family, c->level, c->code, c->out, &size));
+    if (NT_SUCCESS(status))
+        c->returned = size;
+    return status;
+}
+
+/* ---- I/O controls ------------------------------------------------------------------------------------------------ */
+
+/* A SIZE_T; drivers that give an int are served as well. */
+static NTSTATUS tell_backlog(struct control *c, SIZE_T octets)
+{
+    enum wsk_state state = wsk_state(c->s);
+
+    if (!c->s->stream || (state != WSK_CONNECTED && state != WSK_LOST))
+        return STATUS_INVALID_DEVICE_STATE;
+    if (!c->out || c->out_size < sizeof(ULONG))
+        return STATUS_INVALID_PARAMETER;
+    c->returned = c->out_size < sizeof octets ? sizeof(ULONG) : sizeof octets;
+    memcpy(c->out, &octets, c->returned);
+    return STATUS_SUCCESS;
+}
+
+/* Of datagrams. No input takes it back. */
+static NTSTATUS set_remote(struct control *c, struct wsk_address *to, bool *has)
+{
+    struct wsk_socket *s = c->s;
+    struct wsk_address address = { { 0 } };
+
+    if (s->stream || wsk_state(s) != WSK_BOUND)
+        return STATUS_INVALID_DEVICE_STATE;
+    if (c->in_size && (c->in_size < wsk_address_size(s->family) || !wsk_address_take(&address, s->family, c->in)))
+        return STATUS_INVALID_PARAMETER;
+    pthread_mutex_lock(&s->lock);
+    *to = address;
+    *has = c->in_size > 0;
+    pthread_mutex_unlock(&s->lock);
+    return STATUS_SUCCESS;
+}
+
+/* The local address from which the remote one is reached. */
+static NTSTATUS tell_route(struct control *c)
+{
+    struct wsk_address remote, local;
+    SIZE_T size = wsk_address_size(c->s->family);
+    NTSTATUS status;
+
+    if (c->in_size < size || !wsk_address_take(&remote, c->s->family, c->in) || !c->out || c->out_size < size)
+        return STATUS_INVALID_PARAMETER;
+    status = wsk_status(wsk_host_route(c->s->family, &remote, &local));
+    if (!NT_SUCCESS(status))
+        return status;
+    memcpy(c->out, local.octets, size);
+    c->returned = size;
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS io_control(struct control *c)
+{
+    struct wsk_socket *s = c->s;
+
+    switch (c->code) {
+    case SIO_WSK_QUERY_RECEIVE_BACKLOG: return tell_backlog(c, wsk_host_available(s->fd));
+    case SIO_WSK_QUERY_IDEAL_SEND_BACKLOG: return tell_backlog(c, wsk_host_send_room(s->fd));
+    case SIO_WSK_SET_REMOTE_ADDRESS: return set_remote(c, &s->fixed_remote, &s->has_fixed_remote);
+    case SIO_WSK_SET_SENDTO_ADDRESS: return set_remote(c, &s->send_to, &s->has_send_to);
+    case SIO_ROUTING_INTERFACE_QUERY: return tell_route(c);
+    default: return STATUS_NOT_SUPPORTED;
+    }
+}
+
+/* ---- The call ---------------------------------------------------------------------------------------------------- */
+
+static NTSTATUS control(struct control *c, WSK_CONTROL_SOCKET_TYPE type)
+{
+    switch (type) {
+    case WskSetOption: return set_option(c);
+    case WskGetOption: return get_option(c);
+    case WskIoctl: return io_control(c);
+    default: return STATUS_INVALID_PARAMETER;
+    }
+}
+
+NTSTATUS WSKAPI wsk_control_socket(PWSK_SOCKET Socket, WSK_CONTROL_SOCKET_TYPE RequestType, ULONG ControlCode,
+                                   ULONG Level, SIZE_T InputSize, PVOID InputBuffer, SIZE_T OutputSize,
+                                   PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
+{
+    struct control c = { (struct wsk_socket *)Socket, ControlCode, Level, InputBuffer, InputSize, OutputBuffer,
+                         OutputSize, 0 };
+    NTSTATUS status;
+
+    irql_check_max("WskControlSocket", DISPATCH_LEVEL);
+    if (!wsk_socket_is_usable("WskControlSocket", Socket))
+        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+    if (RequestType == WskSetOption && Level == SOL_SOCKET && ControlCode == SO_WSK_EVENT_CALLBACK)
+        return wsk_event_control(c.s, InputBuffer, InputSize, Irp);
+    status = control(&c, RequestType);
+    if (OutputSizeReturned)
+        *OutputSizeReturned = c.returned;
+    return wsk_answer(Irp, status, c.returned);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* WskSocket and WskSocketConnect. */
+#include "wdm.h"
+
+#include "wdk/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/wsk/socket.h"
+
+struct wanted {
+    ADDRESS_FAMILY family;
+    USHORT type;
+    ULONG protocol, category;
+    PVOID context;
+    const VOID *dispatch;
+};
+
+/* TCP and UDP, over either family. A basic socket is for options alone and may be of any kind. */
+static bool exists(const struct wanted *w)
+{
+    const bool stream = w->type == SOCK_STREAM && (w->protocol == IPPROTO_TCP || !w->protocol);
+    const bool datagram = w->type == SOCK_DGRAM && (w->protocol == IPPROTO_UDP || !w->protocol);
+
+    if (w->family != AF_INET && w->family != AF_INET6)
+        return false;
+    switch (w->category) {
+    case WSK_FLAG_BASIC_SOCKET: return stream || datagram;
+    case WSK_FLAG_DATAGRAM_SOCKET: return datagram;
+    case WSK_FLAG_LISTEN_SOCKET:
+    case WSK_FLAG_CONNECTION_SOCKET:
+    case WSK_FLAG_STREAM_SOCKET: return stream;
+    default: return false;
+    }
+}
+
+static void set_dispatch(struct wsk_socket *s, const struct wanted *w)
+{
+    const WSK_CLIENT_STREAM_DISPATCH *both = w->dispatch;
+
+    s->context = w->context;
+    if (!w->dispatch)
+        return;
+    switch (w->category) {
+    case WSK_FLAG_LISTEN_SOCKET: s->on_listen = w->dispatch; break;
+    case WSK_FLAG_CONNECTION_SOCKET: s->on_connection = w->dispatch; break;
+    case WSK_FLAG_DATAGRAM_SOCKET: s->on_datagram = w->dispatch; break;
+    case WSK_FLAG_STREAM_SOCKET:
+        s->on_listen = both->Listen;
+        s->on_connection = both->Connect;
+        break;
+    default: break;
+    }
+}
+
+static struct wsk_socket *create(struct wsk_client *c, const struct wanted *w, NTSTATUS *status)
+{
+    struct wsk_socket *s;
+
+    *status = STATUS_INVALID_PARAMETER;
+    if (!exists(w))
+        return NULL;
+    s = wsk_socket_new(c, w->category, w->family, w->type == SOCK_STREAM, -1, status);
+    if (!s)
+        return NULL;
+    set_dispatch(s, w);
+    return s;
+}
+
+/* With the stack of whoever has called the caller. */
+__attribute__((always_inline)) static inline void name_opener(struct wsk_socket *s)
+{
+    if (check_on())
+        stack_take(&s->opened, 1);
+    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+}
+
+NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USHORT SocketType, ULONG Protocol,
+                           ULONG Flags, PVOID SocketContext, const VOID *Dispatch, PEPROCESS OwningProcess,
+                           PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
+{
+    const struct wanted w = { AddressFamily, SocketType, Protocol, Flags, SocketContext, Dispatch };
+    struct wsk_client *c = wsk_client_enter("WskSocket", Client);
+    struct wsk_socket *s;
+    NTSTATUS status;
+
+    (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
+    irql_check_max("WskSocket", DISPATCH_LEVEL);
+    if (!c)
+        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+    if (!Irp) {
+        wsk_client_leave(c);
+        return STATUS_INVALID_PARAMETER;
+    }
+    s = create(c, &w, &status);
+    if (s)
+        name_opener(s);
+    status = wsk_answer(Irp, status, (ULONG_PTR)s);
+    wsk_client_leave(c);
+    return status;
+}
+
+static struct wsk_request *connecting(struct wsk_client *c, const struct wanted *w, PSOCKADDR local, PSOCKADDR remote,
+                                      PIRP irp, NTSTATUS *status)
+{
+    struct wsk_address from, to;
+    struct wsk_socket *s;
+    struct wsk_request *r;
+
+    *status = STATUS_INVALID_PARAMETER;
+    if (!wsk_address_take(&from, w->family, local) || !wsk_address_take(&to, w->family, remote))
+        return NULL;
+    s = create(c, w, status);
+    if (!s)
+        return NULL;
+    r = wsk_request_of(s, WSK_SOCKET_CONNECT, irp);
+    if (!r) {
+        *status = STATUS_INSUFFICIENT_RESOURCES;
+        wsk_socket_abandon(s);
+        return NULL;
+    }
+    r->local = from;
+    r->address = to;
+    return r;
+}
+
+NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG Protocol, PSOCKADDR LocalAddress,
+                                   PSOCKADDR RemoteAddress, ULONG Flags, PVOID SocketContext,
+                                   const WSK_CLIENT_CONNECTION_DISPATCH *Dispatch, PEPROCESS OwningProcess,
+                                   PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
+{
+    const struct wanted w = { LocalAddress ? LocalAddress->sa_family : AF_UNSPEC, SocketType, Protocol,
+                              WSK_FLAG_CONNECTION_SOCKET, SocketContext, Dispatch };
+    struct wsk_client *c = wsk_client_enter("WskSocketConnect", Client);
+    struct wsk_request *r = NULL;
+    NTSTATUS status = STATUS_INVALID_PARAMETER;
+
+    (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
+    irql_check_max("WskSocketConnect", DISPATCH_LEVEL);
+    if (!c)
+        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+    if (Irp && !Flags)
+        r = connecting(c, &w, LocalAddress, RemoteAddress, Irp, &status);
+    if (r)
+        name_opener(r->socket);
+    status = r ? wsk_request_post(r) : wsk_answer(Irp, status, 0);
+    wsk_client_leave(c);
+    return status;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of Winsock Kernel's sockets: which are enabled, which one is being called, and the two that carry no data. The
+ * thread calls them, one at a time for each socket; drivers enable and disable them from anywhere.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/thread.h"
+#include "wdk/wsk/socket.h"
+
+enum { OF_CONNECTION = WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_SEND_BACKLOG };
+
+ULONG wsk_event_mask(ULONG category)
+{
+    switch (category) {
+    case WSK_FLAG_LISTEN_SOCKET: return WSK_EVENT_ACCEPT | OF_CONNECTION; /* the latter for what it accepts */
+    case WSK_FLAG_CONNECTION_SOCKET: return OF_CONNECTION;
+    case WSK_FLAG_DATAGRAM_SOCKET: return WSK_EVENT_RECEIVE_FROM;
+    case WSK_FLAG_STREAM_SOCKET: return WSK_EVENT_ACCEPT | OF_CONNECTION;
+    default: return 0;
+    }
+}
+
+/* ---- Being called ------------------------------------------------------------------------------------------------ */
+
+bool wsk_event_enabled(struct wsk_socket *s, ULONG event)
+{
+    bool enabled;
+
+    pthread_mutex_lock(&s->lock);
+    enabled = s->events & event;
+    pthread_mutex_unlock(&s->lock);
+    return enabled;
+}
+
+bool wsk_event_begin(struct wsk_socket *s, ULONG event)
+{
+    bool enabled;
+
+    pthread_mutex_lock(&s->lock);
+    enabled = s->events & event || MUTANT(wsk_sock_disabled_is_called);
+    if (enabled)
+        s->running = event;
+    pthread_mutex_unlock(&s->lock);
+    return enabled;
+}
+
+void wsk_event_end(struct wsk_socket *s)
+{
+    struct wsk_request *r;
+
+    pthread_mutex_lock(&s->lock);
+    s->running = 0;
+    while ((r = wsk_request_first(&s->disables))) {
+        link_remove(&r->link);
+        pthread_mutex_unlock(&s->lock);
+        s->pending++;
+        wsk_request_finish(r, STATUS_SUCCESS, 0);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void wsk_event_disconnect(struct wsk_socket *s)
+{
+    bool abortive = wsk_state(s) == WSK_LOST && s->lost_by_peer;
+    PFN_WSK_DISCONNECT_EVENT routine = s->on_connection ? s->on_connection->WskDisconnectEvent : NULL;
+    struct thread_mark mark;
+
+    if (s->told_end || !routine || (!abortive && (!s->ended || wsk_state(s) == WSK_LOST)) ||
+        !wsk_event_begin(s, WSK_EVENT_DISCONNECT))
+        return;
+    s->told_end = !MUTANT(wsk_sock_end_told_twice);
+    mark = thread_mark_take();
+    (void)routine(s->context, WSK_FLAG_AT_DISPATCH_LEVEL | (abortive ? WSK_FLAG_ABORTIVE : 0));
+    thread_mark_check(&mark, "WskDisconnectEvent", (const void *)(uintptr_t)routine);
+    wsk_event_end(s);
+}
+
+/* What the host keeps ready to send is what it takes to keep the stream full; it lets it grow with the connection. */
+void wsk_event_backlog(struct wsk_socket *s)
+{
+    PFN_WSK_SEND_BACKLOG_EVENT routine = s->on_connection ? s->on_connection->WskSendBacklogEvent : NULL;
+    struct thread_mark mark;
+    ULONG size;
+
+    if (!routine || wsk_state(s) != WSK_CONNECTED || !wsk_event_enabled(s, WSK_EVENT_SEND_BACKLOG))
+        return;
+    size = (ULONG)wsk_host_send_room(s->fd);
+    if (size == s->backlog_told || !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
+        return;
+    s->backlog_told = size;
+    mark = thread_mark_take();
+    (void)routine(s->context, size);
+    thread_mark_check(&mark, "WskSendBacklogEvent", (const void *)(uintptr_t)routine);
+    wsk_event_end(s);
+}
+
+/* ---- Enabling and disabling -------------------------------------------------------------------------------------- */
+
+static NTSTATUS enable(struct wsk_socket *s, ULONG events)
+{
+    bool listens = wsk_state(s) == WSK_LISTENS;
+
+    pthread_mutex_lock(&s->lock);
+    if (listens)
+        s->inherited |= events & OF_CONNECTION;
+    s->events |= listens ? events & ~(ULONG)OF_CONNECTION : events;
+    pthread_mutex_unlock(&s->lock);
+    wsk_socket_post_pump(s); /* for what has happened already */
+    return STATUS_SUCCESS;
+}
+
+/* Without an IRP nobody can be told later. */
+static NTSTATUS disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+
+    pthread_mutex_lock(&s->lock);
+    s->events &= ~event;
+    if (s->running == event && !MUTANT(wsk_sock_disable_not_waiting))
+        status = r ? STATUS_PENDING : STATUS_EVENT_PENDING;
+    if (status == STATUS_PENDING) {
+        IoMarkIrpPending(r->irp);
+        link_before(&s->disables, &r->link);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static bool is_one(ULONG events)
+{
+    return events && !(events & (events - 1));
+}
+
+/* Events are for what they can happen at: something bound that listens or receives, or a connection. */
+static bool is_in_time(struct wsk_socket *s)
+{
+    enum wsk_state state = wsk_state(s);
+
+    return state == WSK_LISTENS || state == WSK_CONNECTED || state == WSK_LOST || (!s->stream && state == WSK_BOUND);
+}
+
+static NTSTATUS verify(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size)
+{
+    ULONG events;
+
+    if (!control || size < sizeof *control || !control->NpiId ||
+        memcmp(control->NpiId, &NPI_WSK_INTERFACE_ID, sizeof(NPIID)))
+        return STATUS_INVALID_PARAMETER;
+    events = control->EventMask & ~WSK_EVENT_DISABLE;
+    if (!events || events & ~wsk_event_mask(s->category))
+        return STATUS_INVALID_PARAMETER;
+    if (!is_in_time(s))
+        return STATUS_INVALID_DEVICE_STATE;
+    if (control->EventMask & WSK_EVENT_DISABLE &&
+        (!is_one(events) || events & s->static_events || (wsk_state(s) == WSK_LISTENS && events & OF_CONNECTION)))
+        return STATUS_INVALID_PARAMETER;
+    return STATUS_SUCCESS;
+}
+
+NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp)
+{
+    struct wsk_request *r = NULL;
+    NTSTATUS status = verify(s, control, size);
+
+    if (!NT_SUCCESS(status))
+        return wsk_answer(irp, status, 0);
+    if (!(control->EventMask & WSK_EVENT_DISABLE))
+        return wsk_answer(irp, enable(s, control->EventMask), 0);
+    if (irp) {
+        r = wsk_request_of(s, WSK_DISABLE, irp);
+        if (!r)
+            return wsk_answer(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
+    }
+    status = disable(s, control->EventMask & ~WSK_EVENT_DISABLE, r);
+    return r && status != STATUS_PENDING ? wsk_request_refuse(r, status) : status;
+}

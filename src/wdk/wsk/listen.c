@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Incoming connections. They are taken from the host when somebody wants them, a WskAccept or the event, so that until
+ * then they wait, or are kept away, in the host's own backlog.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/wsk/socket.h"
+
+static void copy_address(struct wsk_socket *s, const struct wsk_address *from, PSOCKADDR to)
+{
+    if (to)
+        memcpy(to, from->octets, wsk_address_size(s->family));
+}
+
+static bool accepts_by_event(struct wsk_socket *s)
+{
+    return s->on_listen && s->on_listen->WskAcceptEvent && wsk_event_enabled(s, WSK_EVENT_ACCEPT);
+}
+
+static struct wsk_socket *accepted_socket(struct wsk_socket *listener, int fd, NTSTATUS *status)
+{
+    struct wsk_socket *s =
+        wsk_socket_new(listener->client, WSK_FLAG_CONNECTION_SOCKET, listener->family, true, fd, status);
+
+    if (!s) {
+        wsk_host_close(fd, true);
+        return NULL;
+    }
+    s->no_delay = wsk_host_has_no_delay(fd); /* the listener's at the time */
+    atomic_store(&s->state, WSK_CONNECTED);
+    return s;
+}
+
+static void give(struct wsk_request *r, struct wsk_socket *s)
+{
+    struct wsk_address local, remote;
+
+    (void)wsk_host_local(s->fd, &local);
+    if (wsk_host_remote(s->fd, &remote))
+        memset(&remote, 0, sizeof remote); /* it has gone again */
+    copy_address(s, &local, r->local_out);
+    copy_address(s, &remote, r->remote_out);
+    s->context = r->context;
+    s->on_connection = r->dispatch;
+    s->opened = r->by;
+    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+    wsk_request_give(r, s);
+}
+
+static NTSTATUS call(struct wsk_socket *listener, struct wsk_socket *s)
+{
+    struct wsk_address local, remote;
+    PFN_WSK_ACCEPT_EVENT routine = listener->on_listen->WskAcceptEvent;
+    struct thread_mark mark;
+    NTSTATUS status;
+
+    (void)wsk_host_local(s->fd, &local);
+    if (wsk_host_remote(s->fd, &remote))
+        memset(&remote, 0, sizeof remote);
+    mark = thread_mark_take();
+    status = routine(listener->context, WSK_FLAG_AT_DISPATCH_LEVEL, (PSOCKADDR)local.octets, (PSOCKADDR)remote.octets,
+                     &s->handle, &s->context, &s->on_connection);
+    thread_mark_check(&mark, "WskAcceptEvent", (const void *)(uintptr_t)routine);
+    return status;
+}
+
+/* What the driver asked of a socket that it then refuses has been posted, and comes before the socket's end. */
+static void indicate(struct wsk_socket *listener, struct wsk_socket *s)
+{
+    s->opened = listener->opened;
+    live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
+    pthread_mutex_lock(&listener->lock);
+    s->events |= listener->inherited;
+    pthread_mutex_unlock(&listener->lock);
+    if (call(listener, s) == STATUS_SUCCESS || MUTANT(wsk_sock_refused_stays))
+        wsk_connect_begin(s);
+    else
+        wsk_socket_abandon(s);
+}
+
+/* False: there is none, or no room for one. */
+static bool accept_one(struct wsk_socket *s, struct wsk_request *r)
+{
+    struct wsk_socket *accepted = NULL;
+    NTSTATUS status = STATUS_SUCCESS;
+    int fd = wsk_host_accept(s->fd);
+
+    if (fd == -EAGAIN)
+        return false;
+    if (fd >= 0)
+        accepted = accepted_socket(s, fd, &status);
+    else
+        status = wsk_status(fd);
+    if (accepted && r)
+        give(r, accepted);
+    else if (accepted)
+        indicate(s, accepted);
+    else if (status != STATUS_INSUFFICIENT_RESOURCES)
+        return true; /* one that has gone again */
+    else if (r)
+        wsk_request_finish(r, status, 0);
+    else
+        wsk_thread_again(s, true);
+    return accepted || r;
+}
+
+void wsk_listen_pump(struct wsk_socket *s)
+{
+    bool more = true;
+
+    while (more) {
+        struct wsk_request *r = wsk_request_first(&s->accepts);
+
+        if (r) {
+            more = accept_one(s, r);
+        } else {
+            more = accepts_by_event(s) && wsk_event_begin(s, WSK_EVENT_ACCEPT);
+            if (more) {
+                more = accept_one(s, NULL);
+                wsk_event_end(s);
+            }
+        }
+    }
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Names and addresses: see names.h. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "wdk/check.h"
+#include "wdk/common/text.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/wsk/client.h"
+#include "wdk/wsk/names.h"
+#include "wdk/wsk/names_host.h"
+
+/* A question on its way; the driver's strings and hints have been taken. */
+struct question {
+    void (*answer)(struct question *q);
+    struct wsk_client *client;
+    PIRP irp;
+    char *node, *service; /* of WskGetAddressInfo */
+    struct wsk_names_hints hints;
+    struct addrinfoexW **result;
+    struct wsk_address address; /* of WskGetNameInfo */
+    ULONG flags;
+    PUNICODE_STRING node_out, service_out;
+};
+
+/* What is given out is a list of these, freed by its head. */
+struct answer {
+    ADDRINFOEXW info; /* first */
+    struct wsk_address address;
+    WCHAR *canonical;
+};
+
+static NTSTATUS status_of(enum wsk_names_answer answer)
+{
+    static const NTSTATUS statuses[] = {
+        [WSK_NAMES_FOUND] = STATUS_SUCCESS,
+        [WSK_NAMES_NO_MATCH] = STATUS_NO_MATCH,
+        [WSK_NAMES_NO_MEMORY] = STATUS_INSUFFICIENT_RESOURCES,
+        [WSK_NAMES_INVALID] = STATUS_INVALID_PARAMETER,
+    };
+
+    return statuses[answer];
+}
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+
+static void drop(struct question *q)
+{
+    free(q->node);
+    free(q->service);
+    free(q);
+}
+
+static void finish(struct question *q, NTSTATUS status)
+{
+    struct wsk_client *client = q->client;
+    PIRP irp = q->irp;
+
+    drop(q);
+    irp->IoStatus.Status = status;
+    irp->IoStatus.Information = (ULONG_PTR)status;
+    IoCompleteRequest(irp, IO_NETWORK_INCREMENT);
+    wsk_client_drop(client);
+}
+
+static void *run(void *argument)
+{
+    struct question *q = argument;
+
+    q->answer(q);
+    return NULL;
+}
+
+/* The IRP is the question's from here on. */
+static NTSTATUS ask(struct question *q, void (*answer)(struct question *q))
+{
+    pthread_t thread;
+
+    IoSetNextIrpStackLocation(q->irp);
+    IoMarkIrpPending(q->irp);
+    wsk_client_hold(q->client);
+    q->answer = answer;
+    if (thread_create(&thread, NULL, run, q))
+        finish(q, STATUS_INSUFFICIENT_RESOURCES);
+    else
+        pthread_detach(thread);
+    return STATUS_PENDING;
+}
+
+/* ---- Addresses of a name ----------------------------------------------------------------------------------------- */
+
+static void free_list(struct answer *a)
+{
+    while (a) {
+        struct answer *next = (struct answer *)a->info.ai_next;
+
+        free(a->canonical);
+        free(a);
+        a = next;
+    }
+}
+
+static struct answer *answer_new(const struct wsk_names_entry *e)
+{
+    struct answer *a = calloc(1, sizeof *a);
+
+    if (!a)
+        return NULL;
+    a->address = e->address;
+    a->info = (ADDRINFOEXW){ .ai_family = (int)e->family, .ai_socktype = e->type, .ai_protocol = e->protocol,
+                             .ai_addrlen = wsk_address_size(e->family),
+                             .ai_addr = (struct sockaddr *)a->address.octets };
+    return a;
+}
+
+static struct answer *list_of(const struct wsk_names *names)
+{
+    struct answer *list = NULL;
+
+    for (size_t i = names->count; i-- > 0;) {
+        struct answer *a = answer_new(&names->entries[i]);
+
+        if (!a) {
+            free_list(list);
+            return NULL;
+        }
+        a->info.ai_next = list ? &list->info : NULL;
+        list = a;
+    }
+    if (list && names->canonical[0])
+        list->info.ai_canonname = list->canonical = text_wide_copy(names->canonical);
+    return list;
+}
+
+static void resolve(struct question *q)
+{
+    struct wsk_names *names = NULL;
+    struct answer *list = NULL;
+    NTSTATUS status = status_of(wsk_names_host_resolve(q->node, q->service, &q->hints, &names));
+
+    if (NT_SUCCESS(status)) {
+        list = list_of(names);
+        status = list ? STATUS_SUCCESS : names->count ? STATUS_INSUFFICIENT_RESOURCES : STATUS_NO_MATCH;
+        free(names);
+    }
+    if (list)
+        live_add(LIVE_WSK, list, "ADDRINFOEXW");
+    *q->result = list ? &list->info : NULL;
+    finish(q, status);
+}
+
+/* False: there is no memory. */
+static bool take(char **copy, const UNICODE_STRING *s)
+{
+    if (!s || !s->Buffer || !s->Length)
+        return true;
+    *copy = text_narrow_copy(s->Buffer, s->Length / sizeof(WCHAR));
+    return *copy;
+}
+
+static NTSTATUS prepare_resolve(struct question *q, const UNICODE_STRING *node, const UNICODE_STRING *service,
+                                const ADDRINFOEXW *hints, struct addrinfoexW **result)
+{
+    if (!result)
+        return STATUS_INVALID_PARAMETER;
+    *result = NULL;
+    q->result = result;
+    if (hints)
+        q->hints = (struct wsk_names_hints){ (uint32_t)hints->ai_flags, (uint32_t)hints->ai_family, hints->ai_socktype,
+                                             hints->ai_protocol };
+    if (q->hints.family != AF_UNSPEC && q->hints.family != AF_INET && q->hints.family != AF_INET6)
+        return STATUS_INVALID_PARAMETER;
+    if (!take(&q->node, node) || !take(&q->service, service))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    return q->node || q->service ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
+}
+
+NTSTATUS WSKAPI wsk_names_get_address(PWSK_CLIENT Client, PUNICODE_STRING NodeName, PUNICODE_STRING ServiceName,
+                                      ULONG NameSpace, GUID *Provider, struct addrinfoexW *Hints,
+                                      struct addrinfoexW **Result, PEPROCESS OwningProcess, PETHREAD OwningThread,
+                                      PIRP Irp)
+{
+    struct wsk_client *c = wsk_client_enter("WskGetAddressInfo", Client);
+    struct question *q = calloc(1, sizeof *q);
+    NTSTATUS status;
+
+    irql_check_max("WskGetAddressInfo", PASSIVE_LEVEL);
+    if (!c || !Irp || (NameSpace != NS_ALL && NameSpace != NS_DNS) || Provider || (OwningThread && !OwningProcess))
+        status = c ? STATUS_INVALID_PARAMETER : STATUS_INVALID_HANDLE;
+    else
+        status = q ? prepare_resolve(q, NodeName, ServiceName, Hints, Result) : STATUS_INSUFFICIENT_RESOURCES;
+    if (NT_SUCCESS(status)) {
+        q->client = c;
+        q->irp = Irp;
+        status = ask(q, resolve);
+    } else {
+        if (q)
+            drop(q);
+        (void)wsk_answer(Irp, status, 0);
+    }
+    if (c)
+        wsk_client_leave(c);
+    return status;
+}
+
+VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
+{
+    (void)Client;
+    irql_check_max("WskFreeAddressInfo", PASSIVE_LEVEL);
+    if (!AddrInfo)
+        return;
+    if (live_remove(LIVE_WSK, AddrInfo))
+        free_list((struct answer *)AddrInfo);
+    else if (check_on())
+        check_failed(CHECK_HANDLE_INVALID, "WskFreeAddressInfo", (uintptr_t)AddrInfo, 0, 0, 0,
+                     "%p is not from WskGetAddressInfo", (void *)AddrInfo);
+}
+
+/* ---- The name of an address -------------------------------------------------------------------------------------- */
+
+/* With the zero at its end, which Length does not count. */
+static NTSTATUS put(PUNICODE_STRING out, const char *text)
+{
+    const SIZE_T room = out && out->Buffer ? out->MaximumLength / sizeof(WCHAR) : 0;
+    SIZE_T units;
+
+    if (!out)
+        return STATUS_SUCCESS;
+    units = text_to_utf16(out->Buffer, room ? room - 1 : 0, text, strlen(text), NULL, NULL);
+    if (units + 1 > room)
+        return STATUS_BUFFER_TOO_SMALL;
+    out->Buffer[units] = 0;
+    out->Length = (USHORT)(units * sizeof(WCHAR));
+    return STATUS_SUCCESS;
+}
+
+static void name(struct question *q)
+{
+    char node[WSK_NAMES_NODE], service[WSK_NAMES_SERVICE];
+    NTSTATUS status = status_of(wsk_names_host_name(&q->address, q->flags, node, service));
+
+    if (NT_SUCCESS(status))
+        status = put(q->node_out, node);
+    if (NT_SUCCESS(status))
+        status = put(q->service_out, service);
+    finish(q, status);
+}
+
+static bool take_address(struct wsk_address *to, const SOCKADDR *from, ULONG size)
+{
+    if (!from || (from->sa_family != AF_INET && from->sa_family != AF_INET6) ||
+        size < wsk_address_size(from->sa_family))
+        return false;
+    memcpy(to->octets, from, wsk_address_size(from->sa_family));
+    return true;
+}
+
+NTSTATUS WSKAPI wsk_names_get_name(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG SockAddrLength,
+                                   PUNICODE_STRING NodeName, PUNICODE_STRING ServiceName, ULONG Flags,
+                                   PEPROCESS OwningProcess, PETHREAD OwningThread, PIRP Irp)
+{
+    struct wsk_client *c = wsk_client_enter("WskGetNameInfo", Client);
+    struct question *q = calloc(1, sizeof *q);
+    NTSTATUS status = q ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
+
+    irql_check_max("WskGetNameInfo", PASSIVE_LEVEL);
+    if (!c)
+        status = STATUS_INVALID_HANDLE;
+    else if (q && (!Irp || (!NodeName && !ServiceName) || (OwningThread && !OwningProcess) ||
+                   !take_address(&q->address, SockAddr, SockAddrLength)))
+        status = STATUS_INVALID_PARAMETER;
+    if (NT_SUCCESS(status)) {
+        q->client = c;
+        q->irp = Irp;
+        q->flags = Flags;
+        q->node_out = NodeName;
+        q->service_out = ServiceName;
+        status = ask(q, name);
+    } else {
+        free(q);
+        (void)wsk_answer(Irp, status, 0);
+    }
+    if (c)
+        wsk_client_leave(c);
+    return status;
+}

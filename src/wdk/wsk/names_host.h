@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's resolver in plain C, with Windows' flags and families. See host.h. */
+#ifndef ONDK_WDK_WSK_NAMES_HOST_H
+#define ONDK_WDK_WSK_NAMES_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wdk/wsk/host.h"
+
+enum wsk_names_answer { WSK_NAMES_FOUND, WSK_NAMES_NO_MATCH, WSK_NAMES_NO_MEMORY, WSK_NAMES_INVALID };
+enum { WSK_NAMES_NODE = 1025, WSK_NAMES_SERVICE = 64 };
+
+struct wsk_names_hints {
+    uint32_t flags, family;
+    int type, protocol;
+};
+
+struct wsk_names_entry {
+    struct wsk_address address;
+    uint32_t family;
+    int type, protocol;
+};
+
+struct wsk_names {
+    size_t count;
+    char canonical[WSK_NAMES_NODE]; /* empty: it was not asked for */
+    struct wsk_names_entry entries[];
+};
+
+/* node or service may be NULL, not both. *names is freed with free(). Blocks. */
+enum wsk_names_answer wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
+                                             struct wsk_names **names);
+enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags, char node[WSK_NAMES_NODE],
+                                          char service[WSK_NAMES_SERVICE]);
+
+#endif

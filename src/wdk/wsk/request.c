@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests of Winsock Kernel's sockets: an IRP on its way through the thread, and how it is cancelled. The cancel
+ * routine does no more than post: the thread decides whether the request is still there to be cancelled. A request that
+ * has been armed and is over meanwhile waits for that post, so that it is never posted when it is gone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/io/irp.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/wsk/socket.h"
+
+enum { NO_MORE_IRP_STACK_LOCATIONS = 0x35 };
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer)
+{
+    SIZE_T room = 0;
+
+    *c = (struct wsk_cursor){ NULL, 0, 0 };
+    if (!buffer)
+        return false;
+    if (!buffer->Length)
+        return true;
+    if (!buffer->Mdl || buffer->Offset > MmGetMdlByteCount(buffer->Mdl))
+        return false;
+    for (PMDL mdl = buffer->Mdl; mdl && room < buffer->Offset + buffer->Length; mdl = mdl->Next) {
+        if (!MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority))
+            return false;
+        room += MmGetMdlByteCount(mdl);
+    }
+    *c = (struct wsk_cursor){ buffer->Mdl, MUTANT(wsk_sock_offset_ignored) ? 0 : buffer->Offset, buffer->Length };
+    return room - buffer->Offset >= buffer->Length;
+}
+
+int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_PARTS])
+{
+    SIZE_T offset = c->offset, left = c->left;
+    int n = 0;
+
+    for (PMDL mdl = c->mdl; left && n < WSK_PARTS; mdl = mdl->Next) {
+        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, left);
+
+        if (here) {
+            parts[n].iov_base = (char *)MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority) + offset;
+            parts[n++].iov_len = here;
+        }
+        left -= here;
+        offset = 0;
+    }
+    return n;
+}
+
+bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer)
+{
+    SIZE_T offset, left;
+    int n = 0;
+
+    if (!wsk_cursor_set(c, buffer))
+        return false;
+    offset = c->offset;
+    left = c->left;
+    for (PMDL mdl = c->mdl; left; mdl = mdl->Next) {
+        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, left);
+
+        n += here > 0;
+        left -= here;
+        offset = 0;
+    }
+    return n <= WSK_PARTS || MUTANT(wsk_sock_parts_cut);
+}
+
+void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets)
+{
+    c->left -= octets;
+    c->offset += octets;
+    while (c->left && c->offset >= MmGetMdlByteCount(c->mdl)) {
+        c->offset -= MUTANT(wsk_sock_chain_restarts) ? c->offset : MmGetMdlByteCount(c->mdl);
+        c->mdl = c->mdl->Next;
+    }
+}
+
+/* ---- Begin ------------------------------------------------------------------------------------------------------- */
+
+bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle)
+{
+    struct wsk_socket *s = (struct wsk_socket *)handle;
+
+    if (!s)
+        return false;
+    if (!check_on() || !atomic_load(&s->closed) || MUTANT(wsk_sock_closed_is_used))
+        return true;
+    check_add_stack("closed by", &s->closed_by);
+    check_failed(CHECK_WSK_CLOSED_USED, routine, (uintptr_t)s, 0, 0, 0, "socket %p has been closed", (void *)s);
+    return false;
+}
+
+NTSTATUS wsk_answer(PIRP irp, NTSTATUS status, ULONG_PTR information)
+{
+    if (irp) {
+        IoSetNextIrpStackLocation(irp); /* the caller's routine is there */
+        irp->IoStatus.Status = status;
+        irp->IoStatus.Information = information;
+        IoCompleteRequest(irp, IO_NO_INCREMENT);
+    }
+    return status;
+}
+
+struct wsk_request *wsk_request_of(struct wsk_socket *s, enum wsk_operation operation, PIRP irp)
+{
+    struct wsk_request *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    link_init(&r->link);
+    r->socket = s;
+    r->operation = operation;
+    r->irp = irp;
+    if (irp->CurrentLocation <= 1)
+        check_bug(NO_MORE_IRP_STACK_LOCATIONS, (uintptr_t)irp, 0, 0, 0);
+    IoSetNextIrpStackLocation(irp);
+    irp->Tail.Overlay.DriverContext[0] = r;
+    return r;
+}
+
+struct wsk_request *wsk_request_new(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
+                                    NTSTATUS *status)
+{
+    struct wsk_request *r;
+
+    irql_check_max(routine, DISPATCH_LEVEL);
+    *status = irp ? STATUS_INVALID_HANDLE : STATUS_INVALID_PARAMETER;
+    if (!irp)
+        return NULL;
+    if (!wsk_socket_is_usable(routine, handle)) {
+        (void)wsk_answer(irp, *status, 0);
+        return NULL;
+    }
+    r = wsk_request_of((struct wsk_socket *)handle, operation, irp);
+    if (!r)
+        *status = wsk_answer(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
+    return r;
+}
+
+/* ---- End --------------------------------------------------------------------------------------------------------- */
+
+static void end_irp(PIRP irp, NTSTATUS status, ULONG_PTR information)
+{
+    irp->IoStatus.Status = status;
+    irp->IoStatus.Information = information;
+    IoCompleteRequest(irp, NT_SUCCESS(status) ? IO_NETWORK_INCREMENT : IO_NO_INCREMENT);
+}
+
+NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status)
+{
+    PIRP irp = r->irp;
+
+    free(r);
+    end_irp(irp, status, 0);
+    return status;
+}
+
+/* Whoever closes the socket waits until the last of its requests has gone through its completion routine. */
+static void complete(struct wsk_request *r)
+{
+    struct wsk_socket *s = r->socket;
+    PIRP irp = r->irp;
+    NTSTATUS status = r->status;
+    ULONG_PTR information = r->information;
+    struct wsk_socket *gives = r->gives;
+
+    free(r);
+    end_irp(irp, status, information);
+    if (gives)
+        wsk_connect_begin(gives);
+    s->pending--;
+    if (s->ending && !s->pending)
+        wsk_socket_end(s);
+}
+
+void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information)
+{
+    link_remove(&r->link);
+    r->status = status;
+    r->information = information;
+    if (r->armed && !IoSetCancelRoutine(r->irp, NULL) && !MUTANT(wsk_sock_cancel_races))
+        r->finished = true;
+    else
+        complete(r);
+}
+
+void wsk_request_give(struct wsk_request *r, struct wsk_socket *s)
+{
+    r->gives = s;
+    s->withheld = true;
+    wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_CONNECT ? 0 : (ULONG_PTR)s);
+    if (MUTANT(wsk_sock_told_before_given))
+        wsk_connect_begin(s);
+}
+
+void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status)
+{
+    while (!link_empty(requests))
+        wsk_request_finish(wsk_request_first(requests), status, 0);
+}
+
+/* ---- Through the thread ------------------------------------------------------------------------------------------ */
+
+static void run_cancel(struct wsk_post *post)
+{
+    struct wsk_request *r = CONTAINING_RECORD(post, struct wsk_request, cancel);
+
+    r->armed = false;
+    if (r->finished)
+        complete(r);
+    else
+        wsk_request_cancel(r);
+}
+
+static VOID cancel(PDEVICE_OBJECT device, PIRP irp)
+{
+    struct wsk_request *r = irp->Tail.Overlay.DriverContext[0];
+
+    UNREFERENCED_PARAMETER(device);
+    IoReleaseCancelSpinLock(irp->CancelIrql);
+    wsk_thread_post(&r->cancel, run_cancel);
+}
+
+/* False: it has been cancelled before it came here. */
+static bool arm(struct wsk_request *r)
+{
+    (void)IoSetCancelRoutine(r->irp, cancel);
+    r->armed = true;
+    if (!irp_is_cancelled(r->irp) || !IoSetCancelRoutine(r->irp, NULL))
+        return true;
+    r->armed = false;
+    return false;
+}
+
+static void run_request(struct wsk_post *post)
+{
+    struct wsk_request *r = CONTAINING_RECORD(post, struct wsk_request, post);
+    struct wsk_socket *s = r->socket;
+
+    if (r->operation == WSK_CLOSE) {
+        s->closing = r;
+        wsk_socket_end(s);
+        return;
+    }
+    s->pending++;
+    if (!arm(r))
+        wsk_request_finish(r, STATUS_CANCELLED, 0);
+    else
+        wsk_request_start(r);
+}
+
+NTSTATUS wsk_request_post(struct wsk_request *r)
+{
+    IoMarkIrpPending(r->irp);
+    wsk_thread_post(&r->post, run_request);
+    return STATUS_PENDING;
+}

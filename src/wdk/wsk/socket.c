@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* Sockets of Winsock Kernel: their beginning and end, and what happens at them. See socket.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wdm.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/wsk/socket.h"
+
+enum { KEPT = 64 }; /* sockets that are gone, while checks are on: whoever still uses one is told so */
+
+static struct wsk_socket *kept[KEPT];
+static atomic_uint kept_next;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+NTSTATUS wsk_status(int host_error)
+{
+    switch (host_error < 0 ? -host_error : host_error) {
+    case 0: return STATUS_SUCCESS;
+    case ECONNREFUSED: return STATUS_CONNECTION_REFUSED;
+    case ECONNRESET:
+    case EPIPE: return STATUS_CONNECTION_RESET;
+    case ECONNABORTED: return STATUS_CONNECTION_ABORTED;
+    case ETIMEDOUT: return STATUS_IO_TIMEOUT;
+    case EADDRINUSE: return STATUS_ADDRESS_ALREADY_EXISTS;
+    case EADDRNOTAVAIL:
+    case EAFNOSUPPORT: return STATUS_INVALID_ADDRESS_COMPONENT;
+    case EHOSTUNREACH:
+    case EHOSTDOWN: return STATUS_HOST_UNREACHABLE;
+    case ENETUNREACH:
+    case ENETDOWN: return STATUS_NETWORK_UNREACHABLE;
+    case EACCES:
+    case EPERM: return STATUS_ACCESS_DENIED;
+    case EISCONN: return STATUS_CONNECTION_ACTIVE;
+    case ENOTCONN: return STATUS_INVALID_DEVICE_STATE;
+    case EMSGSIZE: return STATUS_INVALID_BUFFER_SIZE;
+    case EINVAL:
+    case ENODEV:
+    case ENXIO: return STATUS_INVALID_PARAMETER;
+    case ENOPROTOOPT:
+    case EOPNOTSUPP: return STATUS_NOT_SUPPORTED;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOSPC:
+    case ENOMEM: return STATUS_INSUFFICIENT_RESOURCES;
+    default: return STATUS_UNSUCCESSFUL;
+    }
+}
+
+/* ---- Beginning --------------------------------------------------------------------------------------------------- */
+
+static const VOID *dispatch_of(ULONG category)
+{
+    switch (category) {
+    case WSK_FLAG_LISTEN_SOCKET: return &wsk_listen_dispatch;
+    case WSK_FLAG_CONNECTION_SOCKET: return &wsk_connection_dispatch;
+    case WSK_FLAG_DATAGRAM_SOCKET: return &wsk_datagram_dispatch;
+    case WSK_FLAG_STREAM_SOCKET: return &wsk_stream_dispatch;
+    default: return &wsk_basic_dispatch;
+    }
+}
+
+static void init(struct wsk_socket *s)
+{
+    LIST_ENTRY *const lists[] = { &s->disables, &s->connects, &s->accepts, &s->sends, &s->receives, &s->again };
+
+    for (size_t i = 0; i < RTL_NUMBER_OF(lists); i++)
+        link_init(lists[i]);
+    pthread_mutex_init(&s->lock, NULL);
+    s->static_events = wsk_client_static_events(s->client) & wsk_event_mask(s->category);
+    s->events = s->static_events;
+    s->handle.Dispatch = dispatch_of(s->category);
+}
+
+struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
+                                  NTSTATUS *status)
+{
+    struct wsk_socket *s = calloc(1, sizeof *s);
+
+    *status = STATUS_INSUFFICIENT_RESOURCES;
+    if (!s)
+        return NULL;
+    s->client = client;
+    s->category = category;
+    s->family = family;
+    s->stream = stream;
+    s->fd = fd >= 0 ? fd : wsk_host_open(family, stream);
+    if (s->fd < 0 || !wsk_thread_take()) {
+        *status = s->fd < 0 ? wsk_status(s->fd) : STATUS_INSUFFICIENT_RESOURCES;
+        if (s->fd >= 0 && fd < 0)
+            wsk_host_close(s->fd, false);
+        free(s);
+        return NULL;
+    }
+    init(s);
+    wsk_client_hold(client);
+    *status = STATUS_SUCCESS;
+    return s;
+}
+
+/* ---- Events of the host's ---------------------------------------------------------------------------------------- */
+
+static void pump_connection(struct wsk_socket *s)
+{
+    wsk_send_pump(s);
+    wsk_receive_pump(s);
+    wsk_event_disconnect(s);
+}
+
+void wsk_socket_pump(struct wsk_socket *s)
+{
+    if (s->ending || s->withheld)
+        return;
+    if (!s->stream)
+        wsk_datagram_pump(s);
+    else if (wsk_state(s) == WSK_LISTENS)
+        wsk_listen_pump(s);
+    else
+        pump_connection(s);
+}
+
+void wsk_socket_ready(struct wsk_socket *s, bool failed)
+{
+    int error;
+
+    if (s->ending || s->withheld)
+        return;
+    error = failed ? wsk_host_take_error(s->fd) : 0;
+    if (s->stream && wsk_state(s) == WSK_CONNECTING)
+        wsk_connect_done(s, error);
+    else if (s->stream && wsk_state(s) == WSK_CONNECTED && error && !MUTANT(wsk_sock_reset_unnoticed))
+        wsk_connect_lose(s, wsk_status(error), wsk_status(error), true);
+    else
+        wsk_socket_pump(s);
+}
+
+static void run_pump(struct wsk_post *post)
+{
+    struct wsk_socket *s = CONTAINING_RECORD(post, struct wsk_socket, pump_post);
+
+    pthread_mutex_lock(&s->lock);
+    s->pump_posted = false;
+    pthread_mutex_unlock(&s->lock);
+    wsk_socket_pump(s);
+}
+
+void wsk_socket_post_pump(struct wsk_socket *s)
+{
+    bool was;
+
+    pthread_mutex_lock(&s->lock);
+    was = s->pump_posted;
+    s->pump_posted = true;
+    pthread_mutex_unlock(&s->lock);
+    if (!was)
+        wsk_thread_post(&s->pump_post, run_pump);
+}
+
+/* ---- End --------------------------------------------------------------------------------------------------------- */
+
+static void keep(struct wsk_socket *s)
+{
+    struct wsk_socket *oldest = s;
+
+    if (check_on()) {
+        pthread_mutex_lock(&kept_lock);
+        oldest = kept[kept_next % KEPT];
+        kept[kept_next % KEPT] = s;
+        kept_next++;
+        pthread_mutex_unlock(&kept_lock);
+    }
+    if (oldest)
+        pthread_mutex_destroy(&oldest->lock);
+    free(oldest);
+}
+
+static void end(struct wsk_socket *s)
+{
+    struct wsk_request *r = s->closing;
+    struct wsk_client *client = s->client;
+    PIRP irp = r ? r->irp : NULL;
+
+    (void)live_remove(LIVE_WSK, s);
+    atomic_store(&s->closed, true);
+    if (s->held)
+        wsk_datagrams_free(s->held);
+    keep(s);
+    free(r);
+    if (irp) {
+        irp->IoStatus.Status = STATUS_SUCCESS;
+        irp->IoStatus.Information = 0;
+        IoCompleteRequest(irp, IO_NO_INCREMENT);
+    }
+    wsk_thread_give();
+    wsk_client_drop(client);
+}
+
+NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event)
+{
+    irql_check_max("WskRelease", DISPATCH_LEVEL);
+    if (!wsk_socket_is_usable("WskRelease", handle))
+        return STATUS_INVALID_HANDLE;
+    if (list && live_remove(LIVE_WSK, list))
+        return STATUS_SUCCESS;
+    if (check_on() && !MUTANT(wsk_sock_released_unnoticed))
+        check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)list, 0, 0, 0,
+                     "%p is no list that %s has given and the driver has kept", list, event);
+    return STATUS_INVALID_PARAMETER;
+}
+
+static void cancel_all(struct wsk_socket *s)
+{
+    wsk_request_finish_all(&s->connects, STATUS_CANCELLED);
+    wsk_request_finish_all(&s->accepts, STATUS_CANCELLED);
+    wsk_request_finish_all(&s->sends, STATUS_CANCELLED);
+    wsk_request_finish_all(&s->receives, STATUS_CANCELLED);
+}
+
+static void check_retained(struct wsk_socket *s)
+{
+    SIZE_T retained = atomic_load(&s->retained);
+
+    if (!retained || !check_on() || MUTANT(wsk_sock_kept_unnoticed))
+        return;
+    check_add_stack("closed by", &s->closed_by);
+    check_failed(CHECK_WSK_INDICATION, "WskCloseSocket", (uintptr_t)s, retained, 0, 0,
+                 "the driver still keeps %llu octets that socket %p has indicated", (unsigned long long)retained,
+                 (void *)s);
+}
+
+/* Twice where requests are still pending: the last of them calls it again. */
+void wsk_socket_end(struct wsk_socket *s)
+{
+    if (!s->ending) {
+        s->pending++; /* so that the last of them does not end it in the middle */
+        s->ending = true;
+        check_retained(s);
+        wsk_thread_unwatch(s);
+        wsk_host_close(s->fd, s->stream && !s->fin_sent); /* the host goes on sending what it has taken */
+        link_remove(&s->again);
+        if (!MUTANT(wsk_sock_close_leaves_pending))
+            cancel_all(s);
+        s->pending--;
+    }
+    if (!s->pending)
+        end(s);
+}
+
+static void run_end(struct wsk_post *post)
+{
+    wsk_socket_end(CONTAINING_RECORD(post, struct wsk_socket, close_post));
+}
+
+void wsk_socket_abandon(struct wsk_socket *s)
+{
+    wsk_thread_post(&s->close_post, run_end);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Winsock Kernel's registration: who is a client, what it has captured and opened, and when it may go; and the
+ * provider's table. Sockets: socket.h; names: names.c.
+ *
+ *   registered  WskRegister -> WskDeregister begins; only here a provider can be captured
+ *   leaving     WskDeregister waits until captured, calls, sockets and adapters are all 0
+ *   gone        the registration says so, as long as its owner leaves it as it is
+ *
+ * One lock for all clients: nothing here is on a data path.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "wsk.h"
+#include "wskndk.h"
+
+#include "base/mutant.h"
+#include "wdk/check.h"
+#include "wdk/ke/thread.h"
+#include "wdk/live.h"
+#include "wdk/ndk_filter.h"
+#include "wdk/wsk/client.h"
+#include "wdk/wsk/names.h"
+#include "wdk/wsk/socket.h"
+
+const NPIID NPI_WSK_INTERFACE_ID = { 0x2227e803, 0x8d8b, 0x11d4, { 0xab, 0xad, 0x00, 0x90, 0x27, 0x71, 0x9e, 0x09 } };
+
+enum { REGISTERED = 0x5752, GONE = 0x5747, PATIENCE_SECONDS = 3 };
+enum { LOWEST = MAKE_WSK_VERSION(1, 0), HIGHEST = MAKE_WSK_VERSION(1, 1) };
+
+/* A PWSK_CLIENT is one of these. */
+struct wsk_client {
+    WSK_REGISTRATION *registration;
+    USHORT version;
+    ULONG captured, calls, adapters, sockets; /* sockets: and requests about names */
+    ULONG static_events;
+    BOOLEAN leaving;
+    struct wsk_client *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left; /* its clock is CLOCK_MONOTONIC */
+static struct wsk_client *clients;
+
+static const WSK_PROVIDER_DISPATCH provider_dispatch;
+
+__attribute__((constructor)) static void init_left(void)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&left, &clock);
+    pthread_condattr_destroy(&clock);
+}
+
+/* ---- registrations; under the lock ---- */
+
+static struct wsk_client *of_registration(const WSK_REGISTRATION *registration)
+{
+    struct wsk_client *c = clients;
+
+    while (c && c->registration != registration)
+        c = c->next;
+    return c;
+}
+
+static struct wsk_client *of_handle(PWSK_CLIENT handle)
+{
+    struct wsk_client *c = clients;
+
+    while (c && c != handle)
+        c = c->next;
+    return c;
+}
+
+static BOOLEAN is_idle(const struct wsk_client *c)
+{
+    return (c->captured == 0 || MUTANT(wsk_02_captured_not_waited)) && c->calls == 0 &&
+           (c->adapters == 0 || MUTANT(wsk_02_adapters_not_waited)) &&
+           (c->sockets == 0 || MUTANT(wsk_02_sockets_not_waited));
+}
+
+static void tell_if_idle(const struct wsk_client *c)
+{
+    if (c->leaving && is_idle(c))
+        pthread_cond_broadcast(&left);
+}
+
+static void not_registered(const char *routine, const void *registration)
+{
+    if (check_on())
+        check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)registration, 0, 0, 0, "%p is not registered",
+                     registration);
+}
+
+/* ---- the five routines ---- */
+
+NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistration)
+{
+    struct wsk_client *c;
+
+    irql_check_max("WskRegister", PASSIVE_LEVEL);
+    if (!WskClientNpi || !WskClientNpi->Dispatch || WskClientNpi->Dispatch->Reserved || !WskRegistration)
+        return STATUS_INVALID_PARAMETER;
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    c->registration = WskRegistration;
+    c->version = WskClientNpi->Dispatch->Version;
+    WskRegistration->ReservedRegistrationState = REGISTERED;
+    WskRegistration->ReservedRegistrationContext = c;
+    WskRegistration->ReservedRegistrationLock = 0;
+    live_add(LIVE_WSK, c, "WSK_REGISTRATION");
+    pthread_mutex_lock(&lock);
+    c->next = clients;
+    clients = c;
+    pthread_mutex_unlock(&lock);
+    return STATUS_SUCCESS;
+}
+
+static BOOLEAN is_served(USHORT version)
+{
+    return version >= LOWEST && (version <= HIGHEST || MUTANT(wsk_01_any_version));
+}
+
+NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTimeout, PWSK_PROVIDER_NPI WskProviderNpi)
+{
+    NTSTATUS status = STATUS_SUCCESS;
+    struct wsk_client *c;
+
+    irql_check_max("WskCaptureProviderNPI", WaitTimeout == WSK_NO_WAIT ? DISPATCH_LEVEL : PASSIVE_LEVEL);
+    pthread_mutex_lock(&lock);
+    c = of_registration(WskRegistration);
+    if (!c || c->leaving)
+        status = STATUS_DEVICE_NOT_READY;
+    else if (!is_served(c->version))
+        status = STATUS_NOINTERFACE;
+    else
+        *WskProviderNpi = (WSK_PROVIDER_NPI){ c, &provider_dispatch };
+    if (NT_SUCCESS(status) && ++c->captured == 1)
+        live_add(LIVE_WSK, &c->captured, "captured WSK_PROVIDER_NPI");
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
+{
+    struct wsk_client *c;
+    BOOLEAN held;
+
+    irql_check_max("WskReleaseProviderNPI", DISPATCH_LEVEL);
+    pthread_mutex_lock(&lock);
+    c = of_registration(WskRegistration);
+    held = c && c->captured > 0;
+    if (held && --c->captured == 0) {
+        live_remove(LIVE_WSK, &c->captured);
+        tell_if_idle(c);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!held && check_on())
+        check_failed(CHECK_HANDLE_INVALID, "WskReleaseProviderNPI", (uintptr_t)WskRegistration, 0, 0, 0,
+                     "no provider is captured by registration %p", (void *)WskRegistration);
+}
+
+NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
+                                         PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics)
+{
+    struct wsk_client *c;
+    BOOLEAN ready;
+
+    irql_check_max("WskQueryProviderCharacteristics", DISPATCH_LEVEL);
+    pthread_mutex_lock(&lock);
+    c = of_registration(WskRegistration);
+    ready = c && !c->leaving;
+    pthread_mutex_unlock(&lock);
+    if (!ready)
+        return STATUS_DEVICE_NOT_READY;
+    *WskProviderCharacteristics = (WSK_PROVIDER_CHARACTERISTICS){ HIGHEST, LOWEST };
+    return STATUS_SUCCESS;
+}
+
+/* A driver that forgot something would hang here without a word. */
+static void tell_what_is_waited_for(const struct wsk_client *c)
+{
+    FILE *out = check_output();
+
+    fprintf(out, "WskDeregister waits: %u captured provider(s), %u call(s), %u open NDK adapter(s), %u socket(s)\n",
+            c->captured, c->calls, c->adapters, c->sockets);
+    fflush(out);
+}
+
+static void wait_until_idle(struct wsk_client *c)
+{
+    struct timespec until;
+    BOOLEAN told = !check_on();
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_SECONDS;
+    while (!is_idle(c)) {
+        if (told) {
+            pthread_cond_wait(&left, &lock);
+        } else if (pthread_cond_timedwait(&left, &lock, &until) && !is_idle(c)) {
+            tell_what_is_waited_for(c);
+            told = TRUE;
+        }
+    }
+}
+
+VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
+{
+    struct wsk_client *c, **at = &clients;
+    BOOLEAN last;
+
+    irql_check_max("WskDeregister", PASSIVE_LEVEL);
+    pthread_mutex_lock(&lock);
+    c = of_registration(WskRegistration);
+    if (!c || c->leaving) {
+        pthread_mutex_unlock(&lock);
+        not_registered("WskDeregister", WskRegistration);
+        return;
+    }
+    c->leaving = TRUE;
+    wait_until_idle(c);
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    last = !clients;
+    WskRegistration->ReservedRegistrationState = GONE;
+    WskRegistration->ReservedRegistrationContext = NULL;
+    pthread_mutex_unlock(&lock);
+    live_remove(LIVE_WSK, c);
+    free(c);
+    if (last)
+        wsk_thread_stop();
+}
+
+/* ---- the provider's table ---- */
+
+/* One that gave the provider back with an adapter open can still close the adapter. */
+struct wsk_client *wsk_client_enter(const char *routine, PWSK_CLIENT handle)
+{
+    struct wsk_client *c;
+
+    pthread_mutex_lock(&lock);
+    c = of_handle(handle);
+    if (c && c->captured == 0 && c->adapters == 0)
+        c = NULL;
+    if (c)
+        c->calls++;
+    pthread_mutex_unlock(&lock);
+    if (!c)
+        not_registered(routine, handle);
+    return c;
+}
+
+/* With the changes that the call, or something that has ended, made. */
+static void count(struct wsk_client *c, int calls, int adapters, int sockets)
+{
+    pthread_mutex_lock(&lock);
+    c->calls += (ULONG)calls;
+    c->adapters += (ULONG)adapters;
+    c->sockets += (ULONG)sockets;
+    tell_if_idle(c);
+    pthread_mutex_unlock(&lock);
+}
+
+void wsk_client_leave(struct wsk_client *c)
+{
+    count(c, -1, 0, 0);
+}
+
+void wsk_client_hold(struct wsk_client *c)
+{
+    count(c, 0, 0, 1);
+}
+
+void wsk_client_drop(struct wsk_client *c)
+{
+    count(c, 0, 0, -1);
+}
+
+ULONG wsk_client_static_events(struct wsk_client *c)
+{
+    ULONG events;
+
+    pthread_mutex_lock(&lock);
+    events = c->static_events;
+    pthread_mutex_unlock(&lock);
+    return events;
+}
+
+static NTSTATUS WskOpenNdkAdapter(PWSK_CLIENT Client, NDK_VERSION NdkVersion, NET_IFINDEX IfIndex,
+                                  NDK_ADAPTER **ppNdkAdapter)
+{
+    struct wsk_client *c = wsk_client_enter("WskOpenNdkAdapter", Client);
+    NTSTATUS status;
+
+    irql_check_max("WskOpenNdkAdapter", PASSIVE_LEVEL);
+    if (!c)
+        return STATUS_INVALID_HANDLE;
+    status = ndk_filter_open(NdkVersion, IfIndex, ppNdkAdapter);
+    count(c, -1, NT_SUCCESS(status) ? 1 : 0, 0);
+    return status;
+}
+
+static VOID WskCloseNdkAdapter(PWSK_CLIENT Client, NDK_ADAPTER *pNdkAdapter)
+{
+    struct wsk_client *c = wsk_client_enter("WskCloseNdkAdapter", Client);
+
+    irql_check_max("WskCloseNdkAdapter", PASSIVE_LEVEL);
+    if (!c)
+        return;
+    count(c, -1, ndk_filter_close(pNdkAdapter) ? -1 : 0, 0);
+}
+
+static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
+{
+    static const WSK_PROVIDER_NDK_DISPATCH ndk = { WskOpenNdkAdapter, WskCloseNdkAdapter };
+
+    if (!buffer || (size < sizeof ndk && !MUTANT(wsk_01_short_buffer_taken)))
+        return STATUS_INVALID_PARAMETER;
+    *(PWSK_PROVIDER_NDK_DISPATCH)buffer = ndk;
+    *returned = sizeof ndk;
+    return STATUS_SUCCESS;
+}
+
+/* What WskSocket and WskSocketConnect take. */
+static const WSK_TRANSPORT transports[] = {
+    { 1, SOCK_STREAM, IPPROTO_TCP, AF_INET, { 0 } },
+    { 1, SOCK_STREAM, IPPROTO_TCP, AF_INET6, { 0 } },
+    { 1, SOCK_DGRAM, IPPROTO_UDP, AF_INET, { 0 } },
+    { 1, SOCK_DGRAM, IPPROTO_UDP, AF_INET6, { 0 } },
+};
+
+static NTSTATUS list_transports(SIZE_T size, PVOID buffer, SIZE_T *returned)
+{
+    *returned = sizeof transports;
+    if (!buffer || size < sizeof transports)
+        return STATUS_BUFFER_OVERFLOW;
+    memcpy(buffer, transports, sizeof transports);
+    return STATUS_SUCCESS;
+}
+
+static NTSTATUS set_static_events(struct wsk_client *c, SIZE_T size, const WSK_EVENT_CALLBACK_CONTROL *control)
+{
+    const ULONG known = WSK_EVENT_ACCEPT | WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_SEND_BACKLOG |
+                        WSK_EVENT_RECEIVE_FROM;
+    NTSTATUS status = STATUS_SUCCESS;
+
+    if (!control || size < sizeof *control || !control->NpiId ||
+        memcmp(control->NpiId, &NPI_WSK_INTERFACE_ID, sizeof(NPIID)) || control->EventMask & ~known)
+        return STATUS_INVALID_PARAMETER;
+    pthread_mutex_lock(&lock);
+    if (c->sockets)
+        status = STATUS_INVALID_DEVICE_STATE;
+    else
+        c->static_events = control->EventMask;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T InputSize, PVOID InputBuffer,
+                                 SIZE_T OutputSize, PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
+{
+    struct wsk_client *c = wsk_client_enter("WskControlClient", Client);
+    NTSTATUS status = STATUS_NOT_SUPPORTED;
+    SIZE_T returned = 0;
+
+    irql_check_max("WskControlClient", DISPATCH_LEVEL);
+    if (!c)
+        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+    if (ControlCode == WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH)
+        status = give_ndk_dispatch(OutputSize, OutputBuffer, &returned);
+    else if (ControlCode == WSK_TRANSPORT_LIST_QUERY)
+        status = list_transports(OutputSize, OutputBuffer, &returned);
+    else if (ControlCode == WSK_SET_STATIC_EVENT_CALLBACKS)
+        status = set_static_events(c, InputSize, InputBuffer);
+    else if (ControlCode == WSK_TDI_BEHAVIOR && InputBuffer && InputSize >= sizeof(ULONG))
+        status = STATUS_SUCCESS; /* there is no TDI that anything could be diverted to */
+    if (OutputSizeReturned)
+        *OutputSizeReturned = returned;
+    status = wsk_answer(Irp, status, returned);
+    wsk_client_leave(c);
+    return status;
+}
+
+static const WSK_PROVIDER_DISPATCH provider_dispatch = {
+    .Version = HIGHEST,
+    .WskSocket = wsk_socket,
+    .WskSocketConnect = wsk_socket_connect,
+    .WskControlClient = WskControlClient,
+    .WskGetAddressInfo = wsk_names_get_address,
+    .WskFreeAddressInfo = wsk_names_free,
+    .WskGetNameInfo = wsk_names_get_name,
+};
