@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Proves that the tests see the seeded bugs.
 
-    run_mutants.py --build DIR LIST...    each line of the lists: the tests pass without the bug, and fail with it
-    run_mutants.py --check LIST...        the lists, the bugs in src/ and the rules that tests claim belong together
+    run_mutants.py --build DIR [--part I/N] LIST...   each line of the lists: the tests pass without the bug, fail with it
+    run_mutants.py --check LIST...                    the lists, the bugs in src/ and the rules that tests claim agree
+
+--part 2/4 proves the second of four parts of all lines together. The four parts have about as many lines each.
 
 A line is `name RULE-ID tests`. Where the list is called list.txt, or tests begins with ctest:, tests is a regular
 expression for ctest; otherwise it is a filter for ndkconform. A test that does not end in time counts as one that fails. DIR is a build
@@ -86,13 +88,23 @@ def ctest(build, tests, mutant):
     return status == 0
 
 
-def prove(build, path):
+def part_of(rows, part, parts):
+    """The rows of one part. Rows with the same tests share a part, because they share the run without a bug."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(row[2:], []).append(row)
+    chosen = [[] for _ in range(parts)]
+    for group in sorted(groups.values(), key=len, reverse=True):
+        min(chosen, key=len).extend(group)
+    return chosen[part - 1]
+
+
+def prove(build, rows):
     healthy, passed, failed = {}, 0, 0
-    for name, rule, tests in lines_of(path):
-        check = ctest if Path(path).name == "list.txt" or tests.startswith("ctest:") else contract
-        if tests not in healthy:
-            healthy[tests] = check(build, tests, None)
-        verdict = healthy[tests]
+    for name, rule, tests, check in rows:
+        if (tests, check) not in healthy:
+            healthy[tests, check] = check(build, tests, None)
+        verdict = healthy[tests, check]
         if verdict is True:
             seen = check(build, tests, name)
             verdict = "seen" if seen is False else seen if isinstance(seen, str) else "NOT SEEN"
@@ -134,16 +146,27 @@ def check(paths):
     return not faults
 
 
+def part_argument(text):
+    words = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if not words or int(words[1]) > int(words[2]):
+        raise argparse.ArgumentTypeError(f"not a part: {text} (for example 2/4)")
+    return int(words[1]), int(words[2])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build")
+    parser.add_argument("--part", metavar="I/N", type=part_argument, default=(1, 1))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("lists", nargs="+")
     args = parser.parse_args()
     if args.check == bool(args.build):
         parser.error("either --build or --check")
-    good = check(args.lists) if args.check else all([prove(args.build, path) for path in args.lists])
-    return 0 if good else 1
+    if args.check:
+        return 0 if check(args.lists) else 1
+    rows = [(name, rule, tests, ctest if Path(path).name == "list.txt" or tests.startswith("ctest:") else contract)
+            for path in args.lists for name, rule, tests in lines_of(path)]
+    return 0 if prove(args.build, part_of(rows, *args.part)) else 1
 
 
 if __name__ == "__main__":
