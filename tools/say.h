@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "consumer.h"
+#include "consumer/consumer.h"
 
 /* Where lines go: stdout until this is called. */
 void say_to(FILE *stream);

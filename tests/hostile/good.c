@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "address.h"
-#include "consumer.h"
+#include "consumer/consumer.h"
 #include "number.h"
 #include "openndk/reason.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "address.h"
-#include "consumer.h"
+#include "consumer/consumer.h"
 
 enum { MESSAGE = 16, TEXT_MOST = 4096, SECONDS = 30 };
 

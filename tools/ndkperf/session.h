@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer.h"
+#include "consumer/consumer.h"
 #include "options.h"
 #include "wire.h"
 

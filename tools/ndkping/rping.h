@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "consumer.h"
+#include "consumer/consumer.h"
 
 enum { RPING_MESSAGE = 16, RPING_DATA_MIN = 24, RPING_DATA_MAX = 16777216 };
 

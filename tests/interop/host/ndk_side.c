@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer.h"
+#include "consumer/consumer.h"
 #include "openndk/config.h"
 #include "openndk/reason.h"
 

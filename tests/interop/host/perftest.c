@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer.h"
+#include "consumer/consumer.h"
 #include "openndk/config.h"
 
 enum {

@@ -3,8 +3,8 @@
  * A small NDK consumer that waits: what the tools are built on, and an example of how a program uses ndkpi.h. Each
  * function that can pend waits for its completion, up to the deadline of the consumer.
  */
-#ifndef TOOLS_CONSUMER_H
-#define TOOLS_CONSUMER_H
+#ifndef CONSUMER_CONSUMER_H
+#define CONSUMER_CONSUMER_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A small NDK consumer that waits: see consumer.h. */
-#include "consumer.h"
+#include "consumer/consumer.h"
 
 #include <errno.h>
 #include <netinet/in.h>
