@@ -14,7 +14,7 @@
 
 #include "child.h"
 #include "openndk/wdk.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 
 static void test_report(void **state)
 {

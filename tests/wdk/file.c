@@ -18,7 +18,7 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static char root[] = "/tmp/ondk-files-XXXXXX";
 

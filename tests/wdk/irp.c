@@ -18,7 +18,7 @@
 
 #include "openndk/wdk.h"
 #include "report.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 enum { DEPTH = 3 };
 

@@ -13,8 +13,8 @@
 #include "wdm.h"
 
 #include "report.h"
+#include "verify/stack_intern.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/kept.h"
 
 static const void *after_inner, *after_outer; /* return addresses of the two functions below */
 

@@ -10,8 +10,8 @@
 #include "wdm.h"
 
 #include "contend.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 struct shared {
     FAST_MUTEX mutex;

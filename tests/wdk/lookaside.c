@@ -12,8 +12,8 @@
 
 #include "modes.h"
 #include "report.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool.h"
 

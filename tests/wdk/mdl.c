@@ -16,8 +16,8 @@
 #include "provider/mdl.h"
 #include "report.h"
 #include "wdk/common/inuse.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool.h"
 

@@ -13,7 +13,7 @@
 #include "wdm.h"
 
 #include "threads.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static void test_share(void **state)
 {

@@ -12,7 +12,7 @@
 #include "ndisndk.h"
 
 #include "report.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static const NDIS_HANDLE loopback = (NDIS_HANDLE)1;
 static NDIS_NDK_PROVIDER_CHARACTERISTICS provider;

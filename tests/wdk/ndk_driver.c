@@ -17,7 +17,7 @@
 #include "ndk_driver.h"
 
 #include "openndk/wdk.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 enum { LOOPBACK = 1 };
 

@@ -31,8 +31,8 @@
 #include "ndk_driver.h"
 #include "openndk/config.h"
 #include "report.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 extern const char __executable_start, etext; /* the linker's: where the program's code is */
 

@@ -16,7 +16,7 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static NET_LUID loopback(void)
 {

@@ -2,7 +2,7 @@
 /* Prints docs/driver-checks.md; the rules come from the table that the checks use. */
 #include <stdio.h>
 
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 
 int main(void)
 {

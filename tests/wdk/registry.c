@@ -15,7 +15,7 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 #include "wdk/mm/pool.h"
 
 static NTSTATUS open_key(HANDLE root, PCWSTR path, bool create, HANDLE *key, ULONG *how)

@@ -11,8 +11,8 @@
 #include "wdm.h"
 
 #include "contend.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 struct shared {
     KSPIN_LOCK lock;

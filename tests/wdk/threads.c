@@ -16,7 +16,7 @@
 #include "wdm.h"
 
 #include "threads.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static void test_delay(void **state)
 {

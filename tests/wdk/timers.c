@@ -13,7 +13,7 @@
 #include "wdm.h"
 
 #include "threads.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static LARGE_INTEGER in_ms(LONGLONG milliseconds)
 {

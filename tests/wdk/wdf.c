@@ -14,7 +14,7 @@
 
 #include "report.h"
 #include "threads.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 struct notes {
     char name;

@@ -13,7 +13,7 @@
 #include "wdm.h"
 
 #include "threads.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 #include "wdk/ob/object.h"
 
 static atomic_int destroyed;

@@ -16,7 +16,7 @@
 #include "wskndk.h"
 
 #include "report.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 static const NTSTATUS bad_version = (NTSTATUS)0xC0010004; /* NDIS_STATUS_BAD_VERSION, of ndis.h */
 

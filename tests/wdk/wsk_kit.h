@@ -19,7 +19,7 @@
 #include "wsk.h"
 
 #include "report.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 #include "wdk/wsk/socket.h"
 
 enum { KIT_PATIENCE_SECONDS = 20 };

@@ -6,8 +6,8 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
 #include "wdk/cm/registry.h"
+#include "wdk/common/check.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"

@@ -7,7 +7,7 @@
 
 #include "base/mutant.h"
 #include "wdk/common/inuse.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 enum { SOURCES_MOST = 16 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 
 struct inuse_found {
     enum check_rule rule;    /* CHECK_OBJECT_FREED_IN_USE unless the source says otherwise */

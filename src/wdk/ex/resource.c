@@ -10,10 +10,10 @@
 
 #include "base/mutant.h"
 #include "wdk/common/inuse.h"
+#include "wdk/common/live.h"
 #include "wdk/ex/resource.h"
 #include "wdk/ke/lock.h"
 #include "wdk/ke/wait.h"
-#include "wdk/live.h"
 
 const char resource_what[] = "ERESOURCE";
 

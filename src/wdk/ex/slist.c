@@ -10,7 +10,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 
 enum { SLIST_LOCKED = 1, DEPTH_MASK = 0xffff, SEQUENCE_ONE = 0x10000, YIELD_EVERY = 128 };
 

@@ -7,10 +7,10 @@
 
 #include "wdm.h"
 
+#include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/timer.h"
-#include "wdk/live.h"
 
 struct _EX_TIMER {
     KTIMER timer; /* first: what a thread waits for */

@@ -6,9 +6,9 @@
 
 #include "base/mutant.h"
 #include "wdk/common/inuse.h"
+#include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/ob/object.h"
 
 /* An item of the Ex kind, with what is called in its place. */

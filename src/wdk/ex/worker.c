@@ -12,10 +12,10 @@
 
 #include "base/mutant.h"
 #include "wdk/common/link.h"
+#include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 enum { WORKERS_MOST = 64, STUCK_MS = 2, OWN_MOST = 4 };
 

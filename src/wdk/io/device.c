@@ -8,14 +8,14 @@
 
 #include "wdm.h"
 
-#include "openndk/wdk.h"
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "openndk/wdk.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/ob/name.h"
 #include "wdk/ob/object.h"
 

@@ -13,15 +13,15 @@
 
 #include "wdm.h"
 
-#include "openndk/wdk.h"
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "openndk/wdk.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/common/text.h"
 #include "wdk/ex/worker.h"
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/mm/pool.h"
 #include "wdk/mm/pool_pages.h"
 #include "wdk/ob/object.h"

@@ -19,7 +19,7 @@
 
 #include "base/mutant.h"
 #include "openndk/wdk.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"

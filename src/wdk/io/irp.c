@@ -7,11 +7,11 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/io/driver.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 enum {
     OURS = 0x80,  /* in AllocationFlags: a block lies in front of the IRP */

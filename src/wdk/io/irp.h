@@ -10,7 +10,7 @@
 
 #include "wdm.h"
 
-#include "wdk/stack.h"
+#include "verify/stack.h"
 
 /* KernelMode and UserMode: who sent it. */
 enum irp_from { IRP_FROM_KERNEL, IRP_FROM_USER };

@@ -6,7 +6,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/lock.h"
 

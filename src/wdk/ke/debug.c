@@ -15,7 +15,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/common/format.h"
 #include "wdk/ke/thread.h"
 

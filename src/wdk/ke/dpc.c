@@ -9,12 +9,12 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
+#include "verify/stack_intern.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/kept.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 enum { ORDINARY, THREADED, KINDS };
 

@@ -9,7 +9,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/ke/seh.h"
 #include "wdk/ke/thread.h"
 

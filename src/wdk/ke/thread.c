@@ -11,11 +11,11 @@
 #include "base/library_thread.h"
 #include "base/mutant.h"
 #include "openndk/adapter.h"
-#include "wdk/common/kept.h"
+#include "verify/stack_intern.h"
+#include "wdk/common/live.h"
 #include "wdk/ex/resource.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ke/wait.h"
-#include "wdk/live.h"
 #include "wdk/ob/object.h"
 
 _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));

@@ -15,7 +15,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 
 enum { THREAD_HELD_MOST = 64 };
 enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };

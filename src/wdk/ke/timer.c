@@ -11,14 +11,14 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
+#include "verify/stack_intern.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/kept.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ke/timer.h"
-#include "wdk/live.h"
 
 enum { NOWHERE, RELATIVE, ABSOLUTE };
 

@@ -13,9 +13,9 @@
 
 #include "base/mutant.h"
 #include "openndk/adapter.h"
+#include "verify/stack_intern.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/kept.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/wait.h"

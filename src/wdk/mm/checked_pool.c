@@ -7,7 +7,7 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/turns.h"
 #include "wdk/ke/thread.h"

@@ -18,8 +18,8 @@
 #include <sys/queue.h>
 #include <uthash.h>
 
-#include "wdk/check.h"
-#include "wdk/stack.h"
+#include "verify/stack.h"
+#include "wdk/common/check.h"
 
 struct special_run;
 

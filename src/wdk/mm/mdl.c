@@ -12,12 +12,12 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "verify/stack.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/mm/pool.h"
 #include "wdk/mm/readable.h"
-#include "wdk/stack.h"
 
 /* Linux 5.14; the host's headers may be older. */
 #ifndef MADV_POPULATE_READ

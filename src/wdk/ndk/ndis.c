@@ -3,8 +3,8 @@
 #include "ndisndk.h"
 
 #include "openndk/adapter.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 static NDIS_STATUS open_adapter(NDIS_HANDLE context, PNDIS_OPEN_NDK_ADAPTER_PARAMETERS parameters, NDK_ADAPTER **out)
 {

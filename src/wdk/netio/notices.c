@@ -6,8 +6,8 @@
 #include "netioapi.h"
 #include "wdm.h"
 
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/netio/netio.h"
 
 struct notice {

@@ -6,8 +6,8 @@
 #include "wdm.h"
 #include "netioapi.h"
 
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 
 static void fill(PMIB_IPPATH_ROW path, const MIB_UNICASTIPADDRESS_ROW *address)
 {

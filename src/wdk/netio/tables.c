@@ -6,10 +6,10 @@
 #include "netioapi.h"
 #include "wdm.h"
 
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/common/interface_map.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/netio/netio.h"
 
 /* Of count rows after the octets in front of the first; goes back with FreeMibTable. */

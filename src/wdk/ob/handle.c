@@ -7,7 +7,7 @@
 
 #include "wdm.h"
 
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 

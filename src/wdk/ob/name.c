@@ -8,8 +8,8 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
+#include "wdk/common/live.h"
 #include "wdk/common/text.h"
-#include "wdk/live.h"
 #include "wdk/ob/name.h"
 #include "wdk/ob/object.h"
 

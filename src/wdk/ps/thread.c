@@ -7,9 +7,9 @@
 
 #include "base/mutant.h"
 #include "wdk/common/futex.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/ob/handle.h"
 #include "wdk/ob/object.h"
 

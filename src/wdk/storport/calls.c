@@ -8,7 +8,7 @@
 #include "storport.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/timer.h"
 #include "wdk/storport/port.h"

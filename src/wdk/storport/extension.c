@@ -7,9 +7,9 @@
 #include "storport.h"
 
 #include "base/mutant.h"
+#include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/timer.h"
-#include "wdk/live.h"
 #include "wdk/storport/port.h"
 
 /* What most of these ask first. */

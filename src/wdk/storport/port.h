@@ -13,8 +13,8 @@
 
 #include "storport.h"
 
+#include "verify/stack.h"
 #include "wdk/ke/thread.h"
-#include "wdk/stack.h"
 
 /* What is asked for, and what came of it. */
 struct port_call {

@@ -11,9 +11,9 @@
 #include "storport.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/clock.h"
-#include "wdk/live.h"
 #include "wdk/mm/pool.h"
 #include "wdk/storport/port.h"
 

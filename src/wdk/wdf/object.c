@@ -6,9 +6,9 @@
 #include "wdf.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/mm/pool.h"
 #include "wdk/wdf/object.h"
 

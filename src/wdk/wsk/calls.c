@@ -8,9 +8,9 @@
 
 #include "wdm.h"
 
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/wsk/socket.h"
 
 enum { CONNECT_DATA_MOST = 65535 };

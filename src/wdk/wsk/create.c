@@ -2,9 +2,9 @@
 /* WskSocket and WskSocketConnect. */
 #include "wdm.h"
 
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/wsk/socket.h"
 
 struct wanted {

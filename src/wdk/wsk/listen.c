@@ -9,8 +9,8 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/wsk/socket.h"
 
 static void copy_address(struct wsk_socket *s, const struct wsk_address *from, PSOCKADDR to)

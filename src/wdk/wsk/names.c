@@ -6,10 +6,10 @@
 
 #include "wdm.h"
 
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/wsk/client.h"
 #include "wdk/wsk/names.h"
 #include "wdk/wsk/names_host.h"

@@ -10,10 +10,10 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/wsk/socket.h"
 
 enum { NO_MORE_IRP_STACK_LOCATIONS = 0x35 };

@@ -6,9 +6,9 @@
 #include "wdm.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
 #include "wdk/wsk/socket.h"
 
 enum { KEPT = 64 }; /* sockets that are gone, while checks are on: whoever still uses one is told so */

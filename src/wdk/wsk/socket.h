@@ -20,8 +20,8 @@
 
 #include "wsk.h"
 
+#include "verify/stack.h"
 #include "wdk/common/link.h"
-#include "wdk/stack.h"
 #include "wdk/wsk/client.h"
 #include "wdk/wsk/host.h"
 

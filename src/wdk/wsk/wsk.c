@@ -18,10 +18,10 @@
 #include "wskndk.h"
 
 #include "base/mutant.h"
-#include "wdk/check.h"
+#include "verify/verify.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
-#include "wdk/live.h"
-#include "wdk/ndk_filter.h"
 #include "wdk/wsk/client.h"
 #include "wdk/wsk/names.h"
 #include "wdk/wsk/socket.h"

@@ -13,7 +13,7 @@
 #include "contract/modules/openndk.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
-#include "wdk/ndk_filter.h"
+#include "verify/verify.h"
 
 struct client {
     WSK_REGISTRATION registration;

@@ -6,7 +6,7 @@
 #ifndef WDK_KEPT_H
 #define WDK_KEPT_H
 
-#include "wdk/stack.h"
+#include "verify/stack.h"
 
 /* The calling thread's from `by` on, a return address in it. Without any frame while checks are off. Never NULL. */
 const struct stack *kept_stack(const void *by);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protection domains, memory regions and windows: see ndk_filter_internal.h. */
-#include "wdk/ndk_filter_internal.h"
+/* Protection domains, memory regions and windows: see proxy.h. */
+#include "verify/proxy.h"
 
 /* ---- memory regions ---- */
 

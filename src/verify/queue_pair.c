@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs and what is posted to them: see ndk_filter_posts.h. */
-#include "wdk/ndk_filter_posts.h"
+/* Queue pairs and what is posted to them: see posted.h. */
+#include "verify/posted.h"
 
 static VOID flush(NDK_QP *pub)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pending NDK calls and their contexts: see ndk_pending.h. */
+/* Pending NDK calls and their contexts: see pending.h. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 
 #include "base/mutant.h"
 #include "base/spin.h"
-#include "wdk/live.h"
-#include "wdk/ndk_pending.h"
+#include "verify/pending.h"
+#include "wdk/common/live.h"
 
 TAILQ_HEAD(pendings, ndk_pending);
 static struct spin lock;

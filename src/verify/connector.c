@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors, listeners and shared endpoints: see ndk_filter_internal.h. Addresses pass through the map of addresses
+ * Connectors, listeners and shared endpoints: see proxy.h. Addresses pass through the map of addresses
  * in both directions.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "wdk/ndk_filter_internal.h"
+#include "verify/proxy.h"
 
 #include "wdk/common/address_map.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-#include "wdk/check.h"
-#include "wdk/live.h"
+#include "wdk/common/check.h"
+#include "wdk/common/live.h"
 
 static const char *const kind_names[LIVE_KINDS] = {
     [LIVE_THREAD] = "system thread",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* NDK calls that complete by a callback with a status: see ndk_filter_internal.h. */
+/* NDK calls that complete by a callback with a status: see proxy.h. */
 #include <stdlib.h>
 
-#include "wdk/ndk_filter_internal.h"
+#include "verify/proxy.h"
 
 struct request {
     struct ndk_pending pending;

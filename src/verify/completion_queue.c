@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues and shared receive queues: see ndk_filter_internal.h.
+ * Completion queues and shared receive queues: see proxy.h.
  *
  * Results can still be in a completion queue when their queue pair is gone: see queue_join. The proxy of a pair's
  * shared receive queue stays as long as the pair's.
  */
-#include "wdk/ndk_filter_posts.h"
+#include "verify/posted.h"
 
 /* ---- completion queues ---- */
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Adapters: opened, closed, and what is made from them. See ndk_filter.h. */
+/* Adapters: opened, closed, and what is made from them. See verify.h. */
 #include <time.h>
 
-#include "wdk/ndk_filter.h"
-#include "wdk/ndk_filter_internal.h"
+#include "verify/proxy.h"
+#include "verify/verify.h"
 
 #include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "wdk/common/address_map.h"
 #include "wdk/common/interface_map.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 #include "wdk/ndk/adapters.h"
 
 enum { PATIENCE = 300 }; /* times 10 ms */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of posted requests: see ndk_filter_posts.h. */
+/* Records of posted requests: see posted.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mutant.h"
-#include "wdk/ndk_filter_posts.h"
+#include "verify/posted.h"
 
 enum { POSTS_MOST = 16384 }; /* records of a queue */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "openndk/config.h"
-#include "wdk/check.h"
+#include "wdk/common/check.h"
 
 atomic_int check_mode = ONDK_WDK_CHECKS_STOP;
 

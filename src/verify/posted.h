@@ -8,7 +8,7 @@
 #ifndef WDK_NDK_FILTER_POSTS_H
 #define WDK_NDK_FILTER_POSTS_H
 
-#include "wdk/ndk_filter_internal.h"
+#include "verify/proxy.h"
 
 enum { POST_SGES = 4 }; /* of a request, that are looked after */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "wdk/stack.h"
+#include "verify/stack.h"
 
 enum { SKIPPED_MOST = 8 };
 

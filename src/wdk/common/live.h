@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "wdk/stack.h"
+#include "verify/stack.h"
 
 enum live_kind {
     LIVE_THREAD,

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "openndk/wdk.h"
-#include "wdk/stack.h"
+#include "verify/stack.h"
 
 extern atomic_int check_mode; /* ondk_wdk_checks_t */
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
+#include "verify/stack.h"
 #include "wdk/common/inuse.h"
-#include "wdk/stack.h"
 
 /* Embedded in what the call is remembered by. */
 struct ndk_pending {

@@ -18,10 +18,10 @@
 #include "ndkpi.h"
 
 #include "base/spin.h"
-#include "wdk/check.h"
+#include "verify/pending.h"
+#include "verify/stack.h"
+#include "wdk/common/check.h"
 #include "wdk/ke/thread.h"
-#include "wdk/ndk_pending.h"
-#include "wdk/stack.h"
 
 enum { PROXY_OPEN, PROXY_CLOSING, PROXY_CLOSED };
 enum { PROXY_MDLS = 8 }; /* of a region's chain, that are looked after */
@@ -58,7 +58,7 @@ struct proxy {
     atomic_uint fast_pages;    /* of a region: as many as NdkInitializeFastRegisterMr was given last */
 };
 
-/* ---- ndk_filter_object.c ---- */
+/* ---- proxy.c ---- */
 
 /*
  * A proxy for an object that is about to be made. size: sizeof(struct proxy), or of what begins with one. parent: what
@@ -117,7 +117,7 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
         thread_mark_check(&mark_, what, (const void *)(uintptr_t)(routine));  \
     } while (0)
 
-/* ---- ndk_filter_request.c: calls that complete by NDK_FN_REQUEST_COMPLETION ---- */
+/* ---- async_call.c: calls that complete by NDK_FN_REQUEST_COMPLETION ---- */
 
 struct request;
 typedef void pend_then(struct proxy *p, NTSTATUS status);
@@ -133,7 +133,7 @@ void *pend_context(struct request *r, void *context);
 /* What the provider's call returned; hands it on. */
 NTSTATUS pend_answer(struct request *r, NTSTATUS status);
 
-/* ---- ndk_filter_queue.c, ndk_filter_pd.c, ndk_filter_connect.c ---- */
+/* ---- completion_queue.c, protection_domain.c, connector.c ---- */
 
 NTSTATUS filter_create_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify,
                           PVOID notify_context,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all proxies share: being made, closed, kept for a while, found by who frees memory. See ndk_filter_internal.h.
+ * What all proxies share: being made, closed, kept for a while, found by who frees memory. See proxy.h.
  */
 #include <stdlib.h>
 
 #include "base/mutant.h"
-#include "wdk/ndk_filter_posts.h"
+#include "verify/posted.h"
 
 #include "wdk/common/inuse.h"
-#include "wdk/live.h"
+#include "wdk/common/live.h"
 
 enum { CLOSED_MOST = 1024 }; /* kept to report who uses them */
 

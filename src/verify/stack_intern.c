@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks that are kept: see kept.h. */
+/* Stacks that are kept: see stack_intern.h. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wdk/check.h"
-#include "wdk/common/kept.h"
+#include "verify/stack_intern.h"
+#include "wdk/common/check.h"
 
 enum { BUCKETS = 1024, KEPT_MOST = 16384 };
 
