@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/rdma.h"
 
 struct shard;
 struct fabric;
@@ -90,32 +91,6 @@ const char *fabric_reason_name(enum fabric_reason r);
 
 /* ---- completion queues ---- */
 
-enum fabric_op {
-    FABRIC_SEND, FABRIC_WRITE, FABRIC_READ, FABRIC_RECEIVE, FABRIC_FAST_REGISTER, FABRIC_BIND, FABRIC_INVALIDATE,
-    FABRIC_RECEIVE_AND_INVALIDATE, /* in completions alone */
-};
-
-enum fabric_status {
-    FABRIC_DONE,
-    FABRIC_FLUSHED,
-    FABRIC_LOST,
-    FABRIC_LOCAL_ACCESS,
-    FABRIC_TOO_LONG,
-    FABRIC_REMOTE_ACCESS,
-    FABRIC_REMOTE_RANGE,
-};
-
-struct fabric_completion {
-    enum fabric_op op;
-    enum fabric_status status;
-    uint16_t detail;       /* the Terminate's code on the wire where one was the cause, else FABRIC_NO_TERMINATE */
-    uint32_t length;       /* receives */
-    void *qp_context;
-    void *request_context;
-    uint32_t token; /* FABRIC_RECEIVE_AND_INVALIDATE: what the send invalidated */
-    enum fabric_reason why; /* it failed: the cause, or what ended the connection; never FABRIC_OK then */
-};
-
 enum fabric_arm { FABRIC_ARM_NONE, FABRIC_ARM_ERRORS, FABRIC_ARM_SOLICITED, FABRIC_ARM_ANY }; /* in rising order */
 
 struct fabric_cq_config {
@@ -131,32 +106,8 @@ struct fabric_cq_config {
 
 /* ---- queue pairs ---- */
 
-enum fabric_flags {
-    FABRIC_SILENT = 1, FABRIC_READ_FENCE = 2, FABRIC_SOLICIT = 4, FABRIC_INLINE = 8,
-    FABRIC_SEND_INVALIDATE = 16, /* send: remote_token ends at the peer */
-    FABRIC_READ_INVALIDATE = 32, /* read: the first SGE's token ends here */
-    FABRIC_DEFER = 64,
-};
-
 /* The token that names logical addresses. No region's token is ever zero. */
 enum { FABRIC_PRIVILEGED_TOKEN = 0 };
-
-struct fabric_sge {
-    uint64_t address;
-    uint32_t length;
-    uint32_t token;
-};
-
-struct fabric_request {
-    enum fabric_op op;
-    unsigned flags;
-    void *context;
-    const struct fabric_sge *sges;
-    uint32_t sge_count;
-    uint64_t remote_address;
-    uint32_t remote_token;
-    uint32_t token; /* fast register, bind: prepared, the fabric's from a successful post on; invalidate: what ends */
-};
 
 struct fabric_srq_config {
     uint32_t depth, sges;
@@ -174,14 +125,6 @@ struct fabric_qp_config {
     uint32_t receive_depth, initiator_depth, receive_sges, initiator_sges, inline_size;
     void *qp_context;
     struct fabric_srq *srq; /* receives come from it; or NULL */
-};
-
-/* Logical pages as one range: a fast registration. */
-struct fabric_pages {
-    const uint64_t *logical;
-    uint32_t count, offset; /* of the first octet in the first page */
-    uint64_t len, base_address;
-    unsigned access;        /* enum mem_access bits, as everywhere */
 };
 
 /* ---- connections ---- */
@@ -271,7 +214,7 @@ struct fabric_ops {
     struct shard *(*home)(struct fabric *f); /* a shard for callbacks of objects without one of their own */
 
     int (*cq_create)(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out); /* 0 or ENOMEM */
-    int (*cq_poll)(struct fabric_cq *cq, struct fabric_completion *out, int max);
+    int (*cq_poll)(struct fabric_cq *cq, struct rdma_completion *out, int max);
     void (*cq_arm)(struct fabric_cq *cq, enum fabric_arm type);
     int (*cq_resize)(struct fabric_cq *cq, uint32_t depth); /* 0, EINVAL below what is queued, ENOMEM */
     /*
@@ -288,10 +231,10 @@ struct fabric_ops {
     /*
      * 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, EOPNOTSUPP, as iwarp/qp.h says. Receives at any time. Once queued the
      * request may complete and the queue pair be closed: the caller keeps it from being gone before this returns, but
-     * need not for a receive and with FABRIC_DEFER, whose posts do not touch it any more by then, or have qp_close
+     * need not for a receive and with RDMA_FLAG_DEFER, whose posts do not touch it any more by then, or have qp_close
      * wait.
      */
-    int (*qp_post)(struct fabric_qp *qp, const struct fabric_request *r);
+    int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /* What was deferred goes now: an initiator request was refused, by a post or before one. The caller holds it. */
     void (*qp_release)(struct fabric_qp *qp);
     void (*qp_flush)(struct fabric_qp *qp);
@@ -313,7 +256,7 @@ struct fabric_ops {
     int (*mr_create)(struct fabric *f, const void *domain, struct fabric_mr **out); /* 0 or ENOMEM */
     void (*mr_kill)(struct fabric_mr *mr); /* no token works any more, none is made; may be called again */
     bool (*mr_close)(struct fabric_mr *mr, void (*done)(void *context), void *context);
-    /* access: enum mem_access bits. 0, ENOMEM, ENOSPC. The token differs from every recent one. */
+    /* access: enum rdma_access. 0, ENOMEM, ENOSPC. The token differs from every recent one. */
     int (*mr_register)(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token);
     /* What mr_register made. True: done now. False: done(context) once, when nothing touches the memory any more. */
@@ -323,7 +266,7 @@ struct fabric_ops {
      * of a token whose request was not posted.
      */
     int (*mr_reserve)(struct fabric_mr *mr); /* fixes the first mr_prepare_pages' token: 0, ENOMEM, ENOSPC */
-    int (*mr_prepare_pages)(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token);
+    int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
     int (*mr_prepare_window)(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                              uint32_t *token);
     void (*mr_discard)(struct fabric_mr *mr, uint32_t token);
@@ -340,7 +283,7 @@ struct fabric_ops {
     void (*lam_release)(struct fabric_lam *lam);
 
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
-    int (*srq_post)(struct fabric_srq *srq, const struct fabric_request *r); /* a receive: as qp_post */
+    int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* a receive: as qp_post */
     int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold); /* as iw_srq_modify */
     struct shard *(*srq_shard)(struct fabric_srq *srq);
     /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */

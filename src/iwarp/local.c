@@ -12,7 +12,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
 {
     enum wire_error error;
 
-    if (e->opcode == IW_INVALIDATE) {
+    if (e->opcode == RDMA_OP_INVALIDATE) {
         if (!alone)
             return false;
         error = mem_revoke(qp->memory, qp->domain, e->stag, false);
@@ -22,16 +22,16 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
             return false;
         error = turn == MEM_GONE ? WIRE_RDMAP_PROTECTION : WIRE_OK;
     }
-    if (error == WIRE_OK || (e->opcode == IW_INVALIDATE && MUTANT(inv_03_second_succeeds)))
+    if (error == WIRE_OK || (e->opcode == RDMA_OP_INVALIDATE && MUTANT(inv_03_second_succeeds)))
         e->state = ENTRY_DONE;
     else
-        entry_fail(e, IW_LOCAL_ACCESS, error);
+        entry_fail(e, RDMA_STATUS_LOCAL_ACCESS, error);
     return true;
 }
 
 /* As if it had never been posted: the consumer's object names what was there before. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
-    if (e->opcode != IW_INVALIDATE && !MUTANT(qpr_16_flushed_stays_prepared))
+    if (e->opcode != RDMA_OP_INVALIDATE && !MUTANT(qpr_16_flushed_stays_prepared))
         mem_discard(qp->memory, qp->domain, e->stag);
 }

@@ -356,7 +356,7 @@ int mem_map(struct mem_table *t, void *memory, uint64_t len, struct mem_region *
     r->len = len;
     r->base_to = (uint64_t)stag << 32 | ((uintptr_t)memory & (MEM_PAGE - 1));
     r->domain = t;
-    r->access = MEM_LOCAL_WRITE;
+    r->access = RDMA_ACCESS_LOCAL_WRITE;
     *logical = r->base_to;
     *out = r;
     slot_publish(r, 0);
@@ -507,7 +507,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
                            unsigned access, struct mem_ref *ref)
 {
     if (stag == 0 && MUTANT(mem_05_peers_too))
-        return look_up(t, t, (uint32_t)(to >> 32), to, len, MEM_LOCAL_WRITE, false, ref);
+        return look_up(t, t, (uint32_t)(to >> 32), to, len, RDMA_ACCESS_LOCAL_WRITE, false, ref);
     return look_up(t, domain, stag, to, len, access, false, ref);
 }
 

@@ -13,15 +13,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/rdma.h"
 #include "base/spin.h"
 #include "wire/terminate.h"
-
-enum mem_access {
-    MEM_LOCAL_READ = 0,
-    MEM_LOCAL_WRITE = 1,
-    MEM_REMOTE_READ = 2,
-    MEM_REMOTE_WRITE = 4,
-};
 
 struct mem_table;
 struct mem_region;
@@ -114,17 +108,10 @@ void mem_unmap(struct mem_region *r);
  * A prepared one is found by mem_check alone. Prepared and alive ones die by mem_revoke, mem_discard or with the group.
  */
 /*
- * page_count logical pages, each MEM_PAGE octets, seen as one range of len octets that begins offset octets into the
- * first. The pages' part of the range must be mapped (EFAULT); len has to fit into the pages (EINVAL). Also ENOMEM,
- * ENOSPC, ECANCELED. Nothing is allocated where the pages follow one another.
+ * Logical pages of MEM_PAGE bytes. The pages' part of the range must be mapped (EFAULT); len has to fit into the pages
+ * (EINVAL). Also ENOMEM, ENOSPC, ECANCELED. Nothing is allocated if the pages follow one another.
  */
-struct mem_pages {
-    const uint64_t *logical;
-    uint32_t count, offset;
-    uint64_t len, base_to;
-    unsigned access;
-};
-int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct mem_pages *p,
+int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct rdma_pages *p,
                       uint32_t *stag);
 /*
  * A window over [to, to + len) of the region that `of` names, alive or prepared, addressed as that region is. It holds
@@ -158,8 +145,8 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
 enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t stag, bool peer);
 
 /*
- * Protects [to, to + len) of the region. access: the rights needed (MEM_LOCAL_READ is always there). WIRE_OK, or the
- * first of these that holds:
+ * Protects [to, to + len) of the region. access: the rights needed (local read is always there). WIRE_OK, or the first
+ * of these that holds:
  *   WIRE_DDP_TAGGED_STAG    no such STag, or no longer
  *   WIRE_DDP_TAGGED_STREAM  a region of another domain
  *   WIRE_RDMAP_ACCESS       a right is missing

@@ -260,7 +260,7 @@ static enum wire_error may_revoke(const struct mem_region *r, const void *domain
         return WIRE_RDMAP_STAG_NOT_ASSOCIATED;
     if (!r->revocable && !MUTANT(inv_02_any_region))
         return WIRE_RDMAP_CANNOT_INVALIDATE;
-    if (peer && !(r->access & (MEM_REMOTE_READ | MEM_REMOTE_WRITE)) && !MUTANT(inv_02_local_too))
+    if (peer && !(r->access & (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE)) && !MUTANT(inv_02_local_too))
         return WIRE_RDMAP_CANNOT_INVALIDATE;
     return WIRE_OK;
 }
@@ -353,12 +353,12 @@ void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *dom
 
 /* Preparing */
 
-static uint64_t pages_used(const struct mem_pages *p)
+static uint64_t pages_used(const struct rdma_pages *p)
 {
     return (p->offset + p->len + MEM_PAGE - 1) >> MEM_PAGE_SHIFT;
 }
 
-static bool pages_valid(const struct mem_pages *p)
+static bool pages_valid(const struct rdma_pages *p)
 {
     uint64_t room = (uint64_t)p->count << MEM_PAGE_SHIFT;
 
@@ -371,7 +371,7 @@ static bool pages_valid(const struct mem_pages *p)
  * Finds the pages [first, used) that follow one another from `first` on, and where their part of the range is. *at: of
  * the first page's beginning, which need not be mapped itself. Returns how many; 0: not all of it is mapped.
  */
-static uint64_t pages_run(struct mem_table *t, const struct mem_pages *p, uint64_t first, uint64_t used, uint8_t **at)
+static uint64_t pages_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used, uint8_t **at)
 {
     uint64_t n = 1, from = first == 0 ? p->offset : 0;
     uint64_t before = first == 0 ? 0 : (first << MEM_PAGE_SHIFT) - p->offset; /* octets in earlier pages */
@@ -383,7 +383,7 @@ static uint64_t pages_run(struct mem_table *t, const struct mem_pages *p, uint64
     if (len > p->len - before)
         len = p->len - before;
     if (p->logical[first] & (MEM_PAGE - 1) ||
-        mem_lookup_local(t, NULL, 0, p->logical[first] + from, len, MEM_LOCAL_READ, &ref) != WIRE_OK)
+        mem_lookup_local(t, NULL, 0, p->logical[first] + from, len, RDMA_ACCESS_LOCAL_READ, &ref) != WIRE_OK)
         return 0;
     *at = ref.at - from;
     mem_release(&ref);
@@ -391,7 +391,7 @@ static uint64_t pages_run(struct mem_table *t, const struct mem_pages *p, uint64
 }
 
 /* Either flat or with a list of pages. */
-static int pages_resolve(struct mem_table *t, const struct mem_pages *p, struct mem_region *r)
+static int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r)
 {
     uint64_t used = pages_used(p), n;
     uint8_t *at;
@@ -432,7 +432,7 @@ static int join_prepared(struct mem_group *g, struct mem_region *r)
     return error;
 }
 
-int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct mem_pages *p,
+int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *domain, const struct rdma_pages *p,
                       uint32_t *stag)
 {
     struct mem_region *r;
@@ -447,7 +447,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     *stag = slot_stag(r);
     r->kind = SLOT_FLAT; /* until its pages are resolved; an earlier try may have failed */
     r->len = p->len;
-    r->base_to = p->base_to;
+    r->base_to = p->base_address;
     r->domain = domain;
     r->access = (uint8_t)p->access;
     r->revocable = true;
@@ -464,7 +464,7 @@ static int window_valid(const struct mem_region *whole, const void *domain, uint
 {
     if (whole->domain != domain || whole->kind == SLOT_WINDOW)
         return ENOENT;
-    if (access & MEM_REMOTE_WRITE && !(whole->access & MEM_LOCAL_WRITE) && !MUTANT(inv_08_any_right))
+    if (access & RDMA_ACCESS_REMOTE_WRITE && !(whole->access & RDMA_ACCESS_LOCAL_WRITE) && !MUTANT(inv_08_any_right))
         return EACCES;
     if (MUTANT(inv_08_any_range))
         return 0;

@@ -67,9 +67,9 @@ enum wire_error pieces_of_region(const struct iw_qp *qp, struct pieces *p, uint3
     return pieces_add(qp, p, false, stag, to, len, access, max);
 }
 
-const struct iw_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within)
+const struct rdma_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within)
 {
-    const struct iw_sge *sge = e->sges;
+    const struct rdma_sge *sge = e->sges;
 
     while (offset >= sge->length) {
         offset -= sge->length;
@@ -84,10 +84,10 @@ enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const 
 {
     while (len > 0 && p->count < max) {
         uint32_t within;
-        const struct iw_sge *sge = entry_sge(e, offset, &within);
+        const struct rdma_sge *sge = entry_sge(e, offset, &within);
         uint32_t n = sge->length - within < len ? sge->length - within : len;
         uint32_t before = p->length;
-        enum wire_error error = pieces_add(qp, p, true, sge->stag, sge->address + within, n, access, max);
+        enum wire_error error = pieces_add(qp, p, true, sge->token, sge->address + within, n, access, max);
 
         if (error != WIRE_OK)
             return error;
@@ -97,17 +97,17 @@ enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const 
     return WIRE_OK;
 }
 
-enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, uint32_t count, unsigned access,
+enum wire_error entry_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                             bool posted)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct iw_sge *g = &sges[i];
+        const struct rdma_sge *g = &sges[i];
         enum wire_error error;
 
         if (g->length == 0)
             continue;
-        error = posted ? mem_check(qp->memory, qp->domain, g->stag, g->address, g->length, access)
-                       : mem_check_local(qp->memory, qp->domain, g->stag, g->address, g->length, access);
+        error = posted ? mem_check(qp->memory, qp->domain, g->token, g->address, g->length, access)
+                       : mem_check_local(qp->memory, qp->domain, g->token, g->address, g->length, access);
         if (error != WIRE_OK)
             return error;
     }

@@ -23,7 +23,7 @@ static uint32_t ring_size(uint32_t depth)
 
 static size_t slot_octets(uint32_t max_sges, uint32_t inline_size)
 {
-    size_t sges = (size_t)max_sges * sizeof(struct iw_sge);
+    size_t sges = (size_t)max_sges * sizeof(struct rdma_sge);
     size_t room = sges > inline_size ? sges : inline_size;
     size_t unit = _Alignof(struct entry);
 
@@ -74,6 +74,7 @@ struct iw_qp *iw_qp_create(const struct iw_qp_config *c)
     qp->domain = c->domain;
     qp->srq = c->srq;
     qp->owner = c->owner;
+    qp->qp_context = c->qp_context;
     qp->secret = c->secret;
     qp->max_ird = c->max_ird;
     qp->max_ord = c->max_ord;
@@ -111,6 +112,11 @@ void *iw_qp_owner(const struct iw_qp *qp)
     return qp->owner;
 }
 
+enum iw_end iw_qp_end(const struct iw_qp *qp)
+{
+    return qp->end;
+}
+
 void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 {
     c->fpdus_sent = atomic_load_explicit(&qp->fpdus_sent, memory_order_relaxed);
@@ -122,28 +128,28 @@ void iw_qp_counters(const struct iw_qp *qp, struct iw_counters *c)
 /* Posting */
 
 /* A read that ends its first SGE's region has to have one that requests may end. */
-static int read_invalidate_check(const struct iw_qp *qp, const struct iw_request *r)
+static int read_invalidate_check(const struct iw_qp *qp, const struct rdma_request *r)
 {
-    bool asked = r->flags & IW_READ_INVALIDATE;
+    bool asked = r->flags & RDMA_FLAG_READ_INVALIDATE;
 
-    if (!asked || r->opcode != IW_READ) /* one look at both at once would wait for the caller's two stores */
+    if (!asked || r->op != RDMA_OP_READ) /* one look at both at once would wait for the caller's two stores */
         return 0;
     if (r->sge_count == 0)
         return EINVAL;
-    return mem_revocable(qp->memory, qp->domain, r->sges[0].stag, false) == WIRE_OK ? 0 : EFAULT;
+    return mem_revocable(qp->memory, qp->domain, r->sges[0].token, false) == WIRE_OK ? 0 : EFAULT;
 }
 
-static int request_check(const struct iw_qp *qp, const struct queue *q, const struct iw_request *r, uint32_t *length)
+static int request_check(const struct iw_qp *qp, const struct queue *q, const struct rdma_request *r, uint32_t *length)
 {
-    bool captured = r->flags & IW_INLINE;
-    bool written = r->opcode == IW_RECEIVE || r->opcode == IW_READ;
+    bool captured = r->flags & RDMA_FLAG_INLINE;
+    bool written = r->op == RDMA_OP_RECEIVE || r->op == RDMA_OP_READ;
     uint64_t sum = 0;
 
-    if (r->opcode >= IW_FAST_REGISTER) {
+    if (r->op >= RDMA_OP_FAST_REGISTER) {
         *length = 0;
         return r->sge_count > 0 ? EINVAL : 0;
     }
-    if (r->opcode == IW_RECEIVE && qp->srq)
+    if (r->op == RDMA_OP_RECEIVE && qp->srq)
         return EINVAL;
     if ((captured && written) || ((!captured || MUTANT(qpr_06_inline_sges_limited)) && r->sge_count > q->max_sges))
         return EINVAL;
@@ -156,25 +162,26 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     *length = (uint32_t)sum;
     if (captured || MUTANT(mem_02_post_unchecked))
         return 0;
-    if (entry_check(qp, r->sges, r->sge_count, written ? MEM_LOCAL_WRITE : MEM_LOCAL_READ, true) != WIRE_OK)
+    if (entry_check(qp, r->sges, r->sge_count, written ? RDMA_ACCESS_LOCAL_WRITE : RDMA_ACCESS_LOCAL_READ, true) !=
+        WIRE_OK)
         return EFAULT;
     return read_invalidate_check(qp, r);
 }
 
-static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t length)
+static void entry_fill(struct entry *e, const struct rdma_request *r, uint32_t length)
 {
     *e = (struct entry){
         .context = r->context,
-        .remote_to = r->remote_to,
-        .remote_stag = r->remote_stag,
-        .stag = r->stag,
+        .remote_to = r->remote_address,
+        .remote_stag = r->remote_token,
+        .stag = r->token,
         .length = length,
         .sge_count = r->sge_count,
-        .opcode = (uint8_t)r->opcode,
+        .opcode = (uint8_t)r->op,
         .flags = (uint8_t)r->flags,
         .state = ENTRY_QUEUED,
     };
-    if (!(r->flags & IW_INLINE)) {
+    if (!(r->flags & RDMA_FLAG_INLINE)) {
         if (r->sge_count > 0)
             memcpy(e->sges, r->sges, r->sge_count * sizeof *r->sges);
         return;
@@ -187,9 +194,9 @@ static void entry_fill(struct entry *e, const struct iw_request *r, uint32_t len
     }
 }
 
-int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
+int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
 {
-    struct queue *q = r->opcode == IW_RECEIVE ? &qp->rq : &qp->sq;
+    struct queue *q = r->op == RDMA_OP_RECEIVE ? &qp->rq : &qp->sq;
     uint32_t length;
     int result = request_check(qp, q, r, &length);
 
@@ -199,18 +206,18 @@ int iw_qp_post(struct iw_qp *qp, const struct iw_request *r)
     uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
     if (!q->open && !MUTANT(qpr_03_posts_anyway)) {
         result = ENOTCONN;
-    } else if (r->opcode == IW_READ && qp->ord == 0 && !MUTANT(qpr_11_reads_without_limit)) {
+    } else if (r->op == RDMA_OP_READ && qp->ord == 0 && !MUTANT(qpr_11_reads_without_limit)) {
         result = EOPNOTSUPP; /* it could never be sent, and a graceful end would wait for it */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
     } else {
         entry_fill(queue_at(q, tail), r, length);
-        if (r->opcode == IW_READ)
+        if (r->op == RDMA_OP_READ)
             atomic_store_explicit(&q->asked, atomic_load_explicit(&q->asked, memory_order_relaxed) + length,
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_fetch(q, tail + 1);
-        if (r->flags & IW_DEFER) /* behind the tail: who clears it and rings has the request framed */
+        if (r->flags & RDMA_FLAG_DEFER) /* behind the tail: who clears it and rings has the request framed */
             atomic_store_explicit(&q->deferred, true, memory_order_release);
     }
     spin_unlock(&q->lock);
@@ -254,7 +261,7 @@ void queue_open(struct queue *q, bool open)
 
 /* Completion */
 
-void entry_fail(struct entry *e, enum iw_status status, enum wire_error error)
+void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error)
 {
     e->state = ENTRY_FAILED;
     e->received = error;
@@ -265,29 +272,30 @@ void entry_fail(struct entry *e, enum iw_status status, enum wire_error error)
  * The oldest request is over. False: nobody is told. Its slot is free before the consumer hears of it, who may post
  * from inside the upcall.
  */
-static bool take_head(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited,
-                      struct iw_completion *c)
+static bool take_head(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited,
+                      struct rdma_completion *c)
 {
     uint32_t head = queue_head(q);
     const struct entry *e = queue_at(q, head);
-    bool silent = status == IW_OK && (e->flags & IW_SILENT) && !MUTANT(qpr_07_never_silent);
+    bool silent = status == RDMA_STATUS_OK && (e->flags & RDMA_FLAG_SILENT) && !MUTANT(qpr_07_never_silent);
 
-    *c = (struct iw_completion){
+    bool invalidated = status == RDMA_STATUS_OK && e->invalidated && !MUTANT(inv_01_not_told);
+
+    *c = (struct rdma_completion){
         .context = e->context,
-        .opcode = e->opcode,
+        .qp_context = qp->qp_context,
+        .op = invalidated ? RDMA_OP_RECEIVE_AND_INVALIDATE : e->opcode,
         .status = status,
+        .length = status == RDMA_STATUS_OK ? e->received : 0,
+        .token = e->stag,
         .error = error,
-        .end = qp->end,
-        .length = status == IW_OK ? e->received : 0,
         .solicited = solicited,
-        .invalidated = status == IW_OK && e->invalidated && !MUTANT(inv_01_not_told),
-        .stag = e->stag,
     };
     atomic_store_explicit(&q->head, head + 1, memory_order_release);
     return !silent;
 }
 
-static void tell(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
+static void tell(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
 {
     if (n > 0)
         qp->events->complete(qp, c, n);
@@ -295,9 +303,9 @@ static void tell(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
         qp->events->complete(qp, c, n);
 }
 
-void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited)
+void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited)
 {
-    struct iw_completion c;
+    struct rdma_completion c;
 
     if (take_head(qp, q, status, error, solicited, &c))
         tell(qp, &c, 1);
@@ -306,7 +314,7 @@ void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, en
 /* Many at a time, so that a burst takes the lock of its completion queue once. */
 void requests_complete(struct iw_qp *qp)
 {
-    struct iw_completion done[COMPLETIONS];
+    struct rdma_completion done[COMPLETIONS];
     unsigned n = 0;
 
     while (queue_head(&qp->sq) != qp->tx.next) {
@@ -315,7 +323,8 @@ void requests_complete(struct iw_qp *qp)
 
         if (e->state != ENTRY_DONE && !failed)
             break;
-        if (take_head(qp, &qp->sq, failed ? e->status : IW_OK, failed ? e->received : WIRE_OK, false, &done[n]))
+        if (take_head(qp, &qp->sq, failed ? e->status : RDMA_STATUS_OK, failed ? e->received : WIRE_OK, false,
+                      &done[n]))
             n++;
         if (n == COMPLETIONS) {
             tell(qp, done, n);
@@ -326,32 +335,33 @@ void requests_complete(struct iw_qp *qp)
 }
 
 /* A local request that was carried out has ended then, whatever becomes of the stream. */
-static enum iw_status drained_status(struct iw_qp *qp, const struct entry *e, enum iw_status status)
+static enum rdma_status drained_status(struct iw_qp *qp, const struct entry *e, enum rdma_status status)
 {
     if (e->state == ENTRY_FAILED)
         return e->status;
     if (!entry_is_local(e))
         return status;
     if (e->state == ENTRY_DONE)
-        return IW_OK;
+        return RDMA_STATUS_OK;
     local_discard(qp, e);
     return status;
 }
 
 /* Everything that is posted by now. What upcalls and other threads post meanwhile stays. */
-static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum iw_status status, enum wire_error error)
+static void queue_drain(struct iw_qp *qp, struct queue *q, uint32_t limit, enum rdma_status status,
+                        enum wire_error error)
 {
     while (queue_head(q) != limit) {
         const struct entry *e = queue_at(q, queue_head(q));
         bool failed = e->state == ENTRY_FAILED;
-        enum iw_status ended = drained_status(qp, e, status);
+        enum rdma_status ended = drained_status(qp, e, status);
 
-        queue_complete(qp, q, ended, failed ? e->received : ended == IW_OK ? WIRE_OK : error, false);
+        queue_complete(qp, q, ended, failed ? e->received : ended == RDMA_STATUS_OK ? WIRE_OK : error, false);
     }
 }
 
 /* In an order that leaves no message half done: the state first, then the consumer hears of it. */
-static void drain(struct iw_qp *qp, enum iw_status status, enum wire_error error)
+static void drain(struct iw_qp *qp, enum rdma_status status, enum wire_error error)
 {
     uint32_t sends = queue_tail(&qp->sq), receives = queue_tail(&qp->rq);
 
@@ -383,7 +393,7 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
     if (qp->terminate_len == 0)
         tx_drop_tail(qp);
     qp->end = why;
-    drain(qp, IW_LOST, error);
+    drain(qp, RDMA_STATUS_LOST, error);
     qp->end = IW_END_NONE;
     if (MUTANT(qpr_03_ended_before_why))
         qp->events->ended(qp, why, error);
@@ -448,12 +458,12 @@ static bool flush_tears(const struct iw_qp *qp)
     return qp->running && (sending || receiving);
 }
 
-void iw_qp_flush(struct iw_qp *qp, enum iw_status status)
+void iw_qp_flush(struct iw_qp *qp, enum rdma_status status)
 {
     bool tears = flush_tears(qp);
 
     if (MUTANT(qpr_16_flush_says_ok))
-        status = IW_OK;
+        status = RDMA_STATUS_OK;
     if (tears) {
         terminate_queue(qp, WIRE_RDMAP_CATASTROPHIC, NULL, 0, 0);
         qp->events->ended(qp, IW_END_FLUSH, WIRE_RDMAP_CATASTROPHIC);
@@ -462,7 +472,7 @@ void iw_qp_flush(struct iw_qp *qp, enum iw_status status)
     drain(qp, status, WIRE_OK);
 }
 
-void iw_qp_stop(struct iw_qp *qp, enum iw_status status)
+void iw_qp_stop(struct iw_qp *qp, enum rdma_status status)
 {
     stream_close(qp);
     tx_drop_tail(qp);

@@ -26,6 +26,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/rdma.h"
 #include "iwarp/memory.h"
 #include "wire/ddp.h"
 #include "wire/mpa.h"
@@ -33,76 +34,14 @@
 
 struct iw_qp;
 
-struct iw_sge {
-    uint64_t address;
-    uint32_t length;
-    uint32_t stag;
-};
-
-enum iw_opcode { IW_SEND, IW_WRITE, IW_READ, IW_RECEIVE, IW_FAST_REGISTER, IW_BIND, IW_INVALIDATE };
-
-enum iw_flags {
-    IW_SILENT = 1,     /* no completion on success */
-    IW_READ_FENCE = 2, /* starts when all earlier reads have completed */
-    IW_SOLICIT = 4,    /* send with solicited event */
-    IW_INLINE = 8,     /* data is copied by the post; SGE addresses are plain pointers, STags are not looked at */
-    IW_SEND_INVALIDATE = 16, /* send: remote_stag is invalidated at the peer before its receive completes */
-    IW_READ_INVALIDATE = 32, /* read: the first SGE's STag is invalidated before the read completes */
-    IW_DEFER = 64, /* the owner is not asked to look at tx before something else is posted: iw_qp_deferred */
-};
-
-/* How a request ended. */
-enum iw_status {
-    IW_OK,
-    IW_FLUSHED,       /* by the local side: flush, disconnect, close */
-    IW_LOST,          /* the stream ended under it: reset, abort, a Terminate that was about something else */
-    IW_LOCAL_ACCESS,  /* an SGE was no longer valid when its turn came */
-    IW_TOO_LONG,      /* a message longer than the receive */
-    IW_REMOTE_ACCESS, /* the peer's Terminate: STag or right */
-    IW_REMOTE_RANGE,  /* the peer's Terminate: base and bounds */
-};
-
-struct iw_request {
-    enum iw_opcode opcode;
-    unsigned flags;
-    void *context;
-    const struct iw_sge *sges;
-    uint32_t sge_count;
-    uint32_t remote_stag; /* write, read; send: see IW_SEND_INVALIDATE */
-    uint64_t remote_to;
-    /*
-     * Fast register and bind: an STag that is prepared (iwarp/memory.h). Once posted it is the queue pair's to
-     * activate or, by a flush, to discard. Invalidate: the STag that ends. These
-     * requests send nothing; they are carried out in their turn, and an invalidation not before everything ahead of it
-     * has been handed over. One that cannot be carried out completes with IW_LOCAL_ACCESS; the stream goes on.
-     */
-    uint32_t stag;
-};
-
 /* Why the stream ended. */
 enum iw_end {
     IW_END_NONE,            /* it did not end by itself */
     IW_END_LOCAL_ERROR,     /* we found a fault in what arrived (a Terminate of ours is queued) */
     IW_END_PEER_TERMINATE,  /* the peer found one, and said so */
     IW_END_TRUNCATED,       /* end of stream inside an FPDU or a message */
-    IW_END_LOCAL_REQUEST,   /* a request of ours failed half-way (IW_LOCAL_ACCESS) */
+    IW_END_LOCAL_REQUEST,   /* a request of ours failed half-way (RDMA_STATUS_LOCAL_ACCESS) */
     IW_END_FLUSH,           /* a flush took a request of ours back half-way */
-};
-
-struct iw_completion {
-    void *context;
-    enum iw_opcode opcode;
-    enum iw_status status;
-    /*
-     * The Terminate's code where one ended it; IW_LOCAL_ACCESS: what was found wrong with its memory, which is
-     * WIRE_RDMAP_PROTECTION for a registration or bind whose memory has gone; else WIRE_OK.
-     */
-    enum wire_error error;
-    enum iw_end end;       /* IW_LOST: how the stream ended; IW_END_NONE: by iw_qp_stop */
-    uint32_t length;       /* receives: bytes delivered */
-    bool solicited;        /* receives: the send asked for an event */
-    bool invalidated;      /* receives: the send named `stag`, and it is invalid now */
-    uint32_t stag;
 };
 
 /* A shared receive queue: receives for several queue pairs, first posted first used. Any thread. */
@@ -120,7 +59,7 @@ struct iw_srq_config {
 };
 struct iw_srq *iw_srq_create(const struct iw_srq_config *c); /* NULL: no memory */
 void iw_srq_destroy(struct iw_srq *srq);                     /* no queue pair uses it; what is queued goes untold */
-int iw_srq_post(struct iw_srq *srq, const struct iw_request *r); /* a receive; as iw_qp_post */
+int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r); /* a receive; as iw_qp_post */
 /*
  * depth 0: as it is; EINVAL: less than are queued; ENOMEM. threshold 0: as it is; else armed, and low at once where
  * fewer are queued.
@@ -133,14 +72,15 @@ uint32_t iw_srq_posted(struct iw_srq *srq); /* receives that are queued now */
  * meanwhile, so they wait for nothing, and drive nobody who might.
  */
 struct iw_qp_events {
-    void (*complete)(struct iw_qp *qp, const struct iw_completion *c, unsigned n); /* in order, of one queue; n > 0 */
+    /* n > 0 requests of one queue have completed, in order. The array is the receiver's to change during the upcall. */
+    void (*complete)(struct iw_qp *qp, struct rdma_completion *c, unsigned n);
     void (*first_fpdu)(struct iw_qp *qp);   /* the first FPDU that was valid: establishment on the accepting side */
     void (*rtr_answered)(struct iw_qp *qp); /* the response to a ready-to-receive read came */
     void (*peer_closed)(struct iw_qp *qp);  /* end of stream between messages: graceful */
     /*
      * Called once for a stream, first of all: so the owner can tell why before anybody sees that it is so. Right after
-     * it initiator posts answer ENOTCONN, everything outstanding completes (IW_LOST or more precisely), and rx is
-     * over; tx has the rest of a half-sent FPDU and the Terminate, where one was queued.
+     * it initiator posts answer ENOTCONN, everything outstanding completes (RDMA_STATUS_LOST or more precisely), and rx
+     * is over; tx has the rest of a half-sent FPDU and the Terminate, where one was queued.
      */
     void (*ended)(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 };
@@ -154,6 +94,7 @@ struct iw_qp_config {
     const struct iw_qp_events *events;
     struct iw_srq *srq;        /* receives come from it, and receive_depth is not used; or NULL */
     void *owner;               /* the caller's */
+    void *qp_context;          /* in completions */
 };
 
 struct iw_stream {
@@ -174,17 +115,30 @@ enum { IW_IOV_MAX = 64 }; /* iov entries that want fills at most: give it as man
 struct iw_qp *iw_qp_create(const struct iw_qp_config *c); /* NULL: no memory */
 void iw_qp_destroy(struct iw_qp *qp);                     /* nothing is posted and no stream runs */
 void *iw_qp_owner(const struct iw_qp *qp);
+/* From `complete`: how the stream ended, which is why requests are lost. IW_END_NONE: it has not ended by itself. */
+enum iw_end iw_qp_end(const struct iw_qp *qp);
+
+/*
+ * Requests in terms of the protocol. A token is an STag, a remote address a TO. Fast register, bind and invalidate send
+ * nothing. They are carried out in their turn, an invalidation not before everything ahead of it has been handed over.
+ * One that cannot be carried out completes with RDMA_STATUS_LOCAL_ACCESS, and the stream goes on.
+ *
+ * A completion's error is the code of the Terminate that ended the request; with RDMA_STATUS_LOCAL_ACCESS what was
+ * wrong with its memory, which is WIRE_RDMAP_PROTECTION for a registration or bind whose memory has gone; else WIRE_OK.
+ * Its reason is 0.
+ */
 
 /*
  * Any thread, concurrently with everything. 0; ENOSPC: the queue is full; EINVAL: SGE count, sum beyond 4 GiB - 1 or
  * inline size, or a receive where they come from a shared queue; EFAULT: an SGE that is not inside its region or lacks
  * the right. Initiator requests only: ENOTCONN. Reads only: EOPNOTSUPP: the limit in force is 0. Nothing was queued
- * unless it is 0. The caller then has the owner look at tx (sends, reads, writes).
+ * unless it is 0. The caller then has the owner look at tx (sends, reads, writes), with RDMA_FLAG_DEFER not before it
+ * posts something else: iw_qp_deferred.
  * Once it is queued the request may complete, and whoever hears of that destroy the queue pair: iw_qp_destroy waits
  * until the post has let go of it, so a caller that does not touch it any more need not hold it.
  */
-int iw_qp_post(struct iw_qp *qp, const struct iw_request *r);
-/* Any thread. A request was posted with IW_DEFER since iw_qp_ring. */
+int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r);
+/* Any thread. A request was posted with RDMA_FLAG_DEFER since iw_qp_ring. */
 bool iw_qp_deferred(struct iw_qp *qp);
 /* Any thread, as of a moment ago. The first two count for ever. */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests that were posted */
@@ -256,12 +210,12 @@ bool iw_qp_tx_clean(const struct iw_qp *qp);
  * that is sent in part, a receive that is filled in part, or a read in flight cannot be taken back, so then the stream
  * ends (a Terminate is queued, `ended` with IW_END_FLUSH).
  */
-void iw_qp_flush(struct iw_qp *qp, enum iw_status status);
+void iw_qp_flush(struct iw_qp *qp, enum rdma_status status);
 /*
  * The stream is gone: initiator posts answer ENOTCONN from now on, what was left to send is dropped, everything posted
  * completes with status; `ended` is not called. The queue pair can start again.
  */
-void iw_qp_stop(struct iw_qp *qp, enum iw_status status);
+void iw_qp_stop(struct iw_qp *qp, enum rdma_status status);
 
 struct iw_counters {
     uint64_t fpdus_sent, fpdus_received, octets_sent, octets_received;

@@ -71,17 +71,17 @@ struct entry {
     uint32_t length;    /* all SGEs together */
     uint32_t received;  /* reads: octets of the response that are placed; what failed: enum wire_error */
     uint32_t sink_stag; /* reads: what the response has to name */
-    uint32_t stag;      /* local requests: see struct iw_request; receives: what the send invalidated */
+    uint32_t stag;      /* local requests: see struct rdma_request; receives: what the send invalidated */
     uint32_t sge_count;
     uint8_t opcode, flags, state, status;
     bool invalidated;   /* receives */
-    struct iw_sge sges[]; /* with IW_INLINE the data itself */
+    struct rdma_sge sges[]; /* with RDMA_FLAG_INLINE the data itself */
 };
 
 struct queue {
     struct spin lock; /* posters among each other, and `open`; a poster's last touch of the queue pair */
     bool open;
-    atomic_bool deferred;   /* IW_DEFER, and nothing has rung since */
+    atomic_bool deferred;   /* RDMA_FLAG_DEFER, and nothing has rung since */
     uint32_t depth, mask, max_sges, inline_size;
     size_t stride;
     uint8_t *slots;
@@ -151,7 +151,7 @@ struct iw_qp {
     struct mem_table *memory;
     const void *domain;
     struct iw_srq *srq; /* or NULL; rq is then filled from it, one at a time, by the owner */
-    void *owner;
+    void *owner, *qp_context;
     uint64_t secret;
     uint32_t sink_base;
 
@@ -259,9 +259,9 @@ static inline void count(_Atomic uint64_t *counter, uint64_t n)
 
 /* The oldest request completes with its status; solicited as the send said. */
 void queue_open(struct queue *q, bool open); /* to posts */
-void queue_complete(struct iw_qp *qp, struct queue *q, enum iw_status status, enum wire_error error, bool solicited);
+void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited);
 void requests_complete(struct iw_qp *qp); /* those at the head that are done */
-void entry_fail(struct entry *e, enum iw_status status, enum wire_error error);
+void entry_fail(struct entry *e, enum rdma_status status, enum wire_error error);
 /* The stream is over: `ended`, and everything outstanding has completed (failed ones as they failed): see qp.h. */
 void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error);
 
@@ -279,9 +279,9 @@ enum wire_error pieces_of_entry(const struct iw_qp *qp, struct pieces *p, const 
 enum wire_error pieces_of_region(const struct iw_qp *qp, struct pieces *p, uint32_t stag, uint64_t to, uint32_t len,
                                  unsigned access, unsigned max);
 /* The SGE that holds octet offset (less than the length), and where in it. */
-const struct iw_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within);
+const struct rdma_sge *entry_sge(const struct entry *e, uint32_t offset, uint32_t *within);
 /* posted: by a post, which may name what requests ahead of it are going to register. */
-enum wire_error entry_check(const struct iw_qp *qp, const struct iw_sge *sges, uint32_t count, unsigned access,
+enum wire_error entry_check(const struct iw_qp *qp, const struct rdma_sge *sges, uint32_t count, unsigned access,
                             bool posted);
 
 /* reads.c */
@@ -306,7 +306,7 @@ void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len);
 /* local.c */
 static inline bool entry_is_local(const struct entry *e)
 {
-    return e->opcode >= IW_FAST_REGISTER;
+    return e->opcode >= RDMA_OP_FAST_REGISTER;
 }
 
 /*

@@ -49,9 +49,9 @@ enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_he
 /* The response is placed: no protection is held here. */
 static enum wire_error invalidate(const struct iw_qp *qp, const struct entry *e)
 {
-    if (!(e->flags & IW_READ_INVALIDATE) || MUTANT(qpr_15_not_invalidated))
+    if (!(e->flags & RDMA_FLAG_READ_INVALIDATE) || MUTANT(qpr_15_not_invalidated))
         return WIRE_OK;
-    return mem_revoke(qp->memory, qp->domain, e->sges[0].stag, false);
+    return mem_revoke(qp->memory, qp->domain, e->sges[0].token, false);
 }
 
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
@@ -70,7 +70,7 @@ void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_
 
         e->state = ENTRY_DONE;
         if (error != WIRE_OK)
-            entry_fail(e, IW_LOCAL_ACCESS, error);
+            entry_fail(e, RDMA_STATUS_LOCAL_ACCESS, error);
         qp->tx.reads--;
         requests_complete(qp);
     }
@@ -103,7 +103,7 @@ static enum wire_error source_check(const struct iw_qp *qp, const struct rdmap_r
     if (r->length == 0)
         return WIRE_OK;
     return mem_error_for_read(mem_check_peer(qp->memory, qp->domain, r->source_stag, r->source_to, r->length,
-                                             MEM_REMOTE_READ));
+                                             RDMA_ACCESS_REMOTE_READ));
 }
 
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)

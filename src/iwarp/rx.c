@@ -112,7 +112,7 @@ static struct entry *segment_entry(const struct iw_qp *qp, const struct rx_segme
 static void fault(struct iw_qp *qp, const struct rx_segment *g, enum wire_error error, const uint8_t *ulpdu, size_t len)
 {
     if (error == WIRE_DDP_UNTAGGED_TOO_LONG && !g->header.tagged && g->header.queue == DDP_QUEUE_SEND)
-        entry_fail(segment_entry(qp, g), IW_TOO_LONG, error);
+        entry_fail(segment_entry(qp, g), RDMA_STATUS_TOO_LONG, error);
     terminate_queue(qp, error, ulpdu, len, g->ulpdu);
     stream_end(qp, error == WIRE_DDP_CATASTROPHIC ? IW_END_LOCAL_REQUEST : IW_END_LOCAL_ERROR, error);
 }
@@ -136,17 +136,17 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
     uint32_t offset;
 
     if (h->tagged && h->opcode == RDMAP_WRITE) {
-        unsigned access = MUTANT(qpr_13_write_anywhere) ? 0 : MEM_REMOTE_WRITE;
+        unsigned access = MUTANT(qpr_13_write_anywhere) ? 0 : RDMA_ACCESS_REMOTE_WRITE;
         return pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access, max);
     }
     e = segment_entry(qp, g);
     offset = (h->tagged ? e->received : qp->rx.mo) + g->placed;
     if (MUTANT(qpr_04_segments_at_zero))
         offset = g->placed;
-    error = pieces_of_entry(qp, p, e, offset, len, MEM_LOCAL_WRITE, max);
+    error = pieces_of_entry(qp, p, e, offset, len, RDMA_ACCESS_LOCAL_WRITE, max);
     if (error == WIRE_OK)
         return WIRE_OK;
-    entry_fail(e, IW_LOCAL_ACCESS, error);
+    entry_fail(e, RDMA_STATUS_LOCAL_ACCESS, error);
     return WIRE_DDP_CATASTROPHIC;
 }
 
@@ -202,7 +202,7 @@ static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
     e->received = qp->rx.mo;
     qp->rx.mo = 0;
     qp->rx.send_msn++;
-    queue_complete(qp, &qp->rq, IW_OK, WIRE_OK, h->opcode == RDMAP_SEND_SE || h->opcode == RDMAP_SEND_SE_INV);
+    queue_complete(qp, &qp->rq, RDMA_STATUS_OK, WIRE_OK, h->opcode == RDMAP_SEND_SE || h->opcode == RDMAP_SEND_SE_INV);
     if (MUTANT(inv_01_completes_first) && invalidates(h))
         (void)mem_revoke(qp->memory, qp->domain, h->stag, true);
     return WIRE_OK;
@@ -245,7 +245,7 @@ static bool ends_memory(const struct iw_qp *qp, const struct ddp_header *h)
 {
     const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
 
-    return invalidates(h) || (read && read->flags & IW_READ_INVALIDATE);
+    return invalidates(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
 }
 
 static enum wire_error segment_end(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,

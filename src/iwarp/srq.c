@@ -44,7 +44,7 @@ struct iw_srq *iw_srq_create(const struct iw_srq_config *c)
     if (!srq)
         return NULL;
     srq->config = *c;
-    srq->stride = sizeof(struct entry) + c->sges * sizeof(struct iw_sge);
+    srq->stride = sizeof(struct entry) + c->sges * sizeof(struct rdma_sge);
     srq->depth = c->depth ? c->depth : 1;
     srq->slots = calloc(srq->depth, srq->stride);
     if (!srq->slots) {
@@ -71,11 +71,11 @@ uint32_t srq_sges(const struct iw_srq *srq)
 }
 
 /* As a queue pair checks its own receives. */
-static int receive_check(const struct iw_srq *srq, const struct iw_request *r, uint32_t *length)
+static int receive_check(const struct iw_srq *srq, const struct rdma_request *r, uint32_t *length)
 {
     uint64_t sum = 0;
 
-    if (r->opcode != IW_RECEIVE || (r->flags & IW_INLINE) || r->sge_count > srq->config.sges)
+    if (r->op != RDMA_OP_RECEIVE || (r->flags & RDMA_FLAG_INLINE) || r->sge_count > srq->config.sges)
         return EINVAL;
     for (uint32_t i = 0; i < r->sge_count; i++)
         sum += r->sges[i].length;
@@ -83,16 +83,16 @@ static int receive_check(const struct iw_srq *srq, const struct iw_request *r, u
         return EINVAL;
     *length = (uint32_t)sum;
     for (uint32_t i = 0; i < r->sge_count; i++) {
-        const struct iw_sge *g = &r->sges[i];
+        const struct rdma_sge *g = &r->sges[i];
 
-        if (g->length > 0 && mem_check(srq->config.memory, srq->config.domain, g->stag, g->address, g->length,
-                                       MEM_LOCAL_WRITE) != WIRE_OK)
+        if (g->length > 0 && mem_check(srq->config.memory, srq->config.domain, g->token, g->address, g->length,
+                                       RDMA_ACCESS_LOCAL_WRITE) != WIRE_OK)
             return EFAULT;
     }
     return 0;
 }
 
-int iw_srq_post(struct iw_srq *srq, const struct iw_request *r)
+int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r)
 {
     uint32_t length;
     int result = receive_check(srq, r, &length);
@@ -109,7 +109,7 @@ int iw_srq_post(struct iw_srq *srq, const struct iw_request *r)
             .context = r->context,
             .length = length,
             .sge_count = r->sge_count,
-            .opcode = IW_RECEIVE,
+            .opcode = RDMA_OP_RECEIVE,
             .state = ENTRY_QUEUED,
         };
         if (r->sge_count > 0)

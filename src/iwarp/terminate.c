@@ -70,18 +70,18 @@ size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMI
     return terminate_frame(crc, &t, fpdu);
 }
 
-/* What a peer's refusal means for the read that it is about; IW_LOST: it is about no read. */
-static enum iw_status refusal(enum wire_error error)
+/* What a peer's refusal means for the read that it is about; RDMA_STATUS_LOST: it is about no read. */
+static enum rdma_status refusal(enum wire_error error)
 {
     switch (error) {
     case WIRE_RDMAP_BOUNDS:
     case WIRE_RDMAP_TO_WRAP:
     case WIRE_DDP_TAGGED_BOUNDS:
     case WIRE_DDP_TAGGED_WRAP:
-        return MUTANT(qpr_12_range_as_access) ? IW_REMOTE_ACCESS : IW_REMOTE_RANGE;
+        return MUTANT(qpr_12_range_as_access) ? RDMA_STATUS_REMOTE_ACCESS : RDMA_STATUS_REMOTE_RANGE;
     default:
         /* Remote protection, and DDP's tagged buffer errors: STag or right. */
-        return type_of(error) == 1 && layer_of(error) < LAYER_MPA ? IW_REMOTE_ACCESS : IW_LOST;
+        return type_of(error) == 1 && layer_of(error) < LAYER_MPA ? RDMA_STATUS_REMOTE_ACCESS : RDMA_STATUS_LOST;
     }
 }
 
@@ -120,7 +120,7 @@ void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len)
     if (!terminate_decode(&t, payload, len))
         t.has_header = false;
     read = refused_read(qp, &t);
-    if (read && refusal(t.error) != IW_LOST)
+    if (read && refusal(t.error) != RDMA_STATUS_LOST)
         entry_fail(read, refusal(t.error), t.error);
     stream_end(qp, IW_END_PEER_TERMINATE, t.error);
 }

@@ -128,7 +128,7 @@ static void batch_begin(struct iw_qp *qp, struct iw_scratch *s, unsigned limit)
 static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b, bool own, uint32_t stag, uint64_t to,
                                       uint32_t len)
 {
-    unsigned access = own ? MEM_LOCAL_READ : MEM_REMOTE_READ;
+    unsigned access = own ? RDMA_ACCESS_LOCAL_READ : RDMA_ACCESS_REMOTE_READ;
     struct mem_ref *ref = &b->hold.ref;
     enum wire_error error;
 
@@ -152,7 +152,7 @@ static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b
 
 static enum wire_error window_open(const struct iw_qp *qp, struct tx_batch *b, uint32_t offset)
 {
-    const struct iw_sge *sge;
+    const struct rdma_sge *sge;
     uint32_t within;
 
     if (b->state.kind == TX_RESPONSE) {
@@ -160,13 +160,13 @@ static enum wire_error window_open(const struct iw_qp *qp, struct tx_batch *b, u
         return window_look_up(qp, b, false, r->source_stag, r->source_to + offset, r->length - offset);
     }
     struct entry *e = queue_at(&qp->sq, b->state.next);
-    if (e->flags & IW_INLINE) {
+    if (e->flags & RDMA_FLAG_INLINE) {
         b->window = (uint8_t *)e->sges + offset;
         b->window_left = e->length - offset;
         return WIRE_OK;
     }
     sge = entry_sge(e, offset, &within);
-    return window_look_up(qp, b, true, sge->stag, sge->address + within, sge->length - within);
+    return window_look_up(qp, b, true, sge->token, sge->address + within, sge->length - within);
 }
 
 static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
@@ -221,11 +221,11 @@ static bool request_sound(const struct iw_qp *qp, const struct tx_state *t)
 {
     const struct entry *e = queue_at(&qp->sq, t->next);
 
-    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & IW_INLINE || MUTANT(qpr_18_not_checked_again))
+    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & RDMA_FLAG_INLINE || MUTANT(qpr_18_not_checked_again))
         return true;
-    if (e->opcode == IW_READ)
-        return entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_WRITE, false) == WIRE_OK;
-    return e->sge_count < 2 || entry_check(qp, e->sges, e->sge_count, MEM_LOCAL_READ, false) == WIRE_OK;
+    if (e->opcode == RDMA_OP_READ)
+        return entry_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_WRITE, false) == WIRE_OK;
+    return e->sge_count < 2 || entry_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_READ, false) == WIRE_OK;
 }
 
 /* Over everything from header (inside iov[from]) on. */
@@ -426,7 +426,7 @@ static void fault_handle(struct iw_qp *qp, const struct tx_state *t, enum wire_e
         reads_refuse(qp, t->response, mem_error_for_read(error));
         return;
     }
-    entry_fail(queue_at(&qp->sq, t->next), IW_LOCAL_ACCESS, error);
+    entry_fail(queue_at(&qp->sq, t->next), RDMA_STATUS_LOCAL_ACCESS, error);
     if (t->offset == 0) {
         qp->tx.next++;
         requests_complete(qp);
@@ -518,7 +518,7 @@ static void batch_commit(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     for (; next != qp->tx.next; next++) {
         struct entry *e = queue_at(&qp->sq, next);
         if (!entry_is_local(e))
-            e->state = e->opcode == IW_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
+            e->state = e->opcode == RDMA_OP_READ ? ENTRY_IN_FLIGHT : ENTRY_DONE;
     }
 }
 

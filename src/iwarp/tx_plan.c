@@ -11,9 +11,9 @@ static bool request_ready(const struct iw_qp *qp, const struct tx_state *t, uint
     if (t->next == tail)
         return false;
     e = queue_at(&qp->sq, t->next);
-    if ((e->flags & IW_READ_FENCE) && t->reads > 0 && !MUTANT(qpr_08_no_fence))
+    if ((e->flags & RDMA_FLAG_READ_FENCE) && t->reads > 0 && !MUTANT(qpr_08_no_fence))
         return false;
-    return e->opcode != IW_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
+    return e->opcode != RDMA_OP_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
 }
 
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
@@ -64,9 +64,9 @@ static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
 
 static enum rdmap_opcode send_opcode(unsigned flags)
 {
-    bool solicit = flags & IW_SOLICIT || MUTANT(qpr_09_all_solicited);
+    bool solicit = flags & RDMA_FLAG_SOLICIT || MUTANT(qpr_09_all_solicited);
 
-    if (flags & IW_SEND_INVALIDATE)
+    if (flags & RDMA_FLAG_SEND_INVALIDATE)
         return solicit ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV;
     return solicit ? RDMAP_SEND_SE : RDMAP_SEND;
 }
@@ -78,11 +78,11 @@ static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan
     p->header = DDP_UNTAGGED_HEADER;
     p->left = e->length - t->offset;
     switch (e->opcode) {
-    case IW_WRITE:
+    case RDMA_OP_WRITE:
         p->h = tagged(RDMAP_WRITE, e->remote_stag, e->remote_to + t->offset);
         p->header = DDP_TAGGED_HEADER;
         return;
-    case IW_READ:
+    case RDMA_OP_READ:
         e->sink_stag = reads_sink(qp, t->sinks);
         p->h = untagged(RDMAP_READ_REQ, DDP_QUEUE_READ, t->read_msn, 0);
         p->left = 0;
@@ -94,7 +94,7 @@ static void plan_request(struct iw_qp *qp, const struct tx_state *t, struct plan
         return;
     default:
         p->h = untagged(send_opcode(e->flags), DDP_QUEUE_SEND, t->send_msn, t->offset);
-        if (e->flags & IW_SEND_INVALIDATE)
+        if (e->flags & RDMA_FLAG_SEND_INVALIDATE)
             p->h.stag = e->remote_stag;
         return;
     }
@@ -152,9 +152,9 @@ void tx_plan_advance(const struct iw_qp *qp, struct tx_state *t, uint32_t octets
         break;
     case TX_REQUEST: {
         const struct entry *e = queue_at(&qp->sq, t->next);
-        if (e->opcode == IW_READ)
+        if (e->opcode == RDMA_OP_READ)
             read_sent(t);
-        else if (e->opcode == IW_SEND)
+        else if (e->opcode == RDMA_OP_SEND)
             t->send_msn++;
         t->next++;
         t->response_turn = true;

@@ -102,40 +102,40 @@ static void arm(NDK_CQ *pub, ULONG kind)
     object_unref(&cq->obj, REF_LOOKUP);
 }
 
-static NDK_OPERATION_TYPE operation_of(enum fabric_op op)
+static NDK_OPERATION_TYPE operation_of(enum rdma_op op)
 {
     switch (op) {
-    case FABRIC_SEND:
+    case RDMA_OP_SEND:
         return NdkOperationTypeSend;
-    case FABRIC_WRITE:
+    case RDMA_OP_WRITE:
         return MUTANT(cqx_10_write_as_read) ? NdkOperationTypeRead : NdkOperationTypeWrite;
-    case FABRIC_READ:
+    case RDMA_OP_READ:
         return NdkOperationTypeRead;
-    case FABRIC_FAST_REGISTER:
+    case RDMA_OP_FAST_REGISTER:
         return NdkOperationTypeFastRegister;
-    case FABRIC_BIND:
+    case RDMA_OP_BIND:
         return NdkOperationTypeBind;
-    case FABRIC_INVALIDATE:
+    case RDMA_OP_INVALIDATE:
         return NdkOperationTypeInvalidate;
-    case FABRIC_RECEIVE_AND_INVALIDATE:
+    case RDMA_OP_RECEIVE_AND_INVALIDATE:
         return NdkOperationTypeReceiveAndInvalidate;
-    case FABRIC_RECEIVE:
+    case RDMA_OP_RECEIVE:
         break;
     }
     return NdkOperationTypeReceive;
 }
 
-static void fill(NDK_RESULT *r, const struct fabric_completion *c)
+static void fill(NDK_RESULT *r, const struct rdma_completion *c)
 {
     bool swapped = MUTANT(cqx_09_contexts_swapped);
 
     r->Status = status_of_completion(c->status);
     r->BytesTransferred = c->length + (MUTANT(qpr_04_one_byte_more) ? 1 : 0);
-    r->QPContext = swapped ? c->request_context : c->qp_context;
-    r->RequestContext = swapped ? c->qp_context : c->request_context;
+    r->QPContext = swapped ? c->context : c->qp_context;
+    r->RequestContext = swapped ? c->qp_context : c->context;
 }
 
-static void fill_ex(NDK_RESULT_EX *r, const struct fabric_completion *c)
+static void fill_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
 {
     NDK_RESULT plain;
 
@@ -146,7 +146,7 @@ static void fill_ex(NDK_RESULT_EX *r, const struct fabric_completion *c)
         .QPContext = plain.QPContext,
         .RequestContext = plain.RequestContext,
         .Type = operation_of(c->op),
-        .TypeSpecificCompletionOutput = c->op == FABRIC_RECEIVE_AND_INVALIDATE ? c->token : 0,
+        .TypeSpecificCompletionOutput = c->op == RDMA_OP_RECEIVE_AND_INVALIDATE ? c->token : 0,
         .ProviderErrorCode = status_provider_error(c),
     };
 }
@@ -154,7 +154,7 @@ static void fill_ex(NDK_RESULT_EX *r, const struct fabric_completion *c)
 /* Into one of the two arrays. */
 static ULONG poll(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wanted)
 {
-    struct fabric_completion batch[BATCH];
+    struct rdma_completion batch[BATCH];
     ULONG total = 0;
 
     while (total < wanted) {

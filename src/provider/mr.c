@@ -90,15 +90,15 @@ static bool flags_are_valid(ULONG flags)
 /* The sink flag asks for nothing here: reads need local write alone. */
 static unsigned access_of(ULONG flags)
 {
-    unsigned access = MEM_LOCAL_READ;
+    unsigned access = RDMA_ACCESS_LOCAL_READ;
 
     if ((flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE) || MUTANT(mem_02_local_write_always))
-        access |= MEM_LOCAL_WRITE;
+        access |= RDMA_ACCESS_LOCAL_WRITE;
     if ((flags & NDK_MR_FLAG_ALLOW_REMOTE_READ) || MUTANT(mem_02_remote_read_always))
-        access |= MEM_REMOTE_READ;
+        access |= RDMA_ACCESS_REMOTE_READ;
     if ((flags & NDK_MR_FLAG_ALLOW_REMOTE_WRITE) == NDK_MR_FLAG_ALLOW_REMOTE_WRITE ||
         MUTANT(mem_02_remote_write_always))
-        access |= MEM_REMOTE_WRITE;
+        access |= RDMA_ACCESS_REMOTE_WRITE;
     return access;
 }
 

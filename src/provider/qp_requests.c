@@ -31,19 +31,19 @@ unsigned request_flags(ULONG flags)
     unsigned out = 0;
 
     if (flags & NDK_OP_FLAG_SILENT_SUCCESS)
-        out |= FABRIC_SILENT;
+        out |= RDMA_FLAG_SILENT;
     if (flags & NDK_OP_FLAG_READ_FENCE)
-        out |= FABRIC_READ_FENCE;
+        out |= RDMA_FLAG_READ_FENCE;
     if (flags & NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT)
-        out |= FABRIC_SOLICIT;
+        out |= RDMA_FLAG_SOLICIT;
     if (flags & NDK_OP_FLAG_INLINE)
-        out |= FABRIC_INLINE;
+        out |= RDMA_FLAG_INLINE;
     if (flags & NDK_OP_FLAG_DEFER)
-        out |= FABRIC_DEFER;
+        out |= RDMA_FLAG_DEFER;
     return out;
 }
 
-NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct fabric_sge *out)
+NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct rdma_sge *out)
 {
     uint64_t total = 0;
 
@@ -52,7 +52,7 @@ NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, 
     for (ULONG i = 0; i < count; i++) {
         bool logical = sgl[i].MemoryRegionToken == FABRIC_PRIVILEGED_TOKEN;
         total += sgl[i].Length;
-        out[i] = (struct fabric_sge){
+        out[i] = (struct rdma_sge){
             .address = logical ? (uint64_t)sgl[i].LogicalAddress.QuadPart : (uintptr_t)sgl[i].VirtualAddress,
             .length = sgl[i].Length,
             .token = sgl[i].MemoryRegionToken,
@@ -63,7 +63,7 @@ NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, 
 
 /* Inline data, from any number of SGEs, into one buffer. */
 static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, unsigned char *buffer,
-                       struct fabric_sge *out)
+                       struct rdma_sge *out)
 {
     uint32_t total = 0;
 
@@ -76,20 +76,20 @@ static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, uns
             memcpy(buffer + total, sgl[i].VirtualAddress, sgl[i].Length);
         total += sgl[i].Length;
     }
-    *out = (struct fabric_sge){.address = (uintptr_t)buffer, .length = total};
+    *out = (struct rdma_sge){.address = (uintptr_t)buffer, .length = total};
     return STATUS_SUCCESS;
 }
 
 /* The request may complete, and the consumer close, before this returns. */
-static NTSTATUS post(struct qp *qp, struct fabric_request *r)
+static NTSTATUS post(struct qp *qp, struct rdma_request *r)
 {
     return status_of_errno(ops_of(qp)->qp_post(qp->fabric, r));
 }
 
-static NTSTATUS post_inline(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count)
+static NTSTATUS post_inline(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count)
 {
     unsigned char buffer[LIMIT_INLINE];
-    struct fabric_sge sge;
+    struct rdma_sge sge;
     NTSTATUS status = gather(qp, sgl, count, buffer, &sge);
 
     if (status)
@@ -100,9 +100,9 @@ static NTSTATUS post_inline(struct qp *qp, struct fabric_request *r, const NDK_S
 }
 
 /* Everything but an inline request: max SGEs at most. */
-static NTSTATUS post_plain(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG max)
+static NTSTATUS post_plain(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG max)
 {
-    struct fabric_sge sges[LIMIT_SGES];
+    struct rdma_sge sges[LIMIT_SGES];
     NTSTATUS status = request_sges(qp->obj.adapter, sgl, count, max, sges);
 
     if (status)
@@ -112,7 +112,7 @@ static NTSTATUS post_plain(struct qp *qp, struct fabric_request *r, const NDK_SG
     return post(qp, r);
 }
 
-static NTSTATUS try_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+static NTSTATUS try_initiator(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
                               ULONG allowed)
 {
     uint32_t max = qp->initiator_sges;
@@ -122,7 +122,7 @@ static NTSTATUS try_initiator(struct qp *qp, struct fabric_request *r, const NDK
     r->flags |= request_flags(flags);
     if ((flags & NDK_OP_FLAG_INLINE) && !MUTANT(qpr_06_inline_as_plain))
         return post_inline(qp, r, sgl, count);
-    if (r->op == FABRIC_READ && max > qp->obj.adapter->limits.max_read_sge)
+    if (r->op == RDMA_OP_READ && max > qp->obj.adapter->limits.max_read_sge)
         max = qp->obj.adapter->limits.max_read_sge;
     return post_plain(qp, r, sgl, count, max);
 }
@@ -140,7 +140,7 @@ NTSTATUS request_leave(struct qp *qp, NTSTATUS status)
     return status;
 }
 
-static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+static NTSTATUS post_initiator(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
                                ULONG allowed)
 {
     bool holds = !(flags & NDK_OP_FLAG_DEFER);
@@ -158,7 +158,7 @@ static NTSTATUS post_initiator(struct qp *qp, struct fabric_request *r, const ND
 
 static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
 {
-    struct fabric_request r = {.op = FABRIC_SEND, .context = context};
+    struct rdma_request r = {.op = RDMA_OP_SEND, .context = context};
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
 }
@@ -166,7 +166,7 @@ static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG c
 static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
                                         UINT32 token)
 {
-    struct fabric_request r = {.op = FABRIC_SEND, .flags = FABRIC_SEND_INVALIDATE, .context = context,
+    struct rdma_request r = {.op = RDMA_OP_SEND, .flags = RDMA_FLAG_SEND_INVALIDATE, .context = context,
                                .remote_token = token};
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
@@ -175,7 +175,7 @@ static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SG
 static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct qp *qp = qp_of(pub);
-    struct fabric_request r = {.op = FABRIC_RECEIVE, .context = context};
+    struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context};
 
     return post_plain(qp, &r, sgl, count, qp->receive_sges);
 }
@@ -184,19 +184,19 @@ static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULON
 static NTSTATUS ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
                      ULONG flags)
 {
-    struct fabric_request r = {
-        .op = FABRIC_READ, .context = context, .remote_address = address, .remote_token = token};
+    struct rdma_request r = {
+        .op = RDMA_OP_READ, .context = context, .remote_address = address, .remote_token = token};
 
     if (flags & NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE && qp_of(pub)->obj.adapter->limits.read_local_invalidate)
-        r.flags = FABRIC_READ_INVALIDATE;
+        r.flags = RDMA_FLAG_READ_INVALIDATE;
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_READ);
 }
 
 static NTSTATUS ndk_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
                       ULONG flags)
 {
-    struct fabric_request r = {
-        .op = FABRIC_WRITE, .context = context, .remote_address = address, .remote_token = token};
+    struct rdma_request r = {
+        .op = RDMA_OP_WRITE, .context = context, .remote_address = address, .remote_token = token};
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_WRITE);
 }

@@ -42,14 +42,14 @@ static const struct fabric_ops *ops_of(const struct qp *qp)
 
 static unsigned access_of(ULONG flags)
 {
-    unsigned access = MEM_LOCAL_READ;
+    unsigned access = RDMA_ACCESS_LOCAL_READ;
 
     if (flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
-        access |= MEM_LOCAL_WRITE;
+        access |= RDMA_ACCESS_LOCAL_WRITE;
     if (flags & NDK_OP_FLAG_ALLOW_REMOTE_READ)
-        access |= MEM_REMOTE_READ;
+        access |= RDMA_ACCESS_REMOTE_READ;
     if (flags & WRITE_ALONE)
-        access |= MEM_REMOTE_WRITE;
+        access |= RDMA_ACCESS_REMOTE_WRITE;
     return access;
 }
 
@@ -70,7 +70,7 @@ static void let_go(struct region *r)
 /* Either pages, or a window's range of another region. */
 struct making {
     struct region *region;
-    const struct fabric_pages *pages;
+    const struct rdma_pages *pages;
     uint32_t of;
     uint64_t address, len;
     unsigned access;
@@ -84,7 +84,7 @@ static int prepare(const struct fabric_ops *ops, const struct making *m, uint32_
 }
 
 /* Once it is posted it may complete, and the region be closed, before the post is back: the caller holds the region. */
-static NTSTATUS make(struct qp *qp, struct fabric_request *r, const struct making *m)
+static NTSTATUS make(struct qp *qp, struct rdma_request *r, const struct making *m)
 {
     int error = prepare(ops_of(qp), m, &r->token);
 
@@ -96,14 +96,14 @@ static NTSTATUS make(struct qp *qp, struct fabric_request *r, const struct makin
     return status_of_errno(error);
 }
 
-static bool base_is_valid(const struct fabric_pages *p)
+static bool base_is_valid(const struct rdma_pages *p)
 {
     if (p->base_address < p->offset || (p->base_address - p->offset) % PAGE_SIZE != 0)
         return MUTANT(inv_04_any_base);
     return p->len > 0 && p->len - 1 <= UINT64_MAX - p->base_address;
 }
 
-static NTSTATUS try_fast_register(struct qp *qp, struct fabric_request *r, NDK_MR *mr, struct fabric_pages *pages,
+static NTSTATUS try_fast_register(struct qp *qp, struct rdma_request *r, NDK_MR *mr, struct rdma_pages *pages,
                                   ULONG flags)
 {
     const ULONG remote_rights = NDK_OP_FLAG_ALLOW_REMOTE_READ | WRITE_ALONE;
@@ -123,7 +123,7 @@ static NTSTATUS try_fast_register(struct qp *qp, struct fabric_request *r, NDK_M
     return make(qp, r, &(struct making){.region = mr_region(mr), .pages = pages});
 }
 
-static NTSTATUS hold_and_fast_register(struct qp *qp, struct fabric_request *r, NDK_MR *mr, struct fabric_pages *pages,
+static NTSTATUS hold_and_fast_register(struct qp *qp, struct rdma_request *r, NDK_MR *mr, struct rdma_pages *pages,
                                        ULONG flags)
 {
     if (!limits_of(qp)->fast_register_pages)
@@ -141,8 +141,8 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
                               CONST NDK_LOGICAL_ADDRESS *logical, ULONG fbo, SIZE_T length, PVOID base, ULONG flags)
 {
     struct qp *qp = qp_of(pub);
-    struct fabric_request r = {.op = FABRIC_FAST_REGISTER, .context = context};
-    struct fabric_pages pages = {
+    struct rdma_request r = {.op = RDMA_OP_FAST_REGISTER, .context = context};
+    struct rdma_pages pages = {
         .logical = (const uint64_t *)(const void *)logical,
         .count = page_count,
         .offset = fbo,
@@ -155,7 +155,7 @@ NTSTATUS region_fast_register(NDK_QP *pub, PVOID context, NDK_MR *mr, ULONG page
 }
 
 /* The window is bound to what the region's newest token names. */
-static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, const struct region *of, struct making *m,
+static NTSTATUS try_bind(struct qp *qp, struct rdma_request *r, const struct region *of, struct making *m,
                          ULONG flags)
 {
     bool half = (flags & WRITE_ALONE) ? !(flags & NDK_OP_FLAG_ALLOW_LOCAL_WRITE)
@@ -168,12 +168,12 @@ static NTSTATUS try_bind(struct qp *qp, struct fabric_request *r, const struct r
     m->of = region_token(of);
     if (!m->of)
         return STATUS_INVALID_DEVICE_STATE;
-    m->access = access_of(flags) & ~(unsigned)MEM_LOCAL_WRITE;
+    m->access = access_of(flags) & ~(unsigned)RDMA_ACCESS_LOCAL_WRITE;
     r->flags = request_flags(flags);
     return make(qp, r, m);
 }
 
-static NTSTATUS hold_and_bind(struct qp *qp, struct fabric_request *r, NDK_MR *mr, NDK_MW *mw, struct making *m,
+static NTSTATUS hold_and_bind(struct qp *qp, struct rdma_request *r, NDK_MR *mr, NDK_MW *mw, struct making *m,
                               ULONG flags)
 {
     NTSTATUS status = STATUS_INVALID_DEVICE_STATE;
@@ -196,7 +196,7 @@ static NTSTATUS hold_and_bind(struct qp *qp, struct fabric_request *r, NDK_MR *m
 NTSTATUS region_bind(NDK_QP *pub, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags)
 {
     struct qp *qp = qp_of(pub);
-    struct fabric_request r = {.op = FABRIC_BIND, .context = context};
+    struct rdma_request r = {.op = RDMA_OP_BIND, .context = context};
     struct making m = {.address = (uintptr_t)address, .len = length};
 
     request_enter(qp);
@@ -215,7 +215,7 @@ static struct region *revocable(NDK_OBJECT_HEADER *header)
     return NULL;
 }
 
-static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, const struct region *region, ULONG flags)
+static NTSTATUS try_invalidate(struct qp *qp, struct rdma_request *r, const struct region *region, ULONG flags)
 {
     if (flags & ~(ULONG)REQUEST_FLAGS || region->pd != qp->pd)
         return STATUS_INVALID_PARAMETER;
@@ -224,7 +224,7 @@ static NTSTATUS try_invalidate(struct qp *qp, struct fabric_request *r, const st
     return r->token ? status_of_errno(ops_of(qp)->qp_post(qp->fabric, r)) : STATUS_INVALID_DEVICE_STATE;
 }
 
-static NTSTATUS hold_and_invalidate(struct qp *qp, struct fabric_request *r, NDK_OBJECT_HEADER *header, ULONG flags)
+static NTSTATUS hold_and_invalidate(struct qp *qp, struct rdma_request *r, NDK_OBJECT_HEADER *header, ULONG flags)
 {
     if (!limits_of(qp)->max_window && !limits_of(qp)->fast_register_pages)
         return STATUS_NOT_SUPPORTED;
@@ -241,7 +241,7 @@ static NTSTATUS hold_and_invalidate(struct qp *qp, struct fabric_request *r, NDK
 NTSTATUS region_invalidate(NDK_QP *pub, PVOID context, NDK_OBJECT_HEADER *object, ULONG flags)
 {
     struct qp *qp = qp_of(pub);
-    struct fabric_request r = {.op = FABRIC_INVALIDATE, .context = context};
+    struct rdma_request r = {.op = RDMA_OP_INVALIDATE, .context = context};
 
     request_enter(qp);
     return request_leave(qp, hold_and_invalidate(qp, &r, object, flags));

@@ -11,14 +11,14 @@
 /* Those that every initiator request takes. */
 enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK_OP_FLAG_DEFER };
 
-/* enum fabric_flags for the flags that mean the same with every request that takes them. */
+/* enum rdma_flags for the flags that mean the same with every request that takes them. */
 unsigned request_flags(ULONG flags);
 
 /*
  * SGEs into the fabric's, count being at most max, and max at most LIMIT_SGES. STATUS_INVALID_PARAMETER: there are
  * more, the list is missing, or the total is beyond what one request may carry.
  */
-NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct fabric_sge *out);
+NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct rdma_sge *out);
 
 /*
  * Around an initiator's post. What waits for the next request is not to wait for one that failed, wherever that was, so

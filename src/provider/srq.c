@@ -78,9 +78,9 @@ static NTSTATUS modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUES
 static NTSTATUS receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct srq *srq = srq_of(pub);
-    struct fabric_sge sges[LIMIT_SGES];
+    struct rdma_sge sges[LIMIT_SGES];
     NTSTATUS status = request_sges(srq->obj.adapter, sgl, count, srq->sges, sges);
-    struct fabric_request r = {.op = FABRIC_RECEIVE, .context = context, .sges = sges, .sge_count = count};
+    struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context, .sges = sges, .sge_count = count};
     int error;
 
     if (status)

@@ -93,21 +93,21 @@ NTSTATUS status_of_connect(enum fabric_reason why)
     return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
 }
 
-NTSTATUS status_of_completion(enum fabric_status status)
+NTSTATUS status_of_completion(enum rdma_status status)
 {
     switch (status) {
-    case FABRIC_DONE:
+    case RDMA_STATUS_OK:
         return STATUS_SUCCESS;
-    case FABRIC_FLUSHED:
+    case RDMA_STATUS_FLUSHED:
         return MUTANT(qpr_16_flushed_as_aborted) ? STATUS_CONNECTION_ABORTED : STATUS_CANCELLED;
-    case FABRIC_LOST:
+    case RDMA_STATUS_LOST:
         return MUTANT(qpr_20_lost_as_success) ? STATUS_SUCCESS : STATUS_CONNECTION_ABORTED;
-    case FABRIC_LOCAL_ACCESS:
-    case FABRIC_REMOTE_ACCESS:
+    case RDMA_STATUS_LOCAL_ACCESS:
+    case RDMA_STATUS_REMOTE_ACCESS:
         return STATUS_ACCESS_VIOLATION;
-    case FABRIC_TOO_LONG:
+    case RDMA_STATUS_TOO_LONG:
         return STATUS_DATA_OVERRUN;
-    case FABRIC_REMOTE_RANGE:
+    case RDMA_STATUS_REMOTE_RANGE:
         return MUTANT(qpr_12_range_status_lost) ? STATUS_ACCESS_VIOLATION : STATUS_REMOTE_RESOURCES;
     }
     return STATUS_INTERNAL_ERROR;
@@ -142,11 +142,11 @@ NTSTATUS status_of_errno(int error)
     }
 }
 
-uint32_t status_provider_error(const struct fabric_completion *c)
+uint32_t status_provider_error(const struct rdma_completion *c)
 {
     if (MUTANT(cqx_10_code_on_success))
         return 1;
-    return c->status == FABRIC_DONE ? 0 : reason_code(c->why, c->detail);
+    return c->status == RDMA_STATUS_OK ? 0 : reason_code(c->reason, (uint16_t)c->error);
 }
 
 static const struct entry {

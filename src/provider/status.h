@@ -15,11 +15,11 @@ NTSTATUS status_of_reason(enum fabric_reason why);
 /* The same for NdkConnect and NdkConnectWithSharedEndpoint: a peer that ends it without an accept has refused. */
 NTSTATUS status_of_connect(enum fabric_reason why);
 /* How a request ended. */
-NTSTATUS status_of_completion(enum fabric_status status);
+NTSTATUS status_of_completion(enum rdma_status status);
 /* What a post, a registration or a creation answered: 0 or an errno value of the fabric's. */
 NTSTATUS status_of_errno(int error);
 
 /* NDK_RESULT_EX.ProviderErrorCode: zero on success, else a code of openndk/reason.h. */
-uint32_t status_provider_error(const struct fabric_completion *c);
+uint32_t status_provider_error(const struct rdma_completion *c);
 
 #endif

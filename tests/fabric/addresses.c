@@ -110,9 +110,9 @@ static void listener_goes_first(void)
     link_open(&late, w.a);
     CHECK(connects(&late, w.sa.qp, &local, &w.ear.local) == FABRIC_REFUSED);
     link_close(&late);
-    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 100, NULL, 0);
-    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 100);
+    post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
+    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 100);
     world_hangup(&w);
     CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
     link_close(w.passive);

@@ -125,18 +125,18 @@ static const struct fabric_listener_events server_events = { on_listening, on_re
 static void receives(struct station *s)
 {
     for (int i = 0; i < RECEIVES; i++)
-        post(s, FABRIC_RECEIVE, 0, NULL, 0, 4096, NULL, 0);
+        post(s, RDMA_OP_RECEIVE, 0, NULL, 0, 4096, NULL, 0);
 }
 
 /* Takes what has completed; returns how many receives were among it. */
 static int reap(struct station *s)
 {
-    struct fabric_completion c[8];
+    struct rdma_completion c[8];
     int n, count = 0;
 
     while ((n = s->f->ops->cq_poll(s->cq, c, 8)) > 0)
         for (int i = 0; i < n; i++)
-            count += c[i].op == FABRIC_RECEIVE;
+            count += c[i].op == RDMA_OP_RECEIVE;
     return count;
 }
 
@@ -151,8 +151,8 @@ static void settle(struct station *s)
 
 static void try_send(struct station *s, uint32_t len)
 {
-    struct fabric_sge sge = { (uintptr_t)s->memory, len, s->token };
-    struct fabric_request r = { .op = FABRIC_SEND, .flags = FABRIC_SILENT, .sges = &sge, .sge_count = 1 };
+    struct rdma_sge sge = { (uintptr_t)s->memory, len, s->token };
+    struct rdma_request r = { .op = RDMA_OP_SEND, .flags = RDMA_FLAG_SILENT, .sges = &sge, .sge_count = 1 };
 
     (void)s->f->ops->qp_post(s->qp, &r); /* not connected any more, perhaps */
 }

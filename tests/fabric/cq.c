@@ -23,16 +23,16 @@ static void open_connected(struct world *w, uint32_t depth_b)
 /* Sends to b; when it is there, settle() says. */
 static void deliver(struct world *w, unsigned flags)
 {
-    post(&w->sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w->sa, FABRIC_SEND, flags, NULL, 0, 10, NULL, 0);
-    take_ok(&w->sa, FABRIC_SEND, NULL, 10);
+    post(&w->sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w->sa, RDMA_OP_SEND, flags, NULL, 0, 10, NULL, 0);
+    take_ok(&w->sa, RDMA_OP_SEND, NULL, 10);
 }
 
 /* A round trip over the connection: what was delivered before it is in b's queue, and b's shard has been through it. */
 static void settle(struct world *w)
 {
-    post(&w->sa, FABRIC_READ, 0, NULL, 10000, 1, &w->sb, 20000);
-    take_ok(&w->sa, FABRIC_READ, NULL, 1);
+    post(&w->sa, RDMA_OP_READ, 0, NULL, 10000, 1, &w->sb, 20000);
+    take_ok(&w->sa, RDMA_OP_READ, NULL, 1);
 }
 
 struct flag_task {
@@ -57,7 +57,7 @@ static int notified(struct station *s)
 
 static void drain(struct station *s, int count)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     for (int i = 0; i < count; i++)
         take(s, &c);
@@ -109,7 +109,7 @@ static void kinds(void)
 
     open_connected(&w, 4 * DEPTH);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS);
-    deliver(&w, FABRIC_SOLICIT);
+    deliver(&w, RDMA_FLAG_SOLICIT);
     settle(&w);
     CHECK(notified(&w.sb) == 0);
     drain(&w.sb, 1);
@@ -117,7 +117,7 @@ static void kinds(void)
     deliver(&w, 0);
     settle(&w);
     CHECK(notified(&w.sb) == 0);
-    deliver(&w, FABRIC_SOLICIT);
+    deliver(&w, RDMA_FLAG_SOLICIT);
     AWAIT(notified(&w.sb) == 1);
     drain(&w.sb, 2);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
@@ -126,7 +126,7 @@ static void kinds(void)
     AWAIT(notified(&w.sb) == 2);
     drain(&w.sb, 1);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_SOLICITED); /* an error completion satisfies it */
-    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     w.b->ops->qp_flush(w.sb.qp);
     AWAIT(notified(&w.sb) == 3);
     world_hangup(&w);
@@ -143,7 +143,7 @@ static void refused_for_overflow(struct station *s)
 {
     struct fabric_qp_config config = { .receive_cq = s->cq, .initiator_cq = s->cq, .receive_depth = 1,
                                        .initiator_depth = 1, .receive_sges = 1, .initiator_sges = 1 };
-    struct fabric_request r = { .op = FABRIC_SEND };
+    struct rdma_request r = { .op = RDMA_OP_SEND };
     atomic_bool gone = false;
     struct fabric_qp *qp;
     uint16_t terminate = 0;
@@ -160,25 +160,25 @@ static void refused_for_overflow(struct station *s)
 static void overflow(void)
 {
     struct world w;
-    struct fabric_completion c;
-    struct fabric_request r = { .op = FABRIC_SEND };
+    struct rdma_completion c;
+    struct rdma_request r = { .op = RDMA_OP_SEND };
 
     open_connected(&w, 4);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS);
     for (int i = 0; i < 5; i++)
-        post(&w.sb, FABRIC_RECEIVE, 0, (void *)(uintptr_t)(i + 1), 0, 100, NULL, 0);
+        post(&w.sb, RDMA_OP_RECEIVE, 0, (void *)(uintptr_t)(i + 1), 0, 100, NULL, 0);
     for (int i = 0; i < 5; i++)
-        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 10, NULL, 0);
+        post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 10, NULL, 0);
     AWAIT(atomic_load(&w.sb.overflowed) == 1);
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_CQ_OVERFLOW);
     AWAIT(atomic_load(&w.active.ended));
     for (int i = 0; i < 4; i++) {
         take(&w.sb, &c);
-        CHECK(c.request_context == (void *)(uintptr_t)(i + 1) && c.status == FABRIC_DONE);
+        CHECK(c.context == (void *)(uintptr_t)(i + 1) && c.status == RDMA_STATUS_OK);
     }
     CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
-    r.op = FABRIC_RECEIVE;
+    r.op = RDMA_OP_RECEIVE;
     CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
     refused_for_overflow(&w.sb);
     CHECK(notified(&w.sb) == 0);
@@ -282,7 +282,7 @@ static void close_waits(void)
     struct slow s = { .entered = false };
     struct fabric_cq_config cq = { .depth = 4, .affinity = -1, .notify = slow_notify, .owner = &s };
     struct fabric_qp_config qp = { .receive_depth = 4, .initiator_depth = 4 };
-    struct fabric_request r = { .op = FABRIC_RECEIVE };
+    struct rdma_request r = { .op = RDMA_OP_RECEIVE };
     struct fabric_qp *qp_made;
     atomic_bool qp_gone = false;
 

@@ -18,9 +18,9 @@ static void up(struct world *w)
     world_connect(w);
 }
 
-static void take_failed(struct station *s, enum fabric_status status)
+static void take_failed(struct station *s, enum rdma_status status)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     take(s, &c);
     CHECK(c.status == status);
@@ -33,17 +33,17 @@ static void one_then_other(void)
 
     up(&w);
     for (int i = 0; i < 8; i++)
-        post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
+        post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
     for (int i = 0; i < 8; i++)
-        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0);
-    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+        post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 60000, NULL, 0);
+    post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     w.a->ops->conn_disconnect(w.active.c);
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PEER_CLOSED);
     for (int i = 0; i < 8; i++)
-        take_ok(&w.sb, FABRIC_RECEIVE, NULL, 60000);
+        take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 60000);
     for (int i = 0; i < 8; i++)
-        take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+        take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
     take_none(&w.sb); /* the notice flushes nothing */
     CHECK(atomic_load(&w.active.disconnected) == 0);
     w.b->ops->conn_disconnect(w.passive->c);
@@ -51,7 +51,7 @@ static void one_then_other(void)
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK && w.passive->disconnected_why == FABRIC_OK);
     CHECK(atomic_load(&w.active.ended) == 0);
-    take_failed(&w.sb, FABRIC_FLUSHED);
+    take_failed(&w.sb, RDMA_STATUS_FLUSHED);
     take_none(&w.sa);
     world_close(&w);
 }
@@ -62,15 +62,15 @@ static void work_after_notice(void)
     struct world w;
 
     up(&w);
-    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
+    post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
     w.a->ops->conn_disconnect(w.active.c);
     AWAIT(atomic_load(&w.passive->ended));
-    post(&w.sb, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0);
+    post(&w.sb, RDMA_OP_SEND, 0, NULL, 0, 60000, NULL, 0);
     w.b->ops->conn_disconnect(w.passive->c);
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK);
-    take_ok(&w.sa, FABRIC_RECEIVE, NULL, 60000);
-    take_ok(&w.sb, FABRIC_SEND, NULL, 0);
+    take_ok(&w.sa, RDMA_OP_RECEIVE, NULL, 60000);
+    take_ok(&w.sb, RDMA_OP_SEND, NULL, 0);
     AWAIT(atomic_load(&w.passive->disconnected));
     CHECK(w.passive->disconnected_why == FABRIC_OK);
     world_close(&w);
@@ -83,14 +83,14 @@ static void reads_first(void)
 
     up(&w);
     for (int i = 0; i < 40; i++)
-        post(&w.sa, FABRIC_READ, 0, &w, (size_t)i * 1000, 1000, &w.sb, 0); /* eight at a time */
+        post(&w.sa, RDMA_OP_READ, 0, &w, (size_t)i * 1000, 1000, &w.sb, 0); /* eight at a time */
     w.a->ops->conn_disconnect(w.active.c);
     AWAIT(atomic_load(&w.passive->ended));
     w.b->ops->conn_disconnect(w.passive->c);
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK);
     for (int i = 0; i < 40; i++)
-        take_ok(&w.sa, FABRIC_READ, &w, 0);
+        take_ok(&w.sa, RDMA_OP_READ, &w, 0);
     world_close(&w);
 }
 
@@ -112,13 +112,13 @@ static void closed_while_up(void)
     struct world w;
 
     up(&w);
-    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     link_close(&w.active);
-    take_failed(&w.sa, FABRIC_FLUSHED);
+    take_failed(&w.sa, RDMA_STATUS_FLUSHED);
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PEER_RESET);
-    take_failed(&w.sb, FABRIC_LOST);
+    take_failed(&w.sb, RDMA_STATUS_LOST);
     w.b->ops->conn_disconnect(w.passive->c);
     AWAIT(atomic_load(&w.passive->disconnected));
     CHECK(w.passive->disconnected_why == FABRIC_PEER_RESET);
@@ -136,11 +136,11 @@ static void never_answered(void)
     w.config_a.disconnect_ms = 30;
     world_open(&w, AF_INET);
     world_connect(&w);
-    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     w.a->ops->conn_disconnect(w.active.c);
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_DISCONNECT_TIMEOUT);
-    take_failed(&w.sa, FABRIC_LOST);
+    take_failed(&w.sa, RDMA_STATUS_LOST);
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PEER_CLOSED && atomic_load(&w.passive->ended) == 1);
     w.b->ops->conn_disconnect(w.passive->c);
@@ -203,7 +203,7 @@ static void slow_reader(void)
     world_open(&w, AF_INET);
     fd = slow_peer(&w, &listen_fd);
     for (int i = 0; i < SLOW_SENDS; i++)
-        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0);
+        post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 60000, NULL, 0);
     w.a->ops->conn_disconnect(w.active.c);
     CHECK(read_slowly(fd) > SLOW_SENDS * 60000);
     CHECK(atomic_load(&w.active.disconnected) == 0);
@@ -211,7 +211,7 @@ static void slow_reader(void)
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK);
     for (int i = 0; i < SLOW_SENDS; i++)
-        take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+        take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
     close(listen_fd);
     world_close(&w);
 }
@@ -251,7 +251,7 @@ static void terminated(void)
     struct world w;
 
     up(&w);
-    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 60000, NULL, 0); /* nobody receives it */
+    post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 60000, NULL, 0); /* nobody receives it */
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PROTOCOL);
     AWAIT(atomic_load(&w.active.ended));
@@ -269,10 +269,10 @@ static void terminated_under_load(void)
         struct world w;
 
         up(&w);
-        post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
+        post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 60000, NULL, 0);
         for (int i = 0; i < DEPTH; i++) {
-            struct fabric_sge sge = { (uintptr_t)w.sa.memory, 60000, w.sa.token };
-            struct fabric_request r = { .op = FABRIC_SEND, .sges = &sge, .sge_count = 1 };
+            struct rdma_sge sge = { (uintptr_t)w.sa.memory, 60000, w.sa.token };
+            struct rdma_request r = { .op = RDMA_OP_SEND, .sges = &sge, .sge_count = 1 };
             int error = w.a->ops->qp_post(w.sa.qp, &r);
             CHECK(error == 0 || error == ENOTCONN); /* it may be over by now */
         }

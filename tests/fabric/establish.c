@@ -10,23 +10,23 @@
 static void talk(struct world *w)
 {
     memset(w->sa.memory, 0x5a, 1000);
-    post(&w->sb, FABRIC_RECEIVE, 0, &w->sb, 4096, 2000, NULL, 0);
-    post(&w->sa, FABRIC_SEND, 0, w, 0, 1000, NULL, 0);
-    take_ok(&w->sa, FABRIC_SEND, w, 1000);
-    take_ok(&w->sb, FABRIC_RECEIVE, &w->sb, 1000);
+    post(&w->sb, RDMA_OP_RECEIVE, 0, &w->sb, 4096, 2000, NULL, 0);
+    post(&w->sa, RDMA_OP_SEND, 0, w, 0, 1000, NULL, 0);
+    take_ok(&w->sa, RDMA_OP_SEND, w, 1000);
+    take_ok(&w->sb, RDMA_OP_RECEIVE, &w->sb, 1000);
     CHECK(memcmp(w->sb.memory + 4096, w->sa.memory, 1000) == 0);
     CHECK(w->sb.memory[4096 + 1000] == 0);
 
-    post(&w->sa, FABRIC_RECEIVE, 0, &w->sa, 4096, 2000, NULL, 0);
-    post(&w->sb, FABRIC_WRITE, 0, w, 4096, 1000, &w->sa, 8192);
-    post(&w->sb, FABRIC_SEND, 0, w, 0, 0, NULL, 0);
-    take_ok(&w->sb, FABRIC_WRITE, w, 0);
-    take_ok(&w->sb, FABRIC_SEND, w, 0);
-    take_ok(&w->sa, FABRIC_RECEIVE, &w->sa, 0);
+    post(&w->sa, RDMA_OP_RECEIVE, 0, &w->sa, 4096, 2000, NULL, 0);
+    post(&w->sb, RDMA_OP_WRITE, 0, w, 4096, 1000, &w->sa, 8192);
+    post(&w->sb, RDMA_OP_SEND, 0, w, 0, 0, NULL, 0);
+    take_ok(&w->sb, RDMA_OP_WRITE, w, 0);
+    take_ok(&w->sb, RDMA_OP_SEND, w, 0);
+    take_ok(&w->sa, RDMA_OP_RECEIVE, &w->sa, 0);
     CHECK(memcmp(w->sa.memory + 8192, w->sa.memory, 1000) == 0);
 
-    post(&w->sa, FABRIC_READ, 0, w, 16384, 1000, &w->sb, 4096);
-    take_ok(&w->sa, FABRIC_READ, w, 0);
+    post(&w->sa, RDMA_OP_READ, 0, w, 16384, 1000, &w->sb, 4096);
+    take_ok(&w->sa, RDMA_OP_READ, w, 0);
     CHECK(memcmp(w->sa.memory + 16384, w->sa.memory, 1000) == 0);
 }
 
@@ -105,14 +105,14 @@ static void moves(void)
         ear_open(&w.ear, w.b, &any);
         link_open(&w.active, w.a);
         world_request(&w);
-        post(&w.sb, FABRIC_RECEIVE, 0, &w, 0, 100, NULL, 0);
+        post(&w.sb, RDMA_OP_RECEIVE, 0, &w, 0, 100, NULL, 0);
         world_accept(&w);
         CHECK(w.b->ops->conn_shard(w.passive->c) == w.b->ops->cq_shard(w.sb.cq));
         world_complete(&w);
         CHECK(w.a->ops->conn_shard(w.active.c) == w.a->ops->cq_shard(w.sa.cq));
-        post(&w.sa, FABRIC_SEND, 0, &w, 0, 100, NULL, 0);
-        take_ok(&w.sa, FABRIC_SEND, &w, 100);
-        take_ok(&w.sb, FABRIC_RECEIVE, &w, 100);
+        post(&w.sa, RDMA_OP_SEND, 0, &w, 0, 100, NULL, 0);
+        take_ok(&w.sa, RDMA_OP_SEND, &w, 100);
+        take_ok(&w.sb, RDMA_OP_RECEIVE, &w, 100);
         talk(&w);
         world_hangup(&w);
         world_close(&w);
@@ -186,24 +186,24 @@ static void private_data(void)
 static void deferred(void)
 {
     struct world w;
-    struct fabric_sge sge = { 1, 100, 0xdead };
-    struct fabric_request bad = { .op = FABRIC_SEND, .sges = &sge, .sge_count = 1 };
+    struct rdma_sge sge = { 1, 100, 0xdead };
+    struct rdma_request bad = { .op = RDMA_OP_SEND, .sges = &sge, .sge_count = 1 };
 
     world_defaults(&w);
     world_open(&w, AF_INET);
     world_connect(&w);
     for (int i = 0; i < 3; i++)
-        post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w.sa, FABRIC_SEND, FABRIC_DEFER, NULL, 0, 10, NULL, 0);
-    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 11, NULL, 0);
-    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 10);
-    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 11);
-    post(&w.sa, FABRIC_SEND, FABRIC_DEFER, NULL, 0, 12, NULL, 0);
+        post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, RDMA_OP_SEND, RDMA_FLAG_DEFER, NULL, 0, 10, NULL, 0);
+    post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 11, NULL, 0);
+    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 10);
+    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 11);
+    post(&w.sa, RDMA_OP_SEND, RDMA_FLAG_DEFER, NULL, 0, 12, NULL, 0);
     CHECK(w.a->ops->qp_post(w.sa.qp, &bad) != 0);
     w.a->ops->qp_release(w.sa.qp);
-    take_ok(&w.sb, FABRIC_RECEIVE, NULL, 12);
+    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 12);
     for (int i = 0; i < 3; i++)
-        take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+        take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
     world_hangup(&w);
     world_close(&w);
 }

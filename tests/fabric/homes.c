@@ -209,10 +209,10 @@ static void notifications(void)
     CHECK(!pthread_equal(thread, thread_of(w.a->ops->cq_shard(spare.cq))));
     w.sa.qp = qp;
     world_connect(&w);
-    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 10, NULL, 0);
-    post(&w.sb, FABRIC_SEND, 0, NULL, 0, 10, NULL, 0);
+    post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 10, NULL, 0);
+    post(&w.sb, RDMA_OP_SEND, 0, NULL, 0, 10, NULL, 0);
     AWAIT(atomic_load(&receive.told));
-    post(&w.sa, FABRIC_WRITE, 0, NULL, 0, 10, &w.sb, 0);
+    post(&w.sa, RDMA_OP_WRITE, 0, NULL, 0, 10, &w.sb, 0);
     AWAIT(atomic_load(&initiator.told));
     CHECK(pthread_equal(receive.told_in, thread) && pthread_equal(initiator.told_in, thread));
     world_hangup(&w);

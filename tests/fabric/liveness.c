@@ -20,10 +20,10 @@ static void pass(uint64_t ms)
 
 static void take_lost(struct peer *p, enum fabric_reason why)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     take(&p->station, &c);
-    CHECK(c.op == FABRIC_RECEIVE && c.status == FABRIC_LOST && c.why == why);
+    CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_LOST && c.reason == why);
 }
 
 /* The peer has gone on for so long without an end; now it must end, for this reason. */
@@ -42,7 +42,7 @@ static void open_both(struct shop *s, struct peer *p)
     s->config.stall_ms = STALL_MS;
     shop_open(s);
     peer_open(p, s, -1);
-    post(&p->station, FABRIC_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
+    post(&p->station, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
 }
 
 static void close_both(struct shop *s, struct peer *p)
@@ -153,7 +153,7 @@ static void write_without_end(void)
 static void half_an_answer(void)
 {
     struct ddp_header first = { .last = true, .opcode = RDMAP_SEND, .msn = 1 }, h;
-    struct fabric_completion c;
+    struct rdma_completion c;
     uint8_t fpdu[FPDU_MAX];
     struct shop s;
     struct peer p;
@@ -161,8 +161,8 @@ static void half_an_answer(void)
 
     open_both(&s, &p);
     peer_send(&p, &s, fpdu, fpdu_around(fpdu, &first, 0)); /* ready to receive */
-    take_ok(&p.station, FABRIC_RECEIVE, NULL, 0);
-    post(&p.station, FABRIC_READ, 0, &s, 0, 4000, &p.station, 0);
+    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 0);
+    post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
     AWAIT(counters(&s).octets_sent > 0);
     raw_read(p.fd, fpdu, mpa_fpdu_size(DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST));
     CHECK(ddp_header_decode(&h, fpdu + MPA_FPDU_LENGTH, DDP_HEADER_MAX, &size) && h.opcode == RDMAP_READ_REQ);
@@ -177,7 +177,7 @@ static void half_an_answer(void)
     pass(STALL_MS);
     expect_end(&p, &s, FABRIC_MESSAGE_STALLED);
     take(&p.station, &c);
-    CHECK(c.op == FABRIC_READ && c.status == FABRIC_LOST && c.why == FABRIC_MESSAGE_STALLED);
+    CHECK(c.op == RDMA_OP_READ && c.status == RDMA_STATUS_LOST && c.reason == FABRIC_MESSAGE_STALLED);
     close_both(&s, &p);
 }
 
@@ -198,7 +198,7 @@ static void slow_message(void)
         CHECK(is_up(&p));
     }
     send_segment(&p, &s, 1000, true);
-    take_ok(&p.station, FABRIC_RECEIVE, NULL, 10 + 3 * 16400 + 1000);
+    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 10 + 3 * 16400 + 1000);
     pass(10 * STALL_MS);
     CHECK(is_up(&p));
     close_both(&s, &p);
@@ -215,7 +215,7 @@ static void next_message(void)
     for (int i = 0; i < 6; i++) {
         pass(STALL_MS - 1);
         send_segment(&p, &s, 10, true);
-        post(&p.station, FABRIC_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
+        post(&p.station, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
         send_segment(&p, &s, 10, false);
         pass(1);
         CHECK(is_up(&p));
@@ -236,7 +236,7 @@ static void unread(void)
     peer_send(&p, &s, fpdu, 500);
     raw_send(p.fd, fpdu + 500, len - 500);
     pass(3 * STALL_MS);
-    take_ok(&p.station, FABRIC_RECEIVE, NULL, 1000);
+    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 1000);
     CHECK(is_up(&p));
     close_both(&s, &p);
 }
@@ -250,7 +250,7 @@ static void no_limit(void)
     s.config.stall_ms = 0;
     shop_open(&s);
     peer_open(&p, &s, -1);
-    post(&p.station, FABRIC_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
+    post(&p.station, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
     send_segment(&p, &s, 1000, false);
     pass(1000 * STALL_MS);
     CHECK(is_up(&p));
@@ -268,8 +268,8 @@ static void while_disconnecting(void)
 
     open_both(&s, &p);
     peer_send(&p, &s, fpdu, fpdu_around(fpdu, &first, 0));
-    take_ok(&p.station, FABRIC_RECEIVE, NULL, 0);
-    post(&p.station, FABRIC_READ, 0, &s, 0, 4000, &p.station, 0);
+    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 0);
+    post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
     AWAIT(counters(&s).octets_sent > 0);
     s.f->ops->conn_disconnect(p.link->c);
     (void)next_segment(&p, fpdu, 1000, true);

@@ -460,13 +460,13 @@ static void early_bytes(void)
         memcpy(fpdu, empty_send, sizeof fpdu);
         fpdu[15] = (uint8_t)(i + 1);
         raw_send(r.fd, fpdu, sizeof fpdu);
-        post(&r.w.sa, FABRIC_RECEIVE, 0, &r, 0, 10, NULL, 0);
+        post(&r.w.sa, RDMA_OP_RECEIVE, 0, &r, 0, 10, NULL, 0);
     }
     for (int i = 0; i < 20; i++)
         nap(); /* so that some of it comes before complete, most of the time */
     r.w.a->ops->conn_complete(r.w.active.c);
     for (int i = 0; i < 8; i++)
-        take_ok(&r.w.sa, FABRIC_RECEIVE, &r, 0);
+        take_ok(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
     respond_end(&r);
 }
 
@@ -483,7 +483,7 @@ static void nudged(void)
     respond_plain(&r);
     r.w.a->ops->conn_complete(r.w.active.c);
     AWAIT(atomic_load(&r.w.active.established));
-    post(&r.w.sa, FABRIC_SEND, 0, NULL, 0, 0, NULL, 0);
+    post(&r.w.sa, RDMA_OP_SEND, 0, NULL, 0, 0, NULL, 0);
     raw_read(r.fd, fpdu, sizeof fpdu);
     for (int i = 0; i < NUDGES_SEEN; i++) {
         raw_read(r.fd, nudge, sizeof nudge);
@@ -510,15 +510,15 @@ static void not_nudged(void)
         respond_plain(&r);
         r.w.a->ops->conn_complete(r.w.active.c);
         AWAIT(atomic_load(&r.w.active.established));
-        post(&r.w.sa, FABRIC_RECEIVE, 0, &r, 0, 10, NULL, 0);
+        post(&r.w.sa, RDMA_OP_RECEIVE, 0, &r, 0, 10, NULL, 0);
         if (i == SPOKEN) {
             raw_send(r.fd, empty_send, sizeof empty_send);
-            take_ok(&r.w.sa, FABRIC_RECEIVE, &r, 0);
+            take_ok(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
         } else if (i == NOTICE) {
             CHECK(shutdown(r.fd, SHUT_WR) == 0);
             AWAIT(atomic_load(&r.w.active.ended));
         }
-        post(&r.w.sa, FABRIC_SEND, 0, NULL, 0, 0, NULL, 0);
+        post(&r.w.sa, RDMA_OP_SEND, 0, NULL, 0, 0, NULL, 0);
         raw_read(r.fd, fpdu, sizeof fpdu);
         uint64_t end = now_ms() + 250;
         while (now_ms() < end)

@@ -71,7 +71,7 @@ static void look_on(struct world *w)
 static void writes(struct world *w, int count, unsigned flags, uint32_t len)
 {
     for (int i = 0; i < count; i++)
-        post(&w->sa, FABRIC_WRITE, flags, NULL, 0, len, &w->sb, 0);
+        post(&w->sa, RDMA_OP_WRITE, flags, NULL, 0, len, &w->sb, 0);
 }
 
 /* How many FPDUs left inside the posts. */
@@ -85,7 +85,7 @@ static int leave(struct world *w, int count)
 
 static int poll(struct world *w, int most)
 {
-    struct fabric_completion c[DEPTH];
+    struct rdma_completion c[DEPTH];
 
     return w->a->ops->cq_poll(w->sa.cq, c, most);
 }
@@ -103,7 +103,7 @@ static void fill_window(struct world *w)
     uint64_t before = sent(w);
 
     look_on(w);
-    writes(w, MANY - 1, FABRIC_DEFER, LEN);
+    writes(w, MANY - 1, RDMA_FLAG_DEFER, LEN);
     CHECK(sent(w) == before);
     CHECK(leave(w, 1) == MANY);
     CHECK(poll(w, DEPTH) == MANY);
@@ -176,14 +176,14 @@ static int leave_reads(struct world *w, int count, uint32_t len)
     uint64_t before = sent(w);
 
     for (int i = 0; i < count; i++)
-        post(&w->sa, FABRIC_READ, 0, NULL, 0, len, &w->sb, 0);
+        post(&w->sa, RDMA_OP_READ, 0, NULL, 0, len, &w->sb, 0);
     return (int)(sent(w) - before);
 }
 
 static void take_reads(struct world *w, int count)
 {
     while (count-- > 0)
-        take_ok(&w->sa, FABRIC_READ, NULL, 0);
+        take_ok(&w->sa, RDMA_OP_READ, NULL, 0);
 }
 
 /* As long as more reads are away than wait, the next one may. */
@@ -230,7 +230,7 @@ static int leave_burst(struct world *w, int count)
     uint64_t before = sent(w);
 
     for (int i = 1; i < count; i++)
-        post(&w->sa, FABRIC_READ, FABRIC_DEFER, NULL, 0, LEN, &w->sb, 0);
+        post(&w->sa, RDMA_OP_READ, RDMA_FLAG_DEFER, NULL, 0, LEN, &w->sb, 0);
     CHECK(sent(w) == before);
     return leave_reads(w, 1, LEN);
 }
@@ -247,13 +247,13 @@ static void bursts_awaiting_reads(void)
     clock_ns += 30 * NS_PER_US;
     CHECK(leave_burst(&w, 2) == 5); /* that took long */
     before = sent(&w);
-    writes(&w, 3, FABRIC_DEFER, LEN);
+    writes(&w, 3, RDMA_FLAG_DEFER, LEN);
     CHECK(leave_burst(&w, 2) == 0); /* what was deferred before its end waits as well */
     take_none(&w.sa);
     CHECK(sent(&w) == before + 5);
     take_reads(&w, 13);
     for (int i = 0; i < 3; i++)
-        take_ok(&w.sa, FABRIC_WRITE, NULL, 0);
+        take_ok(&w.sa, RDMA_OP_WRITE, NULL, 0);
     take_reads(&w, 2);
     close_connected(&w);
 }
@@ -282,7 +282,7 @@ static void open_queues(struct world *w, struct queues *q, int receive, int init
     struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4,
                                        .initiator_sges = 4, .inline_size = 256, .domain = &w->sa,
                                        .qp_context = &w->sa };
-    struct fabric_completion c;
+    struct rdma_completion c;
     const struct fabric_ops *ops;
 
     world_defaults(w);
@@ -333,7 +333,7 @@ static void queues_on_two_shards(void)
     CHECK(leave(&w, 2) == 2);
     CHECK(leave(&w, 1) == 1); /* their results are not read */
     CHECK(poll(&w, DEPTH) == 3);
-    writes(&w, MANY - 1, FABRIC_DEFER, LEN);
+    writes(&w, MANY - 1, RDMA_FLAG_DEFER, LEN);
     CHECK(leave(&w, 1) == MANY);
     CHECK(poll(&w, DEPTH) == MANY);
     CHECK(leave(&w, 1) == 1); /* it fills its window */
@@ -370,7 +370,7 @@ static void arming_before_the_queue_pair(void)
     struct fabric_qp *qp[2];
     struct fabric_cq *own[2];
     const struct fabric_ops *ops;
-    struct fabric_completion c;
+    struct rdma_completion c;
     struct shard *leased;
     struct world w;
 
@@ -408,8 +408,8 @@ static void arming_before_the_queue_pair(void)
 static void refused(void)
 {
     struct world w;
-    struct fabric_sge sge = { .length = LEN };
-    struct fabric_request bad = { .op = FABRIC_WRITE, .sges = &sge, .sge_count = 1 };
+    struct rdma_sge sge = { .length = LEN };
+    struct rdma_request bad = { .op = RDMA_OP_WRITE, .sges = &sge, .sge_count = 1 };
 
     open_connected(&w);
     sge.token = w.sa.token; /* that region has no address 0 */
@@ -431,12 +431,12 @@ static void awaiting_long_reads(void)
     open_connected(&w);
     look_on(&w);
     for (int i = 0; i < 15; i++)
-        post(&w.sa, FABRIC_READ, FABRIC_DEFER, NULL, 0, LEN, &w.sb, 0);
+        post(&w.sa, RDMA_OP_READ, RDMA_FLAG_DEFER, NULL, 0, LEN, &w.sb, 0);
     CHECK(leave_reads(&w, 1, LEN) == 16);
     CHECK(leave_reads(&w, 1, 8192) == 1);
     CHECK(leave_reads(&w, 8, 4096) == 0);
     CHECK(leave_reads(&w, 1, 4096) == 9);
-    post(&w.sa, FABRIC_READ, FABRIC_DEFER, NULL, 0, BUFFER, &w.sb, 0);
+    post(&w.sa, RDMA_OP_READ, RDMA_FLAG_DEFER, NULL, 0, BUFFER, &w.sb, 0);
     CHECK(leave_reads(&w, 1, LEN) == 2);
     take_reads(&w, 28);
     close_connected(&w);
@@ -508,10 +508,10 @@ static void long_message(void)
     left_in(2, EARLY, BUFFER);
     writes(&w, 1, 0, 2 * EARLY - 4096); /* that is not long */
     left_in(1, EARLY, 2 * EARLY - 4096);
-    writes(&w, 11, FABRIC_DEFER, 4096);
+    writes(&w, 11, RDMA_FLAG_DEFER, 4096);
     writes(&w, 1, 0, 4096);
     left_in(1, 2 * EARLY, 2 * EARLY);
-    writes(&w, 1, FABRIC_DEFER, BUFFER);
+    writes(&w, 1, RDMA_FLAG_DEFER, BUFFER);
     writes(&w, 1, 0, BUFFER); /* it finds the peer at work */
     CHECK(calls.octets[1] >= BUFFER);
     left_in(2, EARLY, 2 * BUFFER);
@@ -548,10 +548,10 @@ static void slow_in_bursts(void)
     open_connected(&w);
     fall_behind(&w);
     before = sent(&w);
-    writes(&w, 2, FABRIC_DEFER, LEN);
+    writes(&w, 2, RDMA_FLAG_DEFER, LEN);
     CHECK(leave(&w, 1) == 0);
     clock_ns += 30 * NS_PER_US;
-    writes(&w, 2, FABRIC_DEFER, LEN);
+    writes(&w, 2, RDMA_FLAG_DEFER, LEN);
     CHECK(sent(&w) == before);
     CHECK(leave(&w, 1) == 6);
     CHECK(poll(&w, DEPTH) == 8);

@@ -28,14 +28,14 @@ static void write_row(struct world *w, uint8_t value)
         size_t offset = (size_t)i * LEN;
 
         memset(w->sa.memory + offset, i == ROW - 1 ? value : 0, LEN);
-        post(&w->sa, FABRIC_WRITE, 0, NULL, offset, LEN, &w->sb, 0);
+        post(&w->sa, RDMA_OP_WRITE, 0, NULL, offset, LEN, &w->sb, 0);
     }
 }
 
 static void take_row(struct station *s)
 {
     for (int i = 0; i < ROW; i++)
-        take_ok(s, FABRIC_WRITE, NULL, 0);
+        take_ok(s, RDMA_OP_WRITE, NULL, 0);
 }
 
 static uint64_t sent(struct world *w)
@@ -61,12 +61,12 @@ static void by_nothing(struct world *w)
 
 static void by_poll(struct world *w)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     if (w->a->ops->cq_poll(w->sa.cq, &c, 1) == 0)
         return; /* somebody else owns the shard, and has sent nothing yet */
-    CHECK(c.status == FABRIC_DONE);
-    post(&w->sa, FABRIC_WRITE, 0, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0); /* in the place of the one that was taken */
+    CHECK(c.status == RDMA_STATUS_OK);
+    post(&w->sa, RDMA_OP_WRITE, 0, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0); /* in the place of the one that was taken */
 }
 
 static void by_arm(struct world *w)
@@ -77,30 +77,30 @@ static void by_arm(struct world *w)
 /* What is too large to wait takes along what waits. */
 static void by_large(struct world *w)
 {
-    post(&w->sa, FABRIC_WRITE, 0, NULL, LEN * ROW, BUFFER / 2, &w->sb, LEN * ROW);
-    take_ok(&w->sa, FABRIC_WRITE, NULL, 0);
+    post(&w->sa, RDMA_OP_WRITE, 0, NULL, LEN * ROW, BUFFER / 2, &w->sb, LEN * ROW);
+    take_ok(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 
 /* A deferred one, and then one that is refused. */
 static void by_refusal(struct world *w)
 {
-    struct fabric_request bad = { .op = FABRIC_BIND, .sge_count = 1 };
+    struct rdma_request bad = { .op = RDMA_OP_BIND, .sge_count = 1 };
 
-    post(&w->sa, FABRIC_WRITE, FABRIC_DEFER, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0);
+    post(&w->sa, RDMA_OP_WRITE, RDMA_FLAG_DEFER, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0);
     CHECK(w->a->ops->qp_post(w->sa.qp, &bad) != 0);
     w->a->ops->qp_release(w->sa.qp);
-    take_ok(&w->sa, FABRIC_WRITE, NULL, 0);
+    take_ok(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 
 /* Many that leave in one call, and whose results are all read, so that what follows is taken for more of them. */
 static void fill_window(struct world *w)
 {
     uint64_t before = received(w);
-    struct fabric_completion c[MANY];
+    struct rdma_completion c[MANY];
     int taken = 0;
 
     for (int i = 0; i < MANY; i++)
-        post(&w->sa, FABRIC_WRITE, i + 1 < MANY ? FABRIC_DEFER : 0, NULL, ROW * LEN, LEN, &w->sb, ROW * LEN);
+        post(&w->sa, RDMA_OP_WRITE, i + 1 < MANY ? RDMA_FLAG_DEFER : 0, NULL, ROW * LEN, LEN, &w->sb, ROW * LEN);
     AWAIT(received(w) >= before + MANY);
     AWAIT((taken += w->a->ops->cq_poll(w->sa.cq, c, MANY - taken)) == MANY);
 }
@@ -182,7 +182,7 @@ static void disconnect(void)
 static void flush(void)
 {
     struct world w;
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     open_connected(&w);
     look_on(&w.sa);
@@ -190,7 +190,7 @@ static void flush(void)
     w.a->ops->qp_flush(w.sa.qp);
     for (int i = 0; i < ROW; i++) {
         take(&w.sa, &c);
-        CHECK(c.status == FABRIC_DONE || c.status == FABRIC_FLUSHED);
+        CHECK(c.status == RDMA_STATUS_OK || c.status == RDMA_STATUS_FLUSHED);
     }
     take_none(&w.sa);
     world_hangup(&w);

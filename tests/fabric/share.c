@@ -39,15 +39,16 @@ static void close_shared(struct shop *s, struct peer *peers, int count)
 /* Receives that have completed are posted again, as a consumer does. Returns how many were delivered in full. */
 static int repost(struct shop *s, struct peer *peers, int count)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
     int delivered = 0;
 
     for (int i = 0; i < count; i++) {
         while (s->f->ops->cq_poll(peers[i].station.cq, &c, 1) == 1) {
-            CHECK(c.op == FABRIC_RECEIVE);
-            CHECK(c.status == FABRIC_DONE || (c.status == FABRIC_LOST && (c.why == FABRIC_SRQ_SHARE || c.why == FABRIC_PROTOCOL)));
-            delivered += c.status == FABRIC_DONE;
-            shop_post_shared(s, (uintptr_t)c.request_context);
+            CHECK(c.op == RDMA_OP_RECEIVE);
+            CHECK(c.status == RDMA_STATUS_OK ||
+                  (c.status == RDMA_STATUS_LOST && (c.reason == FABRIC_SRQ_SHARE || c.reason == FABRIC_PROTOCOL)));
+            delivered += c.status == RDMA_STATUS_OK;
+            shop_post_shared(s, (uintptr_t)c.context);
         }
     }
     return delivered;

@@ -140,8 +140,8 @@ static void on_low(void *owner)
 
 void shop_post_shared(struct shop *s, uintptr_t slot)
 {
-    struct fabric_sge sge = { (uintptr_t)s->memory + slot * RECEIVE, RECEIVE, s->token };
-    struct fabric_request r = { .op = FABRIC_RECEIVE, .context = (void *)slot, .sges = &sge, .sge_count = 1 };
+    struct rdma_sge sge = { (uintptr_t)s->memory + slot * RECEIVE, RECEIVE, s->token };
+    struct rdma_request r = { .op = RDMA_OP_RECEIVE, .context = (void *)slot, .sges = &sge, .sge_count = 1 };
 
     CHECK(s->f->ops->srq_post(s->srq, &r) == 0);
 }
@@ -157,7 +157,7 @@ void shop_open_shared(struct shop *s)
     s->memory = calloc(SLOTS, RECEIVE);
     CHECK(s->memory != NULL);
     CHECK(s->f->ops->mr_create(s->f, s, &s->mr) == 0);
-    CHECK(s->f->ops->mr_register(s->mr, s->memory, SLOTS * RECEIVE, (uintptr_t)s->memory, MEM_LOCAL_WRITE,
+    CHECK(s->f->ops->mr_register(s->mr, s->memory, SLOTS * RECEIVE, (uintptr_t)s->memory, RDMA_ACCESS_LOCAL_WRITE,
                                  &s->token) == 0);
     for (uintptr_t i = 0; i < SLOTS; i++)
         shop_post_shared(s, i);

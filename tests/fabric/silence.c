@@ -31,10 +31,10 @@ static bool is_possible(const char *what, const char *command)
 
 static void take_lost(struct station *s, enum fabric_reason why)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     take(s, &c);
-    CHECK(c.op == FABRIC_RECEIVE && c.status == FABRIC_LOST && c.why == why);
+    CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_LOST && c.reason == why);
 }
 
 static uint64_t errors(struct fabric *f)
@@ -47,10 +47,10 @@ static uint64_t errors(struct fabric *f)
 
 static void exchange(struct world *w)
 {
-    post(&w->sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w->sa, FABRIC_SEND, 0, NULL, 0, 100, NULL, 0);
-    take_ok(&w->sa, FABRIC_SEND, NULL, 0);
-    take_ok(&w->sb, FABRIC_RECEIVE, NULL, 100);
+    post(&w->sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w->sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
+    take_ok(&w->sa, RDMA_OP_SEND, NULL, 0);
+    take_ok(&w->sb, RDMA_OP_RECEIVE, NULL, 100);
 }
 
 static void check_ended(struct link *l, struct station *s, enum fabric_reason why)
@@ -84,8 +84,8 @@ static void idle(void)
     world_open(&w, AF_INET);
     world_connect(&w);
     exchange(&w);
-    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w.sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     drop_packets(true);
     check_ended(&w.active, &w.sa, FABRIC_PEER_SILENT);
     check_ended(w.passive, &w.sb, FABRIC_PEER_SILENT);
@@ -103,10 +103,10 @@ static void unacknowledged(void)
     w.config_b.liveness = (struct net_liveness){ 0 };
     world_open(&w, AF_INET);
     world_connect(&w);
-    post(&w.sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     drop_packets(true);
-    post(&w.sa, FABRIC_SEND, 0, NULL, 0, 100, NULL, 0);
-    take_ok(&w.sa, FABRIC_SEND, NULL, 0);
+    post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
+    take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
     check_ended(&w.active, &w.sa, FABRIC_PEER_SILENT);
     CHECK(atomic_load(&w.passive->ended) == 0); /* nothing was asked of that side */
     drop_packets(false);
@@ -131,8 +131,8 @@ static void open_on_interface(struct world *w)
     w->config_a.shards = w->config_b.shards = 2;
     world_open(w, AF_INET);
     world_connect(w);
-    post(&w->sa, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
-    post(&w->sb, FABRIC_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w->sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
+    post(&w->sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
 }
 
 static void close_on_interface(struct world *w)

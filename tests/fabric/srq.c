@@ -51,9 +51,9 @@ static void shared_close(struct shared *s)
 
 static int share(struct shared *s, uintptr_t context, const struct station *to)
 {
-    struct fabric_sge sge = { to ? (uintptr_t)to->memory + context * 1000 : 0, 1000, to ? to->token : 0 };
-    struct fabric_request r = {
-        .op = FABRIC_RECEIVE, .context = (void *)context, .sges = &sge, .sge_count = to ? 1 : 0,
+    struct rdma_sge sge = { to ? (uintptr_t)to->memory + context * 1000 : 0, 1000, to ? to->token : 0 };
+    struct rdma_request r = {
+        .op = RDMA_OP_RECEIVE, .context = (void *)context, .sges = &sge, .sge_count = to ? 1 : 0,
     };
 
     return s->f->ops->srq_post(s->srq, &r);
@@ -100,14 +100,14 @@ static void *consume(void *arg)
 {
     struct world *w = ((void **)arg)[0];
     struct shared *s = ((void **)arg)[1];
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     for (int n = 0; n < MESSAGES; n++) {
         take(&w->sb, &c);
-        CHECK(c.op == FABRIC_RECEIVE && c.status == FABRIC_DONE && c.length == 100);
-        CHECK((uintptr_t)c.request_context == (uintptr_t)(n % SLOTS)); /* in the order of arrival */
+        CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_OK && c.length == 100);
+        CHECK((uintptr_t)c.context == (uintptr_t)(n % SLOTS)); /* in the order of arrival */
         CHECK(memcmp(w->sb.memory + n % SLOTS * 1000, w->sa.memory, 100) == 0);
-        CHECK(share(s, (uintptr_t)c.request_context, &w->sb) == 0);
+        CHECK(share(s, (uintptr_t)c.context, &w->sb) == 0);
         atomic_fetch_add(&s->reposted, 1);
     }
     return NULL;
@@ -143,8 +143,8 @@ static void posted_while_taken(void)
     memset(w.sa.memory, 0x5a, 100);
     CHECK(pthread_create(&thread, NULL, consume, both) == 0);
     for (int n = 0; n < MESSAGES; n++) {
-        post(&w.sa, FABRIC_SEND, 0, NULL, 0, 100, NULL, 0);
-        take_ok(&w.sa, FABRIC_SEND, NULL, 100);
+        post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
+        take_ok(&w.sa, RDMA_OP_SEND, NULL, 100);
         while (n - atomic_load(&s.reposted) >= SLOTS - 1)
             nap(); /* never more at a time than there are receives */
     }

@@ -163,7 +163,8 @@ void station_open(struct station *s, struct fabric *f, int affinity, uint32_t cq
     s->memory = calloc(1, BUFFER);
     CHECK(f->ops->mr_create(f, s, &s->mr) == 0);
     CHECK(f->ops->mr_register(s->mr, s->memory, BUFFER, (uintptr_t)s->memory,
-                              MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE, &s->token) == 0);
+                              RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
+                              &s->token) == 0);
 }
 
 void station_close(struct station *s)
@@ -177,11 +178,11 @@ void station_close(struct station *s)
     free(s->memory);
 }
 
-void post(struct station *s, enum fabric_op op, unsigned flags, void *context, size_t offset, uint32_t len,
+void post(struct station *s, enum rdma_op op, unsigned flags, void *context, size_t offset, uint32_t len,
           const struct station *remote, size_t remote_offset)
 {
-    struct fabric_sge sge = { (uintptr_t)s->memory + offset, len, s->token };
-    struct fabric_request r = {
+    struct rdma_sge sge = { (uintptr_t)s->memory + offset, len, s->token };
+    struct rdma_request r = {
         .op = op, .flags = flags, .context = context, .sges = &sge, .sge_count = len ? 1 : 0,
         .remote_address = remote ? (uintptr_t)remote->memory + remote_offset : 0,
         .remote_token = remote ? remote->token : 0,
@@ -190,29 +191,29 @@ void post(struct station *s, enum fabric_op op, unsigned flags, void *context, s
     CHECK(s->f->ops->qp_post(s->qp, &r) == 0);
 }
 
-void take(struct station *s, struct fabric_completion *c)
+void take(struct station *s, struct rdma_completion *c)
 {
     int n = 0;
 
     AWAIT(n == 1 || (n = s->f->ops->cq_poll(s->cq, c, 1)) == 1);
 }
 
-void take_ok(struct station *s, enum fabric_op op, void *context, uint32_t len)
+void take_ok(struct station *s, enum rdma_op op, void *context, uint32_t len)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     take(s, &c);
     CHECK(c.op == op);
-    CHECK(c.status == FABRIC_DONE);
-    CHECK(c.request_context == context);
+    CHECK(c.status == RDMA_STATUS_OK);
+    CHECK(c.context == context);
     CHECK(c.qp_context == s);
-    if (op == FABRIC_RECEIVE)
+    if (op == RDMA_OP_RECEIVE)
         CHECK(c.length == len);
 }
 
 void take_none(struct station *s)
 {
-    struct fabric_completion c;
+    struct rdma_completion c;
 
     CHECK(s->f->ops->cq_poll(s->cq, &c, 1) == 0);
 }

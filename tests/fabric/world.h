@@ -44,10 +44,10 @@ struct station {
 void station_open(struct station *s, struct fabric *f, int affinity, uint32_t cq_depth);
 void station_close(struct station *s);
 /* len 0: no SGE. Asserts that the post succeeds. */
-void post(struct station *s, enum fabric_op op, unsigned flags, void *context, size_t offset, uint32_t len,
+void post(struct station *s, enum rdma_op op, unsigned flags, void *context, size_t offset, uint32_t len,
           const struct station *remote, size_t remote_offset);
-void take(struct station *s, struct fabric_completion *c); /* waits for one */
-void take_ok(struct station *s, enum fabric_op op, void *context, uint32_t len);
+void take(struct station *s, struct rdma_completion *c); /* waits for one */
+void take_ok(struct station *s, enum rdma_op op, void *context, uint32_t len);
 void take_none(struct station *s);
 
 /* What a connection told. */

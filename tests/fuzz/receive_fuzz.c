@@ -70,18 +70,20 @@ static uint32_t take(struct input *in, unsigned octets)
 
 /* ---- upcalls ---- */
 
-static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
+static void on_complete(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
 {
     struct fuzz *f = iw_qp_owner(qp);
 
     for (; n > 0; c++, n--) {
-        if (f->srq && c->opcode == IW_RECEIVE)
+        bool invalidated = c->op == RDMA_OP_RECEIVE_AND_INVALIDATE;
+
+        if (f->srq && (c->op == RDMA_OP_RECEIVE || invalidated))
             f->taken++;
         else
             f->completed++;
-        require(c->status == IW_OK || !c->invalidated);
-        if (c->invalidated)
-            require(mem_revocable(f->table, &f->domain, c->stag, false) != WIRE_OK);
+        require(c->status == RDMA_STATUS_OK || !invalidated);
+        if (invalidated)
+            require(mem_revocable(f->table, &f->domain, c->token, false) != WIRE_OK);
     }
 }
 
@@ -240,34 +242,34 @@ static void segment(struct fuzz *f, struct input *in)
 
 /* ---- the consumer ---- */
 
-static void post(struct fuzz *f, struct iw_request *r)
+static void post(struct fuzz *f, struct rdma_request *r)
 {
-    if (f->srq && r->opcode == IW_RECEIVE)
+    if (f->srq && r->op == RDMA_OP_RECEIVE)
         f->shared += iw_srq_post(f->srq, r) == 0;
     else if (iw_qp_post(f->qp, r) == 0)
-        f->posted += !(r->flags & IW_SILENT);
-    else if (r->opcode == IW_FAST_REGISTER || r->opcode == IW_BIND)
-        mem_discard(f->table, &f->domain, r->stag);
+        f->posted += !(r->flags & RDMA_FLAG_SILENT);
+    else if (r->op == RDMA_OP_FAST_REGISTER || r->op == RDMA_OP_BIND)
+        mem_discard(f->table, &f->domain, r->token);
 }
 
 static void request(struct fuzz *f, struct input *in)
 {
     unsigned kind = take(in, 1), which = take(in, 1) % TOKENS;
-    struct iw_sge sges[2] = {
+    struct rdma_sge sges[2] = {
         { f->base[which] + take(in, 2) % LEN, take(in, 2) % LEN, f->tokens[which] },
         { (uint64_t)(uintptr_t)f->memory[LOCAL], take(in, 1), f->tokens[LOCAL] },
     };
-    struct iw_request r = {
-        .opcode = (enum iw_opcode)(kind % 4), .flags = kind & 8 ? IW_READ_FENCE : 0, .sges = sges,
-        .sge_count = kind >> 4 & 1 ? 2 : 1, .remote_stag = 5, .remote_to = 9,
+    struct rdma_request r = {
+        .op = (enum rdma_op)(kind % 4), .flags = kind & 8 ? RDMA_FLAG_READ_FENCE : 0, .sges = sges,
+        .sge_count = kind >> 4 & 1 ? 2 : 1, .remote_token = 5, .remote_address = 9,
     };
 
-    if (kind & 32 && r.opcode == IW_SEND)
-        r.flags |= IW_SEND_INVALIDATE;
-    if (kind & 32 && r.opcode == IW_READ)
-        r.flags |= IW_READ_INVALIDATE;
+    if (kind & 32 && r.op == RDMA_OP_SEND)
+        r.flags |= RDMA_FLAG_SEND_INVALIDATE;
+    if (kind & 32 && r.op == RDMA_OP_READ)
+        r.flags |= RDMA_FLAG_READ_INVALIDATE;
     if (kind & 64)
-        sges[0] = (struct iw_sge){ f->logical + sges[0].address % LEN, sges[0].length, 0 };
+        sges[0] = (struct rdma_sge){ f->logical + sges[0].address % LEN, sges[0].length, 0 };
     post(f, &r);
 }
 
@@ -275,39 +277,41 @@ static void fast_register(struct fuzz *f, struct input *in)
 {
     unsigned order = take(in, 1);
     uint64_t pages[4];
-    struct mem_pages p = {
+    struct rdma_pages p = {
         .logical = pages, .count = 4, .offset = take(in, 2) % MEM_PAGE, .len = take(in, 2) % LEN,
-        .base_to = (uint64_t)take(in, 1) << 40, .access = take(in, 1) & 7,
+        .base_address = (uint64_t)take(in, 1) << 40, .access = take(in, 1) & 7,
     };
-    struct iw_request r = { .opcode = IW_FAST_REGISTER };
+    struct rdma_request r = { .op = RDMA_OP_FAST_REGISTER };
 
     for (unsigned i = 0; i < 4; i++)
         pages[i] = f->logical + ((i ^ (order & 3)) << MEM_PAGE_SHIFT) + (order == 255);
-    p.base_to += p.offset;
-    if (mem_prepare_pages(f->table, &f->fast, &f->domain, &p, &r.stag) != 0)
+    p.base_address += p.offset;
+    if (mem_prepare_pages(f->table, &f->fast, &f->domain, &p, &r.token) != 0)
         return;
     f->tokens[STALE] = f->tokens[PAGED];
-    f->tokens[PAGED] = r.stag;
-    f->base[PAGED] = p.base_to;
+    f->tokens[PAGED] = r.token;
+    f->base[PAGED] = p.base_address;
     post(f, &r);
 }
 
 static void bind_window(struct fuzz *f, struct input *in)
 {
     unsigned of = take(in, 1) % AREAS;
-    struct iw_request r = { .opcode = IW_BIND };
+    struct rdma_request r = { .op = RDMA_OP_BIND };
     uint64_t to = f->base[of] + take(in, 2);
 
-    if (mem_prepare_window(f->table, &f->window, &f->domain, f->tokens[of], to, take(in, 2), take(in, 1) & 6, &r.stag))
+    if (mem_prepare_window(f->table, &f->window, &f->domain, f->tokens[of], to, take(in, 2), take(in, 1) & 6, &r.token))
         return;
-    f->tokens[WINDOW] = r.stag;
+    f->tokens[WINDOW] = r.token;
     f->base[WINDOW] = to;
     post(f, &r);
 }
 
 static void invalidate(struct fuzz *f, struct input *in)
 {
-    struct iw_request r = { .opcode = IW_INVALIDATE, .stag = token(f, in), .flags = take(in, 1) & IW_READ_FENCE };
+    struct rdma_request r = { .op = RDMA_OP_INVALIDATE,
+                              .token = token(f, in),
+                              .flags = take(in, 1) & RDMA_FLAG_READ_FENCE };
 
     post(f, &r);
 }
@@ -330,7 +334,7 @@ static void step(struct fuzz *f, struct input *in)
     case 5: invalidate(f, in); return;
     case 6: transmit(f, take(in, 2)); return;
     case 7: transmit(f, SIZE_MAX); return;
-    case 8: if (take(in, 1) == 8) iw_qp_flush(f->qp, IW_FLUSHED); return;
+    case 8: if (take(in, 1) == 8) iw_qp_flush(f->qp, RDMA_STATUS_FLUSHED); return;
     default: segment(f, in); return;
     }
 }
@@ -363,7 +367,7 @@ static void check(void)
 
 static void open_memory(struct fuzz *f)
 {
-    static const unsigned access[AREAS] = { 7, MEM_REMOTE_READ, MEM_LOCAL_WRITE, 7, 0 };
+    static const unsigned access[AREAS] = { 7, RDMA_ACCESS_REMOTE_READ, RDMA_ACCESS_LOCAL_WRITE, 7, 0 };
 
     mem_group_init(&f->fast);
     mem_group_init(&f->window);
@@ -438,7 +442,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         finish_rest(&f);
         iw_qp_rx_eof(f.qp);
     }
-    iw_qp_stop(f.qp, IW_FLUSHED);
+    iw_qp_stop(f.qp, RDMA_STATUS_FLUSHED);
     require(f.completed == f.posted && f.taken <= f.shared);
     iw_qp_destroy(f.qp);
     iw_srq_destroy(f.srq);

@@ -37,8 +37,8 @@ void desk_open(struct desk *d, uint64_t seed)
 
 void desk_close(struct desk *d)
 {
-    iw_qp_stop(d->p.a.qp, IW_FLUSHED);
-    iw_qp_stop(d->p.b.qp, IW_FLUSHED);
+    iw_qp_stop(d->p.a.qp, RDMA_STATUS_FLUSHED);
+    iw_qp_stop(d->p.b.qp, RDMA_STATUS_FLUSHED);
     mem_group_kill(&d->windows);
     for (int i = 0; i < GROUPS; i++)
         mem_group_kill(&d->groups[i]);
@@ -58,7 +58,7 @@ uint8_t *octet(const struct desk *d, uint64_t at)
 
 uint32_t prepare_in(struct desk *d, struct mem_group *g, unsigned access)
 {
-    struct mem_pages p = { .logical = d->logical, .count = PAGES, .len = LEN, .base_to = base, .access = access };
+    struct rdma_pages p = { .logical = d->logical, .count = PAGES, .len = LEN, .base_address = base, .access = access };
     uint32_t stag;
 
     assert_int_equal(mem_prepare_pages(d->p.memory, g, &d->p.domain, &p, &stag), 0);
@@ -101,14 +101,14 @@ bool known(struct desk *d, uint32_t stag)
     return mem_check(d->p.memory, &d->p.domain, stag, base, 1, 0) == WIRE_OK;
 }
 
-int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag)
+int local(struct side *s, enum rdma_op op, unsigned flags, unsigned context, uint32_t stag)
 {
-    struct iw_request r = { .opcode = op, .flags = flags, .context = tag(context), .stag = stag };
+    struct rdma_request r = { .op = op, .flags = flags, .context = tag(context), .token = stag };
 
     return iw_qp_post(s->qp, &r);
 }
 
-struct iw_sge part(uint32_t stag, uint64_t at, uint32_t len)
+struct rdma_sge part(uint32_t stag, uint64_t at, uint32_t len)
 {
-    return (struct iw_sge){ base + at, len, stag };
+    return (struct rdma_sge){ base + at, len, stag };
 }

@@ -16,7 +16,7 @@
 enum {
     PAGES = 10,
     LEN = PAGES * MEM_PAGE,
-    REMOTE = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE,
+    REMOTE = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
     SEEDS = 24,
     GROUPS = 32,
 };
@@ -48,7 +48,7 @@ bool alive(struct desk *d, uint32_t stag, uint64_t at); /* a peer's lookup finds
 bool known(struct desk *d, uint32_t stag);              /* a post's check does */
 
 /* A request that sends nothing. */
-int local(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, uint32_t stag);
-struct iw_sge part(uint32_t stag, uint64_t at, uint32_t len);
+int local(struct side *s, enum rdma_op op, unsigned flags, unsigned context, uint32_t stag);
+struct rdma_sge part(uint32_t stag, uint64_t at, uint32_t len);
 
 #endif

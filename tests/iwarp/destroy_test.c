@@ -17,7 +17,7 @@
 
 enum { LOOKS = 20000 };
 
-static void nothing(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
+static void nothing(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
 {
     (void)qp, (void)c, (void)n;
 }

@@ -25,7 +25,7 @@ struct fault {
     uint32_t payload;
     uint8_t flip[2];  /* into the two control bytes */
     enum wire_error error;
-    bool too_long;    /* the receive ends as IW_TOO_LONG */
+    bool too_long;    /* the receive ends as RDMA_STATUS_TOO_LONG */
 };
 
 static const struct fault faults[] = {
@@ -131,7 +131,7 @@ static void test_segments(void **state)
             assert_terminated(&s, &s.p.b, f->error, read ? HEADERS_READ : HEADERS_DDP, fpdu + 2, len);
             assert_int_equal(s.p.b.why, IW_END_LOCAL_ERROR);
             assert_int_equal(s.p.b.completions, 1);
-            assert_completed(&s.p.b, 0, IW_RECEIVE, 1, f->too_long ? IW_TOO_LONG : IW_LOST);
+            assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, f->too_long ? RDMA_STATUS_TOO_LONG : RDMA_STATUS_LOST);
             assert_int_equal(s.p.b.completed[0].error, f->error);
             assert_true(untouched(&s.receive));
             assert_true(untouched(&s.target));
@@ -203,13 +203,13 @@ static void test_sequences(void **state)
         feed(&s.p.b);
         ddp_header_encode(&second, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, WIRE_DDP_UNTAGGED_NO_BUFFER, HEADERS_DDP, ulpdu, 18);
-        assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_OK);
+        assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
         assert_int_equal(s.p.b.completed[0].length, LEN);
         stage_close(&s);
 
         /* A number comes twice. */
         stage_open(&s, i & 1, i);
-        assert_int_equal(post(&s.p.b, IW_RECEIVE, 0, 2, NULL, 0, NULL), 0);
+        assert_int_equal(post(&s.p.b, RDMA_OP_RECEIVE, 0, 2, NULL, 0, NULL), 0);
         inject(&s, &first, 4);
         inject(&s, &again, 0);
         feed(&s.p.b);
@@ -229,7 +229,7 @@ static void test_sequences(void **state)
             ddp_header_encode(&more, ulpdu, sizeof ulpdu);
             assert_terminated(&s, &s.p.b, kind == 0 ? WIRE_DDP_UNTAGGED_TOO_LONG : WIRE_DDP_UNTAGGED_MO, HEADERS_DDP,
                               ulpdu, 18 + (kind == 0 ? LEN - 59 : 4));
-            assert_completed(&s.p.b, 0, IW_RECEIVE, 1, kind == 0 ? IW_TOO_LONG : IW_LOST);
+            assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, kind == 0 ? RDMA_STATUS_TOO_LONG : RDMA_STATUS_LOST);
             for (uint32_t k = 0; k < LEN; k++)
                 assert_int_equal(s.receive.at[k], k < 60 ? 0x22 : 0xca);
             stage_close(&s);
@@ -344,11 +344,11 @@ static void test_answers(void **state)
     for (unsigned i = 0; i < 8 * sizeof answers / sizeof answers[0]; i++) {
         const struct answer *a = &answers[i / 8];
         uint8_t ulpdu[64];
-        struct iw_sge at;
+        struct rdma_sge at;
 
         stage_open(&s, i & 1, i);
-        at = (struct iw_sge){ (uint64_t)(uintptr_t)s.receive.at, 60, s.receive.stag };
-        assert_int_equal(post(&s.p.b, IW_READ, 0, 5, &at, 1, &s.source), 0);
+        at = (struct rdma_sge){ (uint64_t)(uintptr_t)s.receive.at, 60, s.receive.stag };
+        assert_int_equal(post(&s.p.b, RDMA_OP_READ, 0, 5, &at, 1, &s.source), 0);
         uint32_t stag = sink_asked_for(&s);
         struct ddp_header h = {
             .tagged = true,
@@ -363,7 +363,7 @@ static void test_answers(void **state)
             print_error("%s\n", a->name);
         ddp_header_encode(&h, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, a->error, HEADERS_DDP, ulpdu, DDP_TAGGED_HEADER + a->payload);
-        assert_completed(&s.p.b, 0, IW_READ, 5, IW_LOST);
+        assert_completed(&s.p.b, 0, RDMA_OP_READ, 5, RDMA_STATUS_LOST);
         assert_true(untouched(&s.receive));
         stage_close(&s);
     }
@@ -376,10 +376,10 @@ static void test_answer_twice(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 8; i++) {
-        struct iw_sge at;
+        struct rdma_sge at;
         stage_open(&s, i & 1, i);
-        at = (struct iw_sge){ (uint64_t)(uintptr_t)s.receive.at, 60, s.receive.stag };
-        assert_int_equal(post(&s.p.b, IW_READ, 0, 5, &at, 1, &s.source), 0);
+        at = (struct rdma_sge){ (uint64_t)(uintptr_t)s.receive.at, 60, s.receive.stag };
+        assert_int_equal(post(&s.p.b, RDMA_OP_READ, 0, 5, &at, 1, &s.source), 0);
         uint32_t stag = sink_asked_for(&s);
         struct ddp_header half = TAGGED(RDMAP_READ_RESP, false, stag, 0);
         struct ddp_header rest = TAGGED(RDMAP_READ_RESP, true, stag, 30);
@@ -388,13 +388,13 @@ static void test_answer_twice(void **state)
             inject(&s, &half, 30);
             feed(&s.p.b);
             assert_int_equal(s.p.b.error, WIRE_DDP_TAGGED_BOUNDS);
-            assert_completed(&s.p.b, 0, IW_READ, 5, IW_LOST);
+            assert_completed(&s.p.b, 0, RDMA_OP_READ, 5, RDMA_STATUS_LOST);
         } else {
             inject(&s, &rest, 30);
             inject(&s, &rest, 30);
             feed(&s.p.b);
             assert_int_equal(s.p.b.error, WIRE_DDP_TAGGED_STAG);
-            assert_completed(&s.p.b, 0, IW_READ, 5, IW_OK);
+            assert_completed(&s.p.b, 0, RDMA_OP_READ, 5, RDMA_STATUS_OK);
         }
         assert_int_equal(s.p.b.ends, 1);
         stage_close(&s);
@@ -407,11 +407,11 @@ static void test_refused_read(void **state)
     static const struct {
         uint32_t length;
         bool stale, right;
-        enum iw_status status;
+        enum rdma_status status;
     } reads[] = {
-        { LEN, false, true, IW_REMOTE_RANGE },
-        { 10, true, true, IW_REMOTE_ACCESS },
-        { 10, false, false, IW_REMOTE_ACCESS },
+        { LEN, false, true, RDMA_STATUS_REMOTE_RANGE },
+        { 10, true, true, RDMA_STATUS_REMOTE_ACCESS },
+        { 10, false, false, RDMA_STATUS_REMOTE_ACCESS },
     };
     struct stage s;
 
@@ -420,21 +420,21 @@ static void test_refused_read(void **state)
         struct region sink;
         unsigned k = i / 8;
         stage_open(&s, i & 1, i);
-        region_open(&s.p, &sink, LEN, MEM_LOCAL_WRITE);
-        struct iw_sge at = { (uint64_t)(uintptr_t)sink.at, reads[k].length, sink.stag };
+        region_open(&s.p, &sink, LEN, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge at = { (uint64_t)(uintptr_t)sink.at, reads[k].length, sink.stag };
         struct region remote = *(reads[k].right ? &s.source : &s.target);
         remote.at += reads[k].length == LEN ? 1 : 0;
         remote.stag ^= reads[k].stale ? 1 : 0;
-        assert_int_equal(post(&s.p.a, IW_READ, 0, 1, NULL, 0, &s.source), 0);
-        assert_int_equal(post(&s.p.a, IW_READ, 0, 2, &at, 1, &remote), 0);
-        assert_int_equal(post(&s.p.a, IW_READ, 0, 3, NULL, 0, &s.source), 0);
-        assert_int_equal(post(&s.p.a, IW_SEND, IW_READ_FENCE, 4, NULL, 0, NULL), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 1, NULL, 0, &s.source), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 2, &at, 1, &remote), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 3, NULL, 0, &s.source), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_SEND, RDMA_FLAG_READ_FENCE, 4, NULL, 0, NULL), 0);
         pump_run(&s.p);
         assert_int_equal(s.p.a.completions, 4);
-        assert_true(s.p.a.completed[0].status == IW_OK || s.p.a.completed[0].status == IW_LOST);
-        assert_completed(&s.p.a, 1, IW_READ, 2, reads[k].status);
-        assert_completed(&s.p.a, 2, IW_READ, 3, IW_LOST);
-        assert_completed(&s.p.a, 3, IW_SEND, 4, IW_LOST);
+        assert_true(s.p.a.completed[0].status == RDMA_STATUS_OK || s.p.a.completed[0].status == RDMA_STATUS_LOST);
+        assert_completed(&s.p.a, 1, RDMA_OP_READ, 2, reads[k].status);
+        assert_completed(&s.p.a, 2, RDMA_OP_READ, 3, RDMA_STATUS_LOST);
+        assert_completed(&s.p.a, 3, RDMA_OP_SEND, 4, RDMA_STATUS_LOST);
         assert_int_equal(s.p.a.why, IW_END_PEER_TERMINATE);
         assert_int_equal(s.p.a.completed[1].error, s.p.a.error);
         assert_int_equal(s.p.a.ends, 1);

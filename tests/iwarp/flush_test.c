@@ -27,27 +27,27 @@ static void test_flush_between(void **state)
     (void)state;
     for (unsigned i = 0; i < 16; i++) {
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i });
-        region_open(&p, &data, 5000, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
-        struct iw_sge sge = whole(&data);
+        region_open(&p, &data, 5000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ);
+        struct rdma_sge sge = whole(&data);
         for (unsigned k = 0; k < 3; k++) {
-            assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 10 + k, &sge, 1, NULL), 0);
-            assert_int_equal(post(&p.b, IW_RECEIVE, 0, 20 + k, &sge, 1, NULL), 0);
+            assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 10 + k, &sge, 1, NULL), 0);
+            assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 20 + k, &sge, 1, NULL), 0);
         }
-        iw_qp_flush(p.a.qp, IW_FLUSHED);
-        iw_qp_flush(p.b.qp, IW_FLUSHED);
+        iw_qp_flush(p.a.qp, RDMA_STATUS_FLUSHED);
+        iw_qp_flush(p.b.qp, RDMA_STATUS_FLUSHED);
         assert_int_equal(p.a.completions, 3);
         assert_int_equal(p.b.completions, 3);
         for (unsigned k = 0; k < 3; k++) {
-            assert_completed(&p.a, k, IW_SEND, 10 + k, IW_FLUSHED);
-            assert_completed(&p.b, k, IW_RECEIVE, 20 + k, IW_FLUSHED);
+            assert_completed(&p.a, k, RDMA_OP_SEND, 10 + k, RDMA_STATUS_FLUSHED);
+            assert_completed(&p.b, k, RDMA_OP_RECEIVE, 20 + k, RDMA_STATUS_FLUSHED);
         }
-        assert_int_equal(post(&p.a, IW_SEND, 0, 1, &sge, 1, NULL), 0);
-        assert_int_equal(post(&p.a, IW_READ, 0, 2, &sge, 1, &data), 0);
-        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 3, &sge, 1, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &sge, 1, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 2, &sge, 1, &data), 0);
+        assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 3, &sge, 1, NULL), 0);
         pump_run(&p);
-        assert_completed(&p.a, 3, IW_SEND, 1, IW_OK);
-        assert_completed(&p.a, 4, IW_READ, 2, IW_OK);
-        assert_completed(&p.b, 3, IW_RECEIVE, 3, IW_OK);
+        assert_completed(&p.a, 3, RDMA_OP_SEND, 1, RDMA_STATUS_OK);
+        assert_completed(&p.a, 4, RDMA_OP_READ, 2, RDMA_STATUS_OK);
+        assert_completed(&p.b, 3, RDMA_OP_RECEIVE, 3, RDMA_STATUS_OK);
         assert_int_equal(p.a.ends + p.b.ends, 0);
         region_close(&data);
         pump_close(&p);
@@ -63,13 +63,14 @@ static void test_flush_anywhere(void **state)
     (void)state;
     for (unsigned i = 0; i < 400; i++) {
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .max_segment = i % 3 ? 1448 : 30000 });
-        region_open(&p, &src, 30000, MEM_REMOTE_READ);
-        region_open(&p, &dst, 30000, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
-        struct iw_sge from = whole(&src), to = whole(&dst);
+        region_open(&p, &src, 30000, RDMA_ACCESS_REMOTE_READ);
+        region_open(&p, &dst, 30000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
+        struct rdma_sge from = whole(&src), to = whole(&dst);
         for (unsigned k = 0; k < 12; k++) {
-            enum iw_opcode op = (enum iw_opcode)pump_random(&p, 3);
-            assert_int_equal(post(&p.b, IW_RECEIVE, 0, k, &to, 1, NULL), 0);
-            assert_int_equal(post(&p.a, op, 0, k, op == IW_READ ? &to : &from, 1, op == IW_READ ? &src : &dst), 0);
+            enum rdma_op op = (enum rdma_op)pump_random(&p, 3);
+            assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, k, &to, 1, NULL), 0);
+            assert_int_equal(
+                post(&p.a, op, 0, k, op == RDMA_OP_READ ? &to : &from, 1, op == RDMA_OP_READ ? &src : &dst), 0);
         }
         for (uint32_t k = pump_random(&p, 40); k > 0; k--) {
             pump_send(&p.a);
@@ -80,13 +81,13 @@ static void test_flush_anywhere(void **state)
         struct side *flushed = i & 2 ? &p.a : &p.b;
         unsigned before = flushed->completions;
         if (i & 4)
-            iw_qp_stop(flushed->qp, IW_FLUSHED);
+            iw_qp_stop(flushed->qp, RDMA_STATUS_FLUSHED);
         else
-            iw_qp_flush(flushed->qp, IW_FLUSHED);
+            iw_qp_flush(flushed->qp, RDMA_STATUS_FLUSHED);
         assert_int_equal(flushed->completions, 12);
         for (unsigned k = 0; k < 12; k++) {
             assert_ptr_equal(flushed->completed[k].context, tag(k));
-            assert_int_equal(flushed->completed[k].status, k < before ? IW_OK : IW_FLUSHED);
+            assert_int_equal(flushed->completed[k].status, k < before ? RDMA_STATUS_OK : RDMA_STATUS_FLUSHED);
         }
         if (i & 4)
             assert_int_equal(flushed->ends, 0);
@@ -121,13 +122,13 @@ static void test_start_again(void **state)
     for (unsigned i = 0; i < 40; i++) {
         struct iw_stream stream = { .crc = i & 1, .ird = 4, .ord = 4, .max_segment = 1448 };
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i });
-        region_open(&p, &data, 5000, MEM_LOCAL_WRITE | MEM_REMOTE_READ);
-        struct iw_sge sge = whole(&data);
+        region_open(&p, &data, 5000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ);
+        struct rdma_sge sge = whole(&data);
         for (unsigned round = 0; round < 3; round++) {
             p.a.completions = p.b.completions = 0;
             for (unsigned k = 0; k < 4; k++) {
-                assert_int_equal(post(&p.b, IW_RECEIVE, 0, k, &sge, 1, NULL), 0);
-                assert_int_equal(post(&p.a, k & 1 ? IW_SEND : IW_READ, 0, k, &sge, 1, &data), 0);
+                assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, k, &sge, 1, NULL), 0);
+                assert_int_equal(post(&p.a, k & 1 ? RDMA_OP_SEND : RDMA_OP_READ, 0, k, &sge, 1, &data), 0);
             }
             if (round < 2) {
                 for (uint32_t k = pump_random(&p, 30); k > 0; k--) {
@@ -136,11 +137,11 @@ static void test_start_again(void **state)
                     pump_send(&p.b);
                     pump_receive(&p.a);
                 }
-                iw_qp_stop(p.a.qp, IW_LOST);
-                iw_qp_stop(p.b.qp, IW_LOST);
+                iw_qp_stop(p.a.qp, RDMA_STATUS_LOST);
+                iw_qp_stop(p.b.qp, RDMA_STATUS_LOST);
                 assert_int_equal(p.a.completions, 4);
                 assert_int_equal(p.b.completions, 4);
-                assert_int_equal(post(&p.a, IW_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
+                assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
                 p.a.in.from = p.a.in.to = p.b.in.from = p.b.in.to = 0;
                 iw_qp_start(p.a.qp, &stream);
                 iw_qp_start(p.b.qp, &stream);
@@ -150,7 +151,7 @@ static void test_start_again(void **state)
         assert_int_equal(p.a.completions, 4);
         assert_int_equal(p.b.completions, 2);
         for (unsigned k = 0; k < 4; k++)
-            assert_int_equal(p.a.completed[k].status, IW_OK);
+            assert_int_equal(p.a.completed[k].status, RDMA_STATUS_OK);
         region_close(&data);
         pump_close(&p);
     }

@@ -81,69 +81,70 @@ static uint32_t any_stag(struct play *g, const struct region *r)
     return g->stags[pump_random(&g->p, 3) ? g->known - 1 : pump_random(&g->p, g->known)];
 }
 
-static void play_post(struct play *g, unsigned side, const struct iw_request *r)
+static void play_post(struct play *g, unsigned side, const struct rdma_request *r)
 {
     int result = iw_qp_post((side ? &g->p.b : &g->p.a)->qp, r);
 
     if (result == 0)
         g->posted[side]++;
-    else if (r->opcode == IW_FAST_REGISTER || r->opcode == IW_BIND)
-        mem_discard(g->p.memory, &g->p.domain, r->stag);
+    else if (r->op == RDMA_OP_FAST_REGISTER || r->op == RDMA_OP_BIND)
+        mem_discard(g->p.memory, &g->p.domain, r->token);
     assert_true(result == 0 || result == EFAULT);
 }
 
-static void prepare(struct play *g, struct iw_request *r, const struct region *plain)
+static void prepare(struct play *g, struct rdma_request *r, const struct region *plain)
 {
-    unsigned access = MEM_LOCAL_WRITE | (pump_random(&g->p, 4) ? MEM_REMOTE_READ | MEM_REMOTE_WRITE : 0);
-    struct mem_pages p = {
-        .logical = g->logical, .count = 2, .offset = OFFSET, .len = SPAN, .base_to = base, .access = access,
+    unsigned access =
+        RDMA_ACCESS_LOCAL_WRITE | (pump_random(&g->p, 4) ? RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE : 0);
+    struct rdma_pages p = {
+        .logical = g->logical, .count = 2, .offset = OFFSET, .len = SPAN, .base_address = base, .access = access,
     };
     int error = 0;
 
-    if (r->opcode == IW_BIND)
+    if (r->op == RDMA_OP_BIND)
         error = mem_prepare_window(g->p.memory, &g->windows, &g->p.domain, any_stag(g, plain),
-                                   base + pump_random(&g->p, 100), 1 + pump_random(&g->p, 4000), access, &r->stag);
+                                   base + pump_random(&g->p, 100), 1 + pump_random(&g->p, 4000), access, &r->token);
     else
-        assert_int_equal(mem_prepare_pages(g->p.memory, &g->regions, &g->p.domain, &p, &r->stag), 0);
+        assert_int_equal(mem_prepare_pages(g->p.memory, &g->regions, &g->p.domain, &p, &r->token), 0);
     if (error) { /* nothing that a window could be a part of: end something instead */
-        r->opcode = IW_INVALIDATE;
-        r->stag = any_stag(g, plain);
+        r->op = RDMA_OP_INVALIDATE;
+        r->token = any_stag(g, plain);
     } else if (g->known < TOKENS) {
-        g->stags[g->known++] = r->stag;
+        g->stags[g->known++] = r->token;
     }
 }
 
 /* A request of the new kinds, about memory that may or may not be alive. */
 static void play_request(struct play *g, unsigned side, unsigned context, const struct region *plain)
 {
-    struct iw_sge sge = { base + pump_random(&g->p, 100), pump_random(&g->p, SPAN - 100), any_stag(g, plain) };
-    struct iw_request r = { .context = tag(context), .remote_stag = any_stag(g, plain), .remote_to = base };
+    struct rdma_sge sge = { base + pump_random(&g->p, 100), pump_random(&g->p, SPAN - 100), any_stag(g, plain) };
+    struct rdma_request r = { .context = tag(context), .remote_token = any_stag(g, plain), .remote_address = base };
 
     switch (pump_random(&g->p, 8)) {
     case 0:
     case 1:
     case 2:
-        r.opcode = IW_FAST_REGISTER;
+        r.op = RDMA_OP_FAST_REGISTER;
         prepare(g, &r, plain);
         break;
     case 3:
     case 4:
-        r.opcode = IW_BIND;
+        r.op = RDMA_OP_BIND;
         prepare(g, &r, plain);
         break;
     case 5:
-        r.opcode = IW_INVALIDATE;
-        r.stag = any_stag(g, plain);
+        r.op = RDMA_OP_INVALIDATE;
+        r.token = any_stag(g, plain);
         break;
     case 6:
-        r.opcode = IW_SEND;
-        r.flags = IW_SEND_INVALIDATE;
+        r.op = RDMA_OP_SEND;
+        r.flags = RDMA_FLAG_SEND_INVALIDATE;
         r.sges = &sge;
         r.sge_count = 1;
         break;
     default:
-        r.opcode = IW_READ;
-        r.flags = IW_READ_INVALIDATE;
+        r.op = RDMA_OP_READ;
+        r.flags = RDMA_FLAG_READ_INVALIDATE;
         r.sges = &sge;
         r.sge_count = 1;
         break;
@@ -213,16 +214,16 @@ static void post_all(struct play *g, const struct region *src, const struct regi
 
     for (unsigned k = 0; k < 8; k++) {
         for (unsigned i = 0; i < 2; i++) {
-            struct iw_sge sges[PUMP_SGES];
-            enum iw_opcode op = (enum iw_opcode)pump_random(p, 3);
+            struct rdma_sge sges[PUMP_SGES];
+            enum rdma_op op = (enum rdma_op)pump_random(p, 3);
             struct side *side = i ? &p->b : &p->a;
             uint32_t count = cut(p, receive, pump_random(p, LEN), sges, 6);
 
-            assert_int_equal(post(side, IW_RECEIVE, 0, k, sges, count, NULL), 0);
+            assert_int_equal(post(side, RDMA_OP_RECEIVE, 0, k, sges, count, NULL), 0);
             if (pump_random(p, 2))
                 play_request(g, i, k, dst);
-            count = cut(p, op == IW_READ ? dst : src, pump_random(p, LEN), sges, 6);
-            assert_int_equal(post(side, op, 0, k, sges, count, op == IW_READ ? src : dst), 0);
+            count = cut(p, op == RDMA_OP_READ ? dst : src, pump_random(p, LEN), sges, 6);
+            assert_int_equal(post(side, op, 0, k, sges, count, op == RDMA_OP_READ ? src : dst), 0);
             g->posted[i] += 2;
         }
     }
@@ -253,13 +254,12 @@ static void move_and_spoil(struct play *g, const struct region *dst)
 }
 
 /* Of each kind, how many did what they are for: rounds in which nothing works find nothing. */
-static unsigned worked[IW_INVALIDATE + 1], invalidated;
+static unsigned worked[RDMA_OP_RECEIVE_AND_INVALIDATE + 1];
 
 static void tally(const struct side *s)
 {
     for (unsigned i = 0; i < s->completions; i++) {
-        worked[s->completed[i].opcode] += s->completed[i].status == IW_OK;
-        invalidated += s->completed[i].invalidated;
+        worked[s->completed[i].op] += s->completed[i].status == RDMA_STATUS_OK;
     }
 }
 
@@ -270,16 +270,16 @@ static void round_of(uint64_t seed)
     struct pump *p = &g.p;
 
     play_open(&g, seed);
-    region_open(p, &src, LEN, MEM_REMOTE_READ);
-    region_open(p, &dst, LEN, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
-    region_open(p, &receive, LEN, MEM_LOCAL_WRITE);
+    region_open(p, &src, LEN, RDMA_ACCESS_REMOTE_READ);
+    region_open(p, &dst, LEN, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
+    region_open(p, &receive, LEN, RDMA_ACCESS_LOCAL_WRITE);
     fill(&src, (uint32_t)seed);
     post_all(&g, &src, &dst, &receive);
     move_and_spoil(&g, &dst);
     if (pump_random(p, 2))
         iw_qp_rx_eof(p->b.qp);
-    iw_qp_stop(p->a.qp, IW_FLUSHED);
-    iw_qp_stop(p->b.qp, IW_FLUSHED);
+    iw_qp_stop(p->a.qp, RDMA_STATUS_FLUSHED);
+    iw_qp_stop(p->b.qp, RDMA_STATUS_FLUSHED);
     assert_int_equal(p->a.completions, g.posted[0]);
     assert_int_equal(p->b.completions, g.posted[1]);
     assert_true(p->a.ends <= 1 && p->b.ends <= 1);
@@ -297,9 +297,9 @@ static void test_spoilt(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= ROUNDS; seed++)
         round_of(seed);
-    for (unsigned op = 0; op <= IW_INVALIDATE; op++)
+    for (unsigned op = 0; op <= RDMA_OP_INVALIDATE; op++)
         assert_in_range(worked[op], 100, UINT32_MAX);
-    assert_in_range(invalidated, 20, UINT32_MAX);
+    assert_in_range(worked[RDMA_OP_RECEIVE_AND_INVALIDATE], 20, UINT32_MAX);
 }
 
 /* Nothing but garbage. covers: WIR-05 */
@@ -312,9 +312,9 @@ static void test_noise(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         pump_open(&p, &(struct pump_config){ .crc = seed & 1, .seed = seed });
-        region_open(&p, &to, 64, MEM_LOCAL_WRITE);
-        struct iw_sge sge = whole(&to);
-        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &sge, 1, NULL), 0);
+        region_open(&p, &to, 64, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge sge = whole(&to);
+        assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, &sge, 1, NULL), 0);
         for (size_t i = 0; i < sizeof noise; i++)
             noise[i] = (uint8_t)pump_random(&p, 256);
         noise[0] = 0;
@@ -325,7 +325,7 @@ static void test_noise(void **state)
         pump_inject(&p.b, noise, sizeof noise);
         pump_run(&p);
         iw_qp_rx_eof(p.b.qp);
-        iw_qp_stop(p.b.qp, IW_FLUSHED);
+        iw_qp_stop(p.b.qp, RDMA_STATUS_FLUSHED);
         assert_int_equal(p.b.completions, 1);
         region_close(&to);
         pump_close(&p);

@@ -34,10 +34,10 @@ static void test_eof(void **state)
         assert_int_equal(s.p.b.ends, kind != 3);
         if (kind != 3) {
             assert_int_equal(s.p.b.why, IW_END_TRUNCATED);
-            assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_LOST);
+            assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOST);
         } else {
             assert_int_equal(s.p.b.completions, 0);
-            assert_int_equal(post(&s.p.b, IW_SEND, 0, 1, NULL, 0, NULL), 0); /* half-closed: we may go on */
+            assert_int_equal(post(&s.p.b, RDMA_OP_SEND, 0, 1, NULL, 0, NULL), 0); /* half-closed: we may go on */
         }
         stage_close(&s);
     }
@@ -53,7 +53,7 @@ static void test_invalidated(void **state)
     (void)state;
     for (unsigned i = 0; i < 40; i++) {
         stage_open(&s, i & 1, i);
-        region_open(&s.p, &big, sizeof payload, MEM_REMOTE_WRITE | MEM_LOCAL_WRITE);
+        region_open(&s.p, &big, sizeof payload, RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE);
         struct ddp_header h = TAGGED(RDMAP_WRITE, true, big.stag, (uint64_t)(uintptr_t)big.at);
         memset(payload, 0x33, sizeof payload);
         pump_inject(&s.p.b, fpdu, pump_fpdu(fpdu, s.crc, &h, payload, sizeof payload));
@@ -91,7 +91,7 @@ static void test_invalidated_under_way(void **state)
     (void)state;
     stage_open(&s, false, 1);
     s.p.whole = true;
-    region_open(&s.p, &big, sizeof payload, MEM_REMOTE_WRITE | MEM_REMOTE_READ);
+    region_open(&s.p, &big, sizeof payload, RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ);
     struct ddp_header h = TAGGED(RDMAP_WRITE, true, big.stag, (uint64_t)(uintptr_t)big.at);
     size_t size = pump_fpdu(fpdu, false, &h, payload, sizeof payload);
     pump_inject(&s.p.b, fpdu, 100);
@@ -108,8 +108,8 @@ static void test_invalidated_under_way(void **state)
 
     assert_int_equal(mem_register(s.p.memory, &s.p.domain, big.at, big.len, (uint64_t)(uintptr_t)big.at, 0, &big.mr,
                                   &big.stag), 0);
-    struct iw_sge from = whole(&big);
-    assert_int_equal(post(&s.p.a, IW_WRITE, 0, 1, &from, 1, &s.target), 0);
+    struct rdma_sge from = whole(&big);
+    assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, &from, 1, &s.target), 0);
     assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
     assert_false(mem_invalidate(big.mr, on_gone, &gone));
     big.mr = NULL;
@@ -132,12 +132,12 @@ static void test_lost_read(void **state)
         s.p.whole = true;
         bad = s.target;
         bad.stag ^= 1;
-        struct iw_sge from = whole(&s.source);
-        assert_int_equal(post(&s.p.a, IW_READ, 0, 1, NULL, 0, &s.source), 0);
+        struct rdma_sge from = whole(&s.source);
+        assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 1, NULL, 0, &s.source), 0);
         if (i == 0)
-            assert_int_equal(post(&s.p.a, IW_WRITE, 0, 2, &from, 1, &bad), 0);
+            assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 2, &from, 1, &bad), 0);
         else
-            assert_int_equal(post(&s.p.a, IW_SEND, 0, 2, &from, 1, NULL), 0);
+            assert_int_equal(post(&s.p.a, RDMA_OP_SEND, 0, 2, &from, 1, NULL), 0);
         while (pump_send(&s.p.a))
             continue;
         if (i == 0) {
@@ -148,7 +148,7 @@ static void test_lost_read(void **state)
             pump_inject(&s.p.a, fpdu, pump_fpdu(fpdu, true, &h, NULL, 0));
         }
         pump_run(&s.p);
-        assert_completed(&s.p.a, 0, IW_READ, 1, IW_LOST);
+        assert_completed(&s.p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_LOST);
         assert_int_equal(s.p.a.completions, 2);
         assert_int_equal(s.p.a.why, IW_END_PEER_TERMINATE);
         assert_int_equal(s.p.a.error, i == 0 ? WIRE_DDP_TAGGED_STAG : WIRE_RDMAP_CATASTROPHIC);
@@ -167,20 +167,20 @@ static void test_own_memory_gone(void **state)
     for (unsigned i = 0; i < 2; i++) {
         /* Before its turn: this request alone fails, nothing of it is sent. */
         stage_open(&s, i & 1, i);
-        region_open(&s.p, &data, 50, MEM_LOCAL_WRITE);
+        region_open(&s.p, &data, 50, RDMA_ACCESS_LOCAL_WRITE);
         region_open(&s.p, &more, 50, 0);
-        struct iw_sge sges[2] = { whole(&more), whole(&data) };
-        assert_int_equal(post(&s.p.a, IW_SEND, 0, 1, sges, 2, NULL), 0);
-        assert_int_equal(post(&s.p.a, IW_READ, 0, 2, &sges[1], 1, &s.source), 0);
-        assert_int_equal(post(&s.p.a, IW_SEND, 0, 3, sges, 1, NULL), 0);
+        struct rdma_sge sges[2] = { whole(&more), whole(&data) };
+        assert_int_equal(post(&s.p.a, RDMA_OP_SEND, 0, 1, sges, 2, NULL), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 2, &sges[1], 1, &s.source), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_SEND, 0, 3, sges, 1, NULL), 0);
         assert_true(mem_invalidate(data.mr, NULL, NULL));
         data.mr = NULL;
         pump_run(&s.p);
         assert_int_equal(s.p.a.completions, 3);
-        assert_completed(&s.p.a, 0, IW_SEND, 1, IW_LOCAL_ACCESS);
-        assert_completed(&s.p.a, 1, IW_READ, 2, IW_LOCAL_ACCESS);
-        assert_completed(&s.p.a, 2, IW_SEND, 3, IW_OK);
-        assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_OK);
+        assert_completed(&s.p.a, 0, RDMA_OP_SEND, 1, RDMA_STATUS_LOCAL_ACCESS);
+        assert_completed(&s.p.a, 1, RDMA_OP_READ, 2, RDMA_STATUS_LOCAL_ACCESS);
+        assert_completed(&s.p.a, 2, RDMA_OP_SEND, 3, RDMA_STATUS_OK);
+        assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
         assert_int_equal(s.p.a.ends + s.p.b.ends, 0);
         region_close(&data);
         region_close(&more);
@@ -190,13 +190,13 @@ static void test_own_memory_gone(void **state)
         stage_open(&s, i & 1, i);
         region_open(&s.p, &data, 300000, 0);
         sges[0] = whole(&data);
-        assert_int_equal(post(&s.p.a, IW_WRITE, 0, 1, sges, 1, &s.target), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_WRITE, 0, 1, sges, 1, &s.target), 0);
         assert_true(iw_qp_tx_want(s.p.a.qp, s.p.scratch, iov, IW_IOV_MAX) > 0);
         iw_qp_tx_done(s.p.a.qp, s.p.scratch, 1000);
         assert_true(mem_invalidate(data.mr, NULL, NULL));
         data.mr = NULL;
         pump_send(&s.p.a);
-        assert_completed(&s.p.a, 0, IW_WRITE, 1, IW_LOCAL_ACCESS);
+        assert_completed(&s.p.a, 0, RDMA_OP_WRITE, 1, RDMA_STATUS_LOCAL_ACCESS);
         assert_int_equal(s.p.a.why, IW_END_LOCAL_REQUEST);
         region_close(&data);
         stage_close(&s);
@@ -212,15 +212,15 @@ static void test_own_memory_gone(void **state)
         ddp_header_encode(&h, ulpdu, sizeof ulpdu);
         assert_terminated(&s, &s.p.b, WIRE_DDP_CATASTROPHIC, HEADERS_DDP, ulpdu, 28);
         assert_int_equal(s.p.b.why, IW_END_LOCAL_REQUEST);
-        assert_completed(&s.p.b, 0, IW_RECEIVE, 1, IW_LOCAL_ACCESS);
+        assert_completed(&s.p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOCAL_ACCESS);
         assert_true(untouched(&s.receive));
         stage_close(&s);
 
         /* A source that goes between the request and the response. */
         stage_open(&s, i & 1, i);
-        region_open(&s.p, &data, 10, MEM_LOCAL_WRITE);
+        region_open(&s.p, &data, 10, RDMA_ACCESS_LOCAL_WRITE);
         sges[0] = whole(&data);
-        assert_int_equal(post(&s.p.a, IW_READ, 0, 1, sges, 1, &s.source), 0);
+        assert_int_equal(post(&s.p.a, RDMA_OP_READ, 0, 1, sges, 1, &s.source), 0);
         while (pump_send(&s.p.a))
             continue;
         feed(&s.p.b);
@@ -229,7 +229,7 @@ static void test_own_memory_gone(void **state)
         s.source.mr = NULL;
         pump_run(&s.p);
         assert_int_equal(s.p.b.error, WIRE_RDMAP_INVALID_STAG);
-        assert_completed(&s.p.a, 0, IW_READ, 1, IW_REMOTE_ACCESS);
+        assert_completed(&s.p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_REMOTE_ACCESS);
         assert_true(untouched(&data));
         region_close(&data);
         stage_close(&s);

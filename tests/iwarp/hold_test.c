@@ -22,7 +22,7 @@ enum {
     SIZE = 16,
     MESSAGES = 12,
     BASE = 0x7000,
-    ALL = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE,
+    ALL = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
 };
 
 /* Regions that are all addressed from BASE on. */
@@ -44,13 +44,13 @@ static void alike_close(struct alike *r)
     assert_true(mem_invalidate(r->mr, NULL, NULL)); /* nobody holds it */
 }
 
-static struct iw_sge at(const struct alike *r, unsigned n)
+static struct rdma_sge at(const struct alike *r, unsigned n)
 {
-    return (struct iw_sge){ .address = BASE + n * SIZE, .length = SIZE, .stag = r->stag };
+    return (struct rdma_sge){ .address = BASE + n * SIZE, .length = SIZE, .token = r->stag };
 }
 
 /* From one region to another, each of two that take turns as the bits of an order say. */
-static void take_turns(struct pump *p, enum iw_opcode op, unsigned from_order, unsigned to_order)
+static void take_turns(struct pump *p, enum rdma_op op, unsigned from_order, unsigned to_order)
 {
     struct alike from[2], to[2];
 
@@ -62,12 +62,12 @@ static void take_turns(struct pump *p, enum iw_opcode op, unsigned from_order, u
     for (unsigned n = 0; n < MESSAGES; n++) {
         const struct alike *f = &from[from_order >> n & 1], *t = &to[to_order >> n & 1];
         struct region remote = { .at = (uint8_t *)(uintptr_t)(BASE + n * SIZE), .len = SIZE,
-                                 .stag = op == IW_READ ? f->stag : t->stag };
-        struct iw_sge there = at(t, n), here = op == IW_READ ? there : at(f, n);
+                                 .stag = op == RDMA_OP_READ ? f->stag : t->stag };
+        struct rdma_sge there = at(t, n), here = op == RDMA_OP_READ ? there : at(f, n);
 
-        if (op == IW_SEND)
-            assert_int_equal(post(&p->b, IW_RECEIVE, 0, n, &there, 1, NULL), 0);
-        assert_int_equal(post(&p->a, op, 0, n, &here, 1, op == IW_SEND ? NULL : &remote), 0);
+        if (op == RDMA_OP_SEND)
+            assert_int_equal(post(&p->b, RDMA_OP_RECEIVE, 0, n, &there, 1, NULL), 0);
+        assert_int_equal(post(&p->a, op, 0, n, &here, 1, op == RDMA_OP_SEND ? NULL : &remote), 0);
     }
     pump_run(p);
     assert_int_equal(p->a.completions, MESSAGES);
@@ -75,7 +75,7 @@ static void take_turns(struct pump *p, enum iw_opcode op, unsigned from_order, u
     for (unsigned n = 0; n < MESSAGES; n++) {
         const struct alike *f = &from[from_order >> n & 1];
 
-        assert_completed(&p->a, n, op, n, IW_OK);
+        assert_completed(&p->a, n, op, n, RDMA_STATUS_OK);
         for (unsigned side = 0; side < 2; side++) {
             for (unsigned i = n * SIZE; i < (n + 1) * SIZE; i++)
                 assert_int_equal(to[side].memory[i], side == (to_order >> n & 1) ? f->memory[i] : 0xee);
@@ -90,7 +90,7 @@ static void take_turns(struct pump *p, enum iw_opcode op, unsigned from_order, u
 /* covers: MEM-04 */
 static void test_regions_alike(void **state)
 {
-    static const enum iw_opcode ops[] = { IW_SEND, IW_WRITE, IW_READ };
+    static const enum rdma_op ops[] = { RDMA_OP_SEND, RDMA_OP_WRITE, RDMA_OP_READ };
     static struct pump p;
 
     (void)state;
@@ -119,16 +119,16 @@ static void test_rights_apart(void **state)
         size_t len;
 
         pump_open(&p, &c);
-        alike_open(&p, &r, MEM_LOCAL_WRITE, 0);
-        struct iw_sge into = at(&r, 0);
-        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        alike_open(&p, &r, RDMA_ACCESS_LOCAL_WRITE, 0);
+        struct rdma_sge into = at(&r, 0);
+        assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
         memset(payload, 0x77, sizeof payload);
         write.stag = r.stag;
         len = pump_fpdu(fpdus, crc, &message, payload, SIZE);
         len += pump_fpdu(fpdus + len, crc, &write, payload, SIZE);
         pump_inject(&p.b, fpdus, len);
         pump_receive(&p.b);
-        assert_completed(&p.b, 0, IW_RECEIVE, 1, IW_OK);
+        assert_completed(&p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
         assert_memory_equal(r.memory, payload, SIZE);
         assert_int_equal(r.memory[SIZE], SIZE);
         assert_int_equal(p.b.ends, 1);
@@ -157,11 +157,11 @@ static void test_ends_with_the_batch(void **state)
     (void)state;
     pump_open(&p, &c);
     for (unsigned i = 0; i < 2; i++) {
-        struct iw_sge from;
+        struct rdma_sge from;
 
-        alike_open(&p, &r[i], MEM_LOCAL_READ, 0);
+        alike_open(&p, &r[i], RDMA_ACCESS_LOCAL_READ, 0);
         from = at(&r[i], 0);
-        assert_int_equal(post(&p.a, IW_SEND, 0, i, &from, 1, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &from, 1, NULL), 0);
     }
     assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 1);
     len = iov[0].iov_len;
@@ -189,11 +189,11 @@ static void test_listed_lasts(void **state)
     (void)state;
     pump_open(&p, &c);
     for (unsigned i = 0; i < 2; i++) {
-        struct iw_sge from = { .address = BASE, .length = 1000 };
+        struct rdma_sge from = { .address = BASE, .length = 1000 };
 
-        assert_int_equal(mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, MEM_LOCAL_READ, &mr[i],
-                                      &from.stag), 0);
-        assert_int_equal(post(&p.a, IW_SEND, 0, i, &from, 1, NULL), 0);
+        assert_int_equal(mem_register(p.memory, &p.domain, memory[i], LARGE, BASE, RDMA_ACCESS_LOCAL_READ, &mr[i],
+                                      &from.token), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &from, 1, NULL), 0);
     }
     int n = iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX);
     for (int i = 0; i < n; i++)
@@ -214,7 +214,7 @@ static void test_pieces_last(void **state)
     struct pump_config c = { .whole = true, .seed = 1 };
     static struct pump p;
     struct alike r[2];
-    struct iw_sge into[2];
+    struct rdma_sge into[2];
     unsigned gone = 0;
 
     (void)state;
@@ -224,9 +224,9 @@ static void test_pieces_last(void **state)
         alike_open(&p, &r[i], ALL, 0);
         into[i] = at(&r[i], 0);
     }
-    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, into, 2, NULL), 0);
+    assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, into, 2, NULL), 0);
     pieces_keep(pieces, true);
-    assert_int_equal(pieces_of_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, MEM_LOCAL_WRITE,
+    assert_int_equal(pieces_of_entry(p.b.qp, pieces, queue_at(&p.b.qp->rq, 0), 0, 2 * SIZE, RDMA_ACCESS_LOCAL_WRITE,
                                      IW_IOV_MAX), WIRE_OK);
     for (unsigned i = 0; i < 2; i++)
         assert_false(mem_invalidate(r[i].mr, on_gone, &gone));

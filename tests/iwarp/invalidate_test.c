@@ -14,21 +14,21 @@
 #include "wire/mpa.h"
 #include "wire/terminate.h"
 
-static int send_invalidate(struct side *s, unsigned flags, unsigned context, const struct iw_sge *sges, uint32_t count,
-                           uint32_t stag)
+static int send_invalidate(struct side *s, unsigned flags, unsigned context, const struct rdma_sge *sges,
+                           uint32_t count, uint32_t stag)
 {
     struct region named = { .stag = stag };
 
-    return post(s, IW_SEND, flags | IW_SEND_INVALIDATE, context, sges, count, &named);
+    return post(s, RDMA_OP_SEND, flags | RDMA_FLAG_SEND_INVALIDATE, context, sges, count, &named);
 }
 
 static struct desk *watched;
 static uint32_t watched_stag;
 
-static void assert_dead(struct side *s, const struct iw_completion *c)
+static void assert_dead(struct side *s, const struct rdma_completion *c)
 {
     (void)s;
-    if (c->invalidated)
+    if (c->op == RDMA_OP_RECEIVE_AND_INVALIDATE)
         assert_false(alive(watched, watched_stag, 0));
 }
 
@@ -45,23 +45,23 @@ static void test_send_invalidate(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         for (unsigned k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             desk_open(&d, seed);
-            uint32_t inside = make_alive(&d, REMOTE), stag = make_alive(&d, seed & 4 ? MEM_REMOTE_READ : REMOTE);
+            uint32_t inside = make_alive(&d, REMOTE),
+                     stag = make_alive(&d, seed & 4 ? RDMA_ACCESS_REMOTE_READ : REMOTE);
             uint32_t ended = seed & 2 ? inside : stag; /* also the very region that the message goes into */
-            struct iw_sge from = { (uint64_t)(uintptr_t)d.far.at, sizes[k], d.far.stag };
-            struct iw_sge into = part(inside, 0, LEN);
-            unsigned flags = seed % 5 ? 0 : IW_SOLICIT;
+            struct rdma_sge from = { (uint64_t)(uintptr_t)d.far.at, sizes[k], d.far.stag };
+            struct rdma_sge into = part(inside, 0, LEN);
+            unsigned flags = seed % 5 ? 0 : RDMA_FLAG_SOLICIT;
 
             fill(&d.far, (uint32_t)seed + k);
             watched = &d;
             watched_stag = ended;
             d.p.a.seen = assert_dead;
-            assert_int_equal(post(&d.p.a, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+            assert_int_equal(post(&d.p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
             assert_int_equal(send_invalidate(&d.p.b, flags, 2, &from, sizes[k] > 0, ended), 0);
             pump_run(&d.p);
-            assert_completed(&d.p.b, 0, IW_SEND, 2, IW_OK);
-            assert_completed(&d.p.a, 0, IW_RECEIVE, 1, IW_OK);
-            assert_true(d.p.a.completed[0].invalidated);
-            assert_int_equal(d.p.a.completed[0].stag, ended);
+            assert_completed(&d.p.b, 0, RDMA_OP_SEND, 2, RDMA_STATUS_OK);
+            assert_completed(&d.p.a, 0, RDMA_OP_RECEIVE_AND_INVALIDATE, 1, RDMA_STATUS_OK);
+            assert_int_equal(d.p.a.completed[0].token, ended);
             assert_int_equal(d.p.a.completed[0].length, sizes[k]);
             assert_int_equal(d.p.a.completed[0].solicited, flags != 0);
             assert_false(known(&d, ended));
@@ -70,14 +70,13 @@ static void test_send_invalidate(void **state)
                 assert_int_equal(*octet(&d, i), d.far.at[i]);
             /* A silent receive is silent, and invalidates all the same; the slot tells nothing of the one before. */
             uint32_t second = make_alive(&d, REMOTE);
-            assert_int_equal(post(&d.p.a, IW_RECEIVE, IW_SILENT, 3, NULL, 0, NULL), 0);
-            assert_int_equal(post(&d.p.a, IW_RECEIVE, 0, 4, NULL, 0, NULL), 0);
+            assert_int_equal(post(&d.p.a, RDMA_OP_RECEIVE, RDMA_FLAG_SILENT, 3, NULL, 0, NULL), 0);
+            assert_int_equal(post(&d.p.a, RDMA_OP_RECEIVE, 0, 4, NULL, 0, NULL), 0);
             assert_int_equal(send_invalidate(&d.p.b, 0, 3, NULL, 0, second), 0);
-            assert_int_equal(post(&d.p.b, IW_SEND, 0, 4, NULL, 0, NULL), 0);
+            assert_int_equal(post(&d.p.b, RDMA_OP_SEND, 0, 4, NULL, 0, NULL), 0);
             pump_run(&d.p);
             assert_int_equal(d.p.a.completions, 2);
-            assert_completed(&d.p.a, 1, IW_RECEIVE, 4, IW_OK);
-            assert_false(d.p.a.completed[1].invalidated);
+            assert_completed(&d.p.a, 1, RDMA_OP_RECEIVE, 4, RDMA_STATUS_OK);
             assert_false(known(&d, second));
             assert_int_equal(d.p.a.ends + d.p.b.ends, 0);
             desk_close(&d);
@@ -89,7 +88,7 @@ enum wrong { NONE, PREPARED, ENDED, LOCAL_ONLY, LASTING, FOREIGN, KINDS };
 
 static uint32_t wrong_stag(struct desk *d, enum wrong kind)
 {
-    struct mem_pages p = { .logical = d->logical, .count = 1, .len = 8, .base_to = base, .access = REMOTE };
+    struct rdma_pages p = { .logical = d->logical, .count = 1, .len = 8, .base_address = base, .access = REMOTE };
     uint32_t stag = 0;
 
     switch (kind) {
@@ -102,7 +101,7 @@ static uint32_t wrong_stag(struct desk *d, enum wrong kind)
         assert_int_equal(mem_revoke(d->p.memory, &d->p.domain, stag, false), WIRE_OK);
         return stag;
     case LOCAL_ONLY:
-        return make_alive(d, MEM_LOCAL_WRITE);
+        return make_alive(d, RDMA_ACCESS_LOCAL_WRITE);
     case LASTING:
         return d->far.stag;
     default:
@@ -133,20 +132,20 @@ static void test_wrong_stags(void **state)
 
         desk_open(&d, i / KINDS / 3);
         uint32_t stag = wrong_stag(&d, kind), into_stag = make_alive(&d, REMOTE);
-        struct iw_sge from = { (uint64_t)(uintptr_t)d.far.at, size, d.far.stag }, into = part(into_stag, 0, LEN);
+        struct rdma_sge from = { (uint64_t)(uintptr_t)d.far.at, size, d.far.stag }, into = part(into_stag, 0, LEN);
         uint8_t before = *octet(&d, 0);
 
         d.far.at[0] = (uint8_t)~before;
-        assert_int_equal(post(&d.p.a, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
-        assert_int_equal(post(&d.p.b, IW_RECEIVE, 0, 1, NULL, 0, NULL), 0);
+        assert_int_equal(post(&d.p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&d.p.b, RDMA_OP_RECEIVE, 0, 1, NULL, 0, NULL), 0);
         assert_int_equal(send_invalidate(&d.p.b, 0, 2, &from, size > 0, stag), 0);
         pump_run(&d.p);
         assert_int_equal(d.p.a.ends, 1);
         assert_int_equal(d.p.a.why, IW_END_LOCAL_ERROR);
         assert_int_equal(d.p.a.error, errors[kind]);
-        assert_completed(&d.p.a, 0, IW_RECEIVE, 1, IW_LOST);
+        assert_completed(&d.p.a, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOST);
         assert_int_equal(d.p.a.completed[0].error, errors[kind]);
-        assert_false(d.p.a.completed[0].invalidated);
+        assert_int_not_equal(d.p.a.completed[0].op, RDMA_OP_RECEIVE_AND_INVALIDATE);
         assert_int_equal(*octet(&d, 0), before);
         assert_int_equal(d.p.b.ends, 1);
         assert_int_equal(d.p.b.why, IW_END_PEER_TERMINATE);
@@ -166,12 +165,12 @@ static void test_ended_meanwhile(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         desk_open(&d, seed);
         uint32_t stag = make_alive(&d, REMOTE), into_stag = make_alive(&d, REMOTE);
-        struct iw_sge into = part(into_stag, 0, LEN);
+        struct rdma_sge into = part(into_stag, 0, LEN);
         struct ddp_header h = { .opcode = RDMAP_SEND_INV, .queue = DDP_QUEUE_SEND, .msn = 1, .stag = stag };
         struct terminate t;
         size_t size = pump_fpdu(fpdu, d.crc, &h, payload, sizeof payload);
 
-        assert_int_equal(post(&d.p.a, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&d.p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
         pump_inject(&d.p.a, fpdu, size);
         while (pump_receive(&d.p.a))
             continue;
@@ -189,7 +188,7 @@ static void test_ended_meanwhile(void **state)
             continue;
         assert_int_equal(d.p.a.ends, 1);
         assert_int_equal(d.p.a.error, WIRE_RDMAP_INVALID_STAG);
-        assert_completed(&d.p.a, 0, IW_RECEIVE, 1, IW_LOST);
+        assert_completed(&d.p.a, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOST);
         assert_true(pump_terminate_sent(&d.p.a, d.crc, &t));
         assert_int_equal(t.error, WIRE_RDMAP_INVALID_STAG);
         assert_true(t.has_header);
@@ -208,12 +207,12 @@ static void test_too_long_invalidates_nothing(void **state)
     for (uint64_t seed = 0; seed < 8; seed++) {
         desk_open(&d, seed);
         uint32_t stag = make_alive(&d, REMOTE);
-        struct iw_sge from = whole(&d.far), into = part(stag, 0, LEN - 1);
+        struct rdma_sge from = whole(&d.far), into = part(stag, 0, LEN - 1);
 
-        assert_int_equal(post(&d.p.a, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&d.p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
         assert_int_equal(send_invalidate(&d.p.b, 0, 2, &from, 1, stag), 0);
         pump_run(&d.p);
-        assert_completed(&d.p.a, 0, IW_RECEIVE, 1, IW_TOO_LONG);
+        assert_completed(&d.p.a, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_TOO_LONG);
         assert_true(alive(&d, stag, 0));
         desk_close(&d);
     }
@@ -231,18 +230,18 @@ static void test_read_invalidate(void **state)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         for (unsigned k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             desk_open(&d, seed);
-            uint32_t stag = prepare(&d, MEM_LOCAL_WRITE), second = make_alive(&d, MEM_LOCAL_WRITE);
-            struct iw_sge into[2] = { part(stag, 0, sizes[k] / 2),
+            uint32_t stag = prepare(&d, RDMA_ACCESS_LOCAL_WRITE), second = make_alive(&d, RDMA_ACCESS_LOCAL_WRITE);
+            struct rdma_sge into[2] = { part(stag, 0, sizes[k] / 2),
                                       part(second, sizes[k] / 2, sizes[k] - sizes[k] / 2) };
 
             fill(&d.far, (uint32_t)seed + k);
-            assert_int_equal(local(&d.p.a, IW_FAST_REGISTER, IW_SILENT, 1, stag), 0);
-            assert_int_equal(post(&d.p.a, IW_READ, IW_READ_INVALIDATE, 2, into, 2, &d.far), 0);
-            assert_int_equal(post(&d.p.a, IW_SEND, IW_READ_FENCE, 3, NULL, 0, NULL), 0);
-            assert_int_equal(post(&d.p.b, IW_RECEIVE, 0, 3, NULL, 0, NULL), 0);
+            assert_int_equal(local(&d.p.a, RDMA_OP_FAST_REGISTER, RDMA_FLAG_SILENT, 1, stag), 0);
+            assert_int_equal(post(&d.p.a, RDMA_OP_READ, RDMA_FLAG_READ_INVALIDATE, 2, into, 2, &d.far), 0);
+            assert_int_equal(post(&d.p.a, RDMA_OP_SEND, RDMA_FLAG_READ_FENCE, 3, NULL, 0, NULL), 0);
+            assert_int_equal(post(&d.p.b, RDMA_OP_RECEIVE, 0, 3, NULL, 0, NULL), 0);
             pump_run(&d.p);
-            assert_completed(&d.p.a, 0, IW_READ, 2, IW_OK);
-            assert_completed(&d.p.a, 1, IW_SEND, 3, IW_OK);
+            assert_completed(&d.p.a, 0, RDMA_OP_READ, 2, RDMA_STATUS_OK);
+            assert_completed(&d.p.a, 1, RDMA_OP_SEND, 3, RDMA_STATUS_OK);
             assert_false(known(&d, stag));
             assert_true(alive(&d, second, 0));
             for (uint32_t i = 0; i < sizes[k]; i++)
@@ -261,16 +260,16 @@ static void test_read_invalidate_too_late(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 2; seed++) {
         desk_open(&d, seed);
-        uint32_t stag = make_alive(&d, MEM_LOCAL_WRITE);
-        struct iw_sge into = part(stag, 0, 0);
+        uint32_t stag = make_alive(&d, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge into = part(stag, 0, 0);
 
-        assert_int_equal(post(&d.p.a, IW_READ, IW_READ_INVALIDATE, 1, &into, 1, &d.far), 0);
+        assert_int_equal(post(&d.p.a, RDMA_OP_READ, RDMA_FLAG_READ_INVALIDATE, 1, &into, 1, &d.far), 0);
         pump_send(&d.p.a);
         assert_int_equal(mem_revoke(d.p.memory, &d.p.domain, stag, false), WIRE_OK);
-        assert_int_equal(post(&d.p.a, IW_READ, 0, 2, NULL, 0, &d.far), 0);
+        assert_int_equal(post(&d.p.a, RDMA_OP_READ, 0, 2, NULL, 0, &d.far), 0);
         pump_run(&d.p);
-        assert_completed(&d.p.a, 0, IW_READ, 1, IW_LOCAL_ACCESS);
-        assert_completed(&d.p.a, 1, IW_READ, 2, IW_OK);
+        assert_completed(&d.p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_LOCAL_ACCESS);
+        assert_completed(&d.p.a, 1, RDMA_OP_READ, 2, RDMA_STATUS_OK);
         assert_int_equal(d.p.a.ends + d.p.b.ends, 0);
         desk_close(&d);
     }

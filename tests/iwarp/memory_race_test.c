@@ -18,7 +18,7 @@
 
 #include "iwarp/memory.h"
 
-enum { REMOTE = MEM_REMOTE_READ | MEM_REMOTE_WRITE | MEM_LOCAL_WRITE };
+enum { REMOTE = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE };
 
 static const uint64_t base = 0x7f0000001000u;
 static int pd_a;
@@ -91,7 +91,9 @@ static void race_close(struct mem_region *mapping)
 
 static uint32_t race_prepare(void)
 {
-    struct mem_pages p = { .logical = &race.logical, .count = 1, .len = MEM_PAGE, .base_to = base, .access = REMOTE };
+    struct rdma_pages p = {
+        .logical = &race.logical, .count = 1, .len = MEM_PAGE, .base_address = base, .access = REMOTE
+    };
     uint32_t stag;
 
     return mem_prepare_pages(race.t, &race.group, &pd_a, &p, &stag) == 0 ? stag : 0;

@@ -16,7 +16,7 @@
 
 #include "iwarp/memory.h"
 
-enum { PAGES = 8, REMOTE = MEM_REMOTE_READ | MEM_REMOTE_WRITE | MEM_LOCAL_WRITE };
+enum { PAGES = 8, REMOTE = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE };
 
 static const uint64_t base = 0x7f0000001000u;
 static int pd_a, pd_b;
@@ -67,8 +67,12 @@ static int teardown(void **state)
 
 static uint32_t prepare(struct fixture *f, struct mem_group *g, unsigned access)
 {
-    struct mem_pages p = {
-        .logical = f->logical, .count = PAGES, .len = (uint64_t)PAGES * MEM_PAGE, .base_to = base, .access = access,
+    struct rdma_pages p = {
+        .logical = f->logical,
+        .count = PAGES,
+        .len = (uint64_t)PAGES * MEM_PAGE,
+        .base_address = base,
+        .access = access,
     };
     uint32_t stag = 0;
 
@@ -150,8 +154,9 @@ static void test_never_alive(void **state)
 static void test_who_may_revoke(void **state)
 {
     struct fixture *f = *state;
-    uint32_t both = make_alive(f, &f->g, REMOTE), local = make_alive(f, &f->others[0], MEM_LOCAL_WRITE), lasting;
-    uint32_t readable = make_alive(f, &f->others[1], MEM_REMOTE_READ);
+    uint32_t both = make_alive(f, &f->g, REMOTE), local = make_alive(f, &f->others[0], RDMA_ACCESS_LOCAL_WRITE),
+             lasting;
+    uint32_t readable = make_alive(f, &f->others[1], RDMA_ACCESS_REMOTE_READ);
     struct mem_region *r;
 
     assert_int_equal(mem_register(f->t, &pd_a, f->memory, 16, base, REMOTE, &r, &lasting), 0);
@@ -286,7 +291,7 @@ static void refused(struct fixture *f, uint32_t stag)
 static void test_first_refused(void **state)
 {
     struct fixture *f = *state;
-    struct mem_pages apart = { .count = 2, .len = 2 * MEM_PAGE, .base_to = base, .access = REMOTE };
+    struct rdma_pages apart = { .count = 2, .len = 2 * MEM_PAGE, .base_address = base, .access = REMOTE };
     uint64_t logical[] = { f->logical[5], f->logical[1] };
     uint32_t reserved, stag, second;
 
@@ -314,11 +319,11 @@ static void test_refused_under_a_window(void **state)
     struct fixture *f = *state;
     uint32_t stag = prepare(f, &f->g, REMOTE), window;
 
-    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, stag, base, 16, MEM_REMOTE_READ, &window), 0);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, stag, base, 16, RDMA_ACCESS_REMOTE_READ, &window), 0);
     refused(f, stag);
     assert_int_not_equal(make_alive(f, &f->g, REMOTE), stag);
     assert_int_equal(mem_activate(f->t, window, true), MEM_GONE);
-    assert_int_equal(look(f, window, base, 1, MEM_REMOTE_READ), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(look(f, window, base, 1, RDMA_ACCESS_REMOTE_READ), WIRE_DDP_TAGGED_STAG);
 }
 
 /* Closed meanwhile: nothing stays reserved. */
@@ -365,8 +370,13 @@ static void test_pages(void **state)
     for (unsigned o = 0; o < sizeof orders / sizeof orders[0]; o++) {
         for (unsigned k = 0; k < sizeof offsets / sizeof offsets[0]; k++) {
             uint64_t logical[4], len = 4 * MEM_PAGE - offsets[k] - (o % 2 ? 5 : 0);
-            struct mem_pages p = {
-                .logical = logical, .count = 4, .offset = offsets[k], .len = len, .base_to = base, .access = REMOTE,
+            struct rdma_pages p = {
+                .logical = logical,
+                .count = 4,
+                .offset = offsets[k],
+                .len = len,
+                .base_address = base,
+                .access = REMOTE,
             };
             uint32_t stag;
 
@@ -390,8 +400,10 @@ static void test_pages_refused(void **state)
 {
     struct fixture *f = *state;
     uint64_t two[2] = { f->logical[0], f->logical[2] };
-    const struct mem_pages good = { .logical = two, .count = 2, .offset = 8, .len = 2 * MEM_PAGE - 8, .base_to = base };
-    struct mem_pages p = good;
+    const struct rdma_pages good = {
+        .logical = two, .count = 2, .offset = 8, .len = 2 * MEM_PAGE - 8, .base_address = base
+    };
+    struct rdma_pages p = good;
     uint32_t stag;
 
     p.len++;
@@ -423,7 +435,7 @@ static void test_pages_refused(void **state)
 static void test_window_refused(void **state)
 {
     struct fixture *f = *state;
-    uint32_t readable = make_alive(f, &f->others[0], 0), whole = make_alive(f, &f->g, MEM_LOCAL_WRITE), w, stag;
+    uint32_t readable = make_alive(f, &f->others[0], 0), whole = make_alive(f, &f->g, RDMA_ACCESS_LOCAL_WRITE), w, stag;
     uint64_t len = (uint64_t)PAGES * MEM_PAGE;
 
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, 0, base, 1, 0, &stag), ENOENT);
@@ -432,8 +444,9 @@ static void test_window_refused(void **state)
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, len + 1, 0, &stag), ERANGE);
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 1, UINT64_MAX, 0, &stag), ERANGE);
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 0, 0, &stag), ERANGE);
-    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, readable, base, 1, MEM_REMOTE_WRITE, &stag), EACCES);
-    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &w), 0);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, readable, base, 1, RDMA_ACCESS_REMOTE_WRITE, &stag),
+                     EACCES);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base, 1, RDMA_ACCESS_REMOTE_WRITE, &w), 0);
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, w, base, 1, 0, &stag), ENOENT);
     mem_discard(f->t, &pd_a, w);
     assert_true(mem_group_close(&f->window, NULL, NULL));
@@ -448,26 +461,28 @@ static void count_done(void *context)
 static void test_window(void **state)
 {
     struct fixture *f = *state;
-    uint32_t whole = prepare(f, &f->g, MEM_LOCAL_WRITE), w, late;
+    uint32_t whole = prepare(f, &f->g, RDMA_ACCESS_LOCAL_WRITE), w, late;
     struct mem_ref ref;
     int empty = 0;
 
-    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 100, 50, MEM_REMOTE_WRITE, &w), 0);
-    assert_int_equal(mem_prepare_window(f->t, &f->others[0], &pd_a, whole, base, 1, MEM_REMOTE_WRITE, &late), 0);
-    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
+    assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, whole, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE, &w),
+                     0);
+    assert_int_equal(mem_prepare_window(f->t, &f->others[0], &pd_a, whole, base, 1, RDMA_ACCESS_REMOTE_WRITE, &late),
+                     0);
+    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
     assert_int_equal(mem_activate(f->t, whole, true), MEM_DONE);
     assert_int_equal(mem_activate(f->t, w, true), MEM_DONE);
-    assert_int_equal(look(f, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
-    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_OK);
-    assert_int_equal(look(f, w, base + 99, 1, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(look(f, w, base + 149, 2, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(look(f, w, base + 100, 1, MEM_REMOTE_READ), WIRE_RDMAP_ACCESS);
-    assert_int_equal(mem_lookup(f->t, &pd_a, w, base + 149, 1, MEM_REMOTE_WRITE, &ref), WIRE_OK);
+    assert_int_equal(look(f, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
+    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_OK);
+    assert_int_equal(look(f, w, base + 99, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(look(f, w, base + 149, 2, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(look(f, w, base + 100, 1, RDMA_ACCESS_REMOTE_READ), WIRE_RDMAP_ACCESS);
+    assert_int_equal(mem_lookup(f->t, &pd_a, w, base + 149, 1, RDMA_ACCESS_REMOTE_WRITE, &ref), WIRE_OK);
     assert_ptr_equal(ref.at, f->memory + 149);
     mem_release(&ref);
     assert_int_equal(mem_revoke(f->t, &pd_a, whole, false), WIRE_OK);
     assert_int_equal(look(f, w, base + 100, 1, 0), WIRE_DDP_TAGGED_STAG);
-    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(mem_check(f->t, &pd_a, w, base + 100, 50, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
     assert_int_equal(mem_activate(f->t, late, true), MEM_GONE); /* its region is not alive */
     mem_group_kill(&f->g);
     assert_false(mem_group_close(&f->g, count_done, &empty)); /* w is bound to it */
@@ -483,7 +498,7 @@ static void test_group(void **state)
     struct mem_region *r;
     struct mem_ref direct, through;
     int empty = 0, window_empty = 0;
-    struct mem_pages p = { .logical = f->logical, .count = 1, .len = 1 };
+    struct rdma_pages p = { .logical = f->logical, .count = 1, .len = 1 };
 
     assert_int_equal(mem_prepare_window(f->t, &f->window, &pd_a, live, base, 8, 0, &w), 0);
     assert_int_equal(mem_activate(f->t, w, true), MEM_DONE);
@@ -514,12 +529,12 @@ static void test_logical(void **state)
 
     assert_int_equal(mem_map(f->t, f->memory + 100, 200, &odd, &logical), 0);
     assert_int_equal(logical % MEM_PAGE, 100);
-    assert_int_equal(mem_lookup_local(f->t, &pd_a, 0, logical + 7, 193, MEM_LOCAL_WRITE, &ref), WIRE_OK);
+    assert_int_equal(mem_lookup_local(f->t, &pd_a, 0, logical + 7, 193, RDMA_ACCESS_LOCAL_WRITE, &ref), WIRE_OK);
     assert_ptr_equal(ref.at, f->memory + 107);
     mem_release(&ref);
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 201, 0), WIRE_DDP_TAGGED_BOUNDS);
     assert_int_equal(mem_check(f->t, &pd_a, 0, logical - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_not_equal(mem_check(f->t, &pd_a, 0, logical, 1, MEM_REMOTE_READ), WIRE_OK);
+    assert_int_not_equal(mem_check(f->t, &pd_a, 0, logical, 1, RDMA_ACCESS_REMOTE_READ), WIRE_OK);
     assert_int_not_equal(look(f, 0, logical, 1, 0), WIRE_OK);
     assert_int_equal(look(f, (uint32_t)(logical >> 32), logical, 1, 0), WIRE_DDP_TAGGED_STREAM);
     mem_unmap(odd);
@@ -534,17 +549,17 @@ static void test_checked_again(void **state)
 {
     struct fixture *f = *state;
     uint64_t len = (uint64_t)PAGES * MEM_PAGE, logical;
-    uint32_t stag = make_alive(f, &f->g, MEM_LOCAL_WRITE);
+    uint32_t stag = make_alive(f, &f->g, RDMA_ACCESS_LOCAL_WRITE);
     struct mem_region *r;
 
     for (int i = 0; i < 2; i++) {
         assert_true(known(f, stag));
-        assert_int_equal(mem_check(f->t, &pd_a, stag, base, len, MEM_LOCAL_WRITE), WIRE_OK);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base, len, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
         assert_int_equal(mem_check(f->t, &pd_a, stag, base, len + 1, 0), WIRE_DDP_TAGGED_BOUNDS);
         assert_int_equal(mem_check(f->t, &pd_a, stag, base - 1, 1, 0), WIRE_DDP_TAGGED_BOUNDS);
         assert_int_equal(mem_check(f->t, &pd_a, stag, base + 1, UINT64_MAX - base, 0), WIRE_DDP_TAGGED_BOUNDS);
         assert_int_equal(mem_check(f->t, &pd_a, stag, base + 1, UINT64_MAX, 0), WIRE_DDP_TAGGED_WRAP);
-        assert_int_equal(mem_check(f->t, &pd_a, stag, base, 1, MEM_REMOTE_READ), WIRE_RDMAP_ACCESS);
+        assert_int_equal(mem_check(f->t, &pd_a, stag, base, 1, RDMA_ACCESS_REMOTE_READ), WIRE_RDMAP_ACCESS);
         assert_int_equal(mem_check(f->t, &pd_b, stag, base, 1, 0), WIRE_DDP_TAGGED_STREAM);
         assert_int_not_equal(mem_check(f->t, &pd_a, stag + 4, base, 1, 0), WIRE_OK);
     }
@@ -552,25 +567,25 @@ static void test_checked_again(void **state)
     assert_false(known(f, stag));
     assert_int_equal(mem_map(f->t, f->memory, 200, &r, &logical), 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, MEM_LOCAL_WRITE), WIRE_OK);
+        assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
     mem_unmap(r);
-    assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, MEM_LOCAL_WRITE), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(mem_check(f->t, &pd_a, 0, logical, 200, RDMA_ACCESS_LOCAL_WRITE), WIRE_DDP_TAGGED_STAG);
 }
 
 /* What is prepared after a refused post has its STag, and its own range. covers: INV-03 */
 static void test_prepared_checked_again(void **state)
 {
     struct fixture *f = *state;
-    struct mem_pages p = { .logical = f->logical, .count = 1, .len = 10, .base_to = base, .access = 0 };
-    uint32_t stag = prepare(f, &f->g, MEM_LOCAL_WRITE), again = 0;
+    struct rdma_pages p = { .logical = f->logical, .count = 1, .len = 10, .base_address = base, .access = 0 };
+    uint32_t stag = prepare(f, &f->g, RDMA_ACCESS_LOCAL_WRITE), again = 0;
 
-    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, MEM_LOCAL_WRITE), WIRE_OK);
+    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, RDMA_ACCESS_LOCAL_WRITE), WIRE_OK);
     mem_group_refused(f->t, &f->g, &pd_a, stag);
     assert_false(known(f, stag));
     assert_int_equal(mem_prepare_pages(f->t, &f->g, &pd_a, &p, &again), 0);
     assert_int_equal(again, stag);
     assert_int_equal(mem_check(f->t, &pd_a, stag, base, 11, 0), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 10, MEM_LOCAL_WRITE), WIRE_RDMAP_ACCESS);
+    assert_int_equal(mem_check(f->t, &pd_a, stag, base, 10, RDMA_ACCESS_LOCAL_WRITE), WIRE_RDMAP_ACCESS);
     mem_discard(f->t, &pd_a, stag);
 }
 

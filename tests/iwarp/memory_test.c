@@ -36,7 +36,8 @@ static int setup(void **state)
     *state = &f;
     if (!f.t)
         return -1;
-    return mem_register(f.t, &pd_a, memory, LEN, base, MEM_REMOTE_READ | MEM_LOCAL_WRITE, &f.r, &f.stag);
+    return mem_register(f.t, &pd_a, memory, LEN, base, RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_LOCAL_WRITE, &f.r,
+                        &f.stag);
 }
 
 static int teardown(void **state)
@@ -140,10 +141,10 @@ static void test_order_of_checks(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(look(f, &pd_b, f->stag, base - 1, 1, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_STREAM);
-    assert_int_equal(look(f, &pd_a, f->stag, base - 1, 1, MEM_REMOTE_WRITE), WIRE_RDMAP_ACCESS);
-    assert_int_equal(look(f, &pd_a, f->stag, base - 1, 1, MEM_REMOTE_READ), WIRE_DDP_TAGGED_BOUNDS);
-    assert_int_equal(look(f, &pd_b, f->stag ^ 1, base - 1, 1, MEM_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
+    assert_int_equal(look(f, &pd_b, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STREAM);
+    assert_int_equal(look(f, &pd_a, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_RDMAP_ACCESS);
+    assert_int_equal(look(f, &pd_a, f->stag, base - 1, 1, RDMA_ACCESS_REMOTE_READ), WIRE_DDP_TAGGED_BOUNDS);
+    assert_int_equal(look(f, &pd_b, f->stag ^ 1, base - 1, 1, RDMA_ACCESS_REMOTE_WRITE), WIRE_DDP_TAGGED_STAG);
 }
 
 static void test_read_errors(void **state)
@@ -318,7 +319,7 @@ static void *owner_main(void *arg)
 
         memset(b->bytes, i, BLOCK);
         atomic_store_explicit(&b->gone, false, memory_order_relaxed);
-        if (mem_register(race.t, &pd_a, b->bytes, BLOCK, base, MEM_REMOTE_READ, &r, &stag) != 0)
+        if (mem_register(race.t, &pd_a, b->bytes, BLOCK, base, RDMA_ACCESS_REMOTE_READ, &r, &stag) != 0)
             abort();
         atomic_store_explicit(&b->stag, stag, memory_order_relaxed);
         if (i % 4 == 0)
@@ -341,7 +342,7 @@ static void *user_main(void *arg)
         uint32_t stag = atomic_load_explicit(&b->stag, memory_order_relaxed);
         struct mem_ref ref;
 
-        if (mem_lookup(race.t, &pd_a, stag, base, BLOCK, MEM_REMOTE_READ, &ref) != WIRE_OK) {
+        if (mem_lookup(race.t, &pd_a, stag, base, BLOCK, RDMA_ACCESS_REMOTE_READ, &ref) != WIRE_OK) {
             misses++;
             continue;
         }

@@ -84,12 +84,12 @@ static void test_send(void **state)
     for (unsigned crc = 0; crc < 2; crc++) {
         pump_open(&p, &(struct pump_config){ .crc = crc, .max_segment = 30000 });
         region_open(&p, &data, 100000, 0);
-        region_open(&p, &to, 100000, MEM_LOCAL_WRITE);
+        region_open(&p, &to, 100000, RDMA_ACCESS_LOCAL_WRITE);
         fill(&data, 1);
-        struct iw_sge from = whole(&data), into = whole(&to);
-        assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
-        assert_int_equal(post(&p.a, IW_SEND, 0, 1, &from, 1, NULL), 0);
-        assert_int_equal(post(&p.b, IW_SEND, 0, 2, &from, 1, NULL), 0);
+        struct rdma_sge from = whole(&data), into = whole(&to);
+        assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &from, 1, NULL), 0);
+        assert_int_equal(post(&p.b, RDMA_OP_SEND, 0, 2, &from, 1, NULL), 0);
         assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
         until_none = 0;
         iw_qp_tx_done(p.a.qp, p.scratch, 100); /* takes the buffer */
@@ -103,8 +103,8 @@ static void test_send(void **state)
         while (pump_receive(&p.a))
             continue;
         until_none = -1;
-        assert_completed(&p.b, 0, IW_SEND, 2, IW_OK);
-        assert_completed(&p.a, 0, IW_RECEIVE, 1, IW_OK);
+        assert_completed(&p.b, 0, RDMA_OP_SEND, 2, RDMA_STATUS_OK);
+        assert_completed(&p.a, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
         assert_memory_equal(to.at, data.at, 100000);
         region_close(&data);
         region_close(&to);
@@ -122,12 +122,12 @@ static void test_receive(void **state)
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
-    region_open(&p, &to, sizeof payload, MEM_LOCAL_WRITE);
-    struct iw_sge into = whole(&to);
-    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+    region_open(&p, &to, sizeof payload, RDMA_ACCESS_LOCAL_WRITE);
+    struct rdma_sge into = whole(&to);
+    assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
     pump_fpdu(fpdu, true, &h, payload, sizeof payload);
     pump_inject(&p.b, fpdu, 1000);
-    assert_int_equal(post(&p.a, IW_WRITE, 0, 1, &into, 1, &to), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_WRITE, 0, 1, &into, 1, &to), 0);
     assert_true(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX) > 0);
     until_none = 0;
     iw_qp_tx_done(p.a.qp, p.scratch, 100); /* takes the buffer */
@@ -135,7 +135,7 @@ static void test_receive(void **state)
     until_none = -1;
     assert_int_equal(p.b.ends, 1);
     assert_int_equal(p.b.error, WIRE_MPA_LOCAL_CATASTROPHIC);
-    assert_completed(&p.b, 0, IW_RECEIVE, 1, IW_LOST);
+    assert_completed(&p.b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_LOST);
     region_close(&to);
     pump_close(&p);
 }
@@ -144,7 +144,7 @@ static void test_receive(void **state)
 static void test_shared_queue(void **state)
 {
     struct iw_srq_config c = { .depth = 2, .sges = 1 };
-    struct iw_request r = { .opcode = IW_RECEIVE };
+    struct rdma_request r = { .op = RDMA_OP_RECEIVE };
     struct iw_srq *srq = NULL;
     int n;
 
@@ -185,7 +185,7 @@ static void test_memory(void **state)
     until_none = -1;
     assert_int_equal(mem_map(t, memory, 3 * MEM_PAGE, &mapping, &logical[0]), 0);
     logical[1] = logical[0] + 2 * MEM_PAGE;
-    struct mem_pages p = { .logical = logical, .count = 2, .len = 2 * MEM_PAGE };
+    struct rdma_pages p = { .logical = logical, .count = 2, .len = 2 * MEM_PAGE };
     until_none = 0;
     assert_int_equal(mem_prepare_pages(t, &g, &domain, &p, &stag), ENOMEM);
     assert_int_equal(mem_group_stag(&g), 0);

@@ -24,7 +24,7 @@ enum { POSTERS = 3, POSTS = 20000 };
 
 struct poster {
     struct race *race;
-    enum iw_opcode opcode;
+    enum rdma_op opcode;
     unsigned posted;            /* by its thread */
     unsigned completed, disorder; /* by the owner */
 };
@@ -33,7 +33,7 @@ struct race {
     struct mem_table *memory;
     struct iw_qp *a, *b;
     struct poster posters[POSTERS];
-    struct iw_sge sge;
+    struct rdma_sge sge;
     uint64_t comings_at;
     _Atomic uint32_t comings_stag;
     atomic_uint running;
@@ -48,7 +48,7 @@ static void *context_of(const struct poster *p, unsigned n)
     return (void *)(uintptr_t)((uintptr_t)(p - p->race->posters) << 32 | n);
 }
 
-static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
+static void on_complete(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
 {
     struct race *r = iw_qp_owner(qp);
 
@@ -85,19 +85,19 @@ static const struct iw_qp_events events = {
 static int post_one(struct poster *p)
 {
     struct race *r = p->race;
-    bool unstable = p->opcode == IW_WRITE && p->posted % 2;
-    struct iw_sge comings = {
+    bool unstable = p->opcode == RDMA_OP_WRITE && p->posted % 2;
+    struct rdma_sge comings = {
         r->comings_at, sizeof r->unstable, atomic_load_explicit(&r->comings_stag, memory_order_relaxed),
     };
-    struct iw_request q = {
-        .opcode = p->opcode,
+    struct rdma_request q = {
+        .op = p->opcode,
         .context = context_of(p, p->posted),
         .sges = unstable ? &comings : &r->sge,
         .sge_count = 1,
-        .remote_stag = r->sge.stag,
-        .remote_to = r->sge.address,
+        .remote_token = r->sge.token,
+        .remote_address = r->sge.address,
     };
-    struct iw_qp *qp = p->opcode == IW_RECEIVE ? r->b : r->a;
+    struct iw_qp *qp = p->opcode == RDMA_OP_RECEIVE ? r->b : r->a;
     int result = iw_qp_post(qp, &q);
 
     if (result == EFAULT && unstable) {
@@ -194,22 +194,22 @@ static void own(struct race *r, struct iw_scratch *s)
         carry(r->a, r->b, s);
         carry(r->b, r->a, s);
         if (turn % 50 == 0)
-            iw_qp_flush(turn % 100 ? r->a : r->b, IW_FLUSHED);
+            iw_qp_flush(turn % 100 ? r->a : r->b, RDMA_STATUS_FLUSHED);
         if (turn % 97 == 0) {
-            iw_qp_stop(r->a, IW_FLUSHED);
-            iw_qp_stop(r->b, IW_FLUSHED);
+            iw_qp_stop(r->a, RDMA_STATUS_FLUSHED);
+            iw_qp_stop(r->b, RDMA_STATUS_FLUSHED);
             iw_qp_start(r->a, &stream);
             iw_qp_start(r->b, &stream);
         }
     }
-    iw_qp_stop(r->a, IW_FLUSHED);
-    iw_qp_stop(r->b, IW_FLUSHED);
+    iw_qp_stop(r->a, RDMA_STATUS_FLUSHED);
+    iw_qp_stop(r->b, RDMA_STATUS_FLUSHED);
 }
 
 /* covers: QPR-02 QPR-16 QPR-17 MEM-03 */
 static void test_race(void **state)
 {
-    static const enum iw_opcode opcodes[POSTERS] = { IW_RECEIVE, IW_WRITE, IW_READ };
+    static const enum rdma_op opcodes[POSTERS] = { RDMA_OP_RECEIVE, RDMA_OP_WRITE, RDMA_OP_READ };
     struct race *r = calloc(1, sizeof *r);
     struct iw_scratch *s = iw_scratch_create();
     pthread_t threads[POSTERS], region;
@@ -218,10 +218,10 @@ static void test_race(void **state)
     (void)state;
     assert_non_null(r);
     r->memory = mem_table_create(1);
-    r->sge = (struct iw_sge){ (uint64_t)(uintptr_t)r->data, sizeof r->data, 0 };
+    r->sge = (struct rdma_sge){ (uint64_t)(uintptr_t)r->data, sizeof r->data, 0 };
     r->comings_at = (uint64_t)(uintptr_t)r->unstable;
     assert_int_equal(mem_register(r->memory, &r->domain, r->data, sizeof r->data, r->sge.address, 7, &mr,
-                                  &r->sge.stag), 0);
+                                  &r->sge.token), 0);
     r->a = open_qp(r);
     r->b = open_qp(r);
     atomic_store(&r->running, POSTERS);

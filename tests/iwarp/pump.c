@@ -13,7 +13,7 @@
 
 enum { CANARY = 64 };
 
-static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigned n)
+static void on_complete(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
 {
     struct side *s = iw_qp_owner(qp);
 
@@ -21,7 +21,7 @@ static void on_complete(struct iw_qp *qp, const struct iw_completion *c, unsigne
     for (; n > 0; c++, n--) {
         assert_true(s->completions < PUMP_COMPLETIONS);
         /* Why the stream ends has been told before anything ends with it. */
-        assert_true(c->status != IW_LOST || c->end == IW_END_NONE || s->ends > 0);
+        assert_true(c->status != RDMA_STATUS_LOST || iw_qp_end(qp) == IW_END_NONE || s->ends > 0);
         s->completed[s->completions++] = *c;
         if (s->seen)
             s->seen(s, c);
@@ -135,8 +135,8 @@ void pump_open(struct pump *p, const struct pump_config *c)
 
 void pump_close(struct pump *p)
 {
-    iw_qp_stop(p->a.qp, IW_FLUSHED);
-    iw_qp_stop(p->b.qp, IW_FLUSHED);
+    iw_qp_stop(p->a.qp, RDMA_STATUS_FLUSHED);
+    iw_qp_stop(p->b.qp, RDMA_STATUS_FLUSHED);
     iw_qp_destroy(p->a.qp);
     iw_qp_destroy(p->b.qp);
     iw_srq_destroy(p->srq);
@@ -349,7 +349,7 @@ void fill(struct region *r, uint32_t seed)
         r->at[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
 }
 
-uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct iw_sge *sges, uint32_t max)
+uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max)
 {
     uint32_t n = 0, at = 0;
 
@@ -358,37 +358,37 @@ uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct iw_sge
     while (n + 1 < max && at < len) {
         uint32_t part = pump_random(p, 3) == 0 ? pump_random(p, 8) : pump_random(p, len / 2 + 2);
         part = part < len - at ? part : len - at;
-        sges[n++] = (struct iw_sge){ (uint64_t)(uintptr_t)r->at + at, part, r->stag };
+        sges[n++] = (struct rdma_sge){ (uint64_t)(uintptr_t)r->at + at, part, r->stag };
         at += part;
     }
-    sges[n++] = (struct iw_sge){ (uint64_t)(uintptr_t)r->at + at, len - at, r->stag };
+    sges[n++] = (struct rdma_sge){ (uint64_t)(uintptr_t)r->at + at, len - at, r->stag };
     return n;
 }
 
-struct iw_sge whole(const struct region *r)
+struct rdma_sge whole(const struct region *r)
 {
-    return (struct iw_sge){ (uint64_t)(uintptr_t)r->at, r->len, r->stag };
+    return (struct rdma_sge){ (uint64_t)(uintptr_t)r->at, r->len, r->stag };
 }
 
-int post(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, const struct iw_sge *sges,
+int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges,
          uint32_t count, const struct region *remote)
 {
-    struct iw_request r = {
-        .opcode = op,
+    struct rdma_request r = {
+        .op = op,
         .flags = flags,
         .context = tag(context),
         .sges = sges,
         .sge_count = count,
-        .remote_stag = remote ? remote->stag : 0,
-        .remote_to = remote ? (uint64_t)(uintptr_t)remote->at : 0,
+        .remote_token = remote ? remote->stag : 0,
+        .remote_address = remote ? (uint64_t)(uintptr_t)remote->at : 0,
     };
     return iw_qp_post(s->qp, &r);
 }
 
-void assert_completed(const struct side *s, unsigned at, enum iw_opcode op, unsigned context, enum iw_status status)
+void assert_completed(const struct side *s, unsigned at, enum rdma_op op, unsigned context, enum rdma_status status)
 {
     assert_true(at < s->completions);
-    assert_int_equal(s->completed[at].opcode, op);
+    assert_int_equal(s->completed[at].op, op);
     assert_ptr_equal(s->completed[at].context, tag(context));
     assert_int_equal(s->completed[at].status, status);
 }

@@ -26,9 +26,9 @@ struct side {
     struct side *peer;
     struct pump *pump;
     struct pipe in; /* what the peer has sent and this side has not received */
-    struct iw_completion completed[PUMP_COMPLETIONS];
+    struct rdma_completion completed[PUMP_COMPLETIONS];
     unsigned completions;
-    void (*seen)(struct side *s, const struct iw_completion *c); /* inside the upcall, or NULL */
+    void (*seen)(struct side *s, const struct rdma_completion *c); /* inside the upcall, or NULL */
     unsigned first_fpdus, answers, closes, ends;
     enum iw_end why;
     enum wire_error error;
@@ -86,10 +86,10 @@ void region_close(struct region *r); /* invalidates, where it is still valid */
 void *tag(unsigned n); /* a request's context */
 void fill(struct region *r, uint32_t seed);
 /* Cuts [0, len) of a region into at most max SGEs of uneven sizes, empty ones among them. */
-uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct iw_sge *sges, uint32_t max);
-struct iw_sge whole(const struct region *r); /* one SGE */
-int post(struct side *s, enum iw_opcode op, unsigned flags, unsigned context, const struct iw_sge *sges,
+uint32_t cut(struct pump *p, const struct region *r, uint32_t len, struct rdma_sge *sges, uint32_t max);
+struct rdma_sge whole(const struct region *r); /* one SGE */
+int post(struct side *s, enum rdma_op op, unsigned flags, unsigned context, const struct rdma_sge *sges,
          uint32_t count, const struct region *remote);
-void assert_completed(const struct side *s, unsigned at, enum iw_opcode op, unsigned context, enum iw_status status);
+void assert_completed(const struct side *s, unsigned at, enum rdma_op op, unsigned context, enum rdma_status status);
 
 #endif

@@ -24,36 +24,36 @@ enum { MEGABYTE = 1 << 20 };
 static void one_round(struct pump *p, uint32_t len)
 {
     struct region from, to, target, sink;
-    struct iw_sge sges[PUMP_SGES];
+    struct rdma_sge sges[PUMP_SGES];
     uint32_t room = len ? len : 1, n, max = 1 + pump_random(p, PUMP_SGES);
 
-    region_open(p, &from, room, MEM_REMOTE_READ);
-    region_open(p, &to, room, MEM_LOCAL_WRITE);
-    region_open(p, &target, room, MEM_REMOTE_WRITE);
-    region_open(p, &sink, room, MEM_LOCAL_WRITE);
+    region_open(p, &from, room, RDMA_ACCESS_REMOTE_READ);
+    region_open(p, &to, room, RDMA_ACCESS_LOCAL_WRITE);
+    region_open(p, &target, room, RDMA_ACCESS_REMOTE_WRITE);
+    region_open(p, &sink, room, RDMA_ACCESS_LOCAL_WRITE);
     fill(&from, len + max);
     p->a.completions = p->b.completions = 0;
     n = cut(p, &to, len, sges, max);
-    assert_int_equal(post(&p->b, IW_RECEIVE, 0, 1, sges, n, NULL), 0);
+    assert_int_equal(post(&p->b, RDMA_OP_RECEIVE, 0, 1, sges, n, NULL), 0);
     n = cut(p, &from, len, sges, max);
-    assert_int_equal(post(&p->a, IW_WRITE, 0, 2, sges, n, &target), 0);
-    assert_int_equal(post(&p->a, IW_SEND, IW_SOLICIT, 3, sges, n, NULL), 0);
+    assert_int_equal(post(&p->a, RDMA_OP_WRITE, 0, 2, sges, n, &target), 0);
+    assert_int_equal(post(&p->a, RDMA_OP_SEND, RDMA_FLAG_SOLICIT, 3, sges, n, NULL), 0);
     pump_run(p);
     assert_int_equal(p->a.completions, 2);
-    assert_completed(&p->a, 0, IW_WRITE, 2, IW_OK);
-    assert_completed(&p->a, 1, IW_SEND, 3, IW_OK);
+    assert_completed(&p->a, 0, RDMA_OP_WRITE, 2, RDMA_STATUS_OK);
+    assert_completed(&p->a, 1, RDMA_OP_SEND, 3, RDMA_STATUS_OK);
     assert_int_equal(p->b.completions, 1);
-    assert_completed(&p->b, 0, IW_RECEIVE, 1, IW_OK);
+    assert_completed(&p->b, 0, RDMA_OP_RECEIVE, 1, RDMA_STATUS_OK);
     assert_int_equal(p->b.completed[0].length, len);
     assert_true(p->b.completed[0].solicited);
     assert_memory_equal(to.at, from.at, len);
     assert_memory_equal(target.at, from.at, len);
 
     n = cut(p, &sink, len, sges, max);
-    assert_int_equal(post(&p->b, IW_READ, 0, 4, sges, n, &from), 0);
+    assert_int_equal(post(&p->b, RDMA_OP_READ, 0, 4, sges, n, &from), 0);
     pump_run(p);
     assert_int_equal(p->b.completions, 2);
-    assert_completed(&p->b, 1, IW_READ, 4, IW_OK);
+    assert_completed(&p->b, 1, RDMA_OP_READ, 4, RDMA_STATUS_OK);
     assert_memory_equal(sink.at, from.at, len);
     assert_true(iw_qp_initiator_idle(p->a.qp));
     assert_true(iw_qp_initiator_idle(p->b.qp));
@@ -126,11 +126,11 @@ static void test_source_changes(void **state)
         struct pump p;
 
         pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .max_segment = segments[i % 4] });
-        region_open(&p, &source, len, MEM_REMOTE_READ);
-        region_open(&p, &sink, len, MEM_LOCAL_WRITE);
+        region_open(&p, &source, len, RDMA_ACCESS_REMOTE_READ);
+        region_open(&p, &sink, len, RDMA_ACCESS_LOCAL_WRITE);
         fill(&source, i);
-        struct iw_sge at = whole(&sink);
-        assert_int_equal(post(&p.a, IW_READ, 0, 1, &at, 1, &source), 0);
+        struct rdma_sge at = whole(&sink);
+        assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &source), 0);
         while (pump_send(&p.a))
             continue;
         pump_receive(&p.b);
@@ -140,7 +140,7 @@ static void test_source_changes(void **state)
                 continue;
         }
         assert_int_equal(p.a.ends, 0);
-        assert_completed(&p.a, 0, IW_READ, 1, IW_OK);
+        assert_completed(&p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_OK);
         region_close(&source);
         region_close(&sink);
         pump_close(&p);
@@ -156,16 +156,16 @@ static void test_order(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         pump_open(&p, &(struct pump_config){ .crc = seed & 1, .seed = seed });
-        region_open(&p, &far, 5000, MEM_REMOTE_READ);
-        region_open(&p, &sink, 5000, MEM_LOCAL_WRITE);
+        region_open(&p, &far, 5000, RDMA_ACCESS_REMOTE_READ);
+        region_open(&p, &sink, 5000, RDMA_ACCESS_LOCAL_WRITE);
         region_open(&p, &data, 3000, 0);
-        region_open(&p, &to, 3000, MEM_LOCAL_WRITE);
-        struct iw_sge at = whole(&sink), from = whole(&data), into = whole(&to);
+        region_open(&p, &to, 3000, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge at = whole(&sink), from = whole(&data), into = whole(&to);
         for (unsigned i = 0; i < 8; i++)
-            assert_int_equal(post(&p.b, IW_RECEIVE, 0, 100 + i, &into, 1, NULL), 0);
+            assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 100 + i, &into, 1, NULL), 0);
         for (unsigned i = 0; i < 8; i++) {
-            assert_int_equal(post(&p.a, IW_READ, 0, 10 * i, &at, 1, &far), 0);
-            assert_int_equal(post(&p.a, IW_SEND, 0, 10 * i + 1, &from, 1, NULL), 0);
+            assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 10 * i, &at, 1, &far), 0);
+            assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 10 * i + 1, &from, 1, NULL), 0);
         }
         /* b sends nothing, so no read is answered: nothing may complete at a. */
         for (int i = 0; i < 200; i++) {
@@ -178,9 +178,9 @@ static void test_order(void **state)
         assert_int_equal(p.a.completions, 16);
         assert_int_equal(p.b.completions, 8);
         for (unsigned i = 0; i < 8; i++) {
-            assert_completed(&p.a, 2 * i, IW_READ, 10 * i, IW_OK);
-            assert_completed(&p.a, 2 * i + 1, IW_SEND, 10 * i + 1, IW_OK);
-            assert_completed(&p.b, i, IW_RECEIVE, 100 + i, IW_OK);
+            assert_completed(&p.a, 2 * i, RDMA_OP_READ, 10 * i, RDMA_STATUS_OK);
+            assert_completed(&p.a, 2 * i + 1, RDMA_OP_SEND, 10 * i + 1, RDMA_STATUS_OK);
+            assert_completed(&p.b, i, RDMA_OP_RECEIVE, 100 + i, RDMA_STATUS_OK);
         }
         region_close(&far);
         region_close(&sink);
@@ -202,35 +202,35 @@ static void test_crossing(void **state)
                                              .max_segment = seed % 3 ? 1448 : 20000 });
         struct side *sides[2] = { &p.a, &p.b };
         for (int i = 0; i < 2; i++) {
-            region_open(&p, &src[i], 40000, MEM_REMOTE_READ);
-            region_open(&p, &dst[i], 40000, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
+            region_open(&p, &src[i], 40000, RDMA_ACCESS_REMOTE_READ);
+            region_open(&p, &dst[i], 40000, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
             fill(&src[i], (uint32_t)seed);
         }
         for (unsigned n = 0; n < 30; n++) {
             for (int i = 0; i < 2; i++) {
-                struct iw_sge sges[PUMP_SGES];
+                struct rdma_sge sges[PUMP_SGES];
                 uint32_t count = cut(&p, &dst[!i], 40000, sges, 5);
-                assert_int_equal(post(sides[!i], IW_RECEIVE, 0, n, sges, count, NULL), 0);
+                assert_int_equal(post(sides[!i], RDMA_OP_RECEIVE, 0, n, sges, count, NULL), 0);
                 uint32_t len = pump_random(&p, 40000);
-                enum iw_opcode op = (enum iw_opcode)pump_random(&p, 3);
-                count = cut(&p, op == IW_READ ? &dst[i] : &src[i], len, sges, 7);
-                assert_int_equal(post(sides[i], op, pump_random(&p, 4) ? 0 : IW_READ_FENCE, n, sges, count,
-                                      op == IW_READ ? &src[!i] : &dst[!i]), 0);
+                enum rdma_op op = (enum rdma_op)pump_random(&p, 3);
+                count = cut(&p, op == RDMA_OP_READ ? &dst[i] : &src[i], len, sges, 7);
+                assert_int_equal(post(sides[i], op, pump_random(&p, 4) ? 0 : RDMA_FLAG_READ_FENCE, n, sges, count,
+                                      op == RDMA_OP_READ ? &src[!i] : &dst[!i]), 0);
             }
         }
         pump_run(&p);
         for (int i = 0; i < 2; i++) {
             unsigned next = 0, received = 0;
             for (unsigned k = 0; k < sides[i]->completions; k++) {
-                const struct iw_completion *c = &sides[i]->completed[k];
-                assert_int_equal(c->status, IW_OK);
-                assert_ptr_equal(c->context, tag(c->opcode == IW_RECEIVE ? received++ : next++));
+                const struct rdma_completion *c = &sides[i]->completed[k];
+                assert_int_equal(c->status, RDMA_STATUS_OK);
+                assert_ptr_equal(c->context, tag(c->op == RDMA_OP_RECEIVE ? received++ : next++));
             }
             assert_int_equal(next, 30);
             assert_int_equal(sides[i]->ends, 0);
         }
-        iw_qp_flush(p.a.qp, IW_FLUSHED);
-        iw_qp_flush(p.b.qp, IW_FLUSHED);
+        iw_qp_flush(p.a.qp, RDMA_STATUS_FLUSHED);
+        iw_qp_flush(p.b.qp, RDMA_STATUS_FLUSHED);
         assert_int_equal(p.a.ends + p.b.ends, 0);
         assert_int_equal(p.a.completions + p.b.completions, 120);
         for (int i = 0; i < 2; i++) {
@@ -250,22 +250,22 @@ static void test_silent(void **state)
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
     region_open(&p, &data, 100, 0);
-    region_open(&p, &to, 100, MEM_LOCAL_WRITE);
-    struct iw_sge from = whole(&data), into = whole(&to);
+    region_open(&p, &to, 100, RDMA_ACCESS_LOCAL_WRITE);
+    struct rdma_sge from = whole(&data), into = whole(&to);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(post(&p.b, IW_RECEIVE, 0, i, &into, 1, NULL), 0);
-    assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 1, &from, 1, NULL), 0);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 2, &from, 1, NULL), 0);
-    assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 3, &from, 1, NULL), 0);
+        assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, i, &into, 1, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 1, &from, 1, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 2, &from, 1, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 3, &from, 1, NULL), 0);
     pump_run(&p);
     assert_int_equal(p.a.completions, 1);
-    assert_completed(&p.a, 0, IW_SEND, 2, IW_OK);
+    assert_completed(&p.a, 0, RDMA_OP_SEND, 2, RDMA_STATUS_OK);
     assert_int_equal(p.b.completions, 3);
     assert_true(iw_qp_initiator_idle(p.a.qp));
-    assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 4, &from, 1, NULL), 0);
-    iw_qp_flush(p.a.qp, IW_FLUSHED);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 4, &from, 1, NULL), 0);
+    iw_qp_flush(p.a.qp, RDMA_STATUS_FLUSHED);
     assert_int_equal(p.a.completions, 2);
-    assert_completed(&p.a, 1, IW_SEND, 4, IW_FLUSHED);
+    assert_completed(&p.a, 1, RDMA_OP_SEND, 4, RDMA_STATUS_FLUSHED);
     region_close(&data);
     region_close(&to);
     pump_close(&p);
@@ -295,12 +295,12 @@ static void test_ord(void **state)
     (void)state;
     for (uint16_t ord = 1; ord <= 5; ord++) {
         pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .ird = ord, .ord = ord });
-        region_open(&p, &far, 64, MEM_REMOTE_READ);
-        region_open(&p, &sink, 64, MEM_LOCAL_WRITE);
-        struct iw_sge at = whole(&sink);
+        region_open(&p, &far, 64, RDMA_ACCESS_REMOTE_READ);
+        region_open(&p, &sink, 64, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge at = whole(&sink);
         for (unsigned i = 0; i < 12; i++)
-            assert_int_equal(post(&p.a, IW_READ, 0, i, &at, 1, &far), 0);
-        assert_int_equal(post(&p.a, IW_WRITE, 0, 12, NULL, 0, &far), 0);
+            assert_int_equal(post(&p.a, RDMA_OP_READ, 0, i, &at, 1, &far), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_WRITE, 0, 12, NULL, 0, &far), 0);
         while (pump_send(&p.a))
             continue;
         assert_int_equal(read_requests(&p.b.in), ord);
@@ -321,14 +321,14 @@ static void test_fence(void **state)
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .whole = true });
-    region_open(&p, &far, 64, MEM_REMOTE_READ);
-    region_open(&p, &sink, 64, MEM_LOCAL_WRITE);
-    struct iw_sge at = whole(&sink);
-    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 9, NULL, 0, NULL), 0);
-    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 9, NULL, 0, NULL), 0);
-    assert_int_equal(post(&p.a, IW_READ, 0, 1, &at, 1, &far), 0);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 2, NULL, 0, NULL), 0);
-    assert_int_equal(post(&p.a, IW_SEND, IW_READ_FENCE, 3, NULL, 0, NULL), 0);
+    region_open(&p, &far, 64, RDMA_ACCESS_REMOTE_READ);
+    region_open(&p, &sink, 64, RDMA_ACCESS_LOCAL_WRITE);
+    struct rdma_sge at = whole(&sink);
+    assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 9, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 9, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &far), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 2, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_READ_FENCE, 3, NULL, 0, NULL), 0);
     while (pump_send(&p.a))
         continue;
     while (pump_receive(&p.b))
@@ -346,30 +346,30 @@ static void test_fence(void **state)
 static void test_inline(void **state)
 {
     uint8_t data[256], expected[256];
-    struct iw_sge sges[256], into;
+    struct rdma_sge sges[256], into;
     struct region to;
     struct pump p;
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .inline_size = sizeof data });
-    region_open(&p, &to, sizeof data, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
+    region_open(&p, &to, sizeof data, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
     into = whole(&to);
     for (unsigned i = 0; i < sizeof data; i++) {
         data[i] = expected[i] = (uint8_t)(i * 7);
-        sges[i] = (struct iw_sge){ (uint64_t)(uintptr_t)&data[i], 1, 0xdeadbeef };
+        sges[i] = (struct rdma_sge){ (uint64_t)(uintptr_t)&data[i], 1, 0xdeadbeef };
     }
     for (unsigned round = 0; round < 2; round++) {
         memset(to.at, 0, to.len);
-        assert_int_equal(post(&p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
-        assert_int_equal(post(&p.a, round ? IW_WRITE : IW_SEND, IW_INLINE, 2, sges, 256, &to), 0);
+        assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
+        assert_int_equal(post(&p.a, round ? RDMA_OP_WRITE : RDMA_OP_SEND, RDMA_FLAG_INLINE, 2, sges, 256, &to), 0);
         memset(data, 0xff, sizeof data);
         pump_run(&p);
         assert_memory_equal(to.at, expected, sizeof expected);
         memcpy(data, expected, sizeof data);
     }
     sges[0].length = 2;
-    assert_int_equal(post(&p.a, IW_SEND, IW_INLINE, 2, sges, 256, NULL), EINVAL);
-    assert_int_equal(post(&p.a, IW_READ, IW_INLINE, 2, sges, 1, &to), EINVAL);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_INLINE, 2, sges, 256, NULL), EINVAL);
+    assert_int_equal(post(&p.a, RDMA_OP_READ, RDMA_FLAG_INLINE, 2, sges, 1, &to), EINVAL);
     region_close(&to);
     pump_close(&p);
 }
@@ -382,8 +382,8 @@ static void test_solicited(void **state)
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true });
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(post(&p.b, IW_RECEIVE, 0, i, NULL, 0, NULL), 0);
-        assert_int_equal(post(&p.a, IW_SEND, i == 2 ? IW_SOLICIT : 0, i, NULL, 0, NULL), 0);
+        assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, i, NULL, 0, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, i == 2 ? RDMA_FLAG_SOLICIT : 0, i, NULL, 0, NULL), 0);
     }
     pump_run(&p);
     for (unsigned i = 0; i < 4; i++)
@@ -399,31 +399,31 @@ static void test_refused_posts(void **state)
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .depth = 5 });
-    region_open(&p, &readable, 64, MEM_REMOTE_READ);
-    region_open(&p, &writable, 64, MEM_LOCAL_WRITE);
-    struct iw_sge r = whole(&readable), w = whole(&writable), bad[5] = { r, r, r, r, r }, many[41] = { { 0 } };
-    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, &r, 1, NULL), EFAULT);
-    assert_int_equal(post(&p.a, IW_READ, 0, 1, &r, 1, &readable), EFAULT);
+    region_open(&p, &readable, 64, RDMA_ACCESS_REMOTE_READ);
+    region_open(&p, &writable, 64, RDMA_ACCESS_LOCAL_WRITE);
+    struct rdma_sge r = whole(&readable), w = whole(&writable), bad[5] = { r, r, r, r, r }, many[41] = { { 0 } };
+    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, &r, 1, NULL), EFAULT);
+    assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &r, 1, &readable), EFAULT);
     bad[0].length++;
     bad[1].address--;
-    bad[2].stag ^= 0x10000;
+    bad[2].token ^= 0x10000;
     bad[3].address = UINT64_MAX - 3;
     bad[4].length = UINT32_MAX;
     for (int i = 0; i < 5; i++)
-        assert_int_equal(post(&p.a, IW_SEND, 0, 1, &bad[i], 1, NULL), EFAULT);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 1, many, 41, NULL), EINVAL);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &bad[i], 1, NULL), EFAULT);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, many, 41, NULL), EINVAL);
     bad[0].length = bad[1].length = UINT32_MAX;
-    assert_int_equal(post(&p.a, IW_SEND, 0, 1, bad, 2, NULL), EINVAL);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, bad, 2, NULL), EINVAL);
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(post(&p.a, IW_RECEIVE, 0, i, &w, 1, NULL), 0);
-    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 9, &w, 1, NULL), ENOSPC);
+        assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, i, &w, 1, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 9, &w, 1, NULL), ENOSPC);
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(post(&p.a, IW_SEND, 0, i, &r, 1, NULL), 0);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 9, &r, 1, NULL), ENOSPC);
-    iw_qp_stop(p.a.qp, IW_FLUSHED);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, &r, 1, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 9, &r, 1, NULL), ENOSPC);
+    iw_qp_stop(p.a.qp, RDMA_STATUS_FLUSHED);
     assert_int_equal(p.a.completions, 10);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 1, &r, 1, NULL), ENOTCONN);
-    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, &w, 1, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &r, 1, NULL), ENOTCONN);
+    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, &w, 1, NULL), 0);
     region_close(&readable);
     region_close(&writable);
     pump_close(&p);
@@ -440,18 +440,18 @@ static void test_rtr(void **state)
     for (unsigned i = 0; i < 24; i++) {
         enum mpa_rtr form = forms[i % 3];
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .hold = i & 2 });
-        region_open(&p, &far, 64, MEM_REMOTE_READ);
-        region_open(&p, &sink, 64, MEM_LOCAL_WRITE);
+        region_open(&p, &far, 64, RDMA_ACCESS_REMOTE_READ);
+        region_open(&p, &sink, 64, RDMA_ACCESS_LOCAL_WRITE);
         fill(&far, i);
-        struct iw_sge at = whole(&sink);
+        struct rdma_sge at = whole(&sink);
         iw_qp_send_rtr(p.a.qp, form);
         assert_false(iw_qp_initiator_idle(p.a.qp));
-        assert_int_equal(post(&p.a, IW_READ, 0, 1, &at, 1, &far), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_READ, 0, 1, &at, 1, &far), 0);
         pump_run(&p);
         assert_int_equal(p.b.first_fpdus, 1);
         assert_int_equal(p.a.answers, form == MPA_RTR_READ);
         assert_int_equal(p.a.completions, 1);
-        assert_completed(&p.a, 0, IW_READ, 1, IW_OK);
+        assert_completed(&p.a, 0, RDMA_OP_READ, 1, RDMA_STATUS_OK);
         assert_memory_equal(sink.at, far.at, 64);
         assert_int_equal(p.b.completions, 0);
         assert_int_equal(p.a.ends + p.b.ends, 0);
@@ -469,12 +469,12 @@ static void test_hold(void **state)
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true, .hold = true });
-    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 1, NULL, 0, NULL), 0);
-    assert_int_equal(post(&p.b, IW_RECEIVE, 0, 2, NULL, 0, NULL), 0);
-    assert_int_equal(post(&p.b, IW_SEND, 0, 3, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 1, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, 2, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.b, RDMA_OP_SEND, 0, 3, NULL, 0, NULL), 0);
     pump_run(&p);
     assert_int_equal(p.a.completions + p.b.completions, 0);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 4, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 4, NULL, 0, NULL), 0);
     pump_run(&p);
     assert_int_equal(p.a.completions, 2);
     assert_int_equal(p.b.completions, 2);
@@ -491,8 +491,8 @@ static void test_idle_and_clean(void **state)
     (void)state;
     pump_open(&p, &(struct pump_config){ .crc = true, .whole = true });
     region_open(&p, &data, 1000, 0);
-    struct iw_sge from = whole(&data);
-    assert_int_equal(post(&p.a, IW_SEND, 0, 1, &from, 1, NULL), 0);
+    struct rdma_sge from = whole(&data);
+    assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, 1, &from, 1, NULL), 0);
     assert_false(iw_qp_initiator_idle(p.a.qp));
     assert_int_equal(iw_qp_tx_want(p.a.qp, p.scratch, iov, IW_IOV_MAX), 3);
     iw_qp_tx_done(p.a.qp, p.scratch, 100);
@@ -548,8 +548,8 @@ static void test_many(void **state)
     for (unsigned i = 0; i < 5000; i++) {
         p.a.completions = p.b.completions = 0;
         for (unsigned k = 0; k < 3; k++) {
-            assert_int_equal(post(&p.b, IW_RECEIVE, 0, i, NULL, 0, NULL), 0);
-            assert_int_equal(post(&p.a, IW_SEND, 0, i, NULL, 0, NULL), 0);
+            assert_int_equal(post(&p.b, RDMA_OP_RECEIVE, 0, i, NULL, 0, NULL), 0);
+            assert_int_equal(post(&p.a, RDMA_OP_SEND, 0, i, NULL, 0, NULL), 0);
         }
         pump_run(&p);
         assert_int_equal(p.a.completions, 3);

@@ -37,9 +37,9 @@ static struct {
     bool writes; /* the user writes to it alone; else reads it alone: both at once would race by themselves */
 } race;
 
-static int request(struct side *s, enum iw_opcode op, uint32_t stag)
+static int request(struct side *s, enum rdma_op op, uint32_t stag)
 {
-    struct iw_request r = { .opcode = op, .stag = stag };
+    struct rdma_request r = { .op = op, .token = stag };
 
     return iw_qp_post(s->qp, &r);
 }
@@ -55,41 +55,41 @@ static void turn(struct pump *p, unsigned a, unsigned b)
         pump_receive(&p->a);
     }
     for (unsigned i = 0; i < p->a.completions; i++)
-        assert_int_equal(p->a.completed[i].status, IW_OK);
+        assert_int_equal(p->a.completed[i].status, RDMA_STATUS_OK);
     p->a.completions = p->b.completions = 0;
 }
 
 static uint32_t make(unsigned which)
 {
-    struct mem_pages pages = {
-        .logical = &race.logical[which], .count = 1, .len = SIZE, .base_to = base,
-        .access = MEM_LOCAL_WRITE | MEM_REMOTE_READ | MEM_REMOTE_WRITE,
+    struct rdma_pages pages = {
+        .logical = &race.logical[which], .count = 1, .len = SIZE, .base_address = base,
+        .access = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
     };
     uint32_t stag;
 
     assert_int_equal(mem_prepare_pages(race.maker.memory, &race.group, &race.maker.domain, &pages, &stag), 0);
-    assert_int_equal(request(&race.maker.a, IW_FAST_REGISTER, stag), 0);
+    assert_int_equal(request(&race.maker.a, RDMA_OP_FAST_REGISTER, stag), 0);
     turn(&race.maker, 1, 0);
     return stag;
 }
 
 static void finish(enum end how, uint32_t stag)
 {
-    struct iw_sge sge = { base, 0, stag };
+    struct rdma_sge sge = { base, 0, stag };
     struct region named = { .stag = stag };
 
     switch (how) {
     case SEND_INVALIDATE:
-        assert_int_equal(post(&race.maker.a, IW_RECEIVE, 0, 1, NULL, 0, NULL), 0);
-        assert_int_equal(post(&race.maker.b, IW_SEND, IW_SEND_INVALIDATE, 1, NULL, 0, &named), 0);
+        assert_int_equal(post(&race.maker.a, RDMA_OP_RECEIVE, 0, 1, NULL, 0, NULL), 0);
+        assert_int_equal(post(&race.maker.b, RDMA_OP_SEND, RDMA_FLAG_SEND_INVALIDATE, 1, NULL, 0, &named), 0);
         turn(&race.maker, 1, 1);
         return;
     case READ_INVALIDATE:
-        assert_int_equal(post(&race.maker.a, IW_READ, IW_READ_INVALIDATE, 1, &sge, 1, &race.plain), 0);
+        assert_int_equal(post(&race.maker.a, RDMA_OP_READ, RDMA_FLAG_READ_INVALIDATE, 1, &sge, 1, &race.plain), 0);
         turn(&race.maker, 1, 0);
         return;
     default:
-        assert_int_equal(request(&race.maker.a, IW_INVALIDATE, stag), 0);
+        assert_int_equal(request(&race.maker.a, RDMA_OP_INVALIDATE, stag), 0);
         turn(&race.maker, 1, 0);
         return;
     }
@@ -105,11 +105,11 @@ static void assert_mine(unsigned which)
 static void use_once(struct pump *p, uint32_t stag)
 {
     struct region named = { .stag = stag, .at = (uint8_t *)(uintptr_t)base };
-    struct iw_sge it = { base, SIZE, stag }, ours = whole(&race.theirs);
+    struct rdma_sge it = { base, SIZE, stag }, ours = whole(&race.theirs);
 
-    (void)post(&p->b, IW_RECEIVE, 0, 1, race.writes ? &it : &ours, 1, NULL);
-    (void)post(&p->a, IW_SEND, 0, 1, race.writes ? &ours : &it, 1, NULL);
-    (void)post(&p->b, race.writes ? IW_WRITE : IW_READ, 0, 1, &ours, 1, &named);
+    (void)post(&p->b, RDMA_OP_RECEIVE, 0, 1, race.writes ? &it : &ours, 1, NULL);
+    (void)post(&p->a, RDMA_OP_SEND, 0, 1, race.writes ? &ours : &it, 1, NULL);
+    (void)post(&p->b, race.writes ? RDMA_OP_WRITE : RDMA_OP_READ, 0, 1, &ours, 1, &named);
 }
 
 /* Uses what it is told; whatever of that comes too late ends its stream, which then begins anew. */
@@ -129,8 +129,8 @@ static void *use(void *argument)
             pump_receive(&p->a);
         }
         if (p->a.ends || p->b.ends || i % 16 == 0) {
-            iw_qp_stop(p->a.qp, IW_FLUSHED);
-            iw_qp_stop(p->b.qp, IW_FLUSHED);
+            iw_qp_stop(p->a.qp, RDMA_STATUS_FLUSHED);
+            iw_qp_stop(p->b.qp, RDMA_STATUS_FLUSHED);
             p->a.ends = p->b.ends = 0;
             p->a.in.from = p->a.in.to = p->b.in.from = p->b.in.to = 0;
             iw_qp_start(p->a.qp, &stream);
@@ -145,8 +145,8 @@ static void race_open(void)
 {
     pump_open(&race.maker, &(struct pump_config){ .crc = true, .seed = 1 });
     pump_open(&race.user, &(struct pump_config){ .seed = 2, .share = &race.maker });
-    region_open(&race.maker, &race.plain, SIZE, MEM_REMOTE_READ);
-    region_open(&race.maker, &race.theirs, SIZE, MEM_LOCAL_WRITE);
+    region_open(&race.maker, &race.plain, SIZE, RDMA_ACCESS_REMOTE_READ);
+    region_open(&race.maker, &race.theirs, SIZE, RDMA_ACCESS_LOCAL_WRITE);
     memset(race.theirs.at, 0x11, SIZE);
     mem_group_init(&race.group);
     for (int i = 0; i < 2; i++) {
@@ -164,8 +164,8 @@ static void race_close(void)
         mem_unmap(race.mapping[i]);
         free(race.page[i]);
     }
-    iw_qp_stop(race.user.a.qp, IW_FLUSHED);
-    iw_qp_stop(race.user.b.qp, IW_FLUSHED);
+    iw_qp_stop(race.user.a.qp, RDMA_STATUS_FLUSHED);
+    iw_qp_stop(race.user.b.qp, RDMA_STATUS_FLUSHED);
     region_close(&race.plain);
     region_close(&race.theirs);
     pump_close(&race.user);

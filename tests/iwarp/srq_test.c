@@ -15,9 +15,9 @@
 
 enum { RECEIVES = 24, ROOM = 6000 };
 
-static int share(struct pump *p, unsigned context, const struct iw_sge *sges, uint32_t count)
+static int share(struct pump *p, unsigned context, const struct rdma_sge *sges, uint32_t count)
 {
-    struct iw_request r = { .opcode = IW_RECEIVE, .context = tag(context), .sges = sges, .sge_count = count };
+    struct rdma_request r = { .op = RDMA_OP_RECEIVE, .context = tag(context), .sges = sges, .sge_count = count };
 
     return iw_srq_post(p->srq, &r);
 }
@@ -39,7 +39,7 @@ static unsigned context_of(const struct side *s, unsigned at)
 static void test_order(void **state)
 {
     struct region src, dst[RECEIVES];
-    struct iw_sge sges[PUMP_SGES];
+    struct rdma_sge sges[PUMP_SGES];
     struct pump p;
 
     (void)state;
@@ -48,14 +48,15 @@ static void test_order(void **state)
         region_open(&p, &src, ROOM, 0);
         fill(&src, i);
         for (unsigned k = 0; k < RECEIVES; k++) {
-            region_open(&p, &dst[k], ROOM, MEM_LOCAL_WRITE);
+            region_open(&p, &dst[k], ROOM, RDMA_ACCESS_LOCAL_WRITE);
             assert_int_equal(share(&p, k, sges, cut(&p, &dst[k], ROOM, sges, PUMP_SGES)), 0);
         }
         assert_int_equal(share(&p, 99, NULL, 0), ENOSPC);
         for (unsigned k = 0; k < RECEIVES; k++) {
             struct side *from = pump_random(&p, 2) ? &p.a : &p.b;
-            assert_int_equal(post(from, IW_SEND, IW_SILENT, 0, sges, cut(&p, &src, pump_random(&p, ROOM), sges, 10),
-                                  NULL), 0);
+            assert_int_equal(post(from, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, sges,
+                                  cut(&p, &src, pump_random(&p, ROOM), sges, 10), NULL),
+                             0);
         }
         pump_run(&p);
         assert_int_equal(p.a.completions + p.b.completions, RECEIVES);
@@ -63,7 +64,7 @@ static void test_order(void **state)
             const struct side *s = a < p.a.completions && context_of(&p.a, a) == k ? &p.a : &p.b;
             unsigned at = s == &p.a ? a++ : b++;
 
-            assert_completed(s, at, IW_RECEIVE, k, IW_OK);
+            assert_completed(s, at, RDMA_OP_RECEIVE, k, RDMA_STATUS_OK);
             assert_memory_equal(dst[k].at, src.at, s->completed[at].length);
         }
         assert_queued(&p, 0);
@@ -84,23 +85,23 @@ static void test_flush(void **state)
     for (unsigned i = 0; i < 200; i++) {
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .shared = RECEIVES });
         region_open(&p, &src, 30000, 0);
-        region_open(&p, &dst, 30000, MEM_LOCAL_WRITE);
-        struct iw_sge from = whole(&src), to = whole(&dst);
+        region_open(&p, &dst, 30000, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge from = whole(&src), to = whole(&dst);
         for (unsigned k = 0; k < 6; k++)
             assert_int_equal(share(&p, k, &to, 1), 0);
-        assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 0, &from, 1, NULL), 0);
-        assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 0, &from, 1, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, &from, 1, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, &from, 1, NULL), 0);
         for (uint32_t k = pump_random(&p, 60); k > 0; k--) {
             pump_send(&p.a);
             pump_receive(&p.b);
         }
         unsigned received = p.b.completions;
-        iw_qp_flush(p.b.qp, IW_FLUSHED);
+        iw_qp_flush(p.b.qp, RDMA_STATUS_FLUSHED);
         assert_int_equal(p.b.completions, received + p.b.ends); /* half-way exactly where it ended the stream */
         if (p.b.ends)
-            assert_completed(&p.b, received, IW_RECEIVE, received, IW_FLUSHED);
+            assert_completed(&p.b, received, RDMA_OP_RECEIVE, received, RDMA_STATUS_FLUSHED);
         assert_queued(&p, 6 - p.b.completions);
-        iw_qp_stop(p.b.qp, IW_FLUSHED);
+        iw_qp_stop(p.b.qp, RDMA_STATUS_FLUSHED);
         assert_queued(&p, 6 - p.b.completions);
         region_close(&src);
         region_close(&dst);
@@ -115,13 +116,16 @@ static void test_refused(void **state)
         struct ddp_header h;
         uint32_t payload;
         enum wire_error error;
-        enum iw_status status; /* IW_OK: none is taken */
+        enum rdma_status status; /* RDMA_STATUS_OK: none is taken */
     } cases[] = {
-        { { .opcode = RDMAP_SEND, .last = true, .msn = 1 }, ROOM + 1, WIRE_DDP_UNTAGGED_TOO_LONG, IW_TOO_LONG },
-        { { .opcode = RDMAP_SEND, .last = true, .msn = 1, .mo = 4 }, 10, WIRE_DDP_UNTAGGED_MO, IW_LOST },
-        { { .opcode = RDMAP_SEND, .last = true, .msn = 2 }, 10, WIRE_DDP_UNTAGGED_MSN_RANGE, IW_OK },
-        { { .opcode = RDMAP_TERMINATE, .last = true, .msn = 1 }, 10, WIRE_RDMAP_OPCODE, IW_OK },
-        { { .opcode = RDMAP_SEND, .last = true, .queue = 3, .msn = 1 }, 10, WIRE_DDP_UNTAGGED_QN, IW_OK },
+        { { .opcode = RDMAP_SEND, .last = true, .msn = 1 },
+          ROOM + 1,
+          WIRE_DDP_UNTAGGED_TOO_LONG,
+          RDMA_STATUS_TOO_LONG },
+        { { .opcode = RDMAP_SEND, .last = true, .msn = 1, .mo = 4 }, 10, WIRE_DDP_UNTAGGED_MO, RDMA_STATUS_LOST },
+        { { .opcode = RDMAP_SEND, .last = true, .msn = 2 }, 10, WIRE_DDP_UNTAGGED_MSN_RANGE, RDMA_STATUS_OK },
+        { { .opcode = RDMAP_TERMINATE, .last = true, .msn = 1 }, 10, WIRE_RDMAP_OPCODE, RDMA_STATUS_OK },
+        { { .opcode = RDMAP_SEND, .last = true, .queue = 3, .msn = 1 }, 10, WIRE_DDP_UNTAGGED_QN, RDMA_STATUS_OK },
     };
     static uint8_t fpdu[2 * ROOM], payload[2 * ROOM];
 
@@ -136,8 +140,8 @@ static void test_refused(void **state)
         h.ddp_version = DDP_VERSION;
         h.rdmap_version = RDMAP_VERSION;
         pump_open(&p, &(struct pump_config){ .crc = crc, .seed = i, .shared = RECEIVES });
-        region_open(&p, &dst, ROOM, MEM_LOCAL_WRITE);
-        struct iw_sge to = whole(&dst);
+        region_open(&p, &dst, ROOM, RDMA_ACCESS_LOCAL_WRITE);
+        struct rdma_sge to = whole(&dst);
         for (unsigned k = 0; k < 3; k++)
             assert_int_equal(share(&p, k, &to, 1), 0);
         pump_inject(&p.b, fpdu, pump_fpdu(fpdu, crc, &h, payload, cases[i / 2].payload));
@@ -145,10 +149,10 @@ static void test_refused(void **state)
             continue;
         assert_true(pump_terminate_sent(&p.b, crc, &t));
         assert_int_equal(t.error, cases[i / 2].error);
-        if (cases[i / 2].status != IW_OK)
-            assert_completed(&p.b, 0, IW_RECEIVE, 0, cases[i / 2].status);
-        assert_int_equal(p.b.completions, cases[i / 2].status != IW_OK);
-        assert_queued(&p, cases[i / 2].status != IW_OK ? 2 : 3);
+        if (cases[i / 2].status != RDMA_STATUS_OK)
+            assert_completed(&p.b, 0, RDMA_OP_RECEIVE, 0, cases[i / 2].status);
+        assert_int_equal(p.b.completions, cases[i / 2].status != RDMA_STATUS_OK);
+        assert_queued(&p, cases[i / 2].status != RDMA_STATUS_OK ? 2 : 3);
         region_close(&dst);
         pump_close(&p);
     }
@@ -164,14 +168,14 @@ static void test_empty(void **state)
     for (unsigned i = 0; i < 8; i++) {
         pump_open(&p, &(struct pump_config){ .crc = i & 1, .seed = i, .shared = RECEIVES });
         assert_int_equal(share(&p, 0, NULL, 0), 0);
-        assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 0, NULL, 0, NULL), 0);
-        assert_int_equal(post(&p.a, IW_SEND, IW_SILENT, 0, NULL, 0, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, NULL, 0, NULL), 0);
+        assert_int_equal(post(&p.a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, NULL, 0, NULL), 0);
         for (int k = 0; k < 1000; k++) {
             pump_send(&p.a);
             pump_receive(&p.b);
         }
         assert_int_equal(p.b.completions, 1);
-        assert_completed(&p.b, 0, IW_RECEIVE, 0, IW_OK);
+        assert_completed(&p.b, 0, RDMA_OP_RECEIVE, 0, RDMA_STATUS_OK);
         assert_true(pump_terminate_sent(&p.b, i & 1, &t));
         assert_int_equal(t.error, WIRE_DDP_UNTAGGED_NO_BUFFER);
         pump_close(&p);
@@ -180,7 +184,7 @@ static void test_empty(void **state)
 
 static void message(struct pump *p)
 {
-    assert_int_equal(post(&p->a, IW_SEND, IW_SILENT, 0, NULL, 0, NULL), 0);
+    assert_int_equal(post(&p->a, RDMA_OP_SEND, RDMA_FLAG_SILENT, 0, NULL, 0, NULL), 0);
     pump_run(p);
 }
 
@@ -216,7 +220,7 @@ static void test_threshold(void **state)
     for (unsigned k = 12; k < 16; k++)
         message(&p);
     for (unsigned k = 0; k < 16; k++)
-        assert_completed(&p.b, k, IW_RECEIVE, k, IW_OK);
+        assert_completed(&p.b, k, RDMA_OP_RECEIVE, k, RDMA_STATUS_OK);
     pump_close(&p);
 }
 
@@ -246,23 +250,23 @@ static void test_depth(void **state)
     for (unsigned k = 6; k < 12; k++)
         message(&p);
     for (unsigned k = 0; k < 12; k++)
-        assert_completed(&p.b, k, IW_RECEIVE, k, IW_OK);
+        assert_completed(&p.b, k, RDMA_OP_RECEIVE, k, RDMA_STATUS_OK);
     pump_close(&p);
 }
 
 /* covers: QPR-18 */
 static void test_posts(void **state)
 {
-    struct iw_request wrong = { .opcode = IW_SEND };
-    struct iw_sge sges[41] = { { 0 } };
+    struct rdma_request wrong = { .op = RDMA_OP_SEND };
+    struct rdma_sge sges[41] = { { 0 } };
     struct region writable, readable;
     struct pump p;
 
     (void)state;
     pump_open(&p, &(struct pump_config){ .shared = 4 });
-    region_open(&p, &writable, 100, MEM_LOCAL_WRITE);
+    region_open(&p, &writable, 100, RDMA_ACCESS_LOCAL_WRITE);
     region_open(&p, &readable, 100, 0);
-    struct iw_sge sge = whole(&writable), foreign = whole(&readable);
+    struct rdma_sge sge = whole(&writable), foreign = whole(&readable);
     assert_int_equal(share(&p, 0, sges, 41), EINVAL);
     assert_int_equal(share(&p, 0, sges, 40), 0); /* all of them empty */
     assert_int_equal(share(&p, 0, &sge, 1), 0);
@@ -272,7 +276,7 @@ static void test_posts(void **state)
     sges[0].length = sges[1].length = UINT32_MAX;
     assert_int_equal(share(&p, 0, sges, 2), EINVAL);
     assert_int_equal(iw_srq_post(p.srq, &wrong), EINVAL);
-    assert_int_equal(post(&p.a, IW_RECEIVE, 0, 0, NULL, 0, NULL), EINVAL); /* of its own it has none */
+    assert_int_equal(post(&p.a, RDMA_OP_RECEIVE, 0, 0, NULL, 0, NULL), EINVAL); /* of its own it has none */
     assert_queued(&p, 2);
     region_close(&writable);
     region_close(&readable);

@@ -8,20 +8,20 @@
 
 void stage_open(struct stage *s, bool crc, uint64_t seed)
 {
-    struct iw_sge into;
+    struct rdma_sge into;
 
     pump_open(&s->p, &(struct pump_config){ .crc = crc, .seed = seed });
     s->crc = crc;
-    region_open(&s->p, &s->receive, LEN, MEM_LOCAL_WRITE);
-    region_open(&s->p, &s->target, LEN, MEM_REMOTE_WRITE);
-    region_open(&s->p, &s->source, LEN, MEM_REMOTE_READ);
-    region_open(&s->p, &s->foreign, LEN, MEM_REMOTE_READ | MEM_REMOTE_WRITE);
+    region_open(&s->p, &s->receive, LEN, RDMA_ACCESS_LOCAL_WRITE);
+    region_open(&s->p, &s->target, LEN, RDMA_ACCESS_REMOTE_WRITE);
+    region_open(&s->p, &s->source, LEN, RDMA_ACCESS_REMOTE_READ);
+    region_open(&s->p, &s->foreign, LEN, RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE);
     assert_true(mem_invalidate(s->foreign.mr, NULL, NULL));
-    assert_int_equal(mem_register(s->p.memory, &s->other_domain, s->foreign.at, LEN,
-                                  (uint64_t)(uintptr_t)s->foreign.at, MEM_REMOTE_READ | MEM_REMOTE_WRITE,
-                                  &s->foreign.mr, &s->foreign.stag), 0);
+    assert_int_equal(mem_register(s->p.memory, &s->other_domain, s->foreign.at, LEN, (uint64_t)(uintptr_t)s->foreign.at,
+                                  RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE, &s->foreign.mr, &s->foreign.stag),
+                     0);
     into = whole(&s->receive);
-    assert_int_equal(post(&s->p.b, IW_RECEIVE, 0, 1, &into, 1, NULL), 0);
+    assert_int_equal(post(&s->p.b, RDMA_OP_RECEIVE, 0, 1, &into, 1, NULL), 0);
 }
 
 void stage_close(struct stage *s)
@@ -65,7 +65,7 @@ void assert_terminated(struct stage *g, struct side *s, enum wire_error error, i
         assert_memory_equal(t.header, ulpdu, expected);
     }
     assert_true(iw_qp_tx_clean(s->qp));
-    assert_int_equal(post(s, IW_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
+    assert_int_equal(post(s, RDMA_OP_SEND, 0, 1, NULL, 0, NULL), ENOTCONN);
 }
 
 void inject(struct stage *s, const struct ddp_header *h, uint32_t payload)

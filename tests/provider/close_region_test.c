@@ -61,7 +61,7 @@ static int ordered_reserve(struct fabric_mr *mr)
     return real->mr_reserve(mr);
 }
 
-static int ordered_post(struct fabric_qp *qp, const struct fabric_request *r)
+static int ordered_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
     close_inside();
     return real->qp_post(qp, r);

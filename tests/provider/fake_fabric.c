@@ -17,7 +17,7 @@ struct fabric_cq {
     struct shard *shard;
     struct fabric_cq_config config;
     struct spin lock;
-    struct fabric_completion ring[RING];
+    struct rdma_completion ring[RING];
     int count;
 };
 
@@ -128,7 +128,7 @@ static int cq_create(struct fabric *f, const struct fabric_cq_config *c, struct 
     return 0;
 }
 
-static int cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
+static int cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     spin_lock(&cq->lock);
     int n = cq->count < max ? cq->count : max;
@@ -195,7 +195,7 @@ static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct 
     return 0;
 }
 
-static int take_post(const struct fabric_request *r)
+static int take_post(const struct rdma_request *r)
 {
     void (*inside)(void) = fake.inside_post;
     int error = take_error();
@@ -209,13 +209,13 @@ static int take_post(const struct fabric_request *r)
     assert(r->sge_count <= FAKE_SGES);
     if (r->sge_count)
         memcpy(fake.sges, r->sges, r->sge_count * sizeof(*r->sges));
-    if (r->flags & FABRIC_INLINE)
+    if (r->flags & RDMA_FLAG_INLINE)
         memcpy(fake.inline_data, (void *)(uintptr_t)fake.sges[0].address, fake.sges[0].length);
     fake.request.sges = NULL; /* the caller's, gone by the time that anybody looks */
     return 0;
 }
 
-static int qp_post(struct fabric_qp *qp, const struct fabric_request *r)
+static int qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
     (void)qp;
     return take_post(r);
@@ -316,7 +316,7 @@ static int mr_reserve(struct fabric_mr *mr)
     return 0;
 }
 
-static int mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token)
+static int mr_prepare_pages(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token)
 {
     assert(p->count <= FAKE_PAGES);
     fake.pages = *p;
@@ -399,7 +399,7 @@ static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struc
     return 0;
 }
 
-static int srq_post(struct fabric_srq *srq, const struct fabric_request *r)
+static int srq_post(struct fabric_srq *srq, const struct rdma_request *r)
 {
     (void)srq;
     return take_post(r);
@@ -503,7 +503,7 @@ NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
     return adapter;
 }
 
-void fake_complete(struct fabric_cq *cq, const struct fabric_completion *c)
+void fake_complete(struct fabric_cq *cq, const struct rdma_completion *c)
 {
     spin_lock(&cq->lock);
     assert(cq->count < RING);

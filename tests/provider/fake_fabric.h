@@ -39,8 +39,8 @@ struct fake {
     /* What came last. */
     struct fabric_cq_config cq_config;
     struct fabric_qp_config qp_config;
-    struct fabric_request request;
-    struct fabric_sge sges[FAKE_SGES];
+    struct rdma_request request;
+    struct rdma_sge sges[FAKE_SGES];
     unsigned char inline_data[2048];
     enum fabric_arm armed;
     uint32_t interval_us, count;        /* moderation */
@@ -50,7 +50,7 @@ struct fake {
     void *memory;
     uint64_t length, base;
     unsigned access;
-    struct fabric_pages pages;          /* the list itself is in page_list */
+    struct rdma_pages pages;          /* the list itself is in page_list */
     uint64_t page_list[FAKE_PAGES];
     uint32_t prepared, of, discarded;   /* tokens */
 };
@@ -65,7 +65,7 @@ int fake_held_count(void);
 /* The next queue is made on this shard. */
 void fake_next_shard(int index);
 /* A completion for the queue that was created last, and a notification of it. */
-void fake_complete(struct fabric_cq *cq, const struct fabric_completion *c);
+void fake_complete(struct fabric_cq *cq, const struct rdma_completion *c);
 void fake_notify(struct fabric_cq *cq, bool overflow);
 void fake_low(struct fabric_srq *srq); /* the notification of a shared queue */
 /* Everything that was queued for consumers on both shards before this call has been delivered. */

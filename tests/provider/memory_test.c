@@ -140,15 +140,15 @@ static void test_fast_register_is_passed_on(void **state)
 
     (void)state;
     assert_int_equal(fast_register(&f), STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_FAST_REGISTER);
+    assert_int_equal(fake.request.op, RDMA_OP_FAST_REGISTER);
     assert_ptr_equal(fake.request.context, (void *)0x77);
-    assert_int_equal(fake.request.flags, FABRIC_SILENT | FABRIC_READ_FENCE | FABRIC_DEFER);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_SILENT | RDMA_FLAG_READ_FENCE | RDMA_FLAG_DEFER);
     assert_int_equal(fake.request.token, fake.prepared);
     assert_int_equal(fake.pages.count, 3);
     assert_int_equal(fake.pages.offset, 100);
     assert_int_equal(fake.pages.len, 8000);
     assert_int_equal(fake.pages.base_address, f.base);
-    assert_int_equal(fake.access, MEM_LOCAL_WRITE | MEM_REMOTE_WRITE);
+    assert_int_equal(fake.access, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE);
     for (int i = 0; i < 3; i++)
         assert_int_equal(fake.page_list[i], pages[i].QuadPart);
     assert_int_equal(t.fast->Dispatch->NdkGetRemoteTokenFromMr(t.fast), fake.prepared);
@@ -272,19 +272,19 @@ static void test_bind_is_passed_on(void **state)
     assert_int_equal(bind_window(t.mr, t.mw, 50, 0), STATUS_INVALID_DEVICE_STATE);
     assert_int_equal(register_buffer(t.mr, buffer, 1000, NDK_MR_FLAG_ALLOW_LOCAL_WRITE), STATUS_SUCCESS);
     assert_int_equal(bind_window(t.mr, t.mw, 50, NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_BIND);
+    assert_int_equal(fake.request.op, RDMA_OP_BIND);
     assert_ptr_equal(fake.request.context, (void *)0x78);
-    assert_int_equal(fake.request.flags, FABRIC_DEFER);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_DEFER);
     assert_int_equal(fake.of, t.mr->Dispatch->NdkGetLocalTokenFromMr(t.mr));
     assert_int_equal(fake.base, (uintptr_t)buffer + 100);
     assert_int_equal(fake.length, 50);
-    assert_int_equal(fake.access, MEM_REMOTE_WRITE);
+    assert_int_equal(fake.access, RDMA_ACCESS_REMOTE_WRITE);
     token = t.mw->Dispatch->NdkGetRemoteTokenFromMw(t.mw);
     assert_int_equal(token, fake.request.token);
     assert_int_equal(fast_register(&(struct fast){t.fast, 1, 0, 1, PAGE_SIZE, 0}), STATUS_SUCCESS);
     assert_int_equal(bind_window(t.fast, t.mw, WINDOW, NDK_OP_FLAG_ALLOW_REMOTE_READ), STATUS_SUCCESS);
     assert_int_equal(fake.of, t.fast->Dispatch->NdkGetLocalTokenFromMr(t.fast));
-    assert_int_equal(fake.access, MEM_REMOTE_READ);
+    assert_int_equal(fake.access, RDMA_ACCESS_REMOTE_READ);
 }
 
 /* covers: INV-08 */
@@ -361,8 +361,8 @@ static void test_invalidate(void **state)
     assert_int_equal(bind_window(t.fast, t.mw, 1, 0), STATUS_SUCCESS);
     assert_int_equal(invalidate(&t.fast->Header, NDK_OP_FLAG_INLINE), STATUS_INVALID_PARAMETER);
     assert_int_equal(invalidate(&t.fast->Header, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_INVALIDATE);
-    assert_int_equal(fake.request.flags, FABRIC_SILENT);
+    assert_int_equal(fake.request.op, RDMA_OP_INVALIDATE);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_SILENT);
     assert_ptr_equal(fake.request.context, (void *)0x79);
     assert_int_equal(fake.request.token, t.fast->Dispatch->NdkGetLocalTokenFromMr(t.fast));
     assert_int_equal(invalidate(&t.mw->Header, 0), STATUS_SUCCESS);
@@ -381,13 +381,13 @@ static void test_requests_that_invalidate(void **state)
     (void)state;
     assert_int_equal(d->NdkSendAndInvalidate(t.qp, (void *)1, &sge, 1, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT, 0x1234),
                      STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_SEND);
-    assert_int_equal(fake.request.flags, FABRIC_SEND_INVALIDATE | FABRIC_SOLICIT);
+    assert_int_equal(fake.request.op, RDMA_OP_SEND);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_SEND_INVALIDATE | RDMA_FLAG_SOLICIT);
     assert_int_equal(fake.request.remote_token, 0x1234);
     assert_int_equal(d->NdkSendAndInvalidate(t.qp, NULL, &sge, 1, NDK_OP_FLAG_ALLOW_REMOTE_READ, 1),
                      STATUS_INVALID_PARAMETER);
     assert_int_equal(d->NdkRead(t.qp, NULL, &sge, 1, 2, 3, NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE), STATUS_SUCCESS);
-    assert_int_equal(fake.request.flags, FABRIC_READ_INVALIDATE);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_READ_INVALIDATE);
 }
 
 /* ---- logical addresses ---- */

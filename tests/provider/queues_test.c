@@ -145,7 +145,7 @@ static void test_srq_requests(void **state)
 
     (void)state;
     assert_int_equal(srq->Dispatch->NdkSrqReceive(srq, (void *)0x99, sges, 2), STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_RECEIVE);
+    assert_int_equal(fake.request.op, RDMA_OP_RECEIVE);
     assert_ptr_equal(fake.request.context, (void *)0x99);
     assert_int_equal(fake.request.sge_count, 2);
     assert_int_equal(fake.sges[1].address, 0x2000);

@@ -122,21 +122,21 @@ static void test_completions(void **state)
         [IW_END_PEER_TERMINATE] = FABRIC_PEER_TERMINATE, [IW_END_TRUNCATED] = FABRIC_PEER_RESET,
         [IW_END_LOCAL_REQUEST] = FABRIC_LOCAL_ERROR, [IW_END_FLUSH] = FABRIC_LOCAL_FLUSH,
     };
-    struct iw_completion c = {.status = IW_LOCAL_ACCESS};
+    struct rdma_completion c = {.status = RDMA_STATUS_LOCAL_ACCESS};
 
     (void)state;
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) {
         c.error = memory[i].error;
-        assert_int_equal(iwarp_reason_completion(&c, FABRIC_PEER_RESET), memory[i].why);
+        assert_int_equal(iwarp_reason_completion(&c, IW_END_NONE, FABRIC_PEER_RESET), memory[i].why);
     }
-    c.status = IW_LOST;
+    c.status = RDMA_STATUS_LOST;
     for (int end = IW_END_NONE; end <= IW_END_FLUSH; end++) {
-        c.end = end;
-        assert_int_equal(iwarp_reason_completion(&c, FABRIC_PEER_RESET), ends[end]);
+        assert_int_equal(iwarp_reason_completion(&c, (enum iw_end)end, FABRIC_PEER_RESET), ends[end]);
     }
-    for (int status = IW_OK; status <= IW_REMOTE_RANGE; status++) {
-        c = (struct iw_completion){.status = status, .error = WIRE_OK};
-        assert_int_equal(iwarp_reason_completion(&c, FABRIC_LOCAL_CLOSE) == FABRIC_OK, status == IW_OK);
+    for (int status = RDMA_STATUS_OK; status <= RDMA_STATUS_REMOTE_RANGE; status++) {
+        c = (struct rdma_completion){.status = status, .error = WIRE_OK};
+        assert_int_equal(iwarp_reason_completion(&c, IW_END_NONE, FABRIC_LOCAL_CLOSE) == FABRIC_OK,
+                         status == RDMA_STATUS_OK);
     }
 }
 

@@ -132,7 +132,7 @@ static void test_cq_affinity(void **state)
 /* covers: CQX-01 */
 static void test_cq_resize(void **state)
 {
-    struct fabric_completion c = {.status = FABRIC_DONE};
+    struct rdma_completion c = {.status = RDMA_STATUS_OK};
     const NDK_CQ_DISPATCH *d = t.cq->Dispatch;
     NDK_RESULT results[8];
 
@@ -178,34 +178,68 @@ static void test_cq_notification(void **state)
 static void test_cq_results(void **state)
 {
     static const struct {
-        struct fabric_completion c;
+        struct rdma_completion c;
         NTSTATUS status;
         NDK_OPERATION_TYPE type;
         ULONG error;
     } cases[] = {
-        {{FABRIC_SEND, FABRIC_DONE, 0xffff, 0, (void *)1, (void *)2, 0, 0}, STATUS_SUCCESS, NdkOperationTypeSend, 0},
-        {{FABRIC_RECEIVE, FABRIC_DONE, 0xffff, 77, (void *)3, (void *)4, 0, 0}, STATUS_SUCCESS,
-         NdkOperationTypeReceive, 0},
-        {{FABRIC_RECEIVE_AND_INVALIDATE, FABRIC_DONE, 0xffff, 78, NULL, NULL, 0xabcd1234, 0}, STATUS_SUCCESS,
-         NdkOperationTypeReceiveAndInvalidate, 0},
-        {{FABRIC_FAST_REGISTER, FABRIC_DONE, 0xffff, 0, NULL, NULL, 5, 0}, STATUS_SUCCESS,
-         NdkOperationTypeFastRegister, 0},
-        {{FABRIC_BIND, FABRIC_DONE, 0xffff, 0, NULL, NULL, 0, 0}, STATUS_SUCCESS, NdkOperationTypeBind, 0},
-        {{FABRIC_INVALIDATE, FABRIC_LOCAL_ACCESS, 0xffff, 0, NULL, NULL, 0, FABRIC_TOKEN_LASTING},
-         STATUS_ACCESS_VIOLATION, NdkOperationTypeInvalidate, 0x560000},
-        {{FABRIC_WRITE, FABRIC_FLUSHED, 0xffff, 0, (void *)5, NULL, 0, FABRIC_LOCAL_FLUSH}, STATUS_CANCELLED,
-         NdkOperationTypeWrite, 0x440000},
-        {{FABRIC_READ, FABRIC_REMOTE_RANGE, 0x0101, 0, NULL, (void *)6, 0, FABRIC_PEER_RANGE}, STATUS_REMOTE_RESOURCES,
+        {{.op = RDMA_OP_SEND, .qp_context = (void *)1, .context = (void *)2, .error = 0xffff},
+         STATUS_SUCCESS,
+         NdkOperationTypeSend,
+         0},
+        {{.op = RDMA_OP_RECEIVE, .qp_context = (void *)3, .context = (void *)4, .length = 77, .error = 0xffff},
+         STATUS_SUCCESS,
+         NdkOperationTypeReceive,
+         0},
+        {{.op = RDMA_OP_RECEIVE_AND_INVALIDATE, .length = 78, .token = 0xabcd1234, .error = 0xffff},
+         STATUS_SUCCESS,
+         NdkOperationTypeReceiveAndInvalidate,
+         0},
+        {{.op = RDMA_OP_FAST_REGISTER, .token = 5, .error = 0xffff}, STATUS_SUCCESS, NdkOperationTypeFastRegister, 0},
+        {{.op = RDMA_OP_BIND, .error = 0xffff}, STATUS_SUCCESS, NdkOperationTypeBind, 0},
+        {{.op = RDMA_OP_INVALIDATE,
+          .status = RDMA_STATUS_LOCAL_ACCESS,
+          .error = 0xffff,
+          .reason = FABRIC_TOKEN_LASTING},
+         STATUS_ACCESS_VIOLATION,
+         NdkOperationTypeInvalidate,
+         0x560000},
+        {{.op = RDMA_OP_WRITE,
+          .status = RDMA_STATUS_FLUSHED,
+          .qp_context = (void *)5,
+          .error = 0xffff,
+          .reason = FABRIC_LOCAL_FLUSH},
+         STATUS_CANCELLED,
+         NdkOperationTypeWrite,
+         0x440000},
+        {{.op = RDMA_OP_READ,
+          .status = RDMA_STATUS_REMOTE_RANGE,
+          .context = (void *)6,
+          .error = 0x0101,
+          .reason = FABRIC_PEER_RANGE},
+         STATUS_REMOTE_RESOURCES,
          NdkOperationTypeRead,
          0x2590101},
-        {{FABRIC_READ, FABRIC_REMOTE_ACCESS, 0x0100, 0, NULL, NULL, 0, FABRIC_PEER_TOKEN}, STATUS_ACCESS_VIOLATION,
-         NdkOperationTypeRead, 0x2580100},
-        {{FABRIC_SEND, FABRIC_LOST, 0xffff, 0, NULL, NULL, 0, FABRIC_PEER_RESET}, STATUS_CONNECTION_ABORTED,
-         NdkOperationTypeSend, 0x230000},
-        {{FABRIC_SEND, FABRIC_LOCAL_ACCESS, 0xffff, 0, NULL, NULL, 0, FABRIC_TOKEN_RIGHT}, STATUS_ACCESS_VIOLATION,
-         NdkOperationTypeSend, 0x540000},
-        {{FABRIC_RECEIVE, FABRIC_TOO_LONG, 0x1205, 9, NULL, NULL, 0, FABRIC_RECEIVE_SHORT}, STATUS_DATA_OVERRUN,
-         NdkOperationTypeReceive, 0x1571205},
+        {{.op = RDMA_OP_READ, .status = RDMA_STATUS_REMOTE_ACCESS, .error = 0x0100, .reason = FABRIC_PEER_TOKEN},
+         STATUS_ACCESS_VIOLATION,
+         NdkOperationTypeRead,
+         0x2580100},
+        {{.op = RDMA_OP_SEND, .status = RDMA_STATUS_LOST, .error = 0xffff, .reason = FABRIC_PEER_RESET},
+         STATUS_CONNECTION_ABORTED,
+         NdkOperationTypeSend,
+         0x230000},
+        {{.op = RDMA_OP_SEND, .status = RDMA_STATUS_LOCAL_ACCESS, .error = 0xffff, .reason = FABRIC_TOKEN_RIGHT},
+         STATUS_ACCESS_VIOLATION,
+         NdkOperationTypeSend,
+         0x540000},
+        {{.op = RDMA_OP_RECEIVE,
+          .status = RDMA_STATUS_TOO_LONG,
+          .length = 9,
+          .error = 0x1205,
+          .reason = FABRIC_RECEIVE_SHORT},
+         STATUS_DATA_OVERRUN,
+         NdkOperationTypeReceive,
+         0x1571205},
     };
     enum { CASES = sizeof(cases) / sizeof(cases[0]) };
     NDK_RESULT_EX ex[CASES + 1];
@@ -227,7 +261,7 @@ static void test_cq_results(void **state)
         assert_int_equal(r->Type, cases[i].type);
         assert_int_equal(r->ProviderErrorCode, cases[i].error);
         assert_ptr_equal(r->QPContext, cases[i].c.qp_context);
-        assert_ptr_equal(r->RequestContext, cases[i].c.request_context);
+        assert_ptr_equal(r->RequestContext, cases[i].c.context);
         bool invalidated = r->Type == NdkOperationTypeReceiveAndInvalidate;
         assert_int_equal(r->TypeSpecificCompletionOutput, invalidated ? cases[i].c.token : 0);
         if (r->Type == NdkOperationTypeReceive || invalidated)
@@ -242,7 +276,7 @@ static void test_cq_many_results(void **state)
 
     (void)state;
     for (uintptr_t i = 0; i < 50; i++) {
-        struct fabric_completion c = {.status = FABRIC_DONE, .request_context = (void *)i};
+        struct rdma_completion c = {.status = RDMA_STATUS_OK, .context = (void *)i};
         fake_complete(cq_of(t.cq)->fabric, &c);
     }
     assert_int_equal(t.cq->Dispatch->NdkGetCqResults(t.cq, results, 33), 33);
@@ -314,8 +348,8 @@ static void test_posts_are_passed_on(void **state)
     assert_int_equal(d->NdkSend(t.qp, (void *)11, sges, 3,
                                 NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_DEFER),
                      STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_SEND);
-    assert_int_equal(fake.request.flags, FABRIC_SILENT | FABRIC_SOLICIT | FABRIC_DEFER);
+    assert_int_equal(fake.request.op, RDMA_OP_SEND);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_SILENT | RDMA_FLAG_SOLICIT | RDMA_FLAG_DEFER);
     assert_ptr_equal(fake.request.context, (void *)11);
     assert_int_equal(fake.request.sge_count, 3);
     for (int i = 0; i < 3; i++) {
@@ -324,15 +358,15 @@ static void test_posts_are_passed_on(void **state)
         assert_int_equal(fake.sges[i].token, sges[i].MemoryRegionToken);
     }
     assert_int_equal(d->NdkReceive(t.qp, (void *)12, sges, 1), STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_RECEIVE);
+    assert_int_equal(fake.request.op, RDMA_OP_RECEIVE);
     assert_int_equal(d->NdkWrite(t.qp, (void *)13, sges, 2, 0x123456789a, 44, NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_WRITE);
-    assert_int_equal(fake.request.flags, FABRIC_READ_FENCE);
+    assert_int_equal(fake.request.op, RDMA_OP_WRITE);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_READ_FENCE);
     assert_int_equal(fake.request.remote_address, 0x123456789a);
     assert_int_equal(fake.request.remote_token, 44);
     assert_int_equal(d->NdkRead(t.qp, (void *)14, sges, 2, 0x42, 45, NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE),
                      STATUS_SUCCESS);
-    assert_int_equal(fake.request.op, FABRIC_READ);
+    assert_int_equal(fake.request.op, RDMA_OP_READ);
     assert_int_equal(fake.request.flags, 0);
     assert_int_equal(fake.request.remote_token, 45);
     assert_int_equal(d->NdkSend(t.qp, NULL, NULL, 0, 0), STATUS_SUCCESS);
@@ -400,7 +434,7 @@ static void test_inline_data(void **state)
     for (int i = 0; i < 20; i++)
         sges[i] = (NDK_SGE){{&data[i * 5]}, 5, FABRIC_PRIVILEGED_TOKEN};
     assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_SUCCESS);
-    assert_int_equal(fake.request.flags, FABRIC_INLINE);
+    assert_int_equal(fake.request.flags, RDMA_FLAG_INLINE);
     assert_int_equal(fake.sges[0].length, 100);
     assert_memory_equal(fake.inline_data, data, 100);
     sges[19].Length = 6; /* 101 bytes */
@@ -486,12 +520,12 @@ static void test_rights(void **state)
         unsigned access;
     } cases[] = {
         {NDK_MR_FLAG_ALLOW_LOCAL_READ, 0},
-        {NDK_MR_FLAG_ALLOW_LOCAL_WRITE, MEM_LOCAL_WRITE},
-        {NDK_MR_FLAG_ALLOW_REMOTE_READ, MEM_REMOTE_READ},
-        {NDK_MR_FLAG_ALLOW_REMOTE_WRITE, MEM_REMOTE_WRITE | MEM_LOCAL_WRITE},
+        {NDK_MR_FLAG_ALLOW_LOCAL_WRITE, RDMA_ACCESS_LOCAL_WRITE},
+        {NDK_MR_FLAG_ALLOW_REMOTE_READ, RDMA_ACCESS_REMOTE_READ},
+        {NDK_MR_FLAG_ALLOW_REMOTE_WRITE, RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE},
         {NDK_MR_FLAG_RDMA_READ_SINK, 0},
         {NDK_MR_FLAG_RDMA_READ_SINK | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
-         MEM_REMOTE_READ | MEM_REMOTE_WRITE | MEM_LOCAL_WRITE},
+         RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE},
     };
     NDK_MR *mr = t.mr;
 

@@ -256,7 +256,7 @@ static struct shard *shard_of(unsigned host)
     return ((struct iwarp_fabric *)fabrics[host])->shards[0].shard;
 }
 
-static void post(struct fabric_qp *qp, const struct fabric_request *r)
+static void post(struct fabric_qp *qp, const struct rdma_request *r)
 {
     sim_check(fabrics[0]->ops->qp_post(qp, r) == 0, "a post fails");
 }
@@ -274,11 +274,11 @@ static void send_all(void)
 
 static void feed_hogs(unsigned hogs)
 {
-    struct fabric_request empty_write = { .op = FABRIC_WRITE };
+    struct rdma_request empty_write = { .op = RDMA_OP_WRITE };
 
     for (unsigned i = 1; i <= hogs; i++)
         for (unsigned n = 1; n <= FRAMES; n++) {
-            empty_write.flags = FABRIC_SILENT | (n < FRAMES ? FABRIC_DEFER : 0); /* they leave together */
+            empty_write.flags = RDMA_FLAG_SILENT | (n < FRAMES ? RDMA_FLAG_DEFER : 0); /* they leave together */
             post(links[i].qp[0], &empty_write);
         }
     send_all();
@@ -286,8 +286,8 @@ static void feed_hogs(unsigned hogs)
 
 static void ping(void)
 {
-    static const struct fabric_request receive = { .op = FABRIC_RECEIVE };
-    static const struct fabric_request send = { .op = FABRIC_SEND, .flags = FABRIC_SILENT };
+    static const struct rdma_request receive = { .op = RDMA_OP_RECEIVE };
+    static const struct rdma_request send = { .op = RDMA_OP_SEND, .flags = RDMA_FLAG_SILENT };
 
     sim_check(fabrics[1]->ops->qp_post(links[0].qp[1], &receive) == 0, "a receive is not posted");
     fabrics[1]->ops->cq_arm(cqs[1], FABRIC_ARM_ANY);

@@ -193,42 +193,47 @@ static void doom_users(struct fabric_cq *cq)
         iwarp_qp_doom(qp);
 }
 
-void iwarp_cq_begin(struct fabric_cq *cq)
+/* Member by member, as they were written a moment ago: wider loads would wait until the stores have left the buffer. */
+static void completion_copy(struct rdma_completion *to, const struct rdma_completion *from)
 {
-    spin_lock(&cq->lock);
+    to->context = from->context;
+    to->qp_context = from->qp_context;
+    to->op = from->op;
+    to->status = from->status;
+    to->length = from->length;
+    to->token = from->token;
+    to->error = from->error;
+    to->reason = from->reason;
+    to->solicited = from->solicited;
 }
 
-struct fabric_completion *iwarp_cq_place(struct fabric_cq *cq)
+/* Under the lock. There is room. */
+static void cq_insert(struct fabric_cq *cq, const struct rdma_completion *c)
 {
     uint32_t count = count_of(cq), at = cq->head + count;
 
-    if (atomic_load_explicit(&cq->dead, memory_order_relaxed))
-        return NULL;
-    if (count < cq->depth)
-        return &cq->ring[at < cq->depth ? at : at - cq->depth];
-    if (!MUTANT(cqx_07_silent_overflow)) {
-        atomic_store_explicit(&cq->dead, true, memory_order_release);
-        cq->overflows = true;
-    }
-    return NULL;
-}
-
-void iwarp_cq_count(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited)
-{
-    atomic_store_explicit(&cq->count, count_of(cq) + 1, memory_order_relaxed);
+    completion_copy(&cq->ring[at < cq->depth ? at : at - cq->depth], c);
+    atomic_store_explicit(&cq->count, count + 1, memory_order_relaxed);
     cq->pushed++;
-    if (solicited)
+    if (c->solicited)
         cq->solicited = cq->pushed;
-    if (c->status != FABRIC_DONE)
+    if (c->status != RDMA_STATUS_OK)
         cq->failed = cq->pushed;
 }
 
-void iwarp_cq_end(struct fabric_cq *cq)
+void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n)
 {
-    bool overflows = cq->overflows;
+    bool overflows = false;
     unsigned wanted;
 
-    cq->overflows = false;
+    spin_lock(&cq->lock);
+    if (!has_overflowed(cq)) {
+        for (; n > 0 && count_of(cq) < cq->depth; c++, n--)
+            cq_insert(cq, c);
+        overflows = n > 0 && !MUTANT(cqx_07_silent_overflow);
+    }
+    if (overflows)
+        atomic_store_explicit(&cq->dead, true, memory_order_release);
     wanted = fall_due(cq);
     spin_unlock(&cq->lock);
     if (overflows && !MUTANT(obs_cq_error_not_counted))
@@ -242,20 +247,7 @@ void iwarp_cq_end(struct fabric_cq *cq)
         doom_users(cq);
 }
 
-/* Part by part, as they were written a moment ago: larger pieces would wait until that has left the store buffer. */
-static void copy(struct fabric_completion *to, const struct fabric_completion *from)
-{
-    to->op = from->op;
-    to->status = from->status;
-    to->detail = from->detail;
-    to->length = from->length;
-    to->qp_context = from->qp_context;
-    to->request_context = from->request_context;
-    to->token = from->token;
-    to->why = from->why;
-}
-
-static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
+static int take(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     int n = 0;
     uint32_t count = count_of(cq);
@@ -265,7 +257,7 @@ static int take(struct fabric_cq *cq, struct fabric_completion *out, int max)
     spin_lock(&cq->lock);
     count = count_of(cq);
     for (; n < max && (uint32_t)n < count; n++) {
-        copy(&out[n], &cq->ring[cq->head]);
+        completion_copy(&out[n], &cq->ring[cq->head]);
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
     }
     if ((uint32_t)n == count)
@@ -290,7 +282,7 @@ static bool is_to_drive(struct fabric_cq *cq, int found)
     return drive;
 }
 
-int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max)
+int iwarp_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     struct iwarp_shard *home = home_of(cq);
     int n = take(cq, out, max);
@@ -378,8 +370,8 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
 {
-    struct fabric_completion *ring = calloc(depth ? depth : 1, sizeof *ring);
-    struct fabric_completion *old = ring;
+    struct rdma_completion *ring = calloc(depth ? depth : 1, sizeof *ring);
+    struct rdma_completion *old = ring;
     unsigned wanted = 0;
     int result = 0;
 

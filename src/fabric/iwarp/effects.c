@@ -93,9 +93,11 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
     if (effects & DO_SHUT && !MUTANT(dsc_01_no_notice))
         c->fabric->net->ops->shut_write(&c->socket);
     if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
-        stream_stop(c, MUTANT(qpr_17_as_lost) ? IW_LOST : IW_FLUSHED, why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why);
+        stream_stop(c, MUTANT(qpr_17_as_lost) ? RDMA_STATUS_LOST : RDMA_STATUS_FLUSHED,
+                    why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why);
     if (effects & DO_STOP_LOST)
-        stream_stop(c, MUTANT(dsc_02_lost_as_done) ? IW_OK : IW_LOST, why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
+        stream_stop(c, MUTANT(dsc_02_lost_as_done) ? RDMA_STATUS_OK : RDMA_STATUS_LOST,
+                    why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
     if (effects & DO_CLOSE_TCP)
         close_socket(c, false);
     if (effects & DO_RESET_TCP)
@@ -118,7 +120,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
     if (effects & TELL_ESTABLISHED)
         tell_established(c, why);
     if (MUTANT(dsc_02_notice_flushes) && effects & TELL_PEER_ENDED && c->streams)
-        iw_qp_flush(c->qp->iw, IW_FLUSHED);
+        iw_qp_flush(c->qp->iw, RDMA_STATUS_FLUSHED);
     if (effects & TELL_PEER_ENDED && !MUTANT(dsc_02_no_notice))
         c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & TELL_DISCONNECTED)

@@ -89,8 +89,9 @@ enum fabric_reason iwarp_reason_listen(int error); /* at a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);
 enum fabric_reason iwarp_reason_stream(int error); /* of send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
-/* stopped: why the stream was stopped or flushed, where it did not end by itself. */
-enum fabric_reason iwarp_reason_completion(const struct iw_completion *c, enum fabric_reason stopped);
+/* end: how the stream ended. stopped: why it was stopped or flushed if it did not end by itself. */
+enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end,
+                                           enum fabric_reason stopped);
 
 /* interface.c. Both may block. 0 or errno. */
 int iwarp_interface_watch(struct iwarp_fabric *f);
@@ -133,7 +134,7 @@ struct fabric_cq {
     atomic_uint empty_polls;       /* that drove the shard and found nothing all the same */
     atomic_uint count;             /* results to be read; written under lock */
     struct spin lock;              /* guards everything below */
-    struct fabric_completion *ring;
+    struct rdma_completion *ring;
     uint32_t depth, head;
     enum fabric_arm armed;
     /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
@@ -141,7 +142,6 @@ struct fabric_cq {
     uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
     uint32_t least_us;             /* of interval_us */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
-    bool overflows;                /* since iwarp_cq_begin */
     uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
@@ -160,7 +160,7 @@ struct cq_user {
 };
 
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out);
-int iwarp_cq_poll(struct fabric_cq *cq, struct fabric_completion *out, int max);
+int iwarp_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max);
 void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type);
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth);
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count);
@@ -173,15 +173,8 @@ struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq
 void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner));
 void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
-/*
- * Completions, by any owner: begin, for each of a few a place that is filled in and counted, end. The queue is locked
- * meanwhile. Place: NULL where there is no room, or has been none before. solicited: it satisfies an arm for solicited
- * events.
- */
-void iwarp_cq_begin(struct fabric_cq *cq);
-struct fabric_completion *iwarp_cq_place(struct fabric_cq *cq);
-void iwarp_cq_count(struct fabric_cq *cq, const struct fabric_completion *c, bool solicited);
-void iwarp_cq_end(struct fabric_cq *cq);
+/* Queues completions. Any owner. Those for which there is no room are dropped, and the queue has overflowed. */
+void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n);
 
 /* ---- shared receive queues (srq.c) ---- */
 
@@ -220,7 +213,7 @@ struct fabric_srq {
 };
 
 int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);
-int iwarp_srq_post(struct fabric_srq *srq, const struct fabric_request *r);
+int iwarp_srq_post(struct fabric_srq *srq, const struct rdma_request *r);
 int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
@@ -238,7 +231,6 @@ struct fabric_qp {
     struct cq_user receive_user, initiator_user;
     struct fabric_srq *srq;   /* or NULL */
     struct srq_partial partial;
-    void *qp_context;
     atomic_uint refs;         /* the handle, and a doom or a partial's check that is queued */
     atomic_bool doomed;       /* a queue of its overflowed */
     atomic_uint sent_to;      /* iw_qp_posted at the last transmission */
@@ -256,7 +248,7 @@ struct fabric_qp {
 };
 
 int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out);
-int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r);
+int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r);
 void iwarp_qp_release(struct fabric_qp *qp);
 void iwarp_qp_flush(struct fabric_qp *qp);
 enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate);
@@ -280,7 +272,7 @@ bool iwarp_mr_close(struct fabric_mr *mr, void (*done)(void *context), void *con
 int iwarp_mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                       uint32_t *token);
 bool iwarp_mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context);
-int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token);
+int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
 int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
                             uint32_t *token);
 void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token);
@@ -484,7 +476,7 @@ bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event);
 void stream_start(struct fabric_conn *c);
 void stream_terminate(struct fabric_conn *c, enum wire_error error);
 /* why: what the requests that this ends are told. */
-void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reason why);
+void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
 void stream_resize(struct fabric_conn *c); /* the segment size may have changed */
 void stream_pump(struct fabric_conn *c);
 void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */

@@ -84,18 +84,9 @@ int iwarp_mr_reserve(struct fabric_mr *mr)
     return mem_group_reserve(mr->table, &mr->group);
 }
 
-int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct fabric_pages *p, uint32_t *token)
+int iwarp_mr_prepare_pages(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token)
 {
-    struct mem_pages pages = {
-        .logical = p->logical,
-        .count = p->count,
-        .offset = p->offset,
-        .len = p->len,
-        .base_to = p->base_address,
-        .access = p->access,
-    };
-
-    return mem_prepare_pages(mr->table, &mr->group, mr->domain, &pages, token);
+    return mem_prepare_pages(mr->table, &mr->group, mr->domain, p, token);
 }
 
 int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,

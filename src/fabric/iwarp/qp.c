@@ -10,16 +10,6 @@
 #include "base/random.h"
 #include "base/zeroed.h"
 
-/* The two layers' scatter lists are one and the same in memory. */
-_Static_assert(sizeof(struct iw_sge) == sizeof(struct fabric_sge), "scatter lists");
-_Static_assert(offsetof(struct iw_sge, address) == offsetof(struct fabric_sge, address), "scatter lists");
-_Static_assert(offsetof(struct iw_sge, length) == offsetof(struct fabric_sge, length), "scatter lists");
-_Static_assert(offsetof(struct iw_sge, stag) == offsetof(struct fabric_sge, token), "scatter lists");
-_Static_assert(IW_SILENT == (int)FABRIC_SILENT && IW_READ_FENCE == (int)FABRIC_READ_FENCE, "flags");
-_Static_assert(IW_SOLICIT == (int)FABRIC_SOLICIT && IW_INLINE == (int)FABRIC_INLINE, "flags");
-_Static_assert(IW_SEND_INVALIDATE == (int)FABRIC_SEND_INVALIDATE, "flags");
-_Static_assert(IW_READ_INVALIDATE == (int)FABRIC_READ_INVALIDATE && IW_DEFER == (int)FABRIC_DEFER, "flags");
-
 enum {
     MOST_UNSENT = 64,    /* what one system call sends */
     MOST_HELD = 20000,   /* nanoseconds: some system calls */
@@ -66,7 +56,7 @@ void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t t
 {
     qp->stopped = why;
     qp->terminate = terminate;
-    iw_qp_flush(qp->iw, IW_FLUSHED);
+    iw_qp_flush(qp->iw, RDMA_STATUS_FLUSHED);
     if (qp->srq)
         iwarp_srq_update(qp);
 }
@@ -111,7 +101,7 @@ static void run_doom(struct shard_task *task)
 
 void iwarp_qp_doom(struct fabric_qp *qp)
 {
-    shard_post_away(qp->home->shard, &qp->doom); /* see iwarp_cq_end */
+    shard_post_away(qp->home->shard, &qp->doom); /* see iwarp_cq_push */
 }
 
 static void run_close(struct shard_task *task)
@@ -140,6 +130,7 @@ static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_co
         .srq = c->srq ? c->srq->iw : NULL,
         .events = stream_events(),
         .owner = owner,
+        .qp_context = c->qp_context,
     };
 
     return iw_qp_create(&core);
@@ -163,7 +154,6 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
     qp->initiator_cq = c->initiator_cq;
     qp->srq = c->srq;
     iwarp_srq_partial_init(&qp->partial);
-    qp->qp_context = c->qp_context;
     atomic_init(&qp->refs, 1);
     qp->transmit.run = run_transmit;
     qp->flush.run = run_flush;
@@ -257,16 +247,16 @@ static bool awaits_reads(struct fabric_qp *qp)
  * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held; nor is any
  * where looks at the initiator's queue drive another shard.
  */
-static bool may_wait(struct fabric_qp *qp, const struct fabric_request *r)
+static bool may_wait(struct fabric_qp *qp, const struct rdma_request *r)
 {
     uint64_t octets = 0;
 
-    if (r->op >= FABRIC_FAST_REGISTER || unsent(qp) >= MOST_UNSENT)
+    if (r->op >= RDMA_OP_FAST_REGISTER || unsent(qp) >= MOST_UNSENT)
         return false;
     if (!qp->is_seen && !MUTANT(tx_waits_for_other_shard))
         return false;
     if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)) &&
-        (r->op != FABRIC_READ || !awaits_reads(qp) || MUTANT(tx_reads_leave_alone)))
+        (r->op != RDMA_OP_READ || !awaits_reads(qp) || MUTANT(tx_reads_leave_alone)))
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
@@ -304,25 +294,11 @@ void iwarp_qp_release(struct fabric_qp *qp)
         ring(qp, false);
 }
 
-int iwarp_qp_post(struct fabric_qp *qp, const struct fabric_request *r)
+int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
-    static const enum iw_opcode opcodes[] = {
-        [FABRIC_SEND] = IW_SEND, [FABRIC_WRITE] = IW_WRITE, [FABRIC_READ] = IW_READ, [FABRIC_RECEIVE] = IW_RECEIVE,
-        [FABRIC_FAST_REGISTER] = IW_FAST_REGISTER, [FABRIC_BIND] = IW_BIND, [FABRIC_INVALIDATE] = IW_INVALIDATE,
-    };
-    struct iw_request request = {
-        .opcode = opcodes[r->op],
-        .flags = r->flags,
-        .context = r->context,
-        .sges = (const void *)r->sges,
-        .sge_count = r->sge_count,
-        .remote_stag = r->remote_token,
-        .remote_to = r->remote_address,
-        .stag = r->token,
-    };
-    int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, &request);
+    int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, r);
 
-    if (result == 0 && r->op != FABRIC_RECEIVE && !(r->flags & FABRIC_DEFER)) /* else nobody holds it: fabric.h */
+    if (result == 0 && r->op != RDMA_OP_RECEIVE && !(r->flags & RDMA_FLAG_DEFER)) /* else nobody holds it: fabric.h */
         ring(qp, may_wait(qp, r));
     return result;
 }

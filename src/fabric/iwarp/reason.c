@@ -180,22 +180,22 @@ static enum fabric_reason reason_memory(enum wire_error error)
     }
 }
 
-enum fabric_reason iwarp_reason_completion(const struct iw_completion *c, enum fabric_reason stopped)
+enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end, enum fabric_reason stopped)
 {
     switch (c->status) {
-    case IW_OK:
+    case RDMA_STATUS_OK:
         return FABRIC_OK;
-    case IW_LOCAL_ACCESS:
+    case RDMA_STATUS_LOCAL_ACCESS:
         return reason_memory(c->error);
-    case IW_TOO_LONG:
+    case RDMA_STATUS_TOO_LONG:
         return FABRIC_RECEIVE_SHORT;
-    case IW_REMOTE_ACCESS:
+    case RDMA_STATUS_REMOTE_ACCESS:
         return FABRIC_PEER_TOKEN;
-    case IW_REMOTE_RANGE:
+    case RDMA_STATUS_REMOTE_RANGE:
         return FABRIC_PEER_RANGE;
-    case IW_FLUSHED:
-    case IW_LOST:
+    case RDMA_STATUS_FLUSHED:
+    case RDMA_STATUS_LOST:
         break;
     }
-    return c->end == IW_END_NONE || MUTANT(why_end_forgotten) ? stopped : iwarp_reason_end(c->end);
+    return end == IW_END_NONE || MUTANT(why_end_forgotten) ? stopped : iwarp_reason_end(end);
 }

@@ -261,16 +261,9 @@ int iwarp_srq_create(struct fabric *base, const struct fabric_srq_config *c, str
     return 0;
 }
 
-int iwarp_srq_post(struct fabric_srq *srq, const struct fabric_request *r)
+int iwarp_srq_post(struct fabric_srq *srq, const struct rdma_request *r)
 {
-    struct iw_request request = {
-        .opcode = IW_RECEIVE,
-        .context = r->context,
-        .sges = (const void *)r->sges, /* laid out alike: qp.c */
-        .sge_count = r->sge_count,
-    };
-
-    return iw_srq_post(srq->iw, &request);
+    return iw_srq_post(srq->iw, r);
 }
 
 int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)

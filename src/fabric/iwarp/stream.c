@@ -30,74 +30,30 @@ static struct fabric_conn *conn_of(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* The stream's own end comes with the completion, ends from outside are in the queue pair. */
-static void say_why(struct fabric_completion *done, const struct fabric_qp *qp, const struct iw_completion *c)
+/* Says why a request failed: the protocol does not know why the stream was stopped or flushed from outside. */
+static void complete_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
-    done->why = iwarp_reason_completion(c, qp->stopped);
-    if (c->status == IW_FLUSHED || (c->status == IW_LOST && c->end == IW_END_NONE))
-        done->detail = qp->terminate;
-    else if (c->status == IW_LOCAL_ACCESS || c->error == WIRE_OK)
-        done->detail = FABRIC_NO_TERMINATE;
-    else
-        done->detail = (uint16_t)c->error;
+    enum iw_end end = iw_qp_end(qp->iw);
+
+    c->reason = (uint16_t)iwarp_reason_completion(c, end, qp->stopped);
+    if (c->status == RDMA_STATUS_FLUSHED || (c->status == RDMA_STATUS_LOST && end == IW_END_NONE))
+        c->error = qp->terminate;
+    else if (c->status == RDMA_STATUS_LOCAL_ACCESS || c->error == WIRE_OK)
+        c->error = FABRIC_NO_TERMINATE;
+    if (!MUTANT(cqx_06_errors_unsolicited))
+        c->solicited = true;
 }
 
-/* Straight into the queue: put together here and copied there, it would be read before its parts are through. */
-static void put(struct fabric_completion *to, const struct fabric_qp *qp, const struct iw_completion *c,
-                enum fabric_status status)
-{
-    static const enum fabric_op ops[] = {
-        [IW_SEND] = FABRIC_SEND, [IW_WRITE] = FABRIC_WRITE, [IW_READ] = FABRIC_READ, [IW_RECEIVE] = FABRIC_RECEIVE,
-        [IW_FAST_REGISTER] = FABRIC_FAST_REGISTER, [IW_BIND] = FABRIC_BIND, [IW_INVALIDATE] = FABRIC_INVALIDATE,
-    };
-
-    to->op = c->invalidated ? FABRIC_RECEIVE_AND_INVALIDATE : ops[c->opcode];
-    to->status = status;
-    to->detail = 0;
-    to->length = c->length;
-    to->qp_context = qp->qp_context;
-    to->request_context = c->context;
-    to->token = c->stag;
-    to->why = FABRIC_OK;
-}
-
-static struct fabric_cq *queue_of(const struct fabric_qp *qp, const struct iw_completion *c)
-{
-    return c->opcode == IW_RECEIVE ? qp->receive_cq : qp->initiator_cq;
-}
-
-static void put_failed(struct fabric_completion *to, const struct fabric_qp *qp, const struct iw_completion *c)
-{
-    static const enum fabric_status statuses[] = {
-        [IW_FLUSHED] = FABRIC_FLUSHED,
-        [IW_LOST] = FABRIC_LOST,
-        [IW_LOCAL_ACCESS] = FABRIC_LOCAL_ACCESS,
-        [IW_TOO_LONG] = FABRIC_TOO_LONG,
-        [IW_REMOTE_ACCESS] = FABRIC_REMOTE_ACCESS,
-        [IW_REMOTE_RANGE] = FABRIC_REMOTE_RANGE,
-    };
-
-    put(to, qp, c, statuses[c->status]);
-    say_why(to, qp, c);
-}
-
-static void on_complete(struct iw_qp *iw, const struct iw_completion *c, unsigned n)
+static void on_complete(struct iw_qp *iw, struct rdma_completion *c, unsigned n)
 {
     const struct fabric_qp *qp = iw_qp_owner(iw);
-    struct fabric_cq *cq = queue_of(qp, c);
-    struct fabric_completion *to;
+    bool receives = c->op == RDMA_OP_RECEIVE || c->op == RDMA_OP_RECEIVE_AND_INVALIDATE;
 
-    iwarp_cq_begin(cq);
-    for (; n > 0 && (to = iwarp_cq_place(cq)) != NULL; c++, n--) {
-        bool failed = c->status != IW_OK;
-
-        if (failed)
-            put_failed(to, qp, c);
-        else
-            put(to, qp, c, FABRIC_DONE);
-        iwarp_cq_count(cq, to, c->solicited || (failed && !MUTANT(cqx_06_errors_unsolicited)));
+    for (unsigned i = 0; i < n; i++) {
+        if (c[i].status != RDMA_STATUS_OK)
+            complete_reason(qp, &c[i]);
     }
-    iwarp_cq_end(cq);
+    iwarp_cq_push(receives ? qp->receive_cq : qp->initiator_cq, c, n);
 }
 
 static void on_first_fpdu(struct iw_qp *iw)
@@ -238,7 +194,7 @@ void stream_start(struct fabric_conn *c)
     c->terminate = FABRIC_NO_TERMINATE;
     iwarp_qp_say_why(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
     if (MUTANT(acc_05_receives_forgotten))
-        iw_qp_flush(c->qp->iw, IW_FLUSHED);
+        iw_qp_flush(c->qp->iw, RDMA_STATUS_FLUSHED);
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
@@ -257,7 +213,7 @@ void stream_terminate(struct fabric_conn *c, enum wire_error error)
     (void)c->fabric->net->ops->send(&c->socket, &iov, 1);
 }
 
-void stream_stop(struct fabric_conn *c, enum iw_status status, enum fabric_reason why)
+void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why)
 {
     if (!c->streams)
         return;

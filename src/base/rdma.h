@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests, their SGEs and their completions, and access rights. All layers from the provider down to the protocol use
+ * these types, so that nothing is translated on the way. They contain nothing of one transport alone.
+ */
+#ifndef BASE_RDMA_H
+#define BASE_RDMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The rights of a region or window, or those that an access needs; a set. Local read is always there. */
+enum rdma_access {
+    RDMA_ACCESS_LOCAL_READ = 0,
+    RDMA_ACCESS_LOCAL_WRITE = 1,
+    RDMA_ACCESS_REMOTE_READ = 2,
+    RDMA_ACCESS_REMOTE_WRITE = 4,
+};
+
+enum rdma_op {
+    RDMA_OP_SEND,
+    RDMA_OP_WRITE,
+    RDMA_OP_READ,
+    RDMA_OP_RECEIVE,
+    RDMA_OP_FAST_REGISTER, /* this one and those below send nothing */
+    RDMA_OP_BIND,
+    RDMA_OP_INVALIDATE,
+    RDMA_OP_RECEIVE_AND_INVALIDATE, /* only in completions */
+};
+
+enum rdma_flags {
+    RDMA_FLAG_SILENT = 1,           /* no completion on success */
+    RDMA_FLAG_READ_FENCE = 2,       /* starts when all earlier reads have completed */
+    RDMA_FLAG_SOLICIT = 4,          /* send: the receive's completion is solicited */
+    RDMA_FLAG_INLINE = 8,           /* the post copies the data; SGE addresses are plain pointers, tokens are ignored */
+    RDMA_FLAG_SEND_INVALIDATE = 16, /* send: the peer invalidates remote_token before its receive completes */
+    RDMA_FLAG_READ_INVALIDATE = 32, /* read: the first SGE's token is invalidated before the read completes */
+    RDMA_FLAG_DEFER = 64,           /* may wait until a request without this flag is posted */
+};
+
+struct rdma_sge {
+    uint64_t address;
+    uint32_t length;
+    uint32_t token;
+};
+
+struct rdma_request {
+    enum rdma_op op;
+    unsigned flags; /* enum rdma_flags */
+    void *context;
+    const struct rdma_sge *sges;
+    uint32_t sge_count;
+    uint32_t remote_token; /* write, read; send: see RDMA_FLAG_SEND_INVALIDATE */
+    uint64_t remote_address;
+    /*
+     * Fast register and bind: a prepared token. After a successful post it is the queue pair's, which activates it in
+     * the request's turn, or discards it if the request is flushed. Invalidate: the token that ends.
+     */
+    uint32_t token;
+};
+
+/* Logical pages that are one range of len bytes, which begins offset bytes into the first: a fast registration. */
+struct rdma_pages {
+    const uint64_t *logical;
+    uint32_t count, offset;
+    uint64_t len, base_address;
+    unsigned access; /* enum rdma_access */
+};
+
+enum rdma_status {
+    RDMA_STATUS_OK,
+    RDMA_STATUS_FLUSHED,       /* by the local side: flush, disconnect, close */
+    RDMA_STATUS_LOST,          /* the connection ended: reset, abort, a Terminate that was about something else */
+    RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was no longer valid when its turn came */
+    RDMA_STATUS_TOO_LONG,      /* the message was longer than the receive */
+    RDMA_STATUS_REMOTE_ACCESS, /* the peer's Terminate: token or right */
+    RDMA_STATUS_REMOTE_RANGE,  /* the peer's Terminate: outside of its region */
+};
+
+struct rdma_completion {
+    void *context;    /* of the request */
+    void *qp_context;
+    enum rdma_op op;
+    enum rdma_status status;
+    uint32_t length;  /* receives: bytes delivered */
+    uint32_t token;   /* RDMA_OP_RECEIVE_AND_INVALIDATE: what the send invalidated */
+    /* If it failed. The protocol sets error, and the fabric replaces it and sets reason: */
+    uint32_t error;   /* protocol: enum wire_error; from the fabric up: the Terminate's code, or FABRIC_NO_TERMINATE */
+    uint16_t reason;  /* enum fabric_reason: the cause, or what ended the connection; never FABRIC_OK */
+    bool solicited;   /* it satisfies an arm for solicited events */
+};
+
+#endif
