@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Transport addresses: see addr.h. */
+/* Transport addresses, see addr.h. Every function leaves an address canonical: unused members are zero. */
 #include "base/addr.h"
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v6.sin6_family = AF_INET6;
         a->v6.sin6_port = in.sin6_port;
         a->v6.sin6_addr = in.sin6_addr;
-        /* A scope means something for link-local addresses only; elsewhere it would make equal addresses differ. */
+        /* A scope matters only for link-local addresses. In any other it would make equal addresses differ. */
         a->v6.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0;
         if (MUTANT(adp_03_scope_lost))
             a->v6.sin6_scope_id = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Byte cursors: a reader and a writer over a bounded buffer, network byte order. An access that does not fit moves
- * nothing, and makes the cursor fail for good, so that a decoder checks once, at its end.
+ * Byte cursors: a reader and a writer over a bounded buffer, in network byte order. The invariant: an access that does
+ * not fit moves nothing and sets failed, which stays set. So a decoder checks failed once, at its end.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
@@ -13,48 +13,48 @@
 
 struct cursor_in {
     const uint8_t *at;
-    size_t left;
+    size_t remaining;
     bool failed;
 };
 
 struct cursor_out {
     uint8_t *at;
-    size_t left;
+    size_t remaining;
     bool failed;
 };
 
 static inline struct cursor_in cursor_in(const void *data, size_t len)
 {
-    return (struct cursor_in){ .at = data, .left = len, .failed = false };
+    return (struct cursor_in){ .at = data, .remaining = len, .failed = false };
 }
 
 static inline struct cursor_out cursor_out(void *data, size_t len)
 {
-    return (struct cursor_out){ .at = data, .left = len, .failed = false };
+    return (struct cursor_out){ .at = data, .remaining = len, .failed = false };
 }
 
-/* The next len bytes, or NULL where there are fewer. */
-static inline const uint8_t *cursor_take(struct cursor_in *c, size_t len)
+/* Returns the next len bytes and moves behind them, or NULL if fewer remain. */
+static inline const uint8_t *cursor_get(struct cursor_in *c, size_t len)
 {
     const uint8_t *p = c->at;
-    if (c->failed || len > c->left) {
+    if (c->failed || len > c->remaining) {
         c->failed = true;
         return NULL;
     }
     c->at += len;
-    c->left -= len;
+    c->remaining -= len;
     return p;
 }
 
 static inline uint8_t cursor_get8(struct cursor_in *c)
 {
-    const uint8_t *p = cursor_take(c, 1);
+    const uint8_t *p = cursor_get(c, 1);
     return p ? p[0] : 0;
 }
 
 static inline uint16_t cursor_get16(struct cursor_in *c)
 {
-    const uint8_t *p = cursor_take(c, 2);
+    const uint8_t *p = cursor_get(c, 2);
     return p ? (uint16_t)(p[0] << 8 | p[1]) : 0;
 }
 
@@ -65,25 +65,26 @@ static inline uint32_t cursor_be32(const uint8_t *p)
 
 static inline uint32_t cursor_get32(struct cursor_in *c)
 {
-    const uint8_t *p = cursor_take(c, 4);
+    const uint8_t *p = cursor_get(c, 4);
     return p ? cursor_be32(p) : 0;
 }
 
 static inline uint64_t cursor_get64(struct cursor_in *c)
 {
-    const uint8_t *p = cursor_take(c, 8);
+    const uint8_t *p = cursor_get(c, 8);
     return p ? (uint64_t)cursor_be32(p) << 32 | cursor_be32(p + 4) : 0;
 }
 
+/* Returns a place for the next len bytes, or NULL if there is no room. */
 static inline uint8_t *cursor_reserve(struct cursor_out *c, size_t len)
 {
     uint8_t *p = c->at;
-    if (c->failed || len > c->left) {
+    if (c->failed || len > c->remaining) {
         c->failed = true;
         return NULL;
     }
     c->at += len;
-    c->left -= len;
+    c->remaining -= len;
     return p;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See descriptors.h: a set of numbers, one bit each. Opening and entering, leaving and closing are one change for fork
- * (base/fork.h), so that in the child a number is in the set exactly if the provider's file is behind it.
+ * The set of the provider's descriptors, one bit for each number; see descriptors.h. The invariant: opening a
+ * descriptor and inserting its number are one change for fork (base/fork.h), as are removing and closing. So in a
+ * child, a number is in the set exactly if it refers to a file of the provider.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -21,63 +22,66 @@
 #include "base/mutant.h"
 
 enum {
-    MAX_DESCRIPTORS = 1 << 22, /* half a MiB, of which only touched pages take memory */
-    WORD_BITS = 64,
+    MAX_DESCRIPTORS = 1 << 22, /* the set has half a MiB, of which only touched pages use memory */
+    BITS_PER_WORD = 64,
 };
 
-static _Atomic uint64_t numbers[MAX_DESCRIPTORS / WORD_BITS];
-static atomic_int words_used; /* every number of the set is in one of so many first words */
+static _Atomic uint64_t descriptor_set[MAX_DESCRIPTORS / BITS_PER_WORD];
+static atomic_int words_used; /* every bit that is set is in the first words_used words */
 
 /* ---- in a child ---- */
 
-/* Without one the numbers are free in the child. */
-static int descriptors_dead_socket(void)
+static int descriptors_open_dead_socket(void)
 {
     return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
 /*
- * The parent's connections and event sets go on: closing a copy of a descriptor neither ends a connection nor takes a
- * socket out of an event set, both of which belong to the file that the parent still has.
+ * The parent's connections and event sets are not affected: both belong to the open file, which the parent still has.
+ * If no dead socket can be opened, the numbers are closed.
  */
-static void descriptors_end_in_child(void)
+static void descriptors_replace_in_child(void)
 {
-    int dead = descriptors_dead_socket(), n = MUTANT(obs_child_keeps_the_name) ? 0 : atomic_load(&words_used);
+    int dead_fd = descriptors_open_dead_socket();
+    int n = MUTANT(obs_child_keeps_the_name) ? 0 : atomic_load(&words_used);
 
     for (int i = 0; i < n; i++) {
-        uint64_t bits = atomic_exchange(&numbers[i], 0);
+        uint64_t bits = atomic_exchange(&descriptor_set[i], 0);
 
         for (; bits; bits &= bits - 1) {
-            int fd = i * WORD_BITS + __builtin_ctzll(bits);
+            int fd = i * BITS_PER_WORD + __builtin_ctzll(bits);
 
-            if (dead >= 0 && dup3(dead, fd, O_CLOEXEC) == fd)
+            if (dead_fd >= 0 && dup3(dead_fd, fd, O_CLOEXEC) == fd)
                 continue;
             close(fd);
-            if (dead < 0) /* every number was taken */
-                dead = descriptors_dead_socket();
+            if (dead_fd < 0) /* every number was in use; now one is free */
+                dead_fd = descriptors_open_dead_socket();
         }
     }
-    if (dead >= 0)
-        close(dead);
+    if (dead_fd >= 0)
+        close(dead_fd);
 }
 
-static void descriptors_watch_forks(void)
+static void descriptors_install_fork_handler(void)
 {
-    fork_on_child(descriptors_end_in_child);
+    fork_on_child(descriptors_replace_in_child);
 }
 
 /* ---- opening and closing ---- */
 
-static void descriptors_begin(void)
+static void descriptors_begin_change(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    (void)pthread_once(&once, descriptors_watch_forks);
+    (void)pthread_once(&once, descriptors_install_fork_handler);
     fork_change_begin();
 }
 
-/* Enters fd, or is told by -1 that there is none. Returns it; -1 with errno if there is no room in the set. */
-static int descriptors_enter(int fd)
+/*
+ * Inserts fd and ends the change. fd is -1 if opening failed. Returns fd, or -1 with errno if opening failed or the set
+ * has no room for the number; then fd is closed.
+ */
+static int descriptors_insert(int fd)
 {
     int err = errno, used = atomic_load_explicit(&words_used, memory_order_relaxed);
 
@@ -87,9 +91,10 @@ static int descriptors_enter(int fd)
         err = EMFILE;
     }
     if (fd >= 0) {
-        atomic_fetch_or_explicit(&numbers[fd / WORD_BITS], UINT64_C(1) << fd % WORD_BITS, memory_order_relaxed);
-        while (used <= fd / WORD_BITS &&
-               !atomic_compare_exchange_weak_explicit(&words_used, &used, fd / WORD_BITS + 1, memory_order_relaxed,
+        atomic_fetch_or_explicit(&descriptor_set[fd / BITS_PER_WORD], UINT64_C(1) << fd % BITS_PER_WORD,
+                                 memory_order_relaxed);
+        while (used <= fd / BITS_PER_WORD &&
+               !atomic_compare_exchange_weak_explicit(&words_used, &used, fd / BITS_PER_WORD + 1, memory_order_relaxed,
                                                       memory_order_relaxed))
             ;
     }
@@ -100,33 +105,34 @@ static int descriptors_enter(int fd)
 
 int descriptors_socket(int family, int type, int protocol)
 {
-    descriptors_begin();
-    return descriptors_enter(socket(family, type | SOCK_CLOEXEC, protocol));
+    descriptors_begin_change();
+    return descriptors_insert(socket(family, type | SOCK_CLOEXEC, protocol));
 }
 
 int descriptors_accept(int listener, struct sockaddr *from, socklen_t *len, int flags)
 {
-    descriptors_begin();
-    return descriptors_enter(accept4(listener, from, len, flags | SOCK_CLOEXEC));
+    descriptors_begin_change();
+    return descriptors_insert(accept4(listener, from, len, flags | SOCK_CLOEXEC));
 }
 
 int descriptors_epoll(void)
 {
-    descriptors_begin();
-    return descriptors_enter(epoll_create1(EPOLL_CLOEXEC));
+    descriptors_begin_change();
+    return descriptors_insert(epoll_create1(EPOLL_CLOEXEC));
 }
 
 int descriptors_eventfd(int flags)
 {
-    descriptors_begin();
-    return descriptors_enter(eventfd(0, flags | EFD_CLOEXEC));
+    descriptors_begin_change();
+    return descriptors_insert(eventfd(0, flags | EFD_CLOEXEC));
 }
 
 void descriptors_close(int fd)
 {
-    descriptors_begin();
+    descriptors_begin_change();
     if (fd >= 0 && fd < MAX_DESCRIPTORS)
-        atomic_fetch_and_explicit(&numbers[fd / WORD_BITS], ~(UINT64_C(1) << fd % WORD_BITS), memory_order_relaxed);
+        atomic_fetch_and_explicit(&descriptor_set[fd / BITS_PER_WORD], ~(UINT64_C(1) << fd % BITS_PER_WORD),
+                                  memory_order_relaxed);
     close(fd);
     fork_change_end();
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See fork.h. `forks` counts threads that fork, `changes` those that change something: a forking thread adds itself to
- * the first and then waits for the second to be 0; a changing thread adds itself to the second and then leaves again if
- * the first is not 0. Both are sequentially consistent, so one of the two always sees the other.
+ * Excludes fork and changes from each other; see fork.h. `forks` counts the threads that fork, `changes` those in a
+ * change. A forking thread increments `forks` and then waits until `changes` is 0. A changing thread increments
+ * `changes`, and decrements it again and waits if `forks` is not 0. The invariant: these accesses are sequentially
+ * consistent, so at least one of the two threads sees the other.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -84,7 +85,7 @@ static void fork_in_parent(void)
         fork_wake(&forks);
 }
 
-/* Other threads that were about to fork, or to begin a change, are not here. */
+/* The counts include threads that do not exist in the child. */
 static void fork_in_child(void)
 {
     atomic_store(&changes, 0);
@@ -100,7 +101,7 @@ __attribute__((constructor(FORK_FIRST))) static void fork_install(void)
     (void)pthread_atfork(fork_prepare, fork_in_parent, fork_in_child);
 }
 
-/* ---- what they look after ---- */
+/* ---- what the handlers protect ---- */
 
 void fork_guard(struct spin *lock)
 {

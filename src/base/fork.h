@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fork copies must be consistent in the child, where no other thread exists to finish a change. A thread that
- * forks waits until no change is under way, and changes wait until it has forked. fork must not be called by a signal
- * handler that interrupted a change; _Fork followed by exec is safe there.
+ * Makes fork copy static data and descriptors in a consistent state, because the child has no other thread that could
+ * finish a change. The invariant: no fork happens between fork_change_begin and fork_change_end. A thread that forks
+ * waits until no change is in progress, and changes wait until it has forked. A signal handler that interrupted a
+ * change must not call fork; _Fork followed by exec is safe there.
  */
 #ifndef BASE_FORK_H
 #define BASE_FORK_H
@@ -10,23 +11,24 @@
 #include "base/spin.h"
 
 /*
- * The handlers of fork are installed by constructors, so before those of the program. Handlers that run before a fork
- * run in the reverse order of their installation: the program's take its locks first. Otherwise a thread that forks
- * would exclude changes and then wait for such a lock, whose holder waits to begin a change. For the same reason the
- * library's own handlers that take locks, under which changes begin, are installed behind FORK_FIRST.
+ * Constructors install the fork handlers, so before the program installs its own. Prepare handlers run in the reverse
+ * order of their installation, so the program's handlers lock the program's locks before changes are excluded.
+ * Otherwise a thread that forks could exclude changes and then wait for such a lock, whose holder waits to begin a
+ * change. For the same reason, the library's handlers that lock a lock under which changes begin are installed after
+ * FORK_FIRST.
  */
 enum { FORK_FIRST = 101, FORK_NEXT }; /* priorities of the constructors */
 
-/* Around a change that the child must see as a whole. Short, without waiting; they do not nest. Any thread. */
+/* Enclose a change that the child must see completely or not at all. It must be short and not wait. No nesting. */
 void fork_change_begin(void);
 void fork_change_end(void);
 
-/* From now on fork takes this lock, a leaf in static memory, so that the child finds it free. Idempotent, any thread. */
+/* From now on, fork acquires this lock, a leaf in static memory, and releases it in parent and child. Idempotent. */
 void fork_guard(struct spin *lock);
-/* From now on runs in each child, before fork returns there. It may call only async-signal-safe functions. Idempotent. */
+/* From now on, each child runs this before fork returns. It may call only async-signal-safe functions. Idempotent. */
 void fork_on_child(void (*run)(void));
 
-/* Another value in each generation of processes. */
+/* Returns a number that differs between a process and its children. */
 unsigned fork_generation(void);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that the library makes: the one place that decides which signals they receive.
+ * Creates the library's threads and decides which signals they receive. The invariant: every thread of the library is
+ * created here.
  *
- * A signal that the host sends to the process is for the program's own threads, so it is blocked here. A fault is the
- * thread's own: the kernel kills the process without a word if the signal is blocked, and no handler, sanitizer or
- * debugger of the program's reports it. So SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS and SIGABRT are not
- * blocked. Nor is SIGPROF, which profilers send to the thread that used the processor. The thread has a stack for
+ * Signals that are sent to the process are for the program's own threads, so library threads block them. The signals
+ * of a thread's own faults (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT) are not blocked. If they were,
+ * the kernel would kill the process, and no handler, sanitizer or debugger of the program could report the fault.
+ * SIGPROF is not blocked, because profilers send it to the thread that used the processor. Each thread has a stack for
  * handlers (SA_ONSTACK), so that an overflow of its own stack can be reported.
  */
 #ifndef BASE_LIBRARY_THREAD_H
@@ -23,17 +24,17 @@
 #define AT_MINSIGSTKSZ 51
 #endif
 
-/* For a handler that prints a stack, beside what the kernel stores for it. */
+/* The size of the stack for handlers, without what the kernel stores there: enough to print a stack trace. */
 enum { LIBRARY_THREAD_HANDLER_BYTES = 64 << 10 };
 
 struct library_thread {
     void *(*routine)(void *argument);
     void *argument, *result;
-    char *mapping; /* handlers' stack above a page that cannot be touched; NULL: the thread has none of ours */
+    char *mapping; /* the handlers' stack above a guard page; NULL: there is none, or somebody else set one */
     size_t mapping_size;
 };
 
-/* Not inline: its variables would live beside the setjmp of pthread_cleanup_push. */
+/* Not inline: otherwise GCC warns that the setjmp in pthread_cleanup_push could clobber its variables. */
 __attribute__((noinline, unused)) static void library_thread_set_stack(struct library_thread *t)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -46,7 +47,7 @@ __attribute__((noinline, unused)) static void library_thread_set_stack(struct li
         return; /* a sanitizer has set one */
     mapping = mmap(NULL, page + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
-        return; /* the thread does without: only an overflow of its stack is not reported then */
+        return; /* the thread works without it: only an overflow of its stack is not reported */
     stack = (stack_t){.ss_sp = (char *)mapping + page, .ss_size = size};
     if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) || sigaltstack(&stack, NULL)) {
         munmap(mapping, page + size);
@@ -65,7 +66,7 @@ static inline void library_thread_free_stack(void *argument)
         munmap(t->mapping, t->mapping_size);
 }
 
-/* pthread_exit ends it as well. */
+/* The cleanup handler also runs if the routine calls pthread_exit. */
 static inline void *library_thread_run(void *argument)
 {
     struct library_thread t = *(struct library_thread *)argument;
@@ -87,7 +88,7 @@ static inline void library_thread_signals(sigset_t *blocked)
         sigdelset(blocked, received[i]);
 }
 
-/* pthread_create with the above. attr may be NULL. */
+/* As pthread_create. The thread has the signal mask and the stack described above. attr may be NULL. */
 static inline int library_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *),
                                         void *argument)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* See random.h. The seeded sequence is a counter through a mixing function, so that it can be shared without a lock. */
+/*
+ * Random numbers from the kernel, or from a seed; see random.h. The invariant: a number that was fetched is returned
+ * once, and a child of fork returns none of those that its parent fetched. The seeded sequence is a counter that goes
+ * through a mixing function, so threads share it without a lock.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,50 +18,50 @@
 #include "base/spin.h"
 
 enum {
-    SEEDED_STEP = 2, /* the counter stays odd, so never 0, which says "the kernel" */
-    AHEAD = 32,      /* 256 bytes: the kernel gives so many at once or none */
+    SEEDED_STEP = 2, /* the counter stays odd, so it never becomes 0, which selects the kernel */
+    MAX_AHEAD = 32,  /* 256 bytes, which getrandom returns completely or not at all */
 };
 
-/* Fetched from the kernel and not given out yet. A child of fork has none: it would give out what its parent does. */
+/* The numbers that were fetched from the kernel and not returned yet. */
 static struct {
     struct spin lock;
     unsigned count;
-    uint64_t values[AHEAD];
+    uint64_t values[MAX_AHEAD];
 } ahead;
-static pthread_once_t forgets_in_children = PTHREAD_ONCE_INIT;
+static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
-static const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+static const uint64_t golden_ratio = UINT64_C(0x9e3779b97f4a7c15);
 static _Atomic uint64_t seeded;
 
-static uint64_t mix(uint64_t v)
+static uint64_t random_mix(uint64_t v)
 {
     v = (v ^ v >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     v = (v ^ v >> 27) * UINT64_C(0x94d049bb133111eb);
     return v ^ v >> 31;
 }
 
-/* Only where the kernel has no entropy yet, right after the machine was started. */
-static uint64_t without_kernel(void)
+/* Used only while the kernel has no entropy, right after the machine was started. */
+static uint64_t random_without_kernel(void)
 {
     static _Atomic uint64_t calls;
     struct timespec now = {0};
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    return mix((uint64_t)now.tv_nsec * golden ^ (uint64_t)now.tv_sec ^ (uintptr_t)&now) +
-           mix(atomic_fetch_add(&calls, 1) + golden);
+    return random_mix((uint64_t)now.tv_nsec * golden_ratio ^ (uint64_t)now.tv_sec ^ (uintptr_t)&now) +
+           random_mix(atomic_fetch_add(&calls, 1) + golden_ratio);
 }
 
-static void forget(void)
+static void random_drop_ahead(void)
 {
     memset(&ahead, 0, sizeof ahead);
 }
 
-static void forget_in_children(void)
+static void random_install_fork_handler(void)
 {
-    (void)pthread_atfork(NULL, NULL, forget);
+    (void)pthread_atfork(NULL, NULL, random_drop_ahead);
 }
 
-static bool take_ahead(uint64_t *value)
+static bool random_pop_ahead(uint64_t *value)
 {
     bool found;
 
@@ -71,17 +75,17 @@ static bool take_ahead(uint64_t *value)
     return found;
 }
 
-/* One for the caller, the others for those who come next. */
-static uint64_t fetch(void)
+/* Fetches MAX_AHEAD numbers. Returns one and stores the others for later calls. */
+static uint64_t random_fetch(void)
 {
-    uint64_t values[AHEAD];
+    uint64_t values[MAX_AHEAD];
 
-    (void)pthread_once(&forgets_in_children, forget_in_children);
+    (void)pthread_once(&fork_handler_once, random_install_fork_handler);
     if (getrandom(values, sizeof values, GRND_NONBLOCK) != (ssize_t)sizeof values)
-        return without_kernel();
+        return random_without_kernel();
     spin_lock(&ahead.lock);
     memcpy(ahead.values, values + 1, sizeof values - sizeof values[0]);
-    ahead.count = AHEAD - 1;
+    ahead.count = MAX_AHEAD - 1;
     spin_unlock(&ahead.lock);
     return values[0];
 }
@@ -91,17 +95,17 @@ uint64_t random_u64(void)
     uint64_t value;
 
     if (atomic_load_explicit(&seeded, memory_order_relaxed))
-        return mix(atomic_fetch_add_explicit(&seeded, SEEDED_STEP, memory_order_relaxed) * golden);
-    return take_ahead(&value) ? value : fetch();
+        return random_mix(atomic_fetch_add_explicit(&seeded, SEEDED_STEP, memory_order_relaxed) * golden_ratio);
+    return random_pop_ahead(&value) ? value : random_fetch();
 }
 
 void random_seed(uint64_t seed)
 {
-    atomic_store_explicit(&seeded, seed ? mix(seed) | 1 : 0, memory_order_relaxed);
+    atomic_store_explicit(&seeded, seed ? random_mix(seed) | 1 : 0, memory_order_relaxed);
 }
 
 uint64_t random_next(uint64_t *state)
 {
-    *state += golden;
-    return mix(*state);
+    *state += golden_ratio;
+    return random_mix(*state);
 }

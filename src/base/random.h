@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where everything that has to be unguessable, or merely scattered, comes from: the kernel. A simulation seeds it
- * instead, so that one seed decides a whole run.
+ * Random numbers for everything that must be unguessable or only scattered. They come from the kernel. A simulation
+ * sets a seed instead, so that one seed decides a whole run.
  */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 
 #include <stdint.h>
 
-uint64_t random_u64(void); /* any thread, never blocks */
+/* Any thread. Never blocks. */
+uint64_t random_u64(void);
 
-/* From here on a sequence that the seed decides, for the whole process. For simulations; 0: the kernel again. */
+/* For simulations: from now on the seed decides the numbers of the whole process. 0 selects the kernel again. */
 void random_seed(uint64_t seed);
-/* The sequence behind it, for who needs one of his own: advances *state. */
+/* Returns the next number of a sequence of the caller's own, and advances *state. Not for what must be unguessable. */
 uint64_t random_next(uint64_t *state);
 
 #endif

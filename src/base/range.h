@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The one range test: is [addr, addr + len) inside [base, base + size)? Never computes a sum that can wrap. */
+/*
+ * The only range test for remote and local accesses: is [addr, addr + len) inside [base, base + size)? The invariant:
+ * it computes no sum that can wrap.
+ */
 #ifndef BASE_RANGE_H
 #define BASE_RANGE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structs of the public headers whose size is the caller's: include/openndk/api.h has the rule. Nothing beyond the
- * caller's size is read or written. A struct that is read must not get a field where it had padding: what an older
- * program has there is not zero.
+ * Copies structs of the public headers from and to callers that were compiled with another size of the struct;
+ * include/openndk/api.h has the rules. The invariant: nothing beyond the caller's size is read or written. A struct
+ * that is read must not get a field where it had padding, because older programs leave padding undefined.
  */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Copies ours to the caller's struct. What the caller has beyond ours becomes zero. */
+/* Copies our struct to the caller's. Zeroes the fields that only the caller's has. */
 static inline void sized_write(void *theirs, size_t their_size, const void *ours, size_t our_size)
 {
     size_t both = their_size < our_size ? their_size : our_size;
@@ -20,15 +20,15 @@ static inline void sized_write(void *theirs, size_t their_size, const void *ours
     memset((char *)theirs + both, 0, their_size - both);
 }
 
-/* The same for the caller's index-th of an array. */
+/* Does the same for one entry of the caller's array. */
 static inline void sized_write_entry(void *theirs, size_t index, size_t their_size, const void *ours, size_t our_size)
 {
     sized_write((char *)theirs + index * their_size, their_size, ours, our_size);
 }
 
 /*
- * Copies the caller's struct over ours, which keeps what the caller's lacks. Returns false and changes nothing if the
- * caller has something other than zero beyond ours.
+ * Copies the caller's struct over ours. Fields that the caller's struct lacks keep their values. Returns false and
+ * changes nothing if a field that only the caller's struct has is not zero.
  */
 static inline bool sized_read(void *ours, size_t our_size, const void *theirs, size_t their_size)
 {

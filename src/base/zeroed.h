@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Zeroed memory from the thread's own cache, for objects that come and go with each connection. glibc before 2.41 has
- * calloc pass that cache by, so that what free puts there is never found again.
+ * Allocates zeroed memory from malloc's per-thread cache, for objects of one connection. In glibc before 2.41, calloc
+ * does not use that cache, so memory that free puts there would not be reused.
  */
 #ifndef BASE_ZEROED_H
 #define BASE_ZEROED_H
@@ -13,7 +13,7 @@ static inline void *zeroed(size_t size)
 {
     void *memory = malloc(size);
 
-    __asm__("" : "+r"(memory)); /* or the compiler makes a calloc of it */
+    __asm__("" : "+r"(memory)); /* otherwise the compiler turns malloc and memset into calloc */
     return memory ? memset(memory, 0, size) : NULL;
 }
 

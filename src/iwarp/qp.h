@@ -154,7 +154,7 @@ void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment); /* the EMSS has ch
 void iw_qp_send_rtr(struct iw_qp *qp, enum mpa_rtr form);
 
 /* A Terminate for a start-up error that is found after the reply, where no stream has begun. Returns its size. */
-enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX };
+enum { IW_TERMINATE_FPDU = MPA_FPDU_OVERHEAD + DDP_UNTAGGED_HEADER + TERMINATE_MAX_PAYLOAD };
 size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMINATE_FPDU]);
 
 /* 0: rx is over (a destination that is gone ends the stream from inside rx_want). */

@@ -122,7 +122,7 @@ struct rx_segment {
     uint32_t ulpdu;
     uint32_t payload, placed;
     uint32_t trailer; /* octets of padding and CRC that have not come yet */
-    uint8_t raw[DDP_HEADER_MAX];
+    uint8_t raw[DDP_MAX_HEADER];
 };
 
 struct rx_state {

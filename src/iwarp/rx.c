@@ -59,7 +59,7 @@ static enum wire_error judge_terminate(const struct ddp_header *h, uint32_t payl
         return WIRE_DDP_UNTAGGED_MSN_RANGE;
     if (h->mo != 0)
         return WIRE_DDP_UNTAGGED_MO;
-    return payload > TERMINATE_MAX ? WIRE_DDP_UNTAGGED_TOO_LONG : WIRE_OK;
+    return payload > TERMINATE_MAX_PAYLOAD ? WIRE_DDP_UNTAGGED_TOO_LONG : WIRE_OK;
 }
 
 static enum wire_error judge_untagged(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
@@ -160,7 +160,7 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
         for (unsigned i = 0; error == WIRE_OK && i < s->pieces.count; i++) {
             if (MUTANT(qpr_14_last_write_unplaced) && g->header.opcode == RDMAP_WRITE && g->header.last)
                 continue;
-            copy_octets(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
+            copy_bytes(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
             data += s->pieces.iov[i].iov_len;
         }
         pieces_release(&s->pieces);
@@ -354,7 +354,7 @@ static size_t direct_begin(struct iw_qp *qp, struct iw_scratch *s, const uint8_t
         return 0;
     }
     g.payload = ulpdu - (uint32_t)size;
-    if (!is_placed(&g.header) && g.payload <= TERMINATE_MAX)
+    if (!is_placed(&g.header) && g.payload <= TERMINATE_MAX_PAYLOAD)
         return 0;
     srq_supply(qp, &g.header);
     error = judge(qp, &g.header, g.payload); /* a longer control message never passes */
@@ -441,7 +441,7 @@ static void keep(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *bytes, s
         }
         qp->rx.kept_size = (uint32_t)mpa_fpdu_size(get_length(bytes));
     }
-    copy_octets(to, bytes, len);
+    copy_bytes(to, bytes, len);
     qp->rx.kept = (uint32_t)len;
 }
 

@@ -84,7 +84,7 @@ struct iw_startup {
     struct iw_startup_result result; /* limits: from the start the best that can still be agreed on */
     struct mpa_frame peer;           /* private data points into frame, until our own frame takes its place */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t frame[MPA_FRAME_MAX];    /* theirs or ours: nobody reads and writes at a time */
+    uint8_t frame[MPA_MAX_FRAME];    /* theirs or ours: nobody reads and writes at a time */
 };
 
 #define NO { NEVER, IW_STARTUP_NONE }

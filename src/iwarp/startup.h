@@ -56,7 +56,7 @@ struct iw_startup_result {
 
 struct iw_startup; /* about 1.2 KB, freed when the stream runs */
 
-/* Private data of ours, here, to accept and to reject: at most MPA_PRIVATE_MAX - MPA_LIMITS bytes. NULL: no memory. */
+/* Our private data to accept and to reject: at most MPA_MAX_PRIVATE_DATA - MPA_LIMITS bytes. NULL: no memory. */
 struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint16_t ird, uint16_t ord,
                                         const void *private_data, size_t len);
 struct iw_startup *iw_startup_responder(const struct iw_startup_config *c);

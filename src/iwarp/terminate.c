@@ -45,7 +45,7 @@ static size_t terminate_frame(bool crc, const struct terminate *t, uint8_t fpdu[
     uint8_t *at = fpdu + MPA_FPDU_LENGTH;
     size_t size = ddp_header_encode(&h, at, DDP_UNTAGGED_HEADER);
 
-    size += terminate_encode(t, at + size, TERMINATE_MAX);
+    size += terminate_encode(t, at + size, TERMINATE_MAX_PAYLOAD);
     return fpdu_seal(crc, fpdu, size);
 }
 

@@ -180,7 +180,7 @@ static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
         if (b->summed)
             b->sum = crc32c_copy(b->sum, copy, b->window, n);
         else
-            copy_octets(copy, b->window, n);
+            copy_bytes(copy, b->window, n);
         b->arena_used += n;
     } else {
         if (!batch_list(b, b->window, n, b->limit - 1))

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* CRC32c as MPA uses it, over scattered bytes, in the way that suits the processor. */
+/*
+ * CRC32c as MPA uses it, over scattered bytes, by the processor's fastest method for the length. The invariant: all
+ * methods compute the same running sum, so a sum may continue over pieces of any length.
+ */
 #ifndef WIRE_CRC32C_H
 #define WIRE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The running sum: start with CRC32C_INIT, update over each piece in turn, final once. */
+/* A running sum starts with CRC32C_INIT. Returns the sum continued over data. */
 #define CRC32C_INIT 0xffffffffu
 uint32_t crc32c_update(uint32_t crc, const void *data, size_t len);
-/* Copies as well, and sums the octets of the copy, whatever happens to the others meanwhile. */
+/* Also copies the bytes. The sum is that of the copy, even if another thread changes the source meanwhile. */
 uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len);
-/* The four bytes that go on the wire (little-endian of the inverted sum). */
+/* Writes the four bytes that MPA sends: the inverted sum in little-endian order. */
 void crc32c_final(uint32_t crc, uint8_t out[4]);
 
 #endif

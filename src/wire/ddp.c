@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDP and RDMAP headers.
+ * Encodes and decodes DDP and RDMAP headers. The invariant: decoding judges nothing but the length. The stream checks
+ * versions, queue and opcode, because each mistake has its own Terminate code.
  *
  *   byte 0, DDP:    T tagged, L last, four reserved bits, two bits of version
  *   byte 1, RDMAP:  two bits of version, two reserved bits, four bits of opcode
  *
- * Reserved bits are sent as zero and not looked at. Whether versions, queue and opcode are right is the stream's to
- * judge, because each mistake has its own Terminate.
+ * Reserved bits are sent as zero and ignored when received.
  */
 #include "wire/ddp.h"
 
@@ -49,7 +49,7 @@ bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, s
     return !c.failed;
 }
 
-static uint16_t control(const struct ddp_header *h)
+static uint16_t ddp_control_word(const struct ddp_header *h)
 {
     unsigned ddp = (h->tagged ? DDP_T : 0u) | (h->last ? DDP_L : 0u) | DDP_VERSION;
 
@@ -60,7 +60,7 @@ size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size
 {
     struct cursor_out c = cursor_out(bytes, size);
 
-    cursor_put16(&c, control(h));
+    cursor_put16(&c, ddp_control_word(h));
     cursor_put32(&c, h->stag);
     if (h->tagged) {
         cursor_put64(&c, h->to);
@@ -69,36 +69,36 @@ size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size
         cursor_put32(&c, h->msn);
         cursor_put32(&c, h->mo);
     }
-    return c.failed ? 0 : size - c.left;
+    return c.failed ? 0 : size - c.remaining;
 }
 
-static void put_one(uint8_t *at, uint32_t v)
+static void store_be32(uint8_t *at, uint32_t v)
 {
     v = htobe32(v);
     memcpy(at, &v, sizeof v);
 }
 
-static void put_two(uint8_t *at, uint32_t first, uint32_t second)
+static void store_be32_pair(uint8_t *at, uint32_t first, uint32_t second)
 {
-    uint64_t octets = htobe64((uint64_t)first << 32 | second);
+    uint64_t both = htobe64((uint64_t)first << 32 | second);
 
-    memcpy(at, &octets, sizeof octets);
+    memcpy(at, &both, sizeof both);
 }
 
-static void put_long(uint8_t *at, uint64_t v)
+static void store_be64(uint8_t *at, uint64_t v)
 {
-    put_two(at, (uint32_t)(v >> 32), (uint32_t)v);
+    store_be32_pair(at, (uint32_t)(v >> 32), (uint32_t)v);
 }
 
-size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_FPDU_BEGIN_MAX])
+size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_MAX_FPDU_BEGIN])
 {
-    put_two(fpdu, (uint32_t)ulpdu << 16 | control(h), h->stag);
+    store_be32_pair(fpdu, (uint32_t)ulpdu << 16 | ddp_control_word(h), h->stag);
     if (h->tagged) {
-        put_long(fpdu + 8, h->to);
+        store_be64(fpdu + 8, h->to);
         return MPA_FPDU_LENGTH + DDP_TAGGED_HEADER;
     }
-    put_two(fpdu + 8, h->queue, h->msn);
-    put_one(fpdu + 16, h->mo);
+    store_be32_pair(fpdu + 8, h->queue, h->msn);
+    store_be32(fpdu + 16, h->mo);
     return MPA_FPDU_LENGTH + DDP_UNTAGGED_HEADER;
 }
 
@@ -106,10 +106,10 @@ void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request
                      uint8_t fpdu[RDMAP_READ_FPDU])
 {
     (void)ddp_fpdu_begin(h, DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST, fpdu);
-    put_two(fpdu + 16, h->mo, r->sink_stag);
-    put_long(fpdu + 24, r->sink_to);
-    put_two(fpdu + 32, r->length, r->source_stag);
-    put_long(fpdu + 40, r->source_to);
+    store_be32_pair(fpdu + 16, h->mo, r->sink_stag);
+    store_be64(fpdu + 24, r->sink_to);
+    store_be32_pair(fpdu + 32, r->length, r->source_stag);
+    store_be64(fpdu + 40, r->source_to);
 }
 
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len)
@@ -121,7 +121,7 @@ bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_
     r->length = cursor_get32(&c);
     r->source_stag = cursor_get32(&c);
     r->source_to = cursor_get64(&c);
-    return !c.failed && c.left == 0;
+    return !c.failed && c.remaining == 0;
 }
 
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size)
@@ -133,5 +133,5 @@ size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, siz
     cursor_put32(&c, r->length);
     cursor_put32(&c, r->source_stag);
     cursor_put64(&c, r->source_to);
-    return c.failed ? 0 : size - c.left;
+    return c.failed ? 0 : size - c.remaining;
 }

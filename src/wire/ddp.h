@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DDP and RDMAP headers (RFC 5040, RFC 5041). One FPDU's ULPDU is one DDP segment: header, then payload.
+ * DDP and RDMAP headers (RFC 5040, RFC 5041). The ULPDU of an FPDU is one DDP segment: a header, then payload.
  *   tagged:   control 2, STag 4, TO 8
  *   untagged: control 2, RDMAP-reserved (invalidate STag) 4, queue 4, MSN 4, MO 4
  */
@@ -14,7 +14,7 @@
 enum {
     DDP_TAGGED_HEADER = 14,
     DDP_UNTAGGED_HEADER = 18,
-    DDP_HEADER_MAX = 18,
+    DDP_MAX_HEADER = 18,
     DDP_VERSION = 1,
     RDMAP_VERSION = 1,
     RDMAP_READ_REQUEST = 28, /* payload of a Read Request */
@@ -48,16 +48,17 @@ struct ddp_header {
     uint32_t queue, msn, mo; /* untagged */
 };
 
-/* False where len is too short for the header that its first byte announces. *size: the header's length. */
+/* Returns false if len is too short for the header that its first byte announces. *size is the header's length. */
 bool ddp_header_decode(struct ddp_header *h, const uint8_t *bytes, size_t len, size_t *size);
-size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size); /* length, 0: does not fit */
+/* Returns the header's length, or 0 if it does not fit. */
+size_t ddp_header_encode(const struct ddp_header *h, uint8_t *bytes, size_t size);
 /*
- * An FPDU's beginning: MPA's length for a ULPDU of so many octets, then the header. Returns the size of both. Written
- * eight octets at a time, as a checksum reads them: what is read in larger pieces than it was written in is waited for
- * until it has left the processor's store buffer.
+ * Writes the begin of an FPDU: MPA's length of a ULPDU of this size, then the header. Returns the size of both. The
+ * stores have eight bytes, as the loads of the checksum have. A load that is larger than the stores before it must wait
+ * until they have left the processor's store buffer.
  */
-enum { DDP_FPDU_BEGIN_MAX = 20 };
-size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_FPDU_BEGIN_MAX]);
+enum { DDP_MAX_FPDU_BEGIN = 20 };
+size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP_MAX_FPDU_BEGIN]);
 
 struct rdmap_read_request {
     uint32_t sink_stag;
@@ -67,10 +68,10 @@ struct rdmap_read_request {
     uint64_t source_to;
 };
 
-/* False unless len is exactly RDMAP_READ_REQUEST. */
+/* Returns false if len is not RDMAP_READ_REQUEST. */
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len);
 size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, size_t size);
-/* A Read Request's FPDU, all but the checksum; h is untagged. As ddp_fpdu_begin. */
+/* Writes a Read Request's FPDU without the checksum, in the way of ddp_fpdu_begin. h is untagged. */
 enum { RDMAP_READ_FPDU = 48 };
 void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r, uint8_t fpdu[RDMAP_READ_FPDU]);
 

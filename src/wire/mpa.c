@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA start-up frames.
+ * Encodes and decodes MPA start-up frames. The invariant: the decoder judges only key and length. Start-up judges
+ * revision and flags, because its answer depends on its own role and settings.
  *
  *   bytes 0-15   key
  *   byte 16      M 80, C 40, R 20, S 10 (from revision 2 on), the rest reserved
@@ -27,19 +28,19 @@ enum {
     ORD_C = 0x8000,
     ORD_D = 0x4000,
     ENHANCED_REVISION = 2,
-    ULPDU_MIN = 128,
-    ULPDU_MAX = 65535 - MPA_FPDU_OVERHEAD,
+    MIN_ULPDU = 128,
+    MAX_ULPDU = 65535 - MPA_FPDU_OVERHEAD,
 };
 
 static const uint8_t request_key[] = "MPA ID Req Frame";
 static const uint8_t reply_key[] = "MPA ID Rep Frame";
 
-static const uint8_t *key_of(bool reply)
+static const uint8_t *mpa_key(bool reply)
 {
     return reply ? reply_key : request_key;
 }
 
-static void decode_limits(struct mpa_frame *f, struct cursor_in *c)
+static void mpa_decode_limits(struct mpa_frame *f, struct cursor_in *c)
 {
     uint16_t ird = cursor_get16(c);
     uint16_t ord = cursor_get16(c);
@@ -60,11 +61,11 @@ enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t 
     uint8_t flags;
 
     *need = MPA_FRAME_HEADER;
-    if (key_len > 0 && memcmp(bytes, key_of(reply), key_len) != 0)
+    if (key_len > 0 && memcmp(bytes, mpa_key(reply), key_len) != 0)
         return MPA_BAD_KEY;
     if (len < MPA_FRAME_HEADER)
         return MPA_MORE;
-    cursor_take(&c, KEY_SIZE);
+    cursor_get(&c, KEY_SIZE);
     flags = cursor_get8(&c);
     *f = (struct mpa_frame){
         .reply = reply,
@@ -75,16 +76,16 @@ enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t 
     };
     f->enhanced = f->revision >= ENHANCED_REVISION && flags & FLAG_S;
     private_len = cursor_get16(&c);
-    if (private_len > MPA_PRIVATE_MAX)
+    if (private_len > MPA_MAX_PRIVATE_DATA)
         return MPA_BAD_LENGTH;
     *need = MPA_FRAME_HEADER + (size_t)private_len;
-    if (c.left < private_len)
+    if (c.remaining < private_len)
         return MPA_MORE;
-    c.left = private_len;
+    c.remaining = private_len;
     if (f->enhanced && private_len >= MPA_LIMITS)
-        decode_limits(f, &c);
+        mpa_decode_limits(f, &c);
     f->private_data = c.at;
-    f->private_len = c.left;
+    f->private_len = c.remaining;
     return MPA_DECODED;
 }
 
@@ -93,9 +94,9 @@ size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size)
     struct cursor_out c = cursor_out(bytes, size);
     size_t limits = f->enhanced ? MPA_LIMITS : 0;
 
-    if (f->private_len > MPA_PRIVATE_MAX - limits)
+    if (f->private_len > MPA_MAX_PRIVATE_DATA - limits)
         return 0;
-    cursor_put(&c, key_of(f->reply), KEY_SIZE);
+    cursor_put(&c, mpa_key(f->reply), KEY_SIZE);
     cursor_put8(&c, (uint8_t)((f->markers ? FLAG_M : 0) | (f->crc ? FLAG_C : 0) | (f->rejected ? FLAG_R : 0) |
                               (f->enhanced ? FLAG_S : 0)));
     cursor_put8(&c, f->revision);
@@ -111,7 +112,7 @@ size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size)
         c.at[-1] ^= 1;
     if (MUTANT(con_01_last_byte_changed) && !f->reply && f->private_len > 0 && !c.failed)
         c.at[-1] ^= 1;
-    return c.failed ? 0 : size - c.left;
+    return c.failed ? 0 : size - c.remaining;
 }
 
 size_t mpa_max_ulpdu(size_t emss)
@@ -119,7 +120,7 @@ size_t mpa_max_ulpdu(size_t emss)
     size_t max = emss > MPA_FPDU_CRC ? ((emss - MPA_FPDU_CRC) & ~(size_t)3) : 0;
 
     max = max > MPA_FPDU_LENGTH ? max - MPA_FPDU_LENGTH : 0;
-    if (max < ULPDU_MIN)
-        return ULPDU_MIN;
-    return max < ULPDU_MAX ? max : ULPDU_MAX;
+    if (max < MIN_ULPDU)
+        return MIN_ULPDU;
+    return max < MAX_ULPDU ? max : MAX_ULPDU;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA (RFC 5044, RFC 6581): the start-up frames, and the framing of FPDUs. Pure encoding and decoding: no state.
+ * MPA (RFC 5044, RFC 6581): the start-up frames and the framing of FPDUs. The invariant: nothing here has state.
  */
 #ifndef WIRE_MPA_H
 #define WIRE_MPA_H
@@ -11,13 +11,13 @@
 
 enum {
     MPA_FRAME_HEADER = 20,       /* key 16, flags 1, revision 1, private data length 2 */
-    MPA_PRIVATE_MAX = 512,       /* RFC 5044, IRD and ORD included */
-    MPA_FRAME_MAX = MPA_FRAME_HEADER + MPA_PRIVATE_MAX,
+    MPA_MAX_PRIVATE_DATA = 512,  /* RFC 5044, IRD and ORD included */
+    MPA_MAX_FRAME = MPA_FRAME_HEADER + MPA_MAX_PRIVATE_DATA,
     MPA_LIMITS = 4,              /* the IRD and ORD words of an enhanced (S) frame */
     MPA_LIMIT_NONE = 0x3fff,     /* "no limit stated" in IRD or ORD */
     MPA_FPDU_LENGTH = 2,
     MPA_FPDU_CRC = 4,
-    MPA_FPDU_OVERHEAD = 2 + 3 + 4, /* length, most padding, CRC */
+    MPA_FPDU_OVERHEAD = 2 + 3 + 4, /* length, at most 3 bytes of padding, CRC */
 };
 
 /* The ready-to-receive forms of RFC 6581, as a set. */
@@ -45,30 +45,30 @@ struct mpa_frame {
 
 enum mpa_decode {
     MPA_DECODED,
-    MPA_MORE,         /* *need tells how many bytes the whole frame has, as far as known by now */
-    MPA_BAD_KEY,      /* told at the first wrong byte */
-    MPA_BAD_LENGTH,   /* private data beyond MPA_PRIVATE_MAX */
+    MPA_MORE,       /* the frame is incomplete; *need receives its size, as far as that is known */
+    MPA_BAD_KEY,    /* reported at the first wrong byte */
+    MPA_BAD_LENGTH, /* private data is longer than MPA_MAX_PRIVATE_DATA */
 };
 
 /*
- * Decodes a request (reply false) or a reply from the first len bytes; more than the frame may be there. Revisions and
- * flags are the caller's to judge; reserved bits are ignored, and S is one of them before revision 2. S with fewer than
- * four bytes: enhanced without has_limits.
+ * Decodes a request (reply is false) or a reply from the first len bytes. Bytes may follow the frame. The caller judges
+ * revision and flags. Reserved bits are ignored; S is reserved before revision 2. A frame with S and fewer than four
+ * bytes is enhanced without has_limits.
  */
 enum mpa_decode mpa_frame_decode(struct mpa_frame *f, bool reply, const uint8_t *bytes, size_t len, size_t *need);
 /*
- * Returns the size; 0 where it does not fit into size, or the private data (limits included) into MPA_PRIVATE_MAX.
+ * Returns the frame's size, or 0 if it is larger than size or private data and limits exceed MPA_MAX_PRIVATE_DATA.
  * Enhanced frames always carry the limits.
  */
 size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size);
 
-/* An FPDU of a ULPDU of this length: 2 + length + padding + 4. */
+/* Returns the size of the FPDU of a ULPDU of this length: 2 + length + padding + 4. */
 static inline size_t mpa_fpdu_size(size_t ulpdu)
 {
     return ((MPA_FPDU_LENGTH + ulpdu + 3) & ~(size_t)3) + MPA_FPDU_CRC;
 }
 
-/* The largest ULPDU whose FPDU fits into a segment of emss bytes (at least 128, at most 65,526). */
+/* Returns the largest ULPDU whose FPDU fits into a segment of emss bytes, but at least 128 and at most 65,526. */
 size_t mpa_max_ulpdu(size_t emss);
 
 #endif

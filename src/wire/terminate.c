@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The payload of a Terminate message.
+ * Encodes and decodes the payload of a Terminate message. The invariant: the encoder writes only one of the three
+ * forms that RFC 5040 has: no header, a DDP header, or a DDP header and a Read Request header.
  *
  *   bytes 0-1  layer 4 bits, error type 4 bits, error code 8 bits
  *   bytes 2-3  M: the segment length is valid; D: a DDP header follows; R: an RDMAP header follows; reserved
- *   bytes 4-5  the terminated DDP segment's length, where any of M, D, R is set
+ *   bytes 4-5  the length of the terminated DDP segment, if any of M, D, R is set
  *   then       its DDP header (D), then its Read Request header (R)
  */
 #include "wire/terminate.h"
@@ -21,13 +22,13 @@ enum {
     DDP_T = 0x80,
 };
 
-static size_t ddp_header_size(uint8_t first)
+static size_t terminate_ddp_header_size(uint8_t first)
 {
     return first & DDP_T ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
 }
 
-/* The bits that say what t carries; false where its header is neither a DDP header nor one with a Read Request. */
-static bool hdrct_of(const struct terminate *t, uint16_t *hdrct)
+/* Computes M, D and R for t. Returns false if header_len is none of the three lengths. */
+static bool terminate_hdrct(const struct terminate *t, uint16_t *hdrct)
 {
     size_t ddp;
 
@@ -37,7 +38,7 @@ static bool hdrct_of(const struct terminate *t, uint16_t *hdrct)
     *hdrct = HDRCT_M;
     if (t->header_len == 0)
         return true;
-    ddp = ddp_header_size(t->header[0]);
+    ddp = terminate_ddp_header_size(t->header[0]);
     *hdrct |= HDRCT_D;
     if (t->header_len == ddp)
         return true;
@@ -50,7 +51,7 @@ size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size)
     struct cursor_out c = cursor_out(bytes, size);
     uint16_t hdrct;
 
-    if ((unsigned)t->error > 0xffffu || !hdrct_of(t, &hdrct))
+    if ((unsigned)t->error > 0xffffu || !terminate_hdrct(t, &hdrct))
         return 0;
     cursor_put16(&c, (uint16_t)t->error);
     cursor_put16(&c, hdrct);
@@ -58,7 +59,7 @@ size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size)
         cursor_put16(&c, t->segment_len);
         cursor_put(&c, t->header, t->header_len);
     }
-    return c.failed ? 0 : size - c.left;
+    return c.failed ? 0 : size - c.remaining;
 }
 
 bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len)
@@ -73,10 +74,10 @@ bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len)
     if (t->has_header)
         t->segment_len = cursor_get16(&c);
     if (hdrct & HDRCT_D)
-        t->header_len = c.left > 0 ? ddp_header_size(c.at[0]) : DDP_UNTAGGED_HEADER;
+        t->header_len = c.remaining > 0 ? terminate_ddp_header_size(c.at[0]) : DDP_UNTAGGED_HEADER;
     if (hdrct & HDRCT_R)
         t->header_len += RDMAP_READ_REQUEST;
-    const uint8_t *header = cursor_take(&c, t->header_len);
+    const uint8_t *header = cursor_get(&c, t->header_len);
     if (!header)
         return false;
     memcpy(t->header, header, t->header_len);

@@ -15,7 +15,7 @@
 #define TERMINATE_CODE(layer, type, code) ((uint16_t)((layer) << 12 | (type) << 8 | (code)))
 
 enum wire_error {
-    WIRE_OK = 0x10000, /* beyond 16 bits: nothing that a peer sends can be read as it */
+    WIRE_OK = 0x10000, /* beyond 16 bits, so no peer can send it */
 
     /* RDMAP, local catastrophic; remote protection; remote operation */
     WIRE_RDMAP_CATASTROPHIC = TERMINATE_CODE(0, 0, 0x00),
@@ -57,27 +57,30 @@ enum wire_error {
     WIRE_MPA_NO_RTR = TERMINATE_CODE(2, 0, 0x07),
 };
 
-const char *wire_error_name(enum wire_error e); /* never NULL; every unknown code has the same name */
 
 enum {
     /* control 4, DDP segment length 2, DDP header 18, RDMAP header (a Read Request) 28 */
-    TERMINATE_MAX = 4 + 2 + DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST,
+    TERMINATE_MAX_PAYLOAD = 4 + 2 + DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST,
 };
 
 struct terminate {
     enum wire_error error;
-    bool has_header;              /* the terminated segment's length, and headers as header_len says, follow */
-    uint16_t segment_len;
-    /* 0 bytes, or the DDP header, or the DDP header and a Read Request's; told apart by header_len. */
+    bool has_header;      /* segment_len, header and header_len are valid */
+    uint16_t segment_len; /* of the terminated DDP segment */
+    /* Empty, or the segment's DDP header, or its DDP header and its Read Request header. */
     uint8_t header[DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST];
     size_t header_len;
 };
 
 /*
- * The payload of a Terminate message on queue 2, without the DDP header. Encoding returns 0 where it does not fit, the
- * error is WIRE_OK, or header_len is none of the three; decoding keeps codes that are not in the enum as they are.
+ * Encodes the payload of a Terminate message on queue 2, without that message's own DDP header. Returns its size, or 0
+ * if it does not fit, the error is WIRE_OK, or header_len is none of the three lengths.
  */
 size_t terminate_encode(const struct terminate *t, uint8_t *bytes, size_t size);
-bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len); /* false: shorter than it says */
+/* Returns false if the payload is shorter than its bits require. An error code need not be in the enum. */
+bool terminate_decode(struct terminate *t, const uint8_t *bytes, size_t len);
+
+/* Never NULL. All unknown codes have the same name. */
+const char *wire_error_name(enum wire_error e);
 
 #endif

@@ -129,7 +129,7 @@ static void refused_ones_hold_nothing(void)
     struct world w;
     struct addr any = loopback(AF_INET, 0);
     struct mpa_frame reply;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     int fd;
 
     open_world(&w);

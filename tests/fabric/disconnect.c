@@ -156,7 +156,7 @@ static int slow_peer(struct world *w, int *listen_fd)
     struct mpa_frame got, reply = { .reply = true, .revision = 1 };
     struct addr at, local = loopback(AF_INET, 0);
     int segment = 500, room = SLOW_STEP, fd;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
 
     *listen_fd = raw_listen(1, &at);
     CHECK(setsockopt(*listen_fd, IPPROTO_TCP, TCP_MAXSEG, &segment, sizeof segment) == 0);

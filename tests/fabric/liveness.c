@@ -165,7 +165,7 @@ static void half_an_answer(void)
     post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
     AWAIT(counters(&s).octets_sent > 0);
     raw_read(p.fd, fpdu, mpa_fpdu_size(DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST));
-    CHECK(ddp_header_decode(&h, fpdu + MPA_FPDU_LENGTH, DDP_HEADER_MAX, &size) && h.opcode == RDMAP_READ_REQ);
+    CHECK(ddp_header_decode(&h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER, &size) && h.opcode == RDMAP_READ_REQ);
     pass(10 * STALL_MS); /* an answer that has not begun is TCP's to judge */
     CHECK(is_up(&p));
     h = (struct ddp_header){ .tagged = true, .opcode = RDMAP_READ_RESP };

@@ -57,7 +57,7 @@ static void garbage(void)
 static void markers(void)
 {
     struct mpa_frame f = request, reply;
-    uint8_t bytes[MPA_FRAME_MAX], more[2000] = { 0 };
+    uint8_t bytes[MPA_MAX_FRAME], more[2000] = { 0 };
     struct world w;
     int fd;
 
@@ -78,7 +78,7 @@ static void markers(void)
 /* covers: LSN-03, LSN-08 */
 static void byte_by_byte(void)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     size_t len = mpa_frame_encode(&request, bytes, sizeof bytes);
     struct mpa_frame reply;
     struct world w;
@@ -154,7 +154,7 @@ static void oldest_first(void)
 static void rejected_and_left(void)
 {
     struct mpa_frame reply;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     struct world w;
     int fd[16];
 
@@ -178,7 +178,7 @@ static void rejected_and_left(void)
 static void backlog(void)
 {
     struct mpa_frame reply;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     struct world w;
     int fd[3];
 
@@ -212,7 +212,7 @@ static void backlog(void)
 static void backlog_of_the_gone(void)
 {
     struct mpa_frame reply;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     struct world w;
     int fd[4];
 
@@ -294,7 +294,7 @@ struct responder {
     struct world w;
     int listen_fd, fd;
     struct mpa_frame got;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
 };
 
 static void respond(struct responder *r)

@@ -58,7 +58,7 @@ void raw_send(int fd, const void *bytes, size_t len)
 
 void raw_send_frame(int fd, const struct mpa_frame *f)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     size_t len = mpa_frame_encode(f, bytes, sizeof bytes);
 
     CHECK(len > 0);
@@ -74,7 +74,7 @@ void raw_read(int fd, void *bytes, size_t len)
     }
 }
 
-void raw_read_frame(int fd, bool reply, struct mpa_frame *f, uint8_t bytes[MPA_FRAME_MAX])
+void raw_read_frame(int fd, bool reply, struct mpa_frame *f, uint8_t bytes[MPA_MAX_FRAME])
 {
     size_t have = 0, need = MPA_FRAME_HEADER;
 

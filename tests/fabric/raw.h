@@ -17,7 +17,7 @@ void raw_send(int fd, const void *bytes, size_t len);
 void raw_send_frame(int fd, const struct mpa_frame *f);
 /* Reads exactly len bytes. */
 void raw_read(int fd, void *bytes, size_t len);
-void raw_read_frame(int fd, bool reply, struct mpa_frame *f, uint8_t bytes[MPA_FRAME_MAX]);
+void raw_read_frame(int fd, bool reply, struct mpa_frame *f, uint8_t bytes[MPA_MAX_FRAME]);
 /* Reads to the end; the number of bytes before it, or -1 where it was a reset. */
 long raw_read_to_end(int fd, void *bytes, size_t room);
 void raw_reset(int fd);

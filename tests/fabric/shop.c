@@ -65,7 +65,7 @@ void peer_open(struct peer *p, struct shop *s, int affinity)
 {
     struct mpa_frame request = { .revision = 1 }, reply;
     int before = atomic_load(&s->ear.requests), on = 1;
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
 
     memset(p, 0, sizeof *p);
     station_open(&p->station, s->f, affinity, 4 * DEPTH);
@@ -105,7 +105,7 @@ void peer_send(struct peer *p, struct shop *s, const void *bytes, size_t len)
 
 size_t fpdu_around(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload)
 {
-    size_t ulpdu = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_HEADER_MAX) + payload;
+    size_t ulpdu = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER) + payload;
 
     CHECK(mpa_fpdu_size(ulpdu) <= FPDU_MAX);
     memset(fpdu + MPA_FPDU_LENGTH + ulpdu - payload, 0x5a, FPDU_MAX - MPA_FPDU_LENGTH - (ulpdu - payload));

@@ -15,7 +15,7 @@ static void require(bool ok)
 
 static void there_and_back(const struct mpa_frame *f)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     size_t len = mpa_frame_encode(f, bytes, sizeof bytes), need;
     struct mpa_frame again;
 
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         switch (mpa_frame_decode(&f, reply, data, size, &need)) {
         case MPA_MORE:
-            require(need > size && need <= MPA_FRAME_MAX);
+            require(need > size && need <= MPA_MAX_FRAME);
             break;
         case MPA_DECODED:
             require(need <= size && f.private_data >= data && f.private_data + f.private_len == data + need);

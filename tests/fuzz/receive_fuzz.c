@@ -194,7 +194,7 @@ static uint32_t token(struct fuzz *f, struct input *in)
 
 static size_t seal(const struct fuzz *f, uint8_t *fpdu, const struct ddp_header *h, size_t payload)
 {
-    size_t header = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_HEADER_MAX), ulpdu = header + payload;
+    size_t header = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER), ulpdu = header + payload;
 
     return fpdu_seal(f->crc, fpdu, ulpdu);
 }

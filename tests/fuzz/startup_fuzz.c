@@ -52,7 +52,7 @@ static enum iw_startup_event feed(struct iw_startup *s, const uint8_t *data, siz
 static void respond(const struct iw_startup_config *c, const uint8_t *data, size_t size, size_t piece)
 {
     struct iw_startup *s = iw_startup_responder(c);
-    uint8_t reply[MPA_FRAME_MAX];
+    uint8_t reply[MPA_MAX_FRAME];
     struct mpa_frame f;
     enum iw_startup_event e;
     size_t need, private_len;
@@ -60,7 +60,7 @@ static void respond(const struct iw_startup_config *c, const uint8_t *data, size
     require(s != NULL);
     e = feed(s, data, size, piece);
     iw_startup_private(s, &private_len);
-    require(private_len <= MPA_PRIVATE_MAX);
+    require(private_len <= MPA_MAX_PRIVATE_DATA);
     if (e == IW_STARTUP_REQUEST && size & 1)
         iw_startup_accept(s, 8, 8, "yes", 3);
     else if (e == IW_STARTUP_REQUEST)
@@ -73,7 +73,7 @@ static void respond(const struct iw_startup_config *c, const uint8_t *data, size
 static void initiate(const struct iw_startup_config *c, const uint8_t *data, size_t size, size_t piece)
 {
     struct iw_startup *s = iw_startup_initiator(c, 4, 8, "hello", 5);
-    uint8_t request[MPA_FRAME_MAX];
+    uint8_t request[MPA_MAX_FRAME];
     struct iw_startup_result r;
     enum iw_startup_event e;
 

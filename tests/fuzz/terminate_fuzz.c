@@ -15,7 +15,7 @@ static void require(bool ok)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint8_t bytes[TERMINATE_MAX];
+    uint8_t bytes[TERMINATE_MAX_PAYLOAD];
     struct terminate t, again;
 
     if (!terminate_decode(&t, data, size))

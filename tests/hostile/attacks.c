@@ -70,7 +70,7 @@ static const struct attack idle = {
 /* A request, one byte at a time. */
 static void slow_due(struct peer *p)
 {
-    uint8_t frame[MPA_FRAME_MAX];
+    uint8_t frame[MPA_MAX_FRAME];
     size_t len = frame_mpa(frame, false, true, NULL, 0);
 
     peer_send(p, frame + p->step, 1);
@@ -143,7 +143,7 @@ enum { FLOOD_WRITES, FLOOD_SENDS, FLOOD_WAYS, FLOOD_BATCH = 65536 };
 static const uint8_t *flood_batch(unsigned how, size_t *frame)
 {
     static uint8_t batches[FLOOD_WAYS][FLOOD_BATCH];
-    uint8_t ulpdu[DDP_HEADER_MAX];
+    uint8_t ulpdu[DDP_MAX_HEADER];
     struct ddp_header h = how == FLOOD_WRITES ? frame_write_header(0, 0, true) : frame_send_header(1, 0, false);
     size_t len = frame_ulpdu(ulpdu, &h, NULL, 0);
 
@@ -325,7 +325,7 @@ static const struct attack quiet = {
 /* A read of the whole region. */
 static void ask_read(struct peer *p)
 {
-    uint8_t ulpdu[DDP_HEADER_MAX + RDMAP_READ_REQUEST];
+    uint8_t ulpdu[DDP_MAX_HEADER + RDMAP_READ_REQUEST];
     struct rdmap_read_request r = { .sink_stag = 1, .sink_to = 0, .length = p->memory.length,
                                     .source_stag = p->memory.token, .source_to = p->memory.address };
 
@@ -360,7 +360,7 @@ static const struct attack unread = {
 
 static void cling_due(struct peer *p)
 {
-    uint8_t ulpdu[DDP_HEADER_MAX];
+    uint8_t ulpdu[DDP_MAX_HEADER];
     struct ddp_header h = frame_write_header(0, 0, true);
 
     peer_send_ulpdu(p, ulpdu, frame_ulpdu(ulpdu, &h, NULL, 0));

@@ -56,7 +56,7 @@ struct ddp_header frame_write_header(uint32_t stag, uint64_t to, bool last)
 
 size_t frame_ulpdu(uint8_t *out, const struct ddp_header *h, const void *payload, size_t len)
 {
-    size_t size = ddp_header_encode(h, out, DDP_HEADER_MAX);
+    size_t size = ddp_header_encode(h, out, DDP_MAX_HEADER);
 
     /* The encoder writes the versions that exist: those of the header replace them. */
     out[0] = (uint8_t)((out[0] & ~3) | (h->ddp_version & 3));
@@ -81,5 +81,5 @@ size_t frame_mpa(uint8_t *out, bool reply, bool crc, const void *private_data, s
                            .peer_to_peer = true, .rtr = MPA_RTR_ZERO_FPDU, .ird = 8, .ord = 8,
                            .private_data = private_data, .private_len = len };
 
-    return mpa_frame_encode(&f, out, MPA_FRAME_MAX);
+    return mpa_frame_encode(&f, out, MPA_MAX_FRAME);
 }

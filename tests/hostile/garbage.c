@@ -38,7 +38,7 @@ static void request_noise(struct peer *p)
 /* A request with one field replaced. */
 static void request_with(struct peer *p, size_t offset, uint8_t value)
 {
-    uint8_t frame[MPA_FRAME_MAX];
+    uint8_t frame[MPA_MAX_FRAME];
     size_t len = frame_mpa(frame, false, true, NULL, 0);
 
     frame[offset] = value;
@@ -75,7 +75,7 @@ static void request_with_more(struct peer *p)
 /* Part of a request, then a notice. */
 static void request_cut(struct peer *p)
 {
-    uint8_t frame[MPA_FRAME_MAX];
+    uint8_t frame[MPA_MAX_FRAME];
     size_t len = frame_mpa(frame, false, true, NULL, 0);
 
     peer_send(p, frame, 1 + seeded_below((uint32_t)len - 1));
@@ -257,7 +257,7 @@ static void write_fixed(struct peer *p)
 
 static void send_read(struct peer *p, uint32_t token, uint64_t from, uint32_t len)
 {
-    uint8_t ulpdu[DDP_HEADER_MAX + RDMAP_READ_REQUEST];
+    uint8_t ulpdu[DDP_MAX_HEADER + RDMAP_READ_REQUEST];
     struct rdmap_read_request r = { .sink_stag = 1, .length = len, .source_stag = token, .source_to = from };
 
     peer_send_ulpdu(p, ulpdu, frame_read(ulpdu, p->read_msn++, &r));
@@ -310,7 +310,7 @@ static void send_invalidate(struct peer *p)
 
 static void peers_terminate(struct peer *p)
 {
-    uint8_t ulpdu[FRAME_ULPDU_MAX], payload[TERMINATE_MAX];
+    uint8_t ulpdu[FRAME_ULPDU_MAX], payload[TERMINATE_MAX_PAYLOAD];
     struct terminate t = { .error = WIRE_DDP_CATASTROPHIC };
     struct ddp_header h = frame_send_header(1, 0, true);
 
@@ -325,7 +325,7 @@ static void terminate_long(struct peer *p)
 
     h.opcode = RDMAP_TERMINATE;
     h.queue = DDP_QUEUE_TERMINATE;
-    send_ulpdu(p, &h, TERMINATE_MAX + 1);
+    send_ulpdu(p, &h, TERMINATE_MAX_PAYLOAD + 1);
 }
 
 /* Frames with right checksums and some bits of the header turned, then a notice. */

@@ -166,7 +166,7 @@ void peer_send_message(struct peer *p, const void *payload, size_t len)
 
 void peer_request(struct peer *p)
 {
-    uint8_t frame[MPA_FRAME_MAX];
+    uint8_t frame[MPA_MAX_FRAME];
 
     p->state = PEER_REQUESTED;
     peer_send(p, frame, frame_mpa(frame, false, !options.no_crc, NULL, 0));
@@ -184,7 +184,7 @@ static void peer_open(struct peer *p)
 
 void peer_reply(struct peer *p)
 {
-    uint8_t frame[MPA_FRAME_MAX];
+    uint8_t frame[MPA_MAX_FRAME];
 
     peer_send(p, frame, frame_mpa(frame, true, true, NULL, 0));
     p->crc = true;

@@ -65,7 +65,7 @@ static const struct fault faults[] = {
       false },
     { "read in two segments", UNTAGGED(RDMAP_READ_REQ, false, 1, 1, 0), 0, 28, { 0, 0 },
       WIRE_RDMAP_STREAM_CATASTROPHIC, false },
-    { "terminate too long", UNTAGGED(RDMAP_TERMINATE, true, 2, 1, 0), 0, TERMINATE_MAX + 1, { 0, 0 },
+    { "terminate too long", UNTAGGED(RDMAP_TERMINATE, true, 2, 1, 0), 0, TERMINATE_MAX_PAYLOAD + 1, { 0, 0 },
       WIRE_DDP_UNTAGGED_TOO_LONG, false },
     { "invalidate no STag", UNTAGGED(RDMAP_SEND_INV, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_INVALID_STAG, false },
     { "with an event", UNTAGGED(RDMAP_SEND_SE_INV, true, 0, 1, 0), 0, 8, { 0, 0 }, WIRE_RDMAP_INVALID_STAG, false },
@@ -101,7 +101,7 @@ static size_t fault_build(const struct stage *s, const struct fault *f, uint8_t 
         h.stag ^= regions[f->region]->stag;
         h.to += (uint64_t)(uintptr_t)regions[f->region]->at;
     }
-    size = ddp_header_encode(&h, out + 2, DDP_HEADER_MAX);
+    size = ddp_header_encode(&h, out + 2, DDP_MAX_HEADER);
     assert_true(size > 0);
     memset(out + 2 + size, 0x11, f->payload);
     out[2] ^= f->flip[0];

@@ -273,7 +273,7 @@ size_t pump_seal(uint8_t *out, bool crc, size_t ulpdu)
 
 size_t pump_fpdu(uint8_t *out, bool crc, const struct ddp_header *h, const void *payload, size_t len)
 {
-    size_t ulpdu = h ? ddp_header_encode(h, out + 2, DDP_HEADER_MAX) : 0;
+    size_t ulpdu = h ? ddp_header_encode(h, out + 2, DDP_MAX_HEADER) : 0;
 
     if (len > 0)
         memcpy(out + 2 + ulpdu, payload, len);

@@ -59,7 +59,7 @@ static void assert_private(const struct iw_startup *s, const uint8_t *want, size
 
 static void agree(const struct sides *m)
 {
-    uint8_t there[MPA_PRIVATE_MAX], back[MPA_PRIVATE_MAX], bytes[MPA_FRAME_MAX];
+    uint8_t there[MPA_MAX_PRIVATE_DATA], back[MPA_MAX_PRIVATE_DATA], bytes[MPA_MAX_FRAME];
     struct iw_startup_result ra, rp;
     enum iw_startup_event e;
     size_t n;
@@ -99,7 +99,7 @@ static const uint16_t limit_values[][2] = { { 16, 16 }, { 1, 7 }, { 7, 1 }, { 0,
 static void agree_on_limits(struct sides *m)
 {
     static const size_t lengths[] = { 0, 252, 508 };
-    static const size_t pieces[] = { MPA_FRAME_MAX, 1, 17 };
+    static const size_t pieces[] = { MPA_MAX_FRAME, 1, 17 };
     static unsigned turn;
 
     for (size_t i = 0; i < COUNT(limit_values); i++) {

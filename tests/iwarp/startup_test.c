@@ -40,7 +40,7 @@ static size_t frame(uint8_t *bytes, bool reply, const char *hex, size_t filler)
 
 static void assert_frame(const uint8_t *got, size_t len, bool reply, const char *hex)
 {
-    uint8_t want[MPA_FRAME_MAX];
+    uint8_t want[MPA_MAX_FRAME];
     size_t n = frame(want, reply, hex, 0);
 
     assert_int_equal(len, n);
@@ -111,7 +111,7 @@ static const struct request_case requests[] = {
 static void serve(const struct request_case *c, size_t piece)
 {
     struct iw_startup *s = iw_startup_responder(&usual);
-    uint8_t bytes[MPA_FRAME_MAX + 1], reply[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME + 1], reply[MPA_MAX_FRAME];
     struct iw_startup_result r;
     enum iw_startup_event e;
     uint16_t ird, ord;
@@ -146,7 +146,7 @@ static void serve(const struct request_case *c, size_t piece)
 
 static void test_requests(void **state)
 {
-    static const size_t pieces[] = { MPA_FRAME_MAX, 1, 3 };
+    static const size_t pieces[] = { MPA_MAX_FRAME, 1, 3 };
 
     (void)state;
     for (size_t i = 0; i < COUNT(requests); i++) {
@@ -212,7 +212,7 @@ static const struct reply_case replies[] = {
 static struct iw_startup *initiator(const struct iw_startup_config *c, const char *request)
 {
     struct iw_startup *s = iw_startup_initiator(c, 4, 8, NULL, 0);
-    uint8_t bytes[MPA_FRAME_MAX], *at;
+    uint8_t bytes[MPA_MAX_FRAME], *at;
     enum iw_startup_event e;
 
     assert_non_null(s);
@@ -226,7 +226,7 @@ static struct iw_startup *initiator(const struct iw_startup_config *c, const cha
 static void answer(const struct reply_case *c, size_t piece)
 {
     struct iw_startup_config config = usual;
-    uint8_t bytes[MPA_FRAME_MAX + 1];
+    uint8_t bytes[MPA_MAX_FRAME + 1];
     struct iw_startup_result r;
     size_t len = frame(bytes, true, c->reply, 0), private_len;
 
@@ -254,7 +254,7 @@ static void test_replies(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(replies); i++) {
         print_message("%s\n", replies[i].reply);
-        answer(&replies[i], MPA_FRAME_MAX);
+        answer(&replies[i], MPA_MAX_FRAME);
         answer(&replies[i], 1);
     }
 }
@@ -298,7 +298,7 @@ static void test_large_limits(void **state)
 {
     struct iw_startup_config config = { .revision = 2, .max_ird = 0xffff, .max_ord = 0x7fff, .max_private = 252 };
     struct iw_startup *s = iw_startup_initiator(&config, 0xffff, 0x3fff, NULL, 0);
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     enum iw_startup_event e;
     size_t len;
 
@@ -319,7 +319,7 @@ static void test_higher_revision(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct iw_startup_config config = usual;
-        uint8_t bytes[MPA_FRAME_MAX];
+        uint8_t bytes[MPA_MAX_FRAME];
         size_t len = frame(bytes, true, bad[i][1], 0);
 
         config.revision = bad[i][0][4] == '1' ? 1 : 0;
@@ -333,7 +333,7 @@ static void test_higher_revision(void **state)
 /* A wrong byte anywhere in the key ends it at that byte. The right key of the other frame is as wrong. */
 static void test_wrong_keys(void **state)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
 
     (void)state;
     for (size_t wrong = 0; wrong < 16; wrong++) {
@@ -359,7 +359,7 @@ static void test_wrong_keys(void **state)
 static void test_wants_exactly_the_frame(void **state)
 {
     struct iw_startup *s = iw_startup_responder(&usual);
-    uint8_t bytes[MPA_FRAME_MAX], *at;
+    uint8_t bytes[MPA_MAX_FRAME], *at;
     size_t len = frame(bytes, false, "50 02 0009 00010001 68656c6c6f", 0);
 
     (void)state;
@@ -377,7 +377,7 @@ static void test_wants_exactly_the_frame(void **state)
 static void exchange_reject(uint8_t revision, size_t len)
 {
     struct iw_startup_config config = usual;
-    uint8_t data[MPA_PRIVATE_MAX], bytes[MPA_FRAME_MAX];
+    uint8_t data[MPA_MAX_PRIVATE_DATA], bytes[MPA_MAX_FRAME];
     enum iw_startup_event e;
     size_t n, got;
 
@@ -405,7 +405,7 @@ static void exchange_reject(uint8_t revision, size_t len)
 /* A reject carries its private data, behind the limits where there are any. */
 static void test_reject_data(void **state)
 {
-    static const size_t lengths[] = { 0, 1, 4, 252, MPA_PRIVATE_MAX - MPA_LIMITS };
+    static const size_t lengths[] = { 0, 1, 4, 252, MPA_MAX_PRIVATE_DATA - MPA_LIMITS };
 
     (void)state;
     for (uint8_t revision = 0; revision <= 2; revision++) {

@@ -57,7 +57,7 @@ static void test_recorded(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(recorded); i++) {
-        uint8_t b[128], again[DDP_HEADER_MAX], crc[4];
+        uint8_t b[128], again[DDP_MAX_HEADER], crc[4];
         size_t len = hex_bytes(b, sizeof b, recorded[i].hex), size;
         size_t ulpdu = (size_t)b[0] << 8 | b[1];
         struct ddp_header h;
@@ -79,7 +79,7 @@ static void test_control_bits(void **state)
 {
     (void)state;
     for (unsigned control = 0; control < 65536; control++) {
-        uint8_t b[DDP_HEADER_MAX] = { (uint8_t)(control >> 8), (uint8_t)control }, again[DDP_HEADER_MAX];
+        uint8_t b[DDP_MAX_HEADER] = { (uint8_t)(control >> 8), (uint8_t)control }, again[DDP_MAX_HEADER];
         struct ddp_header h;
         size_t size;
 
@@ -106,7 +106,7 @@ static void test_fields(void **state)
         .last = true, .ddp_version = 1, .rdmap_version = 1, .opcode = RDMAP_SEND_SE_INV,
         .stag = 0x01020304, .queue = 0x05060708, .msn = 0x090a0b0c, .mo = 0x0d0e0f10,
     };
-    uint8_t want[DDP_HEADER_MAX], b[DDP_HEADER_MAX];
+    uint8_t want[DDP_MAX_HEADER], b[DDP_MAX_HEADER];
     struct ddp_header h;
     size_t size;
 
@@ -141,13 +141,13 @@ static void test_fpdu(void **state)
         memset(got, 0x5a, sizeof got);
         want[0] = (uint8_t)(ulpdu >> 8);
         want[1] = (uint8_t)ulpdu;
-        size = 2 + ddp_header_encode(&h, want + 2, DDP_HEADER_MAX);
+        size = 2 + ddp_header_encode(&h, want + 2, DDP_MAX_HEADER);
         assert_int_equal(ddp_fpdu_begin(&h, ulpdu, got), size);
         assert_memory_equal(got, want, sizeof want);
         h.tagged = false;
         want[0] = 0;
         want[1] = DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST;
-        ddp_header_encode(&h, want + 2, DDP_HEADER_MAX);
+        ddp_header_encode(&h, want + 2, DDP_MAX_HEADER);
         assert_int_equal(rdmap_read_encode(&r, want + 20, RDMAP_READ_REQUEST), RDMAP_READ_REQUEST);
         rdmap_read_fpdu(&h, &r, got);
         assert_memory_equal(got, want, sizeof want);
@@ -156,7 +156,7 @@ static void test_fpdu(void **state)
 
 static void test_truncated(void **state)
 {
-    uint8_t b[DDP_HEADER_MAX] = { 0 };
+    uint8_t b[DDP_MAX_HEADER] = { 0 };
     struct ddp_header h = { .opcode = RDMAP_SEND };
     size_t size;
 

@@ -71,7 +71,7 @@ static size_t frame_bytes(uint8_t *b, bool reply, const char *hex)
 {
     size_t n = hex_bytes(b, 16, reply ? reply_key : request_key);
 
-    return n + hex_bytes(b + n, MPA_PRIVATE_MAX, hex);
+    return n + hex_bytes(b + n, MPA_MAX_PRIVATE_DATA, hex);
 }
 
 static void assert_same_frame(const struct mpa_frame *a, const struct mpa_frame *b)
@@ -94,7 +94,7 @@ static void test_recorded(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(vectors); i++) {
-        uint8_t b[MPA_FRAME_MAX], again[MPA_FRAME_MAX];
+        uint8_t b[MPA_MAX_FRAME], again[MPA_MAX_FRAME];
         size_t len = frame_bytes(b, vectors[i].reply, vectors[i].hex), need;
         struct mpa_frame f, want = vectors[i].want;
 
@@ -115,7 +115,7 @@ static void test_truncated(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(vectors); i++) {
-        uint8_t b[MPA_FRAME_MAX];
+        uint8_t b[MPA_MAX_FRAME];
         size_t full = frame_bytes(b, vectors[i].reply, vectors[i].hex), need;
         struct mpa_frame f;
 
@@ -133,7 +133,7 @@ static void test_truncated(void **state)
 
 static void test_more_than_the_frame(void **state)
 {
-    uint8_t b[MPA_FRAME_MAX] = { 0 };
+    uint8_t b[MPA_MAX_FRAME] = { 0 };
     size_t len = frame_bytes(b, false, "50020009 00010001 68656c6c6f"), need;
     struct mpa_frame f;
 
@@ -146,7 +146,7 @@ static void test_more_than_the_frame(void **state)
 
 static void test_keys(void **state)
 {
-    uint8_t b[MPA_FRAME_MAX];
+    uint8_t b[MPA_MAX_FRAME];
     struct mpa_frame f;
     size_t need;
 
@@ -168,27 +168,27 @@ static void test_keys(void **state)
 
 static void test_lengths(void **state)
 {
-    uint8_t b[MPA_FRAME_MAX + 1] = { 0 }, data[MPA_PRIVATE_MAX + 1] = { 0 };
+    uint8_t b[MPA_MAX_FRAME + 1] = { 0 }, data[MPA_MAX_PRIVATE_DATA + 1] = { 0 };
     struct mpa_frame f;
     size_t need;
 
     (void)state;
     frame_bytes(b, false, "40010200");
-    assert_int_equal(mpa_frame_decode(&f, false, b, MPA_FRAME_MAX, &need), MPA_DECODED);
-    assert_int_equal(f.private_len, MPA_PRIVATE_MAX);
-    for (unsigned len = MPA_PRIVATE_MAX + 1; len < 65536; len += 999) {
+    assert_int_equal(mpa_frame_decode(&f, false, b, MPA_MAX_FRAME, &need), MPA_DECODED);
+    assert_int_equal(f.private_len, MPA_MAX_PRIVATE_DATA);
+    for (unsigned len = MPA_MAX_PRIVATE_DATA + 1; len < 65536; len += 999) {
         b[18] = (uint8_t)(len >> 8);
         b[19] = (uint8_t)len;
         assert_int_equal(mpa_frame_decode(&f, false, b, MPA_FRAME_HEADER, &need), MPA_BAD_LENGTH);
     }
     f = (struct mpa_frame){ .revision = 2, .enhanced = true, .private_data = data, .private_len = 508 };
-    assert_int_equal(mpa_frame_encode(&f, b, sizeof b), MPA_FRAME_MAX);
-    assert_int_equal(mpa_frame_encode(&f, b, MPA_FRAME_MAX - 1), 0);
+    assert_int_equal(mpa_frame_encode(&f, b, sizeof b), MPA_MAX_FRAME);
+    assert_int_equal(mpa_frame_encode(&f, b, MPA_MAX_FRAME - 1), 0);
     f.private_len++;
     assert_int_equal(mpa_frame_encode(&f, b, sizeof b), 0);
     f.enhanced = false;
-    f.private_len = MPA_PRIVATE_MAX;
-    assert_int_equal(mpa_frame_encode(&f, b, sizeof b), MPA_FRAME_MAX);
+    f.private_len = MPA_MAX_PRIVATE_DATA;
+    assert_int_equal(mpa_frame_encode(&f, b, sizeof b), MPA_MAX_FRAME);
     f.private_len++;
     assert_int_equal(mpa_frame_encode(&f, b, sizeof b), 0);
     f.private_len = SIZE_MAX;
@@ -222,7 +222,7 @@ static struct mpa_frame combination(unsigned bits, const uint8_t *data)
 /* Every combination of flags, forms, revisions and some limits goes there and back, if the buffer is large enough. */
 static void test_round_trips(void **state)
 {
-    uint8_t b[MPA_FRAME_MAX], data[37];
+    uint8_t b[MPA_MAX_FRAME], data[37];
 
     (void)state;
     memset(data, 0xa5, sizeof data);

@@ -60,7 +60,7 @@ static void test_codes(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(codes); i++) {
         struct terminate t = { .error = codes[i].error }, again;
-        uint8_t b[TERMINATE_MAX], want[4] = { 0 };
+        uint8_t b[TERMINATE_MAX_PAYLOAD], want[4] = { 0 };
 
         assert_int_equal(hex_bytes(want, 2, codes[i].hex), 2);
         assert_int_equal(terminate_encode(&t, b, sizeof b), 4);
@@ -121,7 +121,7 @@ static void test_layouts(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(layouts); i++) {
         const struct terminate *want = &layouts[i].want;
-        uint8_t b[TERMINATE_MAX], again[TERMINATE_MAX];
+        uint8_t b[TERMINATE_MAX_PAYLOAD], again[TERMINATE_MAX_PAYLOAD];
         size_t len = hex_bytes(b, sizeof b, layouts[i].hex);
         struct terminate t;
 
@@ -151,7 +151,7 @@ static void test_layouts(void **state)
 static void test_all_controls(void **state)
 {
     (void)state;
-    for (size_t len = 0; len <= TERMINATE_MAX + 2; len++) {
+    for (size_t len = 0; len <= TERMINATE_MAX_PAYLOAD + 2; len++) {
         uint8_t *b = calloc(1, len ? len : 1);
 
         assert_non_null(b);
@@ -176,7 +176,7 @@ static void test_all_controls(void **state)
 static void test_not_encodable(void **state)
 {
     struct terminate t = { .error = WIRE_OK };
-    uint8_t b[TERMINATE_MAX];
+    uint8_t b[TERMINATE_MAX_PAYLOAD];
 
     (void)state;
     assert_int_equal(terminate_encode(&t, b, sizeof b), 0);

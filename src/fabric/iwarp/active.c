@@ -44,7 +44,7 @@ static enum fabric_reason start_up(struct fabric_conn *c)
         .rtr = config->rtr,
         .max_ird = config->max_inbound_reads,
         .max_ord = config->max_outbound_reads,
-        .max_private = MPA_PRIVATE_MAX - MPA_LIMITS,
+        .max_private = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
     };
 
     assert(!c->startup);

@@ -539,8 +539,8 @@ int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events,
 
 static void keep_private(struct fabric_conn *c, const void *data, size_t len)
 {
-    if (len > MPA_PRIVATE_MAX - MPA_LIMITS)
-        len = MPA_PRIVATE_MAX - MPA_LIMITS;
+    if (len > MPA_MAX_PRIVATE_DATA - MPA_LIMITS)
+        len = MPA_MAX_PRIVATE_DATA - MPA_LIMITS;
     if (len)
         memcpy(c->private_data, data, len);
     c->private_len = len;

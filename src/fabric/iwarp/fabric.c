@@ -17,7 +17,7 @@ enum {
     MAX_CQ_DEPTH = 262144,
     FAST_PAGES = 1024, /* 4 MiB in pages that lie apart */
     LARGE_REQUEST = 65536,
-    PRIVATE_LIMIT = MPA_PRIVATE_MAX - MPA_LIMITS,
+    PRIVATE_LIMIT = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
 };
 
 /* All that a process can address. */

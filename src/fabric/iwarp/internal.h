@@ -411,7 +411,7 @@ struct fabric_conn {
     size_t early_len;                  /* of early: bytes that came before complete */
     /* Not cleared when the connection is made: */
     uint8_t early[128];
-    uint8_t private_data[MPA_PRIVATE_MAX];
+    uint8_t private_data[MPA_MAX_PRIVATE_DATA];
 };
 
 /* conn.c: the strand, references, steps */

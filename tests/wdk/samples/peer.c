@@ -127,32 +127,32 @@ static bool receive_bytes(struct peer *p, uint8_t *bytes, size_t len)
 
 /* ---- Start-up ---- */
 
-static size_t encode_frame(uint8_t bytes[MPA_FRAME_MAX], bool reply, bool rejected, uint16_t reads)
+static size_t encode_frame(uint8_t bytes[MPA_MAX_FRAME], bool reply, bool rejected, uint16_t reads)
 {
     struct mpa_frame f = { .reply = reply, .crc = true, .rejected = rejected, .enhanced = true, .revision = 2,
                            .has_limits = true, .peer_to_peer = true, .rtr = MPA_RTR_ZERO_FPDU,
                            .ird = reads, .ord = reads };
 
-    return mpa_frame_encode(&f, bytes, MPA_FRAME_MAX);
+    return mpa_frame_encode(&f, bytes, MPA_MAX_FRAME);
 }
 
 bool peer_send_request(struct peer *p)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
 
     return send_bytes(p, bytes, encode_frame(bytes, false, false, READ_LIMIT));
 }
 
 bool peer_send_half_request(struct peer *p)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
 
     return send_bytes(p, bytes, encode_frame(bytes, false, false, READ_LIMIT) / 2);
 }
 
 bool peer_send_reply(struct peer *p, enum peer_reply kind)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     size_t len = encode_frame(bytes, true, kind == PEER_REJECT, p->reads);
 
     if (kind == PEER_GARBAGE)
@@ -162,7 +162,7 @@ bool peer_send_reply(struct peer *p, enum peer_reply kind)
 
 static bool receive_frame(struct peer *p, bool reply, struct mpa_frame *f)
 {
-    uint8_t bytes[MPA_FRAME_MAX];
+    uint8_t bytes[MPA_MAX_FRAME];
     size_t have = 0, need = MPA_FRAME_HEADER;
 
     while (receive_bytes(p, bytes + have, need - have)) {
@@ -198,7 +198,7 @@ static size_t encode_fpdu(uint8_t *fpdu, const struct ddp_header *h, const void 
 {
     size_t at = MPA_FPDU_LENGTH, size, ulpdu;
 
-    at += h ? ddp_header_encode(h, fpdu + at, DDP_HEADER_MAX) : 0;
+    at += h ? ddp_header_encode(h, fpdu + at, DDP_MAX_HEADER) : 0;
     if (len > 0)
         memcpy(fpdu + at, payload, len);
     ulpdu = at + len - MPA_FPDU_LENGTH;
