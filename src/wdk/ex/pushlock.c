@@ -10,7 +10,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
 
-static const char what[] = "EX_PUSH_LOCK";
+static const struct lock_kind push_lock = { .name = "EX_PUSH_LOCK" };
 
 #define EXCLUSIVE 0x80000000u
 #define WAITERS 0x40000000u
@@ -40,14 +40,14 @@ static void acquire(const char *routine, EX_PUSH_LOCK *lock, bool exclusive, con
     uint32_t *word = word_of(lock), now;
 
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && lock_again(routine, what, lock, by))
+    if (check_on() && lock_again(routine, &push_lock, lock, by))
         return;
     do {
         while ((now = __atomic_load_n(word, __ATOMIC_RELAXED)) & keeps_out)
             wait_while(word, now);
     } while (!change(word, now, exclusive ? now | EXCLUSIVE : now + 1));
     if (check_on())
-        thread_hold(lock, what, by);
+        thread_hold(lock, &push_lock, by);
 }
 
 static void release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
@@ -59,7 +59,7 @@ static void release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
         lock_report_not_held(routine, exclusive ? "(exclusively) EX_PUSH_LOCK" : "(shared) EX_PUSH_LOCK", lock, NULL);
         return;
     }
-    if (check_on() && !lock_ends(routine, what, lock, NULL))
+    if (check_on() && !lock_ends(routine, &push_lock, lock, NULL))
         return;
     do {
         to = exclusive ? now & ~EXCLUSIVE : now - 1;

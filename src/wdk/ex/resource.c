@@ -11,11 +11,11 @@
 #include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
-#include "wdk/ex/resource.h"
 #include "wdk/ke/lock.h"
 #include "wdk/ke/wait.h"
 
-const char resource_what[] = "ERESOURCE";
+static bool is_released(const void *resource);
+static const struct lock_kind resource_kind = { .name = "ERESOURCE", .is_released = is_released };
 
 enum kind { EXCLUSIVE, SHARED, SHARED_STARVING, SHARED_WAITING };
 
@@ -194,7 +194,7 @@ static BOOLEAN acquire(const char *routine, ERESOURCE *r, enum kind kind, BOOLEA
     if (!owned && !wait)
         return FALSE;
     if (check_on())
-        thread_hold(r, resource_what, by);
+        thread_hold(r, &resource_kind, by);
     return TRUE;
 }
 
@@ -234,7 +234,7 @@ static void release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
     dispatch_unlock(&wake);
     free(gone);
     if (!owned && check_on())
-        lock_report_not_held(routine, resource_what, r, NULL);
+        lock_report_not_held(routine, resource_kind.name, r, NULL);
     else if (owned && (thread == self() || MUTANT(wdk_resource_taken_from_releaser)))
         thread_release(r);
 }
@@ -256,17 +256,18 @@ __attribute__((constructor)) static void start(void)
     inuse_add_source(find_resource);
 }
 
-bool resource_given_up(const void *resource)
+/* See struct lock_kind: of all locks, only an ERESOURCE can be released by another thread than its owner. */
+static bool is_released(const void *resource)
 {
     ERESOURCE *r = (ERESOURCE *)(uintptr_t)resource;
-    bool given_up;
+    bool released;
 
     if (!live_has(LIVE_RESOURCE, resource))
         return true;
     dispatch_lock();
-    given_up = !find_owner(r, self()) && (r->OwnerCount == 0 || r->OwnerThread != self());
+    released = !find_owner(r, self()) && (r->OwnerCount == 0 || r->OwnerThread != self());
     dispatch_unlock(NULL);
-    return given_up;
+    return released;
 }
 
 static void reset(ERESOURCE *r)
@@ -283,7 +284,7 @@ NTSTATUS ExInitializeResourceLite(PERESOURCE Resource)
     inuse_check_init("ExInitializeResourceLite", Resource, sizeof *Resource);
     reset(Resource);
     if (!live_has(LIVE_RESOURCE, Resource)) {
-        live_add(LIVE_RESOURCE, Resource, resource_what);
+        live_add(LIVE_RESOURCE, Resource, resource_kind.name);
         atomic_fetch_add(&resources, 1);
     }
     return STATUS_SUCCESS;

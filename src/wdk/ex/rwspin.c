@@ -8,7 +8,7 @@
 #include "base/mutant.h"
 #include "wdk/ke/lock.h"
 
-static const char what[] = "EX_SPIN_LOCK";
+static const struct lock_kind rw_spin_lock = { .name = "EX_SPIN_LOCK" };
 
 enum { WAITING = 1 << 30, READERS = WAITING - 1 };
 #define WRITER INT32_MIN
@@ -50,7 +50,7 @@ static void acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, con
 {
     unsigned tries = 0;
 
-    if (check_on() && lock_again(routine, what, (const void *)lock, by))
+    if (check_on() && lock_again(routine, &rw_spin_lock, (const void *)lock, by))
         return;
     while (!(exclusive ? try_exclusive(lock) : try_shared(lock))) {
         if (exclusive)
@@ -58,7 +58,7 @@ static void acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, con
         lock_pause(&tries);
     }
     if (check_on())
-        thread_hold((const void *)lock, what, by);
+        thread_hold((const void *)lock, &rw_spin_lock, by);
 }
 
 static KIRQL raise_and_acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, const void *by)
@@ -87,7 +87,7 @@ static bool ends(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
                              (const void *)lock, NULL);
         return false;
     }
-    return lock_ends(routine, what, (const void *)lock, NULL);
+    return lock_ends(routine, &rw_spin_lock, (const void *)lock, NULL);
 }
 
 static void release(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
@@ -156,7 +156,7 @@ LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 static LOGICAL note(bool got, EX_SPIN_LOCK *lock, const void *by)
 {
     if (got && check_on())
-        thread_hold((const void *)lock, what, by);
+        thread_hold((const void *)lock, &rw_spin_lock, by);
     return got;
 }
 

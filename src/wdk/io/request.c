@@ -147,22 +147,22 @@ void irp_take_buffers(PIRP irp, struct irp_block *b)
 /* One for the whole system. */
 static pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static const char what[] = "cancel spin lock";
+static const struct lock_kind cancel_lock_kind = { .name = "cancel spin lock" };
 
 static void acquire(PKIRQL irql, const void *by)
 {
     irql_check_max("IoAcquireCancelSpinLock", DISPATCH_LEVEL);
     *irql = irql_set(DISPATCH_LEVEL);
-    if (check_on() && lock_again("IoAcquireCancelSpinLock", what, &cancel_lock, by))
+    if (check_on() && lock_again("IoAcquireCancelSpinLock", &cancel_lock_kind, &cancel_lock, by))
         return;
     pthread_mutex_lock(&cancel_lock);
     if (check_on())
-        thread_hold(&cancel_lock, what, by);
+        thread_hold(&cancel_lock, &cancel_lock_kind, by);
 }
 
 static void release(const char *routine, KIRQL irql)
 {
-    if (!check_on() || lock_ends(routine, what, &cancel_lock, NULL))
+    if (!check_on() || lock_ends(routine, &cancel_lock_kind, &cancel_lock, NULL))
         pthread_mutex_unlock(&cancel_lock);
     (void)irql_set(irql);
 }

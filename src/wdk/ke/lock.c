@@ -17,21 +17,21 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
                  owner ? "%s %p is held by another thread" : "%s %p is not held by this thread", what, lock);
 }
 
-bool lock_again(const char *routine, const char *what, const void *lock, const void *by)
+bool lock_again(const char *routine, const struct lock_kind *kind, const void *lock, const void *by)
 {
     if (!thread_holds(lock))
         return false;
     if (!MUTANT(wdk_recursive_unseen))
-        lock_report_recursive(routine, what, lock);
-    thread_hold(lock, what, by);
+        lock_report_recursive(routine, kind->name, lock);
+    thread_hold(lock, kind, by);
     return true;
 }
 
-bool lock_ends(const char *routine, const char *what, const void *lock, const void *owner)
+bool lock_ends(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner)
 {
     if (!thread_may_hold(lock)) {
         if (!MUTANT(wdk_not_held_unseen))
-            lock_report_not_held(routine, what, lock, owner);
+            lock_report_not_held(routine, kind->name, lock, owner);
         return false;
     }
     thread_release(lock);

@@ -7,7 +7,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
 
-static const char fast[] = "FAST_MUTEX", guarded[] = "KGUARDED_MUTEX";
+static const struct lock_kind fast_mutex = { .name = "FAST_MUTEX" }, guarded_mutex = { .name = "KGUARDED_MUTEX" };
 
 enum { FREE, HELD, WAITED_FOR };
 
@@ -31,33 +31,33 @@ static __attribute__((noinline)) void wait_for_word(FAST_MUTEX *m)
         (void)futex_sleep((void *)(uintptr_t)&m->Count, WAITED_FOR, NULL);
 }
 
-static void acquire(const char *routine, FAST_MUTEX *m, const char *what, const void *by)
+static void acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
 {
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && lock_again(routine, what, m, by))
+    if (check_on() && lock_again(routine, kind, m, by))
         return;
     if (!try_word(m) && !MUTANT(wdk_fast_mutex_does_not_exclude))
         wait_for_word(m);
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
-        thread_hold(m, what, by);
+        thread_hold(m, kind, by);
 }
 
-static bool try_acquire(const char *routine, FAST_MUTEX *m, const char *what, const void *by)
+static bool try_acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
 {
     irql_check_max(routine, APC_LEVEL);
     if (!try_word(m))
         return false;
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
-        thread_hold(m, what, by);
+        thread_hold(m, kind, by);
     return true;
 }
 
-static void release(const char *routine, FAST_MUTEX *m, const char *what)
+static void release(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind)
 {
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && !lock_ends(routine, what, m, __atomic_load_n(&m->Owner, __ATOMIC_RELAXED)))
+    if (check_on() && !lock_ends(routine, kind, m, __atomic_load_n(&m->Owner, __ATOMIC_RELAXED)))
         return;
     __atomic_store_n(&m->Owner, NULL, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&m->Count, FREE, __ATOMIC_RELEASE) == WAITED_FOR)
@@ -81,14 +81,14 @@ VOID ExAcquireFastMutex(PFAST_MUTEX FastMutex)
 {
     KIRQL irql = irql_now();
 
-    acquire("ExAcquireFastMutex", FastMutex, fast, LOCK_CALLER);
+    acquire("ExAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER);
     FastMutex->OldIrql = irql;
     (void)irql_set(irql > APC_LEVEL || MUTANT(wdk_fast_mutex_at_passive) ? irql : APC_LEVEL);
 }
 
 BOOLEAN ExTryToAcquireFastMutex(PFAST_MUTEX FastMutex)
 {
-    if (!try_acquire("ExTryToAcquireFastMutex", FastMutex, fast, LOCK_CALLER))
+    if (!try_acquire("ExTryToAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER))
         return FALSE;
     FastMutex->OldIrql = irql_set(APC_LEVEL);
     return TRUE;
@@ -99,19 +99,19 @@ VOID ExReleaseFastMutex(PFAST_MUTEX FastMutex)
     bool own = __atomic_load_n(&FastMutex->Owner, __ATOMIC_RELAXED) == (PVOID)thread_self();
     KIRQL irql = own ? (KIRQL)FastMutex->OldIrql : irql_now();
 
-    release("ExReleaseFastMutex", FastMutex, fast);
+    release("ExReleaseFastMutex", FastMutex, &fast_mutex);
     (void)irql_set(irql);
 }
 
 VOID ExAcquireFastMutexUnsafe(PFAST_MUTEX FastMutex)
 {
     check_disabled("ExAcquireFastMutexUnsafe");
-    acquire("ExAcquireFastMutexUnsafe", FastMutex, fast, LOCK_CALLER);
+    acquire("ExAcquireFastMutexUnsafe", FastMutex, &fast_mutex, LOCK_CALLER);
 }
 
 VOID ExReleaseFastMutexUnsafe(PFAST_MUTEX FastMutex)
 {
-    release("ExReleaseFastMutexUnsafe", FastMutex, fast);
+    release("ExReleaseFastMutexUnsafe", FastMutex, &fast_mutex);
 }
 
 VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX Mutex)
@@ -122,12 +122,12 @@ VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX Mutex)
 VOID KeAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
     thread_self()->guarded += !MUTANT(wdk_guarded_mutex_lets_apcs);
-    acquire("KeAcquireGuardedMutex", Mutex, guarded, LOCK_CALLER);
+    acquire("KeAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER);
 }
 
 BOOLEAN KeTryToAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
-    if (!try_acquire("KeTryToAcquireGuardedMutex", Mutex, guarded, LOCK_CALLER))
+    if (!try_acquire("KeTryToAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER))
         return FALSE;
     thread_self()->guarded++;
     return TRUE;
@@ -137,7 +137,7 @@ VOID KeReleaseGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
     bool own = __atomic_load_n(&Mutex->Owner, __ATOMIC_RELAXED) == (PVOID)thread_self();
 
-    release("KeReleaseGuardedMutex", Mutex, guarded);
+    release("KeReleaseGuardedMutex", Mutex, &guarded_mutex);
     if (own)
         thread_self()->guarded--;
 }
@@ -145,10 +145,10 @@ VOID KeReleaseGuardedMutex(PKGUARDED_MUTEX Mutex)
 VOID KeAcquireGuardedMutexUnsafe(PKGUARDED_MUTEX Mutex)
 {
     check_disabled("KeAcquireGuardedMutexUnsafe");
-    acquire("KeAcquireGuardedMutexUnsafe", Mutex, guarded, LOCK_CALLER);
+    acquire("KeAcquireGuardedMutexUnsafe", Mutex, &guarded_mutex, LOCK_CALLER);
 }
 
 VOID KeReleaseGuardedMutexUnsafe(PKGUARDED_MUTEX Mutex)
 {
-    release("KeReleaseGuardedMutexUnsafe", Mutex, guarded);
+    release("KeReleaseGuardedMutexUnsafe", Mutex, &guarded_mutex);
 }

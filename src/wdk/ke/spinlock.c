@@ -9,7 +9,7 @@
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
 
-static const char what[] = "KSPIN_LOCK";
+static const struct lock_kind spin_lock = { .name = "KSPIN_LOCK" };
 
 VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
 {
@@ -43,17 +43,17 @@ static inline void take(KSPIN_LOCK *lock, struct kernel_thread *t)
 
 static __attribute__((noinline)) void take_checked(const char *routine, KSPIN_LOCK *lock, const void *by)
 {
-    if (lock_again(routine, what, lock, by))
+    if (lock_again(routine, &spin_lock, lock, by))
         return;
     take(lock, thread_self());
-    thread_hold(lock, what, by);
+    thread_hold(lock, &spin_lock, by);
 }
 
 /* Somebody else's stays his. */
 static __attribute__((noinline)) void give_checked(const char *routine, KSPIN_LOCK *lock)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
-    if (lock_ends(routine, what, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
+    if (lock_ends(routine, &spin_lock, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
         __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -108,7 +108,7 @@ BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
     if (!try_word(SpinLock, thread_self()))
         return MUTANT(wdk_try_spin_always);
     if (check_on())
-        thread_hold(SpinLock, what, LOCK_CALLER);
+        thread_hold(SpinLock, &spin_lock, LOCK_CALLER);
     return TRUE;
 }
 
@@ -131,7 +131,7 @@ VOID KeReleaseSpinLockForDpc(PKSPIN_LOCK SpinLock, KIRQL OldIrql)
 
 /* ---- In-stack queued --------------------------------------------------------------------------------------------- */
 
-static const char queued[] = "in-stack queued KSPIN_LOCK";
+static const struct lock_kind queued_spin_lock = { .name = "in-stack queued KSPIN_LOCK" };
 
 static __attribute__((noinline)) void wait_for_turn(KSPIN_LOCK_QUEUE *before, KSPIN_LOCK_QUEUE *me)
 {
@@ -181,18 +181,18 @@ static inline void dequeue(KSPIN_LOCK_QUEUE *me)
 static __attribute__((noinline)) void enqueue_checked(const char *routine, KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me,
                                                       const void *by)
 {
-    if (lock_again(routine, queued, lock, by)) {
+    if (lock_again(routine, &queued_spin_lock, lock, by)) {
         me->Lock = lock;
         return;
     }
     enqueue(lock, me);
-    thread_hold(lock, queued, by);
+    thread_hold(lock, &queued_spin_lock, by);
 }
 
 static __attribute__((noinline)) void dequeue_checked(const char *routine, KSPIN_LOCK_QUEUE *me)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
-    if (lock_ends(routine, queued, lock_of(me), NULL))
+    if (lock_ends(routine, &queued_spin_lock, lock_of(me), NULL))
         dequeue(me);
 }
 

@@ -13,7 +13,6 @@
 #include "openndk/adapter.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/live.h"
-#include "wdk/ex/resource.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ke/wait.h"
 #include "wdk/ob/object.h"
@@ -85,13 +84,13 @@ static void visit_held(struct kernel_thread *t, live_visit *visit, void *context
 {
     for (unsigned i = 0; i < THREAD_HELD_MOST; i++) {
         const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
-        const char *what = atomic_load_explicit(&t->held[i].what, memory_order_relaxed);
+        const struct lock_kind *kind = atomic_load_explicit(&t->held[i].kind, memory_order_relaxed);
 
         if (!lock)
             return;
-        if (what == resource_what)
-            continue; /* another thread may have let it go: the resource itself knows who has it */
-        visit(context, LIVE_LOCK, lock, what, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
+        if (kind->is_released)
+            continue; /* only its holder can ask */
+        visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }
 
@@ -136,7 +135,7 @@ void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
         check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
 }
 
-void thread_hold(const void *lock, const char *what, const void *by)
+void thread_hold(const void *lock, const struct lock_kind *kind, const void *by)
 {
     struct kernel_thread *t = thread_self();
     struct thread_held *h = &t->held[t->held_count];
@@ -146,14 +145,14 @@ void thread_hold(const void *lock, const char *what, const void *by)
         return;
     }
     t->held_count++;
-    atomic_store_explicit(&h->what, what, memory_order_relaxed);
+    atomic_store_explicit(&h->kind, kind, memory_order_relaxed);
     atomic_store_explicit(&h->by, kept_stack(by), memory_order_relaxed);
     atomic_store_explicit(&h->lock, lock, memory_order_release);
 }
 
 static void copy_held(struct thread_held *to, struct thread_held *from)
 {
-    atomic_store_explicit(&to->what, atomic_load_explicit(&from->what, memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&to->kind, atomic_load_explicit(&from->kind, memory_order_relaxed), memory_order_relaxed);
     atomic_store_explicit(&to->by, atomic_load_explicit(&from->by, memory_order_relaxed), memory_order_relaxed);
     atomic_store_explicit(&to->lock, atomic_load_explicit(&from->lock, memory_order_relaxed), memory_order_release);
 }
@@ -204,14 +203,14 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
     while (t->held_count > mark->held) {
         struct thread_held *h = &t->held[--t->held_count];
         const void *lock = atomic_load_explicit(&h->lock, memory_order_relaxed);
-        const char *what = atomic_load_explicit(&h->what, memory_order_relaxed);
+        const struct lock_kind *kind = atomic_load_explicit(&h->kind, memory_order_relaxed);
 
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
-        if (!check_on() || MUTANT(wdk_lock_held_at_end_unseen) || (what == resource_what && resource_given_up(lock)))
+        if (!check_on() || MUTANT(wdk_lock_held_at_end_unseen) || (kind->is_released && kind->is_released(lock)))
             continue;
         check_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
-                     what, lock);
+                     kind->name, lock);
     }
     if (t->irql == mark->irql || MUTANT(wdk_irql_changed_unseen))
         return;

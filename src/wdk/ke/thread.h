@@ -20,10 +20,19 @@
 enum { THREAD_HELD_MOST = 64 };
 enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 
+struct lock_kind {
+    const char *name; /* as reports call it: "KSPIN_LOCK" */
+    /*
+     * Only for a lock that another thread may release for its holder, so that the holder's list still names it: does
+     * the calling thread, in whose list the lock is, hold it no longer? True also if the lock has been deleted.
+     */
+    bool (*is_released)(const void *lock);
+};
+
 /* A lock that the thread holds; kept while checks are on. Others read it when they look for what is in use. */
 struct thread_held {
     _Atomic(const void *) lock;
-    _Atomic(const char *) what; /* "KSPIN_LOCK" */
+    _Atomic(const struct lock_kind *) kind;
     _Atomic(const struct stack *) by; /* where it was acquired */
 };
 
@@ -112,7 +121,7 @@ static inline void irql_check_min(const char *routine, KIRQL min)
  * Locks, while checks are on: `by` is the caller of the routine that acquires. There is room for so many; of the others
  * it is only known how many they are, so that any lock may be one of them.
  */
-void thread_hold(const void *lock, const char *what, const void *by);
+void thread_hold(const void *lock, const struct lock_kind *kind, const void *by);
 void thread_release(const void *lock);
 bool thread_holds(const void *lock);
 bool thread_may_hold(const void *lock);

@@ -362,6 +362,8 @@ static void check_level(const char *routine, const LARGE_INTEGER *timeout)
                      timeout ? "with a timeout at IRQL %d" : "without end at IRQL %d", irql);
 }
 
+static const struct lock_kind mutex_kind = { .name = "KMUTEX" };
+
 /* Mutexes count as held locks and as a critical region while they are owned; KeReleaseMutex ends that. */
 static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
 {
@@ -369,7 +371,7 @@ static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void
         return;
     t->critical += !MUTANT(wdk_mutex_leaves_apcs);
     if (check_on())
-        thread_hold(h, "KMUTEX", by);
+        thread_hold(h, &mutex_kind, by);
 }
 
 static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status,
