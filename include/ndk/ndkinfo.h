@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an NDK adapter says about itself: interface version, limits, abilities. Up to NDK 2.1.
+ * The information that an NDK adapter reports: interface version, limits, capabilities. Up to NDK 2.1.
  */
 #ifndef ONDK_NDK_NDKINFO_H
 #define ONDK_NDK_NDKINFO_H
 
 #include "nt.h"
 
-/* A version of the interface: 1.0 to 1.2, 2.0, 2.1. A minor may be served by a higher one of the same major. */
+/* A version of the interface: 1.0 to 1.2, 2.0, 2.1. A provider also serves lower minor versions of the same major. */
 typedef struct {
     USHORT Major;
     USHORT Minor;
 } NDK_VERSION;
 
-/* What carries the data; the same numbers as the adapter keyword *NetworkDirectTechnology. */
+/* The transport. The adapter keyword *NetworkDirectTechnology has the same numbers. */
 typedef enum _NDK_RDMA_TECHNOLOGY {
     NdkUndefined = 0,
     NdkiWarp = 1,
@@ -25,20 +25,20 @@ typedef enum _NDK_RDMA_TECHNOLOGY {
 
 /* The last byte of a buffer is never written before the bytes in front of it. */
 #define NDK_ADAPTER_FLAG_IN_ORDER_DMA_SUPPORTED               0x00000001
-/* Memory that reads are placed in needs no RDMA_READ_SINK flag; logical addresses may serve as sink, too. */
+/* The destination memory of reads needs no RDMA_READ_SINK flag and may be given as logical addresses. */
 #define NDK_ADAPTER_FLAG_RDMA_READ_SINK_NOT_REQUIRED          0x00000002
 /* NdkControlCqInterruptModeration works. */
 #define NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED    0x00000004
-/* Several connections are processed side by side, so that using more than one may be faster. */
+/* The adapter processes several connections in parallel, so using more than one may be faster. */
 #define NDK_ADAPTER_FLAG_MULTI_ENGINE_SUPPORTED               0x00000008
 /* NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE works. */
 #define NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED 0x00000010
 /* NdkResizeCq works. */
 #define NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED                  0x00000100
-/* An address of this adapter can be connected to from this adapter. */
+/* A connection from an address of this adapter to an address of this adapter is possible. */
 #define NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED       0x00010000
 
-/* What NdkQueryAdapterInfo fills in. */
+/* The result of NdkQueryAdapterInfo. */
 typedef struct _NDK_ADAPTER_INFO {
     NDK_VERSION Version;
     UINT32 VendorId;                    /* the vendor's OUI */
@@ -57,7 +57,7 @@ typedef struct _NDK_ADAPTER_INFO {
     ULONG MaxInitiatorQueueDepth;
     ULONG MaxSrqDepth;                  /* 0: there are no shared receive queues */
     ULONG MaxCqDepth;
-    ULONG LargeRequestThreshold;        /* a hint: the bytes from which read and write beat send and receive */
+    ULONG LargeRequestThreshold;        /* a hint: from this many bytes on, read and write are faster than send */
     ULONG MaxCallerData;                /* bytes of private data with a connect */
     ULONG MaxCalleeData;                /* bytes of private data with an accept or a reject */
     ULONG AdapterFlags;                 /* NDK_ADAPTER_FLAG_ */

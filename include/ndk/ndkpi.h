@@ -3,27 +3,27 @@
  * The Network Direct Kernel provider interface, NDK 1.1 to 2.1: objects, their dispatch tables, the functions in them.
  * Identifiers, values, layouts and parameter orders are Microsoft's; the words are ours.
  *
- * What holds for every function, and is not repeated below
+ * Rules for all functions, not repeated below
  *
- *   IRQL         Functions and callbacks run at any IRQL up to DISPATCH_LEVEL; NdkQueryAdapterInfo(Ex) alone needs
- *                PASSIVE_LEVEL and may block.
- *   Pending      A function with a completion callback either answers in its return value and never calls the callback,
- *                or returns STATUS_PENDING and calls it exactly once, perhaps before it has returned. A status named
- *                below comes either way, never both ways.
- *   Create       STATUS_SUCCESS puts the object into the out parameter. After STATUS_PENDING the out parameter is left
- *                alone and the object comes with NDK_FN_CREATE_COMPLETION. The consumer owns the object until it calls
- *                the object's close function. STATUS_INSUFFICIENT_RESOURCES: memory or another resource ran out.
- *   Ownership    Addresses, private data, GUIDs and SGE arrays stay the consumer's, read before the call returns.
- *                Contexts are handed back as they were, never looked into. Until its request has completed, memory that
- *                an SGE names, an MDL chain, and where to put results other than a created object are the provider's.
- *   Requests     The functions of NDK_QP_DISPATCH and NdkSrqReceive that take a RequestContext post a request:
- *                STATUS_SUCCESS means that it will complete with one NDK_RESULT on the CQ, or with none if it is silent
- *                and succeeds; any other value that it was not posted. A flushed request completes with
- *                STATUS_CANCELLED.
- *   Lengths      Functions with an in/out length write the size needed and answer STATUS_BUFFER_TOO_SMALL where the
- *                buffer is too short; otherwise they write the size used.
- *   (here)       marks what the interface leaves open and this provider settles. STATUS_INVALID_PARAMETER answers a
- *                malformed argument, STATUS_INVALID_DEVICE_STATE an object in the wrong state (here).
+ *   IRQL         Functions and callbacks run at any IRQL up to DISPATCH_LEVEL. Only NdkQueryAdapterInfo(Ex) needs
+ *                PASSIVE_LEVEL; it may block.
+ *   Pending      A function with a completion callback either returns its result and never calls the callback, or
+ *                returns STATUS_PENDING and calls the callback exactly once, perhaps before the function has returned.
+ *                Each status below can be returned or passed to the callback, never both.
+ *   Create       With STATUS_SUCCESS the out parameter receives the object. With STATUS_PENDING the out parameter is
+ *                not written and NDK_FN_CREATE_COMPLETION receives the object. The consumer owns the object until it
+ *                calls the object's close function. STATUS_INSUFFICIENT_RESOURCES: memory or another resource ran out.
+ *   Ownership    The consumer keeps addresses, private data, GUIDs and SGE arrays; the provider reads them before the
+ *                call returns. The provider passes contexts back unchanged and never dereferences them. Until a request
+ *                has completed, the provider owns the memory that its SGEs name, its MDL chain, and the memory for its
+ *                results, except a create's out parameter.
+ *   Requests     The functions of NDK_QP_DISPATCH and NdkSrqReceive that take a RequestContext post a request.
+ *                STATUS_SUCCESS: the request will complete with one NDK_RESULT on the CQ, or with none if it is silent
+ *                and succeeds. Any other status: it was not posted. A flushed request completes with STATUS_CANCELLED.
+ *   Lengths      Functions with an in/out length write the size needed and return STATUS_BUFFER_TOO_SMALL if the buffer
+ *                is too short. Otherwise they write the size used.
+ *   (here)       marks a choice of this provider that the interface leaves open. A malformed argument gives
+ *                STATUS_INVALID_PARAMETER, an object in the wrong state STATUS_INVALID_DEVICE_STATE (here).
  */
 #ifndef ONDK_NDK_NDKPI_H
 #define ONDK_NDK_NDKPI_H
@@ -59,14 +59,14 @@ typedef enum _NDK_OBJECT_TYPE {
     NdkObjectTypeMax = 11
 } NDK_OBJECT_TYPE;
 
-/* Room for whoever sits between consumer and provider: zero in a new object, and the provider never touches it. */
+/* For a layer between consumer and provider: zero in a new object; the provider never accesses it afterwards. */
 typedef struct _NDK_OBJECT_HEADER_RESERVED_BLOCK {
     PVOID rf[4];
 } NDK_OBJECT_HEADER_RESERVED_BLOCK;
 
 /*
- * The start of every object; a pointer to the dispatch table follows. Version is the highest that the provider has for
- * the major that the adapter was opened with, and tells how long the table is.
+ * The start of every object; a pointer to the dispatch table follows. Version is the provider's highest for the major
+ * version that the adapter was opened with. It determines the length of the table.
  */
 typedef struct _NDK_OBJECT_HEADER {
     NDK_VERSION Version;
@@ -75,54 +75,54 @@ typedef struct _NDK_OBJECT_HEADER {
 } NDK_OBJECT_HEADER;
 
 /*
- * Callback of a create that was pending. Status is STATUS_SUCCESS, and pNdkObject is the new object, or an error of the
- * create function, and pNdkObject means nothing.
+ * Completion of a pending create. Status is STATUS_SUCCESS, and pNdkObject is the new object, or Status is an error of
+ * the create function, and pNdkObject is undefined.
  */
 typedef VOID (*NDK_FN_CREATE_COMPLETION)(
     _In_opt_ PVOID Context, _In_ NTSTATUS Status, _In_ NDK_OBJECT_HEADER *pNdkObject);
 
-/* Callback of a pending request on an object. Status is one that the requested function documents. */
+/* Completion of a pending request on an object. Status is one of those documented with the function. */
 typedef VOID (*NDK_FN_REQUEST_COMPLETION)(_In_opt_ PVOID Context, _In_ NTSTATUS Status);
 
 /*
- * Callback of a pending close: there is no status, as close cannot fail. It is the last callback for the object. It is
- * not called when the close function itself has returned STATUS_SUCCESS.
+ * Completion of a pending close. A close cannot fail, so there is no status. It is the last callback for the object. It
+ * is not called if the close function returned STATUS_SUCCESS.
  */
 typedef VOID (*NDK_FN_CLOSE_COMPLETION)(_In_opt_ PVOID Context);
 
 /*
- * Closes an object of any type but the adapter, and takes it away from the consumer at once: no further call on it is
- * allowed. What is pending on it completes first, with STATUS_CANCELLED if it cannot finish. Closing an object before
- * those that depend on it is legal; the close then stays pending until the last of them is closed.
+ * Closes an object of any type but the adapter. The consumer must not use the object afterwards. Pending requests on
+ * the object complete before the close, with STATUS_CANCELLED if they cannot finish. An object may be closed before the
+ * objects that depend on it; the close then stays pending until the last of them is closed.
  *   STATUS_SUCCESS   closed; CloseCompletion is not called
- *   STATUS_PENDING   CloseCompletion follows when requests, callbacks and dependent objects are gone
- * There is no other answer.
+ *   STATUS_PENDING   CloseCompletion is called when no request, callback or dependent object is left
+ * No other status is returned.
  */
 typedef NTSTATUS (*NDK_FN_CLOSE_OBJECT)(
     _In_ NDK_OBJECT_HEADER *pNdkObject, _In_ NDK_FN_CLOSE_COMPLETION CloseCompletion, _In_opt_ PVOID RequestContext);
 
-/* A table of functions beyond this interface; who defines the GUID defines what Dispatch points to. */
+/* A table of functions beyond this interface. The owner of the GUID defines the table at Dispatch. */
 typedef struct _NDK_EXTENSION_INTERFACE {
     CONST VOID *Dispatch;
 } NDK_EXTENSION_INTERFACE;
 
 /*
- * Looks for an extension of the object's interface by GUID and version.
- *   STATUS_SUCCESS        *pExtensionInterface was filled in; the table lives as long as the object
+ * Finds an extension of the object's interface by GUID and version.
+ *   STATUS_SUCCESS        *pExtensionInterface is filled in; the table is valid as long as the object
  *   STATUS_NOT_SUPPORTED  the provider has no such extension
  */
 typedef NTSTATUS (*NDK_FN_QUERY_EXTENSION_INTERFACE)(
     _In_ NDK_OBJECT_HEADER *pNdkObject, _In_ GUID *ExtensionInterfaceID, _In_ NDK_VERSION ExtensionInterfaceVersion,
     _Out_ NDK_EXTENSION_INTERFACE *pExtensionInterface);
 
-/* ---- Memory as requests name it ---------------------------------------------------------------------------------- */
+/* ---- Memory in requests ------------------------------------------------------------------------------------------ */
 
-/* An address as the adapter sees it. */
+/* An address in the adapter's address space. */
 typedef PHYSICAL_ADDRESS NDK_LOGICAL_ADDRESS;
 
 /*
- * The adapter's pages behind a range of memory, made by NdkBuildLAM: AdapterPageCount addresses, each of a page of
- * PAGE_SIZE bytes, neighbours in memory but not necessarily for the adapter. The array runs on behind the structure.
+ * The adapter's pages of a memory range, from NdkBuildLAM: AdapterPageCount addresses of pages of PAGE_SIZE bytes. The
+ * pages are contiguous in virtual memory, but not necessarily for the adapter. The array extends beyond the structure.
  */
 typedef struct _NDK_LOGICAL_ADDRESS_MAPPING {
     PVOID AdapterContext; /* the provider's own */
@@ -131,9 +131,9 @@ typedef struct _NDK_LOGICAL_ADDRESS_MAPPING {
 } NDK_LOGICAL_ADDRESS_MAPPING;
 
 /*
- * A piece of local memory. With the privileged token LogicalAddress counts, and must come from a mapping that is still
- * built; with any other token VirtualAddress, and the piece must lie inside that token's region. With
- * NDK_OP_FLAG_INLINE the token is not looked at.
+ * A piece of local memory. With the privileged token LogicalAddress is used; it must come from a mapping that has not
+ * been released. With any other token VirtualAddress is used, and the piece must lie inside that token's region. With
+ * NDK_OP_FLAG_INLINE the token is ignored.
  */
 typedef struct _NDK_SGE {
     union {
@@ -146,7 +146,7 @@ typedef struct _NDK_SGE {
 
 /* ---- Completion queue -------------------------------------------------------------------------------------------- */
 
-/* What completed. A send with invalidate completes as NdkOperationTypeSend. */
+/* The type of the completed request. A send with invalidate completes as NdkOperationTypeSend. */
 typedef enum _NDK_OPERATION_TYPE {
     NdkOperationTypeReceive = 1,
     NdkOperationTypeReceiveAndInvalidate = 32769,
@@ -167,9 +167,9 @@ typedef struct _NDK_RESULT {
 } NDK_RESULT;
 
 /*
- * The same with its type. ProviderErrorCode came with NDK 2.1, in what was padding: zero with STATUS_SUCCESS, otherwise
- * the provider's own reason, or zero for none given. TypeSpecificCompletionOutput is defined for
- * NdkOperationTypeReceiveAndInvalidate alone and holds the 32-bit token that has been invalidated.
+ * The same with the request's type. ProviderErrorCode is new in NDK 2.1 and uses former padding: zero with
+ * STATUS_SUCCESS, otherwise the provider's reason, or zero if it gives none. TypeSpecificCompletionOutput is defined
+ * only for NdkOperationTypeReceiveAndInvalidate and contains the 32-bit token that was invalidated.
  */
 typedef struct _NDK_RESULT_EX {
     NTSTATUS Status;
@@ -182,40 +182,41 @@ typedef struct _NDK_RESULT_EX {
 } NDK_RESULT_EX;
 
 /*
- * The consumer is told that an armed CQ has something. One call for each arm; calls for one CQ never overlap.
- *   STATUS_SUCCESS          completions, as armed for, are there
- *   STATUS_BUFFER_OVERFLOW  more requests completed than the CQ holds; the CQ and its QPs are of no more use
- *   STATUS_INTERNAL_ERROR   the CQ failed otherwise; the same
+ * Notification of an armed CQ. One call for each arm; calls for one CQ never overlap.
+ *   STATUS_SUCCESS          the CQ has completions of the armed type
+ *   STATUS_BUFFER_OVERFLOW  more requests completed than the CQ holds; the CQ and its QPs are unusable
+ *   STATUS_INTERNAL_ERROR   another failure of the CQ; the CQ and its QPs are unusable
  */
 typedef VOID (*NDK_FN_CQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID CqNotificationContext, _In_ NTSTATUS CqStatus);
 
-/* What NdkArmCq waits for; errors of the CQ itself are told with each of them. */
-#define NDK_CQ_NOTIFY_ERRORS    0 /* these errors alone */
+/* The event that NdkArmCq waits for. Errors of the CQ itself are reported with each type. */
+#define NDK_CQ_NOTIFY_ERRORS    0 /* only errors of the CQ */
 #define NDK_CQ_NOTIFY_ANY       1 /* any completion */
 #define NDK_CQ_NOTIFY_SOLICITED 2 /* a receive whose sender asked for it, or a failed request */
 
 /*
  * Arms the CQ for one notification of Type (NDK_CQ_NOTIFY_). Completions that were queued since the last notification
- * fire it at once. Of two arms before one notification the wider counts: ANY over SOLICITED over ERRORS.
+ * trigger it at once. If the CQ is armed twice before a notification, the wider type applies: ANY over SOLICITED over
+ * ERRORS.
  */
 typedef VOID (*NDK_FN_ARM_CQ)(_In_ NDK_CQ *pNdkCq, _In_ ULONG Type);
 
 /*
- * Takes up to nResults completions off the CQ, oldest first, into the consumer's array; returns how many. A receive
- * with invalidate comes as a plain receive, its token invalidated nevertheless. The consumer keeps its calls of
- * NdkArmCq, NdkGetCqResults and NdkGetCqResultsEx for one CQ apart.
+ * Removes up to nResults completions from the CQ, oldest first, into the consumer's array; returns their number. A
+ * receive with invalidate is reported as a plain receive; its token is invalidated nevertheless. The consumer must
+ * serialize its calls of NdkArmCq, NdkGetCqResults and NdkGetCqResultsEx for one CQ.
  */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT Results[], _In_ ULONG nResults);
 
-/* The same with type and provider's reason. */
+/* The same, with the requests' types and the provider's reasons. */
 typedef ULONG (*NDK_FN_GET_CQ_RESULTS_EX)(
     _In_ NDK_CQ *pNdkCq, _Out_writes_to_(nResults, return) NDK_RESULT_EX Results[], _In_ ULONG nResults);
 
 /*
- * Changes the depth; what is queued stays.
- *   STATUS_INVALID_PARAMETER       over the adapter's MaxCqDepth, or less than is queued (here)
- *   STATUS_INSUFFICIENT_RESOURCES  the CQ is as it was
+ * Changes the depth; queued completions stay.
+ *   STATUS_INVALID_PARAMETER       over the adapter's MaxCqDepth, or less than the number of queued completions (here)
+ *   STATUS_INSUFFICIENT_RESOURCES  the CQ is unchanged
  *   STATUS_NOT_SUPPORTED           the adapter lacks NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED
  */
 typedef NTSTATUS (*NDK_FN_RESIZE_CQ)(
@@ -223,10 +224,10 @@ typedef NTSTATUS (*NDK_FN_RESIZE_CQ)(
     _In_opt_ PVOID RequestContext);
 
 /*
- * Lets the provider gather completions before it notifies: for ModerationInterval microseconds at most, or until
- * ModerationCount of them are there. MAXULONG leaves the decision to the other one; an interval of 0, or a count of 0
- * or 1, switches gathering off, as in a new CQ. The newest setting wins. Calls for one CQ must not overlap.
- *   STATUS_INVALID_PARAMETER_MIX   neither decides: interval MAXULONG with a count of MAXULONG or over the depth
+ * Lets the provider collect completions before a notification: for at most ModerationInterval microseconds, or until
+ * ModerationCount of them are queued. MAXULONG disables that one of the two limits. An interval of 0, or a count of 0
+ * or 1, switches moderation off, as in a new CQ. The latest setting applies. Calls for one CQ must not overlap.
+ *   STATUS_INVALID_PARAMETER_MIX   no limit: interval MAXULONG with a count of MAXULONG or over the depth
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  *   STATUS_NOT_SUPPORTED           the adapter lacks NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED
  * Never pending.
@@ -251,17 +252,17 @@ struct _NDK_CQ {
 
 /* ---- Memory region ----------------------------------------------------------------------------------------------- */
 
-/* Flags of NdkRegisterMr. Local read is always allowed; remote write contains local write. */
+/* Flags of NdkRegisterMr. Local read is always allowed; remote write includes local write. */
 #define NDK_MR_FLAG_ALLOW_LOCAL_READ   0x00000000
 #define NDK_MR_FLAG_ALLOW_LOCAL_WRITE  0x00000001
 #define NDK_MR_FLAG_ALLOW_REMOTE_READ  0x00000002
 #define NDK_MR_FLAG_ALLOW_REMOTE_WRITE 0x00000005
-#define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* needed where the adapter lacks RDMA_READ_SINK_NOT_REQUIRED */
+#define NDK_MR_FLAG_RDMA_READ_SINK     0x00000008 /* needed if the adapter lacks RDMA_READ_SINK_NOT_REQUIRED */
 
 /*
- * Registers the first Length bytes of an MDL chain with the rights in Flags (NDK_MR_FLAG_). They must be virtually
- * contiguous and may begin anywhere. The chain belongs to the provider while the call is pending; the memory must stay
- * until NdkDeregisterMr or the close has completed.
+ * Registers the first Length bytes of an MDL chain with the rights in Flags (NDK_MR_FLAG_). The bytes must be virtually
+ * contiguous and may begin at any address. The provider owns the chain while the call is pending. The memory must stay
+ * mapped until NdkDeregisterMr or the close has completed.
  *   STATUS_INVALID_PARAMETER       the chain has a hole; or Length exceeds the chain or MaxRegistrationSize (here)
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out
  */
@@ -270,15 +271,15 @@ typedef NTSTATUS (*NDK_FN_REGISTER_MR)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Ends a registration: when it has completed no access, local or remote, reaches the memory. STATUS_SUCCESS or
- * STATUS_PENDING: it cannot fail.
+ * Ends a registration. After its completion no local or remote access reaches the memory. It cannot fail: it returns
+ * STATUS_SUCCESS or STATUS_PENDING.
  */
 typedef NTSTATUS (*NDK_FN_DEREGISTER_MR)(
     _In_ NDK_MR *pNdkMr, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Prepares a region that was created with FastRegister for up to AdapterPageCount pages; RemoteAccess tells whether
- * NdkFastRegister will ask for remote rights.
+ * Prepares a region that was created with FastRegister for up to AdapterPageCount pages. RemoteAccess: NdkFastRegister
+ * may grant remote rights.
  *   STATUS_IMPLEMENTATION_LIMIT  over the adapter's FRMRPageCount
  */
 typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
@@ -286,12 +287,12 @@ typedef NTSTATUS (*NDK_FN_INITIALIZE_FAST_REGISTER_MR)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * The token that a peer names in reads and writes. Valid once registered, or as soon as NdkFastRegister returned. After
- * NdkInitializeFastRegisterMr it is known already: the one that the first NdkFastRegister gives rights to (here).
+ * Returns the token that a peer uses in reads and writes. Valid after a registration, or as soon as NdkFastRegister has
+ * returned. After NdkInitializeFastRegisterMr it is already the token of the first NdkFastRegister (here).
  */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MR)(_In_ NDK_MR *pNdkMr);
 
-/* The token for this side's SGEs. Valid once registered or initialised for fast registration. */
+/* Returns the token for this side's SGEs. Valid after a registration or an initialization for fast registration. */
 typedef UINT32 (*NDK_FN_GET_LOCAL_TOKEN_FROM_MR)(_In_ NDK_MR *pNdkMr);
 
 typedef struct _NDK_MR_DISPATCH {
@@ -311,7 +312,10 @@ struct _NDK_MR {
 
 /* ---- Memory window ----------------------------------------------------------------------------------------------- */
 
-/* The token that a peer names to reach what is bound. Valid as soon as NdkBind returned; each bind gives another. */
+/*
+ * Returns the token that a peer uses for the bound memory. Valid as soon as NdkBind has returned; each bind gives a new
+ * one.
+ */
 typedef UINT32 (*NDK_FN_GET_REMOTE_TOKEN_FROM_MW)(_In_ NDK_MW *pNdkMw);
 
 typedef struct _NDK_MW_DISPATCH {
@@ -328,15 +332,15 @@ struct _NDK_MW {
 /* ---- Shared receive queue ---------------------------------------------------------------------------------------- */
 
 /*
- * The number of queued receives fell below the threshold, or the SRQ failed. One call for each arming.
- *   STATUS_SUCCESS         below the threshold
- *   STATUS_INTERNAL_ERROR  the SRQ failed; it and its QPs are of no more use
+ * Notification of a shared receive queue. One call for each time it is armed.
+ *   STATUS_SUCCESS         the number of queued receives fell below the threshold
+ *   STATUS_INTERNAL_ERROR  the SRQ failed; it and its QPs are unusable
  */
 typedef VOID (*NDK_FN_SRQ_NOTIFICATION_CALLBACK)(_In_opt_ PVOID SrqNotificationContext, _In_ NTSTATUS SrqStatus);
 
 /*
- * Sets depth and threshold. Depth 0 keeps the depth. A threshold above 0 arms the notification, which comes at once if
- * fewer receives are queued already; 0 keeps threshold and arming.
+ * Sets depth and threshold. Depth 0 keeps the depth. A threshold above 0 arms the notification, which is called at once
+ * if fewer receives are queued already. Threshold 0 leaves the threshold and the notification as they are.
  *   STATUS_INVALID_PARAMETER  over the adapter's MaxSrqDepth
  */
 typedef NTSTATUS (*NDK_FN_MODIFY_SRQ)(
@@ -361,28 +365,28 @@ struct _NDK_SRQ {
 
 /* ---- Queue pair -------------------------------------------------------------------------------------------------- */
 
-/* Flags of requests. "Initiator" is every request but a receive. */
+/* Flags of requests. An "initiator" request is every request except a receive. */
 #define NDK_OP_FLAG_SILENT_SUCCESS             0x00000001 /* initiator: no completion unless it fails */
 #define NDK_OP_FLAG_READ_FENCE                 0x00000002 /* initiator: start when all reads before it are done */
 #define NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT     0x00000004 /* sends: satisfies the peer's NDK_CQ_NOTIFY_SOLICITED */
 #define NDK_OP_FLAG_ALLOW_REMOTE_READ          0x00000008 /* bind, fast register */
 #define NDK_OP_FLAG_ALLOW_LOCAL_WRITE          0x00000010 /* fast register */
-#define NDK_OP_FLAG_ALLOW_REMOTE_WRITE         0x00000030 /* bind, fast register; contains local write */
-#define NDK_OP_FLAG_INLINE                     0x00000040 /* sends: data is taken before the call returns */
-#define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register; where it is not needed it does no harm */
+#define NDK_OP_FLAG_ALLOW_REMOTE_WRITE         0x00000030 /* bind, fast register; includes local write */
+#define NDK_OP_FLAG_INLINE                     0x00000040 /* sends: data is copied before the call returns */
+#define NDK_OP_FLAG_RDMA_READ_SINK             0x00000080 /* fast register; harmless if not needed */
 #define NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE 0x00000100 /* read: invalidate the token of the first SGE afterwards */
 #define NDK_OP_FLAG_DEFER                      0x00000200 /* initiator: may wait for the next one without it */
 
 /*
- * Completes what is queued, receives and initiator requests, with STATUS_CANCELLED: each request that was posted before
- * the call has come out of the CQ when the CQ is empty. May run beside a post.
+ * Completes all queued receives and initiator requests with STATUS_CANCELLED. When the CQ is empty after the call, each
+ * request that was posted before it has been completed. May run at the same time as a post.
  */
 typedef VOID (*NDK_FN_FLUSH)(_In_ NDK_QP *pNdkQp);
 
 /*
- * Sends the SGEs' bytes, none included, as one message, which takes one receive at the peer. With NDK_OP_FLAG_INLINE
- * the memory is the consumer's again on return, tokens are not looked at, the total is bounded by the QP's inline size,
- * and the number of SGEs is not.
+ * Sends the SGEs' bytes as one message, which consumes one receive at the peer. The message may be empty. With
+ * NDK_OP_FLAG_INLINE the consumer may reuse the memory after the call, tokens are ignored, the QP's inline size limits
+ * the number of bytes, and the number of SGEs is not limited.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_SEND)(
@@ -390,8 +394,8 @@ typedef NTSTATUS (*NDK_FN_SEND)(
     _In_ ULONG Flags);
 
 /*
- * The same, and the peer's region or window of RemoteToken is invalidated before its receive completes. A token that
- * the peer does not have ends the connection. Since NDK 1.2.
+ * The same, and invalidates the peer's region or window of RemoteToken before the peer's receive completes. A token
+ * that the peer does not have ends the connection. Since NDK 1.2.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
@@ -399,29 +403,29 @@ typedef NTSTATUS (*NDK_FN_SEND_AND_INVALIDATE)(
     _In_ ULONG Flags, _In_ UINT32 RemoteToken);
 
 /*
- * Posts memory for one message; allowed before the QP is connected. A longer message, or one that finds no receive,
- * ends the connection. Not for a QP with an SRQ.
+ * Posts a receive for one message; allowed before the QP is connected. A message that is longer, or that finds no
+ * receive, ends the connection. Not for a QP with an SRQ.
  */
 typedef NTSTATUS (*NDK_FN_RECEIVE)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge);
 
 /*
- * Reads the peer's memory at RemoteAddress in the region or window of RemoteToken into the SGEs. No more than the
- * connection's outbound read limit are in progress; the others wait their turn.
+ * Reads the peer's memory at RemoteAddress in the region or window of RemoteToken into the SGEs. The connection's
+ * outbound read limit bounds the reads in progress; further reads wait in the queue.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_NOT_SUPPORTED       that limit is 0 (here): the adapter, this side or the peer allows no reads
- * and as the completion's status, the connection being over:
- *   STATUS_REMOTE_RESOURCES    it went beyond the remote region
- *   STATUS_ACCESS_VIOLATION    the remote token is stale or does not allow reading (here)
+ * As the completion's status, after which the connection has ended:
+ *   STATUS_REMOTE_RESOURCES    the range exceeds the remote region
+ *   STATUS_ACCESS_VIOLATION    the remote token is invalid or does not allow reads (here)
  */
 typedef NTSTATUS (*NDK_FN_READ)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_reads_(nSge) CONST NDK_SGE *pSgl, _In_ ULONG nSge,
     _In_ UINT64 RemoteAddress, _In_ UINT32 RemoteToken, _In_ ULONG Flags);
 
 /*
- * Writes the SGEs' bytes to RemoteAddress in the peer's region or window of RemoteToken; the peer is not told. The
- * bytes are there when a send that was posted later has been received. A token, range or right that does not hold ends
- * the connection.
+ * Writes the SGEs' bytes to RemoteAddress in the peer's region or window of RemoteToken. The peer's consumer is not
+ * notified. The bytes are in place when the peer has received a send that was posted later. An invalid token, a range
+ * outside the region, or a missing right ends the connection.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_WRITE)(
@@ -429,8 +433,8 @@ typedef NTSTATUS (*NDK_FN_WRITE)(
     _In_ UINT64 RemoteAddress, _In_ UINT32 RemoteToken, _In_ ULONG Flags);
 
 /*
- * Binds a window to Length bytes from VirtualAddress of a region, with the remote rights in Flags; it replaces an
- * earlier binding. The region's close stays pending while a window is bound to it.
+ * Binds a window to Length bytes from VirtualAddress of a region, with the remote rights in Flags. Replaces an earlier
+ * binding. The region's close stays pending while a window is bound to it.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  *   STATUS_ACCESS_VIOLATION    a right that the region does not have
  */
@@ -439,11 +443,11 @@ typedef NTSTATUS (*NDK_FN_BIND)(
     _In_ SIZE_T Length, _In_ ULONG Flags);
 
 /*
- * Puts Length bytes, from the offset FBO in the first of AdapterPageCount pages, behind a region that was initialised
- * for it; SGEs and peers then name them from BaseVirtualAddress on, which must be FBO more than a multiple of
- * PAGE_SIZE; zero is one (here). The pages must stay mapped until the region is invalidated or closed.
+ * Registers Length bytes of AdapterPageCount pages, from offset FBO in the first page, with a region that was
+ * initialized for fast registration. SGEs and peers address the bytes from BaseVirtualAddress on, which must equal FBO
+ * modulo PAGE_SIZE and may be zero (here). The pages must stay mapped until the region is invalidated or closed.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
- *   STATUS_ACCESS_VIOLATION    remote rights, though the region was not initialised for remote access
+ *   STATUS_ACCESS_VIOLATION    remote rights, but the region was not initialized for remote access
  */
 typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
     _In_ NDK_QP *pNdkQp, _In_opt_ PVOID RequestContext, _In_ NDK_MR *pMr, _In_ ULONG AdapterPageCount,
@@ -451,7 +455,7 @@ typedef NTSTATUS (*NDK_FN_FAST_REGISTER)(
     _In_ PVOID BaseVirtualAddress, _In_ ULONG Flags);
 
 /*
- * Ends the access that a fast registration or a bind gave; pNdkMrOrMw is the header of the region or window.
+ * Ends the access that a fast registration or a bind granted. pNdkMrOrMw is the header of the region or window.
  *   STATUS_CONNECTION_INVALID  the QP is not connected
  */
 typedef NTSTATUS (*NDK_FN_INVALIDATE)(
@@ -489,8 +493,8 @@ typedef NTSTATUS (*NDK_FN_CREATE_MW)(
     _Outptr_ NDK_MW **ppNdkMw);
 
 /*
- * Creates a shared receive queue of SrqDepth receives with up to MaxReceiveRequestSge SGEs each. SrqNotification, if
- * given, is called when fewer than NotifyThreshold receives are left, preferably on a processor of Affinity.
+ * Creates a shared receive queue of SrqDepth receives with up to MaxReceiveRequestSge SGEs each. SrqNotification may be
+ * null. It is called when fewer than NotifyThreshold receives are queued, preferably on a processor of Affinity.
  *   STATUS_INVALID_PARAMETER  depth or SGE count over the adapter's limit
  */
 typedef NTSTATUS (*NDK_FN_CREATE_SRQ)(
@@ -500,8 +504,8 @@ typedef NTSTATUS (*NDK_FN_CREATE_SRQ)(
     _Outptr_ NDK_SRQ **ppNdkSrq);
 
 /*
- * Creates a queue pair. Receives complete on pReceiveCq, all else on pInitiatorCq, which may be the same; QPContext
- * comes back in each result. The CQs' closes stay pending while the QP lives.
+ * Creates a queue pair. Receives complete on pReceiveCq, initiator requests on pInitiatorCq, which may be the same CQ.
+ * Each result contains QPContext. The CQs' closes stay pending while the QP exists.
  *   STATUS_INVALID_PARAMETER  a depth, an SGE count or the inline size is over the adapter's limit
  */
 typedef NTSTATUS (*NDK_FN_CREATE_QP)(
@@ -510,14 +514,14 @@ typedef NTSTATUS (*NDK_FN_CREATE_QP)(
     _In_ ULONG MaxInitiatorRequestSge, _In_ ULONG InlineDataSize, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion,
     _In_opt_ PVOID RequestContext, _Outptr_ NDK_QP **ppNdkQp);
 
-/* Creates a queue pair that takes its receives from an SRQ, whose close stays pending while the QP lives; as above. */
+/* The same, with receives from an SRQ. The SRQ's close stays pending while the QP exists. */
 typedef NTSTATUS (*NDK_FN_CREATE_QP_WITH_SRQ)(
     _In_ NDK_PD *pNdkPd, _In_ NDK_CQ *pReceiveCq, _In_ NDK_CQ *pInitiatorCq, _In_ NDK_SRQ *pSrq,
     _In_opt_ PVOID QPContext, _In_ ULONG InitiatorQueueDepth, _In_ ULONG MaxInitiatorRequestSge,
     _In_ ULONG InlineDataSize, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,
     _Outptr_ NDK_QP **ppNdkQp);
 
-/* The token with which SGEs name logical addresses. It belongs to the PD and gives a peer no access. */
+/* Returns the token for SGEs with logical addresses. It belongs to the PD. Peers cannot use it. */
 typedef VOID (*NDK_FN_GET_PRIVILEGED_MEMORY_REGION_TOKEN)(_In_ NDK_PD *pNdkPd, _Out_ UINT32 *pToken);
 
 typedef struct _NDK_PD_DISPATCH {
@@ -539,7 +543,7 @@ struct _NDK_PD {
 /* ---- Shared endpoint --------------------------------------------------------------------------------------------- */
 
 /*
- * The address that the endpoint holds, its port included, into the consumer's buffer of *pAddressLength bytes.
+ * Copies the endpoint's local address and port to the consumer's buffer of *pAddressLength bytes.
  *   STATUS_BUFFER_TOO_SMALL  *pAddressLength is the size needed
  */
 typedef NTSTATUS (*NDK_FN_GET_SHARED_ENDPOINT_LOCAL_ADDRESS)(
@@ -560,35 +564,36 @@ struct _NDK_SHARED_ENDPOINT {
 /* ---- Connector --------------------------------------------------------------------------------------------------- */
 
 /*
- * The peer has disconnected, in good order or not. Called once, unless this side disconnects or closes first, and never
- * before the completion of the NdkCompleteConnect or NdkAccept that it was given to. The QP still has to be
- * disconnected, flushed or closed by this side.
+ * The peer has disconnected or the connection was lost. Called once, unless this side disconnects or closes first, and
+ * never before the completion of the NdkCompleteConnect or NdkAccept that registered it. This side still has to
+ * disconnect, flush or close the QP.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK)(_In_opt_ PVOID DisconnectEventContext);
 
 /*
- * The same with the provider's reason, 0 for none given; the context is the one given to NdkCompleteConnectEx or
- * NdkAcceptEx. Since NDK 2.1.
+ * The same with the provider's reason; 0: none. The context is that of NdkCompleteConnectEx or NdkAcceptEx. Since
+ * NDK 2.1.
  */
 typedef VOID (*NDK_FN_DISCONNECT_EVENT_CALLBACK_EX)(
     _In_opt_ PVOID DisconnectEventContext, _In_ ULONG ProviderDisconnectReason);
 
 /*
- * Asks the listener at pDestAddress for a connection of pNdkQp, from pSrcAddress, an address of the adapter; port 0
- * there takes one from 49152-65535. The listener's side reads the private data, MaxCallerData bytes at most, with
- * NdkGetConnectionData. Read limits are capped by the adapter, and end up no higher than the peer's opposite ones. On
- * success the peer has accepted: its private data and the limits are readable, and NdkCompleteConnect or NdkReject has
- * to follow; the QP cannot be used yet. After a failure the connector can be used again.
+ * Requests a connection of pNdkQp with the listener at pDestAddress. pSrcAddress is an address of the adapter; port 0
+ * selects a free port of 49152-65535. The listener's side reads the private data, at most MaxCallerData bytes, with
+ * NdkGetConnectionData. The adapter caps the read limits; the limits in effect are the smaller of this side's and the
+ * peer's opposite ones. On success the peer has accepted: its private data and the limits are readable, and the
+ * consumer must call NdkCompleteConnect or NdkReject; the QP cannot be used yet. After a failure the connector can be
+ * used again.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
  *   STATUS_NETWORK_UNREACHABLE     no route to the destination's network
- *   STATUS_HOST_UNREACHABLE        the destination host does not exist, or the network says it cannot be reached
+ *   STATUS_HOST_UNREACHABLE        the destination host does not exist or the network reports it unreachable
  *   STATUS_CONNECTION_REFUSED      nobody listens, the backlog is full, the listener is paused, or the peer rejected;
- *                                  what it said is then readable with NdkGetConnectionData
+ *                                  NdkGetConnectionData then returns the private data of its reject
  *   STATUS_IO_TIMEOUT              no answer in time
  *   STATUS_SHARING_VIOLATION       the local address and port are in use
  *   STATUS_INVALID_ADDRESS         the local address is not one of the adapter's
  *   STATUS_TOO_MANY_ADDRESSES      port 0, and no port of the range is free
- *   STATUS_ADDRESS_ALREADY_EXISTS  these two addresses and ports are connected already
+ *   STATUS_ADDRESS_ALREADY_EXISTS  a connection with these two addresses and ports exists
  *   STATUS_CANCELLED               the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_CONNECT)(
@@ -600,8 +605,8 @@ typedef NTSTATUS (*NDK_FN_CONNECT)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * The same from the address of a shared endpoint, from which any number of destinations can be connected; its close
- * stays pending while the connector lives. The statuses that concern taking a local address do not occur:
+ * The same from the address of a shared endpoint, which can be connected to any number of destinations. The endpoint's
+ * close stays pending while the connector exists. The statuses about reserving a local address do not occur:
  *   STATUS_INSUFFICIENT_RESOURCES, STATUS_NETWORK_UNREACHABLE, STATUS_HOST_UNREACHABLE, STATUS_CONNECTION_REFUSED,
  *   STATUS_IO_TIMEOUT, STATUS_ADDRESS_ALREADY_EXISTS, STATUS_CANCELLED  as above
  */
@@ -615,10 +620,10 @@ typedef NTSTATUS (*NDK_FN_CONNECT_WITH_SHARED_ENDPOINT)(
 /*
  * Finishes a connection after NdkConnect succeeded. On success the QPs of both sides are connected. DisconnectEvent, if
  * given, is called when the peer disconnects.
- *   STATUS_CONNECTION_INVALID  the QP is not connecting: connect has not completed, this is the second call, or the
- *                              connector accepts
+ *   STATUS_CONNECTION_INVALID  the QP is not connecting: NdkConnect has not completed, this is the second call, or the
+ *                              connector is an accepting one
  *   STATUS_CONNECTION_ABORTED  the accepting peer gave up meanwhile
- *   STATUS_IO_TIMEOUT          not finished in time; this connector is done with
+ *   STATUS_IO_TIMEOUT          not finished in time; the connector cannot be used again
  *   STATUS_CANCELLED           the connector was closed meanwhile
  */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
@@ -626,17 +631,17 @@ typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT)(
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
-/* The same with the disconnect callback that is given a reason. Since NDK 2.1. */
+/* The same with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_COMPLETE_CONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK_EX DisconnectEvent,
     _In_opt_ PVOID DisconnectEventContext, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
 /*
- * Accepts the request that came with a connector from NDK_FN_CONNECT_EVENT_CALLBACK, inside it or later, for pNdkQp.
- * The private data, MaxCalleeData bytes at most, reaches the peer; read limits as with NdkConnect. On success the
- * connection is established, or, where the peer's protocol has no word for that, the acceptance has been sent, and what
- * is posted is held until the peer's first message (here). Receives should be posted before the call.
+ * Accepts the request of a connector from NDK_FN_CONNECT_EVENT_CALLBACK, inside the callback or later, for pNdkQp. The
+ * private data, at most MaxCalleeData bytes, is sent to the peer; read limits as in NdkConnect. On success the
+ * connection is established. If the peer's protocol has no ready-to-receive, success means that the reply has been
+ * sent; requests are then held until the peer's first message (here). Receives should be posted before the call.
  *   STATUS_CONNECTION_ABORTED  the connecting peer gave up
  *   STATUS_IO_TIMEOUT          the connecting peer did not complete in time
  *   STATUS_CANCELLED           the connector was closed meanwhile
@@ -647,7 +652,7 @@ typedef NTSTATUS (*NDK_FN_ACCEPT)(
     _In_opt_ NDK_FN_DISCONNECT_EVENT_CALLBACK DisconnectEvent, _In_opt_ PVOID DisconnectEventContext,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* The same with the disconnect callback that is given a reason. Since NDK 2.1. */
+/* The same with a disconnect callback that receives a reason. Since NDK 2.1. */
 typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_QP *pNdkQp, _In_ ULONG InboundReadLimit, _In_ ULONG OutboundReadLimit,
     _In_reads_bytes_opt_(PrivateDataLength) CONST PVOID pPrivateData, _In_ ULONG PrivateDataLength,
@@ -655,9 +660,9 @@ typedef NTSTATUS (*NDK_FN_ACCEPT_EX)(
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
 /*
- * Refuses: on the listening side the request that came with the connector, on the connecting side, after NdkConnect
- * succeeded, the peer's accept. The private data, MaxCalleeData bytes at most, goes with the refusal of a request.
- *   STATUS_CONNECTION_ABORTED  the peer is gone already
+ * Refuses a connection: on the listening side the peer's request, on the connecting side, after NdkConnect succeeded,
+ * the peer's accept. The private data, at most MaxCalleeData bytes, is sent with the refusal of a request.
+ *   STATUS_CONNECTION_ABORTED  the peer has ended the connection already
  * Never pending.
  */
 typedef NTSTATUS (*NDK_FN_REJECT)(
@@ -665,12 +670,13 @@ typedef NTSTATUS (*NDK_FN_REJECT)(
     _In_ ULONG PrivateDataLength);
 
 /*
- * The read limits, and what the peer said with its connect, accept or reject. Each out parameter may be null.
- * Connecting side, after NdkConnect: the limits in effect. Listening side: before NdkAccept what the peer offers,
- * capped by the adapter; afterwards the limits in effect (here). A null buffer goes with a length of 0 and succeeds
- * with the size. A transport may hand over more bytes than the peer gave, so the data itself should tell its length.
- *   STATUS_BUFFER_TOO_SMALL   as much as fits was copied; *pPrivateDataLength is the size of all
- *   STATUS_INVALID_PARAMETER  a null buffer with another length than 0 (here)
+ * Returns the read limits and the private data of the peer's connect, accept or reject. Each out parameter may be null.
+ * Connecting side, after NdkConnect: the limits in effect. Listening side: before NdkAccept the limits that the peer
+ * offers, capped by the adapter; afterwards the limits in effect (here). A null buffer needs a length of 0; the call
+ * then succeeds and returns the size. A transport may deliver more bytes than the peer sent, so the data itself should
+ * contain its length.
+ *   STATUS_BUFFER_TOO_SMALL   the beginning was copied; *pPrivateDataLength is the size of the whole data
+ *   STATUS_INVALID_PARAMETER  a null buffer with a length other than 0 (here)
  */
 typedef NTSTATUS (*NDK_FN_GET_CONNECTION_DATA)(
     _In_ NDK_CONNECTOR *pNdkConnector, _Out_opt_ ULONG *pInboundReadLimit, _Out_opt_ ULONG *pOutboundReadLimit,
@@ -678,35 +684,35 @@ typedef NTSTATUS (*NDK_FN_GET_CONNECTION_DATA)(
     _Inout_ ULONG *pPrivateDataLength);
 
 /*
- * The connection's own end, into the consumer's buffer of *pAddressLength bytes.
+ * Copies the connection's local address to the consumer's buffer of *pAddressLength bytes.
  *   STATUS_BUFFER_TOO_SMALL  *pAddressLength is the size needed
  */
 typedef NTSTATUS (*NDK_FN_GET_LOCAL_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
-/* The connection's other end; as above. */
+/* Copies the connection's remote address; otherwise the same. */
 typedef NTSTATUS (*NDK_FN_GET_PEER_ADDRESS)(
     _In_ NDK_CONNECTOR *pNdkConnector,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
 /*
- * Ends the connection: what was posted before goes out, then a notice to the peer, and the request completes when the
- * peer has answered with its own. By then all requests of the QP have completed and no memory is touched any more.
- * Neither QP nor connector can be connected again.
- *   STATUS_IO_TIMEOUT          the peer did not answer in time; the connection is over nevertheless
- *   STATUS_CONNECTION_ABORTED  the peer broke off instead of answering; the same (here)
+ * Ends the connection. The requests posted before the call are sent, then a notice to the peer. The call completes when
+ * the peer has answered with its own notice. All requests of the QP have then completed, and no memory is accessed any
+ * more. Neither QP nor connector can be connected again.
+ *   STATUS_IO_TIMEOUT          the peer did not answer in time; the connection has ended nevertheless
+ *   STATUS_CONNECTION_ABORTED  the peer broke the connection instead of answering; it has ended (here)
  *   STATUS_CONNECTION_INVALID  the connector is not connected (here)
  */
 typedef NTSTATUS (*NDK_FN_DISCONNECT)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* Declared by the interface, in no dispatch table of any version: with Abortive the peer is not waited for. */
+/* Declared by the interface but in no dispatch table. Abortive: does not wait for the peer. */
 typedef NTSTATUS (*NDK_FN_DISCONNECT_EX)(
     _In_ NDK_CONNECTOR *pNdkConnector, _In_ BOOLEAN Abortive, _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion,
     _In_opt_ PVOID RequestContext);
 
-/* Up to NDK 2.0 the table ends with NdkDisconnect. */
+/* Up to NDK 2.0 NdkDisconnect is the last entry. */
 typedef struct _NDK_CONNECTOR_DISPATCH {
     NDK_FN_CLOSE_OBJECT NdkCloseConnector;
     NDK_FN_QUERY_EXTENSION_INTERFACE NdkQueryExtension;
@@ -731,14 +737,14 @@ struct _NDK_CONNECTOR {
 /* ---- Listener ---------------------------------------------------------------------------------------------------- */
 
 /*
- * A peer asks for a connection. The consumer owns the new connector, accepts or rejects, now or later, and closes it;
- * private data, limits and both addresses are readable already.
+ * A peer requests a connection. The consumer owns the new connector. It accepts or rejects the request, in the callback
+ * or later, and closes the connector. Private data, limits and both addresses are already readable.
  */
 typedef VOID (*NDK_FN_CONNECT_EVENT_CALLBACK)(_In_opt_ PVOID ConnectEventContext, _In_ NDK_CONNECTOR *pNdkConnector);
 
 /*
- * Starts listening at an address of the adapter; port 0 takes one from 49152-65535. The address stays taken until the
- * listener and all connectors that were accepted over it are closed.
+ * Starts listening at an address of the adapter; port 0 selects a free port of 49152-65535. The address stays reserved
+ * until the listener and all connectors that were accepted over it are closed.
  *   STATUS_INSUFFICIENT_RESOURCES  memory or descriptors ran out
  *   STATUS_SHARING_VIOLATION       the address and port are in use
  *   STATUS_INVALID_ADDRESS         the address is not one of the adapter's
@@ -748,12 +754,12 @@ typedef NTSTATUS (*NDK_FN_LISTEN)(
     _In_ NDK_LISTENER *pNdkListener, _In_reads_bytes_(AddressLength) CONST PSOCKADDR pAddress, _In_ ULONG AddressLength,
     _In_ NDK_FN_REQUEST_COMPLETION RequestCompletion, _In_opt_ PVOID RequestContext);
 
-/* The address that is listened at; as NDK_FN_GET_LOCAL_ADDRESS. */
+/* Copies the listener's address, as NDK_FN_GET_LOCAL_ADDRESS does. */
 typedef NTSTATUS (*NDK_FN_GET_LISTENER_LOCAL_ADDRESS)(
     _In_ NDK_LISTENER *pNdkListener,
     _Out_writes_bytes_to_opt_(*pAddressLength, *pAddressLength) PSOCKADDR pAddress, _Inout_ ULONG *pAddressLength);
 
-/* With Pause new requests are refused as if nobody listened, while the address stays taken; without, taken again. */
+/* With Pause, refuses new requests as if nobody listened; the address stays reserved. Without, listens again. */
 typedef VOID (*NDK_FN_CONTROL_CONNECT_EVENTS)(_In_ NDK_LISTENER *pNdkListener, _In_ BOOLEAN Pause);
 
 typedef struct _NDK_LISTENER_DISPATCH {
@@ -772,21 +778,21 @@ struct _NDK_LISTENER {
 /* ---- Adapter ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Fills in the consumer's buffer of *pBufferSize bytes. IRQL PASSIVE_LEVEL; may block.
+ * Fills the consumer's buffer of *pBufferSize bytes. IRQL PASSIVE_LEVEL; may block.
  *   STATUS_BUFFER_TOO_SMALL  *pBufferSize is the size needed
  */
 typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO)(
     _In_ NDK_ADAPTER *pNdkAdapter, _Out_writes_bytes_to_opt_(*pBufferSize, *pBufferSize) NDK_ADAPTER_INFO *pInfo,
     _Inout_ ULONG *pBufferSize);
 
-/* Declared by the interface, in no dispatch table of any version: the same for a version of NDK_ADAPTER_INFO. */
+/* Declared by the interface but in no dispatch table: the same for a given version of NDK_ADAPTER_INFO. */
 typedef NTSTATUS (*NDK_FN_QUERY_ADAPTER_INFO_EX)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_VERSION Version,
     _Out_writes_bytes_to_opt_(*pBufferSize, *pBufferSize) NDK_ADAPTER_INFO *pInfo, _Inout_ ULONG *pBufferSize);
 
 /*
- * Creates a completion queue for CqDepth completions; CqNotification is called when it was armed, preferably on a
- * processor of Affinity.
+ * Creates a completion queue for CqDepth completions. CqNotification is called when the CQ has been armed and has
+ * completions, preferably on a processor of Affinity.
  *   STATUS_INVALID_PARAMETER  over the adapter's MaxCqDepth
  */
 typedef NTSTATUS (*NDK_FN_CREATE_CQ)(
@@ -794,14 +800,14 @@ typedef NTSTATUS (*NDK_FN_CREATE_CQ)(
     _In_opt_ PVOID CqNotificationContext, _In_opt_ GROUP_AFFINITY *Affinity,
     _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext, _Outptr_ NDK_CQ **ppNdkCq);
 
-/* Creates a protection domain: regions, windows and queues of different domains do not reach each other. */
+/* Creates a protection domain. A queue pair cannot use the regions and windows of another domain. */
 typedef NTSTATUS (*NDK_FN_CREATE_PD)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,
     _Outptr_ NDK_PD **ppNdkPd);
 
 /*
- * Takes a local address for NdkConnectWithSharedEndpoint; port 0 takes one from 49152-65535. It stays taken until the
- * endpoint and all connectors over it are closed.
+ * Reserves a local address for NdkConnectWithSharedEndpoint; port 0 selects a free port of 49152-65535. The address
+ * stays reserved until the endpoint and all connectors over it are closed.
  *   STATUS_SHARING_VIOLATION, STATUS_INVALID_ADDRESS, STATUS_TOO_MANY_ADDRESSES  as NdkListen
  */
 typedef NTSTATUS (*NDK_FN_CREATE_SHARED_ENDPOINT)(
@@ -809,7 +815,7 @@ typedef NTSTATUS (*NDK_FN_CREATE_SHARED_ENDPOINT)(
     _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,
     _Outptr_ NDK_SHARED_ENDPOINT **ppNdkSharedEndpoint);
 
-/* Creates a connector, to connect with. Those that accept come with NDK_FN_CONNECT_EVENT_CALLBACK. */
+/* Creates a connector for NdkConnect. NDK_FN_CONNECT_EVENT_CALLBACK provides the connectors for NdkAccept. */
 typedef NTSTATUS (*NDK_FN_CREATE_CONNECTOR)(
     _In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_FN_CREATE_COMPLETION CreateCompletion, _In_opt_ PVOID RequestContext,
     _Outptr_ NDK_CONNECTOR **ppNdkConnector);
@@ -821,9 +827,9 @@ typedef NTSTATUS (*NDK_FN_CREATE_LISTENER)(
     _Outptr_ NDK_LISTENER **ppNdkListener);
 
 /*
- * Maps the first Length bytes of a virtually contiguous, locked MDL chain for the adapter, into the consumer's buffer
- * of *pLAMSize bytes; *pFBO is where they begin in the first page. Buffer, *pLAMSize, *pFBO and chain belong to the
- * provider while the call is pending; the mapping is then the consumer's, until NdkReleaseLAM.
+ * Maps the first Length bytes of a virtually contiguous, locked MDL chain for the adapter. The mapping is stored in the
+ * consumer's buffer of *pLAMSize bytes; *pFBO receives the offset of the first byte in the first page. The provider
+ * owns buffer, *pLAMSize, *pFBO and chain while the call is pending. The consumer owns the mapping until NdkReleaseLAM.
  *   STATUS_INVALID_PARAMETER       the chain has a hole or is shorter than Length
  *   STATUS_BUFFER_TOO_SMALL        *pLAMSize is the size needed
  *   STATUS_INSUFFICIENT_RESOURCES  memory ran out; nothing stays mapped
@@ -834,10 +840,10 @@ typedef NTSTATUS (*NDK_FN_BUILD_LAM)(
     _Out_writes_bytes_to_opt_(*pLAMSize, *pLAMSize) NDK_LOGICAL_ADDRESS_MAPPING *pNdkLAM, _Inout_ ULONG *pLAMSize,
     _Out_ ULONG *pFBO);
 
-/* Undoes NdkBuildLAM; no request may still use the addresses. The MDL chain is as it was before. */
+/* Undoes NdkBuildLAM. No request may still use the addresses. Leaves the MDL chain as it was before NdkBuildLAM. */
 typedef VOID (*NDK_FN_RELEASE_LAM)(_In_ NDK_ADAPTER *pNdkAdapter, _In_ NDK_LOGICAL_ADDRESS_MAPPING *pNdkLAM);
 
-/* There is no close: who opened the adapter closes it the same way. */
+/* The table has no close: the consumer closes the adapter through the interface that it opened it with. */
 typedef struct _NDK_ADAPTER_DISPATCH {
     NDK_FN_QUERY_EXTENSION_INTERFACE NdkQueryExtension;
     NDK_FN_QUERY_ADAPTER_INFO NdkQueryAdapterInfo;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the NT base that the NDK contract is written in: fixed-width types, status values, the memory
- * descriptor list and the annotations. Nothing else of Windows is here. Names and values are Windows' own; layouts are
- * those of 64-bit Windows. Macros that other headers may define as well are guarded, so that either may come first.
+ * The NT types that the NDK contract uses: fixed-width integers, status values, the memory descriptor list and the
+ * annotations. Names, values and layouts are those of 64-bit Windows. Macros that other headers may also define are
+ * guarded, so the headers may be included in any order.
  */
 #ifndef ONDK_NDK_NT_H
 #define ONDK_NDK_NT_H
 
 #ifdef ONDK_WDK_NTDEF_H
-/* A driver's build: wdm.h and ws2def.h of include/wdk, which include all of this and more, came first. */
+/* A driver's build has included wdm.h and ws2def.h of include/wdk, which declare everything below. */
 #else
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Annotations for readers and for Microsoft's analyser; they mean nothing to a compiler here. */
+/* Annotations for readers and for Microsoft's analyser; they expand to nothing here. */
 #ifndef _In_
 #define _In_
 #endif
@@ -64,7 +64,7 @@
 #define FALSE 0
 #endif
 
-/* Windows' long has 32 bits on every platform; the host's may have 64. */
+/* long has 32 bits on Windows; the host's may have 64. */
 typedef void *PVOID;
 typedef uint8_t UCHAR;
 typedef UCHAR BOOLEAN;
@@ -92,7 +92,7 @@ typedef ULONG IF_INDEX;
 #endif
 
 /*
- * The host's sockaddr. Its address family numbers are the host's too: AF_INET6 is 10 on Linux and 23 on Windows.
+ * The host's sockaddr, with the host's address family numbers: AF_INET6 is 10 on Linux and 23 on Windows.
  */
 typedef struct sockaddr SOCKADDR;
 typedef SOCKADDR *PSOCKADDR;
@@ -158,7 +158,7 @@ typedef struct _MDL {
 #define MDL_SOURCE_IS_NONPAGED_POOL 0x0004
 #endif
 
-/* Negative is a warning or an error; everything else, STATUS_PENDING included, passes NT_SUCCESS. */
+/* Warnings and errors are negative. NT_SUCCESS accepts everything else, STATUS_PENDING included. */
 typedef LONG NTSTATUS;
 
 #ifndef NT_SUCCESS

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memory descriptor list for programs that have no kernel to build one: it describes a buffer of the process as
- * NdkRegisterMr and NdkBuildLAM expect it.
+ * Memory descriptor lists for programs that are not drivers. An MDL describes a buffer to NdkRegisterMr or NdkBuildLAM.
  */
 #ifndef OPENNDK_MDL_H
 #define OPENNDK_MDL_H
@@ -15,13 +14,14 @@ extern "C" {
 #endif
 
 /*
- * Makes mdl describe the length bytes at address, any alignment, and puts it in front of next, which may be null. A
- * chain is fit for registration when each buffer begins where the one before it ends. Nothing is allocated and the
- * buffer is not touched: mdl and buffer stay the caller's, and the buffer has to stay mapped for as long as the
- * provider uses it.
+ * Initializes mdl to describe the length bytes at address, which may have any alignment, and sets its Next to next,
+ * which may be NULL. A chain can be registered if each buffer begins where the one before it ends. Allocates nothing
+ * and does not access the buffer. The caller owns mdl and buffer, and must keep the buffer mapped while the provider
+ * uses it.
  *
- * The buffer begins at StartVa + ByteOffset, StartVa being its page; MappedSystemVa is address itself. Requests name
- * memory by the former. The provider accesses it through the latter, so the two may be different mappings of it.
+ * StartVa is the buffer's page; the buffer begins at StartVa + ByteOffset. MappedSystemVa is address. Requests name
+ * memory by StartVa + ByteOffset. The provider accesses it through MappedSystemVa, so the two may be different mappings
+ * of the same memory.
  */
 ONDK_API void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a request or a connection failed or ended, in more detail than an NTSTATUS has: one number, the same for a
- * completion (NDK_RESULT_EX.ProviderErrorCode), for the disconnect callback of NDK 2.1 (ProviderDisconnectReason) and
- * for ondk_connector_reason. 0: nothing failed. docs/reasons.md lists all of them; they are never renumbered.
+ * Reason codes: why a request failed or a connection ended, in more detail than an NTSTATUS. Completions
+ * (NDK_RESULT_EX.ProviderErrorCode), the disconnect callback of NDK 2.1 (ProviderDisconnectReason) and
+ * ondk_connector_reason use the same codes. 0: nothing failed. docs/reasons.md lists all codes; they are never
+ * renumbered.
  *
  *     31      28 27      24 23      20 19      16 15      12 11       8 7                 0
  *    |    0     | whose    | class    |          | layer    | type     | code              |
  *               | Terminate| cause (with class)  | of the Terminate, as on the wire        |
  *
- * A request that ended because its connection did has the connection's reason. Where a Terminate message had no part in
- * it, the lower 16 bits are 0 and so are bits 24 to 27.
+ * A request that failed because its connection ended has the connection's reason. If no Terminate message was involved,
+ * bits 0 to 15 and 24 to 27 are 0.
  */
 #ifndef OPENNDK_REASON_H
 #define OPENNDK_REASON_H
@@ -30,8 +31,8 @@ extern "C" {
 
 enum ondk_reason_by {
     ONDK_BY_NOBODY = 0, /* there was no Terminate */
-    ONDK_BY_US = 1,     /* this side found a fault, and sent it */
-    ONDK_BY_PEER = 2    /* the peer did */
+    ONDK_BY_US = 1,     /* this side found an error and sent the Terminate */
+    ONDK_BY_PEER = 2    /* the peer sent it */
 };
 
 enum ondk_cause {
@@ -48,7 +49,7 @@ enum ondk_cause {
     ONDK_CAUSE_PROHIBITED = 0x19,
     ONDK_CAUSE_NO_PROTOCOL = 0x1a,
     ONDK_CAUSE_SYSTEM = 0x1b,
-    ONDK_CLASS_PEER = 0x20, /* the peer wanted or caused it */
+    ONDK_CLASS_PEER = 0x20, /* the peer requested or caused it */
     ONDK_CAUSE_REFUSED = 0x21,
     ONDK_CAUSE_REJECTED = 0x22,
     ONDK_CAUSE_PEER_RESET = 0x23,
@@ -60,7 +61,7 @@ enum ondk_cause {
     ONDK_CAUSE_BAD_REPLY = 0x32,
     ONDK_CAUSE_READ_LIMITS = 0x33,
     ONDK_CAUSE_NO_READY_FORM = 0x34,
-    ONDK_CLASS_LOCAL = 0x40, /* this side wanted it */
+    ONDK_CLASS_LOCAL = 0x40, /* this side requested it */
     ONDK_CAUSE_NOT_CONNECTING = 0x41,
     ONDK_CAUSE_LOCAL_CLOSE = 0x42,
     ONDK_CAUSE_LOCAL_DISCONNECT = 0x43,
@@ -80,7 +81,7 @@ enum ondk_cause {
     ONDK_CAUSE_RESOURCES = 0x61,
     ONDK_CAUSE_CQ_OVERFLOW = 0x62,
     ONDK_CAUSE_SRQ_SHARE = 0x63,
-    ONDK_CLASS_TIMEOUT = 0x70, /* nothing came in time */
+    ONDK_CLASS_TIMEOUT = 0x70, /* a time limit passed */
     ONDK_CAUSE_CONNECT_TIMEOUT = 0x71,
     ONDK_CAUSE_REPLY_TIMEOUT = 0x72,
     ONDK_CAUSE_ESTABLISH_TIMEOUT = 0x73,
@@ -91,14 +92,15 @@ enum ondk_cause {
 };
 
 /*
- * Why the connector's last step failed, or its connection ended; 0: nothing of the kind has happened. Not 0 from
- * before the first request that its queue pair refuses because the connection has ended.
- * Any thread, up to DISPATCH_LEVEL, while the connector is not closed.
+ * Returns why the connector's last step failed or its connection ended, or 0 if neither has happened. The reason is set
+ * before the queue pair refuses the first request because the connection has ended.
+ * Any thread, up to DISPATCH_LEVEL; the connector must not be closed.
  */
 ONDK_API uint32_t ondk_connector_reason(NDK_CONNECTOR *connector);
 /*
- * Of any code: a short name ("peer-reset", "peer-terminate/ddp-tagged-bounds"; "unknown" for one that does not exist),
- * what happened, and what to look at. Never NULL; valid until the calling thread's next call of the same function.
+ * _name returns a code's short name ("peer-reset", "peer-terminate/ddp-tagged-bounds"), or "unknown" if the code does
+ * not exist. _text returns what happened, _advice what to check. Never NULL; valid until the calling thread's next call
+ * of the same function.
  */
 ONDK_API const char *ondk_reason_name(uint32_t code);
 ONDK_API const char *ondk_reason_text(uint32_t code);

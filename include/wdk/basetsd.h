@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Integers as wide as their names say: ntdef.h has them.
+ * The sized integer types (ULONG32, LONG_PTR...), which ntdef.h defines.
  */
 #ifndef ONDK_WDK_BASETSD_H
 #define ONDK_WDK_BASETSD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source annotations of locks: sal.h has them all.
+ * Annotations about locks, which sal.h defines.
  */
 #ifndef ONDK_WDK_CONCURRENCYSAL_H
 #define ONDK_WDK_CONCURRENCYSAL_H

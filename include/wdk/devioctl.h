@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device types and control codes: wdm/io.h has them.
+ * Device types and control codes, which wdm/io.h defines.
  */
 #ifndef ONDK_WDK_DEVIOCTL_H
 #define ONDK_WDK_DEVIOCTL_H

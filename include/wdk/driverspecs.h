@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source annotations of drivers: sal.h has them all.
+ * Annotations for drivers, which sal.h defines.
  */
 #ifndef ONDK_WDK_DRIVERSPECS_H
 #define ONDK_WDK_DRIVERSPECS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structured exception handling: wdm/seh.h has it, as MSVC has it built in.
+ * Structured exception handling, which wdm/seh.h defines; MSVC has it built in.
  */
 #ifndef ONDK_WDK_EXCPT_H
 #define ONDK_WDK_EXCPT_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GUIDs. DEFINE_GUID declares one; in the file that defines INITGUID first (or includes initguid.h) it defines it, and
- * equal definitions in several files are one. Both may be switched between two includes of this header.
+ * GUIDs. DEFINE_GUID declares a GUID. It defines the GUID in a file that has defined INITGUID or included initguid.h
+ * before; equal definitions in several files become one. INITGUID may change between two includes of this header.
  */
 #ifndef ONDK_WDK_GUIDDEF_H
 #define ONDK_WDK_GUIDDEF_H
 
 #include <stdint.h>
 
-/* The NDK's headers bring the same structure where a host program includes them. */
+/* The NDK headers define the same structure if a host program includes them. */
 #ifndef GUID_DEFINED
 #define GUID_DEFINED
 typedef struct _GUID {

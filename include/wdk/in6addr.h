@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An IPv6 address, in network byte order.
+ * An IPv6 address in network byte order.
  */
 #ifndef ONDK_WDK_IN6ADDR_H
 #define ONDK_WDK_IN6ADDR_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An IPv4 address, in network byte order, with all of its spellings.
+ * An IPv4 address in network byte order, with all names of its members.
  */
 #ifndef ONDK_WDK_INADDR_H
 #define ONDK_WDK_INADDR_H

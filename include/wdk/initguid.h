@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From here on DEFINE_GUID defines what it names, in this file.
+ * After this header DEFINE_GUID defines the GUIDs that it names in the including file.
  */
 #ifndef ONDK_WDK_INITGUID_H
 #define ONDK_WDK_INITGUID_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Microsoft's compiler has built in, where the host's compiler has the same: _mm_pause, __rdtsc, vectors, and the
- * interlocked operations under the compiler's names. Not there: __cpuid and the rest of the privileged instructions.
+ * Intrinsics of Microsoft's compiler for which the host's compiler has an equivalent: _mm_pause, __rdtsc, vectors, and
+ * the interlocked operations under the compiler's names. __cpuid and the privileged instructions are missing.
  */
 #ifndef ONDK_WDK_INTRIN_H
 #define ONDK_WDK_INTRIN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses as text and back: wdm/rtl.h has the routines.
+ * Conversion between addresses and text, which wdm/rtl.h declares.
  */
 #ifndef ONDK_WDK_IP2STRING_H
 #define ONDK_WDK_IP2STRING_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver's second build, as a real .sys with mingw-w64: the base types, the kernel's routines and the annotations are
- * mingw-w64's, and what its headers lack is here. wsk.h, wskndk.h, ndkpi.h and ws2def.h stand on this one or on ours.
+ * For building a driver as a real .sys with mingw-w64: mingw-w64 provides the base types, the kernel's routines and the
+ * annotations; this header adds what its headers lack. wsk.h, wskndk.h, ndkpi.h and ws2def.h work with either set.
  */
 #ifndef ONDK_WDK_MINGW_H
 #define ONDK_WDK_MINGW_H
@@ -30,7 +30,7 @@
 
 typedef ULONG NET_IFINDEX, IF_INDEX;
 
-/* There they are functions that no library has. */
+/* mingw-w64 declares these as functions that no library defines. */
 #undef RtlUshortByteSwap
 #undef RtlUlongByteSwap
 #undef RtlUlonglongByteSwap
@@ -38,7 +38,7 @@ typedef ULONG NET_IFINDEX, IF_INDEX;
 #define RtlUlongByteSwap(value) __builtin_bswap32(value)
 #define RtlUlonglongByteSwap(value) __builtin_bswap64(value)
 
-/* Winsock's status values that its list does not have. */
+/* Winsock status values that mingw-w64 lacks. */
 #ifndef NDIS_STATUS_BAD_VERSION
 #define NDIS_STATUS_BAD_VERSION ((NTSTATUS)0xC0010004L)
 #define NDIS_STATUS_ADAPTER_NOT_READY ((NTSTATUS)0xC0010011L)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Predicates over addresses, and what TCP is asked for through its control codes.
+ * Predicates on addresses, and the control codes of TCP sockets.
  */
 #ifndef ONDK_WDK_MSTCPIP_H
 #define ONDK_WDK_MSTCPIP_H
@@ -66,7 +66,7 @@ FORCEINLINE BOOLEAN INET_ADDR_EQUAL(ADDRESS_FAMILY family, _In_ const VOID *a, _
                               : IN4_ADDR_EQUAL((const IN_ADDR *)a, (const IN_ADDR *)b);
 }
 
-/* The port and the address of either family, where both lie alike; a family of neither has none. */
+/* The port and the address of either family, which have the same position in both; other families have none. */
 #define SS_PORT(address) (((PSOCKADDR_IN)(address))->sin_port)
 #define INETADDR_PORT(address) SS_PORT(address)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an NDK consumer needs of NDIS: statuses, object headers, handles, media. Packets and miniports are not here.
+ * The parts of NDIS that an NDK consumer uses: statuses, object headers, handles, media. Packets and miniports are
+ * missing.
  */
 #ifndef ONDK_WDK_NDIS_H
 #define ONDK_WDK_NDIS_H

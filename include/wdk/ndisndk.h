@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDK between NDIS and a miniport driver: how the provider's adapters are opened from below. For tests of a provider;
- * an NDK consumer goes through wskndk.h.
+ * The NDK interface between NDIS and a miniport driver, through which NDIS opens the provider's adapters. For tests of
+ * a provider; an NDK consumer uses wskndk.h.
  */
 #ifndef ONDK_WDK_NDISNDK_H
 #define ONDK_WDK_NDISNDK_H
@@ -15,7 +15,7 @@ EXTERN_C_START
 #define NDIS_OBJECT_TYPE_NDK_PROVIDER_CHARACTERISTICS 0xb2
 #endif
 
-/* A switch and its port count where adapters are virtual, which they are not here: zero, or left alone. */
+/* A switch and its port count for virtual adapters, which do not exist here: zero or left unchanged. */
 typedef struct _NDIS_OPEN_NDK_ADAPTER_PARAMETERS {
     NDK_VERSION Version;
     ULONG SwitchId;
@@ -23,21 +23,21 @@ typedef struct _NDIS_OPEN_NDK_ADAPTER_PARAMETERS {
 } NDIS_OPEN_NDK_ADAPTER_PARAMETERS, *PNDIS_OPEN_NDK_ADAPTER_PARAMETERS;
 
 /*
- * Opens an instance of the miniport adapter's. PASSIVE_LEVEL. The provider's highest minor of the major counts.
- *   NDIS_STATUS_BAD_VERSION        another major, or a minor that is higher than the provider's
+ * Opens an adapter of the miniport. PASSIVE_LEVEL. The adapter has the provider's highest minor version of the major.
+ *   NDIS_STATUS_BAD_VERSION        another major version, or a minor version higher than the provider's
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down
- *   NDIS_STATUS_RESOURCES          memory ran out
+ *   NDIS_STATUS_RESOURCES          out of memory
  */
 typedef NDIS_STATUS (*OPEN_NDK_ADAPTER_HANDLER)(
     _In_ NDIS_HANDLE MiniportAdapterContext, _In_ PNDIS_OPEN_NDK_ADAPTER_PARAMETERS Parameters,
     _Out_ NDK_ADAPTER **ppNdkAdapter);
 
-/* Closes it, when all that was made from it is closed. PASSIVE_LEVEL. */
+/* Closes an adapter after everything created from it has been closed. PASSIVE_LEVEL. */
 typedef VOID (*CLOSE_NDK_ADAPTER_HANDLER)(_In_ NDIS_HANDLE MiniportAdapterContext, _In_ NDK_ADAPTER *pNdkAdapter);
 
 #define NDIS_NDK_PROVIDER_CHARACTERISTICS_REVISION_1 1
 
-/* Header: type NDK_PROVIDER_CHARACTERISTICS, revision and size as below; Flags is 0. */
+/* Header has type NDK_PROVIDER_CHARACTERISTICS and the revision and size below; Flags is 0. */
 typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     NDIS_OBJECT_HEADER Header;
     ULONG Flags;
@@ -49,8 +49,9 @@ typedef struct _NDIS_NDK_PROVIDER_CHARACTERISTICS {
     RTL_SIZEOF_THROUGH_FIELD(NDIS_NDK_PROVIDER_CHARACTERISTICS, CloseNDKAdapterHandler)
 
 /*
- * Not of Windows: what OpenNDK's miniport would give NdisSetOptionalHandlers. The context of its adapters is the index
- * of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index; adapters are the provider's own, with nothing in between.
+ * Not in Windows: returns what OpenNDK's miniport would pass to NdisSetOptionalHandlers. The context of its adapters is
+ * the index of the host's interface, (NDIS_HANDLE)(ULONG_PTR)index. The driver receives the provider's own adapters,
+ * without the NDK filter.
  */
 NTKERNELAPI VOID OndkNdkProviderCharacteristics(_Out_ PNDIS_NDK_PROVIDER_CHARACTERISTICS Characteristics);
 

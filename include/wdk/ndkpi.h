@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Network Direct Kernel provider interface, as a driver includes it.
+ * The Network Direct Kernel provider interface for drivers.
  */
 #ifndef ONDK_WDK_NDKPI_H
 #define ONDK_WDK_NDKPI_H

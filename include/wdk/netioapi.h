@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's interfaces, addresses and routes, as an IP helper client sees them. An interface's index here is the one
- * that the host program lets it stand in for (ndkrun's map option), or its index on the host; its LUID is made from the
- * latter and from its kind. All at IRQL < DISPATCH_LEVEL. What the host does not know
- * (router discovery, life times, forwarding of one interface) has the value that Windows gives by default.
+ * The host's interfaces, addresses and routes for an IP helper client. An interface's index is the one that the host
+ * program maps to it (ndkrun's map option), or its index on the host. Its LUID is made from the index on the host and
+ * the type. All routines: IRQL < DISPATCH_LEVEL. Values that the host does not have (router discovery, lifetimes,
+ * forwarding on one interface) are Windows' defaults.
  */
 #ifndef ONDK_WDK_NETIOAPI_H
 #define ONDK_WDK_NETIOAPI_H
@@ -217,7 +217,7 @@ typedef UNICAST_IPADDRESS_CHANGE_CALLBACK *PUNICAST_IPADDRESS_CHANGE_CALLBACK;
 
 NETIOAPI_API ConvertInterfaceIndexToLuid(_In_ NET_IFINDEX InterfaceIndex, _Out_ PNET_LUID InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToIndex(_In_ const NET_LUID *InterfaceLuid, _Out_ PNET_IFINDEX InterfaceIndex);
-/* The alias and the name are both the host's ("eth0"). STATUS_NO_MEMORY: Length characters are too few. */
+/* The alias and the name are both the host's name ("eth0"). STATUS_NO_MEMORY: Length is too small. */
 NETIOAPI_API ConvertInterfaceLuidToAlias(_In_ const NET_LUID *InterfaceLuid, _Out_writes_(Length) PWSTR InterfaceAlias,
                                          _In_ SIZE_T Length);
 NETIOAPI_API ConvertInterfaceAliasToLuid(_In_ const WCHAR *InterfaceAlias, _Out_ PNET_LUID InterfaceLuid);
@@ -229,7 +229,7 @@ NETIOAPI_API ConvertInterfaceNameToLuidA(_In_z_ const CHAR *InterfaceName, _Out_
 NETIOAPI_API ConvertInterfaceNameToLuidW(_In_z_ const WCHAR *InterfaceName, _Out_ NET_LUID *InterfaceLuid);
 NETIOAPI_API ConvertInterfaceLuidToGuid(_In_ const NET_LUID *InterfaceLuid, _Out_ GUID *InterfaceGuid);
 NETIOAPI_API ConvertInterfaceGuidToLuid(_In_ const GUID *InterfaceGuid, _Out_ PNET_LUID InterfaceLuid);
-/* Masks are in network byte order; STATUS_INVALID_PARAMETER where the ones are not all in front. */
+/* Masks are in network byte order. STATUS_INVALID_PARAMETER if the one bits are not contiguous from the left. */
 NETIOAPI_API ConvertLengthToIpv4Mask(_In_ ULONG MaskLength, _Out_ PULONG Mask);
 NETIOAPI_API ConvertIpv4MaskToLength(_In_ ULONG Mask, _Out_ PUINT8 MaskLength);
 
@@ -244,21 +244,21 @@ NETIOAPI_API GetIpInterfaceTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPINT
 NTKERNELAPI VOID NETIOAPI_API_ InitializeUnicastIpAddressEntry(_Out_ PMIB_UNICASTIPADDRESS_ROW Row);
 NETIOAPI_API GetUnicastIpAddressEntry(_Inout_ PMIB_UNICASTIPADDRESS_ROW Row);
 NETIOAPI_API GetUnicastIpAddressTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_UNICASTIPADDRESS_TABLE *Table);
-/* The route that the host would take, and the address that it would send from. AddressSortOptions is ignored. */
+/* Returns the route and the source address that the host would use. AddressSortOptions is ignored. */
 NETIOAPI_API GetBestRoute2(_In_opt_ NET_LUID *InterfaceLuid, _In_ NET_IFINDEX InterfaceIndex,
                            _In_opt_ const SOCKADDR_INET *SourceAddress, _In_ const SOCKADDR_INET *DestinationAddress,
                            _In_ ULONG AddressSortOptions, _Out_ PMIB_IPFORWARD_ROW2 BestRoute,
                            _Out_ SOCKADDR_INET *BestSourceAddress);
-/* The host keeps no path to others: there is one from each of its own addresses to itself, with its interface. */
+/* The host has no path table. The table has one path from each of the host's own addresses to itself. */
 NETIOAPI_API GetIpPathTable(_In_ ADDRESS_FAMILY Family, _Outptr_ PMIB_IPPATH_TABLE *Table);
 NTKERNELAPI VOID NETIOAPI_API_ FreeMibTable(_In_ PVOID Memory);
 
 /* ---- Notices ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Callback runs at PASSIVE_LEVEL on a thread of the kernel's, with the row's family, LUID, index and address filled in,
- * or with no row for MibInitialNotification. CancelMibChangeNotify2 waits for a callback that runs; not from inside
- * one.
+ * Callback runs at PASSIVE_LEVEL on a thread of the kernel. Its row has family, LUID, index and address; the row is
+ * NULL for MibInitialNotification. CancelMibChangeNotify2 waits for a running callback and must not be called from
+ * inside one.
  */
 NETIOAPI_API NotifyIpInterfaceChange(_In_ ADDRESS_FAMILY Family, _In_ PIPINTERFACE_CHANGE_CALLBACK Callback,
                                      _In_opt_ PVOID CallerContext, _In_ BOOLEAN InitialNotification,

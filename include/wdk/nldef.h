@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the network layer says of addresses, routes and neighbours.
+ * Properties of addresses, routes and neighbours at the network layer.
  */
 #ifndef ONDK_WDK_NLDEF_H
 #define ONDK_WDK_NLDEF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device controls of disks. No disk driver is above the port here: they are for drivers that answer or send them.
+ * Device controls of disks, for drivers that answer or send them. There is no disk driver above the storage port.
  */
 #ifndef ONDK_WDK_NTDDDISK_H
 #define ONDK_WDK_NTDDDISK_H

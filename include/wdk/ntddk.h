@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What non-PnP drivers include.
+ * The header that drivers without plug and play include.
  */
 #ifndef ONDK_WDK_NTDDK_H
 #define ONDK_WDK_NTDDK_H

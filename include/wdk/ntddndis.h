@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NDIS tells everybody about adapters: media, link, versions of objects.
+ * NDIS' description of adapters: media, link, object versions.
  */
 #ifndef ONDK_WDK_NTDDNDIS_H
 #define ONDK_WDK_NTDDNDIS_H
@@ -13,7 +13,7 @@
 #define NDIS_MAX_PHYS_ADDRESS_LENGTH IF_MAX_PHYS_ADDRESS_LENGTH
 #define NDIS_LINK_SPEED_UNKNOWN ((ULONG64)-1)
 
-/* The start of every structure that NDIS versions: Type is an NDIS_OBJECT_TYPE_ value, Size that of the whole. */
+/* The start of every versioned NDIS structure. Type is an NDIS_OBJECT_TYPE_ value, Size the size of the structure. */
 typedef struct _NDIS_OBJECT_HEADER {
     UCHAR Type;
     UCHAR Revision;

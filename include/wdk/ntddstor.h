@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device controls of storage devices, and what storage devices say of themselves.
+ * Device controls of storage devices, and the descriptors that these return.
  */
 #ifndef ONDK_WDK_NTDDSTOR_H
 #define ONDK_WDK_NTDDSTOR_H

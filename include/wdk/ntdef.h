@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR 16 (drivers are compiled with
- * -fshort-wchar, which ndk-cc and the CMake function see to). What differs: plain `long` has 64 bits here, as the
- * host's compiler has it; LONG, ULONG and DWORD have 32.
+ * The base types of Windows' kernel, with Windows' sizes: LONG has 32 bits, WCHAR has 16. Drivers are compiled with
+ * -fshort-wchar, which ndk-cc and the CMake function set. The only difference: plain `long` has 64 bits here, as in the
+ * host's compiler; LONG, ULONG and DWORD have 32.
  */
 #ifndef ONDK_WDK_NTDEF_H
 #define ONDK_WDK_NTDEF_H
@@ -27,7 +27,7 @@ _Static_assert(sizeof(void *) == 8, "drivers run here as 64-bit code");
 _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits");
 #endif
 
-/* ---- What MSVC has built in -------------------------------------------------------------------------------------- */
+/* ---- Built-in names of MSVC -------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
 #define EXTERN_C extern "C"
@@ -39,7 +39,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define EXTERN_C_END
 #endif
 
-/* clang has some of these built in as attributes, which mean nothing on this host or are spelled differently. */
+/* clang has some of these as built-in attributes that have no effect or another spelling on this host. */
 #ifdef __clang__
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wbuiltin-macro-redefined"
@@ -71,9 +71,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #define __w64
 #define __pragma(directive)
 #define __forceinline inline __attribute__((always_inline))
-/*
- * An __inline function that is not inlined needs a body somewhere: each file emits one, and drivers link with muldefs.
- */
+/* An __inline function that is not inlined needs a definition. Each file emits one, and drivers link with muldefs. */
 #ifdef __cplusplus
 #define __inline inline
 #else
@@ -166,7 +164,7 @@ _Static_assert(sizeof(L'x') == 2, "compile with -fshort-wchar: WCHAR has 16 bits
 #endif
 #endif
 #define STATIC_ASSERT(expression) C_ASSERT(expression)
-/* Pages are never locked or unlocked by their code section: alloc_text and code_seg mean nothing here. */
+/* There are no pageable code sections: alloc_text and code_seg have no effect. */
 #define ALLOC_PRAGMA 1
 #define ALLOC_DATA_PRAGMA 1
 #define ANYSIZE_ARRAY 1
@@ -292,7 +290,7 @@ typedef struct _LUID {
 
 /* ---- Strings, lists, GUIDs, objects ------------------------------------------------------------------------------ */
 
-/* Lengths are in octets; the terminator, where there is one, counts in MaximumLength alone. */
+/* Lengths are in bytes. Only MaximumLength includes the terminator, if there is one. */
 typedef struct _UNICODE_STRING {
     USHORT Length;
     USHORT MaximumLength;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What file system drivers include. Nothing of file systems is here; what other drivers take from it is in wdm.h.
+ * The header that file system drivers include. It has no file system declarations; the others are in wdm.h.
  */
 #ifndef ONDK_WDK_NTIFS_H
 #define ONDK_WDK_NTIFS_H

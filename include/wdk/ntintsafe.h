@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic and conversions that do not overflow unseen: STATUS_INTEGER_OVERFLOW, and all bits of the result set. For
- * each pair of types RtlXToY, for each type RtlXAdd, RtlXSub, RtlXMult. Any IRQL.
+ * Arithmetic and conversions that detect overflow: they return STATUS_INTEGER_OVERFLOW and set all bits of the result.
+ * RtlXToY for each pair of types; RtlXAdd, RtlXSub, RtlXMult for each type. Any IRQL.
  */
 #ifndef ONDK_WDK_NTINTSAFE_H
 #define ONDK_WDK_NTINTSAFE_H
@@ -29,7 +29,7 @@
         return STATUS_SUCCESS;                                                                          \
     }
 
-/* Each type's name in the routines, and the type. */
+/* The name of each type in the routines' names, and the type. */
 #define ONDK_INTSAFE_TYPES(apply)                                                                       \
     apply(Int8, INT8) apply(UInt8, UINT8) apply(Short, SHORT) apply(UShort, USHORT) apply(Int, INT)     \
     apply(UInt, UINT) apply(Long, LONG) apply(ULong, ULONG) apply(LongLong, LONGLONG)                   \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Status values: those that a network, storage or file system driver meets. Names and values are Windows'.
- * STATUS_WAIT_0 and STATUS_ABANDONED are the first of a run: the number of the object that ended a wait is added to
- * them.
+ * Status values for network, storage and file system drivers. Names and values are Windows'. STATUS_WAIT_0 and
+ * STATUS_ABANDONED are the first values of a range: the index of the object that ended a wait is added to them.
  */
 #ifndef ONDK_WDK_NTSTATUS_H
 #define ONDK_WDK_NTSTATUS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings that always fit and always end. Cb counts octets, Cch characters, the terminator included.
- * STATUS_BUFFER_OVERFLOW: the text was cut and terminated. STATUS_INVALID_PARAMETER: no room at all, more than
- * NTSTRSAFE_MAX_CCH, a destination that is appended to and has no terminator, or a null pointer (the Ex forms take one
- * with STRSAFE_IGNORE_NULLS). Formats are those of DbgPrint. IRQL: any as far as the memory is resident; Windows:
+ * String functions that never exceed the buffer and always terminate. Cb counts bytes, Cch characters, both including
+ * the terminator. STATUS_BUFFER_OVERFLOW: the text was truncated and terminated. STATUS_INVALID_PARAMETER: a size of 0
+ * or above NTSTRSAFE_MAX_CCH, a destination without a terminator to append to, or a null pointer (the Ex forms allow
+ * one with STRSAFE_IGNORE_NULLS). Formats are those of DbgPrint. Any IRQL if the memory is resident; Windows requires
  * PASSIVE_LEVEL.
  */
 #ifndef ONDK_WDK_NTSTRSAFE_H
@@ -36,7 +36,8 @@ typedef PCSTR NTSTRSAFE_PCSTR;
 typedef PCWSTR NTSTRSAFE_PCWSTR;
 
 /*
- * Beside the caller's flags: one of the Ex forms; appends. `unit` is 1 or 2; `cap`, `most` and *remaining count units.
+ * Internal flags beside the caller's: this is an Ex form; this appends. `unit` is 1 or 2; `cap`, `most` and *remaining
+ * count units.
  */
 #define ONDK_STRSAFE_EX 0x10000
 #define ONDK_STRSAFE_APPEND 0x20000
@@ -47,8 +48,8 @@ NTKERNELAPI NTSTATUS ondk_strsafe_print(PVOID destination, SIZE_T cap, SIZE_T un
 NTKERNELAPI NTSTATUS ondk_strsafe_length(const VOID *text, SIZE_T unit, SIZE_T most, SIZE_T *length);
 
 /*
- * The family for one kind of character (A or W) and one way to count (Cb: `scale` is the character's size; Cch: 1).
- * *remaining is counted the same way.
+ * Defines the functions for one character type (A or W) and one unit (Cb: `scale` is the character's size; Cch: 1).
+ * *remaining is in the same unit.
  */
 #define ONDK_STRSAFE_FAMILY(count, letter, type, unit, scale) \
     FORCEINLINE NTSTATUS RtlString##count##Copy##letter(type *dest, SIZE_T size, const type *source) \
@@ -175,7 +176,7 @@ FORCEINLINE NTSTATUS RtlStringCbCopyUnicodeString(PWSTR dest, SIZE_T size, PCUNI
     return RtlStringCchCopyUnicodeString(dest, size / sizeof(WCHAR), source);
 }
 
-/* ---- UNICODE_STRING: no terminator is kept ---------------------------------------------------------------------- */
+/* ---- UNICODE_STRING, without a terminator ----------------------------------------------------------------------- */
 
 NTKERNELAPI NTSTATUS RtlUnicodeStringValidate(_In_ PCUNICODE_STRING SourceString);
 NTKERNELAPI NTSTATUS RtlUnicodeStringInit(_Out_ PUNICODE_STRING DestinationString,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the .tmh files that ndk-cc makes are built on: a driver's WPP trace calls print through DbgPrint's channel, with
- * the level's name and the function. A driver does not include it by hand.
+ * Support for the .tmh files that ndk-cc generates: a driver's WPP trace calls print through DbgPrint, with the level's
+ * name and the function. Drivers do not include this header themselves.
  */
 #ifndef ONDK_WDK_ONDK_WPP_H
 #define ONDK_WDK_ONDK_WPP_H
@@ -31,9 +31,8 @@ struct ondk_wpp_control {
 };
 
 /*
- * WPP's own conversions, %!NAME!, in printf's words: STATUS and the like take a number, FUNC, LEVEL, FLAGS, FILE and
- * LINE take no argument, strings come as pointers to UNICODE_STRING or ANSI_STRING, whatever else is shown as a
- * pointer.
+ * WPP's conversions %!NAME! as printf formats: STATUS and similar ones take a number; FUNC, LEVEL, FLAGS, FILE and LINE
+ * take no argument; strings are pointers to UNICODE_STRING or ANSI_STRING; all others print a pointer.
  */
 static inline const char *ondk_wpp_conversion(const char *name, size_t length)
 {
@@ -53,7 +52,7 @@ static inline const char *ondk_wpp_conversion(const char *name, size_t length)
     return "%p";
 }
 
-/* Into room octets; what does not fit is cut off. */
+/* Writes at most room bytes; longer text is truncated. */
 static inline void ondk_wpp_format(char *out, size_t room, const char *level, const char *function, const char *format)
 {
     const char *const heads[] = { "[", level, "] ", function, ": " };

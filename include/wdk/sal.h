@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source annotations. They speak to Microsoft's analyser; to a compiler here each is nothing. The old spelling (__in)
- * and the new one (_In_) are both accepted, as are the driver annotations (_IRQL_requires_), which Windows has in
- * driverspecs.h and concurrencysal.h.
+ * Source annotations for Microsoft's analyser; each expands to nothing here. Both spellings, old (__in) and new (_In_),
+ * are defined, and so are the driver annotations (_IRQL_requires_), which Windows has in driverspecs.h and
+ * concurrencysal.h.
  */
 #ifndef ONDK_WDK_SAL_H
 #define ONDK_WDK_SAL_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCSI as a miniport speaks it: commands, and what a logical unit answers them with. Numbers of several octets have
- * the most significant one first.
+ * SCSI for miniports: commands, and the data that a logical unit returns. Numbers of several bytes are big-endian.
  */
 #ifndef ONDK_WDK_SCSI_H
 #define ONDK_WDK_SCSI_H
@@ -142,7 +141,7 @@ typedef struct _VPD_IDENTIFICATION_PAGE {
     UCHAR PageCode;
     UCHAR Reserved;
     UCHAR PageLength;
-    UCHAR Descriptors[0]; /* VPD_IDENTIFICATION_DESCRIPTOR, one behind the other */
+    UCHAR Descriptors[0]; /* consecutive VPD_IDENTIFICATION_DESCRIPTORs */
 } VPD_IDENTIFICATION_PAGE, *PVPD_IDENTIFICATION_PAGE;
 
 typedef struct _VPD_BLOCK_LIMITS_PAGE {
@@ -249,7 +248,7 @@ typedef struct _DESCRIPTOR_SENSE_DATA {
 /* ---- Capacity, units -------------------------------------------------------------------------------------------- */
 
 typedef struct _READ_CAPACITY_DATA {
-    ULONG LogicalBlockAddress; /* the last block's */
+    ULONG LogicalBlockAddress; /* of the last block */
     ULONG BytesPerBlock;
 } READ_CAPACITY_DATA, *PREAD_CAPACITY_DATA;
 
@@ -275,7 +274,7 @@ typedef struct _READ_CAPACITY16_DATA {
 } READ_CAPACITY16_DATA, *PREAD_CAPACITY16_DATA;
 
 typedef struct _LUN_LIST {
-    UCHAR LunListLength[4]; /* octets, without the first eight */
+    UCHAR LunListLength[4]; /* in bytes, without the first eight */
     UCHAR Reserved[4];
     UCHAR Lun[][8];
 } LUN_LIST, *PLUN_LIST;
@@ -420,7 +419,7 @@ typedef struct _UNMAP_LIST_HEADER {
     UNMAP_BLOCK_DESCRIPTOR Descriptors[];
 } UNMAP_LIST_HEADER, *PUNMAP_LIST_HEADER;
 
-/* ---- Order of octets -------------------------------------------------------------------------------------------- */
+/* ---- Byte order -------------------------------------------------------------------------------------------------- */
 
 typedef union _TWO_BYTE {
     struct {
@@ -456,7 +455,7 @@ typedef union _EIGHT_BYTE {
 
 #pragma pack(pop)
 
-/* The octets of one, in turned order, to the other, wherever they are. */
+/* Copies the bytes of one number to the other in reverse order. The addresses need not be aligned. */
 #define REVERSE_BYTES_SHORT(destination, source) \
     (((PTWO_BYTE)(destination))->AsShort = __builtin_bswap16(((PTWO_BYTE)(source))->AsShort))
 #define REVERSE_BYTES(destination, source) \

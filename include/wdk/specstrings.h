@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Source annotations: sal.h has them all.
+ * Source annotations, which sal.h defines.
  */
 #ifndef ONDK_WDK_SPECSTRINGS_H
 #define ONDK_WDK_SPECSTRINGS_H

@@ -40,7 +40,7 @@ EXTERN_C_START
 #define SRB_FUNCTION_PNP 0x25
 #define SRB_FUNCTION_DUMP_POINTERS 0x26
 #define SRB_FUNCTION_FREE_DUMP_POINTERS 0x27
-#define SRB_FUNCTION_STORAGE_REQUEST_BLOCK 0x28 /* in SCSI_REQUEST_BLOCK's place: it is a STORAGE_REQUEST_BLOCK */
+#define SRB_FUNCTION_STORAGE_REQUEST_BLOCK 0x28 /* in Function: the block is a STORAGE_REQUEST_BLOCK */
 #define SRB_FUNCTION_CRYPTO_OPERATION 0x29
 #define SRB_FUNCTION_GET_DUMP_INFO 0x2A
 #define SRB_FUNCTION_FREE_DUMP_INFO 0x2B
@@ -62,7 +62,7 @@ EXTERN_C_START
 #define SRB_STATUS_PARITY_ERROR 0x0F
 #define SRB_STATUS_REQUEST_SENSE_FAILED 0x10
 #define SRB_STATUS_NO_HBA 0x11
-#define SRB_STATUS_DATA_OVERRUN 0x12 /* also: less was moved than the buffer holds; DataTransferLength says how much */
+#define SRB_STATUS_DATA_OVERRUN 0x12 /* also if less was transferred than the buffer holds; see DataTransferLength */
 #define SRB_STATUS_UNEXPECTED_BUS_FREE 0x13
 #define SRB_STATUS_PHASE_SEQUENCE_FAILURE 0x14
 #define SRB_STATUS_BAD_SRB_BLOCK_LENGTH 0x15
@@ -147,7 +147,7 @@ typedef struct _SCSI_REQUEST_BLOCK {
 
 typedef struct _SCSI_WMI_REQUEST_BLOCK {
     USHORT Length;
-    UCHAR Function; /* SRB_FUNCTION_WMI */
+    UCHAR Function; /* for SRB_FUNCTION_WMI */
     UCHAR SrbStatus;
     UCHAR WMISubFunction;
     UCHAR PathId;
@@ -193,7 +193,7 @@ typedef enum {
 
 typedef struct _SCSI_POWER_REQUEST_BLOCK {
     USHORT Length;
-    UCHAR Function; /* SRB_FUNCTION_POWER */
+    UCHAR Function; /* for SRB_FUNCTION_POWER */
     UCHAR SrbStatus;
     UCHAR SrbPowerFlags;
     UCHAR PathId;
@@ -227,7 +227,7 @@ typedef enum {
 
 typedef struct _SCSI_PNP_REQUEST_BLOCK {
     USHORT Length;
-    UCHAR Function; /* SRB_FUNCTION_PNP */
+    UCHAR Function; /* for SRB_FUNCTION_PNP */
     UCHAR SrbStatus;
     UCHAR PnPSubFunction;
     UCHAR PathId;
@@ -414,7 +414,7 @@ typedef struct DECLSPEC_ALIGN(8) _STORAGE_REQUEST_BLOCK {
     ULONG TimeOutValue;
     ULONG SystemStatus;
     ULONG ZeroGuard1;
-    ULONG DECLSPEC_ALIGN(8) AddressOffset; /* of a STOR_ADDRESS, from the block's start */
+    ULONG DECLSPEC_ALIGN(8) AddressOffset; /* offset of a STOR_ADDRESS from the start of the block */
     ULONG NumSrbExData;
     ULONG DataTransferLength;
     PVOID DataBuffer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a Storport miniport includes. Virtual miniports run here; there is no hardware for the others.
+ * The header that Storport miniports include. Only virtual miniports run here; there is no storage hardware.
  */
 #ifndef ONDK_WDK_STORPORT_H
 #define ONDK_WDK_STORPORT_H

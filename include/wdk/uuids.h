@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * On Windows, identifiers of multimedia programs. What drivers that include it need of it is the GUID itself.
+ * On Windows this header has identifiers of multimedia programs. Drivers that include it use only the GUID type.
  */
 #ifndef ONDK_WDK_UUIDS_H
 #define ONDK_WDK_UUIDS_H

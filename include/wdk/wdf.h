@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Of KMDF what a miniport uses: the driver object, a miniport's device object, general objects with contexts, timers,
- * work items, spin locks and wait locks. There are no function drivers, queues or I/O targets. A handle that is none is
- * reported as rule `handle-invalid`, and what is left at unload is listed.
+ * The part of KMDF that a miniport uses: the driver object, a miniport's device object, general objects with contexts,
+ * timers, work items, spin locks and wait locks. Function drivers, queues and I/O targets are missing. An invalid
+ * handle is reported as rule `handle-invalid`. Objects that are left at unload are listed.
  */
 #ifndef ONDK_WDK_WDF_H
 #define ONDK_WDK_WDF_H
@@ -72,7 +72,7 @@ typedef struct _WDF_OBJECT_CONTEXT_TYPE_INFO {
 
 /*
  * There is one execution level and no synchronization: WdfExecutionLevelPassive, WdfSynchronizationScopeDevice and
- * ...Queue are refused with STATUS_NOT_SUPPORTED.
+ * WdfSynchronizationScopeQueue are refused with STATUS_NOT_SUPPORTED.
  */
 typedef struct _WDF_OBJECT_ATTRIBUTES {
     ULONG Size;
@@ -93,7 +93,7 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
     Attributes->SynchronizationScope = WdfSynchronizationScopeInheritFromParent;
 }
 
-/* A type that two source files declare is one: its description is a weak symbol of the driver. */
+/* If two source files declare the same type, it is one type: its description is a weak symbol of the driver. */
 #define WDF_TYPE_NAME_TO_TYPE_INFO(contexttype) _WDF_##contexttype##_TYPE_INFO
 #define WDF_GET_CONTEXT_TYPE_INFO(contexttype) (&WDF_TYPE_NAME_TO_TYPE_INFO(contexttype))
 #define WDF_DECLARE_CONTEXT_TYPE_WITH_NAME(contexttype, castingfunction)                                              \
@@ -116,9 +116,12 @@ FORCEINLINE VOID WDF_OBJECT_ATTRIBUTES_INIT(_Out_ PWDF_OBJECT_ATTRIBUTES Attribu
 #define WdfObjectGetTypedContext(handle, type) \
     ((type *)WdfObjectGetTypedContextWorker((WDFOBJECT)(handle), WDF_GET_CONTEXT_TYPE_INFO(type)))
 
-/* The parent is the driver where the attributes name none. Up to DISPATCH_LEVEL. */
+/* The parent is the driver if the attributes name none. Up to DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfObjectCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes, _Out_ WDFOBJECT *Object);
-/* Cleanup of the youngest descendants first, then the object's; destruction when no reference is left. */
+/*
+ * Calls the cleanup routines, the youngest descendants first, then the object's. Destroys the object when no reference
+ * is left.
+ */
 NTKERNELAPI VOID WdfObjectDelete(_In_ WDFOBJECT Object);
 NTKERNELAPI VOID WdfObjectReference(_In_ WDFOBJECT Handle);
 NTKERNELAPI VOID WdfObjectDereference(_In_ WDFOBJECT Handle);
@@ -137,11 +140,11 @@ typedef EVT_WDF_DRIVER_UNLOAD *PFN_WDF_DRIVER_UNLOAD;
 
 typedef enum _WDF_DRIVER_INIT_FLAGS {
     WdfDriverInitNonPnpDriver = 0x00000001,
-    WdfDriverInitNoDispatchOverride = 0x00000002, /* a miniport: DriverUnload stays the driver's too */
+    WdfDriverInitNoDispatchOverride = 0x00000002, /* a miniport: the driver keeps its own DriverUnload */
     WdfVerifyOn = 0x00000004
 } WDF_DRIVER_INIT_FLAGS;
 
-/* No device is ever added here: EvtDriverDeviceAdd is not called. */
+/* No device is ever added: EvtDriverDeviceAdd is not called. */
 typedef struct _WDF_DRIVER_CONFIG {
     ULONG Size;
     PFN_WDF_DRIVER_DEVICE_ADD EvtDriverDeviceAdd;
@@ -164,10 +167,10 @@ NTKERNELAPI NTSTATUS WdfDriverCreate(_In_ PDRIVER_OBJECT DriverObject, _In_ PCUN
                                      _In_ PWDF_DRIVER_CONFIG DriverConfig, _Out_opt_ WDFDRIVER *Driver);
 NTKERNELAPI VOID WdfDriverMiniportUnload(_In_ WDFDRIVER Driver);
 NTKERNELAPI PDRIVER_OBJECT WdfDriverWdmGetDriverObject(_In_ WDFDRIVER Driver);
-/* NULL: WdfDriverCreate was not called for it. */
+/* NULL: WdfDriverCreate was not called for this driver object. */
 NTKERNELAPI WDFDRIVER WdfWdmDriverGetWdfDriverHandle(_In_ PDRIVER_OBJECT DriverObject);
 
-/* A framework device in front of the one that the port driver has made, for objects to be descended from. */
+/* Creates a framework device for the one that the port driver has created, as a parent of other objects. */
 NTKERNELAPI NTSTATUS WdfDeviceMiniportCreate(_In_ WDFDRIVER Driver, _In_opt_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                              _In_ PDEVICE_OBJECT DeviceObject,
                                              _In_opt_ PDEVICE_OBJECT AttachedDeviceObject, _In_opt_ PDEVICE_OBJECT Pdo,
@@ -180,7 +183,7 @@ NTKERNELAPI PDEVICE_OBJECT WdfDeviceWdmGetDeviceObject(_In_ WDFDEVICE Device);
 typedef VOID EVT_WDF_TIMER(_In_ WDFTIMER Timer);
 typedef EVT_WDF_TIMER *PFN_WDF_TIMER;
 
-/* Automatic serialization has nothing to serialize with where the synchronization scope is none. */
+/* Automatic serialization has no effect, because there is no synchronization scope. */
 typedef struct _WDF_TIMER_CONFIG {
     ULONG Size;
     PFN_WDF_TIMER EvtTimerFunc;
@@ -235,13 +238,13 @@ FORCEINLINE LONGLONG WDF_ABS_TIMEOUT_IN_US(_In_ ULONGLONG Time)
 }
 
 /*
- * The attributes name a parent, as those of a work item do. A timer is deleted at PASSIVE_LEVEL, and its callback has
- * ended then.
+ * The attributes must name a parent, as for a work item. A timer is deleted at PASSIVE_LEVEL, after its callback has
+ * ended.
  */
 NTKERNELAPI NTSTATUS WdfTimerCreate(_In_ PWDF_TIMER_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                     _Out_ WDFTIMER *Timer);
 NTKERNELAPI BOOLEAN WdfTimerStart(_In_ WDFTIMER Timer, _In_ LONGLONG DueTime);
-/* Wait: PASSIVE_LEVEL. */
+/* With Wait: PASSIVE_LEVEL. */
 NTKERNELAPI BOOLEAN WdfTimerStop(_In_ WDFTIMER Timer, _In_ BOOLEAN Wait);
 NTKERNELAPI WDFOBJECT WdfTimerGetParentObject(_In_ WDFTIMER Timer);
 
@@ -266,12 +269,12 @@ FORCEINLINE VOID WDF_WORKITEM_CONFIG_INIT(_Out_ PWDF_WORKITEM_CONFIG Config, _In
 }
 
 /*
- * The attributes name a parent: a device, or what is descended from one. A work item is deleted at PASSIVE_LEVEL, and
- * its callback has ended then, unless it is its own callback that deletes it.
+ * The attributes must name a parent: a device or a descendant of one. A work item is deleted at PASSIVE_LEVEL, after
+ * its callback has ended, unless its own callback deletes it.
  */
 NTKERNELAPI NTSTATUS WdfWorkItemCreate(_In_ PWDF_WORKITEM_CONFIG Config, _In_ PWDF_OBJECT_ATTRIBUTES Attributes,
                                        _Out_ WDFWORKITEM *WorkItem);
-/* One that is queued already is not queued again. */
+/* An item that is already queued is not queued again. */
 NTKERNELAPI VOID WdfWorkItemEnqueue(_In_ WDFWORKITEM WorkItem);
 /* Not from its own callback. PASSIVE_LEVEL. */
 NTKERNELAPI VOID WdfWorkItemFlush(_In_ WDFWORKITEM WorkItem);
@@ -284,7 +287,7 @@ NTKERNELAPI VOID WdfSpinLockAcquire(_In_ WDFSPINLOCK SpinLock);
 NTKERNELAPI VOID WdfSpinLockRelease(_In_ WDFSPINLOCK SpinLock);
 
 NTKERNELAPI NTSTATUS WdfWaitLockCreate(_In_opt_ PWDF_OBJECT_ATTRIBUTES LockAttributes, _Out_ WDFWAITLOCK *Lock);
-/* Timeout in units of 100 ns, NULL: none. PASSIVE_LEVEL, with a timeout of 0 up to DISPATCH_LEVEL. */
+/* Timeout is in units of 100 ns; NULL: no limit. PASSIVE_LEVEL; with a timeout of 0 up to DISPATCH_LEVEL. */
 NTKERNELAPI NTSTATUS WdfWaitLockAcquire(_In_ WDFWAITLOCK Lock, _In_opt_ PLONGLONG Timeout);
 NTKERNELAPI VOID WdfWaitLockRelease(_In_ WDFWAITLOCK Lock);
 

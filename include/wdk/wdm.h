@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every kernel-mode driver includes. The parts are in wdm/.
+ * The header that every kernel-mode driver includes. The parts are in wdm/.
  */
 #ifndef ONDK_WDK_WDM_H
 #define ONDK_WDK_WDM_H

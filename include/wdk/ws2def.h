@@ -5,7 +5,7 @@
 #ifndef ONDK_WDK_WS2DEF_H
 #define ONDK_WDK_WS2DEF_H
 
-#include <guiddef.h> /* mingw-w64 has its own */
+#include <guiddef.h> /* mingw-w64 has its own declarations */
 #include "inaddr.h"
 #include "ntdef.h"
 

@@ -60,7 +60,7 @@ typedef struct _sockaddr_in6_pair {
 #define IPV6_UNICAST_IF 31
 
 typedef struct in_pktinfo {
-    IN_ADDR ipi_addr; /* received: where to; sent: where from */
+    IN_ADDR ipi_addr; /* received: the destination address; sent: the source address */
     ULONG ipi_ifindex;
 } IN_PKTINFO, *PIN_PKTINFO;
 

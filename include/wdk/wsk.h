@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel: a client and its provider, sockets of TCP and UDP over IPv4 and IPv6, and the way in to NDK
- * (wskndk.h).
+ * Winsock Kernel: clients, the provider, TCP and UDP sockets over IPv4 and IPv6, and the access to NDK (wskndk.h).
  *
- * What needs an IRP mostly returns STATUS_PENDING, and a thread of the kernel's completes the IRP and calls the events,
- * both at DISPATCH_LEVEL. A send is complete when the host's TCP has taken the data, a graceful disconnect when the
- * host has been told to send the end: neither waits for the peer's acknowledgement. All else that differs:
- * docs/port-your-driver.md.
+ * Functions with an IRP usually return STATUS_PENDING; a thread of the kernel completes the IRP and calls the events,
+ * both at DISPATCH_LEVEL. A send completes when the host's TCP has accepted the data, a graceful disconnect when the
+ * host has been instructed to send the end: neither waits for the peer's acknowledgement. docs/port-your-driver.md
+ * lists the other differences.
  */
 #ifndef ONDK_WDK_WSK_H
 #define ONDK_WDK_WSK_H
@@ -48,7 +47,7 @@ typedef struct _WSK_CLIENT_NPI {
     const WSK_CLIENT_DISPATCH *Dispatch;
 } WSK_CLIENT_NPI, *PWSK_CLIENT_NPI;
 
-/* The kernel's own. */
+/* Private to the kernel. */
 typedef struct _WSK_REGISTRATION {
     ULONGLONG ReservedRegistrationState;
     PVOID ReservedRegistrationContext;
@@ -119,7 +118,7 @@ typedef struct _WSK_TDI_MAP_INFO {
 #define WSK_EVENT_ACCEPT 0x00000200
 #define WSK_EVENT_DISABLE 0x80000000
 
-/* Options of SOL_SOCKET and I/O controls that WSK adds. */
+/* Options of SOL_SOCKET and I/O controls that only WSK has. */
 #define SO_WSK_SECURITY (WSK_SO_BASE + 1)
 #define SO_WSK_EVENT_CALLBACK (WSK_SO_BASE + 2)
 #define SIO_WSK_SET_REMOTE_ADDRESS _WSAIOW(IOC_WSK, 1)
@@ -276,7 +275,7 @@ typedef struct _WSK_PROVIDER_BASIC_DISPATCH {
     PFN_WSK_CLOSE_SOCKET WskCloseSocket;
 } WSK_PROVIDER_BASIC_DISPATCH, *PWSK_PROVIDER_BASIC_DISPATCH;
 
-/* The others begin with its slots: by the name Basic, as in C++, or without it, as in C. */
+/* The other tables begin with this one's entries: as member Basic in C++, or as the same members in C. */
 #define ONDK_WSK_BASIC                                                              \
     __extension__ union {                                                           \
         WSK_PROVIDER_BASIC_DISPATCH Basic;                                          \
@@ -381,30 +380,30 @@ typedef struct _WSK_PROVIDER_NPI {
 /* ---- Registration ------------------------------------------------------------------------------------------------ */
 
 /*
- * Registers a client; the registration must stay where it is until WskDeregister has returned. PASSIVE_LEVEL.
- *   STATUS_INVALID_PARAMETER  an argument, or the client's dispatch table, is missing, or its Reserved is not 0
+ * Registers a client. The registration must stay at its address until WskDeregister has returned. PASSIVE_LEVEL.
+ *   STATUS_INVALID_PARAMETER  an argument or the client's dispatch table is missing, or its Reserved is not 0
  */
 NTKERNELAPI NTSTATUS WskRegister(_In_ PWSK_CLIENT_NPI WskClientNpi, _Out_ PWSK_REGISTRATION WskRegistration);
 
 /*
- * Gives the provider, which is always there, so that nothing is ever waited for. PASSIVE_LEVEL; <= DISPATCH_LEVEL with
- * WSK_NO_WAIT. Each success needs one WskReleaseProviderNPI.
- *   STATUS_NOINTERFACE       the client's version is none of 1.0 and 1.1
+ * Returns the provider. It always exists, so the call never waits. PASSIVE_LEVEL; with WSK_NO_WAIT <= DISPATCH_LEVEL.
+ * Each success needs one WskReleaseProviderNPI.
+ *   STATUS_NOINTERFACE       the client's version is neither 1.0 nor 1.1
  *   STATUS_DEVICE_NOT_READY  WskDeregister has been called
  */
 NTKERNELAPI NTSTATUS WskCaptureProviderNPI(
     _In_ PWSK_REGISTRATION WskRegistration, _In_ ULONG WaitTimeout, _Out_ PWSK_PROVIDER_NPI WskProviderNpi);
 
-/* <= DISPATCH_LEVEL. One more than were captured is reported (handle-invalid). */
+/* <= DISPATCH_LEVEL. A release without a capture is reported (handle-invalid). */
 NTKERNELAPI VOID WskReleaseProviderNPI(_In_ PWSK_REGISTRATION WskRegistration);
 
-/* The versions that the provider has. <= DISPATCH_LEVEL. STATUS_DEVICE_NOT_READY: WskDeregister has been called. */
+/* Returns the provider's versions. <= DISPATCH_LEVEL. STATUS_DEVICE_NOT_READY: WskDeregister has been called. */
 NTKERNELAPI NTSTATUS WskQueryProviderCharacteristics(
     _In_ PWSK_REGISTRATION WskRegistration, _Out_ PWSK_PROVIDER_CHARACTERISTICS WskProviderCharacteristics);
 
 /*
- * Returns when every captured provider has been released, every call through its table has come back, and every socket
- * and NDK adapter is closed. PASSIVE_LEVEL. While checks are on, what it waits for is printed after some seconds.
+ * Returns when every captured provider has been released, every call through its table has returned, and every socket
+ * and NDK adapter is closed. PASSIVE_LEVEL. If checks are on, prints after some seconds what it waits for.
  */
 NTKERNELAPI VOID WskDeregister(_In_ PWSK_REGISTRATION WskRegistration);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NDK as an extension of Winsock Kernel: the two functions that open and close an adapter, which WskControlClient
- * gives out.
+ * NDK as an extension of Winsock Kernel: the two functions that open and close an adapter. WskControlClient returns
+ * them.
  */
 #ifndef ONDK_WDK_WSKNDK_H
 #define ONDK_WDK_WSKNDK_H
@@ -12,8 +12,8 @@
 EXTERN_C_START
 
 /*
- * Opens the NDK adapter of the network interface IfIndex. PASSIVE_LEVEL. The index is the host's, or one that ndkrun
- * maps.
+ * Opens the NDK adapter of the network interface IfIndex. PASSIVE_LEVEL. IfIndex is the host's index, or one that
+ * ndkrun maps.
  *   NDIS_STATUS_BAD_VERSION        the provider does not have this version
  *   STATUS_INVALID_PARAMETER       there is no such interface, or it has no address
  *   NDIS_STATUS_ADAPTER_NOT_READY  the interface is down
@@ -21,7 +21,7 @@ EXTERN_C_START
 typedef NTSTATUS (WSKAPI *PFN_WSK_NDK_OPEN_ADAPTER)(
     _In_ PWSK_CLIENT Client, _In_ NDK_VERSION NdkVersion, _In_ NET_IFINDEX IfIndex, _Out_ NDK_ADAPTER **ppNdkAdapter);
 
-/* Closes it, when every object that was made from it has been closed and every callback has returned. PASSIVE_LEVEL. */
+/* Closes the adapter when every object of it has been closed and every callback has returned. PASSIVE_LEVEL. */
 typedef VOID (WSKAPI *PFN_WSK_NDK_CLOSE_ADAPTER)(_In_ PWSK_CLIENT Client, _In_ NDK_ADAPTER *pNdkAdapter);
 
 typedef struct _WSK_PROVIDER_NDK_DISPATCH {
@@ -30,8 +30,9 @@ typedef struct _WSK_PROVIDER_NDK_DISPATCH {
 } WSK_PROVIDER_NDK_DISPATCH, *PWSK_PROVIDER_NDK_DISPATCH;
 
 /*
- * Control code of WskControlClient: no input, no IRP needed; the output is a WSK_PROVIDER_NDK_DISPATCH, and a shorter
- * buffer answers STATUS_INVALID_PARAMETER. Written as a number because compilers warn of 'NDKD', which is the same.
+ * Control code of WskControlClient. It has no input and needs no IRP; the output is a WSK_PROVIDER_NDK_DISPATCH. A
+ * shorter buffer gives STATUS_INVALID_PARAMETER. The value is 'NDKD', written as a number because compilers warn of
+ * that form.
  */
 #define WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH ((ULONG)0x4E444B44)
 

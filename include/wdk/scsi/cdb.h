@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Command descriptor blocks as a union of their forms. Numbers of several octets have the most significant one first.
+ * Command descriptor blocks as a union of their formats. Numbers of several bytes are big-endian.
  */
 #ifndef ONDK_WDK_SCSI_CDB_H
 #define ONDK_WDK_SCSI_CDB_H

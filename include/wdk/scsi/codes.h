@@ -3,7 +3,7 @@
 #ifndef ONDK_WDK_SCSI_CODES_H
 #define ONDK_WDK_SCSI_CODES_H
 
-/* Operation codes: 6 octets. */
+/* Operation codes of 6-byte commands. */
 #define SCSIOP_TEST_UNIT_READY 0x00
 #define SCSIOP_REZERO_UNIT 0x01
 #define SCSIOP_REWIND 0x01
@@ -29,7 +29,7 @@
 #define SCSIOP_SEND_DIAGNOSTIC 0x1D
 #define SCSIOP_MEDIUM_REMOVAL 0x1E
 
-/* 10 octets. */
+/* Of 10-byte commands. */
 #define SCSIOP_READ_FORMATTED_CAPACITY 0x23
 #define SCSIOP_READ_CAPACITY 0x25
 #define SCSIOP_READ 0x28
@@ -54,7 +54,7 @@
 #define SCSIOP_PERSISTENT_RESERVE_IN 0x5E
 #define SCSIOP_PERSISTENT_RESERVE_OUT 0x5F
 
-/* 16 octets. */
+/* Of 16-byte commands. */
 #define SCSIOP_OPERATION32 0x7F
 #define SCSIOP_EXTENDED_COPY 0x83
 #define SCSIOP_POPULATE_TOKEN 0x83
@@ -74,7 +74,7 @@
 #define SCSIOP_SERVICE_ACTION_IN16 0x9E
 #define SCSIOP_SERVICE_ACTION_OUT16 0x9F
 
-/* 12 octets. */
+/* Of 12-byte commands. */
 #define SCSIOP_REPORT_LUNS 0xA0
 #define SCSIOP_ATA_PASSTHROUGH12 0xA1
 #define SCSIOP_SECURITY_PROTOCOL_IN 0xA2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a miniport tells the port driver about itself, what it is told, and the routines it is called by.
+ * The configuration that a miniport and the port driver exchange, and the miniport's routines.
  */
 #ifndef ONDK_WDK_STORPORT_CONFIG_H
 #define ONDK_WDK_STORPORT_CONFIG_H
@@ -226,13 +226,13 @@ typedef struct _SCSI_SUPPORTED_CONTROL_TYPE_LIST {
 
 /* ---- The miniport's routines ------------------------------------------------------------------------------------- */
 
-/* DISPATCH_LEVEL, nothing held. */
+/* DISPATCH_LEVEL, no lock held. */
 typedef BOOLEAN HW_INITIALIZE(_In_ PVOID DeviceExtension);
 typedef HW_INITIALIZE *PHW_INITIALIZE;
 /* PASSIVE_LEVEL. */
 typedef BOOLEAN HW_PASSIVE_INITIALIZE_ROUTINE(_In_ PVOID DeviceExtension);
 typedef HW_PASSIVE_INITIALIZE_ROUTINE *PHW_PASSIVE_INITIALIZE_ROUTINE;
-/* DISPATCH_LEVEL, nothing held, several at once. */
+/* DISPATCH_LEVEL, no lock held, several calls at the same time. */
 typedef BOOLEAN HW_BUILDIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
 typedef HW_BUILDIO *PHW_BUILDIO;
 typedef BOOLEAN HW_STARTIO(_In_ PVOID DeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb);
@@ -260,10 +260,10 @@ typedef ULONG VIRTUAL_HW_FIND_ADAPTER(_In_ PVOID DeviceExtension, _In_ PVOID HwC
                                       _In_ PVOID LowerDevice, _In_z_ PCHAR ArgumentString,
                                       _Inout_ PPORT_CONFIGURATION_INFORMATION ConfigInfo, _Out_ PBOOLEAN Again);
 typedef VIRTUAL_HW_FIND_ADAPTER *PVIRTUAL_HW_FIND_ADAPTER;
-/* DISPATCH_LEVEL; no HwStartIo is called until it has returned. */
+/* DISPATCH_LEVEL. HwStartIo is not called until it has returned. */
 typedef BOOLEAN HW_RESET_BUS(_In_ PVOID DeviceExtension, _In_ ULONG PathId);
 typedef HW_RESET_BUS *PHW_RESET_BUS;
-/* ScsiStopAdapter and ScsiRestartAdapter at DISPATCH_LEVEL, else at PASSIVE_LEVEL. */
+/* ScsiStopAdapter and ScsiRestartAdapter: DISPATCH_LEVEL; all others: PASSIVE_LEVEL. */
 typedef SCSI_ADAPTER_CONTROL_STATUS HW_ADAPTER_CONTROL(_In_ PVOID DeviceExtension,
                                                        _In_ SCSI_ADAPTER_CONTROL_TYPE ControlType,
                                                        _In_ PVOID Parameters);
@@ -287,7 +287,7 @@ typedef HW_TRACING_ENABLED *PHW_TRACING_ENABLED;
 typedef BOOLEAN STOR_SYNCHRONIZED_ACCESS(_In_ PVOID HwDeviceExtension, _In_ PVOID Context);
 typedef STOR_SYNCHRONIZED_ACCESS *PSTOR_SYNCHRONIZED_ACCESS;
 
-/* ---- What DriverEntry hands to StorPortInitialize ---------------------------------------------------------------- */
+/* ---- The argument of StorPortInitialize -------------------------------------------------------------------------- */
 
 #define STOR_FEATURE_VIRTUAL_MINIPORT 0x00000001
 #define STOR_FEATURE_ATA_PASS_THROUGH 0x00000002
@@ -315,7 +315,7 @@ typedef struct _HW_INITIALIZATION_DATA {
     PHW_INITIALIZE HwInitialize;
     PHW_STARTIO HwStartIo;
     PHW_INTERRUPT HwInterrupt;
-    PVOID HwFindAdapter; /* PHW_FIND_ADAPTER or, of a virtual miniport, PVIRTUAL_HW_FIND_ADAPTER */
+    PVOID HwFindAdapter; /* PHW_FIND_ADAPTER, or PVIRTUAL_HW_FIND_ADAPTER of a virtual miniport */
     PHW_RESET_BUS HwResetBus;
     PHW_DMA_STARTED HwDmaStarted;
     PHW_ADAPTER_STATE HwAdapterState;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a virtual miniport calls. HwDeviceExtension is the pointer that its routines are given. Up to DISPATCH_LEVEL
- * unless said otherwise.
+ * The routines that a virtual miniport calls. HwDeviceExtension is the pointer that the miniport's routines receive. Up
+ * to DISPATCH_LEVEL, except where another IRQL is given.
  */
 #ifndef ONDK_WDK_STORPORT_ROUTINES_H
 #define ONDK_WDK_STORPORT_ROUTINES_H
@@ -25,9 +25,9 @@ EXTERN_C_START
 #define STOR_STATUS_BUSY 0xC100000C
 
 /*
- * From DriverEntry. When that has returned STATUS_SUCCESS, the port makes one adapter: HwFindAdapter, HwInitialize and
- * the passive initialization, ScsiQuerySupportedControlTypes, a scan of the bus. A miniport of hardware is taken note
- * of and gets no adapter. PASSIVE_LEVEL.
+ * Called by DriverEntry. After DriverEntry has returned STATUS_SUCCESS, the port creates one adapter: it calls
+ * HwFindAdapter, HwInitialize, the passive initialization and ScsiQuerySupportedControlTypes, and scans the bus. A
+ * miniport for hardware is registered but gets no adapter. PASSIVE_LEVEL.
  */
 NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
                                      _In_ struct _HW_INITIALIZATION_DATA *HwInitializationData,
@@ -35,20 +35,20 @@ NTKERNELAPI ULONG StorPortInitialize(_In_ PVOID Argument1, _In_ PVOID Argument2,
 
 typedef enum _SCSI_NOTIFICATION_TYPE {
     RequestComplete,       /* PSCSI_REQUEST_BLOCK or PSTORAGE_REQUEST_BLOCK */
-    NextRequest,           /* these two: nothing to do in Storport */
+    NextRequest,           /* these two have no effect in Storport */
     NextLuRequest,
-    ResetDetected,         /* the adapter is held for BusResetHoldTime */
+    ResetDetected,         /* holds the adapter for BusResetHoldTime */
     _obsolete1,
     _obsolete2,
-    RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer an adapter */
-    BusChangeDetected,     /* the bus is scanned */
-    WMIEvent,              /* these two: there is no WMI, and nobody is told */
+    RequestTimerCall,      /* PHW_TIMER, ULONG microseconds, 0 cancels; one timer for each adapter */
+    BusChangeDetected,     /* scans the bus */
+    WMIEvent,              /* these two have no effect: there is no WMI */
     WMIReregister,
-    LinkUp,                /* requests go on */
-    LinkDown,              /* requests wait */
+    LinkUp,                /* resumes requests */
+    LinkDown,              /* holds requests */
     QueryTickCount,        /* PLARGE_INTEGER */
     BufferOverrunDetected, /* ends with a bug check */
-    TraceNotification,     /* nobody traces */
+    TraceNotification,     /* no effect */
     GetExtendedFunctionTable,
     EnablePassiveInitialization = 0x1000,
     InitializeDpc,
@@ -56,11 +56,11 @@ typedef enum _SCSI_NOTIFICATION_TYPE {
     AcquireSpinLock,
     ReleaseSpinLock,
     StateChangeDetectedCall,
-    IoTargetRequestServiceTime, /* nobody keeps it */
+    IoTargetRequestServiceTime, /* no effect */
     AsyncNotificationDetected
 } SCSI_NOTIFICATION_TYPE, *PSCSI_NOTIFICATION_TYPE;
 
-/* Any other type is an assertion that fails. */
+/* Any other type fails an assertion. */
 NTKERNELAPI VOID StorPortNotification(_In_ SCSI_NOTIFICATION_TYPE NotificationType, _In_ PVOID HwDeviceExtension, ...);
 
 /* ---- Requests and units ------------------------------------------------------------------------------------------ */
@@ -71,11 +71,11 @@ NTKERNELAPI ULONG StorPortGetSystemAddress(_In_ PVOID HwDeviceExtension, _In_ PS
                                            _Out_ PVOID *SystemAddress);
 NTKERNELAPI ULONG StorPortGetOriginalMdl(_In_ PVOID HwDeviceExtension, _In_ PSCSI_REQUEST_BLOCK Srb,
                                          _Out_ PVOID *Mdl);
-/* SP_UNTAGGED: all. */
+/* SP_UNTAGGED: all requests. */
 NTKERNELAPI VOID StorPortCompleteRequest(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                          _In_ UCHAR Lun, _In_ UCHAR SrbStatus);
 
-/* Timeouts in seconds. */
+/* Timeouts are in seconds. */
 NTKERNELAPI BOOLEAN StorPortPause(_In_ PVOID HwDeviceExtension, _In_ ULONG Timeout);
 NTKERNELAPI BOOLEAN StorPortResume(_In_ PVOID HwDeviceExtension);
 NTKERNELAPI BOOLEAN StorPortPauseDevice(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
@@ -91,7 +91,7 @@ NTKERNELAPI BOOLEAN StorPortDeviceReady(_In_ PVOID HwDeviceExtension, _In_ UCHAR
 NTKERNELAPI BOOLEAN StorPortSetDeviceQueueDepth(_In_ PVOID HwDeviceExtension, _In_ UCHAR PathId, _In_ UCHAR TargetId,
                                                 _In_ UCHAR Lun, _In_ ULONG Depth);
 
-/* Of a request of HwProcessServiceRequest, IoStatus filled in. */
+/* Completes a request of HwProcessServiceRequest. The caller has set IoStatus. */
 NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ PVOID Irp);
 
 /* ---- Errors, messages, time -------------------------------------------------------------------------------------- */
@@ -107,10 +107,10 @@ NTKERNELAPI ULONG StorPortCompleteServiceIrp(_In_ PVOID HwDeviceExtension, _In_ 
 #define SP_BAD_FW_WARNING 0x0009
 #define SP_BAD_FW_ERROR 0x000a
 
-/* Printed, as the event log is. */
+/* Prints the message, as the event log does. */
 NTKERNELAPI VOID StorPortLogError(_In_ PVOID HwDeviceExtension, _In_opt_ PSCSI_REQUEST_BLOCK Srb, _In_ UCHAR PathId,
                                   _In_ UCHAR TargetId, _In_ UCHAR Lun, _In_ ULONG ErrorCode, _In_ ULONG UniqueId);
-/* Printed, whatever the level. */
+/* Prints the message, whatever its level. */
 NTKERNELAPI VOID StorPortDebugPrint(_In_ ULONG DebugPrintLevel, _In_z_ PCCHAR DebugMessage, ...);
 NTKERNELAPI VOID StorPortStallExecution(_In_ ULONG Delay);
 NTKERNELAPI VOID StorPortMoveMemory(_Out_ PVOID WriteBuffer, _In_ PVOID ReadBuffer, _In_ ULONG Length);
@@ -119,7 +119,7 @@ NTKERNELAPI ULONG StorPortQueryPerformanceCounter(_In_ PVOID HwDeviceExtension,
                                                   _Out_opt_ PLARGE_INTEGER PerformanceFrequency,
                                                   _Out_ PLARGE_INTEGER PerformanceCounter);
 NTKERNELAPI ULONG StorPortGetCurrentIrql(_In_ PVOID HwDeviceExtension, _Out_ PKIRQL Irql);
-/* The physical and the lower device are the same one here: what PnP would have made. */
+/* The physical and the lower device object are the same here; on Windows PnP creates both. */
 NTKERNELAPI ULONG StorPortGetDeviceObjects(_In_ PVOID HwDeviceExtension, _Out_ PVOID *AdapterDeviceObject,
                                            _Out_ PVOID *PhysicalDeviceObject, _Out_ PVOID *LowerDeviceObject);
 
@@ -154,16 +154,16 @@ NTKERNELAPI VOID StorPortInitializeDpc(_In_ PVOID DeviceExtension, _Out_ PSTOR_D
 NTKERNELAPI BOOLEAN StorPortIssueDpc(_In_ PVOID DeviceExtension, _In_ PSTOR_DPC Dpc, _In_ PVOID SystemArgument1,
                                      _In_ PVOID SystemArgument2);
 NTKERNELAPI ULONG StorPortCancelDpc(_In_ PVOID HwDeviceExtension, _In_ PSTOR_DPC Dpc, _Out_ PBOOLEAN ReturnValue);
-/* LockContext: for DpcLock the STOR_DPC, else NULL. */
+/* LockContext is the STOR_DPC for DpcLock, otherwise NULL. */
 NTKERNELAPI VOID StorPortAcquireSpinLock(_In_ PVOID DeviceExtension, _In_ STOR_SPINLOCK SpinLock,
                                          _In_opt_ PVOID LockContext, _Inout_ PSTOR_LOCK_HANDLE LockHandle);
 NTKERNELAPI VOID StorPortReleaseSpinLock(_In_ PVOID DeviceExtension, _Inout_ PSTOR_LOCK_HANDLE LockHandle);
-/* With InterruptLock held. */
+/* InterruptLock is held. */
 NTKERNELAPI BOOLEAN StorPortSynchronizeAccess(_In_ PVOID HwDeviceExtension,
                                               _In_ PSTOR_SYNCHRONIZED_ACCESS SynchronizedAccessRoutine,
                                               _In_opt_ PVOID Context);
 
-/* ---- Memory, timers, work items: STOR_STATUS_... ---------------------------------------------------------------- */
+/* ---- Memory, timers, work items; they return STOR_STATUS_... ---------------------------------------------------- */
 
 NTKERNELAPI ULONG StorPortAllocatePool(_In_ PVOID HwDeviceExtension, _In_ ULONG NumberOfBytes, _In_ ULONG Tag,
                                        _Out_ PVOID *BufferPointer);
@@ -174,7 +174,7 @@ NTKERNELAPI ULONG StorPortFreeMdl(_In_ PVOID HwDeviceExtension, _In_ PVOID Mdl);
 NTKERNELAPI ULONG StorPortBuildMdlForNonPagedPool(_In_ PVOID HwDeviceExtension, _Inout_ PVOID Mdl);
 
 NTKERNELAPI ULONG StorPortInitializeTimer(_In_ PVOID HwDeviceExtension, _Out_ PVOID *TimerHandle);
-/* TimerValue in microseconds; 0 cancels. */
+/* TimerValue is in microseconds; 0 cancels the timer. */
 NTKERNELAPI ULONG StorPortRequestTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID TimerHandle,
                                        _In_ PHW_TIMER_EX TimerCallback, _In_opt_ PVOID CallbackContext,
                                        _In_ ULONGLONG TimerValue, _In_ ULONGLONG TolerableDelay);
@@ -182,8 +182,8 @@ NTKERNELAPI ULONG StorPortFreeTimer(_In_ PVOID HwDeviceExtension, _In_ PVOID Tim
 
 NTKERNELAPI ULONG StorPortInitializeWorker(_In_ PVOID HwDeviceExtension, _Out_ PVOID *Worker);
 /*
- * STOR_STATUS_INVALID_DEVICE_STATE when the miniport has been told that its adapter is removed. The removal waits,
- * after HwFreeAdapterResources, for what is queued or runs yet.
+ * STOR_STATUS_INVALID_DEVICE_STATE after the miniport was notified of the removal of its adapter. After
+ * HwFreeAdapterResources the removal waits for work items that are queued or running.
  */
 NTKERNELAPI ULONG StorPortQueueWorkItem(_In_ PVOID HwDeviceExtension, _In_ PHW_WORKITEM WorkItemCallback,
                                         _In_ PVOID Worker, _In_opt_ PVOID Context);

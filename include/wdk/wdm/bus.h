@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words for buses, interrupts and DMA, as structures of port drivers have them. There is no such hardware here.
+ * Names for buses, interrupts and DMA that structures of port drivers use. There is no such hardware here.
  */
 #ifndef ONDK_WDK_WDM_BUS_H
 #define ONDK_WDK_WDM_BUS_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and strings as a driver calls them. The host's wide functions count characters of 32 bits, so that their names
- * mean ours here, which count 16; the narrow ones of <string.h>, qsort and bsearch are the host's own. Case is that of
- * the "C" locale: ASCII.
+ * The C library's memory and string functions for drivers. The host's wide-character functions use 32-bit characters,
+ * so their names are mapped to functions with 16-bit characters here. The narrow functions of <string.h>, qsort and
+ * bsearch are the host's. Case conversion follows the "C" locale: ASCII only.
  */
 #ifndef ONDK_WDK_WDM_CRT_H
 #define ONDK_WDK_WDM_CRT_H
 
 #include <ctype.h>
 #include <stdarg.h>
-/* <string.h> brings these two along, whose names drivers give to variables. */
+/* <string.h> declares these two, whose names drivers use for variables. */
 #define index ondk_host_index
 #define rindex ondk_host_rindex
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "../ntdef.h"
 
 /*
- * A host's header that comes later declares the names below as its own functions: these are to agree, and not to be
- * defined by it.
+ * Host headers that are included later declare the names below as the host's functions. These declarations must agree
+ * with them, and the host's headers must not define the names.
  */
 #if defined(__USE_FORTIFY_LEVEL) && __USE_FORTIFY_LEVEL > 0
 #undef __USE_FORTIFY_LEVEL
@@ -53,13 +53,13 @@ typedef size_t rsize_t;
 #define RtlCopyMemoryNonTemporal(Destination, Source, Length) ((VOID)memcpy((Destination), (Source), (Length)))
 #define RtlPrefetchMemoryNonTemporal(Source, Length) __builtin_prefetch((Source), 0, 0)
 
-/* How many octets from the start are equal. */
+/* Returns the number of equal bytes from the start. */
 NTKERNELAPI SIZE_T RtlCompareMemory(_In_reads_bytes_(Length) const VOID *Source1,
                                     _In_reads_bytes_(Length) const VOID *Source2, _In_ SIZE_T Length);
-/* How many octets from the start hold Pattern. Source and Length are multiples of four. */
+/* Returns the number of bytes from the start that repeat Pattern. Source and Length are multiples of four. */
 NTKERNELAPI SIZE_T RtlCompareMemoryUlong(_In_reads_bytes_(Length) PVOID Source, _In_ SIZE_T Length, _In_ ULONG Pattern);
 
-/* Zeroes also what nobody reads again. */
+/* Zeroes memory even if it is not read again. */
 FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(cnt) PVOID ptr, _In_ SIZE_T cnt)
 {
     memset(ptr, 0, cnt);
@@ -70,7 +70,7 @@ FORCEINLINE PVOID RtlSecureZeroMemory(_Out_writes_bytes_all_(cnt) PVOID ptr, _In
 #define SecureZeroMemory RtlSecureZeroMemory
 
 /*
- * The _s functions: 0, or EINVAL or ERANGE, with the destination emptied. They do not stop the system over a bad call.
+ * The _s functions return 0, or EINVAL or ERANGE and empty the destination. An invalid call does not stop the system.
  */
 NTKERNELAPI errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count);
 NTKERNELAPI errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count);
@@ -89,7 +89,7 @@ NTKERNELAPI errno_t ondk_wcsncpy_s(PWSTR destination, rsize_t size, PCWSTR sourc
 #define wcscat_s ondk_wcscat_s
 #define wcsncpy_s ondk_wcsncpy_s
 #ifndef _TRUNCATE
-#define _TRUNCATE ((rsize_t)-1) /* as count: what does not fit is cut off, and STRUNCATE returned */
+#define _TRUNCATE ((rsize_t)-1) /* as count: truncate, and return STRUNCATE */
 #endif
 #ifndef STRUNCATE
 #define STRUNCATE 80
@@ -167,9 +167,9 @@ NTKERNELAPI ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base);
 /* ---- Formatting -------------------------------------------------------------------------------------------------- */
 
 /*
- * With Windows' conversions (%wZ, %I64d, %S). What begins with an underscore returns -1 where it does not fit, and ends
- * with a zero only if there is room for it; the _s functions empty the buffer then, or cut off if told to by _TRUNCATE
- * or count.
+ * Formatting with Windows' conversions (%wZ, %I64d, %S). If the text does not fit, the functions that begin with an
+ * underscore return -1 and terminate the text only if there is room. The _s functions then empty the buffer; with count
+ * or _TRUNCATE they truncate the text instead.
  */
 NTKERNELAPI int ondk_sprintf(PSTR out, PCSTR format, ...) ONDK_AS_HOST;
 NTKERNELAPI int ondk_vsprintf(PSTR out, PCSTR format, va_list args) ONDK_AS_HOST;
@@ -219,14 +219,14 @@ NTKERNELAPI int ondk__scwprintf(PCWSTR format, ...);
 
 EXTERN_C_END
 
-/* Two of that name: the kernel's, which trusts the buffer, and the one of C, which is told its size. */
+/* There are two functions of this name: the kernel's has no buffer size, C's has one. */
 #undef swprintf
 #ifndef __cplusplus
 #define swprintf(out, second, ...)                                                                             \
     _Generic((second), PWSTR: ondk_swprintf, PCWSTR: ondk_swprintf, default: ondk_swprintf_sized)(out, second, \
                                                                                                   ##__VA_ARGS__)
 #else
-extern "C++" { /* drivers include this inside of extern "C" */
+extern "C++" { /* drivers include this header inside extern "C" */
 template <typename... Arguments> static inline int ondk_swprintf_any(PWSTR out, PCWSTR format, Arguments... arguments)
 {
     return ondk_swprintf(out, format, arguments...);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues whose requests can be cancelled at any time: the driver's routines keep the queue; these see to it that each
- * request is either taken out or cancelled, once. DriverContext[3] of a queued IRP is theirs.
+ * Cancel-safe queues. The driver's routines maintain the queue; these functions ensure that each request is either
+ * removed or cancelled, once. They use DriverContext[3] of a queued IRP.
  */
 #ifndef ONDK_WDK_WDM_CSQ_H
 #define ONDK_WDK_WDM_CSQ_H
@@ -34,7 +34,7 @@ typedef IO_CSQ_COMPLETE_CANCELED_IRP *PIO_CSQ_COMPLETE_CANCELED_IRP;
 
 struct _IO_CSQ {
     ULONG Type;
-    PIO_CSQ_INSERT_IRP CsqInsertIrp; /* or, Type says so, PIO_CSQ_INSERT_IRP_EX */
+    PIO_CSQ_INSERT_IRP CsqInsertIrp; /* or PIO_CSQ_INSERT_IRP_EX, depending on Type */
     PIO_CSQ_REMOVE_IRP CsqRemoveIrp;
     PIO_CSQ_PEEK_NEXT_IRP CsqPeekNextIrp;
     PIO_CSQ_ACQUIRE_LOCK CsqAcquireLock;

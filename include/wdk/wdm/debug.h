@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Debug output, assertions, bug checks. A driver is a checked build here (DBG is 1) unless it is compiled with
- * -DDBG=0.
+ * Debug output, assertions, bug checks. Drivers are checked builds here (DBG is 1) unless compiled with -DDBG=0.
  */
 #ifndef ONDK_WDK_WDM_DEBUG_H
 #define ONDK_WDK_WDM_DEBUG_H
@@ -37,9 +36,9 @@ typedef enum _DPFLTR_TYPE {
 } DPFLTR_TYPE;
 
 /*
- * To the host's output, each line with time, thread and IRQL in front. Windows' formats: long has 32 bits, %wZ, %I64u
- * and so on. Everything is printed until DbgSetDebugFilterState says otherwise. Any IRQL here; Windows allows wide
- * characters at PASSIVE_LEVEL alone.
+ * Prints to the host's output. Each line begins with time, thread and IRQL. Formats are Windows': long has 32 bits,
+ * %wZ, %I64u and so on. Everything is printed unless DbgSetDebugFilterState disables it. Any IRQL; Windows requires
+ * PASSIVE_LEVEL for wide characters.
  */
 NTKERNELAPI ULONG DbgPrint(_In_z_ _Printf_format_string_ PCSTR Format, ...);
 NTKERNELAPI ULONG DbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ _Printf_format_string_ PCSTR Format,
@@ -48,7 +47,7 @@ NTKERNELAPI ULONG vDbgPrintEx(_In_ ULONG ComponentId, _In_ ULONG Level, _In_z_ P
 NTKERNELAPI ULONG vDbgPrintExWithPrefix(_In_z_ PCCH Prefix, _In_ ULONG ComponentId, _In_ ULONG Level,
                                         _In_z_ PCCH Format, _In_ va_list arglist);
 NTKERNELAPI ULONG DbgPrintReturnControlC(_In_z_ _Printf_format_string_ PCCH Format, ...);
-/* TRUE, FALSE; STATUS_INVALID_PARAMETER_1 for a component that there is not. Level: a number or a DPFLTR_MASK. */
+/* TRUE or FALSE; STATUS_INVALID_PARAMETER_1 for an unknown component. Level is a number or a DPFLTR_MASK. */
 NTKERNELAPI NTSTATUS DbgQueryDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level);
 NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG Level, _In_ BOOLEAN State);
 
@@ -68,10 +67,10 @@ NTKERNELAPI NTSTATUS DbgSetDebugFilterState(_In_ ULONG ComponentId, _In_ ULONG L
 
 /* ---- Stops ------------------------------------------------------------------------------------------------------ */
 
-/* A debugger that is attached stops there; without one the system ends, as Windows does. */
+/* Stops in an attached debugger. Without a debugger the program ends, as Windows does. */
 NTKERNELAPI VOID DbgBreakPoint(VOID);
 NTKERNELAPI VOID DbgBreakPointWithStatus(_In_ ULONG Status);
-/* Is none attached? */
+/* Returns whether no debugger is attached. */
 NTKERNELAPI BOOLEAN KdRefreshDebuggerNotPresent(VOID);
 #define KD_DEBUGGER_NOT_PRESENT KdRefreshDebuggerNotPresent()
 #define KD_DEBUGGER_ENABLED (!KdRefreshDebuggerNotPresent())
@@ -82,8 +81,8 @@ NTKERNELAPI DECLSPEC_NORETURN VOID KeBugCheckEx(_In_ ULONG BugCheckCode, _In_ UL
                                                 _In_ ULONG_PTR BugCheckParameter4);
 
 /*
- * A failed assertion is reported as rule "assertion" with file and line: it stops or goes on as the host's checks do,
- * and ends the system where checks are off.
+ * A failed assertion is reported as rule "assertion" with file and line. It stops or continues like the other checks;
+ * if checks are off, the program ends.
  */
 NTKERNELAPI VOID RtlAssert(_In_ PVOID VoidFailedAssertion, _In_ PVOID VoidFileName, _In_ ULONG LineNumber,
                            _In_opt_ PSTR MutableMessage);
@@ -124,7 +123,7 @@ NTKERNELAPI VOID RtlAssert(_In_ PVOID VoidFailedAssertion, _In_ PVOID VoidFileNa
 #define NT_ASSERTMSG_ASSUME NT_ASSERTMSG
 #define NT_ASSERT_NOASSUME NT_ASSERT
 
-/* What MSVC has built in. */
+/* Built into MSVC. */
 #define __debugbreak() DbgBreakPoint()
 #define __int2c() RtlAssert((PVOID)(ULONG_PTR)"__int2c", (PVOID)(ULONG_PTR)__FILE__, __LINE__, NULL)
 #define FAST_FAIL_LEGACY_GS_VIOLATION 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queues of a device that serves one request at a time: busy or not, entries by arrival or by key.
+ * Queues for a device that serves one request at a time: a busy flag, and entries by arrival or by key.
  */
 #ifndef ONDK_WDK_WDM_DEVICEQUEUE_H
 #define ONDK_WDK_WDM_DEVICEQUEUE_H
@@ -29,22 +29,22 @@ C_ASSERT(sizeof(KDEVICE_QUEUE) == 40);
 
 NTKERNELAPI VOID KeInitializeDeviceQueue(_Out_ PKDEVICE_QUEUE DeviceQueue);
 /*
- * FALSE: the queue was not busy and is now; the entry is not in it, but what the caller serves. By key: behind the last
- * whose key is not greater. DISPATCH_LEVEL.
+ * FALSE: the queue was not busy and is now; the entry is not queued, and the caller serves it. By key: inserts after
+ * the last entry whose key is not greater. DISPATCH_LEVEL.
  */
 NTKERNELAPI BOOLEAN KeInsertDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                         _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 NTKERNELAPI BOOLEAN KeInsertByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, _In_ ULONG SortKey);
 /*
- * The next one to serve; NULL: there is none, and the queue is not busy any more. By key: the first whose key is not
- * less, else the first of all. DISPATCH_LEVEL.
+ * Removes the next entry to serve. NULL: the queue was empty and is not busy any more. By key: the first entry whose
+ * key is not less, or else the first of all. DISPATCH_LEVEL.
  */
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue, _In_ ULONG SortKey);
 NTKERNELAPI PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                                                 _In_ ULONG SortKey);
-/* FALSE: it is not in the queue. IRQL <= DISPATCH_LEVEL. */
+/* FALSE: the entry is not in the queue. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI BOOLEAN KeRemoveEntryDeviceQueue(_Inout_ PKDEVICE_QUEUE DeviceQueue,
                                              _Inout_ PKDEVICE_QUEUE_ENTRY DeviceQueueEntry);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects that a thread waits for: events, semaphores, mutexes, timers, threads; and the waits.
+ * Objects that threads can wait for: events, semaphores, mutexes, timers, threads; and the wait functions.
  */
 #ifndef ONDK_WDK_WDM_DISPATCHER_H
 #define ONDK_WDK_WDM_DISPATCHER_H
@@ -77,7 +77,7 @@ typedef struct _KWAIT_BLOCK {
 #define HIGH_PRIORITY 31
 #define MAXIMUM_PRIORITY 32
 
-/* Priority increments: accepted, and without effect, because the host schedules threads. */
+/* Priority increments have no effect, because the host schedules threads. */
 #define IO_NO_INCREMENT 0
 #define IO_CD_ROM_INCREMENT 1
 #define IO_DISK_INCREMENT 1
@@ -87,8 +87,8 @@ typedef struct _KWAIT_BLOCK {
 #define MUTANT_INCREMENT 1
 
 /*
- * Events. IRQL <= DISPATCH_LEVEL; with Wait, <= APC_LEVEL, and the next call is a wait (here that is two steps, as it
- * may be on Windows; the IRQL is not left raised between them).
+ * Events. IRQL <= DISPATCH_LEVEL. With Wait, IRQL <= APC_LEVEL, and the next call must be a wait; the two are separate
+ * steps here, as Windows permits, and the IRQL is not raised between them.
  */
 NTKERNELAPI VOID KeInitializeEvent(_Out_ PRKEVENT Event, _In_ EVENT_TYPE Type, _In_ BOOLEAN State);
 NTKERNELAPI LONG KeSetEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
@@ -97,26 +97,25 @@ NTKERNELAPI VOID KeClearEvent(_Inout_ PRKEVENT Event);
 NTKERNELAPI LONG KePulseEvent(_Inout_ PRKEVENT Event, _In_ KPRIORITY Increment, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateEvent(_In_ PRKEVENT Event);
 
-/*
- * Semaphores. Beyond the limit the count stays and STATUS_SEMAPHORE_LIMIT_EXCEEDED is raised.
- */
+/* Semaphores. A release beyond the limit leaves the count unchanged and raises STATUS_SEMAPHORE_LIMIT_EXCEEDED. */
 NTKERNELAPI VOID KeInitializeSemaphore(_Out_ PRKSEMAPHORE Semaphore, _In_ LONG Count, _In_ LONG Limit);
 NTKERNELAPI LONG KeReleaseSemaphore(_Inout_ PRKSEMAPHORE Semaphore, _In_ KPRIORITY Increment, _In_ LONG Adjustment,
                                     _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateSemaphore(_In_ PRKSEMAPHORE Semaphore);
 
 /*
- * Mutexes: recursive, owned by a thread. Who waits for one that its owner has left behind gets STATUS_ABANDONED_WAIT_0;
- * where one is released by somebody else STATUS_MUTANT_NOT_OWNED is raised.
+ * Mutexes: recursive, owned by a thread. A wait for a mutex whose owner ended returns STATUS_ABANDONED_WAIT_0. A
+ * release by another thread raises STATUS_MUTANT_NOT_OWNED.
  */
 NTKERNELAPI VOID KeInitializeMutex(_Out_ PRKMUTEX Mutex, _In_ ULONG Level);
 NTKERNELAPI LONG KeReleaseMutex(_Inout_ PRKMUTEX Mutex, _In_ BOOLEAN Wait);
 NTKERNELAPI LONG KeReadStateMutex(_In_ PRKMUTEX Mutex);
 
 /*
- * Timeouts are in units of 100 ns: negative from now, positive since 1601 by the system's clock, zero without waiting,
- * NULL for ever. IRQL <= APC_LEVEL, with a timeout of zero <= DISPATCH_LEVEL. More than THREAD_WAIT_OBJECTS objects
- * need an array of wait blocks. Nobody sends alerts or user APCs here, so that Alertable and WaitMode change nothing.
+ * Timeouts are in units of 100 ns: negative values are relative, positive ones are system time since 1601, zero does
+ * not wait, NULL waits for ever. IRQL <= APC_LEVEL; with a timeout of zero <= DISPATCH_LEVEL. More than
+ * THREAD_WAIT_OBJECTS objects need an array of wait blocks. Alertable and WaitMode have no effect, because there are no
+ * alerts and no user APCs.
  */
 NTKERNELAPI NTSTATUS KeWaitForSingleObject(_In_ PVOID Object, _In_ KWAIT_REASON WaitReason,
                                            _In_ KPROCESSOR_MODE WaitMode,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interlocked operations, ordered reads and writes, barriers and bit scans. Any IRQL. Increment, Decrement and Add
- * return the new value, the others the one that was there before. A form without a suffix is a full barrier.
+ * return the new value, the others the previous one. A form without a suffix is a full barrier.
  */
 #ifndef ONDK_WDK_WDM_INTERLOCKED_H
 #define ONDK_WDK_WDM_INTERLOCKED_H
@@ -9,8 +9,8 @@
 #include "../ntdef.h"
 
 /*
- * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header brings <stdlib.h> along for
- * _mm_malloc, which no kernel has, while drivers have functions and types with <stdlib.h>'s names.
+ * _mm_lfence, _mm_mfence, _mm_sfence, _mm_pause and the like. The compiler's header includes <stdlib.h> for _mm_malloc,
+ * but drivers have functions and types with <stdlib.h>'s names.
  */
 #if defined(__x86_64__)
 #if defined(_MM_MALLOC_H_INCLUDED) || defined(__MM_MALLOC_H)
@@ -77,7 +77,7 @@ EXTERN_C_START
     ONDK_INTERLOCKED_EXCHANGE(type, tail, order, other)                                                           \
     ONDK_INTERLOCKED_BITWISE(type, tail, order)
 
-/* Windows puts the width behind the ordering, for the bitwise ones also before it. */
+/* Windows puts the width after the ordering; for the bitwise operations it also has the reverse order. */
 #define ONDK_INTERLOCKED_ORDERED(type, width, form, order, other)                                                 \
     ONDK_INTERLOCKED(type, form##width, order, other)                                                             \
     ONDK_INTERLOCKED_BITWISE(type, width##form, order)
@@ -104,7 +104,7 @@ ONDK_INTERLOCKED_EXCHANGE(PVOID, PointerNoFence, __ATOMIC_RELAXED, __ATOMIC_RELA
 ONDK_INTERLOCKED_ARITHMETIC(SIZE_T, SizeT, __ATOMIC_SEQ_CST)
 ONDK_INTERLOCKED_EXCHANGE(SIZE_T, SizeT, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-/* What bit Bit counted from Base on was; as on Windows it may lie beyond the first LONG. */
+/* Returns the previous value of bit Bit, counted from Base; as on Windows the bit may be beyond the first LONG. */
 #define ONDK_INTERLOCKED_BIT(type, utype, tail, shift)                                                            \
     FORCEINLINE BOOLEAN InterlockedBitTestAndSet##tail(_Inout_ type volatile *Base, _In_ type Bit)                \
     {                                                                                                             \
@@ -131,20 +131,21 @@ ONDK_INTERLOCKED_BIT(LONG64, ULONG64, 64, 6)
 
 #if defined(__x86_64__)
 /*
- * TRUE: it was *ComparandResult and is now the exchange. FALSE: *ComparandResult receives what it is. 16-byte aligned.
+ * TRUE: the value was *ComparandResult and has been exchanged. FALSE: *ComparandResult receives the value. The address
+ * must be 16-byte aligned.
  */
 NTKERNELAPI BOOLEAN InterlockedCompareExchange128(_Inout_ LONG64 volatile *Destination, _In_ LONG64 ExchangeHigh,
                                                   _In_ LONG64 ExchangeLow, _Inout_ LONG64 *ComparandResult);
 #define _InterlockedCompareExchange128 InterlockedCompareExchange128
 #endif
 
-/* Sources hand over the address of a pointer to whatever; Microsoft's compiler takes any. */
+/* Drivers pass the addresses of pointers of any type, which Microsoft's compiler accepts. */
 #define ONDK_ANY_POINTER(target) ((PVOID volatile *)(target))
 #define InterlockedExchangePointer(target, value) (InterlockedExchangePointer)(ONDK_ANY_POINTER(target), value)
 #define InterlockedCompareExchangePointer(target, value, comparand) \
     (InterlockedCompareExchangePointer)(ONDK_ANY_POINTER(target), value, comparand)
 
-/* The compiler's own names for them. */
+/* The same under the compiler's own names. */
 #define _InterlockedIncrement InterlockedIncrement
 #define _InterlockedIncrement16 InterlockedIncrement16
 #define _InterlockedIncrement64 InterlockedIncrement64
@@ -257,7 +258,7 @@ ONDK_READ_WRITE_OF(PVOID, Pointer)
 
 /* ---- Bits -------------------------------------------------------------------------------------------------------- */
 
-/* FALSE, and *Index as it was, where Mask has no bit. */
+/* Return FALSE and leave *Index unchanged if Mask is 0. */
 FORCEINLINE BOOLEAN BitScanForward(_Out_ ULONG *Index, _In_ ULONG Mask)
 {
     if (Mask)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt request levels: what a thread may do at which. The level belongs to the thread here, not to the processor:
- * two threads at DISPATCH_LEVEL may take turns on one processor. Which routine may be called at which level is checked.
+ * Interrupt request levels. The level belongs to the thread here, not to the processor: two threads at DISPATCH_LEVEL
+ * may share one processor. The checks verify that routines are called at an allowed level.
  */
 #ifndef ONDK_WDK_WDM_IRQL_H
 #define ONDK_WDK_WDM_IRQL_H
@@ -32,8 +32,8 @@ NTKERNELAPI KIRQL KeRaiseIrqlToSynchLevel(VOID);
 #define KfLowerIrql(level) KeLowerIrql(level)
 
 /*
- * Asynchronous procedure calls do not exist here; the regions are counted, so that a missing end is seen. IRQL <=
- * APC_LEVEL.
+ * Critical and guarded regions. There are no asynchronous procedure calls here; regions are counted so that a missing
+ * end is found. IRQL <= APC_LEVEL.
  */
 NTKERNELAPI VOID KeEnterCriticalRegion(VOID);
 NTKERNELAPI VOID KeLeaveCriticalRegion(VOID);
@@ -42,7 +42,7 @@ NTKERNELAPI VOID KeLeaveGuardedRegion(VOID);
 NTKERNELAPI BOOLEAN KeAreApcsDisabled(VOID);
 NTKERNELAPI BOOLEAN KeAreAllApcsDisabled(VOID);
 
-/* Not for drivers to call: what PAGED_CODE() stands for. */
+/* Implements PAGED_CODE(); drivers do not call it. */
 NTKERNELAPI VOID ondk_wdk_paged_code(const char *function, const char *file, int line);
 #define PAGED_CODE() ondk_wdk_paged_code(__func__, __FILE__, __LINE__)
 #define PAGED_CODE_LOCKED() ((void)0)

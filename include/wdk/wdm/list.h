@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists: doubly linked, singly linked, and sequenced singly linked ones (SLists), plain and interlocked. Any IRQL.
+ * Lists: doubly linked, singly linked, and sequenced singly linked (SLists), plain and interlocked. Any IRQL.
  *
- * Links that do not fit together are what a second removal, or an insertion of what is in a list already, leaves
- * behind. Windows stops there; so do the checks here.
+ * Removing an entry twice, or inserting an entry that is in a list already, leaves inconsistent links. Windows stops
+ * when it finds such links; so do the checks here.
  */
 #ifndef ONDK_WDK_WDM_LIST_H
 #define ONDK_WDK_WDM_LIST_H
@@ -16,7 +16,7 @@ typedef ULONG_PTR KSPIN_LOCK, *PKSPIN_LOCK;
 
 /* ---- Doubly linked ----------------------------------------------------------------------------------------------- */
 
-/* The report about links that do not fit. With checks off, and in go-on mode, it comes back. */
+/* Reports inconsistent links. Returns if checks are off or in go-on mode. */
 NTKERNELAPI VOID FatalListEntryError(_In_ PVOID p1, _In_ PVOID p2, _In_ PVOID p3);
 
 FORCEINLINE VOID RtlpCheckListEntry(_In_ PLIST_ENTRY Entry)
@@ -35,7 +35,7 @@ FORCEINLINE BOOLEAN IsListEmpty(_In_ const LIST_ENTRY *ListHead)
     return ListHead->Flink == ListHead;
 }
 
-/* TRUE: the list is empty now. */
+/* TRUE: the list is empty after the call. */
 FORCEINLINE BOOLEAN RemoveEntryList(_In_ PLIST_ENTRY Entry)
 {
     PLIST_ENTRY next = Entry->Flink, previous = Entry->Blink;
@@ -47,7 +47,7 @@ FORCEINLINE BOOLEAN RemoveEntryList(_In_ PLIST_ENTRY Entry)
     return next == previous;
 }
 
-/* The head itself where the list is empty, as on Windows: ask IsListEmpty first. */
+/* Returns the head itself if the list is empty, as on Windows; callers check IsListEmpty first. */
 FORCEINLINE PLIST_ENTRY RemoveHeadList(_Inout_ PLIST_ENTRY ListHead)
 {
     PLIST_ENTRY entry = ListHead->Flink;
@@ -86,7 +86,7 @@ FORCEINLINE VOID InsertTailList(_Inout_ PLIST_ENTRY ListHead, _Out_ PLIST_ENTRY 
     ListHead->Blink = Entry;
 }
 
-/* Entries without a head of their own, first of them ListToAppend, go to the end. */
+/* Appends a ring of entries without a head; ListToAppend is the first of them. */
 FORCEINLINE VOID AppendTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListToAppend)
 {
     PLIST_ENTRY end = ListHead->Blink, last = ListToAppend->Blink;
@@ -107,7 +107,7 @@ FORCEINLINE VOID PushEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead, _Inout_ PSIN
     ListHead->Next = Entry;
 }
 
-/* NULL where the list is empty. */
+/* Returns NULL if the list is empty. */
 FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
 {
     PSINGLE_LIST_ENTRY first = ListHead->Next;
@@ -117,21 +117,21 @@ FORCEINLINE PSINGLE_LIST_ENTRY PopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead)
     return first;
 }
 
-/* ---- The same under a spin lock, which no other routine may be given --------------------------------------------- */
+/* ---- The same under a spin lock, which the driver must not use elsewhere ----------------------------------------- */
 
-/* What was first (last) before; NULL: the list was empty. */
+/* Returns the previous first (last) entry; NULL: the list was empty. */
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
                                                     _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PLIST_ENTRY ExInterlockedInsertTailList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PLIST_ENTRY ListEntry,
                                                     _Inout_ PKSPIN_LOCK Lock);
-/* NULL where the list is empty. */
+/* Returns NULL if the list is empty. */
 NTKERNELAPI PLIST_ENTRY ExInterlockedRemoveHeadList(_Inout_ PLIST_ENTRY ListHead, _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPushEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead,
                                                           _Inout_ PSINGLE_LIST_ENTRY ListEntry,
                                                           _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI PSINGLE_LIST_ENTRY ExInterlockedPopEntryList(_Inout_ PSINGLE_LIST_ENTRY ListHead, _Inout_ PKSPIN_LOCK Lock);
 
-/* The value before. */
+/* Returns the previous value. */
 NTKERNELAPI LARGE_INTEGER ExInterlockedAddLargeInteger(_Inout_ PLARGE_INTEGER Addend, _In_ LARGE_INTEGER Increment,
                                                        _Inout_ PKSPIN_LOCK Lock);
 NTKERNELAPI ULONG ExInterlockedAddUlong(_Inout_ PULONG Addend, _In_ ULONG Increment, _Inout_ PKSPIN_LOCK Lock);
@@ -147,7 +147,7 @@ typedef struct DECLSPEC_ALIGN(16) _SLIST_ENTRY {
     struct _SLIST_ENTRY *Next;
 } SLIST_ENTRY, *PSLIST_ENTRY;
 
-/* Opaque. A zeroed one is an empty list. The lowest bit of Region is set while somebody changes the list. */
+/* Opaque. A zeroed header is an empty list. The lowest bit of Region is set while a thread changes the list. */
 typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
     __extension__ struct {
         ULONGLONG Alignment;
@@ -162,14 +162,14 @@ typedef union DECLSPEC_ALIGN(16) _SLIST_HEADER {
 } SLIST_HEADER, *PSLIST_HEADER;
 
 NTKERNELAPI VOID InitializeSListHead(_Out_ PSLIST_HEADER SListHead);
-/* What was first before; NULL: the list was empty. */
+/* Returns the previous first entry; NULL: the list was empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPushEntrySList(_Inout_ PSLIST_HEADER ListHead, _Inout_ PSLIST_ENTRY ListEntry);
-/* NULL where the list is empty. */
+/* Returns NULL if the list is empty. */
 NTKERNELAPI PSLIST_ENTRY InterlockedPopEntrySList(_Inout_ PSLIST_HEADER ListHead);
-/* All entries, the one pushed last first, linked by Next. */
+/* Removes all entries; returns the one pushed last, linked to the others by Next. */
 NTKERNELAPI PSLIST_ENTRY InterlockedFlushSList(_Inout_ PSLIST_HEADER ListHead);
 NTKERNELAPI USHORT QueryDepthSList(_In_ PSLIST_HEADER SListHead);
-/* For lists that nobody changes meanwhile. */
+/* The list must not change during the call. */
 NTKERNELAPI PSLIST_ENTRY FirstEntrySList(_In_ const SLIST_HEADER *SListHead);
 
 #define ExInitializeSListHead InitializeSListHead

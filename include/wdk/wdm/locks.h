@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spin locks, fast and guarded mutexes, push locks, ERESOURCE, rundown protection, remove locks. While checks are on,
- * each lock that a thread holds is known with the place where it was acquired: locks acquired twice, released by a
- * stranger, held at the end of a callback or freed are reported.
+ * each lock that a thread holds is recorded with the place where it was acquired. Locks that are acquired twice,
+ * released by another thread, held at the end of a callback, or freed while held are reported.
  */
 #ifndef ONDK_WDK_WDM_LOCKS_H
 #define ONDK_WDK_WDM_LOCKS_H
@@ -15,7 +15,7 @@
 
 EXTERN_C_START
 
-/* ---- Spin locks: KSPIN_LOCK. A waiting thread spins for a moment and then lets others run. ----------------------- */
+/* ---- Spin locks: KSPIN_LOCK. A waiting thread spins for a while and then yields. --------------------------------- */
 
 NTKERNELAPI VOID KeInitializeSpinLock(_Out_ PKSPIN_LOCK SpinLock);
 NTKERNELAPI KIRQL KeAcquireSpinLockRaiseToDpc(_Inout_ PKSPIN_LOCK SpinLock);
@@ -28,7 +28,7 @@ NTKERNELAPI BOOLEAN KeTestSpinLock(_In_ PKSPIN_LOCK SpinLock);
 NTKERNELAPI KIRQL KeAcquireSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock);
 NTKERNELAPI VOID KeReleaseSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLock, _In_ KIRQL OldIrql);
 
-/* In-stack queued: in the order of arrival. Not to be mixed with the routines above on one lock. */
+/* In-stack queued spin locks: served in the order of arrival. A lock must not be used with the routines above, too. */
 typedef struct _KSPIN_LOCK_QUEUE {
     struct _KSPIN_LOCK_QUEUE *volatile Next;
     PKSPIN_LOCK volatile Lock; /* bit 0: still waiting */
@@ -48,7 +48,7 @@ NTKERNELAPI VOID KeAcquireInStackQueuedSpinLockForDpc(_Inout_ PKSPIN_LOCK SpinLo
                                                       _Out_ PKLOCK_QUEUE_HANDLE LockHandle);
 NTKERNELAPI VOID KeReleaseInStackQueuedSpinLockForDpc(_In_ PKLOCK_QUEUE_HANDLE LockHandle);
 
-/* Reader-writer spin locks; one that waits for exclusive access keeps new readers out. Initialized with 0. */
+/* Reader-writer spin locks; a thread that waits for exclusive access blocks new readers. Initialized with 0. */
 typedef volatile LONG EX_SPIN_LOCK, *PEX_SPIN_LOCK;
 
 NTKERNELAPI KIRQL ExAcquireSpinLockShared(_Inout_ PEX_SPIN_LOCK SpinLock);
@@ -66,7 +66,7 @@ NTKERNELAPI LOGICAL ExTryAcquireSpinLockExclusiveAtDpcLevel(_Inout_ PEX_SPIN_LOC
 /* ---- Fast and guarded mutexes: IRQL <= APC_LEVEL ----------------------------------------------------------------- */
 
 typedef struct _FAST_MUTEX {
-    volatile LONG Count; /* 0 free, 1 held, 2 held and waited for */
+    volatile LONG Count; /* 0 free, 1 held, 2 held with waiters */
     PVOID Owner;
     ULONG Contention;
     KEVENT Event;
@@ -114,9 +114,9 @@ NTKERNELAPI VOID FltReleasePushLock(_Inout_ PEX_PUSH_LOCK PushLock);
 typedef ULONG_PTR ERESOURCE_THREAD, *PERESOURCE_THREAD;
 
 typedef struct _ERESOURCE {
-    LIST_ENTRY Owners;  /* shared ones */
+    LIST_ENTRY Owners;  /* shared owners */
     LIST_ENTRY Waiters; /* in the order of arrival */
-    ERESOURCE_THREAD OwnerThread; /* exclusive */
+    ERESOURCE_THREAD OwnerThread; /* exclusive owner */
     ULONG OwnerCount;
     ULONG ContentionCount;
     ULONG NumberOfSharedWaiters;
@@ -187,10 +187,10 @@ NTKERNELAPI VOID ExReleaseRundownProtectionCacheAwareEx(_Inout_ PEX_RUNDOWN_REF_
 NTKERNELAPI VOID ExRundownCompletedCacheAware(_Inout_ PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 NTKERNELAPI VOID ExWaitForRundownProtectionReleaseCacheAware(_Inout_ PEX_RUNDOWN_REF_CACHE_AWARE RunRefCacheAware);
 
-/* ---- Remove locks: how many are inside of a device that may go away ---------------------------------------------- */
+/* ---- Remove locks: count the users of a device that may be removed ----------------------------------------------- */
 
 typedef struct _IO_REMOVE_LOCK {
-    volatile LONG IoCount; /* with the one that IoInitializeRemoveLock takes */
+    volatile LONG IoCount; /* including the one of IoInitializeRemoveLock */
     volatile LONG Removed;
     ULONG Tag;
     KEVENT RemoveEvent;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptor lists, pages, contiguous memory. There is one address space here, and a physical address is the
- * virtual one: a page frame number is an address without its last twelve bits, mapping a locked buffer gives back the
- * address that it has, and a mapping that was asked to be read-only can be written to. MmMapIoSpace there is none.
+ * Memory descriptor lists, pages, contiguous memory. There is one address space, and a physical address equals the
+ * virtual one: a page frame number is an address without its lowest twelve bits; mapping a locked buffer returns its
+ * own address; a read-only mapping can be written. MmMapIoSpace does not exist.
  */
 #ifndef ONDK_WDK_WDM_MDL_H
 #define ONDK_WDK_WDM_MDL_H
@@ -77,8 +77,8 @@ struct _EPROCESS;
 struct _IRP;
 
 /*
- * ByteCount octets from StartVa + ByteOffset, where StartVa is the page that the first lies in; Next chains
- * descriptors. The page frame numbers follow the structure, and Size counts them.
+ * ByteCount bytes from StartVa + ByteOffset, where StartVa is the page of the first byte; Next chains descriptors. The
+ * page frame numbers follow the structure; Size includes them.
  */
 typedef struct _MDL {
     struct _MDL *Next;
@@ -128,20 +128,20 @@ FORCEINLINE VOID MmInitializeMdl(_Out_ PMDL MemoryDescriptorList, _In_ PVOID Bas
     MemoryDescriptorList->ByteCount = (ULONG)Length;
 }
 
-/* IRQL <= DISPATCH_LEVEL. NULL: no memory, or more than 4 GB - PAGE_SIZE. */
+/* IRQL <= DISPATCH_LEVEL. NULL: out of memory, or more than 4 GB - PAGE_SIZE. */
 NTKERNELAPI PMDL IoAllocateMdl(_In_opt_ PVOID VirtualAddress, _In_ ULONG Length, _In_ BOOLEAN SecondaryBuffer,
                                _In_ BOOLEAN ChargeQuota, _Inout_opt_ struct _IRP *Irp);
 NTKERNELAPI VOID IoFreeMdl(_In_ PMDL Mdl);
 
-/* For nonpaged pool and for what MmAllocateContiguousMemory... gave; not for the stack. */
+/* For nonpaged pool and for memory of MmAllocateContiguousMemory...; not for the stack. */
 NTKERNELAPI VOID MmBuildMdlForNonPagedPool(_Inout_ PMDL MemoryDescriptorList);
 
-/* Raises STATUS_ACCESS_VIOLATION where the memory does not allow the access. Pageable memory: IRQL <= APC_LEVEL. */
+/* Raises STATUS_ACCESS_VIOLATION if the memory does not allow the access. Pageable memory: IRQL <= APC_LEVEL. */
 NTKERNELAPI VOID MmProbeAndLockPages(_Inout_ PMDL MemoryDescriptorList, _In_ KPROCESSOR_MODE AccessMode,
                                      _In_ LOCK_OPERATION Operation);
 NTKERNELAPI VOID MmUnlockPages(_Inout_ PMDL MemoryDescriptorList);
 
-/* Length 0: the rest of the source. */
+/* Length 0: to the end of the source. */
 NTKERNELAPI VOID IoBuildPartialMdl(_In_ PMDL SourceMdl, _Inout_ PMDL TargetMdl, _In_ PVOID VirtualAddress,
                                    _In_ ULONG Length);
 NTKERNELAPI NTSTATUS MmAdvanceMdl(_Inout_ PMDL Mdl, _In_ ULONG NumberOfBytes);
@@ -167,10 +167,10 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
             MmUnmapLockedPages((Mdl)->MappedSystemVa, (Mdl));            \
     } while (0)
 
-/* Memory is coherent: nothing to do. */
+/* No effect, because memory is coherent. */
 #define KeFlushIoBuffers(Mdl, ReadOperation, DmaOperation) ((void)(Mdl))
 
-/* ---- Pages of their own ------------------------------------------------------------------------------------------ */
+/* ---- Page allocation --------------------------------------------------------------------------------------------- */
 
 #define MM_DONT_ZERO_ALLOCATION 0x00000001
 #define MM_ALLOCATE_FROM_LOCAL_NODE_ONLY 0x00000002
@@ -182,8 +182,9 @@ FORCEINLINE PVOID MmGetSystemAddressForMdlSafe(_Inout_ PMDL Mdl, _In_ ULONG Prio
 #define MM_ALLOCATE_AND_HOT_REMOVE 0x00000100
 
 /*
- * Zeroed pages, one range of them, and the descriptor, which is not mapped yet. NULL: no memory, or none at such
- * addresses. MmFreePagesFromMdl and then ExFreePool on the descriptor give back both. IRQL <= DISPATCH_LEVEL.
+ * Allocates zeroed pages in one range, and a descriptor that is not mapped yet. NULL: out of memory, or no pages at
+ * such addresses. The caller frees them with MmFreePagesFromMdl and then ExFreePool on the descriptor. IRQL <=
+ * DISPATCH_LEVEL.
  */
 NTKERNELAPI PMDL MmAllocatePagesForMdl(_In_ PHYSICAL_ADDRESS LowAddress, _In_ PHYSICAL_ADDRESS HighAddress,
                                        _In_ PHYSICAL_ADDRESS SkipBytes, _In_ SIZE_T TotalBytes);
@@ -193,7 +194,7 @@ NTKERNELAPI PMDL MmAllocatePagesForMdlEx(_In_ PHYSICAL_ADDRESS LowAddress, _In_ 
 NTKERNELAPI VOID MmFreePagesFromMdl(_Inout_ PMDL MemoryDescriptorList);
 
 /*
- * Page aligned, not zeroed, IRQL <= DISPATCH_LEVEL. NULL also where no such address is to be had (they lie high here).
+ * Page aligned, not zeroed. NULL also if no such address is available: addresses are high here. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI PVOID MmAllocateContiguousMemory(_In_ SIZE_T NumberOfBytes, _In_ PHYSICAL_ADDRESS HighestAcceptableAddress);
 NTKERNELAPI PVOID MmAllocateContiguousMemorySpecifyCache(_In_ SIZE_T NumberOfBytes,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools and lookaside lists. Here all memory is pageable and none is executable: the kind of pool counts for the checks
- * alone (paged pool up to APC_LEVEL, the other up to DISPATCH_LEVEL). Blocks of PAGE_SIZE and more begin at a page,
- * smaller ones at 16 octets and lie in one page. Quota is never short. Where Windows raises an exception, so does this.
+ * Pools and lookaside lists. All memory is pageable here and none is executable. The pool type matters only to the
+ * checks: paged pool up to APC_LEVEL, nonpaged pool up to DISPATCH_LEVEL. Blocks of PAGE_SIZE and more begin at a page;
+ * smaller ones are aligned to 16 bytes and lie in one page. Quotas are never exceeded. Routines that raise exceptions
+ * on Windows do so here.
  */
 #ifndef ONDK_WDK_WDM_POOL_H
 #define ONDK_WDK_WDM_POOL_H
@@ -12,7 +13,7 @@
 
 EXTERN_C_START
 
-/* ---- Which pool -------------------------------------------------------------------------------------------------- */
+/* ---- Pool types -------------------------------------------------------------------------------------------------- */
 
 typedef enum _POOL_TYPE {
     NonPagedPool = 0,
@@ -40,14 +41,14 @@ typedef enum _POOL_TYPE {
     NonPagedPoolSessionNx = 544
 } POOL_TYPE;
 
-/* Bits that may be added to a POOL_TYPE. */
+/* Bits that may be combined with a POOL_TYPE. */
 #define POOL_QUOTA_FAIL_INSTEAD_OF_RAISE 8
 #define POOL_RAISE_IF_ALLOCATION_FAILURE 16
 #define POOL_COLD_ALLOCATION 256
 #define POOL_NX_ALLOCATION 512
 #define POOL_ZERO_ALLOCATION 1024
 
-/* The low half has to be understood and satisfied, the high half is a wish. */
+/* Flags of the low half are required; flags of the high half are optional. */
 typedef ULONG64 POOL_FLAGS;
 #define POOL_FLAG_REQUIRED_START 0x0000000000000001ULL
 #define POOL_FLAG_USE_QUOTA 0x0000000000000001ULL
@@ -126,14 +127,14 @@ NTKERNELAPI PVOID ExAllocatePoolWithTagPriority(_In_ POOL_TYPE PoolType, _In_ SI
 NTKERNELAPI PVOID ExAllocatePoolWithQuota(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes);
 NTKERNELAPI PVOID ExAllocatePoolWithQuotaTag(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 
-/* Zeroed unless POOL_FLAG_UNINITIALIZED; NULL also where the tag is 0 or the flags make no sense. */
+/* Zeroed unless POOL_FLAG_UNINITIALIZED. NULL also if the tag is 0 or the flags contradict each other. */
 NTKERNELAPI PVOID ExAllocatePool2(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);
 NTKERNELAPI PVOID ExAllocatePool3(_In_ POOL_FLAGS Flags, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag,
                                   _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
                                   _In_ ULONG ExtendedParametersCount);
 
 NTKERNELAPI VOID ExFreePool(_In_ PVOID P);
-/* A tag of 0 fits every block. */
+/* A tag of 0 matches every block. */
 NTKERNELAPI VOID ExFreePoolWithTag(_In_ PVOID P, _In_ ULONG Tag);
 NTKERNELAPI VOID ExFreePool2(_In_ PVOID P, _In_ ULONG Tag, _In_opt_ PCPOOL_EXTENDED_PARAMETER ExtendedParameters,
                              _In_ ULONG ExtendedParametersCount);
@@ -171,7 +172,7 @@ FORCEINLINE PVOID ExAllocatePoolPriorityUninitialized(_In_ POOL_TYPE PoolType, _
 }
 
 #define DrvRtPoolNxOptIn 0x00000001
-/* On Windows it says at run time what NonPagedPool means; here that is fixed below. */
+/* On Windows this selects the meaning of NonPagedPool at run time; here it is fixed below. */
 FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 {
     (void)RuntimeFlags;
@@ -185,8 +186,8 @@ FORCEINLINE VOID ExInitializeDriverRuntime(_In_ ULONG RuntimeFlags)
 /* ---- Lookaside lists --------------------------------------------------------------------------------------------- */
 
 /*
- * Freed entries of one size are kept for the next allocation, up to a depth of 256. With checks on nothing is kept: the
- * pool watches each entry.
+ * Freed entries of one size are kept for the next allocation, at most 256. If checks are on nothing is kept, because
+ * the pool checks each entry.
  */
 struct _LOOKASIDE_LIST_EX;
 typedef PVOID ALLOCATE_FUNCTION(_In_ POOL_TYPE PoolType, _In_ SIZE_T NumberOfBytes, _In_ ULONG Tag);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processors share a core, a package, a cache, a node, a group.
+ * Processor topology: cores, packages, caches, nodes, groups.
  */
 #ifndef ONDK_WDK_WDM_PROCESSOR_H
 #define ONDK_WDK_WDM_PROCESSOR_H
@@ -81,7 +81,7 @@ typedef struct _GROUP_RELATIONSHIP {
 
 typedef struct _SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX {
     LOGICAL_PROCESSOR_RELATIONSHIP Relationship;
-    ULONG Size; /* the next one begins after so many octets */
+    ULONG Size; /* bytes to the next entry */
     __extension__ union {
         PROCESSOR_RELATIONSHIP Processor;
         NUMA_NODE_RELATIONSHIP NumaNode;
@@ -96,8 +96,9 @@ C_ASSERT(sizeof(PROCESSOR_GROUP_INFO) == 48);
 C_ASSERT(offsetof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX, Processor) == 8);
 
 /*
- * Of all processors, or of those sets that ProcessorNumber belongs to. STATUS_INFO_LENGTH_MISMATCH: *Length is what it
- * takes. The host tells; what it does not, is one package, cores of one processor, and no cache. Modules are not told.
+ * Returns all processors, or those sets that contain ProcessorNumber. STATUS_INFO_LENGTH_MISMATCH: *Length is the size
+ * needed. Values that the host does not report: one package, cores of one processor, no cache. Modules are not
+ * reported.
  */
 NTKERNELAPI NTSTATUS KeQueryLogicalProcessorRelationship(
     _In_opt_ PPROCESSOR_NUMBER ProcessorNumber, _In_ LOGICAL_PROCESSOR_RELATIONSHIP RelationshipType,

@@ -12,7 +12,7 @@ EXTERN_C_START
 
 /* ---- Counted strings -------------------------------------------------------------------------------------------- */
 
-/* Any IRQL as far as the memory is resident. A source that is NULL makes an empty string. */
+/* Any IRQL if the memory is resident. A NULL source makes an empty string. */
 NTKERNELAPI VOID RtlInitUnicodeString(_Out_ PUNICODE_STRING DestinationString, _In_opt_z_ PCWSTR SourceString);
 NTKERNELAPI NTSTATUS RtlInitUnicodeStringEx(_Out_ PUNICODE_STRING DestinationString, _In_opt_z_ PCWSTR SourceString);
 NTKERNELAPI VOID RtlInitAnsiString(_Out_ PANSI_STRING DestinationString, _In_opt_z_ PCSZ SourceString);
@@ -40,7 +40,7 @@ FORCEINLINE VOID RtlInitEmptyAnsiString(_Out_ PANSI_STRING AnsiString, _In_ PCHA
 NTKERNELAPI VOID RtlCopyUnicodeString(_Inout_ PUNICODE_STRING DestinationString,
                                       _In_opt_ PCUNICODE_STRING SourceString);
 NTKERNELAPI VOID RtlCopyString(_Inout_ PSTRING DestinationString, _In_opt_ const STRING *SourceString);
-/* STATUS_BUFFER_TOO_SMALL, and nothing changed, when it does not fit. A terminator is added where there is room. */
+/* Return STATUS_BUFFER_TOO_SMALL and change nothing if the result does not fit. Add a terminator if there is room. */
 NTKERNELAPI NTSTATUS RtlAppendUnicodeStringToString(_Inout_ PUNICODE_STRING Destination, _In_ PCUNICODE_STRING Source);
 NTKERNELAPI NTSTATUS RtlAppendUnicodeToString(_Inout_ PUNICODE_STRING Destination, _In_opt_z_ PCWSTR Source);
 NTKERNELAPI NTSTATUS RtlAppendStringToString(_Inout_ PSTRING Destination, _In_ const STRING *Source);
@@ -73,8 +73,8 @@ NTKERNELAPI NTSTATUS RtlHashUnicodeString(_In_ PCUNICODE_STRING String, _In_ BOO
 NTKERNELAPI NTSTATUS RtlValidateUnicodeString(_In_ ULONG Flags, _In_ PCUNICODE_STRING String);
 
 /*
- * Conversions. With Allocate... the result is in paged pool and given back by RtlFree..., else in DestinationString's
- * own buffer: STATUS_BUFFER_OVERFLOW when that is too small. PASSIVE_LEVEL.
+ * Conversions. With Allocate... the result is in paged pool and freed by RtlFree...; otherwise it is written to
+ * DestinationString's own buffer, or STATUS_BUFFER_OVERFLOW returned if that is too small. PASSIVE_LEVEL.
  */
 #define RTL_DUPLICATE_UNICODE_STRING_NULL_TERMINATE 0x00000001
 #define RTL_DUPLICATE_UNICODE_STRING_ALLOCATE_NULL_STRING 0x00000002
@@ -105,7 +105,7 @@ NTKERNELAPI ULONG RtlxUnicodeStringToAnsiSize(_In_ PCUNICODE_STRING UnicodeStrin
 NTKERNELAPI VOID RtlFreeUnicodeString(_Inout_ PUNICODE_STRING UnicodeString);
 NTKERNELAPI VOID RtlFreeAnsiString(_Inout_ PANSI_STRING AnsiString);
 NTKERNELAPI VOID RtlFreeUTF8String(_Inout_ PUTF8_STRING utf8String);
-/* STATUS_SOME_NOT_MAPPED: U+FFFD stands for what was not well-formed; STATUS_BUFFER_TOO_SMALL. Lengths in octets. */
+/* STATUS_SOME_NOT_MAPPED: U+FFFD replaces malformed characters. STATUS_BUFFER_TOO_SMALL. Lengths are in bytes. */
 NTKERNELAPI NTSTATUS RtlUTF8ToUnicodeN(_Out_opt_ PWSTR UnicodeStringDestination, _In_ ULONG UnicodeStringMaxByteCount,
                                        _Out_ PULONG UnicodeStringActualByteCount, _In_ PCCH UTF8StringSource,
                                        _In_ ULONG UTF8StringByteCount);
@@ -172,10 +172,10 @@ FORCEINLINE LUID RtlConvertUlongToLuid(_In_ ULONG Val)
 /* ---- Internet addresses ----------------------------------------------------------------------------------------- */
 
 /*
- * Network byte order throughout, ports too. Strict takes four decimal numbers; else one to four numbers, decimal,
- * octal (0) or hexadecimal (0x), the last filling what is left. *Terminator is where reading ended; the Ex forms take
- * the whole string, with ":port", and for IPv6 "%scope" and brackets. STATUS_INVALID_PARAMETER for everything else.
- * Any IRQL.
+ * Network byte order throughout, ports included. Strict requires four decimal numbers. Otherwise one to four numbers,
+ * decimal, octal (0) or hexadecimal (0x); the last one fills the remaining bytes. *Terminator is the end of the parsed
+ * text. The Ex forms require the whole string to match and accept ":port", and for IPv6 "%scope" and brackets. All
+ * else: STATUS_INVALID_PARAMETER. Any IRQL.
  */
 struct in_addr;
 struct in6_addr;
@@ -194,13 +194,15 @@ NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExA(_In_ PCSTR AddressString, _Out_ s
 NTKERNELAPI NTSTATUS RtlIpv6StringToAddressExW(_In_ PCWSTR AddressString, _Out_ struct in6_addr *Address,
                                                _Out_ PULONG ScopeId, _Out_ PUSHORT Port);
 
-/* At least 16 (IPv4) or 46 (IPv6) characters; returns where the terminator is. */
+/* The buffer has at least 16 (IPv4) or 46 (IPv6) characters. Returns the position of the terminator. */
 NTKERNELAPI PSTR RtlIpv4AddressToStringA(_In_ const struct in_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv4AddressToStringW(_In_ const struct in_addr *Addr, _Out_ PWSTR S);
 NTKERNELAPI PSTR RtlIpv6AddressToStringA(_In_ const struct in6_addr *Addr, _Out_ PSTR S);
 NTKERNELAPI PWSTR RtlIpv6AddressToStringW(_In_ const struct in6_addr *Addr, _Out_ PWSTR S);
-/* *AddressStringLength in characters with the terminator: what there is, then what it takes. A port or scope of 0 is
- * left out. */
+/*
+ * *AddressStringLength is the buffer's size in characters; receives the size needed, with the terminator. A port or
+ * scope of 0 is omitted.
+ */
 NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExA(_In_ const struct in_addr *Address, _In_ USHORT Port,
                                                _Out_ PSTR AddressString, _Inout_ PULONG AddressStringLength);
 NTKERNELAPI NTSTATUS RtlIpv4AddressToStringExW(_In_ const struct in_addr *Address, _In_ USHORT Port,
@@ -234,7 +236,7 @@ NTKERNELAPI NTSTATUS RtlIpv6AddressToStringExW(_In_ const struct in6_addr *Addre
 
 /* ---- GUIDs ------------------------------------------------------------------------------------------------------ */
 
-/* {01234567-89AB-CDEF-0123-456789ABCDEF}; the string is given back with RtlFreeUnicodeString. PASSIVE_LEVEL. */
+/* {01234567-89AB-CDEF-0123-456789ABCDEF}; RtlFreeUnicodeString frees the string. PASSIVE_LEVEL. */
 NTKERNELAPI NTSTATUS RtlStringFromGUID(_In_ REFGUID Guid, _Out_ PUNICODE_STRING GuidString);
 NTKERNELAPI NTSTATUS RtlGUIDFromString(_In_ PCUNICODE_STRING GuidString, _Out_ GUID *Guid);
 NTKERNELAPI NTSTATUS ExUuidCreate(_Out_ GUID *Uuid);
@@ -260,7 +262,8 @@ NTKERNELAPI VOID RtlSecondsSince1970ToTime(_In_ ULONG ElapsedSeconds, _Out_ PLAR
 /* ---- Bitmaps ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Bit n is bit n % 32 of Buffer[n / 32]. What finds nothing returns 0xffffffff. Any IRQL as far as memory is resident.
+ * Bit n is bit n % 32 of Buffer[n / 32]. A search without a result returns 0xffffffff. Any IRQL if the memory is
+ * resident.
  */
 typedef struct _RTL_BITMAP {
     ULONG SizeOfBitMap;
@@ -284,14 +287,14 @@ NTKERNELAPI ULONG RtlFindSetBits(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG Numbe
 NTKERNELAPI ULONG RtlFindClearBits(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
 NTKERNELAPI ULONG RtlFindSetBitsAndClear(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
 NTKERNELAPI ULONG RtlFindClearBitsAndSet(_In_ PRTL_BITMAP BitMapHeader, _In_ ULONG NumberToFind, _In_ ULONG HintIndex);
-/* Bit number, or -1 for an empty set. */
+/* Returns a bit number, or -1 for an empty set. */
 NTKERNELAPI CCHAR RtlFindMostSignificantBit(_In_ ULONGLONG Set);
 NTKERNELAPI CCHAR RtlFindLeastSignificantBit(_In_ ULONGLONG Set);
 #define RtlNumberOfSetBitsUlongPtr(target) ((ULONG)__builtin_popcountll(target))
 
 /* ---- Version ---------------------------------------------------------------------------------------------------- */
 
-/* Windows 10, 10.0.19041: what a driver that asks shall find. PASSIVE_LEVEL. */
+/* Windows 10, 10.0.19041, for drivers that check the version. PASSIVE_LEVEL. */
 typedef struct _OSVERSIONINFOW {
     ULONG dwOSVersionInfoSize;
     ULONG dwMajorVersion;

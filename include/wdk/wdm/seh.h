@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structured exception handling: what ExRaiseStatus and the routines that raise (MmProbeAndLockPages, ProbeForRead...)
- * do, and __try with __except, __finally and __leave. They nest, across functions too. What differs from Windows:
+ * Structured exception handling: ExRaiseStatus, the routines that raise (MmProbeAndLockPages, ProbeForRead...), and
+ * __try with __except, __finally and __leave. They nest, across functions too. Differences from Windows:
  *
- *   - A wrong pointer does not raise: it stops the program where it is used, as a debugger or AddressSanitizer shows
- * it.
- *   - A filter is called after the __finally handlers further in, not before; EXCEPTION_CONTINUE_EXECUTION is a bug
- * check.
- *   - A __finally handler does not run where its body is left with return, goto, break or continue. __leave is what to
- * use.
- *   - break and continue inside of a __finally handler mean the handler itself.
- *   - Compiled by clang with optimization, a local variable that the body changes and that is not volatile may have its
- *     old value after an exception, as with C's setjmp. gcc keeps the new one.
+ *   - An invalid pointer does not raise. The program stops at the access, as a debugger or AddressSanitizer shows.
+ *   - A filter is called after the inner __finally handlers, not before. EXCEPTION_CONTINUE_EXECUTION is a bug check.
+ *   - A __finally handler does not run if its body is left with return, goto, break or continue. Use __leave.
+ *   - break and continue inside a __finally handler apply to the handler itself.
+ *   - If clang compiles with optimization, a local variable that the body changes and that is not volatile may have its
+ *     old value after an exception, as with C's setjmp. gcc keeps the new value.
  */
 #ifndef ONDK_WDK_WDM_SEH_H
 #define ONDK_WDK_WDM_SEH_H
@@ -24,19 +21,19 @@ EXTERN_C_START
 #define EXCEPTION_CONTINUE_SEARCH 0
 #define EXCEPTION_CONTINUE_EXECUTION (-1)
 
-/* IRQL <= APC_LEVEL. Without a __try around it, bug check KMODE_EXCEPTION_NOT_HANDLED. */
+/* IRQL <= APC_LEVEL. Outside __try: bug check KMODE_EXCEPTION_NOT_HANDLED. */
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseStatus(_In_ NTSTATUS Status);
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseAccessViolation(VOID);
 NTKERNELAPI DECLSPEC_NORETURN VOID ExRaiseDatatypeMisalignment(VOID);
 
-/* ---- What the words below are made of ---------------------------------------------------------------------------- */
+/* ---- The implementation of the keywords below -------------------------------------------------------------------- */
 
 struct ondk_seh_frame {
     struct ondk_seh_frame *outer;
     ULONG64 jump[32]; /* the host's jmp_buf */
 };
 
-/* Of a __finally handler: whether an exception is on its way, and which. */
+/* State of a __finally handler: whether an exception is being raised, and which. */
 struct ondk_seh_unwind {
     BOOLEAN abnormal, once;
     NTSTATUS status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests one at a time, through the driver's StartIo routine (DriverStartIo), which is called at DISPATCH_LEVEL.
+ * Serialized requests through the driver's StartIo routine (DriverStartIo), which is called at DISPATCH_LEVEL.
  */
 #ifndef ONDK_WDK_WDM_STARTIO_H
 #define ONDK_WDK_WDM_STARTIO_H
@@ -11,26 +11,27 @@
 EXTERN_C_START
 
 /*
- * To StartIo at once, or, while the device serves another, into DeviceObject->DeviceQueue: at the end, or by *Key. With
- * a cancel routine the cancel spin lock is around that; for a request that was cancelled before, it is called here.
- * IRQL <= DISPATCH_LEVEL.
+ * Passes the request to StartIo at once or, if the device is busy, inserts it into DeviceObject->DeviceQueue: at the
+ * end, or by *Key. If a cancel routine is given, this is done under the cancel spin lock; the cancel routine of a
+ * request that was cancelled before is called here. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ PIRP Irp, _In_opt_ PULONG Key,
                                _In_opt_ PDRIVER_CANCEL CancelFunction);
 /*
- * CurrentIrp is served: the next one, if there is one, goes to StartIo. Cancelable: requests have cancel routines.
+ * CurrentIrp has been served: passes the next request, if any, to StartIo. Cancelable: requests have cancel routines.
  * DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID IoStartNextPacket(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable);
 NTKERNELAPI VOID IoStartNextPacketByKey(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN Cancelable, _In_ ULONG Key);
 /*
- * DeferredStartIo: a StartIo that asks for the next packet returns before it is called with that. NonCancelable: what
- * leaves the queue loses its cancel routine. IRQL <= DISPATCH_LEVEL, before the first request.
+ * DeferredStartIo: a StartIo that requests the next packet returns before StartIo is called with that packet.
+ * NonCancelable: a request that leaves the queue loses its cancel routine. IRQL <= DISPATCH_LEVEL, before the first
+ * request.
  */
 NTKERNELAPI VOID IoSetStartIoAttributes(_In_ PDEVICE_OBJECT DeviceObject, _In_ BOOLEAN DeferredStartIo,
                                         _In_ BOOLEAN NonCancelable);
 
-/* The device's own DPC: its routine gets the device, the request and the context. IRQL <= DISPATCH_LEVEL. */
+/* The device's own DPC. Its routine receives the device, the request and the context. IRQL <= DISPATCH_LEVEL. */
 typedef VOID IO_DPC_ROUTINE(_In_ PKDPC Dpc, _In_ PDEVICE_OBJECT DeviceObject, _Inout_ PIRP Irp, _In_opt_ PVOID Context);
 typedef IO_DPC_ROUTINE *PIO_DPC_ROUTINE;
 

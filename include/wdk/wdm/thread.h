@@ -36,8 +36,8 @@ typedef struct _CLIENT_ID {
 #define THREAD_ALL_ACCESS 0x001fffff
 
 /*
- * A thread at PASSIVE_LEVEL; the handle has to be closed. DesiredAccess, attributes and process change nothing.
- * PASSIVE_LEVEL.
+ * Creates a thread at PASSIVE_LEVEL. The caller must close the handle. DesiredAccess, attributes and process have no
+ * effect. PASSIVE_LEVEL.
  */
 NTKERNELAPI NTSTATUS PsCreateSystemThread(_Out_ PHANDLE ThreadHandle, _In_ ULONG DesiredAccess,
                                           _In_opt_ POBJECT_ATTRIBUTES ObjectAttributes, _In_opt_ HANDLE ProcessHandle,
@@ -56,11 +56,11 @@ NTKERNELAPI PEPROCESS IoGetCurrentProcess(VOID);
 NTKERNELAPI HANDLE PsGetCurrentProcessId(VOID);
 extern NTKERNELAPI PEPROCESS PsInitialSystemProcess;
 
-/* Priorities are kept and given back; the host schedules as it does. */
+/* Priorities are stored and returned, but do not affect the host's scheduling. */
 NTKERNELAPI KPRIORITY KeSetPriorityThread(_Inout_ PKTHREAD Thread, _In_ KPRIORITY Priority);
 NTKERNELAPI KPRIORITY KeQueryPriorityThread(_In_ PKTHREAD Thread);
 
-/* ---- Processors: those that this process may run on, in groups of 64 --------------------------------------------- */
+/* ---- Processors that this process may run on, in groups of 64 ---------------------------------------------------- */
 
 #define ALL_PROCESSOR_GROUPS 0xffff
 #define MAXIMUM_PROC_PER_GROUP 64
@@ -84,7 +84,9 @@ NTKERNELAPI VOID KeQueryNodeActiveAffinity(_In_ USHORT NodeNumber, _Out_opt_ PGR
                                            _Out_opt_ PUSHORT Count);
 NTKERNELAPI USHORT KeQueryNodeMaximumProcessorCount(_In_ USHORT NodeNumber);
 
-/* Where the calling thread runs. What is not a set of active processors changes nothing. IRQL <= DISPATCH_LEVEL. */
+/*
+ * Set or restore where the calling thread runs. A set without active processors has no effect. IRQL <= DISPATCH_LEVEL.
+ */
 NTKERNELAPI KAFFINITY KeSetSystemAffinityThreadEx(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeRevertToUserAffinityThreadEx(_In_ KAFFINITY Affinity);
 NTKERNELAPI VOID KeSetSystemAffinityThread(_In_ KAFFINITY Affinity);
@@ -118,7 +120,7 @@ typedef struct _OBJECT_HANDLE_INFORMATION {
 
 extern NTKERNELAPI POBJECT_TYPE *PsThreadType;
 
-/* References to threads, files, devices, and whatever else a handle stands for. IRQL <= DISPATCH_LEVEL. */
+/* References to threads, files, devices and other objects of handles. IRQL <= DISPATCH_LEVEL. */
 NTKERNELAPI LONG_PTR ObfReferenceObject(_In_ PVOID Object);
 NTKERNELAPI LONG_PTR ObfDereferenceObject(_In_ PVOID Object);
 NTKERNELAPI VOID ObDereferenceObjectDeferDelete(_In_ PVOID Object);
@@ -127,7 +129,7 @@ NTKERNELAPI NTSTATUS ObReferenceObjectByPointer(_In_ PVOID Object, _In_ ACCESS_M
 #define ObReferenceObject(object) ObfReferenceObject(object)
 #define ObDereferenceObject(object) ObfDereferenceObject(object)
 
-/* PASSIVE_LEVEL. Access is not looked at: everything here may do everything. */
+/* PASSIVE_LEVEL. Access rights are not checked. */
 NTKERNELAPI NTSTATUS ObReferenceObjectByHandle(_In_ HANDLE Handle, _In_ ACCESS_MASK DesiredAccess,
                                                _In_opt_ POBJECT_TYPE ObjectType, _In_ KPROCESSOR_MODE AccessMode,
                                                _Out_ PVOID *Object,

@@ -16,10 +16,10 @@ typedef VOID KDEFERRED_ROUTINE(_In_ struct _KDPC *Dpc, _In_opt_ PVOID DeferredCo
 typedef KDEFERRED_ROUTINE *PKDEFERRED_ROUTINE;
 
 typedef struct _KDPC {
-    UCHAR Type;      /* threaded or not */
+    UCHAR Type;      /* normal or threaded */
     UCHAR Importance;
-    USHORT Number;   /* 0: the processor that queues it; else the target's number + 1 */
-    PVOID volatile DpcData; /* the queue that it is in */
+    USHORT Number;   /* 0: the queueing processor; otherwise the target's number + 1 */
+    PVOID volatile DpcData; /* the queue that contains it */
     LIST_ENTRY DpcListEntry;
     PKDEFERRED_ROUTINE DeferredRoutine;
     PVOID DeferredContext;
@@ -36,13 +36,13 @@ typedef struct _KTIMER {
     LIST_ENTRY TimerListEntry;
     struct _KDPC *Dpc;
     LONGLONG Period; /* in units of 100 ns */
-    UCHAR Queue;     /* where it is set: 0 nowhere, 1 by the interrupt time, 2 by the system's */
+    UCHAR Queue;     /* 0: not set; 1: in the list by interrupt time; 2: in the list by system time */
     const void *SetBy;
 } KTIMER, *PKTIMER, *PRKTIMER;
 
 /*
- * DPCs run at DISPATCH_LEVEL, one after the other on a thread for each processor; threaded ones at PASSIVE_LEVEL on
- * another. A DPC that is queued is not queued again; it may be queued while it runs. Any IRQL.
+ * DPCs run at DISPATCH_LEVEL, one after the other on one thread for each processor; threaded ones run at PASSIVE_LEVEL
+ * on another thread. A DPC that is already queued is not queued again; it may be queued while it runs. Any IRQL.
  */
 NTKERNELAPI VOID KeInitializeDpc(_Out_ PRKDPC Dpc, _In_ PKDEFERRED_ROUTINE DeferredRoutine,
                                  _In_opt_ PVOID DeferredContext);
@@ -54,12 +54,12 @@ NTKERNELAPI BOOLEAN KeRemoveQueueDpc(_Inout_ PRKDPC Dpc);
 NTKERNELAPI VOID KeSetImportanceDpc(_Inout_ PRKDPC Dpc, _In_ KDPC_IMPORTANCE Importance);
 NTKERNELAPI VOID KeSetTargetProcessorDpc(_Inout_ PRKDPC Dpc, _In_ CCHAR Number);
 NTKERNELAPI NTSTATUS KeSetTargetProcessorDpcEx(_Inout_ PKDPC Dpc, _In_ PPROCESSOR_NUMBER ProcNumber);
-/* Until every DPC that is queued now has run. PASSIVE_LEVEL. */
+/* Waits until every DPC that is queued now has run. PASSIVE_LEVEL. */
 NTKERNELAPI VOID KeFlushQueuedDpcs(VOID);
 
 /*
- * Due times as timeouts of waits: negative from now, else the system's time. Period and delay are in milliseconds; a
- * tolerable delay is not used. IRQL <= DISPATCH_LEVEL.
+ * Due times are as in waits: negative values are relative, others are system time. Period and delay are in
+ * milliseconds; a tolerable delay is ignored. IRQL <= DISPATCH_LEVEL.
  */
 NTKERNELAPI VOID KeInitializeTimer(_Out_ PKTIMER Timer);
 NTKERNELAPI VOID KeInitializeTimerEx(_Out_ PKTIMER Timer, _In_ TIMER_TYPE Type);
@@ -71,7 +71,7 @@ NTKERNELAPI BOOLEAN KeSetCoalescableTimer(_Inout_ PKTIMER Timer, _In_ LARGE_INTE
 NTKERNELAPI BOOLEAN KeCancelTimer(_Inout_ PKTIMER Timer);
 NTKERNELAPI BOOLEAN KeReadStateTimer(_In_ PKTIMER Timer);
 
-/* ---- Timers that the system allocates: a thread can wait for one as for a KTIMER --------------------------------- */
+/* ---- Timers that the system allocates; threads can wait for one as for a KTIMER ---------------------------------- */
 
 typedef struct _EX_TIMER *PEX_TIMER;
 typedef VOID EXT_CALLBACK(_In_ PEX_TIMER Timer, _In_opt_ PVOID Context);

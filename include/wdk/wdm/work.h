@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work items: routines that system threads call at PASSIVE_LEVEL, in the order in which they were queued. Items that
- * block do not keep others from running, up to 64 at once. Which queue is named changes nothing.
+ * Work items: routines that system threads call at PASSIVE_LEVEL in the order of queueing. Up to 64 items run at the
+ * same time, so an item that blocks does not block others. The queue type has no effect.
  */
 #ifndef ONDK_WDK_WDM_WORK_H
 #define ONDK_WDK_WDM_WORK_H
@@ -39,7 +39,8 @@ typedef struct _WORK_QUEUE_ITEM {
 } WORK_QUEUE_ITEM, *PWORK_QUEUE_ITEM;
 
 /*
- * The driver's own memory; it may be freed or queued again as soon as its routine is called. IRQL <= DISPATCH_LEVEL.
+ * The item is the driver's memory. It may be freed or queued again as soon as its routine is called. IRQL <=
+ * DISPATCH_LEVEL.
  */
 FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_THREAD_ROUTINE Routine,
                                       _In_opt_ PVOID Context)
@@ -51,8 +52,9 @@ FORCEINLINE VOID ExInitializeWorkItem(_Out_ PWORK_QUEUE_ITEM Item, _In_ PWORKER_
 NTKERNELAPI VOID ExQueueWorkItem(_Inout_ PWORK_QUEUE_ITEM WorkItem, _In_ WORK_QUEUE_TYPE QueueType);
 
 /*
- * With a reference to the device or driver object from the call that queues it until its routine has returned. The
- * routine may free it or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and IoUninitializeWorkItem any.
+ * The item holds a reference to its device or driver object from the call that queues it until its routine has
+ * returned. The routine may free the item or queue it again. IRQL <= DISPATCH_LEVEL; IoInitializeWorkItem and
+ * IoUninitializeWorkItem: any.
  */
 NTKERNELAPI PIO_WORKITEM IoAllocateWorkItem(_In_ struct _DEVICE_OBJECT *DeviceObject);
 NTKERNELAPI VOID IoFreeWorkItem(_In_ PIO_WORKITEM IoWorkItem);
@@ -60,7 +62,7 @@ NTKERNELAPI VOID IoQueueWorkItem(_Inout_ PIO_WORKITEM IoWorkItem, _In_ PIO_WORKI
                                  _In_ WORK_QUEUE_TYPE QueueType, _In_opt_ PVOID Context);
 NTKERNELAPI VOID IoQueueWorkItemEx(_Inout_ PIO_WORKITEM IoWorkItem, _In_ PIO_WORKITEM_ROUTINE_EX WorkerRoutine,
                                    _In_ WORK_QUEUE_TYPE QueueType, _In_opt_ PVOID Context);
-/* FALSE: it is queued already. */
+/* FALSE: the item is already queued. */
 NTKERNELAPI BOOLEAN IoTryQueueWorkItem(_Inout_ PIO_WORKITEM IoWorkItem, _In_ PIO_WORKITEM_ROUTINE_EX WorkerRoutine,
                                        _In_ WORK_QUEUE_TYPE QueueType, _In_opt_ PVOID Context);
 NTKERNELAPI ULONG IoSizeofWorkItem(VOID);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registry and handles. The registry is this process's own, in memory: the host fills it (openndk/wdk.h), and a
- * driver finds its service key in it. Access is not looked at. PASSIVE_LEVEL, all of them.
+ * The registry and handles. The registry is in this process' memory. The host fills it (openndk/wdk.h), and a driver
+ * finds its service key in it. Access rights are not checked. PASSIVE_LEVEL for all routines.
  */
 #ifndef ONDK_WDK_WDM_ZW_H
 #define ONDK_WDK_WDM_ZW_H
@@ -124,7 +124,7 @@ typedef struct _KEY_VALUE_PARTIAL_INFORMATION_ALIGN64 {
     UCHAR Data[1];
 } KEY_VALUE_PARTIAL_INFORMATION_ALIGN64, *PKEY_VALUE_PARTIAL_INFORMATION_ALIGN64;
 
-/* The parent key is there; the last component is made if it is not. */
+/* The parent key must exist; creates the last component if it does not exist. */
 NTKERNELAPI NTSTATUS ZwCreateKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK DesiredAccess,
                                  _In_ POBJECT_ATTRIBUTES ObjectAttributes, _Reserved_ ULONG TitleIndex,
                                  _In_opt_ PUNICODE_STRING Class, _In_ ULONG CreateOptions,
@@ -133,8 +133,10 @@ NTKERNELAPI NTSTATUS ZwOpenKey(_Out_ PHANDLE KeyHandle, _In_ ACCESS_MASK Desired
                                _In_ POBJECT_ATTRIBUTES ObjectAttributes);
 NTKERNELAPI NTSTATUS ZwDeleteKey(_In_ HANDLE KeyHandle);
 NTKERNELAPI NTSTATUS ZwFlushKey(_In_ HANDLE KeyHandle);
-/* STATUS_BUFFER_TOO_SMALL: not even the fixed part fits; STATUS_BUFFER_OVERFLOW: cut. *ResultLength: what all of it
- * takes. */
+/*
+ * STATUS_BUFFER_TOO_SMALL: the fixed part does not fit. STATUS_BUFFER_OVERFLOW: truncated. *ResultLength receives the
+ * full size.
+ */
 NTKERNELAPI NTSTATUS ZwQueryKey(_In_ HANDLE KeyHandle, _In_ KEY_INFORMATION_CLASS KeyInformationClass,
                                 _Out_opt_ PVOID KeyInformation, _In_ ULONG Length, _Out_ PULONG ResultLength);
 NTKERNELAPI NTSTATUS ZwEnumerateKey(_In_ HANDLE KeyHandle, _In_ ULONG Index,
@@ -158,7 +160,7 @@ typedef enum _DRIVER_REGKEY_TYPE {
     DriverRegKeySharedPersistentState,
 } DRIVER_REGKEY_TYPE;
 
-/* The service key's subkey Parameters, or PersistentState; made if it is not there. */
+/* The service key's subkey Parameters or PersistentState; created if it does not exist. */
 NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _In_ DRIVER_REGKEY_TYPE RegKeyType,
                                              _In_ ACCESS_MASK DesiredAccess, _In_ ULONG Flags,
                                              _Out_ PHANDLE DriverRegKey);
@@ -166,9 +168,9 @@ NTKERNELAPI NTSTATUS IoOpenDriverRegistryKey(_In_ PDRIVER_OBJECT DriverObject, _
 /* ---- Files ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Names of devices, and files: \??\C:\a\b and \SystemRoot\a lie in the directory that the host has chosen
- * (ondk_wdk_set_file_root), as C/a/b and SystemRoot/a, and nothing outside of it can be reached; the host tells upper
- * from lower case. Every call waits for its end, so that Event and ApcRoutine are NULL. PASSIVE_LEVEL.
+ * Names of devices and files. \??\C:\a\b and \SystemRoot\a are C/a/b and SystemRoot/a in the directory that the host
+ * has set (ondk_wdk_set_file_root). Nothing outside that directory can be opened. Names are case sensitive as on the
+ * host. Calls return only when complete, so Event and ApcRoutine must be NULL. PASSIVE_LEVEL.
  */
 #define FILE_SUPERSEDE 0
 #define FILE_OPEN 1
@@ -278,8 +280,9 @@ typedef struct _RTL_QUERY_REGISTRY_TABLE {
 #define RTL_QUERY_REGISTRY_TYPECHECK_MASK (0xffu << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT)
 
 /*
- * Without an Environment (NAME=value, terminated each, an empty one at the end) the %variables% of a REG_EXPAND_SZ are
- * the system's: SystemRoot, windir and SystemDrive, C:\Windows and C:. One that is not known stays as it is.
+ * Environment is a list of terminated NAME=value strings with an empty string at the end. If it is NULL, the
+ * %variables% of a REG_EXPAND_SZ have the system's values: SystemRoot and windir C:\Windows, SystemDrive C:. An unknown
+ * variable is not replaced.
  */
 NTKERNELAPI NTSTATUS RtlQueryRegistryValues(_In_ ULONG RelativeTo, _In_ PCWSTR Path,
                                             _Inout_ PRTL_QUERY_REGISTRY_TABLE QueryTable, _In_opt_ PVOID Context,
