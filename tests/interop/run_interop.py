@@ -163,7 +163,7 @@ def run_guest_listens(guest, scenario, command, port):
 
 
 def run_host_listens(guest, scenario, command, port):
-    job = guest.job("")     # has booted by then, which may take longer than the host waits for a connection
+    job = guest.job("")     # Waits for the boot, which may take longer than the host waits for a connection.
     host = start_host(command)
     try:
         deadline = time.monotonic() + HOST_LIMIT

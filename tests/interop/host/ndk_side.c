@@ -12,7 +12,10 @@
 #include "openndk/config.h"
 #include "openndk/reason.h"
 
-enum { PIECE = 24 };
+enum {
+    PIECE = 24,
+    REQUEST_SECONDS = 20, /* The guest's program starts in this time: seconds in an emulator on a busy machine. */
+};
 
 static struct side_options opt;
 static struct consumer consumer;
@@ -109,7 +112,7 @@ void side_establish(void)
     struct sockaddr_in from = loopback(0), to = loopback(opt.port);
 
     if (opt.server) {
-        consumer.connector = consumer_request(&consumer, SIDE_SECONDS);
+        consumer.connector = consumer_request(&consumer, REQUEST_SECONDS);
         if (!consumer.connector)
             exchange_fail("connect-request");
         need("NdkAccept", consumer_accept(&consumer, limits, NULL, 0));
