@@ -210,26 +210,10 @@ static void threads_wake(struct executor *e, struct shard *s)
 }
 
 /* Callbacks go on meanwhile: they are the shards' threads'. */
-static bool threads_gate_wait(struct executor *e, struct shard_gate *g, uint64_t deadline)
+static bool threads_gate_wait(struct executor *e, struct gate *g, uint64_t deadline)
 {
-    while (!shard_gate_is_open(g)) {
-        if (deadline != UINT64_MAX && threads_now(e) >= deadline)
-            return false;
-        owner_futex_wait(NULL, &g->open, 0, deadline);
-    }
-    return true;
-}
-
-bool shard_gate_is_open(const struct shard_gate *g)
-{
-    return atomic_load_explicit(&g->open, memory_order_acquire) != 0;
-}
-
-void shard_gate_open(struct shard_gate *g)
-{
-    atomic_store_explicit(&g->open, 1, memory_order_release);
-    /* From here on the gate may be gone: the kernel compares addresses, it does not look inside. */
-    owner_futex_wake(NULL, &g->open);
+    (void)e;
+    return gate_wait(g, deadline);
 }
 
 struct executor *executor_threads(void)

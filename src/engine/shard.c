@@ -47,9 +47,9 @@ static _Thread_local const struct shard *served; /* the shard whose own thread t
 
 /* ---- queues ---- */
 
-static void push(struct task_stack *stack, struct shard_task *task)
+static void push(struct task_stack *stack, struct task *task)
 {
-    struct shard_task *newest = atomic_load_explicit(&stack->newest, memory_order_relaxed);
+    struct task *newest = atomic_load_explicit(&stack->newest, memory_order_relaxed);
 
     do
         atomic_store_explicit(&task->next, newest, memory_order_relaxed);
@@ -65,13 +65,13 @@ static bool is_empty(struct task_stack *stack)
 /* Moves what was pushed to the end of the list, in the order pushed. */
 static void take_all(struct task_stack *stack, struct task_list *list)
 {
-    struct shard_task *newest, *task, *oldest = NULL;
+    struct task *newest, *task, *oldest = NULL;
 
     if (is_empty(stack))
         return;
     newest = atomic_exchange_explicit(&stack->newest, NULL, memory_order_acquire);
     for (task = newest; task;) {
-        struct shard_task *older = atomic_load_explicit(&task->next, memory_order_relaxed);
+        struct task *older = atomic_load_explicit(&task->next, memory_order_relaxed);
 
         atomic_store_explicit(&task->next, oldest, memory_order_relaxed);
         oldest = task;
@@ -87,7 +87,7 @@ static void take_all(struct task_stack *stack, struct task_list *list)
 /* Runs the oldest; false where there is none. */
 static bool run_first(struct task_list *list)
 {
-    struct shard_task *task = list->first;
+    struct task *task = list->first;
 
     if (!task)
         return false;
@@ -265,7 +265,7 @@ static void drive_or_ring(struct shard *s)
     finish_driving(s);
 }
 
-void shard_post(struct shard *s, struct shard_task *task)
+void shard_post(struct shard *s, struct task *task)
 {
     visit(s);
     push(&s->posted, task);
@@ -274,7 +274,7 @@ void shard_post(struct shard *s, struct shard_task *task)
 }
 
 /* 0: it is in the list from now on. */
-static unsigned queue_once(struct shard *s, struct shard_task *task, unsigned how)
+static unsigned queue_once(struct shard *s, struct task *task, unsigned how)
 {
     unsigned before = atomic_fetch_or_explicit(&task->queued, how, memory_order_acq_rel);
 
@@ -284,7 +284,7 @@ static unsigned queue_once(struct shard *s, struct shard_task *task, unsigned ho
 }
 
 /* In this thread, without the list: what is in there comes first. */
-static bool run_directly(struct shard *s, struct shard_task *task)
+static bool run_directly(struct shard *s, struct task *task)
 {
     if (atomic_load_explicit(&task->queued, memory_order_relaxed) || !owner_try_acquire(&s->owner))
         return false;
@@ -298,7 +298,7 @@ static bool run_directly(struct shard *s, struct shard_task *task)
     return true;
 }
 
-void shard_post_once(struct shard *s, struct shard_task *task)
+void shard_post_once(struct shard *s, struct task *task)
 {
     unsigned before;
 
@@ -309,7 +309,7 @@ void shard_post_once(struct shard *s, struct shard_task *task)
         drive_or_ring(s);
 }
 
-void shard_post_away(struct shard *s, struct shard_task *task)
+void shard_post_away(struct shard *s, struct task *task)
 {
     bool urgent, driven = MUTANT(shard_away_stays);
 
@@ -329,7 +329,7 @@ void shard_post_away(struct shard *s, struct shard_task *task)
  * in `queued`: if this is first, the other drives what was pushed here; if not, this one sees URGENT, or the task has
  * run since.
  */
-bool shard_post_lazily(struct shard *s, struct shard_task *task)
+bool shard_post_lazily(struct shard *s, struct task *task)
 {
     bool waits;
 
@@ -342,7 +342,7 @@ bool shard_post_lazily(struct shard *s, struct shard_task *task)
     return waits;
 }
 
-void shard_call(struct shard *s, struct shard_task *task)
+void shard_call(struct shard *s, struct task *task)
 {
     if (MUTANT(obj_16_called_inside)) {
         task->run(task);

@@ -9,7 +9,7 @@
  *   timers       fire with the token held
  *   sockets      net.h tells their owner of readiness with the token held
  *
- * Nothing here blocks except shard_gate_wait and shard_destroy. A shard knows nothing of what it carries.
+ * Nothing here blocks except executor_wait and shard_destroy. A shard knows nothing of what it carries.
  *
  * A thread that drives one shard may post to another, and then drives that one too where it is free: the task runs
  * inside the post, with both tokens held. So a task posts to another shard as its last act, or expects the other
@@ -26,39 +26,32 @@
 
 #include <bsd/sys/tree.h>
 
+#include "base/gate.h"
+#include "base/task.h"
+
 struct shard;
 struct net;
-
-/*
- * One piece of work. The caller owns the memory; it stays where it is until run is called, from which on it may be
- * posted again or freed. run may post, call, set timers.
- */
-struct shard_task {
-    struct shard_task *_Atomic next;
-    void (*run)(struct shard_task *task);
-    atomic_uchar queued; /* used by shard_post_once, shard_post_away and shard_post_lazily alone */
-};
 
 /*
  * Runs task->run with the token held: now, in this thread, where the token is free; else by its present owner. From
  * inside the same shard (a task, a timer, a socket): later, by the present owner, never inside the post.
  */
-void shard_post(struct shard *s, struct shard_task *task);
+void shard_post(struct shard *s, struct task *task);
 /*
  * The same for a doorbell: does nothing while it is queued already. The flag falls before run begins. Of this, the next
  * and shard_poll the caller keeps the shard alive until they are back; of all others the shard does so itself.
  */
-void shard_post_once(struct shard *s, struct shard_task *task);
+void shard_post_once(struct shard *s, struct task *task);
 /*
  * The same for a doorbell that can wait for the poller, while there is one: until its next poll that looks at the
  * shard, any other work, shard_post_once of the same task, or the end of the lease. Without a lease it is
  * shard_post_once. True: it may be waiting. The caller sees to it that the task outlives this call.
  */
-bool shard_post_lazily(struct shard *s, struct shard_task *task);
+bool shard_post_lazily(struct shard *s, struct task *task);
 /* shard_post_once for whoever holds what the shard's work may wait for: nothing of it is driven in this thread. */
-void shard_post_away(struct shard *s, struct shard_task *task);
+void shard_post_away(struct shard *s, struct task *task);
 /* Queues a callback into the consumer. Any thread, token held or not; never runs it before returning. */
-void shard_call(struct shard *s, struct shard_task *task);
+void shard_call(struct shard *s, struct task *task);
 
 /* Is the caller driving this shard now? For assertions: state of a shard is touched by its owner alone. */
 bool shard_is_owner(const struct shard *s);
@@ -97,16 +90,6 @@ void shard_poll(struct shard *s);
 void shard_watch(struct shard *s);
 
 /*
- * One-shot event to block on at PASSIVE_LEVEL: zeroed, opened once, waited for by one thread, which may free it at once
- * when the wait returns. Never waited for from a callback or a task: the gate may need that thread to open.
- */
-struct shard_gate {
-    _Atomic uint32_t open;
-};
-void shard_gate_open(struct shard_gate *g);
-bool shard_gate_is_open(const struct shard_gate *g);
-
-/*
  * Where threads, sleep and time come from. The real one gives each shard a thread; a simulation runs all shards
  * in one thread by shard_turn, on a virtual clock.
  */
@@ -117,17 +100,17 @@ struct executor_ops {
     void (*stop)(struct executor *e, struct shard *s); /* returns when no thread is in the shard any more */
     void (*wake)(struct executor *e, struct shard *s); /* the shard's thread sleeps in net_ops.wait: end that */
     /* Returns false if the deadline passes first. A simulation turns its shards meanwhile. */
-    bool (*gate_wait)(struct executor *e, struct shard_gate *g, uint64_t deadline);
+    bool (*gate_wait)(struct executor *e, struct gate *g, uint64_t deadline);
 };
 struct executor {
     const struct executor_ops *ops;
 };
-static inline void shard_gate_wait(struct executor *e, struct shard_gate *g)
+static inline void executor_wait(struct executor *e, struct gate *g)
 {
     (void)e->ops->gate_wait(e, g, UINT64_MAX);
 }
 /* The same until the executor's clock reads deadline. Returns false if the gate is not open by then. */
-static inline bool shard_gate_wait_until(struct executor *e, struct shard_gate *g, uint64_t deadline)
+static inline bool executor_wait_until(struct executor *e, struct gate *g, uint64_t deadline)
 {
     return e->ops->gate_wait(e, g, deadline);
 }

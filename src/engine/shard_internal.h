@@ -20,13 +20,13 @@ TAILQ_HEAD(timer_row, shard_timer);
 
 /* Posted by anybody, newest first; taken as a whole by the one who runs them. */
 struct task_stack {
-    struct shard_task *_Atomic newest;
+    struct task *_Atomic newest;
 };
 
 /* Taken already, oldest first; linked by the tasks' next. */
 struct task_list {
-    struct shard_task *first;
-    struct shard_task *last;
+    struct task *first;
+    struct task *last;
 };
 
 struct shard {

@@ -165,7 +165,7 @@ static bool retire(struct object *o)
 {
     struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));
 
-    shard_gate_open(&a->gone);
+    gate_open(&a->gone);
     return false;
 }
 
@@ -212,10 +212,10 @@ static void wait_until_gone(struct adapter *a)
     uint64_t report_at = deadline_after(start, a->config.close_report_ms);
     uint64_t abort_at = deadline_after(start, a->config.close_abort_ms);
 
-    if (shard_gate_wait_until(e, &a->gone, report_at < abort_at ? report_at : abort_at))
+    if (executor_wait_until(e, &a->gone, report_at < abort_at ? report_at : abort_at))
         return;
     close_report_print(a, (e->ops->now(e) - start) / NS_PER_MS);
-    if (!shard_gate_wait_until(e, &a->gone, abort_at))
+    if (!executor_wait_until(e, &a->gone, abort_at))
         abort();
 }
 

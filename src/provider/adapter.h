@@ -28,7 +28,7 @@ struct adapter {
     LIST_ENTRY(adapter) published; /* stat_server.c's, as is number */
     uint32_t number;           /* which of the adapters that this process has published; 0: none */
     unsigned generation;       /* fork_generation() of the process that opened it */
-    struct shard_gate gone;    /* opened when the last descendant's last callback has returned */
+    struct gate gone;    /* opened when the last descendant's last callback has returned */
 };
 OBJECT_ASSERT_LAYOUT(adapter);
 

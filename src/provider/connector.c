@@ -275,7 +275,7 @@ NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept 
     return STATUS_PENDING;
 }
 
-static void run_notice(struct shard_task *task);
+static void run_notice(struct task *task);
 
 static void queue_notice(struct connector *c)
 {
@@ -315,7 +315,7 @@ static void call_notice(const struct connector_notice *notice, uint32_t reason)
 }
 
 /* Callback context. The consumer may have disconnected or closed since this was queued: then it is not told. */
-static void run_notice(struct shard_task *task)
+static void run_notice(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
 

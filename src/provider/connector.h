@@ -62,7 +62,7 @@ struct connector {
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's; constant while connect is pending */
     void *connect_context;
-    struct shard_task event;   /* a passive one's arrival, later the disconnect callback */
+    struct task event;   /* a passive one's arrival, later the disconnect callback */
     struct listener *listener; /* a passive one's */
 };
 OBJECT_ASSERT_LAYOUT(connector);

@@ -155,7 +155,7 @@ static NTSTATUS do_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG addr
 /* ---- requests ---- */
 
 /* Callback context. */
-static void run_arrival(struct shard_task *task)
+static void run_arrival(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
     struct listener *l = c->listener;

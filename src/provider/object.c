@@ -41,11 +41,11 @@
 #include "base/mutant.h"
 #include "provider/adapter.h"
 
-static void run_finish(struct shard_task *task);
-static void run_created(struct shard_task *task);
-static void run_request(struct shard_task *task);
+static void run_finish(struct task *task);
+static void run_created(struct task *task);
+static void run_request(struct task *task);
 
-static struct object *finish_object(struct shard_task *task)
+static struct object *finish_object(struct task *task)
 {
     return (struct object *)((char *)task - offsetof(struct object, finish));
 }
@@ -130,7 +130,7 @@ void object_retired(struct object *o)
     object_call(o, &o->finish);
 }
 
-void object_call(struct object *o, struct shard_task *task)
+void object_call(struct object *o, struct task *task)
 {
     shard_call(atomic_load(&o->shard), task);
 }
@@ -193,7 +193,7 @@ static void finish(struct object *o)
         object_unref(antecedents[i], REF_CHILD);
 }
 
-static void run_finish(struct shard_task *task)
+static void run_finish(struct task *task)
 {
     finish(finish_object(task));
 }
@@ -225,7 +225,7 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
     return MUTANT(obj_09_third_answer) ? STATUS_TIMEOUT : STATUS_SUCCESS;
 }
 
-static void run_created(struct shard_task *task)
+static void run_created(struct task *task)
 {
     struct object *o = finish_object(task);
 
@@ -264,7 +264,7 @@ void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETIO
     atomic_store(&r->pending, true);
 }
 
-static void run_request(struct shard_task *task)
+static void run_request(struct task *task)
 {
     struct request *r = (struct request *)((char *)task - offsetof(struct request, task));
     struct object *o = r->object;

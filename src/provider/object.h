@@ -67,7 +67,7 @@ struct object {
     void *create_context;
     NDK_FN_CLOSE_COMPLETION close_done;
     void *close_context;
-    struct shard_task finish;     /* the pended creation's delivery, later the end of the object */
+    struct task finish;     /* the pended creation's delivery, later the end of the object */
     LIST_ENTRY(object) live_link; /* live.c's, as are the next two */
     bool live_entered;
     bool live_hidden;             /* it ends: nothing but this struct can be looked at */
@@ -89,7 +89,7 @@ bool object_is_closing(const struct object *o);
 void object_retired(struct object *o);
 
 /* Queues task on the object's shard with shard_call. The caller holds a reference for the task, which gives it back. */
-void object_call(struct object *o, struct shard_task *task);
+void object_call(struct object *o, struct task *task);
 
 /*
  * The consumer's close. STATUS_SUCCESS: gone, no callback will come. STATUS_PENDING: done(context) is the object's last
@@ -110,7 +110,7 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
  * reference after it returned. From inside done on, the request may begin again.
  */
 struct request {
-    struct shard_task task;
+    struct task task;
     struct object *object;
     NDK_FN_REQUEST_COMPLETION done;
     void *context;

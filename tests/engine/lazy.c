@@ -32,11 +32,11 @@ static const struct executor_ops by_hand_ops = { .now = by_hand, .start = no_thr
 static struct executor executor = { .ops = &by_hand_ops };
 
 struct job {
-    struct shard_task task;
+    struct task task;
     int ran;
 };
 
-static void run(struct shard_task *task)
+static void run(struct task *task)
 {
     ((struct job *)task)->ran++;
 }
@@ -113,22 +113,22 @@ static void by_the_thread(struct shard *s, struct job *lazy)
 enum { MANY = 400 };
 
 struct crowd {
-    struct shard_task task;
+    struct task task;
     struct shard *shard;
     struct numbered {
-        struct shard_task task;
+        struct task task;
         int number;
     } each[MANY], bell;
 };
 
 static int numbers;
 
-static void count(struct shard_task *task)
+static void count(struct task *task)
 {
     ((struct numbered *)task)->number = ++numbers;
 }
 
-static void post_many(struct shard_task *task)
+static void post_many(struct task *task)
 {
     struct crowd *c = (struct crowd *)task;
 
@@ -156,19 +156,19 @@ static void keeps_order(struct shard *s)
 }
 
 struct answered {
-    struct shard_task begin, end;
+    struct task begin, end;
     struct shard_timer timer;
     struct shard *shard;
     bool in_time, fired;
 };
 
 struct long_job {
-    struct shard_task task;
+    struct task task;
     struct shard *shard;
     bool keep;
 };
 
-static void run_long(struct shard_task *task)
+static void run_long(struct task *task)
 {
     struct long_job *j = (struct long_job *)task;
 
@@ -206,14 +206,14 @@ static void note_fired(struct shard_timer *timer)
     ((struct answered *)((char *)timer - offsetof(struct answered, timer)))->fired = true;
 }
 
-static void set_limit(struct shard_task *task)
+static void set_limit(struct task *task)
 {
     struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, begin));
 
     shard_timer_set(a->shard, &a->timer, now + 1);
 }
 
-static void answer(struct shard_task *task)
+static void answer(struct task *task)
 {
     now += LEASE_AND_MORE; /* whoever looked at it stood still */
     ((struct answered *)((char *)task - offsetof(struct answered, end)))->in_time = true;
@@ -236,7 +236,7 @@ static void answer_counts(struct shard *s)
 }
 
 /* After a standstill of its own, which is longer than the limit that it sets. */
-static void stand_still_and_set_limit(struct shard_task *task)
+static void stand_still_and_set_limit(struct task *task)
 {
     struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, end));
 
@@ -295,7 +295,7 @@ struct ready {
 
 static struct ready ready;
 
-static void run_call(struct shard_task *task)
+static void run_call(struct task *task)
 {
     int waited = ready.served - ready.called;
 

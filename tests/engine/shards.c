@@ -19,7 +19,7 @@ enum { THREADS = 4, POSTS = 5000, ROUNDS = 3000 };
 /* ---- order: each thread's tasks run in the order posted, with the token held, one at a time ---- */
 
 struct numbered {
-    struct shard_task task;
+    struct task task;
     int thread, number;
 };
 
@@ -29,12 +29,12 @@ struct order {
     int next[THREADS];      /* the owner's: unprotected on purpose */
     int inside;
     long ran;
-    struct shard_gate done;
+    struct gate done;
 };
 
 static struct order order;
 
-static void run_numbered(struct shard_task *task)
+static void run_numbered(struct task *task)
 {
     struct numbered *n = (struct numbered *)task;
 
@@ -43,7 +43,7 @@ static void run_numbered(struct shard_task *task)
     CHECK(order.next[n->thread]++ == n->number);
     order.inside--;
     if (++order.ran == (long)THREADS * POSTS)
-        shard_gate_open(&order.done);
+        gate_open(&order.done);
 }
 
 static void *post_numbered(void *arg)
@@ -79,17 +79,17 @@ static void test_order(struct shard *s)
 /* ---- a doorbell: every value that was written before a ring is seen by a run that begins after it ---- */
 
 struct bell {
-    struct shard_task task;
+    struct task task;
     _Atomic int written[THREADS];
     int seen[THREADS];
     int runs;
-    struct shard_gate done;
+    struct gate done;
 };
 
 static struct bell bell;
 static struct shard *bell_shard;
 
-static void run_bell(struct shard_task *task)
+static void run_bell(struct task *task)
 {
     bool all = true;
 
@@ -99,8 +99,8 @@ static void run_bell(struct shard_task *task)
         bell.seen[t] = atomic_load_explicit(&bell.written[t], memory_order_relaxed);
         all = all && bell.seen[t] == POSTS;
     }
-    if (all && !shard_gate_is_open(&bell.done))
-        shard_gate_open(&bell.done);
+    if (all && !gate_is_open(&bell.done))
+        gate_open(&bell.done);
 }
 
 static void *ring_bell(void *arg)
@@ -132,15 +132,15 @@ static void test_bell(struct shard *s)
 /* ---- posted away: never in the thread that posts, nor inside the post ---- */
 
 struct away {
-    struct shard_task task;
+    struct task task;
     struct shard *shard;
     pthread_t poster;
     bool inside; /* of a post that the shard itself made */
     int runs;
-    struct shard_gate done;
+    struct gate done;
 };
 
-static void run_away(struct shard_task *task)
+static void run_away(struct task *task)
 {
     struct away *a = (struct away *)task;
 
@@ -148,7 +148,7 @@ static void run_away(struct shard_task *task)
     CHECK(!a->inside);
     CHECK(!pthread_equal(pthread_self(), a->poster));
     a->runs++;
-    shard_gate_open(&a->done);
+    gate_open(&a->done);
 }
 
 static void post_away_to_itself(void *arg)
@@ -197,7 +197,7 @@ static void test_away(struct shard *s)
 static _Thread_local bool in_call; /* this thread is inside a call into the engine */
 
 struct callback {
-    struct shard_task post, call;
+    struct task post, call;
     int number;
 };
 
@@ -207,12 +207,12 @@ struct callbacks {
     _Atomic int inside;
     _Atomic int ran;
     _Atomic int posted;
-    struct shard_gate done;
+    struct gate done;
 };
 
 static struct callbacks callbacks;
 
-static void run_call(struct shard_task *task)
+static void run_call(struct task *task)
 {
     struct callback *c = (struct callback *)((char *)task - offsetof(struct callback, call));
 
@@ -223,10 +223,10 @@ static void run_call(struct shard_task *task)
         usleep(100); /* let others queue meanwhile */
     CHECK(atomic_fetch_sub(&callbacks.inside, 1) == 1);
     if (atomic_fetch_add(&callbacks.ran, 1) + 1 == POSTS)
-        shard_gate_open(&callbacks.done);
+        gate_open(&callbacks.done);
 }
 
-static void run_and_call(struct shard_task *task)
+static void run_and_call(struct task *task)
 {
     struct callback *c = (struct callback *)task;
 
@@ -279,15 +279,15 @@ struct timers {
     struct shard_timer timers[TIMERS], stopped, again;
     int fired, repeats;
     uint64_t last;
-    struct shard_gate done;
+    struct gate done;
 };
 
 static struct timers timers;
 
 static void check_done(void)
 {
-    if (timers.fired == TIMERS && timers.repeats == 5 && !shard_gate_is_open(&timers.done))
-        shard_gate_open(&timers.done);
+    if (timers.fired == TIMERS && timers.repeats == 5 && !gate_is_open(&timers.done))
+        gate_open(&timers.done);
 }
 
 static void fire(struct shard_timer *timer)
@@ -346,18 +346,18 @@ static void test_timers(struct shard *s)
 /* ---- everything at once: each round ends only if nothing was lost ---- */
 
 struct hop {
-    struct shard_task task, call;
+    struct task task, call;
     struct shard_timer timer;
     struct shard *shards[2];
     int hops;
-    struct shard_gate done;
+    struct gate done;
 };
 
-static void hop_call(struct shard_task *task)
+static void hop_call(struct task *task)
 {
     struct hop *h = (struct hop *)((char *)task - offsetof(struct hop, call));
 
-    shard_gate_open(&h->done);
+    gate_open(&h->done);
 }
 
 static void hop_fire(struct shard_timer *timer)
@@ -368,7 +368,7 @@ static void hop_fire(struct shard_timer *timer)
 }
 
 /* Two shards pass it on; then a timer, then a callback. */
-static void hop_run(struct shard_task *task)
+static void hop_run(struct task *task)
 {
     struct hop *h = (struct hop *)task;
     struct shard *here = h->shards[h->hops % 2];
@@ -417,14 +417,14 @@ static void test_nothing_lost(struct shard *a, struct shard *b)
 /* ---- a thread that has always something to do gives the shard to who polls in vain ---- */
 
 struct rival {
-    struct shard_task call, task;
+    struct task call, task;
     struct shard_timer timer;
     struct shard *shard;
     atomic_bool held;
     atomic_int polls;
     int enough;
     bool leased;
-    struct shard_gate done;
+    struct gate done;
 };
 
 /* In the turn after that in which the polls were in vain. */
@@ -433,10 +433,10 @@ static void see_lease(struct shard_timer *timer)
     struct rival *r = (struct rival *)((char *)timer - offsetof(struct rival, timer));
 
     r->leased = shard_is_leased(r->shard);
-    shard_gate_open(&r->done);
+    gate_open(&r->done);
 }
 
-static void hold_on(struct shard_task *task)
+static void hold_on(struct task *task)
 {
     struct rival *r = (struct rival *)((char *)task - offsetof(struct rival, task));
 
@@ -447,7 +447,7 @@ static void hold_on(struct shard_task *task)
 }
 
 /* Posted from a callback, so that it is the shard's thread that holds the token. */
-static void post_hold(struct shard_task *call)
+static void post_hold(struct task *call)
 {
     struct rival *r = (struct rival *)call;
 
@@ -466,7 +466,7 @@ static bool gives_way(struct shard *s, int polls)
         shard_poll(s);
         atomic_fetch_add(&r.polls, 1);
     }
-    shard_gate_wait(shard_executor(s), &r.done);
+    executor_wait(shard_executor(s), &r.done);
     return r.leased;
 }
 

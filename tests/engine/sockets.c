@@ -122,7 +122,7 @@ static void test_traffic(const char *host, uint64_t size, int moves)
 
 struct poller {
     struct shard *shard;
-    struct shard_gate *until;
+    struct gate *until;
     int burst; /* polls between two calls of watch; 0: never calls it */
 };
 
@@ -130,7 +130,7 @@ static void *poll_shard(void *arg)
 {
     struct poller *p = arg;
 
-    for (int i = 1; !shard_gate_is_open(p->until); i++) {
+    for (int i = 1; !gate_is_open(p->until); i++) {
         shard_poll(p->shard);
         if (p->burst && i % p->burst == 0) {
             shard_watch(p->shard);

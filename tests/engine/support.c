@@ -19,18 +19,18 @@ struct shard *support_shard(uint64_t spin_ns)
 }
 
 struct request {
-    struct shard_task task;
-    struct shard_gate gate;
+    struct task task;
+    struct gate gate;
     void (*fn)(void *);
     void *arg;
 };
 
-static void run_request(struct shard_task *task)
+static void run_request(struct task *task)
 {
     struct request *r = (struct request *)task;
 
     r->fn(r->arg);
-    shard_gate_open(&r->gate);
+    gate_open(&r->gate);
 }
 
 void support_on(struct shard *s, void (*fn)(void *), void *arg)
@@ -41,9 +41,9 @@ void support_on(struct shard *s, void (*fn)(void *), void *arg)
     support_wait(&r.gate);
 }
 
-void support_wait(struct shard_gate *g)
+void support_wait(struct gate *g)
 {
-    shard_gate_wait(executor_threads(), g);
+    executor_wait(executor_threads(), g);
 }
 
 void support_until(bool (*holds)(void *), void *arg)
@@ -79,7 +79,7 @@ static uint8_t pattern(uint64_t at)
 static void finish(struct stream *st)
 {
     if (!atomic_exchange(&st->finished, 1))
-        shard_gate_open(&st->done);
+        gate_open(&st->done);
 }
 
 static void check_finished(struct stream *st)

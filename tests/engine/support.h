@@ -23,7 +23,7 @@
 struct shard *support_shard(uint64_t spin_ns);
 /* Runs fn with the shard's token held, and returns when it has run. */
 void support_on(struct shard *s, void (*fn)(void *), void *arg);
-void support_wait(struct shard_gate *g);
+void support_wait(struct gate *g);
 /* Waits, in small naps, until the condition holds; a minute without is a failure. */
 void support_until(bool (*holds)(void *), void *arg);
 struct addr support_addr(const char *host, uint16_t port);
@@ -41,7 +41,7 @@ struct stream {
     bool ended;         /* the peer's end of stream came after everything */
     bool half_close;    /* tell the peer when all is sent */
     _Atomic uint32_t finished;
-    struct shard_gate done;
+    struct gate done;
 };
 /* Token held. 0 or errno. */
 int stream_connect(struct stream *st, struct shard *s, struct net_reservation *from, const struct addr *peer,

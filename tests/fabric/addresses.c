@@ -52,11 +52,11 @@ static void listens(void)
 }
 
 struct flag_task {
-    struct shard_task task;
+    struct task task;
     atomic_bool ran;
 };
 
-static void raise_flag(struct shard_task *task)
+static void raise_flag(struct task *task)
 {
     atomic_store(&((struct flag_task *)task)->ran, true);
 }

@@ -163,12 +163,12 @@ static void those_that_stay(void)
 }
 
 struct thread_task {
-    struct shard_task task;
+    struct task task;
     pthread_t thread;
     atomic_bool ran;
 };
 
-static void note_thread(struct shard_task *task)
+static void note_thread(struct task *task)
 {
     struct thread_task *t = (struct thread_task *)task;
 

@@ -76,9 +76,9 @@ static void hand_turn(void)
             (void)shard_turn(by_hand[i]);
 }
 
-static bool hand_wait(struct executor *e, struct shard_gate *g, uint64_t deadline)
+static bool hand_wait(struct executor *e, struct gate *g, uint64_t deadline)
 {
-    while (!shard_gate_is_open(g)) {
+    while (!gate_is_open(g)) {
         if (hand_now(e) >= deadline)
             return false;
         hand_turn();

@@ -31,7 +31,7 @@
 static const NDK_VERSION version = {2, 1};
 
 struct waited {
-    struct shard_gate gate;
+    struct gate gate;
     atomic_int count;
 };
 
@@ -40,7 +40,7 @@ static void on_close(void *context)
     struct waited *w = context;
 
     atomic_fetch_add(&w->count, 1);
-    shard_gate_open(&w->gate);
+    gate_open(&w->gate);
 }
 
 static void on_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
@@ -59,7 +59,7 @@ static void close_object(void *object)
     struct waited w = {0};
 
     if (any->Dispatch->NdkClosePd(&any->Header, on_close, &w) == STATUS_PENDING)
-        shard_gate_wait(executor_threads(), &w.gate);
+        executor_wait(executor_threads(), &w.gate);
 }
 
 static NDK_ADAPTER *open_loopback(void)
@@ -316,7 +316,7 @@ static void *churn(void *arg)
         }
         for (int i = 0; i < 3; i++) {
             if (answers[i] == STATUS_PENDING)
-                shard_gate_wait(executor_threads(), &w[i].gate);
+                executor_wait(executor_threads(), &w[i].gate);
             wrong += atomic_load(&w[i].count) != (answers[i] == STATUS_PENDING);
         }
     }

@@ -164,7 +164,7 @@ static void test_close_cancels(void **state)
 static void test_close_waits_for_callback(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
-    struct shard_gate go = {0};
+    struct gate go = {0};
     struct call notified = {.blocks = &go}, closed = {0};
     NDK_CQ *cq = make_cq(adapter, &notified);
 
@@ -173,7 +173,7 @@ static void test_close_waits_for_callback(void **state)
     fake_wait(&notified.entered);
     assert_int_equal(close_object(cq, &closed), STATUS_PENDING);
     assert_int_equal(closed.count, 0);
-    shard_gate_open(&go);
+    gate_open(&go);
     fake_wait(&closed.returned);
     assert_true(closed.order > notified.left);
     ondk_close_adapter(adapter);
@@ -245,7 +245,7 @@ static void test_antecedent_after_callback(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
     NDK_PD *pd = make_pd(adapter);
-    struct shard_gate go = {0};
+    struct gate go = {0};
     struct call antecedent = {0}, successor = {.blocks = &go};
 
     (void)state;
@@ -260,7 +260,7 @@ static void test_antecedent_after_callback(void **state)
     /* The successor's callback runs on the second shard; the first is free to complete the antecedent, and must not. */
     fake_settle_on(0);
     assert_int_equal(antecedent.count, 0);
-    shard_gate_open(&go);
+    gate_open(&go);
     fake_wait(&antecedent.returned);
     assert_true(antecedent.order > successor.left);
     fake_settle();
@@ -341,7 +341,7 @@ static void test_adapter_waits_for_callbacks(void **state)
 {
     struct closer closer = {.adapter = fake_open(version_2_1, NULL)};
     NDK_CQ *cq = make_cq(closer.adapter, NULL);
-    struct shard_gate go = {0};
+    struct gate go = {0};
     struct call closed = {.blocks = &go};
 
     (void)state;
@@ -349,7 +349,7 @@ static void test_adapter_waits_for_callbacks(void **state)
     fake_wait(&closed.entered);
     assert_int_equal(pthread_create(&closer.thread, NULL, run_closer, &closer), 0);
     assert_still_closing(&closer);
-    shard_gate_open(&go);
+    gate_open(&go);
     pthread_join(closer.thread, NULL);
     assert_true(closer.order > closed.left);
 }

@@ -512,12 +512,12 @@ void fake_complete(struct fabric_cq *cq, const struct rdma_completion *c)
 }
 
 struct notification {
-    struct shard_task task;
+    struct task task;
     struct fabric_cq_config config;
     bool overflow;
 };
 
-static void run_notification(struct shard_task *task)
+static void run_notification(struct task *task)
 {
     struct notification *n = (struct notification *)task;
 
@@ -538,11 +538,11 @@ void fake_notify(struct fabric_cq *cq, bool overflow)
 }
 
 struct low {
-    struct shard_task task;
+    struct task task;
     struct fabric_srq_config config;
 };
 
-static void run_low(struct shard_task *task)
+static void run_low(struct task *task)
 {
     struct low *low = (struct low *)task;
 
@@ -561,19 +561,19 @@ void fake_low(struct fabric_srq *srq)
     shard_call(srq->shard, &low->task);
 }
 
-void fake_wait(struct shard_gate *gate)
+void fake_wait(struct gate *gate)
 {
-    shard_gate_wait(executor_threads(), gate);
+    executor_wait(executor_threads(), gate);
 }
 
 struct mark {
-    struct shard_task task;
-    struct shard_gate gate;
+    struct task task;
+    struct gate gate;
 };
 
-static void run_mark(struct shard_task *task)
+static void run_mark(struct task *task)
 {
-    shard_gate_open(&((struct mark *)task)->gate);
+    gate_open(&((struct mark *)task)->gate);
 }
 
 void fake_settle_on(int shard)

@@ -71,6 +71,6 @@ void fake_low(struct fabric_srq *srq); /* the notification of a shared queue */
 /* Everything that was queued for consumers on both shards before this call has been delivered. */
 void fake_settle(void);
 void fake_settle_on(int shard);
-void fake_wait(struct shard_gate *gate);
+void fake_wait(struct gate *gate);
 
 #endif

@@ -17,13 +17,13 @@ static void called(struct call *call, NTSTATUS status, NDK_OBJECT_HEADER *object
     call->object = object;
     call->order = next_order();
     atomic_fetch_add(&call->count, 1);
-    shard_gate_open(&call->entered);
+    gate_open(&call->entered);
     if (call->inside)
         call->inside(call);
     if (call->blocks)
         fake_wait(call->blocks);
     call->left = next_order();
-    shard_gate_open(&call->returned);
+    gate_open(&call->returned);
 }
 
 void on_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)

@@ -33,8 +33,8 @@ struct call {
     int left;                   /* and when it was left */
     void (*inside)(struct call *call); /* what the consumer does in it */
     void *argument;
-    struct shard_gate *blocks;  /* it waits for this one before it returns */
-    struct shard_gate entered, returned;
+    struct gate *blocks;  /* it waits for this one before it returns */
+    struct gate entered, returned;
 };
 
 int next_order(void);

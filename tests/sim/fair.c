@@ -331,12 +331,12 @@ static void ping_beside(unsigned hogs)
 }
 
 struct busy {
-    struct shard_task task;
+    struct task task;
     struct shard *shard;
     int runs, left;
 };
 
-static void run_busy(struct shard_task *task)
+static void run_busy(struct task *task)
 {
     struct busy *b = (struct busy *)((char *)task - offsetof(struct busy, task));
 

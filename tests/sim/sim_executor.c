@@ -61,12 +61,12 @@ static void wake(struct executor *e, struct shard *s)
     (void)e, (void)s; /* nobody sleeps */
 }
 
-static bool gate_wait(struct executor *e, struct shard_gate *g, uint64_t deadline)
+static bool sim_gate_wait(struct executor *e, struct gate *g, uint64_t deadline)
 {
-    while (!shard_gate_is_open(g)) {
+    while (!gate_is_open(g)) {
         if (sim_now(e) >= deadline)
             return false;
-        sim_check(sim_step() || shard_gate_is_open(g), "deadlock: an adapter's close waits, and nothing will happen");
+        sim_check(sim_step() || gate_is_open(g), "deadlock: an adapter's close waits, and nothing will happen");
     }
     return true;
 }
@@ -74,7 +74,7 @@ static bool gate_wait(struct executor *e, struct shard_gate *g, uint64_t deadlin
 struct executor *sim_executor(void)
 {
     static const struct executor_ops ops = {
-        .now = sim_now, .start = start, .stop = stop, .wake = wake, .gate_wait = gate_wait};
+        .now = sim_now, .start = start, .stop = stop, .wake = wake, .gate_wait = sim_gate_wait};
     static struct executor executor = {.ops = &ops};
 
     return &executor;

@@ -25,7 +25,7 @@
 
 enum { MEASURE = 16 }; /* part of the time limit */
 
-static void conn_task(struct shard_task *task);
+static void conn_task(struct task *task);
 static void conn_timeout(struct shard_timer *timer);
 
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
@@ -499,7 +499,7 @@ static void run_ops(struct fabric_conn *c, unsigned ops)
     conn_pump(c);
 }
 
-static void conn_task(struct shard_task *task)
+static void conn_task(struct task *task)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)task - offsetof(struct fabric_conn, task));
     unsigned ops;

@@ -22,7 +22,7 @@
 
 static void deliver(struct delivery *d, unsigned due);
 static void finish(struct delivery *d);
-static void time_wait(struct shard_task *task);
+static void time_wait(struct task *task);
 static void interval_over(struct shard_timer *timer);
 
 /* Not NULL where a completion has been. */
@@ -317,7 +317,7 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 /* ---- moderation ---- */
 
 /* Owner of the home shard: the time limit of what waits, from when this saw it first, as the setting is now. */
-static void time_wait(struct shard_task *task)
+static void time_wait(struct task *task)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, timing));
     struct shard *home = home_of(cq)->shard;

@@ -7,7 +7,7 @@
 
 #include "fabric/iwarp/internal.h"
 
-static void run(struct shard_task *task)
+static void run(struct task *task)
 {
     struct delivery *d = (struct delivery *)((char *)task - offsetof(struct delivery, task));
     bool again, close;
@@ -33,7 +33,7 @@ static void run(struct shard_task *task)
         shard_post(d->home->shard, &d->close);
 }
 
-static void run_close(struct shard_task *task)
+static void run_close(struct task *task)
 {
     struct delivery *d = (struct delivery *)((char *)task - offsetof(struct delivery, close));
 

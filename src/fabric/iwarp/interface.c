@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* The lost event closes the socket in every state that has one, and so takes the connection out of the list. */
-static void end_connections(struct shard_task *task)
+static void end_connections(struct task *task)
 {
     struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_gone));
     struct fabric_conn *c;
@@ -35,13 +35,13 @@ static void interface_ready(struct net_socket *socket, unsigned events)
 /* ---- beginning and end, on the first shard ---- */
 
 struct interface_request {
-    struct shard_task task;
-    struct shard_gate done;
+    struct task task;
+    struct gate done;
     struct iwarp_fabric *fabric;
     int error;
 };
 
-static void interface_open(struct shard_task *task)
+static void interface_open(struct task *task)
 {
     struct interface_request *r = (struct interface_request *)task;
     struct iwarp_fabric *f = r->fabric;
@@ -49,24 +49,24 @@ static void interface_open(struct shard_task *task)
     f->interface.ready = interface_ready;
     r->error = f->net->ops->interface_watch(f->net, f->shards[0].shard, f->if_index, &f->interface);
     f->watches = r->error == 0;
-    shard_gate_open(&r->done);
+    gate_open(&r->done);
 }
 
-static void interface_close(struct shard_task *task)
+static void interface_close(struct task *task)
 {
     struct interface_request *r = (struct interface_request *)task;
 
     r->fabric->net->ops->close(&r->fabric->interface, true);
     r->fabric->watches = false;
-    shard_gate_open(&r->done);
+    gate_open(&r->done);
 }
 
-static int interface_request(struct iwarp_fabric *f, void (*run)(struct shard_task *task))
+static int interface_request(struct iwarp_fabric *f, void (*run)(struct task *task))
 {
     struct interface_request r = { .task.run = run, .fabric = f };
 
     shard_post(f->shards[0].shard, &r.task);
-    shard_gate_wait(f->executor, &r.done);
+    executor_wait(f->executor, &r.done);
     return r.error;
 }
 

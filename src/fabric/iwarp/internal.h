@@ -44,7 +44,7 @@ TAILQ_HEAD(conn_list, fabric_conn);
 struct iwarp_shard {
     struct shard *shard;
     struct conn_list conns;     /* owner; those with a socket */
-    struct shard_task interface_gone;
+    struct task interface_gone;
     struct iw_scratch *scratch; /* owner */
     uint8_t *sink;              /* owner; IWARP_SINK bytes, never read */
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
@@ -103,7 +103,7 @@ struct delivery {
     struct iwarp_shard *home;
     void (*tell)(struct delivery *d, unsigned due); /* callback context; never overlaps itself */
     void (*gone)(struct delivery *d);               /* owner */
-    struct shard_task task, close;
+    struct task task, close;
     struct spin lock;                               /* guards everything below */
     unsigned due;
     bool queued, running, closing;
@@ -146,7 +146,7 @@ struct fabric_cq {
     void (*closed)(void *owner);
     LIST_HEAD(, cq_user) users;
     struct delivery delivery;
-    struct shard_task timing;
+    struct task timing;
     /* owner: */
     struct shard_timer interval;
     uint64_t timed, timed_from;    /* the wait that interval is for, and when it was seen to begin */
@@ -190,7 +190,7 @@ struct srq_partial {
     bool is_partial;        /* owner: at the last update */
     bool has_moved;         /* owner: the message that was inserted has ended */
     struct iw_rx_mark mark; /* owner: when it was inserted */
-    struct shard_task check;
+    struct task check;
 };
 
 struct fabric_srq {
@@ -200,7 +200,7 @@ struct fabric_srq {
     void (*closed)(void *owner);
     uint32_t share_percent;
     uint64_t stall_ns;
-    struct shard_task watch;
+    struct task watch;
     struct shard_timer timer; /* owner of the home shard */
     atomic_uint refs;         /* the handle, and a watch that is queued */
     struct spin lock;         /* guards everything below */
@@ -242,7 +242,7 @@ struct fabric_qp {
     enum fabric_reason stopped; /* owner; why requests are being flushed */
     uint16_t terminate;       /* owner; the Terminate that had a part in it */
     atomic_uint refuses;      /* why posts are refused: enum fabric_reason << 16 | the Terminate; 0: see qp_reason */
-    struct shard_task transmit, flush, doom, close;
+    struct task transmit, flush, doom, close;
     void (*closed)(void *context);
     void *close_context;
 };
@@ -309,7 +309,7 @@ struct fabric_listener {
     unsigned ops;
     bool scheduled;
     struct addr wanted;
-    struct shard_task task;
+    struct task task;
     /* owner: */
     struct net_reservation *reservation;
     struct net_socket socket;
@@ -383,7 +383,7 @@ struct fabric_conn {
     const struct fabric_conn_events *events;
     void *owner;
     bool active;
-    struct shard_task task;
+    struct task task;
     struct shard_timer timer, nudge;
     struct shard_timer stall;          /* armed where a receive turn ended inside an FPDU or a message */
     struct iw_rx_mark mark;            /* when it was armed */

@@ -24,7 +24,7 @@ enum listener_op { OP_LISTEN = 1, OP_END = 2, OP_RESUME = 4 };
 
 enum { ACCEPT_BATCH = 64, AUTOMATIC_MAX = 1024 };
 
-static void run(struct shard_task *task);
+static void run(struct task *task);
 static void ready(struct net_socket *socket, unsigned events);
 static void request(struct fabric_listener *l, unsigned op, const struct addr *wanted);
 static void listener_try_end(struct fabric_listener *l);
@@ -356,7 +356,7 @@ static void resume_now(struct fabric_listener *l)
     listener_try_end(l);
 }
 
-static void run(struct shard_task *task)
+static void run(struct task *task)
 {
     struct fabric_listener *l = (struct fabric_listener *)((char *)task - offsetof(struct fabric_listener, task));
     unsigned ops;

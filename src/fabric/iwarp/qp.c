@@ -17,7 +17,7 @@ enum {
     MOST_TO_READ = 32768, /* what reads that wait together may ask for */
 };
 
-static struct fabric_qp *qp_of(struct shard_task *task, size_t offset)
+static struct fabric_qp *qp_of(struct task *task, size_t offset)
 {
     return (struct fabric_qp *)((char *)task - offset);
 }
@@ -40,7 +40,7 @@ static void note_batch(struct fabric_qp *qp, unsigned requests)
     atomic_store_explicit(&qp->busy_until, many ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
 }
 
-static void run_transmit(struct shard_task *task)
+static void run_transmit(struct task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, transmit));
 
@@ -61,7 +61,7 @@ void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t t
         iwarp_srq_update(qp);
 }
 
-static void run_flush(struct shard_task *task)
+static void run_flush(struct task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, flush));
 
@@ -90,7 +90,7 @@ void iwarp_qp_unref(struct fabric_qp *qp)
     closed(context);
 }
 
-static void run_doom(struct shard_task *task)
+static void run_doom(struct task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, doom));
 
@@ -104,7 +104,7 @@ void iwarp_qp_doom(struct fabric_qp *qp)
     shard_post_away(qp->home->shard, &qp->doom); /* see iwarp_cq_push */
 }
 
-static void run_close(struct shard_task *task)
+static void run_close(struct task *task)
 {
     struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, close));
 

@@ -148,7 +148,7 @@ void iwarp_srq_update(struct fabric_qp *qp)
 }
 
 /* On the queue pair's shard. */
-static void partial_check(struct shard_task *task)
+static void partial_check(struct task *task)
 {
     struct fabric_qp *qp = partial_qp((struct srq_partial *)((char *)task - offsetof(struct srq_partial, check)));
     struct fabric_srq *srq = qp->srq;
@@ -209,7 +209,7 @@ static void srq_check_share(struct fabric_srq *srq)
         shard_timer_set(home, &srq->timer, next);
 }
 
-static void srq_run_watch(struct shard_task *task)
+static void srq_run_watch(struct task *task)
 {
     struct fabric_srq *srq = (struct fabric_srq *)((char *)task - offsetof(struct fabric_srq, watch));
 
