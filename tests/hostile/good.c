@@ -60,7 +60,7 @@ static struct {
 
 struct client {
     struct consumer c;
-    struct region memory; /* a message, then room for its echo */
+    struct consumer_region memory; /* a message, then room for its echo */
     uint32_t number;
 };
 
@@ -104,7 +104,7 @@ static bool wait_echo(struct client *k)
     NDK_RESULT_EX result = { .Status = STATUS_IO_TIMEOUT };
 
     for (int i = 0; i < 2; i++) {
-        if (consumer_result(&k->c, &result, PATIENCE_S) && NT_SUCCESS(result.Status))
+        if (consumer_next_result(&k->c, &result, PATIENCE_S) && NT_SUCCESS(result.Status))
             continue;
         count_failure("message", result.Status, ondk_connector_reason(k->c.connector));
         return false;
@@ -116,7 +116,7 @@ static bool message(struct client *k, uint32_t round)
 {
     uint32_t size = options.size;
     uint8_t *out = k->memory.memory, *in = out + size;
-    NDK_SGE sent = consumer_sge(&k->memory, 0, size), echoed = consumer_sge(&k->memory, size, size);
+    NDK_SGE sent = consumer_region_sge(&k->memory, 0, size), echoed = consumer_region_sge(&k->memory, size, size);
     uint64_t since = now_us(), wrong = 0;
     NTSTATUS status;
 
@@ -168,7 +168,7 @@ static bool establish(struct client *k)
 
     if (NT_SUCCESS(status)) {
         step = "complete";
-        status = consumer_complete(&k->c);
+        status = consumer_complete_connect(&k->c);
     }
     if (NT_SUCCESS(status))
         return true;
@@ -180,10 +180,10 @@ static void one_connection(struct client *k)
 {
     const char *step;
     bool connected = false, served = false;
-    NTSTATUS status = consumer_open_beside(&k->c, &base, &step);
+    NTSTATUS status = consumer_open_on_adapter(&k->c, &base, &step);
 
     if (NT_SUCCESS(status))
-        status = consumer_region(&k->c, &k->memory, 2 * options.size);
+        status = consumer_region_create(&k->memory, k->c.pd, 2 * options.size, CONSUMER_ALL_RIGHTS);
     if (!NT_SUCCESS(status)) {
         count_failure(step, status, 0);
     } else if (establish(k)) {
@@ -195,9 +195,8 @@ static void one_connection(struct client *k)
             served = false;
         }
     }
-    consumer_drop(&k->c);
-    if (k->memory.mr)
-        consumer_region_close(&k->c, &k->memory);
+    consumer_close_connector(&k->c);
+    consumer_region_destroy(&k->memory);
     consumer_close(&k->c);
     pthread_mutex_lock(&lock);
     totals.tried++;

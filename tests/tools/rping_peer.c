@@ -11,13 +11,14 @@ enum { MESSAGE = 16, TEXT_MOST = 4096, SECONDS = 30 };
 
 struct peer {
     struct consumer c;
-    struct region messages, text, sink;
+    struct consumer_region messages, text, sink;
     uint32_t size;
 };
 
-static bool advertise(struct peer *p, const struct region *r)
+static bool advertise(struct peer *p, const struct consumer_region *r)
 {
-    NDK_SGE in = consumer_sge(&p->messages, MESSAGE, MESSAGE), out = consumer_sge(&p->messages, 0, MESSAGE);
+    NDK_SGE in = consumer_region_sge(&p->messages, MESSAGE, MESSAGE);
+    NDK_SGE out = consumer_region_sge(&p->messages, 0, MESSAGE);
     uint64_t address = htobe64((uintptr_t)r->memory);
     uint32_t words[] = { htobe32(r->remote_token), htobe32(p->size) };
     NDK_RESULT_EX result;
@@ -26,7 +27,7 @@ static bool advertise(struct peer *p, const struct region *r)
     memcpy(p->messages.memory + sizeof address, words, sizeof words);
     return NT_SUCCESS(p->c.qp->Dispatch->NdkReceive(p->c.qp, NULL, &in, 1)) &&
            NT_SUCCESS(p->c.qp->Dispatch->NdkSend(p->c.qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS)) &&
-           consumer_result(&p->c, &result, SECONDS) && NT_SUCCESS(result.Status);
+           consumer_next_result(&p->c, &result, SECONDS) && NT_SUCCESS(result.Status);
 }
 
 static bool ping(struct peer *p, const char *server)
@@ -37,12 +38,12 @@ static bool ping(struct peer *p, const char *server)
 
     return address_parse(server, true, &to) && address_own(&to, &from) &&
            NT_SUCCESS(consumer_open(&p->c, address_interface(&from), &step)) &&
-           NT_SUCCESS(consumer_region(&p->c, &p->messages, 2 * MESSAGE)) &&
-           NT_SUCCESS(consumer_region(&p->c, &p->text, TEXT_MOST)) &&
-           NT_SUCCESS(consumer_region(&p->c, &p->sink, TEXT_MOST)) &&
+           NT_SUCCESS(consumer_region_create(&p->messages, p->c.pd, 2 * MESSAGE, CONSUMER_ALL_RIGHTS)) &&
+           NT_SUCCESS(consumer_region_create(&p->text, p->c.pd, TEXT_MOST, CONSUMER_ALL_RIGHTS)) &&
+           NT_SUCCESS(consumer_region_create(&p->sink, p->c.pd, TEXT_MOST, CONSUMER_ALL_RIGHTS)) &&
            (p->size = (uint32_t)fread(p->text.memory, 1, TEXT_MOST, stdin)) > 0 &&
            NT_SUCCESS(consumer_connect(&p->c, (struct sockaddr *)&from, (struct sockaddr *)&to, limits, NULL, 0)) &&
-           NT_SUCCESS(consumer_complete(&p->c)) && advertise(p, &p->text) && advertise(p, &p->sink) &&
+           NT_SUCCESS(consumer_complete_connect(&p->c)) && advertise(p, &p->text) && advertise(p, &p->sink) &&
            NT_SUCCESS(consumer_disconnect(&p->c));
 }
 
@@ -51,9 +52,9 @@ int main(int argc, char **argv)
     static struct peer p;
     bool good = argc == 2 && ping(&p, argv[1]);
 
-    consumer_region_close(&p.c, &p.sink);
-    consumer_region_close(&p.c, &p.text);
-    consumer_region_close(&p.c, &p.messages);
+    consumer_region_destroy(&p.sink);
+    consumer_region_destroy(&p.text);
+    consumer_region_destroy(&p.messages);
     consumer_close(&p.c);
     return !good;
 }

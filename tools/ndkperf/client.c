@@ -444,7 +444,7 @@ static bool connect_one(struct session *s, struct consumer *k, const struct sock
         return session_give_up(s, NDKPERF_PEER);
     }
     if (NT_SUCCESS(status)) {
-        status = consumer_complete(k);
+        status = consumer_complete_connect(k);
         if (NT_SUCCESS(status))
             return true;
         say_step_failed(k, "NdkCompleteConnect", status);

@@ -42,7 +42,7 @@ static bool prepare(struct session *s, uint32_t index)
             (unsigned)WIRE_PRIVATE);
         return session_give_up(s, NDKPERF_PEER);
     }
-    status = consumer_region(&s->control, &s->orders, 2 * WIRE_ORDER);
+    status = consumer_region_create(&s->orders, s->control.pd, 2 * WIRE_ORDER, CONSUMER_ALL_RIGHTS);
     return NT_SUCCESS(status) || session_fail(s, "registering memory", status, 0);
 }
 

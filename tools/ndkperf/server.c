@@ -257,7 +257,7 @@ static void reject(const struct session *s, struct consumer *c, enum answer_code
 
     answer_put(&a, bytes);
     (void)c->connector->Dispatch->NdkReject(c->connector, bytes, sizeof bytes);
-    consumer_drop(c);
+    consumer_close_connector(c);
 }
 
 static bool accept_one(struct session *s, struct consumer *c, const struct answer *a)
@@ -310,7 +310,7 @@ static enum answer_code judge(struct session *s, const struct hello *h, uint32_t
 static NDK_CONNECTOR *next_request(struct session *s, unsigned seconds)
 {
     for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {
-        NDK_CONNECTOR *k = consumer_request(&s->control, LOOK_SECONDS);
+        NDK_CONNECTOR *k = consumer_next_request(&s->control, LOOK_SECONDS);
         if (k)
             return k;
     }
@@ -385,7 +385,7 @@ static bool listen_for_clients(struct session *s)
         say_address_holder(status, &s->options->server_address);
         return false;
     }
-    (void)consumer_listening(&s->control, &at);
+    (void)consumer_listener_address(&s->control, &at);
     address_text(&at, text, sizeof text);
     say("listening on %s", text);
     return true;

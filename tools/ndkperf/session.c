@@ -201,7 +201,7 @@ static PVOID context_of(enum id id, uint32_t slot)
 
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
 {
-    NDK_SGE sge = consumer_sge(&l->memory, (uint32_t)offset_of(s, AREA_RECEIVE, slot), s->size_most);
+    NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)offset_of(s, AREA_RECEIVE, slot), s->size_most);
     NTSTATUS status = l->c.qp->Dispatch->NdkReceive(l->c.qp, context_of(ID_RECEIVE, slot), &sge, 1);
 
     return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
@@ -210,7 +210,7 @@ bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags)
 {
     enum area area = id == ID_READ ? AREA_TARGET : AREA_SOURCE;
-    NDK_SGE sge = consumer_sge(&l->memory, (uint32_t)offset_of(s, area, slot), len);
+    NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)offset_of(s, area, slot), len);
     PVOID context = context_of(id, slot);
     NDK_QP *qp = l->c.qp;
     NTSTATUS status;
@@ -231,7 +231,7 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 
 bool control_receive(struct session *s)
 {
-    NDK_SGE sge = consumer_sge(&s->orders, WIRE_ORDER, WIRE_ORDER);
+    NDK_SGE sge = consumer_region_sge(&s->orders, WIRE_ORDER, WIRE_ORDER);
     NTSTATUS status = s->control.qp->Dispatch->NdkReceive(s->control.qp, context_of(ID_RECEIVE, 0), &sge, 1);
 
     return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
@@ -239,7 +239,7 @@ bool control_receive(struct session *s)
 
 bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
 {
-    NDK_SGE sge = consumer_sge(&s->orders, 0, WIRE_ORDER);
+    NDK_SGE sge = consumer_region_sge(&s->orders, 0, WIRE_ORDER);
     NTSTATUS status;
 
     while (s->order_going) /* until then the memory is the provider's */
@@ -275,15 +275,16 @@ bool session_add_lane(struct session *s)
     const struct consumer_queues queues = { s->window + 1, s->window + 1, s->inline_size };
     const char *what = "";
     bool first = s->lane_count == 0;
-    NTSTATUS status = consumer_join(&l->c, &s->control, first ? NULL : &s->lanes[0].c,
-                                    s->qps * 2 * (s->window + 1), &queues, &what);
+    NTSTATUS status = consumer_open_on_pd(&l->c, &s->control, first ? NULL : &s->lanes[0].c,
+                                          s->qps * 2 * (s->window + 1), &queues, &what);
 
     l->index = ++s->lane_count;
     if (!NT_SUCCESS(status))
         return session_fail(s, what, status, 0);
     if (first && !moderate(s, &l->c))
         return false;
-    status = consumer_region(&l->c, &l->memory, (receive_slots(s) + 2 * s->slots) * s->stride);
+    status = consumer_region_create(&l->memory, l->c.pd, (receive_slots(s) + 2 * s->slots) * s->stride,
+                                    CONSUMER_ALL_RIGHTS);
     if (!NT_SUCCESS(status))
         return session_fail(s, "registering memory", status, 0);
     pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->size_most, l->index, 0);
@@ -303,14 +304,12 @@ void session_part(struct session *s)
 void session_close(struct session *s)
 {
     for (uint32_t i = 0; i < s->lane_count; i++)
-        consumer_drop(&s->lanes[i].c);
+        consumer_close_connector(&s->lanes[i].c);
     for (uint32_t i = s->lane_count; i-- > 0; ) { /* the CQ is the first one's */
-        if (s->lanes[i].memory.memory)
-            consumer_region_close(&s->lanes[i].c, &s->lanes[i].memory);
+        consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
-    if (s->orders.memory)
-        consumer_region_close(&s->control, &s->orders);
+    consumer_region_destroy(&s->orders);
     consumer_close(&s->control);
     free(s->lanes);
     s->lanes = NULL;
@@ -378,11 +377,11 @@ static bool has_traffic(struct session *s, uint64_t now)
 /* Nothing has come for a while: is there still somebody? */
 static bool look_around(struct session *s)
 {
-    struct consumer *gone = consumer_gone(&s->control) ? &s->control : NULL;
+    struct consumer *gone = consumer_is_disconnected(&s->control) ? &s->control : NULL;
     uint64_t now;
 
     for (uint32_t i = 0; i < s->lane_count && !gone && !s->leaving; i++)
-        if (consumer_gone(&s->lanes[i].c))
+        if (consumer_is_disconnected(&s->lanes[i].c))
             gone = &s->lanes[i].c;
     if (gone && !drain_control(s)) /* its last word may be there */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, gone->disconnect_reason);
@@ -400,7 +399,7 @@ bool session_turn(struct session *s)
     /* The peer's writes are not notified: this end polls for them, whatever was asked for. */
     bool written = s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY;
     bool sleeps = s->quiet || (s->options->events && !written);
-    unsigned before = sleeps ? consumer_notified(&s->control) : 0;
+    unsigned before = sleeps ? consumer_wake_count(&s->control) : 0;
 
     if (drain(s) || ((sleeps || s->idle % LOOKS_CONTROL == 0) && drain_control(s))) {
         s->idle = s->idle_since = 0;
@@ -412,7 +411,7 @@ bool session_turn(struct session *s)
         if (s->lane_count)
             s->lanes[0].c.cq->Dispatch->NdkArmCq(s->lanes[0].c.cq, NDK_CQ_NOTIFY_ANY);
         s->control.cq->Dispatch->NdkArmCq(s->control.cq, NDK_CQ_NOTIFY_ANY);
-        consumer_wait(&s->control, before, s->options->events && !written ? EVENT_MS : QUIET_MS);
+        consumer_wait_wake(&s->control, before, s->options->events && !written ? EVENT_MS : QUIET_MS);
         return look_around(s);
     }
     if (s->idle % LOOKS_CONTROL == 0)

@@ -23,7 +23,7 @@ enum id { ID_RECEIVE, ID_SEND, ID_WRITE, ID_READ, ID_FLUSH };
 
 struct lane {
     struct consumer c;            /* first: its address is the QPContext */
-    struct region memory;
+    struct consumer_region memory;
     uint32_t index, peer_token;
     uint64_t peer_address;
     uint64_t posted, completed;   /* requests; client: of this run */
@@ -47,7 +47,7 @@ struct session {
     const struct session_events *events;
     void *role;                   /* the role's own */
     struct consumer control;
-    struct region orders;         /* one order or outcome to send, one to receive */
+    struct consumer_region orders;         /* one order or outcome to send, one to receive */
     bool order_came, order_going; /* one was received; one is being sent */
     struct lane *lanes;
     uint32_t lane_count, qps;       /* qps: how many lanes there are going to be */

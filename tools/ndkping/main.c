@@ -105,7 +105,7 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
         return code;
     }
     say_peer(c);
-    status = consumer_complete(c);
+    status = consumer_complete_connect(c);
     if (!NT_SUCCESS(status))
         return step_failed(c, "NdkCompleteConnect", status);
     end = rping_client(r, o->count, o->size);
@@ -142,10 +142,10 @@ static int run_server(const struct options *o, struct consumer *c, struct rping 
         say_address_holder(status, &o->server_address);
         return NDKPING_FAILED;
     }
-    (void)consumer_listening(c, &at);
+    (void)consumer_listener_address(c, &at);
     address_text(&at, text, sizeof text);
     say("listening on %s", text);
-    c->connector = consumer_request(c, o->wait_seconds);
+    c->connector = consumer_next_request(c, o->wait_seconds);
     if (!c->connector) {
         say("nobody connected within %u seconds", o->wait_seconds);
         return NDKPING_NOBODY;

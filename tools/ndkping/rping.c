@@ -26,7 +26,7 @@ static bool fail(struct rping *r, const char *step, NTSTATUS status)
 
 static NTSTATUS post_receive(struct rping *r)
 {
-    NDK_SGE sge = consumer_sge(&r->messages, RECEIVE_AT, RPING_MESSAGE);
+    NDK_SGE sge = consumer_region_sge(&r->messages, RECEIVE_AT, RPING_MESSAGE);
     NDK_QP *qp = r->consumer->qp;
 
     return qp->Dispatch->NdkReceive(qp, (PVOID)(uintptr_t)ID_RECEIVE, &sge, 1);
@@ -34,10 +34,10 @@ static NTSTATUS post_receive(struct rping *r)
 
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size)
 {
-    NTSTATUS status = consumer_region(r->consumer, &r->messages, 2 * RPING_MESSAGE);
+    NTSTATUS status = consumer_region_create(&r->messages, r->consumer->pd, 2 * RPING_MESSAGE, CONSUMER_ALL_RIGHTS);
 
     if (NT_SUCCESS(status))
-        status = consumer_region(r->consumer, &r->source, size);
+        status = consumer_region_create(&r->source, r->consumer->pd, size, CONSUMER_ALL_RIGHTS);
     if (NT_SUCCESS(status))
         status = post_receive(r);
     return status;
@@ -47,14 +47,14 @@ NTSTATUS rping_prepare_client(struct rping *r, uint32_t size)
 {
     NTSTATUS status = rping_prepare_server(r, size);
 
-    return NT_SUCCESS(status) ? consumer_region(r->consumer, &r->sink, size) : status;
+    return NT_SUCCESS(status) ? consumer_region_create(&r->sink, r->consumer->pd, size, CONSUMER_ALL_RIGHTS) : status;
 }
 
 void rping_close(struct rping *r)
 {
-    consumer_region_close(r->consumer, &r->sink);
-    consumer_region_close(r->consumer, &r->source);
-    consumer_region_close(r->consumer, &r->messages);
+    consumer_region_destroy(&r->sink);
+    consumer_region_destroy(&r->source);
+    consumer_region_destroy(&r->messages);
 }
 
 /* Waits for one request's result. Sends are silent, so only their failures come by. False: it failed, or all is over. */
@@ -63,7 +63,7 @@ static bool await(struct rping *r, uintptr_t id, const char *step)
     NDK_RESULT_EX result;
 
     do {
-        if (!consumer_result(r->consumer, &result, r->seconds)) {
+        if (!consumer_next_result(r->consumer, &result, r->seconds)) {
             r->reason = r->consumer->disconnect_reason;
             return fail(r, step, STATUS_CONNECTION_ABORTED);
         }
@@ -77,10 +77,10 @@ static bool await(struct rping *r, uintptr_t id, const char *step)
     return true;
 }
 
-static bool send_message(struct rping *r, const struct region *about, uint32_t size)
+static bool send_message(struct rping *r, const struct consumer_region *about, uint32_t size)
 {
     struct message m = { htobe64((uintptr_t)about->memory), htobe32(about->remote_token), htobe32(size) };
-    NDK_SGE sge = consumer_sge(&r->messages, SEND_AT, RPING_MESSAGE);
+    NDK_SGE sge = consumer_region_sge(&r->messages, SEND_AT, RPING_MESSAGE);
     NDK_QP *qp = r->consumer->qp;
     NTSTATUS status;
 
@@ -156,7 +156,7 @@ enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size)
 
 static bool read_source(struct rping *r, const struct message *from)
 {
-    NDK_SGE sge = consumer_sge(&r->source, 0, from->size);
+    NDK_SGE sge = consumer_region_sge(&r->source, 0, from->size);
     NDK_QP *qp = r->consumer->qp;
     NTSTATUS status = qp->Dispatch->NdkRead(qp, (PVOID)(uintptr_t)ID_READ, &sge, 1, from->address, from->token, 0);
 
@@ -167,7 +167,7 @@ static bool read_source(struct rping *r, const struct message *from)
 
 static bool write_sink(struct rping *r, const struct message *to, uint32_t size)
 {
-    NDK_SGE sge = consumer_sge(&r->source, 0, size);
+    NDK_SGE sge = consumer_region_sge(&r->source, 0, size);
     NDK_QP *qp = r->consumer->qp;
     NTSTATUS status = qp->Dispatch->NdkWrite(qp, (PVOID)(uintptr_t)ID_WRITE, &sge, 1, to->address, to->token, 0);
 

@@ -22,8 +22,8 @@ enum rping_end {
 
 struct rping {
     struct consumer *consumer;
-    struct region messages; /* one to send, one to receive */
-    struct region source, sink; /* server: no sink */
+    struct consumer_region messages; /* one to send, one to receive */
+    struct consumer_region source, sink; /* server: no sink */
     unsigned seconds;       /* patience with each step; 0: for ever */
     bool verbose;
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "consumer/consumer.h"
+#include "consumer/sync.h"
 #include "openndk/config.h"
 #include "openndk/reason.h"
 
@@ -55,13 +56,13 @@ void side_open(const struct side_options *options)
 
 void side_area(struct area *area, uint32_t len, unsigned rights)
 {
-    struct region *r = calloc(1, sizeof *r);
+    struct consumer_region *r = calloc(1, sizeof *r);
 
     if (!r)
         exchange_fail("memory");
-    need("NdkRegisterMr", consumer_region_with(&consumer, r, len, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
-                                               (rights & RIGHT_READ ? NDK_MR_FLAG_ALLOW_REMOTE_READ : 0) |
-                                               (rights & RIGHT_WRITE ? NDK_MR_FLAG_ALLOW_REMOTE_WRITE : 0)));
+    need("NdkRegisterMr", consumer_region_create(r, consumer.pd, len, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
+                                        (rights & RIGHT_READ ? NDK_MR_FLAG_ALLOW_REMOTE_READ : 0) |
+                                        (rights & RIGHT_WRITE ? NDK_MR_FLAG_ALLOW_REMOTE_WRITE : 0)));
     *area = (struct area){.memory = r->memory, .len = len, .own = r,
                           .local = r->local_token, .remote = r->remote_token};
 }
@@ -112,14 +113,14 @@ void side_establish(void)
     struct sockaddr_in from = loopback(0), to = loopback(opt.port);
 
     if (opt.server) {
-        consumer.connector = consumer_request(&consumer, REQUEST_SECONDS);
+        consumer.connector = consumer_next_request(&consumer, REQUEST_SECONDS);
         if (!consumer.connector)
             exchange_fail("connect-request");
         need("NdkAccept", consumer_accept(&consumer, limits, NULL, 0));
         return;
     }
     need("NdkConnect", consumer_connect(&consumer, (struct sockaddr *)&from, (struct sockaddr *)&to, limits, NULL, 0));
-    need("NdkCompleteConnect", consumer_complete(&consumer));
+    need("NdkCompleteConnect", consumer_complete_connect(&consumer));
 }
 
 /* A fast-registered region of its own memory. */
@@ -129,36 +130,28 @@ struct revocable {
     NDK_LOGICAL_ADDRESS_MAPPING *lam;
 };
 
-static void no_create(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
-{
-    (void)context;
-    (void)status;
-    (void)object;
-}
-
-static void no_request(void *context, NTSTATUS status)
-{
-    (void)context;
-    (void)status;
-}
-
-/* By default nothing here is pending. */
 static void fast_register(struct revocable *v, uint8_t *memory, uint32_t len)
 {
     ULONG size = (ULONG)(sizeof *v->lam + (len / PAGE_SIZE + 2) * sizeof v->lam->AdapterPageArray[0]), fbo = 0;
     NDK_ADAPTER *a = consumer.adapter;
     NDK_RESULT_EX result;
+    struct sync s;
 
     v->lam = calloc(1, size);
+    if (!v->lam)
+        exchange_fail("memory");
+    sync_init(&s);
     ondk_mdl_init(&v->mdl, memory, len, NULL);
-    need("NdkBuildLAM", a->Dispatch->NdkBuildLAM(a, &v->mdl, len, no_request, NULL, v->lam, &size, &fbo));
-    need("NdkCreateMr", consumer.pd->Dispatch->NdkCreateMr(consumer.pd, TRUE, no_create, NULL, &v->mr));
-    need("NdkInitializeFastRegisterMr", v->mr->Dispatch->NdkInitializeFastRegisterMr(
-        v->mr, v->lam->AdapterPageCount, TRUE, no_request, NULL));
+    need("NdkBuildLAM", sync_wait(&s, a->Dispatch->NdkBuildLAM(a, &v->mdl, len, sync_on_request, &s, v->lam, &size,
+                                                               &fbo)));
+    need("NdkCreateMr", sync_create_mr(consumer.pd, TRUE, &v->mr));
+    need("NdkInitializeFastRegisterMr", sync_wait(&s, v->mr->Dispatch->NdkInitializeFastRegisterMr(
+        v->mr, v->lam->AdapterPageCount, TRUE, sync_on_request, &s)));
+    sync_fini(&s);
     need("NdkFastRegister", consumer.qp->Dispatch->NdkFastRegister(
         consumer.qp, NULL, v->mr, v->lam->AdapterPageCount, v->lam->AdapterPageArray, fbo, len, memory,
         NDK_OP_FLAG_ALLOW_REMOTE_READ | NDK_OP_FLAG_ALLOW_REMOTE_WRITE));
-    if (!consumer_result(&consumer, &result, SIDE_SECONDS) || result.Type != NdkOperationTypeFastRegister)
+    if (!consumer_next_result(&consumer, &result, SIDE_SECONDS) || result.Type != NdkOperationTypeFastRegister)
         exchange_fail("no-fast-register");
     need("NdkFastRegister's completion", result.Status);
 }
@@ -181,7 +174,7 @@ bool side_wait(struct outcome *o)
     NDK_RESULT_EX result;
     uint64_t context;
 
-    if (!consumer_result(&consumer, &result, SIDE_SECONDS))
+    if (!consumer_next_result(&consumer, &result, SIDE_SECONDS))
         return false;
     context = (uint64_t)(uintptr_t)result.RequestContext;
     *o = (struct outcome){
