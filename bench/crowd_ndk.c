@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "consumer/region.h"
 #include "crowd.h"
 #include "ndk_side.h"
 
@@ -19,9 +20,7 @@ struct queue {
 
 struct carrier {
     struct ndk_side *side;
-    NDK_MR *mr;
-    MDL mdl;
-    uint32_t token;
+    struct consumer_region region;
     uint8_t memory[2 * CROWD_MESSAGE]; /* what is sent; where what comes goes */
     struct crowd *crowd;               /* the client's */
     struct load load;
@@ -33,8 +32,7 @@ static struct carrier *server; /* prepare is told of a connection alone */
 
 static void request(struct carrier *e, struct ndk_conn *conn, bool sends)
 {
-    NDK_SGE piece = { .VirtualAddress = e->memory + (sends ? 0 : CROWD_MESSAGE), .Length = CROWD_MESSAGE,
-                      .MemoryRegionToken = e->token };
+    NDK_SGE piece = consumer_region_sge(&e->region, sends ? 0 : CROWD_MESSAGE, CROWD_MESSAGE);
     NTSTATUS status = sends ? conn->qp->Dispatch->NdkSend(conn->qp, NULL, &piece, 1, 0)
                             : conn->qp->Dispatch->NdkReceive(conn->qp, conn, &piece, 1);
 
@@ -109,8 +107,8 @@ static struct carrier *open_carrier(unsigned connections, unsigned queues, bool 
         o.notify_stride = sizeof e->queues[0];
     }
     e->side = ndk_side_open(&o);
-    e->mr = ndk_side_register(e->side, &e->mdl, e->memory, sizeof e->memory);
-    e->token = e->mr->Dispatch->NdkGetLocalTokenFromMr(e->mr);
+    if (!NT_SUCCESS(consumer_region_register(&e->region, e->side->pd, e->memory, sizeof e->memory, CONSUMER_ALL_RIGHTS)))
+        bench_die("NdkRegisterMr failed");
     return e;
 }
 
@@ -123,7 +121,7 @@ static void arm(struct carrier *e)
 
 static void close_carrier(struct carrier *e)
 {
-    ndk_side_close_object(&e->mr->Header, e->mr->Dispatch->NdkCloseMr);
+    consumer_region_destroy(&e->region);
     ndk_side_close(e->side);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/region.h"
 #include "link.h"
 #include "ndk_side.h"
 #include "openndk/adapter.h"
@@ -20,9 +21,7 @@ struct end {
     struct ndk_side *side;
     struct ndk_conn *conn;
     struct load load;      /* client: how the connection is made */
-    NDK_MR *mr;
-    MDL mdl;
-    uint32_t token;
+    struct consumer_region region;
     bool tells;            /* messages are handled inside the notification */
     sem_t woken;           /* a notification, or (server) a connection */
 };
@@ -31,7 +30,7 @@ struct end {
 
 static NDK_SGE sge(struct end *e, uint8_t *at, size_t len)
 {
-    return (NDK_SGE){ .VirtualAddress = at, .Length = (ULONG)len, .MemoryRegionToken = e->token };
+    return (NDK_SGE){ .VirtualAddress = at, .Length = (ULONG)len, .MemoryRegionToken = e->region.local_token };
 }
 
 static void receive(struct link *l)
@@ -184,11 +183,10 @@ static void open_end(struct link *l, int control)
     l->own = e;
     sem_init(&e->woken, 0, 0);
     e->side = ndk_side_open(&o);
-    e->mr = ndk_side_register(e->side, &e->mdl, l->memory, LINK_BYTES);
-    e->token = e->mr->Dispatch->NdkGetLocalTokenFromMr(e->mr);
+    if (!NT_SUCCESS(consumer_region_register(&e->region, e->side->pd, l->memory, LINK_BYTES, CONSUMER_ALL_RIGHTS)))
+        bench_die("NdkRegisterMr failed");
     (l->client ? connect_one : accept_one)(e, control);
-    link_exchange(l, control, (struct link_target){ (uintptr_t)l->memory,
-                                                    e->mr->Dispatch->NdkGetRemoteTokenFromMr(e->mr) });
+    link_exchange(l, control, (struct link_target){ (uintptr_t)l->memory, e->region.remote_token });
 }
 
 static void close_end(struct link *l, int control)
@@ -201,7 +199,7 @@ static void close_end(struct link *l, int control)
     } else {
         ndk_side_serve(e->side, control);
     }
-    ndk_side_close_object(&e->mr->Header, e->mr->Dispatch->NdkCloseMr);
+    consumer_region_destroy(&e->region);
     ndk_side_close(e->side);
 }
 

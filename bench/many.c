@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/sync.h"
 #include "ndk_side.h"
 #include "tcp_side.h"
 
@@ -68,7 +69,7 @@ static double heap_of_qps(struct ndk_side *s, NDK_QP **qps, unsigned depth)
         qps[i] = ndk_side_qp(s, NULL, depth);
     after = bench_usage().heap;
     for (unsigned i = 0; i < QPS; i++)
-        ndk_side_close_object(&qps[i]->Header, qps[i]->Dispatch->NdkCloseQp);
+        sync_close(qps[i]);
     return (double)(after - before) / QPS;
 }
 

@@ -14,16 +14,11 @@
 #include <string.h>
 
 #include "common.h"
-#include "openndk/adapter.h"
+#include "consumer/sync.h"
 #include "openndk/mdl.h"
 #include "pairs.h"
 
 enum { DEPTH = 128, BURST = 32, MESSAGE = 64, MESSAGE_DEPTH = 4, WINDOW = 64, RESULTS = 64, SRQ_DEPTH = 4096 };
-
-static void on_created(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
-{
-    (void)context, (void)status, (void)object;
-}
 
 /* Polls until so many results have come; each must be a success. */
 static void reap(NDK_CQ *cq, unsigned count)
@@ -46,7 +41,7 @@ struct work {
     NDK_MR *mr;
     NDK_MW *mw;
     MDL mdl;
-    struct pairs_wait *wait;
+    struct sync sync;
     NDK_LOGICAL_ADDRESS_MAPPING *lam;
     NDK_LOGICAL_ADDRESS *pages;
     ULONG fbo;
@@ -71,36 +66,42 @@ static void bind_window(struct work *w, bool more)
     NDK_QP *qp = e->qps[0];
     ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
 
-    pairs_require(qp->Dispatch->NdkBind(qp, NULL, e->mr, w->mw, e->memory, w->size, NDK_OP_FLAG_ALLOW_REMOTE_WRITE |
-                                        NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_DEFER), "NdkBind");
+    pairs_require(qp->Dispatch->NdkBind(qp, NULL, e->region.mr, w->mw, e->region.memory, w->size,
+                                        NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_SILENT_SUCCESS |
+                                        NDK_OP_FLAG_DEFER), "NdkBind");
     pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mw->Header, defer), "NdkInvalidate");
 }
 
 static void register_region(struct work *w, bool more)
 {
     (void)more;
-    pairs_expect(w->wait, w->mr->Dispatch->NdkRegisterMr(w->mr, &w->mdl, w->size, NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
-                                                         pairs_request_done, w->wait), "NdkRegisterMr");
-    pairs_expect(w->wait, w->mr->Dispatch->NdkDeregisterMr(w->mr, pairs_request_done, w->wait), "NdkDeregisterMr");
+    pairs_require(sync_wait(&w->sync, w->mr->Dispatch->NdkRegisterMr(w->mr, &w->mdl, w->size,
+                                                                     NDK_MR_FLAG_ALLOW_REMOTE_WRITE, sync_on_request,
+                                                                     &w->sync)), "NdkRegisterMr");
+    pairs_require(sync_wait(&w->sync, w->mr->Dispatch->NdkDeregisterMr(w->mr, sync_on_request, &w->sync)),
+                  "NdkDeregisterMr");
 }
 
 static void make_pages(struct work *w, bool scattered)
 {
     struct pair_end *e = &w->pairs.active;
+    NDK_ADAPTER *a = e->adapter;
     ULONG size = 0;
 
-    ondk_mdl_init(&w->mdl, e->memory, PAIRS_MEMORY, NULL);
-    (void)e->adapter->Dispatch->NdkBuildLAM(e->adapter, &w->mdl, PAIRS_MEMORY, pairs_request_done, w->wait, NULL, &size,
-                                            &w->fbo);
+    ondk_mdl_init(&w->mdl, e->region.memory, PAIRS_MEMORY, NULL);
+    (void)a->Dispatch->NdkBuildLAM(a, &w->mdl, PAIRS_MEMORY, sync_on_request, &w->sync, NULL, &size, &w->fbo);
     w->lam = calloc(1, size);
     w->pages = calloc(w->size, sizeof *w->pages);
-    pairs_require(e->adapter->Dispatch->NdkBuildLAM(e->adapter, &w->mdl, PAIRS_MEMORY, pairs_request_done, w->wait,
-                                                    w->lam, &size, &w->fbo), "NdkBuildLAM");
+    if (!w->lam || !w->pages)
+        bench_die("no memory");
+    pairs_require(sync_wait(&w->sync, a->Dispatch->NdkBuildLAM(a, &w->mdl, PAIRS_MEMORY, sync_on_request, &w->sync,
+                                                               w->lam, &size, &w->fbo)), "NdkBuildLAM");
     for (unsigned i = 0; i < w->size; i++)
         w->pages[i] = w->lam->AdapterPageArray[scattered ? w->size - 1 - i : i];
-    pairs_require(e->pd->Dispatch->NdkCreateMr(e->pd, TRUE, on_created, NULL, &w->mr), "NdkCreateMr");
-    pairs_expect(w->wait, w->mr->Dispatch->NdkInitializeFastRegisterMr(w->mr, w->size, TRUE, pairs_request_done, w->wait),
-                 "NdkInitializeFastRegisterMr");
+    pairs_require(sync_create_mr(e->pd, TRUE, &w->mr), "NdkCreateMr");
+    pairs_require(sync_wait(&w->sync, w->mr->Dispatch->NdkInitializeFastRegisterMr(w->mr, w->size, TRUE,
+                                                                                   sync_on_request, &w->sync)),
+                  "NdkInitializeFastRegisterMr");
 }
 
 static void prepare(struct work *w, const char *what)
@@ -108,11 +109,11 @@ static void prepare(struct work *w, const char *what)
     struct pair_end *e = &w->pairs.active;
 
     if (!strcmp(what, "bind")) {
-        pairs_require(e->pd->Dispatch->NdkCreateMw(e->pd, on_created, NULL, &w->mw), "NdkCreateMw");
+        pairs_require(sync_create_mw(e->pd, &w->mw), "NdkCreateMw");
         w->pair = bind_window;
     } else if (!strcmp(what, "register")) {
-        ondk_mdl_init(&w->mdl, e->memory, w->size, NULL);
-        pairs_require(e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, NULL, &w->mr), "NdkCreateMr");
+        ondk_mdl_init(&w->mdl, e->region.memory, w->size, NULL);
+        pairs_require(sync_create_mr(e->pd, FALSE, &w->mr), "NdkCreateMr");
         w->pair = register_region;
     } else {
         make_pages(w, !strcmp(what, "scattered"));
@@ -125,14 +126,14 @@ static void clean(struct work *w)
     NDK_ADAPTER *adapter = w->pairs.active.adapter;
 
     if (w->mr)
-        pairs_close_object(w->mr);
+        sync_close(w->mr);
     if (w->mw)
-        pairs_close_object(w->mw);
+        sync_close(w->mw);
     if (w->lam)
         adapter->Dispatch->NdkReleaseLAM(adapter, w->lam);
     free(w->lam);
     free(w->pages);
-    pairs_wait_free(w->wait);
+    sync_fini(&w->sync);
     pairs_close(&w->pairs);
 }
 
@@ -148,10 +149,11 @@ static void report(const char *what, unsigned size, uint64_t count, uint64_t fro
 
 static void requests(const char *what, unsigned size, double seconds)
 {
-    struct work w = { .size = size, .wait = pairs_wait_new() };
+    struct work w = { .size = size };
     struct bench_usage before;
     uint64_t from, count = 0;
 
+    sync_init(&w.sync);
     pairs_open(&w.pairs, 1, DEPTH, 0);
     prepare(&w, what);
     before = bench_usage();
@@ -171,7 +173,7 @@ static void requests(const char *what, unsigned size, double seconds)
 
 static void post_receive(struct pair_end *e, unsigned i)
 {
-    NDK_SGE sge = { .VirtualAddress = e->memory, .Length = MESSAGE, .MemoryRegionToken = e->token };
+    NDK_SGE sge = consumer_region_sge(&e->region, 0, MESSAGE);
 
     if (e->srq)
         pairs_require(e->srq->Dispatch->NdkSrqReceive(e->srq, NULL, &sge, 1), "NdkSrqReceive");
@@ -181,7 +183,7 @@ static void post_receive(struct pair_end *e, unsigned i)
 
 static void post_send(struct pair_end *e, unsigned i)
 {
-    NDK_SGE sge = { .VirtualAddress = e->memory, .Length = MESSAGE, .MemoryRegionToken = e->token };
+    NDK_SGE sge = consumer_region_sge(&e->region, 0, MESSAGE);
 
     pairs_require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
 }

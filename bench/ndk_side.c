@@ -7,12 +7,19 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "consumer/sync.h"
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
 enum { JOBS = 1 << 16, MOST_FAILURES = 100 };
 
 static const char PRIVATE[256];
+
+static void ndk_side_require(NTSTATUS status, const char *step)
+{
+    if (status != STATUS_SUCCESS)
+        bench_die("%s: %s", step, ondk_status_name(status));
+}
 
 /* ---- where steps run ---- */
 
@@ -287,51 +294,14 @@ static void connect_event(PVOID context, NDK_CONNECTOR *connector)
     dispatch(c, accept_request, STATUS_SUCCESS);
 }
 
-/* Something that a thread of ours waits for. */
-struct waiter {
-    sem_t done;
-    NTSTATUS status;
-};
-
-static void waiter_done(PVOID context, NTSTATUS status)
-{
-    struct waiter *w = context;
-
-    w->status = status;
-    sem_post(&w->done);
-}
-
-static void waiter_closed(PVOID context)
-{
-    waiter_done(context, STATUS_SUCCESS);
-}
-
-static NTSTATUS waiter_end(struct waiter *w, NTSTATUS status)
-{
-    if (status != STATUS_PENDING)
-        return status;
-    while (sem_wait(&w->done))
-        continue;
-    return w->status;
-}
-
 static uint16_t listen_once(struct ndk_side *s, NDK_LISTENER **out)
 {
-    struct waiter w;
     struct sockaddr_in at = s->local;
     ULONG len = sizeof at;
-    NDK_LISTENER *l;
-    NTSTATUS status;
 
-    if (s->adapter->Dispatch->NdkCreateListener(s->adapter, connect_event, s, create_done, s, out))
-        bench_die("NdkCreateListener failed");
-    l = *out;
-    sem_init(&w.done, 0, 0);
-    status = waiter_end(&w, l->Dispatch->NdkListen(l, (PSOCKADDR)&at, sizeof at, waiter_done, &w));
-    if (status != STATUS_SUCCESS)
-        bench_die("NdkListen: %s", ondk_status_name(status));
-    if (l->Dispatch->NdkGetLocalAddress(l, (PSOCKADDR)&at, &len) != STATUS_SUCCESS)
-        bench_die("NdkGetLocalAddress failed");
+    ndk_side_require(sync_create_listener(s->adapter, connect_event, s, out), "NdkCreateListener");
+    ndk_side_require(sync_listen(*out, (struct sockaddr *)&at), "NdkListen");
+    ndk_side_require((*out)->Dispatch->NdkGetLocalAddress(*out, (PSOCKADDR)&at, &len), "NdkGetLocalAddress");
     return at.sin_port;
 }
 
@@ -392,22 +362,17 @@ static void notified(PVOID context, NTSTATUS status)
 static void make_objects(struct ndk_side *s)
 {
     const struct ndk_options *o = &s->options;
-    NTSTATUS status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, if_nametoindex("lo"), &s->adapter);
 
-    if (status != STATUS_SUCCESS)
-        bench_die("ondk_open_adapter: %s", ondk_status_name(status));
-    if (s->adapter->Dispatch->NdkCreatePd(s->adapter, create_done, s, &s->pd))
-        bench_die("NdkCreatePd failed");
+    ndk_side_require(ondk_open_adapter((NDK_VERSION){ 2, 1 }, if_nametoindex("lo"), &s->adapter), "ondk_open_adapter");
+    ndk_side_require(sync_create_pd(s->adapter, &s->pd), "NdkCreatePd");
     s->cqs = bench_pages(o->cqs * sizeof *s->cqs);
     for (unsigned i = 0; i < o->cqs; i++)
-        if (s->adapter->Dispatch->NdkCreateCq(s->adapter, o->cq_depth, o->notify ? o->notify : notified,
-                                              (char *)o->notify_context + i * o->notify_stride, NULL, create_done, s,
-                                              &s->cqs[i]))
-            bench_die("NdkCreateCq failed");
+        ndk_side_require(sync_create_cq(s->adapter, o->cq_depth, o->notify ? o->notify : notified,
+                                        (char *)o->notify_context + i * o->notify_stride, &s->cqs[i]), "NdkCreateCq");
     s->cq = s->cqs[0];
-    if (o->shared && s->adapter->Dispatch->NdkCreateSharedEndpoint(s->adapter, (PSOCKADDR)&s->local, sizeof s->local,
-                                                                   create_done, s, &s->endpoint))
-        bench_die("NdkCreateSharedEndpoint failed");
+    if (o->shared)
+        ndk_side_require(sync_create_shared_endpoint(s->adapter, (struct sockaddr *)&s->local, &s->endpoint),
+                         "NdkCreateSharedEndpoint");
 }
 
 struct ndk_side *ndk_side_open(const struct ndk_options *options)
@@ -432,38 +397,14 @@ struct ndk_side *ndk_side_open(const struct ndk_options *options)
     return s;
 }
 
-NDK_MR *ndk_side_register(struct ndk_side *s, MDL *mdl, void *memory, size_t size)
-{
-    struct waiter w;
-    NDK_MR *mr;
-
-    sem_init(&w.done, 0, 0);
-    ondk_mdl_init(mdl, memory, (ULONG)size, NULL);
-    if (s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, create_done, s, &mr))
-        bench_die("NdkCreateMr failed");
-    if (waiter_end(&w, mr->Dispatch->NdkRegisterMr(mr, mdl, size, NDK_MR_FLAG_ALLOW_LOCAL_WRITE |
-                                                   NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
-                                                   waiter_done, &w)) != STATUS_SUCCESS)
-        bench_die("NdkRegisterMr failed");
-    return mr;
-}
-
-void ndk_side_close_object(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_OBJECT close_object)
-{
-    struct waiter w;
-
-    sem_init(&w.done, 0, 0);
-    (void)waiter_end(&w, close_object(object, waiter_closed, &w));
-}
-
 void ndk_side_close(struct ndk_side *s)
 {
     for (unsigned i = 0; i < s->listener_count; i++)
-        ndk_side_close_object(&s->listeners[i]->Header, s->listeners[i]->Dispatch->NdkCloseListener);
+        sync_close(s->listeners[i]);
     if (s->endpoint)
-        ndk_side_close_object(&s->endpoint->Header, s->endpoint->Dispatch->NdkCloseSharedEndpoint);
+        sync_close(s->endpoint);
     for (unsigned i = 0; i < s->options.cqs; i++)
-        ndk_side_close_object(&s->cqs[i]->Header, s->cqs[i]->Dispatch->NdkCloseCq);
-    ndk_side_close_object(&s->pd->Header, s->pd->Dispatch->NdkClosePd);
+        sync_close(s->cqs[i]);
+    sync_close(s->pd);
     ondk_close_adapter(s->adapter);
 }

@@ -15,7 +15,6 @@
 
 #include "load.h"
 #include "ndk/ndkpi.h"
-#include "openndk/mdl.h"
 
 struct ndk_side;
 
@@ -92,8 +91,5 @@ void ndk_side_listen(struct ndk_side *s, uint16_t *ports);
 void ndk_side_serve(struct ndk_side *s, int control);
 
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth);
-/* Memory for messages and for the peer, described by mdl; dies where it cannot. */
-NDK_MR *ndk_side_register(struct ndk_side *s, MDL *mdl, void *memory, size_t size);
-void ndk_side_close_object(NDK_OBJECT_HEADER *object, NDK_FN_CLOSE_OBJECT close_object);
 
 #endif

@@ -8,72 +8,12 @@
 #include <string.h>
 
 #include "common.h"
+#include "consumer/sync.h"
 #include "openndk/adapter.h"
-#include "openndk/mdl.h"
 
-enum { LOOPBACK = 1, CQ_SLACK = 64 };
+enum { LOOPBACK = 1, CQ_SLACK = 64, READS = 4 };
 
-struct pairs_wait {
-    sem_t done;
-    NTSTATUS status;
-    NDK_OBJECT_HEADER *object;
-};
-
-struct pairs_wait *pairs_wait_new(void)
-{
-    struct pairs_wait *w = calloc(1, sizeof *w);
-
-    if (!w)
-        bench_die("no memory");
-    sem_init(&w->done, 0, 0);
-    return w;
-}
-
-void pairs_wait_free(struct pairs_wait *w)
-{
-    sem_destroy(&w->done);
-    free(w);
-}
-
-void pairs_request_done(void *wait, NTSTATUS status)
-{
-    struct pairs_wait *w = wait;
-
-    w->status = status;
-    sem_post(&w->done);
-}
-
-void pairs_expect(struct pairs_wait *w, NTSTATUS status, const char *what)
-{
-    if (status == STATUS_PENDING) {
-        sem_wait(&w->done);
-        status = w->status;
-    }
-    pairs_require(status, what);
-}
-
-static void on_created(void *wait, NTSTATUS status, NDK_OBJECT_HEADER *object)
-{
-    ((struct pairs_wait *)wait)->object = object;
-    pairs_request_done(wait, status);
-}
-
-static void on_closed(void *wait)
-{
-    pairs_request_done(wait, STATUS_SUCCESS);
-}
-
-void pairs_close_object(void *object)
-{
-    struct pairs_wait *w = pairs_wait_new();
-    /* Every object begins like this one, and every table with its close. */
-    NDK_QP *any = object;
-
-    pairs_expect(w, any->Dispatch->NdkCloseQp(&any->Header, on_closed, w), "close");
-    pairs_wait_free(w);
-}
-
-static void on_notified(void *end, NTSTATUS status)
+static void pair_end_on_notify(void *end, NTSTATUS status)
 {
     void (*notified)(struct pair_end *e) = atomic_load(&((struct pair_end *)end)->notified);
 
@@ -87,135 +27,114 @@ void pairs_require(NTSTATUS status, const char *what)
         bench_die("%s: %s", what, ondk_status_name(status));
 }
 
-static void register_memory(struct pair_end *e)
+static void pair_end_create_qp(struct pair_end *e, unsigned i, unsigned depth)
 {
-    struct pairs_wait *w = pairs_wait_new();
-    MDL mdl;
+    const struct sync_qp options = { .cq = e->cq, .srq = e->srq, .context = (void *)(uintptr_t)i, .receives = depth,
+                                     .requests = depth, .receive_sges = 1, .request_sges = 1 };
 
-    e->memory = aligned_alloc(4096, PAIRS_MEMORY);
-    if (!e->memory)
-        bench_die("no memory");
-    memset(e->memory, 1, PAIRS_MEMORY);
-    ondk_mdl_init(&mdl, e->memory, PAIRS_MEMORY, NULL);
-    pairs_require(e->pd->Dispatch->NdkCreateMr(e->pd, FALSE, on_created, w, &e->mr), "NdkCreateMr");
-    pairs_expect(w, e->mr->Dispatch->NdkRegisterMr(e->mr, &mdl, PAIRS_MEMORY,
-                                                   NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE,
-                                                   pairs_request_done, w), "NdkRegisterMr");
-    e->token = e->mr->Dispatch->NdkGetLocalTokenFromMr(e->mr);
-    e->remote_token = e->mr->Dispatch->NdkGetRemoteTokenFromMr(e->mr);
-    pairs_wait_free(w);
+    pairs_require(sync_create_qp(e->pd, &options, &e->qps[i]), "NdkCreateQp");
 }
 
-static void open_end(struct pair_end *e, unsigned count, unsigned depth, unsigned srq_depth)
+static void pair_end_open(struct pair_end *e, unsigned count, unsigned depth, unsigned srq_depth)
 {
-    struct pairs_wait *w = pairs_wait_new();
-
     e->qps = calloc(count, sizeof *e->qps);
     e->connectors = calloc(count, sizeof *e->connectors);
+    if (!e->qps || !e->connectors)
+        bench_die("no memory");
     pairs_require(ondk_open_adapter((NDK_VERSION){ 2, 1 }, LOOPBACK, &e->adapter), "ondk_open_adapter");
-    pairs_require(e->adapter->Dispatch->NdkCreatePd(e->adapter, on_created, w, &e->pd), "NdkCreatePd");
-    pairs_require(e->adapter->Dispatch->NdkCreateCq(e->adapter, 2 * count * depth + CQ_SLACK, on_notified, e, NULL,
-                                                    on_created, w, &e->cq), "NdkCreateCq");
-    register_memory(e);
+    pairs_require(sync_create_pd(e->adapter, &e->pd), "NdkCreatePd");
+    pairs_require(sync_create_cq(e->adapter, 2 * count * depth + CQ_SLACK, pair_end_on_notify, e, &e->cq),
+                  "NdkCreateCq");
+    pairs_require(consumer_region_create(&e->region, e->pd, PAIRS_MEMORY, CONSUMER_ALL_RIGHTS), "NdkRegisterMr");
+    memset(e->region.memory, 1, PAIRS_MEMORY);
     if (srq_depth)
-        pairs_require(e->pd->Dispatch->NdkCreateSrq(e->pd, srq_depth, 1, 0, NULL, NULL, NULL, on_created, w, &e->srq),
-                "NdkCreateSrq");
-    for (unsigned i = 0; i < count; i++) {
-        void *context = (void *)(uintptr_t)i;
-        NTSTATUS status = e->srq ? e->pd->Dispatch->NdkCreateQpWithSrq(e->pd, e->cq, e->cq, e->srq, context, depth, 1,
-                                                                       0, on_created, w, &e->qps[i])
-                                 : e->pd->Dispatch->NdkCreateQp(e->pd, e->cq, e->cq, context, depth, depth, 1, 1, 0,
-                                                                on_created, w, &e->qps[i]);
-        pairs_require(status, "a queue pair");
-        pairs_require(e->adapter->Dispatch->NdkCreateConnector(e->adapter, on_created, w, &e->connectors[i]),
-                "NdkCreateConnector");
-    }
-    pairs_wait_free(w);
+        pairs_require(sync_create_srq(e->pd, srq_depth, 1, &e->srq), "NdkCreateSrq");
+    for (unsigned i = 0; i < count; i++)
+        pair_end_create_qp(e, i, depth);
 }
 
-/* The next connector that asks. One connection is made at a time. */
+/* The connector of the next request. Connections are established one at a time. */
 static struct {
-    sem_t asked;
+    sem_t arrived;
     NDK_CONNECTOR *connector;
-} arrival;
+} request;
 
-static void on_request(void *context, NDK_CONNECTOR *connector)
+static void pairs_on_request(void *context, NDK_CONNECTOR *connector)
 {
     (void)context;
-    arrival.connector = connector;
-    sem_post(&arrival.asked);
+    request.connector = connector;
+    sem_post(&request.arrived);
 }
 
-static void on_disconnect(void *context)
+static void pairs_on_disconnect(void *context)
 {
     (void)context;
 }
 
-static void connect_one(struct pairs *p, unsigned i, const struct sockaddr_in *to)
+static void pairs_connect(struct pairs *p, unsigned i, const struct sockaddr_in *to)
 {
     struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct pairs_wait *active = pairs_wait_new(), *passive = pairs_wait_new();
-    NDK_CONNECTOR *c = p->active.connectors[i];
-    NTSTATUS asked, accepted;
+    NDK_CONNECTOR *a, *c;
+    struct sync active, passive;
+    NTSTATUS connecting, accepting;
 
-    asked = c->Dispatch->NdkConnect(c, p->active.qps[i], (PSOCKADDR)&from, sizeof from, (PSOCKADDR)to, sizeof *to, 4, 4,
-                                    NULL, 0, pairs_request_done, active);
-    if (asked != STATUS_PENDING)
-        bench_die("NdkConnect: %s", ondk_status_name(asked));
-    sem_wait(&arrival.asked);
-    pairs_close_object(p->passive.connectors[i]);
-    p->passive.connectors[i] = arrival.connector;
-    accepted = arrival.connector->Dispatch->NdkAccept(arrival.connector, p->passive.qps[i], 4, 4, NULL, 0, on_disconnect,
-                                                      NULL, pairs_request_done, passive);
-    pairs_expect(active, asked, "NdkConnect");
-    pairs_expect(active, c->Dispatch->NdkCompleteConnect(c, on_disconnect, NULL, pairs_request_done, active),
-                 "NdkCompleteConnect");
-    pairs_expect(passive, accepted, "NdkAccept");
-    pairs_wait_free(active);
-    pairs_wait_free(passive);
+    sync_init(&active);
+    sync_init(&passive);
+    pairs_require(sync_create_connector(p->active.adapter, &p->active.connectors[i]), "NdkCreateConnector");
+    a = p->active.connectors[i];
+    connecting = a->Dispatch->NdkConnect(a, p->active.qps[i], (PSOCKADDR)&from, sizeof from, (PSOCKADDR)to, sizeof *to,
+                                         READS, READS, NULL, 0, sync_on_request, &active);
+    if (connecting != STATUS_PENDING)
+        bench_die("NdkConnect: %s", ondk_status_name(connecting));
+    while (sem_wait(&request.arrived))
+        continue;
+    c = p->passive.connectors[i] = request.connector;
+    accepting = c->Dispatch->NdkAccept(c, p->passive.qps[i], READS, READS, NULL, 0, pairs_on_disconnect, NULL,
+                                       sync_on_request, &passive);
+    pairs_require(sync_wait(&active, connecting), "NdkConnect");
+    pairs_require(sync_wait(&active, a->Dispatch->NdkCompleteConnect(a, pairs_on_disconnect, NULL, sync_on_request,
+                                                                     &active)), "NdkCompleteConnect");
+    pairs_require(sync_wait(&passive, accepting), "NdkAccept");
+    sync_fini(&active);
+    sync_fini(&passive);
 }
 
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct pairs_wait *w = pairs_wait_new();
     ULONG len = sizeof at;
 
     *p = (struct pairs){ .count = count };
-    sem_init(&arrival.asked, 0, 0);
-    open_end(&p->active, count, depth, 0);
-    open_end(&p->passive, count, depth, srq_depth);
-    pairs_require(p->passive.adapter->Dispatch->NdkCreateListener(p->passive.adapter, on_request, NULL, on_created, w,
-                                                                  &p->listener), "NdkCreateListener");
-    pairs_expect(w, p->listener->Dispatch->NdkListen(p->listener, (PSOCKADDR)&at, sizeof at, pairs_request_done, w),
-                 "NdkListen");
+    sem_init(&request.arrived, 0, 0);
+    pair_end_open(&p->active, count, depth, 0);
+    pair_end_open(&p->passive, count, depth, srq_depth);
+    pairs_require(sync_create_listener(p->passive.adapter, pairs_on_request, NULL, &p->listener), "NdkCreateListener");
+    pairs_require(sync_listen(p->listener, (struct sockaddr *)&at), "NdkListen");
     pairs_require(p->listener->Dispatch->NdkGetLocalAddress(p->listener, (PSOCKADDR)&at, &len), "NdkGetLocalAddress");
     for (unsigned i = 0; i < count; i++)
-        connect_one(p, i, &at);
-    pairs_wait_free(w);
+        pairs_connect(p, i, &at);
 }
 
-static void close_end(struct pair_end *e, unsigned count)
+static void pair_end_close(struct pair_end *e, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        pairs_close_object(e->connectors[i]);
-        pairs_close_object(e->qps[i]);
+        sync_close(e->connectors[i]);
+        sync_close(e->qps[i]);
     }
     if (e->srq)
-        pairs_close_object(e->srq);
-    pairs_close_object(e->mr);
-    pairs_close_object(e->cq);
-    pairs_close_object(e->pd);
+        sync_close(e->srq);
+    consumer_region_destroy(&e->region);
+    sync_close(e->cq);
+    sync_close(e->pd);
     free(e->connectors);
     free(e->qps);
-    free(e->memory);
 }
 
 void pairs_close(struct pairs *p)
 {
-    close_end(&p->active, p->count);
-    close_end(&p->passive, p->count);
-    pairs_close_object(p->listener);
+    pair_end_close(&p->active, p->count);
+    pair_end_close(&p->passive, p->count);
+    sync_close(p->listener);
     ondk_close_adapter(p->active.adapter);
     ondk_close_adapter(p->passive.adapter);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "consumer/region.h"
 #include "ndk/ndkpi.h"
 
 struct pair_end {
@@ -19,10 +20,8 @@ struct pair_end {
     NDK_SRQ *srq;
     NDK_QP **qps;
     NDK_CONNECTOR **connectors;
-    NDK_MR *mr;          /* `memory`, for everything */
-    unsigned char *memory;
-    UINT32 token, remote_token;
-    void (*_Atomic notified)(struct pair_end *e); /* or NULL: notifications of the queue */
+    struct consumer_region region; /* PAIRS_MEMORY bytes */
+    void (*_Atomic notified)(struct pair_end *e); /* called for each notification of the queue; or NULL */
 };
 
 struct pairs {
@@ -33,17 +32,10 @@ struct pairs {
 
 enum { PAIRS_MEMORY = 4 << 20 };
 
-/* Dies where it cannot. Each queue of each queue pair has depth requests; srq_depth 0: no shared receive queue. */
+/* Ends the program on failure. Each queue of each QP has `depth` requests. srq_depth 0: no shared receive queue. */
 void pairs_open(struct pairs *p, unsigned count, unsigned depth, unsigned srq_depth);
 void pairs_close(struct pairs *p);
-/* Dies, saying what failed, where the status is not STATUS_SUCCESS. */
+/* Ends the program with a message unless the status is STATUS_SUCCESS. */
 void pairs_require(NTSTATUS status, const char *what);
-/* Waits for what answered STATUS_PENDING. `what` is said where the status is not STATUS_SUCCESS. */
-struct pairs_wait;
-struct pairs_wait *pairs_wait_new(void);
-void pairs_request_done(void *wait, NTSTATUS status);
-void pairs_expect(struct pairs_wait *w, NTSTATUS status, const char *what);
-void pairs_wait_free(struct pairs_wait *w);
-void pairs_close_object(void *object);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common.h"
+#include "consumer/sync.h"
 #include "pairs.h"
 
 enum {
@@ -35,14 +36,9 @@ struct seen {
     unsigned long received, done;
 };
 
-static NDK_SGE sge(const struct pair_end *e, size_t at, size_t size)
-{
-    return (NDK_SGE){ .VirtualAddress = e->memory + at, .Length = (ULONG)size, .MemoryRegionToken = e->token };
-}
-
 static void receive(struct pair_end *e)
 {
-    NDK_SGE piece = sge(e, FAR, LARGEST);
+    NDK_SGE piece = consumer_region_sge(&e->region, FAR, LARGEST);
 
     pairs_require(e->qps[0]->Dispatch->NdkReceive(e->qps[0], e, &piece, 1), "NdkReceive");
 }
@@ -50,17 +46,18 @@ static void receive(struct pair_end *e)
 static void post(struct pair_end *e, enum op op, size_t size, ULONG flags)
 {
     const struct pair_end *to = e == &pairs.active ? &pairs.passive : &pairs.active;
-    NDK_SGE piece = sge(e, 0, size);
+    NDK_SGE piece = consumer_region_sge(&e->region, 0, (uint32_t)size);
     NDK_QP *qp = e->qps[0];
 
     if (op == SEND)
         pairs_require(qp->Dispatch->NdkSend(qp, NULL, &piece, 1, flags), "NdkSend");
     else if (op == WRITE)
-        pairs_require(qp->Dispatch->NdkWrite(qp, NULL, &piece, 1, (uintptr_t)to->memory + FAR, to->remote_token,
+        pairs_require(qp->Dispatch->NdkWrite(qp, NULL, &piece, 1, (uintptr_t)to->region.memory + FAR,
+                                             to->region.remote_token,
                                              flags), "NdkWrite");
     else
-        pairs_require(qp->Dispatch->NdkRead(qp, NULL, &piece, 1, (uintptr_t)to->memory, to->remote_token, flags),
-                      "NdkRead");
+        pairs_require(qp->Dispatch->NdkRead(qp, NULL, &piece, 1, (uintptr_t)to->region.memory,
+                                            to->region.remote_token, flags), "NdkRead");
 }
 
 static void look(struct pair_end *e, struct seen *s)
@@ -96,11 +93,11 @@ static void message(struct pair_end *from, struct pair_end *to, struct seen *min
 
 static void write_and_look(struct pair_end *from, struct pair_end *to, struct seen *mine, struct seen *theirs, int value)
 {
-    const volatile unsigned char *last = to->memory + FAR + SMALL - 1;
+    const volatile unsigned char *last = to->region.memory + FAR + SMALL - 1;
 
     for (int i = 0; i < LOOKS; i++)
         look(to, theirs);
-    from->memory[SMALL - 1] = (unsigned char)value;
+    from->region.memory[SMALL - 1] = (unsigned char)value;
     post(from, WRITE, SMALL, 0);
     look(from, mine);
     while (*last != (unsigned char)value)
@@ -220,15 +217,18 @@ static void asleep(void)
 
 static void disconnect(unsigned i)
 {
-    struct pairs_wait *active = pairs_wait_new(), *passive = pairs_wait_new();
     NDK_CONNECTOR *c = pairs.active.connectors[i], *peer = pairs.passive.connectors[i];
-    NTSTATUS mine = c->Dispatch->NdkDisconnect(c, pairs_request_done, active);
-    NTSTATUS theirs = peer->Dispatch->NdkDisconnect(peer, pairs_request_done, passive);
+    struct sync active, passive;
+    NTSTATUS mine, theirs;
 
-    pairs_expect(active, mine, "NdkDisconnect");
-    pairs_expect(passive, theirs, "NdkDisconnect");
-    pairs_wait_free(active);
-    pairs_wait_free(passive);
+    sync_init(&active);
+    sync_init(&passive);
+    mine = c->Dispatch->NdkDisconnect(c, sync_on_request, &active);
+    theirs = peer->Dispatch->NdkDisconnect(peer, sync_on_request, &passive);
+    pairs_require(sync_wait(&active, mine), "NdkDisconnect");
+    pairs_require(sync_wait(&passive, theirs), "NdkDisconnect");
+    sync_fini(&active);
+    sync_fini(&passive);
 }
 
 static void come_and_go(void)
