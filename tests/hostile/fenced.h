@@ -6,22 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hostile/wait.h"
-#include "ndk/ndkpi.h"
+#include "consumer/region.h"
 
 struct fenced {
-    uint8_t *whole, *memory; /* memory begins inside whole, at no multiple of anything */
-    uint32_t len;
-    MDL mdl;
-    NDK_MR *mr;
-    uint32_t local, remote;   /* tokens */
+    uint8_t *whole;
+    struct consumer_region region; /* begins inside whole, at no multiple of anything */
 };
 
 /* flags: NDK_MR_FLAG_. Memory and fences are filled with a pattern. */
-NTSTATUS fenced_create(struct fenced *r, NDK_PD *pd, uint32_t len, ULONG flags, struct wait *wait);
+NTSTATUS fenced_create(struct fenced *f, NDK_PD *pd, uint32_t len, ULONG flags);
 /* Returns true if the fences, and with `memory` the region's own bytes, are as they were. */
-bool fenced_is_whole(const struct fenced *r, bool memory);
-void fenced_destroy(struct fenced *r, struct wait *wait);
-NDK_SGE fenced_sge(const struct fenced *r, uint32_t offset, uint32_t len);
+bool fenced_is_whole(const struct fenced *f, bool memory);
+void fenced_destroy(struct fenced *f);
 
 #endif

@@ -19,8 +19,8 @@
 #include <time.h>
 
 #include "address.h"
+#include "consumer/sync.h"
 #include "hostile/fenced.h"
-#include "hostile/wait.h"
 #include "openndk/adapter.h"
 #include "openndk/counters.h"
 #include "openndk/reason.h"
@@ -48,7 +48,6 @@ TAILQ_HEAD(conns, conn);
 
 static struct {
     struct service_options options;
-    struct wait wait;
     NDK_ADAPTER *adapter;
     NDK_PD *pd;
     NDK_SRQ *srq;
@@ -166,7 +165,7 @@ static void on_request(void *context, NDK_CONNECTOR *connector)
 /* Without a shared receive queue a post fails only if the connection has ended: its slots end with it. */
 static void slot_post(struct conn *c, uint32_t slot)
 {
-    NDK_SGE sge = fenced_sge(&s.messages, slot * s.options.receive_size, s.options.receive_size);
+    NDK_SGE sge = consumer_region_sge(&s.messages.region, slot * s.options.receive_size, s.options.receive_size);
     void *context = (void *)(uintptr_t)(slot + 1);
 
     if (!s.srq)
@@ -177,7 +176,7 @@ static void slot_post(struct conn *c, uint32_t slot)
 
 static void slot_answer(struct conn *c, uint32_t slot, uint32_t len)
 {
-    NDK_SGE sge = fenced_sge(&s.messages, slot * s.options.receive_size, len);
+    NDK_SGE sge = consumer_region_sge(&s.messages.region, slot * s.options.receive_size, len);
 
     if (NT_SUCCESS(c->qp->Dispatch->NdkSend(c->qp, (void *)(uintptr_t)(slot + 1), &sge, 1, 0)))
         atomic_fetch_add(&s.messages_echoed, 1);
@@ -215,13 +214,13 @@ static void conn_add(struct conn *c)
 
 static void conn_close(struct conn *c)
 {
-    wait_close(&s.wait, &c->connector->Header, c->connector->Dispatch->NdkCloseConnector);
+    sync_close(c->connector);
     if (c->qp) {
-        wait_close(&s.wait, &c->qp->Header, c->qp->Dispatch->NdkCloseQp);
+        sync_close(c->qp);
         conn_results(c, true);
     }
     if (c->cq) {
-        wait_close(&s.wait, &c->cq->Header, c->cq->Dispatch->NdkCloseCq);
+        sync_close(c->cq);
         s.places[s.place_count++] = c->place;
     }
     pthread_mutex_lock(&s.lock);
@@ -236,18 +235,15 @@ static void conn_close(struct conn *c)
 static NTSTATUS conn_make_queues(struct conn *c)
 {
     uint32_t depth = s.options.srq ? s.options.srq : s.options.receives;
-    NDK_ADAPTER *a = s.adapter;
-    NTSTATUS status = wait_for(&s.wait, a->Dispatch->NdkCreateCq(a, 2 * depth, on_results, c, NULL, wait_created,
-                                                                 &s.wait, &c->cq), &c->cq);
+    struct sync_qp options = { .srq = s.srq, .context = c, .receives = depth, .requests = depth, .receive_sges = 1,
+                               .request_sges = 1 };
+    NTSTATUS status = sync_create_cq(s.adapter, 2 * depth, on_results, c, &c->cq);
 
     if (!NT_SUCCESS(status))
         return status;
     c->place = s.places[--s.place_count];
-    if (s.srq)
-        return wait_for(&s.wait, s.pd->Dispatch->NdkCreateQpWithSrq(s.pd, c->cq, c->cq, s.srq, c, depth, 1, 0,
-                                                                    wait_created, &s.wait, &c->qp), &c->qp);
-    return wait_for(&s.wait, s.pd->Dispatch->NdkCreateQp(s.pd, c->cq, c->cq, c, depth, depth, 1, 1, 0, wait_created,
-                                                         &s.wait, &c->qp), &c->qp);
+    options.cq = c->cq;
+    return sync_create_qp(s.pd, &options, &c->qp);
 }
 
 static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
@@ -260,10 +256,10 @@ static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
 /* Encodes where peers may read and write, and where they may only read. */
 static void describe_regions(uint8_t data[REPLY_DATA])
 {
-    uint8_t *at = put(data, (uintptr_t)s.open.memory, 8);
+    uint8_t *at = put(data, (uintptr_t)s.open.region.memory, 8);
 
-    at = put(put(at, s.open.remote, 4), s.open.len, 4);
-    (void)put(put(at, (uintptr_t)s.fixed.memory, 8), s.fixed.remote, 4);
+    at = put(put(at, s.open.region.remote_token, 4), s.open.region.len, 4);
+    (void)put(put(at, (uintptr_t)s.fixed.region.memory, 8), s.fixed.region.remote_token, 4);
 }
 
 static void conn_accept(struct conn *c)
@@ -422,15 +418,14 @@ static NTSTATUS make_memory(const char **step)
 {
     const struct service_options *o = &s.options;
     uint32_t slots = o->srq ? o->srq : o->receives * o->connections;
-    ULONG all = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE;
     NTSTATUS status;
 
     *step = "regions";
-    status = fenced_create(&s.messages, s.pd, slots * o->receive_size, NDK_MR_FLAG_ALLOW_LOCAL_WRITE, &s.wait);
+    status = fenced_create(&s.messages, s.pd, slots * o->receive_size, NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
     if (NT_SUCCESS(status))
-        status = fenced_create(&s.open, s.pd, REGION_SIZE, all, &s.wait);
+        status = fenced_create(&s.open, s.pd, REGION_SIZE, CONSUMER_ALL_RIGHTS);
     if (NT_SUCCESS(status))
-        status = fenced_create(&s.fixed, s.pd, REGION_SIZE, NDK_MR_FLAG_ALLOW_REMOTE_READ, &s.wait);
+        status = fenced_create(&s.fixed, s.pd, REGION_SIZE, NDK_MR_FLAG_ALLOW_REMOTE_READ);
     s.places = calloc(o->connections, sizeof *s.places);
     if (!s.places)
         return STATUS_INSUFFICIENT_RESOURCES;
@@ -448,8 +443,7 @@ static NTSTATUS make_srq(const char **step)
     if (!s.options.srq)
         return STATUS_SUCCESS;
     *step = "NdkCreateSrq";
-    status = wait_for(&s.wait, s.pd->Dispatch->NdkCreateSrq(s.pd, s.options.srq, 1, 0, NULL, NULL, NULL, wait_created,
-                                                            &s.wait, &s.srq), &s.srq);
+    status = sync_create_srq(s.pd, s.options.srq, 1, &s.srq);
     for (uint32_t i = 0; NT_SUCCESS(status) && i < s.options.srq; i++)
         slot_post(NULL, i);
     return status;
@@ -457,15 +451,12 @@ static NTSTATUS make_srq(const char **step)
 
 static NTSTATUS listen_at(uint32_t i, struct sockaddr_storage *address)
 {
-    NDK_ADAPTER *a = s.adapter;
     struct sockaddr *sa = (struct sockaddr *)address;
-    ULONG len = sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    NTSTATUS status = wait_for(&s.wait, a->Dispatch->NdkCreateListener(a, on_request, NULL, wait_created, &s.wait,
-                                                                       &s.listeners[i]), &s.listeners[i]);
+    ULONG len = sync_address_len(sa);
+    NTSTATUS status = sync_create_listener(s.adapter, on_request, NULL, &s.listeners[i]);
 
     if (NT_SUCCESS(status))
-        status = wait_for(&s.wait, s.listeners[i]->Dispatch->NdkListen(s.listeners[i], sa, len, wait_requested,
-                                                                       &s.wait), NULL);
+        status = sync_listen(s.listeners[i], sa);
     if (NT_SUCCESS(status))
         status = s.listeners[i]->Dispatch->NdkGetLocalAddress(s.listeners[i], sa, &len);
     s.ports[i] = ntohs(((struct sockaddr_in *)address)->sin_port); /* where IPv6 has it too */
@@ -489,13 +480,12 @@ NTSTATUS service_start(const struct service_options *options, const char **step)
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&s.change, &clock);
     pthread_condattr_destroy(&clock);
-    wait_init(&s.wait);
     *step = "ondk_open_adapter";
     status = ondk_open_adapter((NDK_VERSION){ 2, 1 }, address_interface(&address), &s.adapter);
     if (!NT_SUCCESS(status))
         return status;
     *step = "NdkCreatePd";
-    status = wait_for(&s.wait, s.adapter->Dispatch->NdkCreatePd(s.adapter, wait_created, &s.wait, &s.pd), &s.pd);
+    status = sync_create_pd(s.adapter, &s.pd);
     if (NT_SUCCESS(status))
         status = make_memory(step);
     if (NT_SUCCESS(status))
@@ -548,13 +538,13 @@ bool service_stop(void)
     pthread_join(s.thread, NULL);
     whole = fenced_is_whole(&s.messages, false) && fenced_is_whole(&s.open, false) && fenced_is_whole(&s.fixed, true);
     for (uint32_t i = 0; i < s.options.listeners; i++)
-        wait_close(&s.wait, &s.listeners[i]->Header, s.listeners[i]->Dispatch->NdkCloseListener);
+        sync_close(s.listeners[i]);
     if (s.srq)
-        wait_close(&s.wait, &s.srq->Header, s.srq->Dispatch->NdkCloseSrq);
-    fenced_destroy(&s.fixed, &s.wait);
-    fenced_destroy(&s.open, &s.wait);
-    fenced_destroy(&s.messages, &s.wait);
-    wait_close(&s.wait, &s.pd->Header, s.pd->Dispatch->NdkClosePd);
+        sync_close(s.srq);
+    fenced_destroy(&s.fixed);
+    fenced_destroy(&s.open);
+    fenced_destroy(&s.messages);
+    sync_close(s.pd);
     ondk_close_adapter(s.adapter);
     s.adapter = NULL;
     free(s.places);
