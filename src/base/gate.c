@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: gates, on a futex. */
+/* Gates on a futex, see gate.h. */
 #include "base/gate.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ bool gate_is_open(const struct gate *g)
 void gate_open(struct gate *g)
 {
     atomic_store_explicit(&g->open, 1, memory_order_release);
-    /* From here on the gate may be gone: the kernel compares addresses, it does not look inside. */
+    /* The gate may be freed from here on. FUTEX_WAKE uses only its address. */
     owner_futex_wake(NULL, &g->open);
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A piece of work in a queue, or a callback: embedded in the object that it is about. */
+/*
+ * A piece of work in a queue, or a callback. It is embedded in the object that it is about. The invariant: the memory
+ * stays in place until run is called. From then on the task may be queued again, or freed.
+ */
 #ifndef BASE_TASK_H
 #define BASE_TASK_H
 
 #include <stdatomic.h>
 
-/*
- * The caller owns the memory, which stays in place until run is called. From then on it may be queued again, or freed.
- */
 struct task {
     struct task *_Atomic next;
     void (*run)(struct task *task);
-    atomic_uchar queued; /* the queue's: whether it is in it, if that matters */
+    atomic_uchar queued; /* the queue's own; a shard uses it for tasks that it queues at most once at a time */
 };
 
 #endif

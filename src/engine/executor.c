@@ -120,7 +120,7 @@ static void *work(void *arg)
 {
     struct worker *w = arg;
     struct executor *e = shard_executor(w->shard);
-    uint64_t spin_ns = shard_config_of(w->shard)->spin_ns;
+    uint64_t spin_ns = shard_get_config(w->shard)->spin_ns;
     uint64_t spin_from = 0;
     struct patience patience = { .in_vain = 0 };
 
@@ -184,7 +184,7 @@ static int threads_start(struct executor *e, struct shard *s)
     w->shard = s;
     atomic_init(&w->stopping, false);
     *shard_executor_slot(s) = w;
-    err = create_thread(w, shard_config_of(s)->cpu);
+    err = create_thread(w, shard_get_config(s)->cpu);
     if (err)
         free(w);
     return err;
@@ -196,7 +196,7 @@ static void threads_stop(struct executor *e, struct shard *s)
 
     (void)e;
     atomic_store_explicit(&w->stopping, true, memory_order_release);
-    shard_kick(s);
+    shard_wake(s);
     pthread_join(w->thread, NULL);
     free(w);
 }
@@ -206,7 +206,7 @@ static void threads_wake(struct executor *e, struct shard *s)
     struct net *net = shard_net(s);
 
     (void)e;
-    net->ops->wake(net, shard_net_state(s));
+    net->ops->wake(net, shard_poller(s));
 }
 
 /* Callbacks go on meanwhile: they are the shards' threads'. */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The transport interface: TCP as the layers above see it. Backends: net_epoll.c (the kernel's sockets) and a
- * simulated network with a virtual clock. Errors are errno values, positive, 0 is success.
+ * The transport interface: TCP as the layers above see it. It has two backends: the kernel's sockets (net_epoll.c) and
+ * a simulated network with a virtual clock (tests/sim). Errors are positive errno values; 0 is success.
  *
- * Every socket lives on one shard at a time; all calls about it are made by that shard's owner (token held), and so are
- * its ready() calls. Readiness is edge-triggered: ready(READ) comes once after input arrived; the socket counts as
- * readable, and is reported again, mostly in the next turn, until recv answers EAGAIN or less than was asked for, or
- * hold_read.
- * So an owner that stops reading early comes back by itself. ready(WRITE) comes once after send moved less than it was
- * given, and once when connecting has ended, unless that was at once. ready() may close its socket, and others.
+ * The invariant: a socket belongs to one shard at a time, and only the shard's owner (token held) calls functions with
+ * it. The backend calls its ready() in the owner too.
  *
- * Local addresses: every local address (host and port) that a listener, a connecting socket or a shared endpoint uses
- * is held by a reservation, which all providers of this kind in the network namespace respect, across processes.
+ * Readiness is edge-triggered. ready(READ) is called once after input arrived. The socket then counts as readable and
+ * is reported again, usually in the next turn, until recv returns EAGAIN or less than was requested, or pause_read is
+ * on. So an owner that stops reading early is called again. ready(WRITE) is called once after send moved less than
+ * requested, and once when connecting ends, unless it ended at once. ready() may close its socket and others.
+ *
+ * A reservation owns each local address (host and port) that a listener, a connecting socket or a shared endpoint uses.
+ * A reserved address is reserved for every OpenNDK process in the network namespace.
  */
 #ifndef ENGINE_NET_H
 #define ENGINE_NET_H
@@ -32,24 +33,24 @@ struct net_socket;
 struct net_reservation;
 
 enum net_ready {
-    NET_READ = 1,  /* input, end of stream, an error, or (listener) a new connection */
-    NET_WRITE = 2, /* room for output, or the end of connecting */
+    NET_READ = 1,  /* input, end of stream, an error, or, at a listener, a new connection */
+    NET_WRITE = 2, /* room for output, or connecting has ended */
 };
 
-/* The caller owns the memory, zeroed, with ready set before connect, listen or accept; the backend does the rest. */
+/* The caller owns the memory. It zeroes it and sets ready before connect, listen or accept. */
 struct net_socket {
     struct net *net;
     struct shard *shard; /* NULL while detached */
     void (*ready)(struct net_socket *socket, unsigned events);
-    /* The backend's: */
+    /* The rest is the backend's. */
     struct net_reservation *reservation;
-    TAILQ_ENTRY(net_socket) link; /* among the ready ones of its poller */
+    TAILQ_ENTRY(net_socket) link; /* in its poller's ready list */
     void *backend;
     int fd;
-    int error; /* why connecting failed, once that is known */
+    int error; /* why connecting failed, if that is known */
     unsigned flags;
-    uint32_t heard; /* octets since something was sent, up to LONG_ANSWER */
-    atomic_bool paused; /* a listener: what it was told last */
+    uint32_t received_since_send; /* bytes, at most LONG_ANSWER */
+    atomic_bool paused;           /* a listener: the argument of the last listen_pause */
 };
 
 enum net_use {
@@ -58,95 +59,100 @@ enum net_use {
     NET_USE_LISTEN,
 };
 
-/*
- * When a connection's transport gives up on a peer that does not answer. Milliseconds; 0: never, or as the system does.
- */
+/* After what time a connection ends because its peer does not answer. 0: never, or the system's default. */
 struct net_liveness {
-    uint32_t idle_ms;     /* without a packet from the peer: it is probed; whole seconds, rounded up */
-    uint32_t interval_ms; /* between probes; likewise */
-    uint32_t unacked_ms;  /* data or a probe is not acknowledged. 0: the third probe decides */
+    uint32_t idle_ms;     /* silence before the peer is probed; rounded up to seconds */
+    uint32_t interval_ms; /* between probes; rounded up to seconds */
+    uint32_t unacked_ms;  /* how long data or a probe may stay unacknowledged. 0: three unanswered probes decide */
 };
 
 struct net_ops {
-    /* A shard's poller. */
+    /* Creates and destroys a shard's poller. */
     int (*poller_create)(struct net *net, struct shard *s, void **poller);
     void (*poller_destroy)(struct net *net, void *poller);
     /*
-     * Token held. Calls ready() of at most max sockets that are ready, in the order in which they became so, and of a
-     * few of which it is not known. One that is still ready after its call is behind all others. Returns
-     * how many, those of the few aside that had nothing; *left: others are known to be ready.
-     * leased: a consumer polls, so nobody waits until it does no more, and sockets need not be able to end a wait.
+     * Token held. Calls ready() of at most max ready sockets, in the order in which they became ready. Also tries a few
+     * sockets that were not reported as readable. A socket that is still ready after its call goes to the end of the
+     * list. Returns how many sockets were served, without those that were tried in vain. *more: others are ready.
+     * leased: a consumer polls, so nobody waits for these sockets, and a ready socket need not end a wait.
      */
-    int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *left);
-    /* Token held. The lease is over without a poll: a socket that has become ready ends a wait again. */
+    int (*poll)(struct net *net, void *poller, unsigned max, bool leased, bool *more);
+    /* Token held. The lease has ended: from now on a ready socket ends a wait. */
     void (*watch)(struct net *net, void *poller);
-    /* The shard's thread, token not held: until a socket becomes ready, wake, or the deadline (executor's clock). */
+    /* The shard's thread, without the token. Waits for a ready socket, wake, or the deadline (executor's clock). */
     void (*wait)(struct net *net, void *poller, uint64_t now, uint64_t deadline);
-    /* Ends a wait, also one yet to begin, from any thread. */
+    /* Any thread. Ends the current wait, or the next one if there is none. */
     void (*wake)(struct net *net, void *poller);
 
     /*
-     * Takes the local address for a use. Port 0: a free one from 49152-65535, at a cost that does not grow when the
-     * range is nearly full. errno: EADDRINUSE taken, EADDRNOTAVAIL not an address of this host, ENOSPC range
-     * exhausted, EMFILE/ENFILE/ENOMEM/ENOBUFS resources. Any thread. local gets the port.
-     * NET_USE_CONNECT (peer is given; else it may be NULL) where that four-tuple is connected already: EEXIST.
+     * Reserves the local address for a use. Any thread. Port 0 selects a free port from 49152-65535; the cost does
+     * not grow if the range is nearly full. *local receives it. errno: EADDRINUSE the address is in use, EADDRNOTAVAIL
+     * it is not an address of this host, ENOSPC the range is exhausted, EMFILE/ENFILE/ENOMEM/ENOBUFS resources, EEXIST
+     * NET_USE_CONNECT with a peer whose four-tuple is connected already. peer may be NULL for the other uses.
      */
     int (*reserve)(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                    struct net_reservation **out);
-    /* References: shared by a listener and what it accepted, a shared endpoint and its connections. Any thread. */
+    /*
+     * Any thread. A listener and its accepted connections share a reservation, as do a shared endpoint and its
+     * connections. The last unref releases the address before it returns.
+     */
     void (*reservation_ref)(struct net_reservation *r);
-    void (*reservation_unref)(struct net_reservation *r); /* the last one frees the address, right then */
+    void (*reservation_unref)(struct net_reservation *r);
 
     /*
-     * Starts connecting from a reserved address; takes a reference on the reservation for the socket's life.
-     * ready(WRITE) says when it ended; then connect_result. Where it ended at once connect_result says so right away,
-     * and ready(WRITE) does not come. errno as connect(2), the socket is closed then; EADDRNOTAVAIL means that
-     * the four-tuple is alive: so a second connection to one peer over a shared reservation.
-     * first: what will be sent first. Where connecting ended at once it has been sent, *sent octets of it, else none.
+     * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
+     * ready(WRITE) reports that connecting has ended; then connect_result returns how. If it ended at once,
+     * connect_result says so at once, and ready(WRITE) is not called. Returns an errno as connect(2) does, and the
+     * socket is closed; EADDRNOTAVAIL means that the four-tuple is connected, for example by another connection of a
+     * shared endpoint.
+     * first is what will be sent first. If connecting ended at once, *sent bytes of it have been sent, otherwise none.
      */
     int (*connect)(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                    const struct iovec *first, size_t *sent, struct net_socket *socket);
     int (*connect_result)(struct net_socket *socket); /* 0, EINPROGRESS, or why it failed */
 
     int (*listen)(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
-    /* Paused: new peers are refused at once, queued ones reset, the address stays. */
-    int (*listen_pause)(struct net_socket *socket, bool paused); /* any thread, while the listener is open */
     /*
-     * The next waiting connection, attached to the listener's shard, or EAGAIN. It takes a reference on the listener's
-     * reservation.
-     * EMFILE, ENFILE: a peer waits and there is no descriptor. The listener stays readable; the caller closes a socket
-     * and calls again, or calls refuse_waiting, or holds the listener with hold_read until a descriptor is free.
-     * Any other errno: one connection's, or the backend has refused what waited, without spinning; go on.
+     * While paused, new peers are refused at once and queued peers are reset. The address stays reserved. Any thread,
+     * while the listener is open.
+     */
+    int (*listen_pause)(struct net_socket *socket, bool paused);
+    /*
+     * Returns the next waiting connection, attached to the listener's shard, or EAGAIN. It holds a reference on the
+     * listener's reservation.
+     * EMFILE, ENFILE: a peer waits and no descriptor is free. The listener stays readable. The caller closes a socket
+     * and calls again, or calls reset_accept_queue, or pauses reading from the listener until a descriptor is free.
+     * Any other errno concerns one connection, or the backend has reset the waiting peers. The caller goes on.
      */
     int (*accept)(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
-    /* Resets all peers that wait to be accepted, without a descriptor. A paused listener stays paused. */
-    void (*refuse_waiting)(struct net_socket *listener);
-    /* How many sockets the process's limit lets it open now, at most `most`. Any thread; takes up to 1 ms. */
-    unsigned (*free_sockets)(struct net *net, unsigned most);
+    /* Resets all peers that wait to be accepted. Needs no descriptor. A paused listener stays paused. */
+    void (*reset_accept_queue)(struct net_socket *listener);
+    /* Returns how many sockets the process's limit lets it open now, at most max. Any thread; takes up to 1 ms. */
+    unsigned (*count_free_sockets)(struct net *net, unsigned max);
 
-    /* Bytes moved, or -errno (-EAGAIN: wait for ready). recv 0: the peer's end of stream. */
+    /* Return the bytes moved, or -errno. -EAGAIN: wait for ready(). recv returns 0 at the peer's end of stream. */
     ssize_t (*send)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
     ssize_t (*recv)(struct net_socket *socket, const struct iovec *iov, int iovcnt);
-    /* What recv moved is not all processed: the socket counts as readable, and is reported after those that wait. */
-    void (*reread)(struct net_socket *socket);
-    /* While on, input (of a listener: peers) stays where it is and is not reported; off again: reported if any. */
-    void (*hold_read)(struct net_socket *socket, bool on);
+    /* Makes the socket readable again: bytes that recv returned are not processed yet. It goes to the list's end. */
+    void (*set_readable)(struct net_socket *socket);
+    /* While on, input and waiting peers stay where they are and are not reported. Off reports them if there are any. */
+    void (*pause_read)(struct net_socket *socket, bool on);
     size_t (*max_segment)(struct net_socket *socket); /* the current effective maximum segment size */
-    /* Of a connected socket; of a listener: those of all that it accepts from then on. */
+    /* Sets the limits of a connected socket, or of all sockets that a listener accepts from now on. */
     void (*set_liveness)(struct net_socket *socket, const struct net_liveness *l);
-    size_t (*unsent)(struct net_socket *socket);      /* sent here, but not yet taken by the peer's transport */
-    void (*shut_write)(struct net_socket *socket);    /* half-close: the peer reads to the end, then end of stream */
-    /* Moves to another shard: detach on the old one, attach on the new one; nothing is lost in between. */
+    size_t (*unacked_bytes)(struct net_socket *socket); /* sent here, not acknowledged by the peer's transport */
+    void (*shut_write)(struct net_socket *socket);      /* half-close: after all data the peer reads end of stream */
+    /* Move a socket to another shard: detach in the old owner, attach in the new one. No readiness is lost. */
     void (*detach)(struct net_socket *socket);
     int (*attach)(struct net_socket *socket, struct shard *s);
     /*
-     * Watches a network interface: ready(READ) where one may have gone, and interface_is_gone says whether it was this
-     * one: whether it was deleted, or has left the network namespace, since the last call. ENODEV: there is none. The
-     * socket is closed as others are. NULL: interfaces stay.
+     * Watches a network interface. ready(READ) reports that some interface may be removed. interface_is_removed then
+     * returns whether this one was deleted or left the network namespace since the last call. Returns ENODEV if it does
+     * not exist. The caller closes the socket as any other. NULL: interfaces are never removed.
      */
     int (*interface_watch)(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
-    bool (*interface_is_gone)(struct net_socket *watch);
-    /* Ends it and lets go of the reservation. reset: the peer sees an abort instead of an end of stream. */
+    bool (*interface_is_removed)(struct net_socket *watch);
+    /* Closes the socket and drops its reference on the reservation. reset: the peer sees an abort. */
     void (*close)(struct net_socket *socket, bool reset);
 };
 
@@ -154,17 +160,17 @@ struct net {
     const struct net_ops *ops;
 };
 
-/* Who has a local address: the user who made the socket, if the kernel tells, and the socket's inode. */
+/* The user who opened the socket at a local address, if the kernel reports it, and the socket's inode. */
 struct net_holder {
-    bool is_provider; /* a process of this kind has it */
+    bool is_provider; /* an OpenNDK process has reserved the address */
     bool has_uid;
     uint32_t uid;
     uint32_t inode;
 };
-/* Any thread. False: nobody has the address, or the kernel does not tell. */
+/* Any thread. Returns false if nobody uses the address or the kernel does not report it. */
 bool net_address_holder(const struct addr *local, struct net_holder *holder);
 
-/* The kernel's TCP. One for a process; never destroyed. */
+/* The kernel's TCP: one for each process, never destroyed. */
 struct net *net_kernel(void);
 
 #endif

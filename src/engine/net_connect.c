@@ -47,7 +47,7 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     if (n < 0)
         socket->flags |= CONNECTING;
     *sent = n < 0 ? 0 : (size_t)n;
-    socket_hold_reservation(socket, from);
+    socket_set_reservation(socket, from);
     /* Only now: before it is connecting, epoll would call it hung up. */
     err = socket_attach(socket, s);
     if (err)

@@ -118,7 +118,7 @@ void socket_update_list(struct net_socket *socket)
 
     if (!socket->shard || listed == (reportable(socket) != 0))
         return;
-    p = shard_net_state(socket->shard);
+    p = shard_poller(socket->shard);
     socket->flags ^= LISTED;
     if (listed) {
         TAILQ_REMOVE(&p->ready, socket, link);
@@ -330,7 +330,7 @@ static void forget(struct poller *p, const struct net_socket *socket)
 
 static void kernel_detach(struct net_socket *socket)
 {
-    struct poller *p = shard_net_state(socket->shard);
+    struct poller *p = shard_poller(socket->shard);
 
     assert(shard_is_owner(socket->shard));
     unwatch(socket, p);
@@ -346,7 +346,7 @@ static void kernel_detach(struct net_socket *socket)
 
 int socket_attach(struct net_socket *socket, struct shard *s)
 {
-    struct poller *p = shard_net_state(s);
+    struct poller *p = shard_poller(s);
     int err;
 
     assert(shard_is_owner(s));
@@ -369,11 +369,11 @@ void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned 
     socket->fd = fd;
     socket->error = 0;
     socket->flags = flags;
-    socket->heard = 0;
+    socket->received_since_send = 0;
     atomic_init(&socket->paused, false);
 }
 
-void socket_hold_reservation(struct net_socket *socket, struct net_reservation *r)
+void socket_set_reservation(struct net_socket *socket, struct net_reservation *r)
 {
     reservation_ref(r);
     socket->reservation = r;
@@ -402,7 +402,7 @@ static void block(struct net_socket *socket)
      * watched is so again with the next look.
      */
     if (socket->flags & WATCHED)
-        (void)watch(socket, shard_net_state(socket->shard));
+        (void)watch(socket, shard_poller(socket->shard));
 }
 
 void socket_close(struct net_socket *socket, bool reset)
@@ -486,7 +486,7 @@ static ssize_t kernel_send(struct net_socket *socket, const struct iovec *iov, i
     if (n < 0 && errno != EAGAIN)
         return -errno;
     if (n > 0)
-        socket->heard = 0;
+        socket->received_since_send = 0;
     if (n < 0 || (size_t)n < total(iov, iovcnt))
         block(socket);
     return n < 0 ? -EAGAIN : n;
@@ -503,10 +503,12 @@ static void hear(struct net_socket *socket, size_t octets)
 {
     int on = 1;
 
-    if (socket->heard >= LONG_ANSWER)
+    if (socket->received_since_send >= LONG_ANSWER)
         return;
-    socket->heard = octets < LONG_ANSWER - socket->heard ? socket->heard + (uint32_t)octets : LONG_ANSWER;
-    if ((socket->heard >= LONG_ANSWER || MUTANT(net_answers_hurried)) && !MUTANT(net_long_answers_wait))
+    socket->received_since_send = octets < LONG_ANSWER - socket->received_since_send
+                                      ? socket->received_since_send + (uint32_t)octets
+                                      : LONG_ANSWER;
+    if ((socket->received_since_send >= LONG_ANSWER || MUTANT(net_answers_hurried)) && !MUTANT(net_long_answers_wait))
         (void)setsockopt(socket->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
@@ -521,7 +523,7 @@ static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, i
     if (n < 0)
         n = -errno;
     else if (socket->shard)
-        ((struct poller *)shard_net_state(socket->shard))->reads++;
+        ((struct poller *)shard_poller(socket->shard))->reads++;
     if (n > 0)
         hear(socket, (size_t)n);
     /*
@@ -536,14 +538,14 @@ static ssize_t kernel_recv(struct net_socket *socket, const struct iovec *iov, i
     return n;
 }
 
-static void kernel_reread(struct net_socket *socket)
+static void kernel_set_readable(struct net_socket *socket)
 {
     socket->flags |= READABLE;
     socket_update_list(socket);
-    shard_sockets_left(socket->shard);
+    shard_set_sockets_ready(socket->shard);
 }
 
-static void kernel_hold_read(struct net_socket *socket, bool on)
+static void kernel_pause_read(struct net_socket *socket, bool on)
 {
     if (on)
         socket->flags |= HELD;
@@ -551,7 +553,7 @@ static void kernel_hold_read(struct net_socket *socket, bool on)
         socket->flags &= ~(unsigned)HELD;
     socket_update_list(socket);
     if (!on && socket->flags & LISTED)
-        shard_sockets_left(socket->shard);
+        shard_set_sockets_ready(socket->shard);
 }
 
 static size_t kernel_max_segment(struct net_socket *socket)
@@ -564,7 +566,7 @@ static size_t kernel_max_segment(struct net_socket *socket)
     return (size_t)size;
 }
 
-static size_t kernel_unsent(struct net_socket *socket)
+static size_t kernel_unacked_bytes(struct net_socket *socket)
 {
     int octets = 0;
 
@@ -585,7 +587,7 @@ struct net *net_kernel(void)
         .watch = kernel_watch,
         .wait = kernel_wait,
         .wake = kernel_wake,
-        .reserve = reservation_take,
+        .reserve = reservation_create,
         .reservation_ref = reservation_ref,
         .reservation_unref = reservation_unref,
         .connect = net_connect,
@@ -593,20 +595,20 @@ struct net *net_kernel(void)
         .listen = net_listen,
         .listen_pause = net_listen_pause,
         .accept = net_accept,
-        .refuse_waiting = net_refuse_waiting,
-        .free_sockets = net_free_sockets,
+        .reset_accept_queue = net_reset_accept_queue,
+        .count_free_sockets = net_count_free_sockets,
         .send = kernel_send,
         .recv = kernel_recv,
-        .reread = kernel_reread,
-        .hold_read = kernel_hold_read,
+        .set_readable = kernel_set_readable,
+        .pause_read = kernel_pause_read,
         .max_segment = kernel_max_segment,
         .set_liveness = net_set_liveness,
-        .unsent = kernel_unsent,
+        .unacked_bytes = kernel_unacked_bytes,
         .shut_write = kernel_shut_write,
         .detach = kernel_detach,
         .attach = socket_attach,
         .interface_watch = net_interface_watch,
-        .interface_is_gone = net_interface_is_gone,
+        .interface_is_removed = net_interface_is_removed,
         .close = socket_close,
     };
     static struct net kernel = { .ops = &ops };

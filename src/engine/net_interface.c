@@ -74,7 +74,7 @@ static int read_notice(int fd, uint32_t index, bool *is_gone)
     return 0;
 }
 
-bool net_interface_is_gone(struct net_socket *watch)
+bool net_interface_is_removed(struct net_socket *watch)
 {
     uint32_t index = (uint32_t)(uintptr_t)watch->backend;
     bool is_gone = false;

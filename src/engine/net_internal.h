@@ -9,7 +9,7 @@
 #include "engine/net.h"
 
 /* reservation.c: errno values as net_ops.reserve documents them. */
-int reservation_take(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
+int reservation_create(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                      struct net_reservation **out);
 void reservation_ref(struct net_reservation *r);
 void reservation_unref(struct net_reservation *r);
@@ -62,7 +62,7 @@ enum socket_flag {
     WATCHED = 1 << 10,   /* in its poller's epoll set */
 };
 void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags);
-void socket_hold_reservation(struct net_socket *socket, struct net_reservation *r);
+void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
 void socket_reset_on_close(int fd, bool reset);
 int socket_attach(struct net_socket *socket, struct shard *s);
 void socket_close(struct net_socket *socket, bool reset);
@@ -75,12 +75,12 @@ int net_connect_result(struct net_socket *socket);
 int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
 int net_listen_pause(struct net_socket *socket, bool paused);
 int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
-void net_refuse_waiting(struct net_socket *listener);
-unsigned net_free_sockets(struct net *net, unsigned most);
+void net_reset_accept_queue(struct net_socket *listener);
+unsigned net_count_free_sockets(struct net *net, unsigned most);
 
 /* net_liveness.c, net_interface.c: likewise. */
 void net_set_liveness(struct net_socket *socket, const struct net_liveness *l);
 int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
-bool net_interface_is_gone(struct net_socket *watch);
+bool net_interface_is_removed(struct net_socket *watch);
 
 #endif

@@ -33,7 +33,7 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
         return err;
     }
     socket_set_up(socket, net, fd, LISTENING);
-    socket_hold_reservation(socket, at);
+    socket_set_reservation(socket, at);
     err = socket_attach(socket, s);
     if (err)
         socket_close(socket, false);
@@ -102,7 +102,7 @@ static void nobody_waits(struct net_socket *listener)
     socket_update_list(listener);
 }
 
-void net_refuse_waiting(struct net_socket *listener)
+void net_reset_accept_queue(struct net_socket *listener)
 {
     if (!atomic_load(&listener->paused) && !MUTANT(lsn_08_left_waiting)) {
         stop_listening(listener->fd);
@@ -122,7 +122,7 @@ static int accept_error(struct net_socket *listener, int err)
         else if (no_descriptor)
             return err;
         else
-            net_refuse_waiting(listener);
+            net_reset_accept_queue(listener);
     } else if (err != EAGAIN && err != EINVAL) {
         return err; /* that one connection's trouble; others may wait */
     }
@@ -148,7 +148,7 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     *local = *reservation_address(listener->reservation);
     socket_set_up(socket, listener->net, fd, 0);
     if (!MUTANT(lsn_07_listener_alone))
-        socket_hold_reservation(socket, listener->reservation);
+        socket_set_reservation(socket, listener->reservation);
     err = socket_attach(socket, listener->shard);
     if (err)
         socket_close(socket, true);
@@ -170,7 +170,7 @@ static unsigned free_in_chunk(int first, unsigned count)
     return n;
 }
 
-unsigned net_free_sockets(struct net *net, unsigned most)
+unsigned net_count_free_sockets(struct net *net, unsigned most)
 {
     struct rlimit limit;
     unsigned found = 0, count;

@@ -376,7 +376,7 @@ void reservation_watch_forks(void)
     fork_on_child(reservation_forget_ranges);
 }
 
-int reservation_take(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
+int reservation_create(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
                      struct net_reservation **out)
 {
     struct net_reservation *r;

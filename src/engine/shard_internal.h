@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What shard.c and timer.c share: the shard itself. Nobody else includes this. */
+/*
+ * The shard itself, for shard.c and timer.c only. The invariant: only the threads that a heading names touch the fields
+ * below it.
+ */
 #ifndef ENGINE_SHARD_INTERNAL_H
 #define ENGINE_SHARD_INTERNAL_H
 
@@ -12,53 +15,43 @@
 
 #include "base/owner.h"
 #include "engine/shard.h"
+#include "engine/task_queue.h"
 
-enum { TIMER_ROWS = 4 };
+enum { MAX_TIMER_FIFOS = 4 };
 
 RB_HEAD(timer_tree, shard_timer);
-TAILQ_HEAD(timer_row, shard_timer);
-
-/* Posted by anybody, newest first; taken as a whole by the one who runs them. */
-struct task_stack {
-    struct task *_Atomic newest;
-};
-
-/* Taken already, oldest first; linked by the tasks' next. */
-struct task_list {
-    struct task *first;
-    struct task *last;
-};
+TAILQ_HEAD(timer_fifo, shard_timer);
 
 struct shard {
     struct owner owner;
 
-    /* Any thread's. */
+    /* Any thread. */
     struct task_stack posted;
     struct task_stack called;
-    _Atomic uint32_t visitors;   /* threads in here that may hold nothing that keeps it alive */
-    _Atomic(const void *) driver; /* the thread that holds the token, by the address of a variable of its own */
-    atomic_bool watch_wanted;    /* end the lease: whoever owns the shard does it */
-    _Atomic uint32_t missed;     /* polls that met another owner while the thread was awake; about so many */
+    _Atomic uint32_t n_callers;           /* threads in functions that keep the shard alive themselves */
+    _Atomic(const void *) driving_thread; /* the owner, by the address of its thread_identity */
+    atomic_bool end_lease_requested;      /* by shard_watch; the owner ends it */
+    _Atomic uint32_t missed_polls;        /* polls that met another owner while the thread was awake; not exact */
 
-    /* The owner's. */
+    /* The owner. */
     struct task_list work;
-    struct timer_row timer_rows[TIMER_ROWS];
-    struct timer_tree timers;    /* those that fit no row */
-    uint64_t first_deadline;     /* of all timers; UINT64_MAX: there is none. Asked several times in each turn */
-    uint64_t timers_set;         /* how many so far: orders those with one deadline */
-    uint64_t now;                /* 0: not read yet by this owner */
-    uint64_t work_until;         /* when this turn's work has taken its time; 0: not measured yet */
-    bool worked_long;            /* and it has */
-    uint64_t thread_deadline;    /* when the shard's thread looks next by itself; 0: it is not going to sleep */
-    unsigned polls;              /* since the thread was last asked to watch */
-    uint64_t polled;             /* when it was polled last */
-    bool watched;                /* somebody has armed since the thread last looked */
-    bool calls_due;
-    bool sockets_left;
+    struct timer_fifo timer_fifos[MAX_TIMER_FIFOS];
+    struct timer_tree timers; /* those that fit no FIFO */
+    uint64_t first_deadline;  /* of all timers; UINT64_MAX: there is none */
+    uint64_t n_timers_set;    /* ever; orders timers with the same deadline */
+    uint64_t now;             /* 0: this owner has not read the clock yet */
+    uint64_t work_deadline;   /* when the time for this turn's work ends; 0: not set yet */
+    bool work_time_is_over;
+    uint64_t thread_deadline; /* until when the shard's thread sleeps; 0: it runs another turn before it sleeps */
+    unsigned polls_in_row;    /* since shard_watch */
+    uint64_t last_poll;       /* the time of it */
+    bool was_watched;         /* shard_watch was called since the thread's last turn */
+    bool has_calls;           /* the thread must deliver callbacks */
+    bool sockets_ready;       /* some sockets are ready and not served yet */
 
-    /* The shard's thread's. */
+    /* The shard's thread. */
     struct task_list calls;
-    uint64_t sleep_until;        /* its own copy of thread_deadline */
+    uint64_t sleep_until; /* its own copy of thread_deadline */
     bool delivering;
 
     /* Constant. */
@@ -69,12 +62,13 @@ struct shard {
     struct shard_config config;
 };
 
-/* timer.c; the owner's. */
+/* timer.c. The caller is the owner. */
 void timers_init(struct shard *s);
-static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX without one */
+static inline uint64_t timer_first_deadline(const struct shard *s) /* UINT64_MAX: none */
 {
     return s->first_deadline;
 }
+/* Fires the timers that are due at now. Returns whether there were any. */
 bool timer_fire_due(struct shard *s, uint64_t now);
 
 #endif

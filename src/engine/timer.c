@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timers of a shard, which only the shard's owner touches. Nearly all are limits of a few lengths, so that one that
- * is set is due after all others of its length: these form rows, in which setting and stopping touch the neighbours
- * alone, where a tree of a thousand connections costs a dozen cache misses. What fits no row is in a tree.
+ * The timers of a shard. Only the shard's owner touches them. Nearly all timers have one of a few lengths, so a timer
+ * that is set is due after all others of its length. Such timers form FIFOs, in which setting and stopping touch only
+ * the neighbours; in a tree of a thousand connections they cost a dozen cache misses. Timers that fit no FIFO are in a
+ * tree. The invariant: each FIFO is sorted, and first_deadline is that of the first timer of all.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 #include "base/mutant.h"
 #include "engine/shard_internal.h"
 
-/* So many in one turn, so that timers that set themselves again cannot keep sockets and work waiting. */
-enum { FIRE_BATCH = 256 };
+/* In one turn. Timers that set themselves again must not keep sockets and work waiting. */
+enum { MAX_FIRED = 256 };
 
 static int timer_compare(const struct shard_timer *a, const struct shard_timer *b)
 {
@@ -27,18 +28,21 @@ void timers_init(struct shard *s)
 {
     RB_INIT(&s->timers);
     s->first_deadline = UINT64_MAX;
-    for (int i = 0; i < TIMER_ROWS; i++)
-        TAILQ_INIT(&s->timer_rows[i]);
+    for (int i = 0; i < MAX_TIMER_FIFOS; i++)
+        TAILQ_INIT(&s->timer_fifos[i]);
 }
 
-/* The row whose last one is due next before it, or an empty one; TIMER_ROWS: none. */
-static unsigned row_for(struct shard *s, uint64_t deadline)
+/*
+ * Returns the FIFO whose last timer is due latest, but not after the deadline. If there is none, returns an empty FIFO,
+ * or MAX_TIMER_FIFOS.
+ */
+static unsigned timer_find_fifo(struct shard *s, uint64_t deadline)
 {
-    unsigned best = TIMER_ROWS, empty = TIMER_ROWS;
+    unsigned best = MAX_TIMER_FIFOS, empty = MAX_TIMER_FIFOS;
     uint64_t latest = 0;
 
-    for (unsigned i = 0; i < TIMER_ROWS; i++) {
-        const struct shard_timer *last = TAILQ_LAST(&s->timer_rows[i], timer_row);
+    for (unsigned i = 0; i < MAX_TIMER_FIFOS; i++) {
+        const struct shard_timer *last = TAILQ_LAST(&s->timer_fifos[i], timer_fifo);
 
         if (!last) {
             empty = i;
@@ -47,7 +51,7 @@ static unsigned row_for(struct shard *s, uint64_t deadline)
             latest = last->deadline;
         }
     }
-    return best < TIMER_ROWS ? best : empty;
+    return best < MAX_TIMER_FIFOS ? best : empty;
 }
 
 void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadline)
@@ -55,23 +59,23 @@ void shard_timer_set(struct shard *s, struct shard_timer *timer, uint64_t deadli
     assert(shard_is_owner(s));
     shard_timer_stop(s, timer);
     timer->deadline = deadline;
-    timer->order = ++s->timers_set;
+    timer->order = ++s->n_timers_set;
     timer->armed = true;
-    timer->row = (uint8_t)row_for(s, deadline);
-    if (timer->row < TIMER_ROWS)
-        TAILQ_INSERT_TAIL(&s->timer_rows[timer->row], timer, link);
+    timer->fifo = (uint8_t)timer_find_fifo(s, deadline);
+    if (timer->fifo < MAX_TIMER_FIFOS)
+        TAILQ_INSERT_TAIL(&s->timer_fifos[timer->fifo], timer, link);
     else
         RB_INSERT(timer_tree, &s->timers, timer);
     if (deadline < s->first_deadline)
         s->first_deadline = deadline;
 }
 
-static struct shard_timer *first_timer(struct shard *s)
+static struct shard_timer *timer_first(struct shard *s)
 {
     struct shard_timer *first = RB_MIN(timer_tree, &s->timers);
 
-    for (int i = 0; i < TIMER_ROWS; i++) {
-        struct shard_timer *timer = TAILQ_FIRST(&s->timer_rows[i]);
+    for (int i = 0; i < MAX_TIMER_FIFOS; i++) {
+        struct shard_timer *timer = TAILQ_FIRST(&s->timer_fifos[i]);
 
         if (timer && (!first || timer_compare(timer, first) < 0))
             first = timer;
@@ -85,13 +89,13 @@ void shard_timer_stop(struct shard *s, struct shard_timer *timer)
     if (!timer->armed)
         return;
     timer->armed = false;
-    if (timer->row < TIMER_ROWS)
-        TAILQ_REMOVE(&s->timer_rows[timer->row], timer, link);
+    if (timer->fifo < MAX_TIMER_FIFOS)
+        TAILQ_REMOVE(&s->timer_fifos[timer->fifo], timer, link);
     else
         RB_REMOVE(timer_tree, &s->timers, timer);
     if (timer->deadline > s->first_deadline)
         return;
-    const struct shard_timer *first = first_timer(s);
+    const struct shard_timer *first = timer_first(s);
     s->first_deadline = first ? first->deadline : UINT64_MAX;
 }
 
@@ -99,8 +103,8 @@ bool timer_fire_due(struct shard *s, uint64_t now)
 {
     int fired = 0;
 
-    for (; fired < FIRE_BATCH && s->first_deadline <= now; fired++) {
-        struct shard_timer *timer = first_timer(s);
+    for (; fired < MAX_FIRED && s->first_deadline <= now; fired++) {
+        struct shard_timer *timer = timer_first(s);
 
         assert(timer);
         shard_timer_stop(s, timer);

@@ -45,7 +45,7 @@ static void connect_on(void *arg)
     e->err = ops->connect(net_kernel(), e->shard, e->from, &e->peer, &first, &sent, &e->socket);
     e->moved = e->err ? 0 : (ssize_t)sent;
     if (!e->err)
-        ops->hold_read(&e->socket, true);
+        ops->pause_read(&e->socket, true);
 }
 
 static void result_on(void *arg)

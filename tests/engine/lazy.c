@@ -62,8 +62,8 @@ static void waits_for(struct shard *s, void (*end)(struct shard *s, struct job *
     struct job lazy = { .task.run = run };
 
     poll_until_leased(s);
-    CHECK(shard_post_lazily(s, &lazy.task));
-    CHECK(shard_post_lazily(s, &lazy.task)); /* queued once */
+    CHECK(shard_post_lazy(s, &lazy.task));
+    CHECK(shard_post_lazy(s, &lazy.task)); /* queued once */
     CHECK(lazy.ran == 0);
     end(s, &lazy);
     CHECK(lazy.ran == 1);
@@ -103,7 +103,7 @@ static void by_the_thread(struct shard *s, struct job *lazy)
 {
     CHECK(shard_turn(s) && lazy->ran == 1);
     CHECK(shard_is_leased(s)); /* a turn alone does not end it */
-    CHECK(shard_post_lazily(s, &lazy->task));
+    CHECK(shard_post_lazy(s, &lazy->task));
     lazy->ran = 0;
     now += LEASE_AND_MORE;
     CHECK(shard_turn(s));
@@ -174,7 +174,7 @@ static void run_long(struct task *task)
 
     now += LEASE_AND_MORE;
     if (j->keep)
-        shard_keep_lease(j->shard);
+        shard_renew_lease(j->shard);
 }
 
 /* A turn longer than a lease: the poller whose turn it is keeps the shard if the turn says that it is at it. */
@@ -183,7 +183,7 @@ static void outlives_a_long_turn(struct shard *s, bool keep)
     struct long_job j = { .task.run = run_long, .shard = s, .keep = keep };
 
     poll_until_leased(s);
-    CHECK(shard_post_lazily(s, &j.task));
+    CHECK(shard_post_lazy(s, &j.task));
     shard_poll(s);
     (void)shard_turn(s);
     CHECK(shard_is_leased(s) == keep);
@@ -195,7 +195,7 @@ static void ends_while_the_thread_works(struct shard *s)
     struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
 
     poll_until_leased(s);
-    CHECK(shard_post_lazily(s, &j.task));
+    CHECK(shard_post_lazy(s, &j.task));
     (void)shard_turn(s);
     (void)shard_turn(s);
     CHECK(!shard_is_leased(s));
@@ -228,7 +228,7 @@ static void answer_counts(struct shard *s)
     shard_post(s, &a.begin);
     poll_until_leased(s);
     CHECK(!a.fired);
-    CHECK(shard_post_lazily(s, &a.end));
+    CHECK(shard_post_lazy(s, &a.end));
     (void)shard_turn(s);
     CHECK(a.in_time && !a.fired);
     (void)shard_turn(s);
@@ -253,7 +253,7 @@ static void whole_limit(struct shard *s)
     shard_watch(s);
     shard_post(s, &first.begin); /* so that the turn has a reason to look at the clock */
     poll_until_leased(s);
-    CHECK(shard_post_lazily(s, &a.end));
+    CHECK(shard_post_lazy(s, &a.end));
     (void)shard_turn(s);
     now++;
     (void)shard_turn(s);
@@ -278,7 +278,7 @@ static void runs_at_once(struct shard *s)
     struct job lazy = { .task.run = run };
 
     CHECK(!shard_is_leased(s));
-    CHECK(!shard_post_lazily(s, &lazy.task));
+    CHECK(!shard_post_lazy(s, &lazy.task));
     CHECK(lazy.ran == 1);
 }
 

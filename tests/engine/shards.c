@@ -156,8 +156,8 @@ static void post_away_to_itself(void *arg)
     struct away *a = arg;
 
     a->inside = true;
-    shard_post_away(a->shard, &a->task);
-    shard_post_away(a->shard, &a->task);
+    shard_enqueue(a->shard, &a->task);
+    shard_enqueue(a->shard, &a->task);
     a->inside = false;
 }
 
@@ -177,7 +177,7 @@ static void test_away(struct shard *s)
     for (int i = 0; i < ROUNDS / 10; i++) {
         struct away a = { .task.run = run_away, .shard = s, .poster = pthread_self() };
 
-        shard_post_away(s, &a.task);
+        shard_enqueue(s, &a.task);
         support_wait(&a.done);
     }
     for (int i = 0; i < 100; i++) {
@@ -391,7 +391,7 @@ static void *hop_rounds(void *arg)
                          .shards = { shards[i % 2], shards[(i + 1) % 2] } };
 
         if (i % 4 == 1)
-            (void)shard_post_lazily(h.shards[0], &h.task); /* others poll, or stop polling */
+            (void)shard_post_lazy(h.shards[0], &h.task); /* others poll, or stop polling */
         else
             shard_post(h.shards[0], &h.task);
         if (i % 3 == 0)

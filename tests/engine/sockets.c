@@ -173,12 +173,12 @@ static void test_polling(void)
 /* Held input is neither reported nor lost. */
 static void hold_on(void *arg)
 {
-    ops->hold_read(&((struct stream *)arg)->socket, true);
+    ops->pause_read(&((struct stream *)arg)->socket, true);
 }
 
 static void hold_off(void *arg)
 {
-    ops->hold_read(&((struct stream *)arg)->socket, false);
+    ops->pause_read(&((struct stream *)arg)->socket, false);
 }
 
 static uint64_t received_now;

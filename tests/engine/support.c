@@ -91,7 +91,7 @@ static void check_finished(struct stream *st)
 static void fail(struct stream *st, int error)
 {
     st->error = error;
-    net_kernel()->ops->hold_read(&st->socket, true);
+    net_kernel()->ops->pause_read(&st->socket, true);
     finish(st);
 }
 
@@ -135,7 +135,7 @@ static void receive_some(struct stream *st)
     }
     if (n == 0) {
         /* Reported again whenever epoll tells of the socket; once is enough. */
-        net_kernel()->ops->hold_read(&st->socket, true);
+        net_kernel()->ops->pause_read(&st->socket, true);
         st->ended = st->received == st->size;
         if (!st->ended)
             fail(st, -1);
@@ -222,7 +222,7 @@ static void server_ready(struct net_socket *socket, unsigned events)
             return;
         if (err) {
             if (err == EMFILE || err == ENFILE)
-                net_kernel()->ops->refuse_waiting(socket);
+                net_kernel()->ops->reset_accept_queue(socket);
             atomic_fetch_add(&server->refused, 1);
             continue;
         }

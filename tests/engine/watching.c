@@ -83,7 +83,7 @@ static void ready(struct net_socket *socket, unsigned events)
     }
     if (n == 0) {
         e->ended = true;
-        ops->hold_read(socket, true);
+        ops->pause_read(socket, true);
     }
 }
 

@@ -82,7 +82,7 @@ struct executor *sim_executor(void)
 
 static bool is_runnable(struct shard *s)
 {
-    return shard_next_deadline(s) <= sim_clock || sim_net_is_ready(shard_net_state(s));
+    return shard_next_deadline(s) <= sim_clock || sim_net_is_ready(shard_poller(s));
 }
 
 static struct shard *pick(void)

@@ -45,7 +45,7 @@ static unsigned reportable(const struct net_socket *s)
 
 static bool is_ready(const struct endpoint *e, const void *poller)
 {
-    return e->socket && e->socket->shard && shard_net_state(e->socket->shard) == poller && reportable(e->socket);
+    return e->socket && e->socket->shard && shard_poller(e->socket->shard) == poller && reportable(e->socket);
 }
 
 bool sim_net_is_ready(void *poller)
@@ -310,7 +310,7 @@ struct endpoint *net_listener_at(const struct addr *a)
     return NULL;
 }
 
-static void refuse_waiting(struct endpoint *listener)
+static void reset_accept_queue(struct endpoint *listener)
 {
     struct endpoint *e;
 
@@ -328,18 +328,18 @@ static int listen_pause(struct net_socket *socket, bool paused)
 
     sim_check(e, "a listener is paused that is not open"); /* but by any thread */
     if (paused)
-        refuse_waiting(e);
+        reset_accept_queue(e);
     socket->flags = paused ? socket->flags | PAUSED : socket->flags & ~(unsigned)PAUSED;
     return 0;
 }
 
-static void net_refuse_waiting(struct net_socket *listener)
+static void net_reset_accept_queue(struct net_socket *listener)
 {
-    refuse_waiting(enter(listener));
+    reset_accept_queue(enter(listener));
     listener->flags &= ~(unsigned)READABLE;
 }
 
-static unsigned net_free_sockets(struct net *net, unsigned most)
+static unsigned net_count_free_sockets(struct net *net, unsigned most)
 {
     (void)net;
     return sim_scenario.shortage ? (unsigned)sim_below(8) : most;
@@ -353,7 +353,7 @@ static int net_accept(struct net_socket *listener, struct net_socket *socket, st
     if (err == EMFILE || err == ENFILE)
         return err;
     if (err) {
-        net_refuse_waiting(listener);
+        net_reset_accept_queue(listener);
         return err;
     }
     TAILQ_REMOVE(&l->queue, e, queue_link);
@@ -467,19 +467,19 @@ static ssize_t net_recv(struct net_socket *socket, const struct iovec *iov, int 
     return (ssize_t)n;
 }
 
-static void reread(struct net_socket *socket)
+static void set_readable(struct net_socket *socket)
 {
     (void)enter(socket);
     socket->flags |= READABLE;
-    shard_sockets_left(socket->shard);
+    shard_set_sockets_ready(socket->shard);
 }
 
-static void hold_read(struct net_socket *socket, bool on)
+static void pause_read(struct net_socket *socket, bool on)
 {
     (void)enter(socket);
     socket->flags = on ? socket->flags | HELD : socket->flags & ~(unsigned)HELD;
     if (reportable(socket))
-        shard_sockets_left(socket->shard);
+        shard_set_sockets_ready(socket->shard);
 }
 
 static size_t max_segment(struct net_socket *socket)
@@ -535,7 +535,7 @@ static void net_close(struct net_socket *socket, bool reset)
     struct net_reservation *r = socket->reservation;
 
     sim_trace("net: #%u closed%s", e->id, reset ? ", by a reset" : "");
-    refuse_waiting(e);
+    reset_accept_queue(e);
     e->closed = true;
     e->socket = NULL;
     socket->shard = NULL;
@@ -567,15 +567,15 @@ struct net *sim_net(void)
         .listen = net_listen,
         .listen_pause = listen_pause,
         .accept = net_accept,
-        .refuse_waiting = net_refuse_waiting,
-        .free_sockets = net_free_sockets,
+        .reset_accept_queue = net_reset_accept_queue,
+        .count_free_sockets = net_count_free_sockets,
         .send = net_send,
         .recv = net_recv,
-        .reread = reread,
-        .hold_read = hold_read,
+        .set_readable = set_readable,
+        .pause_read = pause_read,
         .max_segment = max_segment,
         .set_liveness = set_liveness,
-        .unsent = unsent,
+        .unacked_bytes = unsent,
         .shut_write = shut_write,
         .detach = detach,
         .attach = attach,

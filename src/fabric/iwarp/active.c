@@ -137,7 +137,7 @@ void active_request(struct fabric_conn *c)
     if (!startup_send(c, &event) || !startup_receive(c, &event))
         return;
     if (event != IW_STARTUP_NONE && c->early_len > 0)
-        c->fabric->net->ops->hold_read(&c->socket, true);
+        c->fabric->net->ops->pause_read(&c->socket, true);
     reply(c, event);
 }
 
@@ -156,7 +156,7 @@ void active_wait(struct fabric_conn *c)
     n = net->recv(&c->socket, &iov, 1);
     if (n > 0) {
         c->early_len = (size_t)n;
-        net->hold_read(&c->socket, true);
+        net->pause_read(&c->socket, true);
     } else if (n == -EAGAIN) {
         c->readable = false;
     } else {

@@ -169,7 +169,7 @@ static uint64_t disconnect_progress(struct fabric_conn *c)
     struct iw_counters now;
 
     iw_qp_counters(c->qp->iw, &now);
-    return now.octets_sent - c->fabric->net->ops->unsent(&c->socket) +
+    return now.octets_sent - c->fabric->net->ops->unacked_bytes(&c->socket) +
            (c->state == CONN_DRAINING ? now.octets_received : 0);
 }
 
@@ -192,7 +192,7 @@ static bool disconnect_goes_on(struct fabric_conn *c, int64_t moved)
 {
     if (moved <= 0)
         return MUTANT(dsc_03_limit_always_renewed);
-    return moved >= IWARP_LEAST_MOVED || c->fabric->net->ops->unsent(&c->socket) == 0;
+    return moved >= IWARP_LEAST_MOVED || c->fabric->net->ops->unacked_bytes(&c->socket) == 0;
 }
 
 /* Starts the limit of a disconnect anew and returns true if the disconnect goes on. */

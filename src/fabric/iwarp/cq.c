@@ -241,7 +241,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     if (MUTANT(cqx_05_overlaps))
         cq->config.notify(cq->config.owner, false);
     if (wanted & TIME) /* not here: who completes may hold memory that the home shard's work waits for */
-        shard_post_away(home_of(cq)->shard, &cq->timing);
+        shard_enqueue(home_of(cq)->shard, &cq->timing);
     act(cq, wanted & ~(unsigned)TIME);
     if (overflows)
         doom_users(cq);

@@ -26,10 +26,10 @@ static void interface_ready(struct net_socket *socket, unsigned events)
     struct iwarp_fabric *f = (struct iwarp_fabric *)((char *)socket - offsetof(struct iwarp_fabric, interface));
 
     (void)events;
-    if (!f->net->ops->interface_is_gone(socket))
+    if (!f->net->ops->interface_is_removed(socket))
         return;
     for (unsigned i = 0; i < f->shard_count; i++)
-        shard_post_away(f->shards[i].shard, &f->shards[i].interface_gone);
+        shard_enqueue(f->shards[i].shard, &f->shards[i].interface_gone);
 }
 
 /* ---- beginning and end, on the first shard ---- */

@@ -156,7 +156,7 @@ static bool make_room(struct fabric_listener *l)
     struct fabric_conn *victim = MUTANT(lsn_08_refuses_at_once) ? NULL : unfinished_pop_victim(0);
 
     if (!victim) {
-        l->fabric->net->ops->refuse_waiting(&l->socket);
+        l->fabric->net->ops->reset_accept_queue(&l->socket);
         return false;
     }
     if (victim->listener->home == l->home) {
@@ -164,7 +164,7 @@ static bool make_room(struct fabric_listener *l)
         return true;
     }
     l->held = true;
-    l->fabric->net->ops->hold_read(&l->socket, true);
+    l->fabric->net->ops->pause_read(&l->socket, true);
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
     drop_victim(l, victim, l);
     return false;
@@ -195,7 +195,7 @@ static bool turn_away(struct fabric_listener *l)
     if (error == 0)
         net->close(&socket, true);
     else if (error == EMFILE || error == ENFILE)
-        net->refuse_waiting(&l->socket);
+        net->reset_accept_queue(&l->socket);
     return error == 0;
 }
 
@@ -268,7 +268,7 @@ static unsigned unfinished_limit(const struct iwarp_fabric *f)
 
     if (f->config.max_unfinished)
         return f->config.max_unfinished;
-    room = f->net->ops->free_sockets(f->net, 2 * AUTOMATIC_MAX) / (MUTANT(lsn_08_takes_all_descriptors) ? 1 : 2);
+    room = f->net->ops->count_free_sockets(f->net, 2 * AUTOMATIC_MAX) / (MUTANT(lsn_08_takes_all_descriptors) ? 1 : 2);
     return room ? room : 1;
 }
 
@@ -352,7 +352,7 @@ static void resume_now(struct fabric_listener *l)
 {
     l->held = false;
     if (l->listening)
-        l->fabric->net->ops->hold_read(&l->socket, false);
+        l->fabric->net->ops->pause_read(&l->socket, false);
     listener_try_end(l);
 }
 

@@ -101,7 +101,7 @@ static void run_doom(struct task *task)
 
 void iwarp_qp_doom(struct fabric_qp *qp)
 {
-    shard_post_away(qp->home->shard, &qp->doom); /* see iwarp_cq_push */
+    shard_enqueue(qp->home->shard, &qp->doom); /* see iwarp_cq_push */
 }
 
 static void run_close(struct task *task)
@@ -243,7 +243,7 @@ static bool awaits_reads(struct fabric_qp *qp)
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
  * is not. So does one that fills its window again, and one that awaits reads. Small requests that it posts meanwhile,
- * of the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazily), or
+ * of the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazy), or
  * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held; nor is any
  * where looks at the initiator's queue drive another shard.
  */
@@ -272,7 +272,7 @@ static void have_poll_drive(struct fabric_cq *cq, unsigned patience)
 /* Either queue may be the one that is polled. Without a lease a poll is to drive as well: such polls bring it about. */
 void iwarp_qp_leave_to_poll(struct fabric_qp *qp)
 {
-    unsigned patience = shard_post_lazily(qp->home->shard, &qp->transmit) ? IWARP_PATIENCE : 1;
+    unsigned patience = shard_post_lazy(qp->home->shard, &qp->transmit) ? IWARP_PATIENCE : 1;
 
     have_poll_drive(qp->initiator_cq, patience);
     have_poll_drive(qp->receive_cq, patience);

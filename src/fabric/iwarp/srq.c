@@ -122,7 +122,7 @@ static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, 
     }
     spin_unlock(&srq->lock);
     if (post)
-        shard_post_away(srq->delivery.home->shard, &srq->watch);
+        shard_enqueue(srq->delivery.home->shard, &srq->watch);
 }
 
 static void partial_update(struct fabric_qp *qp, bool spared)
@@ -202,7 +202,7 @@ static void srq_check_share(struct fabric_srq *srq)
     struct fabric_qp *qp;
 
     while ((qp = srq_next_stalled(srq, now, &next)) != NULL)
-        shard_post_away(qp->home->shard, &qp->partial.check);
+        shard_enqueue(qp->home->shard, &qp->partial.check);
     if (next == UINT64_MAX)
         shard_timer_stop(home, &srq->timer);
     else

@@ -236,7 +236,7 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
 static void keep_lease(struct fabric_conn *c, ssize_t moved)
 {
     if (moved >= LONG_COPY)
-        shard_keep_lease(c->home->shard);
+        shard_renew_lease(c->home->shard);
 }
 
 /* ---- input ---- */
@@ -266,7 +266,7 @@ static void take_early(struct fabric_conn *c)
         at += taken;
     }
     c->early_len = 0;
-    c->fabric->net->ops->hold_read(&c->socket, false);
+    c->fabric->net->ops->pause_read(&c->socket, false);
     c->readable = true;
 }
 
@@ -275,7 +275,7 @@ void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
     if (!MUTANT(dsc_02_end_reported_for_ever))
-        c->fabric->net->ops->hold_read(&c->socket, true);
+        c->fabric->net->ops->pause_read(&c->socket, true);
 }
 
 /* One read. True: go on. *came: it was not in vain. */
@@ -342,7 +342,7 @@ static void receive_turn(struct fabric_conn *c, bool *came)
     for (int i = 0; c->readable && !c->eof && c->streams && has_turn_left(c, i, &until) && receive_once(c, came); i++)
         ;
     if (c->streams && iw_qp_rx_has_rest(iw) && !MUTANT(rx_rest_forgotten))
-        c->fabric->net->ops->reread(&c->socket);
+        c->fabric->net->ops->set_readable(&c->socket);
 }
 
 /* True: input has come. */
