@@ -15,22 +15,17 @@
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ke/wait.h"
-#include "wdk/ob/object.h"
 
 _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
 static LIST_ENTRY threads = { &threads, &threads }; /* under the dispatcher's lock */
 
-static void destroy(void *object)
-{
-    dispatch_lock();
-    link_remove(&((struct kernel_thread *)object)->all);
-    dispatch_unlock(NULL);
-}
+static const struct thread_objects *thread_objects;
 
-static struct _OBJECT_TYPE thread_type = { "thread", destroy, NULL };
-static POBJECT_TYPE thread_type_pointer = &thread_type;
-POBJECT_TYPE *PsThreadType = &thread_type_pointer;
+void thread_set_objects(const struct thread_objects *objects)
+{
+    thread_objects = objects;
+}
 
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -50,7 +45,7 @@ static void leave(void *self)
         (void)live_remove(LIVE_THREAD, t);
     dispatch_thread_end(t);
     thread_current = NULL;
-    object_put(t);
+    thread_objects->release(t);
 }
 
 static void make_key(void)
@@ -64,12 +59,8 @@ int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine
     return library_thread_create(thread, attr, routine, argument);
 }
 
-struct kernel_thread *thread_new(void)
+void thread_init(struct kernel_thread *t)
 {
-    struct kernel_thread *t = object_new(&thread_type, sizeof *t);
-
-    if (!t)
-        return NULL;
     dispatch_init(&t->header, OBJECT_THREAD, 0);
     link_init(&t->waiting);
     link_init(&t->mutants);
@@ -77,7 +68,13 @@ struct kernel_thread *thread_new(void)
     dispatch_lock();
     link_before(&threads, &t->all);
     dispatch_unlock(NULL);
-    return t;
+}
+
+void thread_fini(struct kernel_thread *t)
+{
+    dispatch_lock();
+    link_remove(&t->all);
+    dispatch_unlock(NULL);
 }
 
 static void visit_held(struct kernel_thread *t, live_visit *visit, void *context)
@@ -118,7 +115,7 @@ void thread_begin(struct kernel_thread *t)
 
 struct kernel_thread *thread_adopt(void)
 {
-    struct kernel_thread *t = thread_new();
+    struct kernel_thread *t = thread_objects->create();
 
     if (!t)
         abort(); /* no thread can do without */

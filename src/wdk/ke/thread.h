@@ -71,11 +71,20 @@ struct kernel_thread {
 
 extern _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
 
-struct kernel_thread *thread_adopt(void);
 /*
- * With one reference; the thread that becomes it calls thread_begin, which takes the reference over. NULL: no memory.
+ * A kernel_thread lies in an object of the object manager, which stands above this layer. ps/thread.c registers how
+ * one is made. It does so in a constructor, on the thread that loads the library, before any other function is called.
  */
-struct kernel_thread *thread_new(void);
+struct thread_objects {
+    struct kernel_thread *(*create)(void); /* after thread_init, with one reference; NULL: out of memory */
+    void (*release)(struct kernel_thread *t); /* drops a reference; the last one calls thread_fini, then frees */
+};
+void thread_set_objects(const struct thread_objects *objects);
+void thread_init(struct kernel_thread *t); /* of zeroed memory */
+void thread_fini(struct kernel_thread *t);
+
+struct kernel_thread *thread_adopt(void);
+/* Makes the calling thread t, and takes over one reference, which the thread's end drops. */
 void thread_begin(struct kernel_thread *t);
 /* pthread_create for all threads of this kernel: base/library_thread.h says which signals they receive. */
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument);

@@ -20,9 +20,35 @@ struct _EPROCESS {
 static struct _EPROCESS the_process;
 PEPROCESS PsInitialSystemProcess = &the_process;
 
+static void thread_object_destroy(void *object)
+{
+    thread_fini(object);
+}
+
+static struct _OBJECT_TYPE thread_type = { "thread", thread_object_destroy, NULL };
+static POBJECT_TYPE thread_type_pointer = &thread_type;
+POBJECT_TYPE *PsThreadType = &thread_type_pointer;
+
+static struct kernel_thread *thread_object_create(void)
+{
+    struct kernel_thread *t = object_new(&thread_type, sizeof *t);
+
+    if (t)
+        thread_init(t);
+    return t;
+}
+
+static void thread_object_release(struct kernel_thread *t)
+{
+    object_put(t);
+}
+
+static const struct thread_objects thread_objects = { thread_object_create, thread_object_release };
+
 __attribute__((constructor)) static void start(void)
 {
     the_process.id = getpid();
+    thread_set_objects(&thread_objects);
 }
 
 static HANDLE id_of(struct kernel_thread *t)
@@ -46,7 +72,7 @@ static void *run(void *argument)
 
 static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
 {
-    struct kernel_thread *t = thread_new();
+    struct kernel_thread *t = thread_object_create();
     pthread_attr_t attr;
     pthread_t thread;
     int failed;
