@@ -14,7 +14,7 @@
 
 #include "openndk/wdk.h"
 #include "wdk/cm/registry.h"
-#include "wdk/io/driver.h"
+#include "wdk/common/host_error.h"
 #include "wdk/ob/object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -60,7 +60,7 @@ void object_put(void *object)
     free(o);
 }
 
-int driver_error(const char *text, ...)
+int host_error(const char *text, ...)
 {
     char sentence[4096];
     va_list args;

@@ -12,8 +12,8 @@
 #include "openndk/wdk.h"
 #include "base/mutant.h"
 #include "wdk/cm/registry.h"
+#include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
-#include "wdk/io/driver.h"
 #include "wdk/ob/object.h"
 
 enum { PATH_MOST = 2000 };
@@ -70,7 +70,7 @@ static struct reg_key *open_host(const char *key, enum registry_make make, NTSTA
 
 static int fail(const char *key, NTSTATUS status)
 {
-    return driver_error("registry key %s: 0x%08X", key, (uint32_t)status);
+    return host_error("registry key %s: 0x%08X", key, (uint32_t)status);
 }
 
 /* data NULL with size 0: the key alone, or (remove) the value goes. */
@@ -149,7 +149,7 @@ struct reg_file {
 
 static int bad_line(const struct reg_file *f, const char *what)
 {
-    return driver_error("%s:%d: %s", f->path, f->line, what);
+    return host_error("%s:%d: %s", f->path, f->line, what);
 }
 
 /* The next one, joined with those that a backslash at the end continues; NULL at the end. */
@@ -222,7 +222,7 @@ static int set_octets(struct reg_file *f, const char *name, uint32_t type, char 
     int result;
 
     if (!octets)
-        return driver_error("no memory");
+        return host_error("no memory");
     result = read_octets(at, octets, &size)
                  ? change(f->key, name, false, type, octets, size)
                  : bad_line(f, "octets in hexadecimal, with commas between them, are expected");
@@ -346,12 +346,12 @@ int ondk_wdk_registry_load(const char *path)
     char *line;
 
     if (!f)
-        return driver_error("no memory");
+        return host_error("no memory");
     f->path = path;
     f->text = f->at = read_text(path);
     line = f->text ? next_line(f) : NULL;
     if (!f->text)
-        result = driver_error("%s: %s", path, strerror(errno));
+        result = host_error("%s: %s", path, strerror(errno));
     else if (!line || (strcmp(line, "Windows Registry Editor Version 5.00") && strcmp(line, "REGEDIT4")))
         result = bad_line(f, "\"Windows Registry Editor Version 5.00\" is expected");
     while (!result && (line = next_line(f)))

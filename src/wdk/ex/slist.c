@@ -100,13 +100,6 @@ PSLIST_ENTRY FirstEntrySList(const SLIST_HEADER *SListHead)
     return (PSLIST_ENTRY)(uintptr_t)(region & ~(ULONGLONG)SLIST_LOCKED);
 }
 
-VOID FatalListEntryError(PVOID p1, PVOID p2, PVOID p3)
-{
-    if (check_on() && !MUTANT(wdk_list_corrupt_unseen))
-        check_failed(CHECK_LIST_CORRUPT, "LIST_ENTRY", FAST_FAIL_CORRUPT_LIST_ENTRY, (uintptr_t)p2, (uintptr_t)p1,
-                     (uintptr_t)p3, "entry %p: its neighbours %p and %p do not both point at it", p2, p1, p3);
-}
-
 /*
  * The spin lock of the routines below belongs to them alone, as their reference says, and they are for any IRQL: they
  * leave the thread's as it is. 0 is a free lock, as everywhere.

@@ -16,6 +16,7 @@
 #include "base/mutant.h"
 #include "openndk/wdk.h"
 #include "wdk/common/check.h"
+#include "wdk/common/host_error.h"
 #include "wdk/common/live.h"
 #include "wdk/common/text.h"
 #include "wdk/ex/worker.h"
@@ -60,22 +61,6 @@ struct _OBJECT_TYPE **IoDriverObjectType = &driver_type_pointer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* loading and unloading, one at a time */
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ondk_wdk_driver *drivers;
-static _Thread_local char error_text[1024];
-
-int driver_error(const char *text, ...)
-{
-    va_list args;
-
-    va_start(args, text);
-    vsnprintf(error_text, sizeof error_text, text, args);
-    va_end(args);
-    return -1;
-}
-
-const char *ondk_wdk_error(void)
-{
-    return error_text;
-}
 
 struct call {
     void (*routine)(void *context);
@@ -154,10 +139,10 @@ static int explain_dlopen(const char *path)
     const char *words = dlerror();
 
     if (strstr(words, "undefined symbol"))
-        return driver_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
+        return host_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
                             "docs/kernel-routines.md lists what there is; is a source file missing from the build?",
                             words);
-    return driver_error("%s: %s", path, words);
+    return host_error("%s: %s", path, words);
 }
 
 static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
@@ -166,13 +151,13 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
     void *already;
 
     if (!realpath(path, whole)) { /* dlopen would search libraries' directories for a name without a slash */
-        driver_error("%s: no such file", path);
+        host_error("%s: no such file", path);
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }
     already = dlopen(whole, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (already && !MUTANT(drv_loaded_twice)) {
         dlclose(already);
-        driver_error("%s is loaded already, or was left mapped when it was unloaded with something outstanding", path);
+        host_error("%s is loaded already, or was left mapped when it was unloaded with something outstanding", path);
         return (uint32_t)STATUS_IMAGE_ALREADY_LOADED;
     }
     d->handle = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
@@ -182,7 +167,7 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
     }
     d->object.DriverInit = (PDRIVER_INITIALIZE)(uintptr_t)dlsym(d->handle, "DriverEntry");
     if (!d->object.DriverInit) {
-        driver_error(
+        host_error(
             "%s has no DriverEntry that can be seen from outside: does the file that defines it include wdm.h?", path);
         return (uint32_t)STATUS_DRIVER_ENTRYPOINT_NOT_FOUND;
     }
@@ -363,18 +348,18 @@ static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
 /* A driver whose only device does not start is taken away again. */
 static int start_adapter(struct ondk_wdk_driver *d, uint32_t *status)
 {
-    char why[sizeof error_text];
+    char why[1024];
     bool clean;
 
     if (storport_start(&d->object))
         return 0;
-    snprintf(why, sizeof why, "%s", error_text);
+    snprintf(why, sizeof why, "%s", ondk_wdk_error());
     (void)driver_call(run_unload, d);
     clean = leaves_nothing(d, "DriverUnload");
     unlink_driver(d);
     free_driver(d, clean);
     *status = (uint32_t)STATUS_DEVICE_CONFIGURATION_ERROR;
-    return driver_error("%s", why);
+    return host_error("%s", why);
 }
 
 static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
@@ -394,7 +379,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
         unlink_driver(d);
         free_driver(d, true);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
-        return driver_error("no thread for DriverEntry");
+        return host_error("no thread for DriverEntry");
     }
     *status = (uint32_t)d->entry_status;
     if (!NT_SUCCESS(d->entry_status)) {
@@ -403,7 +388,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
         wdf_entry_failed(&d->object);
         clean = leaves_nothing(d, "DriverEntry"); /* DriverUnload is not called after this */
 
-        driver_error("DriverEntry of %s returned 0x%08X", d->name, *status);
+        host_error("DriverEntry of %s returned 0x%08X", d->name, *status);
         unlink_driver(d);
         free_driver(d, clean);
         return -1;
@@ -419,7 +404,7 @@ int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t 
 
     if (!d) {
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
-        return driver_error("no memory");
+        return host_error("no memory");
     }
     take_name(d->name, service_name ? service_name : path);
     if (service_name)
@@ -436,18 +421,18 @@ static int stop(struct ondk_wdk_driver *d, uint32_t *status)
 {
     if (!d->object.DriverUnload) {
         *status = (uint32_t)STATUS_INVALID_DEVICE_REQUEST;
-        return driver_error("driver %s has set no DriverUnload", d->name);
+        return host_error("driver %s has set no DriverUnload", d->name);
     }
     storport_before_remove(&d->object);
     if (!device_begin_unload(&d->object)) {
         *status = (uint32_t)STATUS_DEVICE_BUSY;
-        return driver_error("a device of driver %s is still open", d->name);
+        return host_error("a device of driver %s is still open", d->name);
     }
     storport_remove(&d->object);
     if (!driver_call(run_unload, d)) {
         device_unload_failed(&d->object);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;
-        return driver_error("no thread for DriverUnload");
+        return host_error("no thread for DriverUnload");
     }
     *status = 0;
     return 0;

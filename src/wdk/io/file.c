@@ -20,9 +20,9 @@
 #include "base/mutant.h"
 #include "openndk/wdk.h"
 #include "wdk/common/check.h"
+#include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
-#include "wdk/io/driver.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
@@ -36,7 +36,7 @@ int ondk_wdk_set_file_root(const char *directory)
     int new_root = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), old;
 
     if (new_root < 0)
-        return driver_error("%s: %s", directory, strerror(errno));
+        return host_error("%s: %s", directory, strerror(errno));
     pthread_mutex_lock(&lock);
     old = root;
     root = new_root;

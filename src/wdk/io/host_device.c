@@ -6,9 +6,9 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
+#include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
 #include "wdk/io/device.h"
-#include "wdk/io/driver.h"
 #include "wdk/io/irp.h"
 #include "wdk/ob/object.h"
 
@@ -68,7 +68,7 @@ int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status
     *status = (uint32_t)result;
     if (!NT_SUCCESS(result)) {
         free(d);
-        return driver_error("%s: 0x%08X: %s", name, (uint32_t)result, reason(result));
+        return host_error("%s: 0x%08X: %s", name, (uint32_t)result, reason(result));
     }
     *device = d;
     return 0;
@@ -89,7 +89,7 @@ void ondk_wdk_cancel(ondk_wdk_device_t *device)
 static int no_request(NTSTATUS why, uint32_t *status)
 {
     *status = (uint32_t)why;
-    return driver_error("no request could be made: 0x%08X: %s", (uint32_t)why, reason(why));
+    return host_error("no request could be made: 0x%08X: %s", (uint32_t)why, reason(why));
 }
 
 static int send(PFILE_OBJECT file, PIRP irp, uint32_t *length, uint32_t *status)

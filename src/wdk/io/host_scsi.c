@@ -7,7 +7,7 @@
 #include "openndk/wdk.h"
 
 #include "base/sized.h"
-#include "wdk/io/driver.h"
+#include "wdk/common/host_error.h"
 
 /* With room for the sense data behind it, as the control wants it. */
 struct pass_through {
@@ -50,7 +50,7 @@ int ondk_wdk_scsi_sized(ondk_wdk_device_t *adapter, ondk_wdk_scsi_command_t *com
 
     if (!sized_read(&ours, sizeof ours, command, size)) {
         *status = (uint32_t)STATUS_INVALID_PARAMETER;
-        return driver_error("the command has a field that this library does not have");
+        return host_error("the command has a field that this library does not have");
     }
     if (send_command(adapter, &ours, status))
         return -1;

@@ -8,6 +8,7 @@
 #include "storport.h"
 
 #include "base/mutant.h"
+#include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
 #include "wdk/io/driver.h"
 #include "wdk/ke/dpc.h"
@@ -397,7 +398,7 @@ bool storport_start(PDRIVER_OBJECT driver)
     if (!driver_call(run_start, &s))
         s.refused = "no thread";
     if (s.refused)
-        (void)driver_error("the miniport's adapter did not start: %s", s.refused);
+        (void)host_error("the miniport's adapter did not start: %s", s.refused);
     else
         for (PDEVICE_OBJECT d = driver->DeviceObject; d; d = d->NextDevice)
             d->Flags &= ~(ULONG)DO_DEVICE_INITIALIZING;

@@ -7,7 +7,7 @@
 
 #include "wdm.h"
 
-/* After DriverEntry: the adapter of a miniport. False: it did not start, and driver_error has said why. */
+/* After DriverEntry: the adapter of a miniport. False: it did not start, and host_error has said why. */
 bool storport_start(PDRIVER_OBJECT driver);
 
 /* Before the driver is unloaded, and its devices are looked at: service requests are completed. */
