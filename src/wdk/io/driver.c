@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,6 @@
 #include "wdk/mm/pool.h"
 #include "wdk/mm/pool_pages.h"
 #include "wdk/ob/object.h"
-#include "wdk/storport/start.h"
-#include "wdk/wdf/object.h"
 
 #define SERVICES "\\Registry\\Machine\\System\\CurrentControlSet\\Services\\"
 #define OBJECTS "\\Driver\\"
@@ -96,6 +95,44 @@ NTSTATUS driver_invalid_request(PDEVICE_OBJECT device, PIRP irp)
     irp->IoStatus.Information = 0;
     IoCompleteRequest(irp, IO_NO_INCREMENT);
     return STATUS_INVALID_DEVICE_REQUEST;
+}
+
+static _Atomic(struct driver_model *) models; /* each is complete before it is in the list; none leaves it */
+
+void driver_add_model(struct driver_model *model)
+{
+    model->next = atomic_load(&models);
+    while (!atomic_compare_exchange_weak(&models, &model->next, model))
+        ;
+}
+
+static bool models_start(PDRIVER_OBJECT driver)
+{
+    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
+        if (m->start && !m->start(driver))
+            return false;
+    return true;
+}
+
+static void models_entry_failed(PDRIVER_OBJECT driver)
+{
+    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
+        if (m->entry_failed)
+            m->entry_failed(driver);
+}
+
+static void models_before_remove(PDRIVER_OBJECT driver)
+{
+    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
+        if (m->before_remove)
+            m->before_remove(driver);
+}
+
+static void models_remove(PDRIVER_OBJECT driver)
+{
+    for (struct driver_model *m = atomic_load(&models); m; m = m->next)
+        if (m->remove)
+            m->remove(driver);
 }
 
 /* ---- The module ------------------------------------------------------------------------------------------------- */
@@ -346,12 +383,12 @@ static bool make_service_key(const struct ondk_wdk_driver *d, const char *path)
 }
 
 /* A driver whose only device does not start is taken away again. */
-static int start_adapter(struct ondk_wdk_driver *d, uint32_t *status)
+static int start_models(struct ondk_wdk_driver *d, uint32_t *status)
 {
     char why[1024];
     bool clean;
 
-    if (storport_start(&d->object))
+    if (models_start(&d->object))
         return 0;
     snprintf(why, sizeof why, "%s", ondk_wdk_error());
     (void)driver_call(run_unload, d);
@@ -385,7 +422,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
     if (!NT_SUCCESS(d->entry_status)) {
         bool clean;
 
-        wdf_entry_failed(&d->object);
+        models_entry_failed(&d->object);
         clean = leaves_nothing(d, "DriverEntry"); /* DriverUnload is not called after this */
 
         host_error("DriverEntry of %s returned 0x%08X", d->name, *status);
@@ -394,7 +431,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
         return -1;
     }
     device_initialized(&d->object);
-    return start_adapter(d, status);
+    return start_models(d, status);
 }
 
 int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status)
@@ -423,12 +460,12 @@ static int stop(struct ondk_wdk_driver *d, uint32_t *status)
         *status = (uint32_t)STATUS_INVALID_DEVICE_REQUEST;
         return host_error("driver %s has set no DriverUnload", d->name);
     }
-    storport_before_remove(&d->object);
+    models_before_remove(&d->object);
     if (!device_begin_unload(&d->object)) {
         *status = (uint32_t)STATUS_DEVICE_BUSY;
         return host_error("a device of driver %s is still open", d->name);
     }
-    storport_remove(&d->object);
+    models_remove(&d->object);
     if (!driver_call(run_unload, d)) {
         device_unload_failed(&d->object);
         *status = (uint32_t)STATUS_INSUFFICIENT_RESOURCES;

@@ -15,7 +15,6 @@
 #include "wdk/ke/timer.h"
 #include "wdk/mm/pool.h"
 #include "wdk/storport/port.h"
-#include "wdk/storport/start.h"
 
 enum { DEPTH = 250, IOS_MOST = 1000, IOS_PER_UNIT = 255, REMOVE_SECONDS = 5 };
 
@@ -389,7 +388,7 @@ static void run_start(void *context)
         s->known->adapter = a;
 }
 
-bool storport_start(PDRIVER_OBJECT driver)
+static bool storport_start(PDRIVER_OBJECT driver)
 {
     struct start s = { driver, driver_of(driver), NULL };
 
@@ -416,7 +415,7 @@ static void run_complete_services(void *context)
     port_leave(&inside, "HwCompleteServiceIrp", (const void *)(uintptr_t)a->miniport.HwCompleteServiceIrp);
 }
 
-void storport_before_remove(PDRIVER_OBJECT driver)
+static void storport_before_remove(PDRIVER_OBJECT driver)
 {
     struct port_driver *d = driver_of(driver);
 
@@ -463,10 +462,21 @@ static void run_remove(void *context)
     end(a);
 }
 
-void storport_remove(PDRIVER_OBJECT driver)
+static void storport_remove(PDRIVER_OBJECT driver)
 {
     struct port_driver *d = driver_of(driver);
 
     if (d && d->adapter && driver_call(run_remove, d->adapter))
         d->adapter = NULL;
+}
+
+static struct driver_model storport_model = {
+    .start = storport_start,
+    .before_remove = storport_before_remove,
+    .remove = storport_remove,
+};
+
+__attribute__((constructor)) static void storport_register(void)
+{
+    driver_add_model(&storport_model);
 }

@@ -8,6 +8,7 @@
 
 #include "wdf.h"
 
+#include "wdk/io/driver.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wdf/object.h"
 
@@ -83,12 +84,20 @@ static VOID unload(PDRIVER_OBJECT driver)
         end(d, true);
 }
 
-void wdf_entry_failed(PDRIVER_OBJECT driver)
+/* Deletes the framework's objects below the driver. A miniport calls WdfDriverMiniportUnload itself. */
+static void wdf_entry_failed(PDRIVER_OBJECT driver)
 {
     struct wdf_driver *d = find(driver);
 
     if (d && !d->miniport)
         end(d, false);
+}
+
+static struct driver_model wdf_model = { .entry_failed = wdf_entry_failed };
+
+__attribute__((constructor)) static void wdf_register(void)
+{
+    driver_add_model(&wdf_model);
 }
 
 NTSTATUS WdfDriverCreate(PDRIVER_OBJECT DriverObject, PCUNICODE_STRING RegistryPath,

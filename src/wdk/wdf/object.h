@@ -47,7 +47,5 @@ void wdf_work_wait(struct wdf_object *root);
 
 /* The driver whose code the address lies in. NULL: none that has called WdfDriverCreate. */
 struct wdf_object *wdf_driver_at(const void *address);
-/* DriverEntry has failed: what the framework has of it is deleted, but a miniport's. */
-void wdf_entry_failed(PDRIVER_OBJECT driver);
 
 #endif
