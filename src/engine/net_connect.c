@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the kernel's connecting sockets, and how it is found out what became of them. */
+/*
+ * Connecting sockets, and how connecting has ended. The invariant: a socket gets into the epoll set only after connect,
+ * because epoll reports a socket that is not connecting as hung up.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,7 +14,7 @@
 #include "engine/net.h"
 #include "engine/net_internal.h"
 
-static bool is_connected(int fd)
+static bool net_is_connected(int fd)
 {
     struct addr peer;
     socklen_t len = sizeof peer;
@@ -25,7 +28,7 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     ssize_t n;
     int fd, err;
 
-    /* Nobody listens at an address that we hold for connecting; the kernel would connect the socket to itself. */
+    /* Nobody listens at an address that is reserved for connecting. The kernel would connect the socket to itself. */
     if (addr_equal(reservation_address(from), peer))
         return ECONNREFUSED;
     err = reservation_socket(from, &fd);
@@ -37,7 +40,7 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
         descriptors_close(fd);
         return err;
     }
-    /* Within a host it mostly is by now, although connect says that it goes on: sending tells, even nothing. */
+    /* Within a host it usually is connected by now, although connect returned EINPROGRESS. Sending finds out. */
     socket_set_up(socket, net, fd, 0);
     n = net->ops->send(socket, first, 1);
     if (n < 0 && n != -EAGAIN) {
@@ -45,10 +48,9 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
         return (int)-n;
     }
     if (n < 0)
-        socket->flags |= CONNECTING;
+        socket->flags |= SOCKET_CONNECTING;
     *sent = n < 0 ? 0 : (size_t)n;
     socket_set_reservation(socket, from);
-    /* Only now: before it is connecting, epoll would call it hung up. */
     err = socket_attach(socket, s);
     if (err)
         socket_close(socket, true);
@@ -62,11 +64,11 @@ int net_connect_result(struct net_socket *socket)
 
     if (socket->error)
         return socket->error;
-    if (socket->flags & CONNECTING)
+    if (socket->flags & SOCKET_CONNECTING)
         return EINPROGRESS;
-    if (!(socket->flags & DOUBTFUL))
-        return 0; /* connected at once, or room for output and nothing else was reported */
-    if (is_connected(socket->fd))
+    if (!(socket->flags & SOCKET_CONNECT_UNCERTAIN))
+        return 0; /* it connected at once, or only room for output was reported */
+    if (net_is_connected(socket->fd))
         return 0;
     if (errno != ENOTCONN)
         return errno;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: watches for the end of a network interface, by netlink's link group. The netlink socket belongs to the
- * network namespace that it was made in, so an interface that moves to another one is reported as deleted too.
+ * Reports that a network interface was removed, by netlink's link group. The netlink socket belongs to the network
+ * namespace in which it was opened, so an interface that moves to another one is reported as deleted too. The
+ * invariant: no removal is missed, so if notices were lost, the interface is looked up.
  */
 #include <errno.h>
 #include <linux/netlink.h>
@@ -15,8 +16,8 @@
 #include "engine/net_internal.h"
 
 enum {
-    NOTICE_SIZE = 8192,
-    NOTICES = 64,       /* in one call; others are reported again */
+    MAX_NOTICE_SIZE = 8192,
+    MAX_NOTICES = 64, /* in one call; the socket stays readable for the others */
 };
 
 static bool interface_exists(int fd, uint32_t index)
@@ -33,10 +34,10 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
 
     if (fd < 0)
         return errno;
-    socket_set_up(watch, net, fd, LISTENING); /* a socket that is no connection */
+    socket_set_up(watch, net, fd, SOCKET_LISTENING);
     watch->backend = (void *)(uintptr_t)index;
     err = bind(fd, (struct sockaddr *)&links, sizeof links) ? errno : socket_attach(watch, s);
-    /* After the bind: from here on its end is reported. */
+    /* After the bind, because from here on the removal is reported. */
     if (!err && !interface_exists(fd, index))
         err = ENODEV;
     if (err)
@@ -44,8 +45,8 @@ int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct
     return err;
 }
 
-/* Of the family unspecified: a port that leaves a bridge is reported as a deleted one of the bridge's family. */
-static bool notice_is_end_of(const struct nlmsghdr *h, size_t len, uint32_t index)
+/* Only AF_UNSPEC counts, because a port that leaves a bridge is reported as deleted with the bridge's family. */
+static bool interface_is_removed_by(const struct nlmsghdr *h, size_t len, uint32_t index)
 {
     for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
         const struct ifinfomsg *link = NLMSG_DATA(h);
@@ -57,34 +58,35 @@ static bool notice_is_end_of(const struct nlmsghdr *h, size_t len, uint32_t inde
     return false;
 }
 
-/* EAGAIN: there are no more notices. */
-static int read_notice(int fd, uint32_t index, bool *is_gone)
+/* Reads one notice. Returns EAGAIN if there is none, otherwise 0. */
+static int interface_read_notice(int fd, uint32_t index, bool *is_removed)
 {
-    _Alignas(struct nlmsghdr) char notice[NOTICE_SIZE];
+    _Alignas(struct nlmsghdr) char notice[MAX_NOTICE_SIZE];
     struct sockaddr_nl from;
     socklen_t from_len = sizeof from;
     ssize_t n = recvfrom(fd, notice, sizeof notice, MSG_TRUNC, (struct sockaddr *)&from, &from_len);
 
-    if (n > NOTICE_SIZE || (n < 0 && errno == ENOBUFS)) /* notices were lost: ask */
-        *is_gone = *is_gone || !interface_exists(fd, index);
+    if (n > MAX_NOTICE_SIZE || (n < 0 && errno == ENOBUFS)) /* notices were lost */
+        *is_removed = *is_removed || !interface_exists(fd, index);
     else if (n < 0)
         return errno == EINTR ? 0 : EAGAIN;
-    else if (from.nl_pid == 0) /* the kernel's */
-        *is_gone = *is_gone || notice_is_end_of((const struct nlmsghdr *)(const void *)notice, (size_t)n, index);
+    else if (from.nl_pid == 0) /* from the kernel */
+        *is_removed = *is_removed ||
+                      interface_is_removed_by((const struct nlmsghdr *)(const void *)notice, (size_t)n, index);
     return 0;
 }
 
 bool net_interface_is_removed(struct net_socket *watch)
 {
     uint32_t index = (uint32_t)(uintptr_t)watch->backend;
-    bool is_gone = false;
+    bool is_removed = false;
     int err = 0;
 
-    for (int i = 0; i < NOTICES && !err; i++)
-        err = read_notice(watch->fd, index, &is_gone);
+    for (int i = 0; i < MAX_NOTICES && !err; i++)
+        err = interface_read_notice(watch->fd, index, &is_removed);
     if (err) {
-        watch->flags &= ~(unsigned)READABLE;
+        watch->flags &= ~(unsigned)SOCKET_READABLE;
         socket_update_list(watch);
     }
-    return is_gone;
+    return is_removed;
 }

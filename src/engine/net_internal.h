@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the kernel's backend: what net_epoll.c, net_connect.c, net_listen.c, reservation.c, sock_diag.c share. */
+/*
+ * What the files of the kernel's backend share. The invariant: a function that net_ops has too keeps that one's rules,
+ * which are in net.h.
+ */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H
 
@@ -8,78 +11,105 @@
 #include "base/addr.h"
 #include "engine/net.h"
 
-/* reservation.c: errno values as net_ops.reserve documents them. */
+/* reservation.c. Returns errno values as net_ops.reserve documents them. */
 int reservation_create(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
-                     struct net_reservation **out);
+                       struct net_reservation **out);
 void reservation_ref(struct net_reservation *r);
 void reservation_unref(struct net_reservation *r);
 const struct addr *reservation_address(const struct net_reservation *r);
-/* Before the first reservation: a child of fork begins without any. */
-void reservation_watch_forks(void);
-/* A TCP socket, non-blocking, bound to the address; the caller's to close. 0 or errno. */
+/* To be called before the first reservation, so that a child of fork begins with none. */
+void reservation_install_fork_handlers(void);
+/* Returns a non-blocking TCP socket that is bound to the address. The caller closes it. Returns 0 or errno. */
 int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
- * reservation_name.c: binds a name for the address in *name_fd, the caller's to close. tcp_fd is bound there; alone: while
- * the kernel knew of nothing else there. contest: if the name is taken, who has it is judged. 0; EADDRINUSE; another errno.
+ * reservation_name.c. Binds a name for the address in *name_fd, which the caller closes. tcp_fd is bound to the
+ * address. alone: it was bound while the kernel had nothing else there. contest: if the name is taken, check whether
+ * its owner may have it. Returns 0, EADDRINUSE, or another errno.
  */
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool contest, int *name_fd);
 
-/* sock_diag.c: what the kernel knows of the connections of all processes in the namespace. */
+/* sock_diag.c. The connections of all processes in the network namespace, as the kernel reports them. */
 enum sock_diag {
     SOCK_DIAG_NOTHING,
-    SOCK_DIAG_REMAINS, /* of closed connections only (or the kernel does not tell) */
+    SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report */
     SOCK_DIAG_LIVING,
 };
-/* The TCP connections at this local address. */
+/* Returns what TCP connections exist at this local address. */
 enum sock_diag sock_diag_at(const struct addr *local);
 struct inet_diag_msg;
 struct nlmsghdr;
 /*
- * Calls `found` with each TCP socket bound to this address or to its port on all addresses. Those that are merely bound
- * are among them since Linux 6.8. False: the kernel does not tell.
+ * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
+ * these include sockets that are only bound. Returns false if the kernel does not report.
  */
-bool sock_diag_sockets_at(const struct addr *local, void (*found)(void *context, const struct inet_diag_msg *m),
+bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context);
-/* Asks sock_diag; calls handle with each answer, of at least min_size bytes behind its header. 0, or why there are none. */
-int sock_diag_ask(const void *question, size_t size, size_t min_size,
-                  void (*handle)(void *context, const struct nlmsghdr *answer), void *context);
-/* Is this four-tuple connected, or connecting? False where the kernel does not tell. */
+/*
+ * Sends a request, and calls on_answer with each answer, whose payload has at least min_size bytes. Returns 0 or errno.
+ */
+int sock_diag_request(const void *request, size_t size, size_t min_size,
+                      void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context);
+/* Is this four-tuple connected, or connecting? Returns false if the kernel does not report. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
 
-/* net_epoll.c: what is known of a socket, and how it is made, watched and closed. */
+/* The state of a socket. */
 enum socket_flag {
-    READABLE = 1 << 0,   /* input, or its end, has been seen and not been read up */
-    HANGUP = 1 << 1,     /* the end has been seen: a short read is not the last one */
-    BLOCKED = 1 << 2,    /* the owner waits for room, or for the end of connecting */
-    WRITABLE = 1 << 3,   /* and that has come, but is not reported yet */
-    CONNECTING = 1 << 4,
-    LISTENING = 1 << 5,
-    HELD = 1 << 6,
-    LISTED = 1 << 7,
-    DOUBTFUL = 1 << 8,   /* connecting may have failed */
-    FOR_OUTPUT = 1 << 9, /* epoll tells of room, too */
-    WATCHED = 1 << 10,   /* in its poller's epoll set */
+    SOCKET_READABLE = 1 << 0,          /* input, or its end, was reported and has not been read completely */
+    SOCKET_ENDED = 1 << 1,             /* the end of the stream or an error was reported */
+    SOCKET_BLOCKED = 1 << 2,           /* its owner waits for room, or for the end of connecting */
+    SOCKET_WRITABLE = 1 << 3,          /* that has come, and ready(WRITE) has not been called yet */
+    SOCKET_CONNECTING = 1 << 4,
+    SOCKET_LISTENING = 1 << 5,         /* or any other socket that is no connection */
+    SOCKET_READ_PAUSED = 1 << 6,
+    SOCKET_LISTED = 1 << 7,            /* in its poller's ready list */
+    SOCKET_CONNECT_UNCERTAIN = 1 << 8, /* connecting may have failed */
+    SOCKET_OUTPUT_WATCHED = 1 << 9,    /* its registration includes output */
+    SOCKET_WATCHED = 1 << 10,          /* in its poller's epoll set */
 };
-void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags);
-void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
-void socket_reset_on_close(int fd, bool reset);
-int socket_attach(struct net_socket *socket, struct shard *s);
-void socket_close(struct net_socket *socket, bool reset);
-void socket_update_list(struct net_socket *socket); /* after its flags have changed */
 
-/* net_connect.c, net_listen.c: as net_ops has them. */
+/* net_epoll.c. The poller and its sockets. */
+int net_poller_create(struct net *net, struct shard *s, void **out);
+void net_poller_destroy(struct net *net, void *poller);
+int net_poll(struct net *net, void *poller, unsigned max, bool leased, bool *more);
+void net_watch(struct net *net, void *poller);
+void net_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline);
+void net_wake(struct net *net, void *poller);
+int socket_attach(struct net_socket *socket, struct shard *s);
+void socket_detach(struct net_socket *socket);
+void socket_update_list(struct net_socket *socket); /* to be called after its flags have changed */
+/* The owner waits for room, or for the end of connecting: ready(WRITE) will report it. */
+void socket_wait_for_room(struct net_socket *socket);
+/* Counts a read that returned data or the end of the stream. */
+void socket_count_read(struct net_socket *socket);
+
+/* net_socket.c */
+void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags);
+/* Stores the reservation and takes a reference on it, which socket_close drops. */
+void socket_set_reservation(struct net_socket *socket, struct net_reservation *r);
+/*
+ * Decides what closing does to the peer: a reset or an end of stream. Sockets start with reset, and socket_close
+ * without reset changes it. So if a process dies, its peers see an abort and not a disconnect.
+ */
+void socket_reset_on_close(int fd, bool reset);
+void socket_close(struct net_socket *socket, bool reset);
+
+/* net_connect.c */
 int net_connect(struct net *net, struct shard *s, struct net_reservation *from, const struct addr *peer,
                 const struct iovec *first, size_t *sent, struct net_socket *socket);
 int net_connect_result(struct net_socket *socket);
+
+/* net_listen.c */
 int net_listen(struct net *net, struct shard *s, struct net_reservation *at, struct net_socket *socket);
 int net_listen_pause(struct net_socket *socket, bool paused);
 int net_accept(struct net_socket *listener, struct net_socket *socket, struct addr *local, struct addr *peer);
 void net_reset_accept_queue(struct net_socket *listener);
-unsigned net_count_free_sockets(struct net *net, unsigned most);
+unsigned net_count_free_sockets(struct net *net, unsigned max);
 
-/* net_liveness.c, net_interface.c: likewise. */
+/* net_liveness.c */
 void net_set_liveness(struct net_socket *socket, const struct net_liveness *l);
+
+/* net_interface.c */
 int net_interface_watch(struct net *net, struct shard *s, uint32_t index, struct net_socket *watch);
 bool net_interface_is_removed(struct net_socket *watch);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the kernel's listening sockets: accepting, pausing, and refusing all who wait. */
+/*
+ * Listening sockets: accepting, pausing, and resetting the peers that wait. The invariant: after any number of threads
+ * have paused, resumed or reset a listener, the socket listens exactly if the last listen_pause resumed it.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,7 +19,7 @@
 #include "engine/net_internal.h"
 
 enum {
-    BACKLOG = 65535, /* the system cuts it down to what it allows */
+    MAX_BACKLOG = 65535, /* the kernel reduces it to somaxconn */
     POLL_CHUNK = 256,
 };
 
@@ -26,13 +29,13 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 
     if (err)
         return err;
-    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* what it accepts inherits it */
-    if (listen(fd, BACKLOG)) {
+    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* accepted sockets inherit it */
+    if (listen(fd, MAX_BACKLOG)) {
         err = errno;
         descriptors_close(fd);
         return err;
     }
-    socket_set_up(socket, net, fd, LISTENING);
+    socket_set_up(socket, net, fd, SOCKET_LISTENING);
     socket_set_reservation(socket, at);
     err = socket_attach(socket, s);
     if (err)
@@ -41,10 +44,11 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 }
 
 /*
- * Out of the listening state: what is queued is reset, what comes is refused. Between the two SO_REUSEADDR is off,
- * which keeps foreign sockets off the address; it is on while listening, as accepted sockets inherit it and need it.
+ * Leaves the listening state: queued peers are reset, new ones refused. While the socket does not listen, SO_REUSEADDR
+ * is off, so that no foreign socket can bind the address. While it listens, SO_REUSEADDR is on, because accepted
+ * sockets inherit it and need it.
  */
-static void stop_listening(int fd)
+static void listener_stop(int fd)
 {
     int reuse = 0;
 
@@ -52,20 +56,21 @@ static void stop_listening(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
 }
 
-static int resume_listening(int fd)
+static int listener_resume(int fd)
 {
     int reuse = 1;
 
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) || listen(fd, BACKLOG))
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) || listen(fd, MAX_BACKLOG))
         return errno;
     return 0;
 }
 
 /*
- * Makes the socket what the listener was told last. The owner, who refuses peers, and a consumer, who pauses, may be in
- * here at once: each looks again at what it was told after it has acted, so the last to act has acted on the last word.
+ * Makes the socket's state follow `paused`. The owner, who resets the queue, and a consumer's thread, which pauses, may
+ * run this at the same time. Each reads `paused` again after it has acted, so the last one to act has used its last
+ * value.
  */
-static int follow_pause(struct net_socket *listener)
+static int listener_apply_pause(struct net_socket *listener)
 {
     int err = 0;
     bool paused;
@@ -73,9 +78,9 @@ static int follow_pause(struct net_socket *listener)
     do {
         paused = atomic_load(&listener->paused);
         if (paused)
-            stop_listening(listener->fd);
+            listener_stop(listener->fd);
         else
-            err = resume_listening(listener->fd);
+            err = listener_resume(listener->fd);
     } while (atomic_load(&listener->paused) != paused);
     return paused ? 0 : err;
 }
@@ -85,48 +90,52 @@ int net_listen_pause(struct net_socket *socket, bool paused)
     if (MUTANT(lsn_04_goes_on))
         return 0;
     atomic_store(&socket->paused, paused);
-    return follow_pause(socket);
+    return listener_apply_pause(socket);
 }
 
-/* A paused one counts, too, as hung up. */
-static bool somebody_waits(const struct net_socket *listener)
+/* Does a peer wait, or is the listener paused, so that poll reports a hang-up? */
+static bool listener_has_waiting(const struct net_socket *listener)
 {
     struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
 
     return poll(&waiting, 1, 0) != 0;
 }
 
-static void nobody_waits(struct net_socket *listener)
+/* No peer waits: reports nothing until the next event. */
+static void listener_clear_readable(struct net_socket *listener)
 {
-    listener->flags &= ~(unsigned)READABLE;
+    listener->flags &= ~(unsigned)SOCKET_READABLE;
     socket_update_list(listener);
 }
 
 void net_reset_accept_queue(struct net_socket *listener)
 {
     if (!atomic_load(&listener->paused) && !MUTANT(lsn_08_left_waiting)) {
-        stop_listening(listener->fd);
-        (void)follow_pause(listener);
+        listener_stop(listener->fd);
+        (void)listener_apply_pause(listener);
     }
-    nobody_waits(listener);
+    listener_clear_readable(listener);
 }
 
-/* accept fails for lack of descriptors or memory even if no peer waits. */
-static int accept_error(struct net_socket *listener, int err)
+/*
+ * Returns what net_accept returns if accept failed. accept fails for lack of descriptors or memory even if no peer
+ * waits.
+ */
+static int listener_handle_accept_error(struct net_socket *listener, int err)
 {
     bool no_descriptor = err == EMFILE || err == ENFILE;
 
     if (no_descriptor || err == ENOBUFS || err == ENOMEM) {
-        if (!somebody_waits(listener) || atomic_load(&listener->paused))
+        if (!listener_has_waiting(listener) || atomic_load(&listener->paused))
             err = EAGAIN;
         else if (no_descriptor)
             return err;
         else
             net_reset_accept_queue(listener);
     } else if (err != EAGAIN && err != EINVAL) {
-        return err; /* that one connection's trouble; others may wait */
+        return err; /* it concerns one connection; others may wait */
     }
-    nobody_waits(listener);
+    listener_clear_readable(listener);
     return err == EINVAL ? EAGAIN : err;
 }
 
@@ -136,14 +145,14 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     socklen_t len = sizeof from;
     int fd, err;
 
-    if (!(listener->flags & READABLE))
+    if (!(listener->flags & SOCKET_READABLE))
         return EAGAIN;
     fd = descriptors_accept(listener->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK);
     if (fd < 0)
-        return accept_error(listener, errno);
-    /* An accept in vain makes a socket, and drops it: ten times the cost of asking. Who comes now is an event. */
-    if (!somebody_waits(listener))
-        nobody_waits(listener);
+        return listener_handle_accept_error(listener, errno);
+    /* An accept in vain costs ten times as much as poll. A peer that arrives now makes a new event. */
+    if (!listener_has_waiting(listener))
+        listener_clear_readable(listener);
     (void)addr_from(peer, &from, len);
     *local = *reservation_address(listener->reservation);
     socket_set_up(socket, listener->net, fd, 0);
@@ -155,8 +164,8 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     return err;
 }
 
-/* poll reports the numbers that are no open descriptor, and needs neither /proc nor a descriptor. */
-static unsigned free_in_chunk(int first, unsigned count)
+/* poll reports numbers that are not open as POLLNVAL. It needs neither /proc nor a descriptor. */
+static unsigned net_count_free_in_chunk(int first, unsigned count)
 {
     struct pollfd fds[POLL_CHUNK];
     unsigned n = 0;
@@ -170,17 +179,17 @@ static unsigned free_in_chunk(int first, unsigned count)
     return n;
 }
 
-unsigned net_count_free_sockets(struct net *net, unsigned most)
+unsigned net_count_free_sockets(struct net *net, unsigned max)
 {
     struct rlimit limit;
     unsigned found = 0, count;
 
     (void)net;
     if (getrlimit(RLIMIT_NOFILE, &limit))
-        return most;
-    for (rlim_t fd = 0; fd < limit.rlim_cur && fd < INT_MAX && found < most; fd += count) {
+        return max;
+    for (rlim_t fd = 0; fd < limit.rlim_cur && fd < INT_MAX && found < max; fd += count) {
         count = limit.rlim_cur - fd < POLL_CHUNK ? (unsigned)(limit.rlim_cur - fd) : POLL_CHUNK;
-        found += free_in_chunk((int)fd, count);
+        found += net_count_free_in_chunk((int)fd, count);
     }
-    return found < most ? found : most;
+    return found < max ? found : max;
 }

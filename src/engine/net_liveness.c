@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the kernel's own limits for peers that do not answer. Without data under way keepalive probes find a dead
- * peer; with data, TCP_USER_TIMEOUT does. The latter also replaces the number of probes. Each ends the socket with
- * ETIMEDOUT, or with what a router or the neighbour lookup reported meanwhile.
+ * Sets TCP's own limits for peers that do not answer. If no data is unacknowledged, keepalive probes find a dead peer;
+ * otherwise TCP_USER_TIMEOUT does, which also replaces the number of probes. Both end the socket with ETIMEDOUT, or
+ * with the error that a router or the neighbour lookup reported meanwhile.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -16,13 +16,13 @@
 
 enum { PROBES = 3, MS_PER_S = 1000 };
 
-static int to_seconds(uint32_t ms)
+static int liveness_seconds(uint32_t ms)
 {
     return (int)(ms / MS_PER_S + (ms % MS_PER_S != 0));
 }
 
-/* These options need no memory: none fails on a TCP socket. */
-static void set_option(int fd, int level, int option, int value)
+/* These options need no memory, so none fails on a TCP socket. */
+static void liveness_set_option(int fd, int level, int option, int value)
 {
     (void)setsockopt(fd, level, option, &value, sizeof value);
 }
@@ -30,11 +30,11 @@ static void set_option(int fd, int level, int option, int value)
 void net_set_liveness(struct net_socket *socket, const struct net_liveness *l)
 {
     if (l->unacked_ms > 0)
-        set_option(socket->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)l->unacked_ms);
+        liveness_set_option(socket->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)l->unacked_ms);
     if (l->idle_ms == 0)
         return;
-    set_option(socket->fd, IPPROTO_TCP, TCP_KEEPIDLE, to_seconds(l->idle_ms));
-    set_option(socket->fd, IPPROTO_TCP, TCP_KEEPINTVL, to_seconds(l->interval_ms));
-    set_option(socket->fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
-    set_option(socket->fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    liveness_set_option(socket->fd, IPPROTO_TCP, TCP_KEEPIDLE, liveness_seconds(l->idle_ms));
+    liveness_set_option(socket->fd, IPPROTO_TCP, TCP_KEEPINTVL, liveness_seconds(l->interval_ms));
+    liveness_set_option(socket->fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+    liveness_set_option(socket->fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }

@@ -370,7 +370,7 @@ static void reservation_forget_ranges(void)
     LIST_INIT(&ranges);
 }
 
-void reservation_watch_forks(void)
+void reservation_install_fork_handlers(void)
 {
     fork_guard(&ranges_lock);
     fork_on_child(reservation_forget_ranges);

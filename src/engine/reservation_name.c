@@ -221,7 +221,7 @@ static bool name_search_run(struct name_search *s)
             .request = { .sdiag_family = AF_UNIX, .udiag_states = ~0u,
                          .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
 
-    return sock_diag_ask(&q, sizeof q, sizeof(struct unix_diag_msg), name_search_handle, s) == 0;
+    return sock_diag_request(&q, sizeof q, sizeof(struct unix_diag_msg), name_search_handle, s) == 0;
 }
 
 /*

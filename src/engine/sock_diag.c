@@ -121,7 +121,7 @@ static int handle_answers(const char *answers, size_t len, size_t min_size,
     return EAGAIN;
 }
 
-int sock_diag_ask(const void *question, size_t size, size_t min_size,
+int sock_diag_request(const void *question, size_t size, size_t min_size,
                   void (*handle)(void *context, const struct nlmsghdr *answer), void *context)
 {
     _Alignas(struct nlmsghdr) char answers[16384];
@@ -145,7 +145,7 @@ int sock_diag_ask(const void *question, size_t size, size_t min_size,
 
 static int ask(const struct question *q, struct search *search)
 {
-    return sock_diag_ask(q, sizeof *q, sizeof(struct inet_diag_msg), look_at, search);
+    return sock_diag_request(q, sizeof *q, sizeof(struct inet_diag_msg), look_at, search);
 }
 
 bool sock_diag_connected(const struct addr *local, const struct addr *peer)
@@ -207,7 +207,7 @@ bool sock_diag_sockets_at(const struct addr *local, void (*found)(void *context,
     for (int i = 0; i < 2; i++) {
         struct question q = question(families[i], local, NLM_F_DUMP, ~0u);
 
-        if (sock_diag_ask(&q, sizeof q, sizeof(struct inet_diag_msg), handle_socket, &s) &&
+        if (sock_diag_request(&q, sizeof q, sizeof(struct inet_diag_msg), handle_socket, &s) &&
             families[i] == local->sa.sa_family)
             return false;
     }

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's TCP sockets behind net.h: their life, sending, receiving and options. net_epoll.c finds out which are
+ * ready. The invariant: SOCKET_READABLE is cleared only if a later arrival makes a new edge in the epoll set.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/descriptors.h"
+#include "base/mutant.h"
+#include "engine/net.h"
+#include "engine/net_internal.h"
+#include "engine/shard.h"
+
+enum {
+    LONG_ANSWER = 192 * 1024, /* bytes that are received without sending */
+    MIN_PATH_SEGMENT = 536,   /* what every path carries (RFC 9293) */
+};
+
+/* ---- life ---- */
+
+void socket_set_up(struct net_socket *socket, struct net *net, int fd, unsigned flags)
+{
+    socket->net = net;
+    socket->shard = NULL;
+    socket->reservation = NULL;
+    socket->fd = fd;
+    socket->error = 0;
+    socket->flags = flags;
+    socket->received_since_send = 0;
+    atomic_init(&socket->paused, false);
+}
+
+void socket_set_reservation(struct net_socket *socket, struct net_reservation *r)
+{
+    reservation_ref(r);
+    socket->reservation = r;
+}
+
+void socket_reset_on_close(int fd, bool reset)
+{
+    struct linger linger = { .l_onoff = reset, .l_linger = 0 };
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
+void socket_close(struct net_socket *socket, bool reset)
+{
+    struct net_reservation *r = socket->reservation;
+
+    if (socket->shard)
+        socket_detach(socket);
+    if (!reset)
+        socket_reset_on_close(socket->fd, false);
+    descriptors_close(socket->fd);
+    socket->fd = -1;
+    socket->reservation = NULL;
+    if (r)
+        reservation_unref(r); /* after the close, so that the next owner of the address can bind it */
+}
+
+/* ---- sending and receiving ---- */
+
+static size_t iov_total_size(const struct iovec *iov, int iovcnt)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < iovcnt; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
+/*
+ * Called after EFAULT: memory of the consumer's is not mapped, although registered memory must be. Touching the memory
+ * raises the fault that copying would have raised, so a program's or sanitizer's handler reports it or maps the memory.
+ * Otherwise the connection would be lost without a reason. The bytes keep their values, because data may never come.
+ */
+static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    for (int i = 0; i < iovcnt; i++) {
+        uintptr_t at = (uintptr_t)iov[i].iov_base, end = at + iov[i].iov_len;
+
+        for (; at < end; at = (at / page + 1) * page) {
+            volatile char *byte = (volatile char *)at;
+            char value = *byte;
+
+            if (write)
+                *byte = value;
+        }
+    }
+}
+
+static ssize_t socket_send_once(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)iovcnt };
+    ssize_t n;
+
+    do
+        n = iovcnt == 1 ? send(socket->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                        : sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t socket_receive_once(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    ssize_t n;
+
+    do
+        n = iovcnt == 1 ? recv(socket->fd, iov->iov_base, iov->iov_len, 0) : readv(socket->fd, iov, iovcnt);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    ssize_t n = socket_send_once(socket, iov, iovcnt);
+
+    if (n < 0 && errno == EFAULT) {
+        socket_touch_memory(iov, iovcnt, false);
+        n = socket_send_once(socket, iov, iovcnt);
+    }
+    if (n < 0 && errno != EAGAIN)
+        return -errno;
+    if (n > 0)
+        socket->received_since_send = 0;
+    if (n < 0 || (size_t)n < iov_total_size(iov, iovcnt))
+        socket_wait_for_room(socket);
+    return n < 0 ? -EAGAIN : n;
+}
+
+/*
+ * Counts the bytes that are received since something was sent. Linux takes a socket that answers what it receives for
+ * one end of a dialogue, and delays its acknowledgements until the next answer. If much data arrives instead, the peer
+ * waits for these acknowledgements, and BBR underestimates the path. So TCP_QUICKACK is set once after LONG_ANSWER
+ * bytes.
+ */
+static void socket_count_received(struct net_socket *socket, size_t n)
+{
+    int on = 1;
+
+    if (socket->received_since_send >= LONG_ANSWER)
+        return;
+    socket->received_since_send = n < LONG_ANSWER - socket->received_since_send
+                                      ? socket->received_since_send + (uint32_t)n
+                                      : LONG_ANSWER;
+    if ((socket->received_since_send >= LONG_ANSWER || MUTANT(net_answers_hurried)) && !MUTANT(net_long_answers_wait))
+        (void)setsockopt(socket->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
+static ssize_t socket_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+{
+    ssize_t n = socket_receive_once(socket, iov, iovcnt);
+
+    if (n < 0 && errno == EFAULT) {
+        socket_touch_memory(iov, iovcnt, true);
+        n = socket_receive_once(socket, iov, iovcnt);
+    }
+    if (n < 0)
+        n = -errno;
+    else
+        socket_count_read(socket);
+    if (n > 0)
+        socket_count_received(socket, (size_t)n);
+    /*
+     * After an error, the end of the stream or a short read, nothing more is there, and what arrives now makes a new
+     * edge. But if the end of the stream was reported, a short read may have returned the last bytes before it.
+     */
+    if (n <= 0 || (!(socket->flags & SOCKET_ENDED) && (size_t)n < iov_total_size(iov, iovcnt))) {
+        socket->flags &= ~(unsigned)SOCKET_READABLE;
+        socket_update_list(socket);
+    }
+    return n;
+}
+
+static void socket_set_readable(struct net_socket *socket)
+{
+    socket->flags |= SOCKET_READABLE;
+    socket_update_list(socket);
+    shard_set_sockets_ready(socket->shard);
+}
+
+static void socket_pause_read(struct net_socket *socket, bool on)
+{
+    if (on)
+        socket->flags |= SOCKET_READ_PAUSED;
+    else
+        socket->flags &= ~(unsigned)SOCKET_READ_PAUSED;
+    socket_update_list(socket);
+    if (!on && socket->flags & SOCKET_LISTED)
+        shard_set_sockets_ready(socket->shard);
+}
+
+static size_t socket_max_segment(struct net_socket *socket)
+{
+    int size = 0;
+    socklen_t len = sizeof size;
+
+    if (getsockopt(socket->fd, IPPROTO_TCP, TCP_MAXSEG, &size, &len) || size <= 0)
+        return MIN_PATH_SEGMENT;
+    return (size_t)size;
+}
+
+static size_t socket_unacked_bytes(struct net_socket *socket)
+{
+    int n = 0;
+
+    return ioctl(socket->fd, SIOCOUTQ, &n) || n < 0 ? 0 : (size_t)n;
+}
+
+static void socket_shut_write(struct net_socket *socket)
+{
+    (void)shutdown(socket->fd, SHUT_WR);
+}
+
+/* ---- the backend ---- */
+
+struct net *net_kernel(void)
+{
+    static const struct net_ops ops = {
+        .poller_create = net_poller_create,
+        .poller_destroy = net_poller_destroy,
+        .poll = net_poll,
+        .watch = net_watch,
+        .wait = net_wait,
+        .wake = net_wake,
+        .reserve = reservation_create,
+        .reservation_ref = reservation_ref,
+        .reservation_unref = reservation_unref,
+        .connect = net_connect,
+        .connect_result = net_connect_result,
+        .listen = net_listen,
+        .listen_pause = net_listen_pause,
+        .accept = net_accept,
+        .reset_accept_queue = net_reset_accept_queue,
+        .count_free_sockets = net_count_free_sockets,
+        .send = socket_send,
+        .recv = socket_recv,
+        .set_readable = socket_set_readable,
+        .pause_read = socket_pause_read,
+        .max_segment = socket_max_segment,
+        .set_liveness = net_set_liveness,
+        .unacked_bytes = socket_unacked_bytes,
+        .shut_write = socket_shut_write,
+        .detach = socket_detach,
+        .attach = socket_attach,
+        .interface_watch = net_interface_watch,
+        .interface_is_removed = net_interface_is_removed,
+        .close = socket_close,
+    };
+    static struct net kernel = { .ops = &ops };
+
+    reservation_install_fork_handlers();
+    return &kernel;
+}
