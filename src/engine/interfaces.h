@@ -8,13 +8,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-
-struct interface_info {
-    uint32_t index;
-    char name[16];
-    bool up, loopback;
-    uint32_t mtu;
-};
+#include "base/host.h"
 
 struct interfaces {
     /* Fills at most max, returns how many there are; -errno. Interfaces that have at least one address. */

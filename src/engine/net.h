@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 
 #include "base/addr.h"
+#include "base/host.h"
 
 struct shard;
 struct net;
@@ -160,15 +161,8 @@ struct net {
     const struct net_ops *ops;
 };
 
-/* The user who opened the socket at a local address, if the kernel reports it, and the socket's inode. */
-struct net_holder {
-    bool is_provider; /* an OpenNDK process has reserved the address */
-    bool has_uid;
-    uint32_t uid;
-    uint32_t inode;
-};
 /* Any thread. Returns false if nobody uses the address or the kernel does not report it. */
-bool net_address_holder(const struct addr *local, struct net_holder *holder);
+bool net_address_holder(const struct addr *local, struct address_holder *holder);
 
 /* The kernel's TCP: one for each process, never destroyed. */
 struct net *net_kernel(void);

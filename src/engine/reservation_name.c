@@ -269,7 +269,7 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool
 
 /* ---- who it is ---- */
 
-bool net_address_holder(const struct addr *local, struct net_holder *holder)
+bool net_address_holder(const struct addr *local, struct address_holder *holder)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     struct name_search s = { .name = &name, .name_len = make_name(local, &name), .shows_all = true };
@@ -281,11 +281,11 @@ bool net_address_holder(const struct addr *local, struct net_holder *holder)
         (void)name_search_run(&s);
     }
     if (s.found) {
-        *holder = (struct net_holder){ .is_provider = true, .has_uid = s.has_uid, .uid = s.uid, .inode = s.inode };
+        *holder = (struct address_holder){ .is_provider = true, .has_uid = s.has_uid, .uid = s.uid, .inode = s.inode };
         return true;
     }
     if (!tcp_is_known || s.tcp.count == 0)
         return false;
-    *holder = (struct net_holder){ .has_uid = true, .uid = s.tcp.uids[0], .inode = s.tcp.inode };
+    *holder = (struct address_holder){ .has_uid = true, .uid = s.tcp.uids[0], .inode = s.tcp.inode };
     return true;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The seam between NDK objects (provider/) and whatever carries them. The first fabric is iwarp/: the protocol core
- * over the engine. Memory and verbs fabrics can follow without a change above this line.
+ * over the engine. Others, such as one over RDMA devices, can follow without a change above this line: nothing in here
+ * is of one transport alone. fabric/host.h selects an adapter's fabric.
  *
  * All functions may be called by any thread, at any time up to DISPATCH_LEVEL, and never block, unless said otherwise.
  * Upcalls are of two kinds:
  *   events (struct fabric_conn_events, fabric_listener_events): made by the owner of the object's shard with the token
- *     held. The receiver updates its own state under its own leaf lock, queues consumer callbacks with shard_call, and
+ *     held. The receiver updates its own state under its own leaf lock, queues consumer callbacks with call, and
  *     may call fabric functions. It must not block nor call the consumer.
  *   deliveries (fabric_cq_config.notify): made in callback context: nothing held, on the shard's thread.
  */
@@ -18,9 +19,11 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/gate.h"
 #include "base/rdma.h"
+#include "base/task.h"
 
-struct shard;
+struct shard; /* a thread that delivers callbacks, and the connections and queues that it serves */
 struct fabric;
 struct fabric_cq;
 struct fabric_qp;
@@ -41,8 +44,8 @@ enum fabric_reason {
     FABRIC_NO_HOST,          /* no neighbour, ICMP host unreachable */
     FABRIC_REFUSED,          /* nobody listens */
     FABRIC_REJECTED,         /* the peer rejected; private data may be there */
-    FABRIC_CONNECT_TIMEOUT,  /* silence at TCP */
-    FABRIC_REPLY_TIMEOUT,    /* silence at MPA after the request */
+    FABRIC_CONNECT_TIMEOUT,  /* the peer's host did not answer */
+    FABRIC_REPLY_TIMEOUT,    /* the host answered, but the request had no reply in time */
     FABRIC_ESTABLISH_TIMEOUT, /* ready-to-receive did not come, leave or get its answer in time */
     FABRIC_DISCONNECT_TIMEOUT,
     FABRIC_ADDRESS_TAKEN,    /* local address in use */
@@ -58,8 +61,8 @@ enum fabric_reason {
     FABRIC_PEER_CLOSED,      /* graceful notice by the peer */
     FABRIC_PEER_GAVE_UP,     /* end of stream during establishment */
     FABRIC_PEER_TERMINATE,   /* the peer ended it with a Terminate message */
-    FABRIC_PROTOCOL,         /* the peer violated MPA, DDP or RDMAP; we ended it */
-    FABRIC_BAD_REPLY,        /* the answer to our request is not a valid MPA reply */
+    FABRIC_PROTOCOL,         /* the peer violated the protocol; we ended it */
+    FABRIC_BAD_REPLY,        /* the answer to our request is not a valid reply */
     FABRIC_READ_LIMITS,      /* the reply wants more reads than offered */
     FABRIC_NO_READY_FORM,    /* the reply chose a ready-to-receive form that was not offered */
     FABRIC_NOT_CONNECTING,   /* complete or accept at the wrong time */
@@ -85,9 +88,19 @@ enum fabric_reason {
     FABRIC_PEER_RANGE,       /* the range is not inside the peer's region */
     FABRIC_REASON_COUNT
 };
-/* The code of a Terminate on the wire, where none had a part in it. */
-enum { FABRIC_NO_TERMINATE = 0xffff };
 const char *fabric_reason_name(enum fabric_reason r);
+
+/*
+ * The code of the Terminate message, ours or the peer's, that ended a connection or request: layer, error type and
+ * error code as on the wire. A fabric without such messages never has one.
+ */
+enum { FABRIC_NO_TERMINATE = 0xffff };
+struct fabric_terminate {
+    uint16_t code;
+    const char *name, *text, *advice;
+};
+/* All codes that the protocol names; *count of them. */
+const struct fabric_terminate *fabric_terminates(unsigned *count);
 
 /* ---- completion queues ---- */
 
@@ -182,13 +195,15 @@ struct fabric_listener_events {
     void (*closed)(void *owner); /* last: no event after it; the address is held on by living connections alone */
 };
 
+enum fabric_technology { FABRIC_IWARP, FABRIC_INFINIBAND, FABRIC_ROCE, FABRIC_ROCE_V2 };
+
 struct fabric_info {
+    enum fabric_technology technology;
     uint64_t max_registration, max_transfer;
     uint32_t max_initiator_sge, max_receive_sge, max_read_sge, max_inline;
     uint32_t max_receive_depth, max_initiator_depth, max_cq_depth;
     uint16_t max_inbound_reads, max_outbound_reads;
     uint32_t max_caller_data, max_callee_data, large_request_threshold;
-    bool two_step_connect; /* complete is a step of its own */
     uint32_t max_srq_depth;
     uint64_t max_window;          /* 0: no memory windows */
     uint32_t fast_register_pages; /* 0: no fast registration */
@@ -203,7 +218,7 @@ struct fabric_counters {
     uint64_t active;            /* connections that are established at the moment */
     uint64_t connection_errors; /* that ended otherwise than by a notice or this side's close */
     uint64_t cq_errors;         /* completion queues that overflowed */
-    uint64_t in_octets, out_octets, in_frames, out_frames;
+    uint64_t in_bytes, out_bytes, in_frames, out_frames;
 };
 
 struct fabric_ops {
@@ -212,6 +227,11 @@ struct fabric_ops {
     void (*info)(const struct fabric *f, struct fabric_info *info);
     bool (*owns_address)(struct fabric *f, const struct addr *a);
     struct shard *(*home)(struct fabric *f); /* a shard for callbacks of objects without one of their own */
+    /* Queues a callback. It runs on the shard's thread, with nothing held, after those queued before it. */
+    void (*call)(struct shard *s, struct task *task);
+    uint64_t (*now)(struct fabric *f); /* nanoseconds, monotonic */
+    /* Blocks until the gate is open. Returns false if `now` reaches the deadline first; UINT64_MAX: none. */
+    bool (*wait)(struct fabric *f, struct gate *g, uint64_t deadline);
 
     int (*cq_create)(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out); /* 0 or ENOMEM */
     int (*cq_poll)(struct fabric_cq *cq, struct rdma_completion *out, int max);
@@ -229,10 +249,13 @@ struct fabric_ops {
 
     int (*qp_create)(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out); /* 0 or ENOMEM */
     /*
-     * 0, ENOSPC, EINVAL, EFAULT, ENOTCONN, EOPNOTSUPP, as iwarp/qp.h says. Receives at any time. Once queued the
-     * request may complete and the queue pair be closed: the caller keeps it from being gone before this returns, but
-     * need not for a receive and with RDMA_FLAG_DEFER, whose posts do not touch it any more by then, or have qp_close
-     * wait.
+     * 0, or nothing was queued: ENOSPC: the queue is full; EINVAL: too many SGEs, too many bytes, or a receive if
+     * receives come from a shared queue; EFAULT: an SGE is not inside its region, or lacks the right. Receives may be
+     * posted at any time. Other requests: ENOTCONN: no connection, see qp_reason. Reads: EOPNOTSUPP: the connection
+     * allows none.
+     * Once it is queued the request may complete, and the consumer close the queue pair. The caller must keep the queue
+     * pair until this returns, except for a receive and with RDMA_FLAG_DEFER: these posts do not touch it any more, or
+     * qp_close waits for them.
      */
     int (*qp_post)(struct fabric_qp *qp, const struct rdma_request *r);
     /* What was deferred goes now: an initiator request was refused, by a post or before one. The caller holds it. */
@@ -262,8 +285,10 @@ struct fabric_ops {
     /* What mr_register made. True: done now. False: done(context) once, when nothing touches the memory any more. */
     bool (*mr_deregister)(struct fabric_mr *mr, void (*done)(void *context), void *context);
     /*
-     * For requests: as mem_prepare_pages and mem_prepare_window (iwarp/memory.h) have it, errno included. mr_discard:
-     * of a token whose request was not posted.
+     * Prepare a token for a fast registration or a bind. 0, ENOMEM, ENOSPC, or ECANCELED: mr_kill was called. Pages:
+     * EFAULT: not mapped; EINVAL: len does not fit into them. Window over [address, address + len) of the region that
+     * the token `of` names: ENOENT: no such region in this domain, or it is a window; ERANGE: not inside it; EACCES: it
+     * lacks the right, which for remote write includes local write. mr_discard: the request was not posted.
      */
     int (*mr_reserve)(struct fabric_mr *mr); /* fixes the first mr_prepare_pages' token: 0, ENOMEM, ENOSPC */
     int (*mr_prepare_pages)(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token);
@@ -284,7 +309,11 @@ struct fabric_ops {
 
     int (*srq_create)(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out); /* 0 or ENOMEM */
     int (*srq_post)(struct fabric_srq *srq, const struct rdma_request *r); /* a receive: as qp_post */
-    int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold); /* as iw_srq_modify */
+    /*
+     * depth 0: unchanged; EINVAL: more are queued; ENOMEM. threshold 0: unchanged; else it is armed, and notified at
+     * once if fewer are queued.
+     */
+    int (*srq_modify)(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
     struct shard *(*srq_shard)(struct fabric_srq *srq);
     /* No queue pair uses it. done: in owner context, when no delivery is queued or running; then it is gone. */
     void (*srq_close)(struct fabric_srq *srq, void (*done)(void *owner));
@@ -312,7 +341,7 @@ struct fabric_ops {
     void (*listener_close)(struct fabric_listener *l); /* once, likewise */
     struct shard *(*listener_shard)(struct fabric_listener *l);
 
-    /* Reserves at once (port 0: takes one and writes it to *local). errno as net_ops.reserve has them, as a reason. */
+    /* Reserves the address at once (port 0: chooses one and writes it to *local). */
     enum fabric_reason (*endpoint_create)(struct fabric *f, struct addr *local, struct fabric_endpoint **out);
     void (*endpoint_close)(struct fabric_endpoint *e); /* no connection uses it any more: the address is free */
 };

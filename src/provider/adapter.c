@@ -13,10 +13,8 @@
 #include "base/fork.h"
 #include "base/mutant.h"
 #include "base/sized.h"
-#include "engine/interfaces.h"
-#include "engine/net.h"
-#include "engine/shard.h"
-#include "fabric/iwarp/iwarp_fabric.h"
+#include "fabric/fabric.h"
+#include "fabric/host.h"
 #include "provider/adapter.h"
 #include "provider/close_report.h"
 #include "provider/config.h"
@@ -26,10 +24,6 @@
 #include "provider/provider.h"
 #include "provider/stat_server.h"
 #include "provider/status.h"
-#include "wire/mpa.h"
-
-static_assert(ONDK_RTR_ZERO_FPDU == MPA_RTR_ZERO_FPDU && ONDK_RTR_WRITE == MPA_RTR_WRITE &&
-                  ONDK_RTR_READ == MPA_RTR_READ, "one set of bits for the ready-to-receive forms");
 
 /* The highest minor for each major. Minors from 0 on are served, as the contract has it. */
 static const NDK_VERSION versions[] = {{1, 2}, {2, 1}};
@@ -83,6 +77,12 @@ static void limit(struct fabric_info *i, const ondk_config_t *c)
 
 void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info)
 {
+    static const NDK_RDMA_TECHNOLOGY technologies[] = {
+        [FABRIC_IWARP] = NdkiWarp,
+        [FABRIC_INFINIBAND] = NdkInfiniBand,
+        [FABRIC_ROCE] = NdkRoCE,
+        [FABRIC_ROCE_V2] = NdkRoCEv2,
+    };
     const struct fabric_info *l = &a->limits;
 
     *info = (NDK_ADAPTER_INFO){
@@ -108,7 +108,7 @@ void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info)
                         (a->config.cq_resize ? NDK_ADAPTER_FLAG_CQ_RESIZE_SUPPORTED : 0) |
                         (l->cq_moderation ? NDK_ADAPTER_FLAG_CQ_INTERRUPT_MODERATION_SUPPORTED : 0) |
                         (l->read_local_invalidate ? NDK_ADAPTER_FLAG_RDMA_READ_LOCAL_INVALIDATE_SUPPORTED : 0),
-        .RdmaTechnology = NdkiWarp,
+        .RdmaTechnology = technologies[l->technology],
     };
 }
 
@@ -207,15 +207,15 @@ static uint64_t deadline_after(uint64_t from, uint32_t ms)
 /* Waits for the last descendant's end. A close that takes long is reported once, and ended by abort() if wanted. */
 static void wait_until_gone(struct adapter *a)
 {
-    struct executor *e = shard_executor(adapter_home(a));
-    uint64_t start = e->ops->now(e);
+    const struct fabric_ops *ops = a->fabric->ops;
+    uint64_t start = ops->now(a->fabric);
     uint64_t report_at = deadline_after(start, a->config.close_report_ms);
     uint64_t abort_at = deadline_after(start, a->config.close_abort_ms);
 
-    if (executor_wait_until(e, &a->gone, report_at < abort_at ? report_at : abort_at))
+    if (ops->wait(a->fabric, &a->gone, report_at < abort_at ? report_at : abort_at))
         return;
-    close_report_print(a, (e->ops->now(e) - start) / NS_PER_MS);
-    if (!executor_wait_until(e, &a->gone, abort_at))
+    close_report_print(a, (ops->now(a->fabric) - start) / NS_PER_MS);
+    if (!ops->wait(a->fabric, &a->gone, abort_at))
         abort();
 }
 
@@ -236,40 +236,13 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     fabric->ops->destroy(fabric);
 }
 
-static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
-{
-    iwarp_config_defaults(out);
-    out->connect_ms = c->connect_ms;
-    out->request_ms = c->request_ms;
-    out->reply_ms = c->reply_ms;
-    out->establish_ms = c->establish_ms;
-    out->disconnect_ms = c->disconnect_ms;
-    out->backlog = c->backlog;
-    out->max_unfinished = c->max_unfinished;
-    out->max_private = (uint16_t)c->max_private;
-    out->max_inbound_reads = (uint16_t)c->max_inbound_reads;
-    out->max_outbound_reads = (uint16_t)c->max_outbound_reads;
-    out->mpa_revision = (uint8_t)c->mpa_revision;
-    out->crc = c->crc != 0;
-    out->rtr = c->rtr;
-    out->max_fpdu = c->max_fpdu;
-    out->nudge_ms = c->nudge_ms;
-    out->shards = c->shards;
-    out->spin_us = c->spin_us;
-    out->notify_us = c->notify_us;
-    out->liveness = (struct net_liveness){ c->keepalive_idle_ms, c->keepalive_interval_ms, c->unacked_ms };
-    out->stall_ms = c->stall_ms;
-    out->srq_share_percent = c->srq_share_percent;
-    out->srq_stall_ms = c->srq_stall_ms;
-}
-
 /* Interfaces of a machine that are looked at; those beyond cannot be opened. */
 enum { INTERFACES = 4096 };
 
 /* How many there are, and *out, to be freed by the caller; -errno. */
-static int list_interfaces(struct interfaces *interfaces, struct interface_info **out)
+static int list_interfaces(struct interface_info **out)
 {
-    int known = interfaces->list(interfaces, NULL, 0), count;
+    int known = host_interfaces(NULL, 0), count;
     int room = known < INTERFACES ? known : INTERFACES;
 
     *out = NULL;
@@ -278,16 +251,16 @@ static int list_interfaces(struct interfaces *interfaces, struct interface_info 
     *out = calloc((size_t)room, sizeof(**out));
     if (!*out)
         return -ENOMEM;
-    count = interfaces->list(interfaces, *out, room);
+    count = host_interfaces(*out, room);
     return count < room ? count : room; /* more may have come meanwhile */
 }
 
 /* An interface without an address is as good as none. */
-static NTSTATUS check_interface(struct interfaces *interfaces, uint32_t if_index)
+static NTSTATUS check_interface(uint32_t if_index)
 {
     NTSTATUS status = STATUS_INVALID_PARAMETER;
     struct interface_info *info;
-    int count = list_interfaces(interfaces, &info);
+    int count = list_interfaces(&info);
 
     for (int i = 0; i < count; i++) {
         if (info[i].index == if_index)
@@ -300,7 +273,7 @@ static NTSTATUS check_interface(struct interfaces *interfaces, uint32_t if_index
 NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER **adapter)
 {
     ondk_config_t config;
-    struct iwarp_config iwarp;
+    struct fabric_config fabric_config;
     struct fabric *fabric;
     NDK_VERSION ours;
 
@@ -308,15 +281,12 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
         return STATUS_INVALID_PARAMETER;
     if (!version_served(version, &ours))
         return NDIS_STATUS_BAD_VERSION;
-    NTSTATUS status = check_interface(interfaces_kernel(), if_index);
+    NTSTATUS status = check_interface(if_index);
     if (status)
         return status;
     config_current(&config);
-    fabric_config(&config, &iwarp);
-    struct executor *executor = executor_threads();
-    if (!executor)
-        return STATUS_INSUFFICIENT_RESOURCES;
-    int error = iwarp_fabric_create(executor, net_kernel(), interfaces_kernel(), if_index, &iwarp, &fabric);
+    config_for_fabric(&config, &fabric_config);
+    int error = host_open_fabric(if_index, &fabric_config, &fabric);
     if (error)
         return status_of_errno(error);
     status = adapter_open(version, fabric, &config, adapter);
@@ -334,10 +304,10 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
 
 enum { ENTRY_ADDRESSES = sizeof(((ondk_adapter_entry_t *)0)->addresses) / sizeof(struct sockaddr_storage) };
 
-static void fill_entry(struct interfaces *interfaces, const struct interface_info *info, ondk_adapter_entry_t *entry)
+static void fill_entry(const struct interface_info *info, ondk_adapter_entry_t *entry)
 {
     struct addr addrs[ENTRY_ADDRESSES];
-    int count = interfaces->addresses(interfaces, info->index, addrs, ENTRY_ADDRESSES);
+    int count = host_interface_addresses(info->index, addrs, ENTRY_ADDRESSES);
 
     memset(entry, 0, sizeof(*entry));
     entry->if_index = info->index;
@@ -350,13 +320,12 @@ static void fill_entry(struct interfaces *interfaces, const struct interface_inf
 
 uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t capacity, size_t entry_size)
 {
-    struct interfaces *interfaces = interfaces_kernel();
     ondk_adapter_entry_t one;
     struct interface_info *info;
-    int count = list_interfaces(interfaces, &info);
+    int count = list_interfaces(&info);
 
     for (int i = 0; i < count && (uint32_t)i < capacity; i++) {
-        fill_entry(interfaces, &info[i], &one);
+        fill_entry(&info[i], &one);
         sized_write_entry(entries, (size_t)i, entry_size, &one, sizeof(one));
     }
     free(info);
@@ -365,5 +334,5 @@ uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t c
 
 int ondk_on_provider_thread(void)
 {
-    return executor_on_worker();
+    return host_is_fabric_thread();
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "engine/shard.h"
+#include "base/gate.h"
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 #include "openndk/config.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/addr.h"
-#include "engine/shard.h"
+#include "fabric/host.h"
 #include "openndk/netstat.h"
 #include "provider/adapter.h"
 #include "provider/connector.h"
@@ -143,7 +143,7 @@ static void print(FILE *out, struct adapter *a, const struct open_objects *all, 
         if (all->counts[t] > all->shown_counts[t])
             fprintf(out, "    and %u more\n", all->counts[t] - all->shown_counts[t]);
     }
-    if (executor_on_worker())
+    if (host_is_fabric_thread())
         fprintf(out, "    it was called in a callback: if that is one of this adapter's, it waits for itself\n");
 }
 

@@ -162,3 +162,33 @@ void config_current(ondk_config_t *config)
         *config = set;
     spin_unlock(&lock);
 }
+
+void config_for_fabric(const ondk_config_t *c, struct fabric_config *out)
+{
+    *out = (struct fabric_config){
+        .connect_ms = c->connect_ms,
+        .request_ms = c->request_ms,
+        .reply_ms = c->reply_ms,
+        .establish_ms = c->establish_ms,
+        .disconnect_ms = c->disconnect_ms,
+        .stall_ms = c->stall_ms,
+        .keepalive_idle_ms = c->keepalive_idle_ms,
+        .keepalive_interval_ms = c->keepalive_interval_ms,
+        .unacked_ms = c->unacked_ms,
+        .backlog = c->backlog,
+        .max_unfinished = c->max_unfinished,
+        .max_private = (uint16_t)c->max_private,
+        .max_inbound_reads = (uint16_t)c->max_inbound_reads,
+        .max_outbound_reads = (uint16_t)c->max_outbound_reads,
+        .srq_share_percent = c->srq_share_percent,
+        .srq_stall_ms = c->srq_stall_ms,
+        .shards = c->shards,
+        .spin_us = c->spin_us,
+        .notify_us = c->notify_us,
+        .iwarp.mpa_revision = (uint8_t)c->mpa_revision,
+        .iwarp.crc = c->crc != 0,
+        .iwarp.rtr = c->rtr,
+        .iwarp.max_fpdu = c->max_fpdu,
+        .iwarp.nudge_ms = c->nudge_ms,
+    };
+}

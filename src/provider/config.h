@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "fabric/config.h"
 #include "openndk/config.h"
 
 /* Sizes of a program's ondk_config_t: the first field that can be set, and more than there will ever be. */
@@ -14,5 +15,8 @@ enum { CONFIG_MIN_SIZE = 8, CONFIG_MAX_SIZE = 4096 };
 bool config_size_is_valid(const ondk_config_t *config);
 void config_current(ondk_config_t *config);
 bool config_is_valid(const ondk_config_t *config);
+
+/* The settings that the fabric reads. */
+void config_for_fabric(const ondk_config_t *c, struct fabric_config *out);
 
 #endif

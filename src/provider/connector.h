@@ -14,7 +14,6 @@
 
 #include "base/addr.h"
 #include "base/spin.h"
-#include "engine/shard.h"
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 #include "openndk/netstat.h"

@@ -20,8 +20,8 @@ void ondk_adapter_counters_sized(NDK_ADAPTER *adapter, ondk_counters_t *counters
         .completion_queue_errors = c.cq_errors,
         .refused_requests = c.refused,
         .dropped_peers = c.dropped,
-        .rdma_in_octets = c.in_octets,
-        .rdma_out_octets = c.out_octets,
+        .rdma_in_octets = c.in_bytes,
+        .rdma_out_octets = c.out_bytes,
         .rdma_in_frames = c.in_frames,
         .rdma_out_frames = c.out_frames,
     };

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "engine/net.h"
+#include "fabric/host.h"
 
 enum { PROCESS_NAME = 16 };
 
@@ -87,14 +87,14 @@ static void holder_process_name(long pid, char name[PROCESS_NAME])
 uint32_t ondk_address_holder(const struct sockaddr *address, uint32_t address_length, char *text, uint32_t size)
 {
     char process[64] = "a process that cannot be seen from here", user[32] = "unknown", name[PROCESS_NAME];
-    struct net_holder holder;
+    struct address_holder holder;
     struct addr local;
     long pid;
     int n;
 
     if (size)
         text[0] = '\0';
-    if (!address || !addr_from(&local, address, address_length) || !net_address_holder(&local, &holder))
+    if (!address || !addr_from(&local, address, address_length) || !host_address_holder(&local, &holder))
         return 0;
     pid = holder_find_process(holder.inode);
     if (pid) {

@@ -26,7 +26,6 @@
 
 #include "base/mutant.h"
 #include "base/spin.h"
-#include "iwarp/memory.h"
 #include "provider/adapter.h"
 #include "provider/mdl.h"
 #include "provider/object.h"

@@ -132,7 +132,7 @@ void object_retired(struct object *o)
 
 void object_call(struct object *o, struct task *task)
 {
-    shard_call(atomic_load(&o->shard), task);
+    o->adapter->fabric->ops->call(atomic_load(&o->shard), task);
 }
 
 void object_depend(struct object *o, struct object *antecedent)

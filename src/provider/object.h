@@ -22,7 +22,7 @@
 #include <sys/queue.h>
 
 #include "base/spin.h"
-#include "engine/shard.h"
+#include "base/task.h"
 #include "ndk/ndkpi.h"
 
 /*

@@ -11,7 +11,6 @@
 #include "base/mutant.h"
 #include "openndk/reason.h"
 #include "provider/connector.h"
-#include "wire/terminate.h"
 
 static const struct cause {
     uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by: whose Terminate goes with it, if there was one */
@@ -135,68 +134,8 @@ static const struct cause {
                                 "Look whether the peer's process is stopped; stall_ms is the limit (docs/timeouts.md)."},
 };
 
-static const struct finding {
-    enum wire_error error;
-    const char *name, *text, *advice;
-} findings[] = {
-#define MEMORY_ADVICE "Check token, address and length that were told to the other side, and for how long they are valid."
-#define SOFTWARE_ADVICE "A fault in one side's protocol software: capture the traffic and report it."
-#define GIVEN_UP_ADVICE "Look at the log of the side that sent it: it gave up by itself."
-    {WIRE_RDMAP_CATASTROPHIC, "rdmap-catastrophic", "RDMAP: its sender could not go on.", GIVEN_UP_ADVICE},
-    {WIRE_RDMAP_INVALID_STAG, "rdmap-stag", "RDMAP: the STag is not valid.", MEMORY_ADVICE},
-    {WIRE_RDMAP_BOUNDS, "rdmap-bounds", "RDMAP: outside of the region.", MEMORY_ADVICE},
-    {WIRE_RDMAP_ACCESS, "rdmap-access", "RDMAP: the region lacks the right.",
-     "Register or bind with the right for remote read or write."},
-    {WIRE_RDMAP_STAG_NOT_ASSOCIATED, "rdmap-stag-stream", "RDMAP: the STag is of another protection domain.",
-     "Make region and queue pair from the same NDK_PD."},
-    {WIRE_RDMAP_TO_WRAP, "rdmap-wrap", "RDMAP: address and length wrap around.", MEMORY_ADVICE},
-    {WIRE_RDMAP_STAG_NOT_INVALIDATED, "rdmap-not-invalidated", "RDMAP: the STag must not be invalidated.",
-     "Name a token of a fast registration or a window with remote rights."},
-    {WIRE_RDMAP_PROTECTION, "rdmap-protection", "RDMAP: a protection error without a code of its own.", MEMORY_ADVICE},
-    {WIRE_RDMAP_VERSION, "rdmap-version", "RDMAP: a version that does not exist.", SOFTWARE_ADVICE},
-    {WIRE_RDMAP_OPCODE, "rdmap-opcode", "RDMAP: an opcode that has no place here.", SOFTWARE_ADVICE},
-    {WIRE_RDMAP_STREAM_CATASTROPHIC, "rdmap-stream", "RDMAP: this stream cannot go on.", GIVEN_UP_ADVICE},
-    {WIRE_RDMAP_GLOBAL_CATASTROPHIC, "rdmap-global", "RDMAP: no stream of its sender's can go on.", GIVEN_UP_ADVICE},
-    {WIRE_RDMAP_CANNOT_INVALIDATE, "rdmap-cannot-invalidate", "RDMAP: the STag cannot be invalidated.",
-     "Name a token of a fast registration or a window with remote rights."},
-    {WIRE_RDMAP_OPERATION, "rdmap-operation", "RDMAP: an operation error without a code of its own.", GIVEN_UP_ADVICE},
-    {WIRE_DDP_CATASTROPHIC, "ddp-catastrophic", "DDP: its sender's own buffer was gone.",
-     "Keep a region registered until every request that names it has completed."},
-    {WIRE_DDP_TAGGED_STAG, "ddp-tagged-stag", "DDP: an RDMA write, or a read's response, names an STag that is not valid.",
-     MEMORY_ADVICE},
-    {WIRE_DDP_TAGGED_BOUNDS, "ddp-tagged-bounds", "DDP: an RDMA write, or a read's response, is outside of the region.",
-     MEMORY_ADVICE},
-    {WIRE_DDP_TAGGED_STREAM, "ddp-tagged-stream", "DDP: the STag of an RDMA write is of another protection domain.",
-     "Make region and queue pair from the same NDK_PD."},
-    {WIRE_DDP_TAGGED_WRAP, "ddp-tagged-wrap", "DDP: address and length of an RDMA write wrap around.", MEMORY_ADVICE},
-    {WIRE_DDP_TAGGED_VERSION, "ddp-tagged-version", "DDP: a version that does not exist.", SOFTWARE_ADVICE},
-    {WIRE_DDP_UNTAGGED_QN, "ddp-queue", "DDP: a queue number that does not exist.", SOFTWARE_ADVICE},
-    {WIRE_DDP_UNTAGGED_NO_BUFFER, "ddp-no-receive", "DDP: a message found no receive posted, or a read more than allowed.",
-     "Post receives before the other side sends, and count them: a consumer's own flow control."},
-    {WIRE_DDP_UNTAGGED_MSN_RANGE, "ddp-msn", "DDP: a message number out of order.", SOFTWARE_ADVICE},
-    {WIRE_DDP_UNTAGGED_MO, "ddp-offset", "DDP: an offset that does not follow.", SOFTWARE_ADVICE},
-    {WIRE_DDP_UNTAGGED_TOO_LONG, "ddp-too-long", "DDP: the message was longer than the receive.",
-     "Post longer receives, or send shorter messages."},
-    {WIRE_DDP_UNTAGGED_VERSION, "ddp-version", "DDP: a version that does not exist.", SOFTWARE_ADVICE},
-    {WIRE_MPA_TCP_LOST, "mpa-tcp", "MPA: TCP was closed or lost.", "Look at the network between the two."},
-    {WIRE_MPA_CRC, "mpa-crc", "MPA: a checksum is wrong.",
-     "Its sender changed memory of a request that had not completed, or something between the two changes data: look "
-     "at the network, and at offloads."},
-    {WIRE_MPA_MARKER, "mpa-marker", "MPA: marker and length disagree.", SOFTWARE_ADVICE},
-    {WIRE_MPA_FRAME, "mpa-frame", "MPA: a frame that is not valid.", SOFTWARE_ADVICE},
-    {WIRE_MPA_LOCAL_CATASTROPHIC, "mpa-catastrophic", "MPA: its sender ran out of memory.", GIVEN_UP_ADVICE},
-    {WIRE_MPA_INSUFFICIENT_IRD, "mpa-read-limits", "MPA: more RDMA reads were asked than offered.",
-     "Connect with higher read limits, or lower the other side's."},
-    {WIRE_MPA_NO_RTR, "mpa-ready-form", "MPA: a ready-to-receive form that was not offered.",
-     "Offer all forms (rtr), or none for a peer that does not know them."},
-#undef MEMORY_ADVICE
-#undef SOFTWARE_ADVICE
-#undef GIVEN_UP_ADVICE
-};
-enum { FINDINGS = sizeof(findings) / sizeof(findings[0]) };
-
-static const struct finding strange = {WIRE_OK, "other", "Its code is none that the protocol names.",
-                                       "Look at the documents of the side that sent it."};
+static const struct fabric_terminate unknown_terminate = {
+    0, "other", "Its code is none that the protocol names.", "Look at the documents of the side that sent it."};
 
 /* ---- Codes ---- */
 
@@ -244,29 +183,32 @@ static enum fabric_reason cause_of(uint32_t code)
     return FABRIC_REASON_COUNT;
 }
 
-/* What the Terminate found; NULL: the code has none. */
-static const struct finding *finding_of(uint32_t code)
+/* What the Terminate says; NULL: the code has none. */
+static const struct fabric_terminate *terminate_of(uint32_t code)
 {
+    unsigned count;
+    const struct fabric_terminate *all = fabric_terminates(&count);
+
     if (!ONDK_REASON_BY(code))
         return NULL;
-    for (const struct finding *f = findings; f < findings + FINDINGS; f++) {
-        if ((uint32_t)f->error == ONDK_REASON_TERMINATE(code))
-            return f;
+    for (unsigned i = 0; i < count; i++) {
+        if (all[i].code == ONDK_REASON_TERMINATE(code))
+            return &all[i];
     }
-    return &strange;
+    return &unknown_terminate;
 }
 
 const char *ondk_reason_name(uint32_t code)
 {
     static _Thread_local char name[64];
     enum fabric_reason why = cause_of(code);
-    const struct finding *f = finding_of(code);
+    const struct fabric_terminate *t = terminate_of(code);
 
     if (why == FABRIC_REASON_COUNT)
         return "unknown";
-    if (!f)
+    if (!t)
         return fabric_reason_name(why);
-    snprintf(name, sizeof(name), "%s/%s", fabric_reason_name(why), f->name);
+    snprintf(name, sizeof(name), "%s/%s", fabric_reason_name(why), t->name);
     return name;
 }
 
@@ -274,24 +216,24 @@ const char *ondk_reason_text(uint32_t code)
 {
     static _Thread_local char text[256];
     enum fabric_reason why = cause_of(code);
-    const struct finding *f = finding_of(code);
+    const struct fabric_terminate *t = terminate_of(code);
 
     if (why == FABRIC_REASON_COUNT)
         return "A code that this provider does not give.";
-    if (!f)
+    if (!t)
         return causes[why].text;
-    snprintf(text, sizeof(text), "%s %s", causes[why].text, f->text);
+    snprintf(text, sizeof(text), "%s %s", causes[why].text, t->text);
     return text;
 }
 
 const char *ondk_reason_advice(uint32_t code)
 {
     enum fabric_reason why = cause_of(code);
-    const struct finding *f = finding_of(code);
+    const struct fabric_terminate *t = terminate_of(code);
 
     if (why == FABRIC_REASON_COUNT)
         return "Look it up where it came from.";
-    return f && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? f->advice : causes[why].advice;
+    return t && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? t->advice : causes[why].advice;
 }
 
 /* ---- The printed page ---- */
@@ -310,12 +252,17 @@ static void print_cause(FILE *out, unsigned number)
 
 void reason_print_tables(FILE *out)
 {
+    unsigned count;
+    const struct fabric_terminate *terminates = fabric_terminates(&count);
+
     fprintf(out, "## Causes\n\n| code | name | Terminate | what happened | what to look at |\n|---|---|---|---|---|\n");
     for (unsigned number = 1; number <= UINT8_MAX; number++)
         print_cause(out, number);
     fprintf(out, "\n## What a Terminate says\n\n| lower 16 bits | name | what was found | what to look at |\n"
                  "|---|---|---|---|\n");
-    for (const struct finding *f = findings; f < findings + FINDINGS; f++)
-        fprintf(out, "| 0x%04x | %s | %s | %s |\n", (unsigned)f->error, f->name, f->text, f->advice);
-    fprintf(out, "| any other | %s | %s | %s |\n", strange.name, strange.text, strange.advice);
+    for (unsigned i = 0; i < count; i++)
+        fprintf(out, "| 0x%04x | %s | %s | %s |\n", terminates[i].code, terminates[i].name, terminates[i].text,
+                terminates[i].advice);
+    fprintf(out, "| any other | %s | %s | %s |\n", unknown_terminate.name, unknown_terminate.text,
+            unknown_terminate.advice);
 }

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "base/mutant.h"
-#include "iwarp/memory.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"

@@ -259,13 +259,13 @@ static void of_another_interface(void)
 {
     struct interfaces one = *interfaces_kernel();
     struct fabric_endpoint *e;
-    struct iwarp_config config;
+    struct fabric_config config;
     struct addr other = loopback(AF_INET, 0), own = other;
     struct fabric *f;
 
     CHECK(inet_pton(AF_INET, "127.0.0.2", &other.v4.sin_addr) == 1);
     one.owns = owns_only_one;
-    iwarp_config_defaults(&config);
+    config_defaults(&config);
     CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), &one, if_nametoindex("lo"), &config, &f) == 0);
     CHECK(f->ops->owns_address(f, &own) && !f->ops->owns_address(f, &other));
     CHECK(can_listen(f, &own) == FABRIC_OK);
@@ -279,10 +279,10 @@ static void of_another_interface(void)
 
 static void no_such_interface(void)
 {
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *f;
 
-    iwarp_config_defaults(&config);
+    config_defaults(&config);
     CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), interfaces_kernel(), 999999, &config, &f) == ENODEV);
 }
 

@@ -282,16 +282,16 @@ static void churn(void)
 {
     struct server *s = calloc(1, sizeof *s);
     struct client clients[WORKERS];
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *a;
     struct addr at = loopback(AF_INET, 0);
     unsigned seed = 7, established = 0;
 
     CHECK(s != NULL);
-    iwarp_config_defaults(&config);
+    config_defaults(&config);
     config.shards = 3;
-    fabric_open(&a, &config);
-    fabric_open(&s->f, &config);
+    open_fabric(&a, &config);
+    open_fabric(&s->f, &config);
     for (int i = 0; i < PASSIVES; i++) {
         station_open(&s->slot[i].station, s->f, -1, 64);
         receives(&s->slot[i].station);

@@ -11,8 +11,8 @@ static void open_connected(struct world *w, uint32_t depth_b)
     struct addr any = loopback(AF_INET, 0);
 
     world_defaults(w);
-    fabric_open(&w->a, &w->config_a);
-    fabric_open(&w->b, &w->config_b);
+    open_fabric(&w->a, &w->config_a);
+    open_fabric(&w->b, &w->config_b);
     station_open(&w->sa, w->a, -1, 4 * DEPTH);
     station_open(&w->sb, w->b, -1, depth_b);
     ear_open(&w->ear, w->b, &any);
@@ -277,7 +277,7 @@ static void slow_gone(void *owner)
 /* covers: OBJ-10 */
 static void close_waits(void)
 {
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *f;
     struct slow s = { .entered = false };
     struct fabric_cq_config cq = { .depth = 4, .affinity = -1, .notify = slow_notify, .owner = &s };
@@ -286,8 +286,8 @@ static void close_waits(void)
     struct fabric_qp *qp_made;
     atomic_bool qp_gone = false;
 
-    iwarp_config_defaults(&config);
-    fabric_open(&f, &config);
+    config_defaults(&config);
+    open_fabric(&f, &config);
     CHECK(f->ops->cq_create(f, &cq, &qp.receive_cq) == 0);
     qp.initiator_cq = qp.receive_cq;
     CHECK(f->ops->qp_create(f, &qp, &qp_made) == 0);

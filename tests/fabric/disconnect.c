@@ -197,8 +197,8 @@ static void slow_reader(void)
     int listen_fd, fd;
 
     world_defaults(&w);
-    w.config_a.mpa_revision = 1;
-    w.config_a.crc = false;
+    w.config_a.iwarp.mpa_revision = 1;
+    w.config_a.iwarp.crc = false;
     w.config_a.disconnect_ms = SLOW_LIMIT_MS;
     world_open(&w, AF_INET);
     fd = slow_peer(&w, &listen_fd);

@@ -69,10 +69,10 @@ static void form(uint8_t revision, bool crc_a, bool crc_b, unsigned rtr)
     struct world w;
 
     world_defaults(&w);
-    w.config_a.mpa_revision = revision;
-    w.config_a.crc = crc_a;
-    w.config_b.crc = crc_b;
-    w.config_a.rtr = rtr;
+    w.config_a.iwarp.mpa_revision = revision;
+    w.config_a.iwarp.crc = crc_a;
+    w.config_b.iwarp.crc = crc_b;
+    w.config_a.iwarp.rtr = rtr;
     whole_life(&w, AF_INET);
 }
 
@@ -98,8 +98,8 @@ static void moves(void)
 
         world_defaults(&w);
         w.config_a.shards = w.config_b.shards = 3;
-        fabric_open(&w.a, &w.config_a);
-        fabric_open(&w.b, &w.config_b);
+        open_fabric(&w.a, &w.config_a);
+        open_fabric(&w.b, &w.config_b);
         station_open(&w.sa, w.a, at, 4 * DEPTH);
         station_open(&w.sb, w.b, at, 4 * DEPTH);
         ear_open(&w.ear, w.b, &any);

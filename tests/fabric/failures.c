@@ -306,13 +306,13 @@ struct elsewhere {
 
 static void elsewhere_open(struct elsewhere *e)
 {
-    struct iwarp_config config;
+    struct fabric_config config;
     struct addr at = loopback(AF_INET, 0);
 
-    iwarp_config_defaults(&config);
-    fabric_open(&e->b, &config);
+    config_defaults(&config);
+    open_fabric(&e->b, &config);
     config.shards = 2;
-    fabric_open(&e->a, &config);
+    open_fabric(&e->a, &config);
     station_open(&e->here, e->a, 0, DEPTH);
     station_open(&e->there, e->a, 1, DEPTH);
     e->ear = (struct ear){ 0 };

@@ -78,14 +78,14 @@ static void qp_end(struct fabric *f, struct fabric_qp *qp)
 
 static struct fabric *fabric_of_two(void)
 {
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *f;
     struct world w;
 
     world_defaults(&w);
     config = w.config_a;
     config.shards = SHARDS;
-    fabric_open(&f, &config);
+    open_fabric(&f, &config);
     return f;
 }
 

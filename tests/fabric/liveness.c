@@ -163,7 +163,7 @@ static void half_an_answer(void)
     peer_send(&p, &s, fpdu, fpdu_around(fpdu, &first, 0)); /* ready to receive */
     take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 0);
     post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
-    AWAIT(counters(&s).octets_sent > 0);
+    AWAIT(counters(&s).out_bytes > 0);
     raw_read(p.fd, fpdu, mpa_fpdu_size(DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST));
     CHECK(ddp_header_decode(&h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER, &size) && h.opcode == RDMAP_READ_REQ);
     pass(10 * STALL_MS); /* an answer that has not begun is TCP's to judge */
@@ -270,7 +270,7 @@ static void while_disconnecting(void)
     peer_send(&p, &s, fpdu, fpdu_around(fpdu, &first, 0));
     take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 0);
     post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
-    AWAIT(counters(&s).octets_sent > 0);
+    AWAIT(counters(&s).out_bytes > 0);
     s.f->ops->conn_disconnect(p.link->c);
     (void)next_segment(&p, fpdu, 1000, true);
     begin = clock_ns;

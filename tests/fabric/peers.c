@@ -20,11 +20,11 @@ static void open_world(struct world *w)
     world_open(w, AF_INET);
 }
 
-static struct iwarp_counters counters(struct fabric *f)
+static struct fabric_counters counters(struct fabric *f)
 {
-    struct iwarp_counters c;
+    struct fabric_counters c;
 
-    iwarp_fabric_counters(f, &c);
+    f->ops->counters(f, &c);
     return c;
 }
 
@@ -392,7 +392,7 @@ static void unknown_form(void)
     struct responder r;
 
     world_defaults(&r.w);
-    r.w.config_a.rtr = MPA_RTR_WRITE;
+    r.w.config_a.iwarp.rtr = MPA_RTR_WRITE;
     respond(&r);
     reply(&r, true, MPA_RTR_READ, 8, 8, FABRIC_NO_READY_FORM);
     reads_terminate(&r, WIRE_MPA_NO_RTR);
@@ -440,8 +440,8 @@ static void respond_plain(struct responder *r)
 {
     struct mpa_frame f = { .reply = true, .revision = 1 };
 
-    r->w.config_a.mpa_revision = 1;
-    r->w.config_a.crc = false;
+    r->w.config_a.iwarp.mpa_revision = 1;
+    r->w.config_a.iwarp.crc = false;
     respond(r);
     raw_send_frame(r->fd, &f);
     AWAIT(atomic_load(&r->w.active.connected));
@@ -479,7 +479,7 @@ static void nudged(void)
     struct responder r;
 
     world_defaults(&r.w);
-    r.w.config_a.nudge_ms = 5;
+    r.w.config_a.iwarp.nudge_ms = 5;
     respond_plain(&r);
     r.w.a->ops->conn_complete(r.w.active.c);
     AWAIT(atomic_load(&r.w.active.established));
@@ -491,7 +491,7 @@ static void nudged(void)
     }
     r.w.a->ops->conn_disconnect(r.w.active.c);
     CHECK(raw_read_to_end(r.fd, NULL, 0) % (long)sizeof nudge == 0);
-    CHECK(counters(r.w.a).nudges >= NUDGES_SEEN && counters(r.w.a).nudges < 10);
+    CHECK(counters(r.w.a).out_frames > NUDGES_SEEN && counters(r.w.a).out_frames < 11);
     respond_end(&r);
 }
 
@@ -506,7 +506,7 @@ static void not_nudged(void)
         struct responder r;
 
         world_defaults(&r.w);
-        r.w.config_a.nudge_ms = nudge_ms[i];
+        r.w.config_a.iwarp.nudge_ms = nudge_ms[i];
         respond_plain(&r);
         r.w.a->ops->conn_complete(r.w.active.c);
         AWAIT(atomic_load(&r.w.active.established));

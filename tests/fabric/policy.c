@@ -56,10 +56,10 @@ static void close_connected(struct world *w)
 
 static uint64_t sent(struct world *w)
 {
-    struct iwarp_counters now;
+    struct fabric_counters now;
 
-    iwarp_fabric_counters(w->a, &now);
-    return now.fpdus_sent;
+    w->a->ops->counters(w->a, &now);
+    return now.out_frames;
 }
 
 static void look_on(struct world *w)
@@ -499,7 +499,7 @@ static void long_message(void)
     struct world w;
 
     world_defaults(&w);
-    w.config_a.max_fpdu = 16384; /* whatever segments there are */
+    w.config_a.iwarp.max_fpdu = 16384; /* whatever segments there are */
     world_open(&w, AF_INET);
     world_connect(&w);
     calls.count = 0;

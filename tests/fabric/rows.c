@@ -40,18 +40,18 @@ static void take_row(struct station *s)
 
 static uint64_t sent(struct world *w)
 {
-    struct iwarp_counters now;
+    struct fabric_counters now;
 
-    iwarp_fabric_counters(w->a, &now);
-    return now.fpdus_sent;
+    w->a->ops->counters(w->a, &now);
+    return now.out_frames;
 }
 
 static uint64_t received(struct world *w)
 {
-    struct iwarp_counters now;
+    struct fabric_counters now;
 
-    iwarp_fabric_counters(w->b, &now);
-    return now.fpdus_received;
+    w->b->ops->counters(w->b, &now);
+    return now.in_frames;
 }
 
 static void by_nothing(struct world *w)

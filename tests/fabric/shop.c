@@ -12,19 +12,19 @@
 #include "fabric/raw.h"
 #include "iwarp/memory.h"
 
-struct iwarp_counters counters(struct shop *s)
+struct fabric_counters counters(struct shop *s)
 {
-    struct iwarp_counters c;
+    struct fabric_counters c;
 
-    iwarp_fabric_counters(s->f, &c);
+    s->f->ops->counters(s->f, &c);
     return c;
 }
 
 void shop_defaults(struct shop *s)
 {
     memset(s, 0, sizeof *s);
-    iwarp_config_defaults(&s->config);
-    s->config.crc = false;
+    config_defaults(&s->config);
+    s->config.iwarp.crc = false;
     s->config.shards = 3;
 }
 
@@ -32,7 +32,7 @@ void shop_open(struct shop *s)
 {
     struct addr at = loopback(AF_INET, 0);
 
-    fabric_open(&s->f, &s->config);
+    open_fabric(&s->f, &s->config);
     ear_open(&s->ear, s->f, &at);
 }
 
@@ -100,7 +100,7 @@ void peer_send(struct peer *p, struct shop *s, const void *bytes, size_t len)
 {
     raw_send(p->fd, bytes, len);
     s->sent += len;
-    AWAIT(counters(s).octets_received == s->sent);
+    AWAIT(counters(s).in_bytes == s->sent);
 }
 
 size_t fpdu_around(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload)

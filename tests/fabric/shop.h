@@ -16,7 +16,7 @@
 enum { MS = 1000000, SLOTS = 16, RECEIVE = 65536, FPDU_MAX = 17000 };
 
 struct shop {
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *f;
     struct ear ear;
     struct fabric_srq *srq; /* or NULL */
@@ -34,7 +34,7 @@ struct peer {
     uint32_t msn, mo;
 };
 
-struct iwarp_counters counters(struct shop *s);
+struct fabric_counters counters(struct shop *s);
 void shop_defaults(struct shop *s);
 void shop_open(struct shop *s);
 void shop_close(struct shop *s);

@@ -39,9 +39,9 @@ static void take_lost(struct station *s, enum fabric_reason why)
 
 static uint64_t errors(struct fabric *f)
 {
-    struct iwarp_counters c;
+    struct fabric_counters c;
 
-    iwarp_fabric_counters(f, &c);
+    f->ops->counters(f, &c);
     return c.connection_errors;
 }
 
@@ -80,7 +80,8 @@ static void idle(void)
     struct world w;
 
     world_defaults(&w);
-    w.config_a.liveness = w.config_b.liveness = (struct net_liveness){ 1000, 1000, 1000 };
+    w.config_a.keepalive_idle_ms = w.config_a.keepalive_interval_ms = w.config_a.unacked_ms = 1000;
+    w.config_b.keepalive_idle_ms = w.config_b.keepalive_interval_ms = w.config_b.unacked_ms = 1000;
     world_open(&w, AF_INET);
     world_connect(&w);
     exchange(&w);
@@ -99,8 +100,9 @@ static void unacknowledged(void)
     struct world w;
 
     world_defaults(&w);
-    w.config_a.liveness = (struct net_liveness){ .unacked_ms = 300 };
-    w.config_b.liveness = (struct net_liveness){ 0 };
+    w.config_a.keepalive_idle_ms = w.config_a.keepalive_interval_ms = 0;
+    w.config_a.unacked_ms = 300;
+    w.config_b.keepalive_idle_ms = w.config_b.keepalive_interval_ms = w.config_b.unacked_ms = 0;
     world_open(&w, AF_INET);
     world_connect(&w);
     post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);

@@ -62,12 +62,12 @@ static int share(struct shared *s, uintptr_t context, const struct station *to)
 /* covers: SRQ-02, SRQ-03, OBJ-10 */
 static void notification(void)
 {
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *f;
     struct shared s;
 
-    iwarp_config_defaults(&config);
-    fabric_open(&f, &config);
+    config_defaults(&config);
+    open_fabric(&f, &config);
     shared_open(&s, f, NULL, 4, 2);
     for (uintptr_t i = 0; i < 4; i++)
         CHECK(share(&s, i, NULL) == 0);

@@ -311,7 +311,7 @@ static void pair_open(struct pair *p, uint32_t max_unfinished, bool own_adapter)
     world_open(&p->w, AF_INET);
     p->other = p->w.b;
     if (own_adapter)
-        fabric_open(&p->other, &p->w.config_b);
+        open_fabric(&p->other, &p->w.config_b);
     ear_open(&p->ear, p->other, &at);
 }
 
@@ -528,10 +528,10 @@ static void crowd(int pipe_fd)
 
 static uint64_t drops(const struct pair *p)
 {
-    struct iwarp_counters a, b;
+    struct fabric_counters a, b;
 
-    iwarp_fabric_counters(p->w.b, &a);
-    iwarp_fabric_counters(p->other, &b);
+    p->w.b->ops->counters(p->w.b, &a);
+    p->other->ops->counters(p->other, &b);
     return a.dropped + b.dropped;
 }
 
@@ -565,7 +565,7 @@ static void ends_under_attack(void)
             at[1] = p.ear.local;
             CHECK(write(fds[1], at, sizeof at) == (ssize_t)sizeof at);
         } else {
-            fabric_open(&p.other, &p.w.config_b);
+            open_fabric(&p.other, &p.w.config_b);
             memset(&p.ear, 0, sizeof p.ear);
             ear_open(&p.ear, p.other, &at[1]);
         }

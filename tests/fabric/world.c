@@ -12,6 +12,7 @@
 
 #include "engine/shard.h"
 #include "iwarp/memory.h"
+#include "provider/config.h"
 
 void check_that(bool ok, const char *what, const char *file, int line)
 {
@@ -389,26 +390,34 @@ void ear_close(struct ear *e)
 
 /* ---- the common case ---- */
 
-void fabric_open(struct fabric **f, const struct iwarp_config *config)
+void open_fabric(struct fabric **f, const struct fabric_config *config)
 {
     struct executor *e = clock_by_hand ? &hand : executor_threads();
 
     CHECK(iwarp_fabric_create(e, net_kernel(), interfaces_kernel(), if_nametoindex(interface_name), config, f) == 0);
 }
 
+void config_defaults(struct fabric_config *config)
+{
+    ondk_config_t c;
+
+    ondk_config_init(&c);
+    config_for_fabric(&c, config);
+}
+
 void world_defaults(struct world *w)
 {
     memset(w, 0, sizeof *w);
-    iwarp_config_defaults(&w->config_a);
-    iwarp_config_defaults(&w->config_b);
+    config_defaults(&w->config_a);
+    config_defaults(&w->config_b);
 }
 
 void world_open(struct world *w, int family)
 {
     struct addr at = loopback(family, 0);
 
-    fabric_open(&w->a, &w->config_a);
-    fabric_open(&w->b, &w->config_b);
+    open_fabric(&w->a, &w->config_a);
+    open_fabric(&w->b, &w->config_b);
     station_open(&w->sa, w->a, -1, 4 * DEPTH);
     station_open(&w->sb, w->b, -1, 4 * DEPTH);
     ear_open(&w->ear, w->b, &at);

@@ -84,7 +84,7 @@ void ear_close(struct ear *e);
 
 /* The common case: two fabrics, a station each, a listener at b, a connected pair. */
 struct world {
-    struct iwarp_config config_a, config_b;
+    struct fabric_config config_a, config_b;
     struct fabric *a, *b;
     struct station sa, sb;
     struct ear ear;
@@ -100,7 +100,8 @@ void world_connect(struct world *w);               /* all three */
 void world_hangup(struct world *w);                /* both disconnect */
 void world_close(struct world *w);
 
-void fabric_open(struct fabric **f, const struct iwarp_config *config);
+void config_defaults(struct fabric_config *config);
+void open_fabric(struct fabric **f, const struct fabric_config *config);
 /* Fabrics that are opened after this have no threads: the test's own does everything, in waits, by this clock. */
 void world_by_hand(const uint64_t *clock_ns);
 /* Fabrics that are opened after this are on this interface, with this IPv4 address instead of 127.0.0.1. */

@@ -428,10 +428,25 @@ static void srq_close(struct fabric_srq *srq, void (*done)(void *owner))
         done(owner);
 }
 
+static uint64_t fake_now(struct fabric *f)
+{
+    (void)f;
+    return executor_threads()->ops->now(executor_threads());
+}
+
+static bool fake_wait_for(struct fabric *f, struct gate *g, uint64_t deadline)
+{
+    (void)f;
+    return gate_wait(g, deadline);
+}
+
 static const struct fabric_ops ops = {
     .destroy = fake_destroy,
     .info = fake_info,
     .home = fake_home,
+    .call = shard_call,
+    .now = fake_now,
+    .wait = fake_wait_for,
     .cq_create = cq_create,
     .cq_poll = cq_poll,
     .cq_arm = cq_arm,
@@ -488,7 +503,6 @@ NDK_ADAPTER *fake_open(NDK_VERSION version, const ondk_config_t *config)
         .max_caller_data = 252,
         .max_callee_data = 252,
         .large_request_threshold = 4096,
-        .two_step_connect = true,
     };
     for (int i = 0; i < FAKE_SHARDS; i++) {
         struct shard_config shard = {.cpu = -1};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fabric/iwarp/internal.h"
+#include "provider/config.h"
 #include "sim/sim.h"
 #include "sim/sim_executor.h"
 #include "sim/sim_net.h"
@@ -153,9 +154,11 @@ static void await_closed(unsigned count)
 static void open_host(unsigned host)
 {
     struct fabric_cq_config cq = { .depth = MOST_HOGS * 8, .affinity = -1, .notify = on_notify, .owner = &cqs[host] };
-    struct iwarp_config config;
+    ondk_config_t defaults;
+    struct fabric_config config;
 
-    iwarp_config_defaults(&config);
+    ondk_config_init(&defaults);
+    config_for_fabric(&defaults, &config);
     config.shards = 1;
     sim_check(iwarp_fabric_create(sim_executor(), sim_net(), sim_interfaces(host), host + 1, &config,
                                   &fabrics[host]) == 0, "no fabric");

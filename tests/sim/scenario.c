@@ -50,6 +50,13 @@ static void choose_config(ondk_config_t *c, bool orderly)
     c->max_fpdu = ANY_OF(0, 0, 128, 600);
     c->shards = ANY_OF(1, 2, 3);
     c->spin_us = 0;
+    c->nudge_ms = 25;
+    c->keepalive_idle_ms = 15000;
+    c->keepalive_interval_ms = 5000;
+    c->unacked_ms = 30000;
+    c->stall_ms = 30000;
+    c->srq_share_percent = 50;
+    c->srq_stall_ms = 500;
     c->pend_creates = sim_chance(300);
 }
 

@@ -7,6 +7,7 @@
 #include "fabric/iwarp/iwarp_fabric.h"
 #include "openndk/adapter.h"
 #include "provider/adapter.h"
+#include "provider/config.h"
 #include "sim/sim.h"
 #include "sim/sim_executor.h"
 #include "sim/sim_net.h"
@@ -303,37 +304,16 @@ static void idle(void)
         srq_check_quiet(false);
 }
 
-static void fabric_config(const ondk_config_t *c, struct iwarp_config *out)
-{
-    iwarp_config_defaults(out);
-    out->connect_ms = c->connect_ms;
-    out->request_ms = c->request_ms;
-    out->reply_ms = c->reply_ms;
-    out->establish_ms = c->establish_ms;
-    out->disconnect_ms = c->disconnect_ms;
-    out->backlog = c->backlog;
-    out->max_unfinished = c->max_unfinished;
-    out->max_private = (uint16_t)c->max_private;
-    out->max_inbound_reads = (uint16_t)c->max_inbound_reads;
-    out->max_outbound_reads = (uint16_t)c->max_outbound_reads;
-    out->mpa_revision = (uint8_t)c->mpa_revision;
-    out->crc = c->crc != 0;
-    out->rtr = c->rtr;
-    out->max_fpdu = c->max_fpdu;
-    out->shards = c->shards;
-    out->spin_us = c->spin_us;
-}
-
 static void open_host(unsigned host)
 {
     static const NDK_VERSION versions[] = {{2, 1}, {1, 2}};
     const ondk_config_t *c = &sim_scenario.config[host];
     struct obj *o = obj_new(ADAPTER, host, sizeof *o);
-    struct iwarp_config config;
+    struct fabric_config config;
     struct fabric *fabric;
     int error;
 
-    fabric_config(c, &config);
+    config_for_fabric(c, &config);
     error = iwarp_fabric_create(sim_executor(), sim_net(), sim_interfaces(host), host + 1, &config, &fabric);
     sim_check(!error, "a fabric cannot be made: %s", strerror(error));
     sim_check(adapter_open(versions[sim_chance(300)], fabric, c, &o->ndk.adapter) == STATUS_SUCCESS, "no adapter");

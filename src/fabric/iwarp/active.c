@@ -37,11 +37,11 @@ static enum fabric_reason take_address(struct fabric_conn *c)
 
 static enum fabric_reason start_up(struct fabric_conn *c)
 {
-    const struct iwarp_config *config = &c->fabric->config;
+    const struct fabric_config *config = &c->fabric->config;
     struct iw_startup_config s = {
-        .revision = config->mpa_revision,
-        .crc = config->crc,
-        .rtr = config->rtr,
+        .revision = config->iwarp.mpa_revision,
+        .crc = config->iwarp.crc,
+        .rtr = config->iwarp.rtr,
         .max_ird = config->max_inbound_reads,
         .max_ord = config->max_outbound_reads,
         .max_private = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
@@ -99,7 +99,7 @@ void active_tcp(struct fabric_conn *c)
         return;
     c->blocked = false;
     if (!error)
-        net->set_liveness(&c->socket, &c->fabric->config.liveness);
+        net->set_liveness(&c->socket, &c->fabric->liveness);
     conn_step(c, error ? CONN_LOST : CONN_TCP_UP, error ? iwarp_reason_connect(error) : FABRIC_OK);
 }
 

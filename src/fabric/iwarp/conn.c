@@ -119,7 +119,7 @@ void conn_socket_closed(struct fabric_conn *c)
 
 static uint32_t limit_of(const struct fabric_conn *c)
 {
-    const struct iwarp_config *config = &c->fabric->config;
+    const struct fabric_config *config = &c->fabric->config;
 
     switch (c->state) {
     case CONN_TCP_CONNECTING:

@@ -20,32 +20,10 @@ enum {
     PRIVATE_LIMIT = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
 };
 
+_Static_assert(MPA_RTR_ZERO_FPDU == 1 && MPA_RTR_WRITE == 2 && MPA_RTR_READ == 4, "fabric_iwarp_config.rtr");
+
 /* All that a process can address. */
 #define ADDRESSABLE (UINT64_C(1) << 47)
-
-void iwarp_config_defaults(struct iwarp_config *c)
-{
-    *c = (struct iwarp_config){
-        .connect_ms = 10000,
-        .request_ms = 5000,
-        .reply_ms = 10000,
-        .establish_ms = 10000,
-        .disconnect_ms = 10000,
-        .backlog = 1024,
-        .max_private = 252,
-        .max_inbound_reads = 64,
-        .max_outbound_reads = 64,
-        .mpa_revision = 2,
-        .crc = true,
-        .rtr = MPA_RTR_ZERO_FPDU | MPA_RTR_WRITE | MPA_RTR_READ,
-        .spin_us = 20,
-        .nudge_ms = 25,
-        .liveness = { .idle_ms = 15000, .interval_ms = 5000, .unacked_ms = 30000 },
-        .stall_ms = 30000,
-        .srq_share_percent = 50,
-        .srq_stall_ms = 500,
-    };
-}
 
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn)
 {
@@ -74,11 +52,24 @@ static struct shard *home(struct fabric *base)
     return ((struct iwarp_fabric *)base)->shards[0].shard;
 }
 
+static uint64_t now(struct fabric *base)
+{
+    struct executor *e = ((struct iwarp_fabric *)base)->executor;
+
+    return e->ops->now(e);
+}
+
+static bool wait_for_gate(struct fabric *base, struct gate *g, uint64_t deadline)
+{
+    return executor_wait_until(((struct iwarp_fabric *)base)->executor, g, deadline);
+}
+
 static void info(const struct fabric *base, struct fabric_info *info)
 {
-    const struct iwarp_config *config = &((const struct iwarp_fabric *)base)->config;
+    const struct fabric_config *config = &((const struct iwarp_fabric *)base)->config;
 
     *info = (struct fabric_info){
+        .technology = FABRIC_IWARP,
         .max_registration = ADDRESSABLE,
         .max_window = ADDRESSABLE,
         .fast_register_pages = FAST_PAGES,
@@ -96,7 +87,6 @@ static void info(const struct fabric *base, struct fabric_info *info)
         .max_caller_data = config->max_private,
         .max_callee_data = config->max_private,
         .large_request_threshold = LARGE_REQUEST,
-        .two_step_connect = true,
         .max_srq_depth = MAX_DEPTH,
         .cq_moderation = true,
     };
@@ -104,7 +94,7 @@ static void info(const struct fabric *base, struct fabric_info *info)
 
 /* ---- creation ---- */
 
-static unsigned shard_count(const struct iwarp_config *config)
+static unsigned shard_count(const struct fabric_config *config)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -162,24 +152,32 @@ static int make_parts(struct iwarp_fabric *f)
     return error;
 }
 
-static void counters(const struct fabric *base, struct fabric_counters *out)
+static uint64_t sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
 {
-    struct iwarp_counters c;
+    uint64_t n = 0;
 
-    iwarp_fabric_counters(base, &c);
-    *out = (struct fabric_counters){
-        .connects = c.connects,
-        .accepts = c.accepts,
-        .failures = c.failures,
-        .refused = c.refused,
-        .dropped = c.dropped,
-        .active = c.active,
-        .connection_errors = c.connection_errors,
-        .cq_errors = c.cq_errors,
-        .in_octets = c.octets_received,
-        .out_octets = c.octets_sent,
-        .in_frames = c.fpdus_received,
-        .out_frames = c.fpdus_sent,
+    for (unsigned i = 0; i < f->shard_count; i++)
+        n += atomic_load_explicit(&f->shards[i].counts[what], memory_order_relaxed);
+    return n;
+}
+
+static void counters(const struct fabric *base, struct fabric_counters *c)
+{
+    const struct iwarp_fabric *f = (const struct iwarp_fabric *)base;
+
+    *c = (struct fabric_counters){
+        .connects = sum(f, COUNT_CONNECTS),
+        .accepts = sum(f, COUNT_ACCEPTS),
+        .failures = sum(f, COUNT_FAILURES),
+        .refused = sum(f, COUNT_REFUSED),
+        .dropped = sum(f, COUNT_DROPPED),
+        .active = sum(f, COUNT_ACTIVE),
+        .connection_errors = sum(f, COUNT_CONNECTION_ERRORS),
+        .cq_errors = sum(f, COUNT_CQ_ERRORS),
+        .in_bytes = sum(f, COUNT_OCTETS_RECEIVED),
+        .out_bytes = sum(f, COUNT_OCTETS_SENT),
+        .in_frames = sum(f, COUNT_FPDUS_RECEIVED),
+        .out_frames = sum(f, COUNT_FPDUS_SENT),
     };
 }
 
@@ -189,6 +187,9 @@ static const struct fabric_ops ops = {
     .info = info,
     .owns_address = owns_address,
     .home = home,
+    .call = shard_call,
+    .now = now,
+    .wait = wait_for_gate,
     .cq_create = iwarp_cq_create,
     .cq_poll = iwarp_cq_poll,
     .cq_arm = iwarp_cq_arm,
@@ -249,7 +250,7 @@ static int interface_state(struct interfaces *interfaces, uint32_t if_index)
 }
 
 int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *interfaces, uint32_t if_index,
-                        const struct iwarp_config *config, struct fabric **out)
+                        const struct fabric_config *config, struct fabric **out)
 {
     struct iwarp_fabric *f;
     int error = interface_state(interfaces, if_index);
@@ -265,6 +266,11 @@ int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *
     f->interfaces = interfaces;
     f->if_index = if_index;
     f->config = *config;
+    f->liveness = (struct net_liveness){
+        .idle_ms = config->keepalive_idle_ms,
+        .interval_ms = config->keepalive_interval_ms,
+        .unacked_ms = config->unacked_ms,
+    };
     if (f->config.max_private > PRIVATE_LIMIT)
         f->config.max_private = PRIVATE_LIMIT;
     f->shard_count = shard_count(config);
@@ -277,36 +283,4 @@ int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *
     }
     *out = &f->base;
     return 0;
-}
-
-/* ---- counters ---- */
-
-static uint64_t sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
-{
-    uint64_t n = 0;
-
-    for (unsigned i = 0; i < f->shard_count; i++)
-        n += atomic_load_explicit(&f->shards[i].counts[what], memory_order_relaxed);
-    return n;
-}
-
-void iwarp_fabric_counters(const struct fabric *base, struct iwarp_counters *c)
-{
-    const struct iwarp_fabric *f = (const struct iwarp_fabric *)base;
-
-    *c = (struct iwarp_counters){
-        .connects = sum(f, COUNT_CONNECTS),
-        .accepts = sum(f, COUNT_ACCEPTS),
-        .failures = sum(f, COUNT_FAILURES),
-        .refused = sum(f, COUNT_REFUSED),
-        .dropped = sum(f, COUNT_DROPPED),
-        .nudges = sum(f, COUNT_NUDGES),
-        .active = sum(f, COUNT_ACTIVE),
-        .connection_errors = sum(f, COUNT_CONNECTION_ERRORS),
-        .cq_errors = sum(f, COUNT_CQ_ERRORS),
-        .fpdus_sent = sum(f, COUNT_FPDUS_SENT),
-        .fpdus_received = sum(f, COUNT_FPDUS_RECEIVED),
-        .octets_sent = sum(f, COUNT_OCTETS_SENT),
-        .octets_received = sum(f, COUNT_OCTETS_RECEIVED),
-    };
 }

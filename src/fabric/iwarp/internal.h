@@ -33,7 +33,7 @@ enum {
 
 /* Counts with one writer, the shard's owner, and any readers; but for COUNT_CQ_ERRORS, which any thread adds to. */
 enum iwarp_count_kind {
-    COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED, COUNT_NUDGES,
+    COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED,
     COUNT_ACTIVE, COUNT_CONNECTION_ERRORS, COUNT_CQ_ERRORS,
     COUNT_FPDUS_SENT, COUNT_FPDUS_RECEIVED, COUNT_OCTETS_SENT, COUNT_OCTETS_RECEIVED,
     SHARD_COUNTS
@@ -68,7 +68,8 @@ struct iwarp_fabric {
     struct net *net;
     struct interfaces *interfaces;
     uint32_t if_index;
-    struct iwarp_config config;
+    struct fabric_config config;
+    struct net_liveness liveness; /* of config */
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;

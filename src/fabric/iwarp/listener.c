@@ -172,11 +172,11 @@ static bool make_room(struct fabric_listener *l)
 
 /* ---- accepting ---- */
 
-static struct iw_startup *responder(const struct iwarp_config *config)
+static struct iw_startup *responder(const struct fabric_config *config)
 {
     struct iw_startup_config s = {
-        .crc = config->crc,
-        .rtr = config->rtr,
+        .crc = config->iwarp.crc,
+        .rtr = config->iwarp.rtr,
         .max_ird = config->max_inbound_reads,
         .max_ord = config->max_outbound_reads,
         .max_private = config->max_private,
@@ -290,7 +290,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
         l->reservation = NULL;
         return iwarp_reason_listen(error);
     }
-    f->net->ops->set_liveness(&l->socket, &f->config.liveness);
+    f->net->ops->set_liveness(&l->socket, &f->liveness);
     unfinished_watch_forks();
     l->limit = unfinished_limit(f);
     spin_lock(&l->lock);

@@ -163,7 +163,7 @@ static void stop_nudging(struct fabric_conn *c)
 
 static size_t segment(struct fabric_conn *c)
 {
-    uint32_t configured = c->fabric->config.max_fpdu;
+    uint32_t configured = c->fabric->config.iwarp.max_fpdu;
 
     return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
 }
@@ -177,7 +177,7 @@ void stream_resize(struct fabric_conn *c)
 
 void stream_start(struct fabric_conn *c)
 {
-    const struct iwarp_config *config = &c->fabric->config;
+    const struct fabric_config *config = &c->fabric->config;
     struct iw_stream s = {
         .crc = c->result.crc,
         .ird = c->result.ird,
@@ -201,7 +201,7 @@ void stream_start(struct fabric_conn *c)
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
     /* Who takes an empty FPDU as ready-to-receive is not siw; peers of this provider take it, and are never nudged. */
-    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->nudge_ms ? IWARP_NUDGES : 0;
+    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? IWARP_NUDGES : 0;
 }
 
 /* The socket is fresh, its buffer empty: the Terminate fits. The queue pair is left as it is, for the next attempt. */
@@ -398,7 +398,7 @@ static void watch_silence(struct fabric_conn *c)
     iw_qp_counters(c->qp->iw, &now);
     if (now.fpdus_sent != c->at_start.fpdus_sent)
         shard_timer_set(c->home->shard, &c->nudge, shard_now(c->home->shard) +
-                        (c->fabric->config.nudge_ms * UINT64_C(1000000) << (IWARP_NUDGES - c->nudges_left)));
+                        (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (IWARP_NUDGES - c->nudges_left)));
 }
 
 static void transmit(struct fabric_conn *c)
@@ -433,7 +433,6 @@ void stream_nudge(struct shard_timer *timer)
     conn_enter(c);
     c->nudges_left--;
     if (c->sent_all && iw_qp_tx_clean(c->qp->iw)) {
-        iwarp_count(c->home, COUNT_NUDGES, 1);
         iw_qp_send_rtr(c->qp->iw, MPA_RTR_WRITE);
         c->sent_all = false;
     }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What the host's kernel reports of network interfaces and addresses. */
+#ifndef BASE_HOST_H
+#define BASE_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct interface_info {
+    uint32_t index;
+    char name[16];
+    bool up, loopback;
+    uint32_t mtu;
+};
+
+/* The user who opened the socket at a local address, if the kernel reports it, and the socket's inode. */
+struct address_holder {
+    bool is_provider; /* an OpenNDK process has reserved the address */
+    bool has_uid;
+    uint32_t uid;
+    uint32_t inode;
+};
+
+#endif
