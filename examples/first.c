@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the loopback adapter, asks what it can do, and connects to 127.0.0.1:50001 (start `ndkping -S` there first). */
+/* Opens the loopback adapter, prints its read limits, and connects to 127.0.0.1:50001 (start `ndkping -S` first). */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <stdio.h>
