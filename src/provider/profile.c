@@ -16,15 +16,15 @@ static const struct profile {
     const char *name, *text;
     int64_t values[PROFILE_LIMITS];
 } profiles[] = {
-    {"default", "All that this provider can do.",
+    {"default", "The provider's own limits.",
      {252, 64, 64, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL, 1, 1, 1}},
-    {"narrow", "A narrow card of the first generation: three SGEs, one a read, no windows, no shared receive queues, "
-               "completion queues that keep their size.",
+    {"narrow", "A narrow card of the first generation: three SGEs, one for a read, no windows, no shared receive "
+               "queues, completion queues that keep their size.",
      {56, 16, 16, 3, 3, 1, 0, 1024, 1024, 4096, 0, 128, 0, 1 << 20, 1 << 30, 0, 0, 0}},
-    {"no-windows", "A common 40 Gbit/s card as its driver reports itself: deep queues, 511 pages, 16 inbound reads, 56 "
+    {"no-windows", "A common 40 Gbit/s card as its driver reports it: deep queues, 511 pages, 16 inbound reads, 56 "
                    "bytes of private data, no memory windows.",
      {56, 16, 128, 32, 32, 32, ALL, 16351, 16351, 4194303, 16351, 511, 0, ALL, 1 << 30, 1, 1, 0}},
-    {"shallow", "Everything, but only some of it at a time: queues that fill up quickly, two reads in flight.",
+    {"shallow", "Every capability with small limits: queues that fill up quickly, two reads in flight.",
      {252, 2, 2, ALL, ALL, ALL, ALL, 32, 32, 64, 32, 16, ALL, ALL, ALL, 1, 1, 1}},
     {"minimal", "The least that a card may offer: every optional capability absent, one SGE, one read, no private data.",
      {0, 1, 1, 1, 1, 1, 0, 16, 16, 32, 0, 0, 0, 1 << 16, 1 << 20, 0, 0, 0}},
@@ -72,8 +72,9 @@ const char *ondk_profile_text(uint32_t index)
 
 void profile_print_tables(FILE *out)
 {
+    fprintf(out, "| profile | |\n|---|---|\n");
     for (int p = 0; p < PROFILES; p++)
-        fprintf(out, "- `%s`: %s\n", profiles[p].name, profiles[p].text);
+        fprintf(out, "| `%s` | %s |\n", profiles[p].name, profiles[p].text);
     fprintf(out, "\n| limit |");
     for (int p = 0; p < PROFILES; p++)
         fprintf(out, " %s |", profiles[p].name);

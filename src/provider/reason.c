@@ -24,93 +24,100 @@ static const struct cause {
                         "Check the address, that the host is up and answers (ip neighbour), and that no firewall "
                         "rejects the connection."},
     [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0, "The local address and port are in use.",
-                              "Take another port, or port 0, or end whoever holds it: "
-                              "ondk_address_holder names the process and its user."},
+                              "Use another port, or port 0, or end the process that holds it: ondk_address_holder "
+                              "names the process and its user."},
     [FABRIC_ADDRESS_FOREIGN] = {ONDK_CAUSE_ADDRESS_FOREIGN, 0, "The local address is not one of the adapter's.",
                                 "Use an address that the interface has (ip address)."},
     [FABRIC_PORTS_EXHAUSTED] = {ONDK_CAUSE_PORTS_EXHAUSTED, 0, "All ports from 49152 to 65535 are in use.",
                                 "Close connections, or share one endpoint between them."},
     [FABRIC_FOUR_TUPLE] = {ONDK_CAUSE_FOUR_TUPLE, 0,
-                           "That very connection, with the same two addresses and ports, exists already.",
+                           "A connection with the same two addresses and ports exists already.",
                            "Close it first, or connect from another local port."},
     [FABRIC_INTERFACE_GONE] = {ONDK_CAUSE_INTERFACE_GONE, 0,
                                "The adapter's network interface was deleted, or moved to another network namespace.",
                                "Close the adapter, and open the one of an interface that exists."},
-    [FABRIC_PORT_FORBIDDEN] = {ONDK_CAUSE_PORT_FORBIDDEN, 0, "The system does not let this user take the local port.",
-                               "Take a port from 1024 on (net.ipv4.ip_unprivileged_port_start), or port 0, or give the "
+    [FABRIC_PORT_FORBIDDEN] = {ONDK_CAUSE_PORT_FORBIDDEN, 0, "The system does not allow this user to bind the local "
+                                                             "port.",
+                               "Use a port from 1024 on (net.ipv4.ip_unprivileged_port_start), or port 0, or give the "
                                "program CAP_NET_BIND_SERVICE."},
     [FABRIC_PROHIBITED] = {ONDK_CAUSE_PROHIBITED, 0,
                            "A packet filter, a router or a route forbids the connection.",
                            "Check the firewalls of both hosts and between them (nft list ruleset), and the routes (ip "
                            "route)."},
     [FABRIC_NO_PROTOCOL] = {ONDK_CAUSE_NO_PROTOCOL, 0,
-                            "The peer's host, or something before it, answered that it does not take such packets.",
-                            "Check the address, and that no firewall answers in the host's place (nft list ruleset)."},
-    [FABRIC_SYSTEM] = {ONDK_CAUSE_SYSTEM, 0, "The system refused for a reason that OpenNDK does not know.",
-                       "Run the program under strace -f -e trace=network: the call that fails names the error."},
+                            "The peer's host, or a host before it, answered that it does not accept such packets.",
+                            "Check the address, and that no firewall answers instead of the host (nft list ruleset)."},
+    [FABRIC_SYSTEM] = {ONDK_CAUSE_SYSTEM, 0, "The system refused for a reason that OpenNDK does not recognize.",
+                       "Run the program under strace -f -e trace=network: the failing call shows the error."},
     [FABRIC_REFUSED] = {ONDK_CAUSE_REFUSED, 0, "Nobody listens at the peer's address.",
                         "Start the server, check the port, and that the listener is not paused."},
-    [FABRIC_REJECTED] = {ONDK_CAUSE_REJECTED, 0, "The peer rejected the request; private data may say why.",
+    [FABRIC_REJECTED] = {ONDK_CAUSE_REJECTED, 0, "The peer rejected the request; private data may have the reason.",
                          "Read NdkGetConnectionData; a full backlog rejects without data: try again later."},
     [FABRIC_PEER_RESET] = {ONDK_CAUSE_PEER_RESET, 0, "The peer reset the connection, or its process died.",
-                           "Look whether the peer's program crashed, closed without a disconnect, or lost its network."},
+                           "Check whether the peer's program crashed, closed without a disconnect, or lost its "
+                           "network."},
     [FABRIC_PEER_CLOSED] = {ONDK_CAUSE_PEER_CLOSED, 0, "The peer disconnected.",
-                            "No fault by itself: disconnect this side too."},
+                            "Not an error: disconnect this side, too."},
     [FABRIC_PEER_GAVE_UP] = {ONDK_CAUSE_PEER_GAVE_UP, 0, "The peer closed the connection before it was established.",
-                             "Look at the peer's log: it cancelled, ran into its own time limit, or is no RDMA peer."},
+                             "Read the peer's log: it cancelled, its own time limit passed, or it is not an RDMA "
+                             "peer."},
     [FABRIC_PEER_TERMINATE] = {ONDK_CAUSE_PEER_TERMINATE, ONDK_BY_PEER,
-                               "The peer found a fault in what this side sent, and ended the connection by a Terminate.",
+                               "The peer found an error in what this side sent, and ended the connection with a "
+                               "Terminate.",
                                "Compare what was posted here with what the peer offered."},
     [FABRIC_PROTOCOL] = {ONDK_CAUSE_PROTOCOL, ONDK_BY_US,
-                         "This side found a fault in what the peer sent, and ended the connection by a Terminate.",
+                         "This side found an error in what the peer sent, and ended the connection with a Terminate.",
                          "Compare what the peer posted with what was offered to it here."},
-    [FABRIC_BAD_REPLY] = {ONDK_CAUSE_BAD_REPLY, 0, "What the peer answered is not a valid MPA reply.",
+    [FABRIC_BAD_REPLY] = {ONDK_CAUSE_BAD_REPLY, 0, "The peer's answer is not a valid MPA reply.",
                           "Check that an iWARP server, and not another service, listens at that port."},
-    [FABRIC_READ_LIMITS] = {ONDK_CAUSE_READ_LIMITS, 0, "The reply wants more RDMA reads in flight than were offered.",
+    [FABRIC_READ_LIMITS] = {ONDK_CAUSE_READ_LIMITS, 0, "The reply requests more RDMA reads in flight than were "
+                                                       "offered.",
                             "Connect with higher read limits, or lower the peer's."},
     [FABRIC_NO_READY_FORM] = {ONDK_CAUSE_NO_READY_FORM, 0,
                               "The reply chose a ready-to-receive form that was not offered.",
-                              "Offer all forms (rtr), or none for a peer that does not know them."},
+                              "Offer all forms (rtr), or none for a peer that does not support them."},
     [FABRIC_NOT_CONNECTING] = {ONDK_CAUSE_NOT_CONNECTING, 0,
-                               "The call came at a time when no connection was being established.",
+                               "The call was made while no connection was being established.",
                                "Check the order of the calls, and that an earlier step succeeded."},
     [FABRIC_LOCAL_CLOSE] = {ONDK_CAUSE_LOCAL_CLOSE, 0, "The local side closed the connector.",
-                            "No fault by itself; disconnect first where work must be finished."},
+                            "Not an error; disconnect first if requests must be finished."},
     [FABRIC_LOCAL_DISCONNECT] = {ONDK_CAUSE_LOCAL_DISCONNECT, 0, "The local side disconnected.",
-                                 "No fault by itself: receives that were still posted end this way."},
+                                 "Not an error: receives that are still posted end this way."},
     [FABRIC_LOCAL_FLUSH] = {ONDK_CAUSE_LOCAL_FLUSH, ONDK_BY_US, "The local side flushed or closed the queue pair.",
-                            "No fault by itself; a flush of a message that is half sent ends the connection."},
+                            "Not an error; a flush of a half-sent message ends the connection."},
     [FABRIC_LOCAL_ERROR] = {ONDK_CAUSE_LOCAL_ERROR, ONDK_BY_US,
-                            "A local request could not be carried out: its memory was gone.",
+                            "A local request failed because its memory was no longer registered.",
                             "Keep a region registered until every request that names it has completed."},
-    [FABRIC_TOKEN] = {ONDK_CAUSE_TOKEN, 0, "A token of this side's is unknown, or no longer valid.",
-                      "The region was deregistered or invalidated, or its window's region has gone, or the token is an old one: "
-                      "a new registration has a new token."},
-    [FABRIC_TOKEN_DOMAIN] = {ONDK_CAUSE_TOKEN_DOMAIN, 0, "A token of this side's is of another protection domain.",
-                             "Make region and queue pair from the same NDK_PD."},
-    [FABRIC_TOKEN_RIGHT] = {ONDK_CAUSE_TOKEN_RIGHT, 0, "A region of this side's lacks the right for the request.",
+    [FABRIC_TOKEN] = {ONDK_CAUSE_TOKEN, 0, "A token of this side is unknown or no longer valid.",
+                      "The region was deregistered or invalidated, or the region of its window has ended, or the token "
+                      "is an old one: a new registration has a new token."},
+    [FABRIC_TOKEN_DOMAIN] = {ONDK_CAUSE_TOKEN_DOMAIN, 0, "A token of this side belongs to another protection domain.",
+                             "Create region and queue pair from the same NDK_PD."},
+    [FABRIC_TOKEN_RIGHT] = {ONDK_CAUSE_TOKEN_RIGHT, 0, "A region of this side lacks the right for the request.",
                             "Receives and reads need local write: register with NDK_MR_FLAG_ALLOW_LOCAL_WRITE."},
     [FABRIC_TOKEN_RANGE] = {ONDK_CAUSE_TOKEN_RANGE, 0, "Address and length are not inside this side's region.",
                             "Compare them with the address and length that were registered or bound."},
     [FABRIC_TOKEN_LASTING] = {ONDK_CAUSE_TOKEN_LASTING, 0, "The token cannot be invalidated.",
                               "Only fast-registered regions and bound windows can; others are deregistered."},
     [FABRIC_REGION_GONE] = {ONDK_CAUSE_REGION_GONE, 0,
-                            "What a fast registration or a bind was to be made of had gone when its turn came.",
-                            "Keep the region of a window until the bind has completed, and do not close or deregister it."},
+                            "The memory of a fast registration or bind was no longer registered when the request was "
+                            "processed.",
+                            "Keep the region of a window until the bind has completed, and do not close or deregister "
+                            "it."},
     [FABRIC_RECEIVE_SHORT] = {ONDK_CAUSE_RECEIVE_SHORT, ONDK_BY_US, "The message was longer than the receive.",
                               "Post longer receives, or have the peer send shorter messages."},
     [FABRIC_PEER_TOKEN] = {ONDK_CAUSE_PEER_TOKEN, ONDK_BY_PEER, "The peer's memory cannot be accessed with this token.",
                            "Check that the token is the current one, and that its region allows the access."},
     [FABRIC_PEER_RANGE] = {ONDK_CAUSE_PEER_RANGE, ONDK_BY_PEER, "Address and length are not inside the peer's region.",
-                           "Compare them with what the peer registered and told."},
+                           "Compare them with what the peer registered and announced."},
     [FABRIC_RESOURCES] = {ONDK_CAUSE_RESOURCES, 0, "Memory or descriptors ran out.",
-                          "Raise the limit (ulimit -n), use shallower queues, or close what is idle."},
+                          "Raise the limit (ulimit -n), use shallower queues, or close idle objects."},
     [FABRIC_CQ_OVERFLOW] = {ONDK_CAUSE_CQ_OVERFLOW, 0, "More requests completed than a completion queue holds.",
                             "Create it as deep as all queues that use it together."},
     [FABRIC_SRQ_SHARE] = {ONDK_CAUSE_SRQ_SHARE, 0,
-                          "Unfinished messages held too many receives of the shared receive queue, and this one had not "
-                          "moved for the longest time.",
-                          "Look at the peer: it began a message and sent no more. Post more receives, or raise "
+                          "Unfinished messages held too many receives of the shared receive queue, and this one had "
+                          "not advanced for the longest time.",
+                          "Check the peer: it began a message and did not continue. Post more receives, or raise "
                           "srq_stall_ms or srq_share_percent (docs/timeouts.md)."},
     [FABRIC_CONNECT_TIMEOUT] = {ONDK_CAUSE_CONNECT_TIMEOUT, 0, "Nothing answered at the transport level in time.",
                                 "Check the address, and that no firewall drops the packets."},
@@ -118,24 +125,26 @@ static const struct cause {
                               "The transport opened, but the MPA request was not answered in time.",
                               "Check that the peer's consumer accepts or rejects, and that it is an iWARP server."},
     [FABRIC_ESTABLISH_TIMEOUT] = {ONDK_CAUSE_ESTABLISH_TIMEOUT, 0,
-                                  "The ready-to-receive message did not come, leave or get its answer in time.",
+                                  "The ready-to-receive message did not arrive, was not sent, or was not answered in "
+                                  "time.",
                                   "Check that the connecting consumer calls NdkCompleteConnect."},
     [FABRIC_DISCONNECT_TIMEOUT] = {ONDK_CAUSE_DISCONNECT_TIMEOUT, 0, "The peer did not disconnect in time.",
                                    "Have the peer disconnect in its disconnect callback."},
     [FABRIC_PEER_SILENT] = {ONDK_CAUSE_PEER_SILENT, 0,
-                            "The peer's host did not acknowledge, or did not take, what was sent to it in time.",
-                            "Look at the network between the two, and whether the peer's host is up and its program "
-                            "runs; unacked_ms and keepalive_idle_ms are the limits (docs/timeouts.md)."},
+                            "The peer's host did not acknowledge or accept in time what was sent to it.",
+                            "Check the network between the two hosts, and whether the peer's host is up and its "
+                            "program runs; unacked_ms and keepalive_idle_ms are the limits (docs/timeouts.md)."},
     [FABRIC_FRAME_STALLED] = {ONDK_CAUSE_FRAME_STALLED, 0, "The peer began an FPDU and did not finish it in time.",
-                              "Look whether the peer's process is stopped, or does not speak MPA; stall_ms is the limit "
+                              "Check whether the peer's process is stopped, or does not use MPA; stall_ms is the limit "
                               "(docs/timeouts.md)."},
     [FABRIC_MESSAGE_STALLED] = {ONDK_CAUSE_MESSAGE_STALLED, 0,
-                                "The peer began a message, and too little of the rest came in time.",
-                                "Look whether the peer's process is stopped; stall_ms is the limit (docs/timeouts.md)."},
+                                "The peer began a message, and too little of the rest arrived in time.",
+                                "Check whether the peer's process is stopped; stall_ms is the limit "
+                                "(docs/timeouts.md)."},
 };
 
 static const struct fabric_terminate unknown_terminate = {
-    0, "other", "Its code is none that the protocol names.", "Look at the documents of the side that sent it."};
+    0, "other", "The code is not one of the protocol's.", "Read the documentation of the side that sent it."};
 
 /* ---- Codes ---- */
 
@@ -255,7 +264,7 @@ void reason_print_tables(FILE *out)
     unsigned count;
     const struct fabric_terminate *terminates = fabric_terminates(&count);
 
-    fprintf(out, "## Causes\n\n| code | name | Terminate | what happened | what to look at |\n|---|---|---|---|---|\n");
+    fprintf(out, "## Causes\n\n| code | name | Terminate | what happened | what to check |\n|---|---|---|---|---|\n");
     for (unsigned number = 1; number <= UINT8_MAX; number++)
         print_cause(out, number);
     fprintf(out, "\n## What a Terminate says\n\n| lower 16 bits | name | what was found | what to look at |\n"

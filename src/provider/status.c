@@ -154,35 +154,36 @@ static const struct entry {
     const char *name, *advice;
 } entries[] = {
 #define ENTRY(status, advice) {status, #status, advice}
-    ENTRY(STATUS_SUCCESS, "It worked; there is nothing to do."),
-    ENTRY(STATUS_PENDING, "It has begun and will be answered by its completion callback; wait for that."),
-    ENTRY(STATUS_TIMEOUT, "A wait ended without its event; wait longer, or look why the event does not come."),
+    ENTRY(STATUS_SUCCESS, "Success; there is nothing to do."),
+    ENTRY(STATUS_PENDING, "The call is pending; wait for its completion callback."),
+    ENTRY(STATUS_TIMEOUT, "A wait ended without its event; wait longer, or check why the event does not occur."),
     ENTRY(STATUS_BUFFER_OVERFLOW, "More requests completed than the completion queue holds; create it as deep as all "
                                   "queues that use it together."),
     ENTRY(STATUS_DEVICE_BUSY, "Something still uses the object; end that first."),
-    ENTRY(STATUS_NO_MORE_ENTRIES, "There is nothing left to hand out; end what is not needed any more."),
-    ENTRY(STATUS_UNSUCCESSFUL, "It failed for a reason that has no name of its own; look at the provider's reason."),
-    ENTRY(STATUS_ACCESS_VIOLATION, "A memory token is stale, of another protection domain, or lacks the right; check "
+    ENTRY(STATUS_NO_MORE_ENTRIES, "No more entries are available; release those that are not needed."),
+    ENTRY(STATUS_UNSUCCESSFUL, "It failed for a reason without a status of its own; check the provider's reason."),
+    ENTRY(STATUS_ACCESS_VIOLATION, "A memory token is invalid, of another protection domain, or lacks the right; check "
                                    "token, flags of the registration and the range, on both sides."),
-    ENTRY(STATUS_INVALID_HANDLE, "That is not an object that is open; check that it was not closed before."),
+    ENTRY(STATUS_INVALID_HANDLE, "The handle is not open; check that it was not closed before."),
     ENTRY(STATUS_INVALID_PARAMETER, "An argument is malformed or beyond the adapter's limits; compare with "
                                     "NdkQueryAdapterInfo."),
-    ENTRY(STATUS_INVALID_DEVICE_REQUEST, "The object does not take this request; check its type."),
+    ENTRY(STATUS_INVALID_DEVICE_REQUEST, "The object does not support this request; check its type."),
     ENTRY(STATUS_NO_MEMORY, "Memory ran out; free some, or use fewer and shallower queues."),
     ENTRY(STATUS_BUFFER_TOO_SMALL, "The buffer is too short; try again with the length that was written back."),
     ENTRY(STATUS_INVALID_PARAMETER_MIX, "These arguments exclude each other; change one of them."),
     ENTRY(STATUS_DATA_OVERRUN, "The peer sent a message longer than the receive that was posted for it; post longer "
                                "receives or send shorter messages."),
-    ENTRY(STATUS_SHARING_VIOLATION, "The local address and port are in use, or this user may not take the port; choose "
-                                    "another port, or port 0, or look at the provider's reason."),
+    ENTRY(STATUS_SHARING_VIOLATION, "The local address and port are in use, or this user may not bind the port; choose "
+                                    "another port, or port 0, or check the provider's reason."),
     ENTRY(STATUS_INSUFFICIENT_RESOURCES, "Memory, descriptors or room in a queue ran out; raise the limit (ulimit -n), "
-                                         "use deeper queues, or close what is idle."),
+                                         "use deeper queues, or close idle objects."),
     ENTRY(STATUS_DEVICE_NOT_READY, "The device is not ready; bring it up and try again."),
     ENTRY(STATUS_IO_TIMEOUT, "Nothing answered in time; check address and port, that a firewall lets them through, and "
                              "that the peer is alive."),
-    ENTRY(STATUS_NOT_SUPPORTED, "The provider cannot do this; ask for less, or look at the adapter's flags first."),
-    ENTRY(STATUS_INTERNAL_ERROR, "The provider failed; the object is of no more use, close it and report the case."),
-    ENTRY(STATUS_CANCELLED, "This side ended it by a flush, a disconnect or a close; that is no fault by itself."),
+    ENTRY(STATUS_NOT_SUPPORTED, "The provider does not support this; request less, or check the adapter's flags "
+                                "first."),
+    ENTRY(STATUS_INTERNAL_ERROR, "The provider failed and the object is unusable; close it and report the case."),
+    ENTRY(STATUS_CANCELLED, "This side ended it by a flush, a disconnect or a close; this is not an error."),
     ENTRY(STATUS_REMOTE_RESOURCES, "The request went beyond the peer's memory region; check address and length."),
     ENTRY(STATUS_INVALID_ADDRESS, "The local address is not one of this adapter's; use one of those that the interface "
                                   "has (ip address)."),
@@ -190,21 +191,21 @@ static const struct entry {
     ENTRY(STATUS_INVALID_BUFFER_SIZE, "The data is longer than allowed; shorten it."),
     ENTRY(STATUS_TOO_MANY_ADDRESSES, "All ports from 49152 to 65535 are taken at this address; close connections, or "
                                      "share one endpoint between them."),
-    ENTRY(STATUS_ADDRESS_ALREADY_EXISTS, "These two addresses and ports are connected to each other already; close "
-                                         "that connection, or use another local port."),
+    ENTRY(STATUS_ADDRESS_ALREADY_EXISTS, "A connection with these two addresses and ports exists already; close that "
+                                         "connection, or use another local port."),
     ENTRY(STATUS_CONNECTION_REFUSED, "Nobody listens there, or the listener is full, paused, or rejected; start the "
                                      "server, and check port and private data."),
     ENTRY(STATUS_CONNECTION_INVALID, "The queue pair is not connected, or not being connected; complete the steps of "
                                      "establishment in order, or make a new connection."),
     ENTRY(STATUS_CONNECTION_ACTIVE, "It is connected already; disconnect first."),
     ENTRY(STATUS_NETWORK_UNREACHABLE, "There is no route to that network; check address and routes (ip route)."),
-    ENTRY(STATUS_HOST_UNREACHABLE, "The network is there, the host is not, or a firewall forbids the connection; check "
-                                   "the address, and that the host is up and answers (ip neighbour)."),
+    ENTRY(STATUS_HOST_UNREACHABLE, "The host cannot be reached, or a firewall forbids the connection; check the "
+                                   "address, and that the host is up and answers (ip neighbour)."),
     ENTRY(STATUS_CONNECTION_ABORTED, "The connection broke: the peer gave up, crashed, or one side violated the "
-                                     "protocol or the other's memory; look at the peer's log."),
+                                     "protocol or the other's memory rights; check the peer's log."),
     ENTRY(STATUS_DEVICE_REMOVED, "The device is gone; close everything and open an adapter that exists."),
-    ENTRY(STATUS_IMPLEMENTATION_LIMIT, "That is more than the adapter can do at once; split it."),
-    ENTRY(NDIS_STATUS_BAD_VERSION, "The provider does not serve this version; ask for 1.0 to 1.2, 2.0 or 2.1."),
+    ENTRY(STATUS_IMPLEMENTATION_LIMIT, "The request exceeds what the adapter can do at once; split it."),
+    ENTRY(NDIS_STATUS_BAD_VERSION, "The provider does not support this version; use 1.0 to 1.2, 2.0 or 2.1."),
     ENTRY(NDIS_STATUS_ADAPTER_NOT_READY, "The interface is down; bring it up (ip link set up) and try again."),
 #undef ENTRY
 };
@@ -233,5 +234,5 @@ const char *ondk_status_advice(NTSTATUS status)
 {
     const struct entry *e = find(status);
 
-    return e ? e->advice : "A status that this library does not give; look it up where it came from.";
+    return e ? e->advice : "This library does not return this status; check where it came from.";
 }

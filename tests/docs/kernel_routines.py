@@ -18,9 +18,9 @@ EXPORTED, INLINE = 'visibility("default")', 'inline '
 WORDS = '''<!-- SPDX-License-Identifier: MIT -->
 # Kernel routines that drivers can call
 
-Printed from the headers in `include/wdk` by `tests/docs/kernel_routines.py`; a test sees to it that this page says what they
-say, and that the library has each function. What is called like a function and done by a macro or an inline function is
-listed with the rest. Each header says beside the routine what it does differently from Windows, if anything.
+Printed from the headers in `include/wdk` by `tests/docs/kernel_routines.py`. A test compares, and checks that the
+library has each function. Function-like macros and inline functions are included. The headers describe each routine's
+differences from Windows, if there are any.
 
 '''
 
@@ -104,7 +104,7 @@ def page(root):
         names = sorted((name for name in exported | other if not own(name)), key=lambda name: (name.lower(), name))
         count += len(names)
         if names:
-            words = textwrap.fill(', '.join(f'`{name}`' for name in names), 120, break_long_words=False,
+            words = textwrap.fill(', '.join(f'`{name}`' for name in names), 119, break_long_words=False,
                                   break_on_hyphens=False)
             out += f'## {header}\n\n{words}\n\n'
     return WORDS + f'{count} in all.\n\n' + out.rstrip() + '\n', functions

@@ -11,20 +11,22 @@ int main(void)
          "\n"
          "Printed from the code by `tests/docs/print_profiles.c`; a test compares.\n"
          "\n"
-         "A consumer that was only ever tried on a wide card breaks on a narrow one: it posts four SGEs where three are\n"
-         "allowed, resizes a queue that cannot be resized, sends 200 bytes of private data where 56 fit. A profile makes\n"
-         "an adapter report, and enforce, the limits of another card. It is chosen by the environment\n"
-         "(`ONDK_PROFILE=narrow`), by the program (`ondk_config_profile`, `include/openndk/config.h`) or by `ndkping\n"
-         "--profile`. Each limit is a field of `ondk_config_t` too, and a variable (`ONDK_MAX_READ_SGE=1`) that goes above\n"
-         "the profile, so that any other card can be described.\n"
+         "A consumer that was only tested with a wide card fails with a narrow one: it posts four SGEs if three are\n"
+         "allowed, resizes a queue that cannot be resized, or sends 200 bytes of private data if 56 are allowed. A\n"
+         "profile makes an adapter report and enforce the limits of another card. It is selected by the environment\n"
+         "(`ONDK_PROFILE=narrow`), by the program (`ondk_config_profile`, `include/openndk/config.h`), or by\n"
+         "`ndkping --profile`. Each limit is also a field of `ondk_config_t`, and a variable\n"
+         "(`ONDK_MAX_READ_SGE=1`) that overrides the profile, so any other card can be described.\n"
          "\n"
-         "One past a limit is refused as the contract says: `STATUS_INVALID_PARAMETER`, for the pages of a fast registration\n"
-         "`STATUS_IMPLEMENTATION_LIMIT`; read limits are cut down instead. What a 0 or a switch takes away answers\n"
-         "`STATUS_NOT_SUPPORTED`. A limit above what the provider can do counts as what it can do (`all`).\n");
+         "Values beyond a limit are refused as the contract demands: with `STATUS_INVALID_PARAMETER`, or with\n"
+         "`STATUS_IMPLEMENTATION_LIMIT` for the pages of a fast registration. Read limits are capped instead. A\n"
+         "capability that a 0 removes answers `STATUS_NOT_SUPPORTED`. A limit above the provider's own limit means\n"
+         "that limit (`all`).\n");
     profile_print_tables(stdout);
-    puts("\nThe numbers of `no-windows` are what the driver of a widespread adapter (vendor 0x02C9, device 0x1007) reports, as\n"
-         "`docs/facts.md` has them; its 32 SGEs and its queue of 4194303 completions are more than this provider has, and come\n"
-         "out as 16 and 262144. The other profiles imitate no single product: `narrow` joins limits that cards are known to\n"
-         "have, `minimal` is what the interface allows an adapter to leave out.");
+    puts("\n"
+         "The numbers of `no-windows` are those of the driver of a widespread adapter (vendor 0x02C9, device\n"
+         "0x1007; `docs/facts.md`). Its 32 SGEs and its queue of 4194303 completions exceed this provider's limits,\n"
+         "so 16 and 262144 are reported. The other profiles imitate no single product: `narrow` combines limits of\n"
+         "real cards, and `minimal` omits everything that the interface allows an adapter to omit.");
     return 0;
 }

@@ -25,6 +25,7 @@
 #include "fabric/iwarp/conn_table.h"
 
 #include <assert.h>
+#include <string.h>
 
 #define GO(to, what) { CELL_STEP, CONN_##to, (what) }
 #define IGNORE { CELL_IGNORE, CONN_IDLE, 0 }
@@ -333,16 +334,22 @@ static void print_cell(FILE *out, enum conn_event e, const struct conn_cell *cel
 
 static void print_list(FILE *out, const char *title, enum conn_state s, enum conn_cell_kind kind)
 {
-    const char *separator = " ";
+    const char *separator = "";
+    int column = fprintf(out, "%s:", title);
 
-    fprintf(out, "%s:", title);
     for (enum conn_event e = 0; e < CONN_EVENTS; e++) {
-        if (table[s][e].kind == kind) {
-            fprintf(out, "%s%s", separator, conn_event_name(e));
-            separator = ", ";
+        if (table[s][e].kind != kind)
+            continue;
+        column += fprintf(out, "%s", separator);
+        if (column + strlen(conn_event_name(e)) > 115) {
+            fprintf(out, "\n%s", conn_event_name(e));
+            column = 0;
+        } else {
+            column += fprintf(out, " %s", conn_event_name(e));
         }
+        separator = ",";
     }
-    fprintf(out, "%s\n\n", *separator == ' ' ? " none" : "");
+    fprintf(out, "%s\n\n", *separator ? "" : " none");
 }
 
 static void print_states(FILE *out)

@@ -14,7 +14,7 @@ static atomic_uint violations;
 static FILE *output;
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
-/* Bug check codes, as Windows has them; what Driver Verifier finds is C4. */
+/* Windows' bug check codes; Driver Verifier's findings have 0xC4. */
 enum {
     IRQL_NOT_LESS_OR_EQUAL = 0x0a,
     SPIN_LOCK_ALREADY_OWNED = 0x0f,
@@ -41,7 +41,7 @@ enum {
 static const struct rule {
     const char *name;
     uint32_t code;
-    const char *says; /* what the documentation demands */
+    const char *says; /* the documentation's demand */
 } rules[CHECK_RULES] = {
     [CHECK_WAIT_AT_DISPATCH] = { "wait-at-dispatch", ATTEMPTED_SWITCH_FROM_DPC,
         "A thread at DISPATCH_LEVEL must not wait: only a wait with a timeout of zero is allowed there." },
@@ -52,62 +52,62 @@ static const struct rule {
     [CHECK_IRQL_TOO_LOW] = { "irql-too-low", IRQL_NOT_LESS_OR_EQUAL,
         "The routine's reference names the lowest IRQL at which it may be called." },
     [CHECK_IRQL_LOWERED_WRONG] = { "irql-wrong-way", IRQL_NOT_LESS_OR_EQUAL,
-        "KeRaiseIrql never lowers the IRQL; KeLowerIrql restores the value that KeRaiseIrql gave back." },
+        "KeRaiseIrql never lowers the IRQL; KeLowerIrql restores the value that KeRaiseIrql returned." },
     [CHECK_IRQL_CHANGED] = { "irql-changed", IRQL_UNEXPECTED_VALUE,
         "A routine returns at the IRQL at which it was called." },
     [CHECK_LOCK_RECURSIVE] = { "lock-recursive", SPIN_LOCK_ALREADY_OWNED,
-        "A lock that the thread holds already must not be acquired by it again: it would wait for itself for ever." },
+        "A thread must not acquire a lock that it already holds: it would wait for itself for ever." },
     [CHECK_LOCK_NOT_HELD] = { "lock-not-held", SPIN_LOCK_NOT_OWNED,
-        "Only who has acquired a lock releases it." },
+        "A lock is released by the thread that has acquired it." },
     [CHECK_LOCK_HELD_AT_END] = { "lock-held-at-end", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "Callbacks, work items and threads release every lock before they return." },
     [CHECK_POOL_OVERRUN] = { "pool-overrun", BAD_POOL_HEADER,
-        "A driver writes to the octets that it has allocated and to no others." },
+        "A driver writes only to the bytes that it has allocated." },
     [CHECK_POOL_UNDERRUN] = { "pool-underrun", BAD_POOL_HEADER,
-        "A driver writes to the octets that it has allocated and to no others." },
+        "A driver writes only to the bytes that it has allocated." },
     [CHECK_POOL_DOUBLE_FREE] = { "pool-double-free", BAD_POOL_CALLER,
         "A block of pool is freed once." },
     [CHECK_POOL_USE_AFTER_FREE] = { "pool-use-after-free", DRIVER_CAUGHT_MODIFYING_FREED_POOL,
-        "Freed pool belongs to whoever gets it next: neither read nor write it." },
+        "Freed pool belongs to its next owner: the driver neither reads nor writes it." },
     [CHECK_POOL_WRONG_TAG] = { "pool-wrong-tag", BAD_POOL_CALLER,
         "ExFreePoolWithTag names the tag with which the block was allocated." },
     [CHECK_POOL_BAD_ADDRESS] = { "pool-bad-address", BAD_POOL_CALLER,
-        "Only what ExAllocatePool... returned, and exactly that address, can be freed." },
+        "Only the exact address that ExAllocatePool... returned can be freed." },
     [CHECK_POOL_BAD_REQUEST] = { "pool-bad-request", BAD_POOL_CALLER,
         "An allocation has a size and a tag; paged pool is for IRQL <= APC_LEVEL." },
     [CHECK_LIST_CORRUPT] = { "list-corrupt", KERNEL_SECURITY_CHECK_FAILURE,
-        "An entry is in one list at most and is removed once; its memory stays until then." },
+        "An entry is in at most one list and is removed once; its memory stays allocated until then." },
     [CHECK_OBJECT_FREED_IN_USE] = { "object-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "Memory of an event, timer, DPC, work item or lock stays until nobody waits for it and it is neither queued "
-        "nor held." },
+        "The memory of an event, timer, DPC, work item or lock stays allocated while a thread waits for it or it is "
+        "queued or held." },
     [CHECK_OBJECT_REINITIALIZED] = { "object-reinitialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "An object is initialized again only when nobody waits for it and it is neither queued nor held." },
+        "An object is not initialized again while a thread waits for it or it is queued or held." },
     [CHECK_OBJECT_NOT_INITIALIZED] = { "object-not-initialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An object is initialized before its first use." },
     [CHECK_CONTEXT_FREED_IN_USE] = { "context-freed-in-use", DRIVER_CORRUPTED_EXPOOL,
         "The context of a request that returned STATUS_PENDING stays valid until its completion callback has been "
         "called." },
     [CHECK_CONTEXT_ON_DEAD_STACK] = { "context-on-dead-stack", DRIVER_CORRUPTED_EXPOOL,
-        "A context on the stack is gone when the function returns: wait for the completion callback before that." },
+        "A context on the stack ends when its function returns: wait for the completion callback before that." },
     [CHECK_MDL_NOT_LOCKED] = { "mdl-not-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An MDL is used after MmBuildMdlForNonPagedPool or MmProbeAndLockPages, and unlocked as often as locked." },
     [CHECK_MDL_MISUSED] = { "mdl-misused", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "An MDL is built or locked once, over memory that the routine is for, mapped once, and given back by the "
-        "routine that belongs to the one that made it." },
+        "An MDL is built or locked once, over memory of the routine's kind, mapped once, and freed by the routine "
+        "that matches the one that allocated it." },
     [CHECK_MDL_FREED_LOCKED] = { "mdl-freed-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "MmUnlockPages comes before IoFreeMdl." },
     [CHECK_MDL_FREED_IN_USE] = { "mdl-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "The MDL of a registered region stays until the region has been deregistered." },
+        "The MDL of a registered region stays allocated until the region has been deregistered." },
     [CHECK_UNLOAD_OUTSTANDING] = { "unload-outstanding", DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS,
-        "DriverUnload returns when everything that the driver made is closed, freed, cancelled or finished." },
+        "DriverUnload returns when everything that the driver created is closed, freed, cancelled or finished." },
     [CHECK_NDK_CLOSED_TWICE] = { "ndk-closed-twice", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "An NDK object is closed once: the close call takes it away from the consumer." },
+        "An NDK object is closed once: after the close call it no longer belongs to the consumer." },
     [CHECK_NDK_CLOSED_USED] = { "ndk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "After the close call an NDK object must not be used, even while the close is pending." },
     [CHECK_NDK_LAM_RELEASED] = { "ndk-lam-released", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "A logical address mapping is released when all work requests that use it have completed." },
     [CHECK_IRP_COMPLETED_TWICE] = { "irp-completed-twice", MULTIPLE_IRP_COMPLETE_REQUESTS,
-        "IoCompleteRequest gives the IRP away: it is called once for each." },
+        "IoCompleteRequest is called once for each IRP: afterwards the IRP no longer belongs to the driver." },
     [CHECK_HANDLE_INVALID] = { "handle-invalid", INVALID_KERNEL_HANDLE,
         "A handle is closed once, and only an open one is used." },
     [CHECK_WORK_ITEM_QUEUED] = { "work-item-queued", WORKER_INVALID,
@@ -115,7 +115,7 @@ static const struct rule {
     [CHECK_EXCEPTION] = { "exception", KMODE_EXCEPTION_NOT_HANDLED,
         "The routine raises an exception, and there is no handler for it." },
     [CHECK_REFERENCE] = { "reference", REFERENCE_BY_POINTER,
-        "Each ObDereferenceObject gives back one reference that the driver has taken to that object." },
+        "Each ObDereferenceObject releases one reference that the driver holds on the object." },
     [CHECK_IRP_MISUSE] = { "irp-misuse", DRIVER_VERIFIER_IOMANAGER_VIOLATION,
         "A dispatch routine returns STATUS_PENDING exactly when it has called IoMarkIrpPending; an IRP ends with a "
         "final status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of "
@@ -126,9 +126,9 @@ static const struct rule {
         "Data that an event has kept with STATUS_PENDING is released once with WskRelease, before the socket is closed; "
         "data that it has not kept is not released." },
     [CHECK_SRB_COMPLETED] = { "srb-completed", SCSI_VERIFIER_DETECTED_VIOLATION,
-        "A miniport completes each SRB that it was given once, with a final SrbStatus; from then on it is the port's." },
+        "A miniport completes each SRB once, with a final SrbStatus; afterwards the SRB belongs to the port." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
-        "What a driver asserts is true." },
+        "A driver's assertions are true." },
 };
 
 struct earlier {
