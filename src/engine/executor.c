@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of real threads: one for each shard. The thread turns its shard; after an event it looks on for a while,
- * because waking a sleeper costs more than most answers take to come; then it sleeps. While a consumer polls, it leaves
- * looking on to the consumer.
+ * The executor of real threads: one for each shard. The thread runs the shard's turns. After an event it spins for a
+ * while, because waking a sleeping thread takes longer than most answers. Then it sleeps. While a consumer polls, the
+ * thread does not spin. The invariant: a thread that stops has run all queued worker_run and callbacks.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -22,14 +22,13 @@
 #include "engine/net.h"
 #include "engine/shard.h"
 
-/* Turns that a stopping thread makes at most to finish what is queued: more means that a task posts itself for ever. */
 enum {
-    LAST_TURNS = 10000,
-    LOOKS_IN_VAIN = 4, /* in a row: looking on does not pay; then only */
-    LOOK_AGAIN = 16,   /* every so often it is tried once more */
-    PREEMPTED_NS = 1000000,
-    REST = 2, /* times what was missing */
-    KEEP = 32, /* likewise, after giving way */
+    MAX_LAST_TURNS = 10000,   /* of a stopping thread to finish what is queued; more means that a task posts itself */
+    MAX_VAIN_SPINS = 4,       /* in a row; after that the thread spins rarely */
+    SPIN_RETRY_INTERVAL = 16, /* how often it tries again */
+    PREEMPTED_NS = 1000000,   /* a longer gap means that the thread lost its processor */
+    SLEEP_FACTOR = 2,         /* after that it does not spin for this many times the gap */
+    NO_YIELD_FACTOR = 32,     /* or, if it yielded, does not yield for this many times the gap */
 };
 
 struct worker {
@@ -38,116 +37,111 @@ struct worker {
     atomic_bool stopping;
 };
 
+/*
+ * Spinning is worth it if the next event arrives within the spin time, as in an exchange of messages with a peer that
+ * spins too. Otherwise it only occupies a processor that others need, perhaps the peer. If others need the processor, a
+ * spinning thread loses it for milliseconds, but a sleeping thread is woken at once. A gap between two turns shows that
+ * the thread lost its processor.
+ */
+struct spin_policy {
+    unsigned n_vain;         /* how often the thread has gone to sleep since an event ended its spinning */
+    bool is_spinning;
+    uint64_t last_ns;        /* the time of the last turn */
+    uint64_t no_spin_until;  /* because the thread lost its processor while it was spinning */
+    uint64_t no_yield_until; /* because it lost its processor when it yielded */
+};
+
+static _Thread_local bool is_worker;
+
 static uint64_t threads_now(struct executor *e)
 {
     (void)e;
     return owner_clock(NULL);
 }
 
-static void cpu_relax(void)
+static void worker_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #endif
 }
 
-/*
- * Looking on pays where the next event comes within the time for it, as in an exchange of messages with a peer that
- * looks on too. Where it does not, it only keeps a processor from those who have something to do, the peer among them.
- * And where others want the processor, who looks on is taken off it for milliseconds, when one who sleeps is woken at
- * once: time that is missing between two looks tells of it.
- */
-struct patience {
-    unsigned in_vain; /* how often the thread has gone to sleep since looking on was last worth it */
-    bool looking;
-    uint64_t last;       /* when it looked */
-    uint64_t rest_until; /* it was taken off its processor while it looked on: not before then */
-    uint64_t keep_until; /* likewise when it gave way */
-};
-
-/* Has the thread looked long enough for an event? The last one was at `from`. */
-static bool is_enough(const struct patience *p, uint64_t from, uint64_t now, uint64_t spin_ns)
+/* Should the thread sleep? The last event was at `from`. */
+static bool spin_policy_wants_sleep(const struct spin_policy *p, uint64_t from, uint64_t now, uint64_t spin_ns)
 {
-    bool hopeless = p->in_vain >= LOOKS_IN_VAIN && p->in_vain % LOOK_AGAIN != 0;
+    bool vain = p->n_vain >= MAX_VAIN_SPINS && p->n_vain % SPIN_RETRY_INTERVAL != 0;
 
-    return hopeless || now - from >= spin_ns || now < p->rest_until;
+    return vain || now - from >= spin_ns || now < p->no_spin_until;
 }
 
-/* What callbacks, and whom they woke, have taken tells nothing of others. */
-static void learn(struct patience *p, bool busy, bool called, bool sleeps, uint64_t now)
+/* Updates the policy after a turn. The time of callbacks, and of threads that they woke, is no gap. */
+static void spin_policy_update(struct spin_policy *p, bool busy, bool called, bool sleeps, uint64_t now)
 {
-    if (p->looking && !called && now - p->last >= PREEMPTED_NS)
-        p->rest_until = now + REST * (now - p->last);
-    p->last = now;
-    if (busy && p->looking)
-        p->in_vain = 0;
+    if (p->is_spinning && !called && now - p->last_ns >= PREEMPTED_NS)
+        p->no_spin_until = now + SLEEP_FACTOR * (now - p->last_ns);
+    p->last_ns = now;
+    if (busy && p->is_spinning)
+        p->n_vain = 0;
     else if (sleeps)
-        p->in_vain++;
-    p->looking = !busy && !sleeps;
+        p->n_vain++;
+    p->is_spinning = !busy && !sleeps;
 }
 
 /*
- * Whom a callback woke may wait for this very processor, and comes first: its answer is what happens next, and going to
- * sleep takes microseconds. Where somebody else takes the processor for long, this is left for a while. Returns now.
+ * Yields once after callbacks. A thread that a callback woke may wait for this processor, and its answer is the next
+ * event; going to sleep would take microseconds. If yielding takes long, it is not done for a while. Returns the time.
  */
-static uint64_t give_way(struct executor *e, struct patience *p)
+static uint64_t spin_policy_yield(struct executor *e, struct spin_policy *p)
 {
     uint64_t before = threads_now(e), after;
 
-    if (before < p->keep_until)
+    if (before < p->no_yield_until)
         return before;
     (void)sched_yield();
     after = threads_now(e);
     if (after - before >= PREEMPTED_NS)
-        p->keep_until = after + KEEP * (after - before);
+        p->no_yield_until = after + NO_YIELD_FACTOR * (after - before);
     return after;
 }
 
-static _Thread_local bool is_worker;
-
-bool executor_on_worker(void)
-{
-    return is_worker;
-}
-
-/* A child of fork has none, even if a callback forked. */
-static void executor_forget_worker(void)
+/* In a child of fork no thread is a worker, even if a callback called fork. */
+static void executor_clear_worker(void)
 {
     is_worker = false;
 }
 
-static void *work(void *arg)
+static void *worker_run(void *arg)
 {
     struct worker *w = arg;
     struct executor *e = shard_executor(w->shard);
     uint64_t spin_ns = shard_get_config(w->shard)->spin_ns;
     uint64_t spin_from = 0;
-    struct patience patience = { .in_vain = 0 };
+    struct spin_policy policy = { .n_vain = 0 };
 
     is_worker = true;
     for (;;) {
         unsigned did = shard_turn(w->shard);
         bool busy = did != 0, sleeps;
-        uint64_t now = did & SHARD_CALLED ? give_way(e, &patience) : threads_now(e);
+        uint64_t now = did & SHARD_CALLED ? spin_policy_yield(e, &policy) : threads_now(e);
 
-        /* After the turn, which may have taken the very wake that told of it. */
+        /* After the turn, because the turn may have consumed the wake of threads_stop. */
         if (atomic_load_explicit(&w->stopping, memory_order_acquire))
             break;
         if (busy)
             spin_from = now;
-        sleeps = is_enough(&patience, spin_from, now, spin_ns);
-        learn(&patience, busy, (did & SHARD_CALLED) != 0, sleeps, now);
+        sleeps = spin_policy_wants_sleep(&policy, spin_from, now, spin_ns);
+        spin_policy_update(&policy, busy, (did & SHARD_CALLED) != 0, sleeps, now);
         if (sleeps || shard_is_leased(w->shard))
             shard_sleep(w->shard);
         else
-            cpu_relax();
+            worker_relax();
     }
-    for (int i = 0; i < LAST_TURNS && shard_turn(w->shard); i++)
+    for (int i = 0; i < MAX_LAST_TURNS && shard_turn(w->shard); i++)
         ;
     return NULL;
 }
 
-static int create_thread(struct worker *w, int cpu)
+static int worker_create_thread(struct worker *w, int cpu)
 {
     pthread_attr_t attr;
     int err = pthread_attr_init(&attr);
@@ -166,7 +160,7 @@ static int create_thread(struct worker *w, int cpu)
         err = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
     }
     if (!err)
-        err = library_thread_create(&w->thread, &attr, work, w);
+        err = library_thread_create(&w->thread, &attr, worker_run, w);
     pthread_attr_destroy(&attr);
     if (!err)
         (void)pthread_setname_np(w->thread, "openndk-shard");
@@ -184,7 +178,7 @@ static int threads_start(struct executor *e, struct shard *s)
     w->shard = s;
     atomic_init(&w->stopping, false);
     *shard_executor_slot(s) = w;
-    err = create_thread(w, shard_get_config(s)->cpu);
+    err = worker_create_thread(w, shard_get_config(s)->cpu);
     if (err)
         free(w);
     return err;
@@ -209,7 +203,6 @@ static void threads_wake(struct executor *e, struct shard *s)
     net->ops->wake(net, shard_poller(s));
 }
 
-/* Callbacks go on meanwhile: they are the shards' threads'. */
 static bool threads_gate_wait(struct executor *e, struct gate *g, uint64_t deadline)
 {
     (void)e;
@@ -227,6 +220,11 @@ struct executor *executor_threads(void)
     };
     static struct executor threads = { .ops = &ops };
 
-    fork_on_child(executor_forget_worker);
+    fork_on_child(executor_clear_worker);
     return &threads;
+}
+
+bool executor_on_worker(void)
+{
+    return is_worker;
 }

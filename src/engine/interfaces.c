@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the host's network interfaces, asked for anew each time: addresses come and go while an adapter is open.
- * Only that an address is an interface's is believed for a second, as every connect asks: bind notices when it has
- * gone from the host meanwhile.
+ * The host's network interfaces. The invariant: the kernel is asked each time, because addresses come and go while an
+ * adapter is open. Only the fact that an interface has an address is cached for a second, because every connect needs
+ * it. If the address has disappeared meanwhile, bind fails.
  */
 #include "engine/interfaces.h"
 
@@ -21,21 +21,28 @@
 #include "base/mutant.h"
 #include "base/spin.h"
 
-enum { KNOWN = 64, BELIEVED_SECONDS = 1 };
+enum { N_CACHE_ENTRIES = 64, CACHE_SECONDS = 1 };
 
-static bool is_inet(const struct ifaddrs *i)
+static struct cache_entry {
+    struct addr host; /* port 0 */
+    uint32_t index;   /* 0: the entry is empty */
+    time_t since;
+} cache[N_CACHE_ENTRIES];
+static struct spin cache_lock; /* guards the cache; a leaf */
+
+static bool ifaddrs_is_inet(const struct ifaddrs *i)
 {
     return i->ifa_addr && (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6);
 }
 
-static bool address_of(const struct ifaddrs *i, struct addr *a)
+static bool ifaddrs_get_addr(const struct ifaddrs *i, struct addr *a)
 {
-    return is_inet(i) && addr_from(a, i->ifa_addr,
+    return ifaddrs_is_inet(i) && addr_from(a, i->ifa_addr,
                                    i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
                                                                      : sizeof(struct sockaddr_in6));
 }
 
-static uint32_t mtu_of(const char *name)
+static uint32_t interface_mtu(const char *name)
 {
     struct ifreq r = { 0 };
     int fd = descriptors_socket(AF_INET, SOCK_DGRAM, 0);
@@ -49,27 +56,29 @@ static uint32_t mtu_of(const char *name)
     return rc == 0 ? (uint32_t)r.ifr_mtu : 0;
 }
 
-static void describe(const struct ifaddrs *i, uint32_t index, struct interface_info *info)
+static void interface_describe(const struct ifaddrs *i, uint32_t index, struct interface_info *info)
 {
     memset(info, 0, sizeof *info);
     info->index = index;
     snprintf(info->name, sizeof info->name, "%s", i->ifa_name);
     info->up = (i->ifa_flags & IFF_UP) != 0;
     info->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
-    info->mtu = mtu_of(i->ifa_name);
+    info->mtu = interface_mtu(i->ifa_name);
 }
 
-/* Is there an address of the same interface earlier in the list? */
-static bool seen_before(const struct ifaddrs *all, const struct ifaddrs *here)
+/* Does the list have an earlier address of the same interface? */
+static bool ifaddrs_is_repeated(const struct ifaddrs *all, const struct ifaddrs *here)
 {
     for (const struct ifaddrs *i = all; i != here; i = i->ifa_next)
-        if (is_inet(i) && strcmp(i->ifa_name, here->ifa_name) == 0)
+        if (ifaddrs_is_inet(i) && strcmp(i->ifa_name, here->ifa_name) == 0)
             return true;
     return false;
 }
 
-/* if_nametoindex and if_indextoname make a socket: without a descriptor they fail as for an interface that is gone. */
-static bool is_gone(int err)
+/*
+ * Does this errno of if_nametoindex or if_indextoname mean that the interface does not exist, not a lack of resources?
+ */
+static bool errno_is_no_interface(int err)
 {
     return err == ENODEV || err == ENXIO;
 }
@@ -85,15 +94,15 @@ static int kernel_list(struct interfaces *self, struct interface_info *info, int
     for (const struct ifaddrs *i = all; i && !err; i = i->ifa_next) {
         uint32_t index;
 
-        if (!is_inet(i) || seen_before(all, i))
+        if (!ifaddrs_is_inet(i) || ifaddrs_is_repeated(all, i))
             continue;
         index = if_nametoindex(i->ifa_name);
         if (index == 0) {
-            err = is_gone(errno) ? 0 : errno;
+            err = errno_is_no_interface(errno) ? 0 : errno;
             continue;
         }
         if (count < max)
-            describe(i, index, &info[count]);
+            interface_describe(i, index, &info[count]);
         count++;
     }
     freeifaddrs(all);
@@ -109,11 +118,11 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
 
     (void)self;
     if (!if_indextoname(index, name))
-        return is_gone(errno) ? -ENODEV : -errno;
+        return errno_is_no_interface(errno) ? -ENODEV : -errno;
     if (getifaddrs(&all) != 0)
         return -errno;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-        if (strcmp(i->ifa_name, name) != 0 || !address_of(i, &a))
+        if (strcmp(i->ifa_name, name) != 0 || !ifaddrs_get_addr(i, &a))
             continue;
         addr_set_port(&a, 0);
         if (count < max)
@@ -124,8 +133,11 @@ static int kernel_addresses(struct interfaces *self, uint32_t index, struct addr
     return count;
 }
 
-/* The first IPv4 address of an interface, as a list of one: asking for it is a fraction of asking for all. */
-static bool first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
+/*
+ * Makes *one a list of the interface's first IPv4 address. Returns false if there is none. This costs a fraction of
+ * getifaddrs.
+ */
+static bool interface_first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct sockaddr *address)
 {
     if (ioctl(fd, SIOCGIFADDR, r))
         return false;
@@ -136,19 +148,19 @@ static bool first_address(int fd, struct ifreq *r, struct ifaddrs *one, struct s
     return true;
 }
 
-static bool is_address_of(const struct ifaddrs *i, const struct addr *wanted)
+static bool ifaddrs_matches(const struct ifaddrs *i, const struct addr *wanted)
 {
     struct addr a;
 
-    if (!address_of(i, &a))
+    if (!ifaddrs_get_addr(i, &a))
         return false;
     return addr_same_host(&a, wanted) ||
            ((i->ifa_flags & IFF_LOOPBACK) && addr_is_loopback(&a) && addr_is_loopback(wanted) &&
             a.sa.sa_family == wanted->sa.sa_family);
 }
 
-/* Mostly the address wanted is the first one. False: it is not, or that could not be found out. */
-static bool is_first_address(uint32_t index, const struct addr *wanted)
+/* The wanted address usually is the first one. Returns false if it is not, or if that could not be found out. */
+static bool interface_is_first_address(uint32_t index, const struct addr *wanted)
 {
     struct ifreq r = { .ifr_ifindex = (int)index };
     struct sockaddr address;
@@ -161,46 +173,40 @@ static bool is_first_address(uint32_t index, const struct addr *wanted)
     fd = descriptors_socket(AF_INET, SOCK_DGRAM, 0);
     if (fd < 0)
         return false;
-    is_first = !ioctl(fd, SIOCGIFNAME, &r) && first_address(fd, &r, &one, &address) && is_address_of(&one, wanted);
+    is_first = !ioctl(fd, SIOCGIFNAME, &r) && interface_first_address(fd, &r, &one, &address) &&
+               ifaddrs_matches(&one, wanted);
     descriptors_close(fd);
     return is_first;
 }
 
-static int is_any_address(uint32_t index, const struct addr *wanted, bool *found)
+static int interface_is_any_address(uint32_t index, const struct addr *wanted, bool *found)
 {
     char name[IF_NAMESIZE];
     struct ifaddrs *all;
 
     if (!if_indextoname(index, name))
-        return is_gone(errno) ? EADDRNOTAVAIL : errno;
+        return errno_is_no_interface(errno) ? EADDRNOTAVAIL : errno;
     if (getifaddrs(&all) != 0)
         return errno;
     for (const struct ifaddrs *i = all; i && !*found; i = i->ifa_next)
-        *found = strcmp(i->ifa_name, name) == 0 && is_address_of(i, wanted);
+        *found = strcmp(i->ifa_name, name) == 0 && ifaddrs_matches(i, wanted);
     freeifaddrs(all);
     return 0;
 }
 
-/* ---- what was found a moment ago ---- */
+/* ---- the cache of addresses that were found ---- */
 
-static struct known {
-    struct addr host; /* port 0 */
-    uint32_t index;   /* 0: nothing */
-    time_t since;
-} known[KNOWN];
-static struct spin known_lock; /* guards known; a leaf */
-
-static struct known *known_place(uint32_t index, const struct addr *host)
+static struct cache_entry *cache_find_place(uint32_t index, const struct addr *host)
 {
     const unsigned char *bytes = (const unsigned char *)&host->sa;
     unsigned hash = index;
 
     for (size_t i = 0; i < addr_len(host); i++)
         hash = hash * 31 + bytes[i];
-    return &known[hash % KNOWN];
+    return &cache[hash % N_CACHE_ENTRIES];
 }
 
-static time_t seconds(void)
+static time_t cache_seconds(void)
 {
     struct timespec t;
 
@@ -208,33 +214,33 @@ static time_t seconds(void)
     return t.tv_sec;
 }
 
-static bool is_known(uint32_t index, const struct addr *host)
+static bool cache_has(uint32_t index, const struct addr *host)
 {
-    const struct known *k = known_place(index, host);
-    bool is;
+    const struct cache_entry *e = cache_find_place(index, host);
+    bool has;
 
-    spin_lock(&known_lock);
-    is = k->index == index && addr_equal(&k->host, host) && seconds() - k->since <= BELIEVED_SECONDS;
-    spin_unlock(&known_lock);
-    return is;
+    spin_lock(&cache_lock);
+    has = e->index == index && addr_equal(&e->host, host) && cache_seconds() - e->since <= CACHE_SECONDS;
+    spin_unlock(&cache_lock);
+    return has;
 }
 
-static void keep(uint32_t index, const struct addr *host)
+static void cache_add(uint32_t index, const struct addr *host)
 {
-    struct known *k = known_place(index, host);
+    struct cache_entry *e = cache_find_place(index, host);
 
-    spin_lock(&known_lock);
-    *k = (struct known){ .host = *host, .index = index, .since = seconds() };
-    spin_unlock(&known_lock);
+    spin_lock(&cache_lock);
+    *e = (struct cache_entry){ .host = *host, .index = index, .since = cache_seconds() };
+    spin_unlock(&cache_lock);
 }
 
-static int look(uint32_t index, const struct addr *host)
+static int interface_find_address(uint32_t index, const struct addr *host)
 {
-    bool found = is_first_address(index, host);
-    int err = found ? 0 : is_any_address(index, host, &found);
+    bool found = interface_is_first_address(index, host);
+    int err = found ? 0 : interface_is_any_address(index, host, &found);
 
     if (!err && found)
-        keep(index, host);
+        cache_add(index, host);
     return err ? err : found ? 0 : EADDRNOTAVAIL;
 }
 
@@ -247,7 +253,7 @@ static int kernel_owns(struct interfaces *self, uint32_t index, const struct add
     if (addr_is_any(wanted))
         return EADDRNOTAVAIL;
     addr_set_port(&host, 0);
-    err = is_known(index, &host) ? 0 : look(index, &host);
+    err = cache_has(index, &host) ? 0 : interface_find_address(index, &host);
     if (err)
         return err;
     return MUTANT(adp_03_loopback_alone) && !addr_is_loopback(wanted) ? EADDRNOTAVAIL : 0;
@@ -261,6 +267,6 @@ struct interfaces *interfaces_kernel(void)
         .owns = kernel_owns,
     };
 
-    fork_guard(&known_lock);
+    fork_guard(&cache_lock);
     return &kernel;
 }

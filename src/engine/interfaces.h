@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Network interfaces and their addresses, as an adapter sees them: the host's, or a simulation's. */
+/*
+ * Network interfaces and their addresses: the host's, or a simulation's. The invariant: nothing is cached that changes
+ * while an adapter is open, except as `owns` documents.
+ */
 #ifndef ENGINE_INTERFACES_H
 #define ENGINE_INTERFACES_H
 
@@ -11,13 +14,13 @@
 #include "base/host.h"
 
 struct interfaces {
-    /* Fills at most max, returns how many there are; -errno. Interfaces that have at least one address. */
+    /* Fills at most max entries with the interfaces that have an address. Returns how many there are, or -errno. */
     int (*list)(struct interfaces *self, struct interface_info *info, int max);
-    /* The addresses of one interface (port 0), link-local ones with their scope; returns how many; -errno. */
+    /* Fills at most max entries with an interface's addresses (port 0). Returns how many there are, or -errno. */
     int (*addresses)(struct interfaces *self, uint32_t index, struct addr *addrs, int max);
     /*
-     * Is it an address of this interface? On loopback all of 127.0.0.0/8 is. 0: it is; EADDRNOTAVAIL: it is not; any
-     * other errno: that could not be found out, for lack of descriptors or memory.
+     * Is this an address of the interface? On loopback, all of 127.0.0.0/8 is. Returns 0 if it is, EADDRNOTAVAIL if
+     * not, or another errno if descriptors or memory lacked to find out. A positive result may be one second old.
      */
     int (*owns)(struct interfaces *self, uint32_t index, const struct addr *a);
 };

@@ -103,7 +103,7 @@ struct net_ops {
     /*
      * Starts connecting from a reserved address. The socket holds a reference on the reservation until it is closed.
      * ready(WRITE) reports that connecting has ended; then connect_result returns how. If it ended at once,
-     * connect_result says so at once, and ready(WRITE) is not called. Returns an errno as connect(2) does, and the
+     * connect_result returns 0 at once, and ready(WRITE) is not called. Returns an errno as connect(2) does, and the
      * socket is closed; EADDRNOTAVAIL means that the four-tuple is connected, for example by another connection of a
      * shared endpoint.
      * first is what will be sent first. If connecting ended at once, *sent bytes of it have been sent, otherwise none.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the kernel's backend share. The invariant: a function that net_ops has too keeps that one's rules,
- * which are in net.h.
+ * Declarations that the files of the kernel's backend share. The invariant: a function that net_ops has too keeps that
+ * one's rules, which are in net.h.
  */
 #ifndef ENGINE_NET_INTERNAL_H
 #define ENGINE_NET_INTERNAL_H
@@ -35,16 +35,8 @@ enum sock_diag {
     SOCK_DIAG_REMAINS, /* only remains of closed connections, or the kernel does not report */
     SOCK_DIAG_LIVING,
 };
-/* Returns what TCP connections exist at this local address. */
-enum sock_diag sock_diag_at(const struct addr *local);
 struct inet_diag_msg;
 struct nlmsghdr;
-/*
- * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
- * these include sockets that are only bound. Returns false if the kernel does not report.
- */
-bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
-                          void *context);
 /*
  * Sends a request, and calls on_answer with each answer, whose payload has at least min_size bytes. Returns 0 or errno.
  */
@@ -52,13 +44,21 @@ int sock_diag_request(const void *request, size_t size, size_t min_size,
                       void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context);
 /* Is this four-tuple connected, or connecting? Returns false if the kernel does not report. */
 bool sock_diag_connected(const struct addr *local, const struct addr *peer);
+/* Returns what TCP connections exist at this local address. */
+enum sock_diag sock_diag_at(const struct addr *local);
+/*
+ * Calls on_socket with each TCP socket that is bound to this address, or to its port on all addresses. Since Linux 6.8
+ * these include sockets that are only bound. Returns false if the kernel does not report.
+ */
+bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
+                          void *context);
 
 /* The state of a socket. */
 enum socket_flag {
     SOCKET_READABLE = 1 << 0,          /* input, or its end, was reported and has not been read completely */
     SOCKET_ENDED = 1 << 1,             /* the end of the stream or an error was reported */
     SOCKET_BLOCKED = 1 << 2,           /* its owner waits for room, or for the end of connecting */
-    SOCKET_WRITABLE = 1 << 3,          /* that has come, and ready(WRITE) has not been called yet */
+    SOCKET_WRITABLE = 1 << 3,          /* room came, or connecting ended, and ready(WRITE) was not called yet */
     SOCKET_CONNECTING = 1 << 4,
     SOCKET_LISTENING = 1 << 5,         /* or any other socket that is no connection */
     SOCKET_READ_PAUSED = 1 << 6,

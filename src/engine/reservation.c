@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who owns a local address. The kernel does not say: the SO_REUSEADDR that reconnecting at once needs lets a second
- * socket bind, and listen, where one is bound already. So an address is owned by whoever has bound the abstract AF_UNIX
- * name of the address (reservation_name.c), which every process of this provider in the network namespace sees, this
- * one included. It goes when its last holder closes it, after the TCP sockets at the address, and when the process
- * dies.
+ * Reserves local addresses. The kernel does not decide who owns one: SO_REUSEADDR, which reconnecting at once needs,
+ * lets a second socket bind and listen at a bound address. The invariant: a process owns an address while it has bound
+ * the abstract AF_UNIX name of the address (reservation_name.c). Every OpenNDK process in the network namespace sees
+ * that name. The name disappears when the last reference is dropped, after the TCP sockets at the address, or when the
+ * process dies.
  *
- * Foreign sockets: bind without SO_REUSEADDR succeeds only where the kernel knows of nothing at the address. Where it
- * fails but bind with it succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
- * sockets whose owner set SO_REUSEADDR too. sock_diag tells: a living connection, remains, or neither, which leaves
- * only a foreign socket that is merely bound. What stays undetected is such a one beside remains, and who binds after
- * us with SO_REUSEADDR (or with SO_REUSEPORT, as the same user, beside the connections of a shared endpoint).
+ * Foreign sockets: bind without SO_REUSEADDR succeeds only if the kernel has nothing at the address. If it fails and
+ * bind with SO_REUSEADDR succeeds, there are either remains of closed connections (TIME_WAIT), which do not count, or
+ * sockets that have SO_REUSEADDR too. sock_diag distinguishes a living connection, remains, and neither, which means a
+ * foreign socket that is only bound. Two cases stay undetected: such a socket beside remains, and a socket that is
+ * bound later with SO_REUSEADDR (or with SO_REUSEPORT by the same user, beside the connections of a shared endpoint).
  *
- * Ports that are given out (port 0) come from a bitmap for each host address; it also remembers, for a short while,
- * which ports were found taken by others, so that a nearly full range costs no more than an empty one, and, for as long
- * as remains stay, which ports have had connections, so that looking for an untouched one costs next to nothing.
+ * A bitmap for each host address has the dynamic ports (port 0). For a short while it also stores which ports others
+ * use, so that a nearly full range costs no more than an empty one. As long as remains stay, it stores which ports have
+ * had connections, so that finding a fresh port costs next to nothing.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,25 +38,25 @@
 #include "engine/net_internal.h"
 
 enum {
-    PORT_FIRST = 49152,
-    PORTS = 16384,
-    WORD_BITS = 64,
-    WORDS = PORTS / WORD_BITS,
-    MOST_SKIPPED = 63,         /* claims in a row that do not look for an untouched port, because there hardly is one */
-    MOST_TRIES = 3 * PORTS,    /* others may give ports back, and take them, while one call looks */
-    FOREIGN_MEMORY_SECONDS = 1,
+    FIRST_PORT = 49152,
+    N_PORTS = 16384,
+    BITS_PER_WORD = 64,
+    N_WORDS = N_PORTS / BITS_PER_WORD,
+    MAX_SKIPPED = 63,          /* claims in a row that do not look for a fresh port, because there hardly is one */
+    MAX_TRIES = 3 * N_PORTS, /* of one claim, because others may release and reserve ports meanwhile */
+    FOREIGN_SECONDS = 1,       /* how long a port counts as in use by others */
     REMAINS_SECONDS = 60,      /* TIME_WAIT */
 };
 
-/* The dynamic ports of one host address. Made on its first use; never freed. */
+/* The dynamic ports of one host address. Allocated at the first use, never freed. ranges_lock guards it. */
 struct port_range {
     LIST_ENTRY(port_range) link;
     struct addr host; /* port 0 */
-    uint64_t own[WORDS];
-    uint64_t foreign[WORDS];
-    uint64_t worn[2][WORDS]; /* had connections, or were found not untouched: since the last change, before it */
-    time_t foreign_since, worn_since;
-    unsigned skip, skipped;  /* claims that do not look for an untouched port: so many, so many of them made */
+    uint64_t own[N_WORDS];
+    uint64_t foreign[N_WORDS];
+    uint64_t used[2][N_WORDS];   /* had connections, or were not fresh: in this period, in the one before it */
+    time_t foreign_since, used_since;
+    unsigned max_skips, n_skips; /* claims in a row that do not look for a fresh port: at most, so far */
 };
 
 struct net_reservation {
@@ -65,8 +65,8 @@ struct net_reservation {
     atomic_uint refs;
     struct port_range *range;
     int name_fd;
-    bool reuses; /* tcp_fd has SO_REUSEADDR; while the address is being taken */
-    atomic_int tcp_fd; /* bound; handed to the one connection or the listener, kept for a shared endpoint */
+    bool reuses;       /* tcp_fd has SO_REUSEADDR; used only while the address is claimed */
+    atomic_int tcp_fd; /* bound. Passed to the one connection or listener; a shared endpoint keeps it */
 };
 
 static struct spin ranges_lock;
@@ -74,7 +74,7 @@ static LIST_HEAD(, port_range) ranges = LIST_HEAD_INITIALIZER(ranges);
 
 /* ---- ports ---- */
 
-static struct port_range *find_range(const struct addr *host)
+static struct port_range *port_range_find(const struct addr *host)
 {
     struct port_range *range;
 
@@ -84,12 +84,12 @@ static struct port_range *find_range(const struct addr *host)
     return range;
 }
 
-static struct port_range *range_of(const struct addr *local)
+static struct port_range *port_range_get(const struct addr *local)
 {
     struct port_range *range, *fresh;
 
     spin_lock(&ranges_lock);
-    range = find_range(local);
+    range = port_range_find(local);
     spin_unlock(&ranges_lock);
     if (range)
         return range;
@@ -99,7 +99,7 @@ static struct port_range *range_of(const struct addr *local)
     fresh->host = *local;
     addr_set_port(&fresh->host, 0);
     spin_lock(&ranges_lock);
-    range = find_range(local);
+    range = port_range_find(local);
     if (!range) {
         LIST_INSERT_HEAD(&ranges, fresh, link);
         range = fresh;
@@ -110,37 +110,36 @@ static struct port_range *range_of(const struct addr *local)
     return range;
 }
 
-static void mark(uint64_t map[WORDS], uint16_t port, bool on)
+static void port_map_set(uint64_t map[N_WORDS], uint16_t port, bool on)
 {
-    unsigned i = (unsigned)port - PORT_FIRST;
+    unsigned i = (unsigned)port - FIRST_PORT;
 
-    if (port < PORT_FIRST)
+    if (port < FIRST_PORT)
         return;
     if (on)
-        map[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
+        map[i / BITS_PER_WORD] |= UINT64_C(1) << i % BITS_PER_WORD;
     else
-        map[i / WORD_BITS] &= ~(UINT64_C(1) << i % WORD_BITS);
+        map[i / BITS_PER_WORD] &= ~(UINT64_C(1) << i % BITS_PER_WORD);
 }
 
-/* The first free one from start on, around the end, or -1. */
-static int next_free(const struct port_range *range, unsigned start, bool untouched)
+/* Returns the first free port's index from start on, continuing at 0, or -1. fresh_only: that was not used lately. */
+static int port_range_next_free(const struct port_range *range, unsigned start, bool fresh_only)
 {
-    for (unsigned n = 0; n <= WORDS; n++) {
-        unsigned w = (start / WORD_BITS + n) % WORDS;
+    for (unsigned n = 0; n <= N_WORDS; n++) {
+        unsigned w = (start / BITS_PER_WORD + n) % N_WORDS;
         uint64_t free_bits = ~(range->own[w] | range->foreign[w]);
 
-        if (untouched)
-            free_bits &= ~(range->worn[0][w] | range->worn[1][w]);
-
+        if (fresh_only)
+            free_bits &= ~(range->used[0][w] | range->used[1][w]);
         if (n == 0)
-            free_bits &= ~UINT64_C(0) << start % WORD_BITS;
+            free_bits &= ~UINT64_C(0) << start % BITS_PER_WORD;
         if (free_bits)
-            return (int)(w * WORD_BITS) + __builtin_ctzll(free_bits);
+            return (int)(w * BITS_PER_WORD) + __builtin_ctzll(free_bits);
     }
     return -1;
 }
 
-static time_t seconds(void)
+static time_t reservation_seconds(void)
 {
     struct timespec t;
 
@@ -148,87 +147,88 @@ static time_t seconds(void)
     return t.tv_sec;
 }
 
-/* Forgets what was true too long ago. */
-static void forget(struct port_range *range, bool all_foreign)
+/* Drops entries that are too old. drop_foreign: also drops all ports of others. */
+static void port_range_expire(struct port_range *range, bool drop_foreign)
 {
-    time_t now = seconds();
+    time_t now = reservation_seconds();
 
-    if (all_foreign || now - range->foreign_since > FOREIGN_MEMORY_SECONDS) {
+    if (drop_foreign || now - range->foreign_since > FOREIGN_SECONDS) {
         memset(range->foreign, 0, sizeof range->foreign);
         range->foreign_since = now;
     }
-    if (now - range->worn_since > REMAINS_SECONDS) {
-        memcpy(range->worn[1], range->worn[0], sizeof range->worn[1]);
-        memset(range->worn[0], 0, sizeof range->worn[0]);
-        range->worn_since = now;
+    if (now - range->used_since > REMAINS_SECONDS) {
+        memcpy(range->used[1], range->used[0], sizeof range->used[1]);
+        memset(range->used[0], 0, sizeof range->used[0]);
+        range->used_since = now;
     }
 }
 
-/* Takes the next port at or after `start` (an index) for us, as far as the map knows; -1: all taken. */
-static int pick(struct port_range *range, unsigned start, bool untouched, bool forget_foreign)
+/* Marks the next port from index `start` on as own, as far as the maps are right. Returns its index, or -1. */
+static int port_range_acquire(struct port_range *range, unsigned start, bool fresh_only, bool drop_foreign)
 {
     int i;
 
     spin_lock(&ranges_lock);
-    forget(range, forget_foreign);
-    i = next_free(range, start, untouched);
+    port_range_expire(range, drop_foreign);
+    i = port_range_next_free(range, start, fresh_only);
     if (i >= 0)
-        mark(range->own, (uint16_t)(PORT_FIRST + i), true);
+        port_map_set(range->own, (uint16_t)(FIRST_PORT + i), true);
     spin_unlock(&ranges_lock);
     return i;
 }
 
-static void give_back(struct port_range *range, uint16_t port, bool to_foreigner)
+static void port_range_release(struct port_range *range, uint16_t port, bool is_foreign)
 {
     spin_lock(&ranges_lock);
-    mark(range->own, port, false);
-    mark(to_foreigner ? range->foreign : range->worn[0], port, true);
+    port_map_set(range->own, port, false);
+    port_map_set(is_foreign ? range->foreign : range->used[0], port, true);
     spin_unlock(&ranges_lock);
 }
 
-/* Whether a claim first tries for an untouched port: less often while such tries fail, as each costs a bind. */
-static bool tries_untouched(struct port_range *range)
+/* Does this claim look for a fresh port first? Less often while that fails, because each try costs a bind. */
+static bool port_range_tries_fresh(struct port_range *range)
 {
     bool tries;
 
     spin_lock(&ranges_lock);
-    tries = range->skipped >= range->skip;
-    range->skipped = tries ? 0 : range->skipped + 1;
+    tries = range->n_skips >= range->max_skips;
+    range->n_skips = tries ? 0 : range->n_skips + 1;
     spin_unlock(&ranges_lock);
     return tries;
 }
 
-static void judge_untouched(struct port_range *range, bool found)
+/* Whether a claim found a fresh port decides how many claims look for none. */
+static void port_range_report_fresh(struct port_range *range, bool found)
 {
     spin_lock(&ranges_lock);
-    range->skip = found ? 0 : 2 * range->skip + 1 < MOST_SKIPPED ? 2 * range->skip + 1 : MOST_SKIPPED;
+    range->max_skips = found ? 0 : 2 * range->max_skips + 1 < MAX_SKIPPED ? 2 * range->max_skips + 1 : MAX_SKIPPED;
     spin_unlock(&ranges_lock);
 }
 
-static void note_taken(struct port_range *range, uint16_t port)
+static void port_range_set_own(struct port_range *range, uint16_t port)
 {
     spin_lock(&ranges_lock);
-    mark(range->own, port, true);
+    port_map_set(range->own, port, true);
     spin_unlock(&ranges_lock);
 }
 
 /* ---- claiming one address ---- */
 
-static int set_option(int fd, int level, int option, int value)
+static int reservation_set_option(int fd, int level, int option, int value)
 {
     return setsockopt(fd, level, option, &value, sizeof value) ? errno : 0;
 }
 
-static int tcp_socket(const struct addr *local, int *out)
+static int reservation_tcp_socket(const struct addr *local, int *out)
 {
     int fd = descriptors_socket(local->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_TCP);
     int err;
 
     if (fd < 0)
         return errno;
-    err = set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    err = reservation_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (!err && local->sa.sa_family == AF_INET6)
-        err = set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+        err = reservation_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (err) {
         descriptors_close(fd);
         return err;
@@ -237,10 +237,10 @@ static int tcp_socket(const struct addr *local, int *out)
     return 0;
 }
 
-/* A socket begins without SO_REUSEADDR, and one that was refused an address has it as it was tried last. */
-static int tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
+/* had: the socket's SO_REUSEADDR, which is off at first and stays as it was last set. */
+static int reservation_tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 {
-    int err = reuse == had ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
+    int err = reuse == had ? 0 : reservation_set_option(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
 
     if (err)
         return err;
@@ -248,12 +248,12 @@ static int tcp_bind(int fd, const struct addr *local, bool reuse, bool had)
 }
 
 enum claim {
-    CLAIM_UNTOUCHED, /* an address at which the kernel knows of nothing */
-    CLAIM_REMAINS,   /* remains of closed connections, or what looks like them, may be there */
-    CLAIM_UNUSED,    /* remains may be there, sockets may not */
+    CLAIM_FRESH,     /* the kernel has nothing at the address */
+    CLAIM_UNCHECKED, /* the address may have remains of closed connections; sockets are not looked for */
+    CLAIM_CHECKED,   /* the address may have remains, but no sockets */
 };
 
-static void drop_sockets(struct net_reservation *r)
+static void reservation_close_sockets(struct net_reservation *r)
 {
     int tcp_fd = atomic_exchange(&r->tcp_fd, -1);
 
@@ -264,108 +264,108 @@ static void drop_sockets(struct net_reservation *r)
     r->name_fd = -1;
 }
 
-/* On EADDRINUSE from bind the TCP socket stays, unbound, for the next try. */
-static int claim(struct net_reservation *r, enum claim how)
+/* Claims r->local. If bind returns EADDRINUSE, the unbound TCP socket stays for the next try. */
+static int reservation_claim(struct net_reservation *r, enum claim how)
 {
-    bool remains = how == CLAIM_REMAINS;
+    bool reuse = how == CLAIM_UNCHECKED;
     int fd = atomic_load(&r->tcp_fd);
     int err;
 
     if (fd < 0) {
-        err = tcp_socket(&r->local, &fd);
+        err = reservation_tcp_socket(&r->local, &fd);
         if (err)
             return err;
         r->reuses = false;
         atomic_store(&r->tcp_fd, fd);
     }
-    err = tcp_bind(fd, &r->local, remains, r->reuses);
-    if (err == EADDRINUSE && how == CLAIM_UNUSED && !MUTANT(con_20_quarantine)) {
-        err = tcp_bind(fd, &r->local, true, remains);
-        remains = true;
+    err = reservation_tcp_bind(fd, &r->local, reuse, r->reuses);
+    if (err == EADDRINUSE && how == CLAIM_CHECKED && !MUTANT(con_20_quarantine)) {
+        err = reservation_tcp_bind(fd, &r->local, true, reuse);
+        reuse = true;
     }
-    r->reuses = remains;
+    r->reuses = reuse;
     if (err)
         return err;
-    err = remains ? 0 : set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    err = reuse ? 0 : reservation_set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (!err)
-        err = reservation_name_bind(&r->local, fd, !remains, how == CLAIM_UNUSED, &r->name_fd);
-    if (!err && remains && how == CLAIM_UNUSED && sock_diag_at(&r->local) != SOCK_DIAG_REMAINS)
+        err = reservation_name_bind(&r->local, fd, !reuse, how == CLAIM_CHECKED, &r->name_fd);
+    if (!err && reuse && how == CLAIM_CHECKED && sock_diag_at(&r->local) != SOCK_DIAG_REMAINS)
         err = EADDRINUSE;
     if (err)
-        drop_sockets(r);
+        reservation_close_sockets(r);
     return err;
 }
 
-static int claim_wanted(struct net_reservation *r, const struct addr *peer)
+static int reservation_claim_port(struct net_reservation *r, const struct addr *peer)
 {
-    int err = claim(r, CLAIM_UNUSED);
+    int err = reservation_claim(r, CLAIM_CHECKED);
 
-    /* Once more: remains may have gone just between the two looks at them. */
+    /* Once more, because remains may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
-        err = claim(r, CLAIM_UNUSED);
+        err = reservation_claim(r, CLAIM_CHECKED);
     if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && !MUTANT(con_15_in_use_first) &&
         sock_diag_connected(&r->local, peer))
         return EEXIST;
     if (err == EADDRINUSE && MUTANT(con_12_wrong_status))
         return EADDRNOTAVAIL;
     if (!err)
-        note_taken(r->range, addr_port(&r->local));
+        port_range_set_own(r->range, addr_port(&r->local));
     return err;
 }
 
-/* Scattered, so that others who look do not meet us at the same port; unguessable it need not be. */
-static unsigned random_index(void)
+/* Returns a scattered index, so that processes do not try the same ports. It need not be unguessable. */
+static unsigned reservation_random_index(void)
 {
     static _Atomic uint64_t state;
     uint64_t now = atomic_fetch_add_explicit(&state, 1, memory_order_relaxed);
 
     if (now == 0)
         atomic_store_explicit(&state, now = random_u64(), memory_order_relaxed);
-    return (unsigned)(random_next(&now) >> 32) % PORTS;
+    return (unsigned)(random_next(&now) >> 32) % N_PORTS;
 }
 
-static int claim_any(struct net_reservation *r)
+static int reservation_claim_any(struct net_reservation *r)
 {
-    unsigned start = random_index();
-    bool strict = tries_untouched(r->range), forgot = false, forget = false;
+    unsigned start = reservation_random_index();
+    bool fresh = port_range_tries_fresh(r->range), drop_foreign = false, has_dropped = false;
 
-    for (unsigned tries = 0; tries < MOST_TRIES; tries++) {
+    for (unsigned tries = 0; tries < MAX_TRIES; tries++) {
         int i, err;
         uint16_t port;
 
-        i = pick(r->range, start, strict, forget);
-        forget = false;
-        if (i < 0 && strict) {
-            strict = false; /* none, as far as is known: to find that out again costs nothing */
+        i = port_range_acquire(r->range, start, fresh, drop_foreign);
+        drop_foreign = false;
+        if (i < 0 && fresh) {
+            fresh = false; /* the maps have no fresh port; finding that out again costs nothing */
             continue;
         }
         if (i < 0) {
-            /* What others held a moment ago may be free now: say "exhausted" only of what is known now. */
-            if (forgot)
+            /* Ports of others may be free by now, so the range is not exhausted before they are tried again. */
+            if (has_dropped)
                 break;
-            forgot = forget = true;
+            has_dropped = drop_foreign = true;
             continue;
         }
-        port = (uint16_t)(PORT_FIRST + i);
-        addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - PORTS) : port);
-        err = claim(r, strict ? CLAIM_UNTOUCHED : CLAIM_REMAINS);
-        if (strict)
-            judge_untouched(r->range, !err);
+        port = (uint16_t)(FIRST_PORT + i);
+        addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - N_PORTS) : port);
+        err = reservation_claim(r, fresh ? CLAIM_FRESH : CLAIM_UNCHECKED);
+        if (fresh)
+            port_range_report_fresh(r->range, !err);
         if (!err)
             return 0;
-        give_back(r->range, port, err == EADDRINUSE && !strict);
+        port_range_release(r->range, port, err == EADDRINUSE && !fresh);
         if (err != EADDRINUSE)
             return err;
-        strict = false;
-        start = ((unsigned)i + 1) % PORTS;
+        fresh = false;
+        start = ((unsigned)i + 1) % N_PORTS;
     }
     return MUTANT(con_14_in_use) ? EADDRINUSE : ENOSPC;
 }
 
 /* ---- the interface ---- */
 
-/* The ports that the parent has are no longer reserved by this process. Inherited reservations still refer to them. */
-static void reservation_forget_ranges(void)
+/* The parent's ports are not reserved by the child. Inherited reservations still refer to the ranges. */
+static void reservation_drop_ranges(void)
 {
     LIST_INIT(&ranges);
 }
@@ -373,7 +373,7 @@ static void reservation_forget_ranges(void)
 void reservation_install_fork_handlers(void)
 {
     fork_guard(&ranges_lock);
-    fork_on_child(reservation_forget_ranges);
+    fork_on_child(reservation_drop_ranges);
 }
 
 int reservation_create(struct net *net, struct addr *local, const struct addr *peer, enum net_use use,
@@ -393,13 +393,13 @@ int reservation_create(struct net *net, struct addr *local, const struct addr *p
     r->name_fd = -1;
     atomic_init(&r->tcp_fd, -1);
     atomic_init(&r->refs, 1);
-    r->range = range_of(local);
+    r->range = port_range_get(local);
     if (!r->range)
         err = ENOMEM;
     else
-        err = addr_port(local) ? claim_wanted(r, peer) : claim_any(r);
+        err = addr_port(local) ? reservation_claim_port(r, peer) : reservation_claim_any(r);
     if (err) {
-        drop_sockets(r);
+        reservation_close_sockets(r);
         free(r);
         return err;
     }
@@ -417,8 +417,8 @@ void reservation_unref(struct net_reservation *r)
 {
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
-    drop_sockets(r); /* the TCP socket first: who then gets the name can bind */
-    give_back(r->range, addr_port(&r->local), false);
+    reservation_close_sockets(r); /* the TCP socket first, so that the next owner of the name can bind */
+    port_range_release(r->range, addr_port(&r->local), false);
     free(r);
 }
 
@@ -428,18 +428,18 @@ const struct addr *reservation_address(const struct net_reservation *r)
 }
 
 /*
- * One more socket at a shared endpoint's address. With SO_REUSEADDR alone the kernel compares it with each that is
- * there: 9 us for each thousand of them. With SO_REUSEPORT it remembers that those of one user get along.
+ * Opens one more socket at a shared endpoint's address. With SO_REUSEADDR alone the kernel compares it with each socket
+ * there, which takes 9 us for each thousand. With SO_REUSEPORT it caches that sockets of one user are compatible.
  */
-static int socket_beside(const struct addr *local, int *out)
+static int reservation_second_socket(const struct addr *local, int *out)
 {
-    int fd, err = tcp_socket(local, &fd);
+    int fd, err = reservation_tcp_socket(local, &fd);
 
     if (err)
         return err;
-    err = set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    err = reservation_set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (!err)
-        err = tcp_bind(fd, local, true, false);
+        err = reservation_tcp_bind(fd, local, true, false);
     if (err) {
         descriptors_close(fd);
         return err;
@@ -453,7 +453,7 @@ int reservation_socket(struct net_reservation *r, int *out)
     int fd = r->use == NET_USE_SHARED ? -1 : atomic_exchange(&r->tcp_fd, -1);
 
     if (fd < 0)
-        return socket_beside(&r->local, out);
+        return reservation_second_socket(&r->local, out);
     *out = fd;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The abstract AF_UNIX names by which OpenNDK processes of a network namespace respect each other's addresses, and who
- * holds them. The invariant: of all processes of one user and of root, one at most has an address.
+ * The abstract AF_UNIX names by which OpenNDK processes of a network namespace reserve addresses, and a search for the
+ * process that uses an address. The invariant: of all processes of one user and of root, at most one has an address.
  *
  *   openndk/tcp/ADDRESS SCATTER             the address's name: binding it decides
  *   openndk/tcp/ADDRESS SCATTER 2/RANDOM    a further name of version 2 of these rules
@@ -9,15 +9,16 @@
  * Any user can bind any name. So a process that cannot bind the address's name lists all names of the address. A name
  * counts only if
  *   - it belongs to this user, or to root, or
- *   - the kernel shows a TCP socket of the name's user at the address. That user needs no name to keep others off it.
- * If no name counts, the process has the address under a further name, which nobody can have bound in advance. Two
+ *   - the kernel shows a TCP socket of the name's user at the address. That user needs no name to block the address.
+ * If no name counts, the process reserves the address with a further name, which nobody can have bound in advance. Two
  * processes that bind further names at the same moment may see each other and both fail.
  *
- * The address's name is the same in all versions of these rules. So a process of version 1, which bound no other, and
- * one of a later version exclude each other. Names of all versions begin with it, and a name of an unknown version
- * counts as any. A name of an unknown user counts too: a kernel that does not tell users (before 5.3) changes nothing.
+ * The address's name is the same in all versions of these rules. So a process of version 1, which bound no other name,
+ * and one of a later version exclude each other. Names of all versions begin with it, and a name of an unknown version
+ * counts as any other. A name of an unknown user counts too, so kernels that do not report users (before 5.3) behave as
+ * before.
  *
- * docs/addresses.md says what remains possible.
+ * docs/addresses.md describes what these rules do not prevent.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -46,14 +47,14 @@
 #endif
 
 enum {
-    SCATTER = 6, /* characters */
+    SCATTER_CHARACTERS = 6,
     MAX_USERS = 32,
-    PRIVILEGED_PORTS = 1024, /* unless the system says otherwise */
+    PRIVILEGED_PORTS = 1024, /* the system's default */
 };
 
 /* ---- names ---- */
 
-static char *put_hex(char *at, const void *bytes, size_t n)
+static char *name_put_hex(char *at, const void *bytes, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
     const uint8_t *byte = bytes;
@@ -66,47 +67,48 @@ static char *put_hex(char *at, const void *bytes, size_t n)
 }
 
 /*
- * Written by hand, because formatting it is a tenth of a connect's instructions. The kernel keeps abstract names in 256
- * lists by the sum of their bytes, which for the digits of ports is a few dozen values. So each name ends in
- * characters that follow from the address, and put it anywhere.
+ * Writes the address's name and returns its length. Not by snprintf, which would be a tenth of a connect's
+ * instructions. The kernel hashes abstract names into 256 lists by the sum of their bytes, and the digits of ports give
+ * only a few dozen sums. So each name ends in characters that are computed from the address and spread the names over
+ * all lists.
  */
-static socklen_t make_name(const struct addr *a, struct sockaddr_un *name)
+static socklen_t name_make(const struct addr *a, struct sockaddr_un *name)
 {
     uint64_t state = addr_hash(a), bits = random_next(&state);
     char *at = stpcpy(name->sun_path + 1, "openndk/tcp/");
 
     if (a->sa.sa_family == AF_INET) {
-        at = put_hex(at, &a->v4.sin_addr, sizeof a->v4.sin_addr);
+        at = name_put_hex(at, &a->v4.sin_addr, sizeof a->v4.sin_addr);
     } else {
-        at = put_hex(at, &a->v6.sin6_addr, sizeof a->v6.sin6_addr);
+        at = name_put_hex(at, &a->v6.sin6_addr, sizeof a->v6.sin6_addr);
         *at++ = '%';
-        at = put_hex(at, &a->v6.sin6_scope_id, sizeof a->v6.sin6_scope_id);
+        at = name_put_hex(at, &a->v6.sin6_scope_id, sizeof a->v6.sin6_scope_id);
     }
     *at++ = ':';
-    at = put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* where IPv6 has it, too */
+    at = name_put_hex(at, &a->v4.sin_port, sizeof a->v4.sin_port); /* at the same offset in IPv6 */
     *at++ = ' ';
-    for (int i = 0; i < SCATTER; i++, bits >>= 6)
+    for (int i = 0; i < SCATTER_CHARACTERS; i++, bits >>= 6)
         *at++ = (char)('0' + (bits & 63));
     return (socklen_t)(at - (char *)name);
 }
 
-/* Makes the address's name a further one of it. */
-static socklen_t make_further_name(struct sockaddr_un *name, socklen_t len)
+/* Makes the address's name a further name of the address. Returns its length. */
+static socklen_t name_make_further(struct sockaddr_un *name, socklen_t len)
 {
     uint64_t random = random_u64();
     char *at = stpcpy((char *)name + len, " 2/");
 
-    return (socklen_t)(put_hex(at, &random, sizeof random) - (char *)name);
+    return (socklen_t)(name_put_hex(at, &random, sizeof random) - (char *)name);
 }
 
 /* ---- TCP sockets at the address ---- */
 
-/* The users of living TCP sockets at an address. */
+/* The users of TCP sockets at an address, without those that no process has open. */
 struct tcp_users {
     uid_t uids[MAX_USERS];
     unsigned count;
-    bool more;      /* there are others */
-    bool shows_own; /* the socket own_inode is among those that the kernel shows: it shows all */
+    bool more;      /* there are more users than uids has room for */
+    bool shows_own; /* the kernel listed own_inode, so it lists sockets that are only bound */
     uint32_t own_inode;
     uint32_t inode; /* of a socket of uids[0] */
 };
@@ -119,11 +121,11 @@ static bool tcp_users_have(const struct tcp_users *t, uid_t uid)
     return t->more;
 }
 
-static void tcp_users_handle(void *context, const struct inet_diag_msg *m)
+static void tcp_users_add(void *context, const struct inet_diag_msg *m)
 {
     struct tcp_users *t = context;
 
-    if (!m->idiag_inode) /* no process has it */
+    if (!m->idiag_inode) /* no process has it open */
         return;
     if (m->idiag_inode == t->own_inode) {
         t->shows_own = true;
@@ -140,7 +142,7 @@ static void tcp_users_handle(void *context, const struct inet_diag_msg *m)
         t->more = true;
 }
 
-static bool is_privileged(uint16_t port)
+static bool port_is_privileged(uint16_t port)
 {
     unsigned first = PRIVILEGED_PORTS;
     FILE *f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
@@ -152,21 +154,22 @@ static bool is_privileged(uint16_t port)
     return port < first;
 }
 
-/* ---- who has names of the address ---- */
+/* ---- names of the address ---- */
 
 struct name_search {
-    const struct sockaddr_un *name, *own; /* the address's; and ours, which does not count, or NULL */
+    const struct sockaddr_un *name; /* the address's */
+    const struct sockaddr_un *own;  /* this process's further name, which does not count, or NULL */
     socklen_t name_len, own_len;
     struct tcp_users tcp;
-    bool shows_all; /* who is not among tcp's users has no socket there */
-    /* The first that counts, and whether there is one. */
+    bool shows_all; /* a user who is not in tcp has no socket at the address */
+    /* The first name that counts. */
     bool found, has_uid;
     uid_t uid;
     uint32_t inode;
 };
 
-/* The path of a socket's name, which begins with 0 if it is abstract. */
-static bool is_name_of_address(const struct name_search *s, const char *path, size_t len)
+/* Is this path, which begins with 0 if it is abstract, another process's name of the address? */
+static bool name_search_matches(const struct name_search *s, const char *path, size_t len)
 {
     size_t wanted = s->name_len - offsetof(struct sockaddr_un, sun_path);
     size_t own = s->own ? s->own_len - offsetof(struct sockaddr_un, sun_path) : 0;
@@ -176,7 +179,8 @@ static bool is_name_of_address(const struct name_search *s, const char *path, si
     return !s->own || len != own || memcmp(path, s->own->sun_path, len) != 0;
 }
 
-static bool counts(const struct name_search *s, bool has_uid, uid_t uid)
+/* Does a name of this user count? */
+static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t uid)
 {
     bool has_socket = !s->shows_all || tcp_users_have(&s->tcp, uid);
 
@@ -185,7 +189,7 @@ static bool counts(const struct name_search *s, bool has_uid, uid_t uid)
     return (has_socket && !MUTANT(cse_05_others_names_ignored)) || MUTANT(cse_05_any_name_counts);
 }
 
-static void name_search_handle(void *context, const struct nlmsghdr *h)
+static void name_search_add(void *context, const struct nlmsghdr *h)
 {
     struct name_search *s = context;
     const struct unix_diag_msg *m = NLMSG_DATA(h);
@@ -196,13 +200,13 @@ static void name_search_handle(void *context, const struct nlmsghdr *h)
 
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == UNIX_DIAG_NAME)
-            is_name = is_name_of_address(s, RTA_DATA(a), RTA_PAYLOAD(a));
+            is_name = name_search_matches(s, RTA_DATA(a), RTA_PAYLOAD(a));
         else if (a->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(a) == sizeof uid) {
             memcpy(&uid, RTA_DATA(a), sizeof uid);
             has_uid = true;
         }
     }
-    if (!is_name || s->found || !counts(s, has_uid, uid))
+    if (!is_name || s->found || !name_search_counts(s, has_uid, uid))
         return;
     s->found = true;
     s->has_uid = has_uid;
@@ -210,7 +214,7 @@ static void name_search_handle(void *context, const struct nlmsghdr *h)
     s->inode = m->udiag_ino;
 }
 
-/* False: the kernel does not tell. */
+/* Finds the first name that counts. Returns false if the kernel does not report names. */
 static bool name_search_run(struct name_search *s)
 {
     struct {
@@ -221,29 +225,29 @@ static bool name_search_run(struct name_search *s)
             .request = { .sdiag_family = AF_UNIX, .udiag_states = ~0u,
                          .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID } };
 
-    return sock_diag_request(&q, sizeof q, sizeof(struct unix_diag_msg), name_search_handle, s) == 0;
+    return sock_diag_request(&q, sizeof q, sizeof(struct unix_diag_msg), name_search_add, s) == 0;
 }
 
 /*
- * Whether somebody else has the address by a name that counts. tcp_fd is bound there; alone: it was so while the kernel
- * knew of no other socket there. True as well if the kernel does not tell.
+ * Does another process have the address by a name that counts? tcp_fd is bound to the address; alone: it was bound
+ * while the kernel had no other socket there. Returns true if the kernel does not report sockets or names.
  */
-static bool is_held(const struct addr *local, int tcp_fd, bool alone, struct name_search *s)
+static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool alone, struct name_search *s)
 {
     struct stat st;
 
     if (fstat(tcp_fd, &st) == 0)
         s->tcp.own_inode = (uint32_t)st.st_ino;
-    if (!sock_diag_sockets_at(local, tcp_users_handle, &s->tcp))
+    if (!sock_diag_sockets_at(local, tcp_users_add, &s->tcp))
         return true;
-    s->shows_all = alone || s->tcp.shows_own || is_privileged(addr_port(local));
+    s->shows_all = alone || s->tcp.shows_own || port_is_privileged(addr_port(local));
     return !name_search_run(s) || s->found;
 }
 
 int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool contest, int *name_fd)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX }, further;
-    socklen_t len = make_name(local, &name);
+    socklen_t len = name_make(local, &name);
     int fd = descriptors_socket(AF_UNIX, SOCK_STREAM, 0), err = 0;
 
     if (fd < 0)
@@ -254,9 +258,9 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool
         struct name_search search = { .name = &name, .name_len = len, .own = &further };
 
         further = name;
-        search.own_len = make_further_name(&further, len);
+        search.own_len = name_make_further(&further, len);
         err = bind(fd, (const struct sockaddr *)&further, search.own_len) ? errno : 0;
-        if (!err && is_held(local, tcp_fd, alone, &search))
+        if (!err && name_search_finds_owner(local, tcp_fd, alone, &search))
             err = EADDRINUSE;
     }
     if (err) {
@@ -267,24 +271,24 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool
     return 0;
 }
 
-/* ---- who it is ---- */
+/* ---- the process that uses an address ---- */
 
 bool net_address_holder(const struct addr *local, struct address_holder *holder)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
-    struct name_search s = { .name = &name, .name_len = make_name(local, &name), .shows_all = true };
-    bool tcp_is_known = sock_diag_sockets_at(local, tcp_users_handle, &s.tcp);
+    struct name_search s = { .name = &name, .name_len = name_make(local, &name), .shows_all = true };
+    bool tcp_is_reported = sock_diag_sockets_at(local, tcp_users_add, &s.tcp);
 
     memset(holder, 0, sizeof *holder);
-    if (!name_search_run(&s) || (!s.found && s.tcp.count == 0 && !is_privileged(addr_port(local)))) {
-        s.shows_all = false; /* a name alone, of somebody whose bound socket may not be shown */
+    if (!name_search_run(&s) || (!s.found && s.tcp.count == 0 && !port_is_privileged(addr_port(local)))) {
+        s.shows_all = false; /* a name counts without a socket, because the kernel may not list bound sockets */
         (void)name_search_run(&s);
     }
     if (s.found) {
         *holder = (struct address_holder){ .is_provider = true, .has_uid = s.has_uid, .uid = s.uid, .inode = s.inode };
         return true;
     }
-    if (!tcp_is_known || s.tcp.count == 0)
+    if (!tcp_is_reported || s.tcp.count == 0)
         return false;
     *holder = (struct address_holder){ .has_uid = true, .uid = s.tcp.uids[0], .inode = s.tcp.inode };
     return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions to the kernel about sockets of other processes, by netlink's sock_diag, which needs no privilege. The kernel
- * lists sockets that are only bound since 6.8, and takes milliseconds for it: only sock_diag_sockets_at asks for them.
+ * Asks the kernel about sockets of other processes by netlink's sock_diag, which needs no privilege. Since Linux 6.8
+ * the kernel can list sockets that are only bound, which takes milliseconds. The invariant: only sock_diag_sockets_at
+ * asks for those.
  */
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -18,20 +19,26 @@
 /* Bound, neither listening nor connected: a state of its own since Linux 6.8. */
 #define BOUND_ONLY (1u << 13)
 
-struct question {
+struct diag_request {
     struct nlmsghdr header;
     struct inet_diag_req_v2 request;
 };
 
-/* What is looked for, and what has been found so far. */
-struct search {
+/* A search for connections, and its result so far. */
+struct connection_search {
     const struct addr *local;
     const struct addr *peer; /* NULL: any */
-    bool living;
-    bool remains;
+    bool has_living;
+    bool has_remains;
 };
 
-static void put_host(uint32_t to[4], const struct addr *a)
+struct socket_search {
+    const struct addr *local;
+    void (*on_socket)(void *context, const struct inet_diag_msg *m);
+    void *context;
+};
+
+static void diag_put_host(uint32_t to[4], const struct addr *a)
 {
     if (a->sa.sa_family == AF_INET)
         memcpy(to, &a->v4.sin_addr, sizeof a->v4.sin_addr);
@@ -39,19 +46,19 @@ static void put_host(uint32_t to[4], const struct addr *a)
         memcpy(to, &a->v6.sin6_addr, sizeof a->v6.sin6_addr);
 }
 
-static bool is_host(const uint32_t words[4], unsigned family, const struct addr *a)
+static bool diag_is_host(const uint32_t words[4], unsigned family, const struct addr *a)
 {
     uint32_t wanted[4] = { 0 };
 
-    put_host(wanted, a);
+    diag_put_host(wanted, a);
     if (family == a->sa.sa_family)
         return memcmp(words, wanted, family == AF_INET ? 4 : 16) == 0;
-    /* A socket for both families has an IPv4 address behind a prefix. */
+    /* A socket for both families reports an IPv4 address as an IPv4-mapped one. */
     return family == AF_INET6 && !words[0] && !words[1] && words[2] == htonl(0xffff) && words[3] == wanted[0];
 }
 
-/* One side has closed and the process has let go: what is left is the kernel's, and no one's address. */
-static bool is_living(const struct inet_diag_msg *m)
+/* Does the connection use its address? One that is closing and that no process has open does not. */
+static bool diag_is_living(const struct inet_diag_msg *m)
 {
     switch (m->idiag_state) {
     case TCP_ESTABLISHED:
@@ -69,27 +76,27 @@ static bool is_living(const struct inet_diag_msg *m)
     }
 }
 
-static void look_at(void *context, const struct nlmsghdr *answer)
+static void connection_search_add(void *context, const struct nlmsghdr *answer)
 {
-    struct search *search = context;
+    struct connection_search *search = context;
     const struct inet_diag_msg *m = NLMSG_DATA(answer);
 
-    /* The kernel answers with a listener where it finds no such connection. */
+    /* The kernel answers with a listener if it finds no such connection. */
     if (m->idiag_state == TCP_LISTEN || m->id.idiag_sport != htons(addr_port(search->local)) ||
-        !is_host(m->id.idiag_src, m->idiag_family, search->local))
+        !diag_is_host(m->id.idiag_src, m->idiag_family, search->local))
         return;
     if (search->peer && (m->id.idiag_dport != htons(addr_port(search->peer)) ||
-                         !is_host(m->id.idiag_dst, m->idiag_family, search->peer)))
+                         !diag_is_host(m->id.idiag_dst, m->idiag_family, search->peer)))
         return;
-    if (is_living(m))
-        search->living = true;
+    if (diag_is_living(m))
+        search->has_living = true;
     else
-        search->remains = true;
+        search->has_remains = true;
 }
 
-static struct question question(unsigned family, const struct addr *local, uint16_t flags, uint32_t states)
+static struct diag_request diag_request_make(unsigned family, const struct addr *local, uint16_t flags, uint32_t states)
 {
-    struct question q;
+    struct diag_request q;
 
     memset(&q, 0, sizeof q);
     q.header.nlmsg_len = sizeof q;
@@ -103,9 +110,9 @@ static struct question question(unsigned family, const struct addr *local, uint1
     return q;
 }
 
-/* One datagram of answers. EAGAIN: more may come; 0: that was all; else why there are none. */
-static int handle_answers(const char *answers, size_t len, size_t min_size,
-                          void (*handle)(void *context, const struct nlmsghdr *answer), void *context)
+/* Handles one datagram of answers. Returns 0 if it was the last, EAGAIN if more may come, or another errno. */
+static int diag_handle_answers(const char *answers, size_t len, size_t min_size,
+                          void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;
 
@@ -114,15 +121,15 @@ static int handle_answers(const char *answers, size_t len, size_t min_size,
             return 0;
         if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(min_size))
             return EIO;
-        handle(context, h);
+        on_answer(context, h);
         if (!(h->nlmsg_flags & NLM_F_MULTI))
             return 0;
     }
     return EAGAIN;
 }
 
-int sock_diag_request(const void *question, size_t size, size_t min_size,
-                  void (*handle)(void *context, const struct nlmsghdr *answer), void *context)
+int sock_diag_request(const void *request, size_t size, size_t min_size,
+                  void (*on_answer)(void *context, const struct nlmsghdr *answer), void *context)
 {
     _Alignas(struct nlmsghdr) char answers[16384];
     int fd = descriptors_socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
@@ -130,84 +137,78 @@ int sock_diag_request(const void *question, size_t size, size_t min_size,
 
     if (fd < 0)
         return errno;
-    if (send(fd, question, size, 0) != (ssize_t)size)
+    if (send(fd, request, size, 0) != (ssize_t)size)
         err = EIO;
     while (err == EAGAIN) {
         ssize_t len = recv(fd, answers, sizeof answers, 0);
 
         if (len < 0 && errno == EINTR)
             continue;
-        err = len <= 0 ? EIO : handle_answers(answers, (size_t)len, min_size, handle, context);
+        err = len <= 0 ? EIO : diag_handle_answers(answers, (size_t)len, min_size, on_answer, context);
     }
     descriptors_close(fd);
     return err;
 }
 
-static int ask(const struct question *q, struct search *search)
+static int connection_search_run(const struct diag_request *q, struct connection_search *search)
 {
-    return sock_diag_request(q, sizeof *q, sizeof(struct inet_diag_msg), look_at, search);
+    return sock_diag_request(q, sizeof *q, sizeof(struct inet_diag_msg), connection_search_add, search);
 }
 
 bool sock_diag_connected(const struct addr *local, const struct addr *peer)
 {
-    struct question q = question(local->sa.sa_family, local, 0, ~0u);
-    struct search search = { .local = local, .peer = peer };
+    struct diag_request q = diag_request_make(local->sa.sa_family, local, 0, ~0u);
+    struct connection_search search = { .local = local, .peer = peer };
 
-    put_host(q.request.id.idiag_src, local);
-    put_host(q.request.id.idiag_dst, peer);
+    diag_put_host(q.request.id.idiag_src, local);
+    diag_put_host(q.request.id.idiag_dst, peer);
     q.request.id.idiag_dport = htons(addr_port(peer));
     if (local->sa.sa_family == AF_INET6)
         q.request.id.idiag_if = local->v6.sin6_scope_id;
-    /* An error is the answer "none" too. */
-    (void)ask(&q, &search);
-    return search.living;
+    /* The kernel reports an error if there is none. */
+    (void)connection_search_run(&q, &search);
+    return search.has_living;
 }
 
 enum sock_diag sock_diag_at(const struct addr *local)
 {
     static const unsigned families[] = { AF_INET, AF_INET6 };
-    struct search search = { .local = local };
+    struct connection_search search = { .local = local };
 
-    for (int i = 0; i < 2 && !search.living; i++) {
-        struct question q = question(families[i], local, NLM_F_DUMP, ~(1u << TCP_LISTEN | BOUND_ONLY));
+    for (int i = 0; i < 2 && !search.has_living; i++) {
+        struct diag_request q = diag_request_make(families[i], local, NLM_F_DUMP, ~(1u << TCP_LISTEN | BOUND_ONLY));
 
-        /* A kernel without IPv6 has no answer about it; one that answers nothing at all finds nobody guilty. */
-        if (ask(&q, &search) && families[i] == local->sa.sa_family)
+        /* A kernel without IPv6 returns an error for it. If the kernel does not report, nothing counts as living. */
+        if (connection_search_run(&q, &search) && families[i] == local->sa.sa_family)
             return SOCK_DIAG_REMAINS;
     }
-    if (search.living)
+    if (search.has_living)
         return SOCK_DIAG_LIVING;
-    return search.remains ? SOCK_DIAG_REMAINS : SOCK_DIAG_NOTHING;
+    return search.has_remains ? SOCK_DIAG_REMAINS : SOCK_DIAG_NOTHING;
 }
 
-struct sockets_search {
-    const struct addr *local;
-    void (*found)(void *context, const struct inet_diag_msg *m);
-    void *context;
-};
-
-static void handle_socket(void *context, const struct nlmsghdr *answer)
+static void socket_search_add(void *context, const struct nlmsghdr *answer)
 {
     static const uint32_t any[4];
-    const struct sockets_search *s = context;
+    const struct socket_search *s = context;
     const struct inet_diag_msg *m = NLMSG_DATA(answer);
 
     if (m->id.idiag_sport != htons(addr_port(s->local)))
         return;
-    if (is_host(m->id.idiag_src, m->idiag_family, s->local) || memcmp(m->id.idiag_src, any, sizeof any) == 0)
-        s->found(s->context, m);
+    if (diag_is_host(m->id.idiag_src, m->idiag_family, s->local) || memcmp(m->id.idiag_src, any, sizeof any) == 0)
+        s->on_socket(s->context, m);
 }
 
-bool sock_diag_sockets_at(const struct addr *local, void (*found)(void *context, const struct inet_diag_msg *m),
+bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *context, const struct inet_diag_msg *m),
                           void *context)
 {
     static const unsigned families[] = { AF_INET, AF_INET6 };
-    struct sockets_search s = { .local = local, .found = found, .context = context };
+    struct socket_search s = { .local = local, .on_socket = on_socket, .context = context };
 
     for (int i = 0; i < 2; i++) {
-        struct question q = question(families[i], local, NLM_F_DUMP, ~0u);
+        struct diag_request q = diag_request_make(families[i], local, NLM_F_DUMP, ~0u);
 
-        if (sock_diag_request(&q, sizeof q, sizeof(struct inet_diag_msg), handle_socket, &s) &&
+        if (sock_diag_request(&q, sizeof q, sizeof(struct inet_diag_msg), socket_search_add, &s) &&
             families[i] == local->sa.sa_family)
             return false;
     }
