@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/reason.h"
 #include "fabric/world.h"
 
 enum { ERRNOS = 134 };

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/adapter.h"
+#include "fabric/iwarp/memory.h"
 #include "iwarp/memory.h"
 
 /* Counts allocations down; below zero: there is memory. The linker puts these in front of the real ones. */

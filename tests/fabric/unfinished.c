@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
 #include "fabric/raw.h"
 #include "fabric/world.h"
 

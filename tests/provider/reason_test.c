@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/reason.h"
 #include "openndk/reason.h"
 #include "provider/reason.h"
 #include "wire/terminate.h"

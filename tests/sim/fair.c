@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/adapter.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/qp.h"
 #include "provider/config.h"
 #include "sim/sim.h"
 #include "sim/sim_executor.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: the active side from connect to complete: address, TCP, MPA request and reply. */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/endpoint.h"
+#include "fabric/iwarp/reason.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,7 +13,10 @@
  * where somebody stands on it, is the last to leave, always on the home shard, frees the address, then tells
  * `closed`, then frees the memory.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/endpoint.h"
+#include "fabric/iwarp/listener.h"
+#include "fabric/iwarp/reason.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +26,11 @@
 
 #include "base/mutant.h"
 
-enum { MEASURE = 16 }; /* part of the time limit */
+enum {
+    MEASURE = 16,     /* part of the time limit */
+    LINGER_MS = 1000, /* a last frame may take this long to be read by the peer */
+    BRIEF_MS = 25,    /* the same for a reject */
+};
 
 static void conn_task(struct task *task);
 static void conn_timeout(struct shard_timer *timer);
@@ -137,7 +144,7 @@ static uint32_t limit_of(const struct fabric_conn *c)
     case CONN_CLOSING:
         return config->disconnect_ms;
     default:
-        return c->brief ? IWARP_BRIEF_MS : IWARP_LINGER_MS;
+        return c->brief ? BRIEF_MS : LINGER_MS;
     }
 }
 

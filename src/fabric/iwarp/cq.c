@@ -12,7 +12,8 @@
  * interval has passed. It waits no longer than until the queue is full, which would overflow next, nor when a request
  * has failed: what would fill the count may never come then. The interval is timed by the owner of the home shard.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/cq.h"
+#include "fabric/iwarp/qp.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/delivery.h"
 
 static void run(struct task *task)
 {

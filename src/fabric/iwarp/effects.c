@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: what the transitions of the connection machine do. In the order of enum conn_effect; none can fail. */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
 
 #include "base/mutant.h"
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mutant.h"
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/adapter.h"
+#include "fabric/iwarp/endpoint.h"
+#include "fabric/iwarp/reason.h"
 
 enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, struct fabric_endpoint **out)
 {

@@ -7,7 +7,15 @@
 
 #include "base/mutant.h"
 #include "base/random.h"
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/adapter.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/cq.h"
+#include "fabric/iwarp/endpoint.h"
+#include "fabric/iwarp/listener.h"
+#include "fabric/iwarp/memory.h"
+#include "fabric/iwarp/qp.h"
+#include "fabric/iwarp/reason.h"
+#include "fabric/iwarp/srq.h"
 
 enum {
     SHARDS_DEFAULT_MAX = 4,

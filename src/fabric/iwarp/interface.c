@@ -4,7 +4,8 @@
  * the adapter end at once. One that moves to another shard at that moment is in no list: its own limits end it. An
  * interface that is only down ends nothing: it may come up again before TCP gives up.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/adapter.h"
+#include "fabric/iwarp/conn.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
  * Abstract: the last frame of a connection that is over: it leaves, and input is read to its end, which is not
  * processed any more. Loops are bounded: input that is left is reported again by the transport.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
 
 #include <errno.h>
 

@@ -12,7 +12,9 @@
  * Invariant: `closed` is reported when no unfinished connection is left and no other shard is about to resume the
  * listener, because both use the shard, which may be gone after that event.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/listener.h"
+#include "fabric/iwarp/reason.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  *
  * No peer ends because this side was slow: input that waits in the socket is read before anything is decided.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
 
 #include <stddef.h>
 

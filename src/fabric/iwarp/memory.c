@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/adapter.h"
+#include "fabric/iwarp/memory.h"
 
 /* A mapping reaches over less than 4 GiB; whole pages, so that only the first begins inside of one. */
 #define PART (UINT64_C(1) << 31)

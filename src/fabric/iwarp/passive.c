@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: the passive side from TCP accept to the reply; and the frames of start-up, for both sides. */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/listener.h"
+#include "fabric/iwarp/reason.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: queue pairs: posts and their doorbell, flush, the end by an overflowed completion queue, close. */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/qp.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -11,6 +12,9 @@
 #include "base/zeroed.h"
 
 enum {
+    BEHIND = 2,   /* results that a consumer has not read: it is busy, and will look */
+    PATIENCE = 4, /* polls of one that stays behind */
+    MANY = 32,    /* requests that left at once: their consumer fills its window, and will again */
     MOST_UNSENT = 64,    /* what one system call sends */
     MOST_HELD = 20000,   /* nanoseconds: some system calls */
     SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
@@ -35,7 +39,7 @@ static uint32_t unsent(struct fabric_qp *qp)
 
 static void note_batch(struct fabric_qp *qp, unsigned requests)
 {
-    bool many = requests >= IWARP_MANY || (requests > 0 && MUTANT(tx_few_are_many));
+    bool many = requests >= MANY || (requests > 0 && MUTANT(tx_few_are_many));
 
     atomic_store_explicit(&qp->busy_until, many ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
 }
@@ -206,7 +210,7 @@ static bool fills_its_window(struct fabric_qp *qp)
 
 static bool is_behind(struct fabric_qp *qp)
 {
-    return atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) >= IWARP_BEHIND ||
+    return atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) >= BEHIND ||
            MUTANT(tx_lonely_waits);
 }
 
@@ -272,7 +276,7 @@ static void have_poll_drive(struct fabric_cq *cq, unsigned patience)
 /* Either queue may be the one that is polled. Without a lease a poll is to drive as well: such polls bring it about. */
 void iwarp_qp_leave_to_poll(struct fabric_qp *qp)
 {
-    unsigned patience = shard_post_lazy(qp->home->shard, &qp->transmit) ? IWARP_PATIENCE : 1;
+    unsigned patience = shard_post_lazy(qp->home->shard, &qp->transmit) ? PATIENCE : 1;
 
     have_poll_drive(qp->initiator_cq, patience);
     have_poll_drive(qp->receive_cq, patience);

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/mutant.h"
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/reason.h"
 
 /* What the system is short of, whatever was tried. ENOSPC: of places in epoll sets. */
 static bool is_shortage(int error)

@@ -14,7 +14,9 @@
 #include <stdlib.h>
 
 #include "base/mutant.h"
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/qp.h"
+#include "fabric/iwarp/srq.h"
 
 static struct fabric_srq *srq_of(struct delivery *d)
 {

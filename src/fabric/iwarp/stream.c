@@ -6,7 +6,9 @@
  * are bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or
  * waits for the poller while there is one.
  */
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/qp.h"
+#include "fabric/iwarp/reason.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include "base/mutant.h"
 
 enum {
+    NUDGES = 6,
     RX_BATCH = 16,
     RX_NS = 200000,          /* after the first read */
     TX_BATCH = 16,
@@ -201,7 +204,7 @@ void stream_start(struct fabric_conn *c)
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
     /* Who takes an empty FPDU as ready-to-receive is not siw; peers of this provider take it, and are never nudged. */
-    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? IWARP_NUDGES : 0;
+    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? NUDGES : 0;
 }
 
 /* The socket is fresh, its buffer empty: the Terminate fits. The queue pair is left as it is, for the next attempt. */
@@ -398,7 +401,7 @@ static void watch_silence(struct fabric_conn *c)
     iw_qp_counters(c->qp->iw, &now);
     if (now.fpdus_sent != c->at_start.fpdus_sent)
         shard_timer_set(c->home->shard, &c->nudge, shard_now(c->home->shard) +
-                        (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (IWARP_NUDGES - c->nudges_left)));
+                        (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (NUDGES - c->nudges_left)));
 }
 
 static void transmit(struct fabric_conn *c)

@@ -36,7 +36,7 @@
 #include "base/fork.h"
 #include "base/mutant.h"
 #include "base/spin.h"
-#include "fabric/iwarp/internal.h"
+#include "fabric/iwarp/conn.h"
 
 struct source_key {
     uint64_t prefix; /* the IPv4 address, or the first 64 bits of the IPv6 address */

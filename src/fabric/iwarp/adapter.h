@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One open adapter: its shards, and what each has beside its connections and queues. Here and in the other headers of
+ * this folder a comment says what guards a member: "owner" is the owner of the object's home shard (token held); "lock"
+ * is the object's own spin lock, a leaf.
+ */
+#ifndef FABRIC_IWARP_ADAPTER_H
+#define FABRIC_IWARP_ADAPTER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "engine/net.h"
+#include "engine/shard.h"
+#include "fabric/fabric.h"
+#include "fabric/iwarp/iwarp_fabric.h"
+
+struct iw_scratch;
+struct mem_table;
+
+enum {
+    IWARP_SHARDS_MAX = 64,
+    IWARP_SINK = 16384, /* input of a connection that is over goes here */
+};
+
+/* Counts with one writer, the shard's owner, and any readers; but for COUNT_CQ_ERRORS, which any thread adds to. */
+enum iwarp_count_kind {
+    COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED,
+    COUNT_ACTIVE, COUNT_CONNECTION_ERRORS, COUNT_CQ_ERRORS,
+    COUNT_FPDUS_SENT, COUNT_FPDUS_RECEIVED, COUNT_OCTETS_SENT, COUNT_OCTETS_RECEIVED,
+    SHARD_COUNTS
+};
+
+TAILQ_HEAD(conn_list, fabric_conn);
+
+struct iwarp_shard {
+    struct shard *shard;
+    struct conn_list conns;     /* owner; those with a socket */
+    struct task interface_gone;
+    struct iw_scratch *scratch; /* owner */
+    uint8_t *sink;              /* owner; IWARP_SINK bytes, never read */
+    _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
+};
+
+static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what, uint64_t n)
+{
+    uint64_t now = atomic_load_explicit(&s->counts[what], memory_order_relaxed);
+    atomic_store_explicit(&s->counts[what], now + n, memory_order_relaxed);
+}
+
+/* A queue overflows under the hand of whoever completes a request, which may be another shard's owner. */
+static inline void iwarp_count_cq_error(struct iwarp_shard *s)
+{
+    atomic_fetch_add_explicit(&s->counts[COUNT_CQ_ERRORS], 1, memory_order_relaxed);
+}
+
+struct iwarp_fabric {
+    struct fabric base;
+    struct executor *executor;
+    struct net *net;
+    struct interfaces *interfaces;
+    uint32_t if_index;
+    struct fabric_config config;
+    struct net_liveness liveness; /* of config */
+    struct mem_table *memory;
+    unsigned shard_count;
+    struct iwarp_shard *shards;
+    atomic_uint next_cq, next_srq, next_listener; /* round-robin, each by itself: the first of each are together */
+    struct net_socket interface; /* the first shard's owner; reports the end of the adapter's interface */
+    bool watches;                /* it is open */
+};
+
+struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
+/* The shard for a preferred processor; round-robin for -1. */
+struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
+/* OK or ADDRESS_FOREIGN. RESOURCES or SYSTEM if that could not be found out. */
+enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
+
+/* interface.c. Both may block. 0 or errno. */
+int iwarp_interface_watch(struct iwarp_fabric *f);
+void iwarp_interface_unwatch(struct iwarp_fabric *f);
+
+#endif

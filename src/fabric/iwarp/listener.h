@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Listeners, and the requests that the consumer has not answered. */
+#ifndef FABRIC_IWARP_LISTENER_H
+#define FABRIC_IWARP_LISTENER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/spin.h"
+#include "fabric/fabric.h"
+#include "fabric/iwarp/adapter.h"
+
+struct fabric_listener {
+    struct iwarp_fabric *fabric;
+    struct iwarp_shard *home;
+    const struct fabric_listener_events *events;
+    const struct fabric_conn_events *conn_events;
+    void *owner;
+    atomic_uint refs;        /* the handle, the queued task, each connection that came over it */
+    atomic_uint living, gone; /* requests that the consumer has not answered; gone: their peer has left */
+    struct spin lock;        /* guards ops, scheduled, wanted; writing listening, paused, and using the socket */
+    atomic_bool paused;
+    unsigned ops;
+    bool scheduled;
+    struct addr wanted;
+    struct task task;
+    /* owner: */
+    struct net_reservation *reservation;
+    struct net_socket socket;
+    bool listening, closed;
+    bool held;               /* no descriptor: another shard drops a connection, then resumes the listener */
+    bool ending;             /* closed, but its end is not reported yet */
+    unsigned limit;          /* of unfinished connections in the process */
+    struct conn_list unfinished; /* those that came over it */
+};
+
+int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
+                          const struct fabric_conn_events *conn_events, void *owner, struct fabric_listener **out);
+void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local);
+void iwarp_listener_pause(struct fabric_listener *l, bool paused);
+void iwarp_listener_close(struct fabric_listener *l);
+struct shard *iwarp_listener_shard(struct fabric_listener *l);
+void listener_unref(struct fabric_listener *l);
+bool listener_has_room(struct fabric_listener *l);
+/* Owner: c is the consumer's, or has ended. May report the listener's end. */
+void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
+void listener_resume(struct fabric_listener *l); /* any thread; releases the reference that drop_for had */
+/* The requests that the consumer has not answered. count_answer: any thread; the others: owner. */
+void listener_count_request(struct fabric_conn *c);
+void listener_count_gone(struct fabric_conn *c);
+void listener_count_answer(struct fabric_conn *c); /* does nothing if c does not count */
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared receive queues. */
+#ifndef FABRIC_IWARP_SRQ_H
+#define FABRIC_IWARP_SRQ_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/spin.h"
+#include "fabric/fabric.h"
+#include "fabric/iwarp/delivery.h"
+#include "iwarp/qp.h"
+
+/*
+ * A queue pair's partial message, which has a receive of the shared queue, at the end of a receive turn. Messages that
+ * begin and end within a turn are not counted, and cost nothing.
+ */
+struct srq_partial {
+    TAILQ_ENTRY(srq_partial) link;
+    uint64_t since;         /* this, link, is_listed and is_checked are guarded by the queue's lock */
+    bool is_listed;
+    bool is_checked;        /* check is queued */
+    bool is_partial;        /* owner: at the last update */
+    bool has_moved;         /* owner: the message that was inserted has ended */
+    struct iw_rx_mark mark; /* owner: when it was inserted */
+    struct task check;
+};
+
+struct fabric_srq {
+    struct iw_srq *iw;
+    struct fabric_srq_config config;
+    struct delivery delivery;
+    void (*closed)(void *owner);
+    uint32_t share_percent;
+    uint64_t stall_ns;
+    struct task watch;
+    struct shard_timer timer; /* owner of the home shard */
+    atomic_uint refs;         /* the handle, and a watch that is queued */
+    struct spin lock;         /* guards everything below */
+    TAILQ_HEAD(, srq_partial) partials; /* those that were seen to move last are last */
+    uint32_t partial_count;
+    uint32_t receives;        /* posted and partial: the maximum of the last stall_ns, and when it was counted */
+    uint64_t receives_since;
+    bool is_watched;          /* watch is queued, or the timer armed, */
+    bool is_queued;           /* the former */
+};
+
+int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);
+int iwarp_srq_post(struct fabric_srq *srq, const struct rdma_request *r);
+int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold);
+struct shard *iwarp_srq_shard(struct fabric_srq *srq);
+void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
+void iwarp_srq_partial_init(struct srq_partial *partial);
+/* Owner of the queue pair: its message has become partial, or is no longer. */
+void iwarp_srq_update(struct fabric_qp *qp);
+
+#endif
