@@ -13,13 +13,40 @@
  * has failed: what would fill the count may never come then. The interval is timed by the owner of the home shard.
  */
 #include "fabric/iwarp/cq.h"
-#include "fabric/iwarp/qp.h"
+#include "fabric/iwarp/delivery.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "base/mutant.h"
+
+struct fabric_cq {
+    _Atomic(struct iwarp_shard *) home; /* NULL until it is decided, see iwarp_cq_settle; written under lock */
+    struct fabric_cq_config config;
+    atomic_bool dead;              /* overflowed; written under lock */
+    atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
+    atomic_uint empty_polls;       /* that drove the shard and found nothing all the same */
+    atomic_uint count;             /* results to be read; written under lock */
+    struct spin lock;              /* guards everything below */
+    struct rdma_completion *ring;
+    uint32_t depth, head;
+    enum fabric_arm armed;
+    /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
+    uint64_t pushed, popped, told, solicited, failed;
+    uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
+    uint32_t least_us;             /* of interval_us */
+    bool waiting;                  /* an arm is met, and moderation delays the notification */
+    uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
+    void (*closed)(void *owner);
+    LIST_HEAD(, cq_user) users;
+    struct delivery delivery;
+    struct task timing;
+    /* owner: */
+    struct shard_timer interval;
+    uint64_t timed, timed_from;    /* the wait that interval is for, and when it was seen to begin */
+    uint32_t timed_us;             /* and the setting that it obeys */
+};
 
 static void deliver(struct delivery *d, unsigned due);
 static void finish(struct delivery *d);
@@ -69,7 +96,7 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
     return 0;
 }
 
-static uint32_t count_of(struct fabric_cq *cq)
+static uint32_t count_of(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->count, memory_order_relaxed);
 }
@@ -168,17 +195,17 @@ static void deliver(struct delivery *d, unsigned due)
 
 /* ---- queueing ---- */
 
-/* One queue pair that has not been told yet, with a reference on it. */
-static struct fabric_qp *next_victim(struct fabric_cq *cq)
+/* Copies a user that has not learned of the overflow to *claimed. What it has claimed keeps its owner afterwards. */
+static bool cq_claim_user(struct fabric_cq *cq, struct cq_user *claimed)
 {
-    struct fabric_qp *found = NULL;
     struct cq_user *user;
+    bool found = false;
 
     spin_lock(&cq->lock);
     LIST_FOREACH(user, &cq->users, link) {
-        if (!atomic_exchange(&user->qp->doomed, true)) {
-            found = user->qp;
-            iwarp_qp_ref(found);
+        found = user->claim_overflow(user->owner);
+        if (found) {
+            *claimed = *user;
             break;
         }
     }
@@ -186,12 +213,12 @@ static struct fabric_qp *next_victim(struct fabric_cq *cq)
     return found;
 }
 
-static void doom_users(struct fabric_cq *cq)
+static void cq_report_overflow(struct fabric_cq *cq)
 {
-    struct fabric_qp *qp;
+    struct cq_user user;
 
-    while ((qp = next_victim(cq)) != NULL)
-        iwarp_qp_doom(qp);
+    while (cq_claim_user(cq, &user))
+        user.overflowed(user.owner);
 }
 
 /* Member by member, as they were written a moment ago: wider loads would wait until the stores have left the buffer. */
@@ -245,7 +272,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
         shard_enqueue(home_of(cq)->shard, &cq->timing);
     act(cq, wanted & ~(unsigned)TIME);
     if (overflows)
-        doom_users(cq);
+        cq_report_overflow(cq);
 }
 
 static int take(struct fabric_cq *cq, struct rdma_completion *out, int max)
@@ -453,4 +480,27 @@ void iwarp_cq_close(struct fabric_cq *cq, void (*done)(void *owner))
 {
     cq->closed = done;
     delivery_close(&cq->delivery);
+}
+
+/* ---- what queue pairs ask ---- */
+
+bool iwarp_cq_has_overflowed(const struct fabric_cq *cq)
+{
+    return atomic_load_explicit(&cq->dead, memory_order_acquire);
+}
+
+uint32_t iwarp_cq_ready(const struct fabric_cq *cq)
+{
+    return count_of(cq);
+}
+
+unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq)
+{
+    return atomic_load_explicit(&cq->empty_polls, memory_order_relaxed);
+}
+
+void iwarp_cq_leave_to_poll(struct fabric_cq *cq, unsigned patience)
+{
+    if (atomic_load_explicit(&cq->left, memory_order_relaxed) == 0)
+        atomic_store_explicit(&cq->left, patience, memory_order_relaxed);
 }

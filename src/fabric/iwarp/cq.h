@@ -3,47 +3,24 @@
 #ifndef FABRIC_IWARP_CQ_H
 #define FABRIC_IWARP_CQ_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/spin.h"
 #include "fabric/fabric.h"
 #include "fabric/iwarp/adapter.h"
-#include "fabric/iwarp/delivery.h"
 
-struct fabric_cq {
-    _Atomic(struct iwarp_shard *) home; /* NULL until it is decided, see iwarp_cq_settle; written under lock */
-    struct fabric_cq_config config;
-    atomic_bool dead;              /* overflowed; written under lock */
-    atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
-    atomic_uint empty_polls;       /* that drove the shard and found nothing all the same */
-    atomic_uint count;             /* results to be read; written under lock */
-    struct spin lock;              /* guards everything below */
-    struct rdma_completion *ring;
-    uint32_t depth, head;
-    enum fabric_arm armed;
-    /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
-    uint64_t pushed, popped, told, solicited, failed;
-    uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
-    uint32_t least_us;             /* of interval_us */
-    bool waiting;                  /* an arm is met, and moderation delays the notification */
-    uint64_t waits, waits_from;    /* how often it did so; the newest number that was not new then */
-    void (*closed)(void *owner);
-    LIST_HEAD(, cq_user) users;
-    struct delivery delivery;
-    struct task timing;
-    /* owner: */
-    struct shard_timer interval;
-    uint64_t timed, timed_from;    /* the wait that interval is for, and when it was seen to begin */
-    uint32_t timed_us;             /* and the setting that it obeys */
-};
-
-/* A queue pair's membership in one queue. */
+/* The use of a completion queue by whoever completes into it. The user owns the memory and sets all but link. */
 struct cq_user {
     LIST_ENTRY(cq_user) link;
-    struct fabric_qp *qp;
+    void *owner;
+    /*
+     * The queue overflows. Called under the queue's lock, a leaf. Returns false if the user has learned of an overflow
+     * already, or takes a reference for `overflowed`.
+     */
+    bool (*claim_overflow)(void *owner);
+    /* The queue has overflowed and is unusable. Called once it is unlocked, after claim_overflow returned true. */
+    void (*overflowed)(void *owner);
 };
 
 int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out);
@@ -62,5 +39,15 @@ void iwarp_cq_add(struct fabric_cq *cq, struct cq_user *user);
 void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user);
 /* Queues completions. Any owner. Those for which there is no room are dropped, and the queue has overflowed. */
 void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsigned n);
+
+/* Any thread, as of a moment ago. */
+bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
+uint32_t iwarp_cq_ready(const struct fabric_cq *cq);       /* completions that the consumer has not polled */
+unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard in vain */
+/*
+ * Requests wait for the poller: a poll drives the shard when it finds nothing, and at the latest the `patience`-th from
+ * now. Does nothing if requests wait already.
+ */
+void iwarp_cq_leave_to_poll(struct fabric_cq *cq, unsigned patience);
 
 #endif

@@ -26,11 +26,6 @@ static struct fabric_qp *qp_of(struct task *task, size_t offset)
     return (struct fabric_qp *)((char *)task - offset);
 }
 
-static unsigned empty_polls(struct fabric_qp *qp)
-{
-    return atomic_load_explicit(&qp->initiator_cq->empty_polls, memory_order_relaxed);
-}
-
 /* Posted since the last transmission. */
 static uint32_t unsent(struct fabric_qp *qp)
 {
@@ -40,8 +35,9 @@ static uint32_t unsent(struct fabric_qp *qp)
 static void note_batch(struct fabric_qp *qp, unsigned requests)
 {
     bool many = requests >= MANY || (requests > 0 && MUTANT(tx_few_are_many));
+    unsigned until = many ? iwarp_cq_empty_polls(qp->initiator_cq) + 1 : 0;
 
-    atomic_store_explicit(&qp->busy_until, many ? empty_polls(qp) + 1 : 0, memory_order_relaxed);
+    atomic_store_explicit(&qp->busy_until, until, memory_order_relaxed);
 }
 
 static void run_transmit(struct task *task)
@@ -103,9 +99,23 @@ static void run_doom(struct task *task)
     iwarp_qp_unref(qp);
 }
 
-void iwarp_qp_doom(struct fabric_qp *qp)
+/* Once for both queues. */
+static bool qp_claim_overflow(void *owner)
 {
-    shard_enqueue(qp->home->shard, &qp->doom); /* see iwarp_cq_push */
+    struct fabric_qp *qp = owner;
+
+    if (atomic_exchange(&qp->doomed, true))
+        return false;
+    iwarp_qp_ref(qp);
+    return true;
+}
+
+/* Enqueued, not run here: who completes may hold memory that the shard's work waits for. */
+static void qp_on_overflow(void *owner)
+{
+    struct fabric_qp *qp = owner;
+
+    shard_enqueue(qp->home->shard, &qp->doom);
 }
 
 static void run_close(struct task *task)
@@ -163,7 +173,8 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
     qp->flush.run = run_flush;
     qp->doom.run = run_doom;
     qp->close.run = run_close;
-    qp->receive_user.qp = qp->initiator_user.qp = qp;
+    qp->receive_user = qp->initiator_user =
+        (struct cq_user){ .owner = qp, .claim_overflow = qp_claim_overflow, .overflowed = qp_on_overflow };
     iwarp_cq_add(qp->receive_cq, &qp->receive_user);
     iwarp_cq_add(qp->initiator_cq, &qp->initiator_user);
     *out = qp;
@@ -172,8 +183,7 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
 
 static bool queues_are_dead(const struct fabric_qp *qp)
 {
-    return atomic_load_explicit(&qp->receive_cq->dead, memory_order_acquire) ||
-           atomic_load_explicit(&qp->initiator_cq->dead, memory_order_acquire);
+    return iwarp_cq_has_overflowed(qp->receive_cq) || iwarp_cq_has_overflowed(qp->initiator_cq);
 }
 
 /* Relaxed: the queue is closed after this, by a lock that whoever is refused has had after that. */
@@ -205,13 +215,12 @@ enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason
 /* It has not looked in vain since many of its requests left at once. */
 static bool fills_its_window(struct fabric_qp *qp)
 {
-    return atomic_load_explicit(&qp->busy_until, memory_order_relaxed) == empty_polls(qp) + 1;
+    return atomic_load_explicit(&qp->busy_until, memory_order_relaxed) == iwarp_cq_empty_polls(qp->initiator_cq) + 1;
 }
 
 static bool is_behind(struct fabric_qp *qp)
 {
-    return atomic_load_explicit(&qp->initiator_cq->count, memory_order_relaxed) >= BEHIND ||
-           MUTANT(tx_lonely_waits);
+    return iwarp_cq_ready(qp->initiator_cq) >= BEHIND || MUTANT(tx_lonely_waits);
 }
 
 /* Looks at the clock with the first, second, fourth that is to wait: a look costs a tenth of what a post does. */
@@ -267,19 +276,13 @@ static bool may_wait(struct fabric_qp *qp, const struct rdma_request *r)
     return octets <= SMALL_OCTETS && !is_held_long(qp);
 }
 
-static void have_poll_drive(struct fabric_cq *cq, unsigned patience)
-{
-    if (atomic_load_explicit(&cq->left, memory_order_relaxed) == 0)
-        atomic_store_explicit(&cq->left, patience, memory_order_relaxed);
-}
-
 /* Either queue may be the one that is polled. Without a lease a poll is to drive as well: such polls bring it about. */
 void iwarp_qp_leave_to_poll(struct fabric_qp *qp)
 {
     unsigned patience = shard_post_lazy(qp->home->shard, &qp->transmit) ? PATIENCE : 1;
 
-    have_poll_drive(qp->initiator_cq, patience);
-    have_poll_drive(qp->receive_cq, patience);
+    iwarp_cq_leave_to_poll(qp->initiator_cq, patience);
+    iwarp_cq_leave_to_poll(qp->receive_cq, patience);
 }
 
 static void ring(struct fabric_qp *qp, bool wait)

@@ -21,7 +21,7 @@ struct fabric_qp {
     struct fabric_srq *srq;   /* or NULL */
     struct srq_partial partial;
     atomic_uint refs;         /* the handle, and a doom or a partial's check that is queued */
-    atomic_bool doomed;       /* a queue of its overflowed */
+    atomic_bool doomed;       /* it has learned that a queue of its overflowed */
     atomic_uint sent_to;      /* iw_qp_posted at the last transmission */
     _Atomic uint64_t asked_to; /* iw_qp_asked then */
     atomic_uint busy_until;   /* where many left at once: the initiator's queue's empty polls by then, and one more */
@@ -51,6 +51,5 @@ void iwarp_qp_close(struct fabric_qp *qp, void (*done)(void *context), void *con
 void iwarp_qp_ref(struct fabric_qp *qp);
 void iwarp_qp_unref(struct fabric_qp *qp); /* owner */
 void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate); /* owner */
-void iwarp_qp_doom(struct fabric_qp *qp); /* takes over the caller's reference */
 
 #endif
