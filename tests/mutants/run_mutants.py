@@ -6,6 +6,7 @@
     run_mutants.py --check LIST...                    the lists, the bugs in src/ and the rules that tests claim agree
 
 --part 2/4 proves the second of four parts of all lines together. The four parts have about as many lines each.
+-j N proves so many lines at once, by default two for each processor: most tests with a bug in them wait.
 
 A line is `name RULE-ID tests`. Where the list is called list.txt, or tests begins with ctest:, tests is a regular
 expression for ctest; otherwise it is a filter for ndkconform. A test that does not end in time counts as one that fails. DIR is a build
@@ -17,7 +18,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +29,7 @@ BASELINE_SECONDS = 60   # and without
 RUN_SECONDS = 300       # all that one line runs
 # A ctest with a bug in it may wait for ever: so many times what it took without, at least, it is given.
 HANG_FACTOR, HANG_SECONDS = 10, 30
+OWN_NETWORK = ROOT / "tests" / "own_network"
 
 
 def lines_of(path):
@@ -58,13 +62,13 @@ def run(command, mutant, seconds=RUN_SECONDS):
         return None, out
 
 
-def contract(build, tests, mutant):
+def contract(build, tests, mutant, _):
     """True: passed. False: failed, in either family. A string: it could not be run."""
     program = Path(build) / "tests" / "contract" / "ndkconform"
     seconds = CASE_SECONDS if mutant else BASELINE_SECONDS
     passed = 0
     for family in ("4", "6"):
-        status, out = run([str(program), "--filter", tests, "--family", family, "--watchdog", str(seconds)], mutant)
+        status, out = run([OWN_NETWORK, program, "--filter", tests, "--family", family, "--watchdog", str(seconds)], mutant)
         ran = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped", out, re.M)
         if status == 2 and ran:
             continue # no case for this family
@@ -74,15 +78,12 @@ def contract(build, tests, mutant):
     return True if passed else f"nothing ran: {out.strip()[-200:]}"
 
 
-healthy_seconds = {}
-
-
-def ctest(build, tests, mutant):
-    tests = tests.removeprefix("ctest:")
-    limit = max(HANG_SECONDS, HANG_FACTOR * healthy_seconds[tests]) if mutant else RUN_SECONDS
-    begun = time.monotonic()
-    status, out = run(["ctest", "--test-dir", str(build), "-R", tests, "-LE", "mutants"], mutant, limit)
-    healthy_seconds.setdefault(tests, time.monotonic() - begun)
+def ctest(build, tests, mutant, healthy_seconds):
+    limit = max(HANG_SECONDS, HANG_FACTOR * healthy_seconds) if mutant else RUN_SECONDS
+    with tempfile.TemporaryDirectory() as folder: # ctest's log, which another ctest would write, too
+        (Path(folder) / "CTestTestfile.cmake").write_text(f'subdirs("{Path(build).resolve()}")\n')
+        status, out = run([OWN_NETWORK, "ctest", "--test-dir", folder, "-R", tests.removeprefix("ctest:"), "-LE", "mutants"],
+                          mutant, limit)
     if "No tests were found" in out:
         return "no test is called that"
     return status == 0
@@ -99,23 +100,32 @@ def part_of(rows, part, parts):
     return chosen[part - 1]
 
 
-def prove(build, rows):
-    healthy, passed, failed = {}, 0, 0
-    for name, rule, tests, check in rows:
-        if (tests, check) not in healthy:
-            healthy[tests, check] = check(build, tests, None)
-        verdict = healthy[tests, check]
-        if verdict is True:
-            seen = check(build, tests, name)
-            verdict = "seen" if seen is False else seen if isinstance(seen, str) else "NOT SEEN"
-        elif verdict is False:
-            verdict = "THE TESTS FAIL WITHOUT IT"
-        good = verdict == "seen"
-        passed += good
-        failed += not good
-        print(f"{name} {rule} {tests}: {verdict}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return failed == 0
+def run_healthy(build, tests, check):
+    begun = time.monotonic()
+    return check(build, tests, None, None), time.monotonic() - begun
+
+
+def run_row(build, row, healthy, healthy_seconds):
+    """True: the tests see the bug."""
+    name, rule, tests, check = row
+    verdict = healthy
+    if verdict is True:
+        seen = check(build, tests, name, healthy_seconds)
+        verdict = "seen" if seen is False else seen if isinstance(seen, str) else "NOT SEEN"
+    elif verdict is False:
+        verdict = "THE TESTS FAIL WITHOUT IT"
+    sys.stdout.write(f"{name} {rule} {tests}: {verdict}\n")
+    sys.stdout.flush()
+    return verdict == "seen"
+
+
+def prove(build, rows, jobs):
+    with ThreadPoolExecutor(jobs) as pool:
+        kinds = list(dict.fromkeys(row[2:] for row in rows))
+        healthy = dict(zip(kinds, pool.map(lambda kind: run_healthy(build, *kind), kinds)))
+        passed = sum(pool.map(lambda row: run_row(build, row, *healthy[row[2:]]), rows))
+    print(f"{passed} passed, {len(rows) - passed} failed")
+    return passed == len(rows)
 
 
 def seeded():
@@ -157,6 +167,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build")
     parser.add_argument("--part", metavar="I/N", type=part_argument, default=(1, 1))
+    parser.add_argument("-j", "--jobs", metavar="N", type=int, default=2 * len(os.sched_getaffinity(0)))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("lists", nargs="+")
     args = parser.parse_args()
@@ -166,7 +177,7 @@ def main():
         return 0 if check(args.lists) else 1
     rows = [(name, rule, tests, ctest if Path(path).name == "list.txt" or tests.startswith("ctest:") else contract)
             for path in args.lists for name, rule, tests in lines_of(path)]
-    return 0 if prove(args.build, part_of(rows, *args.part)) else 1
+    return 0 if prove(args.build, part_of(rows, *args.part), args.jobs) else 1
 
 
 if __name__ == "__main__":
