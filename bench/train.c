@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library's profile is taken from when it is built (ONDK_PROFILE): messages of all kinds and sizes between two
- * ends in this process, by polling and by notification, and connections that come and go. Nothing is measured, and
- * nothing is printed but what failed.
+ * The work from which scripts/train makes the library's profile: messages of all kinds and sizes between two ends in this
+ * process, by polling and by notification, and connections that come and go. The program measures nothing and prints only
+ * what failed.
  */
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: MIT
-# Before a layer is compiled: builds the library once more, with counters, in a build of its own, runs bench_train with
-# it, and has the layers compiled with what was counted. Where that cannot be done they are compiled without. What the
-# compiler says of counts that are missing is of no use to anybody, and all other warnings stop all other builds (-w).
-set(training ${PROJECT_BINARY_DIR}/training)
-set(profile ${training}/profile)
-file(GLOB_RECURSE trained CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/include/*.h)
-foreach(layer ${layers})
-  get_target_property(sources ${layer} SOURCES)
-  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  list(APPEND trained ${sources})
-  list(APPEND profiled ${sources})
-endforeach()
-add_custom_command(OUTPUT ${profile}.stamp COMMENT "Training the library" VERBATIM
-  DEPENDS ${trained} ${PROJECT_SOURCE_DIR}/bench/train.c ${PROJECT_SOURCE_DIR}/bench/pairs.c
-  COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D BUILD=${training} -D PROFILE=${profile}
-          -D GENERATOR=${CMAKE_GENERATOR} -D MAKE=${CMAKE_MAKE_PROGRAM} -D COMPILER=${CMAKE_C_COMPILER}
-          -D CXX_COMPILER=${CMAKE_CXX_COMPILER} -D FLAGS=${CMAKE_C_FLAGS} -D TYPE=${CMAKE_BUILD_TYPE}
-          -P ${PROJECT_SOURCE_DIR}/cmake/train.cmake)
-set_source_files_properties(${profiled} PROPERTIES OBJECT_DEPENDS ${profile}.stamp)
-list(APPEND whole_flags -fprofile-use=${profile} -fprofile-prefix-path=${PROJECT_BINARY_DIR}
-  -fprofile-partial-training -w)
+# Profile-guided optimisation of the library, in two steps. scripts/train builds the library with counters
+# (ONDK_PROFILE_GENERATE) and runs bench_train, which leaves a profile. A build with ONDK_PROFILE_USE reads that profile.
+# The two builds name their objects alike in it, because -fprofile-prefix-path takes off the build directory.
+if(NOT CMAKE_C_COMPILER_ID STREQUAL "GNU" OR CMAKE_C_COMPILER_VERSION VERSION_LESS 12 OR ONDK_SANITIZE OR ONDK_MUTANTS)
+  message(FATAL_ERROR "ONDK_PROFILE_GENERATE and ONDK_PROFILE_USE need GCC 12 or later, without sanitizers and mutants")
+endif()
+set(profile_flags -fprofile-prefix-path=${PROJECT_BINARY_DIR})
+if(ONDK_PROFILE_GENERATE)
+  list(APPEND profile_flags -fprofile-generate=${ONDK_PROFILE_GENERATE} -fprofile-update=prefer-atomic)
+  link_libraries(gcov)
+else()
+  set(stamp ${ONDK_PROFILE_USE}/stamp) # scripts/train renews it
+  if(NOT EXISTS ${stamp})
+    message(FATAL_ERROR "${ONDK_PROFILE_USE} holds no profile. Run: scripts/train ${ONDK_PROFILE_USE}")
+  endif()
+  # Training does not reach every file, which is no fault. A profile older than the source is a warning, not an error.
+  list(APPEND profile_flags -fprofile-use=${ONDK_PROFILE_USE} -fprofile-partial-training
+    -fprofile-correction -Wno-missing-profile -Wno-error=coverage-mismatch)
+  foreach(layer ${layers})
+    get_target_property(sources ${layer} SOURCES)
+    set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${stamp})
+  endforeach()
+endif()

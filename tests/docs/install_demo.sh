@@ -8,7 +8,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 targets=$(sed -n 's/^build \([a-z]*\)$/\1/p' "$1/demo")
 [ -n "$targets" ]
-cmake -S "$1" -B "$dir" -G Ninja -DONDK_TESTS=OFF -DONDK_LTO=OFF -DONDK_PROFILE=OFF >"$dir/log" 2>&1 ||
+cmake -S "$1" -B "$dir" -G Ninja -DONDK_TESTS=OFF -DONDK_LTO=OFF >"$dir/log" 2>&1 ||
     { cat "$dir/log"; exit 1; }
 for target in $targets; do
     cmake --build "$dir" --target "$target" >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
