@@ -19,7 +19,8 @@ grep -q '^reads in flight: 64 in, 64 out' "$dir/out"
 grep -q '^NdkConnect: STATUS_' "$dir/out"
 
 [ $# -gt 2 ] || exit 0
-ln -s "$dir/include/ndkconform" "$dir/contract" # the header under the name that it has in the source tree
+mkdir "$dir/contract"
+ln -s "$dir/include/ndkconform" "$dir/contract/provider" # the header under the name that it has in the source tree
 # shellcheck disable=SC2086
 gcc -shared -fPIC -DOPENNDK_VERSION='"installed"' -I"$dir" "$3" -o "$dir/provider.so" $flags
 "$dir/bin/ndkconform" --provider "$dir/provider.so" --filter adp_01,gcd_01 --json "$dir/report"
