@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the transitions of the owner word. Each function computes the next word from the one it saw and commits it
- * with one compare-exchange; system calls come after, made by the one whose exchange made them necessary.
- * The state table, the invariants and the memory order are in owner.h.
+ * The transitions of the owner word; owner.h has the state table, the invariants and the memory order. Each function
+ * computes the next word from the one that it saw and stores it with one compare-exchange. The thread whose exchange
+ * made a system call necessary makes it afterwards.
  */
 #include "base/owner.h"
 
@@ -21,13 +21,13 @@ static uint32_t sleep_of(uint32_t word)
     return word & OWNER_SLEEP_MASK;
 }
 
-/* Sleeps that owner_wake ends; one for the token ends when the owner lets go. */
+/* Does owner_wake end this sleep? A sleep for the token ends when the owner releases it. */
 static bool sleeps_until_woken(uint32_t word)
 {
     return sleep_of(word) == OWNER_SLEEP_WATCH || sleep_of(word) == OWNER_SLEEP_LEASED;
 }
 
-/* The system call that ends the sleep which `was` shows and which the caller's exchange has ended in the word. */
+/* Makes the system call that ends the sleep of `was`. The caller's exchange has ended it in the word. */
 static void rouse(struct owner *o, uint32_t was)
 {
     if (OWNER_MUTANT(3))
@@ -77,8 +77,10 @@ bool owner_acquire_or_ring(struct owner *o)
     return !(w & OWNER_OWNED);
 }
 
-/* Without the token, or with the token in the hands of the thread that waits for it: it need not compete, so that a
- * poller that comes back within nanoseconds cannot keep it out for ever. */
+/*
+ * Returns the word after a release. If the thread waits for the token, it gets the token without competing. Otherwise a
+ * poller that comes back within nanoseconds could keep the thread out for ever.
+ */
 static uint32_t let_go(uint32_t w)
 {
     w &= ~OWNER_DOORBELL;
@@ -141,7 +143,7 @@ static void cpu_relax(void)
 #endif
 }
 
-/* One attempt; false: somebody owned the shard, and with `queue` the thread is now registered to be given it. */
+/* Tries once. Returns false if somebody owns the shard; then, with `queue`, the token will be passed to the thread. */
 static bool thread_take(struct owner *o, bool queue)
 {
     uint32_t w = owner_word_load(o);
@@ -235,7 +237,7 @@ bool owner_lease_end(struct owner *o)
     return (w & OWNER_LEASE) != 0;
 }
 
-/* An exchange, though it changes nothing: who ends the lease after this one sees what was published before it. */
+/* An exchange that changes nothing. A thread that ends the lease after it sees the work that was published before. */
 bool owner_leave_to_poller(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
@@ -259,7 +261,7 @@ bool owner_lease_take_back(struct owner *o)
     return owner_lease_end(o);
 }
 
-/* Why the thread may not (any longer) sleep under the lease; false: it may, until *limit. */
+/* Returns false if the thread may sleep until *limit because a poller has the lease. Otherwise *why is the reason. */
 static bool lease_wait_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit, enum owner_lease *why)
 {
     uint64_t renewed, now;
@@ -293,7 +295,7 @@ enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline)
     }
 }
 
-/* ---- what the word says ---- */
+/* ---- state ---- */
 
 bool owner_is_leased(struct owner *o)
 {
@@ -305,14 +307,14 @@ bool owner_is_owned(struct owner *o)
     return (owner_word_load(o) & OWNER_OWNED) != 0;
 }
 
-/* ---- the real world ---- */
+/* ---- the kernel ---- */
 
 void owner_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
 {
     struct timespec at = { .tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S) };
 
     (void)ctx;
-    /* Every reason to return (woken, changed, timed out, interrupted) is for the caller to find out by looking. */
+    /* The caller finds out why it returned: woken, changed, timed out or interrupted. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
                   deadline == OWNER_NEVER ? NULL : &at, NULL, FUTEX_BITSET_MATCH_ANY);
 }

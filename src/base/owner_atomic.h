@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the only accesses to the atomics of struct owner. The interleaving explorer puts its own file of this name
- * in front of this one, where each access is a scheduling point and OWNER_MUTANT(n) selects a seeded bug.
+ * All accesses to the atomics of struct owner. The invariant: owner.c accesses them only by these functions. The
+ * interleaving explorer (tests/owner) replaces this file by one in which each access is a scheduling point.
  */
 #ifndef OPENNDK_BASE_OWNER_ATOMIC_H
 #define OPENNDK_BASE_OWNER_ATOMIC_H
