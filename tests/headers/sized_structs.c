@@ -160,7 +160,7 @@ CASE(adapters_of_any_version, KIT_NETNS)
     GUARDED(ondk_adapter_entry_t) a;
     bool lo = false, cable = false;
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
     GUARD_ALL(a);
     CHECK_EQ(ondk_enumerate_adapters(NULL, 0), 2);
@@ -203,8 +203,8 @@ CASE(connections_of_any_version, KIT_FAMILIES)
         CHECK_EQ(c.entries[i].if_index, kit_loopback());
         CHECK(c.entries[i].inbound_reads > 0);
     }
-    kit_drop(&active);
-    kit_drop(&passive);
+    kit_close_connector(&active);
+    kit_close_connector(&passive);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS); /* it waits for the connector that came over it */
     kit_side_close(&active);
     kit_side_close(&passive);

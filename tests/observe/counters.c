@@ -36,7 +36,7 @@ static void new_connection(struct kit_pair *p)
     struct kit_side *sides[] = { &p->active, &p->passive };
 
     for (int i = 0; i < 2; i++) {
-        kit_drop(sides[i]);
+        kit_close_connector(sides[i]);
         CHECK_STATUS(kit_close(sides[i]->qp), STATUS_SUCCESS);
         sides[i]->qp = kit_qp(sides[i], KIT_DEPTH);
     }
@@ -47,7 +47,7 @@ CASE(counters_of_connections, KIT_FAMILIES)
 {
     static struct kit_pair p;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     check(&p.active, (struct expected){0});
     check(&p.passive, (struct expected){0});
     kit_establish(&p.active, &p.passive, &p.listener);
@@ -59,7 +59,7 @@ CASE(counters_of_connections, KIT_FAMILIES)
     new_connection(&p);
     check(&p.active, (struct expected){ .initiated = 2, .active = 1 });
     check(&p.passive, (struct expected){ .accepted = 2, .active = 1 });
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     check(&p.active, (struct expected){ .initiated = 2 });
     kit_pair_close(&p);
 }
@@ -70,7 +70,7 @@ CASE(counters_of_failures, KIT_FAMILIES)
     struct kit_call call = {0};
     struct sockaddr_storage source = kit_host(0), nobody = kit_free_address();
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_connect(&p.active, &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
     check(&p.active, (struct expected){ .failed = 1 });
     NTSTATUS connecting = kit_connect_start(&p.active, &call, &source, &p.listener.address, NULL, 0);
@@ -92,7 +92,7 @@ CASE(counters_of_a_failed_accept, KIT_FAMILIES)
     struct kit_call accept = {0};
     struct raw_frame request = raw_enhanced(true, 1, 1), reply;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     request.ird |= RAW_A | RAW_B; /* peer-to-peer: an empty FPDU is to follow */
     int s = raw_connect(&p.listener.address);
     raw_send_frame(s, false, &request);
@@ -113,14 +113,14 @@ CASE(counters_of_peers_that_nobody_saw, 0)
 
     config.request_ms = 100;
     kit_configure(&config);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     int s = raw_connect(&p.listener.address);
     raw_send(s, garbage, sizeof garbage);
-    CHECK(raw_ended(s));
+    CHECK(raw_wait_end(s));
     raw_close(s, false);
     check(&p.passive, (struct expected){ .refused = 1 });
     s = raw_connect(&p.listener.address);
-    CHECK(raw_ended(s)); /* not a word: out of time */
+    CHECK(raw_wait_end(s)); /* not a word: out of time */
     raw_close(s, false);
     check(&p.passive, (struct expected){ .refused = 1, .dropped = 1 });
     kit_pair_close(&p);
@@ -132,11 +132,11 @@ CASE(counters_of_an_abrupt_end, KIT_FAMILIES)
     static struct kit_pair p;
 
     kit_pair_open(&p);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     kit_wait_count(&p.active.disconnected, 1);
     check(&p.active, (struct expected){ .initiated = 1, .errors = 1 });
     check(&p.passive, (struct expected){ .accepted = 1 });
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     check(&p.active, (struct expected){ .initiated = 1, .errors = 1 });
     kit_pair_close(&p);
 }
@@ -173,8 +173,8 @@ CASE(counters_of_a_fault, KIT_FAMILIES)
     kit_wait_count(&p.passive.disconnected, 1);
     check(&p.active, (struct expected){ .initiated = 1, .errors = 1 });
     check(&p.passive, (struct expected){ .accepted = 1, .errors = 1 });
-    kit_drop(&p.active);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.active);
+    kit_close_connector(&p.passive);
     ondk_counters_t a = counters(&p.active), b = counters(&p.passive);
     CHECK_EQ(a.rdma_out_frames, 2); /* ready-to-receive, the message */
     CHECK_EQ(b.rdma_in_frames, 1);  /* the message was no valid one */
@@ -194,7 +194,7 @@ CASE(counters_of_an_overflow, 0)
     struct kit_call call = {0};
     NDK_QP *qp;
     NDK_CQ *cq;
-    NTSTATUS status = s.adapter->Dispatch->NdkCreateCq(s.adapter, 2, kit_cq_notification, &s, NULL, kit_create_done,
+    NTSTATUS status = s.adapter->Dispatch->NdkCreateCq(s.adapter, 2, kit_on_notify, &s, NULL, kit_create_done,
                                                        &call, &cq);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     call = (struct kit_call){0};

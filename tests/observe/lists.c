@@ -34,7 +34,7 @@ CASE(list_of_connections, KIT_FAMILIES)
     struct sockaddr_storage source = kit_host(0);
     ondk_connection_t a, b;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_EQ(ondk_adapter_connections(p.active.adapter, NULL, 0), 0);
     NTSTATUS connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
     p.passive.connector = kit_next_request(&p.listener);
@@ -51,13 +51,13 @@ CASE(list_of_connections, KIT_FAMILIES)
     b = only_connection(&p.passive);
     check_state(&a, "replied");
     check_state(&b, "accepting");
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     a = only_connection(&p.active);
     b = only_connection(&p.passive);
     check_state(&a, "established");
     check_state(&b, "established");
-    struct sockaddr_storage local = kit_local(p.active.connector);
+    struct sockaddr_storage local = kit_local_address(p.active.connector);
     CHECK(kit_address_equal(&a.local, &local) && kit_address_equal(&b.foreign, &local));
     CHECK(kit_address_equal(&a.foreign, &p.listener.address) && kit_address_equal(&b.local, &p.listener.address));
     ULONG inbound, outbound;
@@ -76,7 +76,7 @@ CASE(list_of_connections, KIT_FAMILIES)
     a = only_connection(&p.active);
     check_state(&a, "ended");
     CHECK(kit_address_equal(&a.local, &local)); /* still taken */
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     CHECK_EQ(ondk_adapter_connections(p.active.adapter, NULL, 0), 0);
     kit_pair_close(&p);
 }
@@ -98,7 +98,7 @@ CASE(list_while_connecting, KIT_FAMILIES)
     check_state(&c, "connecting");
     CHECK(kit_address_equal(&c.foreign, &silent));
     CHECK(kit_address_equal(&c.local, &source));
-    kit_drop(&s);
+    kit_close_connector(&s);
     CHECK_STATUS(kit_final(&call, connecting), STATUS_CANCELLED);
     CHECK_EQ(ondk_adapter_connections(s.adapter, NULL, 0), 0);
     raw_close(peer, false);
@@ -178,7 +178,7 @@ static void *make_and_close(void *arg)
         memset(&l[me], 0, sizeof l[me]);
         kit_listen(&l[me], adapter);
         CHECK_STATUS(kit_connect(&s[me], &source, &nobody, NULL, 0), STATUS_CONNECTION_REFUSED);
-        kit_drop(&s[me]);
+        kit_close_connector(&s[me]);
         CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
         CHECK_STATUS(kit_close(l[me].listener), STATUS_SUCCESS);
     }

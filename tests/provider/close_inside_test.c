@@ -184,8 +184,8 @@ static void check_free_again(struct kit_pair *p)
 
     kit_listen(&other, p->passive.adapter);
     kit_establish(&p->active, &p->passive, &other);
-    kit_drop(&p->active);
-    kit_drop(&p->passive);
+    kit_close_connector(&p->active);
+    kit_close_connector(&p->passive);
     CHECK_STATUS(kit_close(other.listener), STATUS_SUCCESS);
 }
 
@@ -465,8 +465,8 @@ static void one_round(struct kit_pair *p, struct closer *b, enum step step, int 
     meet(p, b, step, round);
     (void)kit_final(&connect, connecting);
     (void)kit_final(&accept, accepting);
-    kit_drop(&p->active);
-    kit_drop(&p->passive);
+    kit_close_connector(&p->active);
+    kit_close_connector(&p->passive);
 }
 
 static void renew(struct kit_side *s)

@@ -97,7 +97,7 @@ static void make_victim(struct kit_side *s, bool is_registered)
         UINT32 token;
         victim.mr = kit_mr(s, memory, sizeof memory, NDK_MR_FLAG_ALLOW_REMOTE_WRITE, &victim.mdl, &token);
     } else {
-        kit_mdl(&victim.mdl, memory, sizeof memory, NULL);
+        kit_init_mdl(&victim.mdl, memory, sizeof memory, NULL);
         CHECK_STATUS(s->pd->Dispatch->NdkCreateMr(s->pd, FALSE, NULL, NULL, &victim.mr), STATUS_SUCCESS);
     }
     victim.header = &victim.mr->Header;

@@ -216,7 +216,7 @@ static void close_late(void)
     NDK_ADAPTER *adapter = kit_open(2, 1);
     CHECK_STATUS(adapter->Dispatch->NdkCreatePd(adapter, NULL, NULL, &pd), STATUS_SUCCESS);
     CHECK_EQ(pthread_create(&thread, NULL, close_adapter, adapter), 0);
-    kit_settle();
+    kit_pause();
     CHECK_STATUS(kit_close(pd), STATUS_SUCCESS);
     pthread_join(thread, NULL);
 }

@@ -91,7 +91,7 @@ CASE(connect_accept_without_memory, 0)
     CHECK_STATUS(kit_accept(&p.passive, NULL, 0), STATUS_INSUFFICIENT_RESOURCES);
     NTSTATUS accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     kit_pair_close(&p);
 }

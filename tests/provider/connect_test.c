@@ -103,11 +103,11 @@ CASE(connect_life_of_a_connection, KIT_FAMILIES)
     s->connector = kit_next_request(&p.listener);
     check_data(s->connector, sizeof caller, 1, 8, 8);
     NTSTATUS accepting = s->connector->Dispatch->NdkAccept(s->connector, s->qp, 4, 2, callee, sizeof callee,
-                                                           kit_disconnected, s, kit_request_done, &accept);
+                                                           kit_on_disconnect, s, kit_request_done, &accept);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     check_data(a->connector, sizeof callee, 2, 2, 4);
     check_peer_is(a->connector, &p.listener.address);
-    CHECK_STATUS(kit_complete(a), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(a), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     check_data(s->connector, sizeof caller, 1, 4, 2);
     check_ends(a->connector, s->connector);
@@ -324,9 +324,9 @@ CASE(connect_closed_while_accepting, KIT_FAMILIES)
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     close_cancels(p.passive.connector, &accept, accepting);
     p.passive.connector = NULL;
-    CHECK_STATUS(kit_complete(&p.active), STATUS_CONNECTION_ABORTED);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_ABORTED);
     CHECK_EQ(atomic_load(&p.active.disconnected), 0);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_INVALID);
     kit_pair_close(&p);
 }
 
@@ -399,7 +399,7 @@ CASE(connect_rejected_by_the_active_side, KIT_FAMILIES)
     NDK_CONNECTOR *a = p.active.connector;
     CHECK_STATUS(a->Dispatch->NdkReject(a, NULL, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_CONNECTION_ABORTED);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_INVALID);
     kit_pair_close(&p);
 }
 
@@ -412,7 +412,7 @@ CASE(connect_calls_in_wrong_phases, KIT_FAMILIES)
 
     kit_side_open(&p.active, NULL);
     NDK_CONNECTOR *c = p.active.connector = kit_connector(p.active.adapter);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_disconnect(&p.active), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_accept(&p.active, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_INVALID_DEVICE_STATE);
@@ -423,8 +423,8 @@ CASE(connect_calls_in_wrong_phases, KIT_FAMILIES)
     kit_establish(&p.active, &p.passive, &p.listener); /* none of this has done it any harm */
     CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, NULL, 0),
                  STATUS_INVALID_DEVICE_STATE);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_CONNECTION_INVALID);
-    CHECK_STATUS(kit_complete(&p.passive), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.passive), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_accept(&p.passive, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     CHECK_EQ(atomic_load(&call.calls), 0);
     kit_pair_close(&p);
@@ -495,7 +495,7 @@ static void complete_inside(struct kit_call *call)
     }
     CHECK_STATUS(call->status, STATUS_SUCCESS);
     in.complete.inside = disconnect_inside;
-    CHECK_STATUS(c->Dispatch->NdkCompleteConnect(c, kit_disconnected, &in.pair.active, kit_request_done, &in.complete),
+    CHECK_STATUS(c->Dispatch->NdkCompleteConnect(c, kit_on_disconnect, &in.pair.active, kit_request_done, &in.complete),
                  STATUS_PENDING);
 }
 
@@ -570,10 +570,10 @@ CASE(connect_tells_why_the_peer_disconnected, KIT_FAMILIES)
     NDK_CONNECTOR *a = p.active.connector;
     NTSTATUS status = a->Dispatch->NdkDisconnect(a, kit_request_done, &call);
     while (atomic_load(&passive.calls) == 0)
-        kit_settle();
+        kit_pause();
     CHECK_STATUS(kit_disconnect(&p.passive), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&active.calls), 0);
     CHECK_EQ(atomic_load(&passive.calls), 1);
     CHECK(passive.reason != 0);
@@ -588,7 +588,7 @@ CASE(connect_tells_an_abrupt_end_too, KIT_FAMILIES)
     CHECK_STATUS(kit_close(p.active.connector), STATUS_SUCCESS);
     p.active.connector = NULL;
     while (atomic_load(&passive.calls) == 0)
-        kit_settle();
+        kit_pause();
     CHECK_EQ(atomic_load(&active.calls), 0);
     CHECK_EQ(atomic_load(&passive.calls), 1);
     CHECK(passive.reason != 0);

@@ -58,7 +58,7 @@ static void establish_from(struct kit_side *a, struct kit_side *s, NDK_SHARED_EN
     s->connector = kit_next_request(l);
     NTSTATUS accepting = kit_accept_start(s, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(a), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(a), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
 }
 
@@ -175,7 +175,7 @@ static void stay_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
     shut.connector = connector;
     atomic_store(&shut.entered, 1);
     while (!atomic_load(&shut.may_leave))
-        kit_settle();
+        kit_pause();
     atomic_store(&shut.left, 1);
 }
 
@@ -193,7 +193,7 @@ static void drive(struct kit_side *s)
     NDK_RESULT_EX result;
 
     for (int i = 0; i < 4; i++) {
-        kit_settle();
+        kit_pause();
         CHECK_EQ(s->cq->Dispatch->NdkGetCqResultsEx(s->cq, &result, 1), 0);
     }
 }
@@ -220,7 +220,7 @@ CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
     kit_listen(&l, s.adapter);
     NTSTATUS connecting = kit_connect_start(&a, &connect, &source, &l.address, NULL, 0);
     while (!atomic_load(&shut.entered))
-        kit_settle();
+        kit_pause();
     CHECK_STATUS(kit_close(a.connector), STATUS_SUCCESS);
     a.connector = NULL;
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_CANCELLED);
@@ -229,7 +229,7 @@ CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
     NTSTATUS gone = c->Dispatch->NdkCloseConnector(&c->Header, kit_close_done, &going);
     NTSTATUS status = l.listener->Dispatch->NdkCloseListener(&l.listener->Header, kit_close_done, &closing);
     CHECK_STATUS(status, STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 0);
     atomic_store(&shut.may_leave, 1);
     CHECK_STATUS(kit_final(&going, gone), STATUS_SUCCESS);
@@ -243,7 +243,7 @@ static void block(struct kit_call *call)
     (void)call;
     atomic_store(&shut.entered, 1);
     while (!atomic_load(&shut.may_leave))
-        kit_settle();
+        kit_pause();
 }
 
 /*
@@ -264,7 +264,7 @@ CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
     CHECK_STATUS(other.listener->Dispatch->NdkListen(other.listener, (PSOCKADDR)&any, kit_address_len(&any),
                                                      kit_request_done, &listen), STATUS_PENDING);
     while (!atomic_load(&shut.entered))
-        kit_settle();
+        kit_pause();
     NTSTATUS their_status = s->Dispatch->NdkDisconnect(s, kit_request_done, &theirs);
     drive(&p.active);
     NTSTATUS my_status = a->Dispatch->NdkDisconnect(a, kit_request_done, &mine);

@@ -92,7 +92,7 @@ static void attackers(int wire)
     struct attack a;
     int poller = epoll_create1(EPOLL_CLOEXEC), n;
 
-    kit_hear(wire, &a, sizeof a);
+    kit_wire_receive(wire, &a, sizeof a);
     for (unsigned i = 0; i < ATTACKERS; i++)
         sockets[i] = attacker_connect(&a, poller, i);
     while (poll(&order, 1, 0) == 0) {
@@ -104,7 +104,7 @@ static void attackers(int wire)
             sockets[number] = a.reconnects ? attacker_connect(&a, poller, number) : -1;
         }
     }
-    kit_hold(wire);
+    kit_wait_join(wire);
 }
 
 /* ---- the clients' process ---- */
@@ -170,7 +170,7 @@ static void clients(int wire)
     struct client_result result = { 0, 0 };
     struct client_order order;
 
-    kit_hear(wire, &order, sizeof order);
+    kit_wire_receive(wire, &order, sizeof order);
     for (unsigned i = 0; i < 2 * THREADS; i++) {
         struct client_thread *t = &threads[i % 2][i / 2];
 
@@ -183,8 +183,8 @@ static void clients(int wire)
         result.quick += threads[0][i].connected;
         result.slow += threads[1][i].connected;
     }
-    kit_say(wire, &result, sizeof result);
-    kit_hold(wire);
+    kit_wire_send(wire, &result, sizeof result);
+    kit_wait_join(wire);
 }
 
 /* ---- the victim: accepts each request, and closes when the peer has gone ---- */
@@ -266,9 +266,9 @@ static void run_flood(rlim_t descriptors, unsigned sources, bool reconnects, uns
     v.listener.arg = &v;
     kit_listen(&v.listener, v.side.adapter);
     attack.to = order.to = v.listener.address;
-    kit_say(attacking.wire, &attack, sizeof attack);
-    kit_say(connecting.wire, &order, sizeof order);
-    kit_hear(connecting.wire, &result, sizeof result);
+    kit_wire_send(attacking.wire, &attack, sizeof attack);
+    kit_wire_send(connecting.wire, &order, sizeof order);
+    kit_wire_receive(connecting.wire, &result, sizeof result);
     printf("  %llu descriptors, %u address(es)%s: of %u clients each, %u that sent at once and %u that waited %d ms "
            "connected\n", (unsigned long long)descriptors, sources, reconnects ? ", reconnecting" : "", count,
            result.quick, result.slow, THINK_MS);

@@ -78,16 +78,16 @@ static void dying_consumer(int wire)
     pid_t child;
     char byte;
 
-    kit_hear(wire, &to, sizeof to);
+    kit_wire_receive(wire, &to, sizeof to);
     kit_side_open(s, NULL);
     s->connector = kit_connector(s->adapter);
     CHECK_STATUS(kit_connect(s, &from, &to, NULL, 0), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(s), STATUS_SUCCESS);
-    from = kit_local(s->connector);
-    kit_say(wire, &from, sizeof from);
+    CHECK_STATUS(kit_complete_connect(s), STATUS_SUCCESS);
+    from = kit_local_address(s->connector);
+    kit_wire_send(wire, &from, sizeof from);
     child = fork();
     if (child == 0) {
-        kit_say(wire, "c", 1);
+        kit_wire_send(wire, "c", 1);
         while (recv(wire, &byte, 1, 0) > 0)
             ;
         _exit(0);
@@ -107,11 +107,11 @@ CASE(fork_death_of_the_parent_is_noticed, KIT_FAMILIES)
     kit_fork(&consumer, dying_consumer, false);
     kit_side_open(s, NULL);
     kit_listen(&pair.listener, s->adapter);
-    kit_say(consumer.wire, &pair.listener.address, sizeof pair.listener.address);
+    kit_wire_send(consumer.wire, &pair.listener.address, sizeof pair.listener.address);
     s->connector = kit_next_request(&pair.listener);
     CHECK_STATUS(kit_accept(s, NULL, 0), STATUS_SUCCESS);
-    kit_hear(consumer.wire, &from, sizeof from);
-    kit_hear(consumer.wire, &byte, 1); /* the child runs */
+    kit_wire_receive(consumer.wire, &from, sizeof from);
+    kit_wire_receive(consumer.wire, &byte, 1); /* the child runs */
     CHECK(kill(consumer.pid, SIGKILL) == 0);
     CHECK(waitpid(consumer.pid, &status, 0) == consumer.pid && WIFSIGNALED(status));
     kit_wait_count(&s->disconnected, 1); /* the watchdog ends it */
@@ -119,7 +119,7 @@ CASE(fork_death_of_the_parent_is_noticed, KIT_FAMILIES)
     CHECK_STATUS(kit_listen_status(&again, &from), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(again.listener), STATUS_SUCCESS);
     close(consumer.wire); /* the child ends */
-    kit_drop(s);
+    kit_close_connector(s);
     CHECK_STATUS(kit_close(pair.listener.listener), STATUS_SUCCESS);
     kit_side_close(s);
 }

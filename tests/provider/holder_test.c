@@ -36,8 +36,8 @@ static void listen_and_wait(int wire)
     prctl(PR_SET_NAME, "odd\x1b[31mname");
     kit_side_open(&s, NULL);
     kit_listen(&l, s.adapter);
-    kit_say(wire, &l.address, sizeof l.address);
-    kit_hold(wire);
+    kit_wire_send(wire, &l.address, sizeof l.address);
+    kit_wait_join(wire);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
     kit_side_close(&s);
 }
@@ -50,7 +50,7 @@ CASE(holder_is_a_provider, KIT_FAMILIES)
     char expected[128];
 
     kit_fork(&other, listen_and_wait, false);
-    kit_hear(other.wire, &listening, sizeof listening);
+    kit_wire_receive(other.wire, &listening, sizeof listening);
     adapter = kit_open(2, 1);
     kit_listener_create(&again, adapter);
     CHECK_STATUS(kit_listen_status(&again, &listening), STATUS_SHARING_VIOLATION);
@@ -104,17 +104,17 @@ static void squat_and_wait(int wire)
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     int s;
 
-    kit_hear(wire, name_to_squat, sizeof name_to_squat);
+    kit_wire_receive(wire, name_to_squat, sizeof name_to_squat);
     memcpy(name.sun_path + 1, name_to_squat, strlen(name_to_squat));
     if (setgid(65534) || setuid(65534)) { /* in a user namespace that maps one user */
-        kit_say(wire, "n", 1);
+        kit_wire_send(wire, "n", 1);
         return;
     }
     s = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK(bind(s, (struct sockaddr *)&name,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name_to_squat))) == 0);
-    kit_say(wire, "s", 1);
-    kit_hold(wire);
+    kit_wire_send(wire, "s", 1);
+    kit_wait_join(wire);
 }
 
 /* The port of SMB, whose name any user can bind: the listener gets it, and whoever asks learns who has it. */
@@ -133,8 +133,8 @@ CASE(holder_of_a_squatted_name, KIT_FAMILIES | KIT_NETNS)
     kit_listen_at(&l, adapter, &at);
     find_name(name_to_squat);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
-    kit_say(squatter.wire, name_to_squat, sizeof name_to_squat);
-    kit_hear(squatter.wire, &byte, 1);
+    kit_wire_send(squatter.wire, name_to_squat, sizeof name_to_squat);
+    kit_wire_receive(squatter.wire, &byte, 1);
     if (byte == 'n')
         kit_skip("only root can become another user");
     check_holder(&at, "");

@@ -65,7 +65,7 @@ CASE(icmp_each_answer, KIT_FAMILIES | KIT_NETNS)
 
     kit_nft("add table inet t");
     kit_nft("add chain inet t o { type filter hook output priority 0; }");
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (size_t i = 0; i < n; i++) {
         kit_nft("add rule inet t o tcp dport %u reject with %s type %s", kit_port(&p.listener.address),
                 v4 ? "icmp" : "icmpv6", answers[i].type);
@@ -162,7 +162,7 @@ CASE(icmp_forbidden_port, KIT_FAMILIES)
     static struct kit_listener low_listener;
 
     drop_bind_capability();
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_connect(&p.active, &low, &p.listener.address, NULL, 0), STATUS_SHARING_VIOLATION);
     CHECK_EQ(ondk_connector_reason(p.active.connector), REASON(PORT_FORBIDDEN));
     CHECK(strstr(ondk_reason_advice(REASON(PORT_FORBIDDEN)), "CAP_NET_BIND_SERVICE"));

@@ -77,9 +77,9 @@ CASE(liveness_half_a_message, KIT_FAMILIES)
 
 static void pair_open_on(struct kit_pair *p, const char *interface, const struct sockaddr_storage *at)
 {
-    kit_side_open(&p->active, kit_open_on(interface));
-    kit_side_open(&p->passive, kit_open_on(interface));
-    p->active.own_adapter = p->passive.own_adapter = true;
+    kit_side_open(&p->active, kit_open_interface(interface));
+    kit_side_open(&p->passive, kit_open_interface(interface));
+    p->active.owns_adapter = p->passive.owns_adapter = true;
     kit_listen_at(&p->listener, p->passive.adapter, at);
     kit_establish_from(&p->active, &p->passive, &p->listener, at);
     kit_exchange(&p->active, &p->passive);
@@ -109,7 +109,7 @@ static void interface_goes(bool moves)
     struct sockaddr_storage at = kit_cable_host(1, 0);
     struct kit_child other;
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
     pair_open_on(&p, "near", &at);
     if (moves)
@@ -119,7 +119,7 @@ static void interface_goes(bool moves)
     check_lost(&p.active, GONE, 1);
     check_lost(&p.passive, GONE, 1);
     /* The adapter is of no more use, and can be closed. */
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     p.active.connector = kit_connector(p.active.adapter);
     CHECK(!NT_SUCCESS(kit_connect(&p.active, &at, &p.listener.address, NULL, 0)));
     kit_pair_close(&p);

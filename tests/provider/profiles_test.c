@@ -36,12 +36,12 @@ static void open_side(struct kit_side *s)
     struct data_qp how;
 
     memset(s, 0, sizeof *s);
-    s->own_adapter = true;
+    s->owns_adapter = true;
     s->adapter = kit_open(2, 1);
     info = data_info(s->adapter);
     how = most();
-    s->pd = data_pd(s->adapter);
-    CHECK_STATUS(data_cq(s->adapter, info.MaxCqDepth, kit_cq_notification, s, &s->cq), STATUS_SUCCESS);
+    s->pd = kit_pd(s->adapter);
+    CHECK_STATUS(data_cq(s->adapter, info.MaxCqDepth, kit_on_notify, s, &s->cq), STATUS_SUCCESS);
     CHECK_STATUS(data_qp(s, &how, &s->qp), STATUS_SUCCESS);
     s->memory = aligned_alloc(PAGE_SIZE, KIT_MEMORY);
     CHECK(s->memory);
@@ -87,7 +87,7 @@ static void check_queues(struct kit_side *s)
     NDK_CQ *cq;
     NDK_QP *qp;
 
-    CHECK_STATUS(data_cq(s->adapter, info.MaxCqDepth + 1, kit_cq_notification, s, &cq), STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(data_cq(s->adapter, info.MaxCqDepth + 1, kit_on_notify, s, &cq), STATUS_INVALID_PARAMETER);
     for (int i = 0; i < SIZES; i++) {
         struct data_qp how = most();
 
@@ -98,7 +98,7 @@ static void check_queues(struct kit_side *s)
         how.inline_size += i == INLINE;
         CHECK_STATUS(data_qp(s, &how, &qp), STATUS_INVALID_PARAMETER);
     }
-    CHECK_STATUS(data_cq(s->adapter, 2, kit_cq_notification, s, &cq), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(s->adapter, 2, kit_on_notify, s, &cq), STATUS_SUCCESS);
     CHECK_STATUS(cq->Dispatch->NdkResizeCq(cq, info.MaxCqDepth, kit_request_done, &call),
                  config.cq_resize ? STATUS_SUCCESS : STATUS_NOT_SUPPORTED);
     CHECK_STATUS(cq->Dispatch->NdkResizeCq(cq, info.MaxCqDepth + 1, kit_request_done, &call),

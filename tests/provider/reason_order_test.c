@@ -45,7 +45,7 @@ static void pair_open(struct kit_pair *p)
 {
     struct fabric *fabric;
 
-    kit_pair_idle(p);
+    kit_pair_open_idle(p);
     watched = &p->active;
     fabric = adapter_of(watched->adapter)->fabric;
     events = connector_events;
@@ -65,7 +65,7 @@ CASE(reason_order_peer_resets, 0)
     static struct kit_pair p;
 
     pair_open(&p);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     kit_wait_count(&p.active.disconnected, 1);
     CHECK_EQ(atomic_load(&seen), ONDK_CAUSE_PEER_RESET << 16);
     CHECK_EQ(ondk_connector_reason(p.active.connector), ONDK_CAUSE_PEER_RESET << 16);
@@ -92,7 +92,7 @@ static atomic_int held, go;
 static void hold_shard(struct kit_side *s)
 {
     (void)s;
-    kit_count_up(&held);
+    kit_increment(&held);
     kit_wait_count(&go, 1);
 }
 
@@ -101,9 +101,9 @@ static NDK_CQ *shallow_open(struct kit_pair *p)
     struct data_qp how = { .receives = 8, .initiators = 4, .receive_sges = 1, .initiator_sges = 1 };
     NDK_CQ *shallow;
 
-    kit_pair_idle(p);
+    kit_pair_open_idle(p);
     CHECK_STATUS(kit_close(p->passive.qp), STATUS_SUCCESS);
-    CHECK_STATUS(data_cq(p->passive.adapter, 1, kit_cq_notification, &p->passive, &shallow), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(p->passive.adapter, 1, kit_on_notify, &p->passive, &shallow), STATUS_SUCCESS);
     how.receive_cq = shallow;
     CHECK_STATUS(data_qp(&p->passive, &how, &p->passive.qp), STATUS_SUCCESS);
     for (int i = 0; i < 4; i++)
@@ -135,11 +135,11 @@ CASE(reason_order_overflow_before_a_reset, 0)
     CHECK_STATUS(p.active.qp->Dispatch->NdkSend(p.active.qp, NULL, &sge, 1, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_read(&p.active, 2, 8, 8, &p.passive, 0), STATUS_SUCCESS);
     wait_sent(&p.active);
-    kit_drop(&p.active);
-    kit_count_up(&go);
+    kit_close_connector(&p.active);
+    kit_increment(&go);
     kit_wait_count(&p.passive.disconnected, 1);
     CHECK_EQ(ondk_connector_reason(p.passive.connector), ONDK_CAUSE_CQ_OVERFLOW << 16);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
     p.passive.qp = NULL;
     CHECK_STATUS(kit_close(shallow), STATUS_SUCCESS);

@@ -24,7 +24,7 @@ static void told(void *context, ULONG reason)
     struct end *e = context;
 
     e->reason = reason;
-    kit_count_up(&e->calls);
+    kit_increment(&e->calls);
 }
 
 /* Established, with one receive of 64 bytes where wanted. */
@@ -181,7 +181,7 @@ CASE(reasons_a_flush_that_tears, KIT_FAMILIES)
                  .Length = 8, .MemoryRegionToken = e.p.side.local_token }, 1, 0, 77, 0), STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(e.p.s, ulpdu, sizeof ulpdu, true), 46);
     raw_send_fpdu(e.p.s, ulpdu, raw_untagged(ulpdu, 3, 0, 1, 0, false, "1234", 4), true); /* half a message */
-    kit_settle();
+    kit_pause();
     e.p.side.qp->Dispatch->NdkFlush(e.p.side.qp);
     kit_wait_count(&e.calls, 1);
     CHECK_EQ(e.reason, 0x01440000);
@@ -210,10 +210,10 @@ CASE(reasons_flush_disconnect_and_close, KIT_FAMILIES)
     CHECK_STATUS(kit_post_receive(&p.active, 1, 0, 8), STATUS_SUCCESS);
     kit_pair_disconnect(&p);
     CHECK_EQ(kit_result(&p.active).ProviderErrorCode, LEFT);
-    data_renew(&p);
+    data_reconnect(&p);
     CHECK_STATUS(kit_post_receive(&p.active, 1, 0, 8), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     CHECK_EQ(kit_result(&p.active).ProviderErrorCode, CLOSED);
     CHECK_EQ(kit_result(&p.passive).ProviderErrorCode, RESET);
     kit_pair_close(&p);
@@ -267,7 +267,7 @@ CASE(reasons_reads_that_the_peer_refuses, KIT_FAMILIES)
         CHECK_EQ(kit_result(&p.active).ProviderErrorCode, (i ? 0x02580000u : 0x02590000u) | code);
         CHECK_EQ(kit_result(&p.active).ProviderErrorCode, 0x02260000u | code);
         CHECK_EQ(kit_result(&p.passive).ProviderErrorCode, 0x01310000u | code);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -282,9 +282,9 @@ CASE(reasons_a_completion_queue_that_overflows, KIT_FAMILIES)
     NDK_CQ *shallow;
     NDK_SGE sge;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
-    CHECK_STATUS(data_cq(p.passive.adapter, 1, kit_cq_notification, &p.passive, &shallow), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(p.passive.adapter, 1, kit_on_notify, &p.passive, &shallow), STATUS_SUCCESS);
     how.receive_cq = shallow;
     CHECK_STATUS(data_qp(&p.passive, &how, &p.passive.qp), STATUS_SUCCESS);
     for (int i = 0; i < 4; i++)
@@ -299,7 +299,7 @@ CASE(reasons_a_completion_queue_that_overflows, KIT_FAMILIES)
     r = kit_result(&p.passive);
     if (r.Status < 0) /* it may have been through before */
         CHECK_EQ(r.ProviderErrorCode, 0x00620000);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
     p.passive.qp = NULL;
     CHECK_STATUS(kit_close(shallow), STATUS_SUCCESS);
@@ -380,7 +380,7 @@ static void fast_open(struct fast *f, struct kit_side *s)
     f->memory = aligned_alloc(PAGE_SIZE, FAST);
     f->lam = calloc(1, size);
     CHECK(f->memory && f->lam);
-    kit_mdl(&f->mdl, f->memory, FAST, NULL);
+    kit_init_mdl(&f->mdl, f->memory, FAST, NULL);
     status = s->adapter->Dispatch->NdkBuildLAM(s->adapter, &f->mdl, FAST, kit_request_done, &build, f->lam, &size,
                                                &fbo);
     CHECK_STATUS(kit_final(&build, status), STATUS_SUCCESS);
@@ -440,7 +440,7 @@ CASE(reasons_of_a_send_that_cannot_invalidate, KIT_FAMILIES)
         seen = kit_result(&p.passive).ProviderErrorCode;
         CHECK_EQ(seen, 0x01310000u | code);
         CHECK_EQ(kit_result(&p.active).ProviderErrorCode, 0x02260000u | code);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -499,11 +499,11 @@ CASE(reasons_addresses_in_use, KIT_FAMILIES)
     static struct kit_pair p;
     struct sockaddr_storage taken;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     taken = p.listener.address;
     CHECK_STATUS(kit_connect(&p.active, &taken, &p.listener.address, NULL, 0), STATUS_SHARING_VIOLATION);
     CHECK_EQ(ondk_connector_reason(p.active.connector), 0x00130000);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     kit_pair_close(&p);
 }
 

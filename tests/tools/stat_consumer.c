@@ -40,8 +40,8 @@ CASE(stand_still, KIT_FAMILIES)
     kit_listener_create(&idle, p.active.adapter);
     CHECK_STATUS(kit_shared_endpoint(p.active.adapter, &any, &e), STATUS_SUCCESS);
     CHECK_STATUS(e->Dispatch->NdkGetLocalAddress(e, (PSOCKADDR)&shared, &size), STATUS_SUCCESS);
-    local = kit_local(p.active.connector);
-    peer = kit_peer(p.active.connector);
+    local = kit_local_address(p.active.connector);
+    peer = kit_peer_address(p.active.connector);
     printf("{\"pid\":%d,\"active\":\"%s\",\"passive\":\"%s\",\"endpoint\":\"%s\"}\n", (int)getpid(), text(&local, own),
            text(&peer, foreign), text(&shared, endpoint));
     fflush(stdout);

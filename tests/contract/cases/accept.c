@@ -16,7 +16,7 @@ static void ask(struct asked *a)
     struct sockaddr_storage source = kit_host(0);
 
     memset(a, 0, sizeof *a);
-    kit_pair_idle(&a->pair);
+    kit_pair_open_idle(&a->pair);
     a->connecting = kit_connect_start(&a->pair.active, &a->connect, &source, &a->pair.listener.address, NULL, 0);
     a->pair.passive.connector = kit_next_request(&a->pair.listener);
 }
@@ -34,9 +34,9 @@ CASE(acc_01_after_the_peers_complete, KIT_FAMILIES)
     accepting = kit_accept_start(&a.pair.passive, &accept, NULL, 0);
     CHECK_STATUS(accepting, STATUS_PENDING);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&accept.calls), 0);
-    CHECK_STATUS(kit_complete(&a.pair.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&a.pair.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     kit_exchange(&a.pair.passive, &a.pair.active);
     kit_pair_disconnect(&a.pair);
@@ -54,7 +54,7 @@ static void check_form(enum peer_form form)
     forms = (p.reply.ird & RAW_B ? 1 : 0) | (p.reply.ord & RAW_WRITE ? 2 : 0) | (p.reply.ord & RAW_READ ? 4 : 0);
     CHECK(p.reply.ird & RAW_A);
     CHECK_EQ(forms, form == PEER_FPDU ? 1 : form == PEER_WRITE ? 2 : 4);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.accept.calls), 0);
     peer_initiator_ready(&p, form);
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
@@ -79,7 +79,7 @@ static void check_at_once(const struct raw_frame *request)
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_send(&p.side, 2, 64, 20), STATUS_SUCCESS);
-    CHECK(raw_silent(p.s));
+    CHECK(raw_is_silent(p.s));
     raw_send_message(p.s, 1, "go", 2);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 20);
     peer_initiator_close(&p);
@@ -104,7 +104,7 @@ CASE(acc_02_peer_gone_before, KIT_FAMILIES)
 
     for (int i = 0; i < 2; i++) {
         peer_initiator_open(&p, &requests[i]);
-        peer_give_up(p.s);
+        peer_end_stream(p.s);
         CHECK_STATUS(kit_accept(&p.side, NULL, 0), STATUS_CONNECTION_ABORTED);
         CHECK_EQ(atomic_load(&p.side.disconnected), 0);
         peer_initiator_close(&p);
@@ -121,7 +121,7 @@ static void check_gone_after(bool reset)
     raw_close(p.s, reset);
     p.s = -1;
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_CONNECTION_ABORTED);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.side.disconnected), 0);
     peer_initiator_close(&p);
 }
@@ -139,7 +139,7 @@ CASE(acc_02_connecting_connector_closed, KIT_FAMILIES)
     static struct asked a;
 
     ask(&a);
-    kit_drop(&a.pair.active);
+    kit_close_connector(&a.pair.active);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_CANCELLED);
     CHECK_STATUS(kit_accept(&a.pair.passive, NULL, 0), STATUS_CONNECTION_ABORTED);
     kit_pair_close(&a.pair);
@@ -155,7 +155,7 @@ CASE(acc_02_closed_instead_of_completed, KIT_FAMILIES)
     ask(&a);
     accepting = kit_accept_start(&a.pair.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
-    kit_drop(&a.pair.active);
+    kit_close_connector(&a.pair.active);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_CONNECTION_ABORTED);
     kit_pair_close(&a.pair);
 }
@@ -173,9 +173,9 @@ CASE(acc_03_peer_never_completes, KIT_FAMILIES)
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
     peer_initiator_accept(&p);
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_IO_TIMEOUT);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     CHECK_STATUS(kit_disconnect(&p.side), STATUS_CONNECTION_INVALID);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.side.disconnected), 0);
     peer_initiator_close(&p);
 }
@@ -198,7 +198,7 @@ static void check_callee_data(ULONG len)
                                                                          &have), STATUS_SUCCESS);
     CHECK_EQ(have, len);
     CHECK(kit_pattern_is(seen, len, len));
-    CHECK_STATUS(kit_complete(&a.pair.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&a.pair.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     kit_pair_close(&a.pair);
 }
@@ -251,7 +251,7 @@ CASE(acc_04_more_private_data_is_refused, KIT_FAMILIES)
     CHECK_STATUS(kit_accept(&a.pair.passive, NULL, 1), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(a.pair.passive.connector->Dispatch->NdkReject(a.pair.passive.connector, data, 253),
                  STATUS_INVALID_PARAMETER);
-    kit_drop(&a.pair.passive);
+    kit_close_connector(&a.pair.passive);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_CONNECTION_REFUSED);
     kit_pair_close(&a.pair);
 }
@@ -370,7 +370,7 @@ CASE(acc_06_peer_is_gone, KIT_FAMILIES)
     struct raw_frame request = peer_frame(PEER_WRITE);
 
     peer_initiator_open(&p, &request);
-    peer_give_up(p.s);
+    peer_end_stream(p.s);
     CHECK_STATUS(p.side.connector->Dispatch->NdkReject(p.side.connector, NULL, 0), STATUS_CONNECTION_ABORTED);
     peer_initiator_close(&p);
 }
@@ -389,7 +389,7 @@ CASE(acc_07_active_side_rejects, KIT_FAMILIES)
     c = a.pair.active.connector;
     CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_CONNECTION_ABORTED);
-    CHECK_STATUS(kit_complete(&a.pair.active), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&a.pair.active), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_disconnect(&a.pair.active), STATUS_CONNECTION_INVALID);
     kit_pair_close(&a.pair);
 }
@@ -402,7 +402,7 @@ CASE(acc_07_reject_sends_no_ready, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_reply(&p, PEER_FPDU);
     CHECK_STATUS(p.side.connector->Dispatch->NdkReject(p.side.connector, NULL, 0), STATUS_SUCCESS);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     peer_acceptor_close(&p);
 }
 
@@ -412,7 +412,7 @@ CASE(acc_08_close_instead_of_an_answer, KIT_FAMILIES)
     static struct asked a;
 
     ask(&a);
-    kit_drop(&a.pair.passive);
+    kit_close_connector(&a.pair.passive);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_CONNECTION_REFUSED);
     kit_pair_close(&a.pair);
 }
@@ -424,10 +424,10 @@ CASE(acc_08_close_rejects_on_the_wire, KIT_FAMILIES)
     struct raw_frame request = peer_frame(PEER_WRITE);
 
     peer_initiator_open(&p, &request);
-    kit_drop(&p.side);
+    kit_close_connector(&p.side);
     CHECK(raw_recv_frame(p.s, true, &p.reply));
     CHECK(p.reply.flags & RAW_R);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     peer_initiator_close(&p);
 }
 
@@ -454,11 +454,11 @@ CASE(acc_09_inside_the_event, KIT_FAMILIES)
     struct accepting a = { .side = &p.passive };
     struct sockaddr_storage source = kit_host(0);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     p.listener.arg = &a;
     p.listener.inside = accept_inside;
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     kit_wait_count(&p.listener.requests, 1);
     CHECK_STATUS(kit_final(&a.call, a.status), STATUS_SUCCESS);
     kit_exchange(&p.active, &p.passive);
@@ -481,10 +481,10 @@ CASE(acc_09_later_from_another_thread, KIT_FAMILIES)
     pthread_t thread;
 
     ask(&a);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(pthread_create(&thread, NULL, accept_thread, &a.pair.passive), 0);
     CHECK_STATUS(kit_final(&a.connect, a.connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&a.pair.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&a.pair.active), STATUS_SUCCESS);
     pthread_join(thread, NULL);
     kit_exchange(&a.pair.active, &a.pair.passive);
     kit_pair_disconnect(&a.pair);

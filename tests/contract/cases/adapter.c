@@ -85,7 +85,7 @@ CASE(adp_01_the_structure_of_ndk_1, 0)
 static NTSTATUS try_cq(struct kit_side *s, ULONG depth, NDK_CQ **cq)
 {
     struct kit_call call = { 0 };
-    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, depth, kit_cq_notification, s, NULL,
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, depth, kit_on_notify, s, NULL,
                                                         kit_create_done, &call, cq);
     NTSTATUS final = kit_final(&call, status);
 
@@ -133,7 +133,7 @@ static void enlarge(struct kit_side *s, const NDK_ADAPTER_INFO *info)
 
 static void open_large(struct kit_pair *p, NDK_ADAPTER_INFO *info)
 {
-    kit_pair_idle(p);
+    kit_pair_open_idle(p);
     *info = info_of(p->active.adapter);
     enlarge(&p->active, info);
     enlarge(&p->passive, info);
@@ -285,7 +285,7 @@ static void check_connects_at(const struct sockaddr_storage *address)
     p.passive.connector = kit_next_request(&p.listener);
     accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     CHECK_STATUS(p.active.connector->Dispatch->NdkGetPeerAddress(p.active.connector, (PSOCKADDR)&seen, &len),
                  STATUS_SUCCESS);
@@ -305,8 +305,8 @@ CASE(adp_03_every_address_of_the_interface, KIT_NETNS)
     kit_ip("addr add 10.77.0.1/24 dev lo");
     kit_ip("addr add fd77::1/64 dev lo");
     kit_ip("addr add fe80::77/64 dev lo");
-    kit_await_address("fd77::1");
-    kit_await_address("fe80::77%lo");
+    kit_wait_address("fd77::1");
+    kit_wait_address("fe80::77%lo");
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         struct sockaddr_storage address = kit_address(addresses[i], 0);
 

@@ -80,8 +80,8 @@ static void chain(MDL *mdls, uint8_t *at, ULONG length, unsigned pieces, uint64_
     ULONG end = length;
 
     for (unsigned i = pieces; i-- > 0;) {
-        ULONG begin = i == 0 ? 0 : i + data_below(seed, end - i);
-        kit_mdl(&mdls[i], at + begin, end - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
+        ULONG begin = i == 0 ? 0 : i + data_random_below(seed, end - i);
+        kit_init_mdl(&mdls[i], at + begin, end - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
         end = begin;
     }
 }
@@ -95,8 +95,8 @@ CASE(adp_05_chains_cut_anywhere, 0)
     MDL mdls[MOST_PIECES], before[MOST_PIECES];
 
     for (unsigned round = 0; round < 200; round++) {
-        uint8_t *at = memory + data_below(&seed, PAGE_SIZE);
-        ULONG length = 20 + data_below(&seed, 50000), part = 1 + data_below(&seed, length);
+        uint8_t *at = memory + data_random_below(&seed, PAGE_SIZE);
+        ULONG length = 20 + data_random_below(&seed, 50000), part = 1 + data_random_below(&seed, length);
         unsigned pieces = 1 + round % MOST_PIECES;
 
         chain(mdls, at, length, pieces, &seed);
@@ -130,17 +130,17 @@ CASE(adp_05_a_chain_with_a_hole, 0)
     MDL mdls[3];
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        kit_mdl(&mdls[1], base + wrong[i], 1000, NULL);
-        kit_mdl(&mdls[0], base, 1000, &mdls[1]);
+        kit_init_mdl(&mdls[1], base + wrong[i], 1000, NULL);
+        kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
         check_refused(a, mdls, 2000);
         check_refused(a, mdls, 1001);
         build_good(a, mdls, 1000, &m); /* the hole is behind what is asked for */
         check_mapping(&m, base, 1000);
         release(a, &m);
     }
-    kit_mdl(&mdls[2], base + 2001, 1000, NULL);
-    kit_mdl(&mdls[1], base + 1000, 1000, &mdls[2]);
-    kit_mdl(&mdls[0], base, 1000, &mdls[1]);
+    kit_init_mdl(&mdls[2], base + 2001, 1000, NULL);
+    kit_init_mdl(&mdls[1], base + 1000, 1000, &mdls[2]);
+    kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
     check_refused(a, mdls, 3000);
     kit_close_adapter(a);
 }
@@ -152,8 +152,8 @@ CASE(adp_05_more_than_the_chain_has, 0)
     struct mapping m;
     MDL mdls[2];
 
-    kit_mdl(&mdls[1], memory + 1000, 1000, NULL);
-    kit_mdl(&mdls[0], memory, 1000, &mdls[1]);
+    kit_init_mdl(&mdls[1], memory + 1000, 1000, NULL);
+    kit_init_mdl(&mdls[0], memory, 1000, &mdls[1]);
     check_refused(a, mdls, 2001);
     check_refused(a, mdls, SIZE_MAX);
     check_refused(a, mdls, 0);
@@ -175,7 +175,7 @@ static void check_sizes(NDK_ADAPTER *a, uint8_t *at, SIZE_T length)
     struct mapping m;
     MDL mdl;
 
-    kit_mdl(&mdl, at, (ULONG)length, NULL);
+    kit_init_mdl(&mdl, at, (ULONG)length, NULL);
     m.size = 0;
     CHECK_STATUS(a->Dispatch->NdkBuildLAM(a, &mdl, length, kit_request_done, &call, NULL, &m.size, &m.fbo),
                  STATUS_BUFFER_TOO_SMALL);
@@ -229,7 +229,7 @@ static void check_pages(struct kit_pair *p, const struct mapping *m, const uint8
         CHECK_STATUS(kit_result(s).Status, STATUS_SUCCESS);
     }
     CHECK_EQ(end, 0);
-    data_reached(s, peer);
+    data_wait_delivered(s, peer);
     CHECK(memcmp(peer->memory, at, length) == 0);
 }
 
@@ -250,8 +250,8 @@ CASE(adp_06_the_pages_are_the_memory, KIT_FAMILIES)
 
             kit_pattern(memory, sizeof memory, i * 100 + j);
             memset(p.passive.memory, 0, lengths[j]);
-            kit_mdl(&mdls[1], at + first, (ULONG)lengths[j] - first + 1, NULL);
-            kit_mdl(&mdls[0], at, first, &mdls[1]);
+            kit_init_mdl(&mdls[1], at + first, (ULONG)lengths[j] - first + 1, NULL);
+            kit_init_mdl(&mdls[0], at, first, &mdls[1]);
             build_good(p.active.adapter, mdls, lengths[j], &m);
             check_pages(&p, &m, at, lengths[j], token);
             release(p.active.adapter, &m);
@@ -271,9 +271,9 @@ CASE(adp_07_the_chain_is_as_it_was, 0)
 
     kit_pattern(memory, sizeof memory, 7);
     memcpy(was, memory, sizeof was);
-    kit_mdl(&mdls[2], memory + 9000, 9000, NULL);
-    kit_mdl(&mdls[1], memory + 300, 8700, &mdls[2]);
-    kit_mdl(&mdls[0], memory + 10, 290, &mdls[1]);
+    kit_init_mdl(&mdls[2], memory + 9000, 9000, NULL);
+    kit_init_mdl(&mdls[1], memory + 300, 8700, &mdls[2]);
+    kit_init_mdl(&mdls[0], memory + 10, 290, &mdls[1]);
     memcpy(before, mdls, sizeof before);
     for (int i = 0; i < 3; i++) {
         build_good(a, mdls, 17990, &m);
@@ -293,7 +293,7 @@ CASE(adp_07_nothing_runs_out, 0)
     NDK_ADAPTER *a = kit_open(2, 1);
     MDL mdl;
 
-    kit_mdl(&mdl, memory + 5, 3 * PAGE_SIZE, NULL);
+    kit_init_mdl(&mdl, memory + 5, 3 * PAGE_SIZE, NULL);
     for (int round = 0; round < 40; round++) {
         for (int i = 0; i < MANY; i++)
             build_good(a, &mdl, 3 * PAGE_SIZE, &many[i]);
@@ -318,7 +318,7 @@ CASE(adp_07_released_addresses_touch_nothing, KIT_FAMILIES)
     kit_pair_open(&p);
     struct kit_side *s = &p.active;
     s->pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(s->pd, &token);
-    kit_mdl(&mdl, memory, 100, NULL);
+    kit_init_mdl(&mdl, memory, 100, NULL);
     build_good(s->adapter, &mdl, 100, &m);
     NDK_SGE sge = page_sge(&m, 100, 0, token);
     CHECK_STATUS(data_write(s, 1, &sge, (uintptr_t)p.passive.memory, p.passive.remote_token), STATUS_SUCCESS);
@@ -341,7 +341,7 @@ static void *close_adapter(void *arg)
     struct closing *c = arg;
 
     kit_close_adapter(c->adapter);
-    kit_count_up(&c->closed);
+    kit_increment(&c->closed);
     return NULL;
 }
 
@@ -353,15 +353,15 @@ CASE(adp_07_the_adapter_waits_for_a_mapping, 0)
     pthread_t thread;
     MDL mdl;
 
-    kit_mdl(&mdl, memory, 100, NULL);
+    kit_init_mdl(&mdl, memory, 100, NULL);
     build_good(c.adapter, &mdl, 100, &two[0]);
     build_good(c.adapter, &mdl, 50, &two[1]);
     NDK_FN_RELEASE_LAM let_go = c.adapter->Dispatch->NdkReleaseLAM;
     CHECK_EQ(pthread_create(&thread, NULL, close_adapter, &c), 0);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&c.closed), 0);
     let_go(c.adapter, &two[1].at.lam);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&c.closed), 0);
     let_go(c.adapter, &two[0].at.lam);
     CHECK_EQ(pthread_join(thread, NULL), 0);

@@ -6,7 +6,7 @@
 
 static NTSTATUS complete_start(struct kit_side *s, struct kit_call *call)
 {
-    return s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_disconnected, s, kit_request_done, call);
+    return s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_on_disconnect, s, kit_request_done, call);
 }
 
 static NTSTATUS complete_ex(struct kit_side *s)
@@ -53,7 +53,7 @@ static void check_held(const struct raw_frame *request, uint8_t revision)
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
     CHECK_EQ(p.reply.revision, revision);
     CHECK_STATUS(kit_post_send(&p.side, 2, 64, 10), STATUS_SUCCESS);
-    CHECK(raw_silent(p.s));
+    CHECK(raw_is_silent(p.s));
     raw_send_message(p.s, 1, "first", 5);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 10);
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);
@@ -85,7 +85,7 @@ CASE(cmp_02_before_connect_completed, KIT_FAMILIES)
     static struct peer_acceptor p;
 
     peer_acceptor_open(&p);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(complete_ex(&p.side), STATUS_CONNECTION_INVALID);
     peer_acceptor_connect(&p, PEER_WRITE); /* no harm was done */
     peer_acceptor_close(&p);
@@ -98,7 +98,7 @@ CASE(cmp_02_before_connect, KIT_FAMILIES)
 
     kit_side_open(&s, NULL);
     s.connector = kit_connector(s.adapter);
-    CHECK_STATUS(kit_complete(&s), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&s), STATUS_CONNECTION_INVALID);
     kit_side_close(&s);
 }
 
@@ -113,10 +113,10 @@ CASE(cmp_02_twice, KIT_FAMILIES)
     peer_acceptor_reply(&p, PEER_READ);
     status = complete_start(&p.side, &first);
     /* The first is pending: its read is not answered. */
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     peer_acceptor_ready(&p, PEER_READ);
     CHECK_STATUS(kit_final(&first, status), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(complete_ex(&p.side), STATUS_CONNECTION_INVALID);
     peer_acceptor_close(&p);
 }
@@ -128,12 +128,12 @@ CASE(cmp_02_on_accepting_connector, KIT_FAMILIES)
     struct raw_frame request = peer_frame(PEER_FPDU);
 
     peer_initiator_open(&p, &request);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     peer_initiator_accept(&p);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     peer_initiator_ready(&p, PEER_FPDU);
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     peer_initiator_close(&p);
 }
 
@@ -145,9 +145,9 @@ static void check_given_up(enum peer_form form)
 
     peer_acceptor_open(&p);
     peer_acceptor_reply(&p, form);
-    peer_give_up(p.s);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_ABORTED);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    peer_end_stream(p.s);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_ABORTED);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     peer_acceptor_close(&p);
 }
 
@@ -193,14 +193,14 @@ CASE(cmp_03_accepting_connector_closed, KIT_FAMILIES)
 
     config.rtr = NDKCONFORM_RTR_READ; /* the form that needs the peer's answer */
     kit_configure(&config);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
     p.passive.connector = kit_next_request(&p.listener);
     accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_CANCELLED);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_CONNECTION_ABORTED);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_ABORTED);
     CHECK_EQ(atomic_load(&p.active.disconnected), 0);
     kit_pair_close(&p);
 }
@@ -221,14 +221,14 @@ CASE(cmp_04_ready_is_never_answered, KIT_FAMILIES)
     peer_acceptor_open(&p);
     CHECK(getsockname(p.listener, (struct sockaddr *)&here, &len) == 0);
     peer_acceptor_reply(&p, PEER_READ);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_IO_TIMEOUT);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_IO_TIMEOUT);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 46);
-    CHECK(peer_ended(p.s));
+    CHECK(peer_wait_end(p.s));
     /* Over for this connector: */
-    CHECK_STATUS(kit_complete(&p.side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_connect(&p.side, &source, &here, NULL, 0), STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(kit_disconnect(&p.side), STATUS_CONNECTION_INVALID);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.side.disconnected), 0);
     peer_acceptor_close(&p);
 }
@@ -244,11 +244,11 @@ static void check_called_once(enum peer_form form, bool reset)
     raw_close(p.s, reset);
     p.s = -1;
     kit_wait_count(&p.side.disconnected, 1);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.side.disconnected), 1);
     CHECK_STATUS(kit_disconnect(&p.side), reset ? STATUS_CONNECTION_ABORTED : STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&p.side.disconnected), 1);
-    kit_drop(&p.side);
+    kit_close_connector(&p.side);
     CHECK_EQ(atomic_load(&p.side.disconnected), 1);
     peer_acceptor_close(&p);
 }
@@ -276,11 +276,11 @@ CASE(cmp_05_none_after_disconnect, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);
     status = p.side.connector->Dispatch->NdkDisconnect(p.side.connector, kit_request_done, &call);
-    CHECK(peer_ended(p.s));
+    CHECK(peer_wait_end(p.s));
     raw_close(p.s, false);
     p.s = -1;
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.side.disconnected), 0);
     peer_acceptor_close(&p);
 }
@@ -337,14 +337,14 @@ static void check_none_behind(bool by_close)
         CHECK_STATUS(kit_post_receive(s, i, 0, 64), STATUS_SUCCESS);
     s->cq->Dispatch->NdkArmCq(s->cq, NDK_CQ_NOTIFY_ANY);
     raw_send_message(b.talks.s, 1, "one", 3);
-    kit_settle(); /* the notification is there, and stays */
+    kit_pause(); /* the notification is there, and stays */
     raw_send_message(b.talks.s, 2, "two", 3);
     CHECK(shutdown(b.ends.s, SHUT_WR) == 0);
-    kit_settle();
-    kit_count_up(&b.go);
+    kit_pause();
+    kit_increment(&b.go);
     kit_wait_count(&s->notified, 2);
     CHECK_STATUS(kit_final(&b.call, b.status), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&b.ends.side.disconnected), b.before);
     if (by_close)
         b.ends.side.connector = NULL;
@@ -373,10 +373,10 @@ CASE(cmp_05_none_after_close, KIT_FAMILIES)
 
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);
-    kit_drop(&p.side);
+    kit_close_connector(&p.side);
     raw_close(p.s, true);
     p.s = -1;
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.side.disconnected), 0);
     peer_acceptor_close(&p);
 }
@@ -411,7 +411,7 @@ static void told(void *context, ULONG reason)
     struct told *t = context;
 
     t->reason = reason;
-    kit_count_up(&t->calls);
+    kit_increment(&t->calls);
 }
 
 static ULONG reason_active(bool reset)
@@ -474,7 +474,7 @@ static void end_inside(struct kit_call *call)
 
     raw_close(p->s, false);
     p->s = -1;
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p->side.disconnected), 0);
 }
 
@@ -499,7 +499,7 @@ static void end_accept_inside(struct kit_call *call)
 
     raw_close(p->s, true);
     p->s = -1;
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p->side.disconnected), 0);
 }
 

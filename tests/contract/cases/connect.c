@@ -19,7 +19,7 @@ static NTSTATUS connect_with(struct kit_side *s, struct kit_call *call, const st
 
 static NTSTATUS accept_with(struct kit_side *s, struct kit_call *call, ULONG inbound, ULONG outbound)
 {
-    return s->connector->Dispatch->NdkAccept(s->connector, s->qp, inbound, outbound, NULL, 0, kit_disconnected, s,
+    return s->connector->Dispatch->NdkAccept(s->connector, s->qp, inbound, outbound, NULL, 0, kit_on_disconnect, s,
                                              kit_request_done, call);
 }
 
@@ -45,7 +45,7 @@ static void check_data(NDK_CONNECTOR *c, ULONG len, unsigned seed)
 static void reject(struct kit_side *s, const void *data, ULONG len)
 {
     CHECK_STATUS(s->connector->Dispatch->NdkReject(s->connector, (PVOID)data, len), STATUS_SUCCESS);
-    kit_drop(s);
+    kit_close_connector(s);
 }
 
 /* covers: CON-01 */
@@ -58,7 +58,7 @@ CASE(con_01_private_data_of_any_length_arrives, KIT_FAMILIES)
 
     KIT_NEED(most >= 4, "private data");
     CHECK(most <= MOST_DATA);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct kit_call call = { 0 };
         NTSTATUS status;
@@ -84,12 +84,12 @@ CASE(con_01_more_than_the_adapter_carries_is_refused_inline, 0)
     struct kit_call call = { 0 };
 
     CHECK(most <= MOST_DATA);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, data, most + 1),
                  STATUS_INVALID_PARAMETER);
     CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, data, 0x80000000u),
                  STATUS_INVALID_PARAMETER);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
     kit_pair_close(&p);
@@ -103,14 +103,14 @@ CASE(con_02_limits_above_the_adapters_are_capped, KIT_FAMILIES)
     NTSTATUS connecting, accepting;
     ULONG in = kit_info()->MaxInboundReadLimit, out = kit_info()->MaxOutboundReadLimit, most = in < out ? in : out;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     connecting = connect_with(&p.active, &connect, &p.listener.address, 0xffffffffu, out + 1);
     p.passive.connector = kit_next_request(&p.listener);
     check_limits(p.passive.connector, most, most);
     accepting = accept_with(&p.passive, &accept, in + 1, 0xffffffffu);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     check_limits(p.active.connector, most, most);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     check_limits(p.passive.connector, most, most);
     kit_pair_close(&p);
@@ -156,11 +156,11 @@ static void effective(struct kit_pair *p, struct pair_of_limits active, struct p
     accepting = accept_with(&p->passive, &accept, passive.in, passive.out);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     check_limits(p->active.connector, expected.in, expected.out);
-    CHECK_STATUS(kit_complete(&p->active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p->active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     check_limits(p->passive.connector, expected.out, expected.in);
-    kit_drop(&p->active);
-    kit_drop(&p->passive);
+    kit_close_connector(&p->active);
+    kit_close_connector(&p->passive);
     CHECK_STATUS(kit_close(p->active.qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(p->passive.qp), STATUS_SUCCESS);
     p->active.qp = kit_qp(&p->active, KIT_DEPTH);
@@ -173,7 +173,7 @@ CASE(con_03_both_sides_see_the_lower_of_two_limits, KIT_FAMILIES)
     static struct kit_pair p;
 
     kit_need_reads(11);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     effective(&p, (struct pair_of_limits){ 3, 5 }, (struct pair_of_limits){ 7, 2 }, (struct pair_of_limits){ 2, 5 });
     effective(&p, (struct pair_of_limits){ 9, 1 }, (struct pair_of_limits){ 4, 11 }, (struct pair_of_limits){ 9, 1 });
     effective(&p, (struct pair_of_limits){ 6, 8 }, (struct pair_of_limits){ 3, 20 }, (struct pair_of_limits){ 6, 3 });
@@ -287,7 +287,7 @@ static void check_silent(int peer)
 {
     uint8_t byte;
 
-    kit_settle();
+    kit_pause();
     CHECK(recv(peer, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0);
 }
 
@@ -318,7 +318,7 @@ CASE(con_03_no_more_reads_in_flight_than_agreed, KIT_FAMILIES)
     raw_send_frame(peer, true, &answer);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     check_limits(s.connector, 0, 2);
-    CHECK_STATUS(kit_complete(&s), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(peer, ulpdu, sizeof ulpdu, true), 14); /* ready to receive: a write of nothing */
     for (unsigned i = 0; i < READS; i++)
         CHECK_STATUS(kit_post_read(&s, i, i * READ_BYTES, READ_BYTES, &far, 0), STATUS_SUCCESS);
@@ -351,16 +351,16 @@ CASE(con_04_succeeds_when_the_peer_accepts_and_not_before, KIT_FAMILIES)
     NTSTATUS accepting;
 
     kit_pattern(data, sizeof data, 9);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0), STATUS_PENDING);
     p.passive.connector = kit_next_request(&p.listener);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&connect.calls), 0);
     accepting = kit_accept_start(&p.passive, &accept, data, sizeof data);
     CHECK_STATUS(kit_final(&connect, STATUS_PENDING), STATUS_SUCCESS);
     check_data(p.active.connector, sizeof data, 9);
     CHECK_STATUS(kit_post_send(&p.active, 1, 0, 10), STATUS_CONNECTION_INVALID);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     kit_exchange(&p.active, &p.passive);
     kit_exchange(&p.passive, &p.active);
@@ -402,7 +402,7 @@ CASE(con_18_malformed_arguments, KIT_FAMILIES)
     struct arguments right;
     struct kit_call call = { 0 };
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     p.active.connector = kit_connector(p.active.adapter);
     right = (struct arguments){ .qp = p.active.qp, .source = &source, .destination = &p.listener.address,
                                 .source_len = kit_address_len(&source), .destination_len = kit_address_len(&source),
@@ -421,7 +421,7 @@ CASE(con_18_malformed_arguments, KIT_FAMILIES)
     right.source = &other;
     right.source_len = kit_address_len(&other);
     CHECK_STATUS(connect_arguments(&p.active, &call, &right), STATUS_INVALID_PARAMETER); /* two families */
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
     kit_establish(&p.active, &p.passive, &p.listener); /* nothing had been started, nothing is spoilt */
@@ -463,7 +463,7 @@ CASE(con_18_connecting_connected_or_spent, KIT_FAMILIES)
     struct kit_call connect = { 0 }, accept = { 0 };
     NTSTATUS connecting, accepting;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     connecting = kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0);
     check_both_refused(&p.active, &p.listener.address);
     p.passive.connector = kit_next_request(&p.listener);
@@ -471,13 +471,13 @@ CASE(con_18_connecting_connected_or_spent, KIT_FAMILIES)
     accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(&connect, connecting), STATUS_SUCCESS);
     check_both_refused(&p.active, &p.listener.address);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     check_both_refused(&p.active, &p.listener.address);
     check_both_refused(&p.passive, &p.listener.address);
     kit_pair_disconnect(&p);
     check_both_refused(&p.active, &p.listener.address);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.listener.requests), 1);
     kit_pair_close(&p);
 }

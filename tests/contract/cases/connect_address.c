@@ -37,7 +37,7 @@ static void check_free(struct kit_pair *p, const struct sockaddr_storage *at)
     struct sockaddr_storage seen;
 
     kit_establish_from(&p->active, &p->passive, &p->listener, at);
-    seen = kit_local(p->active.connector);
+    seen = kit_local_address(p->active.connector);
     CHECK(kit_address_equal(&seen, at));
     kit_exchange(&p->active, &p->passive);
     kit_pair_close(p);
@@ -49,7 +49,7 @@ CASE(con_12_taken_by_a_listener, KIT_FAMILIES)
     static struct kit_pair p;
     static struct kit_listener other;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     kit_listen(&other, p.passive.adapter);
     check_taken(&p, &other.address);
     other.listener->Dispatch->NdkControlConnectEvents(other.listener, TRUE);
@@ -70,7 +70,7 @@ CASE(con_12_taken_by_a_connector, KIT_FAMILIES)
     int listener = raw_listen(&far), peer;
     NTSTATUS status;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     kit_side_open(&other, NULL);
     status = kit_connect_start(&other, &call, &at, &far, NULL, 0);
     peer = raw_accept(listener);
@@ -80,7 +80,7 @@ CASE(con_12_taken_by_a_connector, KIT_FAMILIES)
     raw_send_frame(peer, true, &f);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     check_taken(&p, &at);
-    CHECK_STATUS(kit_complete(&other), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&other), STATUS_SUCCESS);
     check_taken(&p, &at);
     kit_side_close(&other);
     check_free(&p, &at);
@@ -95,7 +95,7 @@ CASE(con_12_taken_by_a_shared_endpoint, KIT_FAMILIES)
     struct sockaddr_storage at = kit_free_address();
     NDK_SHARED_ENDPOINT *endpoint;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_shared_endpoint(p.passive.adapter, &at, &endpoint), STATUS_SUCCESS);
     check_taken(&p, &at);
     CHECK_STATUS(kit_close(endpoint), STATUS_SUCCESS);
@@ -109,7 +109,7 @@ CASE(con_12_taken_by_a_foreign_socket, KIT_FAMILIES)
     struct sockaddr_storage at = kit_free_address();
     int s = bound_socket(&at, 0);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     check_taken(&p, &at);
     CHECK(listen(s, 5) == 0);
     check_taken(&p, &at);
@@ -131,18 +131,18 @@ static void other_process(int wire)
     NDK_ADAPTER *adapter;
     char word;
 
-    kit_hear(wire, &at, sizeof at);
+    kit_wire_receive(wire, &at, sizeof at);
     adapter = kit_open(2, 1);
     kit_listen_at(&l, adapter, &at);
-    kit_say(wire, "l", 1);
-    kit_hear(wire, &word, 1);
+    kit_wire_send(wire, "l", 1);
+    kit_wire_receive(wire, &word, 1);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
     CHECK_STATUS(kit_shared_endpoint(adapter, &at, &endpoint), STATUS_SUCCESS);
-    kit_say(wire, "s", 1);
-    kit_hear(wire, &word, 1);
+    kit_wire_send(wire, "s", 1);
+    kit_wire_receive(wire, &word, 1);
     CHECK_STATUS(kit_close(endpoint), STATUS_SUCCESS);
-    kit_say(wire, "e", 1);
-    kit_hold(wire);
+    kit_wire_send(wire, "e", 1);
+    kit_wait_join(wire);
     kit_close_adapter(adapter);
 }
 
@@ -155,14 +155,14 @@ CASE(con_12_taken_by_another_process, KIT_FAMILIES)
     char word;
 
     kit_fork(&other, other_process, false);
-    kit_pair_idle(&p);
-    kit_say(other.wire, &at, sizeof at);
+    kit_pair_open_idle(&p);
+    kit_wire_send(other.wire, &at, sizeof at);
     for (int i = 0; i < 2; i++) {
-        kit_hear(other.wire, &word, 1);
+        kit_wire_receive(other.wire, &word, 1);
         check_taken(&p, &at);
-        kit_say(other.wire, "n", 1);
+        kit_wire_send(other.wire, "n", 1);
     }
-    kit_hear(other.wire, &word, 1);
+    kit_wire_receive(other.wire, &word, 1);
     check_free(&p, &at);
     kit_join(&other);
 }
@@ -176,7 +176,7 @@ CASE(con_13_an_address_of_nobody, KIT_FAMILIES)
     struct sockaddr_storage with_port = kit_address(four ? "192.0.2.1" : "2001:db8::1", 4791);
     struct sockaddr_storage any = kit_address(four ? "0.0.0.0" : "::", 0);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(connect_from(&p.active, &foreign, &p.listener.address), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(connect_from(&p.active, &with_port, &p.listener.address), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(connect_from(&p.active, &any, &p.listener.address), STATUS_INVALID_ADDRESS);
@@ -193,15 +193,15 @@ CASE(con_13_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
     struct kit_child other;
     struct sockaddr_storage near = kit_cable_host(1, 0), host = kit_host(0);
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
-    kit_side_open(&p.active, kit_open_on("near"));
-    p.active.own_adapter = true;
+    kit_side_open(&p.active, kit_open_interface("near"));
+    p.active.owns_adapter = true;
     kit_side_open(&p.passive, NULL);
     kit_listen(&p.listener, p.passive.adapter);
     CHECK_STATUS(connect_from(&p.active, &host, &p.listener.address), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(connect_from(&p.passive, &near, &p.listener.address), STATUS_INVALID_ADDRESS);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     kit_pair_close(&p);
     kit_join(&other);
 }
@@ -216,11 +216,11 @@ CASE(con_14_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     kit_side_open(&p.active, NULL);
     kit_side_open(&p.passive, NULL);
     kit_listen_at(&p.listener, p.passive.adapter, &at);
-    kit_take_ports(sockets);
+    kit_bind_ports(sockets);
     CHECK_STATUS(connect_from(&p.active, &source, &p.listener.address), STATUS_TOO_MANY_ADDRESSES);
     close(sockets[12345]);
     kit_establish_from(&p.active, &p.passive, &p.listener, &source);
-    seen = kit_local(p.active.connector);
+    seen = kit_local_address(p.active.connector);
     CHECK_EQ(kit_port(&seen), KIT_PORT_FIRST + 12345);
     kit_exchange(&p.active, &p.passive);
     kit_pair_close(&p);
@@ -257,7 +257,7 @@ CASE(con_15_the_four_tuple_is_connected_already, KIT_FAMILIES)
     static struct kit_listener elsewhere;
     struct sockaddr_storage at = kit_free_address();
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     kit_listen(&elsewhere, p.passive.adapter);
     kit_establish_from(&p.active, &p.passive, &p.listener, &at);
     kit_side_open(&q.active, NULL);
@@ -265,8 +265,8 @@ CASE(con_15_the_four_tuple_is_connected_already, KIT_FAMILIES)
     CHECK_STATUS(connect_from(&q.active, &at, &p.listener.address), STATUS_ADDRESS_ALREADY_EXISTS);
     CHECK_STATUS(connect_from(&q.active, &at, &elsewhere.address), STATUS_SHARING_VIOLATION);
     kit_pair_disconnect(&p);
-    kit_drop(&p.active);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.active);
+    kit_close_connector(&p.passive);
     kit_establish_from(&q.active, &q.passive, &p.listener, &at);
     kit_exchange(&q.active, &q.passive);
     CHECK_EQ(atomic_load(&elsewhere.requests), 0);
@@ -278,8 +278,10 @@ CASE(con_15_the_four_tuple_is_connected_already, KIT_FAMILIES)
 
 static void check_ends(const struct kit_pair *p)
 {
-    struct sockaddr_storage a_local = kit_local(p->active.connector), a_peer = kit_peer(p->active.connector);
-    struct sockaddr_storage b_local = kit_local(p->passive.connector), b_peer = kit_peer(p->passive.connector);
+    struct sockaddr_storage a_local = kit_local_address(p->active.connector);
+    struct sockaddr_storage a_peer = kit_peer_address(p->active.connector);
+    struct sockaddr_storage b_local = kit_local_address(p->passive.connector);
+    struct sockaddr_storage b_peer = kit_peer_address(p->passive.connector);
 
     CHECK(kit_address_equal(&a_local, &b_peer));
     CHECK(kit_address_equal(&a_peer, &b_local));
@@ -294,16 +296,16 @@ CASE(con_19_both_ends_are_told_truthfully, KIT_FAMILIES)
 
     kit_pair_open(&p);
     check_ends(&p);
-    local = kit_local(p.active.connector);
+    local = kit_local_address(p.active.connector);
     CHECK(kit_port_is_dynamic(kit_port(&local)));
     source = kit_host(kit_port(&local));
     CHECK(kit_address_equal(&local, &source));
     kit_pair_close(&p);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     kit_establish_from(&p.active, &p.passive, &p.listener, &at);
     check_ends(&p);
-    local = kit_local(p.active.connector);
+    local = kit_local_address(p.active.connector);
     CHECK(kit_address_equal(&local, &at));
     kit_pair_close(&p);
 }
@@ -318,8 +320,8 @@ static void end_by(struct kit_pair *p, int round)
     kit_wait_count(&second->disconnected, 1);
     CHECK_STATUS(kit_disconnect(second), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    kit_drop(first);
-    kit_drop(second);
+    kit_close_connector(first);
+    kit_close_connector(second);
     atomic_store(&first->disconnected, 0);
     atomic_store(&second->disconnected, 0);
     CHECK_STATUS(kit_close(first->qp), STATUS_SUCCESS);
@@ -334,7 +336,7 @@ CASE(con_20_the_same_four_tuple_again_and_again, KIT_FAMILIES)
     static struct kit_pair p;
     struct sockaddr_storage at = kit_free_address();
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (int round = 0; round < 40; round++) {
         kit_establish_from(&p.active, &p.passive, &p.listener, &at);
         kit_exchange(&p.active, &p.passive);
@@ -349,15 +351,15 @@ CASE(con_22_taken_until_the_connector_is_closed, KIT_FAMILIES)
     static struct kit_pair p, q;
     struct sockaddr_storage at = kit_free_address();
 
-    kit_pair_idle(&p);
-    kit_pair_idle(&q);
+    kit_pair_open_idle(&p);
+    kit_pair_open_idle(&q);
     kit_establish_from(&p.active, &p.passive, &p.listener, &at);
     check_taken(&q, &at);
     kit_pair_disconnect(&p);
     check_taken(&q, &at);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     check_taken(&q, &at);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     check_free(&q, &at);
     kit_pair_close(&p);
 }
@@ -369,13 +371,13 @@ CASE(con_22_taken_after_the_peer_broke_off, KIT_FAMILIES)
     static struct kit_pair p, q;
     struct sockaddr_storage at = kit_free_address();
 
-    kit_pair_idle(&p);
-    kit_pair_idle(&q);
+    kit_pair_open_idle(&p);
+    kit_pair_open_idle(&q);
     kit_establish_from(&p.active, &p.passive, &p.listener, &at);
-    kit_drop(&p.passive); /* without a word */
+    kit_close_connector(&p.passive); /* without a word */
     kit_wait_count(&p.active.disconnected, 1);
     check_taken(&q, &at);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     check_free(&q, &at);
     kit_pair_close(&p);
 }
@@ -387,18 +389,18 @@ CASE(con_19_over_link_local_addresses, KIT_NETNS)
     struct kit_child other;
     struct sockaddr_storage near, seen;
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
     near = kit_address("fe80::9:1%near", 0);
-    kit_side_open(&p.active, kit_open_on("near"));
-    kit_side_open(&p.passive, kit_open_on("near"));
-    p.active.own_adapter = p.passive.own_adapter = true;
+    kit_side_open(&p.active, kit_open_interface("near"));
+    kit_side_open(&p.passive, kit_open_interface("near"));
+    p.active.owns_adapter = p.passive.owns_adapter = true;
     kit_listen_at(&p.listener, p.passive.adapter, &near);
     kit_establish_from(&p.active, &p.passive, &p.listener, &near);
     kit_exchange(&p.active, &p.passive);
     kit_exchange(&p.passive, &p.active);
     check_ends(&p);
-    seen = kit_peer(p.passive.connector);
+    seen = kit_peer_address(p.passive.connector);
     CHECK_EQ(((struct sockaddr_in6 *)&seen)->sin6_scope_id, ((struct sockaddr_in6 *)&near)->sin6_scope_id);
     kit_pair_close(&p);
     kit_join(&other);
@@ -412,13 +414,13 @@ static void far_passive(int wire)
     struct sockaddr_storage at;
     char word;
 
-    kit_hear(wire, &word, 1);
-    kit_await_address("fd09::2");
-    kit_await_address("fe80::9:2%far");
-    kit_side_open(&s, kit_open_on("far"));
+    kit_wire_receive(wire, &word, 1);
+    kit_wait_address("fd09::2");
+    kit_wait_address("fe80::9:2%far");
+    kit_side_open(&s, kit_open_interface("far"));
     at = word == 'l' ? kit_address("fe80::9:2%far", 0) : kit_cable_host(2, 0);
     kit_listen_at(&l, s.adapter, &at);
-    kit_say(wire, &l.address, sizeof l.address);
+    kit_wire_send(wire, &l.address, sizeof l.address);
     s.connector = kit_next_request(&l);
     CHECK_STATUS(kit_post_receive(&s, 1, 0, 1000), STATUS_SUCCESS);
     CHECK_STATUS(kit_accept(&s, NULL, 0), STATUS_SUCCESS);
@@ -426,9 +428,9 @@ static void far_passive(int wire)
     CHECK(kit_pattern_is(s.memory, 1000, 5));
     kit_wait_count(&s.disconnected, 1);
     CHECK_STATUS(kit_disconnect(&s), STATUS_SUCCESS);
-    kit_drop(&s);
+    kit_close_connector(&s);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
-    s.own_adapter = true;
+    s.owns_adapter = true;
     kit_side_close(&s);
 }
 
@@ -440,16 +442,16 @@ static void over_the_cable(bool link_local)
 
     kit_fork(&other, far_passive, true);
     kit_cable(&other);
-    kit_far_address(&other);
+    kit_add_far_address(&other);
     source = link_local ? kit_address("fe80::9:1%near", 0) : kit_cable_host(1, 0);
-    kit_side_open(&s, kit_open_on("near"));
-    s.own_adapter = true;
-    kit_say(other.wire, link_local ? "l" : "g", 1);
-    kit_hear(other.wire, &to, sizeof to);
+    kit_side_open(&s, kit_open_interface("near"));
+    s.owns_adapter = true;
+    kit_wire_send(other.wire, link_local ? "l" : "g", 1);
+    kit_wire_receive(other.wire, &to, sizeof to);
     if (link_local) /* the scope is each host's own */
         ((struct sockaddr_in6 *)&to)->sin6_scope_id = ((struct sockaddr_in6 *)&source)->sin6_scope_id;
     CHECK_STATUS(kit_connect(&s, &source, &to, NULL, 0), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&s), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);
     kit_pattern(s.memory, 1000, 5);
     CHECK_STATUS(kit_post_send(&s, 1, 0, 1000), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&s).Status, STATUS_SUCCESS);

@@ -27,11 +27,11 @@ struct way {
 
 static void open_way(struct way *w)
 {
-    kit_fork(&w->other, kit_hold, true);
+    kit_fork(&w->other, kit_wait_join, true);
     kit_cable(&w->other);
     w->source = kit_cable_host(1, 0);
-    kit_side_open(&w->p.active, kit_open_on("near"));
-    w->p.active.own_adapter = true;
+    kit_side_open(&w->p.active, kit_open_interface("near"));
+    w->p.active.owns_adapter = true;
 }
 
 /* The address becomes one of this host's, and somebody listens there: the same connector gets through. */
@@ -39,7 +39,7 @@ static void recover(struct way *w, const char *address)
 {
     struct sockaddr_storage at = kit_address(address, 0);
 
-    kit_host_address(address, &w->source);
+    kit_add_address(address, &w->source);
     kit_side_open(&w->p.passive, NULL);
     kit_listen_at(&w->p.listener, w->p.passive.adapter, &at);
     kit_establish_from(&w->p.active, &w->p.passive, &w->p.listener, &w->source);
@@ -117,7 +117,7 @@ CASE(con_06_icmp_says_host_unreachable, KIT_FAMILIES | KIT_NETNS)
 
     kit_nft("add table inet t");
     kit_nft("add chain inet t o { type filter hook output priority 0; }");
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     if (kit_family() == AF_INET)
         kit_nft("add rule inet t o ip daddr 127.0.0.1 tcp dport %u reject with icmp type host-unreachable",
                 kit_port(&p.listener.address));
@@ -166,7 +166,7 @@ static void rejected_with(struct kit_pair *p, ULONG len)
                  STATUS_SUCCESS);
     CHECK_EQ(have, len);
     CHECK(kit_pattern_is(seen, len, len));
-    kit_drop(&p->passive);
+    kit_close_connector(&p->passive);
 }
 
 /* covers: CON-08, CON-17 */
@@ -174,7 +174,7 @@ CASE(con_08_rejected_with_private_data, KIT_FAMILIES)
 {
     static struct kit_pair p;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     rejected_with(&p, 0);
     rejected_with(&p, 1);
     rejected_with(&p, kit_info()->MaxCalleeData / 2);
@@ -198,7 +198,7 @@ CASE(con_09_backlog_is_full, KIT_FAMILIES)
 
     config.backlog = BACKLOG;
     kit_configure(&config);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (int i = 0; i < BACKLOG; i++) {
         kit_side_open(&first[i], p.active.adapter);
         status[i] = kit_connect_start(&first[i], &calls[i], &source, &p.listener.address, NULL, 0);
@@ -211,7 +211,7 @@ CASE(con_09_backlog_is_full, KIT_FAMILIES)
         p.passive.connector = kit_next_request(&p.listener);
         CHECK_STATUS(p.passive.connector->Dispatch->NdkReject(p.passive.connector, NULL, 0), STATUS_SUCCESS);
         CHECK_STATUS(kit_final(&calls[i], status[i]), STATUS_CONNECTION_REFUSED);
-        kit_drop(&p.passive);
+        kit_close_connector(&p.passive);
         kit_side_close(&first[i]);
     }
     kit_establish(&p.active, &p.passive, &p.listener);
@@ -225,7 +225,7 @@ CASE(con_09_listener_is_paused, KIT_FAMILIES)
     static struct kit_pair p;
     NDK_LISTENER *l;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     l = p.listener.listener;
     l->Dispatch->NdkControlConnectEvents(l, TRUE);
     CHECK_STATUS(connect_to(&p.active, &p.listener.address), STATUS_CONNECTION_REFUSED);
@@ -247,7 +247,7 @@ static bool silent_at_tcp(uint32_t ms)
 
     config.connect_ms = ms;
     kit_configure(&config);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     kit_nft("add rule inet t o tcp dport %u drop", kit_port(&p.listener.address));
     CHECK_STATUS(connect_to(&p.active, &p.listener.address), STATUS_IO_TIMEOUT);
     CHECK_STATUS(connect_to(&p.active, &p.listener.address), STATUS_IO_TIMEOUT);
@@ -281,9 +281,9 @@ static bool silent_after(uint32_t ms, const char *said)
     peer_acceptor_open(&p);
     raw_send(p.s, said, strlen(said));
     CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_IO_TIMEOUT);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     CHECK_EQ(atomic_load(&p.connect.calls), p.connecting == STATUS_PENDING);
-    peer_acceptor_again(&p);
+    peer_acceptor_reopen(&p);
     status = peer_acceptor_try_reply(&p, PEER_WRITE);
     if (status != STATUS_IO_TIMEOUT) {
         CHECK_STATUS(status, STATUS_SUCCESS);
@@ -327,7 +327,7 @@ static void rejecting_peer(int wire)
     struct sockaddr_storage at = kit_host(0);
     int listener = raw_listen(&at);
 
-    kit_say(wire, &at, sizeof at);
+    kit_wire_send(wire, &at, sizeof at);
     for (;;) {
         struct pollfd wait[] = { { .fd = wire, .events = POLLIN }, { .fd = listener, .events = POLLIN } };
         struct raw_frame f;
@@ -358,14 +358,14 @@ CASE(con_16_no_descriptors, KIT_FAMILIES)
     int before, room;
 
     kit_fork(&peer, rejecting_peer, false);
-    kit_hear(peer.wire, &at, sizeof at);
-    kit_pair_idle(&p);
-    before = kit_descriptors();
+    kit_wire_receive(peer.wire, &at, sizeof at);
+    kit_pair_open_idle(&p);
+    before = kit_count_descriptors();
     for (room = 0; room < 10 && status == STATUS_INSUFFICIENT_RESOURCES; room++) {
-        unsigned long long old = kit_leave_descriptors(room);
+        unsigned long long old = kit_limit_descriptors(room);
         status = connect_to(&p.active, &at);
         kit_restore_descriptors(old);
-        CHECK_EQ(kit_descriptors(), before);
+        CHECK_EQ(kit_count_descriptors(), before);
     }
     CHECK_STATUS(status, STATUS_CONNECTION_REFUSED);
     CHECK(room > 1);
@@ -410,7 +410,7 @@ static void close_while_pending(struct kit_side *s, const struct sockaddr_storag
     CHECK_EQ(atomic_load(&connect.calls), 1);
     s->connector = NULL;
     if (peer >= 0) {
-        CHECK(raw_ended(peer));
+        CHECK(raw_wait_end(peer));
         raw_close(peer, false);
     }
 }
@@ -422,7 +422,7 @@ CASE(con_21_closed_before_tcp_is_up, KIT_FAMILIES | KIT_NETNS)
 
     kit_nft("add table inet t");
     kit_nft("add chain inet t o { type filter hook output priority 0; }");
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     kit_nft("add rule inet t o tcp dport %u drop", kit_port(&p.listener.address));
     close_while_pending(&p.active, &p.listener.address, -1);
     kit_nft("flush ruleset");
@@ -438,7 +438,7 @@ CASE(con_21_closed_before_the_reply, KIT_FAMILIES)
     struct sockaddr_storage at = kit_host(0);
     int listener = raw_listen(&at);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     close_while_pending(&p.active, &at, listener);
     kit_establish(&p.active, &p.passive, &p.listener);
     kit_exchange(&p.active, &p.passive);
@@ -453,10 +453,10 @@ CASE(con_21_the_peers_connector_is_told, KIT_FAMILIES)
     struct sockaddr_storage source = kit_host(0);
     struct kit_call connect = { 0 };
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_connect_start(&p.active, &connect, &source, &p.listener.address, NULL, 0), STATUS_PENDING);
     p.passive.connector = kit_next_request(&p.listener);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     CHECK_STATUS(kit_final(&connect, STATUS_PENDING), STATUS_CANCELLED);
     CHECK_STATUS(kit_accept(&p.passive, NULL, 0), STATUS_CONNECTION_ABORTED);
     kit_pair_close(&p);

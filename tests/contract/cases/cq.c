@@ -13,9 +13,9 @@ CASE(cqx_01_depth_beyond_the_limit, 0)
 
     kit_side_open(&s, NULL);
     most = data_info(s.adapter).MaxCqDepth;
-    CHECK_STATUS(data_cq(s.adapter, most + 1, kit_cq_notification, &s, &cq), STATUS_INVALID_PARAMETER);
-    CHECK_STATUS(data_cq(s.adapter, MAXULONG, kit_cq_notification, &s, &cq), STATUS_INVALID_PARAMETER);
-    CHECK_STATUS(data_cq(s.adapter, most, kit_cq_notification, &s, &cq), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(s.adapter, most + 1, kit_on_notify, &s, &cq), STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(data_cq(s.adapter, MAXULONG, kit_on_notify, &s, &cq), STATUS_INVALID_PARAMETER);
+    CHECK_STATUS(data_cq(s.adapter, most, kit_on_notify, &s, &cq), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(cq), STATUS_SUCCESS);
     kit_side_close(&s);
 }
@@ -101,7 +101,7 @@ static void message(struct kit_pair *p, ULONG flags)
     CHECK_STATUS(kit_post_receive(&p->passive, 1, 0, 8), STATUS_SUCCESS);
     CHECK_STATUS(p->active.qp->Dispatch->NdkSend(p->active.qp, NULL, &sge, 1, flags), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p->active).Status, STATUS_SUCCESS);
-    data_reached(&p->active, &p->passive);
+    data_wait_delivered(&p->active, &p->passive);
 }
 
 enum { PLAIN = 0, SOLICIT = NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT };
@@ -278,7 +278,7 @@ CASE(cqx_06_a_flushed_request_is_solicited, KIT_FAMILIES)
     CHECK_STATUS(kit_result(&p.passive).Status, STATUS_CANCELLED);
     arm(&p.passive, NDK_CQ_NOTIFY_SOLICITED);
     CHECK_STATUS(kit_post_receive(&p.passive, 2, 0, 8), STATUS_SUCCESS);
-    kit_drop(&p.active); /* an abort: the peer's request fails */
+    kit_close_connector(&p.active); /* an abort: the peer's request fails */
     data_check_notified(&p, 2);
     CHECK(kit_result(&p.passive).Status != STATUS_SUCCESS);
     kit_pair_close(&p);

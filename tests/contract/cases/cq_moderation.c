@@ -55,7 +55,7 @@ static void messages(struct kit_pair *p, int count, ULONG flags)
         CHECK_STATUS(p->active.qp->Dispatch->NdkSend(p->active.qp, NULL, &sge, 1, flags), STATUS_SUCCESS);
         CHECK_STATUS(kit_result(&p->active).Status, STATUS_SUCCESS);
     }
-    data_reached(&p->active, &p->passive);
+    data_wait_delivered(&p->active, &p->passive);
 }
 
 /* covers: CQX-08 */
@@ -223,7 +223,7 @@ CASE(cqx_08_a_failure_does_not_wait, KIT_FAMILIES)
     CHECK_EQ(data_drain(&p.passive), 3);
     arm(&p, NDK_CQ_NOTIFY_SOLICITED);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 8), STATUS_SUCCESS);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     data_check_notified(&p, 2);
     kit_pair_close(&p);
 }
@@ -305,10 +305,10 @@ CASE(cqx_08_a_queue_apart_from_its_queue_pair, KIT_FAMILIES)
     static struct kit_side other[QUEUES];
     struct data_qp config = { .receives = 8, .initiators = 8, .receive_sges = 1, .initiator_sges = 1 };
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     need_moderation(p.active.adapter);
     for (int i = 0; i < QUEUES; i++) {
-        CHECK_STATUS(data_cq(p.active.adapter, DEPTH, kit_cq_notification, &other[i], &other[i].cq), STATUS_SUCCESS);
+        CHECK_STATUS(data_cq(p.active.adapter, DEPTH, kit_on_notify, &other[i], &other[i].cq), STATUS_SUCCESS);
         CHECK_STATUS(moderate(&other[i], SHORT, MAXULONG), STATUS_SUCCESS);
         config.initiator_cq = other[i].cq;
         CHECK_STATUS(kit_close(p.active.qp), STATUS_SUCCESS);
@@ -323,8 +323,8 @@ CASE(cqx_08_a_queue_apart_from_its_queue_pair, KIT_FAMILIES)
         other[i].cq->Dispatch->NdkArmCq(other[i].cq, NDK_CQ_NOTIFY_ANY);
         CHECK_STATUS(kit_post_write(&p.active, 1, 0, 8, &p.passive, 0), STATUS_SUCCESS);
         CHECK_EQ(data_drain(&other[i]) > 0, 1);
-        kit_drop(&p.active);
-        kit_drop(&p.passive);
+        kit_close_connector(&p.active);
+        kit_close_connector(&p.passive);
         CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
         data_drain(&p.passive);
         p.passive.qp = kit_qp(&p.passive, KIT_DEPTH);
@@ -369,7 +369,7 @@ static void check_kept_back(struct kit_pair *p, double interval)
         begun = seconds_now();
         arm(p, NDK_CQ_NOTIFY_ANY);
         messages(p, 1, 0);
-        kit_settle();
+        kit_pause();
         early = atomic_load(&p->passive.notified);
         took = seconds_now() - begun;
         data_check_notified(p, before + 1);

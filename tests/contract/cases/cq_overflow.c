@@ -13,10 +13,10 @@ static void blocked_inside(struct kit_side *s)
     struct gate *g = s->arg;
 
     CHECK_EQ(atomic_fetch_add(&g->inside, 1), 0);
-    kit_count_up(&g->begun);
+    kit_increment(&g->begun);
     kit_wait_count(&g->open, atomic_load(&g->begun));
     atomic_fetch_sub(&g->inside, 1);
-    kit_count_up(&g->ended);
+    kit_increment(&g->ended);
 }
 
 /* A notification waits until the consumer, elsewhere, has armed again and taken a further completion. */
@@ -38,13 +38,13 @@ CASE(cqx_05_the_next_waits_for_the_one_that_runs, KIT_FAMILIES)
     p.passive.cq->Dispatch->NdkArmCq(p.passive.cq, NDK_CQ_NOTIFY_ANY);
     CHECK_STATUS(kit_post_send(&p.active, 2, 0, 8), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&g.begun), 1);
-    kit_count_up(&g.open);
+    kit_increment(&g.open);
     kit_wait_count(&g.begun, 2); /* after it, not instead of it */
-    kit_count_up(&g.open);
+    kit_increment(&g.open);
     kit_wait_count(&g.ended, 2);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&g.begun), 2);
     CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
@@ -98,7 +98,7 @@ CASE(cqx_05_many_threads_fill_one_queue, 0)
     kit_side_open(&c.side, NULL);
     c.side.arg = &c;
     c.side.inside_notified = alone;
-    CHECK_STATUS(data_cq(c.side.adapter, QPS * ROUNDS, kit_cq_notification, &c.side, &cq), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(c.side.adapter, QPS * ROUNDS, kit_on_notify, &c.side, &cq), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(c.side.qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(c.side.cq), STATUS_SUCCESS);
     c.side.cq = cq;
@@ -136,10 +136,10 @@ static void shallow_open(struct shallow *s)
 {
     struct data_qp how = { .receives = 16, .initiators = 4, .receive_sges = 1, .initiator_sges = 1 };
 
-    kit_pair_idle(&s->p);
+    kit_pair_open_idle(&s->p);
     CHECK_STATUS(kit_close(s->p.passive.qp), STATUS_SUCCESS);
     s->deep = s->p.passive.cq;
-    CHECK_STATUS(data_cq(s->p.passive.adapter, SHALLOW, kit_cq_notification, &s->p.passive, &s->p.passive.cq),
+    CHECK_STATUS(data_cq(s->p.passive.adapter, SHALLOW, kit_on_notify, &s->p.passive, &s->p.passive.cq),
                  STATUS_SUCCESS);
     how.initiator_cq = s->deep;
     CHECK_STATUS(data_qp(&s->p.passive, &how, &s->p.passive.qp), STATUS_SUCCESS);
@@ -169,7 +169,7 @@ static void shallow_fill(struct shallow *s)
         CHECK_STATUS(kit_post_send(&s->p.active, 1, 0, 8), STATUS_SUCCESS);
     for (int i = 0; i < SHALLOW; i++)
         CHECK_STATUS(kit_result(&s->p.active).Status, STATUS_SUCCESS);
-    data_reached(&s->p.active, &s->p.passive);
+    data_wait_delivered(&s->p.active, &s->p.passive);
 }
 
 /* The queue is full. When this returns, the connection has ended for the overflow. */
@@ -182,7 +182,7 @@ static void shallow_overflow(struct shallow *s)
 static void shallow_check_notified(struct shallow *s, int count, NTSTATUS status)
 {
     kit_wait_count(&s->p.passive.notified, count);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&s->p.passive.notified), count);
     if (count > 0)
         CHECK_STATUS(s->p.passive.cq_status, status);
@@ -317,7 +317,7 @@ static void many_open(struct many *m)
 static void many_close(struct many *m)
 {
     for (unsigned i = 0; i < MANY; i++) {
-        kit_drop(&m->one[i]);
+        kit_close_connector(&m->one[i]);
         CHECK_STATUS(kit_close(m->one[i].qp), STATUS_SUCCESS);
     }
     kit_side_close(&m->base);
@@ -375,7 +375,7 @@ CASE(cqx_09_one_queue_for_many_and_both_directions, KIT_FAMILIES)
     check_all(&b);
     many_close(&a);
     for (unsigned i = 0; i < MANY; i++)
-        kit_drop(&b.one[i]);
+        kit_close_connector(&b.one[i]);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
     many_close(&b);
 }

@@ -29,7 +29,7 @@ CASE(cqx_10_every_kind_that_succeeds, KIT_FAMILIES)
             NDK_RESULT_EX r;
             UINT32 token;
 
-            fast_kinds_ready(&k, kind);
+            fast_kinds_prepare(&k, kind);
             token = k.far_region.token;
             CHECK_STATUS(fast_post(&k, kind, 7, 0), STATUS_SUCCESS);
             r = next(&p.active);

@@ -21,7 +21,7 @@ static size_t read_messages(int s, unsigned seed)
     int len;
 
     while ((len = raw_recv_fpdu(s, ulpdu, sizeof ulpdu, true)) >= 0) {
-        if (peer_is_nudge(ulpdu, len))
+        if (peer_is_empty_write(ulpdu, len))
             continue;
         CHECK(len >= 18 && total + (size_t)len - 18 <= sizeof all);
         CHECK_EQ(ulpdu[1] & 15, 3);
@@ -44,8 +44,8 @@ CASE(dsc_01_waits_for_the_peers_notice, KIT_FAMILIES)
     peer_acceptor_open(&p);
     peer_acceptor_connect(&p, PEER_WRITE);
     status = disconnect_start(&p.side, &call);
-    CHECK(peer_ended(p.s)); /* the notice */
-    kit_settle();
+    CHECK(peer_wait_end(p.s)); /* the notice */
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     raw_close(p.s, false);
     p.s = -1;
@@ -75,7 +75,7 @@ CASE(dsc_01_after_the_work_posted_before, KIT_FAMILIES)
     status = disconnect_start(&p.side, &call);
     CHECK_STATUS(status, STATUS_PENDING);
     CHECK(shutdown(p.s, SHUT_WR) == 0);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     CHECK_EQ(read_messages(p.s, 5), BIG);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
@@ -132,7 +132,7 @@ CASE(dsc_01_then_the_queue_pair_is_flushed, KIT_FAMILIES)
     for (uintptr_t i = 0; i < 3; i++)
         CHECK_STATUS(kit_post_receive(&p.side, 10 + i, i * 64, 64), STATUS_SUCCESS);
     status = disconnect_start(&p.side, &call);
-    CHECK(peer_ended(p.s));
+    CHECK(peer_wait_end(p.s));
     raw_close(p.s, false);
     p.s = -1;
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
@@ -169,7 +169,7 @@ CASE(dsc_02_notice_calls_once_and_flushes_nothing, KIT_FAMILIES)
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 64), STATUS_SUCCESS);
     status = disconnect_start(&p.active, &call);
     kit_wait_count(&p.passive.disconnected, 1);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.passive.disconnected), 1);
     CHECK_EQ(p.passive.cq->Dispatch->NdkGetCqResultsEx(p.passive.cq, &result, 1), 0);
     CHECK_EQ(atomic_load(&call.calls), 0);
@@ -190,7 +190,7 @@ static void check_aborted(struct kit_side *s, ULONG outstanding)
     kit_results(s, results, outstanding);
     for (ULONG i = 0; i < outstanding; i++)
         CHECK(!NT_SUCCESS(results[i].Status));
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&s->disconnected), 1);
     CHECK_EQ(s->cq->Dispatch->NdkGetCqResultsEx(s->cq, results, 1), 0);
     CHECK_STATUS(kit_post_send(s, 9, 0, 8), STATUS_CONNECTION_INVALID);
@@ -241,7 +241,7 @@ CASE(dsc_02_abort_by_close_ends_everything, KIT_FAMILIES)
 
     kit_pair_open(&p);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 64), STATUS_SUCCESS);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     check_aborted(&p.passive, 1);
     CHECK_EQ(atomic_load(&p.active.disconnected), 0);
     kit_pair_close(&p);
@@ -254,12 +254,12 @@ static void connect_and_stay(int wire)
     struct sockaddr_storage source = kit_host(0), there;
     char word = 'c';
 
-    kit_hear(wire, &there, sizeof there);
+    kit_wire_receive(wire, &there, sizeof there);
     kit_side_open(&s, NULL);
     CHECK_STATUS(kit_connect(&s, &source, &there, NULL, 0), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&s), STATUS_SUCCESS);
-    kit_say(wire, &word, 1);
-    kit_hear(wire, &word, 1);
+    CHECK_STATUS(kit_complete_connect(&s), STATUS_SUCCESS);
+    kit_wire_send(wire, &word, 1);
+    kit_wire_receive(wire, &word, 1);
 }
 
 /* covers: DSC-02 QPR-20 */
@@ -275,18 +275,18 @@ CASE(dsc_02_death_of_the_peers_process, KIT_FAMILIES)
     kit_fork(&child, connect_and_stay, false);
     kit_side_open(&s, NULL);
     kit_listen(&l, s.adapter);
-    kit_say(child.wire, &l.address, sizeof l.address);
+    kit_wire_send(child.wire, &l.address, sizeof l.address);
     s.connector = kit_next_request(&l);
     CHECK_STATUS(kit_post_receive(&s, 1, 0, 64), STATUS_SUCCESS);
     CHECK_STATUS(kit_accept(&s, NULL, 0), STATUS_SUCCESS);
-    kit_hear(child.wire, &word, 1);
+    kit_wire_receive(child.wire, &word, 1);
     CHECK_EQ(kill(child.pid, SIGKILL), 0);
     CHECK_EQ(waitpid(child.pid, NULL, 0), child.pid);
     kit_wait_count(&s.disconnected, 1);
     /* An abrupt end, not a notice: what is outstanding completes by itself. */
     CHECK_STATUS(kit_result(&s).Status, STATUS_CONNECTION_ABORTED);
     closing = l.listener->Dispatch->NdkCloseListener(&l.listener->Header, kit_close_done, &call);
-    kit_drop(&s);
+    kit_close_connector(&s);
     CHECK_STATUS(kit_final(&call, closing), STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&s.disconnected), 1);
     kit_side_close(&s);
@@ -305,7 +305,7 @@ CASE(dsc_03_peer_resets_after_our_notice, KIT_FAMILIES)
     peer_acceptor_connect(&p, PEER_WRITE);
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
     status = disconnect_start(&p.side, &call);
-    CHECK(peer_ended(p.s));
+    CHECK(peer_wait_end(p.s));
     raw_close(p.s, true);
     p.s = -1;
     CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_ABORTED);
@@ -328,7 +328,7 @@ CASE(dsc_03_peer_never_answers, KIT_FAMILIES)
     CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 64), STATUS_SUCCESS);
     CHECK_STATUS(kit_disconnect(&p.side), STATUS_IO_TIMEOUT);
     CHECK(!NT_SUCCESS(kit_result(&p.side).Status));
-    CHECK(peer_ended(p.s)); /* not half of it: what we send now is answered by a reset */
+    CHECK(peer_wait_end(p.s)); /* not half of it: what we send now is answered by a reset */
     raw_send(p.s, "x", 1);
     for (ssize_t n = 1; n >= 0;) {
         n = send(p.s, "x", 1, MSG_NOSIGNAL);
@@ -381,7 +381,7 @@ CASE(dsc_04_both_sides_at_once, KIT_FAMILIES)
     pthread_barrier_t start;
 
     CHECK_EQ(pthread_barrier_init(&start, NULL, 2), 0);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (int round = 0; round < ROUNDS; round++) {
         struct both active = { .side = &p.active, .start = &start }, passive = { .side = &p.passive, .start = &start };
         pthread_t thread;
@@ -392,8 +392,8 @@ CASE(dsc_04_both_sides_at_once, KIT_FAMILIES)
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_STATUS(active.status, STATUS_SUCCESS);
         CHECK_STATUS(passive.status, STATUS_SUCCESS);
-        kit_drop(&p.active);
-        kit_drop(&p.passive);
+        kit_close_connector(&p.active);
+        kit_close_connector(&p.passive);
         CHECK_STATUS(kit_close(p.active.qp), STATUS_SUCCESS);
         CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
         p.active.qp = kit_qp(&p.active, KIT_DEPTH);
@@ -511,7 +511,7 @@ CASE(dsc_06_a_spent_queue_pair_accepts_nothing, KIT_FAMILIES)
     status = disconnect_start(&p.side, &call);
     raw_close(p.s, false);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    kit_drop(&p.side);
+    kit_close_connector(&p.side);
     s = raw_connect(&p.listener.address);
     raw_send_frame(s, false, &request);
     p.s = s;
@@ -532,7 +532,7 @@ CASE(dsc_06_nothing_arrives_or_leaves, KIT_FAMILIES)
     CHECK_STATUS(kit_post_send(&p.passive, 1, 0, 8), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_post_write(&p.passive, 1, 0, 8, &p.active, 0), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_post_read(&p.active, 1, 0, 8, &p.passive, 0), STATUS_CONNECTION_INVALID);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(p.active.cq->Dispatch->NdkGetCqResultsEx(p.active.cq, &result, 1), 0);
     CHECK_EQ(p.passive.cq->Dispatch->NdkGetCqResultsEx(p.passive.cq, &result, 1), 0);
     kit_pair_close(&p);

@@ -31,12 +31,12 @@ static void shuffle(struct patchwork *w, ULONG of, uint64_t *seed)
     for (ULONG i = 0; i < of; i++)
         all[i] = i;
     for (ULONG i = of; i > 1; i--) {
-        ULONG j = data_below(seed, i), other = all[i - 1];
+        ULONG j = data_random_below(seed, i), other = all[i - 1];
         all[i - 1] = all[j];
         all[j] = other;
     }
     memcpy(w->page, all, w->count * sizeof *all);
-    if (data_below(seed, 3) == 0) /* as they lie, with gaps */
+    if (data_random_below(seed, 3) == 0) /* as they lie, with gaps */
         for (ULONG i = 0; i < w->count; i++)
             w->page[i] = (ULONG)((uint64_t)i * of / w->count);
     free(all);
@@ -79,9 +79,9 @@ static void choose(struct patchwork *w, unsigned round, uint64_t *seed)
 {
     ULONG most, extent;
 
-    w->fbo = round % 3 == 0 ? 0 : round % 3 == 1 ? data_below(seed, PAGE_SIZE) : PAGE_SIZE - 1;
+    w->fbo = round % 3 == 0 ? 0 : round % 3 == 1 ? data_random_below(seed, PAGE_SIZE) : PAGE_SIZE - 1;
     most = w->count * PAGE_SIZE - w->fbo;
-    w->len = round % 4 == 0 ? most : 1 + data_below(seed, most);
+    w->len = round % 4 == 0 ? most : 1 + data_random_below(seed, most);
     extent = (w->fbo + w->len + PAGE_SIZE - 1) & ~(ULONG)(PAGE_SIZE - 1);
     if (round % 5 == 0)
         w->base = PAGE_SIZE + w->fbo;
@@ -123,8 +123,8 @@ static void range_of(const struct patchwork *w, unsigned kind, uint64_t *seed, U
         *offset = edge > 3 ? edge - 3 : 0;
         *len = w->len - *offset < 6 ? w->len - *offset : 6;
     } else if (kind > 2) {
-        *offset = data_below(seed, w->len);
-        *len = 1 + data_below(seed, w->len - *offset);
+        *offset = data_random_below(seed, w->len);
+        *len = 1 + data_random_below(seed, w->len - *offset);
     }
     if (*len > KIT_MEMORY / 4)
         *len = KIT_MEMORY / 4;
@@ -136,9 +136,9 @@ static void peer_reaches(struct kit_pair *p, struct patchwork *w, UINT32 token, 
 
     kit_pattern(p->active.memory, len, n);
     CHECK_STATUS(data_write(&p->active, 1, &source, w->base + offset, token), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeWrite), 1);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeWrite), 1);
     CHECK_STATUS(data_read(&p->active, 2, &sink, w->base + offset, token), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeRead), 2);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeRead), 2);
     CHECK(memcmp(p->active.memory, p->active.memory + KIT_MEMORY / 2, len) == 0);
     expect_bytes(w, offset, p->active.memory, len);
 }
@@ -154,17 +154,17 @@ static void owner_reaches(struct kit_pair *p, struct patchwork *w, ULONG offset,
     if (n & 1) {
         CHECK_STATUS(s->qp->Dispatch->NdkReceive(s->qp, (PVOID)3, &sge, 1), STATUS_SUCCESS);
         CHECK_STATUS(kit_post_send(far, 4, 0, len), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeReceive), 3);
-        CHECK_EQ(fast_done(far, NdkOperationTypeSend), 4);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeReceive), 3);
+        CHECK_EQ(fast_check_result(far, NdkOperationTypeSend), 4);
     } else {
         CHECK_STATUS(data_read(s, 3, &sge, (uintptr_t)far->memory, far->remote_token), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeRead), 3);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeRead), 3);
     }
     expect_bytes(w, offset, far->memory, len);
     CHECK_STATUS(kit_post_receive(far, 5, KIT_MEMORY / 2, len), STATUS_SUCCESS);
     CHECK_STATUS(s->qp->Dispatch->NdkSend(s->qp, (PVOID)6, &sge, 1, 0), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(far, NdkOperationTypeReceive), 5);
-    CHECK_EQ(fast_done(s, NdkOperationTypeSend), 6);
+    CHECK_EQ(fast_check_result(far, NdkOperationTypeReceive), 5);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeSend), 6);
     CHECK(memcmp(far->memory, far->memory + KIT_MEMORY / 2, len) == 0);
 }
 
@@ -177,7 +177,7 @@ static void check_patchwork(struct kit_pair *p, ULONG count, ULONG of, unsigned 
         choose(&w, round + count, seed);
         CHECK_STATUS(patchwork_post(&w, &p->passive, 9), STATUS_SUCCESS);
         UINT32 token = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
-        CHECK_EQ(fast_done(&p->passive, NdkOperationTypeFastRegister), 9);
+        CHECK_EQ(fast_check_result(&p->passive, NdkOperationTypeFastRegister), 9);
         for (unsigned kind = 0; kind < ranges; kind++) {
             ULONG offset, len;
 
@@ -205,12 +205,12 @@ CASE(inv_04_token_known_before_the_first, KIT_FAMILIES)
     UINT32 before = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
     choose(&w, 0, &seed);
     CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 9);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 9);
     CHECK_EQ(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr), before);
     peer_reaches(&p, &w, before, 0, 100, 1);
     choose(&w, 1, &seed);
     CHECK_STATUS(patchwork_post(&w, &p.passive, 10), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 10);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 10);
     CHECK(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr) != before);
     patchwork_close(&w);
     kit_pair_close(&p);
@@ -222,7 +222,7 @@ CASE(inv_04_token_known_before_a_refusal, KIT_FAMILIES)
     static struct kit_pair p;
     uint64_t seed = 9;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     struct patchwork w;
     patchwork_open(&w, &p.passive, 3, 3, &seed);
     UINT32 before = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
@@ -233,7 +233,7 @@ CASE(inv_04_token_known_before_a_refusal, KIT_FAMILIES)
     }
     kit_establish(&p.active, &p.passive, &p.listener);
     CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 9);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 9);
     CHECK_EQ(w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr), before);
     peer_reaches(&p, &w, before, 0, 1, 1);
     patchwork_close(&w);
@@ -307,7 +307,7 @@ CASE(inv_04_not_one_byte_beside, KIT_FAMILIES)
     w.base = 0x7000000 + w.fbo;
     CHECK_STATUS(patchwork_post(&w, &p.passive, 9), STATUS_SUCCESS);
     token = w.mr->Dispatch->NdkGetRemoteTokenFromMr(w.mr);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 9);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 9);
     const struct { uint64_t address; ULONG len; } beside[] = {
         { w.base - 1, 1 }, { w.base - 1, 2 }, { w.base, w.len + 1 }, { w.base + w.len, 1 }, { w.base + w.len - 1, 2 },
         { w.base - w.fbo, 10 }, { (uintptr_t)w.memory.memory, 10 }, { w.fbo, 10 }, { UINT64_MAX - 4, 10 },
@@ -354,16 +354,16 @@ CASE(inv_04_usable_in_the_request_right_behind, KIT_FAMILIES)
         memcpy(p.passive.memory, &r.token, sizeof token);
         told = kit_sge(&p.passive, 0, sizeof token);
         CHECK_STATUS(p.passive.qp->Dispatch->NdkSend(p.passive.qp, (PVOID)6, &told, 1, 0), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeReceive), 1);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeReceive), 2);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeReceive), 1);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeReceive), 2);
         CHECK_EQ(p.active.memory[r.len - 1], round);
         memcpy(&token, p.active.memory + KIT_MEMORY / 2, sizeof token);
         CHECK_EQ(token, r.token);
         fast_check_alive(&p, &r.memory, r.memory.memory, token, r.base, r.len);
         if (round & 1)
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 4);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeSend), 5);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeSend), 6);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 4);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeSend), 5);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeSend), 6);
     }
     fast_region_close(&r);
     kit_pair_close(&p);
@@ -399,7 +399,7 @@ CASE(inv_04_a_base_that_is_not_legal, KIT_FAMILIES)
     fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, r.len);
     CHECK_STATUS(fast_register(&p.passive, 3, r.mr, r.memory.lam->AdapterPageArray, 4, 10, 100, (void *)10, FAST_ALL),
                  STATUS_SUCCESS); /* the offset alone is one */
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 3);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 3);
     fast_check_alive(&p, &r.memory, r.memory.memory + 10, r.mr->Dispatch->NdkGetRemoteTokenFromMr(r.mr), (void *)10,
                      100);
     fast_region_close(&r);
@@ -425,12 +425,12 @@ CASE(inv_05_remote_rights_without_remote_access, KIT_FAMILIES)
                      STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(fast_register(&p.passive, 2, mr, m.lam->AdapterPageArray, 2, 0, m.len, (void *)0x10000,
                                NDK_OP_FLAG_ALLOW_LOCAL_WRITE | NDK_OP_FLAG_RDMA_READ_SINK), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 2);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 2);
     sge = (NDK_SGE){ .VirtualAddress = (void *)0x10000, .Length = m.len };
     sge.MemoryRegionToken = mr->Dispatch->NdkGetLocalTokenFromMr(mr);
     kit_pattern(p.active.memory, m.len, 3);
     CHECK_STATUS(data_read(&p.passive, 3, &sge, (uintptr_t)p.active.memory, p.active.remote_token), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeRead), 3);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeRead), 3);
     CHECK(kit_pattern_is(m.memory, m.len, 3));
     fast_check_dead(&p, &m, mr->Dispatch->NdkGetRemoteTokenFromMr(mr), (void *)0x10000, 10);
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
@@ -479,7 +479,7 @@ CASE(inv_06_one_page_more, KIT_FAMILIES)
                  STATUS_INVALID_PARAMETER);
     CHECK_STATUS(fast_register(&p.passive, 1, mr, m.lam->AdapterPageArray, 4, 0, 10, (void *)0x10000, FAST_ALL),
                  STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 1);
+    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 1);
     CHECK(fast_register(&p.passive, 1, p.passive.mr, m.lam->AdapterPageArray, 1, 0, 10, (void *)0x10000, FAST_ALL) < 0);
     kit_exchange(&p.active, &p.passive); /* that region, which is none for this, is unharmed */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
@@ -533,10 +533,10 @@ CASE(inv_09_each_registration_has_another_token, KIT_FAMILIES)
 
         if (i & 1) { /* otherwise the new one takes the old one's place */
             CHECK_STATUS(fast_invalidate(&p.passive, 1, r.mr, 0), STATUS_SUCCESS);
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeInvalidate), 1);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeInvalidate), 1);
         }
         CHECK_STATUS(fast_region_post(&r, &p.passive, 2, FAST_ALL), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 2);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 2);
         tokens[i] = r.token;
         fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, 100);
         fast_check_dead(&p, &r.memory, old, r.base, 100);
@@ -565,8 +565,8 @@ CASE(inv_09_posted_one_behind_the_other, KIT_FAMILIES)
         }
         for (uintptr_t i = 0; i < TOKENS; i++) {
             if (between)
-                CHECK_EQ(fast_done(&p.passive, NdkOperationTypeInvalidate), 100 + i);
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), i);
+                CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeInvalidate), 100 + i);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), i);
         }
         check_all_differ(tokens);
         fast_check_alive(&p, &r.memory, r.memory.memory, tokens[TOKENS - 1], r.base, r.len);

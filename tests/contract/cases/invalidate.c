@@ -12,13 +12,13 @@ static void bind_middle(struct kit_side *s, struct fast_region *r, NDK_MW *mw)
 {
     CHECK_STATUS(fast_bind(s, 2, r->mr, mw, r->base + 500, 6000, NDK_OP_FLAG_ALLOW_REMOTE_READ |
                            NDK_OP_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeBind), 2);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
 }
 
 static void invalidated(struct kit_side *s, void *object)
 {
     CHECK_STATUS(fast_invalidate(s, 3, object, 0), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeInvalidate), 3);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeInvalidate), 3);
 }
 
 /* A second one fails, by its post or by its completion, and the connection goes on. */
@@ -64,10 +64,10 @@ CASE(inv_03_a_window_is_gone_and_its_region_is_not, KIT_FAMILIES)
     mw = fast_mw(p.passive.pd);
     CHECK(data_outcome(&p.passive, fast_invalidate(&p.passive, 4, mw, 0)) < 0); /* never bound */
     bind_middle(&p.passive, &r, mw);
-    fast_check_alive(&p, &r.memory, r.memory.memory + 500, fast_token_mw(mw), r.base + 500, 6000);
+    fast_check_alive(&p, &r.memory, r.memory.memory + 500, fast_mw_token(mw), r.base + 500, 6000);
     invalidated(&p.passive, mw);
     check_second_fails(&p, mw);
-    fast_check_dead(&p, &r.memory, fast_token_mw(mw), r.base + 500, 100);
+    fast_check_dead(&p, &r.memory, fast_mw_token(mw), r.base + 500, 100);
     fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, r.len);
     CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     fast_region_close(&r);
@@ -112,19 +112,19 @@ static void in_between(struct kit_pair *p, ULONG len, ULONG flags)
     CHECK_STATUS(fast_invalidate(&p->passive, 3, r.mr, flags), STATUS_SUCCESS);
     behind = p->passive.qp->Dispatch->NdkSend(p->passive.qp, (PVOID)4, &sge, 1, 0);
     CHECK_STATUS(kit_post_write(&p->passive, 5, 0, 10, &p->active, KIT_MEMORY - 100), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p->passive, NdkOperationTypeSend), 2);
+    CHECK_EQ(fast_check_result(&p->passive, NdkOperationTypeSend), 2);
     if (!(flags & NDK_OP_FLAG_SILENT_SUCCESS))
-        CHECK_EQ(fast_done(&p->passive, NdkOperationTypeInvalidate), 3);
+        CHECK_EQ(fast_check_result(&p->passive, NdkOperationTypeInvalidate), 3);
     CHECK(behind == STATUS_SUCCESS || behind == STATUS_ACCESS_VIOLATION);
     if (behind == STATUS_SUCCESS) {
         last = kit_result(&p->passive);
         CHECK_EQ((uintptr_t)last.RequestContext, 4);
         CHECK_STATUS(last.Status, STATUS_ACCESS_VIOLATION);
     }
-    CHECK_EQ(fast_done(&p->passive, NdkOperationTypeWrite), 5);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeReceive), 1);
+    CHECK_EQ(fast_check_result(&p->passive, NdkOperationTypeWrite), 5);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeReceive), 1);
     CHECK(kit_pattern_is(p->active.memory, len, 5));
-    data_reached(&p->passive, &p->active);
+    data_wait_delivered(&p->passive, &p->active);
     CHECK_EQ(data_drain(&p->active), 0);
     fast_check_local_dead(&p->passive, sge);
     fast_region_close(&r);
@@ -183,12 +183,12 @@ CASE(inv_03_a_fence_waits_for_the_read_into_it, KIT_FAMILIES)
     sge = read_into(&p, &r);
     CHECK_STATUS(fast_invalidate(&p.side, 2, r.mr, NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
     sink = take_sink(&p);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&p.side), 0);
     memset(data, 0x77, sizeof data);
     raw_send_fpdu(p.s, ulpdu, raw_tagged(ulpdu, 2, sink, 0, true, data, sizeof data), true);
-    CHECK_EQ(fast_done(&p.side, NdkOperationTypeRead), 1);
-    CHECK_EQ(fast_done(&p.side, NdkOperationTypeInvalidate), 2);
+    CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeRead), 1);
+    CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeInvalidate), 2);
     CHECK(memcmp(r.memory.memory + 50, data, sizeof data) == 0);
     fast_check_local_dead(&p.side, sge);
     fast_region_close(&r);
@@ -215,7 +215,7 @@ CASE(inv_03_without_a_fence_the_answer_finds_nothing, KIT_FAMILIES)
     raw_send_fpdu(p.s, ulpdu, raw_tagged(ulpdu, 2, sink, 0, true, data, sizeof data), true);
     CHECK(kit_result(&p.side).Status < 0);
     data_check_ended(&p.side);
-    CHECK(fast_memory_untouched(&r.memory));
+    CHECK(fast_memory_is_untouched(&r.memory));
     fast_region_close(&r);
     peer_acceptor_close(&p);
 }
@@ -242,8 +242,8 @@ static void end_under_access(bool reads, bool window)
             mw = fast_mw(p.passive.pd);
             CHECK_STATUS(fast_bind(&p.passive, 2, r.mr, mw, r.base, r.len, FAST_ALL),
                          STATUS_SUCCESS);
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeBind), 2);
-            a.token = fast_token_mw(mw);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeBind), 2);
+            a.token = fast_mw_token(mw);
         }
         CHECK(pthread_create(&thread, NULL, data_keep_accessing, &a) == 0);
         kit_wait_count(&a.done, (int)round % 5);
@@ -255,7 +255,7 @@ static void end_under_access(bool reads, bool window)
         if (mw)
             CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
         fast_region_close(&r);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -296,13 +296,13 @@ CASE(inv_03_ended_by_each_and_registered_again, KIT_FAMILIES)
         } else {
             CHECK_STATUS(kit_post_receive(&p.passive, 7, KIT_MEMORY - 100, 100), STATUS_SUCCESS);
             CHECK_STATUS(fast_send_invalidate(&p.active, 8, 0, 100, 0, r.token), STATUS_SUCCESS);
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeReceiveAndInvalidate), 7);
-            CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), 8);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeReceiveAndInvalidate), 7);
+            CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 8);
             CHECK(data_outcome(&p.passive, fast_invalidate(&p.passive, 3, r.mr, 0)) < 0); /* the peer has done it */
         }
         CHECK_STATUS(fast_region_post(&r, &p.passive, 9, FAST_ALL), STATUS_SUCCESS);
         CHECK(r.token != old);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 9);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 9);
         fast_check_alive(&p, &r.memory, r.memory.memory, r.token, r.base, r.len);
     }
     fast_region_close(&r);

@@ -19,8 +19,8 @@ static NTSTATUS close_start(void *object, struct kit_call *call)
 static UINT32 bound(struct kit_side *s, NDK_MR *mr, NDK_MW *mw, void *address)
 {
     CHECK_STATUS(fast_bind(s, 2, mr, mw, address, 100, BOTH), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeBind), 2);
-    return fast_token_mw(mw);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
+    return fast_mw_token(mw);
 }
 
 /* The window's token is dead as soon as the region's close has begun, though it has to wait for the window. */
@@ -44,7 +44,7 @@ CASE(inv_08_a_window_of_a_region_that_closes, KIT_FAMILIES)
         status = close_start(fast ? r.mr : normal.mr, &closing);
         CHECK_STATUS(status, STATUS_PENDING);
         fast_check_dead(&p, &r.memory, token, fast ? r.base : normal.memory, 100);
-        CHECK(data_untouched(&normal));
+        CHECK(data_is_untouched(&normal));
         CHECK_EQ(atomic_load(&closing.calls), 0);
         CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
         CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
@@ -76,8 +76,8 @@ CASE(obj_12_a_window_the_peer_invalidated, KIT_FAMILIES)
         CHECK_STATUS(status, closing_first ? STATUS_PENDING : STATUS_SUCCESS);
         CHECK_STATUS(kit_post_receive(&p.passive, 5, 0, 10), STATUS_SUCCESS);
         CHECK_STATUS(fast_send_invalidate(&p.active, 6, 0, 10, 0, token), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeReceiveAndInvalidate), 5);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), 6);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeReceiveAndInvalidate), 5);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 6);
         CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
         if (closing_first)
             r.mr = NULL;
@@ -153,7 +153,7 @@ static void close_in_order(const enum object *order, bool silent)
         CHECK(got.Status < 0);
     }
     CHECK_EQ(data_drain(&p.side), 0);
-    CHECK(fast_memory_untouched(&r.memory));
+    CHECK(fast_memory_is_untouched(&r.memory));
     r.mr = NULL;
     p.side.qp = NULL;
     p.side.connector = NULL;
@@ -208,7 +208,7 @@ static void closed_before_their_turn(bool region, bool window)
     if (window)
         CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     answer_read(&p, request);
-    CHECK_EQ(fast_done(&p.side, NdkOperationTypeRead), 0);
+    CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeRead), 0);
     for (uintptr_t i = 1; i <= 4; i++) {
         NDK_RESULT_EX got = kit_result(&p.side);
         bool fails = (region && i <= 3) || (window && i == 2);
@@ -252,16 +252,16 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
         uintptr_t posted = 0;
 
         fast_region_open(&r, &p.passive, 2, FAST_ALL);
-        for (unsigned n = data_below(&seed, 10); posted < 3 * n; posted += 3) {
+        for (unsigned n = data_random_below(&seed, 10); posted < 3 * n; posted += 3) {
             CHECK_STATUS(fast_region_post(&r, &p.passive, posted, FAST_ALL), STATUS_SUCCESS);
             CHECK_STATUS(fast_bind(&p.passive, posted + 1, r.mr, mw, r.base, r.len, BOTH), STATUS_SUCCESS);
             CHECK_STATUS(n & 1 ? fast_invalidate(&p.passive, posted + 2, mw, 0)
                                : kit_post_write(&p.passive, posted + 2, 0, 3000, &p.active, 0), STATUS_SUCCESS);
         }
         void *objects[3] = { mw, r.mr, p.passive.qp };
-        for (int i = 0, first = (int)data_below(&seed, 3); i < 3; i++)
+        for (int i = 0, first = (int)data_random_below(&seed, 3); i < 3; i++)
             statuses[i] = close_start(objects[(first + i) % 3], &calls[i]);
-        kit_drop(&p.passive);
+        kit_close_connector(&p.passive);
         for (int i = 0; i < 3; i++)
             CHECK_STATUS(kit_final(&calls[i], statuses[i]), STATUS_SUCCESS);
         for (uintptr_t i = 0; i < posted; i++)
@@ -270,7 +270,7 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
         r.mr = NULL;
         fast_region_close(&r);
         p.passive.qp = kit_qp(&p.passive, KIT_DEPTH);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -280,7 +280,7 @@ CASE(inv_03_closing_under_way, KIT_FAMILIES)
 /* The same side over another connection, from a consumer. */
 static void reconnect(struct peer_acceptor *p, struct kit_pair *q)
 {
-    kit_drop(&p->side);
+    kit_close_connector(&p->side);
     CHECK_STATUS(kit_close(p->side.qp), STATUS_SUCCESS);
     data_drain(&p->side);
     p->side.qp = kit_qp(&p->side, KIT_DEPTH);
@@ -314,8 +314,8 @@ static void flushed(bool window, bool fails)
     fast_region_open(&doomed, &p.side, 2, FAST_ALL);
     mw = fast_mw(p.side.pd);
     CHECK_STATUS(fast_bind(&p.side, 1, r.mr, mw, r.base, 100, BOTH), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p.side, NdkOperationTypeBind), 1);
-    first = window ? fast_token_mw(mw) : r.token;
+    CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeBind), 1);
+    first = window ? fast_mw_token(mw) : r.token;
     sge = kit_sge(&p.side, 0, 10);
     CHECK_STATUS(data_read(&p.side, 2, &sge, 0x1000, 0x1234), STATUS_SUCCESS);
     CHECK_EQ(raw_recv_fpdu(p.s, request, sizeof request, true), 46);
@@ -324,7 +324,7 @@ static void flushed(bool window, bool fails)
     if (fails) { /* the bind's region is gone when its turn comes */
         status = close_start(doomed.mr, &closing);
         answer_read(&p, request);
-        CHECK_EQ(fast_done(&p.side, NdkOperationTypeRead), 2);
+        CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeRead), 2);
         CHECK_STATUS(kit_result(&p.side).Status, STATUS_ACCESS_VIOLATION);
         CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
         doomed.mr = NULL;
@@ -344,14 +344,14 @@ static void flushed(bool window, bool fails)
         CHECK_STATUS(fast_bind(&q.passive, 4, r.mr, mw, r.base, 10, BOTH), STATUS_SUCCESS);
     else
         CHECK_STATUS(fast_region_post(&r, &q.passive, 4, FAST_ALL), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&q.passive, window ? NdkOperationTypeBind : NdkOperationTypeFastRegister), 4);
-    last = window ? fast_token_mw(mw) : r.token;
+    CHECK_EQ(fast_check_result(&q.passive, window ? NdkOperationTypeBind : NdkOperationTypeFastRegister), 4);
+    last = window ? fast_mw_token(mw) : r.token;
     fast_check_alive(&q, &r.memory, r.memory.memory, last, r.base, 10);
     fast_check_dead(&q, &r.memory, first, r.base, 10);
     CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     fast_region_close(&r);
-    kit_drop(&q.active);
-    kit_drop(&q.passive);
+    kit_close_connector(&q.active);
+    kit_close_connector(&q.passive);
     CHECK_STATUS(kit_close(q.listener.listener), STATUS_SUCCESS);
     kit_side_close(&q.active);
     p.side = q.passive;

@@ -26,7 +26,7 @@ CASE(lsn_01_listens_at_port_zero_and_tells_the_port, KIT_FAMILIES)
     static struct kit_listener l[20];
     struct sockaddr_storage expected;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (int i = 0; i < 20; i++) {
         kit_listen(&l[i], p.passive.adapter);
         CHECK(kit_port_is_dynamic(kit_port(&l[i].address)));
@@ -37,7 +37,7 @@ CASE(lsn_01_listens_at_port_zero_and_tells_the_port, KIT_FAMILIES)
     }
     kit_establish(&p.active, &p.passive, &l[11]); /* it is the one that listens there */
     kit_exchange(&p.active, &p.passive);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     for (int i = 0; i < 20; i++)
         CHECK_STATUS(kit_close(l[i].listener), STATUS_SUCCESS);
     kit_pair_close(&p);
@@ -82,10 +82,10 @@ CASE(lsn_02_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
     NDK_ADAPTER *on_lo, *on_near;
     struct kit_child other;
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
     on_lo = kit_open(2, 1);
-    on_near = kit_open_on("near");
+    on_near = kit_open_interface("near");
     CHECK_STATUS(listen_status(on_lo, &near), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(listen_status(on_near, &host), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(listen_status(on_near, &near), STATUS_SUCCESS);
@@ -119,7 +119,7 @@ CASE(lsn_02_addresses_in_use, KIT_FAMILIES)
     status = kit_connect_start(&s, &call, &at, &far, NULL, 0);
     peer = raw_accept(listener);
     CHECK_STATUS(listen_status(s.adapter, &at), STATUS_SHARING_VIOLATION); /* a connector */
-    kit_drop(&s);
+    kit_close_connector(&s);
     CHECK_STATUS(kit_final(&call, status), STATUS_CANCELLED);
     CHECK_STATUS(listen_status(s.adapter, &at), STATUS_SUCCESS);
     raw_close(peer, false);
@@ -135,7 +135,7 @@ CASE(lsn_02_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     struct sockaddr_storage any = kit_host(0);
     NDK_ADAPTER *adapter = kit_open(2, 1);
 
-    kit_take_ports(sockets);
+    kit_bind_ports(sockets);
     CHECK_STATUS(listen_status(adapter, &any), STATUS_TOO_MANY_ADDRESSES);
     close(sockets[16383]);
     kit_listen(&l, adapter);
@@ -163,8 +163,8 @@ static void look_inside(struct kit_listener *l, NDK_CONNECTOR *connector)
     s->len = sizeof s->data;
     CHECK_STATUS(connector->Dispatch->NdkGetConnectionData(connector, &s->inbound, &s->outbound, s->data, &s->len),
                  STATUS_SUCCESS);
-    s->local = kit_local(connector);
-    s->peer = kit_peer(connector);
+    s->local = kit_local_address(connector);
+    s->peer = kit_peer_address(connector);
 }
 
 /* covers: LSN-03 */
@@ -178,7 +178,7 @@ CASE(lsn_03_everything_is_readable_inside_the_event, KIT_FAMILIES)
     NTSTATUS status;
 
     kit_need_reads(8);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     p.listener.inside = look_inside;
     p.listener.arg = &seen;
     kit_pattern(data, sizeof data, 8);
@@ -219,7 +219,7 @@ CASE(lsn_03_one_event_and_one_connector_for_each_request, KIT_FAMILIES)
         for (int j = 0; j < i; j++)
             CHECK(seen[i] != seen[j]);
     }
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&l.requests), MANY);
     for (int i = 0; i < MANY; i++) {
         CHECK_STATUS(kit_close(seen[i]), STATUS_SUCCESS);
@@ -247,8 +247,8 @@ CASE(lsn_04_paused, KIT_FAMILIES)
     CHECK_STATUS(listen_status(late.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_exchange(&p.active, &p.passive); /* what was accepted before does not mind */
     l->Dispatch->NdkControlConnectEvents(l, FALSE);
-    kit_drop(&p.active);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.active);
+    kit_close_connector(&p.passive);
     CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
     p.passive.qp = kit_qp(&p.passive, KIT_DEPTH);
     kit_establish(&late, &p.passive, &p.listener);
@@ -381,12 +381,12 @@ CASE(lsn_06_close_refuses_and_leaves_connections_alone, KIT_FAMILIES)
     CHECK_EQ(atomic_load(&p.listener.requests), 1);
     kit_exchange(&p.active, &p.passive);
     kit_exchange(&p.passive, &p.active);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 0);
     kit_pair_disconnect(&p);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 0);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     CHECK_STATUS(kit_final(&closing, STATUS_PENDING), STATUS_SUCCESS);
     kit_side_close(&late);
     kit_pair_close(&p);
@@ -408,12 +408,12 @@ CASE(lsn_07_taken_until_listener_and_connectors_are_closed, KIT_FAMILIES)
     status = l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &closing);
     p.listener.listener = NULL;
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
     kit_exchange(&q.active, &q.passive);
     kit_pair_disconnect(&q); /* no socket is left, but a connector */
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SHARING_VIOLATION);
-    kit_drop(&q.passive);
+    kit_close_connector(&q.passive);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
     CHECK_STATUS(listen_status(p.active.adapter, &p.listener.address), STATUS_SUCCESS);
     kit_side_close(&q.active);

@@ -17,8 +17,8 @@ static bool served(struct kit_pair *p)
         return false;
     CHECK_STATUS(status, STATUS_SUCCESS);
     kit_exchange(&p->active, &p->passive);
-    kit_drop(&p->active);
-    kit_drop(&p->passive);
+    kit_close_connector(&p->active);
+    kit_close_connector(&p->passive);
     CHECK_STATUS(kit_close(p->active.qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(p->passive.qp), STATUS_SUCCESS);
     p->active.qp = kit_qp(&p->active, KIT_DEPTH);
@@ -38,7 +38,7 @@ static void open_with(struct kit_pair *p, uint32_t request_ms, uint32_t max_unfi
     config.request_ms = request_ms;
     config.max_unfinished = max_unfinished;
     kit_configure(&config);
-    kit_pair_idle(p);
+    kit_pair_open_idle(p);
 }
 
 static bool silent_peers(uint32_t ms)
@@ -53,7 +53,7 @@ static bool silent_peers(uint32_t ms)
         peers[i] = raw_connect(&p.listener.address);
     in_time = served(&p);
     for (int i = 0; i < PEERS; i++) {
-        CHECK(raw_ended(peers[i]));
+        CHECK(raw_wait_end(peers[i]));
         raw_close(peers[i], false);
     }
     CHECK_EQ(atomic_load(&p.listener.requests), in_time);
@@ -89,7 +89,7 @@ static bool slow_peer(uint32_t ms)
     for (; sent < 20 + data && poll(&wait, 1, (int)ms / 6) == 0; sent++)
         raw_send(wait.fd, request + sent, 1);
     CHECK(sent < 20 + data);
-    CHECK(raw_ended(wait.fd));
+    CHECK(raw_wait_end(wait.fd));
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
     raw_close(wait.fd, false);
     in_time = served(&p);
@@ -108,7 +108,7 @@ static void garbage(const struct sockaddr_storage *to, const void *bytes, size_t
     int peer = raw_connect(to);
 
     raw_send(peer, bytes, len);
-    CHECK(raw_ended(peer)); /* at once: no time limit helps */
+    CHECK(raw_wait_end(peer)); /* at once: no time limit helps */
     raw_close(peer, false);
 }
 
@@ -155,8 +155,8 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
     for (int i = 0; i < PEERS; i++)
         peers[i] = raw_connect(&p.listener.address);
     for (int i = 0; i < PEERS - MOST; i++)
-        CHECK(raw_ended(peers[i]));
-    kit_settle();
+        CHECK(raw_wait_end(peers[i]));
+    kit_pause();
     for (int i = PEERS - MOST; i < PEERS; i++)
         CHECK(!has_ended(peers[i]));
     check_served(&p); /* it takes a place for a moment, the oldest's */
@@ -164,7 +164,7 @@ CASE(lsn_08_the_oldest_unfinished_makes_room, KIT_FAMILIES)
         CHECK(!has_ended(peers[i]));
         raw_send_frame(peers[i], false, &f);
         p.passive.connector = kit_next_request(&p.listener);
-        kit_drop(&p.passive);
+        kit_close_connector(&p.passive);
     }
     for (int i = 0; i < PEERS; i++)
         raw_close(peers[i], false);
@@ -192,11 +192,11 @@ static void drops(const char *const *from, const int *dropped)
         peers[i] = raw_connect_from(&source, &p.listener.address);
         stays[i] = true;
         if (i >= SOURCES_MOST) {
-            CHECK(raw_ended(peers[dropped[i - SOURCES_MOST]]));
+            CHECK(raw_wait_end(peers[dropped[i - SOURCES_MOST]]));
             stays[dropped[i - SOURCES_MOST]] = false;
         }
     }
-    kit_settle();
+    kit_pause();
     for (int i = 0; i < SOURCES_PEERS; i++) {
         CHECK_EQ(has_ended(peers[i]), !stays[i]);
         raw_close(peers[i], false);
@@ -223,14 +223,14 @@ CASE(lsn_08_the_source_that_has_most_makes_room, KIT_FAMILIES | KIT_NETNS)
 
     for (size_t i = 0; kit_family() == AF_INET6 && i < sizeof hosts / sizeof hosts[0]; i++) {
         kit_ip("address add %s/64 dev lo nodad", hosts[i]);
-        kit_await_address(hosts[i]);
+        kit_wait_address(hosts[i]);
     }
     drops(kit_family() == AF_INET6 ? six : four, dropped);
 }
 
 static void await_descriptors(int count)
 {
-    while (kit_descriptors() < count)
+    while (kit_count_descriptors() < count)
         usleep(1000);
 }
 
@@ -245,15 +245,15 @@ CASE(lsn_08_all_listeners_share_the_limit, KIT_FAMILIES)
 
     open_with(&p, KIT_UNSET, MOST);
     kit_listen(&other, p.active.adapter);
-    before = kit_descriptors();
+    before = kit_count_descriptors();
     for (int i = 0; i < PEERS; i++) {
         peers[i] = raw_connect(i % 2 ? &other.address : &p.listener.address);
         if (i < MOST)
             await_descriptors(before + 2 * (i + 1)); /* both ends: it has been accepted */
         else
-            CHECK(raw_ended(peers[i - MOST]));
+            CHECK(raw_wait_end(peers[i - MOST]));
     }
-    kit_settle();
+    kit_pause();
     for (int i = PEERS - MOST; i < PEERS; i++)
         CHECK(!has_ended(peers[i]));
     for (int i = 0; i < PEERS; i++)
@@ -278,18 +278,18 @@ static void asking_peer(int wire)
     struct sockaddr_storage to;
     int peers[PEERS], ended = 0;
 
-    kit_hear(wire, &to, sizeof to);
+    kit_wire_receive(wire, &to, sizeof to);
     for (int i = 0; i < PEERS; i++)
         peers[i] = raw_try_connect(&to);
     for (int i = 0; i < PEERS; i++) {
         if (peers[i] >= 0) {
-            CHECK(raw_ended(peers[i]));
+            CHECK(raw_wait_end(peers[i]));
             raw_close(peers[i], false);
         }
         ended++;
     }
-    kit_say(wire, &ended, sizeof ended);
-    kit_hold(wire);
+    kit_wire_send(wire, &ended, sizeof ended);
+    kit_wait_join(wire);
 }
 
 /* A process that spins uses a processor in full; an idle one next to nothing. Between the two there is a wide gap. */
@@ -304,13 +304,13 @@ CASE(lsn_08_no_descriptors, KIT_FAMILIES)
 
     kit_fork(&peer, asking_peer, false);
     open_with(&p, KIT_UNSET, 1024);
-    old = kit_leave_descriptors(0);
-    kit_say(peer.wire, &p.listener.address, sizeof p.listener.address);
-    kit_hear(peer.wire, &ended, sizeof ended);
+    old = kit_limit_descriptors(0);
+    kit_wire_send(peer.wire, &p.listener.address, sizeof p.listener.address);
+    kit_wire_receive(peer.wire, &ended, sizeof ended);
     CHECK_EQ(ended, 10);
     before = cpu_seconds();
     for (int i = 0; i < 10; i++)
-        kit_settle();
+        kit_pause();
     CHECK(cpu_seconds() - before < 0.25);
     kit_restore_descriptors(old);
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
@@ -326,18 +326,18 @@ static void silent_crowd(int wire)
     struct sockaddr_storage to;
     int peers[PEERS], most, staying;
 
-    kit_hear(wire, &to, sizeof to);
-    kit_hear(wire, &most, sizeof most);
+    kit_wire_receive(wire, &to, sizeof to);
+    kit_wire_receive(wire, &most, sizeof most);
     for (int i = 0; i < PEERS; i++)
         peers[i] = raw_connect(&to);
     for (int i = 0; i < PEERS - most; i++)
-        CHECK(raw_ended(peers[i]));
-    kit_settle();
+        CHECK(raw_wait_end(peers[i]));
+    kit_pause();
     staying = PEERS;
     for (int i = 0; i < PEERS; i++)
         staying -= has_ended(peers[i]);
-    kit_say(wire, &staying, sizeof staying);
-    kit_hold(wire);
+    kit_wire_send(wire, &staying, sizeof staying);
+    kit_wait_join(wire);
 }
 
 /* max_unfinished 0: as many as half of the descriptors that are free in NdkListen, which takes some itself. */
@@ -353,11 +353,11 @@ CASE(lsn_08_half_of_the_descriptors, KIT_FAMILIES)
 
     kit_fork(&peer, silent_crowd, false);
     open_with(&p, KIT_UNSET, 0);
-    old = kit_leave_descriptors(ROOM);
+    old = kit_limit_descriptors(ROOM);
     kit_listen(&l, p.passive.adapter);
-    kit_say(peer.wire, &l.address, sizeof l.address);
-    kit_say(peer.wire, &most, sizeof most);
-    kit_hear(peer.wire, &staying, sizeof staying);
+    kit_wire_send(peer.wire, &l.address, sizeof l.address);
+    kit_wire_send(peer.wire, &most, sizeof most);
+    kit_wire_receive(peer.wire, &staying, sizeof staying);
     CHECK(staying <= most && staying >= (ROOM - LISTENERS_OWN) / 2);
     kit_join(&peer);
     kit_restore_descriptors(old);
@@ -374,17 +374,17 @@ static void late_peer(int wire)
     int peers[PEERS], late;
     char full;
 
-    kit_hear(wire, &to, sizeof to);
+    kit_wire_receive(wire, &to, sizeof to);
     for (int i = 0; i < PEERS; i++)
         peers[i] = raw_connect(&to);
-    kit_say(wire, "", 1);
-    kit_hear(wire, &full, 1);
+    kit_wire_send(wire, "", 1);
+    kit_wire_receive(wire, &full, 1);
     late = raw_connect(&to);
     raw_send_frame(late, false, &f);
-    CHECK(raw_ended(peers[0]));
+    CHECK(raw_wait_end(peers[0]));
     CHECK(raw_recv_frame(late, true, &f));
-    kit_say(wire, "", 1);
-    kit_hold(wire);
+    kit_wire_send(wire, "", 1);
+    kit_wait_join(wire);
 }
 
 /*
@@ -415,16 +415,16 @@ CASE(lsn_08_no_descriptors_but_silent_peers, KIT_FAMILIES)
 
     kit_fork(&peer, late_peer, false);
     open_with(&p, KIT_UNSET, 1024);
-    before = kit_descriptors();
-    kit_say(peer.wire, &p.listener.address, sizeof p.listener.address);
-    kit_hear(peer.wire, &word, 1);
+    before = kit_count_descriptors();
+    kit_wire_send(peer.wire, &p.listener.address, sizeof p.listener.address);
+    kit_wire_receive(peer.wire, &word, 1);
     await_descriptors(before + 3);
-    old = kit_leave_descriptors(FILLED);
+    old = kit_limit_descriptors(FILLED);
     count = fill_descriptors(filled);
-    kit_say(peer.wire, "", 1);
+    kit_wire_send(peer.wire, "", 1);
     c = kit_next_request(&p.listener);
     CHECK_STATUS(c->Dispatch->NdkReject(c, NULL, 0), STATUS_SUCCESS);
-    kit_hear(peer.wire, &word, 1);
+    kit_wire_receive(peer.wire, &word, 1);
     for (int i = 0; i < count; i++)
         close(filled[i]);
     kit_restore_descriptors(old);
@@ -454,7 +454,7 @@ CASE(lsn_09_requests_beyond_the_backlog, KIT_FAMILIES)
 
     config.backlog = BACKLOG;
     kit_configure(&config);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (int i = 0; i < PEERS; i++) {
         peers[i] = raw_connect(&p.listener.address);
         raw_send_frame(peers[i], false, &request);
@@ -490,7 +490,7 @@ static void ask_and_leave(struct kit_pair *p)
     raw_send_frame(peer, false, &request);
     kit_wait_count(&p->listener.requests, before + 1);
     raw_send(peer, "gone", 4);
-    CHECK(raw_ended(peer));
+    CHECK(raw_wait_end(peer));
     raw_close(peer, false);
 }
 
@@ -506,7 +506,7 @@ CASE(lsn_09_requests_whose_peer_is_gone, KIT_FAMILIES)
 
     config.backlog = BACKLOG;
     kit_configure(&config);
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (int i = 0; i < BACKLOG; i++)
         ask_and_leave(&p);
     for (int i = 0; i < BACKLOG; i++)

@@ -56,7 +56,7 @@ static void twice_open(struct twice *t, CSHORT flag)
     t->mapping = mmap(NULL, TWICE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK(t->index != MAP_FAILED && t->mapping != MAP_FAILED);
     close(fd);
-    kit_mdl(&t->mdl, t->index + TWICE_OFFSET, TWICE_LENGTH, NULL);
+    kit_init_mdl(&t->mdl, t->index + TWICE_OFFSET, TWICE_LENGTH, NULL);
     t->mdl.MdlFlags = (CSHORT)((t->mdl.MdlFlags & ~(MDL_MAPPED_TO_SYSTEM_VA | MDL_SOURCE_IS_NONPAGED_POOL)) | flag);
     t->mdl.MappedSystemVa = t->mapping + TWICE_OFFSET;
 }
@@ -113,8 +113,8 @@ static void chain(const struct data_region *r, MDL *mdls, unsigned pieces, uint6
     ULONG at = r->len;
 
     for (unsigned i = pieces; i-- > 0;) {
-        ULONG begin = i == 0 ? 0 : i + data_below(seed, at - i); /* every piece has a byte at least */
-        kit_mdl(&mdls[i], r->memory + begin, at - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
+        ULONG begin = i == 0 ? 0 : i + data_random_below(seed, at - i); /* every piece has a byte at least */
+        kit_init_mdl(&mdls[i], r->memory + begin, at - begin, i + 1 < pieces ? &mdls[i + 1] : NULL);
         at = begin;
     }
 }
@@ -129,7 +129,8 @@ CASE(mem_01_chains_cut_anywhere, KIT_FAMILIES)
 
     kit_pair_open(&p);
     for (unsigned round = 0; round < 60; round++) {
-        data_region_open(&r, p.passive.pd, data_below(&seed, PAGE_SIZE), 20 + data_below(&seed, 50000), DATA_ALL);
+        data_region_open(&r, p.passive.pd, data_random_below(&seed, PAGE_SIZE), 20 + data_random_below(&seed, 50000),
+                         DATA_ALL);
         CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
         chain(&r, mdls, 1 + round % MOST_PIECES, &seed);
         CHECK_STATUS(data_register(r.mr, mdls, r.len, DATA_ALL), STATUS_SUCCESS);
@@ -156,15 +157,15 @@ CASE(mem_01_a_chain_with_a_hole_is_refused, 0)
     kit_side_open(&s, NULL);
     mr = data_mr(s.pd);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        kit_mdl(&mdls[1], base + wrong[i].second, 1000, NULL);
-        kit_mdl(&mdls[0], base, 1000, &mdls[1]);
+        kit_init_mdl(&mdls[1], base + wrong[i].second, 1000, NULL);
+        kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
         CHECK_STATUS(data_register(mr, mdls, 2000, DATA_ALL), STATUS_INVALID_PARAMETER);
     }
-    kit_mdl(&mdls[2], base + 2001, 1000, NULL);
-    kit_mdl(&mdls[1], base + 1000, 1000, &mdls[2]);
-    kit_mdl(&mdls[0], base, 1000, &mdls[1]);
+    kit_init_mdl(&mdls[2], base + 2001, 1000, NULL);
+    kit_init_mdl(&mdls[1], base + 1000, 1000, &mdls[2]);
+    kit_init_mdl(&mdls[0], base, 1000, &mdls[1]);
     CHECK_STATUS(data_register(mr, mdls, 3000, DATA_ALL), STATUS_INVALID_PARAMETER);
-    kit_mdl(&mdls[2], base + 2000, 1000, NULL);
+    kit_init_mdl(&mdls[2], base + 2000, 1000, NULL);
     CHECK_STATUS(data_register(mr, mdls, 3000, DATA_ALL), STATUS_SUCCESS); /* nothing is spoilt */
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     kit_side_close(&s);
@@ -180,8 +181,8 @@ CASE(mem_01_more_than_the_chain_or_the_adapter_has, 0)
 
     kit_side_open(&s, NULL);
     mr = data_mr(s.pd);
-    kit_mdl(&mdls[1], memory + 1000, 1000, NULL);
-    kit_mdl(&mdls[0], memory, 1000, &mdls[1]);
+    kit_init_mdl(&mdls[1], memory + 1000, 1000, NULL);
+    kit_init_mdl(&mdls[0], memory, 1000, &mdls[1]);
     CHECK_STATUS(data_register(mr, mdls, 2001, DATA_ALL), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(data_register(mr, mdls, SIZE_MAX, DATA_ALL), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(data_register(mr, mdls, data_info(s.adapter).MaxRegistrationSize + 1, DATA_ALL),
@@ -197,7 +198,7 @@ CASE(mem_01_more_than_the_chain_or_the_adapter_has, 0)
 static void recover(struct kit_pair *p, NTSTATUS status)
 {
     if (status != STATUS_SUCCESS)
-        data_renew(p);
+        data_reconnect(p);
 }
 
 /* The owner's own requests: as a send's source, as a receive's and as a read's sink. */
@@ -216,7 +217,7 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
     status = data_outcome(&p->passive, data_read(&p->passive, 1, &sge, (uintptr_t)p->active.memory,
                                                  p->active.remote_token));
     CHECK_STATUS(status, may_write ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION);
-    CHECK(may_write ? kit_pattern_is(r->memory, r->len, 1) : data_untouched(r));
+    CHECK(may_write ? kit_pattern_is(r->memory, r->len, 1) : data_is_untouched(r));
     recover(p, status);
 
     kit_pattern(p->active.memory, r->len, 2);
@@ -227,7 +228,7 @@ static void local_rights(struct kit_pair *p, struct data_region *r, bool may_wri
         kit_result(&p->active);
     }
     CHECK_STATUS(status, may_write ? STATUS_SUCCESS : STATUS_ACCESS_VIOLATION);
-    CHECK(may_write ? kit_pattern_is(r->memory, r->len, 2) : data_untouched(r));
+    CHECK(may_write ? kit_pattern_is(r->memory, r->len, 2) : data_is_untouched(r));
     recover(p, status);
 }
 
@@ -249,13 +250,13 @@ static void remote_rights(struct kit_pair *p, struct data_region *r, bool may_re
     CHECK_STATUS(data_write(&p->active, 1, &sge, (uintptr_t)r->memory, r->token), STATUS_SUCCESS);
     if (may_write) {
         CHECK_STATUS(kit_result(&p->active).Status, STATUS_SUCCESS);
-        data_reached(&p->active, &p->passive);
+        data_wait_delivered(&p->active, &p->passive);
         CHECK(kit_pattern_is(r->memory, r->len, 3));
     } else {
         data_check_ended(&p->active);
         data_check_ended(&p->passive);
-        CHECK(data_untouched(r));
-        data_renew(p);
+        CHECK(data_is_untouched(r));
+        data_reconnect(p);
     }
 }
 
@@ -313,12 +314,12 @@ static void end_under_access(bool reads, bool by_close)
         } else {
             CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
         }
-        data_forbid(&r);
+        data_protect(&r);
         pthread_join(thread, NULL);
         data_check_ended(&p.active);
         data_check_ended(&p.passive);
         data_region_close(&r);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -435,21 +436,21 @@ CASE(mem_04_another_domains_region_is_out_of_reach, KIT_FAMILIES)
     NDK_SGE sge;
 
     kit_pair_open(&p);
-    other = data_pd(p.passive.adapter);
+    other = kit_pd(p.passive.adapter);
     data_region_open(&r, other, 5, 3000, DATA_ALL);
     sge = kit_sge(&p.active, 0, r.len);
     CHECK_STATUS(data_outcome(&p.active, data_read(&p.active, 1, &sge, (uintptr_t)r.memory, r.token)),
                  STATUS_ACCESS_VIOLATION);
     CHECK_EQ(p.active.memory[0], 0);
-    data_renew(&p);
+    data_reconnect(&p);
     CHECK_STATUS(data_write(&p.active, 1, &sge, (uintptr_t)r.memory, r.token), STATUS_SUCCESS);
     data_check_ended(&p.active);
     data_check_ended(&p.passive);
-    data_renew(&p);
+    data_reconnect(&p);
     sge = data_sge(&r, 0, r.len);
     CHECK_STATUS(data_outcome(&p.passive, data_read(&p.passive, 1, &sge, (uintptr_t)p.active.memory,
                                                     p.active.remote_token)), STATUS_ACCESS_VIOLATION);
-    CHECK(data_untouched(&r));
+    CHECK(data_is_untouched(&r));
     data_region_close(&r);
     CHECK_STATUS(kit_close(other), STATUS_SUCCESS);
     kit_pair_close(&p);

@@ -16,7 +16,7 @@ CASE(obj_07_each_request_is_answered_once, KIT_FAMILIES)
     struct sockaddr_storage source = kit_host(0), nobody = kit_host(1);
     NDK_CONNECTOR *a, *b;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     statuses[REFUSED] = kit_connect_start(&p.active, &calls[REFUSED], &source, &nobody, NULL, 0);
     CHECK_STATUS(kit_final(&calls[REFUSED], statuses[REFUSED]), STATUS_CONNECTION_REFUSED);
     statuses[CONNECT] = kit_connect_start(&p.active, &calls[CONNECT], &source, &p.listener.address, NULL, 0);
@@ -33,7 +33,7 @@ CASE(obj_07_each_request_is_answered_once, KIT_FAMILIES)
     CHECK_STATUS(kit_final(&calls[ANSWER], statuses[ANSWER]), STATUS_SUCCESS);
     statuses[DEREGISTER] = p.active.mr->Dispatch->NdkDeregisterMr(p.active.mr, kit_request_done, &calls[DEREGISTER]);
     CHECK_STATUS(kit_final(&calls[DEREGISTER], statuses[DEREGISTER]), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     kit_pair_close(&p);
     for (int i = 0; i < REQUESTS; i++)
         CHECK_EQ(atomic_load(&calls[i].calls), statuses[i] == STATUS_PENDING);
@@ -53,7 +53,7 @@ CASE(obj_07_refused_calls_are_answered_inline, KIT_FAMILIES)
                  STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(c->Dispatch->NdkCompleteConnect(c, NULL, NULL, kit_request_done, &call), STATUS_CONNECTION_INVALID);
     CHECK_STATUS(kit_accept_start(&p.active, &call, NULL, 0), STATUS_INVALID_DEVICE_STATE);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     kit_pair_close(&p);
 }
@@ -106,7 +106,7 @@ CASE(obj_08_close_inside_connect_completion, KIT_FAMILIES)
     raw_send_frame(p.s, true, &reply);
     check_closed(&p.connect, &c);
     CHECK_STATUS(p.connect.status, STATUS_SUCCESS);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     p.side.connector = NULL;
     peer_acceptor_close(&p);
 }
@@ -153,7 +153,7 @@ CASE(obj_08_connect_again_inside_failed_connect_completion, KIT_FAMILIES)
     struct kit_call call = { .inside = connect_again, .arg = &r };
     struct sockaddr_storage nobody = kit_host(1);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     r.source = kit_host(0);
     r.there = p.listener.address;
     CHECK_STATUS(kit_connect_start(&p.active, &call, &r.source, &nobody, NULL, 0), STATUS_PENDING);
@@ -162,7 +162,7 @@ CASE(obj_08_connect_again_inside_failed_connect_completion, KIT_FAMILIES)
     NTSTATUS accepting = kit_accept_start(&p.passive, &accept, NULL, 0);
     kit_wait_calls(&call, 1);
     CHECK_STATUS(kit_final(&r.again, r.status), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     kit_exchange(&p.active, &p.passive);
     kit_pair_disconnect(&p);
@@ -229,7 +229,7 @@ CASE(obj_08_close_inside_connect_event, KIT_FAMILIES)
     struct closer c = { 0 };
     struct sockaddr_storage source = kit_host(0);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     p.listener.inside = close_in_event;
     p.listener.arg = &c;
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
@@ -344,7 +344,7 @@ CASE(obj_15_nothing_after_close, KIT_FAMILIES)
     int notified = atomic_load(&p.passive.notified); /* the flushed receive may have done so */
     p.passive.connector = NULL, p.passive.qp = NULL, p.passive.cq = NULL;
     kit_wait_count(&p.active.disconnected, 1);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.passive.notified), notified);
     CHECK_EQ(atomic_load(&p.passive.disconnected), 0);
     for (int i = 0; i < 3; i++)
@@ -358,11 +358,11 @@ CASE(obj_15_no_event_after_the_listeners_close, KIT_FAMILIES)
     static struct kit_pair p;
     struct sockaddr_storage source = kit_host(0);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_close(p.listener.listener), STATUS_SUCCESS);
     p.listener.listener = NULL;
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.listener.requests), 0);
     kit_pair_close(&p);
 }
@@ -392,7 +392,7 @@ static void *visit(void *arg)
     CHECK_STATUS(kit_post_receive(v->side, 1, 0, 64), STATUS_SUCCESS);
     v->side->cq->Dispatch->NdkArmCq(v->side->cq, NDK_CQ_NOTIFY_ERRORS);
     (void)v->connector->Dispatch->NdkGetConnectionData(v->connector, &ird, NULL, NULL, NULL);
-    CHECK_STATUS(kit_complete(v->side), STATUS_CONNECTION_INVALID);
+    CHECK_STATUS(kit_complete_connect(v->side), STATUS_CONNECTION_INVALID);
     close_it(&v->closer);
     return NULL;
 }
@@ -485,7 +485,7 @@ CASE(obj_16_no_lock_in_connect_event, KIT_FAMILIES)
     struct visitor v = { .side = &p.passive };
     struct sockaddr_storage source = kit_host(0);
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     p.listener.inside = visit_in_event;
     p.listener.arg = &v;
     CHECK_STATUS(kit_connect(&p.active, &source, &p.listener.address, NULL, 0), STATUS_CONNECTION_REFUSED);

@@ -25,7 +25,7 @@ struct gate {
 
 static void pass(struct gate *g)
 {
-    kit_count_up(&g->entered);
+    kit_increment(&g->entered);
     kit_wait_count(&g->open, 1);
 }
 
@@ -43,9 +43,9 @@ static void pass_side(struct kit_side *s)
 static void check_waits(struct kit_call *closing, NTSTATUS status, struct gate *g)
 {
     CHECK_STATUS(status, STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&closing->calls), 0);
-    kit_count_up(&g->open);
+    kit_increment(&g->open);
     CHECK_STATUS(kit_final(closing, status), STATUS_SUCCESS);
 }
 
@@ -53,7 +53,7 @@ static NDK_CQ *another_cq(struct kit_side *s)
 {
     struct kit_call call = { 0 };
     NDK_CQ *cq = NULL;
-    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, 16, kit_cq_notification, s, NULL, kit_create_done,
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, 16, kit_on_notify, s, NULL, kit_create_done,
                                                         &call, &cq);
 
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
@@ -79,7 +79,7 @@ CASE(obj_09_close_of_every_object, KIT_FAMILIES)
         statuses[i] = close_start(objects[i], &calls[i]);
     for (int i = 0; i < 13; i++)
         CHECK_STATUS(kit_final(&calls[i], statuses[i]), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     for (int i = 0; i < 13; i++) /* no second callback, and none at all after STATUS_SUCCESS */
         CHECK_EQ(atomic_load(&calls[i].calls), statuses[i] == STATUS_PENDING);
     kit_close_adapter(p.active.adapter);
@@ -160,10 +160,10 @@ static void check_event_holds(int turn)
     kit_wait_count(&g.entered, 1);
     s.connector = l.queue[0];
     accepting = kit_accept_start(&s, &accept, NULL, 0);
-    kit_settle();
+    kit_pause();
     connector_status = close_start(s.connector, &connector);
     s.connector = NULL;
-    kit_settle();
+    kit_pause();
     status = close_start(l.listener, &closing);
     check_waits(&closing, status, &g);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_CANCELLED);
@@ -237,7 +237,7 @@ static void check_cancels(struct kit_side *s, struct kit_call *call, NTSTATUS pe
     NTSTATUS status;
 
     CHECK_STATUS(pending, STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call->calls), 0);
     status = close_start(s->connector, &closing);
     s->connector = NULL;
@@ -255,7 +255,7 @@ CASE(obj_11_pending_connect, KIT_FAMILIES)
 
     peer_acceptor_open(&p);
     check_cancels(&p.side, &p.connect, p.connecting);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     peer_acceptor_close(&p);
 }
 
@@ -282,7 +282,7 @@ CASE(obj_11_pending_accept, KIT_FAMILIES)
     peer_initiator_open(&p, &request);
     peer_initiator_accept(&p);
     check_cancels(&p.side, &p.accept, p.accepting);
-    CHECK(raw_ended(p.s));
+    CHECK(raw_wait_end(p.s));
     peer_initiator_close(&p);
 }
 
@@ -328,7 +328,7 @@ static void check_order_of(void *antecedent, void *successor)
     NTSTATUS antecedent_status = close_start(antecedent, &first), status;
 
     CHECK_STATUS(antecedent_status, STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&first.calls), 0);
     status = close_start(successor, &second);
     CHECK_STATUS(kit_final(&second, status), STATUS_SUCCESS);
@@ -469,10 +469,10 @@ static void check_not_before(int turn)
     CHECK_STATUS(qp_status, STATUS_PENDING);
     status = close_start(p.side.connector, &connector);
     kit_wait_count(&g.entered, 1);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&pd.calls), 0);
     CHECK_EQ(atomic_load(&cq.calls), 0);
-    kit_count_up(&g.open);
+    kit_increment(&g.open);
     CHECK_STATUS(kit_final(&connector, status), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&qp, qp_status), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&pd, pd_status), STATUS_SUCCESS);
@@ -502,7 +502,7 @@ static void *close_adapter(void *arg)
     struct closing_adapter *c = arg;
 
     kit_close_adapter(c->adapter);
-    kit_count_up(&c->closed);
+    kit_increment(&c->closed);
     return NULL;
 }
 
@@ -529,9 +529,9 @@ CASE(obj_14_adapter_close_waits_for_callbacks, KIT_FAMILIES)
                              close_start(p.side.pd, &others[2]) };
     kit_wait_count(&g.entered, 1);
     adapter_close_start(&c, p.side.adapter);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&c.closed), 0);
-    kit_count_up(&g.open);
+    kit_increment(&g.open);
     CHECK_EQ(pthread_join(c.thread, NULL), 0);
     CHECK_EQ(atomic_load(&call.calls), 1); /* and all that was to come has come */
     for (int i = 0; i < 3; i++)
@@ -547,7 +547,7 @@ static void check_adapter_waits(NDK_ADAPTER *adapter, void *object)
     struct closing_adapter c = { 0 };
 
     adapter_close_start(&c, adapter);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&c.closed), 0);
     CHECK_STATUS(kit_close(object), STATUS_SUCCESS);
     CHECK_EQ(pthread_join(c.thread, NULL), 0);

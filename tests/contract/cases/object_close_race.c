@@ -59,7 +59,7 @@ static void accept_in_event(struct kit_listener *l, NDK_CONNECTOR *connector)
     a->establishing = connector->Dispatch->NdkAccept(connector, a->qp, 4, 4, NULL, 0, NULL, NULL, kit_request_done,
                                                      &a->establish);
     pthread_mutex_unlock(&a->lock);
-    kit_count_up(&arrived);
+    kit_increment(&arrived);
 }
 
 /* Somewhere between at once and after the end of establishment. Decides nothing: every moment is right. */

@@ -64,10 +64,10 @@ static void connect_ends(struct end *a, struct end *b, struct kit_listener *l)
                                           (PSOCKADDR)&l->address, len, 8, 8, NULL, 0, kit_request_done, &connect);
     b->side.connector = kit_next_request(l);
     b->connector = take_connector(b->side.connector);
-    accepting = b->connector->NdkAccept(b->side.connector, b->side.qp, 8, 8, NULL, 0, kit_disconnected, &b->side,
+    accepting = b->connector->NdkAccept(b->side.connector, b->side.qp, 8, 8, NULL, 0, kit_on_disconnect, &b->side,
                                         kit_request_done, &accept);
     await(&connect, connecting);
-    completing = a->connector->NdkCompleteConnect(a->side.connector, kit_disconnected, &a->side, kit_request_done,
+    completing = a->connector->NdkCompleteConnect(a->side.connector, kit_on_disconnect, &a->side, kit_request_done,
                                                   &complete);
     await(&complete, completing);
     await(&accept, accepting);
@@ -152,13 +152,13 @@ static const NDK_CONNECTOR_DISPATCH *original;
 
 static NTSTATUS verify_disconnect(NDK_CONNECTOR *c, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    kit_count_up(&verified);
+    kit_increment(&verified);
     return original->NdkDisconnect(c, done, context);
 }
 
 static NTSTATUS verify_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
-    kit_count_up(&verified);
+    kit_increment(&verified);
     return original->NdkCloseConnector(header, done, context);
 }
 

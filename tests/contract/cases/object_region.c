@@ -56,7 +56,7 @@ static void map_page(struct stage *t)
     ULONG size = sizeof t->lam, fbo;
     MDL mdl;
 
-    kit_mdl(&mdl, page, sizeof page, NULL);
+    kit_init_mdl(&mdl, page, sizeof page, NULL);
     CHECK_STATUS(kit_final(&call, a->Dispatch->NdkBuildLAM(a, &mdl, sizeof page, kit_request_done, &call, &t->lam,
                                                            &size, &fbo)), STATUS_SUCCESS);
     CHECK_EQ(fbo, 0);
@@ -126,7 +126,7 @@ static void region_then_window(NDK_MR *mr, NDK_OBJECT_HEADER **window_to_invalid
     struct kit_call closing = { 0 };
 
     CHECK_STATUS(close_start(mr, &closing), STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 0);
     if (window_to_invalidate) {
         done(t, invalidate(t, 1, *window_to_invalidate, 0));
@@ -135,7 +135,7 @@ static void region_then_window(NDK_MR *mr, NDK_OBJECT_HEADER **window_to_invalid
         t->mw = NULL;
     }
     kit_wait_calls(&closing, 1);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 1);
 }
 
@@ -213,7 +213,7 @@ static void end_deferred(struct stage *t, enum ending ending)
     } else if (ending == FLUSH) {
         s->qp->Dispatch->NdkFlush(s->qp);
     } else {
-        kit_drop(s);
+        kit_close_connector(s);
         CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
         s->qp = NULL;
     }
@@ -319,7 +319,7 @@ CASE(inv_09_posted_for_by_several_threads, KIT_FAMILIES)
                  STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&t.pair.active).Status, STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&t.pair.active).Status, STATUS_SUCCESS);
-    data_reached(&t.pair.active, t.side);
+    data_wait_delivered(&t.pair.active, t.side);
     CHECK_STATUS(data_read(&t.pair.active, 3, &sge, (uintptr_t)BASE, first), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&t.pair.active).Status, STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(kit_close(t.mw), STATUS_SUCCESS);

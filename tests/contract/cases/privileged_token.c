@@ -22,8 +22,8 @@ static void check_useful(struct kit_pair *p, const struct fast_memory *m)
 
     CHECK_STATUS(kit_post_receive(&p->active, 1, 0, 100), STATUS_SUCCESS);
     CHECK_STATUS(p->passive.qp->Dispatch->NdkSend(p->passive.qp, (PVOID)2, &sge, 1, 0), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeReceive), 1);
-    CHECK_EQ(fast_done(&p->passive, NdkOperationTypeSend), 2);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeReceive), 1);
+    CHECK_EQ(fast_check_result(&p->passive, NdkOperationTypeSend), 2);
     CHECK(memcmp(p->active.memory, m->memory, 100) == 0);
 }
 
@@ -44,7 +44,7 @@ CASE(mem_05_no_write_and_no_read, KIT_FAMILIES)
         fast_check_dead(&p, &m, token, (void *)(uintptr_t)addresses[i], 100);
         fast_check_dead(&p, &m, token, (void *)(uintptr_t)addresses[i], 1);
     }
-    CHECK(fast_memory_untouched(&m));
+    CHECK(fast_memory_is_untouched(&m));
     check_useful(&p, &m);
     fast_memory_close(&m);
     kit_pair_close(&p);
@@ -65,7 +65,7 @@ CASE(mem_05_no_send_with_invalidate, KIT_FAMILIES)
     CHECK(kit_result(&p.passive).Status < 0);
     data_check_ended(&p.passive);
     data_check_ended(&p.active);
-    data_renew(&p);
+    data_reconnect(&p);
     check_useful(&p, &m);
     fast_memory_close(&m);
     kit_pair_close(&p);
@@ -88,7 +88,7 @@ CASE(mem_05_nothing_in_a_logical_address_is_a_token, KIT_FAMILIES)
     CHECK_STATUS(fast_send_invalidate(&p.active, 8, 0, 50, 0, (UINT32)(addresses[0] >> 32)), STATUS_SUCCESS);
     CHECK(kit_result(&p.passive).Status < 0);
     data_check_ended(&p.passive);
-    data_renew(&p);
+    data_reconnect(&p);
     check_useful(&p, &m);
     fast_memory_close(&m);
     kit_pair_close(&p);
@@ -137,10 +137,10 @@ CASE(mem_05_refused_as_the_transport_prescribes, KIT_FAMILIES)
             p.side.pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(p.side.pd, &token);
             CHECK_STATUS(kit_post_receive(&p.side, 1, 0, 200), STATUS_SUCCESS);
             raw_send_fpdu(p.s, ulpdu, ask(ulpdu, all[i].opcode, token, addresses[j]), true);
-            CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), all[i].code);
+            CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), all[i].code);
             data_check_ended(&p.side);
             CHECK(kit_result(&p.side).Status < 0);
-            CHECK(fast_memory_untouched(&m));
+            CHECK(fast_memory_is_untouched(&m));
             fast_memory_close(&m);
             peer_initiator_close(&p);
         }

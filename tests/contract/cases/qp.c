@@ -52,7 +52,7 @@ static void open_largest(struct kit_side *s, NDK_ADAPTER_INFO *info)
     CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(s->cq), STATUS_SUCCESS);
     CHECK(info->MaxCqDepth >= info->MaxReceiveQueueDepth + info->MaxInitiatorQueueDepth);
-    CHECK_STATUS(data_cq(s->adapter, info->MaxReceiveQueueDepth + info->MaxInitiatorQueueDepth, kit_cq_notification, s,
+    CHECK_STATUS(data_cq(s->adapter, info->MaxReceiveQueueDepth + info->MaxInitiatorQueueDepth, kit_on_notify, s,
                          &s->cq), STATUS_SUCCESS);
     how.receives = info->MaxReceiveQueueDepth;
     how.initiators = info->MaxInitiatorQueueDepth;
@@ -131,16 +131,16 @@ struct mix {
 static void post_any(struct mix *m, uintptr_t context)
 {
     struct kit_side *s = &m->p->active;
-    ULONG flags = data_below(&m->seed, 3) == 0 ? NDK_OP_FLAG_SILENT_SUCCESS : 0;
-    uint32_t offset = data_below(&m->seed, 1000), len = data_below(&m->seed, 3000);
+    ULONG flags = data_random_below(&m->seed, 3) == 0 ? NDK_OP_FLAG_SILENT_SUCCESS : 0;
+    uint32_t offset = data_random_below(&m->seed, 1000), len = data_random_below(&m->seed, 3000);
     NDK_SGE sge = kit_sge(s, offset, len), bad = kit_sge(s, offset, len + 1);
     uint64_t far = (uintptr_t)m->p->passive.memory + 100000;
     NTSTATUS status;
 
     bad.MemoryRegionToken ^= 0x5a5a5a; /* of octets, for no memory is looked up for none */
-    if (data_below(&m->seed, 10) == 0)
+    if (data_random_below(&m->seed, 10) == 0)
         CHECK(s->qp->Dispatch->NdkSend(s->qp, (PVOID)(context | 0x80000000u), &bad, 1, flags) < 0);
-    switch (data_below(&m->seed, 3)) {
+    switch (data_random_below(&m->seed, 3)) {
     case 0:
         CHECK_STATUS(kit_post_receive(&m->p->passive, context, 0, 4000), STATUS_SUCCESS);
         m->received[m->sends++] = context;
@@ -187,13 +187,13 @@ CASE(qpr_02_in_order_and_exactly_once, KIT_FAMILIES)
             while (m.done < m.posted || m.arrived < m.sends)
                 check_next(&m);
         if (i % WINDOW == WINDOW - 1)
-            data_reached(&p.active, &p.passive);
+            data_wait_delivered(&p.active, &p.passive);
         post_any(&m, i);
     }
     while (m.done < m.posted || m.arrived < m.sends)
         check_next(&m);
-    data_reached(&p.active, &p.passive);
-    kit_settle();
+    data_wait_delivered(&p.active, &p.passive);
+    kit_pause();
     CHECK_EQ(data_drain(&p.active), 0);
     CHECK_EQ(data_drain(&p.passive), 0);
     CHECK(m.posted < REQUESTS && m.sends > REQUESTS / 5);
@@ -214,7 +214,7 @@ CASE(qpr_02_in_order_when_the_connection_breaks, KIT_FAMILIES)
         CHECK_STATUS(kit_post_send(&p.passive, i, 0, 100), STATUS_SUCCESS);
         CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
     }
-    kit_drop(&p.passive);
+    kit_close_connector(&p.passive);
     for (uintptr_t i = 0; i < 40; i++) {
         NDK_RESULT_EX r = kit_result(&p.active);
         CHECK_EQ((uintptr_t)r.RequestContext, i);
@@ -222,7 +222,7 @@ CASE(qpr_02_in_order_when_the_connection_breaks, KIT_FAMILIES)
     }
     for (uintptr_t i = 0; i < 10; i++)
         CHECK_EQ((uintptr_t)kit_result(&p.passive).RequestContext, i);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&p.active), 0);
     CHECK_EQ(data_drain(&p.passive), 0);
     kit_pair_close(&p);
@@ -247,7 +247,7 @@ CASE(qpr_03_posts_need_a_connection, KIT_FAMILIES)
 {
     static struct kit_pair p;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     check_not_connected(&p.active, &p.passive);
     check_not_connected(&p.passive, &p.active);
     kit_establish(&p.active, &p.passive, &p.listener);
@@ -265,7 +265,7 @@ CASE(qpr_03_receives_do_not, KIT_FAMILIES)
 {
     static struct kit_pair p;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     CHECK_STATUS(kit_post_receive(&p.passive, 1, 0, 100), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&p.active, 2, 0, 100), STATUS_SUCCESS);
     kit_establish(&p.active, &p.passive, &p.listener);
@@ -289,10 +289,10 @@ enum { PIECES = 4 };
 /* len bytes at memory + at, in pieces of lengths that the seed decides, some of them empty. */
 static ULONG split(const struct kit_side *s, NDK_SGE *sges, size_t at, ULONG len, uint64_t *seed)
 {
-    ULONG count = 1 + data_below(seed, PIECES), left = len;
+    ULONG count = 1 + data_random_below(seed, PIECES), left = len;
 
     for (ULONG i = 0; i < count; i++) {
-        ULONG n = i + 1 == count ? left : data_below(seed, left + 1);
+        ULONG n = i + 1 == count ? left : data_random_below(seed, left + 1);
         sges[i] = kit_sge(s, at, n);
         at += n + GAP; /* not side by side */
         left -= n;
@@ -365,7 +365,7 @@ CASE(qpr_04_every_length_over_several_segments, KIT_FAMILIES)
     kit_pair_open(&p);
     for (ULONG len = 0; len < 1600; len++) {
         bool back = len & 1;
-        deliver(back ? &p.passive : &p.active, back ? &p.active : &p.passive, len, data_below(&seed, 3), &seed);
+        deliver(back ? &p.passive : &p.active, back ? &p.active : &p.passive, len, data_random_below(&seed, 3), &seed);
     }
     kit_pair_close(&p);
 }
@@ -397,7 +397,7 @@ CASE(qpr_04_without_checksums, KIT_FAMILIES)
     kit_configure(&config);
     kit_pair_open(&p);
     for (ULONG len = 0; len < 4100; len += 1 + len / 300)
-        deliver(&p.active, &p.passive, len, data_below(&seed, 3), &seed);
+        deliver(&p.active, &p.passive, len, data_random_below(&seed, 3), &seed);
     deliver(&p.active, &p.passive, 1 << 20, 5, &seed);
     kit_pair_close(&p);
 }

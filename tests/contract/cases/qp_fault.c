@@ -26,7 +26,7 @@ static void too_long(struct kit_pair *p, ULONG room, ULONG len)
     } while ((uintptr_t)result.RequestContext != 5);
     CHECK(data_guards_intact(&r));
     data_region_close(&r);
-    data_renew(p);
+    data_reconnect(p);
 }
 
 static void check_too_long(void)
@@ -51,7 +51,7 @@ CASE(qpr_05_longer_than_the_receive, KIT_FAMILIES)
 /* covers: QPR-05 */
 CASE(qpr_05_longer_by_a_later_segment, KIT_FAMILIES)
 {
-    data_in_segments(check_too_long);
+    data_run_segmented(check_too_long);
 }
 
 /* covers: QPR-05 */
@@ -85,7 +85,7 @@ CASE(qpr_11_more_reads_than_the_limit_wait_and_complete, KIT_FAMILIES)
     for (int round = 0; round < 5; round++) {
         memset(p.active.memory, DATA_FILL, KIT_MEMORY);
         for (unsigned i = 0; i < READS; i++) {
-            lengths[i] = data_below(&seed, round & 1 ? 100 : MOST);
+            lengths[i] = data_random_below(&seed, round & 1 ? 100 : MOST);
             CHECK_STATUS(kit_post_read(&p.active, i, i * (MOST + 8), lengths[i], &p.passive, i), STATUS_SUCCESS);
         }
         for (unsigned i = 0; i < READS; i++) {
@@ -198,8 +198,8 @@ static void bystander_open(struct bystander *b, struct kit_pair *p)
 
 static void bystander_close(struct bystander *b)
 {
-    kit_drop(&b->active);
-    kit_drop(&b->passive);
+    kit_close_connector(&b->active);
+    kit_close_connector(&b->passive);
     CHECK_STATUS(kit_close(b->active.qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(b->passive.qp), STATUS_SUCCESS);
 }
@@ -235,10 +235,10 @@ CASE(qpr_12_reads_of_what_must_not_be_read, KIT_FAMILIES)
         data_check_ended(&p.passive);
         for (size_t n = 0; n < 300000; n++)
             CHECK_EQ(p.active.memory[n], 0x11);
-        CHECK(data_untouched(&r));
+        CHECK(data_is_untouched(&r));
         kit_exchange(&b.active, &b.passive);
         data_region_close(&r);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     bystander_close(&b);
     kit_pair_close(&p);
@@ -295,10 +295,10 @@ static void bad_writes(void)
         CHECK(kit_result(&p.passive).Status < 0);
         CHECK(data_guards_intact(&r));
         if (targets[i].offset < 0 || targets[i].address || targets[i].stale || targets[i].flags != DATA_ALL)
-            CHECK(data_untouched(&r));
+            CHECK(data_is_untouched(&r));
         kit_exchange(&b.active, &b.passive);
         data_region_close(&r);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     bystander_close(&b);
     kit_pair_close(&p);
@@ -334,12 +334,12 @@ CASE(qpr_13_a_write_is_not_told, KIT_FAMILIES)
         memset(p.passive.memory, DATA_FILL, 300000);
         CHECK_STATUS(kit_post_write(&p.active, 2, 0, len, &p.passive, 777), STATUS_SUCCESS);
         CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
-        data_reached(&p.active, &p.passive);
+        data_wait_delivered(&p.active, &p.passive);
         CHECK(kit_pattern_is(p.passive.memory + 777, len, len));
         CHECK_EQ(p.passive.memory[776], DATA_FILL);
         CHECK_EQ(p.passive.memory[777 + len], DATA_FILL);
     }
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&p.passive), 0);
     CHECK_EQ(atomic_load(&p.passive.notified), 0);
     kit_pair_close(&p);
@@ -361,7 +361,7 @@ static void bad_local(struct kit_pair *p, NDK_SGE bad)
     CHECK(data_outcome(&p->active, qp->Dispatch->NdkWrite(qp, NULL, sges, 2, far, token, 0)) < 0);
     CHECK(data_outcome(&p->active, qp->Dispatch->NdkRead(qp, NULL, sges, 2, far, token, 0)) < 0);
     CHECK_EQ(p->passive.memory[0], 0x33);
-    data_renew(p);
+    data_reconnect(p);
 }
 
 /* covers: QPR-18 */
@@ -391,7 +391,7 @@ CASE(qpr_18_pieces_outside_their_region, KIT_FAMILIES)
     sge = data_sge(&r, 0, 10);
     CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
     bad_local(&p, sge);
-    CHECK(data_untouched(&r));
+    CHECK(data_is_untouched(&r));
     kit_exchange(&p.active, &p.passive);
     data_region_close(&r);
     kit_pair_close(&p);
@@ -410,7 +410,7 @@ CASE(qpr_18_a_region_that_went_after_the_post, KIT_FAMILIES)
     sge = data_sge(&r, 0, 100);
     CHECK_STATUS(p.passive.qp->Dispatch->NdkReceive(p.passive.qp, NULL, &sge, 1), STATUS_SUCCESS);
     CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
-    data_forbid(&r);
+    data_protect(&r);
     CHECK_STATUS(kit_post_send(&p.active, 1, 0, 50), STATUS_SUCCESS);
     CHECK(kit_result(&p.passive).Status < 0);
     data_region_close(&r);

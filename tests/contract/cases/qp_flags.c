@@ -68,10 +68,10 @@ CASE(qpr_06_tokens_and_number_of_pieces_do_not_count, KIT_FAMILIES)
                 CHECK_EQ(got.Type, invalidates ? NdkOperationTypeReceiveAndInvalidate : NdkOperationTypeReceive);
                 CHECK_EQ(got.BytesTransferred, len);
                 CHECK(kit_pattern_is(p.passive.memory, len, len));
-                CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), 5);
+                CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 5);
                 if (invalidates) {
                     CHECK_STATUS(fast_region_post(&r, &p.passive, 7, FAST_ALL), STATUS_SUCCESS);
-                    CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 7);
+                    CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 7);
                 }
             }
     fast_region_close(&r);
@@ -131,7 +131,7 @@ CASE(qpr_06_taken_before_the_call_returns, KIT_FAMILIES)
             CHECK_EQ(ulpdu[1] & 15, invalidates ? 4 : 3);
             for (int j = 0; j < INLINE; j++)
                 CHECK_EQ(ulpdu[18 + j], 0x30 + i);
-            CHECK_EQ(fast_done(&p.side, NdkOperationTypeSend), 5);
+            CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeSend), 5);
         }
         peer_initiator_close(&p);
     }
@@ -149,11 +149,11 @@ CASE(qpr_07_silent_of_every_kind, KIT_FAMILIES)
     fast_kinds_open(&k, &p.active, &p.passive);
     for (int round = 0; round < 5; round++)
         for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++) {
-            fast_kinds_ready(&k, kind);
+            fast_kinds_prepare(&k, kind);
             CHECK_STATUS(fast_post(&k, kind, 66, NDK_OP_FLAG_SILENT_SUCCESS), STATUS_SUCCESS);
             CHECK_STATUS(kit_post_write(&p.active, 77, 0, 5, &p.passive, 0), STATUS_SUCCESS);
-            CHECK_EQ(fast_done(&p.active, NdkOperationTypeWrite), 77);
-            data_reached(&p.active, &p.passive);
+            CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeWrite), 77);
+            data_wait_delivered(&p.active, &p.passive);
             CHECK_EQ(data_drain(&p.active), 0);
             CHECK_EQ(data_drain(&p.passive), kind <= FAST_SEND_INVALIDATE);
         }
@@ -220,7 +220,7 @@ static void answer(struct waiting *w)
     uint8_t ulpdu[64], data[10] = { 0 };
 
     raw_send_fpdu(w->p.s, ulpdu, raw_tagged(ulpdu, 2, w->sink, 0, true, data, sizeof data), true);
-    CHECK_EQ(fast_done(&w->p.side, NdkOperationTypeRead), 100);
+    CHECK_EQ(fast_check_result(&w->p.side, NdkOperationTypeRead), 100);
 }
 
 static void waiting_close(struct waiting *w)
@@ -237,7 +237,7 @@ CASE(qpr_08_of_every_kind, KIT_FAMILIES)
     for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++) {
         waiting_open(&w);
         CHECK_STATUS(fast_post(&w.k, kind, 7, NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
-        CHECK(raw_silent(w.p.s));
+        CHECK(raw_is_silent(w.p.s));
         CHECK_EQ(data_drain(&w.p.side), 0);
         answer(&w);
         if (kind == FAST_READ) {
@@ -247,7 +247,7 @@ CASE(qpr_08_of_every_kind, KIT_FAMILIES)
             w.sink = (uint32_t)ulpdu[18] << 24 | (uint32_t)ulpdu[19] << 16 | (uint32_t)ulpdu[20] << 8 | ulpdu[21];
             raw_send_fpdu(w.p.s, ulpdu, raw_tagged(ulpdu, 2, w.sink, 0, true, data, sizeof data), true);
         }
-        CHECK_EQ(fast_done(&w.p.side, fast_type(kind)), 7);
+        CHECK_EQ(fast_check_result(&w.p.side, fast_type(kind)), 7);
         waiting_close(&w);
     }
 }
@@ -278,21 +278,21 @@ CASE(qpr_08_no_effect_before_the_read_is_done, KIT_FAMILIES)
                                        NDK_OP_FLAG_ALLOW_REMOTE_WRITE | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
             else
                 CHECK_STATUS(fast_region_post(r, &w.p.side, 7, FAST_ALL | NDK_OP_FLAG_READ_FENCE), STATUS_SUCCESS);
-            token = window ? fast_token_mw(w.k.mw) : r->token;
+            token = window ? fast_mw_token(w.k.mw) : r->token;
             if (answered) {
                 answer(&w);
-                CHECK_EQ(fast_done(&w.p.side, window ? NdkOperationTypeBind : NdkOperationTypeFastRegister), 7);
+                CHECK_EQ(fast_check_result(&w.p.side, window ? NdkOperationTypeBind : NdkOperationTypeFastRegister), 7);
                 CHECK_STATUS(kit_post_receive(&w.p.side, 8, 0, 100), STATUS_SUCCESS);
                 peer_writes(&w, token, r->base);
                 raw_send_message(w.p.s, 1, "x", 1);
-                CHECK_EQ(fast_done(&w.p.side, NdkOperationTypeReceive), 8);
+                CHECK_EQ(fast_check_result(&w.p.side, NdkOperationTypeReceive), 8);
                 CHECK_EQ(r->memory.memory[4], 5);
             } else {
                 peer_writes(&w, token, r->base);
-                CHECK_EQ(raw_last_words(w.p.s, true, ulpdu, &len), 0x1100);
+                CHECK_EQ(raw_recv_terminate(w.p.s, true, ulpdu, &len), 0x1100);
                 data_check_ended(&w.p.side);
                 CHECK_EQ(data_drain(&w.p.side), 2); /* the read, and what waited for it */
-                CHECK(fast_memory_untouched(&r->memory));
+                CHECK(fast_memory_is_untouched(&r->memory));
             }
             waiting_close(&w);
         }
@@ -311,12 +311,12 @@ CASE(qpr_08_an_invalidation_waits, KIT_FAMILIES)
     CHECK_STATUS(kit_post_receive(&w.p.side, 8, 0, 100), STATUS_SUCCESS);
     peer_writes(&w, w.k.invalidated.token, w.k.invalidated.base);
     raw_send_message(w.p.s, 1, "x", 1);
-    CHECK_EQ(fast_done(&w.p.side, NdkOperationTypeReceive), 8);
+    CHECK_EQ(fast_check_result(&w.p.side, NdkOperationTypeReceive), 8);
     CHECK_EQ(w.k.invalidated.memory.memory[4], 5);
     answer(&w);
-    CHECK_EQ(fast_done(&w.p.side, NdkOperationTypeInvalidate), 7);
+    CHECK_EQ(fast_check_result(&w.p.side, NdkOperationTypeInvalidate), 7);
     peer_writes(&w, w.k.invalidated.token, w.k.invalidated.base);
-    CHECK_EQ(raw_last_words(w.p.s, true, ulpdu, &len), 0x1100);
+    CHECK_EQ(raw_recv_terminate(w.p.s, true, ulpdu, &len), 0x1100);
     waiting_close(&w);
 }
 
@@ -336,21 +336,21 @@ CASE(qpr_09_only_the_solicited_one_wakes, KIT_FAMILIES)
 
         p.passive.cq->Dispatch->NdkArmCq(p.passive.cq, NDK_CQ_NOTIFY_SOLICITED);
         for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++) {
-            fast_kinds_ready(&k, kind);
+            fast_kinds_prepare(&k, kind);
             CHECK_STATUS(fast_post(&k, kind, 1, 0), STATUS_SUCCESS);
-            CHECK_EQ(fast_done(&p.active, fast_type(kind)), 1);
+            CHECK_EQ(fast_check_result(&p.active, fast_type(kind)), 1);
             if (kind <= FAST_SEND_INVALIDATE)
                 CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
         }
-        data_reached(&p.active, &p.passive);
-        kit_settle();
+        data_wait_delivered(&p.active, &p.passive);
+        kit_pause();
         CHECK_EQ(atomic_load(&p.passive.notified), notified);
-        fast_kinds_ready(&k, last);
+        fast_kinds_prepare(&k, last);
         CHECK_STATUS(fast_post(&k, last, 3, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT), STATUS_SUCCESS);
         kit_wait_count(&p.passive.notified, ++notified);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), 3);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 3);
         CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
-        kit_settle();
+        kit_pause();
         CHECK_EQ(atomic_load(&p.passive.notified), notified);
     }
     fast_kinds_close(&k);
@@ -369,15 +369,15 @@ CASE(qpr_10_deferred_of_every_kind_go_with_the_next, KIT_FAMILIES)
     fast_kinds_open(&k, &p.active, &p.passive);
     for (enum fast_kind last = 0; last < FAST_KINDS; last++) {
         for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++)
-            fast_kinds_ready(&k, kind);
+            fast_kinds_prepare(&k, kind);
         for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++)
             if (kind != last)
                 CHECK_STATUS(fast_post(&k, kind, kind, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
         CHECK_STATUS(fast_post(&k, last, last, 0), STATUS_SUCCESS);
         for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++)
             if (kind != last)
-                CHECK_EQ(fast_done(&p.active, fast_type(kind)), kind);
-        CHECK_EQ(fast_done(&p.active, fast_type(last)), last);
+                CHECK_EQ(fast_check_result(&p.active, fast_type(kind)), kind);
+        CHECK_EQ(fast_check_result(&p.active, fast_type(last)), last);
         for (int i = 0; i < 2; i++)
             CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
     }
@@ -395,10 +395,10 @@ CASE(qpr_10_a_failure_of_any_kind_releases_any_kind, KIT_FAMILIES)
     fast_kinds_open(&k, &p.active, &p.passive);
     for (enum fast_kind kind = 0; kind < FAST_KINDS; kind++)
         for (enum fast_kind bad = 0; bad < FAST_KINDS; bad++) {
-            fast_kinds_ready(&k, kind);
+            fast_kinds_prepare(&k, kind);
             CHECK_STATUS(fast_post(&k, kind, 7, NDK_OP_FLAG_DEFER), STATUS_SUCCESS);
             fast_post_bad(&k, bad, bad & 1 ? NDK_OP_FLAG_DEFER : 0);
-            CHECK_EQ(fast_done(&p.active, fast_type(kind)), 7);
+            CHECK_EQ(fast_check_result(&p.active, fast_type(kind)), 7);
             if (kind <= FAST_SEND_INVALIDATE)
                 CHECK_STATUS(kit_result(&p.passive).Status, STATUS_SUCCESS);
         }

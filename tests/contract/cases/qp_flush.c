@@ -23,7 +23,7 @@ CASE(qpr_14_data_is_there_when_the_send_is, KIT_FAMILIES)
 
         CHECK_STATUS(kit_post_receive(&p.passive, 1, KIT_MEMORY - 100, 8), STATUS_SUCCESS);
         for (unsigned i = 0; i < WRITES; i++) {
-            lengths[i] = 1 + data_below(&seed, MOST);
+            lengths[i] = 1 + data_random_below(&seed, MOST);
             kit_pattern(p.active.memory + i * MOST, lengths[i], round * WRITES + i);
             CHECK_STATUS(kit_post_write(&p.active, 1, i * MOST, lengths[i], &p.passive, i * MOST), STATUS_SUCCESS);
         }
@@ -44,7 +44,7 @@ CASE(qpr_16_everything_pending_is_cancelled, KIT_FAMILIES)
 {
     static struct kit_pair p;
 
-    kit_pair_idle(&p);
+    kit_pair_open_idle(&p);
     for (uintptr_t i = 0; i < KIT_DEPTH; i++)
         CHECK_STATUS(kit_post_receive(&p.passive, i, 0, 8), STATUS_SUCCESS);
     p.passive.qp->Dispatch->NdkFlush(p.passive.qp);
@@ -63,7 +63,7 @@ CASE(qpr_16_everything_pending_is_cancelled, KIT_FAMILIES)
         CHECK_STATUS(r.Status, STATUS_CANCELLED);
         CHECK_EQ((uintptr_t)r.RequestContext, 100 + i);
     }
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&p.passive), 0);
     kit_pair_close(&p);
 }
@@ -88,7 +88,7 @@ CASE(qpr_16_requests_under_way_are_cancelled, KIT_FAMILIES)
         cancelled += r.Status == STATUS_CANCELLED;
     }
     CHECK(cancelled >= 20);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&p.active), 0);
     kit_pair_close(&p);
 }
@@ -159,7 +159,7 @@ static void race(struct kit_pair *p, unsigned wanted, void (*do_now)(struct kit_
     }
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&p->active), 0);
     CHECK_EQ(owed(&receives), 0);
     CHECK_EQ(owed(&writes), 0);
@@ -179,7 +179,7 @@ CASE(qpr_16_flush_beside_posts_loses_nothing, KIT_FAMILIES)
     kit_pair_open(&p);
     for (int round = 0; round < 5; round++) {
         race(&p, 3000, flush_now);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -189,7 +189,7 @@ CASE(qpr_16_flush_beside_posts_loses_nothing, KIT_FAMILIES)
 static void close_once(struct kit_pair *p, unsigned results)
 {
     if (results >= 300 && p->active.connector)
-        kit_drop(&p->active);
+        kit_close_connector(&p->active);
     if (results >= 300)
         p->active.qp->Dispatch->NdkFlush(p->active.qp); /* receives can be posted after the close, too */
 }
@@ -208,7 +208,7 @@ CASE(qpr_17_close_beside_posts, KIT_FAMILIES)
         for (uintptr_t i = 0; i < 20; i++)
             CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
         race(&p, 1000, close_once);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }
@@ -221,7 +221,7 @@ CASE(qpr_17_what_is_pending_is_cancelled, KIT_FAMILIES)
     kit_pair_open(&p);
     for (uintptr_t i = 0; i < 20; i++)
         CHECK_STATUS(kit_post_receive(&p.active, i, 0, 8), STATUS_SUCCESS);
-    kit_drop(&p.active);
+    kit_close_connector(&p.active);
     for (uintptr_t i = 0; i < 20; i++) {
         NDK_RESULT_EX r = kit_result(&p.active);
         CHECK_STATUS(r.Status, STATUS_CANCELLED);
@@ -252,10 +252,10 @@ static void live_on(int wire)
     told.address = l.address;
     told.memory = (uintptr_t)s.memory;
     told.token = s.remote_token;
-    kit_say(wire, &told, sizeof told);
+    kit_wire_send(wire, &told, sizeof told);
     s.connector = kit_next_request(&l);
     CHECK_STATUS(kit_accept(&s, NULL, 0), STATUS_SUCCESS);
-    kit_say(wire, "", 1);
+    kit_wire_send(wire, "", 1);
     for (;;)
         pause();
 }
@@ -265,7 +265,7 @@ static void connect_to(struct kit_side *s, const struct sockaddr_storage *addres
     struct sockaddr_storage source = kit_host(0);
 
     CHECK_STATUS(kit_connect(s, &source, address, NULL, 0), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(s), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(s), STATUS_SUCCESS);
 }
 
 /* Stopped first, so that nothing is answered any more when the requests are posted. */
@@ -281,10 +281,10 @@ CASE(qpr_20_the_peers_process_dies, KIT_FAMILIES)
     NDK_SGE sge;
 
     kit_fork(&child, live_on, false);
-    kit_hear(child.wire, &told, sizeof told);
+    kit_wire_receive(child.wire, &told, sizeof told);
     kit_side_open(&s, NULL);
     connect_to(&s, &told.address);
-    kit_hear(child.wire, &up, 1);
+    kit_wire_receive(child.wire, &up, 1);
     CHECK(kill(child.pid, SIGSTOP) == 0);
     CHECK(waitpid(child.pid, &status, WUNTRACED) == child.pid && WIFSTOPPED(status));
     sge = kit_sge(&s, 0, 100000);
@@ -294,7 +294,7 @@ CASE(qpr_20_the_peers_process_dies, KIT_FAMILIES)
         CHECK_STATUS(data_write(&s, READS + i, &sge, told.memory, told.token), STATUS_SUCCESS);
     for (uintptr_t i = 0; i < RECEIVES; i++)
         CHECK_STATUS(kit_post_receive(&s, 100 + i, 0, 8), STATUS_SUCCESS);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&s), 0);
     CHECK_EQ(atomic_load(&s.disconnected), 0);
     CHECK(kill(child.pid, SIGKILL) == 0);
@@ -304,7 +304,7 @@ CASE(qpr_20_the_peers_process_dies, KIT_FAMILIES)
         CHECK(r.Status < 0);
     }
     data_check_ended(&s);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(data_drain(&s), 0);
     close(child.wire);
     kit_side_close(&s);

@@ -44,8 +44,8 @@ CASE(qpr_15_the_first_token_is_dead, KIT_FAMILIES)
                                    (silent ? NDK_OP_FLAG_SILENT_SUCCESS : 0)), STATUS_SUCCESS);
             CHECK_STATUS(kit_post_write(&p.passive, 2, 0, 1, &p.active, KIT_MEMORY - 20), STATUS_SUCCESS);
             if (!silent)
-                CHECK_EQ(fast_done(&p.passive, NdkOperationTypeRead), 1);
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeWrite), 2);
+                CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeRead), 1);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeWrite), 2);
             CHECK(memcmp(first.memory.memory + first.len - lengths[i], p.active.memory, lengths[i]) == 0);
             CHECK(memcmp(second.memory.memory, p.active.memory + lengths[i], 50) == 0);
             fast_check_refused(&p.passive, sges[0]);
@@ -76,7 +76,7 @@ CASE(qpr_15_many_at_once, KIT_FAMILIES)
         CHECK_STATUS(read_into(&p.passive, i, &sge, 1, &p.active, i & 1 ? LOCAL_INVALIDATE : 0), STATUS_SUCCESS);
     }
     for (uintptr_t i = 0; i < READS; i++) {
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeRead), i);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeRead), i);
         CHECK(memcmp(r[i].memory.memory, p.active.memory, 5000) == 0);
         if (i & 1)
             fast_check_refused(&p.passive, fast_sge(&r[i], 0, 10));
@@ -119,24 +119,24 @@ static void use(struct kit_pair *p, enum use how, const NDK_SGE *sges, ULONG cou
     case SEND:
         CHECK_STATUS(kit_post_receive(far, 1, 0, len), STATUS_SUCCESS);
         CHECK_STATUS(s->qp->Dispatch->NdkSend(s->qp, (PVOID)2, sges, count, 0), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(far, NdkOperationTypeReceive), 1);
-        CHECK_EQ(fast_done(s, NdkOperationTypeSend), 2);
+        CHECK_EQ(fast_check_result(far, NdkOperationTypeReceive), 1);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeSend), 2);
         break;
     case WRITE:
         CHECK_STATUS(s->qp->Dispatch->NdkWrite(s->qp, (PVOID)3, sges, count, (uintptr_t)far->memory, far->remote_token,
                                                0), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeWrite), 3);
-        data_reached(s, far);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeWrite), 3);
+        data_wait_delivered(s, far);
         break;
     case READ:
         CHECK_STATUS(read_into(s, 4, sges, count, far, 0), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeRead), 4);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeRead), 4);
         break;
     default:
         CHECK_STATUS(s->qp->Dispatch->NdkReceive(s->qp, (PVOID)5, sges, count), STATUS_SUCCESS);
         CHECK_STATUS(kit_post_send(far, 6, 0, len), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeReceive), 5);
-        CHECK_EQ(fast_done(far, NdkOperationTypeSend), 6);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeReceive), 5);
+        CHECK_EQ(fast_check_result(far, NdkOperationTypeSend), 6);
         break;
     }
 }
@@ -226,7 +226,7 @@ static void check_bad(struct kit_pair *p, const NDK_SGE *sges, ULONG count, ULON
                                                            far->remote_token, 0)), STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(data_outcome(s, read_into(s, 1, sges, count, far, 0)), STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(s->qp->Dispatch->NdkReceive(s->qp, NULL, sges, count), STATUS_ACCESS_VIOLATION);
-    data_reached(s, far);
+    data_wait_delivered(s, far);
     for (size_t i = 0; i < len + AROUND; i++)
         CHECK_EQ(far->memory[i], 0x5c);
 }
@@ -265,7 +265,7 @@ CASE(qpr_18_bad_logical_addresses, KIT_FAMILIES)
         pieces[1] = sge;
         check_bad(&p, pieces, 2, 60);
     }
-    CHECK(fast_memory_untouched(&m) && fast_memory_untouched(&gone));
+    CHECK(fast_memory_is_untouched(&m) && fast_memory_is_untouched(&gone));
     fast_memory_close(&m);
     fast_memory_close(&gone);
     kit_pair_close(&p);
@@ -294,9 +294,9 @@ CASE(qpr_18_a_mapping_released_under_a_receive, KIT_FAMILIES)
         CHECK_EQ((uintptr_t)got.RequestContext, 5);
         data_check_ended(&p.passive);
         data_check_ended(&p.active);
-        CHECK(fast_memory_untouched(&m));
+        CHECK(fast_memory_is_untouched(&m));
         fast_memory_close(&m);
-        data_renew(&p);
+        data_reconnect(&p);
     }
     kit_pair_close(&p);
 }

@@ -43,7 +43,7 @@ CASE(qpr_05_as_the_transport_prescribes, KIT_FAMILIES)
         if (posted)
             CHECK_STATUS(kit_post_receive(&p.side, 1, 0, sizeof bytes - 1), STATUS_SUCCESS);
         raw_send_message(p.s, 1, bytes, sizeof bytes);
-        CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), posted ? 0x1205 : 0x1202);
+        CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), posted ? 0x1205 : 0x1202);
         data_check_ended(&p.side);
         if (posted)
             CHECK(kit_result(&p.side).Status < 0);
@@ -70,7 +70,7 @@ static void went_before_the_send(ULONG good)
     sges[1] = data_sge(&r, 0, 50);
     CHECK_STATUS(p.side.qp->Dispatch->NdkSend(p.side.qp, (PVOID)7, sges, 2, 0), STATUS_SUCCESS);
     CHECK_STATUS(data_deregister(r.mr), STATUS_SUCCESS);
-    data_forbid(&r);
+    data_protect(&r);
     raw_send_fpdu(p.s, ulpdu, raw_tagged(ulpdu, 0, 0, 0, true, NULL, 0), true);
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_ACCESS_VIOLATION);
     CHECK_STATUS(kit_post_send(&p.side, 8, 0, 8), STATUS_SUCCESS); /* that request alone failed */
@@ -112,7 +112,7 @@ CASE(qpr_11_a_peer_beyond_the_inbound_limit_is_cut_off, KIT_FAMILIES)
     raw_send(p.s, all, size);
     CHECK(kit_result(&p.side).Status < 0);
     data_check_ended(&p.side);
-    CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), 0x1202);
+    CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), 0x1202);
     peer_initiator_close(&p);
 }
 
@@ -140,7 +140,7 @@ CASE(qpr_11_no_read_where_the_peer_serves_none, KIT_FAMILIES)
     CHECK_EQ((uintptr_t)kit_result(&p.side).RequestContext, 2);
     CHECK_EQ(raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true), 18 + 8);
     status = p.side.connector->Dispatch->NdkDisconnect(p.side.connector, kit_request_done, &disconnect);
-    CHECK(peer_ended(p.s));
+    CHECK(peer_wait_end(p.s));
     close(p.s);
     p.s = -1;
     CHECK_STATUS(kit_final(&disconnect, status), STATUS_SUCCESS);
@@ -296,7 +296,7 @@ static void forger_check(struct forger *f, const char *name, uint16_t expected, 
     const uint8_t *memory = f->p.side.memory;
     uint8_t ulpdu[128];
     int len;
-    uint16_t code = raw_last_words(f->p.s, true, ulpdu, &len);
+    uint16_t code = raw_recv_terminate(f->p.s, true, ulpdu, &len);
 
     if (code != expected)
         kit_fail(__FILE__, __LINE__, "%s: expected %04x, saw %04x", name, expected, code);
@@ -384,13 +384,13 @@ CASE(qpr_13_writes_by_hand, KIT_FAMILIES)
         NDK_PD *other;
 
         peer_initiator_connect(&p, PEER_WRITE);
-        other = data_pd(p.side.adapter);
+        other = kit_pd(p.side.adapter);
         data_region_open(&r, all[i].other_domain ? other : p.side.pd, 77, REGION, all[i].flags);
         tagged(p.s, WRITE, all[i].other_token ? r.token ^ 0x800 : r.token,
                (uintptr_t)r.memory + (uint64_t)all[i].offset, true, all[i].len);
-        CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), all[i].code);
+        CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), all[i].code);
         data_check_ended(&p.side);
-        CHECK(data_untouched(&r));
+        CHECK(data_is_untouched(&r));
         data_region_close(&r);
         CHECK_STATUS(kit_close(other), STATUS_SUCCESS);
         peer_initiator_close(&p);

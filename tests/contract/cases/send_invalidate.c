@@ -26,8 +26,8 @@ static void victim_open(struct victim *v, struct kit_side *s, bool window)
     v->address += 1000;
     CHECK_STATUS(fast_bind(s, 2, v->r.mr, v->mw, v->address, 5000, NDK_OP_FLAG_ALLOW_REMOTE_READ |
                            NDK_OP_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeBind), 2);
-    v->token = fast_token_mw(v->mw);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
+    v->token = fast_mw_token(v->mw);
 }
 
 static void victim_close(struct victim *v)
@@ -121,7 +121,7 @@ static void send_and_check(struct kit_pair *p, const struct how *h)
     CHECK(memcmp(sent, received, h->len) == 0);
     for (ULONG i = 0; i < 10; i++)
         CHECK_EQ(received[h->len + i], DATA_FILL);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeSend), 8);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeSend), 8);
     check_victim_dead(p, &v);
     victim_close(&v);
 }
@@ -153,7 +153,7 @@ CASE(inv_01_data_arrives_and_the_token_is_dead, KIT_FAMILIES)
 /* covers: INV-01 */
 CASE(inv_01_over_many_segments, KIT_FAMILIES)
 {
-    data_in_segments(every_way);
+    data_run_segmented(every_way);
 }
 
 /* Whatever comes next on the connection finds the token dead, the receive not yet having been looked at. */
@@ -175,8 +175,8 @@ CASE(inv_01_what_follows_finds_it_dead, KIT_FAMILIES)
         data_check_ended(&p.passive);
         data_check_ended(&p.active);
         check_ex(&p.passive, 100, v.token);
-        CHECK(fast_memory_untouched(&v.r.memory));
-        data_renew(&p);
+        CHECK(fast_memory_is_untouched(&v.r.memory));
+        data_reconnect(&p);
         victim_close(&v);
     }
     kit_pair_close(&p);
@@ -225,7 +225,7 @@ CASE(inv_01_seen_from_inside_the_notification, KIT_FAMILIES)
         CHECK_EQ(w.result.TypeSpecificCompletionOutput, w.v.token);
         CHECK_EQ(w.last, 0x40 + round);
         CHECK_STATUS(w.posted, STATUS_ACCESS_VIOLATION);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), 8);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 8);
         p.passive.inside_notified = NULL;
         victim_close(&w.v);
     }
@@ -250,7 +250,7 @@ CASE(inv_01_the_receives_own_region, KIT_FAMILIES)
         CHECK_STATUS(fast_send_invalidate(&p.active, 8, 0, lengths[i], 0, r.token), STATUS_SUCCESS);
         check_ex(&p.passive, lengths[i], r.token);
         CHECK(kit_pattern_is(r.memory.memory, lengths[i], 9));
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), 8);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), 8);
         fast_check_local_dead(&p.passive, sge);
         kit_exchange(&p.active, &p.passive);
         fast_region_close(&r);
@@ -282,7 +282,7 @@ CASE(inv_01_mixed_with_plain_sends, KIT_FAMILIES)
         CHECK_EQ(got.Type, i % 3 == 1 ? NdkOperationTypeReceive : NdkOperationTypeReceiveAndInvalidate);
         if (i % 3 != 1)
             CHECK_EQ(got.TypeSpecificCompletionOutput, r[i].token);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeSend), i);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeSend), i);
     }
     for (uintptr_t i = 0; i < ROUNDS; i++) {
         if (i % 3 == 1)
@@ -312,14 +312,14 @@ struct target {
 static void end_access(struct kit_side *s, void *object)
 {
     CHECK_STATUS(fast_invalidate(s, 3, object, 0), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeInvalidate), 3);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeInvalidate), 3);
 }
 
 static void bind_whole(struct kit_side *s, struct target *t, ULONG flags)
 {
     CHECK_STATUS(fast_bind(s, 4, t->r.mr, t->mw, t->r.base, t->r.len, flags), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeBind), 4);
-    t->token = fast_token_mw(t->mw);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 4);
+    t->token = fast_mw_token(t->mw);
 }
 
 static void target_open(struct target *t, struct kit_side *s, struct kit_side *other, enum wrong w)
@@ -341,7 +341,7 @@ static void target_open(struct target *t, struct kit_side *s, struct kit_side *o
         break;
     case REPLACED:
         CHECK_STATUS(fast_region_post(&t->r, s, 5, FAST_ALL), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeFastRegister), 5);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeFastRegister), 5);
         break;
     case UNBOUND_WINDOW:
         bind_whole(s, t, NDK_OP_FLAG_ALLOW_REMOTE_READ);
@@ -361,8 +361,8 @@ static void target_open(struct target *t, struct kit_side *s, struct kit_side *o
 /* What the wrong token does not name, or names and must not end, works as before. */
 static void target_check(struct kit_pair *p, struct target *t, enum wrong w)
 {
-    CHECK(data_untouched(&t->normal));
-    CHECK(fast_memory_untouched(&t->r.memory));
+    CHECK(data_is_untouched(&t->normal));
+    CHECK(fast_memory_is_untouched(&t->r.memory));
     if (w == NORMAL_REGION || w == PRIVILEGED) {
         NDK_SGE sge = data_sge(&t->normal, 0, 100);
 
@@ -405,7 +405,7 @@ static void wrong_token(struct kit_pair *p, struct kit_side *other, enum wrong w
     data_check_ended(&p->passive);
     data_check_ended(&p->active);
     CHECK(data_guards_intact(&sink));
-    data_renew(p);
+    data_reconnect(p);
     target_check(p, &t, w);
     data_region_close(&sink);
     target_close(&t);
@@ -422,7 +422,7 @@ static void each_wrong_token(ULONG len)
     for (enum wrong w = 0; w < WRONGS; w++)
         wrong_token(&p, &second.passive, w, len);
     kit_exchange(&second.active, &second.passive);
-    kit_drop(&second.active);
+    kit_close_connector(&second.active);
     kit_side_close(&second.active);
     kit_side_close(&second.passive);
     kit_pair_close(&p);
@@ -465,7 +465,7 @@ CASE(inv_02_another_domains_token_lives_on, KIT_FAMILIES)
     data_check_ended(&p.active);
     fast_check_alive(&second, &r.memory, r.memory.memory, r.token, r.base, 1000);
     fast_region_close(&r);
-    kit_drop(&second.active);
+    kit_close_connector(&second.active);
     kit_side_close(&second.active);
     kit_side_close(&second.passive);
     kit_pair_close(&p);

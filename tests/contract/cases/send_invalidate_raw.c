@@ -52,7 +52,7 @@ CASE(inv_01_alive_until_the_last_segment, KIT_FAMILIES)
         CHECK_EQ(got.Type, NdkOperationTypeReceiveAndInvalidate);
         CHECK_EQ(got.TypeSpecificCompletionOutput, r.token);
         CHECK_EQ(got.BytesTransferred, 150);
-        CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), 0x1100);
+        CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), 0x1100);
         data_check_ended(&p.side);
         for (size_t i = 0; i < 500; i++)
             CHECK_EQ(p.side.memory[i], i < 150 ? 0x31 : DATA_FILL);
@@ -99,7 +99,7 @@ CASE(inv_01_on_the_wire, KIT_FAMILIES)
             seen += (ULONG)len - 18;
         } while (!(ulpdu[0] & 0x40));
         CHECK_EQ(seen, all[i].len);
-        CHECK_EQ(fast_done(&p.side, NdkOperationTypeSend), i);
+        CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeSend), i);
     }
     peer_acceptor_close(&p);
 }
@@ -137,8 +137,8 @@ static void other_open(struct other *o, NDK_ADAPTER *adapter)
 
 static void other_close(struct other *o)
 {
-    kit_drop(&o->active);
-    kit_drop(&o->passive);
+    kit_close_connector(&o->active);
+    kit_close_connector(&o->passive);
     CHECK_STATUS(kit_close(o->listener.listener), STATUS_SUCCESS);
     kit_side_close(&o->active);
     kit_side_close(&o->passive);
@@ -155,7 +155,7 @@ static UINT32 token_of(struct peer_initiator *p, struct fast_region *r, enum wro
         return p->side.remote_token;
     case ENDED:
         CHECK_STATUS(fast_invalidate(&p->side, 1, r->mr, 0), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(&p->side, NdkOperationTypeInvalidate), 1);
+        CHECK_EQ(fast_check_result(&p->side, NdkOperationTypeInvalidate), 1);
         return r->token;
     default:
         return r->token;
@@ -176,7 +176,7 @@ static void check_refused(struct peer_initiator *p, enum wrong w, UINT32 token, 
     if (second)
         sent[13] = 2;
     raw_send_fpdu(p->s, sent, size, true);
-    uint16_t code = raw_last_words(p->s, true, ulpdu, &len);
+    uint16_t code = raw_recv_terminate(p->s, true, ulpdu, &len);
     if (code != wrongs[w].code)
         kit_fail(__FILE__, __LINE__, "%s: expected %04x, saw %04x", wrongs[w].name, wrongs[w].code, code);
     CHECK_EQ(len, 18 + 4 + 2 + 18);
@@ -209,10 +209,10 @@ CASE(inv_02_as_the_transport_prescribes, KIT_FAMILIES)
         if (w == TWICE) {
             CHECK_STATUS(kit_post_receive(&p.side, 6, 0, 100), STATUS_SUCCESS);
             raw_send_fpdu(p.s, ulpdu, segment(ulpdu, SEND_INVALIDATE, token, 0, true, NULL, 0), true);
-            CHECK_EQ(fast_done(&p.side, NdkOperationTypeReceiveAndInvalidate), 6);
+            CHECK_EQ(fast_check_result(&p.side, NdkOperationTypeReceiveAndInvalidate), 6);
         }
         check_refused(&p, w, token, w == TWICE);
-        CHECK(fast_memory_untouched(&r.memory));
+        CHECK(fast_memory_is_untouched(&r.memory));
         fast_region_close(&r);
         other_close(&o);
         peer_initiator_close(&p);
@@ -237,10 +237,10 @@ CASE(inv_02_a_message_at_fault_invalidates_nothing, KIT_FAMILIES)
         if (broken)
             CHECK(shutdown(p.s, SHUT_WR) == 0);
         else
-            CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), 0x1205);
+            CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), 0x1205);
         CHECK(kit_result(&p.side).Status < 0);
         data_check_ended(&p.side);
-        kit_drop(&p.side);
+        kit_close_connector(&p.side);
         CHECK_STATUS(kit_close(p.side.qp), STATUS_SUCCESS);
         p.side.qp = kit_qp(&p.side, KIT_DEPTH);
         data_drain(&p.side);

@@ -77,7 +77,7 @@ CASE(cse_01_taken_addresses, KIT_FAMILIES)
     status = kit_connect_start(&s, &call, &at, &far, NULL, 0);
     peer = raw_accept(listener);
     CHECK_STATUS(endpoint_status(s.adapter, &at), STATUS_SHARING_VIOLATION); /* a connector */
-    kit_drop(&s);
+    kit_close_connector(&s);
     CHECK_STATUS(kit_final(&call, status), STATUS_CANCELLED);
     CHECK_STATUS(endpoint_status(s.adapter, &at), STATUS_SUCCESS);
     raw_close(peer, false);
@@ -106,10 +106,10 @@ CASE(cse_01_an_address_of_another_adapter, KIT_FAMILIES | KIT_NETNS)
     NDK_ADAPTER *on_lo, *on_near;
     struct kit_child other;
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
     on_lo = kit_open(2, 1);
-    on_near = kit_open_on("near");
+    on_near = kit_open_interface("near");
     CHECK_STATUS(endpoint_status(on_lo, &near), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(endpoint_status(on_near, &host), STATUS_INVALID_ADDRESS);
     CHECK_STATUS(endpoint_status(on_near, &near), STATUS_SUCCESS);
@@ -126,7 +126,7 @@ CASE(cse_01_every_port_is_taken, KIT_FAMILIES | KIT_NETNS)
     NDK_ADAPTER *adapter = kit_open(2, 1);
     NDK_SHARED_ENDPOINT *e;
 
-    kit_take_ports(sockets);
+    kit_bind_ports(sockets);
     CHECK_STATUS(endpoint_status(adapter, &any), STATUS_TOO_MANY_ADDRESSES);
     close(sockets[777]);
     CHECK_STATUS(kit_shared_endpoint(adapter, &any, &e), STATUS_SUCCESS);
@@ -142,16 +142,16 @@ CASE(cse_01_no_descriptors, KIT_FAMILIES)
     struct sockaddr_storage at = kit_free_address();
     NDK_ADAPTER *adapter = kit_open(2, 1);
     NTSTATUS status = STATUS_INSUFFICIENT_RESOURCES;
-    int before = kit_descriptors(), room;
+    int before = kit_count_descriptors(), room;
 
     CHECK_STATUS(endpoint_status(adapter, &at), STATUS_SUCCESS);
-    CHECK_EQ(kit_descriptors(), before);
+    CHECK_EQ(kit_count_descriptors(), before);
     for (room = 0; room < 10 && status == STATUS_INSUFFICIENT_RESOURCES; room++) {
-        unsigned long long old = kit_leave_descriptors(room);
+        unsigned long long old = kit_limit_descriptors(room);
 
         status = endpoint_status(adapter, &at);
         kit_restore_descriptors(old);
-        CHECK_EQ(kit_descriptors(), before);
+        CHECK_EQ(kit_count_descriptors(), before);
     }
     CHECK_STATUS(status, STATUS_SUCCESS);
     CHECK(room > 1);
@@ -186,8 +186,8 @@ static void many_open(struct many *m)
 static void many_close(struct many *m)
 {
     for (int i = 0; i < MANY; i++) {
-        kit_drop(&m->active[i]);
-        kit_drop(&m->passive[i]);
+        kit_close_connector(&m->active[i]);
+        kit_close_connector(&m->passive[i]);
     }
     for (int i = 0; i < MANY; i++)
         CHECK_STATUS(kit_close(m->listener[i].listener), STATUS_SUCCESS);
@@ -215,13 +215,13 @@ CASE(cse_02_many_connections_from_one_address, KIT_FAMILIES)
         NTSTATUS accepting;
 
         m.passive[i].connector = kit_next_request(&m.listener[i]);
-        seen = kit_peer(m.passive[i].connector);
+        seen = kit_peer_address(m.passive[i].connector);
         CHECK(kit_address_equal(&seen, &m.at));
         accepting = kit_accept_start(&m.passive[i], &accept, NULL, 0);
         CHECK_STATUS(kit_final(&calls[i], status[i]), STATUS_SUCCESS);
-        seen = kit_local(m.active[i].connector);
+        seen = kit_local_address(m.active[i].connector);
         CHECK(kit_address_equal(&seen, &m.at));
-        CHECK_STATUS(kit_complete(&m.active[i]), STATUS_SUCCESS);
+        CHECK_STATUS(kit_complete_connect(&m.active[i]), STATUS_SUCCESS);
         CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     }
     for (int i = 0; i < MANY; i++)
@@ -239,8 +239,8 @@ CASE(cse_03_the_same_destination_twice, KIT_FAMILIES)
     CHECK_STATUS(kit_connect_shared(&m.active[1], m.endpoint, &m.listener[0].address), STATUS_ADDRESS_ALREADY_EXISTS);
     establish_shared(&m.active[2], m.endpoint, &m.passive[2], &m.listener[2]); /* elsewhere it works */
     kit_exchange(&m.active[0], &m.passive[0]);
-    kit_drop(&m.active[0]);
-    kit_drop(&m.passive[0]);
+    kit_close_connector(&m.active[0]);
+    kit_close_connector(&m.passive[0]);
     establish_shared(&m.active[1], m.endpoint, &m.passive[1], &m.listener[0]);
     kit_exchange(&m.active[1], &m.passive[1]);
     many_close(&m);
@@ -255,8 +255,8 @@ static void leave_remains(struct kit_side *a, struct kit_side *b)
     kit_wait_count(&b->disconnected, 1);
     CHECK_STATUS(kit_disconnect(b), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    kit_drop(a);
-    kit_drop(b);
+    kit_close_connector(a);
+    kit_close_connector(b);
     atomic_store(&b->disconnected, 0);
     CHECK_STATUS(kit_close(a->qp), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(b->qp), STATUS_SUCCESS);
@@ -299,16 +299,16 @@ static void other_process(int wire)
     static struct kit_side s;
     static struct kit_listener l;
 
-    kit_hear(wire, &addresses, sizeof addresses);
+    kit_wire_receive(wire, &addresses, sizeof addresses);
     kit_side_open(&s, NULL);
     check_all_refused(s.adapter, &s, &addresses.at, &addresses.to);
-    kit_say(wire, "r", 1);
-    kit_hear(wire, &addresses, sizeof addresses);
+    kit_wire_send(wire, "r", 1);
+    kit_wire_receive(wire, &addresses, sizeof addresses);
     kit_listen_at(&l, s.adapter, &addresses.at); /* free by now */
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
     kit_side_close(&s);
-    kit_say(wire, "f", 1);
-    kit_hold(wire);
+    kit_wire_send(wire, "f", 1);
+    kit_wait_join(wire);
 }
 
 /* covers: CSE-05 */
@@ -331,14 +331,14 @@ CASE(cse_05_taken_until_endpoint_and_connectors_are_closed, KIT_FAMILIES)
     status = m.endpoint->Dispatch->NdkCloseSharedEndpoint(&m.endpoint->Header, kit_close_done, &closing);
     m.endpoint = NULL;
     check_all_refused(m.passive[0].adapter, &m.active[7], &m.at, &m.listener[7].address);
-    kit_drop(&m.active[0]);
+    kit_close_connector(&m.active[0]);
     check_all_refused(m.passive[0].adapter, &m.active[7], &m.at, &m.listener[7].address);
-    kit_say(other.wire, &addresses, sizeof addresses);
-    kit_hear(other.wire, &word, 1);
-    kit_drop(&m.active[1]);
+    kit_wire_send(other.wire, &addresses, sizeof addresses);
+    kit_wire_receive(other.wire, &word, 1);
+    kit_close_connector(&m.active[1]);
     CHECK_STATUS(kit_final(&closing, status), STATUS_SUCCESS);
-    kit_say(other.wire, &addresses, sizeof addresses); /* right then it is free for the other process, too */
-    kit_hear(other.wire, &word, 1);
+    kit_wire_send(other.wire, &addresses, sizeof addresses); /* right then it is free for the other process, too */
+    kit_wire_receive(other.wire, &word, 1);
     kit_establish_from(&m.active[7], &m.passive[7], &m.listener[7], &m.at);
     kit_exchange(&m.active[7], &m.passive[7]);
     many_close(&m);
@@ -361,12 +361,12 @@ CASE(cse_05_taken_beside_remains_of_connections, KIT_FAMILIES)
     establish_shared(&m.active[0], m.endpoint, &m.passive[0], &m.listener[0]);
     leave_remains(&m.active[0], &m.passive[0]);
     check_all_refused(m.passive[0].adapter, &m.active[7], &m.at, &m.listener[7].address);
-    kit_say(other.wire, &addresses, sizeof addresses);
-    kit_hear(other.wire, &word, 1);
+    kit_wire_send(other.wire, &addresses, sizeof addresses);
+    kit_wire_receive(other.wire, &word, 1);
     CHECK_STATUS(kit_close(m.endpoint), STATUS_SUCCESS);
     m.endpoint = NULL;
-    kit_say(other.wire, &addresses, sizeof addresses);
-    kit_hear(other.wire, &word, 1);
+    kit_wire_send(other.wire, &addresses, sizeof addresses);
+    kit_wire_receive(other.wire, &word, 1);
     kit_establish_from(&m.active[7], &m.passive[7], &m.listener[7], &m.at);
     kit_exchange(&m.active[7], &m.passive[7]);
     many_close(&m);
@@ -406,11 +406,11 @@ CASE(cse_06_close_waits_for_connectors_that_work_on, KIT_FAMILIES)
     m.endpoint = NULL;
     kit_exchange(&m.active[0], &m.passive[0]);
     kit_exchange(&m.passive[1], &m.active[1]);
-    kit_drop(&m.active[0]);
-    kit_settle();
+    kit_close_connector(&m.active[0]);
+    kit_pause();
     CHECK_EQ(atomic_load(&closing.calls), 0);
     kit_exchange(&m.active[1], &m.passive[1]);
-    kit_drop(&m.active[1]);
+    kit_close_connector(&m.active[1]);
     CHECK_STATUS(kit_final(&closing, STATUS_PENDING), STATUS_SUCCESS);
     many_close(&m);
 }
@@ -468,7 +468,7 @@ CASE(cse_08_a_destination_of_another_family, KIT_FAMILIES)
 
     many_open(&m);
     CHECK_STATUS(kit_connect_shared_start(&m.active[0], &call, m.endpoint, &other), STATUS_INVALID_PARAMETER);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     establish_shared(&m.active[0], m.endpoint, &m.passive[0], &m.listener[0]);
     kit_exchange(&m.active[0], &m.passive[0]);

@@ -16,7 +16,7 @@ static void shared_open(struct shared *s)
 {
     struct sockaddr_storage any = kit_host(0);
 
-    kit_pair_idle(&s->p);
+    kit_pair_open_idle(&s->p);
     CHECK_STATUS(kit_shared_endpoint(s->p.active.adapter, &any, &s->endpoint), STATUS_SUCCESS);
 }
 
@@ -27,7 +27,7 @@ static NTSTATUS connect_to(struct shared *s, const struct sockaddr_storage *to)
 
 static void shared_close(struct shared *s)
 {
-    kit_drop(&s->p.active);
+    kit_close_connector(&s->p.active);
     CHECK_STATUS(kit_close(s->endpoint), STATUS_SUCCESS);
     kit_pair_close(&s->p);
 }
@@ -48,15 +48,15 @@ CASE(cse_04_no_route_and_no_host, KIT_FAMILIES | KIT_NETNS)
     bool four = kit_family() == AF_INET;
     struct sockaddr_storage strange = kit_address(four ? "203.0.113.1" : "2001:db8::1", 0), near = kit_cable_host(1, 0);
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
-    kit_side_open(&s.p.active, kit_open_on("near"));
-    s.p.active.own_adapter = true;
+    kit_side_open(&s.p.active, kit_open_interface("near"));
+    s.p.active.owns_adapter = true;
     CHECK_STATUS(kit_shared_endpoint(s.p.active.adapter, &near, &s.endpoint), STATUS_SUCCESS);
     CHECK_STATUS(connect_to(&s, &strange), STATUS_NETWORK_UNREACHABLE);
     kit_ip(four ? "route add unreachable 203.0.113.0/24" : "-6 route add unreachable 2001:db8::/32");
     CHECK_STATUS(connect_to(&s, &strange), STATUS_HOST_UNREACHABLE);
-    kit_host_address(four ? "203.0.113.1" : "2001:db8::1", &near);
+    kit_add_address(four ? "203.0.113.1" : "2001:db8::1", &near);
     kit_side_open(&s.p.passive, NULL);
     kit_listen_at(&s.p.listener, s.p.passive.adapter, &strange);
     recover(&s);
@@ -70,13 +70,13 @@ CASE(cse_04_no_neighbour, KIT_FAMILIES | KIT_NETNS)
     struct kit_child other;
     struct sockaddr_storage far = kit_cable_host(2, 4791), near = kit_cable_host(1, 0);
 
-    kit_fork(&other, kit_hold, true);
+    kit_fork(&other, kit_wait_join, true);
     kit_cable(&other);
-    kit_side_open(&s.p.active, kit_open_on("near"));
-    s.p.active.own_adapter = true;
+    kit_side_open(&s.p.active, kit_open_interface("near"));
+    s.p.active.owns_adapter = true;
     CHECK_STATUS(kit_shared_endpoint(s.p.active.adapter, &near, &s.endpoint), STATUS_SUCCESS);
     CHECK_STATUS(connect_to(&s, &far), STATUS_HOST_UNREACHABLE);
-    kit_drop(&s.p.active);
+    kit_close_connector(&s.p.active);
     CHECK_STATUS(kit_close(s.endpoint), STATUS_SUCCESS);
     kit_side_close(&s.p.active);
     kit_join(&other);
@@ -112,7 +112,7 @@ CASE(cse_04_rejected_with_private_data, KIT_FAMILIES)
                  STATUS_SUCCESS);
     CHECK_EQ(have, sizeof data);
     CHECK(kit_pattern_is(seen, have, 4));
-    kit_drop(&s.p.passive);
+    kit_close_connector(&s.p.passive);
     recover(&s);
 }
 
@@ -138,7 +138,7 @@ CASE(cse_04_listener_is_paused_or_full, KIT_FAMILIES)
     status = kit_connect_start(&first, &call, &source, &s.p.listener.address, NULL, 0);
     s.p.passive.connector = kit_next_request(&s.p.listener);
     CHECK_STATUS(connect_to(&s, &s.p.listener.address), STATUS_CONNECTION_REFUSED);
-    kit_drop(&s.p.passive);
+    kit_close_connector(&s.p.passive);
     CHECK_STATUS(kit_final(&call, status), STATUS_CONNECTION_REFUSED);
     kit_side_close(&first);
     recover(&s);
@@ -189,7 +189,7 @@ static bool silent_after_the_request(uint32_t ms)
     p.endpoint = endpoint;
     peer_acceptor_open(&p);
     CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_IO_TIMEOUT);
-    peer_acceptor_again(&p);
+    peer_acceptor_reopen(&p);
     status = peer_acceptor_try_reply(&p, PEER_WRITE);
     if (status != STATUS_IO_TIMEOUT) {
         CHECK_STATUS(status, STATUS_SUCCESS);
@@ -216,13 +216,13 @@ CASE(cse_04_no_descriptors, KIT_FAMILIES)
     int before, room;
 
     shared_open(&s);
-    before = kit_descriptors();
+    before = kit_count_descriptors();
     for (room = 0; room < 10 && status == STATUS_INSUFFICIENT_RESOURCES; room++) {
-        unsigned long long old = kit_leave_descriptors(room);
+        unsigned long long old = kit_limit_descriptors(room);
 
         status = connect_to(&s, &at);
         kit_restore_descriptors(old);
-        CHECK_EQ(kit_descriptors(), before);
+        CHECK_EQ(kit_count_descriptors(), before);
     }
     CHECK_STATUS(status, STATUS_CONNECTION_REFUSED); /* with enough of them: nobody listens */
     CHECK(room > 1);

@@ -34,7 +34,7 @@ static void check_low(struct sharing *s, int count)
 
 static void check_not_low(struct sharing *s, int count)
 {
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&s->low), count);
 }
 
@@ -263,7 +263,7 @@ CASE(srq_02_refilled_in_the_notification, KIT_FAMILIES)
     for (int round = 1; round <= 6; round++) {
         while (atomic_load(&s.low) < round) {
             CHECK_STATUS(sharing_message(&s, 0, 0, 8).Status, STATUS_SUCCESS);
-            kit_settle(); /* so that what is due comes before more is taken */
+            kit_pause(); /* so that what is due comes before more is taken */
         }
         check_low(&s, round);
     }

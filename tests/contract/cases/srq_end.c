@@ -32,11 +32,11 @@ CASE(srq_04_the_others_have_what_is_left, KIT_FAMILIES)
     use(&s, 0, 0);
     use(&s, 1, 1);
     for (int i = 0; i < 3; i++)
-        sharing_reached(&s, i);
-    sharing_drop(&s, 0); /* after it has received */
-    sharing_drop(&s, 2); /* and before */
+        sharing_wait_delivered(&s, i);
+    sharing_close_member(&s, 0); /* after it has received */
+    sharing_close_member(&s, 2); /* and before */
     s.member[1].qp->Dispatch->NdkFlush(s.member[1].qp);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(s.passive.cq->Dispatch->NdkGetCqResultsEx(s.passive.cq, &none, 1), 0);
     use(&s, 3, 2);
     use(&s, 1, 3);
@@ -58,7 +58,7 @@ CASE(srq_04_disconnect_takes_nothing_along, KIT_FAMILIES)
     sharing_connect(&s, 2, false);
     post(&s, 0, 3);
     use(&s, 0, 0);
-    sharing_reached(&s, 0);
+    sharing_wait_delivered(&s, 0);
     status = m->peer_connector->Dispatch->NdkDisconnect(m->peer_connector, kit_request_done, &active);
     kit_wait_count(&s.passive.disconnected, 1);
     answer = m->connector->Dispatch->NdkDisconnect(m->connector, kit_request_done, &passive);
@@ -168,7 +168,7 @@ CASE(srq_04_others_receive_meanwhile, KIT_FAMILIES)
 
     sharing_open(&s, &(struct sharing_config){ .depth = QUEUED });
     sharing_connect(&s, 1 + SENDERS, true);
-    CHECK_STATUS(data_cq(s.passive.adapter, 2 * QUEUED, kit_cq_notification, &s.passive, &cq), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(s.passive.adapter, 2 * QUEUED, kit_on_notify, &s.passive, &cq), STATUS_SUCCESS);
     post(&s, 0, QUEUED);
     CHECK(pthread_create(&thread, NULL, keep_sending, &sender) == 0);
     for (int n = 0; atomic_load(&sender.received) < SENDERS * EACH; n++) {
@@ -179,7 +179,7 @@ CASE(srq_04_others_receive_meanwhile, KIT_FAMILIES)
         take_and_repost(&s, &sender);
         CHECK_STATUS(kit_close(qp), STATUS_SUCCESS);
         if (n == 10)
-            sharing_drop(&s, 0);
+            sharing_close_member(&s, 0);
     }
     pthread_join(thread, NULL);
     CHECK_EQ(cq->Dispatch->NdkGetCqResultsEx(cq, &r, 1), 0);
@@ -222,7 +222,7 @@ CASE(srq_01_queue_pairs_that_fit, 0)
     NDK_QP *qp;
 
     sharing_open(&s, &(struct sharing_config){ 0 });
-    other = data_pd(s.passive.adapter);
+    other = kit_pd(s.passive.adapter);
     CHECK_STATUS(sharing_qp(&s, s.passive.pd, s.passive.cq, NULL, NULL, &qp), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(sharing_qp(&s, other, s.passive.cq, s.srq, NULL, &qp), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(sharing_qp(&s, s.passive.pd, NULL, s.srq, NULL, &qp), STATUS_INVALID_PARAMETER);
@@ -251,7 +251,7 @@ static void check_order_of(void *antecedent, void *successor)
     NTSTATUS pending = close_start(antecedent, &first), status;
 
     CHECK_STATUS(pending, STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&first.calls), 0);
     status = close_start(successor, &second);
     CHECK_STATUS(kit_final(&second, status), STATUS_SUCCESS);
@@ -294,7 +294,7 @@ static atomic_int entered, leave;
 static void stay(struct sharing *s)
 {
     (void)s;
-    kit_count_up(&entered);
+    kit_increment(&entered);
     kit_wait_count(&leave, 1);
 }
 
@@ -311,10 +311,10 @@ CASE(srq_closed_after_its_notification, 0)
     kit_wait_count(&entered, 1);
     status = close_start(s.srq, &call);
     CHECK_STATUS(status, STATUS_PENDING);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&call.calls), 0);
     CHECK_EQ(atomic_load(&s.low), 0);
-    kit_count_up(&leave);
+    kit_increment(&leave);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&s.low), 1);
     s.srq = NULL;
@@ -364,7 +364,7 @@ CASE(srq_02_nobody_to_tell, 0)
     post(&s, 0, 1);
     CHECK_STATUS(sharing_modify(&s, 0, 1), STATUS_SUCCESS);
     use(&s, 0, 0);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&s.low), 0);
     sharing_close(&s);
 }

@@ -30,7 +30,7 @@ static void ground_open(struct ground *g, struct kit_side *s, bool fast, ULONG m
         CHECK_STATUS(fast_initialize(g->mr, lam->AdapterPageCount, TRUE), STATUS_SUCCESS);
         CHECK_STATUS(fast_register(s, 1, g->mr, lam->AdapterPageArray, lam->AdapterPageCount, g->memory.fbo, LEN,
                                    g->base, op_flags), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(s, NdkOperationTypeFastRegister), 1);
+        CHECK_EQ(fast_check_result(s, NdkOperationTypeFastRegister), 1);
     }
     g->token = g->mr->Dispatch->NdkGetRemoteTokenFromMr(g->mr);
 }
@@ -47,9 +47,9 @@ static UINT32 bound(struct kit_side *s, const struct ground *g, NDK_MW *mw, size
     UINT32 token;
 
     CHECK_STATUS(fast_bind(s, 2, g->mr, mw, g->base + offset, len, flags), STATUS_SUCCESS);
-    token = fast_token_mw(mw); /* at once */
-    CHECK_EQ(fast_done(s, NdkOperationTypeBind), 2);
-    CHECK_EQ(fast_token_mw(mw), token);
+    token = fast_mw_token(mw); /* at once */
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeBind), 2);
+    CHECK_EQ(fast_mw_token(mw), token);
     return token;
 }
 
@@ -101,10 +101,10 @@ CASE(inv_08_any_part_of_a_fast_registered_region, KIT_FAMILIES)
 static void bind_refused(struct kit_side *s, const struct ground *g, NDK_MW *mw, const void *address, SIZE_T len,
                          ULONG flags, NTSTATUS expected)
 {
-    UINT32 before = fast_token_mw(mw);
+    UINT32 before = fast_mw_token(mw);
 
     CHECK_STATUS(fast_bind(s, 3, g->mr, mw, address, len, flags), expected);
-    CHECK_EQ(fast_token_mw(mw), before);
+    CHECK_EQ(fast_mw_token(mw), before);
 }
 
 /* Refused, and the window is bound to what it was bound to. */
@@ -185,7 +185,7 @@ static void check_right(struct kit_pair *p, const struct rights *right, bool fas
             sge = kit_sge(&p->active, 0, 200);
             CHECK_STATUS(data_outcome(&p->active, data_write(&p->active, 1, &sge, (uintptr_t)g.base + 50, token)),
                          STATUS_SUCCESS);
-            data_reached(&p->active, &p->passive);
+            data_wait_delivered(&p->active, &p->passive);
             CHECK(kit_pattern_is(g.memory.memory + 50, 200, 4));
             fast_check_no_read(p, token, g.base + 50, 10);
         }
@@ -230,7 +230,7 @@ CASE(inv_08_what_cannot_be_bound, KIT_FAMILIES)
 
     kit_pair_open(&p);
     ground_open(&g, &p.passive, false, DATA_ALL, FAST_ALL);
-    other = data_pd(p.passive.adapter);
+    other = kit_pd(p.passive.adapter);
     foreign = fast_mw(other);
     mw = fast_mw(p.passive.pd);
     empty = data_mr(p.passive.pd);
@@ -272,7 +272,7 @@ CASE(inv_08_a_window_goes_with_its_region, KIT_FAMILIES)
         fast_check_alive(&p, &g.memory, g.memory.memory + 50, second, g.base + 50, LEN - 50);
         if (fast) {
             CHECK_STATUS(fast_invalidate(&p.passive, 1, g.mr, 0), STATUS_SUCCESS);
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeInvalidate), 1);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeInvalidate), 1);
         } else {
             CHECK_STATUS(data_deregister(g.mr), STATUS_SUCCESS);
         }
@@ -324,16 +324,16 @@ CASE(inv_08_usable_right_behind, KIT_FAMILIES)
         if (round & 1)
             CHECK_STATUS(fast_region_post(&r, &p.passive, 2, FAST_ALL), STATUS_SUCCESS);
         CHECK_STATUS(fast_bind(&p.passive, 3, r.mr, mw, r.base + round, 1000, BOTH), STATUS_SUCCESS);
-        token = fast_token_mw(mw);
+        token = fast_mw_token(mw);
         memcpy(p.passive.memory, &token, sizeof token);
         CHECK_STATUS(kit_post_send(&p.passive, 4, 0, sizeof token), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(&p.active, NdkOperationTypeReceive), 1);
+        CHECK_EQ(fast_check_result(&p.active, NdkOperationTypeReceive), 1);
         CHECK(memcmp(p.active.memory + KIT_MEMORY - 16, &token, sizeof token) == 0);
         fast_check_alive(&p, &r.memory, r.memory.memory + round, token, r.base + round, 1000);
         if (round & 1)
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeFastRegister), 2);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeBind), 3);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeSend), 4);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeFastRegister), 2);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeBind), 3);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeSend), 4);
     }
     CHECK_STATUS(kit_close(mw), STATUS_SUCCESS);
     fast_region_close(&r);
@@ -387,12 +387,12 @@ CASE(inv_09_binds_posted_one_behind_the_other, KIT_FAMILIES)
         if (i % 3 == 2)
             CHECK_STATUS(fast_invalidate(&p.passive, 100 + i, mw, 0), STATUS_SUCCESS);
         CHECK_STATUS(fast_bind(&p.passive, i, g.mr, mw, g.base + i, 100, BOTH), STATUS_SUCCESS);
-        tokens[i] = fast_token_mw(mw);
+        tokens[i] = fast_mw_token(mw);
     }
     for (uintptr_t i = 0; i < TOKENS; i++) {
         if (i % 3 == 2)
-            CHECK_EQ(fast_done(&p.passive, NdkOperationTypeInvalidate), 100 + i);
-        CHECK_EQ(fast_done(&p.passive, NdkOperationTypeBind), i);
+            CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeInvalidate), 100 + i);
+        CHECK_EQ(fast_check_result(&p.passive, NdkOperationTypeBind), i);
     }
     fast_check_alive(&p, &g.memory, g.memory.memory + TOKENS - 1, tokens[TOKENS - 1], g.base + TOKENS - 1, 100);
     for (int i = 0; i < TOKENS - 1; i += 2)

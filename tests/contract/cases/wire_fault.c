@@ -218,7 +218,7 @@ static void open_case(struct fault_case *c, const struct fault *f, bool crc)
     CHECK_EQ(!!(c->p.reply.flags & RAW_C), crc);
     peer_initiator_ready(&c->p, PEER_WRITE);
     CHECK_STATUS(kit_final(&c->p.accept, c->p.accepting), STATUS_SUCCESS);
-    c->other = data_pd(c->p.side.adapter);
+    c->other = kit_pd(c->p.side.adapter);
     data_region_open(&c->open, c->p.side.pd, 10, REGION, DATA_ALL);
     data_region_open(&c->deaf, c->p.side.pd, 10, REGION, NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
     data_region_open(&c->foreign, c->other, 10, REGION, DATA_ALL);
@@ -229,7 +229,7 @@ static void close_case(struct fault_case *c)
 {
     for (int i = 0; i < 4096; i++)
         CHECK_EQ(c->p.side.memory[i], DATA_FILL);
-    CHECK(data_untouched(&c->open) && data_untouched(&c->deaf) && data_untouched(&c->foreign));
+    CHECK(data_is_untouched(&c->open) && data_is_untouched(&c->deaf) && data_is_untouched(&c->foreign));
     data_region_close(&c->open);
     data_region_close(&c->deaf);
     data_region_close(&c->foreign);
@@ -244,7 +244,7 @@ static void check_terminate(const struct fault_case *c, const uint8_t *segment, 
     size_t header = is_tagged ? 14 : 18;
     uint8_t ulpdu[128];
     int n;
-    uint16_t code = raw_last_words(c->p.s, c->crc, ulpdu, &n);
+    uint16_t code = raw_recv_terminate(c->p.s, c->crc, ulpdu, &n);
 
     if (code != c->fault->code)
         kit_fail(__FILE__, __LINE__, "%s: expected %04x, saw %04x", c->fault->name, c->fault->code, code);
@@ -305,7 +305,7 @@ static void check_code(struct fault_case *c, uint16_t expected)
     uint8_t ulpdu[128];
     int len;
 
-    CHECK_EQ(raw_last_words(c->p.s, true, ulpdu, &len), expected);
+    CHECK_EQ(raw_recv_terminate(c->p.s, true, ulpdu, &len), expected);
     CHECK(kit_result(&c->p.side).Status < 0);
     data_check_ended(&c->p.side);
 }
@@ -369,7 +369,7 @@ CASE(wir_04_numbers_go_on, KIT_FAMILIES)
     CHECK_STATUS(kit_result(&c.p.side).Status, STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&c.p.side, 2, 0, RECEIVE), STATUS_SUCCESS);
     send_segment(&c, 1, 0, true, 8);
-    CHECK_EQ(raw_last_words(c.p.s, true, ulpdu, &len), 0x1203);
+    CHECK_EQ(raw_recv_terminate(c.p.s, true, ulpdu, &len), 0x1203);
     CHECK(kit_result(&c.p.side).Status < 0);
     data_check_ended(&c.p.side);
     close_case(&c);
@@ -387,6 +387,6 @@ CASE(wir_04_the_peers_terminate, KIT_FAMILIES)
     raw_send_fpdu(c.p.s, ulpdu, raw_untagged(ulpdu, TERMINATE, 2, 1, 0, true, why, sizeof why), true);
     CHECK(kit_result(&c.p.side).Status < 0);
     data_check_ended(&c.p.side);
-    CHECK(raw_ended(c.p.s));
+    CHECK(raw_wait_end(c.p.s));
     close_case(&c);
 }

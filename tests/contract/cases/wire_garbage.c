@@ -28,7 +28,7 @@ static void *move_data(void *arg)
     while (!atomic_load(&g->stop)) {
         kit_exchange(&g->active, &g->passive);
         kit_exchange(&g->passive, &g->active);
-        kit_count_up(&g->rounds);
+        kit_increment(&g->rounds);
     }
     return NULL;
 }
@@ -52,7 +52,7 @@ static void good_close(struct good *g)
     atomic_store(&g->stop, true);
     pthread_join(g->thread, NULL);
     CHECK_EQ(atomic_load(&g->active.disconnected) + atomic_load(&g->passive.disconnected), 0);
-    kit_drop(&g->passive);
+    kit_close_connector(&g->passive);
     CHECK_STATUS(kit_close(g->listener.listener), STATUS_SUCCESS);
     kit_side_close(&g->active);
     kit_side_close(&g->passive);
@@ -74,7 +74,7 @@ static int descriptors(void)
 static void wait_descriptors(int before)
 {
     while (descriptors() > before)
-        kit_settle();
+        kit_pause();
 }
 
 /* ---- start-up ---- */
@@ -90,22 +90,22 @@ static void noise(uint8_t *at, size_t len, uint64_t *seed)
 /* A request frame, right but for some octets; or the key and noise; or noise alone. Returns its length. */
 static size_t bad_frame(uint8_t *out, bool reply, uint64_t *seed)
 {
-    size_t len = 1 + data_below(seed, MOST - 1);
+    size_t len = 1 + data_random_below(seed, MOST - 1);
     static const uint8_t rest[] = { RAW_S | RAW_C, 2, 0, 4, 0x80, 8, 0x80, 8 };
 
     noise(out, len, seed);
-    if (data_below(seed, 4) == 0)
+    if (data_random_below(seed, 4) == 0)
         return len;
     memcpy(out, reply ? "MPA ID Rep Frame" : "MPA ID Req Frame", 16);
     if (len < 16)
         len = 16;
-    if (data_below(seed, 2) == 0)
+    if (data_random_below(seed, 2) == 0)
         return len;
     memcpy(out + 16, rest, sizeof rest);
     if (len < 24)
         len = 24;
-    for (uint32_t i = data_below(seed, 4); i > 0; i--)
-        out[16 + data_below(seed, 8)] ^= (uint8_t)(1 << data_below(seed, 8));
+    for (uint32_t i = data_random_below(seed, 4); i > 0; i--)
+        out[16 + data_random_below(seed, 8)] ^= (uint8_t)(1 << data_random_below(seed, 8));
     return len;
 }
 
@@ -135,16 +135,16 @@ CASE(wir_05_garbage_for_a_listener, KIT_FAMILIES)
     before = descriptors();
     for (int i = 0; i < PEERS; i++) {
         int s = raw_connect(&l.address);
-        size_t len = bad_frame(bytes, false, &seed), cut = data_below(&seed, (uint32_t)len);
+        size_t len = bad_frame(bytes, false, &seed), cut = data_random_below(&seed, (uint32_t)len);
 
         raw_send(s, bytes, cut);
         raw_send(s, bytes + cut, len - cut);
-        if (data_below(&seed, 2)) {
+        if (data_random_below(&seed, 2)) {
             shutdown(s, SHUT_WR);
-            while (!raw_ended(s))
+            while (!raw_wait_end(s))
                 ;
         }
-        raw_close(s, data_below(&seed, 3) == 0);
+        raw_close(s, data_random_below(&seed, 3) == 0);
     }
     wait_descriptors(before);
     CHECK_STATUS(kit_close(l.listener), STATUS_SUCCESS);
@@ -179,9 +179,9 @@ CASE(wir_05_garbage_in_place_of_a_reply, KIT_FAMILIES)
         raw_send(peer, bytes, len);
         shutdown(peer, SHUT_WR);
         kit_final(&call, connecting); /* either way is right, as long as there is one */
-        kit_drop(&s);
+        kit_close_connector(&s);
         CHECK_STATUS(kit_close(s.qp), STATUS_SUCCESS);
-        while (!raw_ended(peer))
+        while (!raw_wait_end(peer))
             ;
         close(peer);
     }
@@ -199,31 +199,33 @@ static size_t any_segment(uint8_t *out, const struct data_region *r, uint64_t *s
 {
     static const uint32_t near[] = { 0, 1, 2, 3, 0x7fffffff, 0x80000000, 0xffffffff };
     uint8_t payload[SEGMENT];
-    size_t len = data_below(seed, SEGMENT), whole;
-    uint8_t opcode = (uint8_t)data_below(seed, 9);
-    uint64_t to = (uintptr_t)r->memory + data_below(seed, REGION + 200) - 100;
-    uint32_t token = data_below(seed, 8) ? r->token : data_random(seed);
+    size_t len = data_random_below(seed, SEGMENT), whole;
+    uint8_t opcode = (uint8_t)data_random_below(seed, 9);
+    uint64_t to = (uintptr_t)r->memory + data_random_below(seed, REGION + 200) - 100;
+    uint32_t token = data_random_below(seed, 8) ? r->token : data_random(seed);
 
     noise(payload, len, seed);
-    switch (data_below(seed, 4)) {
+    switch (data_random_below(seed, 4)) {
     case 0:
-        whole = raw_tagged(out, data_below(seed, 3) ? 0 : opcode, token, to, data_below(seed, 2), payload, len);
+        whole = raw_tagged(out, data_random_below(seed, 3) ? 0 : opcode, token, to, data_random_below(seed, 2), payload,
+                           len);
         break;
     case 1:
-        whole = raw_read_request(out, near[data_below(seed, 7)], data_random(seed), data_random(seed),
-                                 data_below(seed, 2) ? data_below(seed, 4000) : data_random(seed), token, to);
+        whole = raw_read_request(out, near[data_random_below(seed, 7)], data_random(seed), data_random(seed),
+                                 data_random_below(seed, 2) ? data_random_below(seed, 4000) : data_random(seed), token,
+                                 to);
         break;
     case 2:
-        whole = raw_untagged(out, 3, 0, 1, near[data_below(seed, 7)], data_below(seed, 2), payload, len);
+        whole = raw_untagged(out, 3, 0, 1, near[data_random_below(seed, 7)], data_random_below(seed, 2), payload, len);
         break;
     default:
-        whole = raw_untagged(out, opcode, near[data_below(seed, 7)], near[data_below(seed, 7)],
-                             near[data_below(seed, 7)], data_below(seed, 2), payload, len);
+        whole = raw_untagged(out, opcode, near[data_random_below(seed, 7)], near[data_random_below(seed, 7)],
+                             near[data_random_below(seed, 7)], data_random_below(seed, 2), payload, len);
         break;
     }
-    if (data_below(seed, 4) == 0)
-        out[data_below(seed, 18)] ^= (uint8_t)(1 << data_below(seed, 8));
-    return data_below(seed, 6) ? whole : data_below(seed, (uint32_t)whole + 1);
+    if (data_random_below(seed, 4) == 0)
+        out[data_random_below(seed, 18)] ^= (uint8_t)(1 << data_random_below(seed, 8));
+    return data_random_below(seed, 6) ? whole : data_random_below(seed, (uint32_t)whole + 1);
 }
 
 /* Segments with right or wrong framing, then noise, cut anywhere. */
@@ -231,16 +233,16 @@ static void send_garbage(int s, const struct data_region *r, uint64_t *seed)
 {
     uint8_t ulpdu[18 + SEGMENT + 64], bytes[sizeof ulpdu + 16];
 
-    for (uint32_t i = data_below(seed, 12); i > 0; i--) {
+    for (uint32_t i = data_random_below(seed, 12); i > 0; i--) {
         size_t len = any_segment(ulpdu, r, seed), size = raw_fpdu(bytes, ulpdu, len, true);
 
-        if (data_below(seed, 8) == 0)
-            bytes[data_below(seed, (uint32_t)size)] ^= (uint8_t)(1 << data_below(seed, 8));
+        if (data_random_below(seed, 8) == 0)
+            bytes[data_random_below(seed, (uint32_t)size)] ^= (uint8_t)(1 << data_random_below(seed, 8));
         raw_send(s, bytes, size);
     }
-    if (data_below(seed, 3) == 0) {
+    if (data_random_below(seed, 3) == 0) {
         noise(bytes, sizeof bytes, seed);
-        raw_send(s, bytes, 1 + data_below(seed, sizeof bytes - 1));
+        raw_send(s, bytes, 1 + data_random_below(seed, sizeof bytes - 1));
     }
 }
 
@@ -260,20 +262,20 @@ static void one_stream(struct kit_side *s, struct kit_listener *l, const struct 
     atomic_store(&s->disconnected, 0);
     raw_send_frame(peer, false, &request);
     s->connector = kit_next_request(l);
-    for (uintptr_t i = 0; i < data_below(seed, 4); i++)
-        kit_post_receive(s, i, 4096 * i, 1 + data_below(seed, 4096));
+    for (uintptr_t i = 0; i < data_random_below(seed, 4); i++)
+        kit_post_receive(s, i, 4096 * i, 1 + data_random_below(seed, 4096));
     accepting = kit_accept_start(s, &accept, NULL, 0);
     CHECK(raw_recv_frame(peer, true, &reply));
     raw_send_fpdu(peer, ulpdu, raw_tagged(ulpdu, 0, 0, 0, true, NULL, 0), true);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     send_garbage(peer, r, seed);
-    if (data_below(seed, 3))
+    if (data_random_below(seed, 3))
         shutdown(peer, SHUT_WR);
     else
         raw_close(peer, true), peer = -1;
     kit_wait_count(&s->disconnected, 1);
-    kit_drop(s);
-    while (peer >= 0 && !raw_ended(peer))
+    kit_close_connector(s);
+    while (peer >= 0 && !raw_wait_end(peer))
         ;
     if (peer >= 0)
         close(peer);
@@ -296,7 +298,7 @@ static void garbage_streams(uint64_t seed, bool crc)
     kit_configure(&config);
     good_open(&g);
     memcpy(&s, &g.passive, sizeof s);
-    CHECK_STATUS(data_cq(s.adapter, 64, kit_cq_notification, &s, &cq), STATUS_SUCCESS);
+    CHECK_STATUS(data_cq(s.adapter, 64, kit_on_notify, &s, &cq), STATUS_SUCCESS);
     s.cq = cq;
     s.memory = aligned_alloc(PAGE_SIZE, KIT_MEMORY);
     CHECK(s.memory != NULL);

@@ -71,8 +71,8 @@ CASE(wir_02_revision_1_when_configured, KIT_FAMILIES)
     reply.flags = RAW_C;
     raw_send_frame(p.s, true, &reply);
     CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_SUCCESS);
-    CHECK(raw_silent(p.s)); /* nothing says that it is ready, but its first message */
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_SUCCESS);
+    CHECK(raw_is_silent(p.s)); /* nothing says that it is ready, but its first message */
     peer_acceptor_close(&p);
 }
 
@@ -84,10 +84,10 @@ static void check_ready(struct peer_acceptor *p, enum peer_form form)
     uint8_t ulpdu[256];
     int len;
 
-    CHECK(raw_silent(p->s)); /* not before NdkCompleteConnect */
+    CHECK(raw_is_silent(p->s)); /* not before NdkCompleteConnect */
     struct kit_call complete = { 0 };
     NTSTATUS completing = p->side.connector->Dispatch->NdkCompleteConnect(
-        p->side.connector, kit_disconnected, &p->side, kit_request_done, &complete);
+        p->side.connector, kit_on_disconnect, &p->side, kit_request_done, &complete);
     peer_acceptor_ready(p, form); /* checks its shape, answers a read */
     CHECK_STATUS(kit_final(&complete, completing), STATUS_SUCCESS);
     CHECK_STATUS(kit_post_receive(&p->side, 1, 0, 8), STATUS_SUCCESS);
@@ -132,11 +132,11 @@ CASE(wir_02_one_of_several_forms, KIT_FAMILIES)
     peer_acceptor_open(&p);
     raw_send_frame(p.s, true, &reply);
     CHECK_STATUS(kit_final(&p.connect, p.connecting), STATUS_SUCCESS);
-    CHECK(raw_silent(p.s));
-    CHECK_STATUS(kit_complete(&p.side), STATUS_SUCCESS);
+    CHECK(raw_is_silent(p.s));
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_SUCCESS);
     len = raw_recv_fpdu(p.s, ulpdu, sizeof ulpdu, true);
     CHECK(len == 0 || (len == 14 && (ulpdu[1] & 15) == 0));
-    CHECK(len == 14 || raw_silent(p.s));
+    CHECK(len == 14 || raw_is_silent(p.s));
     peer_acceptor_close(&p);
 }
 
@@ -147,8 +147,8 @@ CASE(wir_02_no_ready_where_the_reply_has_no_flag_a, KIT_FAMILIES)
 
     peer_acceptor_open(&p);
     peer_acceptor_reply(&p, PEER_NONE);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_SUCCESS);
-    CHECK(raw_silent(p.s));
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_SUCCESS);
+    CHECK(raw_is_silent(p.s));
     peer_acceptor_close(&p);
 }
 
@@ -163,7 +163,7 @@ static void check_refused(const struct raw_frame *reply, uint16_t code)
     peer_acceptor_open(&p);
     raw_send_frame(p.s, true, reply);
     CHECK(kit_final(&p.connect, p.connecting) < 0);
-    CHECK_EQ(raw_last_words(p.s, true, ulpdu, &len), code);
+    CHECK_EQ(raw_recv_terminate(p.s, true, ulpdu, &len), code);
     peer_acceptor_close(&p);
 }
 
@@ -220,7 +220,7 @@ CASE(con_17_receives_outlive_a_reply_that_goes_too_far, KIT_FAMILIES)
     CHECK(raw_recv_frame(p.s, false, &p.request));
     raw_send_frame(p.s, true, &fit);
     CHECK_STATUS(kit_final(&retry, retrying), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(&p.side), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(&p.side), STATUS_SUCCESS);
     raw_send_message(p.s, 1, "first", 5);
     CHECK_STATUS(kit_result(&p.side).Status, STATUS_SUCCESS);
     peer_acceptor_close(&p);
@@ -303,11 +303,11 @@ CASE(wir_02_ready_is_waited_for_and_not_answered, KIT_FAMILIES)
 
     peer_initiator_open(&p, &request);
     peer_initiator_accept(&p);
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p.accept.calls), 0);
-    CHECK(raw_silent(p.s));
+    CHECK(raw_is_silent(p.s));
     peer_initiator_ready(&p, PEER_WRITE);
     CHECK_STATUS(kit_final(&p.accept, p.accepting), STATUS_SUCCESS);
-    CHECK(raw_silent(p.s));
+    CHECK(raw_is_silent(p.s));
     peer_initiator_close(&p);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by cases about requests and memory: see data.h. */
+/* For cases about requests and memory: see data.h. */
 #define _GNU_SOURCE
 #include "contract/kit/data.h"
 
@@ -23,22 +23,12 @@ uint32_t data_random(uint64_t *seed)
     return (uint32_t)(v >> 32 ^ v);
 }
 
-uint32_t data_below(uint64_t *seed, uint32_t bound)
+uint32_t data_random_below(uint64_t *seed, uint32_t bound)
 {
     return (uint32_t)((uint64_t)data_random(seed) * bound >> 32);
 }
 
 /* ---- regions ---- */
-
-NDK_PD *data_pd(NDK_ADAPTER *adapter)
-{
-    struct kit_call call = { 0 };
-    NDK_PD *pd = NULL;
-    NTSTATUS status = adapter->Dispatch->NdkCreatePd(adapter, kit_create_done, &call, &pd);
-
-    CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
-    return status == STATUS_PENDING ? (NDK_PD *)call.object : pd;
-}
 
 NDK_MR *data_mr(NDK_PD *pd)
 {
@@ -73,7 +63,7 @@ void data_region_open(struct data_region *r, NDK_PD *pd, size_t page_offset, ULO
     memset(r->map, DATA_FILL, r->map_len);
     r->memory = r->map + PAGE_SIZE + page_offset;
     r->len = len;
-    kit_mdl(&r->mdl, r->memory, len, NULL);
+    kit_init_mdl(&r->mdl, r->memory, len, NULL);
     r->mr = data_mr(pd);
     CHECK_STATUS(data_register(r->mr, &r->mdl, len, flags), STATUS_SUCCESS);
     r->token = r->mr->Dispatch->NdkGetRemoteTokenFromMr(r->mr);
@@ -103,7 +93,7 @@ NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len)
     return data_mr_sge(r->mr, r->memory + offset, len);
 }
 
-static bool is_fill(const uint8_t *at, const uint8_t *end)
+static bool data_is_fill(const uint8_t *at, const uint8_t *end)
 {
     while (at < end)
         if (*at++ != DATA_FILL)
@@ -113,15 +103,15 @@ static bool is_fill(const uint8_t *at, const uint8_t *end)
 
 bool data_guards_intact(const struct data_region *r)
 {
-    return is_fill(r->map, r->memory) && is_fill(r->memory + r->len, r->map + r->map_len);
+    return data_is_fill(r->map, r->memory) && data_is_fill(r->memory + r->len, r->map + r->map_len);
 }
 
-bool data_untouched(const struct data_region *r)
+bool data_is_untouched(const struct data_region *r)
 {
-    return is_fill(r->map, r->map + r->map_len);
+    return data_is_fill(r->map, r->map + r->map_len);
 }
 
-void data_forbid(const struct data_region *r)
+void data_protect(const struct data_region *r)
 {
     CHECK(mprotect(r->map, r->map_len, PROT_NONE) == 0);
 }
@@ -160,19 +150,20 @@ NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLB
     return status;
 }
 
-static void spent(struct kit_side *s)
+/* Closes what the side used for its connection, and creates a new QP. */
+static void data_renew_side(struct kit_side *s)
 {
-    kit_drop(s);
+    kit_close_connector(s);
     CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
     data_drain(s);
     s->qp = kit_qp(s, s->depth);
     atomic_store(&s->disconnected, 0);
 }
 
-void data_renew(struct kit_pair *p)
+void data_reconnect(struct kit_pair *p)
 {
-    spent(&p->active);
-    spent(&p->passive);
+    data_renew_side(&p->active);
+    data_renew_side(&p->passive);
     kit_establish(&p->active, &p->passive, &p->listener);
 }
 
@@ -203,8 +194,8 @@ ULONG data_drain(struct kit_side *s)
     return all;
 }
 
-/* Reads are answered after what came before them has been taken. */
-void data_reached(struct kit_side *s, const struct kit_side *other)
+/* A read is answered after everything before it has been processed. */
+void data_wait_delivered(struct kit_side *s, const struct kit_side *other)
 {
     CHECK_STATUS(kit_post_read(s, 0, KIT_MEMORY - 8, 8, other, KIT_MEMORY - 8), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(s).Status, STATUS_SUCCESS);
@@ -217,16 +208,16 @@ void data_check_ended(struct kit_side *s)
     CHECK_STATUS(kit_post_send(s, 0, 0, 1), STATUS_CONNECTION_INVALID);
 }
 
-void data_in_segments(void (*again)(void))
+void data_run_segmented(void (*run)(void))
 {
     struct kit_config config = kit_config();
 
     config.max_fpdu = 512;
     kit_configure(&config);
-    again();
+    run();
     config.crc = 0;
     kit_configure(&config);
-    again();
+    run();
 }
 
 /* ---- notifications ---- */
@@ -240,11 +231,11 @@ void data_check_notified(struct kit_pair *p, int count)
 
 void data_check_not_notified(struct kit_pair *p, int count)
 {
-    kit_settle();
+    kit_pause();
     CHECK_EQ(atomic_load(&p->passive.notified), count);
 }
 
-/* ---- a thread that keeps requests coming ---- */
+/* ---- a thread that posts requests ---- */
 
 void *data_keep_accessing(void *accesses)
 {
@@ -262,7 +253,7 @@ void *data_keep_accessing(void *accesses)
             break;
         result = kit_result(s);
         in_flight--;
-        kit_count_up(&a->done);
+        kit_increment(&a->done);
     }
     while (in_flight-- > 0)
         kit_result(s);

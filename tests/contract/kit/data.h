@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cases about requests and memory share: regions between guards, any QP, connections made anew, any SGEs. */
+/* For cases about requests and memory: regions between guards, queue pairs and SGEs of any kind, reconnecting. */
 #ifndef TESTS_CONTRACT_DATA_H
 #define TESTS_CONTRACT_DATA_H
 
@@ -7,12 +7,12 @@
 
 NDK_ADAPTER_INFO data_info(NDK_ADAPTER *adapter);
 
-/* ---- numbers that a seed decides ---- */
+/* ---- pseudo-random numbers ---- */
 
 uint32_t data_random(uint64_t *seed);
-uint32_t data_below(uint64_t *seed, uint32_t bound); /* 0 .. bound - 1 */
+uint32_t data_random_below(uint64_t *seed, uint32_t bound); /* 0 .. bound - 1 */
 
-/* ---- regions with guards on both sides; the memory begins anywhere in its page ---- */
+/* ---- regions with a guard on each side ---- */
 
 struct data_region {
     NDK_MR *mr;
@@ -24,16 +24,15 @@ struct data_region {
 };
 enum { DATA_FILL = 0xa5, DATA_ALL = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ |
                                     NDK_MR_FLAG_ALLOW_REMOTE_WRITE };
-/* len bytes at this offset in a page, filled with DATA_FILL, as the guards are. */
+/* Registers len bytes that begin at this offset in a page. They and the guards are filled with DATA_FILL. */
 void data_region_open(struct data_region *r, NDK_PD *pd, size_t page_offset, ULONG len, ULONG flags);
-void data_region_close(struct data_region *r);        /* closes the MR where it is still there */
+void data_region_close(struct data_region *r);        /* closes the MR too, unless it is NULL */
 NDK_SGE data_sge(const struct data_region *r, size_t offset, ULONG len);
-NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the local token that the region has now */
+NDK_SGE data_mr_sge(NDK_MR *mr, void *address, ULONG len); /* with the current local token */
 bool data_guards_intact(const struct data_region *r);
-bool data_untouched(const struct data_region *r);     /* guards and memory */
-void data_forbid(const struct data_region *r);        /* whoever touches it from now on dies */
+bool data_is_untouched(const struct data_region *r);  /* guards and memory */
+void data_protect(const struct data_region *r);       /* any later access ends the process */
 
-NDK_PD *data_pd(NDK_ADAPTER *adapter);
 NDK_MR *data_mr(NDK_PD *pd);
 NTSTATUS data_register(NDK_MR *mr, MDL *mdl, SIZE_T len, ULONG flags);
 NTSTATUS data_deregister(NDK_MR *mr);
@@ -48,30 +47,30 @@ struct data_qp {
 NTSTATUS data_qp(struct kit_side *s, const struct data_qp *c, NDK_QP **qp);
 NTSTATUS data_cq(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context,
                  NDK_CQ **cq);
-/* Both sides get new QPs and a new connection, the queues are emptied. */
-void data_renew(struct kit_pair *p);
+/* Closes the connection and both QPs, drops all results, and connects new QPs. */
+void data_reconnect(struct kit_pair *p);
 
 /* ---- requests ---- */
 
 NTSTATUS data_write(struct kit_side *s, uintptr_t context, const NDK_SGE *sge, uint64_t address, UINT32 token);
 NTSTATUS data_read(struct kit_side *s, uintptr_t context, const NDK_SGE *sge, uint64_t address, UINT32 token);
-/* The request's end, whether its post failed or its completion came. */
+/* The final status of a request: `posted` if the post has failed, else that of its completion. */
 NTSTATUS data_outcome(struct kit_side *s, NTSTATUS posted);
-ULONG data_drain(struct kit_side *s); /* takes what is there; returns how many */
-/* When it returns, the other side has taken everything that s has sent before. The queue of s must be empty. */
-void data_reached(struct kit_side *s, const struct kit_side *other);
-/* The connection is over at this side: the callback came and nothing can be posted any more. */
+ULONG data_drain(struct kit_side *s); /* removes all results; returns how many */
+/* Waits until the other side has processed everything that s has sent. The completion queue of s must be empty. */
+void data_wait_delivered(struct kit_side *s, const struct kit_side *other);
+/* Waits for the disconnect callback, and checks that nothing can be posted any more. */
 void data_check_ended(struct kit_side *s);
 
-/* Again with FPDUs of 512 bytes, so that a message is many segments; with CRC and without. */
-void data_in_segments(void (*again)(void));
+/* Calls run with FPDUs of 512 bytes, so that a message has many segments, first with CRC and then without. */
+void data_run_segmented(void (*run)(void));
 
-/* ---- notifications of the passive side's queue: so many so far ---- */
+/* ---- the number of notifications of the passive side's completion queue ---- */
 
-void data_check_notified(struct kit_pair *p, int count);
-void data_check_not_notified(struct kit_pair *p, int count); /* nor soon */
+void data_check_notified(struct kit_pair *p, int count);     /* waits for them */
+void data_check_not_notified(struct kit_pair *p, int count); /* no more come */
 
-/* ---- a thread that keeps requests coming from the active side, of this length, until one fails ---- */
+/* ---- a thread that posts requests from the active side until one fails ---- */
 
 struct data_accesses {
     struct kit_pair *pair;
@@ -79,7 +78,7 @@ struct data_accesses {
     ULONG len;
     UINT32 token;
     bool reads;
-    atomic_int done;   /* requests that were completed */
+    atomic_int done;   /* completed requests */
 };
 void *data_keep_accessing(void *accesses);
 

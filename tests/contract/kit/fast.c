@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by cases about fast registration, windows and invalidation: see fast.h. */
+/* For cases about fast registration, windows and invalidation: see fast.h. */
 #define _GNU_SOURCE
 #include "contract/kit/fast.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- memory ---- */
 
-static void build_lam(struct fast_memory *m)
+static void fast_memory_build_lam(struct fast_memory *m)
 {
     const NDK_ADAPTER_DISPATCH *d = m->adapter->Dispatch;
     struct kit_call call = { 0 };
@@ -32,8 +32,8 @@ void fast_memory_open(struct fast_memory *m, NDK_ADAPTER *adapter, size_t page_o
     memset(m->map, DATA_FILL, m->map_len);
     m->memory = m->map + PAGE_SIZE + page_offset;
     m->len = len;
-    kit_mdl(&m->mdl, m->memory, len, NULL);
-    build_lam(m);
+    kit_init_mdl(&m->mdl, m->memory, len, NULL);
+    fast_memory_build_lam(m);
 }
 
 void fast_memory_release(struct fast_memory *m)
@@ -51,7 +51,7 @@ void fast_memory_close(struct fast_memory *m)
     memset(m, 0, sizeof *m);
 }
 
-bool fast_memory_untouched(const struct fast_memory *m)
+bool fast_memory_is_untouched(const struct fast_memory *m)
 {
     for (size_t i = 0; i < m->map_len; i++)
         if (m->map[i] != DATA_FILL)
@@ -101,7 +101,7 @@ NDK_MW *fast_mw(NDK_PD *pd)
     return status == STATUS_PENDING ? (NDK_MW *)call.object : mw;
 }
 
-UINT32 fast_token_mw(NDK_MW *mw)
+UINT32 fast_mw_token(NDK_MW *mw)
 {
     return mw->Dispatch->NdkGetRemoteTokenFromMw(mw);
 }
@@ -118,7 +118,7 @@ void fast_region_open(struct fast_region *r, struct kit_side *s, ULONG pages, UL
     r->mr = fast_mr(s->pd);
     CHECK_STATUS(fast_initialize(r->mr, pages, TRUE), STATUS_SUCCESS);
     CHECK_STATUS(fast_region_post(r, s, 1, rights), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(s, NdkOperationTypeFastRegister), 1);
+    CHECK_EQ(fast_check_result(s, NdkOperationTypeFastRegister), 1);
 }
 
 void fast_region_close(struct fast_region *r)
@@ -171,7 +171,7 @@ NTSTATUS fast_send_invalidate(struct kit_side *s, uintptr_t context, size_t offs
     return s->qp->Dispatch->NdkSendAndInvalidate(s->qp, (PVOID)context, &sge, 1, flags, token);
 }
 
-uintptr_t fast_done(struct kit_side *s, NDK_OPERATION_TYPE type)
+uintptr_t fast_check_result(struct kit_side *s, NDK_OPERATION_TYPE type)
 {
     NDK_RESULT_EX r = kit_result(s);
 
@@ -181,9 +181,9 @@ uintptr_t fast_done(struct kit_side *s, NDK_OPERATION_TYPE type)
     return (uintptr_t)r.RequestContext;
 }
 
-/* ---- what a token is good for ---- */
+/* ---- what a token gives access to ---- */
 
-static uint8_t *copy_of(const struct fast_memory *m)
+static uint8_t *fast_memory_copy(const struct fast_memory *m)
 {
     uint8_t *copy = malloc(m->map_len);
 
@@ -192,7 +192,7 @@ static uint8_t *copy_of(const struct fast_memory *m)
     return copy;
 }
 
-static void check_same(const struct fast_memory *m, uint8_t *copy)
+static void fast_memory_check_equal(const struct fast_memory *m, uint8_t *copy)
 {
     CHECK(memcmp(copy, m->map, m->map_len) == 0);
     free(copy);
@@ -203,20 +203,20 @@ void fast_check_alive(struct kit_pair *p, const struct fast_memory *m, uint8_t *
 {
     static unsigned seed;
     NDK_SGE source = kit_sge(&p->active, 0, len), sink = kit_sge(&p->active, KIT_MEMORY / 2, len);
-    uint8_t *expected = copy_of(m);
+    uint8_t *expected = fast_memory_copy(m);
 
     kit_pattern(p->active.memory, len, ++seed);
     kit_pattern(expected + (at - m->map), len, seed);
     CHECK_STATUS(data_write(&p->active, 1, &source, (uintptr_t)address, token), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeWrite), 1);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeWrite), 1);
     CHECK_STATUS(data_read(&p->active, 2, &sink, (uintptr_t)address, token), STATUS_SUCCESS);
-    CHECK_EQ(fast_done(&p->active, NdkOperationTypeRead), 2);
+    CHECK_EQ(fast_check_result(&p->active, NdkOperationTypeRead), 2);
     CHECK(kit_pattern_is(p->active.memory + KIT_MEMORY / 2, len, seed));
-    check_same(m, expected);
+    fast_memory_check_equal(m, expected);
 }
 
-/* A read behind the write is never answered. */
-static void check_nothing_follows(struct kit_pair *p)
+/* Checks that a read after the write is not answered. */
+static void fast_check_no_answer(struct kit_pair *p)
 {
     if (kit_post_read(&p->active, 2, KIT_MEMORY - 8, 8, &p->passive, KIT_MEMORY - 8) != STATUS_SUCCESS)
         return;
@@ -230,15 +230,15 @@ static void check_nothing_follows(struct kit_pair *p)
 void fast_check_no_write(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len)
 {
     NDK_SGE sge = kit_sge(&p->active, 0, len);
-    uint8_t *copy = copy_of(m);
+    uint8_t *copy = fast_memory_copy(m);
 
     memset(p->active.memory, ~DATA_FILL, len);
     CHECK_STATUS(data_write(&p->active, 1, &sge, (uintptr_t)address, token), STATUS_SUCCESS);
-    check_nothing_follows(p);
+    fast_check_no_answer(p);
     data_check_ended(&p->active);
     data_check_ended(&p->passive);
-    check_same(m, copy);
-    data_renew(p);
+    fast_memory_check_equal(m, copy);
+    data_reconnect(p);
 }
 
 void fast_check_no_read(struct kit_pair *p, UINT32 token, const void *address, ULONG len)
@@ -253,7 +253,7 @@ void fast_check_no_read(struct kit_pair *p, UINT32 token, const void *address, U
     data_check_ended(&p->passive);
     for (ULONG i = 0; i < len; i++)
         CHECK_EQ(p->active.memory[i], 0x11);
-    data_renew(p);
+    data_reconnect(p);
 }
 
 void fast_check_dead(struct kit_pair *p, const struct fast_memory *m, UINT32 token, const void *address, ULONG len)

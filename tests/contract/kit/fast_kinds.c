@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A request of any kind, for cases that say the same of all of them: see fast.h. */
+/* Requests of all kinds, for cases whose rule is the same for each kind: see fast.h. */
 #include "contract/kit/fast.h"
 
 enum { BYTES = 10, FAR_TOKEN = 0x765430 };
@@ -32,16 +32,16 @@ void fast_kinds_close(struct fast_kinds *k)
         fast_region_close(&k->far_region);
 }
 
-void fast_kinds_ready(struct fast_kinds *k, enum fast_kind kind)
+void fast_kinds_prepare(struct fast_kinds *k, enum fast_kind kind)
 {
     if (k->stale) {
         CHECK_STATUS(fast_region_post(&k->invalidated, k->near, 1, FAST_ALL), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(k->near, NdkOperationTypeFastRegister), 1);
+        CHECK_EQ(fast_check_result(k->near, NdkOperationTypeFastRegister), 1);
         k->stale = false;
     }
     if (k->far_stale && is_consumer(k->far)) {
         CHECK_STATUS(fast_region_post(&k->far_region, k->far, 1, FAST_ALL), STATUS_SUCCESS);
-        CHECK_EQ(fast_done(k->far, NdkOperationTypeFastRegister), 1);
+        CHECK_EQ(fast_check_result(k->far, NdkOperationTypeFastRegister), 1);
         k->far_stale = false;
     }
     if (is_consumer(k->far) && (kind == FAST_SEND || kind == FAST_SEND_INVALIDATE))

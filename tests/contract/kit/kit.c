@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The consumer's side of contract cases: see kit.h. */
+/* The consumer that contract cases are written with: see kit.h. */
 #define _GNU_SOURCE
 #include "contract/kit/kit.h"
 
@@ -44,7 +44,7 @@ struct sockaddr_storage kit_host(uint16_t port)
 
 struct sockaddr_storage kit_free_address(void)
 {
-    static uint16_t next = 20000; /* each call another one: what was closed a moment ago is not met again */
+    static uint16_t next = 20000; /* another port for each call: one that was just closed may not be usable yet */
 
     for (int tries = 0; tries < 1000; tries++) {
         struct sockaddr_storage a = kit_host(next++);
@@ -83,7 +83,7 @@ bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_s
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wait_change = PTHREAD_COND_INITIALIZER;
 
-void kit_count_up(atomic_int *counter)
+void kit_increment(atomic_int *counter)
 {
     pthread_mutex_lock(&wait_lock);
     atomic_fetch_add(counter, 1);
@@ -104,20 +104,20 @@ void kit_wait_calls(struct kit_call *call, int calls)
     kit_wait_count(&call->calls, calls);
 }
 
-void kit_settle(void)
+void kit_pause(void)
 {
     nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000 * 1000 }, NULL);
 }
 
-static void call_came(struct kit_call *call)
+static void call_complete(struct kit_call *call)
 {
-    static atomic_int delivered;
+    static atomic_int completions;
 
     call->thread = pthread_self();
-    call->order = atomic_fetch_add(&delivered, 1);
+    call->order = atomic_fetch_add(&completions, 1);
     if (call->inside)
         call->inside(call);
-    kit_count_up(&call->calls);
+    kit_increment(&call->calls);
 }
 
 void kit_request_done(void *context, NTSTATUS status)
@@ -125,7 +125,7 @@ void kit_request_done(void *context, NTSTATUS status)
     struct kit_call *call = context;
 
     call->status = status;
-    call_came(call);
+    call_complete(call);
 }
 
 void kit_create_done(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
@@ -134,7 +134,7 @@ void kit_create_done(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object)
 
     call->status = status;
     call->object = object;
-    call_came(call);
+    call_complete(call);
 }
 
 void kit_close_done(void *context)
@@ -142,7 +142,7 @@ void kit_close_done(void *context)
     struct kit_call *call = context;
 
     call->status = STATUS_SUCCESS;
-    call_came(call);
+    call_complete(call);
 }
 
 NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status)
@@ -189,7 +189,7 @@ NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage
     return final;
 }
 
-static NDK_PD *make_pd(NDK_ADAPTER *adapter)
+NDK_PD *kit_pd(NDK_ADAPTER *adapter)
 {
     struct kit_call call = { 0 };
     NDK_PD *pd = NULL;
@@ -199,37 +199,37 @@ static NDK_PD *make_pd(NDK_ADAPTER *adapter)
     return status == STATUS_PENDING ? (NDK_PD *)call.object : pd;
 }
 
-void kit_cq_notification(void *context, NTSTATUS status)
+void kit_on_notify(void *context, NTSTATUS status)
 {
     struct kit_side *s = context;
 
     s->cq_status = status;
     if (s->inside_notified)
         s->inside_notified(s);
-    kit_count_up(&s->notified);
+    kit_increment(&s->notified);
 }
 
-void kit_disconnected(void *context)
+void kit_on_disconnect(void *context)
 {
     struct kit_side *s = context;
 
     if (s->inside_disconnected)
         s->inside_disconnected(s);
-    kit_count_up(&s->disconnected);
+    kit_increment(&s->disconnected);
 }
 
-static NDK_CQ *make_cq(struct kit_side *s)
+static NDK_CQ *kit_side_create_cq(struct kit_side *s)
 {
     struct kit_call call = { 0 };
     NDK_CQ *cq = NULL;
-    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, s->depth * 2, kit_cq_notification, s, NULL,
+    NTSTATUS status = s->adapter->Dispatch->NdkCreateCq(s->adapter, s->depth * 2, kit_on_notify, s, NULL,
                                                         kit_create_done, &call, &cq);
 
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     return status == STATUS_PENDING ? (NDK_CQ *)call.object : cq;
 }
 
-static ULONG lesser(ULONG a, ULONG b)
+static ULONG kit_min(ULONG a, ULONG b)
 {
     return a < b ? a : b;
 }
@@ -238,8 +238,8 @@ NDK_QP *kit_qp(struct kit_side *s, ULONG depth)
 {
     struct kit_call call = { 0 };
     NDK_QP *qp = NULL;
-    ULONG receive = lesser(KIT_SGES, kit_info()->MaxReceiveRequestSge);
-    ULONG initiate = lesser(KIT_SGES, kit_info()->MaxInitiatorRequestSge);
+    ULONG receive = kit_min(KIT_SGES, kit_info()->MaxReceiveRequestSge);
+    ULONG initiate = kit_min(KIT_SGES, kit_info()->MaxInitiatorRequestSge);
     NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, s->cq, s->cq, s, depth, depth, receive, initiate, 0,
                                                    kit_create_done, &call, &qp);
 
@@ -256,7 +256,7 @@ NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *md
     CHECK_STATUS(kit_final(&create, status), STATUS_SUCCESS);
     if (status == STATUS_PENDING)
         mr = (NDK_MR *)create.object;
-    kit_mdl(mdl, memory, len, NULL);
+    kit_init_mdl(mdl, memory, len, NULL);
     status = mr->Dispatch->NdkRegisterMr(mr, mdl, len, flags, kit_request_done, &reg);
     CHECK_STATUS(kit_final(&reg, status), STATUS_SUCCESS);
     *token = mr->Dispatch->NdkGetRemoteTokenFromMr(mr);
@@ -269,10 +269,10 @@ void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter)
 
     memset(s, 0, sizeof *s);
     s->depth = depth;
-    s->own_adapter = adapter == NULL;
+    s->owns_adapter = adapter == NULL;
     s->adapter = adapter ? adapter : kit_open(newest.Major, newest.Minor);
-    s->pd = make_pd(s->adapter);
-    s->cq = make_cq(s);
+    s->pd = kit_pd(s->adapter);
+    s->cq = kit_side_create_cq(s);
     s->qp = kit_qp(s, depth);
     s->memory = aligned_alloc(PAGE_SIZE, KIT_MEMORY);
     CHECK(s->memory != NULL);
@@ -289,7 +289,7 @@ void kit_side_close(struct kit_side *s)
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++)
         if (objects[i])
             CHECK_STATUS(kit_close(objects[i]), STATUS_SUCCESS);
-    if (s->own_adapter)
+    if (s->owns_adapter)
         kit_close_adapter(s->adapter);
     free(s->memory);
     memset(s, 0, sizeof *s);
@@ -297,7 +297,7 @@ void kit_side_close(struct kit_side *s)
 
 /* ---- listeners ---- */
 
-static void connect_event(void *context, NDK_CONNECTOR *connector)
+static void kit_on_request(void *context, NDK_CONNECTOR *connector)
 {
     struct kit_listener *l = context;
 
@@ -309,7 +309,7 @@ static void connect_event(void *context, NDK_CONNECTOR *connector)
         l->queue[atomic_load(&l->requests)] = connector;
         pthread_mutex_unlock(&l->lock);
     }
-    kit_count_up(&l->requests);
+    kit_increment(&l->requests);
 }
 
 void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter)
@@ -320,7 +320,7 @@ void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter)
     atomic_store(&l->requests, 0);
     atomic_store(&l->taken, 0);
     pthread_mutex_init(&l->lock, NULL);
-    status = adapter->Dispatch->NdkCreateListener(adapter, connect_event, l, kit_create_done, &call, &l->listener);
+    status = adapter->Dispatch->NdkCreateListener(adapter, kit_on_request, l, kit_create_done, &call, &l->listener);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     if (status == STATUS_PENDING)
         l->listener = (NDK_LISTENER *)call.object;
@@ -402,7 +402,7 @@ NTSTATUS kit_connect_shared(struct kit_side *s, NDK_SHARED_ENDPOINT *endpoint,
     return kit_final(&call, kit_connect_shared_start(s, &call, endpoint, destination));
 }
 
-struct sockaddr_storage kit_local(NDK_CONNECTOR *c)
+struct sockaddr_storage kit_local_address(NDK_CONNECTOR *c)
 {
     struct sockaddr_storage a;
     ULONG len = sizeof a;
@@ -413,7 +413,7 @@ struct sockaddr_storage kit_local(NDK_CONNECTOR *c)
     return a;
 }
 
-struct sockaddr_storage kit_peer(NDK_CONNECTOR *c)
+struct sockaddr_storage kit_peer_address(NDK_CONNECTOR *c)
 {
     struct sockaddr_storage a;
     ULONG len = sizeof a;
@@ -424,18 +424,18 @@ struct sockaddr_storage kit_peer(NDK_CONNECTOR *c)
     return a;
 }
 
-NTSTATUS kit_complete(struct kit_side *s)
+NTSTATUS kit_complete_connect(struct kit_side *s)
 {
     struct kit_call call = { 0 };
 
-    return kit_final(&call, s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_disconnected, s,
+    return kit_final(&call, s->connector->Dispatch->NdkCompleteConnect(s->connector, kit_on_disconnect, s,
                                                                        kit_request_done, &call));
 }
 
 NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len)
 {
     return s->connector->Dispatch->NdkAccept(s->connector, s->qp, KIT_READS, KIT_READS, (PVOID)data, len,
-                                             kit_disconnected, s, kit_request_done, call);
+                                             kit_on_disconnect, s, kit_request_done, call);
 }
 
 NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len)
@@ -452,8 +452,8 @@ NTSTATUS kit_disconnect(struct kit_side *s)
     return kit_final(&call, s->connector->Dispatch->NdkDisconnect(s->connector, kit_request_done, &call));
 }
 
-/* A request that never arrives is no riddle where the connect that should have made it says why. */
-static NTSTATUS await_request_or_failure(struct kit_listener *l, struct kit_call *connect, NTSTATUS connecting)
+/* Waits for the next request, or until the connect has failed; then returns its status. */
+static NTSTATUS kit_wait_request(struct kit_listener *l, struct kit_call *connect, NTSTATUS connecting)
 {
     int wanted = atomic_load(&l->taken) + 1;
 
@@ -464,19 +464,19 @@ static NTSTATUS await_request_or_failure(struct kit_listener *l, struct kit_call
     return atomic_load(&l->requests) < wanted ? kit_final(connect, connecting) : STATUS_SUCCESS;
 }
 
-/* From the moment at which the connect has been called. */
-static NTSTATUS establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
-                          struct kit_call *connect, NTSTATUS connecting)
+/* The steps after the connect call, which returned `connecting`. */
+static NTSTATUS kit_finish_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
+                                     struct kit_call *connect, NTSTATUS connecting)
 {
     struct kit_call accept = { 0 };
-    NTSTATUS accepting, status = await_request_or_failure(l, connect, connecting);
+    NTSTATUS accepting, status = kit_wait_request(l, connect, connecting);
 
     if (status != STATUS_SUCCESS)
         return status;
     passive->connector = kit_next_request(l);
     accepting = kit_accept_start(passive, &accept, NULL, 0);
     CHECK_STATUS(kit_final(connect, connecting), STATUS_SUCCESS);
-    CHECK_STATUS(kit_complete(active), STATUS_SUCCESS);
+    CHECK_STATUS(kit_complete_connect(active), STATUS_SUCCESS);
     CHECK_STATUS(kit_final(&accept, accepting), STATUS_SUCCESS);
     return STATUS_SUCCESS;
 }
@@ -485,10 +485,11 @@ void kit_establish_from(struct kit_side *active, struct kit_side *passive, struc
                         const struct sockaddr_storage *source)
 {
     struct kit_call call = { 0 };
+    NTSTATUS connecting;
 
     kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
-    CHECK_STATUS(establish(active, passive, l, &call, kit_connect_start(active, &call, source, &l->address, NULL, 0)),
-                 STATUS_SUCCESS);
+    connecting = kit_connect_start(active, &call, source, &l->address, NULL, 0);
+    CHECK_STATUS(kit_finish_establish(active, passive, l, &call, connecting), STATUS_SUCCESS);
 }
 
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
@@ -496,13 +497,16 @@ NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, st
 {
     struct sockaddr_storage source = kit_host(0);
     struct kit_call call = { 0 };
+    NTSTATUS connecting;
 
     kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
-    if (l->address.ss_family == AF_INET6) /* a listener elsewhere than on loopback: from its own host */
+    if (l->address.ss_family == AF_INET6) /* the listener may be on another address than loopback */
         memcpy(&((struct sockaddr_in6 *)&source)->sin6_addr, &((struct sockaddr_in6 *)&l->address)->sin6_addr, 16);
-    return establish(active, passive, l, &call, endpoint
-                     ? kit_connect_shared_start(active, &call, endpoint, &l->address)
-                     : kit_connect_start(active, &call, &source, &l->address, NULL, 0));
+    if (endpoint)
+        connecting = kit_connect_shared_start(active, &call, endpoint, &l->address);
+    else
+        connecting = kit_connect_start(active, &call, &source, &l->address, NULL, 0);
+    return kit_finish_establish(active, passive, l, &call, connecting);
 }
 
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l)
@@ -510,7 +514,7 @@ void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit
     CHECK_STATUS(kit_try_establish(active, passive, l, NULL), STATUS_SUCCESS);
 }
 
-void kit_pair_idle(struct kit_pair *p)
+void kit_pair_open_idle(struct kit_pair *p)
 {
     kit_need_flag(NDK_ADAPTER_FLAG_LOOPBACK_CONNECTIONS_SUPPORTED);
     kit_side_open(&p->active, NULL);
@@ -518,7 +522,7 @@ void kit_pair_idle(struct kit_pair *p)
     kit_listen(&p->listener, p->passive.adapter);
 }
 
-void kit_drop(struct kit_side *s)
+void kit_close_connector(struct kit_side *s)
 {
     if (s->connector)
         CHECK_STATUS(kit_close(s->connector), STATUS_SUCCESS);
@@ -527,7 +531,7 @@ void kit_drop(struct kit_side *s)
 
 void kit_pair_open(struct kit_pair *p)
 {
-    kit_pair_idle(p);
+    kit_pair_open_idle(p);
     kit_establish(&p->active, &p->passive, &p->listener);
 }
 
@@ -548,10 +552,10 @@ void kit_pair_close(struct kit_pair *p)
     NDK_LISTENER *l = p->listener.listener;
     NTSTATUS status = STATUS_SUCCESS;
 
-    if (l) /* its close waits for the connector that came over it */
+    if (l) /* its close waits for the connectors of its requests */
         status = l->Dispatch->NdkCloseListener(&l->Header, kit_close_done, &call);
     kit_side_close(&p->active);
-    if (p->passive.own_adapter && p->passive.connector) {
+    if (p->passive.owns_adapter && p->passive.connector) {
         CHECK_STATUS(kit_close(p->passive.connector), STATUS_SUCCESS);
         p->passive.connector = NULL;
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a contract case is written with: a consumer that knows nothing of the provider but ndkpi.h and a way to open an
- * adapter. Every case runs in a process of its own; a failed check prints what was expected and seen and ends it.
+ * The kit that contract cases are written with: a consumer that uses nothing of the provider but ndkpi.h and
+ * provider.h. Every case runs in a process of its own. A failed check prints the expected and the actual value, and
+ * ends that process.
  *
- * A case is one function, named for its rule, registered by CASE; the comment above it says `covers: CON-04`.
- * Waiting is bounded by a watchdog alone (the case then fails); a timing never decides anything else.
+ * A case is one function, named for its rule and registered by CASE. The comment above it contains `covers: CON-04`.
+ * A case waits without a time limit of its own, because only the watchdog may fail it for being slow.
  */
 #ifndef TESTS_CONTRACT_KIT_H
 #define TESTS_CONTRACT_KIT_H
@@ -28,8 +29,8 @@
 enum kit_flags {
     KIT_FAMILIES = 1,  /* run over 127.0.0.1 and over ::1: uses kit_host() */
     KIT_NETNS = 2,     /* run in a network namespace of its own (lo is up); skipped with a reason where there is none */
-    KIT_SLOW = 4,      /* more than some seconds: only in long runs */
-    KIT_DEFAULTS = 8,  /* run with the provider's own time limits; other cases have none but those that they set */
+    KIT_SLOW = 4,      /* takes many seconds: runs only with --slow */
+    KIT_DEFAULTS = 8,  /* run with the provider's own time limits; all other cases run without, except those they set */
 };
 
 struct kit_case {
@@ -60,15 +61,15 @@ _Noreturn void kit_skip(const char *format, ...) __attribute__((format(printf, 1
 #define CHECK_STATUS(seen, expected) kit_check_status(__FILE__, __LINE__, #seen, (seen), (expected))
 void kit_check_status(const char *file, int line, const char *what, NTSTATUS seen, NTSTATUS expected);
 
-/* ---- what the provider can: a case about something optional is skipped where it is absent, saying why ---- */
+/* ---- capabilities: a case that needs an optional one is skipped, with the reason, if the adapter lacks it ---- */
 
-/* What an adapter on lo reports, with the settings that the provider began with. */
+/* The information that an adapter on lo returned before any setting was changed. */
 const NDK_ADAPTER_INFO *kit_info(void);
 #define KIT_NEED(condition, what)                                                                                      \
     ((condition) ? (void)0 : kit_skip("the adapter has no %s (%s)", (what), #condition))
 void kit_need_flag(ULONG flag); /* NDK_ADAPTER_FLAG_ */
 void kit_need_reads(ULONG count); /* in flight on one QP, in and out */
-void kit_need_iwarp(void);      /* the case speaks iWARP with the adapter by hand; raw.h asks for it */
+void kit_need_iwarp(void);      /* for cases whose peer is a plain socket (raw.h) */
 
 /* ---- the case's address family ---- */
 
@@ -79,52 +80,53 @@ struct sockaddr_storage kit_host(uint16_t port);
 struct sockaddr_storage kit_address(const char *text, uint16_t port); /* numeric, "fe80::1%veth0" too */
 ULONG kit_address_len(const struct sockaddr_storage *a);
 uint16_t kit_port(const struct sockaddr_storage *a);
-/* The host with a port that nobody uses at the moment, outside of the range that the provider gives out. */
+/* The host with a port that is free at the moment, below the provider's dynamic ports. */
 struct sockaddr_storage kit_free_address(void);
 bool kit_address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
 /* ---- completions ---- */
 
-/* One asynchronous call of whatever kind. Zero-initialise; give &call as context with the fitting routine. */
+/* Records one asynchronous call. Zero-initialised; its address is the context of the completion routine. */
 struct kit_call {
     atomic_int calls;
     NTSTATUS status;
     NDK_OBJECT_HEADER *object;
-    pthread_t thread;                     /* that delivered it */
-    int order;                            /* how many completions, of any call, were delivered before it */
-    void (*inside)(struct kit_call *call); /* run inside the completion routine, optional */
+    pthread_t thread;                     /* that called the completion routine */
+    int order;                            /* number of completions of all calls before this one */
+    void (*inside)(struct kit_call *call); /* optional; called in the completion routine */
     void *arg;
 };
 void kit_request_done(void *context, NTSTATUS status);
 void kit_create_done(void *context, NTSTATUS status, NDK_OBJECT_HEADER *object);
 void kit_close_done(void *context);
 /*
- * The final status of a call that returned `inline_status`: itself, where it is not STATUS_PENDING (and the routine was
- * not called); else the completion's, which comes exactly once.
+ * Returns the final status of a call that returned `inline_status`. If that is STATUS_PENDING, waits for the completion
+ * and checks that there is exactly one; else checks that there was none.
  */
 NTSTATUS kit_final(struct kit_call *call, NTSTATUS inline_status);
 void kit_wait_calls(struct kit_call *call, int calls);
-/* Waits until *counter reaches at least value, and what makes it so. */
+/* Waits until *counter is at least value; kit_increment wakes it. */
 void kit_wait_count(atomic_int *counter, int value);
-void kit_count_up(atomic_int *counter);
-/* Gives something that must not happen the time to happen. Decides nothing but how surely a fault is seen. */
-void kit_settle(void);
+void kit_increment(atomic_int *counter);
+/* Sleeps long enough for a wrong event to arrive. A correct provider passes however long it is. */
+void kit_pause(void);
 
-/* ---- one end of a connection: everything that a consumer makes ---- */
+/* ---- one end of a connection, with all objects of its consumer ---- */
 
 struct kit_side {
     NDK_ADAPTER *adapter;
-    bool own_adapter;
+    bool owns_adapter;
     NDK_PD *pd;
     NDK_CQ *cq;          /* receives and initiator requests */
     NDK_QP *qp;
     NDK_CONNECTOR *connector;
     NDK_MR *mr;
     MDL mdl;
-    uint8_t *memory;     /* KIT_MEMORY bytes, registered for everything */
+    uint8_t *memory;     /* KIT_MEMORY bytes, registered with all rights */
     UINT32 local_token, remote_token;
     atomic_int notified, disconnected; /* callbacks so far */
-    void (*inside_notified)(struct kit_side *s), (*inside_disconnected)(struct kit_side *s); /* run in them, optional */
+    void (*inside_notified)(struct kit_side *s);     /* optional, called in the callbacks */
+    void (*inside_disconnected)(struct kit_side *s);
     void *arg;
     NTSTATUS cq_status;
     ULONG depth;
@@ -133,20 +135,21 @@ enum { KIT_MEMORY = 4 << 20, KIT_DEPTH = 64, KIT_SGES = 4 };
 
 NDK_ADAPTER *kit_open(uint16_t major, uint16_t minor); /* on lo; must succeed */
 NTSTATUS kit_open_status(uint16_t major, uint16_t minor, uint32_t if_index, NDK_ADAPTER **adapter);
-void kit_close_adapter(NDK_ADAPTER *adapter); /* blocks until its objects are closed and callbacks have returned */
+void kit_close_adapter(NDK_ADAPTER *adapter); /* waits until its objects are closed and callbacks have returned */
 /* Adapter (NULL: opens {2,1} on lo), PD, CQ, QP, MR; no connector yet. */
 void kit_side_open(struct kit_side *s, NDK_ADAPTER *adapter);
-void kit_side_close(struct kit_side *s); /* everything that is there, the connector first */
-void kit_cq_notification(void *context, NTSTATUS status); /* context: struct kit_side */
-void kit_disconnected(void *context);                     /* context: struct kit_side */
+void kit_side_close(struct kit_side *s); /* closes all its objects, the connector first */
+void kit_on_notify(void *context, NTSTATUS status); /* context: struct kit_side */
+void kit_on_disconnect(void *context);              /* context: struct kit_side */
 
 NDK_CONNECTOR *kit_connector(NDK_ADAPTER *adapter);
 NTSTATUS kit_shared_endpoint(NDK_ADAPTER *adapter, const struct sockaddr_storage *address, NDK_SHARED_ENDPOINT **out);
-NTSTATUS kit_close(void *object); /* any object but an adapter: closes, waits for the end */
-NDK_QP *kit_qp(struct kit_side *s, ULONG depth); /* with KIT_SGES both ways, or what the adapter has */
-/* Makes mdl describe memory, in front of next (or NULL). */
-void kit_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
-/* A registered region of its own. */
+NTSTATUS kit_close(void *object); /* closes any object but an adapter, and waits */
+NDK_PD *kit_pd(NDK_ADAPTER *adapter);
+NDK_QP *kit_qp(struct kit_side *s, ULONG depth); /* with KIT_SGES both ways, or fewer if the adapter has fewer */
+/* Initialises mdl to describe the memory, followed by next (or NULL). */
+void kit_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next);
+/* Creates a region and registers the memory. */
 NDK_MR *kit_mr(struct kit_side *s, void *memory, ULONG len, ULONG flags, MDL *mdl, UINT32 *token);
 
 /* ---- listeners ---- */
@@ -155,9 +158,9 @@ struct kit_listener {
     NDK_LISTENER *listener;
     struct sockaddr_storage address;
     atomic_int requests;            /* events so far */
-    NDK_CONNECTOR *queue[4096];     /* connectors not yet taken, in order of arrival */
-    atomic_int taken;
-    void (*inside)(struct kit_listener *l, NDK_CONNECTOR *connector); /* run inside the event instead of queueing */
+    NDK_CONNECTOR *queue[4096];     /* the connectors of all events, in order of arrival */
+    atomic_int taken;               /* how many of them kit_next_request has returned or waits for */
+    void (*inside)(struct kit_listener *l, NDK_CONNECTOR *connector); /* optional; called instead of queueing */
     void *arg;
     pthread_mutex_t lock;
 };
@@ -165,9 +168,9 @@ void kit_listen(struct kit_listener *l, NDK_ADAPTER *adapter); /* on kit_host(0)
 void kit_listen_at(struct kit_listener *l, NDK_ADAPTER *adapter, const struct sockaddr_storage *address);
 void kit_listener_create(struct kit_listener *l, NDK_ADAPTER *adapter);
 NTSTATUS kit_listen_status(struct kit_listener *l, const struct sockaddr_storage *address);
-NDK_CONNECTOR *kit_next_request(struct kit_listener *l); /* waits for it */
+NDK_CONNECTOR *kit_next_request(struct kit_listener *l); /* waits for the next event */
 
-/* ---- the steps, each waited for; they return the final status ---- */
+/* ---- steps of a connection; without _start in their name they wait, and return the final status ---- */
 
 NTSTATUS kit_connect_start(struct kit_side *s, struct kit_call *call, const struct sockaddr_storage *source,
                            const struct sockaddr_storage *destination, const void *data, ULONG len);
@@ -178,36 +181,36 @@ NTSTATUS kit_connect_shared_start(struct kit_side *s, struct kit_call *call, NDK
 NTSTATUS kit_connect_shared(struct kit_side *s, NDK_SHARED_ENDPOINT *endpoint,
                             const struct sockaddr_storage *destination);
 /* The connector's own or its peer's address. */
-struct sockaddr_storage kit_local(NDK_CONNECTOR *c);
-struct sockaddr_storage kit_peer(NDK_CONNECTOR *c);
-NTSTATUS kit_complete(struct kit_side *s);
+struct sockaddr_storage kit_local_address(NDK_CONNECTOR *c);
+struct sockaddr_storage kit_peer_address(NDK_CONNECTOR *c);
+NTSTATUS kit_complete_connect(struct kit_side *s);
 NTSTATUS kit_accept_start(struct kit_side *s, struct kit_call *call, const void *data, ULONG len);
 NTSTATUS kit_accept(struct kit_side *s, const void *data, ULONG len);
 NTSTATUS kit_disconnect(struct kit_side *s);
 /*
- * Over a shared endpoint where one is given. Where the connect fails before its request has come, its status, and
- * there is no passive connector; from then on every step must succeed.
+ * Establishes a connection from active to passive over l, from the shared endpoint if it is not NULL. If the connect
+ * fails before its request arrives, returns its status, and passive has no connector. Every later step must succeed.
  */
 NTSTATUS kit_try_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                            NDK_SHARED_ENDPOINT *endpoint);
-/* Establishes a connection from active to passive over l: every step must succeed. */
+/* The same, but every step must succeed. */
 void kit_establish(struct kit_side *active, struct kit_side *passive, struct kit_listener *l);
 void kit_establish_from(struct kit_side *active, struct kit_side *passive, struct kit_listener *l,
                         const struct sockaddr_storage *source);
-/* Both sides with adapters of their own, and the connection. */
+/* Two sides, each with its own adapter, and a listener of the passive one. */
 struct kit_pair {
     struct kit_side active, passive;
     struct kit_listener listener;
 };
-void kit_pair_open(struct kit_pair *p);
-void kit_pair_idle(struct kit_pair *p); /* both sides and the listener, no connection yet */
-void kit_drop(struct kit_side *s);      /* closes the connector, if there is one */
-/* Sends some bytes from one to the other, which have to arrive; the connection is established. */
+void kit_pair_open(struct kit_pair *p);      /* connected */
+void kit_pair_open_idle(struct kit_pair *p); /* not connected */
+void kit_close_connector(struct kit_side *s); /* if there is one */
+/* Sends a message from one to the other and checks it. */
 void kit_exchange(struct kit_side *from, struct kit_side *to);
 void kit_pair_disconnect(struct kit_pair *p); /* both sides, gracefully */
 void kit_pair_close(struct kit_pair *p);
 
-/* ---- requests: SGE from the side's own region ---- */
+/* ---- requests, with one SGE of the side's own region ---- */
 
 NDK_SGE kit_sge(const struct kit_side *s, size_t offset, ULONG len);
 NTSTATUS kit_post_receive(struct kit_side *s, uintptr_t context, size_t offset, ULONG len);
@@ -216,7 +219,7 @@ NTSTATUS kit_post_write(struct kit_side *s, uintptr_t context, size_t offset, UL
                         size_t to_offset);
 NTSTATUS kit_post_read(struct kit_side *s, uintptr_t context, size_t offset, ULONG len, const struct kit_side *from,
                        size_t from_offset);
-/* Polls until count results have come. */
+/* Polls until there were count results. */
 void kit_results(struct kit_side *s, NDK_RESULT_EX *results, ULONG count);
 NDK_RESULT_EX kit_result(struct kit_side *s);
 void kit_pattern(uint8_t *at, size_t len, unsigned seed);
@@ -224,7 +227,7 @@ bool kit_pattern_is(const uint8_t *at, size_t len, unsigned seed);
 
 /* ---- settings of the provider, for adapters opened from now on ---- */
 
-/* The settings of provider.h, by name; KIT_UNSET: as it is. */
+/* The settings of provider.h. KIT_UNSET leaves one unchanged. */
 enum { KIT_UNSET = 0xffffffff };
 struct kit_config {
     uint32_t connect_ms, request_ms, reply_ms, establish_ms, disconnect_ms;
@@ -233,11 +236,11 @@ struct kit_config {
     uint32_t max_srq_depth, fast_register_pages, max_window_kib, cq_resize, cq_moderation;
 };
 struct kit_config kit_config(void); /* all unset */
-/* Skips the case where the provider cannot set one that is needed. */
+/* Skips the case if the provider cannot set one that the case needs. */
 void kit_configure(const struct kit_config *c);
 /*
- * For what must fail by a time limit and, the cause being gone, succeed within it. attempt sets the limit and is false
- * where the machine was too slow for the success: then it is given a longer one.
+ * Calls attempt with longer and longer time limits until it returns true. attempt must set the limit, check that
+ * something fails because of it, and return false if the machine was too slow for what must succeed within it.
  */
 void kit_with_limit(bool (*attempt)(uint32_t ms));
 

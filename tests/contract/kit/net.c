@@ -20,18 +20,18 @@
 
 extern char **environ;
 
-enum { MOST_WORDS = 40 };
+enum { MAX_WORDS = 40 };
 
 /* ---- children ---- */
 
-static void child_main(void (*run)(int wire), int wire, bool own_net)
+static void net_child_main(void (*run)(int wire), int wire, bool own_net)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (own_net) {
         CHECK(unshare(CLONE_NEWNET) == 0);
         kit_ip("link set lo up");
     }
-    kit_say(wire, "", 1);
+    kit_wire_send(wire, "", 1);
     run(wire);
     fflush(NULL);
     exit(0);
@@ -48,11 +48,11 @@ void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net)
     CHECK(child->pid >= 0);
     if (child->pid == 0) {
         close(ends[0]);
-        child_main(run, ends[1], own_net);
+        net_child_main(run, ends[1], own_net);
     }
     close(ends[1]);
     child->wire = ends[0];
-    kit_hear(child->wire, &ready, 1);
+    kit_wire_receive(child->wire, &ready, 1);
 }
 
 void kit_join(struct kit_child *child)
@@ -65,17 +65,17 @@ void kit_join(struct kit_child *child)
     CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
-void kit_say(int wire, const void *bytes, size_t len)
+void kit_wire_send(int wire, const void *bytes, size_t len)
 {
     CHECK(send(wire, bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
 }
 
-void kit_hear(int wire, void *bytes, size_t len)
+void kit_wire_receive(int wire, void *bytes, size_t len)
 {
     CHECK_EQ(recv(wire, bytes, len, 0), len);
 }
 
-void kit_hold(int wire)
+void kit_wait_join(int wire)
 {
     char none;
 
@@ -84,8 +84,7 @@ void kit_hold(int wire)
 
 /* ---- commands ---- */
 
-/* The command ends with the case: so that nothing outlives the watchdog. */
-static void command(char *const argv[], size_t program)
+static void net_run_command(char *const argv[], size_t program)
 {
     pid_t pid;
     int status, failed = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
@@ -99,10 +98,13 @@ static void command(char *const argv[], size_t program)
         kit_fail(__FILE__, __LINE__, "%s %s %s ... failed", argv[program], argv[program + 1], argv[program + 2]);
 }
 
-/* Words parted by one space; within a process's network namespace where there is one. */
-static void run_line(const struct kit_child *at, const char *program, const char *format, va_list args)
+/*
+ * Runs one line, in the network namespace of `at` if that is not NULL. The command is killed when the case ends, so
+ * that nothing outlives the watchdog.
+ */
+static void net_run_line(const struct kit_child *at, const char *program, const char *format, va_list args)
 {
-    char line[512], target[32], *argv[MOST_WORDS] = { "setpriv", "--pdeathsig", "KILL" }, *save = NULL;
+    char line[512], target[32], *argv[MAX_WORDS] = { "setpriv", "--pdeathsig", "KILL" }, *save = NULL;
     size_t n = 3, first;
 
     if (at) {
@@ -115,10 +117,10 @@ static void run_line(const struct kit_child *at, const char *program, const char
     argv[n++] = (char *)program;
     vsnprintf(line, sizeof line, format, args);
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        CHECK(n < MOST_WORDS - 1);
+        CHECK(n < MAX_WORDS - 1);
         argv[n++] = word;
     }
-    command(argv, first);
+    net_run_command(argv, first);
 }
 
 void kit_ip(const char *format, ...)
@@ -126,7 +128,7 @@ void kit_ip(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    run_line(NULL, "ip", format, args);
+    net_run_line(NULL, "ip", format, args);
     va_end(args);
 }
 
@@ -135,7 +137,7 @@ void kit_ip_at(const struct kit_child *at, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    run_line(at, "ip", format, args);
+    net_run_line(at, "ip", format, args);
     va_end(args);
 }
 
@@ -144,14 +146,14 @@ void kit_nft(const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    run_line(NULL, "nft", format, args);
+    net_run_line(NULL, "nft", format, args);
     va_end(args);
 }
 
 /* ---- the cable ---- */
 
-/* A datagram from one socket to where another one is bound: does it arrive? */
-static bool passes(int from, const struct sockaddr_storage *to, int at)
+/* Sends a datagram to the address to which `at` is bound. Returns whether it arrives. */
+static bool net_datagram_arrives(int from, const struct sockaddr_storage *to, int at)
 {
     struct pollfd arrival = { .fd = at, .events = POLLIN };
     char byte = 0;
@@ -160,7 +162,8 @@ static bool passes(int from, const struct sockaddr_storage *to, int at)
            poll(&arrival, 1, 10) == 1 && recv(at, &byte, 1, 0) == 1;
 }
 
-static bool try_way(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+/* Returns whether datagrams arrive in both directions. */
+static bool net_is_reachable(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
 {
     struct sockaddr_storage here, there;
     socklen_t len = sizeof here;
@@ -169,8 +172,8 @@ static bool try_way(const struct sockaddr_storage *from, const struct sockaddr_s
     bool usable = bind(s, (const struct sockaddr *)from, kit_address_len(from)) == 0 &&
                   bind(at, (const struct sockaddr *)to, kit_address_len(to)) == 0 &&
                   getsockname(s, (struct sockaddr *)&here, &len) == 0 && (len = sizeof there) > 0 &&
-                  getsockname(at, (struct sockaddr *)&there, &len) == 0 && passes(s, &there, at) &&
-                  passes(at, &here, s);
+                  getsockname(at, (struct sockaddr *)&there, &len) == 0 &&
+                  net_datagram_arrives(s, &there, at) && net_datagram_arrives(at, &here, s);
 
     close(s);
     close(at);
@@ -178,26 +181,26 @@ static bool try_way(const struct sockaddr_storage *from, const struct sockaddr_s
 }
 
 /*
- * The kernel puts an IPv6 address, and then the routes to it, in force some time after it has taken them; until then
- * another route may take what is sent. So only a datagram there and back tells.
+ * Waits until `to` can be reached. The kernel activates an IPv6 address, and then its routes, some time after it has
+ * accepted the command, and until then may choose another route. Therefore datagrams are sent until they arrive.
  */
-static void await_way(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+static void net_wait_reachable(const struct sockaddr_storage *from, const struct sockaddr_storage *to)
 {
     bool usable = false;
 
     for (int tries = 0; !usable && tries < 1000; tries++) {
-        usable = try_way(from, to);
+        usable = net_is_reachable(from, to);
         if (!usable)
             usleep(10000);
     }
     CHECK(usable);
 }
 
-void kit_await_address(const char *address)
+void kit_wait_address(const char *address)
 {
     struct sockaddr_storage a = kit_address(address, 0);
 
-    await_way(&a, &a);
+    net_wait_reachable(&a, &a);
 }
 
 void kit_cable(const struct kit_child *other)
@@ -210,24 +213,24 @@ void kit_cable(const struct kit_child *other)
     kit_ip("-6 address add fd09::1/64 dev near nodad");
     kit_ip("-6 address add fe80::9:1/64 dev near nodad");
     kit_ip("link set near up");
-    kit_await_address("fd09::1");
-    kit_await_address("fe80::9:1%near");
+    kit_wait_address("fd09::1");
+    kit_wait_address("fe80::9:1%near");
 }
 
-void kit_far_address(const struct kit_child *other)
+void kit_add_far_address(const struct kit_child *other)
 {
     kit_ip_at(other, "address add 10.9.0.2/24 dev far");
     kit_ip_at(other, "-6 address add fd09::2/64 dev far nodad");
     kit_ip_at(other, "-6 address add fe80::9:2/64 dev far nodad");
 }
 
-void kit_host_address(const char *address, const struct sockaddr_storage *from)
+void kit_add_address(const char *address, const struct sockaddr_storage *from)
 {
     struct sockaddr_storage a = kit_address(address, 0);
 
     kit_ip("address add %s dev lo%s", address, strchr(address, ':') ? " nodad" : "");
-    await_way(&a, &a);
-    await_way(from, &a); /* another way, which may come later */
+    net_wait_reachable(&a, &a);
+    net_wait_reachable(from, &a); /* another route, which may become active later */
 }
 
 struct sockaddr_storage kit_cable_host(int number, unsigned short port)
@@ -238,11 +241,11 @@ struct sockaddr_storage kit_cable_host(int number, unsigned short port)
     return kit_address(text, port);
 }
 
-void kit_take_ports(int sockets[KIT_PORTS])
+void kit_bind_ports(int sockets[KIT_PORTS])
 {
     struct rlimit limit;
 
-    kit_need_iwarp(); /* whose ports are TCP's */
+    kit_need_iwarp(); /* it has TCP's ports */
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     if (limit.rlim_max < KIT_PORTS + 500)
         kit_skip("only %llu descriptors allowed, %d needed", (unsigned long long)limit.rlim_max, KIT_PORTS + 500);
@@ -264,45 +267,45 @@ bool kit_port_is_dynamic(unsigned short port)
 
 /* ---- descriptors ---- */
 
-enum { LOOK_AT = 1024 };
+enum { DESCRIPTORS_END = 1024 };
 
-int kit_descriptors(void)
+int kit_count_descriptors(void)
 {
     int n = 0;
 
-    for (int fd = 0; fd < LOOK_AT; fd++)
+    for (int fd = 0; fd < DESCRIPTORS_END; fd++)
         n += fcntl(fd, F_GETFD) >= 0;
     return n;
 }
 
-static rlim_t set_descriptors(rlim_t most)
+static rlim_t net_set_descriptor_limit(rlim_t limit_now)
 {
     struct rlimit limit;
     rlim_t old;
 
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     old = limit.rlim_cur;
-    limit.rlim_cur = most;
+    limit.rlim_cur = limit_now;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     return old;
 }
 
-unsigned long long kit_leave_descriptors(int room)
+unsigned long long kit_limit_descriptors(int room)
 {
     int fd = 0;
 
-    for (int left = room; fd < LOOK_AT; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && left-- == 0)
+    for (; fd < DESCRIPTORS_END; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && room-- == 0)
             break;
-    return set_descriptors((rlim_t)fd);
+    return net_set_descriptor_limit((rlim_t)fd);
 }
 
 void kit_restore_descriptors(unsigned long long old)
 {
-    set_descriptors((rlim_t)old);
+    net_set_descriptor_limit((rlim_t)old);
 }
 
-NDK_ADAPTER *kit_open_on(const char *interface)
+NDK_ADAPTER *kit_open_interface(const char *interface)
 {
     NDK_ADAPTER *adapter = NULL;
     uint32_t index = if_nametoindex(interface);

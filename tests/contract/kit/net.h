@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Second hosts and second processes for contract cases. A second host is a network namespace that a child of the case
- * holds; a wire (a socket pair) joins the case and the child. Children are forked before the case has any thread, and
- * end with it, whatever happens. What needs ip or nft skips the case, with the reason, where they are missing.
+ * Second hosts and second processes for contract cases. A second host is a network namespace that a child process of
+ * the case keeps alive. A wire (a socket pair) connects the case and the child. A case forks its children before it has
+ * threads; they are killed when the case ends. Functions that need ip or nft skip the case if these are not installed.
  */
 #ifndef TESTS_CONTRACT_KIT_NET_H
 #define TESTS_CONTRACT_KIT_NET_H
@@ -18,45 +18,45 @@ struct kit_child {
     pid_t pid;
     int wire;
 };
-/* Runs run(wire) in a child, in a network namespace of its own if wanted (its lo is up). */
+/* Calls run(wire) in a child process, with own_net in a network namespace of its own whose lo is up. */
 void kit_fork(struct kit_child *child, void (*run)(int wire), bool own_net);
-/* Ends a child's wait on the wire; its run must then return without a failed check. */
+/* Closes the wire and waits for the child, whose run must return without a failed check. */
 void kit_join(struct kit_child *child);
-/* Whole messages; kit_hear fails the case where the other side has ended. */
-void kit_say(int wire, const void *bytes, size_t len);
-void kit_hear(int wire, void *bytes, size_t len);
-/* A child that does nothing but hold its namespace until kit_join. */
-void kit_hold(int wire);
+/* Whole messages. kit_wire_receive fails the case if the other side has ended. */
+void kit_wire_send(int wire, const void *bytes, size_t len);
+void kit_wire_receive(int wire, void *bytes, size_t len);
+/* A run for a child that only keeps its namespace alive until kit_join. */
+void kit_wait_join(int wire);
 
-/* One command of ip or nft, words parted by one space; it must succeed. */
+/* Runs one command of ip or nft, which must succeed. Its words are separated by one space. */
 void kit_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void kit_ip_at(const struct kit_child *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kit_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * A cable: interface `near` here, with 10.9.0.1/24, fd09::1/64 and fe80::9:1, and `far` in the child's
- * namespace, up and without any address: nobody answers there.
+ * Connects the case's host with the child's: interface `near` here, with 10.9.0.1/24, fd09::1/64 and fe80::9:1, and
+ * `far` in the child's namespace, which is up but has no address, so that it does not answer.
  */
 void kit_cable(const struct kit_child *other);
-/* Gives `far` 10.9.0.2/24, fd09::2/64 and fe80::9:2: from now on the other host answers. */
-void kit_far_address(const struct kit_child *other);
-/* Waits until one of this host's addresses can be used: an IPv6 address cannot at once. */
-void kit_await_address(const char *address);
-/* Gives this host one more address on lo, to which there is a way from `from` (port 0) when this returns. */
-void kit_host_address(const char *address, const struct sockaddr_storage *from);
-/* The host number (1 or 2) on the cable, of the case's family, with a port. */
+/* Adds 10.9.0.2/24, fd09::2/64 and fe80::9:2 to `far`, so that the other host answers. */
+void kit_add_far_address(const struct kit_child *other);
+/* Waits until an address of this host is usable: an IPv6 address is not at once. */
+void kit_wait_address(const char *address);
+/* Adds an address to lo, and waits until it can be reached from the address `from` (port 0). */
+void kit_add_address(const char *address, const struct sockaddr_storage *from);
+/* The address of host 1 or 2 on the cable, in the case's family, with a port. */
 struct sockaddr_storage kit_cable_host(int number, unsigned short port);
 
-/* Binds sockets of the case's own to every port from 49152 to 65535 of kit_host(); skips where the limits forbid it. */
+/* Binds a socket to every port of kit_host() from 49152 to 65535. Skips the case if the descriptor limit is too low. */
 enum { KIT_PORT_FIRST = 49152, KIT_PORTS = 65536 - KIT_PORT_FIRST };
-void kit_take_ports(int sockets[KIT_PORTS]);
+void kit_bind_ports(int sockets[KIT_PORTS]);
 bool kit_port_is_dynamic(unsigned short port);
 
-/* How many descriptors below 1024 are open; no case of this kind opens more. */
-int kit_descriptors(void);
-/* Leaves room for so many new ones. Returns what kit_restore_descriptors takes. */
-unsigned long long kit_leave_descriptors(int room);
+/* The number of open descriptors below 1024. */
+int kit_count_descriptors(void);
+/* Limits the process to `room` new descriptors. Returns the old limit, for kit_restore_descriptors. */
+unsigned long long kit_limit_descriptors(int room);
 void kit_restore_descriptors(unsigned long long old);
 
-NDK_ADAPTER *kit_open_on(const char *interface);
+NDK_ADAPTER *kit_open_interface(const char *interface);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections with one end made by hand: see peer.h. */
+/* Connections with a raw peer: see peer.h. */
 #include "contract/kit/peer.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@ struct raw_frame peer_frame(enum peer_form form)
 {
     struct raw_frame f = raw_enhanced(true, PEER_READS, PEER_READS);
 
-    kit_need_reads(PEER_READS); /* who was offered fewer may not answer so many */
+    kit_need_reads(PEER_READS); /* a reply must not have more reads than the request */
     if (form != PEER_NONE)
         f.ird |= RAW_A;
     if (form == PEER_FPDU)
@@ -20,9 +20,9 @@ struct raw_frame peer_frame(enum peer_form form)
     return f;
 }
 
-/* ---- the provider asks ---- */
+/* ---- the provider connects ---- */
 
-static void ask(struct peer_acceptor *p)
+static void peer_acceptor_request(struct peer_acceptor *p)
 {
     struct sockaddr_storage here, source = kit_host(0);
     socklen_t len = sizeof here;
@@ -42,14 +42,14 @@ void peer_acceptor_open(struct peer_acceptor *p)
 
     p->listener = raw_listen(&here);
     kit_side_open(&p->side, p->side.adapter);
-    ask(p);
+    peer_acceptor_request(p);
 }
 
-void peer_acceptor_again(struct peer_acceptor *p)
+void peer_acceptor_reopen(struct peer_acceptor *p)
 {
     close(p->s);
     p->connect = (struct kit_call){ 0 };
-    ask(p);
+    peer_acceptor_request(p);
 }
 
 NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form)
@@ -94,7 +94,7 @@ void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form)
     struct kit_call complete = { 0 };
     NTSTATUS completing;
 
-    completing = p->side.connector->Dispatch->NdkCompleteConnect(p->side.connector, kit_disconnected, &p->side,
+    completing = p->side.connector->Dispatch->NdkCompleteConnect(p->side.connector, kit_on_disconnect, &p->side,
                                                                  kit_request_done, &complete);
     peer_acceptor_ready(p, form);
     CHECK_STATUS(kit_final(&complete, completing), STATUS_SUCCESS);
@@ -115,7 +115,7 @@ void peer_acceptor_close(struct peer_acceptor *p)
     memset(p, 0, sizeof *p);
 }
 
-/* ---- the provider listens ---- */
+/* ---- the provider accepts ---- */
 
 void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *request)
 {
@@ -172,29 +172,29 @@ void peer_initiator_close(struct peer_initiator *p)
 
     if (p->s >= 0)
         close(p->s);
-    kit_drop(&p->side);
+    kit_close_connector(&p->side);
     CHECK_STATUS(kit_final(&call, status), STATUS_SUCCESS);
     kit_side_close(&p->side);
 }
 
-bool peer_is_nudge(const uint8_t *ulpdu, int len)
+bool peer_is_empty_write(const uint8_t *ulpdu, int len)
 {
     return len == 14 && (ulpdu[0] & 0x80) && (ulpdu[1] & 15) == 0;
 }
 
-bool peer_ended(int s)
+bool peer_wait_end(int s)
 {
     uint8_t ulpdu[65536];
     int len;
 
     while ((len = raw_recv_fpdu(s, ulpdu, sizeof ulpdu, true)) >= 0)
-        if (!peer_is_nudge(ulpdu, len))
+        if (!peer_is_empty_write(ulpdu, len))
             return false;
     return true;
 }
 
-void peer_give_up(int s)
+void peer_end_stream(int s)
 {
     CHECK(shutdown(s, SHUT_WR) == 0);
-    CHECK(raw_ended(s));
+    CHECK(raw_wait_end(s));
 }

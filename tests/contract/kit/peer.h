@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections with one end made by hand (raw.h) and the other by the provider, up to any step of establishment. */
+/* Connections between the provider and a raw peer (raw.h), up to any step of establishment. */
 #ifndef TESTS_CONTRACT_PEER_H
 #define TESTS_CONTRACT_PEER_H
 
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
 
-/* Ready-to-receive forms, and none. */
+/* The form of the ready-to-receive message. */
 enum peer_form { PEER_NONE, PEER_FPDU, PEER_WRITE, PEER_READ };
 enum { PEER_READS = 8 };
 
 /*
- * A frame of revision 2 with CRC, 8 reads each way, and flag A with this form (none: without A). Skips the case where
- * the adapter has fewer reads.
+ * A frame of revision 2 with CRC, PEER_READS reads each way, and flag A and the form's flag, unless it is PEER_NONE.
+ * Skips the case if the adapter has fewer reads.
  */
 struct raw_frame peer_frame(enum peer_form form);
 
-/* The case accepts by hand what the provider asks, over a shared endpoint where there is one. */
+/* The provider connects, the case accepts with a socket. */
 struct peer_acceptor {
     struct kit_side side;
-    NDK_SHARED_ENDPOINT *endpoint;
+    NDK_SHARED_ENDPOINT *endpoint;  /* optional, to connect from */
     int listener, s;
     struct raw_frame request;
     struct kit_call connect;
     NTSTATUS connecting;
 };
 /*
- * The request has come, NdkConnect pends. All zero but for an adapter, an endpoint of it, and for what shall run inside
- * NdkConnect's completion.
+ * Calls NdkConnect, which stays pending, and reads its request. *p must be zero, except that the caller may set
+ * side.adapter, endpoint, and connect.inside.
  */
 void peer_acceptor_open(struct peer_acceptor *p);
-void peer_acceptor_again(struct peer_acceptor *p); /* once more, where that has failed */
-NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form); /* what NdkConnect came to */
-void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);   /* ... which is success */
-void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* ... and then NdkCompleteConnect's, too */
-void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form); /* the reply and that */
-/* The ready-to-receive has come; a read is answered. */
+void peer_acceptor_reopen(struct peer_acceptor *p); /* calls NdkConnect again after a failure */
+/* Sends the reply. Returns the status of NdkConnect, which must be success without _try. */
+NTSTATUS peer_acceptor_try_reply(struct peer_acceptor *p, enum peer_form form);
+void peer_acceptor_reply(struct peer_acceptor *p, enum peer_form form);
+void peer_acceptor_complete(struct peer_acceptor *p, enum peer_form form); /* NdkCompleteConnect, which must succeed */
+void peer_acceptor_connect(struct peer_acceptor *p, enum peer_form form);  /* both */
+/* Reads the ready-to-receive message, and answers it if it is a read. */
 void peer_acceptor_ready(struct peer_acceptor *p, enum peer_form form);
-void peer_acceptor_close(struct peer_acceptor *p); /* not the endpoint, nor an adapter that was given */
+/* Closes neither the endpoint nor an adapter that the caller has set. */
+void peer_acceptor_close(struct peer_acceptor *p);
 
-/* The case asks by hand, the provider listens. */
+/* The case connects with a socket, the provider accepts. */
 struct peer_initiator {
     struct kit_side side;
     struct kit_listener listener;
@@ -48,20 +50,20 @@ struct peer_initiator {
     struct kit_call accept;
     NTSTATUS accepting;
 };
-void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *request); /* its connector is there */
-void peer_initiator_accept(struct peer_initiator *p);                        /* ... and the reply has been read */
-void peer_initiator_ready(struct peer_initiator *p, enum peer_form form);    /* sends it; a read's answer is awaited */
-void peer_initiator_connect(struct peer_initiator *p, enum peer_form form);  /* all of it, NdkAccept has succeeded */
+void peer_initiator_open(struct peer_initiator *p, const struct raw_frame *request); /* until the connect event */
+void peer_initiator_accept(struct peer_initiator *p); /* calls NdkAccept and reads the reply */
+/* Sends the ready-to-receive message, and reads the answer if it is a read. */
+void peer_initiator_ready(struct peer_initiator *p, enum peer_form form);
+void peer_initiator_connect(struct peer_initiator *p, enum peer_form form); /* all of it; NdkAccept must succeed */
 void peer_initiator_close(struct peer_initiator *p);
 
 /*
- * Waits for the end of the stream (true) or a message (false). A provider may send a silent peer, which could have lost
- * its first FPDU, empty writes: they are no message.
+ * Waits for the end of the stream, then returns true, or for a message, then returns false. Nudges are not messages: a
+ * provider may send empty writes to a silent peer, because that may have lost its first FPDU.
  */
-bool peer_ended(int s);
-/* Is it such an empty write? */
-bool peer_is_nudge(const uint8_t *ulpdu, int len);
-/* Our stream ends, and the provider has taken notice: it has let go of its end, which must not be streaming yet. */
-void peer_give_up(int s);
+bool peer_wait_end(int s);
+bool peer_is_empty_write(const uint8_t *ulpdu, int len);
+/* Shuts our side of the stream down and waits until the provider closes its own. For unfinished connections. */
+void peer_end_stream(int s);
 
 #endif

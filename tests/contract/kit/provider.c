@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All that a case does with the provider but through an adapter: opening one, MDLs, settings; and what it can. */
+/* The parts of the kit that use provider.h: adapters, MDLs, settings and capabilities. */
 #include "contract/kit/kit.h"
 #include "contract/program/runner.h"
 
@@ -25,17 +25,17 @@ void kit_close_adapter(NDK_ADAPTER *adapter)
     kit_provider->close_adapter(adapter);
 }
 
-void kit_mdl(MDL *mdl, void *address, ULONG length, MDL *next)
+void kit_init_mdl(MDL *mdl, void *address, ULONG length, MDL *next)
 {
     kit_provider->init_mdl(mdl, address, length, next);
 }
 
-/* ---- what the adapter can ---- */
+/* ---- capabilities ---- */
 
 const NDK_ADAPTER_INFO *kit_info(void)
 {
     if (!kit_adapter.known)
-        kit_fail(__FILE__, __LINE__, "no adapter on lo could be opened and asked what it can");
+        kit_fail(__FILE__, __LINE__, "no adapter on lo could be opened and queried");
     return &kit_adapter.info;
 }
 
@@ -80,22 +80,18 @@ void kit_need_iwarp(void)
 
 /* ---- settings ---- */
 
-/* Where a case can do without: that the setting is absent changes how much the case sees, not whether it is right. */
-enum need { NEEDED, WISHED };
-
-#define SETTING(field, need) { #field, offsetof(struct kit_config, field), need }
+#define SETTING(field) { #field, offsetof(struct kit_config, field), false }
+#define OPTIONAL(field) { #field, offsetof(struct kit_config, field), true }
 static const struct {
     const char *name;
     size_t offset;
-    enum need need;
+    bool is_optional; /* without it a case remains right, but finds less */
 } settings[] = {
-    SETTING(connect_ms, NEEDED), SETTING(request_ms, NEEDED), SETTING(reply_ms, NEEDED), SETTING(establish_ms, NEEDED),
-    SETTING(disconnect_ms, NEEDED), SETTING(backlog, NEEDED), SETTING(max_unfinished, NEEDED),
-    SETTING(max_private, NEEDED), SETTING(pend_creates, NEEDED), SETTING(mpa_revision, NEEDED), SETTING(crc, NEEDED),
-    SETTING(rtr, NEEDED), SETTING(max_fpdu, WISHED), SETTING(nudge_ms, WISHED), SETTING(shards, WISHED),
-    SETTING(notify_us, NEEDED), SETTING(breaches, WISHED),
-    SETTING(max_srq_depth, WISHED), SETTING(fast_register_pages, WISHED), SETTING(max_window_kib, WISHED),
-    SETTING(cq_resize, WISHED), SETTING(cq_moderation, WISHED),
+    SETTING(connect_ms), SETTING(request_ms), SETTING(reply_ms), SETTING(establish_ms), SETTING(disconnect_ms),
+    SETTING(backlog), SETTING(max_unfinished), SETTING(max_private), SETTING(pend_creates), SETTING(mpa_revision),
+    SETTING(crc), SETTING(rtr), OPTIONAL(max_fpdu), OPTIONAL(nudge_ms), OPTIONAL(shards), SETTING(notify_us),
+    OPTIONAL(breaches), OPTIONAL(max_srq_depth), OPTIONAL(fast_register_pages), OPTIONAL(max_window_kib),
+    OPTIONAL(cq_resize), OPTIONAL(cq_moderation),
 };
 
 struct kit_config kit_config(void)
@@ -116,7 +112,7 @@ void kit_configure(const struct kit_config *c)
         if (value == KIT_UNSET)
             continue;
         status = kit_provider->set ? kit_provider->set(settings[i].name, value) : STATUS_NOT_SUPPORTED;
-        if (status == STATUS_NOT_SUPPORTED && settings[i].need == NEEDED)
+        if (status == STATUS_NOT_SUPPORTED && !settings[i].is_optional)
             kit_skip("the provider cannot set %s to %u", settings[i].name, (unsigned)value);
         if (status != STATUS_NOT_SUPPORTED)
             CHECK_STATUS(status, STATUS_SUCCESS);
@@ -161,7 +157,7 @@ static const struct {
     NAME(NDIS_STATUS_BAD_VERSION), NAME(NDIS_STATUS_ADAPTER_NOT_READY),
 };
 
-static const char *name_of(NTSTATUS status, char text[16])
+static const char *provider_status_name(NTSTATUS status, char text[16])
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].status == status)
@@ -175,5 +171,6 @@ void kit_check_status(const char *file, int line, const char *what, NTSTATUS see
     char wanted[16], got[16];
 
     if (seen != expected)
-        kit_fail(file, line, "%s: expected %s, saw %s", what, name_of(expected, wanted), name_of(seen, got));
+        kit_fail(file, line, "%s: expected %s, saw %s", what, provider_status_name(expected, wanted),
+                 provider_status_name(seen, got));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A peer by hand: see raw.h. */
+/* A raw peer: see raw.h. */
 #include "contract/kit/raw.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ int raw_listen(struct sockaddr_storage *address)
     return s;
 }
 
-/* What is written leaves at once, however little it is. */
-static int undelayed(int s)
+/* Checks the socket and turns Nagle's algorithm off, so that even a few bytes are sent at once. Returns s. */
+static int raw_set_nodelay(int s)
 {
     int on = 1;
 
@@ -37,16 +37,16 @@ static int undelayed(int s)
 
 int raw_accept(int listener)
 {
-    return undelayed(accept(listener, NULL, NULL));
+    return raw_set_nodelay(accept(listener, NULL, NULL));
 }
 
-/* source: NULL, or port 0. */
-static int try_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address)
+/* source may be NULL. Returns -1 if the connection was refused or reset. */
+static int raw_try_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address)
 {
     int s;
 
     kit_need_iwarp();
-    s = undelayed(socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    s = raw_set_nodelay(socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (source)
         CHECK(bind(s, (const struct sockaddr *)source, kit_address_len(source)) == 0);
     if (connect(s, (const struct sockaddr *)address, kit_address_len(address)) == 0)
@@ -58,12 +58,12 @@ static int try_connect_from(const struct sockaddr_storage *source, const struct 
 
 int raw_try_connect(const struct sockaddr_storage *address)
 {
-    return try_connect_from(NULL, address);
+    return raw_try_connect_from(NULL, address);
 }
 
 int raw_connect_from(const struct sockaddr_storage *source, const struct sockaddr_storage *address)
 {
-    int s = try_connect_from(source, address);
+    int s = raw_try_connect_from(source, address);
 
     CHECK(s >= 0);
     return s;
@@ -84,7 +84,7 @@ void raw_send(int s, const void *bytes, size_t len)
     while (len) {
         ssize_t n = send(s, at, len, MSG_NOSIGNAL);
         if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-            return; /* the case looks at what the peer did, not at our sending */
+            return; /* the case checks what the provider did by what it receives */
         CHECK(n > 0);
         at += n;
         len -= (size_t)n;
@@ -106,7 +106,7 @@ size_t raw_recv(int s, void *bytes, size_t len)
     return have;
 }
 
-bool raw_ended(int s)
+bool raw_wait_end(int s)
 {
     uint8_t byte;
 
@@ -122,22 +122,22 @@ void raw_close(int s, bool reset)
     close(s);
 }
 
-bool raw_silent(int s)
+bool raw_is_silent(int s)
 {
     uint8_t byte;
 
-    kit_settle();
+    kit_pause();
     return recv(s, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
+static uint8_t *raw_put(uint8_t *at, uint64_t value, int bytes)
 {
     for (int i = bytes - 1; i >= 0; i--)
         *at++ = (uint8_t)(value >> (8 * i));
     return at;
 }
 
-static uint64_t get(const uint8_t *at, int bytes)
+static uint64_t raw_get(const uint8_t *at, int bytes)
 {
     uint64_t value = 0;
 
@@ -155,9 +155,9 @@ void raw_send_frame(int s, bool reply, const struct raw_frame *f)
     at += 16;
     *at++ = f->flags;
     *at++ = f->revision;
-    at = put(at, f->len + (limits ? 4 : 0), 2);
+    at = raw_put(at, f->len + (limits ? 4 : 0), 2);
     if (limits)
-        at = put(put(at, f->ird, 2), f->ord, 2);
+        at = raw_put(raw_put(at, f->ird, 2), f->ord, 2);
     memcpy(at, f->data, f->len);
     raw_send(s, bytes, (size_t)(at - bytes) + f->len);
 }
@@ -173,11 +173,11 @@ bool raw_recv_frame(int s, bool reply, struct raw_frame *f)
     CHECK(memcmp(head, reply ? reply_key : request_key, 16) == 0);
     f->flags = head[16];
     f->revision = head[17];
-    len = get(head + 18, 2);
+    len = raw_get(head + 18, 2);
     if ((f->flags & RAW_S) && len >= 4) {
         CHECK_EQ(raw_recv(s, limits, 4), 4);
-        f->ird = (uint16_t)get(limits, 2);
-        f->ord = (uint16_t)get(limits + 2, 2);
+        f->ird = (uint16_t)raw_get(limits, 2);
+        f->ord = (uint16_t)raw_get(limits + 2, 2);
         len -= 4;
     }
     CHECK(len <= sizeof f->data);
@@ -216,7 +216,7 @@ size_t raw_fpdu(uint8_t *out, const void *ulpdu, size_t len, bool crc)
     uint32_t sum;
 
     memset(out, 0, padded + 4);
-    put(out, len, 2);
+    raw_put(out, len, 2);
     memcpy(out + 2, ulpdu, len);
     sum = crc ? raw_crc32c(out, padded) : 0;
     for (int i = 0; i < 4; i++)
@@ -240,7 +240,7 @@ int raw_recv_fpdu(int s, uint8_t *ulpdu, size_t size, bool crc)
 
     if (raw_recv(s, bytes, 2) < 2)
         return -1;
-    len = get(bytes, 2);
+    len = raw_get(bytes, 2);
     padded = (2 + len + 3) & ~(size_t)3;
     if (raw_recv(s, bytes + 2, padded + 2) < padded + 2)
         return -1;
@@ -261,7 +261,7 @@ size_t raw_untagged(uint8_t *out, uint8_t opcode, uint32_t queue, uint32_t msn, 
 
     *at++ = (uint8_t)((last ? 0x40 : 0) | 1);
     *at++ = (uint8_t)(0x40 | opcode);
-    at = put(put(put(put(at, 0, 4), queue, 4), msn, 4), mo, 4);
+    at = raw_put(raw_put(raw_put(raw_put(at, 0, 4), queue, 4), msn, 4), mo, 4);
     if (len)
         memcpy(at, payload, len);
     return (size_t)(at - out) + len;
@@ -273,7 +273,7 @@ size_t raw_tagged(uint8_t *out, uint8_t opcode, uint32_t stag, uint64_t to, bool
 
     *at++ = (uint8_t)(0x80 | (last ? 0x40 : 0) | 1);
     *at++ = (uint8_t)(0x40 | opcode);
-    at = put(put(at, stag, 4), to, 8);
+    at = raw_put(raw_put(at, stag, 4), to, 8);
     if (len)
         memcpy(at, payload, len);
     return (size_t)(at - out) + len;
@@ -284,7 +284,7 @@ size_t raw_read_request(uint8_t *out, uint32_t msn, uint32_t sink, uint64_t sink
 {
     uint8_t payload[28], *at = payload;
 
-    at = put(put(put(put(put(at, sink, 4), sink_to, 8), len, 4), source, 4), source_to, 8);
+    at = raw_put(raw_put(raw_put(raw_put(raw_put(at, sink, 4), sink_to, 8), len, 4), source, 4), source_to, 8);
     return raw_untagged(out, 1, 1, msn, 0, true, payload, (size_t)(at - payload));
 }
 
@@ -300,12 +300,12 @@ bool raw_is_terminate(const uint8_t *ulpdu, int len, uint16_t *code)
 {
     if (len < 18 + 4 || (ulpdu[0] & 0x80) || (ulpdu[1] & 15) != 7)
         return false;
-    CHECK_EQ(get(ulpdu + 6, 4), 2); /* queue */
-    *code = (uint16_t)get(ulpdu + 18, 2);
+    CHECK_EQ(raw_get(ulpdu + 6, 4), 2); /* queue */
+    *code = (uint16_t)raw_get(ulpdu + 18, 2);
     return true;
 }
 
-uint16_t raw_last_words(int s, bool crc, uint8_t *ulpdu, int *len)
+uint16_t raw_recv_terminate(int s, bool crc, uint8_t *ulpdu, int *len)
 {
     static _Thread_local uint8_t any[65536];
     uint16_t code = 0;
@@ -317,6 +317,6 @@ uint16_t raw_last_words(int s, bool crc, uint8_t *ulpdu, int *len)
     } while (!raw_is_terminate(any, *len, &code));
     CHECK(*len <= 128);
     memcpy(ulpdu, any, (size_t)*len);
-    CHECK(raw_ended(s));
+    CHECK(raw_wait_end(s));
     return code;
 }

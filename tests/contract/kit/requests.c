@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of a side's, their results, and patterns to know bytes by: see kit.h. */
+/* Requests of a side, their results, and byte patterns: see kit.h. */
 #include "contract/kit/kit.h"
 
 #include <sched.h>

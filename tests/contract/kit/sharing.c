@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by cases about shared receive queues: see sharing.h. */
+/* For cases about shared receive queues: see sharing.h. */
 #include "contract/kit/sharing.h"
 
-void sharing_low(void *context, NTSTATUS status)
+void sharing_on_low(void *context, NTSTATUS status)
 {
     struct sharing *s = context;
 
     s->low_status = status;
     if (s->inside_low)
         s->inside_low(s);
-    kit_count_up(&s->low);
+    kit_increment(&s->low);
 }
 
 NTSTATUS sharing_srq(struct sharing *s, ULONG depth, ULONG sges, ULONG threshold, NDK_SRQ **srq)
@@ -19,7 +19,8 @@ NTSTATUS sharing_srq(struct sharing *s, ULONG depth, ULONG sges, ULONG threshold
     NTSTATUS status;
 
     *srq = NULL;
-    status = pd->Dispatch->NdkCreateSrq(pd, depth, sges, threshold, sharing_low, s, NULL, kit_create_done, &call, srq);
+    status = pd->Dispatch->NdkCreateSrq(pd, depth, sges, threshold, sharing_on_low, s, NULL, kit_create_done, &call,
+                                        srq);
     if (status != STATUS_PENDING)
         return status;
     status = kit_final(&call, status);
@@ -42,7 +43,7 @@ NTSTATUS sharing_qp(struct sharing *s, NDK_PD *pd, NDK_CQ *cq, NDK_SRQ *srq, voi
     return status;
 }
 
-static void open_side(struct kit_side *s)
+static void sharing_open_side(struct kit_side *s)
 {
     kit_side_open(s, NULL);
     CHECK_STATUS(kit_close(s->qp), STATUS_SUCCESS);
@@ -52,23 +53,23 @@ static void open_side(struct kit_side *s)
 void sharing_open(struct sharing *s, const struct sharing_config *c)
 {
     memset(s, 0, sizeof *s);
-    open_side(&s->passive);
+    sharing_open_side(&s->passive);
     if (data_info(s->passive.adapter).MaxSrqDepth == 0)
         kit_skip("the adapter has no shared receive queues");
-    open_side(&s->active);
+    sharing_open_side(&s->active);
     kit_listen(&s->listener, s->passive.adapter);
     CHECK_STATUS(sharing_srq(s, c->depth ? c->depth : KIT_DEPTH, c->sges ? c->sges : 4, c->threshold, &s->srq),
                  STATUS_SUCCESS);
 }
 
-static void connect_member(struct sharing *s, bool own_queue)
+static void sharing_connect_member(struct sharing *s, bool own_queue)
 {
     struct sharing_member *m = &s->member[s->members++];
 
     CHECK(s->members <= SHARING_MAX);
     m->cq = s->passive.cq;
     if (own_queue)
-        CHECK_STATUS(data_cq(s->passive.adapter, 2 * KIT_DEPTH, kit_cq_notification, &s->passive, &m->cq),
+        CHECK_STATUS(data_cq(s->passive.adapter, 2 * KIT_DEPTH, kit_on_notify, &s->passive, &m->cq),
                      STATUS_SUCCESS);
     CHECK_STATUS(sharing_qp(s, s->passive.pd, m->cq, s->srq, m, &m->qp), STATUS_SUCCESS);
     m->peer = kit_qp(&s->active, KIT_DEPTH);
@@ -84,10 +85,10 @@ static void connect_member(struct sharing *s, bool own_queue)
 void sharing_connect(struct sharing *s, int members, bool own_queues)
 {
     for (int i = 0; i < members; i++)
-        connect_member(s, own_queues);
+        sharing_connect_member(s, own_queues);
 }
 
-void sharing_drop(struct sharing *s, int member)
+void sharing_close_member(struct sharing *s, int member)
 {
     struct sharing_member *m = &s->member[member];
     void *objects[] = { m->connector, m->peer_connector, m->qp, m->peer, m->cq == s->passive.cq ? NULL : m->cq };
@@ -101,7 +102,7 @@ void sharing_drop(struct sharing *s, int member)
 void sharing_close(struct sharing *s)
 {
     for (int i = 0; i < s->members; i++)
-        sharing_drop(s, i);
+        sharing_close_member(s, i);
     if (s->srq)
         CHECK_STATUS(kit_close(s->srq), STATUS_SUCCESS);
     CHECK_STATUS(kit_close(s->listener.listener), STATUS_SUCCESS);
@@ -151,9 +152,9 @@ NDK_RESULT_EX sharing_message(struct sharing *s, int member, size_t offset, ULON
     return result;
 }
 
-void sharing_reached(struct sharing *s, int member)
+void sharing_wait_delivered(struct sharing *s, int member)
 {
     s->active.qp = s->member[member].peer;
-    data_reached(&s->active, &s->passive);
+    data_wait_delivered(&s->active, &s->passive);
     s->active.qp = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bad provider, for the test of ndkconform itself: OpenNDK with one status broken, that for a short buffer. Besides,
- * it prints what is no text, dies of version 0.0 and never returns from opening version 1.0.
+ * A bad provider, for the test of ndkconform itself: OpenNDK with a wrong status for a short buffer. It also prints
+ * bytes that are not text, crashes when version 0.0 is opened, and never returns when version 1.0 is opened.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A provider without settings whose adapter says that it is none of iWARP and has nothing optional. */
+/* A provider without settings, whose adapter reports another technology than iWARP and no optional capability. */
 #include "contract/modules/openndk.h"
 #include "contract/provider/provider.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* provider/openndk.c under another name, for modules that stand between it and ndkconform. */
+/* provider/openndk.c under another name, for modules that change what it does. */
 #ifndef TESTS_CONTRACT_MODULES_OPENNDK_H
 #define TESTS_CONTRACT_MODULES_OPENNDK_H
 
@@ -8,7 +8,7 @@
 const struct ndkconform_provider *openndk_provider(void);
 
 typedef NTSTATUS openndk_query_info(NDK_ADAPTER *adapter, NDK_ADAPTER_INFO *info, ULONG *size);
-/* Opens one of ours whose NdkQueryAdapterInfo is this, and tells the real one. One adapter at a time. */
+/* Opens an adapter whose NdkQueryAdapterInfo is `query`; *real receives the original. One adapter at a time. */
 NTSTATUS openndk_open_with(openndk_query_info *query, openndk_query_info **real, NDK_VERSION version, uint32_t if_index,
                            NDK_ADAPTER **adapter);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenNDK as a driver gets it: through Winsock Kernel, with all checks on, a broken rule being the end, unless a case
- * breaks one on purpose. The cases must not see any difference. Each adapter has a registration of its own.
+ * OpenNDK through Winsock Kernel, as drivers use it, with all checks on. A broken rule ends the process, unless a case
+ * breaks it on purpose. All cases must pass as without it. Each adapter has a registration of its own.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER
         detach(c);
         return status;
     }
-    /* The cases are the host's: they look for its AF_INET6. */
+    /* The cases are compiled for the host, whose AF_INET6 is not Windows'. */
     ondk_use_windows_families(ndk_filter_real(*adapter), 0);
     c->adapter = *adapter;
     pthread_mutex_lock(&lock);

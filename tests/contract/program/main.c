@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ndkconform: runs contract cases against an NDK provider. docs/conformance.md says how; usage below.
- * One line a case, `name: passed`, or `name: FAILED` after what was expected and seen.
+ * ndkconform: runs contract cases against an NDK provider, see docs/conformance.md. It prints one line for each case,
+ * `name: passed`, or `name: FAILED` after the expected and the actual value.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -18,7 +18,7 @@
 
 static const char usage_text[] =
     "usage: ndkconform [OPTION]...\n"
-    "Puts an NDK provider under the rules of the NDKPI contract.\n"
+    "Tests an NDK provider against the rules of the NDKPI contract.\n"
     "  --provider MODULE   a shared object that exports ndkconform_provider; without it, OpenNDK\n"
     "  --list              the names of the cases\n"
     "  --rules             the names, each with the rules that it covers\n"
@@ -26,7 +26,7 @@ static const char usage_text[] =
     "  --family 4|6|both   address families (default both)\n"
     "  --slow              long cases too\n"
     "  --watchdog SECONDS  what a case may take (default 60, long ones 300)\n"
-    "  --json FILE         a report; - for standard output, the lines then go to standard error\n"
+    "  --json FILE         a report; with - it goes to standard output, and the lines to standard error\n"
     "  --junit FILE        the same as JUnit XML\n"
     "  --help\n"
     "exit status: 0 nothing failed, 1 a case failed, 2 wrong usage, no such provider, no case, no report\n";
@@ -100,7 +100,7 @@ static const struct ndkconform_provider *provider_of(const char *module)
         fprintf(stderr, "ndkconform: no provider: %s\n", dlerror());
         exit(2);
     }
-    memcpy(&get, &symbol, sizeof get); /* ISO C knows no cast between the two */
+    memcpy(&get, &symbol, sizeof get); /* ISO C has no cast between object and function pointers */
     p = get();
     if (!p || p->interface != NDKCONFORM_INTERFACE) {
         fprintf(stderr, "ndkconform: %s: expected interface %u, saw %u\n", module, NDKCONFORM_INTERFACE,
@@ -179,8 +179,8 @@ static void run_all(struct run *run, const struct options *o, FILE *lines)
     }
 }
 
-/* Ports that a case finds free are not taken by whatever else runs on the machine, where a user may have that. */
-static void own_network(void)
+/* Unshares the network, if permitted, so that other programs do not bind the ports that a case has found free. */
+static void unshare_network(void)
 {
     struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
     int s;
@@ -197,7 +197,7 @@ static void own_network(void)
 
 /* ---- reports ---- */
 
-/* Opened before the cases run, so that a wrong name costs no run. */
+/* Called before the cases run, so that a wrong name is reported at once. */
 static FILE *report_file(const char *name)
 {
     FILE *f = !name ? NULL : strcmp(name, "-") == 0 ? stdout : fopen(name, "we");
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
     json = report_file(o.json);
     junit = report_file(o.junit);
     lines = json == stdout || junit == stdout ? stderr : stdout;
-    own_network();
+    unshare_network();
     run_probe();
     run_all(&run, &o, lines);
     report.results = run.results;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reports: JSON, and JUnit XML as build servers read it. What a case printed may be any bytes. */
+/* Reports in JSON and in JUnit XML. The output of a case may contain any bytes. */
 #include <time.h>
 
 #include "contract/program/runner.h"
@@ -14,13 +14,13 @@ const char *rules_of(const char *name)
 
 /* ---- text ---- */
 
-static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD, for what is no text */
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD, for bytes that are not text */
 
-/* The length of the UTF-8 character at the beginning, and its number; 0 where it is none. */
+/* Returns the length of the UTF-8 character at the start of text, and its number; 0 if there is none. */
 static size_t character(const char *text, size_t len, uint32_t *number)
 {
     const uint8_t *at = (const uint8_t *)text;
-    static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* that needs so many bytes */
+    static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* the first number with that many bytes */
     size_t size = at[0] < 0x80 ? 1 : at[0] < 0xc0 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf8 ? 4 : 0;
 
     if (size == 0 || size > len)
@@ -44,7 +44,7 @@ static void json_character(FILE *out, const char *text, size_t size, uint32_t nu
         fwrite(text, 1, size, out);
 }
 
-/* XML 1.0 has no way to write most control characters. */
+/* XML 1.0 cannot represent most control characters. */
 static void xml_character(FILE *out, const char *text, size_t size, uint32_t number)
 {
     if (number == '\n' || number == '\t' || number == '\r' || number == '"' || number == '&' || number == '<' ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a case in a process of its own with a watchdog, and records what came of it. */
+/* Runs a case in a process of its own with a watchdog, and records the result. */
 #define _GNU_SOURCE
 #include "contract/program/runner.h"
 
@@ -23,11 +23,11 @@ enum { EXIT_SKIPPED = 77, WATCHDOG_SECONDS = 60, WATCHDOG_SLOW_SECONDS = 300, PR
 static struct kit_case *first_case, **last_case = &first_case;
 static int current_family = AF_INET;
 
-/* Where a case, which has a process of its own, leaves word of its end: whoever speaks first. */
-static struct word {
-    atomic_int spoken;
+/* Shared with the case's process, which stores here why it failed or was skipped. The first reason remains. */
+static struct shared {
+    atomic_int has_reason;
     char reason[sizeof((struct run_result *)0)->reason];
-} *word;
+} *shared;
 
 void kit_register(struct kit_case *c)
 {
@@ -47,10 +47,10 @@ int kit_family(void)
 
 /* ---- the case's process ---- */
 
-static void __attribute__((format(printf, 1, 0))) leave_word(const char *format, va_list args)
+static void __attribute__((format(printf, 1, 0))) run_set_reason(const char *format, va_list args)
 {
-    if (word && atomic_exchange(&word->spoken, 1) == 0)
-        vsnprintf(word->reason, sizeof word->reason, format, args);
+    if (shared && atomic_exchange(&shared->has_reason, 1) == 0)
+        vsnprintf(shared->reason, sizeof shared->reason, format, args);
 }
 
 void kit_fail(const char *file, int line, const char *format, ...)
@@ -61,7 +61,7 @@ void kit_fail(const char *file, int line, const char *format, ...)
     fprintf(stderr, "  %s:%d: ", name ? name + 1 : file, line);
     va_start(args, format);
     va_copy(again, args);
-    leave_word(format, again);
+    run_set_reason(format, again);
     va_end(again);
     vfprintf(stderr, format, args);
     va_end(args);
@@ -77,7 +77,7 @@ void kit_skip(const char *format, ...)
     fputs("  skipped: ", stdout);
     va_start(args, format);
     va_copy(again, args);
-    leave_word(format, again);
+    run_set_reason(format, again);
     va_end(again);
     vprintf(format, args);
     va_end(args);
@@ -86,7 +86,7 @@ void kit_skip(const char *format, ...)
     _exit(EXIT_SKIPPED);
 }
 
-static void loopback_up(void)
+static void run_set_loopback_up(void)
 {
     struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
     int s = socket(AF_INET, SOCK_DGRAM, 0);
@@ -96,7 +96,7 @@ static void loopback_up(void)
     close(s);
 }
 
-static void write_file(const char *path, const char *text)
+static void run_write_file(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -105,8 +105,8 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* Without privileges: root of a user namespace, so that ip and nft, which the case starts, may work there. */
-static void own_network_of_a_user(void)
+/* Creates a user namespace too, for a user without privileges. As its root, the case may run ip and nft. */
+static void run_unshare_user_network(void)
 {
     char uid[32], gid[32];
 
@@ -114,28 +114,28 @@ static void own_network_of_a_user(void)
     snprintf(gid, sizeof gid, "0 %u 1", (unsigned)getegid());
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
         kit_skip("no network namespace to be had: %s", strerror(errno));
-    write_file("/proc/self/setgroups", "deny");
-    write_file("/proc/self/uid_map", uid);
-    write_file("/proc/self/gid_map", gid);
+    run_write_file("/proc/self/setgroups", "deny");
+    run_write_file("/proc/self/uid_map", uid);
+    run_write_file("/proc/self/gid_map", gid);
 }
 
-static void child_main(const struct kit_case *c, int family)
+static void run_child_main(const struct kit_case *c, int family)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
     current_family = family;
     if (c->flags & KIT_NETNS) {
         if (unshare(CLONE_NEWNET) != 0)
-            own_network_of_a_user();
-        loopback_up();
+            run_unshare_user_network();
+        run_set_loopback_up();
     }
     if (!(c->flags & KIT_DEFAULTS))
         run_without_limits();
     c->run();
     fflush(NULL);
-    exit(0); /* through atexit: a leak checker has its say */
+    exit(0); /* not _exit: LeakSanitizer runs at exit */
 }
 
-static double seconds_now(void)
+static double run_now(void)
 {
     struct timespec t;
 
@@ -143,11 +143,11 @@ static double seconds_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- what it prints ---- */
+/* ---- its output ---- */
 
-static void record(struct run_result *r, FILE *echo, const char *bytes, size_t len)
+static void run_record(struct run_result *r, FILE *echo, const char *bytes, size_t len)
 {
-    size_t room = RUN_OUTPUT_MOST - r->len, kept = len < room ? len : room;
+    size_t room = RUN_MAX_OUTPUT - r->len, kept = len < room ? len : room;
     char *grown = kept ? realloc(r->output, r->len + kept) : NULL;
 
     if (grown) {
@@ -160,49 +160,50 @@ static void record(struct run_result *r, FILE *echo, const char *bytes, size_t l
 }
 
 /* Returns false at the end of the stream. */
-static bool read_some(int from, struct run_result *r, FILE *echo)
+static bool run_read_output(int from, struct run_result *r, FILE *echo)
 {
     char bytes[4096];
     ssize_t n;
 
     while ((n = read(from, bytes, sizeof bytes)) > 0)
-        record(r, echo, bytes, (size_t)n);
+        run_record(r, echo, bytes, (size_t)n);
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 /*
- * Until the child has ended, after so many seconds by the watchdog. They are counted one by one: so the time in which
- * the machine, or this process and all that it started, stood still does not count.
- * The stream may outlive the child, in the hands of a process that the child left behind.
+ * Records the child's output until the child has ended. The watchdog ends it after `seconds`. They are counted one by
+ * one, so that time in which the machine or this process was stopped does not count. The stream may outlive the child,
+ * because a process that the child has started may have it open.
  */
-static void listen_to(pid_t child, unsigned seconds, int from, struct run_result *r, FILE *echo)
+static void run_watch(pid_t child, unsigned seconds, int from, struct run_result *r, FILE *echo)
 {
     struct pollfd fds[2] = { { .fd = from, .events = POLLIN }, { .fd = pidfd_open(child, 0), .events = POLLIN } };
-    double now, before = seconds_now(), left = seconds;
+    double now, before = run_now(), left = seconds;
 
     fcntl(from, F_SETFL, O_NONBLOCK);
     while (fds[0].fd >= 0 || fds[1].fd >= 0) {
         if (poll(fds, 2, 1000) < 0 && errno != EINTR)
             break;
-        now = seconds_now();
+        now = run_now();
         left -= now - before < 1.5 ? now - before : 1.5;
         before = now;
         if (left < 0)
             kill(child, SIGALRM);
-        if (fds[0].fd >= 0 && !read_some(from, r, echo))
+        if (fds[0].fd >= 0 && !run_read_output(from, r, echo))
             fds[0].fd = -1;
         if (fds[1].revents)
             break;
     }
     if (fds[0].fd >= 0)
-        read_some(from, r, echo);
+        run_read_output(from, r, echo);
     if (fds[1].fd >= 0)
         close(fds[1].fd);
 }
 
-/* ---- what came of it ---- */
+/* ---- its result ---- */
 
-static void __attribute__((format(printf, 3, 4))) conclude(struct run_result *r, FILE *echo, const char *format, ...)
+static void __attribute__((format(printf, 3, 4))) run_set_failure(struct run_result *r, FILE *echo,
+                                                                        const char *format, ...)
 {
     char line[sizeof r->reason + 4];
     va_list args;
@@ -211,11 +212,11 @@ static void __attribute__((format(printf, 3, 4))) conclude(struct run_result *r,
     vsnprintf(r->reason, sizeof r->reason, format, args);
     va_end(args);
     snprintf(line, sizeof line, "  %s\n", r->reason);
-    record(r, echo, line, strlen(line));
+    run_record(r, echo, line, strlen(line));
 }
 
-/* A case that ended by no check of its own: a sanitizer's summary says why, where there is one. */
-static void find_summary(struct run_result *r, int status)
+/* The reason of a case that no check has ended: a sanitizer's summary, or its exit status. */
+static void run_find_reason(struct run_result *r, int status)
 {
     static const char mark[] = "SUMMARY: ";
     const char *at = r->output ? memmem(r->output, r->len, mark, sizeof mark - 1) : NULL;
@@ -229,39 +230,39 @@ static void find_summary(struct run_result *r, int status)
         snprintf(r->reason, sizeof r->reason, "ended with exit status %d", status);
 }
 
-static void judge(struct run_result *r, FILE *echo, int status)
+static void run_set_outcome(struct run_result *r, FILE *echo, int status)
 {
     r->outcome = RUN_FAILED;
     if (WIFSIGNALED(status)) {
         if (WTERMSIG(status) == SIGALRM)
-            conclude(r, echo, "still waiting when the watchdog ended it");
+            run_set_failure(r, echo, "still waiting when the watchdog ended it");
         else
-            conclude(r, echo, "killed by signal %d", WTERMSIG(status));
+            run_set_failure(r, echo, "killed by signal %d", WTERMSIG(status));
         return;
     }
     if (WEXITSTATUS(status) == 0)
         r->outcome = RUN_PASSED;
     else if (WEXITSTATUS(status) == EXIT_SKIPPED)
         r->outcome = RUN_SKIPPED;
-    if (r->outcome != RUN_PASSED && word->spoken)
-        memcpy(r->reason, word->reason, sizeof r->reason);
+    if (r->outcome != RUN_PASSED && shared->has_reason)
+        memcpy(r->reason, shared->reason, sizeof r->reason);
     else if (r->outcome != RUN_PASSED)
-        find_summary(r, WEXITSTATUS(status));
+        run_find_reason(r, WEXITSTATUS(status));
 }
 
-/* A process whose output comes through *from. Returns its id, 0 in the process itself. */
-static pid_t start(int *from)
+/* Forks. The child's output can be read from *from. Returns as fork does. */
+static pid_t run_fork(int *from)
 {
     int ends[2];
     pid_t child;
 
-    if (!word)
-        word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (word == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0) {
+    if (!shared)
+        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0) {
         perror("ndkconform");
         exit(2);
     }
-    memset(word, 0, sizeof *word);
+    memset(shared, 0, sizeof *shared);
     fflush(NULL);
     child = fork();
     if (child < 0) {
@@ -269,7 +270,7 @@ static pid_t start(int *from)
         exit(2);
     }
     if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* with its watchdog */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing else would end it */
         dup2(ends[1], STDOUT_FILENO);
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
@@ -281,21 +282,21 @@ static pid_t start(int *from)
 
 void run_case(const struct kit_case *c, int family, unsigned watchdog, FILE *echo, struct run_result *r)
 {
-    double begun = seconds_now();
+    double begun = run_now();
     int status, from;
-    pid_t child = start(&from);
+    pid_t child = run_fork(&from);
 
     if (child == 0)
-        child_main(c, family);
+        run_child_main(c, family);
     if (!watchdog)
         watchdog = c->flags & KIT_SLOW ? WATCHDOG_SLOW_SECONDS : WATCHDOG_SECONDS;
     *r = (struct run_result){ .c = c, .family = family };
-    listen_to(child, watchdog, from, r, echo);
+    run_watch(child, watchdog, from, r, echo);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     close(from);
-    r->seconds = seconds_now() - begun;
-    judge(r, echo, status);
+    r->seconds = run_now() - begun;
+    run_set_outcome(r, echo, status);
 }
 
 const char *run_outcome_name(enum run_outcome o)
@@ -321,7 +322,7 @@ static _Noreturn void probe_main(struct kit_adapter *found)
     _exit(0);
 }
 
-/* In silence: where it cannot be opened the cases will say so. */
+/* Prints nothing: if the adapter cannot be opened, the cases fail with the reason. */
 void run_probe(void)
 {
     struct kit_adapter *found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -334,10 +335,10 @@ void run_probe(void)
         perror("ndkconform");
         exit(2);
     }
-    child = start(&from);
+    child = run_fork(&from);
     if (child == 0)
         probe_main(found);
-    listen_to(child, PROBE_SECONDS, from, &unused, nowhere);
+    run_watch(child, PROBE_SECONDS, from, &unused, nowhere);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     close(from);

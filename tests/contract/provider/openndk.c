@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenNDK, as ndkconform sees it: all that it knows of this provider. */
+/* OpenNDK as a provider for ndkconform. Nothing else of ndkconform includes its headers. */
 #include "contract/provider/provider.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "openndk/mdl.h"
 
 _Static_assert(NDKCONFORM_RTR_ZERO_FPDU == ONDK_RTR_ZERO_FPDU && NDKCONFORM_RTR_WRITE == ONDK_RTR_WRITE &&
-               NDKCONFORM_RTR_READ == ONDK_RTR_READ, "the forms of ready-to-receive are one set");
+               NDKCONFORM_RTR_READ == ONDK_RTR_READ, "the same bits for the forms of ready-to-receive");
 
 #define SETTING(field) { #field, offsetof(ondk_config_t, field) }
 static const struct {
