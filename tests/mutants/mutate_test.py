@@ -100,6 +100,7 @@ class Places(unittest.TestCase):
     def test_statements(self):
         self.refused("no whole statement", "sum", "statement", "if (a > 0 && b > 0) carry = a + b;")
         self.refused("a declaration", "sum", "statement", "int carry = 0, wide[SIZE];")
+        self.refused("body of a switch", "sum", "statement", "{ case 1: return -1; default: break; }")
         self.refused("a label", "sum", "statement", "case 1: return -1;")
         self.refused("changes nothing", "sum", "statement", "carry--;", after="carry --;")
         self.assertEqual(self.found("sum", "statement", "twice(&a); twice(&a);").count("twice"), 2)
@@ -149,7 +150,7 @@ class Copies(unittest.TestCase):
         subprocess.run(["cc", "-Wall", "-Werror", *options, "src/main.c"], cwd=tree, check=True)
 
     def run_copy(self, mutant):
-        env = dict(os.environ, ONDK_MUTANT=mutant)
+        env = dict(os.environ, MUTANT=mutant)
         return subprocess.run([str(self.dst / "a.out")], env=env, capture_output=True, text=True)
 
     def test_one_is_selected_at_run_time(self):
@@ -165,6 +166,32 @@ class Copies(unittest.TestCase):
         for tree in (self.src, self.dst):
             self.compile(tree, "-O2", "-g0", "-c")
         self.assertEqual((self.src / "main.o").read_bytes(), (self.dst / "main.o").read_bytes())
+
+    def test_one_file_alone(self):
+        self.assertEqual(self.mutate("source", "src/low.h", self.dst, self.src).returncode, 0)
+        self.assertEqual({path.name for path in self.dst.iterdir()}, {"low.h", "mutants_selected.h"})
+        self.assertNotIn("silent", (self.dst / "mutants_selected.h").read_text())
+        self.assertIn("no seeded bug is in", self.mutate("source", "src/none.c", self.dst, self.src).stderr)
+
+    def test_several_rules_of_one_bug(self):
+        lists = self.src / "tests/mutants/all.mut"
+        lists.write_text(lists.read_text().replace("rule LOW-02\n", "rule LOW-02\ntests first\nrule LOW-04\n"))
+        self.assertEqual(self.mutate("list", self.src).stdout,
+                         "off_by_one LOW-01 low\nsilent LOW-02 first\nsilent LOW-04 low\n")
+
+    def test_a_moved_file_is_followed(self):
+        (self.src / "src/low.h").rename(self.src / "src/lower.h")
+        (self.src / "src/main.c").write_text(self.FILES["src/main.c"].replace("low.h", "lower.h"))
+        self.assertIn("No such file", self.mutate("check", self.src).stderr)
+        self.assertEqual(self.mutate("rename", "src/low.h", "src/lower.h", self.src).returncode, 0)
+        self.assertEqual(self.mutate("check", self.src).returncode, 0)
+
+    def test_features_are_still_the_files_choice(self):
+        """What is included in front of a file must not decide what the C library declares."""
+        (self.src / "src/main.c").write_text('#define _GNU_SOURCE\n#include <string.h>\n' + self.FILES["src/main.c"].replace(
+            "printf(", '(void)strchrnul("a", 97);\n    printf('))
+        self.assertEqual(self.mutate("apply", self.src, self.dst).returncode, 0)
+        self.compile(self.dst)
 
     def test_follows_the_tree(self):
         self.mutate("apply", self.src, self.dst)

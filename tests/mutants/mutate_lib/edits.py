@@ -10,7 +10,8 @@ A list holds bugs, one after the other; `#` begins a comment line:
     - owned != FABRIC_OK
     + false
 
-An edit names a file, a function in it, and `expression` or `statement`. If the text occurs more than once in that
+`tests` is a filter for ndkconform, or, behind `ctest:`, a regular expression for ctest. A bug may break several rules and
+have several tests for each, all of which must fail. An edit names a file, a function in it, and `expression` or `statement`. If the text occurs more than once in that
 function, the index of the occurrence follows, from 1 on. `-` lines are the source as it is, `+` lines what the bug
 makes of it. White space and comments do not count. A statement's `+` may be missing: the bug leaves the statement out.
 """
@@ -41,8 +42,8 @@ class Edit:
 class Bug:
     name: str
     where: str
-    rule: str = ""
-    tests: str = ""
+    rule: str = ""  # the one that the next tests line belongs to
+    tests: list = field(default_factory=list)  # (rule, tests)
     edits: list = field(default_factory=list)
 
 
@@ -75,8 +76,10 @@ def parse_list(path, name=None):
             bugs.append(Bug(words[1], where))
         elif not bugs:
             raise EditError(f"{where}: expected `bug NAME`")
-        elif words[0] in ("rule", "tests") and len(words) == 2:
-            setattr(bugs[-1], words[0], words[1])
+        elif words[0] == "rule" and len(words) == 2:
+            bugs[-1].rule = words[1]
+        elif words[0] == "tests" and len(words) == 2:
+            bugs[-1].tests.append((bugs[-1].rule, words[1]))
         elif words[0] == "edit":
             bugs[-1].edits.append(parse_edit(words, where))
         elif words[0] in ("-", "+") and bugs[-1].edits:
@@ -202,7 +205,7 @@ def selection(places, before):
 
 
 def rename_text(text, old, new):
-    """A list in which edits follow a function or variable that has another name now."""
+    """A list in which edits follow a function, variable or file that has another name now."""
     word = re.compile(rf"\b{re.escape(old)}\b")
     lines = []
     for line in text.splitlines():
@@ -212,8 +215,8 @@ def rename_text(text, old, new):
             line = line[:at] + word.sub(new, line[at:])
         elif stripped.startswith("edit "):
             words = stripped.split()
-            if len(words) > 2 and words[2] == old:
-                words[2] = new
+            if old in words[1:3]:
+                words[1:3] = [new if one == old else one for one in words[1:3]]
                 line = " ".join(words)
         lines.append(line)
     return "\n".join(lines) + "\n"

@@ -179,7 +179,10 @@ def wrong_statement(tokens, first, last):
     left = tokens[first - 1]
     controlled = left.text in ("else", "do")
     if left.text == ")":
-        controlled = tokens[opening(tokens, first - 1) - 1].text in CONTROL
+        head = tokens[opening(tokens, first - 1) - 1].text
+        if head == "switch":
+            return "the body of a switch, whose labels would be there twice"
+        controlled = head in CONTROL
     if not controlled and left.text not in (";", "{", "}", ":"):
         return f"no whole statement behind {left.text!r}"
     at, count = first, 0
