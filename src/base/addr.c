@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mutant.h"
-
 bool addr_from(struct addr *a, const void *sockaddr, size_t len)
 {
     sa_family_t family;
@@ -32,8 +30,6 @@ bool addr_from(struct addr *a, const void *sockaddr, size_t len)
         a->v6.sin6_addr = in.sin6_addr;
         /* A scope matters only for link-local addresses. In any other it would make equal addresses differ. */
         a->v6.sin6_scope_id = IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0;
-        if (MUTANT(adp_03_scope_lost))
-            a->v6.sin6_scope_id = 0;
         return true;
     }
     return false;

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/fork.h"
-#include "base/mutant.h"
 
 enum {
     MAX_DESCRIPTORS = 1 << 22, /* the set has half a MiB, of which only touched pages use memory */
@@ -43,7 +42,7 @@ static int descriptors_open_dead_socket(void)
 static void descriptors_replace_in_child(void)
 {
     int dead_fd = descriptors_open_dead_socket();
-    int n = MUTANT(obs_child_keeps_the_name) ? 0 : atomic_load(&words_used);
+    int n = atomic_load(&words_used);
 
     for (int i = 0; i < n; i++) {
         uint64_t bits = atomic_exchange(&descriptor_set[i], 0);

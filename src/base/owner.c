@@ -30,14 +30,11 @@ static bool sleeps_until_woken(uint32_t word)
 /* Makes the system call that ends the sleep of `was`. The caller's exchange has ended it in the word. */
 static void rouse(struct owner *o, uint32_t was)
 {
-    if (OWNER_MUTANT(3))
-        return;
     if (sleep_of(was) == OWNER_SLEEP_WATCH) {
         o->ops->wake(o->ctx);
         return;
     }
-    if (!OWNER_MUTANT(4))
-        owner_kicks_count(o);
+    owner_kicks_count(o);
     o->ops->futex_wake(o->ctx, &o->kicks);
 }
 
@@ -70,8 +67,6 @@ bool owner_acquire_or_ring(struct owner *o)
     uint32_t next;
 
     do {
-        if (OWNER_MUTANT(5) && (w & OWNER_DOORBELL))
-            return false;
         next = (w & OWNER_OWNED) ? w | OWNER_DOORBELL : w | OWNER_OWNED;
     } while (!owner_word_exchange(o, &w, next));
     return !(w & OWNER_OWNED);
@@ -85,7 +80,7 @@ static uint32_t let_go(uint32_t w)
 {
     w &= ~OWNER_DOORBELL;
     if (sleep_of(w) == OWNER_SLEEP_TOKEN)
-        return w & ~(OWNER_SLEEP_MASK | OWNER_WAKE | (OWNER_MUTANT(6) ? OWNER_OWNED : 0u));
+        return w & ~(OWNER_SLEEP_MASK | OWNER_WAKE);
     return w & ~OWNER_OWNED;
 }
 
@@ -95,7 +90,7 @@ bool owner_release(struct owner *o)
     bool rung;
 
     do
-        rung = (w & OWNER_DOORBELL) && !OWNER_MUTANT(1);
+        rung = w & OWNER_DOORBELL;
     while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_DOORBELL : let_go(w)));
     if (rung)
         return false;
@@ -112,7 +107,7 @@ void owner_release_to_thread(struct owner *o)
     do {
         next = let_go(w);
         if (sleep_of(w) != OWNER_SLEEP_TOKEN)
-            next = (next & ~OWNER_SLEEP_MASK) | (OWNER_MUTANT(7) ? 0u : OWNER_WAKE);
+            next = (next & ~OWNER_SLEEP_MASK) | OWNER_WAKE;
     } while (!owner_word_exchange(o, &w, next));
     if (sleep_of(w) != OWNER_SLEEP_AWAKE)
         rouse(o, w);
@@ -124,10 +119,8 @@ bool owner_wake(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
 
-    do {
-        if (OWNER_MUTANT(8) && (w & OWNER_WAKE))
-            return false;
-    } while (!owner_word_exchange(o, &w, (sleeps_until_woken(w) ? w & ~OWNER_SLEEP_MASK : w) | OWNER_WAKE));
+    while (!owner_word_exchange(o, &w, (sleeps_until_woken(w) ? w & ~OWNER_SLEEP_MASK : w) | OWNER_WAKE))
+        ;
     if (!sleeps_until_woken(w))
         return false;
     rouse(o, w);
@@ -174,8 +167,6 @@ void owner_thread_acquire(struct owner *o)
 
         if (sleep_of(owner_word_load(o)) == OWNER_SLEEP_AWAKE)
             return;
-        if (OWNER_MUTANT(15))
-            kicks = owner_kicks_load(o);
         o->ops->futex_wait(o->ctx, &o->kicks, kicks, OWNER_NEVER);
     }
 }
@@ -186,8 +177,8 @@ enum owner_sleep owner_sleep_begin(struct owner *o)
     bool rung;
 
     do {
-        rung = (w & OWNER_WAKE) && !OWNER_MUTANT(2);
-        if (!rung && (w & OWNER_LEASE) && !OWNER_MUTANT(9))
+        rung = w & OWNER_WAKE;
+        if (!rung && (w & OWNER_LEASE))
             return OWNER_SLEEP_IN_LEASE;
     } while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_WAKE : w | OWNER_SLEEP_WATCH));
     return rung ? OWNER_SLEEP_RUNG : OWNER_SLEEP_GO;
@@ -212,7 +203,7 @@ bool owner_lease_begin(struct owner *o, uint64_t now)
     owner_renewed_store(o, now);
     w = owner_word_load(o);
     do
-        watches = sleep_of(w) == OWNER_SLEEP_WATCH && !OWNER_MUTANT(10);
+        watches = sleep_of(w) == OWNER_SLEEP_WATCH;
     while (!owner_word_exchange(o, &w, (watches ? w & ~OWNER_SLEEP_MASK : w) | OWNER_LEASE));
     if (watches)
         rouse(o, w);
@@ -232,7 +223,7 @@ bool owner_lease_end(struct owner *o)
     do
         waits = sleep_of(w) == OWNER_SLEEP_LEASED;
     while (!owner_word_exchange(o, &w, (waits ? w & ~OWNER_SLEEP_MASK : w) & ~OWNER_LEASE));
-    if (waits && !OWNER_MUTANT(11))
+    if (waits)
         rouse(o, w);
     return (w & OWNER_LEASE) != 0;
 }
@@ -242,7 +233,7 @@ bool owner_leave_to_poller(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
 
-    while (!OWNER_MUTANT(16) && !owner_word_exchange(o, &w, w))
+    while (!owner_word_exchange(o, &w, w))
         ;
     return (w & OWNER_LEASE) != 0;
 }
@@ -256,7 +247,7 @@ bool owner_lease_take_back(struct owner *o)
 {
     if (!owner_is_leased(o))
         return false;
-    if (!OWNER_MUTANT(12) && !lease_is_over(owner_renewed_load(o), o->ops->now(o->ctx)))
+    if (!lease_is_over(owner_renewed_load(o), o->ops->now(o->ctx)))
         return false;
     return owner_lease_end(o);
 }
@@ -286,10 +277,10 @@ enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline)
         enum owner_lease why;
 
         if (lease_wait_over(o, w, deadline, &limit, &why)) {
-            if (OWNER_MUTANT(13) || owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
+            if (owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
                 return why;
         } else if (sleep_of(w) == OWNER_SLEEP_LEASED ||
-                   owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED) || OWNER_MUTANT(14)) {
+                   owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED)) {
             o->ops->futex_wait(o->ctx, &o->kicks, kicks, limit);
         }
     }

@@ -12,8 +12,6 @@
 
 #include "base/owner.h"
 
-#define OWNER_MUTANT(n) 0
-
 static inline uint32_t owner_word_load(struct owner *o)
 {
     return atomic_load_explicit(&o->word, memory_order_acquire);

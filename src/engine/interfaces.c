@@ -18,7 +18,6 @@
 
 #include "base/descriptors.h"
 #include "base/fork.h"
-#include "base/mutant.h"
 #include "base/spin.h"
 
 enum { N_CACHE_ENTRIES = 64, CACHE_SECONDS = 1 };
@@ -254,9 +253,7 @@ static int kernel_owns(struct interfaces *self, uint32_t index, const struct add
         return EADDRNOTAVAIL;
     addr_set_port(&host, 0);
     err = cache_has(index, &host) ? 0 : interface_find_address(index, &host);
-    if (err)
-        return err;
-    return MUTANT(adp_03_loopback_alone) && !addr_is_loopback(wanted) ? EADDRNOTAVAIL : 0;
+    return err;
 }
 
 struct interfaces *interfaces_kernel(void)

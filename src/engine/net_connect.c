@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include "base/descriptors.h"
-#include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
 
@@ -34,7 +33,7 @@ int net_connect(struct net *net, struct shard *s, struct net_reservation *from, 
     err = reservation_socket(from, &fd);
     if (err)
         return err;
-    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice));
+    socket_reset_on_close(fd, true);
     if (connect(fd, &peer->sa, addr_len(peer)) && errno != EINPROGRESS) {
         err = errno;
         descriptors_close(fd);

@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
 #include "engine/shard.h"
@@ -178,7 +177,7 @@ static void poller_watch_direct(struct poller *p)
     bool failed = false;
 
     p->leased_turns = 0;
-    if (!atomic_load_explicit(&p->some_unwatched, memory_order_relaxed) || MUTANT(net_lease_over_unwatched))
+    if (!atomic_load_explicit(&p->some_unwatched, memory_order_relaxed))
         return;
     for (unsigned i = 0; i < p->n_direct; i++)
         if (!(p->direct[i]->flags & SOCKET_WATCHED) && poller_watch_socket(p, p->direct[i]))
@@ -289,8 +288,7 @@ void net_wait(struct net *net, void *poller, uint64_t now, uint64_t deadline)
     uint64_t ns;
 
     (void)net;
-    if (atomic_load_explicit(&p->some_unwatched, memory_order_relaxed) && deadline > now + WATCH_RETRY_NS &&
-        !MUTANT(net_unwatched_sleeps))
+    if (atomic_load_explicit(&p->some_unwatched, memory_order_relaxed) && deadline > now + WATCH_RETRY_NS)
         deadline = now + WATCH_RETRY_NS;
     ns = deadline > now ? deadline - now : 0;
     timeout = (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };

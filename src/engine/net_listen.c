@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 
 #include "base/descriptors.h"
-#include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
 
@@ -29,7 +28,7 @@ int net_listen(struct net *net, struct shard *s, struct net_reservation *at, str
 
     if (err)
         return err;
-    socket_reset_on_close(fd, !MUTANT(qpr_20_death_as_notice)); /* accepted sockets inherit it */
+    socket_reset_on_close(fd, true); /* accepted sockets inherit it */
     if (listen(fd, MAX_BACKLOG)) {
         err = errno;
         descriptors_close(fd);
@@ -87,8 +86,6 @@ static int listener_apply_pause(struct net_socket *listener)
 
 int net_listen_pause(struct net_socket *socket, bool paused)
 {
-    if (MUTANT(lsn_04_goes_on))
-        return 0;
     atomic_store(&socket->paused, paused);
     return listener_apply_pause(socket);
 }
@@ -110,7 +107,7 @@ static void listener_clear_readable(struct net_socket *listener)
 
 void net_reset_accept_queue(struct net_socket *listener)
 {
-    if (!atomic_load(&listener->paused) && !MUTANT(lsn_08_left_waiting)) {
+    if (!atomic_load(&listener->paused)) {
         listener_stop(listener->fd);
         (void)listener_apply_pause(listener);
     }
@@ -156,8 +153,7 @@ int net_accept(struct net_socket *listener, struct net_socket *socket, struct ad
     (void)addr_from(peer, &from, len);
     *local = *reservation_address(listener->reservation);
     socket_set_up(socket, listener->net, fd, 0);
-    if (!MUTANT(lsn_07_listener_alone))
-        socket_set_reservation(socket, listener->reservation);
+    socket_set_reservation(socket, listener->reservation);
     err = socket_attach(socket, listener->shard);
     if (err)
         socket_close(socket, true);

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "base/mutant.h"
 #include "engine/net.h"
 #include "engine/net_internal.h"
 #include "engine/shard.h"
@@ -157,7 +156,7 @@ static void socket_count_received(struct net_socket *socket, size_t n)
     socket->received_since_send = n < LONG_ANSWER - socket->received_since_send
                                       ? socket->received_since_send + (uint32_t)n
                                       : LONG_ANSWER;
-    if ((socket->received_since_send >= LONG_ANSWER || MUTANT(net_answers_hurried)) && !MUTANT(net_long_answers_wait))
+    if (socket->received_since_send >= LONG_ANSWER)
         (void)setsockopt(socket->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 

@@ -31,7 +31,6 @@
 
 #include "base/descriptors.h"
 #include "base/fork.h"
-#include "base/mutant.h"
 #include "base/random.h"
 #include "base/spin.h"
 #include "base/zeroed.h"
@@ -279,7 +278,7 @@ static int reservation_claim(struct net_reservation *r, enum claim how)
         atomic_store(&r->tcp_fd, fd);
     }
     err = reservation_tcp_bind(fd, &r->local, reuse, r->reuses);
-    if (err == EADDRINUSE && how == CLAIM_CHECKED && !MUTANT(con_20_quarantine)) {
+    if (err == EADDRINUSE && how == CLAIM_CHECKED) {
         err = reservation_tcp_bind(fd, &r->local, true, reuse);
         reuse = true;
     }
@@ -303,11 +302,9 @@ static int reservation_claim_port(struct net_reservation *r, const struct addr *
     /* Once more, because remains may have disappeared between bind and sock_diag. */
     if (err == EADDRINUSE)
         err = reservation_claim(r, CLAIM_CHECKED);
-    if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer && !MUTANT(con_15_in_use_first) &&
+    if (err == EADDRINUSE && r->use == NET_USE_CONNECT && peer &&
         sock_diag_connected(&r->local, peer))
         return EEXIST;
-    if (err == EADDRINUSE && MUTANT(con_12_wrong_status))
-        return EADDRNOTAVAIL;
     if (!err)
         port_range_set_own(r->range, addr_port(&r->local));
     return err;
@@ -347,7 +344,7 @@ static int reservation_claim_any(struct net_reservation *r)
             continue;
         }
         port = (uint16_t)(FIRST_PORT + i);
-        addr_set_port(&r->local, MUTANT(con_14_outside_range) ? (uint16_t)(port - N_PORTS) : port);
+        addr_set_port(&r->local, port);
         err = reservation_claim(r, fresh ? CLAIM_FRESH : CLAIM_UNCHECKED);
         if (fresh)
             port_range_report_fresh(r->range, !err);
@@ -359,7 +356,7 @@ static int reservation_claim_any(struct net_reservation *r)
         fresh = false;
         start = ((unsigned)i + 1) % N_PORTS;
     }
-    return MUTANT(con_14_in_use) ? EADDRINUSE : ENOSPC;
+    return ENOSPC;
 }
 
 /* ---- the interface ---- */
@@ -383,7 +380,7 @@ int reservation_create(struct net *net, struct addr *local, const struct addr *p
     int err;
 
     (void)net;
-    if (addr_is_any(local) && !MUTANT(con_13_any_address))
+    if (addr_is_any(local))
         return EADDRNOTAVAIL;
     r = zeroed(sizeof *r);
     if (!r)

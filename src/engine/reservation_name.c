@@ -37,7 +37,6 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
-#include "base/mutant.h"
 #include "base/random.h"
 #include "engine/net_internal.h"
 
@@ -186,7 +185,7 @@ static bool name_search_counts(const struct name_search *s, bool has_uid, uid_t 
 
     if (!has_uid || uid == geteuid() || uid == 0)
         return true;
-    return (has_socket && !MUTANT(cse_05_others_names_ignored)) || MUTANT(cse_05_any_name_counts);
+    return has_socket;
 }
 
 static void name_search_add(void *context, const struct nlmsghdr *h)
@@ -252,7 +251,7 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool
 
     if (fd < 0)
         return errno;
-    if (!MUTANT(cse_05_unnamed) && bind(fd, (const struct sockaddr *)&name, len))
+    if (bind(fd, (const struct sockaddr *)&name, len))
         err = errno;
     if (err == EADDRINUSE && contest) {
         struct name_search search = { .name = &name, .name_len = len, .own = &further };

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "base/owner.h"
 #include "engine/net.h"
 #include "engine/shard_internal.h"
@@ -92,7 +91,7 @@ static bool shard_check_work_time(struct shard *s)
 
     if (!s->work_deadline)
         s->work_deadline = now + MAX_WORK_NS;
-    s->work_time_is_over = s->work_time_is_over || (now >= s->work_deadline && !MUTANT(shard_works_on));
+    s->work_time_is_over = s->work_time_is_over || now >= s->work_deadline;
     return s->work_time_is_over;
 }
 
@@ -121,15 +120,14 @@ static bool shard_run_work(struct shard *s)
  */
 static bool shard_run_all(struct shard *s)
 {
-    uint64_t before = timer_first_deadline(s) == UINT64_MAX || MUTANT(shard_time_read_late) ? 0 : shard_now(s);
+    uint64_t before = timer_first_deadline(s) == UINT64_MAX ? 0 : shard_now(s);
     int sockets;
     bool worked;
 
-    if (!MUTANT(shard_time_kept))
-        s->now = 0;
+    s->now = 0;
     sockets = s->net->ops->poll(s->net, s->poller, s->config.batch, owner_is_leased(&s->owner), &s->sockets_ready);
     worked = shard_run_work(s);
-    return timer_fire_due(s, MUTANT(shard_time_read_late) ? shard_now(s) : before) || worked || sockets > 0;
+    return timer_fire_due(s, before) || worked || sockets > 0;
 }
 
 /* Are sockets ready that no poller will serve? */
@@ -245,7 +243,7 @@ static bool shard_run_directly(struct shard *s, struct task *task)
         return false;
     shard_begin_turn(s);
     (void)shard_run_work(s);
-    if (s->work.first && !MUTANT(shard_doorbell_overtakes))
+    if (s->work.first)
         (void)shard_queue_once(s, task, QUEUED | URGENT);
     else
         task->run(task);
@@ -260,22 +258,20 @@ void shard_post_once(struct shard *s, struct task *task)
     if (shard_run_directly(s, task))
         return;
     before = shard_queue_once(s, task, QUEUED | URGENT);
-    if (!(before & URGENT) && (!before || !MUTANT(shard_urgent_waits)))
+    if (!(before & URGENT))
         shard_drive_or_ring(s);
 }
 
 void shard_enqueue(struct shard *s, struct task *task)
 {
-    bool urgent, driven = MUTANT(shard_away_stays);
+    bool urgent;
 
     shard_enter(s);
     urgent = shard_queue_once(s, task, QUEUED | URGENT) & URGENT;
-    if (!urgent && driven) {
-        shard_drive_or_ring(s);
-    } else if (!urgent && owner_acquire_or_ring(&s->owner)) {
-        s->thread_deadline = 0; /* the thread runs a turn now */
-        owner_release_to_thread(&s->owner);
-    }
+    if (!urgent && owner_acquire_or_ring(&s->owner)) {
+    s->thread_deadline = 0; /* the thread runs a turn now */
+    owner_release_to_thread(&s->owner);
+}
     shard_exit(s);
 }
 
@@ -290,7 +286,7 @@ bool shard_post_lazy(struct shard *s, struct task *task)
 
     if (shard_queue_once(s, task, QUEUED))
         return true;
-    waits = (owner_leave_to_poller(&s->owner) || MUTANT(shard_waits_for_nobody)) &&
+    waits = owner_leave_to_poller(&s->owner) &&
             !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
     if (!waits)
         shard_drive_or_ring(s);
@@ -299,10 +295,6 @@ bool shard_post_lazy(struct shard *s, struct task *task)
 
 void shard_call(struct shard *s, struct task *task)
 {
-    if (MUTANT(obj_16_called_inside)) {
-        task->run(task);
-        return;
-    }
     shard_enter(s);
     task_stack_push(&s->called, task);
     if (shard_is_owner(s))
@@ -343,8 +335,7 @@ static void shard_begin_or_renew_lease(struct shard *s)
 void shard_renew_lease(struct shard *s)
 {
     assert(shard_is_owner(s));
-    if ((current_shard != s || MUTANT(shard_lease_kept_by_thread)) && owner_is_leased(&s->owner) &&
-        !MUTANT(shard_lease_ends_in_turn))
+    if (current_shard != s && owner_is_leased(&s->owner))
         owner_lease_renew(&s->owner, s->executor->ops->now(s->executor));
 }
 
@@ -363,8 +354,7 @@ static void shard_count_missed_poll(struct shard *s)
  */
 static void shard_lease_to_poller(struct shard *s)
 {
-    if (atomic_load_explicit(&s->missed_polls, memory_order_relaxed) >= MIN_LEASE_POLLS && !s->was_watched &&
-        !MUTANT(shard_keeps_the_token))
+    if (atomic_load_explicit(&s->missed_polls, memory_order_relaxed) >= MIN_LEASE_POLLS && !s->was_watched)
         (void)owner_lease_begin(&s->owner, shard_now(s));
     atomic_store_explicit(&s->missed_polls, 0, memory_order_relaxed);
     s->was_watched = false;
@@ -514,7 +504,7 @@ int shard_create(struct executor *e, struct net *net, const struct shard_config 
     s->net = net;
     s->config = *config;
     if (!s->config.batch)
-        s->config.batch = MUTANT(shard_sockets_first) ? 4 * DEFAULT_SOCKET_BATCH : DEFAULT_SOCKET_BATCH;
+        s->config.batch = DEFAULT_SOCKET_BATCH;
     err = net->ops->poller_create(net, s, &s->poller);
     if (err) {
         free(s);

@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/mutant.h"
 #include "engine/shard_internal.h"
 
 /* In one turn. Timers that set themselves again must not keep sockets and work waiting. */
@@ -46,7 +45,7 @@ static unsigned timer_find_fifo(struct shard *s, uint64_t deadline)
 
         if (!last) {
             empty = i;
-        } else if ((last->deadline <= deadline || MUTANT(shard_timers_unsorted)) && last->deadline >= latest) {
+        } else if (last->deadline <= deadline && last->deadline >= latest) {
             best = i;
             latest = last->deadline;
         }

@@ -5,7 +5,6 @@
  * They are met while a batch is framed, of which the transport may take less than it is offered. So what was carried
  * out is written into the entry, not into the sending state: when the entry is met again it is passed over.
  */
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
 bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
@@ -22,7 +21,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
             return false;
         error = turn == MEM_GONE ? WIRE_RDMAP_PROTECTION : WIRE_OK;
     }
-    if (error == WIRE_OK || (e->opcode == RDMA_OP_INVALIDATE && MUTANT(inv_03_second_succeeds)))
+    if (error == WIRE_OK)
         e->state = ENTRY_DONE;
     else
         entry_fail(e, RDMA_STATUS_LOCAL_ACCESS, error);
@@ -32,6 +31,6 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
 /* As if it had never been posted: the consumer's object names what was there before. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
-    if (e->opcode != RDMA_OP_INVALIDATE && !MUTANT(qpr_16_flushed_stays_prepared))
+    if (e->opcode != RDMA_OP_INVALIDATE)
         mem_discard(qp->memory, qp->domain, e->stag);
 }

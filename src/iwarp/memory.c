@@ -34,7 +34,6 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "base/range.h"
 #include "base/spin.h"
 #include "iwarp/memory_internal.h"
@@ -107,8 +106,6 @@ static uint32_t stag_of(const struct mem_table *t, uint32_t index, uint32_t gene
     uint32_t plain = index << GENERATION_BITS | generation;
     uint16_t left = (uint16_t)(plain >> 16), right = (uint16_t)plain;
 
-    if (MUTANT(mem_04_sequential))
-        return plain;
     for (int i = 0; i < FEISTEL_ROUNDS; i++) {
         uint16_t next = left ^ feistel_round(t, i, right);
         left = right;
@@ -121,8 +118,6 @@ static uint32_t unpermute(const struct mem_table *t, uint32_t stag)
 {
     uint16_t left = (uint16_t)(stag >> 16), right = (uint16_t)stag;
 
-    if (MUTANT(mem_04_sequential))
-        return stag;
     for (int i = FEISTEL_ROUNDS - 1; i >= 0; i--) {
         uint16_t before = right ^ feistel_round(t, i, left);
         right = left;
@@ -241,8 +236,7 @@ static uint32_t next_generation(const struct mem_table *t, const struct mem_regi
     uint32_t generation = (uint32_t)(word >> WORD_GENERATION);
 
     do {
-        if (!MUTANT(mem_04_same_again))
-            generation++;
+        generation++;
         *stag = stag_of(t, r->index, generation & GENERATION_MASK);
     } while (*stag == 0);
     return generation;
@@ -336,7 +330,7 @@ bool mem_invalidate(struct mem_region *r, void (*done)(void *context), void *con
     before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     assert(!(before & WORD_DEAD));
     if (before & WORD_COUNT)
-        return MUTANT(mem_03_does_not_wait);
+        return false;
     r->done = NULL; /* told by the answer */
     slot_put_back(r);
     return true;
@@ -392,8 +386,6 @@ static bool protect(struct mem_region *r, uint32_t generation, uint32_t mask, bo
     uint64_t hidden = known ? WORD_DEAD : WORD_DEAD | WORD_PREPARED;
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
 
-    if (MUTANT(mem_03_dead_is_alive))
-        hidden = 0;
     do {
         if (((uint32_t)(word >> WORD_GENERATION) & mask) != generation || word & hidden)
             return false;
@@ -443,13 +435,13 @@ static inline bool wraps(uint64_t to, uint64_t len)
 static inline enum wire_error check(const struct mem_region *r, const void *domain, uint64_t to, uint64_t len,
                                     unsigned access)
 {
-    if (r->domain != domain && !MUTANT(mem_04_any_domain))
+    if (r->domain != domain)
         return WIRE_DDP_TAGGED_STREAM;
-    if ((access & ~(unsigned)r->access) && !MUTANT(mem_02_any_right))
+    if (access & ~(unsigned)r->access)
         return WIRE_RDMAP_ACCESS;
     if (wraps(to, len))
         return WIRE_DDP_TAGGED_WRAP;
-    if (!range_within(r->base_to, r->len, to, len) && !MUTANT(wir_05_no_bounds))
+    if (!range_within(r->base_to, r->len, to, len))
         return WIRE_DDP_TAGGED_BOUNDS;
     return WIRE_OK;
 }
@@ -472,8 +464,8 @@ static void locate(const struct mem_region *r, uint64_t to, uint64_t len, struct
     }
     if (len == 0)
         return;
-    ref->at = r->pages[MUTANT(inv_04_always_the_first) ? 0 : page] + (at & (MEM_PAGE - 1));
-    for (; run < len && (r->pages[page + 1] == r->pages[page] + MEM_PAGE || MUTANT(inv_04_pages_as_one)); page++)
+    ref->at = r->pages[page] + (at & (MEM_PAGE - 1));
+    for (; run < len && r->pages[page + 1] == r->pages[page] + MEM_PAGE; page++)
         run += MEM_PAGE;
     ref->run = run < len ? run : len;
 }
@@ -506,8 +498,6 @@ static enum wire_error look_up(struct mem_table *t, const void *domain, uint32_t
 enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                            unsigned access, struct mem_ref *ref)
 {
-    if (stag == 0 && MUTANT(mem_05_peers_too))
-        return look_up(t, t, (uint32_t)(to >> 32), to, len, RDMA_ACCESS_LOCAL_WRITE, false, ref);
     return look_up(t, domain, stag, to, len, access, false, ref);
 }
 
@@ -515,7 +505,7 @@ enum wire_error mem_lookup(struct mem_table *t, const void *domain, uint32_t sta
 enum wire_error slot_look_up_local(struct mem_table *t, const void *domain, uint32_t stag, uint64_t to, uint64_t len,
                                    unsigned access, bool known, struct mem_ref *ref)
 {
-    if (stag == 0 && !MUTANT(qpr_18_privileged_unknown))
+    if (stag == 0)
         return look_up(t, t, (uint32_t)(to >> 32), to, len, access, false, ref);
     return look_up(t, domain, stag, to, len, access, known, ref);
 }

@@ -2,7 +2,6 @@
 /* Abstract: what was found of a region a moment ago and still holds, so that it need not be looked up again. */
 #include "iwarp/memory.h"
 
-#include "base/mutant.h"
 #include "base/range.h"
 #include "iwarp/memory_internal.h"
 
@@ -29,11 +28,11 @@ static bool holds(const struct finding *f, const struct mem_table *t, const void
 {
     uint64_t word;
 
-    if ((f->table != table_number(t) && !MUTANT(mem_04_found_by_address)) || f->stag != stag || f->domain != domain ||
+    if (f->table != table_number(t) || f->stag != stag || f->domain != domain ||
         access & ~f->access || !range_within(f->to, f->len, to, len))
         return false;
     word = atomic_load_explicit(&f->region->word, memory_order_relaxed);
-    return (word >> WORD_GENERATION == f->generation && !(word & WORD_DEAD)) || MUTANT(mem_03_found_for_good);
+    return word >> WORD_GENERATION == f->generation && !(word & WORD_DEAD);
 }
 
 /* No window, which ends with its region too, and nothing prepared, which another may be in the same generation. */
@@ -41,8 +40,8 @@ static void remember(struct finding *f, const struct mem_table *t, uint32_t stag
 {
     uint64_t word = atomic_load_explicit(&r->word, memory_order_relaxed);
 
-    if ((r->kind == SLOT_WINDOW && !MUTANT(inv_08_window_found_for_good)) ||
-        (word & WORD_PREPARED && !MUTANT(inv_03_prepared_found_for_good)))
+    if (r->kind == SLOT_WINDOW ||
+        (word & WORD_PREPARED))
         return;
     *f = (struct finding){ .table = table_number(t), .region = r, .domain = r->domain, .to = r->base_to, .len = r->len,
                            .stag = stag, .generation = (uint32_t)(word >> WORD_GENERATION), .access = r->access };
@@ -102,7 +101,7 @@ bool mem_hold_covers(const struct mem_hold *h, uint32_t stag, uint64_t to, uint6
 
     if (!r || r->kind != SLOT_FLAT || !range_within(r->base_to, r->len, to, len))
         return false;
-    if ((h->stag != stag && !MUTANT(mem_04_held_for_others)) || (h->access != access && !MUTANT(mem_02_held_right)))
+    if (h->stag != stag || h->access != access)
         return false;
     *at = r->memory + (to - r->base_to);
     return true;

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "base/range.h"
 #include "iwarp/memory_internal.h"
 
@@ -61,7 +60,7 @@ uint32_t mem_group_newest(struct mem_group *g)
     uint32_t stag;
 
     spin_lock(&g->lock);
-    stag = MUTANT(inv_08_token_untold) ? g->stag : MUTANT(inv_09_flushed_tells_the_old) ? newest_left(g) : g->newest;
+    stag = g->newest;
     spin_unlock(&g->lock);
     return stag;
 }
@@ -246,7 +245,7 @@ static bool end_protected(struct mem_region *r, bool wait)
     bool first = !(before & WORD_DEAD);
 
     /* Of several that end it at once only the first waits: they hold protection, and would wait for one another. */
-    if (!first || MUTANT(inv_03_does_not_wait))
+    if (!first)
         wait = false;
     while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
         sched_yield();
@@ -256,11 +255,11 @@ static bool end_protected(struct mem_region *r, bool wait)
 
 static enum wire_error may_revoke(const struct mem_region *r, const void *domain, bool peer)
 {
-    if (r->domain != domain && !MUTANT(inv_02_any_domain))
+    if (r->domain != domain)
         return WIRE_RDMAP_STAG_NOT_ASSOCIATED;
-    if (!r->revocable && !MUTANT(inv_02_any_region))
+    if (!r->revocable)
         return WIRE_RDMAP_CANNOT_INVALIDATE;
-    if (peer && !(r->access & (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE)) && !MUTANT(inv_02_local_too))
+    if (peer && !(r->access & (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE)))
         return WIRE_RDMAP_CANNOT_INVALIDATE;
     return WIRE_OK;
 }
@@ -285,7 +284,7 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
     if (!r)
         return WIRE_RDMAP_INVALID_STAG;
     error = may_revoke(r, domain, peer);
-    if (error != WIRE_OK || MUTANT(inv_03_stays_alive)) {
+    if (error != WIRE_OK) {
         slot_unprotect(r);
         return error;
     }
@@ -322,7 +321,6 @@ static bool reserve_again(struct mem_group *g, struct mem_region *r)
 
     spin_lock(&g->lock);
     again = g->made == 1 && g->holds == 1 && !g->closed && r->kind != SLOT_WINDOW &&
-            !MUTANT(inv_04_refused_gives_up_token) &&
             atomic_compare_exchange_strong_explicit(&r->word, &mine, free_slot, memory_order_acq_rel,
                                                     memory_order_relaxed);
     if (again) {
@@ -364,7 +362,7 @@ static bool pages_valid(const struct rdma_pages *p)
 
     if (p->count == 0 || p->len == 0 || p->offset >= MEM_PAGE)
         return false;
-    return p->len <= room - p->offset || MUTANT(inv_06_longer_than_its_pages);
+    return p->len <= room - p->offset;
 }
 
 /*
@@ -440,7 +438,7 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
 
     if (!pages_valid(p))
         return EINVAL;
-    r = MUTANT(inv_04_token_not_reserved) ? NULL : take_reserved(g, false);
+    r = take_reserved(g, false);
     error = r ? 0 : slot_take(t, &r, stag);
     if (error)
         return error;
@@ -464,10 +462,8 @@ static int window_valid(const struct mem_region *whole, const void *domain, uint
 {
     if (whole->domain != domain || whole->kind == SLOT_WINDOW)
         return ENOENT;
-    if (access & RDMA_ACCESS_REMOTE_WRITE && !(whole->access & RDMA_ACCESS_LOCAL_WRITE) && !MUTANT(inv_08_any_right))
+    if (access & RDMA_ACCESS_REMOTE_WRITE && !(whole->access & RDMA_ACCESS_LOCAL_WRITE))
         return EACCES;
-    if (MUTANT(inv_08_any_range))
-        return 0;
     return len > 0 && range_within(whole->base_to, whole->len, to, len) ? 0 : ERANGE;
 }
 
@@ -541,10 +537,9 @@ static enum mem_turn take_turn(struct mem_region *r, bool whole, struct mem_regi
     enum mem_turn turn = MEM_GONE;
 
     spin_lock(&g->lock);
-    bool late = r->number < g->latest && !MUTANT(inv_09_late_one_lives);
+    bool late = r->number < g->latest;
     bool mine = atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED;
-    mine = mine && (whole || !MUTANT(inv_09_failed_bind_stays));
-    *other = mine && !late && !MUTANT(inv_09_old_one_lives) ? alive_member(g) : NULL;
+    *other = mine && !late ? alive_member(g) : NULL;
     if (*other) {
         turn = MEM_BUSY;
     } else if (mine) {
@@ -573,7 +568,7 @@ enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait)
         slot_unprotect(r); /* nothing else is held while waiting */
         if (turn != MEM_BUSY)
             return turn;
-        if (!wait && !MUTANT(inv_09_always_waits)) {
+        if (!wait) {
             slot_unprotect(other);
             return MEM_BUSY;
         }

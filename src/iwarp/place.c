@@ -4,7 +4,6 @@
  * consumer's memory, for sending and for placing, is looked up here or in tx.c's windows, right before it is made or
  * for one right before it.
  */
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
 void pieces_keep(struct pieces *p, bool keeps)
@@ -35,7 +34,7 @@ static enum wire_error piece_look_up(const struct iw_qp *qp, struct pieces *p, b
     }
     error = own ? mem_lookup_local(qp->memory, qp->domain, stag, to, len, access, ref)
                 : mem_lookup(qp->memory, qp->domain, stag, to, len, access, ref);
-    if (error == WIRE_OK && p->keeps && (p->count == 0 || MUTANT(mem_03_first_piece_let_go))) {
+    if (error == WIRE_OK && p->keeps && p->count == 0) {
         mem_release(&p->hold.ref);
         p->hold = (struct mem_hold){ .ref = *ref, .stag = stag, .access = access };
         ref->region = NULL;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
 static uint32_t ring_size(uint32_t depth)
@@ -97,10 +96,8 @@ void iw_qp_destroy(struct iw_qp *qp)
 {
     if (!qp)
         return;
-    if (!MUTANT(obj_08_posters_not_awaited)) {
-        await_posters(&qp->sq);
-        await_posters(&qp->rq);
-    }
+    await_posters(&qp->sq);
+    await_posters(&qp->rq);
     tx_drop_tail(qp);
     free(qp->rx.buffer);
     free(qp->rx.rest);
@@ -151,16 +148,14 @@ static int request_check(const struct iw_qp *qp, const struct queue *q, const st
     }
     if (r->op == RDMA_OP_RECEIVE && qp->srq)
         return EINVAL;
-    if ((captured && written) || ((!captured || MUTANT(qpr_06_inline_sges_limited)) && r->sge_count > q->max_sges))
+    if ((captured && written) || ((!captured) && r->sge_count > q->max_sges))
         return EINVAL;
     for (uint32_t i = 0; i < r->sge_count; i++)
         sum += r->sges[i].length;
     if (sum > (captured ? q->inline_size : UINT32_MAX))
         return EINVAL;
-    if (MUTANT(qpr_19_no_empty_requests) && sum == 0)
-        return EINVAL;
     *length = (uint32_t)sum;
-    if (captured || MUTANT(mem_02_post_unchecked))
+    if (captured)
         return 0;
     if (entry_check(qp, r->sges, r->sge_count, written ? RDMA_ACCESS_LOCAL_WRITE : RDMA_ACCESS_LOCAL_READ, true) !=
         WIRE_OK)
@@ -204,9 +199,9 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
         return result;
     spin_lock(&q->lock);
     uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
-    if (!q->open && !MUTANT(qpr_03_posts_anyway)) {
+    if (!q->open) {
         result = ENOTCONN;
-    } else if (r->op == RDMA_OP_READ && qp->ord == 0 && !MUTANT(qpr_11_reads_without_limit)) {
+    } else if (r->op == RDMA_OP_READ && qp->ord == 0) {
         result = EOPNOTSUPP; /* it could never be sent, and a graceful end would wait for it */
     } else if (tail - atomic_load_explicit(&q->head, memory_order_acquire) >= q->depth) {
         result = ENOSPC;
@@ -277,9 +272,9 @@ static bool take_head(struct iw_qp *qp, struct queue *q, enum rdma_status status
 {
     uint32_t head = queue_head(q);
     const struct entry *e = queue_at(q, head);
-    bool silent = status == RDMA_STATUS_OK && (e->flags & RDMA_FLAG_SILENT) && !MUTANT(qpr_07_never_silent);
+    bool silent = status == RDMA_STATUS_OK && (e->flags & RDMA_FLAG_SILENT);
 
-    bool invalidated = status == RDMA_STATUS_OK && e->invalidated && !MUTANT(inv_01_not_told);
+    bool invalidated = status == RDMA_STATUS_OK && e->invalidated;
 
     *c = (struct rdma_completion){
         .context = e->context,
@@ -298,8 +293,6 @@ static bool take_head(struct iw_qp *qp, struct queue *q, enum rdma_status status
 static void tell(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
 {
     if (n > 0)
-        qp->events->complete(qp, c, n);
-    if (n > 0 && MUTANT(qpr_02_complete_twice))
         qp->events->complete(qp, c, n);
 }
 
@@ -387,16 +380,13 @@ void stream_end(struct iw_qp *qp, enum iw_end why, enum wire_error error)
 {
     if (!qp->running)
         return;
-    if (!MUTANT(qpr_03_ended_before_why))
-        qp->events->ended(qp, why, error);
+    qp->events->ended(qp, why, error);
     stream_close(qp);
     if (qp->terminate_len == 0)
         tx_drop_tail(qp);
     qp->end = why;
     drain(qp, RDMA_STATUS_LOST, error);
     qp->end = IW_END_NONE;
-    if (MUTANT(qpr_03_ended_before_why))
-        qp->events->ended(qp, why, error);
 }
 
 /* The stream's beginning and end */
@@ -411,8 +401,6 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->hold = s->hold;
     qp->ird = s->ird < qp->max_ird ? s->ird : qp->max_ird;
     qp->ord = s->ord < qp->max_ord ? s->ord : qp->max_ord;
-    if (MUTANT(con_03_any_ord))
-        qp->ord = UINT16_MAX;
     iw_qp_set_segment(qp, s->max_segment);
     qp->tx.next = queue_head(&qp->sq);
     qp->tx.send_msn = 1;
@@ -423,7 +411,7 @@ void iw_qp_start(struct iw_qp *qp, const struct iw_stream *s)
     qp->rx.limit = UINT64_MAX;
     qp->running = true;
     qp->sink_base += 0x10000;
-    queue_open(&qp->sq, !s->shut || MUTANT(qpr_03_open_before_ready));
+    queue_open(&qp->sq, !s->shut);
 }
 
 void iw_qp_set_segment(struct iw_qp *qp, size_t max_segment)
@@ -462,8 +450,6 @@ void iw_qp_flush(struct iw_qp *qp, enum rdma_status status)
 {
     bool tears = flush_tears(qp);
 
-    if (MUTANT(qpr_16_flush_says_ok))
-        status = RDMA_STATUS_OK;
     if (tears) {
         terminate_queue(qp, WIRE_RDMAP_CATASTROPHIC, NULL, 0, 0);
         qp->events->ended(qp, IW_END_FLUSH, WIRE_RDMAP_CATASTROPHIC);

@@ -5,7 +5,6 @@
  * segment by segment at exactly the next octet. The other way round, a peer's requests wait in a ring of as many as it
  * may have outstanding, and are answered in order.
  */
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
 /* A permutation of 32 bits under the secret: every n has an STag of its own, and none tells the next. Never 0. */
@@ -37,7 +36,7 @@ enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_he
     uint32_t left = e ? e->length - e->received : 0;
     uint32_t at = e ? e->received : 0;
 
-    if ((!e && !qp->tx.rtr_read) || (h->stag != sink && !MUTANT(qpr_12_any_sink)))
+    if ((!e && !qp->tx.rtr_read) || h->stag != sink)
         return WIRE_DDP_TAGGED_STAG;
     if (h->to != at || payload > left)
         return WIRE_DDP_TAGGED_BOUNDS;
@@ -49,7 +48,7 @@ enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_he
 /* The response is placed: no protection is held here. */
 static enum wire_error invalidate(const struct iw_qp *qp, const struct entry *e)
 {
-    if (!(e->flags & RDMA_FLAG_READ_INVALIDATE) || MUTANT(qpr_15_not_invalidated))
+    if (!(e->flags & RDMA_FLAG_READ_INVALIDATE))
         return WIRE_OK;
     return mem_revoke(qp->memory, qp->domain, e->sges[0].token, false);
 }
@@ -92,8 +91,6 @@ enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_hea
     /* A ready-to-receive read is answered whatever the limit is; that it is empty is seen when it is accepted. */
     if (!qp->rx.seen && limit == 0)
         limit = 1;
-    if (MUTANT(qpr_11_any_ird))
-        limit = qp->inbound_mask + 1;
     return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
 }
 

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "base/copy.h"
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 #include "wire/crc32c.h"
 
@@ -35,7 +34,7 @@ static enum wire_error judge_send(const struct iw_qp *qp, const struct ddp_heade
         return WIRE_DDP_UNTAGGED_NO_BUFFER;
     if (h->mo != qp->rx.mo)
         return WIRE_DDP_UNTAGGED_MO;
-    if (payload > e->length - qp->rx.mo && !MUTANT(qpr_05_too_long_unnoticed))
+    if (payload > e->length - qp->rx.mo)
         return WIRE_DDP_UNTAGGED_TOO_LONG;
     return WIRE_OK;
 }
@@ -48,7 +47,7 @@ static bool invalidates(const struct ddp_header *h)
 /* Segment by segment: what the last one says decides, but none may name what it has no right to. */
 static enum wire_error judge_invalidate(const struct iw_qp *qp, const struct ddp_header *h)
 {
-    if (!invalidates(h) || MUTANT(inv_02_not_judged))
+    if (!invalidates(h))
         return WIRE_OK;
     return mem_revocable(qp->memory, qp->domain, h->stag, true);
 }
@@ -136,13 +135,11 @@ static enum wire_error segment_map(const struct iw_qp *qp, const struct rx_segme
     uint32_t offset;
 
     if (h->tagged && h->opcode == RDMAP_WRITE) {
-        unsigned access = MUTANT(qpr_13_write_anywhere) ? 0 : RDMA_ACCESS_REMOTE_WRITE;
+        unsigned access = RDMA_ACCESS_REMOTE_WRITE;
         return pieces_of_region(qp, p, h->stag, h->to + g->placed, len, access, max);
     }
     e = segment_entry(qp, g);
     offset = (h->tagged ? e->received : qp->rx.mo) + g->placed;
-    if (MUTANT(qpr_04_segments_at_zero))
-        offset = g->placed;
     error = pieces_of_entry(qp, p, e, offset, len, RDMA_ACCESS_LOCAL_WRITE, max);
     if (error == WIRE_OK)
         return WIRE_OK;
@@ -158,8 +155,6 @@ static enum wire_error segment_place(const struct iw_qp *qp, struct iw_scratch *
         uint32_t placed = s->pieces.length;
 
         for (unsigned i = 0; error == WIRE_OK && i < s->pieces.count; i++) {
-            if (MUTANT(qpr_14_last_write_unplaced) && g->header.opcode == RDMAP_WRITE && g->header.last)
-                continue;
             copy_bytes(s->pieces.iov[i].iov_base, data, s->pieces.iov[i].iov_len);
             data += s->pieces.iov[i].iov_len;
         }
@@ -179,11 +174,10 @@ static enum wire_error finish_invalidate(const struct iw_qp *qp, const struct dd
 {
     enum wire_error error = WIRE_OK;
 
-    if (!MUTANT(inv_01_not_invalidated) && !MUTANT(inv_01_completes_first))
-        error = mem_revoke(qp->memory, qp->domain, h->stag, true);
+    error = mem_revoke(qp->memory, qp->domain, h->stag, true);
     e->invalidated = true;
     e->stag = h->stag;
-    return MUTANT(inv_02_not_judged) ? WIRE_OK : error;
+    return error;
 }
 
 static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
@@ -203,8 +197,6 @@ static enum wire_error finish_send(struct iw_qp *qp, const struct rx_segment *g)
     qp->rx.mo = 0;
     qp->rx.send_msn++;
     queue_complete(qp, &qp->rq, RDMA_STATUS_OK, WIRE_OK, h->opcode == RDMAP_SEND_SE || h->opcode == RDMAP_SEND_SE_INV);
-    if (MUTANT(inv_01_completes_first) && invalidates(h))
-        (void)mem_revoke(qp->memory, qp->domain, h->stag, true);
     return WIRE_OK;
 }
 
@@ -264,7 +256,7 @@ static bool crc_is_right(const uint8_t *fpdu, uint32_t ulpdu)
     uint8_t sum[MPA_FPDU_CRC];
 
     crc32c_final(crc32c_update(CRC32C_INIT, fpdu, covered), sum);
-    return memcmp(sum, fpdu + covered, sizeof sum) == 0 || MUTANT(wir_04_any_crc);
+    return memcmp(sum, fpdu + covered, sizeof sum) == 0;
 }
 
 static void empty_fpdu(struct iw_qp *qp)
@@ -496,8 +488,7 @@ static void buffer_done(struct iw_qp *qp, struct iw_scratch *s)
 
 void iw_qp_rx_limit(struct iw_qp *qp, unsigned frames)
 {
-    if (!MUTANT(rx_turn_unbounded))
-        qp->rx.limit = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) + frames;
+    qp->rx.limit = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed) + frames;
 }
 
 bool iw_qp_rx_is_at_limit(const struct iw_qp *qp)

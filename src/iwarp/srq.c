@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
 struct iw_srq {
@@ -134,9 +133,8 @@ static bool is_low(struct iw_srq *srq)
 {
     if (!srq->armed || srq->count >= srq->threshold)
         return false;
-    if (!MUTANT(srq_02_stays_armed))
-        srq->armed = false;
-    return !MUTANT(srq_02_never_low);
+    srq->armed = false;
+    return true;
 }
 
 /* The oldest, into a slot that has room for as many SGEs. */
@@ -147,11 +145,10 @@ static bool srq_take(struct iw_srq *srq, struct entry *to)
     spin_lock(&srq->lock);
     taken = srq->count > 0;
     if (taken) {
-        const struct entry *oldest = srq_at(srq, MUTANT(srq_01_newest_first) ? srq->count - 1 : 0);
+        const struct entry *oldest = srq_at(srq, 0);
 
         memcpy(to, oldest, entry_size(oldest));
-        if (!MUTANT(srq_01_newest_first))
-            srq->head = srq->head + 1 < srq->depth ? srq->head + 1 : 0;
+        srq->head = srq->head + 1 < srq->depth ? srq->head + 1 : 0;
         srq->count--;
         low = is_low(srq);
     }
@@ -164,8 +161,6 @@ static bool srq_take(struct iw_srq *srq, struct entry *to)
 /* Could it be the first segment of the next message? Whatever else is wrong with it fails the receive. */
 static bool begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {
-    if (MUTANT(srq_04_takes_ahead))
-        return queue_head(&qp->rq) == queue_tail(&qp->rq);
     return !h->tagged && h->queue == DDP_QUEUE_SEND && h->ddp_version == DDP_VERSION &&
            h->rdmap_version == RDMAP_VERSION && h->opcode >= RDMAP_SEND && h->opcode <= RDMAP_SEND_SE_INV &&
            h->msn == qp->rx.send_msn && queue_head(&qp->rq) == queue_tail(&qp->rq);
@@ -185,7 +180,7 @@ static uint8_t *srq_move(struct iw_srq *srq, uint8_t *slots, uint32_t depth)
     uint8_t *old = srq->slots;
 
     for (uint32_t i = 0; i < srq->count; i++) {
-        const struct entry *e = srq_at(srq, i + MUTANT(srq_03_resize_loses));
+        const struct entry *e = srq_at(srq, i);
         memcpy(slots + i * srq->stride, e, entry_size(e));
     }
     srq->slots = slots;
@@ -210,11 +205,9 @@ int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold)
             slots = srq_move(srq, slots, depth);
         if (threshold > 0) {
             srq->threshold = threshold;
-            srq->armed = !MUTANT(srq_02_not_armed_again);
-        } else if (MUTANT(srq_03_zero_disarms)) {
-            srq->armed = false;
+            srq->armed = true;
         }
-        low = threshold > 0 && !MUTANT(srq_02_low_already_untold) && is_low(srq);
+        low = threshold > 0 && is_low(srq);
     }
     spin_unlock(&srq->lock);
     free(slots);

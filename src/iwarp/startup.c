@@ -42,8 +42,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
-
 enum {
     NEVER = 0, /* no state; in a table: this input does not occur in this state */
     HIGHEST_REVISION = 2,
@@ -213,13 +211,13 @@ static uint16_t least(uint16_t a, uint16_t b)
 /* A limit of ours: the adapter's at most, and never the value that means none. */
 static uint16_t own_limit(uint16_t wish, uint16_t adapter)
 {
-    return MUTANT(con_02_not_capped) ? least(wish, LIMIT_MAX) : least(least(wish, adapter), LIMIT_MAX);
+    return least(least(wish, adapter), LIMIT_MAX);
 }
 
 /* The effective limit. A peer that states none states more than any limit of ours, which leaves ours. */
 static uint16_t common_limit(uint16_t own, uint16_t peer)
 {
-    return MUTANT(con_03_no_min) ? own : least(own, peer);
+    return least(own, peer);
 }
 
 /* One form of the set (NONE of none). reads: how many reads may be in flight from initiator to responder. */
@@ -318,7 +316,7 @@ static struct mpa_frame reply_frame(const struct iw_startup *s)
     return (struct mpa_frame){
         .reply = true,
         .crc = s->peer.crc || s->config.crc,
-        .revision = MUTANT(wir_02_answers_2_to_1) ? HIGHEST_REVISION : s->peer.revision,
+        .revision = s->peer.revision,
         .enhanced = s->peer.enhanced,
         .ird = s->result.ird,
         .ord = s->result.ord,
@@ -344,7 +342,7 @@ static enum responder_input judge_request(struct iw_startup *s)
     if (f->revision > HIGHEST_REVISION)
         return R_BAD;
     fold_limits(s);
-    if (f->markers && !MUTANT(wir_01_markers_taken))
+    if (f->markers)
         return refuse(s);
     if (f->enhanced && !f->has_limits)
         return refuse(s);
@@ -367,7 +365,7 @@ static enum initiator_input judge_reply(struct iw_startup *s)
     const struct mpa_frame *f = &s->peer;
     struct iw_startup_result *r = &s->result;
     bool demands = f->has_limits && f->ord != MPA_LIMIT_NONE && f->ord > r->ird;
-    unsigned forms = MUTANT(wir_02_foreign_form_taken) ? f->rtr : f->rtr & s->rtr;
+    unsigned forms = f->rtr & s->rtr;
 
     if (f->revision > HIGHEST_REVISION)
         return I_BAD;
@@ -376,9 +374,9 @@ static enum initiator_input judge_reply(struct iw_startup *s)
     if (reply_is_bad(s))
         return I_BAD;
     r->revision = f->revision;
-    r->crc = s->config.crc || (f->crc && !MUTANT(wir_01_crc_of_reply_ignored));
+    r->crc = s->config.crc || f->crc;
     fold_limits(s);
-    if (demands && !MUTANT(wir_02_ird_demand_taken))
+    if (demands)
         return I_NO_IRD;
     if (f->peer_to_peer && !forms)
         return I_NO_RTR;
@@ -435,15 +433,15 @@ void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const v
 {
     struct iw_startup_result *r = &s->result;
 
-    r->ird = MUTANT(con_03_no_min) ? ird : least(ird, r->ird);
-    r->ord = MUTANT(con_03_no_min) ? ord : least(ord, r->ord);
+    r->ird = least(ird, r->ird);
+    r->ord = least(ord, r->ord);
     struct mpa_frame f = reply_frame(s);
     r->revision = f.revision;
     r->crc = f.crc;
     r->peer_to_peer = s->peer.peer_to_peer;
     r->rtr = r->peer_to_peer ? pick_form(s->peer.rtr & s->rtr, r->ird) : MPA_RTR_NONE;
-    f.peer_to_peer = r->peer_to_peer && !MUTANT(wir_02_a_not_answered);
-    f.rtr = MUTANT(wir_02_all_forms_answered) ? s->peer.rtr : (unsigned)r->rtr;
+    f.peer_to_peer = r->peer_to_peer;
+    f.rtr = (unsigned)r->rtr;
     put_frame(s, &f, private_data, len);
     step(s, R_ACCEPT);
 }
@@ -465,7 +463,7 @@ void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord)
 
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len)
 {
-    *len = MUTANT(con_08_reject_data_lost) && s->peer.rejected ? 0 : s->peer.private_len;
+    *len = s->peer.private_len;
     return s->peer.private_data;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 
 enum { LAYER_MPA = 2 };
@@ -53,10 +52,6 @@ void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulp
 {
     struct terminate t = { .error = error };
 
-    if (MUTANT(wir_04_end_without_terminate))
-        return;
-    if (MUTANT(wir_04_wrong_code))
-        t.error = WIRE_RDMAP_OPERATION;
     if (ulpdu && layer_of(error) != LAYER_MPA)
         terminate_header(&t, ulpdu, len, ulpdu_len);
     qp->terminate_len = (uint32_t)terminate_frame(qp->crc, &t, qp->terminate);
@@ -78,7 +73,7 @@ static enum rdma_status refusal(enum wire_error error)
     case WIRE_RDMAP_TO_WRAP:
     case WIRE_DDP_TAGGED_BOUNDS:
     case WIRE_DDP_TAGGED_WRAP:
-        return MUTANT(qpr_12_range_as_access) ? RDMA_STATUS_REMOTE_ACCESS : RDMA_STATUS_REMOTE_RANGE;
+        return RDMA_STATUS_REMOTE_RANGE;
     default:
         /* Remote protection, and DDP's tagged buffer errors: STag or right. */
         return type_of(error) == 1 && layer_of(error) < LAYER_MPA ? RDMA_STATUS_REMOTE_ACCESS : RDMA_STATUS_LOST;

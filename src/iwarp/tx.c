@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/copy.h"
-#include "base/mutant.h"
 #include "iwarp/qp_internal.h"
 #include "iwarp/tx_plan.h"
 #include "wire/crc32c.h"
@@ -91,8 +90,7 @@ static void batch_release(struct tx_batch *b)
 {
     while (b->refs > 0)
         mem_release(&b->ref[--b->refs]);
-    if (!MUTANT(mem_03_held_on))
-        mem_release(&b->hold.ref);
+    mem_release(&b->hold.ref);
     b->listed = false;
     b->window_left = 0;
 }
@@ -136,7 +134,7 @@ static enum wire_error window_look_up(const struct iw_qp *qp, struct tx_batch *b
         b->window_left = len;
         return WIRE_OK;
     }
-    if (b->listed && !MUTANT(mem_03_listed_let_go))
+    if (b->listed)
         b->ref[b->refs++] = *ref;
     else
         mem_release(ref);
@@ -185,7 +183,7 @@ static bool window_list(struct iw_scratch *s, uint32_t n, bool copied)
     } else {
         if (!batch_list(b, b->window, n, b->limit - 1))
             return false;
-        b->listed = !MUTANT(mem_03_listed_unseen);
+        b->listed = true;
     }
     b->window += n;
     b->window_left -= n;
@@ -221,7 +219,7 @@ static bool request_sound(const struct iw_qp *qp, const struct tx_state *t)
 {
     const struct entry *e = queue_at(&qp->sq, t->next);
 
-    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & RDMA_FLAG_INLINE || MUTANT(qpr_18_not_checked_again))
+    if (t->kind != TX_REQUEST || t->offset > 0 || e->flags & RDMA_FLAG_INLINE)
         return true;
     if (e->opcode == RDMA_OP_READ)
         return entry_check(qp, e->sges, e->sge_count, RDMA_ACCESS_LOCAL_WRITE, false) == WIRE_OK;
@@ -300,7 +298,7 @@ static enum frame_result frame_pieces(struct iw_qp *qp, struct iw_scratch *s, st
     unsigned from = b->count - 1;
     want = p->left < b->max_ulpdu - headers ? p->left : b->max_ulpdu - (uint32_t)headers;
     put_headers(fpdu, p, headers, want);
-    b->summed = qp->crc && b->state.kind == TX_RESPONSE && !MUTANT(wir_03_response_not_copied);
+    b->summed = qp->crc && b->state.kind == TX_RESPONSE;
     if (b->summed)
         b->sum = crc32c_update(CRC32C_INIT, fpdu, MPA_FPDU_LENGTH + headers);
     b->error = gather(qp, s, b->state.offset, want, &got);
@@ -360,8 +358,8 @@ static enum frame_result frame_short(struct iw_qp *qp, struct iw_scratch *s, str
  */
 static bool leaves_early(const struct tx_batch *b, uint32_t left)
 {
-    return (b->fresh || MUTANT(tx_early_again)) && b->octets >= EARLY && b->state.offset > 0 &&
-           (left >= EARLY || MUTANT(tx_rest_alone)) && !MUTANT(tx_long_message_in_one);
+    return b->fresh && b->octets >= EARLY && b->state.offset > 0 &&
+           left >= EARLY;
 }
 
 /* One FPDU of the message that the state is in. */
@@ -468,7 +466,7 @@ int iw_qp_tx_want(struct iw_qp *qp, struct iw_scratch *s, struct iovec *iov, int
     b->tail = queue_tail(&qp->sq);
     do {
         batch_begin(qp, s, limit);
-    } while (qp->running && (!qp->hold || MUTANT(cmp_01_nothing_held)) && !batch_fill(qp, s));
+    } while (qp->running && (!qp->hold) && !batch_fill(qp, s));
     if (b->count > 0)
         iov[0] = b->iov[0]; /* often it is all */
     if (b->count > 1)
@@ -536,7 +534,7 @@ static size_t first_sent(struct iw_qp *qp, struct iw_scratch *s, size_t n)
     }
     left = n - used < qp->terminate_len - qp->terminate_sent ? n - used : qp->terminate_len - qp->terminate_sent;
     qp->terminate_sent += (uint32_t)left;
-    if (left && qp->terminate_sent == qp->terminate_len && !MUTANT(obs_terminate_not_counted))
+    if (left && qp->terminate_sent == qp->terminate_len)
         count(&qp->fpdus_sent, 1);
     return n - used - left;
 }

@@ -2,8 +2,6 @@
 /* Which message is sent next, what its next FPDU is made of, and the sending state behind it. */
 #include "iwarp/tx_plan.h"
 
-#include "base/mutant.h"
-
 static bool request_ready(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
 {
     const struct entry *e;
@@ -11,9 +9,9 @@ static bool request_ready(const struct iw_qp *qp, const struct tx_state *t, uint
     if (t->next == tail)
         return false;
     e = queue_at(&qp->sq, t->next);
-    if ((e->flags & RDMA_FLAG_READ_FENCE) && t->reads > 0 && !MUTANT(qpr_08_no_fence))
+    if ((e->flags & RDMA_FLAG_READ_FENCE) && t->reads > 0)
         return false;
-    return e->opcode != RDMA_OP_READ || t->reads < qp->ord || MUTANT(qpr_11_any_ord);
+    return e->opcode != RDMA_OP_READ || t->reads < qp->ord;
 }
 
 enum tx_kind tx_plan_choose(const struct iw_qp *qp, const struct tx_state *t, uint32_t tail)
@@ -64,7 +62,7 @@ static void plan_rtr(struct iw_qp *qp, const struct tx_state *t, struct plan *p)
 
 static enum rdmap_opcode send_opcode(unsigned flags)
 {
-    bool solicit = flags & RDMA_FLAG_SOLICIT || MUTANT(qpr_09_all_solicited);
+    bool solicit = flags & RDMA_FLAG_SOLICIT;
 
     if (flags & RDMA_FLAG_SEND_INVALIDATE)
         return solicit ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV;

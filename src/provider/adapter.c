@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/fork.h"
-#include "base/mutant.h"
 #include "base/sized.h"
 #include "fabric/fabric.h"
 #include "fabric/host.h"
@@ -34,7 +33,7 @@ static bool version_served(NDK_VERSION asked, NDK_VERSION *ours)
         if (versions[i].Major != asked.Major)
             continue;
         *ours = versions[i];
-        return asked.Minor <= versions[i].Minor || MUTANT(adp_04_any_minor);
+        return asked.Minor <= versions[i].Minor;
     }
     return false;
 }
@@ -65,7 +64,7 @@ static void limit(struct fabric_info *i, const ondk_config_t *c)
     i->max_inline = least(least(i->max_inline, LIMIT_INLINE), c->max_inline);
     i->max_initiator_depth = least(i->max_initiator_depth, c->max_initiator_depth);
     i->max_receive_depth = least(i->max_receive_depth, c->max_receive_depth);
-    i->max_cq_depth = least(i->max_cq_depth, MUTANT(adp_02_profile_cq_ignored) ? UINT32_MAX : c->max_cq_depth);
+    i->max_cq_depth = least(i->max_cq_depth, c->max_cq_depth);
     i->max_srq_depth = least(i->max_srq_depth, c->max_srq_depth);
     i->fast_register_pages = least(i->fast_register_pages, c->fast_register_pages);
     i->max_window = least64(i->max_window, kib(c->max_window_kib));
@@ -100,7 +99,7 @@ void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info)
         .MaxReceiveQueueDepth = l->max_receive_depth,
         .MaxInitiatorQueueDepth = l->max_initiator_depth,
         .MaxSrqDepth = l->max_srq_depth,
-        .MaxCqDepth = l->max_cq_depth + (MUTANT(adp_02_cq_depth_overstated) ? 1 : 0),
+        .MaxCqDepth = l->max_cq_depth,
         .LargeRequestThreshold = l->large_request_threshold,
         .MaxCallerData = l->max_caller_data,
         .MaxCalleeData = l->max_callee_data,
@@ -117,7 +116,7 @@ static ULONG info_size(const struct adapter *a, ULONG room)
 {
     const ULONG size_of_ndk_1 = offsetof(NDK_ADAPTER_INFO, RdmaTechnology);
 
-    if (a->version.Major == 1 && room < sizeof(NDK_ADAPTER_INFO) && !MUTANT(adp_01_size_of_ndk_2))
+    if (a->version.Major == 1 && room < sizeof(NDK_ADAPTER_INFO))
         return size_of_ndk_1;
     return sizeof(NDK_ADAPTER_INFO);
 }
@@ -131,10 +130,9 @@ static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size
         return STATUS_INVALID_PARAMETER;
     room = *size;
     needed = info_size(adapter_of(pub), room);
-    if (!MUTANT(adp_01_size_not_written))
-        *size = needed;
+    *size = needed;
     if (room < needed)
-        return MUTANT(adp_01_short_is_success) ? STATUS_SUCCESS : STATUS_BUFFER_TOO_SMALL;
+        return STATUS_BUFFER_TOO_SMALL;
     if (!info)
         return STATUS_INVALID_PARAMETER;
     adapter_report(adapter_of(pub), &report);
@@ -228,8 +226,6 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
         return; /* inherited by fork: its threads are not here */
     atomic_store(&a->obj.closing, true);
     object_unref(&a->obj, REF_HANDLE);
-    if (MUTANT(obj_14_close_does_not_wait))
-        return;
     wait_until_gone(a);
     stat_server_leave(a);
     free(a);
@@ -264,7 +260,7 @@ static NTSTATUS check_interface(uint32_t if_index)
 
     for (int i = 0; i < count; i++) {
         if (info[i].index == if_index)
-            status = info[i].up || MUTANT(adp_04_down_is_up) ? STATUS_SUCCESS : NDIS_STATUS_ADAPTER_NOT_READY;
+            status = info[i].up ? STATUS_SUCCESS : NDIS_STATUS_ADAPTER_NOT_READY;
     }
     free(info);
     return count < 0 ? status_of_errno(-count) : status;

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 
 NTSTATUS address_answer(const struct object *o, const struct addr *address, PSOCKADDR buffer, ULONG *length)
@@ -15,10 +14,9 @@ NTSTATUS address_answer(const struct object *o, const struct addr *address, PSOC
     if (!length)
         return STATUS_INVALID_PARAMETER;
     room = *length;
-    if (!MUTANT(lsn_05_size_not_told))
-        *length = needed;
+    *length = needed;
     if (room < needed)
-        return MUTANT(lsn_05_wrong_status) ? STATUS_INVALID_PARAMETER : STATUS_BUFFER_TOO_SMALL;
+        return STATUS_BUFFER_TOO_SMALL;
     if (!buffer)
         return STATUS_INVALID_PARAMETER;
     memcpy(buffer, &address->sa, needed);

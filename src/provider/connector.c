@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "base/zeroed.h"
 #include "provider/reason.h"
 #include "provider/status.h"
@@ -85,7 +84,7 @@ void connector_leave(struct connector *c)
 /* Under the lock. The connection that the caller is to end; NULL: a call is inside, and it will. */
 static struct fabric_conn *take_end(struct connector *c)
 {
-    c->ending = c->inside > 0 && !(c->conn && MUTANT(obj_11_ended_under_a_call));
+    c->ending = c->inside > 0;
     return c->ending ? NULL : c->conn;
 }
 
@@ -98,18 +97,14 @@ static uint16_t lower(uint16_t a, uint16_t b)
 
 static struct fabric_limits lower_limits(struct fabric_limits a, struct fabric_limits b)
 {
-    if (MUTANT(con_03_peer_ignored))
-        return b;
     return (struct fabric_limits){ .inbound = lower(a.inbound, b.inbound), .outbound = lower(a.outbound, b.outbound) };
 }
 
 /* Takes down what is valid during the event alone. False: no memory. */
 static bool hear(struct connector_peer *heard, const struct fabric_peer *peer, struct fabric_limits own)
 {
-    size_t len = MUTANT(acc_04_last_byte_lost) && peer->private_len ? peer->private_len - 1 : peer->private_len;
+    size_t len = peer->private_len;
 
-    if (MUTANT(con_04_data_not_kept))
-        len = 0;
     memset(heard, 0, sizeof(*heard));
     if (len) {
         heard->private_data = malloc(len);
@@ -131,19 +126,18 @@ bool connector_bind(struct qp *qp)
 {
     bool free_one = false;
 
-    return atomic_compare_exchange_strong(&qp->bound, &free_one, true) || MUTANT(con_18_queue_pair_twice);
+    return atomic_compare_exchange_strong(&qp->bound, &free_one, true);
 }
 
 void connector_unbind(struct qp *qp)
 {
-    atomic_store(&qp->bound, MUTANT(con_17_queue_pair_kept));
+    atomic_store(&qp->bound, false);
 }
 
 static void hold(struct connector *c)
 {
-    if (!MUTANT(obj_12_queue_pair_not_held))
-        object_depend(&c->obj, &c->qp->obj);
-    if (c->endpoint && !MUTANT(cse_06_endpoint_not_held))
+    object_depend(&c->obj, &c->qp->obj);
+    if (c->endpoint)
         object_depend(&c->obj, c->endpoint);
     /* From here on its callbacks come from the queue pair's shard. */
     atomic_store(&c->obj.shard, atomic_load(&c->qp->obj.shard));
@@ -190,14 +184,14 @@ static void tell_connect(void *context, NTSTATUS status)
     NDK_FN_REQUEST_COMPLETION done = c->connect_done;
     void *done_context = c->connect_context;
 
-    if (!NT_SUCCESS(status) && !MUTANT(obj_08_busy_inside))
+    if (!NT_SUCCESS(status))
         end_attempt(c);
     done(done_context, status);
 }
 
 static void complete_failed(struct connector *c, enum fabric_reason why)
 {
-    request_complete(&c->connect, MUTANT(con_17_told_as_success) ? STATUS_SUCCESS : status_of_connect(why));
+    request_complete(&c->connect, status_of_connect(why));
 }
 
 static void connected(void *owner, enum fabric_reason why, const struct fabric_peer *peer)
@@ -208,8 +202,6 @@ static void connected(void *owner, enum fabric_reason why, const struct fabric_p
     if (peer && !hear(&heard, peer, c->own))
         why = FABRIC_RESOURCES;
     heard.located = why == FABRIC_OK;
-    if (why == FABRIC_REJECTED && MUTANT(con_08_data_not_readable))
-        heard.spoke = false;
     connector_lock(c);
     struct connector_peer old = c->peer;
     enum connector_action action =
@@ -225,7 +217,7 @@ static void connected(void *owner, enum fabric_reason why, const struct fabric_p
     if (action == CONNECTOR_TELL_CONNECTED)
         request_complete(&c->connect, STATUS_SUCCESS);
     else if (action == CONNECTOR_TELL_CANCELLED)
-        request_complete(&c->connect, MUTANT(con_21_as_aborted) ? STATUS_CONNECTION_ABORTED : STATUS_CANCELLED);
+        request_complete(&c->connect, STATUS_CANCELLED);
 }
 
 /* Takes back a call that found no memory. Nothing has been started, so nothing but close has happened. */
@@ -279,7 +271,7 @@ static void run_notice(struct task *task);
 
 static void queue_notice(struct connector *c)
 {
-    if ((!c->notice.plain && !c->notice.ex) || MUTANT(dsc_02_no_callback))
+    if (!c->notice.plain && !c->notice.ex)
         return;
     object_ref(&c->obj, REF_CALLBACK);
     c->event.run = run_notice;
@@ -298,8 +290,6 @@ static void established(void *owner, enum fabric_reason why, uint16_t terminate,
     c->reason = why;
     c->terminate = terminate;
     connector_unlock(c);
-    if (why == FABRIC_OK && MUTANT(cmp_07_callback_first))
-        queue_notice(c);
     request_complete(&c->establish,
                      action == CONNECTOR_TELL_ESTABLISHED ? status_of_reason(why) : STATUS_CANCELLED);
 }
@@ -320,13 +310,11 @@ static void run_notice(struct task *task)
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
 
     connector_lock(c);
-    bool begins = c->phase == CONNECTOR_PEER_GONE || MUTANT(cmp_05_after_disconnect) || MUTANT(cmp_07_callback_first);
+    bool begins = c->phase == CONNECTOR_PEER_GONE;
     struct connector_notice notice = c->notice;
-    uint32_t why = MUTANT(cmp_06_reason_lost) ? 0 : reason_code(c->reason, c->terminate);
+    uint32_t why = reason_code(c->reason, c->terminate);
     connector_unlock(c);
     if (begins)
-        call_notice(&notice, why);
-    if (begins && MUTANT(cmp_05_twice))
         call_notice(&notice, why);
     object_unref(&c->obj, REF_CALLBACK);
 }
@@ -360,9 +348,7 @@ static void disconnected(void *owner, enum fabric_reason why, uint16_t terminate
         c->terminate = terminate;
     }
     connector_unlock(c);
-    if (MUTANT(dsc_06_queue_pair_free_again))
-        connector_unbind(c->qp);
-    request_complete(&c->disconnect, MUTANT(dsc_03_as_success) ? STATUS_SUCCESS : status_of_reason(why));
+    request_complete(&c->disconnect, status_of_reason(why));
 }
 
 static void gone(void *owner)
@@ -392,12 +378,11 @@ static void cancel(struct object *o)
     struct connector *c = connector_of_object(o);
 
     connector_lock(c);
-    enum connector_phase was = c->phase;
     enum connector_action action = connector_take(c, CONNECTOR_CLOSE);
     struct fabric_conn *ends = action == CONNECTOR_END_FABRIC ? take_end(c) : NULL;
     enum fabric_reason why = c->reason;
     connector_unlock(c);
-    if (ends && !(was == CONNECTOR_REQUESTED && MUTANT(acc_08_peer_left_waiting)))
+    if (ends)
         connector_ops(c)->conn_close(ends);
     if (action == CONNECTOR_TELL_FAILED)
         complete_failed(c, why);
@@ -428,7 +413,7 @@ bool connector_describe(struct object *o, ondk_connection_t *entry)
     if (listed) {
         *entry = (ondk_connection_t){
             .state = states[c->phase],
-            .initiated = (c->listener == NULL) != MUTANT(obs_roles_swapped),
+            .initiated = (c->listener == NULL),
             .inbound_reads = c->peer.limits.inbound,
             .outbound_reads = c->peer.limits.outbound,
         };
@@ -491,8 +476,7 @@ struct connector *connector_new_passive(struct listener *listener, struct object
     c->conn = conn;
     c->listener = listener;
     object_ref(&c->obj, REF_LOOKUP);
-    if (!MUTANT(lsn_06_listener_not_held))
-        object_depend(&c->obj, listener_object);
+    object_depend(&c->obj, listener_object);
     live_enter(&adapter->live, &c->obj);
     return c;
 }

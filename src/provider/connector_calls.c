@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/address.h"
 #include "provider/connector.h"
@@ -20,14 +19,13 @@
 static NTSTATUS refusal(enum connector_action action)
 {
     if (action == CONNECTOR_REFUSE_STATE)
-        return MUTANT(con_18_other_status) ? STATUS_CONNECTION_INVALID : STATUS_INVALID_DEVICE_STATE;
-    return MUTANT(cmp_02_other_status) || MUTANT(dsc_05_other_status) ? STATUS_INVALID_DEVICE_STATE
-                                                                      : STATUS_CONNECTION_INVALID;
+        return STATUS_INVALID_DEVICE_STATE;
+    return STATUS_CONNECTION_INVALID;
 }
 
 static bool private_is_fit(const void *data, ULONG len, uint32_t most)
 {
-    return (data || !len) && (len <= most || MUTANT(con_01_any_length));
+    return (data || !len) && len <= most;
 }
 
 static bool qp_is_fit(const struct connector *c, NDK_QP *qp)
@@ -37,8 +35,6 @@ static bool qp_is_fit(const struct connector *c, NDK_QP *qp)
 
 static uint16_t cap(ULONG wish, uint16_t most)
 {
-    if (MUTANT(con_02_not_capped))
-        most = UINT16_MAX;
     return wish < most ? (uint16_t)wish : most;
 }
 
@@ -50,18 +46,12 @@ static struct fabric_limits cap_limits(const struct connector *c, ULONG inbound,
                                    .outbound = cap(outbound, most->max_outbound_reads) };
 }
 
-static bool limits_are_refused(const struct connector *c, ULONG inbound, ULONG outbound)
-{
-    return MUTANT(con_02_refused) && (inbound > c->obj.adapter->limits.max_inbound_reads ||
-                                      outbound > c->obj.adapter->limits.max_outbound_reads);
-}
-
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
 /* The kernel would connect an unspecified address to this host, and the peer would have another address than asked. */
 static bool destination_from(struct addr *to, CONST PSOCKADDR destination, ULONG len)
 {
-    return addr_from(to, destination, len) && (!addr_is_any(to) || MUTANT(con_18_any_destination));
+    return addr_from(to, destination, len) && (!addr_is_any(to));
 }
 
 /* The step, with what goes with it. The queue pair is bound by the caller. */
@@ -112,12 +102,11 @@ static NTSTATUS do_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR sourc
     struct fabric_connect wish = { .limits = cap_limits(c, inbound, outbound), .private_data = data,
                                    .private_len = len };
 
-    if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data) ||
-        limits_are_refused(c, inbound, outbound))
+    if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data))
         return STATUS_INVALID_PARAMETER;
     if (!addr_from(&wish.local, source, source_len) || !destination_from(&wish.remote, destination, destination_len))
         return STATUS_INVALID_PARAMETER;
-    if (wish.local.sa.sa_family != wish.remote.sa.sa_family && !MUTANT(con_18_any_family))
+    if (wish.local.sa.sa_family != wish.remote.sa.sa_family)
         return STATUS_INVALID_PARAMETER;
     return connect_from(c, qp, NULL, &wish, done, context);
 }
@@ -132,13 +121,12 @@ static NTSTATUS do_connect_with_shared_endpoint(NDK_CONNECTOR *pub, NDK_QP *qp, 
     struct fabric_connect wish = { .limits = cap_limits(c, inbound, outbound), .private_data = data,
                                    .private_len = len };
 
-    if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data) ||
-        limits_are_refused(c, inbound, outbound))
+    if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data))
         return STATUS_INVALID_PARAMETER;
     if (!endpoint || endpoint->obj.adapter != c->obj.adapter ||
         !destination_from(&wish.remote, destination, destination_len))
         return STATUS_INVALID_PARAMETER;
-    if (endpoint->local.sa.sa_family != wish.remote.sa.sa_family && !MUTANT(cse_08_any_family))
+    if (endpoint->local.sa.sa_family != wish.remote.sa.sa_family)
         return STATUS_INVALID_PARAMETER;
     wish.local = endpoint->local;
     wish.endpoint = endpoint->fabric;
@@ -259,13 +247,11 @@ static NTSTATUS do_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG len)
         return STATUS_INVALID_PARAMETER;
     connector_enter(c);
     connector_lock(c);
-    bool active = c->phase == CONNECTOR_REPLIED;
     enum connector_action action = connector_take(c, CONNECTOR_REJECT);
     struct fabric_conn *conn = c->conn;
     connector_unlock(c);
-    if (action == CONNECTOR_START_REJECT && !(active && MUTANT(acc_07_peer_not_told)))
-        why = connector_ops(c)->conn_reject(conn, MUTANT(acc_06_without_data) ? NULL : data,
-                                            MUTANT(acc_06_without_data) ? 0 : len);
+    if (action == CONNECTOR_START_REJECT)
+        why = connector_ops(c)->conn_reject(conn, data, len);
     connector_leave(c);
     return action == CONNECTOR_START_REJECT ? status_of_reason(why) : refusal(action);
 }
@@ -297,11 +283,11 @@ static NTSTATUS give_private(const struct connector_peer *peer, void *buffer, UL
     ULONG room = *len, needed = (ULONG)peer->private_len;
     ULONG fits = room < needed ? room : needed;
 
-    if (fits && !(fits < needed && MUTANT(gcd_02_short_copies_nothing)))
+    if (fits)
         memcpy(buffer, peer->private_data, fits);
-    *len = MUTANT(gcd_02_size_of_copy) ? fits : needed;
+    *len = needed;
     if (!buffer)
-        return MUTANT(gcd_01_too_small) && needed ? STATUS_BUFFER_TOO_SMALL : STATUS_SUCCESS;
+        return STATUS_SUCCESS;
     return room < needed ? STATUS_BUFFER_TOO_SMALL : STATUS_SUCCESS;
 }
 
@@ -310,9 +296,7 @@ static NTSTATUS do_get_connection_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG
     struct connector *c = connector_of(pub);
     NTSTATUS status = STATUS_SUCCESS;
 
-    if (buffer ? !len : len && *len && !MUTANT(gcd_03_accepted))
-        return STATUS_INVALID_PARAMETER;
-    if (MUTANT(gcd_04_all_or_nothing) && !(inbound && outbound && len))
+    if (buffer ? !len : len && *len)
         return STATUS_INVALID_PARAMETER;
     connector_lock(c);
     if (!c->peer.spoke)
@@ -332,7 +316,7 @@ static NTSTATUS give_address(struct connector *c, bool local, PSOCKADDR buffer, 
 {
     connector_lock(c);
     bool located = c->peer.located;
-    struct addr address = local != MUTANT(con_19_local_for_peer) ? c->peer.local : c->peer.remote;
+    struct addr address = local ? c->peer.local : c->peer.remote;
     connector_unlock(c);
     return located ? address_answer(&c->obj, &address, buffer, len) : STATUS_INVALID_DEVICE_STATE;
 }

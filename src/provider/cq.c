@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -31,10 +30,8 @@ static void notified(void *owner, bool overflow)
 
     if (!object_try_ref(&cq->obj, REF_CALLBACK))
         return;
-    overflow = overflow && !MUTANT(cqx_07_overflow_untold);
+    overflow = overflow;
     cq->notify(cq->notify_context, overflow ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS);
-    if (MUTANT(cqx_02_notifies_twice))
-        cq->notify(cq->notify_context, STATUS_SUCCESS);
     object_unref(&cq->obj, REF_CALLBACK);
 }
 
@@ -66,9 +63,9 @@ static NTSTATUS resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done,
     int error;
 
     (void)done, (void)context; /* never pending */
-    if (!cq->obj.adapter->config.cq_resize && !MUTANT(adp_02_resizes_anyway))
+    if (!cq->obj.adapter->config.cq_resize)
         return STATUS_NOT_SUPPORTED;
-    if (depth == 0 || (depth > cq->obj.adapter->limits.max_cq_depth && !MUTANT(cqx_01_resize_unchecked)))
+    if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
     /* As for an arm: what moderation keeps waiting can fall due in here. */
     object_ref(&cq->obj, REF_LOOKUP);
@@ -83,7 +80,7 @@ static enum fabric_arm arm_of(ULONG kind)
 {
     switch (kind) {
     case NDK_CQ_NOTIFY_ERRORS:
-        return MUTANT(cqx_06_errors_as_any) ? FABRIC_ARM_ANY : FABRIC_ARM_ERRORS;
+        return FABRIC_ARM_ERRORS;
     case NDK_CQ_NOTIFY_SOLICITED:
         return FABRIC_ARM_SOLICITED;
     default: /* NDK_CQ_NOTIFY_ANY; with a value that does not exist nothing is missed */
@@ -97,8 +94,7 @@ static void arm(NDK_CQ *pub, ULONG kind)
 
     /* The notification may come, and the consumer close in it, before this call is back from the fabric. */
     object_ref(&cq->obj, REF_LOOKUP);
-    if (!MUTANT(cqx_03_arm_ignored))
-        ops_of(cq)->cq_arm(cq->fabric, arm_of(kind));
+    ops_of(cq)->cq_arm(cq->fabric, arm_of(kind));
     object_unref(&cq->obj, REF_LOOKUP);
 }
 
@@ -108,7 +104,7 @@ static NDK_OPERATION_TYPE operation_of(enum rdma_op op)
     case RDMA_OP_SEND:
         return NdkOperationTypeSend;
     case RDMA_OP_WRITE:
-        return MUTANT(cqx_10_write_as_read) ? NdkOperationTypeRead : NdkOperationTypeWrite;
+        return NdkOperationTypeWrite;
     case RDMA_OP_READ:
         return NdkOperationTypeRead;
     case RDMA_OP_FAST_REGISTER:
@@ -127,12 +123,10 @@ static NDK_OPERATION_TYPE operation_of(enum rdma_op op)
 
 static void fill(NDK_RESULT *r, const struct rdma_completion *c)
 {
-    bool swapped = MUTANT(cqx_09_contexts_swapped);
-
     r->Status = status_of_completion(c->status);
-    r->BytesTransferred = c->length + (MUTANT(qpr_04_one_byte_more) ? 1 : 0);
-    r->QPContext = swapped ? c->context : c->qp_context;
-    r->RequestContext = swapped ? c->qp_context : c->context;
+    r->BytesTransferred = c->length;
+    r->QPContext = c->qp_context;
+    r->RequestContext = c->context;
 }
 
 static void fill_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
@@ -186,7 +180,7 @@ static ULONG get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG count)
 /* Nothing would ever be notified. */
 static bool waits_for_ever(const struct cq *cq, ULONG interval, ULONG count)
 {
-    return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth)) && !MUTANT(cqx_08_any_mix);
+    return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth));
 }
 
 static NTSTATUS moderate(NDK_CQ *pub, ULONG interval, ULONG count)
@@ -197,8 +191,6 @@ static NTSTATUS moderate(NDK_CQ *pub, ULONG interval, ULONG count)
         return STATUS_NOT_SUPPORTED;
     if (waits_for_ever(cq, interval, count))
         return STATUS_INVALID_PARAMETER_MIX;
-    if (MUTANT(cqx_08_zero_interval_waits) && interval == 0)
-        interval = MAXULONG;
     object_ref(&cq->obj, REF_LOOKUP);
     ops_of(cq)->cq_moderate(cq->fabric, interval, count);
     object_unref(&cq->obj, REF_LOOKUP);
@@ -228,7 +220,7 @@ NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CAL
     struct adapter *a = adapter_of(adapter);
     const struct fabric_ops *ops = a->fabric->ops;
 
-    if (!notify || depth == 0 || (depth > a->limits.max_cq_depth && !MUTANT(cqx_01_depth_unchecked)))
+    if (!notify || depth == 0 || depth > a->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
     struct cq *cq = calloc(1, sizeof(*cq));
     if (!cq)

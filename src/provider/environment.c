@@ -57,8 +57,8 @@ static const struct environment_word {
 };
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
 
-/* Variables of tests, fuzzers and seeded bugs, which programs that they start inherit. */
-static const char *const prefixes[] = { "ONDK_MUTANT", "ONDK_CHECK_", "ONDK_FUZZ_", "ONDK_TEST_" };
+/* Variables of tests and fuzzers, which programs that they start inherit. */
+static const char *const prefixes[] = { "ONDK_CHECK_", "ONDK_FUZZ_", "ONDK_TEST_" };
 
 static bool environment_parse(const char *text, const struct environment_number *v, uint32_t *value)
 {

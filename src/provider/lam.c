@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/mdl.h"
 #include "provider/object.h"
@@ -78,8 +77,7 @@ static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **o
         free(lam);
         return error;
     }
-    if (!MUTANT(obj_12_lam_holds_nothing))
-        object_ref(&a->obj, REF_CHILD);
+    object_ref(&a->obj, REF_CHILD);
     insert(&a->lams, lam);
     *out = lam;
     return 0;
@@ -88,7 +86,7 @@ static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **o
 static void describe(const struct adapter *a, struct lam *lam, uint64_t pages, NDK_LOGICAL_ADDRESS_MAPPING *out)
 {
     out->AdapterContext = lam;
-    out->AdapterPageCount = (ULONG)pages - (MUTANT(adp_06_one_page_less) && pages > 1 ? 1 : 0);
+    out->AdapterPageCount = (ULONG)pages;
     for (uint64_t i = 0; i < pages; i++)
         out->AdapterPageArray[i].QuadPart = (LONGLONG)a->fabric->ops->lam_page(lam->fabric, i);
 }
@@ -100,14 +98,14 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
     struct lam *lam;
 
     (void)done, (void)context; /* never pending */
-    if (!size || (!mdl_is_range(mdl, length) && !MUTANT(adp_05_any_chain)) || length > a->limits.max_registration)
+    if (!size || (!mdl_is_range(mdl, length)) || length > a->limits.max_registration)
         return STATUS_INVALID_PARAMETER;
     uint64_t pages = pages_of(mdl, length), needed = size_needed(pages);
     if (needed > UINT32_MAX)
         return STATUS_INVALID_PARAMETER; /* no buffer could be that long */
     ULONG room = *size;
-    *size = (ULONG)needed + (MUTANT(adp_06_size_of_one_more) ? 8 : 0);
-    if (room < needed && !MUTANT(adp_06_short_buffer_taken))
+    *size = (ULONG)needed;
+    if (room < needed)
         return STATUS_BUFFER_TOO_SMALL;
     if (!out || !fbo)
         return STATUS_INVALID_PARAMETER;
@@ -115,9 +113,7 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
     if (error)
         return status_of_errno(error);
     describe(a, lam, pages, out);
-    *fbo = MUTANT(adp_06_no_offset) ? 0 : (ULONG)first_offset(mdl);
-    if (MUTANT(adp_07_chain_cut))
-        mdl->Next = NULL;
+    *fbo = (ULONG)first_offset(mdl);
     return STATUS_SUCCESS;
 }
 
@@ -129,8 +125,7 @@ void lam_release(NDK_ADAPTER *adapter, NDK_LOGICAL_ADDRESS_MAPPING *mapping)
     if (!lam)
         return;
     mapping->AdapterContext = NULL;
-    if (!MUTANT(adp_07_stays_mapped))
-        a->fabric->ops->lam_release(lam->fabric);
+    a->fabric->ops->lam_release(lam->fabric);
     free(lam);
     object_unref(&a->obj, REF_CHILD);
 }

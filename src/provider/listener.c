@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "base/mutant.h"
 #include "base/spin.h"
 #include "openndk/netstat.h"
 #include "provider/adapter.h"
@@ -122,11 +121,8 @@ static void listening(void *owner, enum fabric_reason why, const struct addr *lo
     l->phase = why == FABRIC_OK ? LISTENING : FAILED;
     if (why == FABRIC_OK)
         l->local = *local;
-    if (MUTANT(lsn_01_port_not_told))
-        addr_set_port(&l->local, 0);
     spin_unlock(&l->lock);
-    request_complete(&l->listen, MUTANT(lsn_02_as_refused) && why != FABRIC_OK ? STATUS_CONNECTION_REFUSED
-                                                                              : status_of_reason(why));
+    request_complete(&l->listen, status_of_reason(why));
 }
 
 static NTSTATUS do_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG address_length,
@@ -163,16 +159,9 @@ static void run_arrival(struct task *task)
     if (object_is_closing(&l->obj)) {
         (void)object_close(&c->obj, NULL, NULL);
     } else {
-        if (MUTANT(acc_09_not_inside))
-            c->phase = CONNECTOR_SPENT;
         l->event(l->event_context, &c->pub); /* the connector is the consumer's from here on, and may be gone after */
-        if (MUTANT(acc_09_inside_alone) || MUTANT(acc_09_not_inside))
-            c->phase = MUTANT(acc_09_inside_alone) ? CONNECTOR_SPENT : CONNECTOR_REQUESTED;
-        if (MUTANT(lsn_03_event_twice))
-            l->event(l->event_context, &c->pub);
     }
-    if (!MUTANT(obj_10_event_not_counted))
-        object_unref(&l->obj, REF_CALLBACK);
+    object_unref(&l->obj, REF_CALLBACK);
 }
 
 static void *request(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer)
@@ -182,8 +171,7 @@ static void *request(void *owner, struct fabric_conn *conn, const struct fabric_
 
     if (!c)
         return NULL;
-    if (!MUTANT(obj_10_event_not_counted))
-        object_ref(&l->obj, REF_CALLBACK);
+    object_ref(&l->obj, REF_CALLBACK);
     c->event.run = run_arrival;
     object_call(&c->obj, &c->event);
     return c;
@@ -208,8 +196,7 @@ static void control_connect_events(NDK_LISTENER *pub, BOOLEAN pause)
 
     if (!enter(l))
         return;
-    if (!MUTANT(lsn_04_not_paused))
-        ops_of(l)->listener_pause(l->fabric, pause != FALSE);
+    ops_of(l)->listener_pause(l->fabric, pause != FALSE);
     leave(l);
 }
 

@@ -5,7 +5,6 @@
 #include <openndk/netstat.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "base/sized.h"
 #include "provider/adapter.h"
 #include "provider/connector.h"
@@ -84,7 +83,7 @@ uint32_t ondk_adapter_listeners_sized(NDK_ADAPTER *adapter, ondk_listener_t *ent
         count++;
     }
     spin_unlock(&a->live.lock);
-    return MUTANT(obs_count_is_what_fits) && count > capacity ? capacity : count;
+    return count;
 }
 
 uint32_t ondk_adapter_endpoints_sized(NDK_ADAPTER *adapter, ondk_endpoint_t *entries, uint32_t capacity,

@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "base/mutant.h"
 #include "provider/mdl.h"
 
 void ondk_mdl_init(MDL *mdl, void *address, ULONG length, MDL *next)
@@ -32,7 +31,7 @@ unsigned char *mdl_memory(const MDL *mdl)
 {
     bool is_mapped = mdl->MdlFlags & (MDL_MAPPED_TO_SYSTEM_VA | MDL_SOURCE_IS_NONPAGED_POOL);
 
-    if (is_mapped && !MUTANT(mem_01_mapping_unused))
+    if (is_mapped)
         return mdl->MappedSystemVa;
     return (unsigned char *)mdl->StartVa + mdl->ByteOffset;
 }
@@ -40,7 +39,7 @@ unsigned char *mdl_memory(const MDL *mdl)
 /* Does the descriptor begin at both addresses, and end without wrapping around? */
 static bool mdl_begins_at(const MDL *mdl, uint64_t index, uintptr_t memory)
 {
-    if ((mdl_virtual_address(mdl) != index || (uintptr_t)mdl_memory(mdl) != memory) && !MUTANT(mem_01_hole_accepted))
+    if (mdl_virtual_address(mdl) != index || (uintptr_t)mdl_memory(mdl) != memory)
         return false;
     return mdl->ByteCount <= UINT64_MAX - index && mdl->ByteCount <= UINTPTR_MAX - memory;
 }
@@ -62,5 +61,5 @@ bool mdl_is_range(const MDL *mdl, SIZE_T length)
         memory += mdl->ByteCount;
         mdl = mdl->Next;
     }
-    return MUTANT(mem_01_beyond_chain);
+    return false;
 }

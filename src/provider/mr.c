@@ -24,7 +24,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "base/spin.h"
 #include "provider/adapter.h"
 #include "provider/mdl.h"
@@ -91,12 +90,11 @@ static unsigned access_of(ULONG flags)
 {
     unsigned access = RDMA_ACCESS_LOCAL_READ;
 
-    if ((flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE) || MUTANT(mem_02_local_write_always))
+    if (flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE)
         access |= RDMA_ACCESS_LOCAL_WRITE;
-    if ((flags & NDK_MR_FLAG_ALLOW_REMOTE_READ) || MUTANT(mem_02_remote_read_always))
+    if (flags & NDK_MR_FLAG_ALLOW_REMOTE_READ)
         access |= RDMA_ACCESS_REMOTE_READ;
-    if ((flags & NDK_MR_FLAG_ALLOW_REMOTE_WRITE) == NDK_MR_FLAG_ALLOW_REMOTE_WRITE ||
-        MUTANT(mem_02_remote_write_always))
+    if ((flags & NDK_MR_FLAG_ALLOW_REMOTE_WRITE) == NDK_MR_FLAG_ALLOW_REMOTE_WRITE)
         access |= RDMA_ACCESS_REMOTE_WRITE;
     return access;
 }
@@ -148,7 +146,7 @@ static NTSTATUS try_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, vo
     if (!done || request_is_pending(&mr->deregister) || !step(mr, REGISTERED, LEAVING))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
-    if (!MUTANT(mem_03_nothing_deregistered) && !ops_of(mr)->mr_deregister(mr->region.fabric, deregistered, mr))
+    if (!ops_of(mr)->mr_deregister(mr->region.fabric, deregistered, mr))
         return STATUS_PENDING;
     step(mr, LEAVING, EMPTY);
     request_cancel(&mr->deregister);
@@ -172,7 +170,7 @@ static void cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
 
-    if (step(mr, REGISTERED, LEAVING) || step(mr, EMPTY, LEAVING) || MUTANT(mem_03_close_ends_it_too))
+    if (step(mr, REGISTERED, LEAVING) || step(mr, EMPTY, LEAVING))
         region_kill(&mr->region);
 }
 
@@ -202,8 +200,8 @@ static NTSTATUS try_initialize(struct mr *mr, ULONG pages, BOOLEAN remote)
         return STATUS_INVALID_DEVICE_STATE;
     if (!pages)
         return STATUS_INVALID_PARAMETER;
-    if (pages > most && !MUTANT(inv_07_any_number))
-        return MUTANT(inv_07_other_status) ? STATUS_INVALID_PARAMETER : STATUS_IMPLEMENTATION_LIMIT;
+    if (pages > most)
+        return STATUS_IMPLEMENTATION_LIMIT;
     /*
      * Consumers read the token now, once, and hand it to the peer before the region is registered for the first time.
      */

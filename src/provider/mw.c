@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -66,7 +65,7 @@ NTSTATUS mw_create(NDK_PD *pub_pd, NDK_FN_CREATE_COMPLETION done, PVOID context,
     struct adapter *a = pd->obj.adapter;
 
     if (!a->limits.max_window)
-        return MUTANT(obj_02_other_answer) ? STATUS_INVALID_DEVICE_REQUEST : STATUS_NOT_SUPPORTED;
+        return STATUS_NOT_SUPPORTED;
     struct mw *mw = calloc(1, sizeof(*mw));
     int error = mw ? region_create(&mw->region, &mw->obj, pd) : ENOMEM;
     if (error) {

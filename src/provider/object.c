@@ -38,7 +38,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 
 static void run_finish(struct task *task);
@@ -57,10 +56,6 @@ void object_init(struct object *o, const struct object_type *type, NDK_OBJECT_HE
     memset(header, 0, sizeof(*header));
     header->Version = adapter->version;
     header->ObjectType = type->ndk_type;
-    if (MUTANT(obj_01_minor_zero))
-        header->Version.Minor = 0;
-    if (MUTANT(obj_01_reserved_in_use))
-        header->NdkReserved.rf[3] = o;
     o->type = type;
     o->header = header;
     o->memory = memory;
@@ -137,7 +132,7 @@ void object_call(struct object *o, struct task *task)
 
 void object_depend(struct object *o, struct object *antecedent)
 {
-    bool held = MUTANT(obj_12_antecedent_not_held);
+    bool held = false;
 
     spin_lock(&o->lock);
     for (unsigned i = 0; i < o->antecedent_count; i++)
@@ -172,24 +167,16 @@ static void finish(struct object *o)
     struct object *antecedents[OBJECT_ANTECEDENTS];
     struct adapter *adapter = o->adapter;
     unsigned count = o->antecedent_count;
-    bool early = MUTANT(obj_13_antecedent_first);
-    bool stays = o->type->ndk_type == NdkObjectTypeSharedEndpoint && MUTANT(obs_endpoint_stays_listed);
 
     memcpy(antecedents, o->antecedents, sizeof(antecedents));
-    for (unsigned i = 0; i < count && early; i++)
-        object_unref(antecedents[i], REF_CHILD);
-    if (!stays)
-        live_hide(&adapter->live, o);
+    live_hide(&adapter->live, o);
     o->type->destroy(o);
     if (o->close_pended && o->close_done) {
         o->close_done(o->close_context);
-        if (MUTANT(obj_15_close_completes_twice))
-            o->close_done(o->close_context);
     }
-    if (!stays)
-        live_leave(&adapter->live, o);
+    live_leave(&adapter->live, o);
     free(o->memory);
-    for (unsigned i = 0; i < count && !early; i++)
+    for (unsigned i = 0; i < count; i++)
         object_unref(antecedents[i], REF_CHILD);
 }
 
@@ -211,18 +198,16 @@ NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *cont
 {
     if (!begin_close(o))
         return STATUS_PENDING;
-    while (MUTANT(obj_08_close_waits_for_callbacks) && atomic_load(&o->kinds[REF_REQUEST]))
-        ;
     o->close_done = done;
     o->close_context = context;
     o->close_pended = true;
-    if (o->type->cancel && !MUTANT(obj_11_close_cancels_nothing))
+    if (o->type->cancel)
         o->type->cancel(o);
     if (!drop(o, REF_HANDLE) || !retire(o))
         return STATUS_PENDING;
-    o->close_pended = MUTANT(obj_09_callback_after_success);
+    o->close_pended = false;
     finish(o);
-    return MUTANT(obj_09_third_answer) ? STATUS_TIMEOUT : STATUS_SUCCESS;
+    return STATUS_SUCCESS;
 }
 
 static void run_created(struct task *task)
@@ -239,12 +224,8 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
     live_enter(&adapter->live, o);
     if (!adapter->config.pend_creates || !done) {
         *out = o->header;
-        if (MUTANT(obj_05_inline_calls_back) && done)
-            done(context, STATUS_SUCCESS, o->header);
         return STATUS_SUCCESS;
     }
-    if (MUTANT(obj_06_pending_writes_out))
-        *out = o->header;
     o->create_done = done;
     o->create_context = context;
     o->finish.run = run_created;
@@ -274,18 +255,7 @@ static void run_request(struct task *task)
 
     atomic_store(&r->pending, false);
     /* The consumer may begin it again in there, or close: of the request nothing is looked at any more. */
-    if (MUTANT(obj_10_close_overtakes_request)) {
-        object_unref(o, REF_REQUEST);
-        done(context, status);
-        return;
-    }
-    if (MUTANT(obj_16_lock_held))
-        spin_lock(&o->lock);
     done(context, status);
-    if (MUTANT(obj_07_completes_twice))
-        done(context, status);
-    if (MUTANT(obj_16_lock_held))
-        spin_unlock(&o->lock);
     object_unref(o, REF_REQUEST);
 }
 
@@ -308,22 +278,12 @@ bool request_is_pending(const struct request *r)
 
 NTSTATUS object_ndk_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
-    NDK_EXTENSION_INTERFACE unused = {0};
-    GUID id = {0};
-
-    /* Every table but the adapter's, which has no close, has its query for extensions in one place. */
-    if (MUTANT(obj_03_reads_dispatch))
-        ((NDK_PD *)header)->Dispatch->NdkQueryExtension(header, &id, header->Version, &unused);
     return object_close(object_of(header), done, context);
 }
 
 NTSTATUS object_ndk_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version,
                                     NDK_EXTENSION_INTERFACE *out)
 {
-    (void)header, (void)id, (void)version;
-    if (MUTANT(obj_04_extension_found)) {
-        out->Dispatch = NULL;
-        return STATUS_SUCCESS;
-    }
+    (void)header, (void)id, (void)version, (void)out;
     return STATUS_NOT_SUPPORTED;
 }

@@ -5,14 +5,13 @@
  */
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 
 const void *pd_domain(const struct pd *pd)
 {
-    return MUTANT(mem_04_one_domain) ? (const void *)pd->obj.adapter : pd;
+    return pd;
 }
 
 static void privileged_token(NDK_PD *pd, UINT32 *token)

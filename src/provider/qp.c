@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "base/zeroed.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
@@ -109,7 +108,7 @@ static NTSTATUS create(const struct parts *p, const struct fabric_qp_config *ask
 
     if (p->receive_cq->obj.adapter != a || p->initiator_cq->obj.adapter != a)
         return STATUS_INVALID_PARAMETER;
-    if (!config_fits(&config, &a->limits) && !MUTANT(qpr_01_limits_unchecked))
+    if (!config_fits(&config, &a->limits))
         return STATUS_INVALID_PARAMETER;
     config.receive_cq = p->receive_cq->fabric;
     config.initiator_cq = p->initiator_cq->fabric;

@@ -7,7 +7,6 @@
  */
 #include <string.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/limits.h"
 #include "provider/object.h"
@@ -47,7 +46,7 @@ NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, 
 {
     uint64_t total = 0;
 
-    if (count > max || (count && !sgl) || (MUTANT(qpr_19_no_sge_refused) && !count))
+    if (count > max || (count && !sgl))
         return STATUS_INVALID_PARAMETER;
     for (ULONG i = 0; i < count; i++) {
         bool logical = sgl[i].MemoryRegionToken == FABRIC_PRIVILEGED_TOKEN;
@@ -120,7 +119,7 @@ static NTSTATUS try_initiator(struct qp *qp, struct rdma_request *r, const NDK_S
     if (flags & ~allowed)
         return STATUS_INVALID_PARAMETER;
     r->flags |= request_flags(flags);
-    if ((flags & NDK_OP_FLAG_INLINE) && !MUTANT(qpr_06_inline_as_plain))
+    if (flags & NDK_OP_FLAG_INLINE)
         return post_inline(qp, r, sgl, count);
     if (r->op == RDMA_OP_READ && max > qp->obj.adapter->limits.max_read_sge)
         max = qp->obj.adapter->limits.max_read_sge;
@@ -134,7 +133,7 @@ void request_enter(struct qp *qp)
 
 NTSTATUS request_leave(struct qp *qp, NTSTATUS status)
 {
-    if (status && !MUTANT(qpr_10_refusal_releases_nothing))
+    if (status)
         ops_of(qp)->qp_release(qp->fabric);
     object_unref(&qp->obj, REF_LOOKUP);
     return status;
@@ -205,8 +204,6 @@ static void ndk_flush(NDK_QP *pub)
 {
     struct qp *qp = qp_of(pub);
 
-    if (MUTANT(qpr_16_flushes_nothing))
-        return;
     object_ref(&qp->obj, REF_LOOKUP);
     ops_of(qp)->qp_flush(qp->fabric);
     object_unref(&qp->obj, REF_LOOKUP);

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "openndk/reason.h"
 #include "provider/connector.h"
 
@@ -157,7 +156,7 @@ uint32_t reason_code(enum fabric_reason why, uint16_t terminate)
     c = &causes[why];
     if (c->by == ONDK_BY_NOBODY || terminate == FABRIC_NO_TERMINATE)
         return (uint32_t)c->number << 16;
-    return (MUTANT(why_sides_swapped) ? 3u - c->by : c->by) << 24 | (uint32_t)c->number << 16 | terminate;
+    return c->by << 24 | (uint32_t)c->number << 16 | terminate;
 }
 
 uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/object.h"
 #include "provider/provider.h"
@@ -55,13 +54,12 @@ static unsigned access_of(ULONG flags)
 /* False: it is being closed. */
 static bool hold(struct region *r)
 {
-    return MUTANT(obj_10_named_not_held) || object_try_ref(r->obj, REF_LOOKUP);
+    return object_try_ref(r->obj, REF_LOOKUP);
 }
 
 static void let_go(struct region *r)
 {
-    if (!MUTANT(obj_10_named_not_held))
-        object_unref(r->obj, REF_LOOKUP);
+    object_unref(r->obj, REF_LOOKUP);
 }
 
 /* ---- What makes a token ---- */
@@ -90,7 +88,7 @@ static NTSTATUS make(struct qp *qp, struct rdma_request *r, const struct making 
     if (error)
         return status_of_errno(error);
     error = ops_of(qp)->qp_post(qp->fabric, r);
-    if (error && !MUTANT(inv_09_failed_post_stays))
+    if (error)
         ops_of(qp)->mr_discard(m->region->fabric, r->token);
     return status_of_errno(error);
 }
@@ -98,7 +96,7 @@ static NTSTATUS make(struct qp *qp, struct rdma_request *r, const struct making 
 static bool base_is_valid(const struct rdma_pages *p)
 {
     if (p->base_address < p->offset || (p->base_address - p->offset) % PAGE_SIZE != 0)
-        return MUTANT(inv_04_any_base);
+        return false;
     return p->len > 0 && p->len - 1 <= UINT64_MAX - p->base_address;
 }
 
@@ -113,9 +111,9 @@ static NTSTATUS try_fast_register(struct qp *qp, struct rdma_request *r, NDK_MR 
     uint32_t most = mr_fast_pages(mr, &remote);
     if (!most)
         return STATUS_INVALID_DEVICE_STATE;
-    if (!pages->logical || (pages->count > most && !MUTANT(inv_06_any_number_of_pages)) || !base_is_valid(pages))
+    if (!pages->logical || pages->count > most || !base_is_valid(pages))
         return STATUS_INVALID_PARAMETER;
-    if (flags & remote_rights && !remote && !MUTANT(inv_05_remote_anyway))
+    if (flags & remote_rights && !remote)
         return STATUS_ACCESS_VIOLATION;
     pages->access = access_of(flags);
     r->flags = request_flags(flags);

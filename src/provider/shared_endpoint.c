@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/address.h"
 #include "provider/provider.h"

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "provider/adapter.h"
 #include "provider/limits.h"
 #include "provider/object.h"
@@ -64,10 +63,8 @@ static NTSTATUS modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUES
     int error;
 
     (void)done, (void)context; /* never pending */
-    if (depth > srq->obj.adapter->limits.max_srq_depth && !MUTANT(srq_03_depth_unchecked))
+    if (depth > srq->obj.adapter->limits.max_srq_depth)
         return STATUS_INVALID_PARAMETER;
-    if (MUTANT(srq_03_zero_is_a_depth) && depth == 0)
-        depth = 1;
     object_ref(&srq->obj, REF_LOOKUP);
     error = ops_of(srq)->srq_modify(srq->fabric, depth, threshold);
     object_unref(&srq->obj, REF_LOOKUP);
@@ -138,8 +135,7 @@ NTSTATUS srq_create(NDK_PD *pub_pd, ULONG depth, ULONG max_sge, ULONG threshold,
 
     if (limits->max_srq_depth == 0)
         return STATUS_NOT_SUPPORTED;
-    if (depth == 0 || ((depth > limits->max_srq_depth || max_sge > limits->max_receive_sge) &&
-                       !MUTANT(adp_02_srq_unchecked)))
+    if (depth == 0 || (depth > limits->max_srq_depth || max_sge > limits->max_receive_sge))
         return STATUS_INVALID_PARAMETER;
     srq = make(pd, &config, &error);
     if (!srq)

@@ -35,7 +35,6 @@
 #include "base/descriptors.h"
 #include "base/fork.h"
 #include "base/library_thread.h"
-#include "base/mutant.h"
 #include "base/random.h"
 #include "provider/adapter.h"
 #include "provider/stat_json.h"
@@ -107,7 +106,7 @@ static bool may_read(int reader)
 
     if (getsockopt(reader, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
         return false;
-    return peer.uid == geteuid() || peer.uid == 0 || MUTANT(obs_anybody_reads);
+    return peer.uid == geteuid() || peer.uid == 0;
 }
 
 static int64_t now_ms(void)
@@ -151,7 +150,7 @@ static void service_add(struct service *s, int fd)
 {
     struct reader *r = &s->readers[s->count];
 
-    *r = (struct reader){ .fd = fd, .deadline_ms = MUTANT(obs_reader_has_all_time) ? INT64_MAX : now_ms() + READER_MS };
+    *r = (struct reader){ .fd = fd, .deadline_ms = now_ms() + READER_MS };
     r->text = may_read(fd) ? snapshot(&r->size) : NULL;
     if (r->text && reader_continue(r))
         s->count++;
@@ -227,7 +226,7 @@ static bool take_name(int listener)
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     char *text = name.sun_path + 1;
     const size_t room = sizeof name.sun_path - 1;
-    int tries = MUTANT(obs_taken_name_is_final) ? 1 : NAME_TRIES;
+    int tries = NAME_TRIES;
     int n = snprintf(text, room, "openndk.stat.%ld", (long)getpid());
 
     for (int i = 0; i < tries; i++) {

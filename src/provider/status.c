@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "provider/reason.h"
 
@@ -99,16 +98,16 @@ NTSTATUS status_of_completion(enum rdma_status status)
     case RDMA_STATUS_OK:
         return STATUS_SUCCESS;
     case RDMA_STATUS_FLUSHED:
-        return MUTANT(qpr_16_flushed_as_aborted) ? STATUS_CONNECTION_ABORTED : STATUS_CANCELLED;
+        return STATUS_CANCELLED;
     case RDMA_STATUS_LOST:
-        return MUTANT(qpr_20_lost_as_success) ? STATUS_SUCCESS : STATUS_CONNECTION_ABORTED;
+        return STATUS_CONNECTION_ABORTED;
     case RDMA_STATUS_LOCAL_ACCESS:
     case RDMA_STATUS_REMOTE_ACCESS:
         return STATUS_ACCESS_VIOLATION;
     case RDMA_STATUS_TOO_LONG:
         return STATUS_DATA_OVERRUN;
     case RDMA_STATUS_REMOTE_RANGE:
-        return MUTANT(qpr_12_range_status_lost) ? STATUS_ACCESS_VIOLATION : STATUS_REMOTE_RESOURCES;
+        return STATUS_REMOTE_RESOURCES;
     }
     return STATUS_INTERNAL_ERROR;
 }
@@ -119,7 +118,7 @@ NTSTATUS status_of_errno(int error)
     case 0:
         return STATUS_SUCCESS;
     case ENOTCONN:
-        return MUTANT(qpr_03_other_status) ? STATUS_INVALID_DEVICE_STATE : STATUS_CONNECTION_INVALID;
+        return STATUS_CONNECTION_INVALID;
     case EOPNOTSUPP: /* a read where the connection allows none */
         return STATUS_NOT_SUPPORTED;
     case EINVAL:
@@ -144,8 +143,6 @@ NTSTATUS status_of_errno(int error)
 
 uint32_t status_provider_error(const struct rdma_completion *c)
 {
-    if (MUTANT(cqx_10_code_on_success))
-        return 1;
     return c->status == RDMA_STATUS_OK ? 0 : reason_code(c->reason, (uint16_t)c->error);
 }
 

@@ -5,7 +5,6 @@
 #include "verify/proxy.h"
 #include "verify/verify.h"
 
-#include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "wdk/common/address_map.h"
 #include "wdk/common/interface_map.h"
@@ -43,7 +42,7 @@ static void check_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPIN
     uint64_t at = 0;
     const char *user = lam && lam->AdapterContext ? filter_find_user(p, lam, &at) : NULL;
 
-    if (user && !MUTANT(wdk_lam_released_unseen))
+    if (user)
         check_failed(CHECK_NDK_LAM_RELEASED, "NdkReleaseLAM", (uintptr_t)lam, at, 0, 0,
                      "a request of %s that has not completed uses the mapping", user);
 }

@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "base/spin.h"
 #include "verify/pending.h"
 #include "wdk/common/live.h"
@@ -68,8 +67,6 @@ void ndk_pending_drop(struct ndk_pending *p)
 
 static void report(const char *routine, const void *context, const struct stack *by, const char *when)
 {
-    if (MUTANT(wdk_dead_stack_unseen))
-        return;
     check_add_stack("the request was made by", by);
     check_failed(CHECK_CONTEXT_ON_DEAD_STACK, routine, (uintptr_t)context, 0, 0, 0,
                  "its context %p is on the stack of a function that had returned %s", context, when);
@@ -159,7 +156,7 @@ bool ndk_pending_find(const void *start, size_t size, struct inuse_found *out)
         if ((uintptr_t)p->context - (uintptr_t)start < size)
             break;
     if (p) {
-        out->rule = MUTANT(wdk_context_freed_unseen) ? CHECK_OBJECT_FREED_IN_USE : CHECK_CONTEXT_FREED_IN_USE;
+        out->rule = CHECK_CONTEXT_FREED_IN_USE;
         out->object = p->context;
         out->what = "context of a pending request";
         out->by = p->by;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "verify/posted.h"
 
 enum { POSTS_MOST = 16384 }; /* records of a queue */
@@ -64,7 +63,7 @@ void posts_grow(struct posts *posts, size_t depth)
         return;
     chunk->count = wanted - had;
     spin_lock(&posts->lock);
-    if (!posts->retired && posts->count == had && !(had && MUTANT(wdk_deeper_srq_unrecorded))) {
+    if (!posts->retired && posts->count == had) {
         add_chunk(posts, chunk);
         chunk = NULL;
     }

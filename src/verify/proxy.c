@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "verify/posted.h"
 
 #include "wdk/common/inuse.h"
@@ -76,7 +75,7 @@ void proxy_enlist(struct proxy *p)
 
 void proxy_watch(struct proxy *p)
 {
-    if (p->watched || atomic_load(&p->state) == PROXY_CLOSED || MUTANT(wdk_region_not_watched))
+    if (p->watched || atomic_load(&p->state) == PROXY_CLOSED)
         return;
     p->watched = true;
     TAILQ_REMOVE(&open_ones, p, list);
@@ -244,8 +243,7 @@ void *proxy_real_at(const void *pub, const char *routine)
         return NULL;
     if (is_usable(p))
         return p->real;
-    if (!MUTANT(wdk_ndk_closed_used_unseen))
-        report_closed(CHECK_NDK_CLOSED_USED, p, routine);
+    report_closed(CHECK_NDK_CLOSED_USED, p, routine);
     return NULL;
 }
 
@@ -274,7 +272,7 @@ bool proxy_begin_close(struct proxy *p, const char *routine)
     if (first)
         p->closed_by = now;
     spin_unlock(&lock);
-    if (!first && !MUTANT(wdk_ndk_closed_twice_unseen))
+    if (!first)
         report_closed(CHECK_NDK_CLOSED_TWICE, p, routine);
     return first;
 }
@@ -351,7 +349,7 @@ static bool find_in(struct proxy *p, const void *start, size_t size, struct inus
 
     if (p->context && !idle && is_inside(p->context, start, size))
         return found(out, CHECK_CONTEXT_FREED_IN_USE, p->context, "callback context of an NDK object that is open");
-    for (unsigned i = 0; i < p->mdl_count && !MUTANT(wdk_registered_mdl_freed_unseen); i++)
+    for (unsigned i = 0; i < p->mdl_count; i++)
         if (is_inside(p->mdls[i], start, size))
             return found(out, CHECK_MDL_FREED_IN_USE, p->mdls[i], "MDL of a registered NDK_MR");
     return filter_find_posted(p, start, size, out);

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "verify/stack.h"
 
 enum { SKIPPED_MOST = 8 };
@@ -69,7 +68,7 @@ __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const v
     if ((uintptr_t)frame - b.low >= b.size)
         return; /* on a stack of the program's own making */
     for (int i = 0; frame && i < WALK_MOST && s->depth < STACK_FRAMES; i++) {
-        if (reached && frame[1] && !MUTANT(wdk_stack_of_one_frame))
+        if (reached && frame[1])
             s->frames[s->depth++] = (void *)frame[1];
         reached = reached || frame[1] == (uintptr_t)by;
         frame = frame_after(frame, b);

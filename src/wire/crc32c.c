@@ -18,13 +18,13 @@
 #include "wire/crc32c.h"
 
 #include <isa-l/crc.h>
+#include <stdbool.h>
 #include <string.h>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
 #include "base/copy.h"
-#include "base/mutant.h"
 
 /* crc32_iscsi takes an int. */
 #define MAX_ISAL_CHUNK ((size_t)1 << 30)
@@ -214,20 +214,18 @@ uint32_t crc32c_update(uint32_t crc, const void *data, size_t len)
 
 uint32_t crc32c_copy(uint32_t crc, void *to, const void *from, size_t len)
 {
-    bool source_summed = MUTANT(wir_03_source_summed);
-
-    if (crc32c_is_short(len) && !source_summed)
+    if (crc32c_is_short(len))
         return crc32c_copy_short(crc, to, from, len);
-    if (crc32c_can_fold(len) && !source_summed)
+    if (crc32c_can_fold(len))
         return crc32c_copy_folding(crc, to, from, len);
     copy_bytes(to, from, len);
     __asm__("" ::: "memory"); /* the sum reads the copy, not values that the compiler still has of the source */
-    return crc32c_update(crc, source_summed ? from : to, len);
+    return crc32c_update(crc, to, len);
 }
 
 void crc32c_final(uint32_t crc, uint8_t out[4])
 {
-    uint32_t sum = MUTANT(wir_03_crc_not_inverted) ? crc : ~crc;
+    uint32_t sum = ~crc;
 
     for (int i = 0; i < 4; i++)
         out[i] = (uint8_t)(sum >> (8 * i));

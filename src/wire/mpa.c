@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/mutant.h"
 
 enum {
     KEY_SIZE = 16,
@@ -108,10 +107,6 @@ size_t mpa_frame_encode(const struct mpa_frame *f, uint8_t *bytes, size_t size)
                                     (f->ord & LIMIT_MASK)));
     }
     cursor_put(&c, f->private_data, f->private_len);
-    if (MUTANT(acc_04_last_byte_changed) && f->reply && f->private_len > 0 && !c.failed)
-        c.at[-1] ^= 1;
-    if (MUTANT(con_01_last_byte_changed) && !f->reply && f->private_len > 0 && !c.failed)
-        c.at[-1] ^= 1;
     return c.failed ? 0 : size - c.remaining;
 }
 

@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Proves that the tests see the seeded bugs.
 
-    run_mutants.py --build DIR [--part I/N] LIST...   each line of the lists: the tests pass without the bug, fail with it
-    run_mutants.py --check LIST...                    the lists, the bugs in src/ and the rules that tests claim agree
+    run_mutants.py --build DIR [--part I/N] [LIST...]   each bug of the lists, by default of all beside this program
 
---part 2/4 proves the second of four parts of all lines together. The four parts have about as many lines each.
--j N proves so many lines at once, by default two for each processor: most tests with a bug in them wait.
-
-A line is `name RULE-ID tests`. Where the list is called list.txt, or tests begins with ctest:, tests is a regular
-expression for ctest; otherwise it is a filter for ndkconform. A test that does not end in time counts as one that fails. DIR is a build
-with -DONDK_MUTANTS=ON. Exit status: 0 where all is well, 1 otherwise, 2 on wrong usage.
+For each rule that a bug breaks its tests pass without the bug, and fail with it. --part 2/4 proves the second of four
+parts, which are about as long as each other. A test that does not end in time counts as one that fails. DIR is the build
+of a copy of the tree that `mutate apply` wrote. Exit status: 0 if all are seen, 1 otherwise, 2 on wrong usage.
+-j N proves so many at once, by default two for each processor: most tests with a bug in them wait.
 """
 import argparse
 import os
@@ -23,33 +20,23 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from mutate_lib.edits import EditError, parse_list
+
+HERE = Path(__file__).resolve().parent
 CASE_SECONDS = 20       # a case of the contract with a bug in it, before it counts as failed
 BASELINE_SECONDS = 60   # and without
 RUN_SECONDS = 300       # all that one line runs
 # A ctest with a bug in it may wait for ever: so many times what it took without, at least, it is given.
 HANG_FACTOR, HANG_SECONDS = 10, 30
-OWN_NETWORK = ROOT / "tests" / "own_network"
-
-
-def lines_of(path):
-    if Path(path).name == "CMakeLists.txt": # which *.txt finds beside the lists
-        return
-    for number, text in enumerate(Path(path).read_text().splitlines(), 1):
-        if not text.strip() or text.startswith("#"):
-            continue
-        words = text.split()
-        if len(words) != 3:
-            sys.exit(f"{path}:{number}: expected `name RULE-ID tests`")
-        yield words
+OWN_NETWORK = HERE.parent / "own_network"
 
 
 def run(command, mutant, seconds=RUN_SECONDS):
     """The exit status, or None when it took too long: then it is ended with all that it started."""
     env = dict(os.environ)
-    env.pop("ONDK_MUTANT", None)
+    env.pop("MUTANT", None)
     if mutant:
-        env["ONDK_MUTANT"] = mutant
+        env["MUTANT"] = mutant
         env["CMOCKA_TEST_ABORT"] = "1" # what a failed assertion leaves behind may never end
     child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
@@ -128,34 +115,6 @@ def prove(build, rows, jobs):
     return passed == len(rows)
 
 
-def seeded():
-    found = set()
-    for source in (ROOT / "src").rglob("*.[ch]"):
-        if source.name != "mutant.h":
-            found |= set(re.findall(r"\bMUTANT\((\w+)\)", source.read_text()))
-    return found
-
-
-def claimed():
-    rules = set()
-    for source in [*(ROOT / "tests" / "contract").rglob("*.c"), *(ROOT / "tests" / "wdk").rglob("*.c")]:
-        for comment in re.findall(r"covers:([^*]*)\*/", source.read_text()):
-            rules |= set(re.findall(r"\b[A-Z]{3}-\d\d\b", comment))
-    return rules
-
-
-def check(paths):
-    rows = [row for path in paths for row in lines_of(path)]
-    listed, proved = {name for name, _, _ in rows}, {rule for _, rule, _ in rows}
-    faults = [f"{name}: listed, but not in src/" for name in sorted(listed - seeded())]
-    faults += [f"{name}: in src/, but in no list" for name in sorted(seeded() - listed)]
-    faults += [f"{rule}: claimed by a test, but no seeded bug breaks it" for rule in sorted(claimed() - proved)]
-    for fault in faults:
-        print(fault)
-    print(f"{len(listed)} seeded bugs listed, {len(proved)} rules broken by them, {len(faults)} faults")
-    return not faults
-
-
 def part_argument(text):
     words = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
     if not words or int(words[1]) > int(words[2]):
@@ -165,18 +124,17 @@ def part_argument(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build")
+    parser.add_argument("--build", required=True)
     parser.add_argument("--part", metavar="I/N", type=part_argument, default=(1, 1))
     parser.add_argument("-j", "--jobs", metavar="N", type=int, default=2 * len(os.sched_getaffinity(0)))
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("lists", nargs="+")
+    parser.add_argument("lists", nargs="*", type=Path)
     args = parser.parse_args()
-    if args.check == bool(args.build):
-        parser.error("either --build or --check")
-    if args.check:
-        return 0 if check(args.lists) else 1
-    rows = [(name, rule, tests, ctest if Path(path).name == "list.txt" or tests.startswith("ctest:") else contract)
-            for path in args.lists for name, rule, tests in lines_of(path)]
+    try:
+        bugs = [bug for path in args.lists or sorted(HERE.glob("*.mut")) for bug in parse_list(path)]
+    except EditError as error:
+        sys.exit(str(error))
+    rows = [(bug.name, rule, tests, ctest if tests.startswith("ctest:") else contract)
+            for bug in bugs for rule, tests in bug.tests]
     return 0 if prove(args.build, part_of(rows, *args.part), args.jobs) else 1
 
 

@@ -100,7 +100,7 @@ static void test_environment(void **state)
     setenv("ONDK_REPLY_MS", "", 1);           /* as if it were not set */
     assert_int_equal(ondk_config_check_environment(), 4);
     setenv("ONDK_CONECT_MS", "5", 1);         /* no such name */
-    setenv("ONDK_MUTANT", "", 1);             /* not the library's, but known */
+    setenv("ONDK_CHECK_FULL", "", 1);         /* not the library's, but known */
     assert_int_equal(ondk_config_check_environment(), 5);
     ondk_config_init(&c);
     assert_int_equal(c.connect_ms, 2000);
@@ -118,7 +118,7 @@ static void test_environment(void **state)
     unsetenv("ONDK_SPIN_US");
     unsetenv("ONDK_REPLY_MS");
     unsetenv("ONDK_CONECT_MS");
-    unsetenv("ONDK_MUTANT");
+    unsetenv("ONDK_CHECK_FULL");
     assert_int_equal(ondk_config_check_environment(), 0);
 }
 

@@ -434,7 +434,6 @@ def wrong_usage():
 
 
 def main():
-    os.environ.pop("ONDK_MUTANT", None)
     for part in (every_test, windows_spelling, json_format, sizes_and_options, logs, wrong_data, profiles,
                  peers_that_do_not_fit, last_word, memory, stopped, ends, wrong_usage):
         part()

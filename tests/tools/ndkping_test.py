@@ -63,7 +63,6 @@ def pair(name, address, server_options=(), client_options=(), codes=(0, 0), serv
 
 
 def main():
-    os.environ.pop("ONDK_MUTANT", None)
     # Ports below what the kernel (32768) and the provider (49152) give out by themselves, and other tests' own.
     texts = pair("windows spelling", "127.0.0.1:21001", ("-ServerIf", LOOPBACK, "-TestType", "rping"),
                  ("-ClientAddr", "127.0.0.1", "-ClientIf", LOOPBACK, "-TestType", "rping", "-V"),

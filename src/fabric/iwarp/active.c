@@ -7,8 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "base/mutant.h"
-
 /* The local address: the shared endpoint's, or one of our own for this connection. */
 static enum fabric_reason take_address(struct fabric_conn *c)
 {
@@ -16,22 +14,15 @@ static enum fabric_reason take_address(struct fabric_conn *c)
     enum fabric_reason owned;
     int error;
 
-    if (c->endpoint && MUTANT(cse_07_bounded)) {
-        static atomic_uint connections;
-        if (atomic_fetch_add(&connections, 1) >= 100)
-            return FABRIC_RESOURCES;
-    }
-    if (c->endpoint && !MUTANT(cse_02_own_port)) {
+    if (c->endpoint) {
         c->local = c->endpoint->local;
         c->reservation = c->endpoint->reservation;
         net->reservation_ref(c->reservation);
         return FABRIC_OK;
     }
     c->local = c->wanted_local;
-    if (MUTANT(cse_02_own_port) && c->endpoint)
-        addr_set_port(&c->local, 0);
     owned = iwarp_owns(c->fabric, &c->local);
-    if (owned != FABRIC_OK && !MUTANT(con_13_any_address))
+    if (owned != FABRIC_OK)
         return owned;
     error = net->reserve(c->fabric->net, &c->local, &c->remote, NET_USE_CONNECT, &c->reservation);
     return error ? iwarp_reason_reserve(error) : FABRIC_OK;

@@ -24,8 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
-
 enum {
     MEASURE = 16,     /* part of the time limit */
     LINGER_MS = 1000, /* a last frame may take this long to be read by the peer */
@@ -134,7 +132,7 @@ static uint32_t limit_of(const struct fabric_conn *c)
     case CONN_REQUEST_SENT:
         return config->reply_ms;
     case CONN_WAIT_REQUEST:
-        return MUTANT(lsn_08_never_dropped) ? 3600000 : config->request_ms;
+        return config->request_ms;
     case CONN_COMPLETING:
     case CONN_REPLYING:
     case CONN_WAIT_RTR:
@@ -152,14 +150,14 @@ static enum fabric_reason limit_reason(const struct fabric_conn *c)
 {
     switch (c->state) {
     case CONN_TCP_CONNECTING:
-        return MUTANT(con_10_silence_is_refusal) ? FABRIC_REFUSED : FABRIC_CONNECT_TIMEOUT;
+        return FABRIC_CONNECT_TIMEOUT;
     case CONN_REQUEST_SENT:
-        return MUTANT(con_11_silence_is_refusal) ? FABRIC_REFUSED : FABRIC_REPLY_TIMEOUT;
+        return FABRIC_REPLY_TIMEOUT;
     case CONN_COMPLETING:
-        return MUTANT(cmp_04_silence_is_abort) ? FABRIC_PEER_GAVE_UP : FABRIC_ESTABLISH_TIMEOUT;
+        return FABRIC_ESTABLISH_TIMEOUT;
     case CONN_REPLYING:
     case CONN_WAIT_RTR:
-        return MUTANT(acc_03_wrong_reason) ? FABRIC_PEER_GAVE_UP : FABRIC_ESTABLISH_TIMEOUT;
+        return FABRIC_ESTABLISH_TIMEOUT;
     case CONN_LINGERING:
         return c->ended;
     default:
@@ -198,7 +196,7 @@ static void set_timer(struct fabric_conn *c, uint32_t ms)
 static bool disconnect_goes_on(struct fabric_conn *c, int64_t moved)
 {
     if (moved <= 0)
-        return MUTANT(dsc_03_limit_always_renewed);
+        return false;
     return moved >= IWARP_LEAST_MOVED || c->fabric->net->ops->unacked_bytes(&c->socket) == 0;
 }
 
@@ -207,7 +205,7 @@ static bool renewed(struct fabric_conn *c)
 {
     uint64_t now;
 
-    if (!is_disconnecting(c) || MUTANT(dsc_01_limit_not_renewed))
+    if (!is_disconnecting(c))
         return false;
     now = disconnect_progress(c);
     if (c->measured && !disconnect_goes_on(c, (int64_t)(now - c->progress)))
@@ -224,7 +222,7 @@ static bool renewed(struct fabric_conn *c)
  */
 void conn_limit(struct fabric_conn *c)
 {
-    bool measures = is_disconnecting(c) && !MUTANT(dsc_01_limit_not_renewed);
+    bool measures = is_disconnecting(c);
 
     if (c->timer.armed)
         shard_timer_stop(c->home->shard, &c->timer);
@@ -251,11 +249,9 @@ static void count_step(struct fabric_conn *c, enum conn_state from, enum conn_st
 
     if (is && !was)
         iwarp_count(c->home, COUNT_ACTIVE, 1);
-    if (was && !is && !MUTANT(obs_active_never_falls))
+    if (was && !is)
         iwarp_count(c->home, COUNT_ACTIVE, (uint64_t)-1);
-    if (from == CONN_ESTABLISHED && (next == CONN_DEAD || (next == CONN_LINGERING && !MUTANT(obs_fault_is_no_error))))
-        iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
-    if (from == CONN_PEER_CLOSED && next == CONN_CLOSING && MUTANT(obs_notice_is_an_error))
+    if (from == CONN_ESTABLISHED && (next == CONN_DEAD || next == CONN_LINGERING))
         iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
 }
 
@@ -273,7 +269,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     count_step(c, from, next);
     if (next != from)
         conn_limit(c);
-    if (from == CONN_REQUESTED && next == CONN_DEAD && !MUTANT(lsn_09_gone_make_room))
+    if (from == CONN_REQUESTED && next == CONN_DEAD)
         listener_count_gone(c);
     else if (from == CONN_REQUESTED && next != from)
         listener_count_answer(c);
@@ -289,8 +285,6 @@ void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason 
         return;
     if (c->streams && why != FABRIC_OK && (event == CONN_LOST || event == CONN_FAULT || event == CONN_NOTICE))
         why = iwarp_qp_first_cause(c->qp, why);
-    if (MUTANT(dsc_03_reset_is_success) && c->state == CONN_NOTICE_SENT)
-        why = FABRIC_OK;
     set_state(c, cell->next, why);
     conn_effects(c, cell->effects, why);
     check(c);
@@ -489,7 +483,7 @@ static void run_ops(struct fabric_conn *c, unsigned ops)
     if (ops & OP_ACCEPT) {
         if (c->accept_events)
             c->events = c->accept_events;
-        if (c->state == CONN_REQUESTED && !MUTANT(acc_02_not_noticed)) {
+        if (c->state == CONN_REQUESTED) {
             c->readable = true; /* a peer that has given up by now is noticed before anything is sent */
             passive_wait(c);
         }
@@ -557,7 +551,7 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
     /* With the handle alone referring to it, no owner has it: it begins where it will live, instead of moving there. */
-    if (c->state == CONN_IDLE && (!stands(c) || MUTANT(con_17_moved_underfoot)) &&
+    if (c->state == CONN_IDLE && (!stands(c)) &&
         atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;
     c->qp = p->qp;
@@ -599,7 +593,7 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
         post = record(c, OP_REJECT);
         answer = FABRIC_OK;
     } else if (c->state == CONN_DEAD) {
-        answer = MUTANT(acc_06_gone_is_success) ? FABRIC_OK : c->ended;
+        answer = c->ended;
     }
     unlock_and_post(c, post);
     return answer;

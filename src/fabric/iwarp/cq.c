@@ -19,8 +19,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
-
 struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until it is decided, see iwarp_cq_settle; written under lock */
     struct fabric_cq_config config;
@@ -116,8 +114,8 @@ static bool has_overflowed(const struct fabric_cq *cq)
 
 static bool arm_is_met(const struct fabric_cq *cq)
 {
-    if (has_overflowed(cq) && !MUTANT(cqx_07_later_arm_unmet))
-        return cq->armed != FABRIC_ARM_NONE || MUTANT(cqx_07_told_unarmed);
+    if (has_overflowed(cq))
+        return cq->armed != FABRIC_ARM_NONE;
     switch (cq->armed) {
     case FABRIC_ARM_ANY:
         return is_new(cq, cq->pushed);
@@ -132,18 +130,18 @@ static bool arm_is_met(const struct fabric_cq *cq)
 
 static bool is_moderated(const struct fabric_cq *cq)
 {
-    return cq->interval_us > 0 && cq->enough > 1 && !MUTANT(cqx_08_ignored);
+    return cq->interval_us > 0 && cq->enough > 1;
 }
 
 static bool has_waited_enough(struct fabric_cq *cq)
 {
-    if (!is_moderated(cq) || (cq->pushed - cq->waits_from >= cq->enough && !MUTANT(cqx_08_count_ignored)))
+    if (!is_moderated(cq) || cq->pushed - cq->waits_from >= cq->enough)
         return true;
-    if (count_of(cq) >= cq->depth && !MUTANT(cqx_08_full_waits))
+    if (count_of(cq) >= cq->depth)
         return true;
     if (has_overflowed(cq))
         return true;
-    return cq->failed > cq->waits_from && !MUTANT(cqx_08_failure_waits);
+    return cq->failed > cq->waits_from;
 }
 
 /* What the caller has to do after unlocking. */
@@ -155,8 +153,7 @@ static unsigned fall_due(struct fabric_cq *cq)
     unsigned wanted = 0;
 
     if (arm_is_met(cq)) {
-        if (!MUTANT(cqx_02_stays_armed) && !(has_overflowed(cq) && MUTANT(cqx_07_arm_stays)))
-            cq->armed = FABRIC_ARM_NONE;
+        cq->armed = FABRIC_ARM_NONE;
         if (!cq->waiting) {
             cq->waiting = true;
             cq->waits++;
@@ -258,16 +255,14 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     if (!has_overflowed(cq)) {
         for (; n > 0 && count_of(cq) < cq->depth; c++, n--)
             cq_insert(cq, c);
-        overflows = n > 0 && !MUTANT(cqx_07_silent_overflow);
+        overflows = n > 0;
     }
     if (overflows)
         atomic_store_explicit(&cq->dead, true, memory_order_release);
     wanted = fall_due(cq);
     spin_unlock(&cq->lock);
-    if (overflows && !MUTANT(obs_cq_error_not_counted))
+    if (overflows)
         iwarp_count_cq_error(home_of(cq));
-    if (MUTANT(cqx_05_overlaps))
-        cq->config.notify(cq->config.owner, false);
     if (wanted & TIME) /* not here: who completes may hold memory that the home shard's work waits for */
         shard_enqueue(home_of(cq)->shard, &cq->timing);
     act(cq, wanted & ~(unsigned)TIME);
@@ -332,9 +327,9 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
     unsigned wanted;
 
     spin_lock(&cq->lock);
-    if (type > cq->armed || MUTANT(cqx_04_last_arm_wins))
+    if (type > cq->armed)
         cq->armed = type;
-    wanted = MUTANT(cqx_03_arm_looks_not) ? 0 : fall_due(cq);
+    wanted = fall_due(cq);
     home = home_of(cq);
     spin_unlock(&cq->lock);
     act(cq, wanted);
@@ -376,7 +371,6 @@ static void interval_over(struct shard_timer *timer)
     spin_lock(&cq->lock);
     /* Otherwise timing is queued, or this wait has no limit. */
     over = cq->waiting && cq->waits == cq->timed && cq->interval_us == cq->timed_us;
-    over = over && !MUTANT(cqx_08_interval_ignored);
     if (over)
         cq->waiting = false;
     spin_unlock(&cq->lock);
@@ -389,7 +383,7 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
 
     spin_lock(&cq->lock);
     set_moderation(cq, interval_us, count);
-    wanted = MUTANT(cqx_08_waits_on) ? 0 : fall_due(cq);
+    wanted = fall_due(cq);
     if (cq->waiting)
         wanted |= TIME;
     spin_unlock(&cq->lock);
@@ -410,7 +404,7 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
         result = EINVAL;
     } else {
         for (uint32_t i = 0; i < count_of(cq); i++)
-            ring[i] = cq->ring[(cq->head + (uint64_t)i + MUTANT(cqx_01_resize_loses)) % cq->depth];
+            ring[i] = cq->ring[(cq->head + (uint64_t)i) % cq->depth];
         old = cq->ring;
         cq->ring = ring;
         cq->depth = depth;
@@ -433,13 +427,12 @@ struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq
     bool armed = false;
 
     spin_lock(&cq->lock);
-    if (!home_of(cq) || MUTANT(cq_moves_again)) {
+    if (!home_of(cq)) {
         /* No completion has been here, so nothing is being told or timed. */
         home = home ? home : iwarp_pick_shard(f, &f->next_cq);
         atomic_store_explicit(&cq->home, home, memory_order_relaxed);
-        if (!MUTANT(cq_tells_elsewhere))
-            delivery_move(&cq->delivery, home);
-        armed = cq->armed != FABRIC_ARM_NONE && !MUTANT(cq_arm_forgotten);
+        delivery_move(&cq->delivery, home);
+        armed = cq->armed != FABRIC_ARM_NONE;
     }
     home = home_of(cq);
     spin_unlock(&cq->lock);

@@ -2,11 +2,9 @@
 /* Abstract: what the transitions of the connection machine do. In the order of enum conn_effect; none can fail. */
 #include "fabric/iwarp/conn.h"
 
-#include "base/mutant.h"
-
 static void free_address(struct fabric_conn *c)
 {
-    if (c->reservation && !MUTANT(con_17_address_kept))
+    if (c->reservation)
         c->fabric->net->ops->reservation_unref(c->reservation);
     c->reservation = NULL;
 }
@@ -17,10 +15,8 @@ static void close_socket(struct fabric_conn *c, bool reset)
         return;
     if (c->is_unfinished)
         unfinished_remove(c);
-    c->fabric->net->ops->close(&c->socket, reset || MUTANT(dsc_04_resets));
+    c->fabric->net->ops->close(&c->socket, reset);
     conn_socket_closed(c);
-    if (MUTANT(con_22_freed_with_tcp) && c->active)
-        free_address(c);
     conn_unref(c);
 }
 
@@ -37,7 +33,7 @@ static void refuse(struct fabric_conn *c)
 
     c->brief = iw_startup_tx_want(c->startup, &at) == 0;
     conn_limit(c);
-    if (c->brief && !MUTANT(acc_08_no_reject))
+    if (c->brief)
         iw_startup_reject(c->startup, c->private_data, c->private_len);
 }
 
@@ -45,9 +41,7 @@ static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
 {
     struct fabric_peer peer = { .local = c->local, .remote = c->remote };
 
-    if (MUTANT(con_21_not_told) && why == FABRIC_LOCAL_CLOSE)
-        return;
-    if (why != FABRIC_OK && !MUTANT(obs_failed_connect_not_counted))
+    if (why != FABRIC_OK)
         iwarp_count(c->home, COUNT_FAILURES, 1);
     if (why != FABRIC_OK && why != FABRIC_REJECTED) {
         c->events->connected(c->owner, why, NULL);
@@ -56,8 +50,6 @@ static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
     peer.limits.inbound = c->result.ird;
     peer.limits.outbound = c->result.ord;
     peer.private_data = iw_startup_private(c->startup, &peer.private_len);
-    if (MUTANT(con_19_ends_swapped))
-        peer.local = c->remote;
     c->events->connected(c->owner, why, &peer);
 }
 
@@ -66,7 +58,7 @@ static void tell_established(struct fabric_conn *c, enum fabric_reason why)
     struct fabric_limits limits = { c->result.ird, c->result.ord };
 
     if (why == FABRIC_OK)
-        iwarp_count(c->home, c->active || MUTANT(obs_accepts_as_connects) ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
+        iwarp_count(c->home, c->active ? COUNT_CONNECTS : COUNT_ACCEPTS, 1);
     else
         iwarp_count(c->home, COUNT_FAILURES, 1);
     c->events->established(c->owner, why, c->terminate, &limits);
@@ -75,7 +67,7 @@ static void tell_established(struct fabric_conn *c, enum fabric_reason why)
 /* Where the stream had ended by itself, receives may have been posted since: disconnect completes these too. */
 static void tell_disconnected(struct fabric_conn *c, enum fabric_reason why)
 {
-    if (c->qp && !MUTANT(dsc_01_late_receives_kept))
+    if (c->qp)
         iwarp_qp_flush_now(c->qp, why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why, c->terminate);
     c->events->disconnected(c->owner, why, c->terminate);
 }
@@ -90,13 +82,13 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
         stream_start(c);
     if (effects & DO_TERMINATE)
         stream_terminate(c, why == FABRIC_READ_LIMITS ? WIRE_MPA_INSUFFICIENT_IRD : WIRE_MPA_NO_RTR);
-    if (effects & DO_SHUT && !MUTANT(dsc_01_no_notice))
+    if (effects & DO_SHUT)
         c->fabric->net->ops->shut_write(&c->socket);
-    if (effects & DO_STOP_FLUSHED && !MUTANT(dsc_01_not_flushed))
-        stream_stop(c, MUTANT(qpr_17_as_lost) ? RDMA_STATUS_LOST : RDMA_STATUS_FLUSHED,
+    if (effects & DO_STOP_FLUSHED)
+        stream_stop(c, RDMA_STATUS_FLUSHED,
                     why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why);
     if (effects & DO_STOP_LOST)
-        stream_stop(c, MUTANT(dsc_02_lost_as_done) ? RDMA_STATUS_OK : RDMA_STATUS_LOST,
+        stream_stop(c, RDMA_STATUS_LOST,
                     why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
     if (effects & DO_CLOSE_TCP)
         close_socket(c, false);
@@ -119,9 +111,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
         passive_tell(c);
     if (effects & TELL_ESTABLISHED)
         tell_established(c, why);
-    if (MUTANT(dsc_02_notice_flushes) && effects & TELL_PEER_ENDED && c->streams)
-        iw_qp_flush(c->qp->iw, RDMA_STATUS_FLUSHED);
-    if (effects & TELL_PEER_ENDED && !MUTANT(dsc_02_no_notice))
+    if (effects & TELL_PEER_ENDED)
         c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & TELL_DISCONNECTED)
         tell_disconnected(c, why);

@@ -2,7 +2,6 @@
 /* Abstract: a shared endpoint is a reservation of a local address, which its connections share by reference. */
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/reason.h"
@@ -14,7 +13,7 @@ enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, s
     struct fabric_endpoint *e;
     int error;
 
-    if (owned != FABRIC_OK && !MUTANT(cse_01_any_address))
+    if (owned != FABRIC_OK)
         return owned;
     e = calloc(1, sizeof *e);
     if (!e)
@@ -32,7 +31,6 @@ enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, s
 
 void iwarp_endpoint_close(struct fabric_endpoint *e)
 {
-    if (!MUTANT(cse_05_never_freed))
-        e->net->ops->reservation_unref(e->reservation);
+    e->net->ops->reservation_unref(e->reservation);
     free(e);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "base/random.h"
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/conn.h"

@@ -20,8 +20,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
-
 enum listener_op { OP_LISTEN = 1, OP_END = 2, OP_RESUME = 4 };
 
 enum { ACCEPT_BATCH = 64, AUTOMATIC_MAX = 1024 };
@@ -66,7 +64,7 @@ bool listener_has_room(struct fabric_listener *l)
     unsigned beyond = gone > backlog ? gone - backlog : 0;
 
     return !l->closed && !atomic_load(&l->paused) &&
-           (atomic_load(&l->living) + beyond < backlog || MUTANT(lsn_09_no_backlog));
+           atomic_load(&l->living) + beyond < backlog;
 }
 
 void listener_count_request(struct fabric_conn *c)
@@ -80,8 +78,6 @@ void listener_count_gone(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVING;
 
-    if (MUTANT(lsn_09_gone_count_as_living))
-        return;
     atomic_fetch_add(&c->listener->gone, 1); /* first: an answer that finds it gone subtracts */
     if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_GONE))
         atomic_fetch_sub(&c->listener->living, 1);
@@ -135,15 +131,8 @@ static void drop_victim(struct fabric_listener *l, struct fabric_conn *victim, s
 /* At most l->limit unfinished connections in the process. */
 static void enforce_limit(struct fabric_listener *l)
 {
-    struct fabric_conn *victim, *own;
-    unsigned limit = l->limit;
+    struct fabric_conn *victim = unfinished_pop_victim(l->limit);
 
-    if (MUTANT(lsn_08_not_shared)) {
-        limit += unfinished_count();
-        TAILQ_FOREACH(own, &l->unfinished, unfinished_link)
-            limit--;
-    }
-    victim = MUTANT(lsn_08_no_limit) ? NULL : unfinished_pop_victim(limit);
     if (victim)
         drop_victim(l, victim, NULL);
 }
@@ -155,7 +144,7 @@ static void enforce_limit(struct fabric_listener *l)
  */
 static bool make_room(struct fabric_listener *l)
 {
-    struct fabric_conn *victim = MUTANT(lsn_08_refuses_at_once) ? NULL : unfinished_pop_victim(0);
+    struct fabric_conn *victim = unfinished_pop_victim(0);
 
     if (!victim) {
         l->fabric->net->ops->reset_accept_queue(&l->socket);
@@ -213,10 +202,8 @@ static void adopt(struct fabric_listener *l, struct fabric_conn *c)
     conn_socket_opened(c);
     c->readable = true;
     c->events = l->conn_events;
-    if (!MUTANT(lsn_07_not_held)) {
-        c->reservation = l->reservation;
-        l->fabric->net->ops->reservation_ref(c->reservation);
-    }
+    c->reservation = l->reservation;
+    l->fabric->net->ops->reservation_ref(c->reservation);
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
     c->is_unfinished = true;
     TAILQ_INSERT_TAIL(&l->unfinished, c, unfinished_link);
@@ -270,7 +257,7 @@ static unsigned unfinished_limit(const struct iwarp_fabric *f)
 
     if (f->config.max_unfinished)
         return f->config.max_unfinished;
-    room = f->net->ops->count_free_sockets(f->net, 2 * AUTOMATIC_MAX) / (MUTANT(lsn_08_takes_all_descriptors) ? 1 : 2);
+    room = f->net->ops->count_free_sockets(f->net, 2 * AUTOMATIC_MAX) / 2;
     return room ? room : 1;
 }
 
@@ -280,7 +267,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
     enum fabric_reason owned = iwarp_owns(f, local);
     int error;
 
-    if (owned != FABRIC_OK && !MUTANT(lsn_02_any_address))
+    if (owned != FABRIC_OK)
         return owned;
     error = f->net->ops->reserve(f->net, local, NULL, NET_USE_LISTEN, &l->reservation);
     if (error)
@@ -402,8 +389,6 @@ void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
 /* In the caller's thread: he is not told when it is done, so it is when this returns. */
 void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 {
-    if (MUTANT(lsn_04_never_pauses))
-        return;
     spin_lock(&l->lock);
     if (paused != atomic_exchange(&l->paused, paused) && l->listening)
         l->fabric->net->ops->listen_pause(&l->socket, paused);

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mutant.h"
-
 bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
 {
     struct iovec iov;
@@ -81,8 +79,6 @@ bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
             return false;
         }
         *event = iw_startup_rx_done(c->startup, (size_t)n);
-        if (MUTANT(lsn_08_each_byte_counts))
-            conn_limit(c);
     }
     return true;
 }
@@ -172,7 +168,7 @@ void passive_reply(struct fabric_conn *c)
 
     if (!startup_send(c, &event) || event != IW_STARTUP_SENT)
         return;
-    if (c->result.peer_to_peer && !MUTANT(acc_01_before_ready))
+    if (c->result.peer_to_peer)
         conn_step(c, CONN_REPLY_LEFT, FABRIC_OK);
     else
         conn_step(c, CONN_UP, FABRIC_OK);

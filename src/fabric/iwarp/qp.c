@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "base/random.h"
 #include "base/zeroed.h"
 
@@ -34,7 +33,7 @@ static uint32_t unsent(struct fabric_qp *qp)
 
 static void note_batch(struct fabric_qp *qp, unsigned requests)
 {
-    bool many = requests >= MANY || (requests > 0 && MUTANT(tx_few_are_many));
+    bool many = requests >= MANY;
     unsigned until = many ? iwarp_cq_empty_polls(qp->initiator_cq) + 1 : 0;
 
     atomic_store_explicit(&qp->busy_until, until, memory_order_relaxed);
@@ -163,7 +162,7 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
         return ENOMEM;
     }
     qp->home = iwarp_cq_settle(fabric, c->receive_cq, NULL);
-    qp->is_seen = iwarp_cq_settle(fabric, c->initiator_cq, MUTANT(cq_follows_not) ? NULL : qp->home) == qp->home;
+    qp->is_seen = iwarp_cq_settle(fabric, c->initiator_cq, qp->home) == qp->home;
     qp->receive_cq = c->receive_cq;
     qp->initiator_cq = c->initiator_cq;
     qp->srq = c->srq;
@@ -198,10 +197,10 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     enum fabric_reason why = (enum fabric_reason)(refuses >> 16);
 
     *terminate = (uint16_t)refuses;
-    if (why != FABRIC_OK || !queues_are_dead(qp) || MUTANT(why_overflow_told_late))
+    if (why != FABRIC_OK || !queues_are_dead(qp))
         return why;
     *terminate = FABRIC_NO_TERMINATE; /* and the connection ends for it in a moment */
-    return MUTANT(why_overflow_as_error) ? FABRIC_LOCAL_ERROR : FABRIC_CQ_OVERFLOW;
+    return FABRIC_CQ_OVERFLOW;
 }
 
 enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason why)
@@ -209,7 +208,7 @@ enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason
     uint16_t unused;
     enum fabric_reason first = iwarp_qp_reason(qp, &unused);
 
-    return first == FABRIC_OK || MUTANT(why_last_cause_stays) ? why : first;
+    return first == FABRIC_OK ? why : first;
 }
 
 /* It has not looked in vain since many of its requests left at once. */
@@ -220,7 +219,7 @@ static bool fills_its_window(struct fabric_qp *qp)
 
 static bool is_behind(struct fabric_qp *qp)
 {
-    return iwarp_cq_ready(qp->initiator_cq) >= BEHIND || MUTANT(tx_lonely_waits);
+    return iwarp_cq_ready(qp->initiator_cq) >= BEHIND;
 }
 
 /* Looks at the clock with the first, second, fourth that is to wait: a look costs a tenth of what a post does. */
@@ -236,7 +235,7 @@ static bool is_held_long(struct fabric_qp *qp)
     if (held == 1)
         atomic_store_explicit(&qp->held_since, now, memory_order_relaxed);
     now -= atomic_load_explicit(&qp->held_since, memory_order_relaxed);
-    return now >= MOST_HELD && !MUTANT(tx_held_for_long);
+    return now >= MOST_HELD;
 }
 
 /*
@@ -249,8 +248,8 @@ static bool awaits_reads(struct fabric_qp *qp)
     int32_t waiting = (int32_t)unsent(qp), away = (int32_t)iw_qp_outstanding(qp->iw) - waiting;
     uint64_t asked = iw_qp_asked(qp->iw) - atomic_load_explicit(&qp->asked_to, memory_order_relaxed);
 
-    return (away > waiting || MUTANT(tx_more_wait_than_are_away)) &&
-           (asked <= MOST_TO_READ || MUTANT(tx_long_reads_wait));
+    return away > waiting &&
+           asked <= MOST_TO_READ;
 }
 
 /*
@@ -266,10 +265,10 @@ static bool may_wait(struct fabric_qp *qp, const struct rdma_request *r)
 
     if (r->op >= RDMA_OP_FAST_REGISTER || unsent(qp) >= MOST_UNSENT)
         return false;
-    if (!qp->is_seen && !MUTANT(tx_waits_for_other_shard))
+    if (!qp->is_seen)
         return false;
-    if (!is_behind(qp) && (!fills_its_window(qp) || MUTANT(tx_window_unseen)) &&
-        (r->op != RDMA_OP_READ || !awaits_reads(qp) || MUTANT(tx_reads_leave_alone)))
+    if (!is_behind(qp) && (!fills_its_window(qp)) &&
+        (r->op != RDMA_OP_READ || !awaits_reads(qp)))
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
         octets += r->sges[i].length;
@@ -297,7 +296,7 @@ static void ring(struct fabric_qp *qp, bool wait)
 /* A deferred request goes with the next one that is not, and with one that fails. */
 void iwarp_qp_release(struct fabric_qp *qp)
 {
-    if (iw_qp_deferred(qp->iw) && !MUTANT(qpr_10_deferred_stays))
+    if (iw_qp_deferred(qp->iw))
         ring(qp, false);
 }
 

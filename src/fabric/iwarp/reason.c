@@ -2,7 +2,6 @@
 /* Abstract: what an errno of the transport means for a connection, by what was tried; what the protocol's ends mean. */
 #include <errno.h>
 
-#include "base/mutant.h"
 #include "fabric/iwarp/reason.h"
 
 /* What the system is short of, whatever was tried. ENOSPC: of places in epoll sets. */
@@ -27,7 +26,7 @@ enum fabric_reason iwarp_reason_reserve(int error)
     case 0:
         return FABRIC_OK;
     case EADDRINUSE:
-        return MUTANT(con_12_wrong_reason) ? FABRIC_ADDRESS_FOREIGN : FABRIC_ADDRESS_TAKEN;
+        return FABRIC_ADDRESS_TAKEN;
     case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
     case EINVAL: /* link-local without a scope, or an IPv4-mapped address */
@@ -35,15 +34,15 @@ enum fabric_reason iwarp_reason_reserve(int error)
         return FABRIC_ADDRESS_FOREIGN;
     case EACCES: /* a port below the system's limit for the unprivileged, or a security module's rule */
     case EPERM:
-        return MUTANT(con_12_forbidden_as_taken) ? FABRIC_ADDRESS_TAKEN : FABRIC_PORT_FORBIDDEN;
+        return FABRIC_PORT_FORBIDDEN;
     case ENOSPC:
         return FABRIC_PORTS_EXHAUSTED;
     case EEXIST:
-        return MUTANT(con_15_taken_instead) ? FABRIC_ADDRESS_TAKEN : FABRIC_FOUR_TUPLE;
+        return FABRIC_FOUR_TUPLE;
     default:
         if (!is_shortage(error))
             return FABRIC_SYSTEM;
-        return MUTANT(con_16_as_exhausted) ? FABRIC_PORTS_EXHAUSTED : FABRIC_RESOURCES;
+        return FABRIC_RESOURCES;
     }
 }
 
@@ -76,7 +75,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case 0:
         return FABRIC_OK;
     case ECONNREFUSED:
-        return MUTANT(con_07_wrong_reason) ? FABRIC_NO_HOST : FABRIC_REFUSED;
+        return FABRIC_REFUSED;
     case ECONNRESET:
     case ECONNABORTED:
     case EPIPE:
@@ -90,23 +89,23 @@ enum fabric_reason iwarp_reason_connect(int error)
     case EAFNOSUPPORT:
     case ENODEV: /* the interface of the route, or of the scope, has gone */
     case ENXIO:
-        return MUTANT(con_05_as_no_host) ? FABRIC_NO_HOST : FABRIC_NO_ROUTE;
+        return FABRIC_NO_ROUTE;
     case EHOSTUNREACH:
     case EHOSTDOWN:
     case ENONET:
-        return MUTANT(con_06_as_no_route) ? FABRIC_NO_ROUTE : FABRIC_NO_HOST;
+        return FABRIC_NO_HOST;
     case EACCES:
     case EPERM: /* the local packet filter, a control group's program, or IPsec's policy */
-        return MUTANT(con_06_prohibited_as_refused) ? FABRIC_REFUSED : FABRIC_PROHIBITED;
+        return FABRIC_PROHIBITED;
     case ENOPROTOOPT:
     case EOPNOTSUPP:
     case EPROTO:
-        return MUTANT(con_07_protocol_as_resources) ? FABRIC_RESOURCES : FABRIC_NO_PROTOCOL;
+        return FABRIC_NO_PROTOCOL;
     case ETIMEDOUT:
         return FABRIC_CONNECT_TIMEOUT;
     case EADDRNOTAVAIL:
     case EEXIST:
-        return MUTANT(cse_03_as_taken) ? FABRIC_ADDRESS_TAKEN : FABRIC_FOUR_TUPLE;
+        return FABRIC_FOUR_TUPLE;
     case EADDRINUSE:
         return FABRIC_ADDRESS_TAKEN;
     default:
@@ -176,7 +175,7 @@ static enum fabric_reason reason_memory(enum wire_error error)
     case WIRE_RDMAP_CANNOT_INVALIDATE:
         return FABRIC_TOKEN_LASTING;
     default:
-        return MUTANT(why_any_token) ? FABRIC_LOCAL_ERROR : FABRIC_TOKEN;
+        return FABRIC_TOKEN;
     }
 }
 
@@ -197,5 +196,5 @@ enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum
     case RDMA_STATUS_LOST:
         break;
     }
-    return end == IW_END_NONE || MUTANT(why_end_forgotten) ? stopped : iwarp_reason_end(end);
+    return end == IW_END_NONE ? stopped : iwarp_reason_end(end);
 }

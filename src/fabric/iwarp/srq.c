@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/qp.h"
 #include "fabric/iwarp/srq.h"
@@ -37,8 +36,6 @@ static void deliver(struct delivery *d, unsigned due)
 
     (void)due;
     srq->config.notify(srq->config.owner);
-    if (MUTANT(srq_02_notifies_twice))
-        srq->config.notify(srq->config.owner);
 }
 
 /* Owner of the home shard. The last one frees it. */

@@ -15,8 +15,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/mutant.h"
-
 enum {
     NUDGES = 6,
     RX_BATCH = 16,
@@ -43,8 +41,7 @@ static void complete_reason(const struct fabric_qp *qp, struct rdma_completion *
         c->error = qp->terminate;
     else if (c->status == RDMA_STATUS_LOCAL_ACCESS || c->error == WIRE_OK)
         c->error = FABRIC_NO_TERMINATE;
-    if (!MUTANT(cqx_06_errors_unsolicited))
-        c->solicited = true;
+    c->solicited = true;
 }
 
 static void on_complete(struct iw_qp *iw, struct rdma_completion *c, unsigned n)
@@ -78,7 +75,7 @@ static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 {
     struct fabric_conn *c = conn_of(iw);
 
-    if (error != WIRE_OK && !MUTANT(why_terminate_lost))
+    if (error != WIRE_OK)
         c->terminate = (uint16_t)error;
     iwarp_qp_say_why(c->qp, iwarp_qp_first_cause(c->qp, iwarp_reason_end(why)), c->terminate);
     c->signals |= SIGNAL_ENDED;
@@ -101,9 +98,9 @@ static enum fabric_reason notice_reason(const struct fabric_conn *c)
 {
     switch (c->state) {
     case CONN_COMPLETING:
-        return MUTANT(cmp_03_end_is_timeout) ? FABRIC_ESTABLISH_TIMEOUT : FABRIC_PEER_GAVE_UP;
+        return FABRIC_PEER_GAVE_UP;
     case CONN_WAIT_RTR:
-        return MUTANT(acc_02_end_is_timeout) ? FABRIC_ESTABLISH_TIMEOUT : FABRIC_PEER_GAVE_UP;
+        return FABRIC_PEER_GAVE_UP;
     case CONN_NOTICE_SENT:
         return FABRIC_OK;
     default:
@@ -146,10 +143,6 @@ static void add_counts(struct fabric_conn *c)
     struct iw_counters now;
 
     iw_qp_counters(c->qp->iw, &now);
-    if (MUTANT(obs_out_counted_as_in)) {
-        now.octets_received = now.octets_sent;
-        now.fpdus_received = now.fpdus_sent;
-    }
     iwarp_count(c->home, COUNT_FPDUS_SENT, now.fpdus_sent - c->counted.fpdus_sent);
     iwarp_count(c->home, COUNT_FPDUS_RECEIVED, now.fpdus_received - c->counted.fpdus_received);
     iwarp_count(c->home, COUNT_OCTETS_SENT, now.octets_sent - c->counted.octets_sent);
@@ -196,8 +189,6 @@ void stream_start(struct fabric_conn *c)
     c->sent_all = false;
     c->terminate = FABRIC_NO_TERMINATE;
     iwarp_qp_say_why(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
-    if (MUTANT(acc_05_receives_forgotten))
-        iw_qp_flush(c->qp->iw, RDMA_STATUS_FLUSHED);
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
@@ -224,8 +215,7 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
     conn_stop_watching(c);
     c->qp->stopped = why;
     c->qp->terminate = c->terminate;
-    if (!MUTANT(why_refused_untold))
-        iwarp_qp_say_why(c->qp, why, c->terminate);
+    iwarp_qp_say_why(c->qp, why, c->terminate);
     iw_qp_stop(c->qp->iw, status);
     if (c->qp->srq)
         iwarp_srq_update(c->qp);
@@ -277,8 +267,7 @@ static void take_early(struct fabric_conn *c)
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
-    if (!MUTANT(dsc_02_end_reported_for_ever))
-        c->fabric->net->ops->pause_read(&c->socket, true);
+    c->fabric->net->ops->pause_read(&c->socket, true);
 }
 
 /* One read. True: go on. *came: it was not in vain. */
@@ -344,7 +333,7 @@ static void receive_turn(struct fabric_conn *c, bool *came)
     }
     for (int i = 0; c->readable && !c->eof && c->streams && has_turn_left(c, i, &until) && receive_once(c, came); i++)
         ;
-    if (c->streams && iw_qp_rx_has_rest(iw) && !MUTANT(rx_rest_forgotten))
+    if (c->streams && iw_qp_rx_has_rest(iw))
         c->fabric->net->ops->set_readable(&c->socket);
 }
 
@@ -355,7 +344,7 @@ static bool receive(struct fabric_conn *c)
 
     take_early(c);
     receive_turn(c, &came);
-    if (c->nudges_left && (peer_spoke(c) || (c->eof && !MUTANT(dsc_02_nudged_after_notice))))
+    if (c->nudges_left && (peer_spoke(c) || c->eof))
         stop_nudging(c);
     if (came && (!c->streams || iw_qp_tx_wants(c->qp->iw)))
         c->sent_all = false; /* there is something to answer */
@@ -415,7 +404,7 @@ static void transmit(struct fabric_conn *c)
     do
         more = !c->blocked && c->streams && send_once(c, &octets);
     while (more && ++sent < TX_BATCH && octets < TX_OCTETS);
-    if (more && !MUTANT(tx_rest_forgotten))
+    if (more)
         iwarp_qp_leave_to_poll(c->qp);
     if (c->nudges_left && !c->nudge.armed && c->streams)
         watch_silence(c);
@@ -450,8 +439,6 @@ static bool drained(const struct fabric_conn *c)
 {
     const struct iw_qp *iw = c->qp->iw;
 
-    if (MUTANT(dsc_01_not_drained))
-        return true;
     return iw_qp_initiator_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_clean(iw));
 }
 
@@ -465,8 +452,6 @@ static void progress(struct fabric_conn *c)
             conn_step(c, CONN_UP, FABRIC_OK);
         return;
     case CONN_NOTICE_SENT:
-        if (MUTANT(dsc_01_notice_not_awaited))
-            conn_step(c, CONN_NOTICE, FABRIC_OK);
         return;
     case CONN_DRAINING:
     case CONN_CLOSING:

@@ -34,7 +34,6 @@
 #include <bsd/sys/tree.h>
 
 #include "base/fork.h"
-#include "base/mutant.h"
 #include "base/spin.h"
 #include "fabric/iwarp/conn.h"
 
@@ -67,7 +66,7 @@ static int compare_keys(const struct unfinished_source *a, const struct unfinish
 
 static int compare_ranks(const struct unfinished_source *a, const struct unfinished_source *b)
 {
-    int result = MUTANT(lsn_08_oldest_of_all) ? 0 : compare(b->count, a->count);
+    int result = compare(b->count, a->count);
 
     if (result)
         return result;
@@ -96,13 +95,13 @@ static struct source_key key_of(const struct addr *a)
 
     if (a->sa.sa_family == AF_INET) {
         key.prefix = ntohl(a->v4.sin_addr.s_addr);
-    } else if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && !MUTANT(lsn_08_mapped_is_ipv6)) {
+    } else if (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr)) {
         for (int i = 12; i < 16; i++)
             key.prefix = key.prefix << 8 | bytes[i];
     } else {
         key.family = AF_INET6;
         key.scope = a->v6.sin6_scope_id;
-        for (int i = MUTANT(lsn_08_source_is_a_host) ? 8 : 0; i < (MUTANT(lsn_08_source_is_a_host) ? 16 : 8); i++)
+        for (int i = 0; i < 8; i++)
             key.prefix = key.prefix << 8 | bytes[i];
     }
     return key;

@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/cm/registry.h"
 #include "wdk/common/text.h"
 
@@ -63,7 +62,7 @@ WCHAR *registry_expand(const WCHAR *text, size_t units, const WCHAR *environment
 {
     WCHAR *out;
 
-    if (!environment || MUTANT(reg_expand_standard))
+    if (!environment)
         environment = standard;
     *expanded = write(NULL, text, units, environment);
     out = malloc((*expanded + 1) * sizeof *out);

@@ -10,7 +10,6 @@
 #include "wdm.h"
 
 #include "openndk/wdk.h"
-#include "base/mutant.h"
 #include "wdk/cm/registry.h"
 #include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
@@ -186,7 +185,7 @@ static char *unquote(char *at, char **end)
     char *start = ++at, *out = start;
 
     for (; *at && *at != '"'; at++) {
-        if (*at == '\\' && at[1] && !MUTANT(reg_file_unquoted_as_is))
+        if (*at == '\\' && at[1])
             at++;
         *out++ = *at;
     }

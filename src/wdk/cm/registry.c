@@ -7,7 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/cm/registry.h"
 #include "wdk/ob/object.h"
 
@@ -113,7 +112,7 @@ static struct reg_key *step(struct reg_key *at, const WCHAR *name, size_t units,
     struct reg_key *next = find_child(at, name, units);
 
     if (next || make == REGISTRY_MAKE_NONE ||
-        (more && make == REGISTRY_MAKE_LAST && !MUTANT(reg_makes_all)) || at == root)
+        (more && make == REGISTRY_MAKE_LAST) || at == root)
         return next;
     *made = true;
     return add_child(at, name, units);

@@ -6,7 +6,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/cm/registry.h"
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
@@ -223,8 +222,7 @@ static NTSTATUS direct(const RTL_QUERY_REGISTRY_TABLE *entry, const struct found
 {
     ULONG wanted = entry->DefaultType >> RTL_QUERY_REGISTRY_TYPECHECK_SHIFT;
 
-    if (entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK && wanted != REG_NONE && wanted != f->type &&
-        !MUTANT(reg_type_unchecked))
+    if (entry->Flags & RTL_QUERY_REGISTRY_TYPECHECK && wanted != REG_NONE && wanted != f->type)
         return STATUS_OBJECT_TYPE_MISMATCH;
     return is_text(f->type) || f->type == REG_MULTI_SZ ? direct_text(f, entry->EntryContext)
                                                       : direct_data(f, entry->EntryContext);
@@ -291,7 +289,7 @@ static NTSTATUS hand_default(const RTL_QUERY_REGISTRY_TABLE *entry, const struct
     struct found f;
     NTSTATUS status;
 
-    if (entry->Flags & RTL_QUERY_REGISTRY_REQUIRED && !MUTANT(reg_required_has_default))
+    if (entry->Flags & RTL_QUERY_REGISTRY_REQUIRED)
         return STATUS_OBJECT_NAME_NOT_FOUND;
     if (type == REG_NONE)
         return STATUS_SUCCESS;
@@ -377,8 +375,7 @@ static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_
         (!entry->Name || entry->QueryRoutine ||
          entry->Flags & (RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_NOVALUE)))
         return STATUS_INVALID_PARAMETER;
-    if (entry->Flags & (RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_SUBKEY) && *at != top &&
-        !MUTANT(reg_topkey_ignored)) {
+    if (entry->Flags & (RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_SUBKEY) && *at != top) {
         object_put(*at);
         *at = top;
     }

@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/cm/registry.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/thread.h"
@@ -49,7 +48,7 @@ static struct reg_key *open_key(const char *routine, HANDLE handle, NTSTATUS *st
     if (!key)
         return NULL;
     registry_lock();
-    if (!key->deleted || MUTANT(reg_deleted_key_used))
+    if (!key->deleted)
         return key;
     registry_unlock();
     object_put(key);
@@ -178,7 +177,7 @@ static NTSTATUS give(const struct answer *a, PVOID out, ULONG length, PULONG res
     copy_part(out, length, a->fixed_size, a->tail, a->tail_size);
     if (a->second_at)
         copy_part(out, length, a->second_at, a->second, a->second_size);
-    return length < whole && !MUTANT(reg_cut_without_status) ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
+    return length < whole ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS;
 }
 
 static NTSTATUS give_full_key(const struct reg_key *key, PVOID out, ULONG length, PULONG result_length)
@@ -283,7 +282,7 @@ NTSTATUS ZwEnumerateKey(HANDLE KeyHandle, ULONG Index, KEY_INFORMATION_CLASS Key
 static NTSTATUS give_full_value(const struct reg_value *v, PVOID out, ULONG length, PULONG result_length)
 {
     ULONG fixed = offsetof(KEY_VALUE_FULL_INFORMATION, Name);
-    ULONG at = (fixed + v->name.Length + (MUTANT(reg_data_offset_off) ? 0 : 7)) & ~7u;
+    ULONG at = (fixed + v->name.Length + 7) & ~7u;
     KEY_VALUE_FULL_INFORMATION full = { .Type = v->type, .DataOffset = at, .DataLength = v->size,
                                         .NameLength = v->name.Length };
     struct answer a = { &full, fixed, v->name.Buffer, v->name.Length, at, v->data, v->size };

@@ -7,7 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/text.h"
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -265,7 +264,7 @@ static errno_t copy_s(void *destination, size_t size, const void *source, size_t
     length = min(length, size - 1);
     memcpy(destination, source, length * unit);
     end_at(destination, length, unit);
-    return whole || MUTANT(crt_cut_is_success) ? 0 : STRUNCATE;
+    return whole ? 0 : STRUNCATE;
 }
 
 static errno_t append_s(void *destination, size_t size, const void *source, size_t unit)
@@ -274,7 +273,7 @@ static errno_t append_s(void *destination, size_t size, const void *source, size
     errno_t error =
         used < size ? copy_s((char *)destination + used * unit, size - used, source, size - used, unit) : EINVAL;
 
-    if (error && destination && size && !MUTANT(crt_append_left_as_it_was))
+    if (error && destination && size)
         end_at(destination, 0, unit);
     return error;
 }
@@ -336,7 +335,7 @@ static struct number scan(PCWSTR s, int base, uint64_t limit)
     struct number n = { .end = s };
     PCWSTR at = s;
 
-    if ((base < 0 || base == 1 || base > 36) && !MUTANT(crt_any_base))
+    if (base < 0 || base == 1 || base > 36)
         return n;
     while (*at == ' ' || (*at >= '\t' && *at <= '\r'))
         at++;
@@ -376,7 +375,7 @@ static int64_t signed_value_of(PCWSTR s, PWSTR *end, int base, int64_t most)
     if (end)
         *end = (PWSTR)(uintptr_t)n.end;
     if (n.negative)
-        return n.over || n.magnitude > (uint64_t)most ? -most - !MUTANT(crt_no_limit_below) : -(int64_t)n.magnitude;
+        return n.over || n.magnitude > (uint64_t)most ? -most - 1 : -(int64_t)n.magnitude;
     return n.over || n.magnitude > (uint64_t)most ? most : (int64_t)n.magnitude;
 }
 

@@ -7,7 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/format.h"
 
 /*
@@ -28,7 +27,7 @@
     {                                                                                                          \
         size_t whole = text(out, count, false, format, args);                                                  \
                                                                                                                \
-        if (whole < count || (whole == count && MUTANT(crt_print_ends_beyond)))                                \
+        if (whole < count)                                                                                     \
             out[whole] = 0;                                                                                    \
         return whole <= count ? (int)whole : -1;                                                               \
     }                                                                                                          \

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "wdk/common/format.h"
 #include "wdk/common/text.h"
 
@@ -33,7 +32,7 @@ struct spec {
 
 static size_t room_in(const struct sink *s)
 {
-    return s->full && !MUTANT(fmt_after_cut) ? 0 : s->cap - s->wrote;
+    return s->full ? 0 : s->cap - s->wrote;
 }
 
 /* Units of the sink's own width; what fits of them. */
@@ -174,7 +173,7 @@ static bool means_wide(const struct sink *s, const struct spec *spec)
         return false;
     if (spec->size == SIZE_LONG || spec->size == SIZE_WIDE)
         return true;
-    return (spec->conversion == 'c' || spec->conversion == 's' || MUTANT(fmt_other_width_swapped)) == s->is_wide;
+    return (spec->conversion == 'c' || spec->conversion == 's') == s->is_wide;
 }
 
 static void counted_string(struct sink *s, const struct spec *spec, const void *argument)
@@ -186,7 +185,7 @@ static void counted_string(struct sink *s, const struct spec *spec, const void *
         string_narrow(s, spec, NULL, 0);
     else if (spec->size == SIZE_WIDE || spec->size == SIZE_LONG)
         string_wide(s, spec, wide->Buffer,
-                    (MUTANT(fmt_counted_to_its_zero) ? wide->MaximumLength : wide->Length) / sizeof(WCHAR));
+                    wide->Length / sizeof(WCHAR));
     else
         string_narrow(s, spec, narrow->Buffer, narrow->Length);
 }
@@ -369,7 +368,7 @@ static struct spec read_spec(struct reader *r, va_list *args)
     spec.width = read_count(r, args);
     if (spec.width < 0) {
         spec.left = true;
-        spec.width = MUTANT(fmt_negative_width_kept) ? 0 : spec.width == INT_MIN ? INT_MAX : -spec.width;
+        spec.width = spec.width == INT_MIN ? INT_MAX : -spec.width;
     }
     if (skip(r, ".")) {
         spec.precision = read_count(r, args);

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 
@@ -84,7 +83,7 @@ void inuse_check(const char *routine, const void *start, size_t size)
 {
     struct inuse_found found;
 
-    if (check_on() && find_use(start, size, false, &found) && !MUTANT(wdk_freed_in_use_unseen))
+    if (check_on() && find_use(start, size, false, &found))
         report(routine, start, &found);
 }
 
@@ -92,7 +91,7 @@ void inuse_check_init(const char *routine, const void *object, size_t size)
 {
     struct inuse_found found;
 
-    if (!check_on() || !find_use(object, size, true, &found) || MUTANT(wdk_reinitialized_unseen))
+    if (!check_on() || !find_use(object, size, true, &found))
         return;
     found.rule = CHECK_OBJECT_REINITIALIZED;
     report(routine, object, &found);

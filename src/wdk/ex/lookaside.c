@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
@@ -15,7 +14,7 @@
 /* An entry that is kept holds the link. */
 static bool can_keep(const GENERAL_LOOKASIDE *l)
 {
-    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE && !MUTANT(wdk_lookaside_keeps_nothing) &&
+    return l->Size >= LOOKASIDE_MINIMUM_BLOCK_SIZE &&
            QueryDepthSList((PSLIST_HEADER)(uintptr_t)&l->ListHead) < l->Depth;
 }
 
@@ -28,7 +27,7 @@ static bool find_list(const void *start, size_t size, struct inuse_found *out)
 {
     out->object = live_inside(LIVE_LOOKASIDE, start, size, &out->what);
     out->what = "lookaside list that has not been deleted";
-    return out->object != NULL && !MUTANT(wdk_lookaside_freed_unseen);
+    return out->object != NULL;
 }
 
 static void initialize(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SIZE_T size, ULONG tag)
@@ -224,7 +223,7 @@ NTSTATUS ExInitializeLookasideListEx(PLOOKASIDE_LIST_EX Lookaside, PALLOCATE_FUN
 
 VOID ExDeleteLookasideListEx(PLOOKASIDE_LIST_EX Lookaside)
 {
-    if (forget(__func__, &Lookaside->L) && !MUTANT(wdk_lookaside_deleted_keeps))
+    if (forget(__func__, &Lookaside->L))
         flush_ex(Lookaside);
 }
 

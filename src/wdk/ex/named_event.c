@@ -6,7 +6,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/thread.h"
 #include "wdk/ob/handle.h"
@@ -61,7 +60,7 @@ static struct named_event *add(PCUNICODE_STRING name, EVENT_TYPE type)
     }
     memcpy(e->name.Buffer, name->Buffer, name->Length);
     e->name.Length = e->name.MaximumLength = name->Length;
-    KeInitializeEvent(&e->event, type, !MUTANT(evt_new_not_signaled));
+    KeInitializeEvent(&e->event, type, true);
     e->next = events;
     events = e;
     return e;
@@ -72,7 +71,7 @@ static struct named_event *find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
     struct named_event *e;
 
     pthread_mutex_lock(&lock);
-    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, !MUTANT(evt_name_with_case)); e = e->next)
+    for (e = events; e && !RtlEqualUnicodeString(&e->name, name, true); e = e->next)
         ;
     if (e)
         object_get(e);

@@ -5,7 +5,6 @@
  */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
@@ -35,7 +34,7 @@ static void wait_while(uint32_t *word, uint32_t now)
 
 static void acquire(const char *routine, EX_PUSH_LOCK *lock, bool exclusive, const void *by)
 {
-    const uint32_t writer = MUTANT(wdk_push_reader_beside_writer) ? 0 : EXCLUSIVE;
+    const uint32_t writer = EXCLUSIVE;
     const uint32_t keeps_out = exclusive ? EXCLUSIVE | READERS : writer | WAITERS;
     uint32_t *word = word_of(lock), now;
 
@@ -55,7 +54,7 @@ static void release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
     uint32_t *word = word_of(lock), now = __atomic_load_n(word, __ATOMIC_RELAXED), to;
 
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && exclusive != !!(now & EXCLUSIVE) && !MUTANT(wdk_push_wrong_way_unseen)) {
+    if (check_on() && exclusive != !!(now & EXCLUSIVE)) {
         lock_report_not_held(routine, exclusive ? "(exclusively) EX_PUSH_LOCK" : "(shared) EX_PUSH_LOCK", lock, NULL);
         return;
     }

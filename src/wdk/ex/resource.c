@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/lock.h"
@@ -87,8 +86,8 @@ static bool try_own(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struc
         r->OwnerCount = 1;
         return true;
     }
-    if (r->NumberOfExclusiveWaiters > 0 && !MUTANT(wdk_resource_reader_passes_writer) &&
-        (kind != SHARED_STARVING || MUTANT(wdk_resource_starving_waits)) &&
+    if (r->NumberOfExclusiveWaiters > 0 &&
+        kind != SHARED_STARVING &&
         (kind == SHARED_WAITING || !find_owner(r, thread)))
         return false;
     own_shared(r, thread, fresh, 1);
@@ -235,7 +234,7 @@ static void release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
     free(gone);
     if (!owned && check_on())
         lock_report_not_held(routine, resource_kind.name, r, NULL);
-    else if (owned && (thread == self() || MUTANT(wdk_resource_taken_from_releaser)))
+    else if (owned && thread == self())
         thread_release(r);
 }
 
@@ -248,7 +247,7 @@ static bool find_resource(const void *start, size_t size, struct inuse_found *ou
         return false;
     out->object = live_inside(LIVE_RESOURCE, start, size, NULL);
     out->what = "ERESOURCE that was not deleted";
-    return out->object != NULL && !MUTANT(wdk_resource_not_deleted_unseen);
+    return out->object != NULL;
 }
 
 __attribute__((constructor)) static void start(void)
@@ -366,7 +365,7 @@ VOID ExConvertExclusiveToSharedLite(PERESOURCE Resource)
     owned = Resource->OwnerCount > 0 && Resource->OwnerThread == self();
     if (owned) {
         own_shared(Resource, self(), &fresh, Resource->OwnerCount);
-        Resource->OwnerCount = MUTANT(wdk_resource_converted_stays_exclusive) ? Resource->OwnerCount : 0;
+        Resource->OwnerCount = 0;
         grant_shared(Resource, &wake);
     }
     dispatch_unlock(&wake);

@@ -9,7 +9,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/futex.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
@@ -21,7 +20,7 @@ static bool add(volatile ULONG_PTR *word, ULONG count)
     ULONG_PTR now = __atomic_load_n(word, __ATOMIC_RELAXED);
 
     do {
-        if (now & ACTIVE && !MUTANT(wdk_rundown_lets_in))
+        if (now & ACTIVE)
             return false;
     } while (!__atomic_compare_exchange_n(word, &now, now + (ULONG_PTR)count * ONE, false, __ATOMIC_ACQUIRE,
                                           __ATOMIC_RELAXED));
@@ -30,7 +29,7 @@ static bool add(volatile ULONG_PTR *word, ULONG count)
 
 static void check_count(const char *routine, ULONG_PTR before, ULONG count, const void *ref)
 {
-    if (check_on() && before / ONE < count && !MUTANT(wdk_rundown_not_held_unseen))
+    if (check_on() && before / ONE < count)
         check_failed(CHECK_LOCK_NOT_HELD, routine, (uintptr_t)ref, 0, 0, 0,
                      "rundown protection %p was acquired %llu times, %u are released", ref,
                      (unsigned long long)(before / ONE), count);
@@ -56,7 +55,7 @@ static void begin_and_wait(EX_RUNDOWN_REF *ref)
 {
     ULONG_PTR now = __atomic_fetch_or(&ref->Count, ACTIVE, __ATOMIC_ACQUIRE) | ACTIVE;
 
-    while (now != ACTIVE && !MUTANT(wdk_rundown_does_not_wait)) {
+    while (now != ACTIVE) {
         (void)futex_sleep((void *)(uintptr_t)&ref->Count, (unsigned)now, NULL);
         now = __atomic_load_n(&ref->Count, __ATOMIC_ACQUIRE);
     }
@@ -238,8 +237,6 @@ VOID ExWaitForRundownProtectionReleaseCacheAware(PEX_RUNDOWN_REF_CACHE_AWARE Run
     irql_check_max("ExWaitForRundownProtectionReleaseCacheAware", APC_LEVEL);
     if (!__atomic_exchange_n(&RunRefCacheAware->collected, 1, __ATOMIC_ACQUIRE))
         collect(RunRefCacheAware);
-    else if (MUTANT(wdk_rundown_second_goes_ahead))
-        return;
     while ((left = __atomic_load_n(&RunRefCacheAware->left, __ATOMIC_ACQUIRE)) != 0)
         (void)futex_sleep((void *)(uintptr_t)&RunRefCacheAware->left, (unsigned)left, NULL);
 }

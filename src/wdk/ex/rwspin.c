@@ -5,7 +5,6 @@
  */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/lock.h"
 
 static const struct lock_kind rw_spin_lock = { .name = "EX_SPIN_LOCK" };
@@ -27,7 +26,7 @@ static bool try_shared(EX_SPIN_LOCK *lock)
 {
     LONG now = load(lock);
 
-    return (!(now & (WRITER | WAITING)) || MUTANT(wdk_rw_reader_beside_writer)) && change(lock, now, now + 1);
+    return (!(now & (WRITER | WAITING))) && change(lock, now, now + 1);
 }
 
 static bool try_exclusive(EX_SPIN_LOCK *lock)
@@ -149,7 +148,7 @@ LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
     LONG now = load(SpinLock);
 
     irql_check_min("ExTryConvertSharedSpinLockExclusive", DISPATCH_LEVEL);
-    return ((now & READERS) == 1 || MUTANT(wdk_rw_converts_among_readers)) && !(now & WRITER) &&
+    return (now & READERS) == 1 && !(now & WRITER) &&
            change(SpinLock, now, (now & WAITING) | WRITER);
 }
 

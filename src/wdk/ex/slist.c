@@ -9,7 +9,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 
 enum { SLIST_LOCKED = 1, DEPTH_MASK = 0xffff, SEQUENCE_ONE = 0x10000, YIELD_EVERY = 128 };
@@ -74,7 +73,7 @@ PSLIST_ENTRY InterlockedPopEntrySList(PSLIST_HEADER ListHead)
         return NULL; /* empty, or about to get its first */
     first = (PSLIST_ENTRY)(uintptr_t)lock_header(ListHead);
     if (first)
-        set_depth(ListHead, QueryDepthSList(ListHead) - !MUTANT(wdk_slist_depth_stays));
+        set_depth(ListHead, QueryDepthSList(ListHead) - 1);
     unlock_header(ListHead, first ? first->Next : NULL);
     return first;
 }

@@ -4,7 +4,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
@@ -19,7 +18,7 @@ struct _IO_WORKITEM {
 
 static void report_queued(const char *routine, const void *item)
 {
-    if (check_on() && !MUTANT(wdk_work_queued_twice_unseen))
+    if (check_on())
         check_failed(CHECK_WORK_ITEM_QUEUED, routine, (uintptr_t)item, 0, 0, 0, "%p", item);
 }
 
@@ -61,8 +60,7 @@ void worker_call_run(const struct worker_call *c)
         c->io(c->object, c->context);
     else
         c->io_ex(c->object, c->context, c->item);
-    if (!MUTANT(wdk_work_keeps_device))
-        object_put(c->object);
+    object_put(c->object);
 }
 
 /* One that is queued keeps what it was queued with. */

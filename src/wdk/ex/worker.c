@@ -10,7 +10,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/link.h"
 #include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
@@ -171,8 +170,6 @@ bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *c
 
     pthread_mutex_lock(&lock);
     free_ = item->List.Flink == NULL;
-    if (prepare && MUTANT(wdk_work_context_replaced))
-        prepare(context);
     if (free_) {
         if (prepare)
             prepare(context);
@@ -235,7 +232,7 @@ static void walk(live_visit *visit, void *context)
     for (unsigned i = 0; i < workers; i++) {
         const void *routine = atomic_load_explicit(&running[i], memory_order_relaxed);
 
-        if (routine && !MUTANT(wdk_work_runs_unseen))
+        if (routine)
             visit_routine(visit, context, routine, "routine that runs", routine);
     }
     pthread_mutex_unlock(&lock);

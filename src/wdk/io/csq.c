@@ -2,7 +2,6 @@
 /* Cancel-safe queues: see wdm/csq.h. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/thread.h"
 
@@ -75,7 +74,7 @@ static NTSTATUS insert(PIO_CSQ queue, PIRP irp, PVOID context)
 static bool was_cancelled(PIO_CSQ queue, PIRP irp)
 {
     (void)IoSetCancelRoutine(irp, cancel_queued);
-    if (!irp_is_cancelled(irp) || MUTANT(csq_cancelled_before_missed) ||
+    if (!irp_is_cancelled(irp) ||
         !IoSetCancelRoutine(irp, NULL))
         return false;
     queue->CsqRemoveIrp(queue, irp);
@@ -98,7 +97,7 @@ NTSTATUS IoCsqInsertIrpEx(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context, PV
     if (NT_SUCCESS(status)) {
         IoMarkIrpPending(Irp);
         cancelled = was_cancelled(Csq, Irp);
-    } else if (!MUTANT(csq_refused_stays)) {
+    } else {
         forget(Irp);
     }
     Csq->CsqReleaseLock(Csq, irql);
@@ -115,7 +114,7 @@ VOID IoCsqInsertIrp(PIO_CSQ Csq, PIRP Irp, PIO_CSQ_IRP_CONTEXT Context)
 /* Under the queue's lock. False: it is being cancelled and stays where it is until its cancel routine takes it out. */
 static bool take_out(PIO_CSQ queue, PIRP irp)
 {
-    if (!IoSetCancelRoutine(irp, NULL) && !MUTANT(csq_taken_while_cancelled))
+    if (!IoSetCancelRoutine(irp, NULL))
         return false;
     queue->CsqRemoveIrp(queue, irp);
     forget(irp);

@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "openndk/wdk.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
@@ -138,7 +137,7 @@ static PDEVICE_OBJECT cut_stack(struct device *d)
 {
     PDEVICE_OBJECT below = d->below;
 
-    if (below && !MUTANT(dev_attached_dangles))
+    if (below)
         below->AttachedDevice = NULL;
     if (d->object.AttachedDevice)
         device_of(d->object.AttachedDevice)->below = NULL;
@@ -163,7 +162,7 @@ VOID IoDeleteDevice(PDEVICE_OBJECT DeviceObject)
     pthread_mutex_lock(&lock);
     below = cut_stack(device_of(DeviceObject));
     device_of(DeviceObject)->deleted = true;
-    if (!DeviceObject->ReferenceCount || MUTANT(dev_deleted_forgotten))
+    if (!DeviceObject->ReferenceCount)
         take_out(DeviceObject);
     pthread_mutex_unlock(&lock);
     if (below && check_on())
@@ -180,7 +179,7 @@ NTSTATUS device_count_open(PDEVICE_OBJECT device)
     if (device->Flags & DO_DEVICE_INITIALIZING || device_of(device)->deleted ||
         device->DriverObject->Flags & DRVO_UNLOAD_INVOKED)
         status = STATUS_NO_SUCH_DEVICE;
-    else if (device->Flags & DO_EXCLUSIVE && device->ReferenceCount && !MUTANT(dev_exclusive_shared))
+    else if (device->Flags & DO_EXCLUSIVE && device->ReferenceCount)
         status = STATUS_ACCESS_DENIED;
     else
         device->ReferenceCount++;

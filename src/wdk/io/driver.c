@@ -14,7 +14,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "openndk/wdk.h"
 #include "wdk/common/check.h"
 #include "wdk/common/host_error.h"
@@ -192,7 +191,7 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
         return (uint32_t)STATUS_OBJECT_NAME_NOT_FOUND;
     }
     already = dlopen(whole, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (already && !MUTANT(drv_loaded_twice)) {
+    if (already) {
         dlclose(already);
         host_error("%s is loaded already, or was left mapped when it was unloaded with something outstanding", path);
         return (uint32_t)STATUS_IMAGE_ALREADY_LOADED;
@@ -338,7 +337,7 @@ static bool leaves_nothing(struct ondk_wdk_driver *d, const char *routine)
     if (!check_on())
         return true;
     KeFlushQueuedDpcs(); /* a routine that is coming to its end gives nothing more back */
-    left = MUTANT(drv_left_unseen) ? 0 : report_left(d, check_output());
+    left = report_left(d, check_output());
     if (left)
         check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, left, 0, 0,
                      "driver %s has left %u things behind, listed above", d->name, left);

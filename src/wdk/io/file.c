@@ -17,7 +17,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "openndk/wdk.h"
 #include "wdk/common/check.h"
 #include "wdk/common/host_error.h"
@@ -138,7 +137,7 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 
     if (options & FILE_DIRECTORY_FILE)
         return O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    if (append && !write && !MUTANT(fil_appends_anywhere))
+    if (append && !write)
         flags |= O_APPEND;
     return flags | (write || append || flags & O_TRUNC ? O_RDWR : O_RDONLY);
 }
@@ -150,7 +149,7 @@ static int open_flags(ACCESS_MASK access, ULONG disposition, ULONG options)
 static int open_beneath(int below, const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)flags, .mode = flags & O_CREAT ? 0600 : 0,
-                            .resolve = MUTANT(fil_leaves_its_place) ? 0 : RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     int result;
 
     if (below >= 0)
@@ -264,7 +263,7 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     IoStatusBlock->Information = 0;
     if (CreateDisposition > FILE_OVERWRITE_IF || !ObjectAttributes->ObjectName)
         return IoStatusBlock->Status = STATUS_INVALID_PARAMETER;
-    if (ObjectAttributes->RootDirectory && !MUTANT(fil_root_ignored))
+    if (ObjectAttributes->RootDirectory)
         status = open_relative(ObjectAttributes, DesiredAccess, CreateDisposition, CreateOptions, &file,
                                &IoStatusBlock->Information);
     else
@@ -294,7 +293,7 @@ static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status
 
     irql_check_max(routine, PASSIVE_LEVEL);
     file = handle_get(handle, *IoFileObjectType, status);
-    if (!file && *status == STATUS_INVALID_HANDLE && check_on() && !MUTANT(wdk_closed_file_unseen))
+    if (!file && *status == STATUS_INVALID_HANDLE && check_on())
         check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
     return file;
 }
@@ -389,7 +388,7 @@ static int64_t offset_of(PFILE_OBJECT file, const LARGE_INTEGER *given, bool wri
 static NTSTATUS transfer_host(PFILE_OBJECT file, bool write, void *buffer, ULONG length, const LARGE_INTEGER *given,
                               ULONG_PTR *done)
 {
-    pthread_mutex_t *mine = MUTANT(fil_position_races) ? NULL : position_lock(file);
+    pthread_mutex_t *mine = position_lock(file);
     NTSTATUS status;
     int64_t offset;
 
@@ -397,7 +396,7 @@ static NTSTATUS transfer_host(PFILE_OBJECT file, bool write, void *buffer, ULONG
         pthread_mutex_lock(mine);
     offset = offset_of(file, given, write, file->CurrentByteOffset.QuadPart);
     status = host_transfer(file, write, buffer, length, offset, done);
-    if (NT_SUCCESS(status) && !MUTANT(fil_position_stays))
+    if (NT_SUCCESS(status))
         file->CurrentByteOffset.QuadPart = offset + (int64_t)*done;
     if (mine)
         pthread_mutex_unlock(mine);

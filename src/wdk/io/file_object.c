@@ -6,7 +6,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/io/device.h"
 #include "wdk/io/driver.h"
 #include "wdk/io/irp.h"
@@ -57,7 +56,7 @@ static void closed(void *object)
 {
     PFILE_OBJECT file = object;
 
-    if (file->DeviceObject && !MUTANT(fil_cleanup_with_last_reference))
+    if (file->DeviceObject)
         file_object_cleanup(file);
 }
 

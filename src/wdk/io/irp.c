@@ -6,7 +6,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/io/driver.h"
@@ -206,8 +205,7 @@ static void compare(struct irp_block *b, int fact)
     int all = atomic_fetch_or(&b->facts, fact) | fact;
     bool pending = all & RETURNED_PENDING, marked = all & ENDED_MARKED;
 
-    if (!(all & RETURNED) || !(all & ENDED) || pending == marked || !check_on() ||
-        MUTANT(wdk_pending_mark_unseen))
+    if (!(all & RETURNED) || !(all & ENDED) || pending == marked || !check_on())
         return;
     check_failed(CHECK_IRP_MISUSE, "a dispatch routine", (uintptr_t)irp_of(b), pending, marked, 0,
                  pending ? "it returned STATUS_PENDING without IoMarkIrpPending"
@@ -219,7 +217,7 @@ static bool check_end(PIRP irp)
 {
     PDRIVER_CANCEL routine;
 
-    if ((is_given_away(irp) && !MUTANT(irp_completed_twice_unseen)) || irp->CurrentLocation > irp->StackCount) {
+    if (is_given_away(irp) || irp->CurrentLocation > irp->StackCount) {
         add_given_away(irp);
         check_failed(CHECK_IRP_COMPLETED_TWICE, "IoCompleteRequest", (uintptr_t)irp, 0, 0, 0,
                      "IRP %p has been completed already", (void *)irp);
@@ -239,7 +237,7 @@ static bool check_end(PIRP irp)
 static void finish(PIRP irp, struct irp_block *b)
 {
     pthread_mutex_lock(&lock);
-    b->ending = !b->abandoned || MUTANT(irp_output_to_nobody);
+    b->ending = !b->abandoned;
     if (!b->ending)
         irp->Flags &= ~(ULONG)IRP_INPUT_OPERATION;
     pthread_mutex_unlock(&lock);
@@ -259,7 +257,7 @@ static void finish(PIRP irp, struct irp_block *b)
 
 static bool wants_call(PIRP irp, UCHAR control)
 {
-    return MUTANT(irp_called_for_each_end) || (NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_SUCCESS) ||
+    return (NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_SUCCESS) ||
            (!NT_SUCCESS(irp->IoStatus.Status) && control & SL_INVOKE_ON_ERROR) ||
            (irp_is_cancelled(irp) && control & SL_INVOKE_ON_CANCEL);
 }
@@ -273,7 +271,7 @@ static bool call_completion(PIRP irp, const IO_STACK_LOCATION *done)
     NTSTATUS status = done->CompletionRoutine(device, irp, done->Context);
 
     thread_mark_check(&mark, "a completion routine", (const void *)(uintptr_t)done->CompletionRoutine);
-    return status != STATUS_MORE_PROCESSING_REQUIRED || MUTANT(irp_more_processing_ignored);
+    return status != STATUS_MORE_PROCESSING_REQUIRED;
 }
 
 VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
@@ -292,7 +290,7 @@ VOID IofCompleteRequest(PIRP Irp, CCHAR PriorityBoost)
         if (wants_call(Irp, done.Control)) {
             if (!call_completion(Irp, &done))
                 return;
-        } else if (Irp->PendingReturned && !MUTANT(irp_mark_not_handed_up) && Irp->CurrentLocation <= Irp->StackCount) {
+        } else if (Irp->PendingReturned && Irp->CurrentLocation <= Irp->StackCount) {
             IoMarkIrpPending(Irp);
         }
     }

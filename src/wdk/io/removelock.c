@@ -2,7 +2,6 @@
 /* Remove locks: a count of those inside, and an event for the one that waits until they have left. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/thread.h"
 
@@ -33,7 +32,7 @@ NTSTATUS IoAcquireRemoveLockEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, PCSTR File
     UNREFERENCED_PARAMETER(RemlockSize);
     irql_check_max("IoAcquireRemoveLock", DISPATCH_LEVEL);
     __atomic_fetch_add(&RemoveLock->IoCount, 1, __ATOMIC_ACQ_REL);
-    if (!__atomic_load_n(&RemoveLock->Removed, __ATOMIC_ACQUIRE) || MUTANT(wdk_removed_lets_in))
+    if (!__atomic_load_n(&RemoveLock->Removed, __ATOMIC_ACQUIRE))
         return STATUS_SUCCESS;
     leave(RemoveLock);
     return STATUS_DELETE_PENDING;
@@ -63,6 +62,5 @@ VOID IoReleaseRemoveLockAndWaitEx(PIO_REMOVE_LOCK RemoveLock, PVOID Tag, ULONG R
     __atomic_store_n(&RemoveLock->Removed, 1, __ATOMIC_SEQ_CST);
     leave(RemoveLock);
     leave(RemoveLock);
-    if (!MUTANT(wdk_remove_does_not_wait))
-        (void)KeWaitForSingleObject(&RemoveLock->RemoveEvent, Executive, KernelMode, FALSE, NULL);
+    (void)KeWaitForSingleObject(&RemoveLock->RemoveEvent, Executive, KernelMode, FALSE, NULL);
 }

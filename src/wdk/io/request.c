@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/io/irp.h"
 #include "wdk/ke/lock.h"
@@ -18,7 +17,7 @@ static NTSTATUS give_up(PIRP irp, NTSTATUS why)
 {
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
-    if (irp->MdlAddress && !MUTANT(irp_mdl_left_behind))
+    if (irp->MdlAddress)
         IoFreeMdl(irp->MdlAddress);
     irp_drop(irp);
     return why;
@@ -128,7 +127,7 @@ static void copy_output(PIRP irp, struct irp_block *b)
 void irp_take_buffers(PIRP irp, struct irp_block *b)
 {
     if (irp->Flags & IRP_BUFFERED_IO && irp->Flags & IRP_INPUT_OPERATION &&
-        (!NT_ERROR(irp->IoStatus.Status) || MUTANT(irp_output_of_errors)))
+        (!NT_ERROR(irp->IoStatus.Status)))
         copy_output(irp, b);
     if (irp->Flags & IRP_DEALLOCATE_BUFFER)
         ExFreePool(irp->AssociatedIrp.SystemBuffer);
@@ -187,7 +186,7 @@ BOOLEAN IoCancelIrp(PIRP Irp)
     irql_check_max("IoCancelIrp", DISPATCH_LEVEL);
     acquire(&irql, __builtin_return_address(0));
     irp_set_cancel(Irp);
-    routine = MUTANT(irp_cancel_routine_stays) ? Irp->CancelRoutine : IoSetCancelRoutine(Irp, NULL);
+    routine = IoSetCancelRoutine(Irp, NULL);
     if (!routine) {
         release("IoCancelIrp", irql);
         return FALSE;

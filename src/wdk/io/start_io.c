@@ -2,7 +2,6 @@
 /* StartIo: see wdm/startio.h. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/io/device.h"
 #include "wdk/ke/thread.h"
 
@@ -80,7 +79,7 @@ static void next(PDEVICE_OBJECT device, unsigned how, ULONG key)
     bool later;
 
     spin_lock(&s->lock);
-    later = s->deferred && s->inside && !MUTANT(sio_not_deferred);
+    later = s->deferred && s->inside;
     s->inside += !later;
     if (later) {
         s->asked++;
@@ -97,7 +96,7 @@ static void next(PDEVICE_OBJECT device, unsigned how, ULONG key)
 /* Under the cancel spin lock, which it gives back: one that was cancelled before it got here ends at once. */
 static void leave_queued(PDEVICE_OBJECT device, PIRP irp, KIRQL irql)
 {
-    bool cancelled = irp_is_cancelled(irp) && !MUTANT(sio_cancelled_waits);
+    bool cancelled = irp_is_cancelled(irp);
     PDRIVER_CANCEL routine = cancelled ? IoSetCancelRoutine(irp, NULL) : NULL;
 
     irp->CancelIrql = irql;

@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
 
@@ -23,7 +22,7 @@ static bool is_active(const GROUP_AFFINITY *a)
  */
 static void until_let_go(struct kernel_thread *t)
 {
-    while (atomic_load_explicit(&t->called, memory_order_acquire) && !MUTANT(wdk_affinity_let_go))
+    while (atomic_load_explicit(&t->called, memory_order_acquire))
         nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 }
 

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "base/mutant.h"
-
 #define CLOCK_UNITS 10000000LL /* in a second */
 #define CLOCK_1970 116444736000000000LL
 
@@ -40,7 +38,7 @@ static inline int64_t clock_after(int64_t moment, int64_t units)
 /* The opposite of a negative number, which says how long; the lowest has none. */
 static inline int64_t clock_relative(int64_t negative)
 {
-    return negative == INT64_MIN ? (MUTANT(wdk_never_is_now) ? 0 : INT64_MAX) : -negative;
+    return negative == INT64_MIN ? INT64_MAX : -negative;
 }
 
 static inline struct timespec clock_timespec(int64_t units)

@@ -14,7 +14,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/format.h"
 #include "wdk/ke/thread.h"
@@ -108,7 +107,7 @@ NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
 
 ULONG vDbgPrintExWithPrefix(PCCH Prefix, ULONG ComponentId, ULONG Level, PCCH Format, va_list arglist)
 {
-    if (DbgQueryDebugFilterState(ComponentId, Level) == TRUE || MUTANT(dbg_hidden_printed))
+    if (DbgQueryDebugFilterState(ComponentId, Level) == TRUE)
         print(Prefix, Format, arglist);
     return STATUS_SUCCESS;
 }
@@ -193,8 +192,6 @@ VOID RtlAssert(PVOID VoidFailedAssertion, PVOID VoidFileName, ULONG LineNumber, 
 {
     const char *message = MutableMessage ? MutableMessage : "";
 
-    if (check_on() && MUTANT(wdk_assertion_unseen))
-        return;
     if (check_on()) {
         check_failed(CHECK_ASSERTION, "NT_ASSERT", (uint32_t)STATUS_ASSERTION_FAILURE, LineNumber, 0, 0,
                      "%s (%s:%u) %s", (const char *)VoidFailedAssertion, (const char *)VoidFileName, LineNumber,

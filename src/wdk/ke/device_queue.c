@@ -2,7 +2,6 @@
 /* Device queues: see wdm/devicequeue.h. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/thread.h"
 
 enum { TYPE_DEVICE_QUEUE = 20 };
@@ -54,7 +53,7 @@ BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTR
 {
     DeviceQueueEntry->SortKey = SortKey;
     return insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry,
-                  SortKey + (MUTANT(sio_equal_keys_in_front) ? 0 : 1ULL));
+                  SortKey + 1ULL);
 }
 
 static PKDEVICE_QUEUE_ENTRY take(const char *routine, PKDEVICE_QUEUE queue, ULONG key)

@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
@@ -29,7 +28,7 @@ static atomic_bool start_wanted;
 
 static struct dpc_queue *queue_of(const KDPC *dpc)
 {
-    uint32_t processor = dpc->Number && !MUTANT(wdk_dpc_target_ignored) ? dpc->Number - 1u : processor_now();
+    uint32_t processor = dpc->Number ? dpc->Number - 1u : processor_now();
 
     return &queues[processor][dpc->Type];
 }
@@ -47,14 +46,14 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
     struct dpc_queue *q = queue_of(dpc);
 
     if (dpc->DpcData)
-        return MUTANT(wdk_dpc_queued_again_says_true);
+        return false;
     if (!q->used)
         make(q);
     dpc->DpcData = q;
     dpc->SystemArgument1 = argument1;
     dpc->SystemArgument2 = argument2;
     dpc->QueuedBy = by;
-    link_before(dpc->Importance == HighImportance && !MUTANT(wdk_dpc_importance_ignored) ? q->dpcs.Flink : &q->dpcs,
+    link_before(dpc->Importance == HighImportance ? q->dpcs.Flink : &q->dpcs,
                 &dpc->DpcListEntry);
     dispatch_set_state(&q->filled.Header, 1);
     dispatch_satisfy(&q->filled.Header, wake);
@@ -87,7 +86,7 @@ static void *run(void *argument)
     KDPC *dpc, copy;
 
     processor_bind(processor / 64, 1ULL << processor % 64);
-    (void)irql_set(index % KINDS == THREADED || MUTANT(wdk_dpc_at_passive) ? PASSIVE_LEVEL : DISPATCH_LEVEL);
+    (void)irql_set(index % KINDS == THREADED ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     for (;;) {
         (void)dispatch_wait(&q->filled, NULL);
         while (take_first(q, &dpc, &copy)) {
@@ -134,7 +133,7 @@ static void visit_queue(struct dpc_queue *q, live_visit *visit, void *context)
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
 
         next = e->Flink;
-        if (dpc->QueuedBy && !MUTANT(wdk_queued_dpc_unseen)) /* else it is a flush that waits */
+        if (dpc->QueuedBy) /* else it is a flush that waits */
             visit(context, LIVE_DPC, dpc, "KDPC", dpc->QueuedBy);
     }
 }
@@ -208,7 +207,7 @@ BOOLEAN KeRemoveQueueDpc(PRKDPC Dpc)
 
     dispatch_lock();
     was = Dpc->DpcData != NULL;
-    if (was && !MUTANT(wdk_removed_dpc_runs)) {
+    if (was) {
         link_remove(&Dpc->DpcListEntry);
         Dpc->DpcData = NULL;
     }
@@ -257,7 +256,7 @@ static void flush(uint32_t processor, UCHAR type)
     dispatch_lock();
     busy = q->used && (q->runs || !link_empty(&q->dpcs));
     dispatch_unlock(NULL);
-    if (!busy || MUTANT(wdk_flush_does_not_wait))
+    if (!busy)
         return;
     dispatch_init(&done.Header, OBJECT_EVENT_NOTIFICATION, 0);
     init("KeFlushQueuedDpcs", &last, type, reached, &done);

@@ -2,7 +2,6 @@
 /* Events, semaphores, mutexes: each changes its state under the dispatcher's lock and lets waits end. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/seh.h"
 #include "wdk/ke/wait.h"
@@ -37,7 +36,7 @@ LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
     if (!before)
         dispatch_satisfy(&Event->Header, &wake);
     dispatch_unlock(&wake);
-    return MUTANT(wdk_set_event_says_nothing) ? 0 : before;
+    return before;
 }
 
 LONG KeResetEvent(PRKEVENT Event)
@@ -47,7 +46,7 @@ LONG KeResetEvent(PRKEVENT Event)
     check_call("KeResetEvent", &Event->Header, FALSE);
     dispatch_lock();
     before = dispatch_state(&Event->Header);
-    dispatch_set_state(&Event->Header, MUTANT(wdk_reset_event_keeps) ? before : 0);
+    dispatch_set_state(&Event->Header, 0);
     dispatch_unlock(NULL);
     return before;
 }
@@ -69,7 +68,7 @@ LONG KePulseEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
     dispatch_set_state(&Event->Header, 1);
     if (!before)
         dispatch_satisfy(&Event->Header, &wake);
-    dispatch_set_state(&Event->Header, MUTANT(wdk_pulse_stays_signalled));
+    dispatch_set_state(&Event->Header, 0);
     dispatch_unlock(&wake);
     return before;
 }
@@ -88,8 +87,7 @@ VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG Limit)
 
 static void exceeded(const KSEMAPHORE *s, LONG before, LONG more)
 {
-    if (!MUTANT(wdk_semaphore_not_raised))
-        seh_raise(STATUS_SEMAPHORE_LIMIT_EXCEEDED);
+    seh_raise(STATUS_SEMAPHORE_LIMIT_EXCEEDED);
     check_failed(CHECK_EXCEPTION, "KeReleaseSemaphore", (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED, (uintptr_t)s,
                  (uint64_t)more, (uint64_t)s->Limit, "STATUS_SEMAPHORE_LIMIT_EXCEEDED: %d more than %d, at most %d",
                  more, before, s->Limit);
@@ -105,7 +103,7 @@ LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjust
     check_call("KeReleaseSemaphore", &Semaphore->Header, Wait);
     dispatch_lock();
     before = dispatch_state(&Semaphore->Header);
-    fits = Adjustment > 0 && (Adjustment <= Semaphore->Limit - before || MUTANT(wdk_semaphore_beyond_limit));
+    fits = Adjustment > 0 && Adjustment <= Semaphore->Limit - before;
     if (fits) {
         dispatch_set_state(&Semaphore->Header, before + Adjustment);
         if (!before)
@@ -143,8 +141,8 @@ LONG KeReleaseMutex(PRKMUTEX Mutex, BOOLEAN Wait)
     dispatch_lock();
     before = dispatch_state(&Mutex->Header);
     owner = (struct kernel_thread *)Mutex->OwnerThread;
-    if (owner == t || MUTANT(wdk_mutex_anyone_releases)) {
-        dispatch_set_state(&Mutex->Header, MUTANT(wdk_mutex_once_is_enough) ? 1 : before + 1);
+    if (owner == t) {
+        dispatch_set_state(&Mutex->Header, before + 1);
         if (dispatch_state(&Mutex->Header) == 1) {
             Mutex->OwnerThread = NULL;
             link_remove(&Mutex->MutantListEntry);

@@ -2,7 +2,6 @@
 /* IRQL, critical and guarded regions: the reference pages are those of the routines. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/thread.h"
 
 KIRQL KeGetCurrentIrql(VOID)
@@ -12,7 +11,7 @@ KIRQL KeGetCurrentIrql(VOID)
 
 static void check_way(const char *routine, KIRQL from, KIRQL to, bool wrong)
 {
-    if (check_on() && (wrong || to > HIGH_LEVEL) && !MUTANT(wdk_irql_wrong_way_unseen))
+    if (check_on() && (wrong || to > HIGH_LEVEL))
         check_failed(CHECK_IRQL_LOWERED_WRONG, routine, from, to, 0, 0, "from IRQL %d to %d", from, to);
 }
 
@@ -46,12 +45,12 @@ VOID KeLowerIrql(KIRQL NewIrql)
     struct kernel_thread *t = thread_self();
 
     check_way("KeLowerIrql", t->irql, NewIrql, NewIrql > t->irql);
-    t->irql = MUTANT(wdk_lower_irql_stays) ? t->irql : NewIrql;
+    t->irql = NewIrql;
 }
 
 void ondk_wdk_paged_code(const char *function, const char *file, int line)
 {
-    if (check_on() && irql_now() > APC_LEVEL && !MUTANT(wdk_paged_code_unseen))
+    if (check_on() && irql_now() > APC_LEVEL)
         check_failed(CHECK_PAGED_CODE, "PAGED_CODE", irql_now(), APC_LEVEL, 0, 0, "%s (%s:%d) runs at IRQL %d",
                      function, file, line, irql_now());
 }
@@ -95,5 +94,5 @@ BOOLEAN KeAreApcsDisabled(VOID)
 
 BOOLEAN KeAreAllApcsDisabled(VOID)
 {
-    return (thread_self()->guarded > 0 && !MUTANT(wdk_guarded_region_lets_apcs)) || irql_now() >= APC_LEVEL;
+    return thread_self()->guarded > 0 || irql_now() >= APC_LEVEL;
 }

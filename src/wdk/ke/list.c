@@ -2,12 +2,11 @@
 /* What the inline functions for LIST_ENTRY call when they find a list corrupted. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 
 VOID FatalListEntryError(PVOID p1, PVOID p2, PVOID p3)
 {
-    if (check_on() && !MUTANT(wdk_list_corrupt_unseen))
+    if (check_on())
         check_failed(CHECK_LIST_CORRUPT, "LIST_ENTRY", FAST_FAIL_CORRUPT_LIST_ENTRY, (uintptr_t)p2, (uintptr_t)p1,
                      (uintptr_t)p3, "entry %p: its neighbours %p and %p do not both point at it", p2, p1, p3);
 }

@@ -2,7 +2,6 @@
 /* Reports about locks: see lock.h. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/lock.h"
 
 void lock_report_recursive(const char *routine, const char *what, const void *lock)
@@ -21,8 +20,7 @@ bool lock_again(const char *routine, const struct lock_kind *kind, const void *l
 {
     if (!thread_holds(lock))
         return false;
-    if (!MUTANT(wdk_recursive_unseen))
-        lock_report_recursive(routine, kind->name, lock);
+    lock_report_recursive(routine, kind->name, lock);
     thread_hold(lock, kind, by);
     return true;
 }
@@ -30,8 +28,7 @@ bool lock_again(const char *routine, const struct lock_kind *kind, const void *l
 bool lock_ends(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner)
 {
     if (!thread_may_hold(lock)) {
-        if (!MUTANT(wdk_not_held_unseen))
-            lock_report_not_held(routine, kind->name, lock, owner);
+        lock_report_not_held(routine, kind->name, lock, owner);
         return false;
     }
     thread_release(lock);

@@ -2,7 +2,6 @@
 /* Fast mutexes and guarded mutexes: a futex, and what each does to the IRQL or to the thread's regions. */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
@@ -36,7 +35,7 @@ static void acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *
     irql_check_max(routine, APC_LEVEL);
     if (check_on() && lock_again(routine, kind, m, by))
         return;
-    if (!try_word(m) && !MUTANT(wdk_fast_mutex_does_not_exclude))
+    if (!try_word(m))
         wait_for_word(m);
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
@@ -67,7 +66,7 @@ static void release(const char *routine, FAST_MUTEX *m, const struct lock_kind *
 /* The routines that leave APCs as they are: the caller has them disabled. */
 static void check_disabled(const char *routine)
 {
-    if (check_on() && !KeAreApcsDisabled() && !MUTANT(wdk_unsafe_with_apcs_unseen))
+    if (check_on() && !KeAreApcsDisabled())
         check_failed(CHECK_IRQL_TOO_LOW, routine, irql_now(), APC_LEVEL, 0, 0,
                      "IRQL is %d, outside of a critical or guarded region", irql_now());
 }
@@ -83,7 +82,7 @@ VOID ExAcquireFastMutex(PFAST_MUTEX FastMutex)
 
     acquire("ExAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER);
     FastMutex->OldIrql = irql;
-    (void)irql_set(irql > APC_LEVEL || MUTANT(wdk_fast_mutex_at_passive) ? irql : APC_LEVEL);
+    (void)irql_set(irql > APC_LEVEL ? irql : APC_LEVEL);
 }
 
 BOOLEAN ExTryToAcquireFastMutex(PFAST_MUTEX FastMutex)
@@ -121,7 +120,7 @@ VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX Mutex)
 
 VOID KeAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
-    thread_self()->guarded += !MUTANT(wdk_guarded_mutex_lets_apcs);
+    thread_self()->guarded++;
     acquire("KeAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER);
 }
 

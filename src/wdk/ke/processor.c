@@ -10,7 +10,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/processor.h"
 
 enum { GROUP = PROCESSOR_GROUP, NODES_MOST = 64 };
@@ -125,7 +124,7 @@ static void let_run(pid_t thread)
 {
     cpu_set_t all;
 
-    if (!sched_setaffinity(thread, sizeof allowed, &allowed) || MUTANT(wdk_refused_stays_here))
+    if (!sched_setaffinity(thread, sizeof allowed, &allowed))
         return;
     memset(&all, 0xff, sizeof all);
     (void)sched_setaffinity(thread, sizeof all, &all);
@@ -148,8 +147,7 @@ void processor_bind(uint32_t group, uint64_t mask)
 
 void processor_anywhere(void)
 {
-    if (!MUTANT(wdk_affinity_inherited))
-        let_run(0);
+    let_run(0);
 }
 
 void processor_call_here(uint32_t thread)
@@ -166,8 +164,7 @@ void processor_call_here(uint32_t thread)
 
 void processor_let_go(uint32_t thread)
 {
-    if (!MUTANT(wdk_woken_stays_here))
-        let_run((pid_t)thread);
+    let_run((pid_t)thread);
 }
 
 ULONG KeQueryActiveProcessorCountEx(USHORT GroupNumber)

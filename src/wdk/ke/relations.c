@@ -10,7 +10,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
 
@@ -93,7 +92,7 @@ static void put_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
         information head = { .Relationship = type };
 
         read_siblings(i, type, &s);
-        if ((first_of(&s) != i && !MUTANT(rel_set_for_each_member)) || !is_wanted(w, &s))
+        if (first_of(&s) != i || !is_wanted(w, &s))
             continue;
         head.Processor.GroupCount = masks_of(&s, masks);
         if (type == RelationProcessorCore && (head.Processor.GroupCount > 1 || masks[0].Mask & (masks[0].Mask - 1)))

@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/seh.h"
 #include "wdk/ke/thread.h"
@@ -85,7 +84,7 @@ BOOLEAN ondk_seh_raised(VOID)
 /* Whether the handler of this filter's value is run; one that is not for it goes on outwards. */
 BOOLEAN ondk_seh_handles(LONG filter)
 {
-    if (filter == EXCEPTION_CONTINUE_SEARCH && !MUTANT(wdk_search_goes_no_further))
+    if (filter == EXCEPTION_CONTINUE_SEARCH)
         raise_status(seh.status);
     if (filter < 0)
         check_bug(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)seh.status, (uintptr_t)__builtin_return_address(0), 0, 0);

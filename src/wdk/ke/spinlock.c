@@ -5,7 +5,6 @@
  */
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/lock.h"
 
@@ -37,7 +36,7 @@ static __attribute__((noinline)) void wait_for_word(KSPIN_LOCK *lock, struct ker
 /* Without checks this is all there is to it. */
 static inline void take(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
-    if (__builtin_expect(!try_word(lock, t), 0) && !MUTANT(wdk_spin_does_not_exclude))
+    if (__builtin_expect(!try_word(lock, t), 0))
         wait_for_word(lock, t);
 }
 
@@ -77,7 +76,7 @@ VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 {
     if (check_on()) {
         give_checked("KeReleaseSpinLock", SpinLock);
-        KeLowerIrql(MUTANT(wdk_spin_irql_not_restored) ? irql_now() : NewIrql);
+        KeLowerIrql(NewIrql);
         return;
     }
     __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
@@ -106,7 +105,7 @@ BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 {
     irql_check_min("KeTryToAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
     if (!try_word(SpinLock, thread_self()))
-        return MUTANT(wdk_try_spin_always);
+        return false;
     if (check_on())
         thread_hold(SpinLock, &spin_lock, LOCK_CALLER);
     return TRUE;
@@ -138,7 +137,7 @@ static __attribute__((noinline)) void wait_for_turn(KSPIN_LOCK_QUEUE *before, KS
     unsigned tries = 0;
 
     __atomic_store_n(&before->Next, me, __ATOMIC_RELEASE);
-    while ((ULONG_PTR)__atomic_load_n(&me->Lock, __ATOMIC_ACQUIRE) & 1 && !MUTANT(wdk_queue_jumped))
+    while ((ULONG_PTR)__atomic_load_n(&me->Lock, __ATOMIC_ACQUIRE) & 1)
         lock_pause(&tries);
 }
 

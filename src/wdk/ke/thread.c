@@ -9,7 +9,6 @@
 #include "wdm.h"
 
 #include "base/library_thread.h"
-#include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/live.h"
@@ -119,14 +118,14 @@ struct kernel_thread *thread_adopt(void)
 
     if (!t)
         abort(); /* no thread can do without */
-    t->irql = ondk_on_provider_thread() && !MUTANT(wdk_callback_at_passive) ? DISPATCH_LEVEL : PASSIVE_LEVEL;
+    t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
     thread_begin(t);
     return t;
 }
 
 void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
 {
-    if (now > max && !MUTANT(wdk_irql_too_high_unseen))
+    if (now > max)
         check_failed(CHECK_IRQL_TOO_HIGH, routine, now, max, 0, 0, "IRQL is %d, at most %d is allowed", now, max);
     else
         check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
@@ -178,7 +177,7 @@ bool thread_holds(const void *lock)
     for (unsigned i = 0; i < t->held_count; i++)
         if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) == lock)
             return true;
-    return t->unwatched > 0 && MUTANT(wdk_more_locks_than_room);
+    return false;
 }
 
 bool thread_may_hold(const void *lock)
@@ -203,13 +202,13 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         const struct lock_kind *kind = atomic_load_explicit(&h->kind, memory_order_relaxed);
 
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
-        if (!check_on() || MUTANT(wdk_lock_held_at_end_unseen) || (kind->is_released && kind->is_released(lock)))
+        if (!check_on() || (kind->is_released && kind->is_released(lock)))
             continue;
         check_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
                      kind->name, lock);
     }
-    if (t->irql == mark->irql || MUTANT(wdk_irql_changed_unseen))
+    if (t->irql == mark->irql)
         return;
     if (check_on())
         check_failed(CHECK_IRQL_CHANGED, routine, (uintptr_t)called, mark->irql, t->irql, 0,

@@ -14,7 +14,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 
 enum { THREAD_HELD_MOST = 64 };
@@ -122,7 +121,7 @@ static inline void irql_check_max(const char *routine, KIRQL max)
 
 static inline void irql_check_min(const char *routine, KIRQL min)
 {
-    if (check_on() && irql_now() < min && !MUTANT(wdk_irql_too_low_unseen))
+    if (check_on() && irql_now() < min)
         irql_report(routine, irql_now(), min, HIGH_LEVEL);
 }
 

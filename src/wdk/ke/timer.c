@@ -10,7 +10,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/inuse.h"
@@ -46,8 +45,7 @@ static bool insert(KTIMER *timer)
 {
     LIST_ENTRY *list = list_of(timer), *at = list;
 
-    while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart &&
-           !MUTANT(wdk_timers_in_order_of_setting))
+    while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart)
         at = at->Blink;
     link_before(at, &timer->TimerListEntry);
     return list->Flink == &timer->TimerListEntry;
@@ -67,7 +65,7 @@ static void expire(KTIMER *timer, int64_t now, struct wake_list *wake)
     }
     dispatch_set_state(&timer->Header, 1);
     dispatch_satisfy(&timer->Header, wake);
-    if (timer->Dpc && !MUTANT(wdk_timer_without_dpc))
+    if (timer->Dpc)
         (void)dpc_insert(timer->Dpc, NULL, NULL, timer->SetBy, wake);
 }
 
@@ -134,8 +132,7 @@ static void visit_list(LIST_ENTRY *list, live_visit *visit, void *context)
 static void walk(live_visit *visit, void *context)
 {
     dispatch_lock();
-    if (!MUTANT(wdk_set_timer_unseen))
-        visit_list(&relative, visit, context);
+    visit_list(&relative, visit, context);
     visit_list(&absolute, visit, context);
     dispatch_unlock(NULL);
 }
@@ -160,7 +157,7 @@ static bool find_dpc(const void *start, size_t size, struct inuse_found *out)
     dispatch_lock();
     found = find_dpc_in(&relative, start, size, out) || find_dpc_in(&absolute, start, size, out);
     dispatch_unlock(NULL);
-    return found && !MUTANT(wdk_dpc_of_a_timer_unseen);
+    return found;
 }
 
 __attribute__((constructor)) static void start(void)
@@ -222,12 +219,11 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     pthread_once(&once, start_thread);
     dispatch_lock();
     was = cancel(timer);
-    if (!MUTANT(wdk_set_timer_stays_signalled))
-        dispatch_set_state(&timer->Header, 0);
+    dispatch_set_state(&timer->Header, 0);
     timer->Queue = due < 0 ? RELATIVE : ABSOLUTE;
     now = now_of(timer);
     timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? clock_after(now, clock_relative(due)) : due);
-    timer->Period = period > 0 && !MUTANT(wdk_timer_once) ? period : 0;
+    timer->Period = period > 0 ? period : 0;
     timer->Dpc = dpc;
     timer->SetBy = set_by;
     first = insert(timer);
@@ -239,7 +235,7 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     dpc_start_threads();
     if (first)
         futex_wake(&changed, 1);
-    return was && !MUTANT(wdk_set_timer_says_false);
+    return was;
 }
 
 static bool set(const char *routine, KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
@@ -271,7 +267,7 @@ bool timer_cancel(KTIMER *timer)
     bool was;
 
     dispatch_lock();
-    was = MUTANT(wdk_cancelled_timer_fires) ? timer->Queue != NOWHERE : cancel(timer);
+    was = cancel(timer);
     dispatch_unlock(NULL);
     return was;
 }

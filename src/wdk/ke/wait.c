@@ -11,7 +11,6 @@
 #include "ndkpi.h"
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "openndk/adapter.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/futex.h"
@@ -39,7 +38,7 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
  */
 static bool comes_here(struct kernel_thread *t)
 {
-    bool chosen = t->affinity.Mask != 0 && !MUTANT(wdk_affinity_overruled);
+    bool chosen = t->affinity.Mask != 0;
 
     return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
 }
@@ -86,7 +85,7 @@ static bool is_signalled(const DISPATCHER_HEADER *h, const struct kernel_thread 
 /* True: the mutex had been abandoned. */
 static bool take_mutex(KMUTANT *m, struct kernel_thread *t)
 {
-    bool abandoned = m->Abandoned && !MUTANT(wdk_abandoned_not_told);
+    bool abandoned = m->Abandoned;
     LONG state = dispatch_state(&m->Header);
 
     dispatch_set_state(&m->Header, state - 1);
@@ -104,10 +103,10 @@ static bool take(DISPATCHER_HEADER *h, struct kernel_thread *t)
     switch (h->Type) {
     case OBJECT_EVENT_SYNCHRONIZATION:
     case OBJECT_TIMER_SYNCHRONIZATION:
-        dispatch_set_state(h, MUTANT(wdk_auto_reset_stays_signalled));
+        dispatch_set_state(h, 0);
         return false;
     case OBJECT_SEMAPHORE:
-        dispatch_set_state(h, dispatch_state(h) - !MUTANT(wdk_semaphore_not_counted));
+        dispatch_set_state(h, dispatch_state(h) - 1);
         return false;
     case OBJECT_MUTANT:
         return take_mutex((KMUTANT *)h, t);
@@ -124,8 +123,6 @@ static bool take_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG coun
     if (all) {
         while (i < count && is_signalled(blocks[i].Object, t))
             i++;
-        if (i < count && i > 0 && MUTANT(wdk_wait_all_takes_one))
-            (void)take(blocks[0].Object, t);
         if (i < count)
             return false;
         *status = STATUS_WAIT_0;
@@ -182,7 +179,7 @@ void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake)
                 end_wait(t, status, wake);
         } else {
             status = take(h, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0;
-            end_wait(t, status + (MUTANT(wdk_wait_any_says_first) ? 0 : block->WaitKey), wake);
+            end_wait(t, status + block->WaitKey, wake);
         }
     }
 }
@@ -210,7 +207,7 @@ static bool give_up(struct kernel_thread *t)
     ended = t->wait_ended;
     if (!ended) {
         remove_blocks(t);
-        t->wait_status = MUTANT(wdk_timeout_says_success) ? STATUS_SUCCESS : STATUS_TIMEOUT;
+        t->wait_status = STATUS_TIMEOUT;
     }
     dispatch_unlock(NULL);
     return !ended;
@@ -324,7 +321,7 @@ static bool find_wait(const void *start, size_t size, struct inuse_found *out)
             out->by = *t->wait_by;
     }
     dispatch_unlock(NULL);
-    return out->object != NULL && !MUTANT(wdk_waited_for_unseen);
+    return out->object != NULL;
 }
 
 __attribute__((constructor)) static void start(void)
@@ -342,7 +339,7 @@ bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
     dispatch_lock();
     made = h->WaitListHead.Flink != NULL;
     dispatch_unlock(NULL);
-    if (made || MUTANT(wdk_not_initialized_unseen))
+    if (made)
         return true;
     check_failed(CHECK_OBJECT_NOT_INITIALIZED, routine, (uintptr_t)h, 0, 0, 0, "%p", (void *)h);
     dispatch_init(h, OBJECT_EVENT_NOTIFICATION, 0);
@@ -357,7 +354,7 @@ static void check_level(const char *routine, const LARGE_INTEGER *timeout)
         return;
     if (irql > DISPATCH_LEVEL)
         irql_report(routine, irql, PASSIVE_LEVEL, timeout && timeout->QuadPart == 0 ? DISPATCH_LEVEL : APC_LEVEL);
-    else if ((!timeout || timeout->QuadPart != 0) && !MUTANT(wdk_wait_at_dispatch_unseen))
+    else if (!timeout || timeout->QuadPart != 0)
         check_failed(CHECK_WAIT_AT_DISPATCH, routine, irql, timeout ? (uint64_t)timeout->QuadPart : 0, !timeout, 0,
                      timeout ? "with a timeout at IRQL %d" : "without end at IRQL %d", irql);
 }
@@ -369,7 +366,7 @@ static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void
 {
     if (h->Type != OBJECT_MUTANT)
         return;
-    t->critical += !MUTANT(wdk_mutex_leaves_apcs);
+    t->critical++;
     if (check_on())
         thread_hold(h, &mutex_kind, by);
 }

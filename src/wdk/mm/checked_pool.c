@@ -6,7 +6,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/turns.h"
@@ -102,9 +101,9 @@ static void check_surroundings(const char *routine, struct pool_block *b)
     if (b->reported || checked_pool_sanitized())
         return;
     find_written(b, &behind, &in_front);
-    if (behind && !MUTANT(wdk_pool_overrun_unseen))
+    if (behind)
         report(CHECK_POOL_OVERRUN, routine, b, (uintptr_t)behind, 1, "written to behind its end");
-    else if (in_front && !MUTANT(wdk_pool_underrun_unseen))
+    else if (in_front)
         report(CHECK_POOL_UNDERRUN, routine, b, (uintptr_t)in_front, 1, "written to in front of its start");
 }
 
@@ -136,7 +135,7 @@ static bool heap_place(struct pool_block *b, size_t align, bool zero)
 
 static const char *written_after_free(const struct pool_block *b)
 {
-    if (!b->raw || checked_pool_sanitized() || MUTANT(wdk_pool_written_after_free_unseen))
+    if (!b->raw || checked_pool_sanitized())
         return NULL;
     return first_other(b->start, b->start + b->size, FREED_FILL);
 }
@@ -273,7 +272,7 @@ static void check_free(const char *routine, struct pool_block *b, uint32_t tag)
 
     if (b->paged)
         irql_check_max(routine, APC_LEVEL);
-    if (tag && tag != b->tag && check_on() && !MUTANT(wdk_pool_wrong_tag_unseen)) {
+    if (tag && tag != b->tag && check_on()) {
         check_add_stack("allocated by", &b->allocated);
         check_failed(CHECK_POOL_WRONG_TAG, routine, (uintptr_t)b->start, b->tag, tag, 0,
                      "block %p of %zu octets was allocated with another tag, %s", (void *)b->start, b->size,
@@ -306,8 +305,7 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     if (!b)
         return false;
     if (twice) {
-        if (!MUTANT(wdk_pool_double_free_unseen))
-            report(CHECK_POOL_DOUBLE_FREE, routine, &copy, 0, 0, "freed already");
+        report(CHECK_POOL_DOUBLE_FREE, routine, &copy, 0, 0, "freed already");
         return true;
     }
     check_free(routine, &copy, tag);
@@ -339,7 +337,7 @@ void checked_pool_stranger(const char *routine, const void *address)
 
     if (checked_pool_find(address, &around))
         report(CHECK_POOL_BAD_ADDRESS, routine, &around, (uintptr_t)address, 0, "what is freed is not its start");
-    else if (check_on() && !MUTANT(wdk_pool_stranger_unseen))
+    else if (check_on())
         check_failed(CHECK_POOL_BAD_ADDRESS, routine, (uintptr_t)address, 0, 0, 0, "%p was never allocated", address);
 }
 

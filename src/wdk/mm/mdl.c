@@ -11,7 +11,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "verify/stack.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
@@ -106,7 +105,7 @@ VOID IoFreeMdl(PMDL Mdl)
 
     irql_check_max(__func__, DISPATCH_LEVEL);
     ours = live_remove(LIVE_MDL, Mdl);
-    if (ours && is_flagged(Mdl, MDL_PAGES_LOCKED) && !MUTANT(wdk_mdl_freed_locked_unseen))
+    if (ours && is_flagged(Mdl, MDL_PAGES_LOCKED))
         misused(CHECK_MDL_FREED_LOCKED, __func__, Mdl, "its pages are still locked");
     pool_give(__func__, Mdl);
 }
@@ -164,9 +163,9 @@ VOID MmProbeAndLockPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, 
 
     (void)AccessMode;
     irql_check_max(__func__, pool_is_paged(MmGetMdlVirtualAddress(mdl)) ? APC_LEVEL : DISPATCH_LEVEL);
-    if (is_built(mdl) && !MUTANT(wdk_mdl_locked_twice_unseen))
+    if (is_built(mdl))
         misused(CHECK_MDL_MISUSED, __func__, mdl, "locked or built already");
-    if (!allows(mdl, Operation != IoReadAccess && !MUTANT(wdk_mdl_written_where_read_only)))
+    if (!allows(mdl, Operation != IoReadAccess))
         ExRaiseStatus(STATUS_ACCESS_VIOLATION);
     set_flags(mdl, MDL_PAGES_LOCKED | (Operation != IoReadAccess ? MDL_WRITE_OPERATION : 0), 0);
     fill_pages(mdl);
@@ -212,7 +211,7 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
     }
     TargetMdl->Process = SourceMdl->Process;
     TargetMdl->StartVa = PAGE_ALIGN(VirtualAddress);
-    TargetMdl->ByteOffset = MUTANT(wdk_mdl_part_of_the_start) ? 0 : BYTE_OFFSET(VirtualAddress);
+    TargetMdl->ByteOffset = BYTE_OFFSET(VirtualAddress);
     TargetMdl->ByteCount = length;
     TargetMdl->MdlFlags = (CSHORT)((TargetMdl->MdlFlags & MDL_ALLOCATED_FIXED_SIZE) | MDL_PARTIAL |
                                    (SourceMdl->MdlFlags & (MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)));
@@ -245,7 +244,7 @@ NTSTATUS MmAdvanceMdl(PMDL Mdl, ULONG NumberOfBytes)
 static PVOID map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
 {
     irql_check_max(routine, mode == KernelMode ? DISPATCH_LEVEL : APC_LEVEL);
-    if (!is_built(mdl) && !MUTANT(wdk_mdl_not_locked_unseen))
+    if (!is_built(mdl))
         misused(CHECK_MDL_NOT_LOCKED, routine, mdl, "mapped, but neither locked nor built");
     else if (is_flagged(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
              (mode == KernelMode && is_flagged(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))

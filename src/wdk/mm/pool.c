@@ -7,7 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/inuse.h"
 #include "wdk/ke/thread.h"
@@ -101,7 +100,7 @@ static void *place_in_run(size_t size, unsigned index, bool zero)
 
     if (!run)
         return NULL;
-    if (zero && !MUTANT(wdk_pool_run_not_zeroed))
+    if (zero)
         memset(run + PAGE_SIZE, 0, size);
     return put_header(run + PAGE_SIZE, size, index, OWN_RUN);
 }
@@ -140,7 +139,7 @@ static inline void *plain_allocate(size_t size, size_t align, unsigned index, bo
     raw = get(size + sizeof(struct header), zero);
     if (__builtin_expect(!raw, 0))
         return NULL;
-    if (__builtin_expect(crosses_page(raw + sizeof(struct header), size), 0) && !MUTANT(wdk_pool_across_pages)) {
+    if (__builtin_expect(crosses_page(raw + sizeof(struct header), size), 0)) {
         free(raw);
         return place_apart(size, align, index, zero);
     }
@@ -151,7 +150,7 @@ static inline void plain_free(void *block)
 {
     struct header *h = header_of(block);
 
-    if (h->index != NOT_COUNTED && !MUTANT(wdk_pool_not_counted_out))
+    if (h->index != NOT_COUNTED)
         pool_tag_count(h->index, -1, -(int64_t)h->size);
     h->magic = 0;
     if (__builtin_expect(h->shift == OWN_PAGE, 0))
@@ -173,7 +172,7 @@ static void check_request(const char *routine, size_t size, uint32_t tag, bool p
                      "paged pool of %zu octets at IRQL %d", size, irql_now());
     else
         irql_check_max(routine, DISPATCH_LEVEL);
-    if (!size && !MUTANT(wdk_pool_empty_unseen))
+    if (!size)
         check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), paged, 0, tag, "a block of 0 octets");
     if (!tag)
         check_failed(CHECK_POOL_BAD_REQUEST, routine, irql_now(), paged, size, 0, "a tag of 0");
@@ -212,7 +211,7 @@ static inline void *allocate_typed(const char *routine, ULONG type, size_t size,
 {
     void *block = allocate(routine, size, tag, type & 1, type & 4, type & POOL_ZERO_ALLOCATION);
 
-    if (!block && raise && !MUTANT(wdk_pool_does_not_raise))
+    if (!block && raise)
         ExRaiseStatus(STATUS_INSUFFICIENT_RESOURCES);
     return block;
 }
@@ -267,7 +266,7 @@ static PVOID allocate_flagged(const char *routine, POOL_FLAGS flags, size_t size
         check_request(routine, size, tag, flags & POOL_FLAG_PAGED);
     } else {
         block = allocate(routine, size, tag, flags & POOL_FLAG_PAGED, flags & POOL_FLAG_CACHE_ALIGNED,
-                         !(flags & POOL_FLAG_UNINITIALIZED) && !MUTANT(wdk_pool_not_zeroed));
+                         !(flags & POOL_FLAG_UNINITIALIZED));
     }
     if (!block && flags & POOL_FLAG_RAISE_ON_FAILURE)
         ExRaiseStatus(STATUS_INSUFFICIENT_RESOURCES);

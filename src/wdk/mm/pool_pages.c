@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/mutant.h"
 #include "base/spin.h"
 #include "wdk/mm/pool_pages.h"
 
@@ -134,8 +133,7 @@ static char *new_chunk(void)
         (void)munmap(at + before + CHUNK, HUGE_PAGE - before);
     at += before;
     (void)madvise(at, CHUNK, MADV_HUGEPAGE);
-    if (!MUTANT(wdk_pool_not_resident))
-        pool_make_resident(at, CHUNK);
+    pool_make_resident(at, CHUNK);
     return at;
 }
 

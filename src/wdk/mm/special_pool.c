@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "base/mutant.h"
 #include "wdk/common/turns.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool_pages.h"
@@ -262,8 +261,7 @@ void special_close(struct pool_block *block)
         (void)madvise(r->base, octets, MADV_DONTNEED);
     if (atomic_exchange(&r->opened, false))
         (void)mprotect(r->base, octets + SPECIAL_PAGE, PROT_NONE);
-    else if (!MUTANT(wdk_pool_freed_stays_open))
-        (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
+    else (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
     turns_leave(&mapping);
     atomic_fetch_sub(&arena.live, 1);
 }

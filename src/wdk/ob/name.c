@@ -7,7 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/live.h"
 #include "wdk/common/text.h"
 #include "wdk/ob/name.h"
@@ -48,8 +47,7 @@ static WCHAR *write_name(PCUNICODE_STRING name)
     for (size_t i = 0; i < n; i++)
         text[i] = text_upcase(name->Buffer[i]);
     text[n] = 0;
-    if (!MUTANT(dev_links_not_followed))
-        replace_front(text, L"\\DOSDEVICES\\", L"\\??\\");
+    replace_front(text, L"\\DOSDEVICES\\", L"\\??\\");
     replace_front(text, L"\\GLOBAL??\\", L"\\??\\");
     replace_front(text, L"\\??\\GLOBAL\\", L"\\??\\");
     return text;

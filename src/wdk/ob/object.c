@@ -7,7 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -115,8 +114,6 @@ LONG_PTR ObfDereferenceObject(PVOID Object)
     if (!is_object("ObDereferenceObject", Object))
         return 0;
     if (!take_back(Object)) {
-        if (MUTANT(wdk_reference_unseen))
-            return 0;
         check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)object_type(Object), (uintptr_t)Object, 0, 0,
                      "%s %p has no reference of the driver's left", object_type(Object)->name, Object);
         return 0;

@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/futex.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/processor.h"
@@ -129,7 +128,7 @@ NTSTATUS PsTerminateSystemThread(NTSTATUS ExitStatus)
     irql_check_max("PsTerminateSystemThread", PASSIVE_LEVEL);
     if (!t->system)
         return STATUS_INVALID_PARAMETER;
-    t->exit_status = MUTANT(wdk_exit_status_lost) ? 0 : ExitStatus;
+    t->exit_status = ExitStatus;
     t->irql = PASSIVE_LEVEL;
     pthread_exit(NULL);
 }

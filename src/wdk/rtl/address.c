@@ -7,8 +7,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
-
 #include "in6addr.h"
 #include "inaddr.h"
 
@@ -33,7 +31,7 @@ static bool read_number(const char **at, bool decimal, uint64_t most, uint64_t *
         s += 2;
     } else if (!decimal && s[0] == '0') {
         base = 8;
-    } else if (decimal && s[0] == '0' && digit_of(s[1]) < 10 && !MUTANT(adr_strict_octal)) {
+    } else if (decimal && s[0] == '0' && digit_of(s[1]) < 10) {
         return false;
     }
     if (digit_of(*s) >= base)
@@ -63,7 +61,7 @@ static bool read_ipv4(const char **at, bool strict, uint8_t out[4])
     if ((strict && parts != 4) || **at == '.')
         return false;
     for (int i = 0; i < parts - 1; i++) {
-        if (part[i] > 255 && !MUTANT(adr_octet_of_nine_bits))
+        if (part[i] > 255)
             return false;
         out[i] = (uint8_t)part[i];
     }
@@ -171,7 +169,7 @@ static bool read_port(const char **at, uint16_t *port)
     ++*at;
     if (!read_number(at, false, UINT16_MAX, &value) && !read_number(at, true, UINT16_MAX, &value))
         return false;
-    *port = MUTANT(adr_port_of_the_host) ? (uint16_t)value : __builtin_bswap16((uint16_t)value);
+    *port = __builtin_bswap16((uint16_t)value);
     return true;
 }
 
@@ -320,7 +318,7 @@ static void find_gap(const uint8_t *a, int groups, int *gap, int *length)
     *length = 1;
     for (int i = 0, run = 0; i < groups; i++) {
         run = group_at(a, i) ? 0 : run + 1;
-        if (run > *length || (run == *length && run > 1 && MUTANT(adr_last_gap_wins))) {
+        if (run > *length) {
             *length = run;
             *gap = i + 1 - run;
         }
@@ -427,7 +425,7 @@ PWSTR RtlIpv6AddressToStringW(const struct in6_addr *Addr, PWSTR S)
 /* Into the caller's buffer, or how much that has to be. */
 static NTSTATUS give_out(const char *text, size_t n, PSTR narrow, PWSTR wide, PULONG length)
 {
-    bool good = (narrow || wide) && *length > n + MUTANT(adr_length_without_end);
+    bool good = (narrow || wide) && *length > n;
 
     if (good && narrow)
         memcpy(narrow, text, n + 1);

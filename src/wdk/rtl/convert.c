@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/text.h"
 #include "wdk/ke/thread.h"
 
@@ -146,7 +145,7 @@ NTSTATUS RtlUnicodeToUTF8N(PCHAR UTF8StringDestination, ULONG UTF8StringMaxByteC
     needed = text_to_utf8(UTF8StringDestination, cap, UnicodeStringSource, UnicodeStringByteCount / sizeof(WCHAR),
                           &written, &bad);
     *UTF8StringActualByteCount = (ULONG)(UTF8StringDestination ? written : needed);
-    bad = bad && !MUTANT(rtl_bad_text_mapped);
+    bad = bad;
     if (UTF8StringDestination && written < needed)
         return STATUS_BUFFER_TOO_SMALL;
     return bad ? STATUS_SOME_NOT_MAPPED : STATUS_SUCCESS;
@@ -302,7 +301,7 @@ static ULONG read_number(const struct digits *d, unsigned base)
     if (digit_at(d, at) == '-' || digit_at(d, at) == '+')
         negative = digit_at(d, at++) == '-';
     if (!base)
-        base = MUTANT(rtl_prefix_by_base) ? 10 : base_of(d, &at);
+        base = base_of(d, &at);
     for (; at < d->length && digit_value(digit_at(d, at)) < base; at++)
         value = value * base + digit_value(digit_at(d, at));
     return negative ? 0 - value : value;

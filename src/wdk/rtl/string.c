@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/text.h"
 
 enum { LONGEST = 0xfffe };
@@ -15,7 +14,7 @@ enum { LONGEST = 0xfffe };
 /* A text of `octets` and a terminator of `unit`; what a counted string cannot count is cut off or refused. */
 static NTSTATUS measure(size_t octets, size_t unit, bool cut, USHORT *length, USHORT *maximum)
 {
-    if (octets + unit > LONGEST && !cut && !MUTANT(rtl_long_string_cut))
+    if (octets + unit > LONGEST && !cut)
         return STATUS_NAME_TOO_LONG;
     *length = (USHORT)min(octets, (size_t)LONGEST - unit);
     *maximum = (USHORT)(*length + unit);
@@ -104,7 +103,7 @@ static NTSTATUS append(char *to, USHORT *length, USHORT maximum, const void *fro
 {
     if (!octets)
         return STATUS_SUCCESS;
-    if (octets > maximum || *length > maximum - octets + (MUTANT(rtl_append_one_more) ? 2 : 0))
+    if (octets > maximum || *length > maximum - octets)
         return STATUS_BUFFER_TOO_SMALL;
     memmove(to + *length, from, octets);
     *length = (USHORT)(*length + octets);

@@ -5,7 +5,6 @@
 
 #include "ntstrsafe.h"
 
-#include "base/mutant.h"
 #include "wdk/common/format.h"
 #include "wdk/common/text.h"
 
@@ -40,7 +39,7 @@ static void fill(struct out *o, NTSTATUS status, ULONG how)
         end_at(o, 0);
     if (!failed && how & STRSAFE_FILL_BEHIND_NULL)
         memset(o->start + (o->length + 1) * o->unit, octet,
-               (o->cap - o->length - 1 - (MUTANT(str_fill_one_less) && o->cap > o->length + 1)) * o->unit);
+               (o->cap - o->length - 1) * o->unit);
 }
 
 static NTSTATUS finish(struct out *o, NTSTATUS status, ULONG how, PVOID *end, SIZE_T *remaining)
@@ -65,8 +64,6 @@ static NTSTATUS open_out(struct out *o, ULONG how)
     if (!(how & ONDK_STRSAFE_APPEND) || !o->cap)
         return STATUS_SUCCESS;
     o->length = text_length(o->start, o->unit, o->cap);
-    if (o->length == o->cap && MUTANT(str_append_unterminated))
-        o->length = 0;
     return o->length < o->cap ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
 
@@ -92,8 +89,8 @@ NTSTATUS ondk_strsafe_copy(PVOID destination, SIZE_T cap, SIZE_T unit, const VOI
         return finish(&o, without_room(&o, !n), how, end, remaining);
     room = o.cap - o.length - 1;
     if (n > room) {
-        status = MUTANT(str_cut_without_status) ? STATUS_SUCCESS : STATUS_BUFFER_OVERFLOW;
-        n = how & ONDK_STRSAFE_EX && how & STRSAFE_NO_TRUNCATION && !MUTANT(str_truncates_anyway) ? 0 : room;
+        status = STATUS_BUFFER_OVERFLOW;
+        n = how & ONDK_STRSAFE_EX && how & STRSAFE_NO_TRUNCATION ? 0 : room;
     }
     if (n)
         memcpy(o.start + o.length * unit, source, n * unit);

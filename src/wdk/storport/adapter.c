@@ -7,7 +7,6 @@
 
 #include "storport.h"
 
-#include "base/mutant.h"
 #include "wdk/common/host_error.h"
 #include "wdk/common/text.h"
 #include "wdk/io/driver.h"
@@ -345,13 +344,12 @@ static void end_users(struct port_adapter *a)
 {
     a->removing = true;
     do {
-        while (a->users && !MUTANT(stor_end_leaves_users))
+        while (a->users)
             pthread_cond_wait(&a->changed, &a->lock);
         pthread_mutex_unlock(&a->lock);
-        if (!MUTANT(stor_end_leaves_dpcs))
-            stop_later_work(a);
+        stop_later_work(a);
         pthread_mutex_lock(&a->lock);
-    } while (a->users && !MUTANT(stor_end_leaves_users));
+    } while (a->users);
 }
 
 /* One that still has requests of the miniport's stays: it may complete them yet. */
@@ -456,7 +454,7 @@ static void run_remove(void *context)
     tell_removed(a, NULL);
     atomic_store(&a->running, false);
     stop_later_work(a);
-    if (a->supports[ScsiStopAdapter] && !MUTANT(stor_stop_forgotten))
+    if (a->supports[ScsiStopAdapter])
         control(a, ScsiStopAdapter, NULL, DISPATCH_LEVEL);
     run_free_resources(a);
     end(a);

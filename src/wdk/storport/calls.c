@@ -7,7 +7,6 @@
 
 #include "storport.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/timer.h"
@@ -36,7 +35,7 @@ static void request_timer(struct port_adapter *a, PHW_TIMER routine, ULONG micro
         return;
     }
     pthread_mutex_lock(&a->lock);
-    if (!a->removing || MUTANT(stor_timer_after_the_stop)) {
+    if (!a->removing) {
         atomic_store(&a->timer_routine, routine);
         (void)timer_set(&a->timer, -(LONGLONG)microseconds * 10, 0, &a->timer_dpc, by);
     }
@@ -46,7 +45,7 @@ static void request_timer(struct port_adapter *a, PHW_TIMER routine, ULONG micro
 static void set_link(struct port_adapter *a, bool down)
 {
     pthread_mutex_lock(&a->lock);
-    a->link_down = down && !MUTANT(stor_link_down_ignored);
+    a->link_down = down;
     pthread_mutex_unlock(&a->lock);
     if (!down)
         port_pump(a);
@@ -349,7 +348,7 @@ ULONG StorPortGetCurrentIrql(PVOID HwDeviceExtension, PKIRQL Irql)
 ULONG StorPortGetDeviceObjects(PVOID HwDeviceExtension, PVOID *AdapterDeviceObject, PVOID *PhysicalDeviceObject,
                                PVOID *LowerDeviceObject)
 {
-    if ((!HwDeviceExtension && !MUTANT(stor_null_extension_used)) || !AdapterDeviceObject || !PhysicalDeviceObject ||
+    if ((!HwDeviceExtension) || !AdapterDeviceObject || !PhysicalDeviceObject ||
         !LowerDeviceObject)
         return STOR_STATUS_INVALID_PARAMETER;
     *AdapterDeviceObject = port_of(HwDeviceExtension)->device;

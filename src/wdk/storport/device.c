@@ -6,7 +6,6 @@
 #include "storport.h"
 #include "ntddscsi.h"
 
-#include "base/mutant.h"
 #include "wdk/storport/port.h"
 
 static NTSTATUS complete(PIRP irp, NTSTATUS status, ULONG_PTR information)
@@ -149,7 +148,7 @@ static NTSTATUS miniport_control(struct port_adapter *a, struct control *c)
 
     call.length = c->in > c->out ? c->in : c->out;
     if (c->in < sizeof *s || s->HeaderLength != sizeof *s ||
-        (s->Length > call.length - sizeof *s && !MUTANT(stor_control_without_room)))
+        s->Length > call.length - sizeof *s)
         return STATUS_INVALID_PARAMETER;
     call.timeout = s->Timeout ? s->Timeout : TIMEOUT;
     (void)port_send(a, &call);
@@ -275,5 +274,5 @@ NTSTATUS port_device_control(PDEVICE_OBJECT device, PIRP irp)
     if (code == IOCTL_MINIPORT_PROCESS_SERVICE_IRP)
         return service(a, irp);
     status = answer(a, code, &c);
-    return complete(irp, status, c.filled < c.out || MUTANT(stor_answer_longer_than_room) ? c.filled : c.out);
+    return complete(irp, status, c.filled < c.out ? c.filled : c.out);
 }

@@ -6,7 +6,6 @@
 
 #include "storport.h"
 
-#include "base/mutant.h"
 #include "wdk/common/live.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/timer.h"
@@ -136,13 +135,13 @@ ULONG StorPortInitializeTimer(PVOID HwDeviceExtension, PVOID *TimerHandle)
 static ULONG request(struct port_timer *t, PHW_TIMER_EX callback, void *context, ULONGLONG microseconds,
                      const void *by)
 {
-    if (!live_has(LIVE_STORPORT_TIMER, t) && !MUTANT(stor_freed_timer_set))
+    if (!live_has(LIVE_STORPORT_TIMER, t))
         return STOR_STATUS_INVALID_PARAMETER;
     if (!microseconds) {
         cancel(t);
         return STOR_STATUS_SUCCESS;
     }
-    if (atomic_exchange(&t->due, true) && !MUTANT(stor_timer_never_busy))
+    if (atomic_exchange(&t->due, true))
         return STOR_STATUS_BUSY;
     t->callback = callback;
     t->context = context;
@@ -173,7 +172,7 @@ ULONG StorPortFreeTimer(PVOID HwDeviceExtension, PVOID TimerHandle)
     if (status)
         return status;
     pthread_mutex_lock(&port_of(HwDeviceExtension)->lock);
-    was = live_remove(LIVE_STORPORT_TIMER, TimerHandle) || MUTANT(stor_any_is_a_timer);
+    was = live_remove(LIVE_STORPORT_TIMER, TimerHandle);
     pthread_mutex_unlock(&port_of(HwDeviceExtension)->lock);
     if (!was)
         return STOR_STATUS_UNSUCCESSFUL;
@@ -235,9 +234,9 @@ ULONG StorPortInitializeWorker(PVOID HwDeviceExtension, PVOID *Worker)
 /* Under the adapter's lock: its end, which waits for work items, comes after the last of them. */
 static ULONG queue(struct port_adapter *a, struct port_worker *w, PHW_WORKITEM callback, void *context)
 {
-    if (!live_has(LIVE_STORPORT_WORKER, w) && !MUTANT(stor_freed_worker_queued))
+    if (!live_has(LIVE_STORPORT_WORKER, w))
         return STOR_STATUS_INVALID_PARAMETER;
-    if (a->removing && !MUTANT(stor_work_after_the_stop))
+    if (a->removing)
         return STOR_STATUS_INVALID_DEVICE_STATE;
     if (w->queued)
         return STOR_STATUS_BUSY;
@@ -266,7 +265,7 @@ ULONG StorPortQueueWorkItem(PVOID HwDeviceExtension, PHW_WORKITEM WorkItemCallba
 /* Under the adapter's lock, from the miniport. */
 static ULONG take_worker(struct port_worker *w)
 {
-    if (!live_has(LIVE_STORPORT_WORKER, w) && !MUTANT(stor_any_is_a_worker))
+    if (!live_has(LIVE_STORPORT_WORKER, w))
         return STOR_STATUS_UNSUCCESSFUL;
     if (w->queued)
         return STOR_STATUS_BUSY;

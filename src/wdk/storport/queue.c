@@ -10,7 +10,6 @@
 
 #include "storport.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/clock.h"
@@ -96,7 +95,7 @@ static struct port_request *take(struct port_adapter *a)
     for (LIST_ENTRY *e = a->waiting.Flink; e != &a->waiting; e = e->Flink) {
         struct port_request *r = request_at(e);
 
-        if (!may_start(a, r, now) && !MUTANT(stor_pause_not_kept))
+        if (!may_start(a, r, now))
             continue;
         RemoveEntryList(e);
         InsertTailList(&a->started, e);
@@ -223,7 +222,7 @@ static void not_started(struct port_adapter *a, const void *srb)
 {
     struct stack by = { .depth = 0 };
 
-    if (!check_on() || MUTANT(stor_completed_twice_unseen))
+    if (!check_on())
         return;
     pthread_mutex_lock(&a->lock);
     for (int i = 0; i < PORT_FORGOTTEN; i++)
@@ -257,7 +256,7 @@ static void hold(int64_t *paused_until, int64_t time)
 {
     int64_t until = clock_interrupt() + time;
 
-    if (until > *paused_until || MUTANT(stor_pause_shortened))
+    if (until > *paused_until)
         *paused_until = until;
 }
 
@@ -270,13 +269,12 @@ void port_hold_after_reset(struct port_adapter *a)
 static bool try_again(struct port_adapter *a, struct port_request *r)
 {
     if (SRB_STATUS(port_srb_status(r->srb)) != SRB_STATUS_BUSY || r->abandoned || a->removing ||
-        clock_interrupt() > r->until || MUTANT(stor_busy_is_final) || !port_request_renew(a, r))
+        clock_interrupt() > r->until || !port_request_renew(a, r))
         return false;
     InsertHeadList(&a->waiting, &r->link);
     r->state = REQUEST_WAITS;
     hold(&r->unit->paused_until, BUSY_PAUSE);
-    if (!MUTANT(stor_retry_unwatched))
-        port_watch_start(a); /* which may have stopped while the request was in no list */
+    port_watch_start(a); /* which may have stopped while the request was in no list */
     return true;
 }
 
@@ -292,7 +290,7 @@ static void check_status(const void *srb)
 {
     UCHAR status = port_srb_status(srb);
 
-    if (SRB_STATUS(status) == SRB_STATUS_PENDING && check_on() && !MUTANT(stor_pending_status_unseen))
+    if (SRB_STATUS(status) == SRB_STATUS_PENDING && check_on())
         check_failed(CHECK_SRB_COMPLETED, "StorPortNotification", 0x1004, (uintptr_t)srb, status, 0,
                      "SRB %p is completed with status 0x%02x, which says that it is not", srb, status);
 }

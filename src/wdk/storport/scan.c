@@ -8,7 +8,6 @@
 
 #include "storport.h"
 
-#include "base/mutant.h"
 #include "wdk/ex/worker.h"
 #include "wdk/storport/port.h"
 
@@ -140,7 +139,7 @@ static VOID scan(PVOID context)
 void port_scan(struct port_adapter *a)
 {
     pthread_mutex_lock(&a->lock);
-    a->scanning = !MUTANT(stor_scans_side_by_side);
+    a->scanning = true;
     pthread_mutex_unlock(&a->lock);
     scan(a);
 }
@@ -149,8 +148,6 @@ void port_scan_later(struct port_adapter *a)
 {
     bool queue;
 
-    if (MUTANT(stor_bus_change_ignored))
-        return;
     pthread_mutex_lock(&a->lock);
     queue = a->running && !a->no_scan && !a->scanning;
     a->scan_again = a->scanning;

@@ -8,7 +8,6 @@
 
 #include "storport.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/clock.h"
 #include "wdk/ke/timer.h"
 #include "wdk/storport/port.h"
@@ -66,11 +65,11 @@ static bool advance(struct port_adapter *a, struct port_request *r, int64_t now,
     if (r->rescue == RESCUE_NONE) {
         r->rescue = RESCUE_UNIT_RESET;
         a->refused = false;
-        return !MUTANT(stor_unit_not_reset) && !make_reset(a, r);
+        return !make_reset(a, r);
     }
     if (r->rescue == RESCUE_UNIT_RESET) {
         r->rescue = RESCUE_BUS_RESET;
-        return !MUTANT(stor_bus_not_reset);
+        return true;
     }
     r->abandoned = true;
     if (is_reset(r))

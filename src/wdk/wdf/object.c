@@ -5,7 +5,6 @@
 
 #include "wdf.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -40,7 +39,7 @@ void *wdf_object_of(const char *routine, const void *handle, enum wdf_kind kind)
 
     if (good)
         return o;
-    if (check_on() && !MUTANT(wdf_wrong_handle_unseen))
+    if (check_on())
         check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "%p is no %s, or was deleted", handle,
                      names[kind]);
     return NULL;
@@ -293,12 +292,9 @@ static void clean(struct wdf_object *o)
 {
     struct wdf_object *child;
 
-    if (MUTANT(wdf_parent_cleaned_first))
-        call_cleanups(o);
     while ((child = next_child(o, PASS_CLEAN)))
         clean(child);
-    if (!MUTANT(wdf_parent_cleaned_first))
-        call_cleanups(o);
+    call_cleanups(o);
 }
 
 /* The reference of who made it, of the children first. */

@@ -5,7 +5,6 @@
 
 #include "wdf.h"
 
-#include "base/mutant.h"
 #include "wdk/ex/worker.h"
 #include "wdk/ke/dpc.h"
 #include "wdk/ke/thread.h"
@@ -37,8 +36,7 @@ static VOID expired(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
 
 static void wait_for_callback(void)
 {
-    if (!MUTANT(wdf_timer_not_waited_for))
-        dpc_flush();
+    dpc_flush();
 }
 
 /* Twice: the callback that the first time has waited for may have started it just before that. */
@@ -49,10 +47,8 @@ static bool stop_and_wait(struct wdf_timer *t)
     atomic_fetch_add(&t->stopping, 1);
     was = timer_cancel(&t->timer);
     wait_for_callback();
-    if (!MUTANT(wdf_timer_starts_itself)) {
-        was = timer_cancel(&t->timer) || was;
-        wait_for_callback();
-    }
+    was = timer_cancel(&t->timer) || was;
+    wait_for_callback();
     atomic_fetch_sub(&t->stopping, 1);
     return was;
 }
@@ -73,7 +69,7 @@ static NTSTATUS new_below_parent(enum wdf_kind kind, size_t size, PWDF_OBJECT_AT
     parent = wdf_parent_of(attributes);
     if (!parent)
         return STATUS_INVALID_PARAMETER;
-    return wdf_is_below_device(parent) || MUTANT(wdf_timer_without_device)
+    return wdf_is_below_device(parent)
                ? wdf_object_new(kind, size, attributes, parent, o)
                : STATUS_INVALID_DEVICE_REQUEST;
 }
@@ -107,7 +103,7 @@ BOOLEAN WdfTimerStart(WDFTIMER Timer, LONGLONG DueTime)
     struct wdf_timer *t = wdf_object_of("WdfTimerStart", Timer, WDF_TIMER);
 
     irql_check_max("WdfTimerStart", DISPATCH_LEVEL);
-    return t && (!atomic_load(&t->stopping) || MUTANT(wdf_timer_starts_itself)) &&
+    return t && (!atomic_load(&t->stopping)) &&
            timer_set(&t->timer, DueTime, t->period, &t->dpc, __builtin_return_address(0));
 }
 
@@ -180,7 +176,7 @@ static VOID run(PVOID context)
 static void flush(struct wdf_work *w, unsigned own)
 {
     pthread_mutex_lock(&lock);
-    while (w->unfinished > own && !MUTANT(wdf_work_not_flushed))
+    while (w->unfinished > own)
         pthread_cond_wait(&finished, &lock);
     pthread_mutex_unlock(&lock);
 }
@@ -191,7 +187,7 @@ static void stop_work(struct wdf_object *o)
     bool own = w == inside;
 
     flush(w, own);
-    if (!own || MUTANT(wdf_work_goes_at_once))
+    if (!own)
         return;
     inside = NULL;
     wdf_object_get(o); /* run()'s */
@@ -200,7 +196,7 @@ static void stop_work(struct wdf_object *o)
 void wdf_work_wait(struct wdf_object *root)
 {
     pthread_mutex_lock(&lock);
-    while (root->callbacks && !MUTANT(wdf_unload_leaves_work))
+    while (root->callbacks)
         pthread_cond_wait(&finished, &lock);
     pthread_mutex_unlock(&lock);
 }

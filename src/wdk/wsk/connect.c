@@ -4,7 +4,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/wsk/socket.h"
 
 /*
@@ -16,7 +15,7 @@ static void fail(struct wsk_request *r, NTSTATUS status)
     struct wsk_socket *s = r->socket;
 
     (void)wsk_host_disconnect(s->fd);
-    if (r->operation == WSK_CONNECT && !MUTANT(wsk_sock_port_lost))
+    if (r->operation == WSK_CONNECT)
         (void)wsk_host_bind(s->fd, &r->local); /* refused where it still has it */
     atomic_store(&s->state, WSK_BOUND);
     link_remove(&r->link);

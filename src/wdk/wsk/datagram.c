@@ -9,7 +9,6 @@
 #include "wdm.h"
 #include "ws2ipdef.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -134,7 +133,7 @@ static bool is_wanted(struct wsk_socket *s, const struct wsk_address *from)
     bool wanted;
 
     pthread_mutex_lock(&s->lock);
-    wanted = !s->has_fixed_remote || is_same(from, &s->fixed_remote, s->family) || MUTANT(wsk_sock_foreign_datagram);
+    wanted = !s->has_fixed_remote || is_same(from, &s->fixed_remote, s->family);
     pthread_mutex_unlock(&s->lock);
     return wanted;
 }
@@ -157,7 +156,7 @@ static ssize_t take_held(struct wsk_socket *s, struct wsk_request *r, struct wsk
     struct wsk_datagram *d = s->held;
     struct iovec parts[WSK_PARTS];
     const UCHAR *data = d->data + HEADERS;
-    SIZE_T left = MUTANT(wsk_sock_drivers_length) ? d->indication.Buffer.Length : d->octets, done = 0;
+    SIZE_T left = d->octets, done = 0;
     int n = wsk_cursor_parts(&r->cursor, parts);
 
     for (int i = 0; i < n && left; i++) {
@@ -208,7 +207,7 @@ static bool serve(struct wsk_socket *s, struct wsk_request *r)
     if (r->remote_out)
         memcpy(r->remote_out, from.octets, wsk_address_size(s->family));
     tell_control(s, r);
-    wsk_request_finish(r, r->info.truncated && !MUTANT(wsk_sock_cut_is_whole) ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS,
+    wsk_request_finish(r, r->info.truncated ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS,
                        (ULONG_PTR)got);
     return true;
 }
@@ -286,7 +285,7 @@ static struct wsk_datagram *take_held_list(struct wsk_socket *s)
         return NULL;
     describe(s, last);
     while (last->next &&
-           (flags_of(&last->next->info) == flags_of(&list->info) || MUTANT(wsk_sock_held_kinds_mixed))) {
+           flags_of(&last->next->info) == flags_of(&list->info)) {
         describe(s, last->next);
         last->indication.Next = &last->next->indication;
         last = last->next;

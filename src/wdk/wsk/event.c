@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
@@ -42,7 +41,7 @@ bool wsk_event_begin(struct wsk_socket *s, ULONG event)
     bool enabled;
 
     pthread_mutex_lock(&s->lock);
-    enabled = s->events & event || MUTANT(wsk_sock_disabled_is_called);
+    enabled = s->events & event;
     if (enabled)
         s->running = event;
     pthread_mutex_unlock(&s->lock);
@@ -74,7 +73,7 @@ void wsk_event_disconnect(struct wsk_socket *s)
     if (s->told_end || !routine || (!abortive && (!s->ended || wsk_state(s) == WSK_LOST)) ||
         !wsk_event_begin(s, WSK_EVENT_DISCONNECT))
         return;
-    s->told_end = !MUTANT(wsk_sock_end_told_twice);
+    s->told_end = true;
     mark = thread_mark_take();
     (void)routine(s->context, WSK_FLAG_AT_DISPATCH_LEVEL | (abortive ? WSK_FLAG_ABORTIVE : 0));
     thread_mark_check(&mark, "WskDisconnectEvent", (const void *)(uintptr_t)routine);
@@ -122,7 +121,7 @@ static NTSTATUS disable(struct wsk_socket *s, ULONG event, struct wsk_request *r
 
     pthread_mutex_lock(&s->lock);
     s->events &= ~event;
-    if (s->running == event && !MUTANT(wsk_sock_disable_not_waiting))
+    if (s->running == event)
         status = r ? STATUS_PENDING : STATUS_EVENT_PENDING;
     if (status == STATUS_PENDING) {
         IoMarkIrpPending(r->irp);

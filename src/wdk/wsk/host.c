@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "wdk/common/address_map.h"
 #include "wdk/common/interface_map.h"
 
@@ -88,8 +87,6 @@ void wsk_host_map_address(void *address, bool v6, bool to_host)
     const size_t size = v6 ? sizeof host.v6.sin6_addr : sizeof host.v4.sin_addr;
 
     memcpy(at, address, size);
-    if (MUTANT(wsk_sock_address_unmapped))
-        return;
     if (to_host)
         address_map_to_host(&host, sizeof host);
     else
@@ -114,7 +111,7 @@ int wsk_host_open(unsigned family, bool stream)
         return -errno;
     if (family == WSK_INET6)
         set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    if (stream && !MUTANT(wsk_sock_urgent_stops))
+    if (stream)
         set(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* what comes next is told by its count, which would stop before one */
     if (!stream && family == WSK_INET6)
         set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
@@ -171,7 +168,7 @@ int wsk_host_is_end_taken(int fd)
 /* The peer is to see it even while a child of this process has a copy: to close alone would leave it open. */
 void wsk_host_close(int fd, bool abort)
 {
-    if (abort && !MUTANT(wsk_sock_close_is_graceful))
+    if (abort)
         (void)wsk_host_disconnect(fd);
     else
         (void)shutdown(fd, SHUT_RDWR);

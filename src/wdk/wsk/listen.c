@@ -8,7 +8,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
@@ -79,7 +78,7 @@ static void indicate(struct wsk_socket *listener, struct wsk_socket *s)
     pthread_mutex_lock(&listener->lock);
     s->events |= listener->inherited;
     pthread_mutex_unlock(&listener->lock);
-    if (call(listener, s) == STATUS_SUCCESS || MUTANT(wsk_sock_refused_stays))
+    if (call(listener, s) == STATUS_SUCCESS)
         wsk_connect_begin(s);
     else
         wsk_socket_abandon(s);

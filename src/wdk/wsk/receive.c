@@ -11,7 +11,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -41,7 +40,7 @@ static void end(struct wsk_socket *s)
 
     s->ended = true;
     while ((r = wsk_request_first(&s->receives)))
-        wsk_request_finish(r, MUTANT(wsk_sock_end_is_error) ? STATUS_CONNECTION_DISCONNECTED : STATUS_SUCCESS, r->done);
+        wsk_request_finish(r, STATUS_SUCCESS, r->done);
     wsk_event_disconnect(s);
 }
 
@@ -83,7 +82,7 @@ static bool is_satisfied(const struct wsk_request *r)
 {
     if (r->flags & WSK_FLAG_DRAIN)
         return false;
-    return !r->cursor.left || (r->done && (!(r->flags & WSK_FLAG_WAITALL) || MUTANT(wsk_sock_waitall_ignored)));
+    return !r->cursor.left || (r->done && (!(r->flags & WSK_FLAG_WAITALL)));
 }
 
 /* False: there is nothing now. */
@@ -176,12 +175,12 @@ static SIZE_T call(struct wsk_socket *s, struct block *b, SIZE_T octets)
     live_add_made(LIVE_WSK, b, "WSK_DATA_INDICATION", &s->opened);
     status = routine(s->context, flags, &b->first.indication, octets, &accepted);
     thread_mark_check(&mark, "WskReceiveEvent", (const void *)(uintptr_t)routine);
-    if (status == STATUS_PENDING && !MUTANT(wsk_sock_retained_freed))
+    if (status == STATUS_PENDING)
         return octets;
     forget(s, b, octets);
     if (status != STATUS_SUCCESS)
         accepted = 0;
-    if (accepted < octets && !MUTANT(wsk_sock_refused_again))
+    if (accepted < octets)
         s->paused = true;
     return min(accepted, octets);
 }

@@ -9,7 +9,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/io/irp.h"
@@ -36,7 +35,7 @@ bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer)
             return false;
         room += MmGetMdlByteCount(mdl);
     }
-    *c = (struct wsk_cursor){ buffer->Mdl, MUTANT(wsk_sock_offset_ignored) ? 0 : buffer->Offset, buffer->Length };
+    *c = (struct wsk_cursor){ buffer->Mdl, buffer->Offset, buffer->Length };
     return room - buffer->Offset >= buffer->Length;
 }
 
@@ -74,7 +73,7 @@ bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer)
         left -= here;
         offset = 0;
     }
-    return n <= WSK_PARTS || MUTANT(wsk_sock_parts_cut);
+    return n <= WSK_PARTS;
 }
 
 void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets)
@@ -82,7 +81,7 @@ void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets)
     c->left -= octets;
     c->offset += octets;
     while (c->left && c->offset >= MmGetMdlByteCount(c->mdl)) {
-        c->offset -= MUTANT(wsk_sock_chain_restarts) ? c->offset : MmGetMdlByteCount(c->mdl);
+        c->offset -= MmGetMdlByteCount(c->mdl);
         c->mdl = c->mdl->Next;
     }
 }
@@ -95,7 +94,7 @@ bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle)
 
     if (!s)
         return false;
-    if (!check_on() || !atomic_load(&s->closed) || MUTANT(wsk_sock_closed_is_used))
+    if (!check_on() || !atomic_load(&s->closed))
         return true;
     check_add_stack("closed by", &s->closed_by);
     check_failed(CHECK_WSK_CLOSED_USED, routine, (uintptr_t)s, 0, 0, 0, "socket %p has been closed", (void *)s);
@@ -190,7 +189,7 @@ void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR inform
     link_remove(&r->link);
     r->status = status;
     r->information = information;
-    if (r->armed && !IoSetCancelRoutine(r->irp, NULL) && !MUTANT(wsk_sock_cancel_races))
+    if (r->armed && !IoSetCancelRoutine(r->irp, NULL))
         r->finished = true;
     else
         complete(r);
@@ -201,8 +200,6 @@ void wsk_request_give(struct wsk_request *r, struct wsk_socket *s)
     r->gives = s;
     s->withheld = true;
     wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_CONNECT ? 0 : (ULONG_PTR)s);
-    if (MUTANT(wsk_sock_told_before_given))
-        wsk_connect_begin(s);
 }
 
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status)

@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/wsk/socket.h"
 
 enum { OCTETS_AT_ONCE = 4 << 20 }; /* then other sockets have their turn */
@@ -32,8 +31,6 @@ static int send_data(struct wsk_socket *s, struct wsk_request *r)
             return (int)sent;
         wsk_cursor_advance(&r->cursor, (SIZE_T)sent);
         r->done += (SIZE_T)sent;
-        if (MUTANT(wsk_sock_half_sent_is_sent))
-            break;
     }
     return 0;
 }
@@ -46,14 +43,14 @@ static int disconnect(struct wsk_socket *s)
     if (error)
         return error;
     s->fin_sent = true;
-    return MUTANT(wsk_sock_end_not_awaited) ? 0 : wsk_host_is_end_taken(s->fd);
+    return wsk_host_is_end_taken(s->fd);
 }
 
 /* Else as the driver has set it: it may do so at any time. */
 static void set_no_delay(struct wsk_socket *s, bool at_once)
 {
     pthread_mutex_lock(&s->lock);
-    wsk_host_set_no_delay(s->fd, at_once || (s->no_delay && !MUTANT(wsk_sock_no_delay_forgotten)));
+    wsk_host_set_no_delay(s->fd, at_once || s->no_delay);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -73,7 +70,7 @@ static int send_one(struct wsk_socket *s, struct wsk_request *r)
 /* The host has kept why the connection has gone, or it has told that before and has none any more. */
 static void lose(struct wsk_socket *s, int error)
 {
-    int kept = MUTANT(wsk_sock_reset_too_early) ? error : wsk_host_take_error(s->fd);
+    int kept = wsk_host_take_error(s->fd);
     NTSTATUS status = wsk_status(kept ? kept : error == -ENOTCONN ? ECONNRESET : error);
 
     wsk_connect_lose(s, status, status, true);

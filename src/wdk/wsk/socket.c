@@ -5,7 +5,6 @@
 
 #include "wdm.h"
 
-#include "base/mutant.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -133,7 +132,7 @@ void wsk_socket_ready(struct wsk_socket *s, bool failed)
     error = failed ? wsk_host_take_error(s->fd) : 0;
     if (s->stream && wsk_state(s) == WSK_CONNECTING)
         wsk_connect_done(s, error);
-    else if (s->stream && wsk_state(s) == WSK_CONNECTED && error && !MUTANT(wsk_sock_reset_unnoticed))
+    else if (s->stream && wsk_state(s) == WSK_CONNECTED && error)
         wsk_connect_lose(s, wsk_status(error), wsk_status(error), true);
     else
         wsk_socket_pump(s);
@@ -207,7 +206,7 @@ NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event)
         return STATUS_INVALID_HANDLE;
     if (list && live_remove(LIVE_WSK, list))
         return STATUS_SUCCESS;
-    if (check_on() && !MUTANT(wsk_sock_released_unnoticed))
+    if (check_on())
         check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)list, 0, 0, 0,
                      "%p is no list that %s has given and the driver has kept", list, event);
     return STATUS_INVALID_PARAMETER;
@@ -225,7 +224,7 @@ static void check_retained(struct wsk_socket *s)
 {
     SIZE_T retained = atomic_load(&s->retained);
 
-    if (!retained || !check_on() || MUTANT(wsk_sock_kept_unnoticed))
+    if (!retained || !check_on())
         return;
     check_add_stack("closed by", &s->closed_by);
     check_failed(CHECK_WSK_INDICATION, "WskCloseSocket", (uintptr_t)s, retained, 0, 0,
@@ -243,8 +242,7 @@ void wsk_socket_end(struct wsk_socket *s)
         wsk_thread_unwatch(s);
         wsk_host_close(s->fd, s->stream && !s->fin_sent); /* the host goes on sending what it has taken */
         link_remove(&s->again);
-        if (!MUTANT(wsk_sock_close_leaves_pending))
-            cancel_all(s);
+        cancel_all(s);
         s->pending--;
     }
     if (!s->pending)

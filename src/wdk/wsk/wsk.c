@@ -17,7 +17,6 @@
 #include "wsk.h"
 #include "wskndk.h"
 
-#include "base/mutant.h"
 #include "verify/verify.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
@@ -79,9 +78,9 @@ static struct wsk_client *of_handle(PWSK_CLIENT handle)
 
 static BOOLEAN is_idle(const struct wsk_client *c)
 {
-    return (c->captured == 0 || MUTANT(wsk_02_captured_not_waited)) && c->calls == 0 &&
-           (c->adapters == 0 || MUTANT(wsk_02_adapters_not_waited)) &&
-           (c->sockets == 0 || MUTANT(wsk_02_sockets_not_waited));
+    return c->captured == 0 && c->calls == 0 &&
+           c->adapters == 0 &&
+           c->sockets == 0;
 }
 
 static void tell_if_idle(const struct wsk_client *c)
@@ -124,7 +123,7 @@ NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistra
 
 static BOOLEAN is_served(USHORT version)
 {
-    return version >= LOWEST && (version <= HIGHEST || MUTANT(wsk_01_any_version));
+    return version >= LOWEST && version <= HIGHEST;
 }
 
 NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTimeout, PWSK_PROVIDER_NPI WskProviderNpi)
@@ -321,7 +320,7 @@ static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
 {
     static const WSK_PROVIDER_NDK_DISPATCH ndk = { WskOpenNdkAdapter, WskCloseNdkAdapter };
 
-    if (!buffer || (size < sizeof ndk && !MUTANT(wsk_01_short_buffer_taken)))
+    if (!buffer || size < sizeof ndk)
         return STATUS_INVALID_PARAMETER;
     *(PWSK_PROVIDER_NDK_DISPATCH)buffer = ndk;
     *returned = sizeof ndk;

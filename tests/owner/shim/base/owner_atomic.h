@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Abstract: stands in for src/base/owner_atomic.h when owner.c is compiled for the interleaving explorer: every access
- * to the word is a scheduling point, and OWNER_BUG selects one seeded bug.
+ * to the word is a scheduling point.
  */
 #ifndef OPENNDK_BASE_OWNER_ATOMIC_H
 #define OPENNDK_BASE_OWNER_ATOMIC_H
@@ -10,8 +10,6 @@
 #include <stdint.h>
 
 #include "base/owner.h"
-
-#define OWNER_MUTANT(n) ((n) == OWNER_BUG)
 
 uint32_t owner_word_load(struct owner *o);
 bool owner_word_exchange(struct owner *o, uint32_t *seen, uint32_t next);
