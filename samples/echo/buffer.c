@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for an adapter. The order of giving back is that of taking, reversed: the region, the mapping, the MDL, and
- * last the memory itself, which the adapter could reach until then. PASSIVE_LEVEL but for EchoBufferRegister and
+ * Memory that an adapter uses. It is released in the reverse order of its creation: the region, the mapping, the MDL,
+ * and last the memory itself, which the adapter can access until then. PASSIVE_LEVEL, except EchoBufferRegister and
  * EchoBufferSge.
  */
 #include "echo.h"
@@ -40,7 +40,7 @@ NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length)
     return status;
 }
 
-/* How large the mapping is going to be the adapter says when it is asked without room. */
+/* The first call, without a buffer, returns the size of the mapping. */
 static NTSTATUS Map(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter)
 {
     ULONG size = 0;
@@ -88,8 +88,8 @@ NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD 
 }
 
 /*
- * Posted without a context, and silent: if it completes it has failed, and so do the requests behind it. Addresses
- * in the region are those of the memory itself, whose offset in its page is the mapping's offset.
+ * Posted without a context, and silent: a completion means that it failed, and the requests behind it fail, too. The
+ * region's addresses are those of the memory, whose offset in its page is the mapping's offset.
  */
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
 {
@@ -97,7 +97,7 @@ NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags)
         Buffer->Lam->AdapterPageArray, Buffer->Offset, Buffer->Length, Buffer->Data,
         Flags | NDK_OP_FLAG_SILENT_SUCCESS);
 
-    if (NT_SUCCESS(status)) /* each registration has a token of its own */
+    if (NT_SUCCESS(status)) /* each registration has a new token */
         Buffer->Token = Buffer->Mr->Dispatch->NdkGetLocalTokenFromMr(Buffer->Mr);
     return status;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run against the service: the client's memory is registered for each round, read and written by the service, and
- * its token invalidated by the answer. All of it in the thread of the device control, at PASSIVE_LEVEL; the
- * requests' contexts are in pool, since what was posted may complete after a wait has been given up.
+ * A run against the service. For each round the client's memory is registered, the service reads and writes it, and the
+ * answer invalidates its token. All of this happens in the thread of the device control at PASSIVE_LEVEL. The requests'
+ * contexts are in pool, because a posted request may complete after the wait for it has timed out.
  *
- * Only this thread calls the connector, the queue pair and the completion queue, so nothing is posted once Unmake has
- * begun. The two event callbacks only store a status and set an event in CLIENT. The closes of connector and
- * completion queue wait for them, and CLIENT is freed after both. The memory of requests is freed after the queue
- * pair's close.
+ * Only this thread calls the connector, the queue pair and the completion queue, so nothing is posted after
+ * CloseObjects has begun. The two event callbacks only store a status and set an event in CLIENT. The closes of
+ * connector and completion queue wait for them, and CLIENT is freed after both. The memory of requests is freed after
+ * the queue pair's close.
  */
 #include "echo.h"
 
@@ -16,7 +16,7 @@
 typedef struct _CLIENT {
     ECHO_WAIT Wait;
     KEVENT Event;         /* the completion queue has results, or Failure is set */
-    LONG Failure;         /* why no more results will come */
+    LONG Failure;         /* why no more results will arrive */
     NDK_ADAPTER *Adapter;
     NDK_PD *Pd;
     NDK_CQ *Cq;
@@ -24,7 +24,7 @@ typedef struct _CLIENT {
     NDK_CONNECTOR *Connector;
     BOOLEAN Connected;
     ECHO_BUFFER Messages; /* the request, then room for the answer */
-    ECHO_BUFFER Bulk;     /* what is read, then what is written */
+    ECHO_BUFFER Bulk;     /* the source of the read, then the target of the write */
 } CLIENT;
 
 static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
@@ -36,7 +36,7 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* The service's orderly end completes no request: a receive would be waited for in vain. */
+/* An orderly disconnect of the service completes no request, so a receive would never complete. */
 static VOID Disconnected(PVOID Context)
 {
     CLIENT *client = Context;
@@ -45,7 +45,7 @@ static VOID Disconnected(PVOID Context)
     KeSetEvent(&client->Event, IO_NO_INCREMENT, FALSE);
 }
 
-static NTSTATUS Make(CLIENT *Client, const ECHO_SETTINGS *Settings, ULONG Length)
+static NTSTATUS CreateObjects(CLIENT *Client, const ECHO_SETTINGS *Settings, ULONG Length)
 {
     NDK_ADAPTER *adapter;
     NTSTATUS status = EchoOpenAdapter(Settings->ClientInterface, &Client->Adapter);
@@ -65,7 +65,7 @@ static NTSTATUS Make(CLIENT *Client, const ECHO_SETTINGS *Settings, ULONG Length
         status = EchoWaitFor(&Client->Wait, adapter->Dispatch->NdkCreateConnector(adapter, EchoCreated, &Client->Wait,
             &Client->Connector), (PVOID *)&Client->Connector);
     if (NT_SUCCESS(status))
-        status = EchoBufferCreate(&Client->Messages, Client->Pd, 2 * ECHO_MESSAGE_MOST);
+        status = EchoBufferCreate(&Client->Messages, Client->Pd, 2 * ECHO_MAX_MESSAGE);
     if (NT_SUCCESS(status))
         status = EchoBufferCreateFast(&Client->Bulk, adapter, Client->Pd, 2 * Length, TRUE);
     return status;
@@ -89,8 +89,8 @@ static NTSTATUS Connect(CLIENT *Client, const ECHO_SETTINGS *Settings)
 }
 
 /*
- * The next result, or why none will come: an answer that had not come when the service ended never will. The result of
- * a send whose answer is there still comes then.
+ * Returns the next result, or why there will be none: an answer that had not arrived when the service ended never will.
+ * If Answered, the send's result still arrives.
  */
 static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answered)
 {
@@ -98,7 +98,7 @@ static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answer
 
     limit.QuadPart = -10000000LL * CLIENT_SECONDS;
     for (;;) {
-        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* first: the answer may be there as well */
+        LONG failure = InterlockedCompareExchange(&Client->Failure, 0, 0); /* before the queue is read */
 
         if (Client->Cq->Dispatch->NdkGetCqResultsEx(Client->Cq, Result, 1))
             return Result->Status;
@@ -110,10 +110,10 @@ static NTSTATUS NextResult(CLIENT *Client, NDK_RESULT_EX *Result, BOOLEAN Answer
     }
 }
 
-static NTSTATUS Ask(CLIENT *Client, ULONG Length)
+static NTSTATUS PostRound(CLIENT *Client, ULONG Length)
 {
     ECHO_BULK *bulk = (ECHO_BULK *)Client->Messages.Data;
-    NDK_SGE answer = EchoBufferSge(&Client->Messages, ECHO_MESSAGE_MOST, ECHO_MESSAGE_MOST);
+    NDK_SGE answer = EchoBufferSge(&Client->Messages, ECHO_MAX_MESSAGE, ECHO_MAX_MESSAGE);
     NDK_SGE question = EchoBufferSge(&Client->Messages, 0, sizeof(*bulk));
     NDK_QP *qp = Client->Qp;
     NTSTATUS status = EchoBufferRegister(&Client->Bulk, qp,
@@ -132,11 +132,11 @@ static NTSTATUS Ask(CLIENT *Client, ULONG Length)
     return status;
 }
 
-/* Waits for the results of send and receive, in any order. The service may be anybody, so its answer is checked. */
+/* Waits for the results of send and receive, in any order. The peer is not trusted, so its answer is checked. */
 static NTSTATUS Round(CLIENT *Client, ULONG Length)
 {
-    const ECHO_BULK *answer = (const ECHO_BULK *)(Client->Messages.Data + ECHO_MESSAGE_MOST);
-    NTSTATUS status = Ask(Client, Length);
+    const ECHO_BULK *answer = (const ECHO_BULK *)(Client->Messages.Data + ECHO_MAX_MESSAGE);
+    NTSTATUS status = PostRound(Client, Length);
     BOOLEAN answered = FALSE;
     NDK_RESULT_EX received = { 0 };
     ULONG i;
@@ -156,13 +156,13 @@ static NTSTATUS Round(CLIENT *Client, ULONG Length)
         return STATUS_INVALID_NETWORK_RESPONSE;
     if (!NT_SUCCESS(answer->Status)) {
         DbgPrint("echo: the service answers 0x%08X\n", answer->Status);
-        return STATUS_REQUEST_NOT_ACCEPTED; /* the IRP must not end with a status that the peer chooses */
+        return STATUS_REQUEST_NOT_ACCEPTED; /* the peer must not choose the IRP's status */
     }
-    /* The next registration needs the region free. */
+    /* The next registration needs an invalidated region. */
     return received.Type == NdkOperationTypeReceiveAndInvalidate ? STATUS_SUCCESS : STATUS_INVALID_NETWORK_RESPONSE;
 }
 
-static VOID Unmake(CLIENT *Client)
+static VOID CloseObjects(CLIENT *Client)
 {
     if (Client->Connected)
         EchoWaitFor(&Client->Wait, Client->Connector->Dispatch->NdkDisconnect(Client->Connector, EchoCompleted,
@@ -197,7 +197,7 @@ static NTSTATUS Rounds(CLIENT *Client, const ECHO_RUN *Run, ECHO_REPORT *Report)
         if (RtlCompareMemory(data, data + Run->Length, Run->Length) != Run->Length)
             Report->Different++;
         Report->Rounds++;
-        Report->Octets += 2ULL * Run->Length;
+        Report->Bytes += 2ULL * Run->Length;
     }
     end = KeQueryPerformanceCounter(NULL);
     Report->Microseconds = (ULONGLONG)((end.QuadPart - start.QuadPart) * 1000000 / frequency.QuadPart);
@@ -211,7 +211,7 @@ NTSTATUS EchoClientRun(const ECHO_SETTINGS *Settings, const ECHO_RUN *Run, ECHO_
 
     PAGED_CODE();
     RtlZeroMemory(Report, sizeof(*Report));
-    if (Run->Length == 0 || Run->Length > ECHO_BULK_MOST)
+    if (Run->Length == 0 || Run->Length > ECHO_MAX_BULK)
         return STATUS_INVALID_PARAMETER;
     client = ExAllocatePoolWithTag(NonPagedPoolNx, sizeof(*client), ECHO_TAG);
     if (!client)
@@ -219,12 +219,12 @@ NTSTATUS EchoClientRun(const ECHO_SETTINGS *Settings, const ECHO_RUN *Run, ECHO_
     RtlZeroMemory(client, sizeof(*client));
     EchoWaitInitialize(&client->Wait);
     KeInitializeEvent(&client->Event, SynchronizationEvent, FALSE);
-    status = Make(client, Settings, Run->Length);
+    status = CreateObjects(client, Settings, Run->Length);
     if (NT_SUCCESS(status))
         status = Connect(client, Settings);
     if (NT_SUCCESS(status))
         status = Rounds(client, Run, Report);
-    Unmake(client);
+    CloseObjects(client);
     ExFreePoolWithTag(client, ECHO_TAG);
     return status;
 }

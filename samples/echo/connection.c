@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One client's connection, from its request to its end. The invariant: nothing is posted to a queue pair, and nothing
- * is called on a connector, once its close may have begun, and the memory of a connection outlives every callback and
- * every result that names it.
+ * One client's connection, from its request until it is freed. Two invariants: nothing is posted to a queue pair or
+ * called on a connector after its close may have begun; the memory of a connection outlives every callback and every
+ * result that refers to it.
  *
  * Three states, changed and read only with Service->Lock held:
  *
@@ -11,9 +11,9 @@
  *   OPEN       ConnectionAccepted, after success   yes     ConnectionEnd
  *   ENDED      ConnectionEnd                       none    never
  *
- * The lock is held from the test of the state to the return of the post. So when ConnectionEnd has returned, no post
- * is running and no other will begin. ConnectionEnd may be called at any time, any number of times, at up to
- * DISPATCH_LEVEL: the client has disconnected, a request failed, NdkAccept failed, the service stops.
+ * The lock is held from the test of the state until the post returns. So when ConnectionEnd has returned, no post is
+ * running and no other will begin. ConnectionEnd may be called at any time, any number of times, at up to
+ * DISPATCH_LEVEL: the client has disconnected, a request failed, NdkAccept failed, or the service stops.
  *
  * The work item runs three routines at PASSIVE_LEVEL, one after the other. Each is queued when the one before it does
  * not use the connection any more:
@@ -21,19 +21,19 @@
  *   ConnectionAccept      queued by EchoConnectEvent. Creates queue pair and buffer, calls NdkAccept.
  *   ConnectionDisconnect  queued with the last of two references: one until ConnectionEnd, one until NdkAccept has
  *                         returned. Calls NdkDisconnect if NdkAccept has succeeded. Does not wait for the client.
- *   ConnectionClose       queued by the end of NdkDisconnect. Closes and frees; nothing uses the connection after it.
+ *   ConnectionClose       queued when NdkDisconnect completes. Closes and frees; nothing uses the connection after it.
  *
- * ConnectionClose waits for each step before it takes the next one:
+ * ConnectionClose waits for each step before the next one:
  *
  *   1. NdkCloseConnector cancels NdkAccept if that is pending. When the close has completed, no callback that names
  *      the connection runs or will run.
- *   2. The results so far are taken. NdkDisconnect has flushed the queue pair. An adapter may discard the results of a
+ *   2. The results so far are read. NdkDisconnect has flushed the queue pair. An adapter may discard the results of a
  *      queue pair that is closed, and with them receives of the shared queue.
- *   3. NdkCloseQp ends what is left. When the close has completed, no request uses a buffer.
- *   4. The last results are taken. No result names the connection any more.
+ *   3. NdkCloseQp ends the remaining requests. When the close has completed, no request uses a buffer.
+ *   4. The last results are read. No result names the connection any more.
  *   5. The buffer and the connection are freed, and Service->Alive is released.
  *
- *   who                           at              uses
+ *   caller                        at              uses
  *   EchoConnectEvent              <= DISPATCH     the connector, until it has queued the work item or refused
  *   ConnectionAccepted            <= DISPATCH     state, posts with Lock held
  *   ConnectionDisconnected        <= DISPATCH     state
@@ -41,8 +41,8 @@
  *   EchoConnectionEndAll          DISPATCH, Lock  state
  *   the work item's routines      PASSIVE         connector, queue pair, buffer
  *
- * A slot belongs to the service, not to a connection: whatever happens to the connection that received into it, the
- * slot's result comes, and EchoConnectionResult gives it back to the shared receive queue.
+ * A slot belongs to the service, not to a connection. Whatever happens to the connection that received into it, the
+ * slot's result arrives, and EchoConnectionResult posts the slot to the shared receive queue again.
  */
 #include "echo.h"
 
@@ -62,9 +62,9 @@ struct _ECHO_CONNECTION {
     LONG References;          /* two: see above */
     /* With Service->Lock held: */
     CONNECTION_STATE State;
-    BOOLEAN Connected;        /* NdkAccept has succeeded, so NdkDisconnect is due */
+    BOOLEAN Connected;        /* NdkAccept has succeeded, so NdkDisconnect must be called */
     BOOLEAN BulkRegistered, BulkBusy;
-    LIST_ENTRY Early;         /* slots with messages that came before ConnectionAccepted ran */
+    LIST_ENTRY Early;         /* slots with messages that arrived before ConnectionAccepted ran */
 };
 
 static IO_WORKITEM_ROUTINE ConnectionAccept, ConnectionDisconnect, ConnectionClose;
@@ -75,7 +75,7 @@ static VOID ConnectionRelease(ECHO_CONNECTION *Connection)
         IoQueueWorkItem(Connection->Work, ConnectionDisconnect, DelayedWorkQueue, Connection);
 }
 
-/* Gives the slot back. Lock is held. */
+/* Posts the slot again. Lock is held. */
 static VOID ConnectionReturnSlot(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 {
     if (Slot->Bulk)
@@ -83,7 +83,7 @@ static VOID ConnectionReturnSlot(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
     EchoServicePost(Connection->Service, Slot);
 }
 
-/* From here on nothing is posted. Lock is held. */
+/* Ends the connection: nothing is posted afterwards. Lock is held. */
 static VOID ConnectionEnd(ECHO_CONNECTION *Connection)
 {
     if (Connection->State == ConnectionEnded)
@@ -104,7 +104,7 @@ static VOID ConnectionSend(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot, ULONG L
     NTSTATUS status = Invalidate ? qp->Dispatch->NdkSendAndInvalidate(qp, Slot, &sge, 1, 0, Token)
                                  : qp->Dispatch->NdkSend(qp, Slot, &sge, 1, 0);
 
-    if (!NT_SUCCESS(status)) { /* not posted: no result will bring the slot back */
+    if (!NT_SUCCESS(status)) { /* not posted: no result will return the slot */
         ConnectionReturnSlot(Connection, Slot);
         ConnectionEnd(Connection);
     }
@@ -115,7 +115,7 @@ static ECHO_BULK *ConnectionMessage(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot
     return (ECHO_BULK *)(Connection->Service->Messages.Data + Slot->Offset);
 }
 
-/* Reads the client's data into the bulk buffer; ConnectionFinishBulk goes on when it is there. */
+/* Reads the client's data into the bulk buffer. ConnectionFinishBulk continues when the read has completed. */
 static VOID ConnectionStartBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 {
     ECHO_BULK *bulk = ConnectionMessage(Connection, Slot);
@@ -124,7 +124,7 @@ static VOID ConnectionStartBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 
     if (Connection->BulkBusy)
         status = STATUS_DEVICE_BUSY;
-    else if (bulk->Length == 0 || bulk->Length > ECHO_BULK_MOST)
+    else if (bulk->Length == 0 || bulk->Length > ECHO_MAX_BULK)
         status = STATUS_INVALID_PARAMETER;
     if (!NT_SUCCESS(status)) {
         bulk->Status = status;
@@ -147,7 +147,7 @@ static VOID ConnectionStartBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
     ConnectionEnd(Connection);
 }
 
-/* Writes the data into the second half of the client's region. The answer follows the write. */
+/* Writes the data into the second half of the client's region, then sends the answer. */
 static VOID ConnectionFinishBulk(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 {
     ECHO_BULK *bulk = ConnectionMessage(Connection, Slot);
@@ -171,8 +171,8 @@ static VOID ConnectionReceived(ECHO_CONNECTION *Connection, ECHO_SLOT *Slot)
 }
 
 /*
- * A result may come in each of the three states: before ConnectionAccepted has run, and until ConnectionClose has
- * taken the last one. Requests without a slot are silent: such a result is a failure.
+ * A result may arrive in each of the three states: before ConnectionAccepted has run, and until ConnectionClose has
+ * read the last one. Requests without a slot are silent, so a result of one is a failure.
  */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
 {
@@ -198,13 +198,13 @@ VOID EchoConnectionResult(const NDK_RESULT_EX *Result)
     case NdkOperationTypeRead:
         ConnectionFinishBulk(connection, slot);
         break;
-    default: /* the answer has been sent */
+    default: /* the answer was sent */
         ConnectionReturnSlot(connection, slot);
         break;
     }
 }
 
-/* ---- The beginning ---- */
+/* ---- Accept ------------------------------------------------------------------------------------------------------ */
 
 static VOID ConnectionRefused(PVOID Context)
 {
@@ -238,7 +238,10 @@ static ECHO_CONNECTION *ConnectionAllocate(ECHO_SERVICE *Service, NDK_CONNECTOR 
     return connection;
 }
 
-/* False: the service stops, or has ECHO_CONNECTIONS, so that clients cannot make it allocate without limit. */
+/*
+ * Returns FALSE if the service stops, or has ECHO_CONNECTIONS already, so that clients cannot make it allocate without
+ * limit.
+ */
 static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
 {
     ECHO_SERVICE *service = Connection->Service;
@@ -258,7 +261,7 @@ static BOOLEAN ConnectionInsert(ECHO_CONNECTION *Connection)
     return inserted;
 }
 
-/* Nothing here waits: queue pair and buffer are created by the work item. */
+/* Does not wait: the work item creates queue pair and buffer. */
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector)
 {
     ECHO_CONNECTION *connection = ConnectionAllocate(ConnectEventContext, Connector);
@@ -282,7 +285,7 @@ static VOID ConnectionDisconnected(PVOID Context)
     KeReleaseSpinLock(&service->Lock, irql);
 }
 
-/* The end of NdkAccept. The connection may have ended meanwhile. */
+/* Completion of NdkAccept. The connection may have ended meanwhile. */
 static VOID ConnectionAccepted(PVOID Context, NTSTATUS Status)
 {
     ECHO_CONNECTION *connection = Context;
@@ -313,7 +316,7 @@ static VOID ConnectionAccept(PDEVICE_OBJECT DeviceObject, PVOID Context)
     status = EchoWaitFor(&wait, pd->Dispatch->NdkCreateQpWithSrq(pd, service->Cq, service->Cq, service->Srq,
         connection, 2 * ECHO_SLOTS, 1, 0, EchoCreated, &wait, &connection->Qp), (PVOID *)&connection->Qp);
     if (NT_SUCCESS(status))
-        status = EchoBufferCreateFast(&connection->Bulk, service->Adapter, pd, ECHO_BULK_MOST, FALSE);
+        status = EchoBufferCreateFast(&connection->Bulk, service->Adapter, pd, ECHO_MAX_BULK, FALSE);
     if (NT_SUCCESS(status))
         status = connection->Connector->Dispatch->NdkAccept(connection->Connector, connection->Qp, 1, 1, NULL, 0,
             ConnectionDisconnected, connection, ConnectionAccepted, connection);
@@ -322,21 +325,21 @@ static VOID ConnectionAccept(PDEVICE_OBJECT DeviceObject, PVOID Context)
     ConnectionRelease(connection);
 }
 
-/* ---- The end ---- */
+/* ---- Close ------------------------------------------------------------------------------------------------------- */
 
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service)
 {
     PLIST_ENTRY entry;
 
     for (entry = Service->Connections.Flink; entry != &Service->Connections; entry = entry->Flink)
-        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* ConnectionClose takes it out of the list */
+        ConnectionEnd(CONTAINING_RECORD(entry, ECHO_CONNECTION, Link)); /* ConnectionClose removes it from the list */
 }
 
 static VOID ConnectionDisconnectDone(PVOID Context, NTSTATUS Status)
 {
     ECHO_CONNECTION *connection = Context;
 
-    UNREFERENCED_PARAMETER(Status); /* whatever it is, the connection is closed next */
+    UNREFERENCED_PARAMETER(Status); /* with any status, the connection is closed next */
     IoQueueWorkItem(connection->Work, ConnectionClose, DelayedWorkQueue, connection);
 }
 
@@ -368,15 +371,15 @@ static VOID ConnectionClose(PDEVICE_OBJECT DeviceObject, PVOID Context)
     UNREFERENCED_PARAMETER(DeviceObject);
     EchoClose(&connection->Connector->Header, connection->Connector->Dispatch->NdkCloseConnector);
     if (connection->Qp) {
-        EchoServiceTakeResults(service);
+        EchoServicePollResults(service);
         EchoClose(&connection->Qp->Header, connection->Qp->Dispatch->NdkCloseQp);
-        EchoServiceTakeResults(service);
+        EchoServicePollResults(service);
     }
     EchoBufferDelete(&connection->Bulk);
     KeAcquireSpinLock(&service->Lock, &irql);
     RemoveEntryList(&connection->Link);
     service->Counters.Open--;
     KeReleaseSpinLock(&service->Lock, irql);
-    ConnectionFree(connection); /* the work item has been taken off its queue to run this */
+    ConnectionFree(connection); /* the work item was dequeued to run this */
     ExReleaseRundownProtection(&service->Alive);
 }

@@ -25,7 +25,7 @@ static NTSTATUS OpenOrClose(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     return Complete(Irp, STATUS_SUCCESS, 0);
 }
 
-/* The buffer is both input and output (METHOD_BUFFERED): what came in is copied before the output is written. */
+/* The buffer is both input and output (METHOD_BUFFERED): the input is copied before the output is written. */
 static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
 {
     ECHO_REPORT report;
@@ -39,7 +39,7 @@ static NTSTATUS Run(PIRP Irp, const IO_STACK_LOCATION *Stack)
     status = EchoClientRun(&Settings, &run, &report);
     if (!NT_SUCCESS(status))
         return Complete(Irp, status, 0);
-    DbgPrint("echo: %u rounds of %u octets in %I64u us, %u different\n", report.Rounds, run.Length,
+    DbgPrint("echo: %u rounds of %u bytes in %I64u us, %u different\n", report.Rounds, run.Length,
         report.Microseconds, report.Different);
     RtlCopyMemory(Irp->AssociatedIrp.SystemBuffer, &report, sizeof(report));
     return Complete(Irp, STATUS_SUCCESS, sizeof(report));
@@ -72,7 +72,7 @@ static NTSTATUS Control(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     }
 }
 
-/* No handle to the device is open any more when this is called. */
+/* No handle to the device is open when this is called. */
 static VOID Unload(PDRIVER_OBJECT DriverObject)
 {
     EchoServiceStop(&Service);

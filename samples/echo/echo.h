@@ -3,12 +3,12 @@
  * An RDMA echo service and a client of it, in one driver.
  *
  *   driver.c      DriverEntry, the device and its controls, DriverUnload
- *   settings.c    interfaces and addresses, out of the registry
- *   provider.c    the way to an adapter, through Winsock Kernel
- *   wait.c        requests that are waited for, at PASSIVE_LEVEL
- *   buffer.c      memory, and its registration in both forms
+ *   settings.c    interfaces and addresses from the registry
+ *   provider.c    opening an adapter through Winsock Kernel
+ *   wait.c        waiting for requests, at PASSIVE_LEVEL
+ *   buffer.c      memory, and its two kinds of registration
  *   service.c     listener, completion queue and shared receive queue
- *   connection.c  one client's connection, from its request to its end
+ *   connection.c  one client's connection
  *   client.c      a run against the service
  */
 #ifndef ECHO_H
@@ -21,9 +21,9 @@
 #include "protocol.h"
 
 #define ECHO_TAG 'ohcE'
-#define ECHO_SLOTS 32       /* messages that the service holds at a time */
-#define ECHO_CONNECTIONS 64 /* clients that it serves at a time */
-/* A slot brings at most one result at a time; a connection, at its end, one of a silent request that failed. */
+#define ECHO_SLOTS 32       /* messages that the service holds at the same time */
+#define ECHO_CONNECTIONS 64 /* clients that it serves at the same time */
+/* A slot has at most one result at a time. A connection that ends has one for a silent request that failed. */
 #define ECHO_CQ_DEPTH (ECHO_SLOTS + ECHO_CONNECTIONS)
 
 /* ---- settings.c ---- */
@@ -42,7 +42,7 @@ NTSTATUS EchoOpenAdapter(ULONG Interface, NDK_ADAPTER **Adapter);
 VOID EchoCloseAdapter(NDK_ADAPTER *Adapter);
 
 /* ---- wait.c ---- */
-/* Lives as long as its request: on the stack of who waits for it, or in whatever outlives the request. */
+/* Must live as long as its request: on the waiter's stack, or in memory that outlives the request. */
 typedef struct _ECHO_WAIT {
     KEVENT Done;
     NTSTATUS Status;
@@ -51,7 +51,7 @@ typedef struct _ECHO_WAIT {
 VOID EchoWaitInitialize(ECHO_WAIT *Wait);
 VOID EchoCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object);
 VOID EchoCompleted(PVOID Context, NTSTATUS Status);
-/* The request's end: at once, or when its callback has come. Object, where one is created, receives it then. */
+/* Waits until the request has completed, and returns its status. A create's *Object receives the object. */
 NTSTATUS EchoWaitFor(ECHO_WAIT *Wait, NTSTATUS Status, PVOID *Object);
 /* Closes and waits. */
 VOID EchoClose(NDK_OBJECT_HEADER *Object, NDK_FN_CLOSE_OBJECT Close);
@@ -64,15 +64,15 @@ typedef struct _ECHO_BUFFER {
     NDK_MR *Mr;
     UINT32 Token; /* local */
     NDK_ADAPTER *Adapter;
-    NDK_LOGICAL_ADDRESS_MAPPING *Lam; /* of fast registration alone */
+    NDK_LOGICAL_ADDRESS_MAPPING *Lam; /* only for fast registration */
     ULONG Offset;
 } ECHO_BUFFER;
-/* Registered for this side's requests at once. */
+/* Registers the memory at once, for this side's requests. */
 NTSTATUS EchoBufferCreate(ECHO_BUFFER *Buffer, NDK_PD *Pd, ULONG Length);
-/* Prepared for fast registration: the queue pair does it when it comes to the request. */
+/* Prepares the memory for fast registration, which the queue pair performs when it processes the request. */
 NTSTATUS EchoBufferCreateFast(ECHO_BUFFER *Buffer, NDK_ADAPTER *Adapter, NDK_PD *Pd, ULONG Length, BOOLEAN Remote);
 NTSTATUS EchoBufferRegister(ECHO_BUFFER *Buffer, NDK_QP *Qp, ULONG Flags);
-/* The queue pair that used it is closed, or never was. Any part may be missing. */
+/* The queue pair that used it must be closed. Any part may be missing. */
 VOID EchoBufferDelete(ECHO_BUFFER *Buffer);
 NDK_SGE EchoBufferSge(const ECHO_BUFFER *Buffer, ULONG Offset, ULONG Length);
 
@@ -84,7 +84,7 @@ typedef struct _ECHO_SLOT {
     LIST_ENTRY Link; /* in its connection's list of early messages */
     ULONG Offset;
     ULONG Length;    /* of the message */
-    BOOLEAN Bulk;    /* its connection's bulk buffer is in use for it */
+    BOOLEAN Bulk;    /* it uses its connection's bulk buffer */
 } ECHO_SLOT;
 
 typedef struct _ECHO_SERVICE {
@@ -97,7 +97,7 @@ typedef struct _ECHO_SERVICE {
     ECHO_BUFFER Messages;
     ECHO_SLOT Slots[ECHO_SLOTS];
     EX_RUNDOWN_REF Alive;      /* one for each connection */
-    KSPIN_LOCK Lock;           /* all below, the slots, the connections' states, posts, calls to Cq and Srq */
+    KSPIN_LOCK Lock;           /* guards all below, slots, connection states, posts, calls to Cq and Srq */
     LIST_ENTRY Connections;
     BOOLEAN Refusing;          /* no new connections */
     BOOLEAN CqClosing;         /* Cq is not called any more */
@@ -105,9 +105,11 @@ typedef struct _ECHO_SERVICE {
 } ECHO_SERVICE;
 NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const ECHO_SETTINGS *Settings);
 VOID EchoServiceStop(ECHO_SERVICE *Service);
-/* Takes the results that are in the completion queue. If a queue pair is closed, none of its results is left then. */
-VOID EchoServiceTakeResults(ECHO_SERVICE *Service);
-/* Gives the slot back to the shared receive queue. Lock is held. */
+/*
+ * Reads the results in the completion queue. If a queue pair has been closed, none of its results is left afterwards.
+ */
+VOID EchoServicePollResults(ECHO_SERVICE *Service);
+/* Posts the slot to the shared receive queue again. Lock is held. */
 VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot);
 
 /* ---- connection.c ---- */
@@ -115,7 +117,7 @@ typedef struct _ECHO_CONNECTION ECHO_CONNECTION;
 VOID EchoConnectEvent(PVOID ConnectEventContext, NDK_CONNECTOR *Connector);
 /* One of its requests has completed. Lock is held. */
 VOID EchoConnectionResult(const NDK_RESULT_EX *Result);
-/* Ends every connection: each closes itself and then releases Alive. Lock is held. */
+/* Ends every connection: each closes itself, then releases Alive. Lock is held. */
 VOID EchoConnectionEndAll(ECHO_SERVICE *Service);
 
 /* ---- client.c ---- */

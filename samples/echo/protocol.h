@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What client and service say to each other, and the device controls. A message that does not begin with ECHO_MAGIC
- * is a text: it comes back as it is. Numbers are in the order of the processor, which both sides share here.
+ * The messages between client and service, and the device controls. A message that does not begin with ECHO_MAGIC is a
+ * text, which is sent back unchanged. Numbers are in the processor's byte order, which both sides share here.
  */
 #ifndef ECHO_PROTOCOL_H
 #define ECHO_PROTOCOL_H
 
 #define ECHO_MAGIC 0x4F484345 /* "ECHO" */
-#define ECHO_MESSAGE_MOST 512
-#define ECHO_BULK_MOST (64 * 4096)
+#define ECHO_MAX_MESSAGE 512
+#define ECHO_MAX_BULK (64 * 4096)
 
 /*
- * The client offers a region of 2 * Length octets at Address: the service reads the first half and writes it into the
- * second. The answer has the same form, Status says how it went, and the region's token has been invalidated with it.
+ * The client offers a region of 2 * Length bytes at Address. The service reads the first half and writes it into the
+ * second. The answer has the same form with Status as the result, and invalidates the region's token.
  */
 typedef struct _ECHO_BULK {
     ULONG Magic;
@@ -22,9 +22,9 @@ typedef struct _ECHO_BULK {
     ULONG Length;
 } ECHO_BULK;
 
-/* Connects to the service and has Rounds times Length octets sent to and fro, compared each time. */
+/* Connects to the service and exchanges Rounds times Length bytes, which are compared each time. */
 #define IOCTL_ECHO_RUN CTL_CODE(FILE_DEVICE_NETWORK, 0x800, METHOD_BUFFERED, FILE_ANY_ACCESS) /* 0x122000 */
-/* What the service has done so far. */
+/* Returns the service's counters. */
 #define IOCTL_ECHO_QUERY CTL_CODE(FILE_DEVICE_NETWORK, 0x801, METHOD_BUFFERED, FILE_ANY_ACCESS) /* 0x122004 */
 
 typedef struct _ECHO_RUN {
@@ -33,14 +33,14 @@ typedef struct _ECHO_RUN {
 } ECHO_RUN;
 
 typedef struct _ECHO_REPORT {
-    ULONGLONG Octets;
+    ULONGLONG Bytes;
     ULONGLONG Microseconds;
     ULONG Rounds;
-    ULONG Different; /* rounds whose data came back different */
+    ULONG Different; /* rounds whose data differed */
 } ECHO_REPORT;
 
 typedef struct _ECHO_COUNTERS {
-    LONG Connections; /* so far */
+    LONG Connections; /* since the service started */
     LONG Open;
     LONG Texts;
     LONG Bulks;

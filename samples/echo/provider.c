@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Winsock Kernel hands out the two functions that open and close an NDK adapter. PASSIVE_LEVEL. */
+/* Winsock Kernel provides the two functions that open and close an NDK adapter. PASSIVE_LEVEL. */
 #include "echo.h"
 
 static WSK_REGISTRATION Registration;

@@ -16,7 +16,7 @@
 
 VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot)
 {
-    NDK_SGE sge = EchoBufferSge(&Service->Messages, Slot->Offset, ECHO_MESSAGE_MOST);
+    NDK_SGE sge = EchoBufferSge(&Service->Messages, Slot->Offset, ECHO_MAX_MESSAGE);
     NTSTATUS status = Service->Srq->Dispatch->NdkSrqReceive(Service->Srq, Slot, &sge, 1);
 
     if (!NT_SUCCESS(status))
@@ -24,15 +24,15 @@ VOID EchoServicePost(ECHO_SERVICE *Service, ECHO_SLOT *Slot)
 }
 
 /*
- * Takes all results that are in the queue at the call, and not many more, because clients could bring new ones as fast
- * as these are taken. Lock is held.
+ * Reads the results that are in the queue at the call, and not many more, because clients could add new ones as fast as
+ * these are read. Lock is held.
  */
-static VOID ServiceTakeResultsLocked(ECHO_SERVICE *Service)
+static VOID ServicePollResultsLocked(ECHO_SERVICE *Service)
 {
     NDK_RESULT_EX results[16];
-    ULONG taken, count, i;
+    ULONG polled, count, i;
 
-    for (taken = 0; taken < ECHO_CQ_DEPTH; taken += count) {
+    for (polled = 0; polled < ECHO_CQ_DEPTH; polled += count) {
         count = Service->Cq->Dispatch->NdkGetCqResultsEx(Service->Cq, results, 16);
         for (i = 0; i < count; i++)
             EchoConnectionResult(&results[i]);
@@ -41,16 +41,16 @@ static VOID ServiceTakeResultsLocked(ECHO_SERVICE *Service)
     }
 }
 
-VOID EchoServiceTakeResults(ECHO_SERVICE *Service)
+VOID EchoServicePollResults(ECHO_SERVICE *Service)
 {
     KIRQL irql;
 
     KeAcquireSpinLock(&Service->Lock, &irql);
-    ServiceTakeResultsLocked(Service);
+    ServicePollResultsLocked(Service);
     KeReleaseSpinLock(&Service->Lock, irql);
 }
 
-/* No connection is accepted any more, and those that there are end. Lock is held. */
+/* Refuses new connections and ends the existing ones. Lock is held. */
 static VOID ServiceEndConnections(ECHO_SERVICE *Service)
 {
     Service->Refusing = TRUE;
@@ -69,13 +69,13 @@ static VOID CqNotified(PVOID Context, NTSTATUS CqStatus)
     if (!NT_SUCCESS(CqStatus)) {
         ServiceEndConnections(service);
     } else if (!service->CqClosing) {
-        ServiceTakeResultsLocked(service);
-        service->Cq->Dispatch->NdkArmCq(service->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once of what is new */
+        ServicePollResultsLocked(service);
+        service->Cq->Dispatch->NdkArmCq(service->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if there are new results */
     }
     KeReleaseSpinLock(&service->Lock, irql);
 }
 
-static NTSTATUS MakeQueues(ECHO_SERVICE *Service)
+static NTSTATUS CreateQueues(ECHO_SERVICE *Service)
 {
     NDK_ADAPTER *adapter = Service->Adapter;
     ECHO_WAIT wait;
@@ -92,9 +92,9 @@ static NTSTATUS MakeQueues(ECHO_SERVICE *Service)
         status = EchoWaitFor(&wait, Service->Pd->Dispatch->NdkCreateSrq(Service->Pd, ECHO_SLOTS, 1, 0, NULL, NULL,
             NULL, EchoCreated, &wait, &Service->Srq), (PVOID *)&Service->Srq);
     if (NT_SUCCESS(status))
-        status = EchoBufferCreate(&Service->Messages, Service->Pd, ECHO_SLOTS * ECHO_MESSAGE_MOST);
+        status = EchoBufferCreate(&Service->Messages, Service->Pd, ECHO_SLOTS * ECHO_MAX_MESSAGE);
     for (i = 0; i < ECHO_SLOTS && NT_SUCCESS(status); i++) {
-        Service->Slots[i].Offset = i * ECHO_MESSAGE_MOST;
+        Service->Slots[i].Offset = i * ECHO_MAX_MESSAGE;
         EchoServicePost(Service, &Service->Slots[i]);
     }
     return status;
@@ -128,7 +128,7 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
     ExInitializeRundownProtection(&Service->Alive);
     status = EchoOpenAdapter(Settings->ServiceInterface, &Service->Adapter);
     if (NT_SUCCESS(status))
-        status = MakeQueues(Service);
+        status = CreateQueues(Service);
     if (NT_SUCCESS(status)) {
         Service->Cq->Dispatch->NdkArmCq(Service->Cq, NDK_CQ_NOTIFY_ANY);
         status = Listen(Service, Settings);
@@ -138,7 +138,7 @@ NTSTATUS EchoServiceStart(ECHO_SERVICE *Service, PDEVICE_OBJECT Device, const EC
     return status;
 }
 
-/* Also for a service of which only a part has been made. */
+/* Also stops a service that was started only partly. */
 VOID EchoServiceStop(ECHO_SERVICE *Service)
 {
     KIRQL irql;

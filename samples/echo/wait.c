@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests that are waited for. The callbacks run at up to DISPATCH_LEVEL; waiting is for PASSIVE_LEVEL. */
+/* Waiting for requests. The callbacks run at up to DISPATCH_LEVEL; the waits need PASSIVE_LEVEL. */
 #include "echo.h"
 
 VOID EchoWaitInitialize(ECHO_WAIT *Wait)

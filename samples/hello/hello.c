@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The driver to read first. DriverEntry opens an NDK adapter, connects to the echo service (samples/echo), sends a
- * line, sees it come back and disconnects; DriverUnload closes the adapter.
+ * line, receives it back and disconnects. DriverUnload closes the adapter.
  *
- * Whatever is asked for is waited for at once, so that contexts may lie on the stack; echo keeps them in pool and
- * goes on in the callbacks, as drivers with more to do have to.
+ * Each request is waited for at once, so contexts may be on the stack. echo keeps them in pool and continues in
+ * callbacks, as larger drivers do.
  */
 #include <ntddk.h>
 #include <wsk.h>
 #include <wskndk.h>
 
-#define HELLO_INTERFACE 13    /* ndkrun --net 12=192.168.1.1/24,13=192.168.1.2/24 makes it */
+#define HELLO_INTERFACE 13    /* created by ndkrun --net 12=192.168.1.1/24,13=192.168.1.2/24 */
 #define HELLO_FROM 0xC0A80102 /* 192.168.1.2 */
 #define HELLO_TO 0xC0A80101   /* 192.168.1.1 */
 #define HELLO_PORT 54321
-#define HELLO_ROOM 64         /* octets for each direction */
+#define HELLO_ROOM 64         /* bytes for each direction */
 #define HELLO_TAG 'lleH'
 
 DRIVER_INITIALIZE DriverEntry;
 DRIVER_UNLOAD HelloUnload;
 
 typedef struct _HELLO {
-    KEVENT Done;               /* a request has completed, with: */
+    KEVENT Done;               /* set by a completion, with the members below */
     NTSTATUS Status;
     NDK_OBJECT_HEADER *Object;
-    KEVENT Event;              /* there are results, or Failure is set */
-    LONG Failure;              /* why no more results will come */
+    KEVENT Event;              /* set if there are results, or Failure is set */
+    LONG Failure;              /* why no more results will arrive */
     NDK_PD *Pd;
     NDK_CQ *Cq;
     NDK_QP *Qp;
     NDK_MR *Mr;
     NDK_CONNECTOR *Connector;
-    CHAR *Buffer;              /* what is sent, then what comes back */
+    CHAR *Buffer;              /* the sent line, then the received one */
     MDL *Mdl;
 } HELLO;
 
@@ -40,7 +40,7 @@ static WSK_PROVIDER_NPI HelloProvider;
 static WSK_PROVIDER_NDK_DISPATCH HelloNdk;
 static NDK_ADAPTER *HelloAdapter;
 
-/* Callbacks run at up to DISPATCH_LEVEL, perhaps before the function that they belong to has returned. */
+/* Callbacks run at up to DISPATCH_LEVEL, perhaps before the function that started them has returned. */
 static VOID HelloCreated(PVOID Context, NTSTATUS Status, NDK_OBJECT_HEADER *Object)
 {
     HELLO *hello = Context;
@@ -59,12 +59,12 @@ static VOID HelloCqNotified(PVOID Context, NTSTATUS Status)
     KeSetEvent(&hello->Event, IO_NO_INCREMENT, FALSE);
 }
 
-/* The peer's orderly end completes no request, so that a receive would be waited for in vain. */
+/* An orderly disconnect of the peer completes no request, so a receive would never complete. */
 static VOID HelloDisconnected(PVOID Context) { HelloCqNotified(Context, STATUS_CONNECTION_DISCONNECTED); }
 
 /*
- * STATUS_PENDING is not a failure: the answer comes with the callback. A create that was pending leaves its out
- * parameter alone and hands the object over there.
+ * STATUS_PENDING is not a failure: the callback delivers the result. A pending create does not write its out parameter;
+ * its callback receives the object.
  */
 static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
 {
@@ -76,7 +76,7 @@ static NTSTATUS HelloWait(HELLO *H, NTSTATUS Status, PVOID *Object)
     return H->Status;
 }
 
-static NTSTATUS HelloMake(HELLO *H)
+static NTSTATUS HelloCreateObjects(HELLO *H)
 {
     NTSTATUS status;
 
@@ -118,10 +118,10 @@ static NTSTATUS HelloConnect(HELLO *H)
 }
 
 /*
- * Sends the line and waits for the result of the receive that the echo takes. The send is silent: a result of it comes
- * only if it fails, and its memory stays until the queue pair is closed.
+ * Sends the line and waits for the result of the receive. The send is silent: it has a result only if it fails, and its
+ * memory must stay until the queue pair is closed.
  */
-static NTSTATUS HelloSay(HELLO *H, const CHAR *Line)
+static NTSTATUS HelloExchange(HELLO *H, const CHAR *Line)
 {
     NDK_SGE out = { 0 }, in = { 0 };
     LARGE_INTEGER limit = { .QuadPart = -10LL * 10000000 }; /* ten seconds from now, in 100 ns */
@@ -137,18 +137,18 @@ static NTSTATUS HelloSay(HELLO *H, const CHAR *Line)
     if (NT_SUCCESS(status = H->Qp->Dispatch->NdkReceive(H->Qp, NULL, &in, 1)))
         status = H->Qp->Dispatch->NdkSend(H->Qp, NULL, &out, 1, NDK_OP_FLAG_SILENT_SUCCESS);
     while (NT_SUCCESS(status)) {
-        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* before the queue: the echo may have come first */
+        failure = InterlockedCompareExchange(&H->Failure, 0, 0); /* before the queue is read */
         if (H->Cq->Dispatch->NdkGetCqResults(H->Cq, &result, 1)) {
             status = result.Status;
             break;
         }
-        H->Cq->Dispatch->NdkArmCq(H->Cq, NDK_CQ_NOTIFY_ANY); /* fires at once if something came in between */
+        H->Cq->Dispatch->NdkArmCq(H->Cq, NDK_CQ_NOTIFY_ANY); /* notifies at once if a result arrived in between */
         if (failure)
             status = failure;
         else if (KeWaitForSingleObject(&H->Event, Executive, KernelMode, FALSE, &limit) == STATUS_TIMEOUT)
             status = STATUS_IO_TIMEOUT;
     }
-    /* A peer may send anything: its bytes are compared, and never printed. */
+    /* The peer is not trusted: its bytes are compared, never printed. */
     if (NT_SUCCESS(status) && (result.BytesTransferred != out.Length ||
             RtlCompareMemory(H->Buffer, H->Buffer + HELLO_ROOM, out.Length) != out.Length))
         status = STATUS_INVALID_NETWORK_RESPONSE;
@@ -158,11 +158,14 @@ static NTSTATUS HelloSay(HELLO *H, const CHAR *Line)
     return status;
 }
 
-/* Each after those that depend on it; memory last, as the adapter may use it until its region and queue are closed. */
+/*
+ * Objects are closed after those that depend on them, and memory is freed last, because the adapter may use it until
+ * its region and queue pair are closed.
+ */
 #define HELLO_CLOSE(H, Object, Function) if ((H)->Object) \
         HelloWait((H), (H)->Object->Dispatch->Function(&(H)->Object->Header, HelloClosed, (H)), NULL)
 
-static VOID HelloUnmake(HELLO *H)
+static VOID HelloCloseObjects(HELLO *H)
 {
     HELLO_CLOSE(H, Connector, NdkCloseConnector);
     HELLO_CLOSE(H, Qp, NdkCloseQp);
@@ -204,9 +207,9 @@ NTSTATUS DriverEntry(PDRIVER_OBJECT DriverObject, PUNICODE_STRING RegistryPath)
             WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL, sizeof(HelloNdk), &HelloNdk, NULL, NULL)))
         status = HelloNdk.WskOpenNdkAdapter(HelloProvider.Client, version, HELLO_INTERFACE, &HelloAdapter);
     if (NT_SUCCESS(status)) {
-        if (NT_SUCCESS(status = HelloMake(&hello)) && NT_SUCCESS(status = HelloConnect(&hello)))
-            status = HelloSay(&hello, "hello, world");
-        HelloUnmake(&hello);
+        if (NT_SUCCESS(status = HelloCreateObjects(&hello)) && NT_SUCCESS(status = HelloConnect(&hello)))
+            status = HelloExchange(&hello, "hello, world");
+        HelloCloseObjects(&hello);
     }
     if (!NT_SUCCESS(status))
         HelloUnload(DriverObject); /* DriverUnload is not called when DriverEntry fails */
