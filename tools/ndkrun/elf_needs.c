@@ -16,22 +16,22 @@ struct image {
     uint64_t size;
 };
 
-/* `size` octets at offset, or NULL where the file does not have them. */
-static const void *at(const struct image *i, uint64_t offset, uint64_t size)
+/* Returns size bytes at offset, or NULL if the file does not have them. */
+static const void *image_at(const struct image *i, uint64_t offset, uint64_t size)
 {
     return offset <= i->size && size <= i->size - offset ? i->start + offset : NULL;
 }
 
-static const Elf64_Phdr *header(const struct image *i, const Elf64_Ehdr *e, uint32_t n)
+static const Elf64_Phdr *image_header(const struct image *i, const Elf64_Ehdr *e, uint32_t n)
 {
-    return at(i, e->e_phoff + (uint64_t)n * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
+    return image_at(i, e->e_phoff + (uint64_t)n * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 }
 
-/* Where a virtual address lies in the file. */
+/* Finds the file offset of a virtual address. */
 static bool file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t address, uint64_t *offset)
 {
     for (uint32_t n = 0; n < e->e_phnum; n++) {
-        const Elf64_Phdr *p = header(i, e, n);
+        const Elf64_Phdr *p = image_header(i, e, n);
 
         if (p && p->p_type == PT_LOAD && address - p->p_vaddr < p->p_filesz) {
             *offset = p->p_offset + (address - p->p_vaddr);
@@ -41,18 +41,18 @@ static bool file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t add
     return false;
 }
 
-/* A string of the table at offset `strings`; NULL where it does not end inside the file. */
-static const char *string(const struct image *i, uint64_t strings, uint64_t index)
+/* A string of the table at offset `strings`; NULL if it does not end inside the file. */
+static const char *image_string(const struct image *i, uint64_t strings, uint64_t index)
 {
-    const char *s = at(i, strings + index, 1);
+    const char *s = image_at(i, strings + index, 1);
 
     return s && memchr(s, 0, i->size - (uint64_t)((const uint8_t *)s - i->start)) ? s : NULL;
 }
 
-static bool search(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, const char *prefix,
+static bool search_dynamic(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, const char *prefix,
                    char *name, size_t room)
 {
-    const Elf64_Dyn *d = at(i, dynamic->p_offset, dynamic->p_filesz);
+    const Elf64_Dyn *d = image_at(i, dynamic->p_offset, dynamic->p_filesz);
     uint64_t count = dynamic->p_filesz / sizeof *d, table = 0, address = 0;
     const char *directory = NULL, *found = NULL;
 
@@ -62,7 +62,8 @@ static bool search(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr 
     if (!d || !file_offset(i, e, address, &table))
         return false;
     for (uint64_t n = 0; n < count; n++) {
-        const char *s = d[n].d_tag == DT_NEEDED || d[n].d_tag == DT_RUNPATH ? string(i, table, d[n].d_un.d_val) : NULL;
+        bool is_name = d[n].d_tag == DT_NEEDED || d[n].d_tag == DT_RUNPATH;
+        const char *s = is_name ? image_string(i, table, d[n].d_un.d_val) : NULL;
 
         if (s && d[n].d_tag == DT_RUNPATH)
             directory = s;
@@ -78,15 +79,15 @@ static bool search(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr 
 
 static bool search_image(const struct image *i, const char *prefix, char *name, size_t room)
 {
-    const Elf64_Ehdr *e = at(i, 0, sizeof *e);
+    const Elf64_Ehdr *e = image_at(i, 0, sizeof *e);
 
     if (!e || memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_ident[EI_CLASS] != ELFCLASS64)
         return false;
     for (uint32_t n = 0; n < e->e_phnum; n++) {
-        const Elf64_Phdr *p = header(i, e, n);
+        const Elf64_Phdr *p = image_header(i, e, n);
 
         if (p && p->p_type == PT_DYNAMIC)
-            return search(i, e, p, prefix, name, room);
+            return search_dynamic(i, e, p, prefix, name, room);
     }
     return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which shared libraries a shared object asks for. */
+/* Shared libraries that a shared object needs. */
 #ifndef NDKRUN_ELF_NEEDS_H
 #define NDKRUN_ELF_NEEDS_H
 
@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /*
- * Looks for a needed library whose name begins with prefix. True: name (of room octets) is it, with the directory of
- * the object's run path in front if it lies there. False: there is none, or the file is no shared object.
+ * Finds a needed library whose name begins with prefix. Returns true and writes its name (at most room bytes), with the
+ * directory of the object's run path if it lies there. Returns false if there is none, or the file is not a shared
+ * object.
  */
 bool elf_needs(const char *path, const char *prefix, char *name, size_t room);
 

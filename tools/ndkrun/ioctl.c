@@ -6,26 +6,26 @@
 #include <string.h>
 
 #include "number.h"
-#include "octets.h"
+#include "hex.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 
-enum { NAME_MOST = 256, INPUT_MOST = 4096, OUTPUT_MOST = 65536, NUMBER_MOST = 32 };
+enum { MAX_NAME = 256, MAX_INPUT = 4096, MAX_OUTPUT = 65536, MAX_NUMBER = 32 };
 
 struct control {
-    char device[NAME_MOST];
+    char device[MAX_NAME];
     uint32_t code, length;
-    uint8_t input[INPUT_MOST];
+    uint8_t input[MAX_INPUT];
 };
 
 static bool parse(const char *word, struct control *c)
 {
     const char *colon = strchr(word, ':'), *hex;
-    char number[NUMBER_MOST];
+    char number[MAX_NUMBER];
     size_t digits;
     uint64_t code;
 
-    if (!colon || colon == word || colon - word >= NAME_MOST)
+    if (!colon || colon == word || colon - word >= MAX_NAME)
         return false;
     memcpy(c->device, word, (size_t)(colon - word));
     c->device[colon - word] = '\0';
@@ -39,18 +39,18 @@ static bool parse(const char *word, struct control *c)
         return false;
     c->code = (uint32_t)code;
     c->length = 0;
-    return !hex || octets_parse(hex + 1, c->input, sizeof c->input, &c->length);
+    return !hex || hex_parse(hex + 1, c->input, sizeof c->input, &c->length);
 }
 
 bool ioctl_send(const char *word, FILE *out)
 {
-    static uint8_t output[OUTPUT_MOST];
+    static uint8_t output[MAX_OUTPUT];
     static struct control c;
     ondk_wdk_device_t *device;
     uint32_t status, length = 0;
 
     if (!parse(word, &c)) {
-        fprintf(out, "ndkrun: --ioctl %s: DEVICE:CODE[:HEX] is wanted, as in echo:0x12a004:00100000\n", word);
+        fprintf(out, "ndkrun: --ioctl %s: expected DEVICE:CODE[:HEX], for example echo:0x12a004:00100000\n", word);
         return false;
     }
     if (ondk_wdk_open(c.device, &device, &status)) {
@@ -62,8 +62,8 @@ bool ioctl_send(const char *word, FILE *out)
         ondk_wdk_close(device);
         return false;
     }
-    fprintf(out, "ndkrun: %s 0x%X: %s, %u octets\n", c.device, c.code, ondk_status_name((NTSTATUS)status), length);
-    octets_show(output, length, out);
+    fprintf(out, "ndkrun: %s 0x%X: %s, %u bytes\n", c.device, c.code, ondk_status_name((NTSTATUS)status), length);
+    hex_dump(output, length, out);
     ondk_wdk_close(device);
     return NT_SUCCESS((NTSTATUS)status);
 }

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Sends one: DEVICE:CODE[:HEX], CODE a number, HEX the input's octets. Prints status and output. False: it is not of
- * that form, the device cannot be opened, or the driver failed the request; which of them has been said.
+ * Sends a device control DEVICE:CODE[:HEX], where CODE is a number and HEX the input, and prints status and output.
+ * Returns false, after a message, if the form is wrong, the device cannot be opened, or the driver failed the request.
  */
 bool ioctl_send(const char *word, FILE *out);
 

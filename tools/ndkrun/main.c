@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkrun: loads drivers, lets them run, unloads them, says what they left. See options.c for how it is called. */
+/* ndkrun: loads drivers, runs them, unloads them, and reports what they left behind. options.c has the command line. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "again.h"
+#include "reexec.h"
 #include "ioctl.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
@@ -24,14 +24,14 @@
 #include "registry.h"
 #include "scsi.h"
 
-enum { STEP_MS = 20, IDLE_STEPS = 5, PATIENCE_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2,
+enum { STEP_MS = 20, IDLE_STEPS = 5, CALL_TIMEOUT_SECONDS = 10, CRASH_FRAMES = 32, CRASH_OWN_FRAMES = 2,
        CRASH_STACK = 1 << 17 };
 
 static FILE *out;
 static volatile sig_atomic_t interrupted;
 
-/* The second one ends at once whatever hangs. */
-static void interrupt(int number)
+/* The second interrupt ends the program even if a driver hangs. */
+static void handle_interrupt(int number)
 {
     (void)number;
     if (interrupted)
@@ -39,18 +39,21 @@ static void interrupt(int number)
     interrupted = 1;
 }
 
-/* What Windows answers with a bug check. The stream is used as it is: nothing can be lost, and alarm() ends a hang. */
-static void crash(int number, siginfo_t *info, void *context)
+/*
+ * Handles faults, for which Windows has a bug check. It uses the stream although that is not async-signal-safe, so that
+ * buffered output is not lost; alarm() ends a deadlock.
+ */
+static void handle_fault(int number, siginfo_t *info, void *context)
 {
     void *frames[CRASH_FRAMES];
     int depth = backtrace(frames, CRASH_FRAMES);
 
     (void)context;
-    alarm(PATIENCE_SECONDS);
+    alarm(CALL_TIMEOUT_SECONDS);
     signal(number, SIG_DFL);
-    fprintf(out, "*** %s at %p: memory that is not there, or has been given back\n", strsignal(number), info->si_addr);
+    fprintf(out, "*** %s at %p: the memory is not mapped or was freed\n", strsignal(number), info->si_addr);
     for (int i = CRASH_OWN_FRAMES; i < depth; i++) {
-        const char *at = (const char *)frames[i] - (i > CRASH_OWN_FRAMES); /* a return address lies behind its call */
+        const char *at = (const char *)frames[i] - (i > CRASH_OWN_FRAMES); /* a return address is behind its call */
         const char *file;
         Dl_info place;
 
@@ -65,12 +68,12 @@ static void crash(int number, siginfo_t *info, void *context)
 }
 
 /*
- * Reports faults of every thread; those that the libraries make have a stack for the handler. A sanitizer has a better
- * report of its own.
+ * Reports faults of all threads; the libraries' threads have a signal stack. A sanitizer has a better report of its
+ * own.
  */
-static void watch_crashes(void)
+static void install_fault_handlers(void)
 {
-    struct sigaction action = { .sa_sigaction = crash, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+    struct sigaction action = { .sa_sigaction = handle_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
     static char handler_stack[CRASH_STACK];
 
@@ -103,7 +106,7 @@ struct call {
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t call_returned; /* its clock is CLOCK_MONOTONIC */
 
-static void end_call(struct call *c)
+static void complete_call(struct call *c)
 {
     snprintf(c->error, sizeof c->error, "%s", c->result ? ondk_wdk_error() : "");
     pthread_mutex_lock(&call_lock);
@@ -117,7 +120,7 @@ static void *run_load(void *context)
     struct call *c = context;
 
     c->result = ondk_wdk_load(c->path, NULL, &c->driver, &c->status);
-    end_call(c);
+    complete_call(c);
     return NULL;
 }
 
@@ -126,11 +129,11 @@ static void *run_unload(void *context)
     struct call *c = context;
 
     c->result = ondk_wdk_unload(c->driver, &c->status);
-    end_call(c);
+    complete_call(c);
     return NULL;
 }
 
-/* False: the call has not returned within this time. */
+/* Returns false if the call has not returned within this time. */
 static bool wait_for_call(struct call *c, int limit_seconds)
 {
     struct timespec limit;
@@ -147,34 +150,34 @@ static bool wait_for_call(struct call *c, int limit_seconds)
     return returned;
 }
 
-/* It may come yet; whoever does not want to wait presses Ctrl-C. */
-static void wait_on(struct call *c)
+/* Waits until the call returns, or until Ctrl-C. */
+static void wait_until_returned(struct call *c)
 {
     do {
         if (interrupted) {
-            fprintf(out, "ndkrun: given up\n");
+            fprintf(out, "ndkrun: interrupted\n");
             fflush(out);
             _exit(NDKRUN_LEFT);
         }
     } while (!wait_for_call(c, 1));
 }
 
-/* Waits for it on a thread of its own, and after a while tells what the driver may be waiting for. */
-static bool call(void *(*routine)(void *), struct call *c, const char *what)
+/* Calls a driver on another thread. If the call does not return in time, prints what the driver may be waiting for. */
+static bool call_driver(void *(*routine)(void *), struct call *c, const char *what)
 {
     pthread_t thread;
 
     c->returned = false;
     if (pthread_create(&thread, NULL, routine, c)) {
-        fprintf(out, "ndkrun: no thread for %s\n", what);
+        fprintf(out, "ndkrun: cannot create a thread for %s\n", what);
         c->result = -1;
         return false;
     }
-    if (!wait_for_call(c, PATIENCE_SECONDS)) {
-        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. What there is at the moment:\n", what, c->path,
-                PATIENCE_SECONDS);
+    if (!wait_for_call(c, CALL_TIMEOUT_SECONDS)) {
+        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. Held at this moment:\n", what, c->path,
+                CALL_TIMEOUT_SECONDS);
         ondk_wdk_report(out);
-        wait_on(c);
+        wait_until_returned(c);
     }
     pthread_join(thread, NULL);
     return !c->result;
@@ -198,7 +201,7 @@ static uint32_t load_all(const struct options *o, struct call *calls)
         struct call *c = &calls[loaded];
 
         c->path = o->drivers[loaded];
-        if (!call(run_load, c, "DriverEntry")) {
+        if (!call_driver(run_load, c, "DriverEntry")) {
             fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
             break;
         }
@@ -208,20 +211,20 @@ static uint32_t load_all(const struct options *o, struct call *calls)
     return loaded;
 }
 
-/* The last first. False: one of them stays. */
+/* Unloads the last driver first. Returns false if a driver could not be unloaded. */
 static bool unload_all(struct call *calls, uint32_t loaded)
 {
-    bool all = true;
+    bool ok = true;
 
     while (loaded > 0) {
         struct call *c = &calls[--loaded];
 
-        if (call(run_unload, c, "DriverUnload"))
+        if (call_driver(run_unload, c, "DriverUnload"))
             continue;
         fprintf(out, "ndkrun: %s (%s)\n", c->error, ondk_status_name((NTSTATUS)c->status));
-        all = false;
+        ok = false;
     }
-    return all;
+    return ok;
 }
 
 /* ---- The run --------------------------------------------------------------------------------------------- */
@@ -231,7 +234,7 @@ static void wait_for_end(const struct options *o)
     double end = seconds() + o->run_for;
     int idle = 0;
 
-    while (!interrupted && !output_seen() && idle < IDLE_STEPS && (o->run_for < 0 || seconds() < end)) {
+    while (!interrupted && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || seconds() < end)) {
         poll(NULL, 0, STEP_MS);
         idle = o->until_idle && !ondk_wdk_busy() ? idle + 1 : 0;
     }
@@ -239,17 +242,17 @@ static void wait_for_end(const struct options *o)
 
 static bool send_all(const struct options *o)
 {
-    bool all = true;
+    bool ok = true;
 
     for (uint32_t i = 0; i < o->ioctl_count && !interrupted; i++)
-        all = ioctl_send(o->ioctl[i], out) && all;
+        ok = ioctl_send(o->ioctl[i], out) && ok;
     for (uint32_t i = 0; i < o->scsi_count && !interrupted; i++)
-        all = scsi_send(o->scsi[i], out) && all;
-    return all;
+        ok = scsi_send(o->scsi[i], out) && ok;
+    return ok;
 }
 
-/* With checks on each unload has told what its driver left. */
-static bool clean(const struct options *o)
+/* With checks on, each unload has reported what its driver left. */
+static bool has_no_findings(const struct options *o)
 {
     uint32_t left = o->checks == ONDK_WDK_CHECKS_OFF ? ondk_wdk_report(out) : 0, broken = ondk_wdk_violations();
 
@@ -262,8 +265,8 @@ static bool clean(const struct options *o)
 
 static int run(const struct options *o)
 {
-    static struct call calls[OPTIONS_MOST];
-    bool sent = true, gone;
+    static struct call calls[MAX_OPTIONS];
+    bool sent = true, unloaded;
     uint32_t loaded;
 
     init_calls();
@@ -272,8 +275,8 @@ static int run(const struct options *o)
         sent = send_all(o);
         wait_for_end(o);
     }
-    gone = unload_all(calls, loaded);
-    if (!clean(o) || !gone)
+    unloaded = unload_all(calls, loaded);
+    if (!has_no_findings(o) || !unloaded)
         return NDKRUN_LEFT;
     if (loaded < o->driver_count)
         return NDKRUN_NOT_LOADED;
@@ -285,7 +288,7 @@ static int run(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct sigaction action = { .sa_handler = interrupt };
+    struct sigaction action = { .sa_handler = handle_interrupt };
     static struct options o;
     bool done;
     int code = options_parse(&o, argc, argv, &done);
@@ -294,18 +297,17 @@ int main(int argc, char **argv)
         return code == NDKRUN_OK && fflush(stdout) != 0 ? NDKRUN_LOST : code;
     signal(SIGPIPE, SIG_IGN); /* `ip` and a symbol tool may be missing or end early */
     /*
-     * Completions come as late as by a card's interrupt: published drivers touch what they have posted for a moment after
-     * the post, and look at once for what the peer does with it. Nor does a thread that wakes take the processor from one
-     * that runs, as at DISPATCH_LEVEL it would not; every thread inherits that, and where it cannot be had, drivers run
-     * as well.
+     * Completions arrive as late as from a card's interrupt: published drivers access what they have posted for a
+     * moment after the post, and read at once what the peer does with it. With SCHED_BATCH a thread that wakes does not
+     * preempt one that runs, as at DISPATCH_LEVEL. Every thread inherits the policy; drivers also work without it.
      */
     if (setenv("ONDK_SPIN_US", "0", 0) || setenv("ONDK_NOTIFY_US", "200", 0))
         return NDKRUN_USAGE;
-    /* While checks are on, ndkrun's own report of a close that hangs has the stacks that made the objects. */
+    /* While checks are on, ndkrun's own report of a hanging close has the stacks of the objects' creation. */
     if (o.checks != ONDK_WDK_CHECKS_OFF && setenv("ONDK_CLOSE_REPORT_MS", "0", 0))
         return NDKRUN_USAGE;
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
-    if (!again_prepare(&o, argv))
+    if (!reexec_prepare(&o, argv))
         return NDKRUN_USAGE;
     out = output_open(o.until_print);
     if (!out)
@@ -314,7 +316,7 @@ int main(int argc, char **argv)
     ondk_wdk_set_checks(o.checks);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    watch_crashes();
+    install_fault_handlers();
     if (!registry_prepare(&o, out))
         return NDKRUN_USAGE;
     code = run(&o);

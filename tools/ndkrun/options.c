@@ -13,32 +13,32 @@
 
 static const char help[] =
     "ndkrun loads kernel drivers that ndk-cc has built, calls DriverEntry, lets them run, unloads them, the last\n"
-    "first, and says what they have left and which rules they broke.\n"
+    "first, and reports what they have left and which rules they broke.\n"
     "\n"
     "  ndkrun [options] DRIVER.so...\n"
     "\n"
     "  --net INDEX=ADDRESS/PREFIX,...  run in a network of its own, with interfaces of these indexes and addresses;\n"
     "                                  an index may come several times, with an address each. No root needed.\n"
-    "  --map INDEX=NAME                the host's interface NAME stands in for the one that a driver names by INDEX\n"
+    "  --map INDEX=NAME                the host's interface NAME for a driver's interface INDEX\n"
     "  --reg 'KEY\\VALUE=TYPE:DATA'     a value in the registry: dword:5, qword:5, sz:text, multi_sz:a|b, hex:00ff.\n"
-    "                                  KEY is seen from the first driver's service key, or begins with HKLM\n"
+    "                                  KEY is relative to the first driver's service key, or begins with HKLM\n"
     "  --reg-file FILE                 a .reg file, as regedit exports it\n"
-    "  --ioctl DEVICE:CODE[:HEX]       send a device control when all are loaded; in the order given\n"
-    "  --scsi 'PATH:TARGET:LUN COMMAND' a command to a unit of a Storport miniport, after the device controls: inquiry,\n"
-    "                                  capacity, luns, read LBA BLOCKS, write LBA HEX, cdb HEX [in OCTETS]\n"
+    "  --ioctl DEVICE:CODE[:HEX]       send a device control after all drivers are loaded; in this order\n"
+    "  --scsi 'PATH:TARGET:LUN COMMAND' a command to a unit of a Storport miniport, after device controls: inquiry,\n"
+    "                                  capacity, luns, read LBA BLOCKS, write LBA HEX, cdb HEX [in BYTES]\n"
     "  --run-for SECONDS               unload after this time; otherwise on Ctrl-C\n"
     "  --until-idle                    unload when no thread, timer, DPC or NDK request of a driver is left\n"
     "  --until-print TEXT              unload when a driver prints TEXT\n"
-    "  --checks off|go-on|stop         what to do about a broken rule: stop ends with a bug check (default: as\n"
-    "                                  ONDK_WDK_CHECKS says, else stop)\n"
+    "  --checks off|go-on|stop         the action for a broken rule; stop ends with a bug check (default:\n"
+    "                                  ONDK_WDK_CHECKS, or stop)\n"
     "  --help\n"
     "\n"
     "Under a debugger: gdb --args ndkrun DRIVER.so, then `break DriverEntry`, `run`.\n"
-    "Exit: 0 all is well; 1 something was left or a rule broken; 2 wrong usage, or an ONDK_ variable that is not\n"
-    "used; 3 a driver did not load; 4 a device control or SCSI command failed; 6 not all of the output could be\n"
-    "written; a bug check ends with SIGABRT.\n";
+    "Exit: 0 no finding; 1 something was left or a rule broken; 2 wrong usage, or an ONDK_ variable that is not\n"
+    "used; 3 a driver did not load; 4 a device control or SCSI command failed; 6 the output could not be written\n"
+    "completely; a bug check ends with SIGABRT.\n";
 
-static int wrong(const char *what, const char *word)
+static int usage_error(const char *what, const char *word)
 {
     fprintf(stderr, "ndkrun: %s: %s (see --help)\n", what, word);
     return NDKRUN_USAGE;
@@ -58,7 +58,7 @@ static bool index_of(const char *word, const char **rest, uint32_t *index)
     return number_parse(number, 1, 999999, index);
 }
 
-/* A copy is cut up: ndkrun may have to run again with the words as they came. */
+/* Splits a copy, because ndkrun may have to execute itself again with the original words. */
 static bool add_net(struct options *o, const char *given)
 {
     char words[4096];
@@ -69,7 +69,7 @@ static bool add_net(struct options *o, const char *given)
         struct net_interface *n = &o->net[o->net_count];
         const char *rest;
 
-        if (o->net_count == OPTIONS_MOST || !index_of(word, &rest, &n->index) || !strchr(rest, '/') ||
+        if (o->net_count == MAX_OPTIONS || !index_of(word, &rest, &n->index) || !strchr(rest, '/') ||
             strspn(rest + 1, "0123456789abcdefABCDEF.:/") != strlen(rest + 1) ||
             snprintf(n->address, sizeof n->address, "%s", rest + 1) >= (int)sizeof n->address)
             return false;
@@ -93,7 +93,7 @@ static bool add_map(const char *word)
 
 static bool add(const char **list, uint32_t *count, const char *word)
 {
-    if (*count == OPTIONS_MOST)
+    if (*count == MAX_OPTIONS)
         return false;
     list[(*count)++] = word;
     return true;
@@ -116,7 +116,7 @@ enum {
     OPT_CHECKS, OPT_HELP
 };
 
-static const struct option known[] = {
+static const struct option long_options[] = {
     { "net", required_argument, NULL, OPT_NET },
     { "map", required_argument, NULL, OPT_MAP },
     { "reg", required_argument, NULL, OPT_REG },
@@ -131,7 +131,7 @@ static const struct option known[] = {
     { NULL, 0, NULL, 0 },
 };
 
-static bool take(struct options *o, int option, char *word)
+static bool options_set(struct options *o, int option, char *word)
 {
     switch (option) {
     case OPT_NET: return add_net(o, word);
@@ -158,23 +158,23 @@ int options_parse(struct options *o, int argc, char **argv, bool *done)
     *o = (struct options){ .run_for = -1, .checks = ONDK_WDK_CHECKS_STOP };
     if (checks)
         (void)checks_of(checks, &o->checks);
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (option == OPT_HELP) {
             fputs(help, stdout);
             return NDKRUN_OK;
         }
         if (option == '?')
-            return NDKRUN_USAGE; /* getopt has said why */
-        if (!take(o, option, optarg))
-            return wrong("not understood", optarg ? optarg : argv[optind - 1]);
+            return NDKRUN_USAGE; /* getopt has printed the reason */
+        if (!options_set(o, option, optarg))
+            return usage_error("not understood", optarg ? optarg : argv[optind - 1]);
     }
     for (; optind < argc; optind++)
         if (!add(o->drivers, &o->driver_count, argv[optind]))
-            return wrong("too many drivers", argv[optind]);
+            return usage_error("too many drivers", argv[optind]);
     if (!o->driver_count)
-        return wrong("which driver?", "ndkrun DRIVER.so");
+        return usage_error("which driver?", "ndkrun DRIVER.so");
     if (ondk_config_check_environment())
-        return wrong("wrong environment", "an ONDK_ variable is not used");
+        return usage_error("wrong environment", "an ONDK_ variable is not used");
     *done = false;
     return NDKRUN_OK;
 }

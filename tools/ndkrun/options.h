@@ -9,25 +9,25 @@
 #include "openndk/wdk.h"
 
 enum { NDKRUN_OK, NDKRUN_LEFT, NDKRUN_USAGE, NDKRUN_NOT_LOADED, NDKRUN_IOCTL_FAILED, NDKRUN_LOST = 6 };
-enum { OPTIONS_MOST = 64 };
+enum { MAX_OPTIONS = 64 };
 
-/* One interface of --net: an index, and addresses with their prefix lengths as `ip` takes them. */
+/* An interface of --net: an index and an address with its prefix length, as `ip` accepts it. */
 struct net_interface {
     uint32_t index;
     char address[64];
 };
 
 struct options {
-    const char *drivers[OPTIONS_MOST];
+    const char *drivers[MAX_OPTIONS];
     uint32_t driver_count;
-    struct net_interface net[OPTIONS_MOST];
+    struct net_interface net[MAX_OPTIONS];
     uint32_t net_count;
-    const char *reg[OPTIONS_MOST];
+    const char *reg[MAX_OPTIONS];
     uint32_t reg_count;
     const char *reg_file;
-    const char *ioctl[OPTIONS_MOST];
+    const char *ioctl[MAX_OPTIONS];
     uint32_t ioctl_count;
-    const char *scsi[OPTIONS_MOST];
+    const char *scsi[MAX_OPTIONS];
     uint32_t scsi_count;
     const char *until_print;
     double run_for;     /* seconds; negative: not given */
@@ -35,7 +35,7 @@ struct options {
     ondk_wdk_checks_t checks;
 };
 
-/* Fills in o, and maps interfaces. *done: nothing is left to do, the return value is the exit status. */
+/* Fills in o and maps interfaces. *done: the program ends with the returned exit status. */
 int options_parse(struct options *o, int argc, char **argv, bool *done);
 
 #endif

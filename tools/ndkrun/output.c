@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream that works line by line: see output.h. */
+/* A stream that is processed line by line: see output.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,13 +15,13 @@
 #include "printable.h"
 #include "symbol.h"
 
-enum { LINE_MOST = 4096, WHOLE_MOST = LINE_MOST + 2700 };
+enum { MAX_LINE = 4096, MAX_WHOLE = MAX_LINE + 2700 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char line[LINE_MOST];
+static char line[MAX_LINE];
 static size_t length;
 static const char *awaited;
-static atomic_bool seen, told, lost;
+static atomic_bool matched, hint_printed, lost;
 
 static void put(const char *text, size_t size)
 {
@@ -39,15 +39,15 @@ static void put(const char *text, size_t size)
     }
 }
 
-/* A line, or a part of a long one. */
+/* Writes a line, or a part of a long one, with control characters replaced. */
 static void put_safely(const char *text, size_t size)
 {
-    static char safe[PRINTABLE_MOST * WHOLE_MOST + 2];
+    static char safe[PRINTABLE_MOST * MAX_WHOLE + 2];
     bool ends = size && text[size - 1] == '\n';
     size_t made;
 
     size -= ends;
-    size -= ends && size && text[size - 1] == '\r'; /* a line end of Windows */
+    size -= ends && size && text[size - 1] == '\r'; /* a Windows line end */
     made = printable_copy(safe, sizeof safe - 1, text, size);
     if (ends)
         safe[made++] = '\n';
@@ -57,7 +57,7 @@ static void put_safely(const char *text, size_t size)
 /* "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)". */
 static void put_frame(const char *number, const char *place)
 {
-    char module[256], text[2600], whole[WHOLE_MOST];
+    char module[256], text[2600], whole[MAX_WHOLE];
     unsigned long offset;
     int head;
 
@@ -74,25 +74,25 @@ static void put_line(void)
     const char *number = line + strspn(line, " "), *place = strrchr(line, '(');
 
     if (awaited && strstr(line, awaited))
-        atomic_store(&seen, true);
+        atomic_store(&matched, true);
     if (number[0] != '#' || !strchr(number, ' ') || !place || !strstr(place, "+0x")) {
         put_safely(line, length);
         return;
     }
-    if (!symbol_tool() && !atomic_exchange(&told, true)) {
-        static const char words[] = "ndkrun: install binutils (addr2line) to see files and lines in stacks\n";
+    if (!symbol_tool() && !atomic_exchange(&hint_printed, true)) {
+        static const char words[] = "ndkrun: install binutils (addr2line) for files and lines in stacks\n";
         put(words, sizeof words - 1);
     }
     put_frame(number, place);
 }
 
-static ssize_t take(void *cookie, const char *text, size_t size)
+static ssize_t output_write(void *cookie, const char *text, size_t size)
 {
     (void)cookie;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < size; i++) {
         line[length++] = text[i];
-        if (text[i] == '\n' || length == LINE_MOST - 1) {
+        if (text[i] == '\n' || length == MAX_LINE - 1) {
             line[length] = '\0';
             put_line();
             length = 0;
@@ -104,11 +104,11 @@ static ssize_t take(void *cookie, const char *text, size_t size)
 
 FILE *output_open(const char *text)
 {
-    FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = take });
+    FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){ .write = output_write });
 
     awaited = text;
     if (out)
-        setvbuf(out, NULL, _IOLBF, LINE_MOST);
+        setvbuf(out, NULL, _IOLBF, MAX_LINE);
     return out;
 }
 
@@ -117,7 +117,7 @@ bool output_lost(void)
     return atomic_load(&lost);
 }
 
-bool output_seen(void)
+bool output_has_match(void)
 {
-    return atomic_load(&seen);
+    return atomic_load(&matched);
 }

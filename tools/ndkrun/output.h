@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What drivers and their kernel print, on its way to standard error: stack frames get the names of function, file
- * and line, a text that is waited for is seen, and what a terminal would obey becomes \xNN.
+ * Output of drivers and their kernel to standard error. Stack frames get the names of function, file and line, an
+ * awaited text is detected, and characters that a terminal would interpret become \xNN.
  */
 #ifndef NDKRUN_OUTPUT_H
 #define NDKRUN_OUTPUT_H
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Line by line to standard error. NULL: no memory. */
+/* Returns a stream that writes line by line to standard error; NULL if out of memory. */
 FILE *output_open(const char *awaited);
-/* Has a line with the awaited text come? Any thread. */
-bool output_seen(void);
-/* Could a part not be written, as standard error is a file on a full disk? */
+/* Returns whether a line with the awaited text was written. Any thread. */
+bool output_has_match(void);
+/* Returns whether a part could not be written, for example because standard error is a file on a full disk. */
 bool output_lost(void);
 
 #endif

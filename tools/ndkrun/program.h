@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Is a program of this name in a folder of PATH? */
+/* Returns whether a folder of PATH has a program of this name. */
 bool program_is_installed(const char *name);
 
 #endif

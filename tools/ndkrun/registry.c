@@ -10,10 +10,10 @@
 
 #include "number.h"
 
-enum { KEY_MOST = 1024, DATA_MOST = 4096 };
-enum { REG_TEXT = 1, REG_EXPAND = 2, REG_OCTETS = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
+enum { MAX_KEY = 1024, MAX_DATA = 4096 };
+enum { REG_TEXT = 1, REG_EXPAND = 2, REG_BYTES = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
 
-/* The service's name is the file's, as ondk_wdk_load takes it. */
+/* The service's name is the file's name, as in ondk_wdk_load. */
 static void service_key(const char *driver, char *key, size_t room)
 {
     const char *base = strrchr(driver, '/'), *dot;
@@ -29,9 +29,9 @@ static bool is_whole(const char *key)
     return !strncasecmp(key, "\\Registry\\", 10) || !strncasecmp(key, "HKLM\\", 5) || !strncasecmp(key, "HKEY_", 5);
 }
 
-static bool set_octets(const char *key, const char *name, const char *hex)
+static bool set_bytes(const char *key, const char *name, const char *hex)
 {
-    uint8_t data[DATA_MOST];
+    uint8_t data[MAX_DATA];
     size_t digits = strlen(hex);
 
     if (digits % 2 || digits / 2 > sizeof data || strspn(hex, "0123456789abcdefABCDEF") != digits)
@@ -41,13 +41,13 @@ static bool set_octets(const char *key, const char *name, const char *hex)
 
         data[i] = (uint8_t)strtoul(pair, NULL, 16);
     }
-    return !ondk_wdk_registry_set(key, name, REG_OCTETS, data, (uint32_t)(digits / 2));
+    return !ondk_wdk_registry_set(key, name, REG_BYTES, data, (uint32_t)(digits / 2));
 }
 
-/* Texts are told apart by bars: one of them cannot be in a text. */
+/* Bars separate the texts, so a text cannot contain one. */
 static bool set_texts(const char *key, const char *name, const char *bars)
 {
-    char data[DATA_MOST];
+    char data[MAX_DATA];
     size_t length = strlen(bars);
 
     if (length >= sizeof data)
@@ -58,7 +58,7 @@ static bool set_texts(const char *key, const char *name, const char *bars)
     return !ondk_wdk_registry_set_text(key, name, REG_TEXTS, data, (uint32_t)length + 1);
 }
 
-static bool set(const char *key, const char *name, const char *type, const char *data)
+static bool set_value(const char *key, const char *name, const char *type, const char *data)
 {
     uint64_t value;
     uint32_t narrow;
@@ -74,13 +74,13 @@ static bool set(const char *key, const char *name, const char *type, const char 
                                            (uint32_t)strlen(data));
     if (!strcmp(type, "multi_sz"))
         return set_texts(key, name, data);
-    return !strcmp(type, "hex") && set_octets(key, name, data);
+    return !strcmp(type, "hex") && set_bytes(key, name, data);
 }
 
-/* Cuts a copy at the first '=', at the last backslash before it, and at the colon behind it. */
-static bool one(const struct options *o, const char *given)
+/* Splits a copy at the first '=', at the last backslash before it, and at the colon after it. */
+static bool registry_set(const struct options *o, const char *given)
 {
-    char words[KEY_MOST + DATA_MOST], key[2 * KEY_MOST], *data, *type, *name;
+    char words[MAX_KEY + MAX_DATA], key[2 * MAX_KEY], *data, *type, *name;
     size_t length;
 
     if (snprintf(words, sizeof words, "%s", given) >= (int)sizeof words || !(type = strchr(words, '=')))
@@ -95,11 +95,11 @@ static bool one(const struct options *o, const char *given)
         *name = '\0';
     key[0] = '\0';
     if (!name || !is_whole(words))
-        service_key(o->drivers[0], key, KEY_MOST);
+        service_key(o->drivers[0], key, MAX_KEY);
     length = strlen(key);
-    if (name && snprintf(key + length, sizeof key - length, "%s%s", length ? "\\" : "", words) >= KEY_MOST)
+    if (name && snprintf(key + length, sizeof key - length, "%s%s", length ? "\\" : "", words) >= MAX_KEY)
         return false;
-    return set(key, name ? name + 1 : words, type, data);
+    return set_value(key, name ? name + 1 : words, type, data);
 }
 
 bool registry_prepare(const struct options *o, FILE *out)
@@ -109,8 +109,8 @@ bool registry_prepare(const struct options *o, FILE *out)
         return false;
     }
     for (uint32_t i = 0; i < o->reg_count; i++)
-        if (!one(o, o->reg[i])) {
-            fprintf(out, "ndkrun: --reg %s: KEY\\VALUE=TYPE:DATA is wanted, as in Parameters\\Port=dword:54321\n",
+        if (!registry_set(o, o->reg[i])) {
+            fprintf(out, "ndkrun: --reg %s: expected KEY\\VALUE=TYPE:DATA, for example Parameters\\Port=dword:54321\n",
                     o->reg[i]);
             return false;
         }

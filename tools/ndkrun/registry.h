@@ -8,7 +8,9 @@
 
 #include "options.h"
 
-/* Puts the values into the registry before the first driver is loaded. False: one is wrong, as has been said. */
+/*
+ * Writes the values to the registry before the first driver is loaded. Returns false, after a message, if one is wrong.
+ */
 bool registry_prepare(const struct options *o, FILE *out);
 
 #endif

@@ -6,33 +6,33 @@
 #include <string.h>
 
 #include "number.h"
-#include "octets.h"
+#include "hex.h"
 #include "openndk/adapter.h"
 #include "openndk/wdk.h"
 
 #define ADAPTER "\\Device\\RaidPort0"
 
-enum { WORDS_MOST = 5, DATA_MOST = 65536, BLOCK_MOST = 4096, INQUIRY_LENGTH = 36, LUNS_LENGTH = 520 };
+enum { MAX_WORDS = 5, MAX_DATA = 65536, MAX_BLOCK = 4096, INQUIRY_LENGTH = 36, LUNS_LENGTH = 520 };
 
-static uint8_t data[DATA_MOST];
+static uint8_t data[MAX_DATA];
 
-static bool number(const char *word, uint32_t most, uint32_t *value)
+static bool parse_number(const char *word, uint32_t max, uint32_t *value)
 {
     uint64_t wide = 0;
-    bool good = number_parse_c(word, most, &wide);
+    bool good = number_parse_c(word, max, &wide);
 
     *value = (uint32_t)wide;
     return good;
 }
 
-static bool address(char *word, ondk_wdk_scsi_command_t *c)
+static bool parse_address(char *word, ondk_wdk_scsi_command_t *c)
 {
     uint8_t *const parts[] = { &c->path, &c->target, &c->lun };
     char *save, *part = strtok_r(word, ":", &save);
     uint32_t value;
 
     for (int i = 0; i < 3; i++, part = strtok_r(NULL, ":", &save)) {
-        if (!part || !number(part, 255, &value))
+        if (!part || !parse_number(part, 255, &value))
             return false;
         *parts[i] = (uint8_t)value;
     }
@@ -58,7 +58,7 @@ static uint32_t get32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* As the unit says; 0: it does not, or its blocks are too large. */
+/* Reads the unit's block size; 0 if the unit does not report it or it is too large. */
 static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
     ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };
@@ -70,12 +70,12 @@ static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_
     if (ondk_wdk_scsi(port, &c, &status) || !NT_SUCCESS((NTSTATUS)status) || c.scsi_status)
         return 0;
     size = get32(capacity + 4);
-    return size <= BLOCK_MOST ? size : 0;
+    return size <= MAX_BLOCK ? size : 0;
 }
 
 static bool set_blocks(ondk_wdk_scsi_command_t *c, uint32_t lba, uint32_t blocks, uint32_t size)
 {
-    if (!size || !blocks || blocks > DATA_MOST / size)
+    if (!size || !blocks || blocks > MAX_DATA / size)
         return false;
     c->data_length = blocks * size;
     put32(c->cdb + 2, lba);
@@ -89,11 +89,11 @@ static bool set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *
     uint32_t lba, blocks;
 
     set_command(c, 0x28, 10, 0);
-    return number(words[0], UINT32_MAX, &lba) && number(words[1], UINT16_MAX, &blocks) &&
+    return parse_number(words[0], UINT32_MAX, &lba) && parse_number(words[1], UINT16_MAX, &blocks) &&
            set_blocks(c, lba, blocks, block_size(port, c));
 }
 
-/* The rest of the last block is zeros. */
+/* The rest of the last block is zero. */
 static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;
@@ -101,7 +101,7 @@ static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char 
     memset(data, 0, sizeof data);
     set_command(c, 0x2a, 10, 0);
     c->out = true;
-    if (!number(words[0], UINT32_MAX, &lba) || !octets_parse(words[1], data, sizeof data, &length))
+    if (!parse_number(words[0], UINT32_MAX, &lba) || !hex_parse(words[1], data, sizeof data, &length))
         return false;
     size = block_size(port, c);
     return size && set_blocks(c, lba, (length + size - 1) / size, size);
@@ -112,13 +112,13 @@ static bool set_cdb(ondk_wdk_scsi_command_t *c, char *const *words, int count)
     uint32_t length;
 
     c->data = data;
-    if (!octets_parse(words[0], c->cdb, sizeof c->cdb, &length) || length < 6)
+    if (!hex_parse(words[0], c->cdb, sizeof c->cdb, &length) || length < 6)
         return false;
     c->cdb_length = (uint8_t)length;
-    return count == 1 || (count == 3 && !strcmp(words[1], "in") && number(words[2], DATA_MOST, &c->data_length));
+    return count == 1 || (count == 3 && !strcmp(words[1], "in") && parse_number(words[2], MAX_DATA, &c->data_length));
 }
 
-static bool set(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words, int count)
+static bool build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words, int count)
 {
     if (!strcmp(words[0], "inquiry") && count == 1) {
         set_command(c, 0x12, 6, INQUIRY_LENGTH);
@@ -138,7 +138,7 @@ static bool set(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const
     return true;
 }
 
-static bool run(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
+static bool send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
 {
     uint32_t status;
 
@@ -146,19 +146,19 @@ static bool run(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char 
         fprintf(out, "ndkrun: --scsi %s could not be sent: %s\n", words, ondk_wdk_error());
         return false;
     }
-    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X, %u octets\n", words, ondk_status_name((NTSTATUS)status),
+    fprintf(out, "ndkrun: --scsi %s: %s, SCSI status 0x%02X, %u bytes\n", words, ondk_status_name((NTSTATUS)status),
             c->scsi_status, c->data_length);
     if (c->sense_length > 13)
         fprintf(out, "  sense key 0x%X, additional code 0x%02X, 0x%02X\n", c->sense[2] & 0xfu, c->sense[12],
                 c->sense[13]);
     if (!c->out)
-        octets_show(data, c->data_length, out);
+        hex_dump(data, c->data_length, out);
     return NT_SUCCESS((NTSTATUS)status) && !c->scsi_status;
 }
 
 bool scsi_send(const char *words, FILE *out)
 {
-    char copy[DATA_MOST], *save, *found[WORDS_MOST + 1], *word;
+    char copy[MAX_DATA], *save, *found[MAX_WORDS + 1], *word;
     ondk_wdk_scsi_command_t c = { 0 };
     ondk_wdk_device_t *port;
     uint32_t status;
@@ -170,13 +170,14 @@ bool scsi_send(const char *words, FILE *out)
         return false;
     }
     good = snprintf(copy, sizeof copy, "%s", words) < (int)sizeof copy;
-    for (word = strtok_r(copy, " ", &save); word && count <= WORDS_MOST; word = strtok_r(NULL, " ", &save))
+    for (word = strtok_r(copy, " ", &save); word && count <= MAX_WORDS; word = strtok_r(NULL, " ", &save))
         found[count++] = word;
-    good = good && count > 1 && count <= WORDS_MOST && address(found[0], &c) && set(port, &c, found + 1, count - 1);
+    good = good && count > 1 && count <= MAX_WORDS && parse_address(found[0], &c) &&
+           build_command(port, &c, found + 1, count - 1);
     if (!good)
-        fprintf(out, "ndkrun: --scsi %s: not understood, or the unit does not say how large its blocks are (see --help)\n",
+        fprintf(out, "ndkrun: --scsi %s: not understood, or the unit does not report its block size (see --help)\n",
                 words);
-    good = good && run(port, &c, words, out);
+    good = good && send_command(port, &c, words, out);
     ondk_wdk_close(port);
     return good;
 }

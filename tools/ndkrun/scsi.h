@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /*
- * Sends one to the first Storport adapter: "PATH:TARGET:LUN inquiry", "... capacity", "... luns", "... read LBA BLOCKS",
- * "... write LBA HEX", "... cdb HEX [in OCTETS]". Prints its end and what came. False: it is not of that form, or it
- * failed; which of them has been said.
+ * Sends a command to the first Storport adapter: "PATH:TARGET:LUN inquiry", "... capacity", "... luns", "... read LBA
+ * BLOCKS", "... write LBA HEX", "... cdb HEX [in BYTES]". Prints the result and the data. Returns false, after a
+ * message, if the form is wrong or the command failed.
  */
 bool scsi_send(const char *words, FILE *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One process of the tool for each module, asked through pipes: see symbol.h. */
+/* Keeps one addr2line process for each module and queries it through pipes: see symbol.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,16 +17,16 @@
 
 #include "program.h"
 
-enum { MODULES_MOST = 64, NAME_MOST = 256, ANSWER_MS = 5000 };
+enum { MAX_MODULES = 64, MAX_NAME = 256, ANSWER_MS = 5000 };
 
 extern char **environ;
 
 struct helper {
-    char module[NAME_MOST];
-    int ask, answer; /* -1: it does not run */
+    char module[MAX_NAME];
+    int query, answer; /* -1: not running */
 };
 
-static struct helper helpers[MODULES_MOST];
+static struct helper helpers[MAX_MODULES];
 static int helper_count;
 
 struct search {
@@ -41,7 +41,7 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static int match_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *s = context;
 
@@ -63,7 +63,7 @@ const char *symbol_tool(void)
     return tool;
 }
 
-static void start(struct helper *h, const char *path)
+static void helper_start(struct helper *h, const char *path)
 {
     char *argv[] = { (char *)symbol_tool(), "-f", "-C", "-e", (char *)path, NULL };
     posix_spawn_file_actions_t actions;
@@ -84,11 +84,11 @@ static void start(struct helper *h, const char *path)
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK); /* Ctrl-C is not for it */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK); /* Ctrl-C must not end it */
     sigemptyset(&all);
     posix_spawnattr_setsigmask(&attributes, &all);
     if (!posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ)) {
-        h->ask = in[1];
+        h->query = in[1];
         h->answer = out[0];
     } else {
         close(in[1]);
@@ -100,8 +100,8 @@ static void start(struct helper *h, const char *path)
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* The helper ends when its input does: with this process. */
-static struct helper *helper_of(const char *module)
+/* A helper ends when its input is closed, with this process at the latest. */
+static struct helper *helper_find(const char *module)
 {
     struct search s = { .module = module };
     struct helper *h;
@@ -109,18 +109,18 @@ static struct helper *helper_of(const char *module)
     for (int i = 0; i < helper_count; i++)
         if (!strcmp(helpers[i].module, module))
             return &helpers[i];
-    if (helper_count == MODULES_MOST || strlen(module) >= NAME_MOST)
+    if (helper_count == MAX_MODULES || strlen(module) >= MAX_NAME)
         return NULL;
     h = &helpers[helper_count++];
     strcpy(h->module, module);
-    h->ask = h->answer = -1;
-    dl_iterate_phdr(look_at, &s);
-    if (!s.path[0]) /* the program itself has no name there */
+    h->query = h->answer = -1;
+    dl_iterate_phdr(match_module, &s);
+    if (!s.path[0]) /* the program itself has no name in the list */
         (void)!readlink("/proc/self/exe", s.path, sizeof s.path - 1);
     if (strcmp(last_part(s.path), module))
         s.path[0] = '\0';
     if (s.path[0])
-        start(h, s.path);
+        helper_start(h, s.path);
     return h;
 }
 
@@ -142,12 +142,12 @@ static bool read_line(int fd, char *line, size_t room)
 
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room)
 {
-    struct helper *h = symbol_tool() ? helper_of(module) : NULL;
+    struct helper *h = symbol_tool() ? helper_find(module) : NULL;
     char question[32], function[512], place[2048];
     int length = snprintf(question, sizeof question, "0x%lx\n", offset);
     char *extra;
 
-    if (!h || h->ask < 0 || write(h->ask, question, (size_t)length) != length ||
+    if (!h || h->query < 0 || write(h->query, question, (size_t)length) != length ||
         !read_line(h->answer, function, sizeof function) || !read_line(h->answer, place, sizeof place))
         return false;
     if (!strncmp(place, "??", 2) || !strcmp(function, "??"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names for addresses, by addr2line or one that is called like it. */
+/* Function names for addresses, from addr2line or a compatible program. */
 #ifndef NDKRUN_SYMBOL_H
 #define NDKRUN_SYMBOL_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 /*
- * Puts "function at file:line" of the offset in a loaded module, told by the last part of its path, into text.
- * False: there is no tool, or it does not know. The calls are the caller's to keep apart.
+ * Writes "function at file:line" to text for an offset in a loaded module, which is named by the last part of its path.
+ * Returns false if there is no such program, or it finds nothing. The caller must serialize the calls.
  */
 bool symbol_find(const char *module, unsigned long offset, char *text, size_t room);
 
-/* The first tool that is installed; NULL if none is. */
+/* Returns the first such program that is installed, or NULL. */
 const char *symbol_tool(void);
 
 #endif

@@ -48,7 +48,7 @@ def usage():
                          ('--run-for', 'soon'), ('--map', 'x=lo'), ('--net', '12=1.2.3.4/8;reboot')):
         expect(f'{option} {word}', 2, 'not understood', '--run-for', 0, option, word, driver('tee'))
     for word in ('Port', 'Port=5', 'Port=dword:', 'Port=dword:4294967296', 'Port=hex:0', 'Port=word:1'):
-        expect(f'--reg {word}', 2, 'is wanted', '--reg', word, driver('tee'))
+        expect(f'--reg {word}', 2, 'expected', '--reg', word, driver('tee'))
     expect('--reg-file that is not there', 2, 'reg-file', '--reg-file', '/nobody.reg', driver('tee'))
     expect('--map of an interface that is not there', 2, 'no interface nothing0', '--map', '12=nothing0', driver('tee'))
     expect('no such file', 3, 'no such file', driver('nobody'))
@@ -56,7 +56,7 @@ def usage():
 
 
 def controls():
-    text = expect('a device control', 0, [r'Tee 0x222000: STATUS_SUCCESS, 3 octets', '0000  03 02 01 ', 'nothing left'],
+    text = expect('a device control', 0, [r'Tee 0x222000: STATUS_SUCCESS, 3 bytes', '0000  03 02 01 ', 'nothing left'],
                   '--run-for', 0, '--ioctl', 'Tee:0x222000:010203', driver('tee'))
     check('nothing else is said', 'left:' not in text and 'rule' in text, text)
     expect('several, in order', 4, [r'(?s)03 02 01.*STATUS_INVALID_PARAMETER.*05 05 04 04 04'], '--run-for', 0,
@@ -64,7 +64,7 @@ def controls():
            driver('tee'))
     expect('a device that is not there', 4, 'Nobody cannot be opened: 0xC0000034', '--run-for', 0,
            '--ioctl', 'Nobody:1', driver('tee'))
-    expect('a control of another form', 4, r'DEVICE:CODE\[:HEX\] is wanted', '--run-for', 0, '--ioctl', 'Tee:0x222000:123',
+    expect('a control of another form', 4, r'expected DEVICE:CODE\[:HEX\]', '--run-for', 0, '--ioctl', 'Tee:0x222000:123',
            driver('tee'))
     expect('one driver twice', 3, 'loaded already', '--run-for', 0, driver('tee'), driver('tee'))
 
@@ -127,9 +127,9 @@ def numbers():
                          ('--run-for', '-1'), ('--run-for', ' 1'), ('--run-for', 'inf'), ('--run-for', '1e400')):
         expect(f'{option} {word}', 2, 'not understood', '--run-for', 0, option, word, driver('tee'))
     for word in ('dword:-1', 'dword:-18446744073709551611', 'dword: 5', 'dword:5x', 'qword:-1', 'qword:18446744073709551616'):
-        expect(f'--reg Port={word}', 2, 'is wanted', '--run-for', 0, '--reg', f'Port={word}', driver('tee'))
+        expect(f'--reg Port={word}', 2, 'expected', '--run-for', 0, '--reg', f'Port={word}', driver('tee'))
     for code in ('-1', '-18446744073709549568', '18446744073711800320', ' 1', '1x', ''):
-        expect(f'--ioctl Tee:{code}', 4, 'is wanted', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
+        expect(f'--ioctl Tee:{code}', 4, 'expected', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
     for word in ('0:0:-0 inquiry', '0:0:+0 inquiry', '0:0:18446744073709551616 inquiry', '0:0:0 read -18446744073709551611 1'):
         expect(f'--scsi {word}', 4, 'not understood', '--run-for', 0, '--scsi', word, driver('ramdisk'))
 

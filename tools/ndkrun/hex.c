@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Octets: see octets.h. */
-#include "octets.h"
+/* Hexadecimal input and dumps: see hex.h. */
+#include "hex.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN_MOST = 256 };
+enum { MAX_DUMP = 256 };
 
-bool octets_parse(const char *hex, uint8_t *data, uint32_t room, uint32_t *length)
+bool hex_parse(const char *hex, uint8_t *data, uint32_t room, uint32_t *length)
 {
     size_t digits = strlen(hex);
 
@@ -22,9 +22,9 @@ bool octets_parse(const char *hex, uint8_t *data, uint32_t room, uint32_t *lengt
     return true;
 }
 
-void octets_show(const uint8_t *data, uint32_t length, FILE *out)
+void hex_dump(const uint8_t *data, uint32_t length, FILE *out)
 {
-    uint32_t shown = length < SHOWN_MOST ? length : SHOWN_MOST;
+    uint32_t shown = length < MAX_DUMP ? length : MAX_DUMP;
 
     for (uint32_t i = 0; i < shown; i += 16) {
         fprintf(out, "  %04x ", i);
@@ -36,5 +36,5 @@ void octets_show(const uint8_t *data, uint32_t length, FILE *out)
         fputc('\n', out);
     }
     if (shown < length)
-        fprintf(out, "  ... %u octets in all\n", length);
+        fprintf(out, "  ... %u bytes in total\n", length);
 }

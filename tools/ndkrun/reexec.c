@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Running again in a better place: see again.h. */
+/* Starts ndkrun again in its environment: see reexec.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "again.h"
+#include "reexec.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,44 +16,47 @@
 #include "elf_needs.h"
 #include "program.h"
 
-/* Set for the second run, so that there is no third. */
+/* Set for the second run, so that there is no third one. */
 #define IN_NETWORK "NDKRUN_IN_NETWORK"
 #define PRELOADED "NDKRUN_PRELOADED"
 
-enum { ARGUMENTS_MOST = 512, PEER_INDEX = 1000000 };
+enum { MAX_ARGUMENTS = 512, PEER_INDEX = 1000000 };
 
 const char *__asan_default_options(void)
 {
     return "detect_odr_violation=1";
 }
 
-static bool has(const char *symbol)
+static bool symbol_exists(const char *symbol)
 {
     return dlsym(RTLD_DEFAULT, symbol) != NULL;
 }
 
-/* The AddressSanitizer's runtime that a driver needs and this process lacks. */
+/* Returns the AddressSanitizer runtime that a driver needs and this process lacks. */
 static const char *missing_asan(const struct options *o)
 {
     static char name[4096];
 
-    for (uint32_t i = 0; i < o->driver_count && !has("__asan_init"); i++)
+    for (uint32_t i = 0; i < o->driver_count && !symbol_exists("__asan_init"); i++)
         if (elf_needs(o->drivers[i], "libasan.so", name, sizeof name) ||
             elf_needs(o->drivers[i], "libclang_rt.asan", name, sizeof name))
             return name;
     return NULL;
 }
 
-/* An uninstrumented kernel under ThreadSanitizer would be one false report after another. */
-static bool tsan_is_here(const struct options *o)
+/*
+ * Returns false if a driver needs ThreadSanitizer and this ndkrun lacks it: an uninstrumented kernel gives false
+ * reports.
+ */
+static bool check_tsan(const struct options *o)
 {
     char name[4096];
 
-    for (uint32_t i = 0; i < o->driver_count && !has("__tsan_init"); i++)
+    for (uint32_t i = 0; i < o->driver_count && !symbol_exists("__tsan_init"); i++)
         if (elf_needs(o->drivers[i], "libtsan.so", name, sizeof name) ||
             elf_needs(o->drivers[i], "libclang_rt.tsan", name, sizeof name)) {
             fprintf(stderr, "ndkrun: %s is built for ThreadSanitizer, and this ndkrun is not: its kernel's locks "
-                    "would not be seen. Use one that is: cmake --preset tsan && cmake --build build/tsan, then "
+                    "would be invisible to it. Use one that is: cmake --preset tsan && cmake --build build/tsan, then "
                     "build/tsan/tools/ndkrun\n", o->drivers[i]);
             return false;
         }
@@ -65,10 +68,10 @@ static bool is_new(const struct options *o, uint32_t i)
     for (uint32_t k = 0; k < i; k++)
         if (o->net[k].index == o->net[i].index)
             return false;
-    return o->net[i].index != 1; /* the loopback interface, which is there */
+    return o->net[i].index != 1; /* the loopback interface exists already */
 }
 
-/* Links first: where their kind is unknown nothing has been changed. */
+/* Links come first: if their kind is unknown, nothing has been changed. */
 static void write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {
@@ -92,8 +95,8 @@ static void write_commands(const struct options *o, const char *kind, FILE *ip)
     }
 }
 
-/* What `ip` says is of interest for the last kind that is tried. */
-static bool make_interfaces(const struct options *o, const char *kind)
+/* Shows the messages of `ip` only for the last kind. */
+static bool create_interfaces(const struct options *o, const char *kind)
 {
     FILE *ip = popen(!strcmp(kind, "veth") ? "ip -batch - 1>&2" : "ip -batch - >/dev/null 2>&1", "w");
     bool written;
@@ -107,9 +110,9 @@ static bool make_interfaces(const struct options *o, const char *kind)
     return written && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool network(const struct options *o)
+static bool create_network(const struct options *o)
 {
-    if (make_interfaces(o, "dummy") || make_interfaces(o, "veth"))
+    if (create_interfaces(o, "dummy") || create_interfaces(o, "veth"))
         return true;
     fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Has the kernel the driver dummy or veth, are "
             "index and address right? The commands were:\n");
@@ -117,15 +120,15 @@ static bool network(const struct options *o)
     return false;
 }
 
-static bool works(const char *command)
+static bool command_succeeds(const char *command)
 {
     int status = system(command);
 
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* A network namespace: with rights a plain one, else one inside of a user namespace. */
-static bool unshare_words(char **words, int *count)
+/* A network namespace: a plain one if permitted, otherwise one inside a user namespace. */
+static bool add_unshare_words(char **words, int *count)
 {
     static const char *const needed[][2] = { { "unshare", "util-linux" }, { "ip", "iproute2" } };
     static char *const plain[] = { "unshare", "-n", "--" }, *const mapped[] = { "unshare", "-r", "-n", "--" };
@@ -136,12 +139,12 @@ static bool unshare_words(char **words, int *count)
                     "%s, or use --map\n", needed[i][0], needed[i][1]);
             return false;
         }
-    if (works("unshare -n true 2>/dev/null")) {
+    if (command_succeeds("unshare -n true 2>/dev/null")) {
         for (int i = 0; i < 3; i++)
             words[(*count)++] = plain[i];
         return true;
     }
-    if (works("unshare -r -n true 2>/dev/null")) {
+    if (command_succeeds("unshare -r -n true 2>/dev/null")) {
         for (int i = 0; i < 4; i++)
             words[(*count)++] = mapped[i];
         return true;
@@ -151,28 +154,28 @@ static bool unshare_words(char **words, int *count)
     return false;
 }
 
-bool again_prepare(const struct options *o, char **argv)
+bool reexec_prepare(const struct options *o, char **argv)
 {
-    char *words[ARGUMENTS_MOST], self[4096], preload[4200];
+    char *words[MAX_ARGUMENTS], self[4096], preload[4200];
     const char *asan = getenv(PRELOADED) ? NULL : missing_asan(o);
     bool net = o->net_count && !getenv(IN_NETWORK);
     ssize_t length;
     int count = 0;
 
-    if (!tsan_is_here(o))
+    if (!check_tsan(o))
         return false;
     if (!net && !asan) {
         if (getenv(PRELOADED))
             unsetenv("LD_PRELOAD");
         unsetenv(PRELOADED);
         unsetenv(IN_NETWORK);
-        return !o->net_count || network(o);
+        return !o->net_count || create_network(o);
     }
     length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0 || (net && !unshare_words(words, &count)))
+    if (length < 0 || (net && !add_unshare_words(words, &count)))
         return false;
     self[length] = '\0';
-    if (asan) { /* not in the environment of unshare, nor in that of ip */
+    if (asan) { /* not in the environment of unshare or ip */
         snprintf(preload, sizeof preload, "LD_PRELOAD=%s", asan);
         words[count++] = "env";
         words[count++] = preload;
@@ -180,7 +183,7 @@ bool again_prepare(const struct options *o, char **argv)
     }
     words[count++] = self;
     for (int i = 1; argv[i]; i++) {
-        if (count == ARGUMENTS_MOST - 1)
+        if (count == MAX_ARGUMENTS - 1)
             return false;
         words[count++] = argv[i];
     }

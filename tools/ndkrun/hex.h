@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Hexadecimal digits on the command line, and hexadecimal dumps. */
+#ifndef NDKRUN_HEX_H
+#define NDKRUN_HEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Two digits for each byte. Returns false for other characters, an odd number of digits, or more than room bytes. */
+bool hex_parse(const char *hex, uint8_t *data, uint32_t room, uint32_t *length);
+
+/* Prints the first 256 bytes. */
+void hex_dump(const uint8_t *data, uint32_t length, FILE *out);
+
+#endif
