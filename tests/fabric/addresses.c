@@ -18,10 +18,10 @@ static void open_world(struct world *w)
 
 static enum fabric_reason can_listen(struct fabric *f, const struct addr *at)
 {
-    struct ear e;
-    enum fabric_reason why = ear_try(&e, f, at);
+    struct acceptor e;
+    enum fabric_reason why = acceptor_try_open(&e, f, at);
 
-    ear_close(&e);
+    acceptor_close(&e);
     return why;
 }
 
@@ -40,8 +40,8 @@ static void listens(void)
     struct addr other = loopback(AF_INET, 0);
 
     open_world(&w);
-    CHECK(addr_port(&w.ear.local) >= 49152);
-    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    CHECK(addr_port(&w.acceptor.local) >= 49152);
+    CHECK(can_listen(w.a, &w.acceptor.local) == FABRIC_ADDRESS_TAKEN);
     CHECK(inet_pton(AF_INET, "192.0.2.1", &other.v4.sin_addr) == 1);
     CHECK(can_listen(w.a, &other) == FABRIC_ADDRESS_FOREIGN);
     other.v4.sin_addr.s_addr = htonl(INADDR_ANY);
@@ -78,13 +78,13 @@ static void pauses(void)
 
     open_world(&w);
     for (int i = 0; i < 3; i++) {
-        w.b->ops->listener_pause(w.ear.l, true);
-        on_shard(w.b->ops->listener_shard(w.ear.l));
+        w.b->ops->listener_pause(w.acceptor.l, true);
+        on_shard(w.b->ops->listener_shard(w.acceptor.l));
         atomic_store(&w.active.connected, 0);
-        CHECK(connects(&w.active, w.sa.qp, &local, &w.ear.local) == FABRIC_REFUSED);
-        CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
-        w.b->ops->listener_pause(w.ear.l, false);
-        on_shard(w.b->ops->listener_shard(w.ear.l));
+        CHECK(connects(&w.active, w.sa.qp, &local, &w.acceptor.local) == FABRIC_REFUSED);
+        CHECK(can_listen(w.a, &w.acceptor.local) == FABRIC_ADDRESS_TAKEN);
+        w.b->ops->listener_pause(w.acceptor.l, false);
+        on_shard(w.b->ops->listener_shard(w.acceptor.l));
         atomic_store(&w.active.connected, 0);
         world_request(&w);
         CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_OK);
@@ -105,25 +105,25 @@ static void listener_goes_first(void)
 
     open_world(&w);
     world_connect(&w);
-    ear_close(&w.ear);
-    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    acceptor_close(&w.acceptor);
+    CHECK(can_listen(w.a, &w.acceptor.local) == FABRIC_ADDRESS_TAKEN);
     link_open(&late, w.a);
-    CHECK(connects(&late, w.sa.qp, &local, &w.ear.local) == FABRIC_REFUSED);
+    CHECK(connects(&late, w.sa.qp, &local, &w.acceptor.local) == FABRIC_REFUSED);
     link_close(&late);
     post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
-    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 100);
-    world_hangup(&w);
-    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 100);
+    world_disconnect(&w);
+    CHECK(can_listen(w.a, &w.acceptor.local) == FABRIC_ADDRESS_TAKEN);
     link_close(w.passive);
-    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_OK);
+    CHECK(can_listen(w.a, &w.acceptor.local) == FABRIC_OK);
     w.passive = NULL;
-    ear_open(&w.ear, w.b, &local);
+    acceptor_open(&w.acceptor, w.b, &local);
     world_close(&w);
 }
 
 /* Peers whose request was malformed and who do not hang up do not hold the address. covers: LSN-07 */
-static void refused_ones_hold_nothing(void)
+static void refused_connections_keep_nothing(void)
 {
     static const struct mpa_frame request = { .revision = 1, .markers = true };
     struct world w;
@@ -133,14 +133,14 @@ static void refused_ones_hold_nothing(void)
     int fd;
 
     open_world(&w);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     raw_send_frame(fd, &request);
     raw_read_frame(fd, true, &reply, bytes);
     CHECK(reply.rejected);
-    ear_close(&w.ear);
-    CHECK(can_listen(w.a, &w.ear.local) == FABRIC_OK);
+    acceptor_close(&w.acceptor);
+    CHECK(can_listen(w.a, &w.acceptor.local) == FABRIC_OK);
     close(fd);
-    ear_open(&w.ear, w.b, &any);
+    acceptor_open(&w.acceptor, w.b, &any);
     world_close(&w);
 }
 
@@ -154,7 +154,7 @@ static void until_closed(void)
     world_connect(&w);
     local = w.active.local;
     CHECK(can_listen(w.a, &local) == FABRIC_ADDRESS_TAKEN);
-    world_hangup(&w);
+    world_disconnect(&w);
     CHECK(can_listen(w.a, &local) == FABRIC_ADDRESS_TAKEN);
     link_close(&w.active);
     CHECK(can_listen(w.a, &local) == FABRIC_OK);
@@ -164,7 +164,7 @@ static void until_closed(void)
 
 enum { MANY = 8 };
 
-static void endpoint_connect(struct link *l, struct station *s, struct fabric_endpoint *e, const struct addr *to)
+static void endpoint_connect(struct link *l, struct side *s, struct fabric_endpoint *e, const struct addr *to)
 {
     struct fabric_connect p = { .qp = s->qp, .endpoint = e, .remote = *to, .limits = { 4, 4 } };
 
@@ -176,9 +176,9 @@ static void endpoint_connect(struct link *l, struct station *s, struct fabric_en
 static void shared(void)
 {
     struct world w;
-    struct ear ears[MANY];
+    struct acceptor ears[MANY];
     struct link links[MANY], again;
-    struct station there[MANY], here[MANY];
+    struct side there[MANY], here[MANY];
     struct fabric_endpoint *e;
     struct addr local = loopback(AF_INET, 0), any = loopback(AF_INET, 0);
 
@@ -186,11 +186,11 @@ static void shared(void)
     CHECK(w.a->ops->endpoint_create(w.a, &local, &e) == FABRIC_OK);
     CHECK(addr_port(&local) >= 49152);
     CHECK(can_listen(w.b, &local) == FABRIC_ADDRESS_TAKEN);
-    CHECK(connects(&w.active, w.sa.qp, &local, &w.ear.local) == FABRIC_ADDRESS_TAKEN);
+    CHECK(connects(&w.active, w.sa.qp, &local, &w.acceptor.local) == FABRIC_ADDRESS_TAKEN);
     for (int i = 0; i < MANY; i++) {
-        ear_open(&ears[i], w.b, &any);
-        station_open(&here[i], w.a, -1, 64);
-        station_open(&there[i], w.b, -1, 64);
+        acceptor_open(&ears[i], w.b, &any);
+        side_open(&here[i], w.a, -1, 64);
+        side_open(&there[i], w.b, -1, 64);
         endpoint_connect(&links[i], &here[i], e, &ears[i].local);
         AWAIT(atomic_load(&ears[i].requests) == 1);
         CHECK(addr_equal(&ears[i].link[0].remote, &local));
@@ -212,9 +212,9 @@ static void shared(void)
         CHECK(can_listen(w.b, &local) == FABRIC_ADDRESS_TAKEN);
         link_close(&links[i]);
         link_close(&ears[i].link[i == 0 ? 1 : 0]);
-        ear_close(&ears[i]);
-        station_close(&here[i]);
-        station_close(&there[i]);
+        acceptor_close(&ears[i]);
+        side_close(&here[i]);
+        side_close(&there[i]);
     }
     CHECK(can_listen(w.b, &local) == FABRIC_ADDRESS_TAKEN);
     w.a->ops->endpoint_close(e);
@@ -230,7 +230,7 @@ static void shared_refused(void)
     struct addr local;
 
     open_world(&w);
-    local = w.ear.local;
+    local = w.acceptor.local;
     CHECK(w.a->ops->endpoint_create(w.a, &local, &e) == FABRIC_ADDRESS_TAKEN);
     CHECK(inet_pton(AF_INET, "192.0.2.1", &local.v4.sin_addr) == 1);
     CHECK(w.a->ops->endpoint_create(w.a, &local, &e) == FABRIC_ADDRESS_FOREIGN);
@@ -265,7 +265,7 @@ static void of_another_interface(void)
 
     CHECK(inet_pton(AF_INET, "127.0.0.2", &other.v4.sin_addr) == 1);
     one.owns = owns_only_one;
-    config_defaults(&config);
+    world_config_defaults(&config);
     CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), &one, if_nametoindex("lo"), &config, &f) == 0);
     CHECK(f->ops->owns_address(f, &own) && !f->ops->owns_address(f, &other));
     CHECK(can_listen(f, &own) == FABRIC_OK);
@@ -282,7 +282,7 @@ static void no_such_interface(void)
     struct fabric_config config;
     struct fabric *f;
 
-    config_defaults(&config);
+    world_config_defaults(&config);
     CHECK(iwarp_fabric_create(executor_threads(), net_kernel(), interfaces_kernel(), 999999, &config, &f) == ENODEV);
 }
 
@@ -290,7 +290,7 @@ static const struct test tests[] = {
     { "listens", listens },
     { "pauses", pauses },
     { "listener_goes_first", listener_goes_first },
-    { "refused_ones_hold_nothing", refused_ones_hold_nothing },
+    { "refused_ones_hold_nothing", refused_connections_keep_nothing },
     { "until_closed", until_closed },
     { "shared", shared },
     { "shared_refused", shared_refused },

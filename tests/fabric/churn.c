@@ -15,7 +15,7 @@ enum { WORKERS = 4, ROUNDS = 500, PASSIVES = 64, RECEIVES = 4 };
 /* The passive side answers from whatever thread finds a request. */
 struct passive {
     struct link link;
-    struct station station;
+    struct side side;
     atomic_int state; /* 0 free, 1 requested, 2 a worker's, 3 being closed */
 };
 
@@ -122,14 +122,14 @@ static void on_server_closed(void *owner)
 
 static const struct fabric_listener_events server_events = { on_listening, on_request, on_server_closed };
 
-static void receives(struct station *s)
+static void receives(struct side *s)
 {
     for (int i = 0; i < RECEIVES; i++)
         post(s, RDMA_OP_RECEIVE, 0, NULL, 0, 4096, NULL, 0);
 }
 
 /* Takes what has completed; returns how many receives were among it. */
-static int reap(struct station *s)
+static int reap(struct side *s)
 {
     struct rdma_completion c[8];
     int n, count = 0;
@@ -141,7 +141,7 @@ static int reap(struct station *s)
 }
 
 /* Everything that was posted has completed once. */
-static void settle(struct station *s)
+static void settle(struct side *s)
 {
     int got = 0;
 
@@ -149,7 +149,7 @@ static void settle(struct station *s)
     AWAIT((got += reap(s)) == RECEIVES);
 }
 
-static void try_send(struct station *s, uint32_t len)
+static void try_send(struct side *s, uint32_t len)
 {
     struct rdma_sge sge = { (uintptr_t)s->memory, len, s->token };
     struct rdma_request r = { .op = RDMA_OP_SEND, .flags = RDMA_FLAG_SILENT, .sges = &sge, .sge_count = 1 };
@@ -160,8 +160,8 @@ static void try_send(struct station *s, uint32_t len)
 static void end_passive(struct passive *p)
 {
     link_close(&p->link);
-    settle(&p->station);
-    receives(&p->station);
+    settle(&p->side);
+    receives(&p->side);
     atomic_store(&p->state, 0);
 }
 
@@ -184,7 +184,7 @@ static void serve(struct server *s, unsigned *seed)
 {
     for (int i = 0; i < PASSIVES; i++) {
         struct passive *p = &s->slot[i];
-        struct fabric_accept a = { .qp = p->station.qp, .limits = { 4, 4 } };
+        struct fabric_accept a = { .qp = p->side.qp, .limits = { 4, 4 } };
         int requested = 1, done = 2;
 
         if (atomic_compare_exchange_strong(&p->state, &requested, 3)) {
@@ -214,7 +214,7 @@ static void serve(struct server *s, unsigned *seed)
         CHECK(what);                                     \
     } while (0)
 
-static void one_connection(struct client *c, struct station *s)
+static void one_connection(struct client *c, struct side *s)
 {
     struct link l;
     struct addr local = loopback(AF_INET, 0);
@@ -258,14 +258,14 @@ out:
 static void *client_main(void *context)
 {
     struct client *c = context;
-    struct station s;
+    struct side s;
 
-    station_open(&s, c->f, -1, 64);
+    side_open(&s, c->f, -1, 64);
     receives(&s);
     for (int i = 0; i < ROUNDS; i++)
         one_connection(c, &s);
     settle(&s);
-    station_close(&s);
+    side_close(&s);
     return NULL;
 }
 
@@ -288,13 +288,13 @@ static void churn(void)
     unsigned seed = 7, established = 0;
 
     CHECK(s != NULL);
-    config_defaults(&config);
+    world_config_defaults(&config);
     config.shards = 3;
-    open_fabric(&a, &config);
-    open_fabric(&s->f, &config);
+    world_open_fabric(&a, &config);
+    world_open_fabric(&s->f, &config);
     for (int i = 0; i < PASSIVES; i++) {
-        station_open(&s->slot[i].station, s->f, -1, 64);
-        receives(&s->slot[i].station);
+        side_open(&s->slot[i].side, s->f, -1, 64);
+        receives(&s->slot[i].side);
     }
     CHECK(s->f->ops->listener_create(s->f, &server_events, &events, s, &s->l) == 0);
     s->f->ops->listener_listen(s->l, &at);
@@ -314,8 +314,8 @@ static void churn(void)
     s->f->ops->listener_close(s->l);
     AWAIT(atomic_load(&s->closed));
     for (int i = 0; i < PASSIVES; i++) {
-        settle(&s->slot[i].station);
-        station_close(&s->slot[i].station);
+        settle(&s->slot[i].side);
+        side_close(&s->slot[i].side);
     }
     a->ops->destroy(a);
     s->f->ops->destroy(s->f);

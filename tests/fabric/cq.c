@@ -11,11 +11,11 @@ static void open_connected(struct world *w, uint32_t depth_b)
     struct addr any = loopback(AF_INET, 0);
 
     world_defaults(w);
-    open_fabric(&w->a, &w->config_a);
-    open_fabric(&w->b, &w->config_b);
-    station_open(&w->sa, w->a, -1, 4 * DEPTH);
-    station_open(&w->sb, w->b, -1, depth_b);
-    ear_open(&w->ear, w->b, &any);
+    world_open_fabric(&w->a, &w->config_a);
+    world_open_fabric(&w->b, &w->config_b);
+    side_open(&w->sa, w->a, -1, 4 * DEPTH);
+    side_open(&w->sb, w->b, -1, depth_b);
+    acceptor_open(&w->acceptor, w->b, &any);
     link_open(&w->active, w->a);
     world_connect(w);
 }
@@ -25,14 +25,14 @@ static void deliver(struct world *w, unsigned flags)
 {
     post(&w->sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     post(&w->sa, RDMA_OP_SEND, flags, NULL, 0, 10, NULL, 0);
-    take_ok(&w->sa, RDMA_OP_SEND, NULL, 10);
+    expect_completion(&w->sa, RDMA_OP_SEND, NULL, 10);
 }
 
 /* A round trip over the connection: what was delivered before it is in b's queue, and b's shard has been through it. */
 static void settle(struct world *w)
 {
     post(&w->sa, RDMA_OP_READ, 0, NULL, 10000, 1, &w->sb, 20000);
-    take_ok(&w->sa, RDMA_OP_READ, NULL, 1);
+    expect_completion(&w->sa, RDMA_OP_READ, NULL, 1);
 }
 
 struct flag_task {
@@ -46,7 +46,7 @@ static void raise_flag(struct task *task)
 }
 
 /* Callbacks of a shard run in order: when this returns, every notification that was due has been delivered. */
-static int notified(struct station *s)
+static int notified(struct side *s)
 {
     struct flag_task t = { .task.run = raise_flag };
 
@@ -55,12 +55,12 @@ static int notified(struct station *s)
     return atomic_load(&s->notified);
 }
 
-static void drain(struct station *s, int count)
+static void drain(struct side *s, int count)
 {
     struct rdma_completion c;
 
     for (int i = 0; i < count; i++)
-        take(s, &c);
+        wait_completion(s, &c);
 }
 
 /* covers: CQX-02 */
@@ -80,7 +80,7 @@ static void only_when_armed(void)
     deliver(&w, 0);
     settle(&w);
     CHECK(notified(&w.sb) == 1);
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 
@@ -98,7 +98,7 @@ static void arm_looks_back(void)
     CHECK(notified(&w.sb) == 1);
     deliver(&w, 0);
     AWAIT(notified(&w.sb) == 2);
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 
@@ -129,7 +129,7 @@ static void kinds(void)
     post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     w.b->ops->qp_flush(w.sb.qp);
     AWAIT(notified(&w.sb) == 3);
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 
@@ -139,7 +139,7 @@ static void is_gone(void *context)
 }
 
 /* It is refused at once, before a connection of its own, if it has one, has ended for it. */
-static void refused_for_overflow(struct station *s)
+static void refused_for_overflow(struct side *s)
 {
     struct fabric_qp_config config = { .receive_cq = s->cq, .initiator_cq = s->cq, .receive_depth = 1,
                                        .initiator_depth = 1, .receive_sges = 1, .initiator_sges = 1 };
@@ -174,7 +174,7 @@ static void overflow(void)
     CHECK(w.passive->ended_why == FABRIC_CQ_OVERFLOW);
     AWAIT(atomic_load(&w.active.ended));
     for (int i = 0; i < 4; i++) {
-        take(&w.sb, &c);
+        wait_completion(&w.sb, &c);
         CHECK(c.context == (void *)(uintptr_t)(i + 1) && c.status == RDMA_STATUS_OK);
     }
     CHECK(w.b->ops->qp_post(w.sb.qp, &r) != 0);
@@ -205,9 +205,9 @@ static void resize(void)
         deliver(&w, 0);
     settle(&w);
     drain(&w.sb, 14);
-    take_none(&w.sb);
+    expect_no_completion(&w.sb);
     CHECK(atomic_load(&w.sb.overflowed) == 0);
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 
@@ -266,7 +266,7 @@ static void set_true(void *context)
     atomic_store((atomic_bool *)context, true);
 }
 
-static void slow_gone(void *owner)
+static void on_slow_closed(void *owner)
 {
     struct slow *s = owner;
 
@@ -284,10 +284,10 @@ static void close_waits(void)
     struct fabric_qp_config qp = { .receive_depth = 4, .initiator_depth = 4 };
     struct rdma_request r = { .op = RDMA_OP_RECEIVE };
     struct fabric_qp *qp_made;
-    atomic_bool qp_gone = false;
+    atomic_bool qp_closed = false;
 
-    config_defaults(&config);
-    open_fabric(&f, &config);
+    world_config_defaults(&config);
+    world_open_fabric(&f, &config);
     CHECK(f->ops->cq_create(f, &cq, &qp.receive_cq) == 0);
     qp.initiator_cq = qp.receive_cq;
     CHECK(f->ops->qp_create(f, &qp, &qp_made) == 0);
@@ -295,9 +295,9 @@ static void close_waits(void)
     f->ops->cq_arm(qp.receive_cq, FABRIC_ARM_ANY);
     f->ops->qp_flush(qp_made);
     AWAIT(atomic_load(&s.entered));
-    f->ops->qp_close(qp_made, set_true, &qp_gone);
-    AWAIT(atomic_load(&qp_gone));
-    f->ops->cq_close(qp.receive_cq, slow_gone);
+    f->ops->qp_close(qp_made, set_true, &qp_closed);
+    AWAIT(atomic_load(&qp_closed));
+    f->ops->cq_close(qp.receive_cq, on_slow_closed);
     CHECK(!atomic_load(&s.gone));
     atomic_store(&s.leave, true);
     AWAIT(atomic_load(&s.gone));

@@ -18,11 +18,11 @@ static void up(struct world *w)
     world_connect(w);
 }
 
-static void take_failed(struct station *s, enum rdma_status status)
+static void expect_failure(struct side *s, enum rdma_status status)
 {
     struct rdma_completion c;
 
-    take(s, &c);
+    wait_completion(s, &c);
     CHECK(c.status == status);
 }
 
@@ -41,18 +41,18 @@ static void one_then_other(void)
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PEER_CLOSED);
     for (int i = 0; i < 8; i++)
-        take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 60000);
+        expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 60000);
     for (int i = 0; i < 8; i++)
-        take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
-    take_none(&w.sb); /* the notice flushes nothing */
+        expect_completion(&w.sa, RDMA_OP_SEND, NULL, 0);
+    expect_no_completion(&w.sb); /* the notice flushes nothing */
     CHECK(atomic_load(&w.active.disconnected) == 0);
     w.b->ops->conn_disconnect(w.passive->c);
     AWAIT(atomic_load(&w.passive->disconnected));
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK && w.passive->disconnected_why == FABRIC_OK);
     CHECK(atomic_load(&w.active.ended) == 0);
-    take_failed(&w.sb, RDMA_STATUS_FLUSHED);
-    take_none(&w.sa);
+    expect_failure(&w.sb, RDMA_STATUS_FLUSHED);
+    expect_no_completion(&w.sa);
     world_close(&w);
 }
 
@@ -69,8 +69,8 @@ static void work_after_notice(void)
     w.b->ops->conn_disconnect(w.passive->c);
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK);
-    take_ok(&w.sa, RDMA_OP_RECEIVE, NULL, 60000);
-    take_ok(&w.sb, RDMA_OP_SEND, NULL, 0);
+    expect_completion(&w.sa, RDMA_OP_RECEIVE, NULL, 60000);
+    expect_completion(&w.sb, RDMA_OP_SEND, NULL, 0);
     AWAIT(atomic_load(&w.passive->disconnected));
     CHECK(w.passive->disconnected_why == FABRIC_OK);
     world_close(&w);
@@ -90,7 +90,7 @@ static void reads_first(void)
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK);
     for (int i = 0; i < 40; i++)
-        take_ok(&w.sa, RDMA_OP_READ, &w, 0);
+        expect_completion(&w.sa, RDMA_OP_READ, &w, 0);
     world_close(&w);
 }
 
@@ -101,7 +101,7 @@ static void both_at_once(void)
         struct world w;
 
         up(&w);
-        world_hangup(&w);
+        world_disconnect(&w);
         world_close(&w);
     }
 }
@@ -115,10 +115,10 @@ static void closed_while_up(void)
     post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     link_close(&w.active);
-    take_failed(&w.sa, RDMA_STATUS_FLUSHED);
+    expect_failure(&w.sa, RDMA_STATUS_FLUSHED);
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PEER_RESET);
-    take_failed(&w.sb, RDMA_STATUS_LOST);
+    expect_failure(&w.sb, RDMA_STATUS_LOST);
     w.b->ops->conn_disconnect(w.passive->c);
     AWAIT(atomic_load(&w.passive->disconnected));
     CHECK(w.passive->disconnected_why == FABRIC_PEER_RESET);
@@ -140,7 +140,7 @@ static void never_answered(void)
     w.a->ops->conn_disconnect(w.active.c);
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_DISCONNECT_TIMEOUT);
-    take_failed(&w.sa, RDMA_STATUS_LOST);
+    expect_failure(&w.sa, RDMA_STATUS_LOST);
     AWAIT(atomic_load(&w.passive->ended));
     CHECK(w.passive->ended_why == FABRIC_PEER_CLOSED && atomic_load(&w.passive->ended) == 1);
     w.b->ops->conn_disconnect(w.passive->c);
@@ -182,7 +182,7 @@ static size_t read_slowly(int fd)
 
     do {
         while (now_ms() - begin < all * SLOW_MS / (SLOW_SENDS * 60000))
-            nap();
+            world_pause();
         n = recv(fd, bytes, sizeof bytes, 0);
         all += n > 0 ? (size_t)n : 0;
     } while (n > 0);
@@ -211,7 +211,7 @@ static void slow_reader(void)
     AWAIT(atomic_load(&w.active.disconnected));
     CHECK(w.active.disconnected_why == FABRIC_OK);
     for (int i = 0; i < SLOW_SENDS; i++)
-        take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
+        expect_completion(&w.sa, RDMA_OP_SEND, NULL, 0);
     close(listen_fd);
     world_close(&w);
 }
@@ -293,20 +293,20 @@ static void same_four_tuple_again(void)
     up(&w);
     local = w.active.local;
     for (int i = 0; i < 20; i++) {
-        world_hangup(&w);
+        world_disconnect(&w);
         link_close(&w.active);
         link_close(w.passive);
         link_open(&w.active, w.a);
-        int before = atomic_load(&w.ear.requests);
-        link_connect(&w.active, w.sa.qp, &local, &w.ear.local, NULL, 0);
-        AWAIT(atomic_load(&w.ear.requests) > before || atomic_load(&w.active.connected));
+        int before = atomic_load(&w.acceptor.requests);
+        link_connect(&w.active, w.sa.qp, &local, &w.acceptor.local, NULL, 0);
+        AWAIT(atomic_load(&w.acceptor.requests) > before || atomic_load(&w.active.connected));
         CHECK(!atomic_load(&w.active.connected));
-        w.passive = &w.ear.link[before % LINKS];
+        w.passive = &w.acceptor.link[before % LINKS];
         world_accept(&w);
         world_complete(&w);
         CHECK(addr_equal(&w.active.local, &local));
     }
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 

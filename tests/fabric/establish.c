@@ -12,21 +12,21 @@ static void talk(struct world *w)
     memset(w->sa.memory, 0x5a, 1000);
     post(&w->sb, RDMA_OP_RECEIVE, 0, &w->sb, 4096, 2000, NULL, 0);
     post(&w->sa, RDMA_OP_SEND, 0, w, 0, 1000, NULL, 0);
-    take_ok(&w->sa, RDMA_OP_SEND, w, 1000);
-    take_ok(&w->sb, RDMA_OP_RECEIVE, &w->sb, 1000);
+    expect_completion(&w->sa, RDMA_OP_SEND, w, 1000);
+    expect_completion(&w->sb, RDMA_OP_RECEIVE, &w->sb, 1000);
     CHECK(memcmp(w->sb.memory + 4096, w->sa.memory, 1000) == 0);
     CHECK(w->sb.memory[4096 + 1000] == 0);
 
     post(&w->sa, RDMA_OP_RECEIVE, 0, &w->sa, 4096, 2000, NULL, 0);
     post(&w->sb, RDMA_OP_WRITE, 0, w, 4096, 1000, &w->sa, 8192);
     post(&w->sb, RDMA_OP_SEND, 0, w, 0, 0, NULL, 0);
-    take_ok(&w->sb, RDMA_OP_WRITE, w, 0);
-    take_ok(&w->sb, RDMA_OP_SEND, w, 0);
-    take_ok(&w->sa, RDMA_OP_RECEIVE, &w->sa, 0);
+    expect_completion(&w->sb, RDMA_OP_WRITE, w, 0);
+    expect_completion(&w->sb, RDMA_OP_SEND, w, 0);
+    expect_completion(&w->sa, RDMA_OP_RECEIVE, &w->sa, 0);
     CHECK(memcmp(w->sa.memory + 8192, w->sa.memory, 1000) == 0);
 
     post(&w->sa, RDMA_OP_READ, 0, w, 16384, 1000, &w->sb, 4096);
-    take_ok(&w->sa, RDMA_OP_READ, w, 0);
+    expect_completion(&w->sa, RDMA_OP_READ, w, 0);
     CHECK(memcmp(w->sa.memory + 16384, w->sa.memory, 1000) == 0);
 }
 
@@ -39,10 +39,10 @@ static void whole_life(struct world *w, int family)
     CHECK(addr_equal(&w->active.local, &w->passive->remote));
     CHECK(addr_equal(&w->active.remote, &w->passive->local));
     talk(w);
-    world_hangup(w);
+    world_disconnect(w);
     CHECK(atomic_load(&w->active.ended) + atomic_load(&w->passive->ended) <= 1);
-    take_none(&w->sa);
-    take_none(&w->sb);
+    expect_no_completion(&w->sa);
+    expect_no_completion(&w->sb);
     world_close(w);
 }
 
@@ -98,11 +98,11 @@ static void moves(void)
 
         world_defaults(&w);
         w.config_a.shards = w.config_b.shards = 3;
-        open_fabric(&w.a, &w.config_a);
-        open_fabric(&w.b, &w.config_b);
-        station_open(&w.sa, w.a, at, 4 * DEPTH);
-        station_open(&w.sb, w.b, at, 4 * DEPTH);
-        ear_open(&w.ear, w.b, &any);
+        world_open_fabric(&w.a, &w.config_a);
+        world_open_fabric(&w.b, &w.config_b);
+        side_open(&w.sa, w.a, at, 4 * DEPTH);
+        side_open(&w.sb, w.b, at, 4 * DEPTH);
+        acceptor_open(&w.acceptor, w.b, &any);
         link_open(&w.active, w.a);
         world_request(&w);
         post(&w.sb, RDMA_OP_RECEIVE, 0, &w, 0, 100, NULL, 0);
@@ -111,10 +111,10 @@ static void moves(void)
         world_complete(&w);
         CHECK(w.a->ops->conn_shard(w.active.c) == w.a->ops->cq_shard(w.sa.cq));
         post(&w.sa, RDMA_OP_SEND, 0, &w, 0, 100, NULL, 0);
-        take_ok(&w.sa, RDMA_OP_SEND, &w, 100);
-        take_ok(&w.sb, RDMA_OP_RECEIVE, &w, 100);
+        expect_completion(&w.sa, RDMA_OP_SEND, &w, 100);
+        expect_completion(&w.sb, RDMA_OP_RECEIVE, &w, 100);
         talk(&w);
-        world_hangup(&w);
+        world_disconnect(&w);
         world_close(&w);
     }
 }
@@ -122,12 +122,13 @@ static void moves(void)
 static void connect_limited(struct world *w, uint16_t a_in, uint16_t a_out, uint16_t b_in, uint16_t b_out)
 {
     struct addr local = loopback(AF_INET, 0);
-    struct fabric_connect c = { .qp = w->sa.qp, .local = local, .remote = w->ear.local, .limits = { a_in, a_out } };
+    struct fabric_connect c = { .qp = w->sa.qp, .local = local, .remote = w->acceptor.local,
+                                .limits = { a_in, a_out } };
     struct fabric_accept p = { .qp = w->sb.qp, .limits = { b_in, b_out } };
 
     CHECK(w->a->ops->conn_connect(w->active.c, &c) == 0);
-    AWAIT(atomic_load(&w->ear.requests));
-    w->passive = &w->ear.link[0];
+    AWAIT(atomic_load(&w->acceptor.requests));
+    w->passive = &w->acceptor.link[0];
     CHECK(w->b->ops->conn_accept(w->passive->c, NULL, &p) == 0);
     AWAIT(atomic_load(&w->active.connected));
     CHECK(w->active.connected_why == FABRIC_OK);
@@ -148,7 +149,7 @@ static void limits(void)
     CHECK(w.active.limits.inbound == 3 && w.active.limits.outbound == 6);
     CHECK(w.active.effective.inbound == 3 && w.active.effective.outbound == 6);
     CHECK(w.passive->effective.inbound == 6 && w.passive->effective.outbound == 3);
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 
@@ -169,15 +170,15 @@ static void private_data(void)
         world_defaults(&w);
         w.config_a.max_private = w.config_b.max_private = 508;
         world_open(&w, AF_INET);
-        link_connect(&w.active, w.sa.qp, &local, &w.ear.local, out, sizes[i]);
-        AWAIT(atomic_load(&w.ear.requests));
-        w.passive = &w.ear.link[0];
+        link_connect(&w.active, w.sa.qp, &local, &w.acceptor.local, out, sizes[i]);
+        AWAIT(atomic_load(&w.acceptor.requests));
+        w.passive = &w.acceptor.link[0];
         CHECK(w.passive->private_len == sizes[i] && memcmp(w.passive->private_data, out, sizes[i]) == 0);
         link_accept(w.passive, w.sb.qp, back, sizes[i]);
         AWAIT(atomic_load(&w.active.connected));
         CHECK(w.active.private_len == sizes[i] && memcmp(w.active.private_data, back, sizes[i]) == 0);
         world_complete(&w);
-        world_hangup(&w);
+        world_disconnect(&w);
         world_close(&w);
     }
 }
@@ -196,15 +197,15 @@ static void deferred(void)
         post(&w.sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     post(&w.sa, RDMA_OP_SEND, RDMA_FLAG_DEFER, NULL, 0, 10, NULL, 0);
     post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 11, NULL, 0);
-    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 10);
-    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 11);
+    expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 10);
+    expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 11);
     post(&w.sa, RDMA_OP_SEND, RDMA_FLAG_DEFER, NULL, 0, 12, NULL, 0);
     CHECK(w.a->ops->qp_post(w.sa.qp, &bad) != 0);
     w.a->ops->qp_release(w.sa.qp);
-    take_ok(&w.sb, RDMA_OP_RECEIVE, NULL, 12);
+    expect_completion(&w.sb, RDMA_OP_RECEIVE, NULL, 12);
     for (int i = 0; i < 3; i++)
-        take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
-    world_hangup(&w);
+        expect_completion(&w.sa, RDMA_OP_SEND, NULL, 0);
+    world_disconnect(&w);
     world_close(&w);
 }
 

@@ -27,13 +27,13 @@ static void works_now(struct world *w)
     struct addr local = anywhere();
 
     atomic_store(&w->active.connected, 0);
-    int before = atomic_load(&w->ear.requests);
-    link_connect(&w->active, w->sa.qp, &local, &w->ear.local, NULL, 0);
-    AWAIT(atomic_load(&w->ear.requests) > before);
-    w->passive = &w->ear.link[before % LINKS];
+    int before = atomic_load(&w->acceptor.requests);
+    link_connect(&w->active, w->sa.qp, &local, &w->acceptor.local, NULL, 0);
+    AWAIT(atomic_load(&w->acceptor.requests) > before);
+    w->passive = &w->acceptor.link[before % LINKS];
     world_accept(w);
     world_complete(w);
-    world_hangup(w);
+    world_disconnect(w);
 }
 
 static void fails(struct world *w, struct addr local, struct addr remote, enum fabric_reason why)
@@ -69,15 +69,15 @@ static void refused(void)
 static void address_is_free(void)
 {
     struct world w;
-    struct ear e;
+    struct acceptor e;
     struct addr at, local = anywhere();
     int fd = raw_listen(1, &at);
 
     close(fd);
     open_world(&w);
-    ear_open(&e, w.a, &local);
+    acceptor_open(&e, w.a, &local);
     local = e.local;
-    ear_close(&e);
+    acceptor_close(&e);
     for (int i = 0; i < 3; i++) {
         atomic_store(&w.active.connected, 0);
         link_connect(&w.active, w.sa.qp, &local, &at, NULL, 0);
@@ -103,9 +103,9 @@ static void foreign(void)
     struct world w;
 
     open_world(&w);
-    fails(&w, ipv4("198.51.100.1", 0), w.ear.local, FABRIC_ADDRESS_FOREIGN);
+    fails(&w, ipv4("198.51.100.1", 0), w.acceptor.local, FABRIC_ADDRESS_FOREIGN);
     open_world(&w);
-    fails(&w, ipv4("0.0.0.0", 0), w.ear.local, FABRIC_ADDRESS_FOREIGN);
+    fails(&w, ipv4("0.0.0.0", 0), w.acceptor.local, FABRIC_ADDRESS_FOREIGN);
 }
 
 /* covers: CON-12 */
@@ -116,10 +116,10 @@ static void taken(void)
     int fd = raw_listen(1, &at);
 
     open_world(&w);
-    fails(&w, at, w.ear.local, FABRIC_ADDRESS_TAKEN);
+    fails(&w, at, w.acceptor.local, FABRIC_ADDRESS_TAKEN);
     close(fd);
     open_world(&w);
-    fails(&w, w.ear.local, at, FABRIC_ADDRESS_TAKEN);
+    fails(&w, w.acceptor.local, at, FABRIC_ADDRESS_TAKEN);
 }
 
 /* covers: CON-15 */
@@ -131,11 +131,11 @@ static void four_tuple(void)
     open_world(&w);
     world_connect(&w);
     link_open(&second, w.a);
-    link_connect(&second, w.sa.qp, &w.active.local, &w.ear.local, NULL, 0);
+    link_connect(&second, w.sa.qp, &w.active.local, &w.acceptor.local, NULL, 0);
     AWAIT(atomic_load(&second.connected));
     CHECK(second.connected_why == FABRIC_FOUR_TUPLE);
     link_close(&second);
-    world_hangup(&w);
+    world_disconnect(&w);
     world_close(&w);
 }
 
@@ -211,8 +211,8 @@ static void unwanted(void)
     struct addr local = anywhere();
 
     open_world(&w);
-    w.ear.refuse = true;
-    link_connect(&w.active, w.sa.qp, &local, &w.ear.local, NULL, 0);
+    w.acceptor.refuse = true;
+    link_connect(&w.active, w.sa.qp, &local, &w.acceptor.local, NULL, 0);
     AWAIT(atomic_load(&w.active.connected));
     CHECK(w.active.connected_why == FABRIC_REJECTED);
     world_close(&w);
@@ -232,7 +232,7 @@ static void closed_while_connecting(void)
 }
 
 /* covers: ACC-02 */
-static void gone_before_accept(void)
+static void peer_closes_before_accept(void)
 {
     struct world w;
 
@@ -300,8 +300,8 @@ static void wrong_times(void)
 /* A fabric with two shards, a queue pair on either, and a peer that rejects: the connection may connect again. */
 struct elsewhere {
     struct fabric *a, *b;
-    struct station here, there;
-    struct ear ear;
+    struct side here, there;
+    struct acceptor acceptor;
 };
 
 static void elsewhere_open(struct elsewhere *e)
@@ -309,22 +309,22 @@ static void elsewhere_open(struct elsewhere *e)
     struct fabric_config config;
     struct addr at = loopback(AF_INET, 0);
 
-    config_defaults(&config);
-    open_fabric(&e->b, &config);
+    world_config_defaults(&config);
+    world_open_fabric(&e->b, &config);
     config.shards = 2;
-    open_fabric(&e->a, &config);
-    station_open(&e->here, e->a, 0, DEPTH);
-    station_open(&e->there, e->a, 1, DEPTH);
-    e->ear = (struct ear){ 0 };
-    ear_open(&e->ear, e->b, &at);
-    e->ear.refuse = true;
+    world_open_fabric(&e->a, &config);
+    side_open(&e->here, e->a, 0, DEPTH);
+    side_open(&e->there, e->a, 1, DEPTH);
+    e->acceptor = (struct acceptor){ 0 };
+    acceptor_open(&e->acceptor, e->b, &at);
+    e->acceptor.refuse = true;
 }
 
 static void elsewhere_close(struct elsewhere *e)
 {
-    ear_close(&e->ear);
-    station_close(&e->here);
-    station_close(&e->there);
+    acceptor_close(&e->acceptor);
+    side_close(&e->here);
+    side_close(&e->there);
     e->a->ops->destroy(e->a);
     e->b->ops->destroy(e->b);
 }
@@ -339,10 +339,10 @@ static void again_elsewhere(void)
     elsewhere_open(&e);
     for (int i = 0; i < 10; i++) {
         link_open(&l, e.a);
-        link_connect(&l, e.here.qp, &local, &e.ear.local, NULL, 0);
+        link_connect(&l, e.here.qp, &local, &e.acceptor.local, NULL, 0);
         AWAIT(atomic_load(&l.connected) == 1);
         CHECK(l.connected_why == FABRIC_REJECTED);
-        link_connect(&l, e.there.qp, &local, &e.ear.local, NULL, 0);
+        link_connect(&l, e.there.qp, &local, &e.acceptor.local, NULL, 0);
         AWAIT(atomic_load(&l.connected) == 2);
         link_close(&l);
     }
@@ -358,7 +358,7 @@ struct eager {
 
 static void eager_connect(struct eager *g, struct fabric_qp *qp)
 {
-    struct fabric_connect p = { .qp = qp, .local = anywhere(), .remote = g->e.ear.local };
+    struct fabric_connect p = { .qp = qp, .local = anywhere(), .remote = g->e.acceptor.local };
 
     CHECK(g->f->ops->conn_connect(g->c, &p) == 0);
 }
@@ -407,7 +407,7 @@ static const struct test tests[] = {
     { "closed_unanswered", closed_unanswered },
     { "unwanted", unwanted },
     { "closed_while_connecting", closed_while_connecting },
-    { "gone_before_accept", gone_before_accept },
+    { "gone_before_accept", peer_closes_before_accept },
     { "never_completed", never_completed },
     { "active_reject", active_reject },
     { "wrong_times", wrong_times },

@@ -25,7 +25,7 @@ static void on_notify(void *owner, bool overflow)
     atomic_store(&q->told, true);
 }
 
-static void on_gone(void *owner)
+static void on_queue_closed(void *owner)
 {
     atomic_store(&((struct queue *)owner)->gone, true);
 }
@@ -42,7 +42,7 @@ static void queue_open(struct queue *q, struct fabric *f, int affinity)
 
 static void queue_close(struct queue *q)
 {
-    q->f->ops->cq_close(q->cq, on_gone);
+    q->f->ops->cq_close(q->cq, on_queue_closed);
     AWAIT(atomic_load(&q->gone));
 }
 
@@ -51,7 +51,7 @@ static const struct shard *home(const struct queue *q)
     return q->f->ops->cq_shard(q->cq);
 }
 
-static void on_qp_gone(void *gone)
+static void on_qp_closed(void *gone)
 {
     atomic_store((atomic_bool *)gone, true);
 }
@@ -72,7 +72,7 @@ static void qp_end(struct fabric *f, struct fabric_qp *qp)
 {
     atomic_bool gone = false;
 
-    f->ops->qp_close(qp, on_qp_gone, &gone);
+    f->ops->qp_close(qp, on_qp_closed, &gone);
     AWAIT(atomic_load(&gone));
 }
 
@@ -85,7 +85,7 @@ static struct fabric *fabric_of_two(void)
     world_defaults(&w);
     config = w.config_a;
     config.shards = SHARDS;
-    open_fabric(&f, &config);
+    world_open_fabric(&f, &config);
     return f;
 }
 
@@ -191,7 +191,7 @@ static void notifications(void)
 {
     pthread_t thread;
     struct queue receive, initiator;
-    struct station spare;
+    struct side spare;
     struct fabric_qp *qp;
     struct world w;
 
@@ -215,7 +215,7 @@ static void notifications(void)
     post(&w.sa, RDMA_OP_WRITE, 0, NULL, 0, 10, &w.sb, 0);
     AWAIT(atomic_load(&initiator.told));
     CHECK(pthread_equal(receive.told_in, thread) && pthread_equal(initiator.told_in, thread));
-    world_hangup(&w);
+    world_disconnect(&w);
     w.sa.qp = spare.qp;
     qp_end(w.a, qp);
     queue_close(&receive);

@@ -4,7 +4,7 @@
  * is waited for, and none is missed on a busy machine.
  */
 #include "fabric/raw.h"
-#include "fabric/shop.h"
+#include "fabric/service.h"
 
 enum { STALL_MS = 30000 };
 
@@ -15,40 +15,40 @@ static void pass(uint64_t ms)
 {
     clock_ns += ms * MS;
     for (int i = 0; i < 8; i++)
-        nap();
+        world_pause();
 }
 
-static void take_lost(struct peer *p, enum fabric_reason why)
+static void expect_lost(struct peer *p, enum fabric_reason why)
 {
     struct rdma_completion c;
 
-    take(&p->station, &c);
+    wait_completion(&p->side, &c);
     CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_LOST && c.reason == why);
 }
 
 /* The peer has gone on for so long without an end; now it must end, for this reason. */
-static void expect_end(struct peer *p, struct shop *s, enum fabric_reason why)
+static void expect_end(struct peer *p, struct service *s, enum fabric_reason why)
 {
-    AWAIT(!is_up(p));
+    AWAIT(!peer_is_up(p));
     CHECK(p->link->ended_why == why);
     CHECK(counters(s).connection_errors == 1);
     CHECK(raw_read_to_end(p->fd, NULL, 0) == -1);
 }
 
 /* One peer with one private receive. */
-static void open_both(struct shop *s, struct peer *p)
+static void open_both(struct service *s, struct peer *p)
 {
-    shop_defaults(s);
+    service_defaults(s);
     s->config.stall_ms = STALL_MS;
-    shop_open(s);
+    service_open(s);
     peer_open(p, s, -1);
-    post(&p->station, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
+    post(&p->side, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
 }
 
-static void close_both(struct shop *s, struct peer *p)
+static void close_both(struct service *s, struct peer *p)
 {
     peer_close(p);
-    shop_close(s);
+    service_close(s);
 }
 
 /* ---- frames and messages that do not go on ---- */
@@ -57,17 +57,17 @@ static void close_both(struct shop *s, struct peer *p)
 static void half_a_frame(void)
 {
     uint8_t fpdu[FPDU_MAX];
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    (void)next_segment(&p, fpdu, 1000, true);
+    (void)peer_encode_segment(&p, fpdu, 1000, true);
     peer_send(&p, &s, fpdu, 500);
     pass(STALL_MS - 1);
-    CHECK(is_up(&p));
+    CHECK(peer_is_up(&p));
     pass(1);
     expect_end(&p, &s, FABRIC_FRAME_STALLED);
-    take_lost(&p, FABRIC_FRAME_STALLED);
+    expect_lost(&p, FABRIC_FRAME_STALLED);
     close_both(&s, &p);
 }
 
@@ -76,32 +76,32 @@ static void byte_by_byte(void)
 {
     uint8_t fpdu[FPDU_MAX];
     uint64_t begin;
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    (void)next_segment(&p, fpdu, 1000, true);
+    (void)peer_encode_segment(&p, fpdu, 1000, true);
     begin = clock_ns;
-    for (int i = 0; is_up(&p) && i < 1000; i++) {
+    for (int i = 0; peer_is_up(&p) && i < 1000; i++) {
         peer_send(&p, &s, fpdu + i, 1);
         pass(STALL_MS / 8);
     }
     expect_end(&p, &s, FABRIC_FRAME_STALLED);
     CHECK(clock_ns - begin <= 2 * STALL_MS * (uint64_t)MS);
-    take_lost(&p, FABRIC_FRAME_STALLED);
+    expect_lost(&p, FABRIC_FRAME_STALLED);
     close_both(&s, &p);
 }
 
 static void first_segment_alone(void)
 {
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    send_segment(&p, &s, 1000, false);
+    peer_send_segment(&p, &s, 1000, false);
     pass(STALL_MS);
     expect_end(&p, &s, FABRIC_MESSAGE_STALLED);
-    take_lost(&p, FABRIC_MESSAGE_STALLED);
+    expect_lost(&p, FABRIC_MESSAGE_STALLED);
     close_both(&s, &p);
 }
 
@@ -112,23 +112,23 @@ static void trickle(void)
     uint8_t fpdu[FPDU_MAX];
     uint64_t begin;
     size_t len;
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    write.stag = p.station.token;
-    write.to = (uintptr_t)p.station.memory;
-    len = fpdu_around(fpdu, &write, 4000);
+    write.stag = p.side.token;
+    write.to = (uintptr_t)p.side.memory;
+    len = peer_encode_fpdu(fpdu, &write, 4000);
     begin = clock_ns;
-    for (int i = 0; is_up(&p) && i < 1000; i++) {
-        send_segment(&p, &s, 1, false);
+    for (int i = 0; peer_is_up(&p) && i < 1000; i++) {
+        peer_send_segment(&p, &s, 1, false);
         for (int n = 0; n < 8; n++)
             peer_send(&p, &s, fpdu, len);
         pass(STALL_MS / 8);
     }
     expect_end(&p, &s, FABRIC_MESSAGE_STALLED);
     CHECK(clock_ns - begin <= 2 * STALL_MS * (uint64_t)MS);
-    take_lost(&p, FABRIC_MESSAGE_STALLED);
+    expect_lost(&p, FABRIC_MESSAGE_STALLED);
     close_both(&s, &p);
 }
 
@@ -136,16 +136,16 @@ static void write_without_end(void)
 {
     struct ddp_header h = { .tagged = true, .opcode = RDMAP_WRITE };
     uint8_t fpdu[FPDU_MAX];
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    h.stag = p.station.token;
-    h.to = (uintptr_t)p.station.memory;
-    peer_send(&p, &s, fpdu, fpdu_around(fpdu, &h, 1000));
+    h.stag = p.side.token;
+    h.to = (uintptr_t)p.side.memory;
+    peer_send(&p, &s, fpdu, peer_encode_fpdu(fpdu, &h, 1000));
     pass(STALL_MS);
     expect_end(&p, &s, FABRIC_MESSAGE_STALLED);
-    take_lost(&p, FABRIC_MESSAGE_STALLED);
+    expect_lost(&p, FABRIC_MESSAGE_STALLED);
     close_both(&s, &p);
 }
 
@@ -155,28 +155,28 @@ static void half_an_answer(void)
     struct ddp_header first = { .last = true, .opcode = RDMAP_SEND, .msn = 1 }, h;
     struct rdma_completion c;
     uint8_t fpdu[FPDU_MAX];
-    struct shop s;
+    struct service s;
     struct peer p;
     size_t size;
 
     open_both(&s, &p);
-    peer_send(&p, &s, fpdu, fpdu_around(fpdu, &first, 0)); /* ready to receive */
-    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 0);
-    post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
+    peer_send(&p, &s, fpdu, peer_encode_fpdu(fpdu, &first, 0)); /* ready to receive */
+    expect_completion(&p.side, RDMA_OP_RECEIVE, NULL, 0);
+    post(&p.side, RDMA_OP_READ, 0, &s, 0, 4000, &p.side, 0);
     AWAIT(counters(&s).out_bytes > 0);
     raw_read(p.fd, fpdu, mpa_fpdu_size(DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST));
     CHECK(ddp_header_decode(&h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER, &size) && h.opcode == RDMAP_READ_REQ);
     pass(10 * STALL_MS); /* an answer that has not begun is TCP's to judge */
-    CHECK(is_up(&p));
+    CHECK(peer_is_up(&p));
     h = (struct ddp_header){ .tagged = true, .opcode = RDMAP_READ_RESP };
     struct rdmap_read_request r;
     CHECK(rdmap_read_decode(&r, fpdu + MPA_FPDU_LENGTH + DDP_UNTAGGED_HEADER, RDMAP_READ_REQUEST));
     h.stag = r.sink_stag;
     h.to = r.sink_to;
-    peer_send(&p, &s, fpdu, fpdu_around(fpdu, &h, 1000));
+    peer_send(&p, &s, fpdu, peer_encode_fpdu(fpdu, &h, 1000));
     pass(STALL_MS);
     expect_end(&p, &s, FABRIC_MESSAGE_STALLED);
-    take(&p.station, &c);
+    wait_completion(&p.side, &c);
     CHECK(c.op == RDMA_OP_READ && c.status == RDMA_STATUS_LOST && c.reason == FABRIC_MESSAGE_STALLED);
     close_both(&s, &p);
 }
@@ -186,39 +186,39 @@ static void half_an_answer(void)
 /* As much of a message as has to come, each time: it takes its time, and arrives. */
 static void slow_message(void)
 {
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    send_segment(&p, &s, 10, false);
+    peer_send_segment(&p, &s, 10, false);
     for (int i = 0; i < 3; i++) {
         pass(STALL_MS - 1);
-        send_segment(&p, &s, 16400, false);
+        peer_send_segment(&p, &s, 16400, false);
         pass(1);
-        CHECK(is_up(&p));
+        CHECK(peer_is_up(&p));
     }
-    send_segment(&p, &s, 1000, true);
-    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 10 + 3 * 16400 + 1000);
+    peer_send_segment(&p, &s, 1000, true);
+    expect_completion(&p.side, RDMA_OP_RECEIVE, NULL, 10 + 3 * 16400 + 1000);
     pass(10 * STALL_MS);
-    CHECK(is_up(&p));
+    CHECK(peer_is_up(&p));
     close_both(&s, &p);
 }
 
 /* At each look there is another unfinished message. */
 static void next_message(void)
 {
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    send_segment(&p, &s, 10, false);
+    peer_send_segment(&p, &s, 10, false);
     for (int i = 0; i < 6; i++) {
         pass(STALL_MS - 1);
-        send_segment(&p, &s, 10, true);
-        post(&p.station, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
-        send_segment(&p, &s, 10, false);
+        peer_send_segment(&p, &s, 10, true);
+        post(&p.side, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
+        peer_send_segment(&p, &s, 10, false);
         pass(1);
-        CHECK(is_up(&p));
+        CHECK(peer_is_up(&p));
     }
     close_both(&s, &p);
 }
@@ -227,33 +227,33 @@ static void next_message(void)
 static void unread(void)
 {
     uint8_t fpdu[FPDU_MAX];
-    struct shop s;
+    struct service s;
     struct peer p;
     size_t len;
 
     open_both(&s, &p);
-    len = next_segment(&p, fpdu, 1000, true);
+    len = peer_encode_segment(&p, fpdu, 1000, true);
     peer_send(&p, &s, fpdu, 500);
     raw_send(p.fd, fpdu + 500, len - 500);
     pass(3 * STALL_MS);
-    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 1000);
-    CHECK(is_up(&p));
+    expect_completion(&p.side, RDMA_OP_RECEIVE, NULL, 1000);
+    CHECK(peer_is_up(&p));
     close_both(&s, &p);
 }
 
 static void no_limit(void)
 {
-    struct shop s;
+    struct service s;
     struct peer p;
 
-    shop_defaults(&s);
+    service_defaults(&s);
     s.config.stall_ms = 0;
-    shop_open(&s);
+    service_open(&s);
     peer_open(&p, &s, -1);
-    post(&p.station, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
-    send_segment(&p, &s, 1000, false);
+    post(&p.side, RDMA_OP_RECEIVE, 0, NULL, 0, RECEIVE, NULL, 0);
+    peer_send_segment(&p, &s, 1000, false);
     pass(1000 * STALL_MS);
-    CHECK(is_up(&p));
+    CHECK(peer_is_up(&p));
     close_both(&s, &p);
 }
 
@@ -263,16 +263,16 @@ static void while_disconnecting(void)
     struct ddp_header first = { .last = true, .opcode = RDMAP_SEND, .msn = 1 };
     uint8_t fpdu[FPDU_MAX];
     uint64_t begin;
-    struct shop s;
+    struct service s;
     struct peer p;
 
     open_both(&s, &p);
-    peer_send(&p, &s, fpdu, fpdu_around(fpdu, &first, 0));
-    take_ok(&p.station, RDMA_OP_RECEIVE, NULL, 0);
-    post(&p.station, RDMA_OP_READ, 0, &s, 0, 4000, &p.station, 0);
+    peer_send(&p, &s, fpdu, peer_encode_fpdu(fpdu, &first, 0));
+    expect_completion(&p.side, RDMA_OP_RECEIVE, NULL, 0);
+    post(&p.side, RDMA_OP_READ, 0, &s, 0, 4000, &p.side, 0);
     AWAIT(counters(&s).out_bytes > 0);
     s.f->ops->conn_disconnect(p.link->c);
-    (void)next_segment(&p, fpdu, 1000, true);
+    (void)peer_encode_segment(&p, fpdu, 1000, true);
     begin = clock_ns;
     for (int i = 0; !atomic_load(&p.link->disconnected) && i < 500; i++) {
         raw_send(p.fd, fpdu + i, 1);
@@ -300,6 +300,6 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-    world_by_hand(&clock_ns);
+    world_set_manual(&clock_ns);
     return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
 }

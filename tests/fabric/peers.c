@@ -32,7 +32,7 @@ static struct fabric_counters counters(struct fabric *f)
 static void serves(struct world *w)
 {
     world_connect(w);
-    world_hangup(w);
+    world_disconnect(w);
 }
 
 /* covers: LSN-08 */
@@ -43,11 +43,11 @@ static void garbage(void)
     int fd;
 
     open_world(&w);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     raw_send(fd, http, sizeof http - 1);
     CHECK(raw_read_to_end(fd, NULL, 0) <= 0);
     close(fd);
-    CHECK(atomic_load(&w.ear.requests) == 0);
+    CHECK(atomic_load(&w.acceptor.requests) == 0);
     CHECK(counters(w.b).refused == 1);
     serves(&w);
     world_close(&w);
@@ -62,7 +62,7 @@ static void markers(void)
     int fd;
 
     open_world(&w);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     f.markers = true;
     raw_send_frame(fd, &f);
     raw_send(fd, more, sizeof more);
@@ -71,7 +71,7 @@ static void markers(void)
     CHECK(raw_read_to_end(fd, NULL, 0) == 0);
     close(fd);
     serves(&w);
-    CHECK(atomic_load(&w.ear.requests) == 1);
+    CHECK(atomic_load(&w.acceptor.requests) == 1);
     world_close(&w);
 }
 
@@ -85,15 +85,15 @@ static void byte_by_byte(void)
     int fd;
 
     open_world(&w);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     for (size_t i = 0; i + 1 < len; i++) {
         raw_send(fd, bytes + i, 1);
-        nap();
-        CHECK(atomic_load(&w.ear.requests) == 0);
+        world_pause();
+        CHECK(atomic_load(&w.acceptor.requests) == 0);
     }
     raw_send(fd, bytes + len - 1, 1);
-    AWAIT(atomic_load(&w.ear.requests) == 1);
-    w.passive = &w.ear.link[0];
+    AWAIT(atomic_load(&w.acceptor.requests) == 1);
+    w.passive = &w.acceptor.link[0];
     CHECK(w.passive->private_len == 5 && memcmp(w.passive->private_data, "hello", 5) == 0);
     CHECK(w.passive->limits.inbound == 4 && w.passive->limits.outbound == 4);
     link_accept(w.passive, w.sb.qp, "welcome", 7);
@@ -116,11 +116,11 @@ static void too_slow(void)
     world_defaults(&w);
     w.config_b.request_ms = 30;
     world_open(&w, AF_INET);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     raw_send(fd, "MPA ID Req", 10);
     CHECK(raw_read_to_end(fd, NULL, 0) <= 0);
     close(fd);
-    CHECK(atomic_load(&w.ear.requests) == 0 && counters(w.b).dropped == 1);
+    CHECK(atomic_load(&w.acceptor.requests) == 0 && counters(w.b).dropped == 1);
     w.config_b.request_ms = 5000;
     world_close(&w);
 }
@@ -135,18 +135,18 @@ static void oldest_first(void)
     w.config_b.max_unfinished = 2;
     world_open(&w, AF_INET);
     for (int i = 0; i < 4; i++)
-        fd[i] = raw_connect(&w.ear.local);
+        fd[i] = raw_connect(&w.acceptor.local);
     for (int i = 0; i < 2; i++)
         CHECK(raw_read_to_end(fd[i], NULL, 0) <= 0);
     AWAIT(counters(w.b).dropped == 2);
     raw_send_frame(fd[3], &request);
-    AWAIT(atomic_load(&w.ear.requests) == 1);
+    AWAIT(atomic_load(&w.acceptor.requests) == 1);
     raw_send_frame(fd[2], &request);
-    AWAIT(atomic_load(&w.ear.requests) == 2);
+    AWAIT(atomic_load(&w.acceptor.requests) == 2);
     for (int i = 0; i < 4; i++)
         close(fd[i]);
-    link_close(&w.ear.link[0]);
-    link_close(&w.ear.link[1]);
+    link_close(&w.acceptor.link[0]);
+    link_close(&w.acceptor.link[1]);
     world_close(&w);
 }
 
@@ -160,10 +160,10 @@ static void rejected_and_left(void)
 
     open_world(&w);
     for (int i = 0; i < 16; i++) {
-        fd[i] = raw_connect(&w.ear.local);
+        fd[i] = raw_connect(&w.acceptor.local);
         raw_send_frame(fd[i], &request);
-        AWAIT(atomic_load(&w.ear.requests) == i + 1);
-        link_close(&w.ear.link[i]);
+        AWAIT(atomic_load(&w.acceptor.requests) == i + 1);
+        link_close(&w.acceptor.link[i]);
     }
     for (int i = 0; i < 16; i++) {
         raw_read_frame(fd[i], true, &reply, bytes);
@@ -186,22 +186,22 @@ static void backlog(void)
     w.config_b.backlog = 2;
     world_open(&w, AF_INET);
     for (int i = 0; i < 3; i++) {
-        fd[i] = raw_connect(&w.ear.local);
+        fd[i] = raw_connect(&w.acceptor.local);
         raw_send_frame(fd[i], &request);
         if (i < 2)
-            AWAIT(atomic_load(&w.ear.requests) == i + 1);
+            AWAIT(atomic_load(&w.acceptor.requests) == i + 1);
     }
     raw_read_frame(fd[2], true, &reply, bytes);
     CHECK(reply.rejected);
-    CHECK(atomic_load(&w.ear.requests) == 2);
-    link_close(&w.ear.link[0]); /* answered: there is room again */
+    CHECK(atomic_load(&w.acceptor.requests) == 2);
+    link_close(&w.acceptor.link[0]); /* answered: there is room again */
     world_request(&w);
     CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_OK);
     AWAIT(atomic_load(&w.active.connected));
     CHECK(w.active.connected_why == FABRIC_REJECTED);
     for (int i = 0; i < 3; i++)
         close(fd[i]);
-    link_close(&w.ear.link[1]);
+    link_close(&w.acceptor.link[1]);
     world_close(&w);
 }
 
@@ -209,7 +209,7 @@ static void backlog(void)
  * Requests whose peer is gone count apart from those whose peer waits, and both are limited: at most twice the backlog.
  * covers: LSN-09
  */
-static void backlog_of_the_gone(void)
+static void backlog_of_closed_peers(void)
 {
     struct mpa_frame reply;
     uint8_t bytes[MPA_MAX_FRAME];
@@ -220,26 +220,26 @@ static void backlog_of_the_gone(void)
     w.config_b.backlog = 2;
     world_open(&w, AF_INET);
     for (int i = 0; i < 4; i++) {
-        fd[i] = raw_connect(&w.ear.local);
+        fd[i] = raw_connect(&w.acceptor.local);
         raw_send_frame(fd[i], &request);
-        AWAIT(atomic_load(&w.ear.requests) == i + 1);
+        AWAIT(atomic_load(&w.acceptor.requests) == i + 1);
         raw_send(fd[i], "gone", 4); /* a fault, so that the end can be awaited */
         CHECK(raw_read_to_end(fd[i], NULL, 0) <= 0);
         close(fd[i]);
     }
-    fd[0] = raw_connect(&w.ear.local);
+    fd[0] = raw_connect(&w.acceptor.local);
     raw_send_frame(fd[0], &request);
     raw_read_frame(fd[0], true, &reply, bytes);
     CHECK(reply.rejected);
     close(fd[0]);
-    CHECK(atomic_load(&w.ear.requests) == 4);
-    CHECK(w.b->ops->conn_reject(w.ear.link[0].c, NULL, 0) == FABRIC_PROTOCOL); /* answered: there is room again */
+    CHECK(atomic_load(&w.acceptor.requests) == 4);
+    CHECK(w.b->ops->conn_reject(w.acceptor.link[0].c, NULL, 0) == FABRIC_PROTOCOL); /* answered: there is room again */
     world_request(&w);
-    CHECK(atomic_load(&w.ear.requests) == 5);
+    CHECK(atomic_load(&w.acceptor.requests) == 5);
     CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_OK);
     AWAIT(atomic_load(&w.active.connected));
     for (int i = 0; i < 4; i++)
-        link_close(&w.ear.link[i]);
+        link_close(&w.acceptor.link[i]);
     world_close(&w);
 }
 
@@ -250,12 +250,12 @@ static void impatient(void)
     int fd;
 
     open_world(&w);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     raw_send_frame(fd, &request);
-    AWAIT(atomic_load(&w.ear.requests) == 1);
+    AWAIT(atomic_load(&w.acceptor.requests) == 1);
     raw_send(fd, "now!", 4);
     CHECK(raw_read_to_end(fd, NULL, 0) <= 0);
-    w.passive = &w.ear.link[0];
+    w.passive = &w.acceptor.link[0];
     CHECK(w.b->ops->conn_reject(w.passive->c, NULL, 0) == FABRIC_PROTOCOL);
     link_accept(w.passive, w.sb.qp, NULL, 0);
     AWAIT(atomic_load(&w.passive->established));
@@ -264,17 +264,17 @@ static void impatient(void)
     world_close(&w);
 }
 
-static void give_up_once(void)
+static void accept_after_peer_reset(void)
 {
     struct world w;
     int fd;
 
     open_world(&w);
-    fd = raw_connect(&w.ear.local);
+    fd = raw_connect(&w.acceptor.local);
     raw_send_frame(fd, &request);
-    AWAIT(atomic_load(&w.ear.requests) == 1);
+    AWAIT(atomic_load(&w.acceptor.requests) == 1);
     close(fd);
-    w.passive = &w.ear.link[0];
+    w.passive = &w.acceptor.link[0];
     link_accept(w.passive, w.sb.qp, NULL, 0);
     AWAIT(atomic_load(&w.passive->established));
     CHECK(w.passive->established_why == FABRIC_PEER_GAVE_UP);
@@ -285,7 +285,7 @@ static void give_up_once(void)
 static void gives_up(void)
 {
     for (int i = 0; i < 20; i++)
-        give_up_once();
+        accept_after_peer_reset();
 }
 
 /* ---- as responder ---- */
@@ -416,7 +416,7 @@ static void read_unanswered(void)
 }
 
 /* covers: CMP-03 */
-static void gone_before_complete(void)
+static void peer_closes_before_complete(void)
 {
     struct responder r;
 
@@ -463,10 +463,10 @@ static void early_bytes(void)
         post(&r.w.sa, RDMA_OP_RECEIVE, 0, &r, 0, 10, NULL, 0);
     }
     for (int i = 0; i < 20; i++)
-        nap(); /* so that some of it comes before complete, most of the time */
+        world_pause(); /* so that some of it comes before complete, most of the time */
     r.w.a->ops->conn_complete(r.w.active.c);
     for (int i = 0; i < 8; i++)
-        take_ok(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
+        expect_completion(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
     respond_end(&r);
 }
 
@@ -513,7 +513,7 @@ static void not_nudged(void)
         post(&r.w.sa, RDMA_OP_RECEIVE, 0, &r, 0, 10, NULL, 0);
         if (i == SPOKEN) {
             raw_send(r.fd, empty_send, sizeof empty_send);
-            take_ok(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
+            expect_completion(&r.w.sa, RDMA_OP_RECEIVE, &r, 0);
         } else if (i == NOTICE) {
             CHECK(shutdown(r.fd, SHUT_WR) == 0);
             AWAIT(atomic_load(&r.w.active.ended));
@@ -522,7 +522,7 @@ static void not_nudged(void)
         raw_read(r.fd, fpdu, sizeof fpdu);
         uint64_t end = now_ms() + 250;
         while (now_ms() < end)
-            nap();
+            world_pause();
         r.w.a->ops->conn_disconnect(r.w.active.c);
         CHECK(raw_read_to_end(r.fd, NULL, 0) == 0);
         respond_end(&r);
@@ -537,7 +537,7 @@ static const struct test tests[] = {
     { "oldest_first", oldest_first },
     { "rejected_and_left", rejected_and_left },
     { "backlog", backlog },
-    { "backlog_of_the_gone", backlog_of_the_gone },
+    { "backlog_of_the_gone", backlog_of_closed_peers },
     { "impatient", impatient },
     { "gives_up", gives_up },
     { "nonsense_reply", nonsense_reply },
@@ -545,7 +545,7 @@ static const struct test tests[] = {
     { "too_many_reads", too_many_reads },
     { "unknown_form", unknown_form },
     { "read_unanswered", read_unanswered },
-    { "gone_before_complete", gone_before_complete },
+    { "gone_before_complete", peer_closes_before_complete },
     { "early_bytes", early_bytes },
     { "nudged", nudged },
     { "not_nudged", not_nudged },

@@ -50,7 +50,7 @@ static void open_connected(struct world *w)
 
 static void close_connected(struct world *w)
 {
-    world_hangup(w);
+    world_disconnect(w);
     world_close(w);
 }
 
@@ -62,10 +62,10 @@ static uint64_t sent(struct world *w)
     return now.out_frames;
 }
 
-static void look_on(struct world *w)
+static void poll_for_long(struct world *w)
 {
     for (int i = 0; i < LOOKS; i++)
-        take_none(&w->sa);
+        expect_no_completion(&w->sa);
 }
 
 static void writes(struct world *w, int count, unsigned flags, uint32_t len)
@@ -93,7 +93,7 @@ static int poll(struct world *w, int most)
 /* Two that have left, and whose results nobody has read; the clock stands. */
 static void fall_behind(struct world *w)
 {
-    look_on(w);
+    poll_for_long(w);
     CHECK(leave(w, 2) == 2);
 }
 
@@ -102,7 +102,7 @@ static void fill_window(struct world *w)
 {
     uint64_t before = sent(w);
 
-    look_on(w);
+    poll_for_long(w);
     writes(w, MANY - 1, RDMA_FLAG_DEFER, LEN);
     CHECK(sent(w) == before);
     CHECK(leave(w, 1) == MANY);
@@ -125,7 +125,7 @@ static void lonely(void)
     struct world w;
 
     open_connected(&w);
-    look_on(&w);
+    poll_for_long(&w);
     for (int i = 0; i < 8; i++) {
         CHECK(leave(&w, 1) == 1);
         CHECK(poll(&w, DEPTH) == 1); /* all is read: the next is as lonely, looked or not */
@@ -165,13 +165,13 @@ static void filling(void)
     CHECK(leave(&w, 1) == 0);
     CHECK(poll(&w, DEPTH) == 1);
     fill_window(&w);
-    take_none(&w.sa); /* looks in vain */
+    expect_no_completion(&w.sa); /* looks in vain */
     CHECK(leave(&w, 1) == 1);
     CHECK(poll(&w, DEPTH) == 1);
     close_connected(&w);
 }
 
-static int leave_reads(struct world *w, int count, uint32_t len)
+static int count_sent_reads(struct world *w, int count, uint32_t len)
 {
     uint64_t before = sent(w);
 
@@ -180,10 +180,10 @@ static int leave_reads(struct world *w, int count, uint32_t len)
     return (int)(sent(w) - before);
 }
 
-static void take_reads(struct world *w, int count)
+static void expect_reads(struct world *w, int count)
 {
     while (count-- > 0)
-        take_ok(&w->sa, RDMA_OP_READ, NULL, 0);
+        expect_completion(&w->sa, RDMA_OP_READ, NULL, 0);
 }
 
 /* As long as more reads are away than wait, the next one may. */
@@ -192,19 +192,19 @@ static void awaiting_reads(void)
     struct world w;
 
     open_connected(&w);
-    look_on(&w);
-    CHECK(leave_reads(&w, 1, LEN) == 1);
-    CHECK(leave_reads(&w, 1, LEN) == 1);
-    CHECK(leave_reads(&w, 1, LEN) == 0);
-    CHECK(leave_reads(&w, 1, LEN) == 2);
-    CHECK(leave_reads(&w, 3, LEN) == 0);
-    CHECK(leave_reads(&w, 1, LEN) == 4);
-    CHECK(leave_reads(&w, 7, LEN) == 0);
+    poll_for_long(&w);
+    CHECK(count_sent_reads(&w, 1, LEN) == 1);
+    CHECK(count_sent_reads(&w, 1, LEN) == 1);
+    CHECK(count_sent_reads(&w, 1, LEN) == 0);
+    CHECK(count_sent_reads(&w, 1, LEN) == 2);
+    CHECK(count_sent_reads(&w, 3, LEN) == 0);
+    CHECK(count_sent_reads(&w, 1, LEN) == 4);
+    CHECK(count_sent_reads(&w, 7, LEN) == 0);
     CHECK(leave(&w, 1) == 8); /* another request does not wait for reads */
-    take_reads(&w, 15);
+    expect_reads(&w, 15);
     CHECK(poll(&w, DEPTH) == 1);
-    CHECK(leave_reads(&w, 1, LEN) == 1); /* all is read */
-    take_reads(&w, 1);
+    CHECK(count_sent_reads(&w, 1, LEN) == 1); /* all is read */
+    expect_reads(&w, 1);
     close_connected(&w);
 }
 
@@ -214,25 +214,25 @@ static void looking_for_reads(void)
     uint64_t before;
 
     open_connected(&w);
-    look_on(&w);
-    CHECK(leave_reads(&w, 2, LEN) == 2);
+    poll_for_long(&w);
+    CHECK(count_sent_reads(&w, 2, LEN) == 2);
     before = sent(&w);
-    CHECK(leave_reads(&w, 1, LEN) == 0);
-    take_none(&w.sa); /* a look in vain sends it */
+    CHECK(count_sent_reads(&w, 1, LEN) == 0);
+    expect_no_completion(&w.sa); /* a look in vain sends it */
     CHECK(sent(&w) == before + 1);
-    take_reads(&w, 3);
+    expect_reads(&w, 3);
     close_connected(&w);
 }
 
 /* Deferred, but for the last. */
-static int leave_burst(struct world *w, int count)
+static int count_sent_burst(struct world *w, int count)
 {
     uint64_t before = sent(w);
 
     for (int i = 1; i < count; i++)
         post(&w->sa, RDMA_OP_READ, RDMA_FLAG_DEFER, NULL, 0, LEN, &w->sb, 0);
     CHECK(sent(w) == before);
-    return leave_reads(w, 1, LEN);
+    return count_sent_reads(w, 1, LEN);
 }
 
 static void bursts_awaiting_reads(void)
@@ -241,20 +241,20 @@ static void bursts_awaiting_reads(void)
     uint64_t before;
 
     open_connected(&w);
-    look_on(&w);
-    CHECK(leave_burst(&w, 8) == 8);
-    CHECK(leave_burst(&w, 3) == 0);
+    poll_for_long(&w);
+    CHECK(count_sent_burst(&w, 8) == 8);
+    CHECK(count_sent_burst(&w, 3) == 0);
     clock_ns += 30 * NS_PER_US;
-    CHECK(leave_burst(&w, 2) == 5); /* that took long */
+    CHECK(count_sent_burst(&w, 2) == 5); /* that took long */
     before = sent(&w);
     writes(&w, 3, RDMA_FLAG_DEFER, LEN);
-    CHECK(leave_burst(&w, 2) == 0); /* what was deferred before its end waits as well */
-    take_none(&w.sa);
+    CHECK(count_sent_burst(&w, 2) == 0); /* what was deferred before its end waits as well */
+    expect_no_completion(&w.sa);
     CHECK(sent(&w) == before + 5);
-    take_reads(&w, 13);
+    expect_reads(&w, 13);
     for (int i = 0; i < 3; i++)
-        take_ok(&w.sa, RDMA_OP_WRITE, NULL, 0);
-    take_reads(&w, 2);
+        expect_completion(&w.sa, RDMA_OP_WRITE, NULL, 0);
+    expect_reads(&w, 2);
     close_connected(&w);
 }
 
@@ -264,13 +264,13 @@ static void note(void *owner, bool overflow)
     (void)overflow;
 }
 
-static void note_gone(void *gone)
+static void set_closed(void *gone)
 {
     atomic_store((atomic_bool *)gone, true);
 }
 
 struct queues {
-    struct station before; /* the world's own */
+    struct side before; /* the world's own */
     struct fabric_cq *receive, *initiator;
     atomic_bool gone[3];
 };
@@ -309,11 +309,11 @@ static void close_queues(struct world *w, struct queues *q)
 {
     const struct fabric_ops *ops = w->a->ops;
 
-    world_hangup(w);
-    ops->qp_close(w->sa.qp, note_gone, &q->gone[2]);
+    world_disconnect(w);
+    ops->qp_close(w->sa.qp, set_closed, &q->gone[2]);
     AWAIT(atomic_load(&q->gone[2]));
-    ops->cq_close(q->receive, note_gone);
-    ops->cq_close(q->initiator, note_gone);
+    ops->cq_close(q->receive, set_closed);
+    ops->cq_close(q->initiator, set_closed);
     AWAIT(atomic_load(&q->gone[0]) && atomic_load(&q->gone[1]));
     w->sa.qp = q->before.qp;
     w->sa.cq = q->before.cq;
@@ -328,8 +328,8 @@ static void queues_on_two_shards(void)
 
     open_queues(&w, &q, 0, 1);
     for (int i = 0; i < 5; i++)
-        CHECK(leave_reads(&w, 1, LEN) == 1);
-    take_reads(&w, 5);
+        CHECK(count_sent_reads(&w, 1, LEN) == 1);
+    expect_reads(&w, 5);
     CHECK(leave(&w, 2) == 2);
     CHECK(leave(&w, 1) == 1); /* their results are not read */
     CHECK(poll(&w, DEPTH) == 3);
@@ -348,12 +348,12 @@ static void queues_on_one_shard(void)
     uint64_t before;
 
     open_queues(&w, &q, -1, -1);
-    CHECK(leave_reads(&w, 2, LEN) == 2);
+    CHECK(count_sent_reads(&w, 2, LEN) == 2);
     before = sent(&w);
-    CHECK(leave_reads(&w, 1, LEN) == 0);
-    take_none(&w.sa); /* a look at the initiator's queue alone sends it */
+    CHECK(count_sent_reads(&w, 1, LEN) == 0);
+    expect_no_completion(&w.sa); /* a look at the initiator's queue alone sends it */
     CHECK(sent(&w) == before + 1);
-    take_reads(&w, 3);
+    expect_reads(&w, 3);
     close_queues(&w, &q);
 }
 
@@ -379,7 +379,7 @@ static void arming_before_the_queue_pair(void)
     world_open(&w, AF_INET);
     ops = w.a->ops;
     leased = ops->cq_shard(w.sa.cq);
-    look_on(&w);
+    poll_for_long(&w);
     CHECK(shard_is_leased(leased));
     config.domain = &w.sa;
     for (int i = 0; i < 2; i++) {
@@ -395,9 +395,9 @@ static void arming_before_the_queue_pair(void)
         CHECK(shard_is_leased(leased) == (i == 0));
     }
     for (int i = 0; i < 2; i++) {
-        ops->qp_close(qp[i], note_gone, &gone[2 + i]);
+        ops->qp_close(qp[i], set_closed, &gone[2 + i]);
         AWAIT(atomic_load(&gone[2 + i]));
-        ops->cq_close(own[i], note_gone);
+        ops->cq_close(own[i], set_closed);
         AWAIT(atomic_load(&gone[i]));
     }
     world_connect(&w);
@@ -413,7 +413,7 @@ static void refused(void)
 
     open_connected(&w);
     sge.token = w.sa.token; /* that region has no address 0 */
-    look_on(&w);
+    poll_for_long(&w);
     for (int i = 0; i < MANY; i++)
         CHECK(w.a->ops->qp_post(w.sa.qp, &bad) == EFAULT);
     CHECK(leave(&w, 1) == 1);
@@ -429,16 +429,16 @@ static void awaiting_long_reads(void)
     struct world w;
 
     open_connected(&w);
-    look_on(&w);
+    poll_for_long(&w);
     for (int i = 0; i < 15; i++)
         post(&w.sa, RDMA_OP_READ, RDMA_FLAG_DEFER, NULL, 0, LEN, &w.sb, 0);
-    CHECK(leave_reads(&w, 1, LEN) == 16);
-    CHECK(leave_reads(&w, 1, 8192) == 1);
-    CHECK(leave_reads(&w, 8, 4096) == 0);
-    CHECK(leave_reads(&w, 1, 4096) == 9);
+    CHECK(count_sent_reads(&w, 1, LEN) == 16);
+    CHECK(count_sent_reads(&w, 1, 8192) == 1);
+    CHECK(count_sent_reads(&w, 8, 4096) == 0);
+    CHECK(count_sent_reads(&w, 1, 4096) == 9);
     post(&w.sa, RDMA_OP_READ, RDMA_FLAG_DEFER, NULL, 0, BUFFER, &w.sb, 0);
-    CHECK(leave_reads(&w, 1, LEN) == 2);
-    take_reads(&w, 28);
+    CHECK(count_sent_reads(&w, 1, LEN) == 2);
+    expect_reads(&w, 28);
     close_connected(&w);
 }
 
@@ -449,8 +449,8 @@ static void reads_of_who_does_not_poll(void)
 
     open_connected(&w);
     for (int i = 0; i < 8; i++)
-        CHECK(leave_reads(&w, 1, LEN) == 1);
-    take_reads(&w, 8);
+        CHECK(count_sent_reads(&w, 1, LEN) == 1);
+    expect_reads(&w, 8);
     close_connected(&w);
 }
 
@@ -585,7 +585,7 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-    world_by_hand(&clock_ns);
-    world_reads(DEPTH);
+    world_set_manual(&clock_ns);
+    world_set_reads(DEPTH);
     return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
 }

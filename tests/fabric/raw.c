@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: plain sockets: see raw.h. */
+/* Plain sockets: see raw.h. */
 #include "fabric/raw.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "fabric/world.h"
 
-static void bound_waits(int fd)
+static void raw_set_timeouts(int fd)
 {
     struct timeval t = { WAIT_MS / 1000, 0 };
 
@@ -24,7 +24,7 @@ int raw_listen(int backlog, struct addr *at)
     socklen_t len = sizeof at->v4;
 
     CHECK(fd >= 0);
-    bound_waits(fd);
+    raw_set_timeouts(fd);
     *at = loopback(AF_INET, 0);
     CHECK(bind(fd, &at->sa, addr_len(at)) == 0);
     CHECK(listen(fd, backlog) == 0);
@@ -37,7 +37,7 @@ int raw_accept(int fd)
     int peer = accept(fd, NULL, NULL);
 
     CHECK(peer >= 0);
-    bound_waits(peer);
+    raw_set_timeouts(peer);
     return peer;
 }
 
@@ -46,7 +46,7 @@ int raw_connect(const struct addr *to)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     CHECK(fd >= 0);
-    bound_waits(fd);
+    raw_set_timeouts(fd);
     CHECK(connect(fd, &to->sa, addr_len(to)) == 0);
     return fd;
 }

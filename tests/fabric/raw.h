@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plain sockets as peers that do what no fabric would. All on 127.0.0.1, all reads bounded by a time limit. */
+/* Plain sockets as peers that do what no fabric does, on 127.0.0.1. All waits have a time limit. */
 #ifndef TESTS_FABRIC_RAW_H
 #define TESTS_FABRIC_RAW_H
 
@@ -18,7 +18,7 @@ void raw_send_frame(int fd, const struct mpa_frame *f);
 /* Reads exactly len bytes. */
 void raw_read(int fd, void *bytes, size_t len);
 void raw_read_frame(int fd, bool reply, struct mpa_frame *f, uint8_t bytes[MPA_MAX_FRAME]);
-/* Reads to the end; the number of bytes before it, or -1 where it was a reset. */
+/* Reads to the end of the stream. Returns the number of bytes, or -1 after a reset. */
 long raw_read_to_end(int fd, void *bytes, size_t room);
 void raw_reset(int fd);
 

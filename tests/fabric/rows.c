@@ -16,10 +16,10 @@ static void open_connected(struct world *w)
 }
 
 /* Looks on for long enough to be a poller. */
-static void look_on(struct station *s)
+static void poll_for_long(struct side *s)
 {
     for (int i = 0; i < LOOKS; i++)
-        take_none(s);
+        expect_no_completion(s);
 }
 
 static void write_row(struct world *w, uint8_t value)
@@ -32,10 +32,10 @@ static void write_row(struct world *w, uint8_t value)
     }
 }
 
-static void take_row(struct station *s)
+static void expect_row(struct side *s)
 {
     for (int i = 0; i < ROW; i++)
-        take_ok(s, RDMA_OP_WRITE, NULL, 0);
+        expect_completion(s, RDMA_OP_WRITE, NULL, 0);
 }
 
 static uint64_t sent(struct world *w)
@@ -78,7 +78,7 @@ static void by_arm(struct world *w)
 static void by_large(struct world *w)
 {
     post(&w->sa, RDMA_OP_WRITE, 0, NULL, LEN * ROW, BUFFER / 2, &w->sb, LEN * ROW);
-    take_ok(&w->sa, RDMA_OP_WRITE, NULL, 0);
+    expect_completion(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 
 /* A deferred one, and then one that is refused. */
@@ -89,7 +89,7 @@ static void by_refusal(struct world *w)
     post(&w->sa, RDMA_OP_WRITE, RDMA_FLAG_DEFER, NULL, (ROW - 1) * LEN, LEN, &w->sb, 0);
     CHECK(w->a->ops->qp_post(w->sa.qp, &bad) != 0);
     w->a->ops->qp_release(w->sa.qp);
-    take_ok(&w->sa, RDMA_OP_WRITE, NULL, 0);
+    expect_completion(&w->sa, RDMA_OP_WRITE, NULL, 0);
 }
 
 /* Many that leave in one call, and whose results are all read, so that what follows is taken for more of them. */
@@ -114,7 +114,7 @@ static void rows_behind(void (*begin)(struct world *w), void (*end)(struct world
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t sent_before, received_before;
 
-        look_on(&w.sa);
+        poll_for_long(&w.sa);
         if (begin)
             begin(&w);
         sent_before = sent(&w);
@@ -123,10 +123,10 @@ static void rows_behind(void (*begin)(struct world *w), void (*end)(struct world
         waited += sent(&w) - sent_before < ROW;
         end(&w);
         AWAIT(received(&w) >= received_before + ROW);
-        take_row(&w.sa);
+        expect_row(&w.sa);
     }
     printf("  in %d of %d rounds some waited\n", waited, ROUNDS);
-    world_hangup(&w);
+    world_disconnect(&w);
     CHECK(w.sb.memory[LEN - 1] == ROUNDS);
     world_close(&w);
 }
@@ -168,12 +168,12 @@ static void disconnect(void)
     struct world w;
 
     open_connected(&w);
-    look_on(&w.sa);
+    poll_for_long(&w.sa);
     write_row(&w, 1);
     w.a->ops->conn_disconnect(w.active.c);
     AWAIT(atomic_load(&w.passive->ended));
-    take_row(&w.sa);
-    world_hangup(&w);
+    expect_row(&w.sa);
+    world_disconnect(&w);
     CHECK(w.sb.memory[LEN - 1] == 1);
     world_close(&w);
 }
@@ -185,15 +185,15 @@ static void flush(void)
     struct rdma_completion c;
 
     open_connected(&w);
-    look_on(&w.sa);
+    poll_for_long(&w.sa);
     write_row(&w, 1);
     w.a->ops->qp_flush(w.sa.qp);
     for (int i = 0; i < ROW; i++) {
-        take(&w.sa, &c);
+        wait_completion(&w.sa, &c);
         CHECK(c.status == RDMA_STATUS_OK || c.status == RDMA_STATUS_FLUSHED);
     }
-    take_none(&w.sa);
-    world_hangup(&w);
+    expect_no_completion(&w.sa);
+    world_disconnect(&w);
     world_close(&w);
 }
 

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "fabric/raw.h"
-#include "fabric/shop.h"
+#include "fabric/service.h"
 
 enum { STALL_MS = 30000, SHARE_MS = 500 };
 
@@ -17,38 +17,38 @@ static void pass(uint64_t ms)
 {
     clock_ns += ms * MS;
     for (int i = 0; i < 8; i++)
-        nap();
+        world_pause();
 }
 
-static void open_shared(struct shop *s, struct peer *peers, int count)
+static void open_shared(struct service *s, struct peer *peers, int count)
 {
-    shop_defaults(s);
+    service_defaults(s);
     s->config.srq_stall_ms = SHARE_MS;
-    shop_open_shared(s);
+    service_open_shared(s);
     for (int i = 0; i < count; i++)
         peer_open(&peers[i], s, i);
 }
 
-static void close_shared(struct shop *s, struct peer *peers, int count)
+static void close_shared(struct service *s, struct peer *peers, int count)
 {
     for (int i = 0; i < count; i++)
         peer_close(&peers[i]);
-    shop_close_shared(s);
+    service_close_shared(s);
 }
 
 /* Receives that have completed are posted again, as a consumer does. Returns how many were delivered in full. */
-static int repost(struct shop *s, struct peer *peers, int count)
+static int repost(struct service *s, struct peer *peers, int count)
 {
     struct rdma_completion c;
     int delivered = 0;
 
     for (int i = 0; i < count; i++) {
-        while (s->f->ops->cq_poll(peers[i].station.cq, &c, 1) == 1) {
+        while (s->f->ops->cq_poll(peers[i].side.cq, &c, 1) == 1) {
             CHECK(c.op == RDMA_OP_RECEIVE);
             CHECK(c.status == RDMA_STATUS_OK ||
                   (c.status == RDMA_STATUS_LOST && (c.reason == FABRIC_SRQ_SHARE || c.reason == FABRIC_PROTOCOL)));
             delivered += c.status == RDMA_STATUS_OK;
-            shop_post_shared(s, (uintptr_t)c.context);
+            service_post_shared(s, (uintptr_t)c.context);
         }
     }
     return delivered;
@@ -59,7 +59,7 @@ static int count_up(const struct peer *peers, int count)
     int up = 0;
 
     for (int i = 0; i < count; i++)
-        up += is_up(&peers[i]);
+        up += peer_is_up(&peers[i]);
     return up;
 }
 
@@ -71,17 +71,17 @@ static void starved(void)
 {
     enum { HOSTILE = 13, GOOD = 4, SHORT = 20 };
     struct peer peers[HOSTILE + GOOD], *good = peers + HOSTILE;
-    struct shop s;
+    struct service s;
     int left;
 
     open_shared(&s, peers, HOSTILE + GOOD);
-    send_segment(&good[0], &s, 8000, false);
+    peer_send_segment(&good[0], &s, 8000, false);
     for (int i = 0; i < HOSTILE; i++) {
-        send_segment(&peers[i], &s, i % 2 ? 0 : 1000, false); /* an empty first segment holds a receive as well */
+        peer_send_segment(&peers[i], &s, i % 2 ? 0 : 1000, false); /* an empty first segment holds a receive as well */
         pass(1);
     }
     for (int i = 0; i < 4; i++) {
-        send_segment(&good[0], &s, 8000, false);
+        peer_send_segment(&good[0], &s, 8000, false);
         pass(SHARE_MS / 4);
     }
     AWAIT((repost(&s, peers, HOSTILE + GOOD), count_up(peers, HOSTILE)) <= SLOTS / 2);
@@ -89,17 +89,17 @@ static void starved(void)
     left = count_up(peers, HOSTILE);
     CHECK(left >= SLOTS / 2 - 1); /* and no more than had to */
     for (int i = 0; i < HOSTILE; i++) {
-        CHECK(is_up(&peers[i]) == (i >= HOSTILE - left));
-        if (!is_up(&peers[i]))
+        CHECK(peer_is_up(&peers[i]) == (i >= HOSTILE - left));
+        if (!peer_is_up(&peers[i]))
             CHECK(peers[i].link->ended_why == FABRIC_SRQ_SHARE);
     }
     CHECK(counters(&s).connection_errors == (uint64_t)(HOSTILE - left));
     for (int i = 0; i < SHORT; i++) {
         for (int n = 1; n < GOOD; n++)
-            send_segment(&good[n], &s, 100, true);
+            peer_send_segment(&good[n], &s, 100, true);
         CHECK(repost(&s, peers, HOSTILE + GOOD) == GOOD - 1);
     }
-    send_segment(&good[0], &s, 1000, true);
+    peer_send_segment(&good[0], &s, 1000, true);
     CHECK(repost(&s, peers, HOSTILE + GOOD) == 1);
     pass(10 * SHARE_MS);
     CHECK(count_up(good, GOOD) == GOOD && count_up(peers, HOSTILE) == left);
@@ -112,20 +112,20 @@ static void starved(void)
 static void busy(void)
 {
     struct peer peers[SLOTS];
-    struct shop s;
+    struct service s;
 
     open_shared(&s, peers, SLOTS);
     for (int n = 0; n < SLOTS; n++)
-        send_segment(&peers[n], &s, 10, false);
+        peer_send_segment(&peers[n], &s, 10, false);
     for (int i = 0; i < 14; i++) {
         pass(SHARE_MS - 1);
         for (int n = 0; n < SLOTS; n++)
-            send_segment(&peers[n], &s, 4200, false);
+            peer_send_segment(&peers[n], &s, 4200, false);
         pass(1);
         CHECK(count_up(peers, SLOTS) == SLOTS);
     }
     for (int n = 0; n < SLOTS; n++)
-        send_segment(&peers[n], &s, 10, true);
+        peer_send_segment(&peers[n], &s, 10, true);
     CHECK(repost(&s, peers, SLOTS) == SLOTS);
     close_shared(&s, peers, SLOTS);
 }
@@ -134,15 +134,15 @@ static void busy(void)
 static void busy_with_short_ones(void)
 {
     struct peer peers[SLOTS];
-    struct shop s;
+    struct service s;
 
     open_shared(&s, peers, SLOTS);
     for (int i = 0; i < 14; i++) {
         for (int n = 0; n < SLOTS; n++)
-            send_segment(&peers[n], &s, 10, false);
+            peer_send_segment(&peers[n], &s, 10, false);
         pass(SHARE_MS - 1);
         for (int n = 0; n < SLOTS; n++)
-            send_segment(&peers[n], &s, 10, true);
+            peer_send_segment(&peers[n], &s, 10, true);
         CHECK(repost(&s, peers, SLOTS) == SLOTS);
         pass(1);
         CHECK(count_up(peers, SLOTS) == SLOTS);
@@ -155,13 +155,13 @@ static void crowded_and_unread(void)
 {
     struct peer peers[SLOTS];
     uint8_t fpdu[FPDU_MAX];
-    struct shop s;
+    struct service s;
 
     open_shared(&s, peers, SLOTS);
     for (int n = 0; n < SLOTS; n++)
-        send_segment(&peers[n], &s, 10, false);
+        peer_send_segment(&peers[n], &s, 10, false);
     for (int n = 0; n < SLOTS; n++)
-        raw_send(peers[n].fd, fpdu, next_segment(&peers[n], fpdu, 10, true));
+        raw_send(peers[n].fd, fpdu, peer_encode_segment(&peers[n], fpdu, 10, true));
     pass(10 * SHARE_MS);
     CHECK(count_up(peers, SLOTS) == SLOTS);
     CHECK(repost(&s, peers, SLOTS) == SLOTS);
@@ -172,14 +172,14 @@ static void crowded_and_unread(void)
 static void only_one(void)
 {
     struct peer peers[1];
-    struct shop s;
+    struct service s;
 
     open_shared(&s, peers, 1);
     for (int i = 0; i < SLOTS - 1; i++)
-        send_segment(&peers[0], &s, 10, true); /* not posted again */
-    send_segment(&peers[0], &s, 10, false);
+        peer_send_segment(&peers[0], &s, 10, true); /* not posted again */
+    peer_send_segment(&peers[0], &s, 10, false);
     pass(10 * SHARE_MS);
-    CHECK(is_up(&peers[0]));
+    CHECK(peer_is_up(&peers[0]));
     close_shared(&s, peers, 1);
 }
 
@@ -189,7 +189,7 @@ static void only_one(void)
 static void try_send(struct peer *p, size_t payload, bool last)
 {
     uint8_t fpdu[FPDU_MAX];
-    size_t len = next_segment(p, fpdu, payload, last);
+    size_t len = peer_encode_segment(p, fpdu, payload, last);
 
     (void)send(p->fd, fpdu, len, MSG_NOSIGNAL);
 }
@@ -207,13 +207,13 @@ static bool is_late(int peer, int round)
 static void crowded(void)
 {
     struct peer peers[SLOTS];
-    struct shop s;
+    struct service s;
 
-    world_by_hand(NULL);
-    shop_defaults(&s);
+    world_set_manual(NULL);
+    service_defaults(&s);
     s.config.srq_share_percent = 1;
     s.config.srq_stall_ms = 1;
-    shop_open_shared(&s);
+    service_open_shared(&s);
     for (int i = 0; i < SLOTS; i++)
         peer_open(&peers[i], &s, i);
     for (int round = 0; round < 400; round++) {
@@ -223,7 +223,7 @@ static void crowded(void)
             if (!is_late(i, round))
                 try_send(&peers[i], 100, true);
         for (int i = 0; i < round % 12; i++)
-            nap();
+            world_pause();
         for (int i = 0; i < SLOTS; i++)
             if (is_late(i, round))
                 try_send(&peers[i], 100, true); /* perhaps too late */
@@ -231,7 +231,7 @@ static void crowded(void)
     }
     CHECK(count_up(peers, SLOTS) > 0);
     close_shared(&s, peers, SLOTS);
-    world_by_hand(&clock_ns);
+    world_set_manual(&clock_ns);
 }
 
 static const struct test tests[] = {
@@ -245,6 +245,6 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-    world_by_hand(&clock_ns);
+    world_set_manual(&clock_ns);
     return run_tests(tests, sizeof tests / sizeof *tests, argc, argv);
 }

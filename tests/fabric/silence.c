@@ -29,11 +29,11 @@ static bool is_possible(const char *what, const char *command)
     return false;
 }
 
-static void take_lost(struct station *s, enum fabric_reason why)
+static void expect_lost(struct side *s, enum fabric_reason why)
 {
     struct rdma_completion c;
 
-    take(s, &c);
+    wait_completion(s, &c);
     CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_LOST && c.reason == why);
 }
 
@@ -49,15 +49,15 @@ static void exchange(struct world *w)
 {
     post(&w->sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     post(&w->sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
-    take_ok(&w->sa, RDMA_OP_SEND, NULL, 0);
-    take_ok(&w->sb, RDMA_OP_RECEIVE, NULL, 100);
+    expect_completion(&w->sa, RDMA_OP_SEND, NULL, 0);
+    expect_completion(&w->sb, RDMA_OP_RECEIVE, NULL, 100);
 }
 
-static void check_ended(struct link *l, struct station *s, enum fabric_reason why)
+static void check_ended(struct link *l, struct side *s, enum fabric_reason why)
 {
     AWAIT(atomic_load(&l->ended));
     CHECK(l->ended_why == why);
-    take_lost(s, why);
+    expect_lost(s, why);
     AWAIT(errors(l->f) == 1);
     l->f->ops->conn_disconnect(l->c);
     AWAIT(atomic_load(&l->disconnected));
@@ -108,7 +108,7 @@ static void unacknowledged(void)
     post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
     drop_packets(true);
     post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
-    take_ok(&w.sa, RDMA_OP_SEND, NULL, 0);
+    expect_completion(&w.sa, RDMA_OP_SEND, NULL, 0);
     check_ended(&w.active, &w.sa, FABRIC_PEER_SILENT);
     CHECK(atomic_load(&w.passive->ended) == 0); /* nothing was asked of that side */
     drop_packets(false);
@@ -123,7 +123,7 @@ static void add_interface(void)
     AWAIT(if_nametoindex("far0") == 0); /* a namespace that ended takes its interfaces along some time later */
     RUN("ip link add gone0 type veth peer name far0");
     RUN("ip address add 10.9.0.1/24 dev gone0 && ip link set gone0 up && ip link set far0 up");
-    world_interface("gone0", "10.9.0.1");
+    world_set_interface("gone0", "10.9.0.1");
 }
 
 static void open_on_interface(struct world *w)
@@ -140,7 +140,7 @@ static void open_on_interface(struct world *w)
 static void close_on_interface(struct world *w)
 {
     world_close(w);
-    world_interface("lo", "127.0.0.1");
+    world_set_interface("lo", "127.0.0.1");
 }
 
 static void expect_gone(struct world *w)

@@ -23,7 +23,7 @@ static void on_low(void *owner)
     atomic_fetch_add(&s->told, 1);
 }
 
-static void on_gone(void *owner)
+static void on_queue_closed(void *owner)
 {
     struct shared *s = owner;
 
@@ -45,11 +45,11 @@ static void shared_open(struct shared *s, struct fabric *f, const void *domain, 
 
 static void shared_close(struct shared *s)
 {
-    s->f->ops->srq_close(s->srq, on_gone);
+    s->f->ops->srq_close(s->srq, on_queue_closed);
     AWAIT(atomic_load(&s->gone));
 }
 
-static int share(struct shared *s, uintptr_t context, const struct station *to)
+static int share(struct shared *s, uintptr_t context, const struct side *to)
 {
     struct rdma_sge sge = { to ? (uintptr_t)to->memory + context * 1000 : 0, 1000, to ? to->token : 0 };
     struct rdma_request r = {
@@ -66,8 +66,8 @@ static void notification(void)
     struct fabric *f;
     struct shared s;
 
-    config_defaults(&config);
-    open_fabric(&f, &config);
+    world_config_defaults(&config);
+    world_open_fabric(&f, &config);
     shared_open(&s, f, NULL, 4, 2);
     for (uintptr_t i = 0; i < 4; i++)
         CHECK(share(&s, i, NULL) == 0);
@@ -85,7 +85,7 @@ static void notification(void)
     atomic_store(&s.hold, true);
     CHECK(f->ops->srq_modify(s.srq, 0, 7) == 0);
     AWAIT(atomic_load(&s.inside) == 1);
-    f->ops->srq_close(s.srq, on_gone); /* waits for it */
+    f->ops->srq_close(s.srq, on_queue_closed); /* waits for it */
     CHECK(!atomic_load(&s.gone));
     atomic_store(&s.hold, false);
     AWAIT(atomic_load(&s.gone));
@@ -103,7 +103,7 @@ static void *consume(void *arg)
     struct rdma_completion c;
 
     for (int n = 0; n < MESSAGES; n++) {
-        take(&w->sb, &c);
+        wait_completion(&w->sb, &c);
         CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_OK && c.length == 100);
         CHECK((uintptr_t)c.context == (uintptr_t)(n % SLOTS)); /* in the order of arrival */
         CHECK(memcmp(w->sb.memory + n % SLOTS * 1000, w->sa.memory, 100) == 0);
@@ -144,17 +144,17 @@ static void posted_while_taken(void)
     CHECK(pthread_create(&thread, NULL, consume, both) == 0);
     for (int n = 0; n < MESSAGES; n++) {
         post(&w.sa, RDMA_OP_SEND, 0, NULL, 0, 100, NULL, 0);
-        take_ok(&w.sa, RDMA_OP_SEND, NULL, 100);
+        expect_completion(&w.sa, RDMA_OP_SEND, NULL, 100);
         while (n - atomic_load(&s.reposted) >= SLOTS - 1)
-            nap(); /* never more at a time than there are receives */
+            world_pause(); /* never more at a time than there are receives */
     }
     pthread_join(thread, NULL);
-    world_hangup(&w);
+    world_disconnect(&w);
     link_close(&w.active);
     link_close(w.passive);
-    ear_close(&w.ear);
-    station_close(&w.sa);
-    station_close(&w.sb);
+    acceptor_close(&w.acceptor);
+    side_close(&w.sa);
+    side_close(&w.sb);
     shared_close(&s);
     w.a->ops->destroy(w.a);
     w.b->ops->destroy(w.b);

@@ -297,27 +297,27 @@ static const struct mpa_frame request = { .revision = 2, .enhanced = true, .has_
 struct pair {
     struct world w;
     struct fabric *other;
-    struct ear ear;
+    struct acceptor acceptor;
 };
 
 static void pair_open(struct pair *p, uint32_t max_unfinished, bool own_adapter)
 {
     struct addr at = loopback(AF_INET, 0);
 
-    memset(&p->ear, 0, sizeof p->ear);
+    memset(&p->acceptor, 0, sizeof p->acceptor);
     world_defaults(&p->w);
     p->w.config_b.max_unfinished = max_unfinished;
     p->w.config_b.shards = 2;
     world_open(&p->w, AF_INET);
     p->other = p->w.b;
     if (own_adapter)
-        open_fabric(&p->other, &p->w.config_b);
-    ear_open(&p->ear, p->other, &at);
+        world_open_fabric(&p->other, &p->w.config_b);
+    acceptor_open(&p->acceptor, p->other, &at);
 }
 
 static void pair_close(struct pair *p)
 {
-    ear_close(&p->ear);
+    acceptor_close(&p->acceptor);
     if (p->other != p->w.b)
         p->other->ops->destroy(p->other);
     world_close(&p->w);
@@ -335,7 +335,7 @@ static int client(const char *from)
     return fd;
 }
 
-static void client_connect(int fd, const struct ear *to)
+static void client_connect(int fd, const struct acceptor *to)
 {
     CHECK(connect(fd, &to->local.sa, addr_len(&to->local)) == 0);
 }
@@ -356,7 +356,7 @@ static void shared_limit(bool own_adapter)
     pair_open(&p, 4, own_adapter);
     for (int i = 0; i < 6; i++) {
         fd[i] = client(i < 3 ? "127.0.0.2" : "127.0.0.3");
-        client_connect(fd[i], i < 3 ? &p.w.ear : &p.ear);
+        client_connect(fd[i], i < 3 ? &p.w.acceptor : &p.acceptor);
         AWAIT(unfinished_count() == (unsigned)(i < 4 ? i + 1 : 4));
     }
     CHECK(raw_read_to_end(fd[0], NULL, 0) <= 0); /* .2 had three of five */
@@ -402,7 +402,7 @@ static int first_free(void)
 /* Returns which of the clients that are still open has ended; waits for it. -1: none. */
 static int ended_one(const int *fd, bool *ended, int count)
 {
-    for (uint64_t until = now_ms() + WAIT_MS; now_ms() < until; nap())
+    for (uint64_t until = now_ms() + WAIT_MS; now_ms() < until; world_pause())
         for (int i = 0; i < count; i++)
             if (!ended[i] && !is_open(fd[i])) {
                 ended[i] = true;
@@ -430,14 +430,14 @@ static void without_descriptors(void)
     for (int i = 0; i < ASKING; i++)
         asking[i] = client("127.0.0.4");
     for (int i = 0; i < SILENT; i++) {
-        client_connect(silent[i], &p.w.ear);
+        client_connect(silent[i], &p.w.acceptor);
         AWAIT(unfinished_count() == (unsigned)i + 1);
     }
     first = first_free();
     set_descriptors((rlim_t)first);
     CHECK(dup(STDERR_FILENO) < 0 && errno == EMFILE);
     for (int i = 0; i < SILENT; i++) {
-        struct ear *to = i % 2 ? &p.w.ear : &p.ear;
+        struct acceptor *to = i % 2 ? &p.w.acceptor : &p.acceptor;
         int before = atomic_load(&to->requests);
 
         client_connect(asking[i], to);
@@ -447,7 +447,7 @@ static void without_descriptors(void)
     }
     CHECK(unfinished_count() == 0);
     for (int i = SILENT; i < ASKING; i++) {
-        client_connect(asking[i], i % 2 ? &p.w.ear : &p.ear);
+        client_connect(asking[i], i % 2 ? &p.w.acceptor : &p.acceptor);
         CHECK(raw_read_to_end(asking[i], NULL, 0) < 0);
     }
     set_descriptors(1024);
@@ -456,8 +456,8 @@ static void without_descriptors(void)
     for (int i = 0; i < ASKING; i++)
         close(asking[i]);
     for (int i = 0; i < 2; i++) {
-        link_close(&p.w.ear.link[i]);
-        link_close(&p.ear.link[i]);
+        link_close(&p.w.acceptor.link[i]);
+        link_close(&p.acceptor.link[i]);
     }
     pair_close(&p);
 }
@@ -469,7 +469,7 @@ static void half_of_the_descriptors(void)
     static struct world w;
     struct addr at = loopback(AF_INET, 0);
     int fd[CLIENTS], first;
-    struct ear ear = { 0 };
+    struct acceptor acceptor = { 0 };
 
     world_defaults(&w);
     CHECK(w.config_b.max_unfinished == 0);
@@ -478,12 +478,12 @@ static void half_of_the_descriptors(void)
         fd[i] = client("127.0.0.2");
     first = first_free();
     set_descriptors((rlim_t)first + ROOM);
-    ear_open(&ear, w.b, &at); /* takes one for the reservation's name, one for the socket */
+    acceptor_open(&acceptor, w.b, &at); /* takes one for the reservation's name, one for the socket */
     CHECK(net_kernel()->ops->count_free_sockets(net_kernel(), 1000) <= ROOM - 1);
     CHECK(net_kernel()->ops->count_free_sockets(net_kernel(), 7) == 7);
     unsigned expected = net_kernel()->ops->count_free_sockets(net_kernel(), 1000) / 2;
     for (int i = 0; i < CLIENTS; i++)
-        client_connect(fd[i], &ear);
+        client_connect(fd[i], &acceptor);
     for (int i = 0; i < CLIENTS - (int)expected; i++)
         CHECK(raw_read_to_end(fd[i], NULL, 0) <= 0);
     AWAIT(unfinished_count() == expected);
@@ -492,7 +492,7 @@ static void half_of_the_descriptors(void)
     for (int i = 0; i < CLIENTS; i++)
         close(fd[i]);
     AWAIT(unfinished_count() == 0);
-    ear_close(&ear);
+    acceptor_close(&acceptor);
     world_close(&w);
 }
 
@@ -518,7 +518,7 @@ static void crowd(int pipe_fd)
     CHECK(read(pipe_fd, to, sizeof to) == (ssize_t)sizeof to);
     for (int i = 0; i < CROWD; i++)
         fd[i] = crowd_connect(&to[i % 2]);
-    for (; poll(&over, 1, 0) == 0; nap())
+    for (; poll(&over, 1, 0) == 0; world_pause())
         for (int i = 0; i < CROWD; i++)
             if (!is_open(fd[i])) {
                 close(fd[i]);
@@ -561,19 +561,19 @@ static void ends_under_attack(void)
 
         if (round == 0) {
             first = first_free();
-            at[0] = p.w.ear.local;
-            at[1] = p.ear.local;
+            at[0] = p.w.acceptor.local;
+            at[1] = p.acceptor.local;
             CHECK(write(fds[1], at, sizeof at) == (ssize_t)sizeof at);
         } else {
-            open_fabric(&p.other, &p.w.config_b);
-            memset(&p.ear, 0, sizeof p.ear);
-            ear_open(&p.ear, p.other, &at[1]);
+            world_open_fabric(&p.other, &p.w.config_b);
+            memset(&p.acceptor, 0, sizeof p.acceptor);
+            acceptor_open(&p.acceptor, p.other, &at[1]);
         }
         if (round % 2 == 0)
             set_descriptors((rlim_t)first + 3);
         until = drops(&p) + CROWD_DROPS;
         AWAIT(drops(&p) >= until);
-        ear_close(&p.ear);
+        acceptor_close(&p.acceptor);
         p.other->ops->destroy(p.other);
         set_descriptors(1024);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: two fabrics in one process: see world.h. */
+/* Two fabrics in one process: see world.h. */
 #include "fabric/world.h"
 
 #include <arpa/inet.h>
@@ -31,84 +31,84 @@ uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- shards without threads ---- */
+/* ---- manual shards ---- */
 
-enum { MOST_SHARDS = 16 };
+enum { MAX_SHARDS = 16 };
 
-static const uint64_t *clock_by_hand;
-static struct shard *by_hand[MOST_SHARDS];
+static const uint64_t *manual_clock;
+static struct shard *manual_shards[MAX_SHARDS];
 
-static uint64_t hand_now(struct executor *e)
+static uint64_t manual_now(struct executor *e)
 {
     (void)e;
-    return *clock_by_hand;
+    return *manual_clock;
 }
 
-static int hand_start(struct executor *e, struct shard *s)
+static int manual_start(struct executor *e, struct shard *s)
 {
     (void)e;
-    for (int i = 0; i < MOST_SHARDS; i++) {
-        if (!by_hand[i]) {
-            by_hand[i] = s;
+    for (int i = 0; i < MAX_SHARDS; i++) {
+        if (!manual_shards[i]) {
+            manual_shards[i] = s;
             return 0;
         }
     }
     return ENOMEM;
 }
 
-static void hand_stop(struct executor *e, struct shard *s)
+static void manual_stop(struct executor *e, struct shard *s)
 {
     (void)e;
-    for (int i = 0; i < MOST_SHARDS; i++)
-        if (by_hand[i] == s)
-            by_hand[i] = NULL;
+    for (int i = 0; i < MAX_SHARDS; i++)
+        if (manual_shards[i] == s)
+            manual_shards[i] = NULL;
 }
 
-static void hand_wake(struct executor *e, struct shard *s)
+static void manual_wake(struct executor *e, struct shard *s)
 {
     (void)e;
     (void)s;
 }
 
-static void hand_turn(void)
+static void manual_turn(void)
 {
-    for (int i = 0; i < MOST_SHARDS; i++)
-        if (by_hand[i])
-            (void)shard_turn(by_hand[i]);
+    for (int i = 0; i < MAX_SHARDS; i++)
+        if (manual_shards[i])
+            (void)shard_turn(manual_shards[i]);
 }
 
-static bool hand_wait(struct executor *e, struct gate *g, uint64_t deadline)
+static bool manual_wait(struct executor *e, struct gate *g, uint64_t deadline)
 {
     while (!gate_is_open(g)) {
-        if (hand_now(e) >= deadline)
+        if (manual_now(e) >= deadline)
             return false;
-        hand_turn();
+        manual_turn();
     }
     return true;
 }
 
-static const struct executor_ops hand_ops = { hand_now, hand_start, hand_stop, hand_wake, hand_wait };
-static struct executor hand = { &hand_ops };
+static const struct executor_ops manual_ops = { manual_now, manual_start, manual_stop, manual_wake, manual_wait };
+static struct executor hand = { &manual_ops };
 
-void world_by_hand(const uint64_t *clock_ns)
+void world_set_manual(const uint64_t *clock_ns)
 {
-    clock_by_hand = clock_ns;
+    manual_clock = clock_ns;
 }
 
 static const char *interface_name = "lo", *interface_address = "127.0.0.1";
 
-void world_interface(const char *name, const char *address)
+void world_set_interface(const char *name, const char *address)
 {
     interface_name = name;
     interface_address = address;
 }
 
-void nap(void)
+void world_pause(void)
 {
     struct timespec t = { 0, 100000 };
 
-    if (clock_by_hand)
-        hand_turn();
+    if (manual_clock)
+        manual_turn();
     else
         nanosleep(&t, NULL);
 }
@@ -129,26 +129,26 @@ struct addr loopback(int family, uint16_t port)
     return a;
 }
 
-/* ---- stations ---- */
+/* ---- sides ---- */
 
 static void on_notify(void *owner, bool overflow)
 {
-    struct station *s = owner;
+    struct side *s = owner;
 
     atomic_fetch_add(overflow ? &s->overflowed : &s->notified, 1);
 }
 
-static void on_cq_gone(void *owner)
+static void on_cq_closed(void *owner)
 {
-    atomic_store(&((struct station *)owner)->cq_gone, true);
+    atomic_store(&((struct side *)owner)->cq_closed, true);
 }
 
-static void on_qp_gone(void *context)
+static void on_qp_closed(void *context)
 {
-    atomic_store(&((struct station *)context)->qp_gone, true);
+    atomic_store(&((struct side *)context)->qp_closed, true);
 }
 
-void station_open(struct station *s, struct fabric *f, int affinity, uint32_t cq_depth)
+void side_open(struct side *s, struct fabric *f, int affinity, uint32_t cq_depth)
 {
     struct fabric_cq_config cq = { .depth = cq_depth, .affinity = affinity, .notify = on_notify, .owner = s };
     struct fabric_qp_config qp = {
@@ -168,19 +168,19 @@ void station_open(struct station *s, struct fabric *f, int affinity, uint32_t cq
                               &s->token) == 0);
 }
 
-void station_close(struct station *s)
+void side_close(struct side *s)
 {
-    s->f->ops->qp_close(s->qp, on_qp_gone, s);
-    AWAIT(atomic_load(&s->qp_gone));
-    s->f->ops->cq_close(s->cq, on_cq_gone);
-    AWAIT(atomic_load(&s->cq_gone));
+    s->f->ops->qp_close(s->qp, on_qp_closed, s);
+    AWAIT(atomic_load(&s->qp_closed));
+    s->f->ops->cq_close(s->cq, on_cq_closed);
+    AWAIT(atomic_load(&s->cq_closed));
     s->f->ops->mr_kill(s->mr);
     CHECK(s->f->ops->mr_close(s->mr, NULL, NULL));
     free(s->memory);
 }
 
-void post(struct station *s, enum rdma_op op, unsigned flags, void *context, size_t offset, uint32_t len,
-          const struct station *remote, size_t remote_offset)
+void post(struct side *s, enum rdma_op op, unsigned flags, void *context, size_t offset, uint32_t len,
+          const struct side *remote, size_t remote_offset)
 {
     struct rdma_sge sge = { (uintptr_t)s->memory + offset, len, s->token };
     struct rdma_request r = {
@@ -192,18 +192,18 @@ void post(struct station *s, enum rdma_op op, unsigned flags, void *context, siz
     CHECK(s->f->ops->qp_post(s->qp, &r) == 0);
 }
 
-void take(struct station *s, struct rdma_completion *c)
+void wait_completion(struct side *s, struct rdma_completion *c)
 {
     int n = 0;
 
     AWAIT(n == 1 || (n = s->f->ops->cq_poll(s->cq, c, 1)) == 1);
 }
 
-void take_ok(struct station *s, enum rdma_op op, void *context, uint32_t len)
+void expect_completion(struct side *s, enum rdma_op op, void *context, uint32_t len)
 {
     struct rdma_completion c;
 
-    take(s, &c);
+    wait_completion(s, &c);
     CHECK(c.op == op);
     CHECK(c.status == RDMA_STATUS_OK);
     CHECK(c.context == context);
@@ -212,7 +212,7 @@ void take_ok(struct station *s, enum rdma_op op, void *context, uint32_t len)
         CHECK(c.length == len);
 }
 
-void take_none(struct station *s)
+void expect_no_completion(struct side *s)
 {
     struct rdma_completion c;
 
@@ -221,7 +221,7 @@ void take_none(struct station *s)
 
 /* ---- links ---- */
 
-static void note_end(struct link *l)
+static void link_note_event(struct link *l)
 {
     if (atomic_load(&l->closed))
         atomic_fetch_add(&l->after_close, 1);
@@ -231,7 +231,7 @@ static void on_connected(void *owner, enum fabric_reason why, const struct fabri
 {
     struct link *l = owner;
 
-    note_end(l);
+    link_note_event(l);
     l->connected_why = why;
     CHECK((peer != NULL) == (why == FABRIC_OK || why == FABRIC_REJECTED));
     if (peer) {
@@ -248,7 +248,7 @@ static void on_established(void *owner, enum fabric_reason why, uint16_t termina
 {
     struct link *l = owner;
 
-    note_end(l);
+    link_note_event(l);
     (void)terminate;
     l->established_why = why;
     l->effective = *limits;
@@ -259,7 +259,7 @@ static void on_ended(void *owner, enum fabric_reason why, uint16_t terminate)
 {
     struct link *l = owner;
 
-    note_end(l);
+    link_note_event(l);
     (void)terminate;
     l->ended_why = why;
     atomic_fetch_add(&l->ended, 1);
@@ -269,7 +269,7 @@ static void on_disconnected(void *owner, enum fabric_reason why, uint16_t termin
 {
     struct link *l = owner;
 
-    note_end(l);
+    link_note_event(l);
     (void)terminate;
     l->disconnected_why = why;
     atomic_fetch_add(&l->disconnected, 1);
@@ -279,7 +279,7 @@ static void on_closed(void *owner)
 {
     struct link *l = owner;
 
-    note_end(l);
+    link_note_event(l);
     atomic_fetch_add(&l->closed, 1);
 }
 
@@ -296,9 +296,9 @@ void link_open(struct link *l, struct fabric *f)
 
 static uint16_t reads = 8;
 
-void world_reads(uint16_t most)
+void world_set_reads(uint16_t limit)
 {
-    reads = most;
+    reads = limit;
 }
 
 void link_connect(struct link *l, struct fabric_qp *qp, const struct addr *local, const struct addr *remote,
@@ -330,7 +330,7 @@ void link_close(struct link *l)
 
 static void on_listening(void *owner, enum fabric_reason why, const struct addr *local)
 {
-    struct ear *e = owner;
+    struct acceptor *e = owner;
 
     e->why = why;
     e->local = *local;
@@ -339,7 +339,7 @@ static void on_listening(void *owner, enum fabric_reason why, const struct addr 
 
 static void *on_request(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer)
 {
-    struct ear *e = owner;
+    struct acceptor *e = owner;
     int at = atomic_load(&e->requests);
     struct link *l = &e->link[at % LINKS];
 
@@ -362,42 +362,42 @@ static void *on_request(void *owner, struct fabric_conn *conn, const struct fabr
 
 static void on_listener_closed(void *owner)
 {
-    atomic_fetch_add(&((struct ear *)owner)->closed, 1);
+    atomic_fetch_add(&((struct acceptor *)owner)->closed, 1);
 }
 
-static const struct fabric_listener_events ear_events = { on_listening, on_request, on_listener_closed };
+static const struct fabric_listener_events acceptor_events = { on_listening, on_request, on_listener_closed };
 
-enum fabric_reason ear_try(struct ear *e, struct fabric *f, const struct addr *at)
+enum fabric_reason acceptor_try_open(struct acceptor *e, struct fabric *f, const struct addr *at)
 {
     memset(e, 0, sizeof *e);
     e->f = f;
-    CHECK(f->ops->listener_create(f, &ear_events, &link_events, e, &e->l) == 0);
+    CHECK(f->ops->listener_create(f, &acceptor_events, &link_events, e, &e->l) == 0);
     f->ops->listener_listen(e->l, at);
     AWAIT(atomic_load(&e->listening));
     return e->why;
 }
 
-void ear_open(struct ear *e, struct fabric *f, const struct addr *at)
+void acceptor_open(struct acceptor *e, struct fabric *f, const struct addr *at)
 {
-    CHECK(ear_try(e, f, at) == FABRIC_OK);
+    CHECK(acceptor_try_open(e, f, at) == FABRIC_OK);
 }
 
-void ear_close(struct ear *e)
+void acceptor_close(struct acceptor *e)
 {
     e->f->ops->listener_close(e->l);
     AWAIT(atomic_load(&e->closed));
 }
 
-/* ---- the common case ---- */
+/* ---- worlds ---- */
 
-void open_fabric(struct fabric **f, const struct fabric_config *config)
+void world_open_fabric(struct fabric **f, const struct fabric_config *config)
 {
-    struct executor *e = clock_by_hand ? &hand : executor_threads();
+    struct executor *e = manual_clock ? &hand : executor_threads();
 
     CHECK(iwarp_fabric_create(e, net_kernel(), interfaces_kernel(), if_nametoindex(interface_name), config, f) == 0);
 }
 
-void config_defaults(struct fabric_config *config)
+void world_config_defaults(struct fabric_config *config)
 {
     ondk_config_t c;
 
@@ -408,30 +408,30 @@ void config_defaults(struct fabric_config *config)
 void world_defaults(struct world *w)
 {
     memset(w, 0, sizeof *w);
-    config_defaults(&w->config_a);
-    config_defaults(&w->config_b);
+    world_config_defaults(&w->config_a);
+    world_config_defaults(&w->config_b);
 }
 
 void world_open(struct world *w, int family)
 {
     struct addr at = loopback(family, 0);
 
-    open_fabric(&w->a, &w->config_a);
-    open_fabric(&w->b, &w->config_b);
-    station_open(&w->sa, w->a, -1, 4 * DEPTH);
-    station_open(&w->sb, w->b, -1, 4 * DEPTH);
-    ear_open(&w->ear, w->b, &at);
+    world_open_fabric(&w->a, &w->config_a);
+    world_open_fabric(&w->b, &w->config_b);
+    side_open(&w->sa, w->a, -1, 4 * DEPTH);
+    side_open(&w->sb, w->b, -1, 4 * DEPTH);
+    acceptor_open(&w->acceptor, w->b, &at);
     link_open(&w->active, w->a);
 }
 
 void world_request(struct world *w)
 {
-    struct addr local = loopback(w->ear.local.sa.sa_family, 0);
-    int before = atomic_load(&w->ear.requests);
+    struct addr local = loopback(w->acceptor.local.sa.sa_family, 0);
+    int before = atomic_load(&w->acceptor.requests);
 
-    link_connect(&w->active, w->sa.qp, &local, &w->ear.local, "ping", 4);
-    AWAIT(atomic_load(&w->ear.requests) > before);
-    w->passive = &w->ear.link[before % LINKS];
+    link_connect(&w->active, w->sa.qp, &local, &w->acceptor.local, "ping", 4);
+    AWAIT(atomic_load(&w->acceptor.requests) > before);
+    w->passive = &w->acceptor.link[before % LINKS];
 }
 
 void world_accept(struct world *w)
@@ -457,7 +457,7 @@ void world_connect(struct world *w)
     world_complete(w);
 }
 
-void world_hangup(struct world *w)
+void world_disconnect(struct world *w)
 {
     w->a->ops->conn_disconnect(w->active.c);
     w->b->ops->conn_disconnect(w->passive->c);
@@ -472,9 +472,9 @@ void world_close(struct world *w)
     link_close(&w->active);
     if (w->passive)
         link_close(w->passive);
-    ear_close(&w->ear);
-    station_close(&w->sa);
-    station_close(&w->sb);
+    acceptor_close(&w->acceptor);
+    side_close(&w->sa);
+    side_close(&w->sb);
     w->a->ops->destroy(w->a);
     w->b->ops->destroy(w->b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two iWARP fabrics in one process, over loopback, and recorders for everything they tell. Waits are bounded and end
- * the test with a message when the bound passes: a time never decides what is right, only that something never came.
+ * Two iWARP fabrics in one process, over loopback, and recorders of all their events. Each wait has a limit, after which
+ * it ends the test with a message. No check depends on how long something takes.
  */
 #ifndef TESTS_FABRIC_WORLD_H
 #define TESTS_FABRIC_WORLD_H
@@ -24,14 +24,14 @@ void check_that(bool ok, const char *what, const char *file, int line);
     do {                                                                      \
         uint64_t await_end = now_ms() + WAIT_MS;                              \
         while (!(what) && now_ms() < await_end)                               \
-            nap();                                                            \
+            world_pause();                                                    \
         check_that((what), "awaited: " #what, __FILE__, __LINE__);            \
     } while (0)
 uint64_t now_ms(void);
-void nap(void);
+void world_pause(void); /* sleeps a moment, or with manual shards runs a turn of each */
 
-/* A queue pair with its queue, memory and token. */
-struct station {
+/* A queue pair with its completion queue, memory and token. */
+struct side {
     struct fabric *f;
     struct fabric_cq *cq;
     struct fabric_qp *qp;
@@ -39,18 +39,19 @@ struct station {
     uint32_t token;
     uint8_t *memory;
     atomic_int notified, overflowed;
-    atomic_bool cq_gone, qp_gone;
+    atomic_bool cq_closed, qp_closed;
 };
-void station_open(struct station *s, struct fabric *f, int affinity, uint32_t cq_depth);
-void station_close(struct station *s);
-/* len 0: no SGE. Asserts that the post succeeds. */
-void post(struct station *s, enum rdma_op op, unsigned flags, void *context, size_t offset, uint32_t len,
-          const struct station *remote, size_t remote_offset);
-void take(struct station *s, struct rdma_completion *c); /* waits for one */
-void take_ok(struct station *s, enum rdma_op op, void *context, uint32_t len);
-void take_none(struct station *s);
+void side_open(struct side *s, struct fabric *f, int affinity, uint32_t cq_depth);
+void side_close(struct side *s);
+/* Posts a request with one SGE, or none if len is 0, which must succeed. */
+void post(struct side *s, enum rdma_op op, unsigned flags, void *context, size_t offset, uint32_t len,
+          const struct side *remote, size_t remote_offset);
+void wait_completion(struct side *s, struct rdma_completion *c);
+/* Waits for a completion, which must be the success of this request. */
+void expect_completion(struct side *s, enum rdma_op op, void *context, uint32_t len);
+void expect_no_completion(struct side *s);
 
-/* What a connection told. */
+/* A connection and its events. */
 struct link {
     struct fabric *f;
     struct fabric_conn *c;
@@ -66,53 +67,54 @@ void link_open(struct link *l, struct fabric *f);
 void link_connect(struct link *l, struct fabric_qp *qp, const struct addr *local, const struct addr *remote,
                   const void *private_data, size_t len);
 void link_accept(struct link *l, struct fabric_qp *qp, const void *private_data, size_t len);
-void link_close(struct link *l); /* and waits */
+void link_close(struct link *l); /* waits until it is closed */
 
 enum { LINKS = 64 };
-struct ear {
+/* A listener and the connections of its requests. */
+struct acceptor {
     struct fabric *f;
     struct fabric_listener *l;
     struct addr local;
     enum fabric_reason why;
-    bool refuse; /* request answers NULL */
+    bool refuse; /* requests are refused */
     atomic_int listening, closed, requests;
-    struct link link[LINKS]; /* of requests, in their order */
+    struct link link[LINKS]; /* of requests, in order of arrival */
 };
-void ear_open(struct ear *e, struct fabric *f, const struct addr *at); /* and waits until it listens */
-enum fabric_reason ear_try(struct ear *e, struct fabric *f, const struct addr *at);
-void ear_close(struct ear *e);
+void acceptor_open(struct acceptor *e, struct fabric *f, const struct addr *at); /* waits until it listens */
+enum fabric_reason acceptor_try_open(struct acceptor *e, struct fabric *f, const struct addr *at);
+void acceptor_close(struct acceptor *e);
 
-/* The common case: two fabrics, a station each, a listener at b, a connected pair. */
+/* Two fabrics with one side each, and a connection from a to b. */
 struct world {
     struct fabric_config config_a, config_b;
     struct fabric *a, *b;
-    struct station sa, sb;
-    struct ear ear;
+    struct side sa, sb;
+    struct acceptor acceptor;
     struct link active, *passive;
 };
 struct addr loopback(int family, uint16_t port);
 void world_defaults(struct world *w);
-void world_open(struct world *w, int family);      /* fabrics, stations, listener */
-void world_request(struct world *w);               /* connect, until the request is there */
-void world_accept(struct world *w);                /* from there until connected is told */
-void world_complete(struct world *w);              /* from there until both are established */
+void world_open(struct world *w, int family);      /* fabrics, sides, acceptor */
+void world_request(struct world *w);               /* connects, and waits for the request */
+void world_accept(struct world *w);                /* accepts it, and waits for `connected` */
+void world_complete(struct world *w);              /* completes, and waits until both are established */
 void world_connect(struct world *w);               /* all three */
-void world_hangup(struct world *w);                /* both disconnect */
+void world_disconnect(struct world *w);                /* both disconnect */
 void world_close(struct world *w);
 
-void config_defaults(struct fabric_config *config);
-void open_fabric(struct fabric **f, const struct fabric_config *config);
-/* Fabrics that are opened after this have no threads: the test's own does everything, in waits, by this clock. */
-void world_by_hand(const uint64_t *clock_ns);
-/* Fabrics that are opened after this are on this interface, with this IPv4 address instead of 127.0.0.1. */
-void world_interface(const char *name, const char *address);
-void world_reads(uint16_t most); /* in flight, either way, for links that connect or accept after this; 8 at first */
+void world_config_defaults(struct fabric_config *config);
+void world_open_fabric(struct fabric **f, const struct fabric_config *config);
+/* Fabrics opened later have manual shards: no threads but turns in world_pause, and this clock. */
+void world_set_manual(const uint64_t *clock_ns);
+/* Fabrics opened later are on this interface, with this IPv4 address instead of 127.0.0.1. */
+void world_set_interface(const char *name, const char *address);
+void world_set_reads(uint16_t limit); /* read limits of links that connect or accept later; 8 by default */
 
 struct test {
     const char *name;
     void (*run)(void);
 };
-/* Runs all, or those named as arguments. */
+/* Runs all tests, or those named as arguments. */
 int run_tests(const struct test *tests, size_t count, int argc, char **argv);
 
 #endif

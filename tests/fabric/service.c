@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: a service and peers of plain sockets: see shop.h. */
-#include "fabric/shop.h"
+/* A service and its peers: see service.h. */
+#include "fabric/service.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,7 +12,7 @@
 #include "fabric/raw.h"
 #include "iwarp/memory.h"
 
-struct fabric_counters counters(struct shop *s)
+struct fabric_counters counters(struct service *s)
 {
     struct fabric_counters c;
 
@@ -20,25 +20,25 @@ struct fabric_counters counters(struct shop *s)
     return c;
 }
 
-void shop_defaults(struct shop *s)
+void service_defaults(struct service *s)
 {
     memset(s, 0, sizeof *s);
-    config_defaults(&s->config);
+    world_config_defaults(&s->config);
     s->config.iwarp.crc = false;
     s->config.shards = 3;
 }
 
-void shop_open(struct shop *s)
+void service_open(struct service *s)
 {
     struct addr at = loopback(AF_INET, 0);
 
-    open_fabric(&s->f, &s->config);
-    ear_open(&s->ear, s->f, &at);
+    world_open_fabric(&s->f, &s->config);
+    acceptor_open(&s->acceptor, s->f, &at);
 }
 
-void shop_close(struct shop *s)
+void service_close(struct service *s)
 {
-    ear_close(&s->ear);
+    acceptor_close(&s->acceptor);
     s->f->ops->destroy(s->f);
 }
 
@@ -47,36 +47,36 @@ static void set_true(void *context)
     atomic_store((atomic_bool *)context, true);
 }
 
-/* The queue pair that a station has, in one that receives from the shop's shared queue. */
-static void share_receives(struct shop *s, struct station *station)
+/* Replaces the side's queue pair by one that receives from the shared queue. */
+static void peer_use_shared(struct service *s, struct side *side)
 {
     struct fabric_qp_config qp = {
-        .initiator_depth = DEPTH, .initiator_sges = 4, .receive_cq = station->cq, .initiator_cq = station->cq,
-        .domain = s, .srq = s->srq, .qp_context = station,
+        .initiator_depth = DEPTH, .initiator_sges = 4, .receive_cq = side->cq, .initiator_cq = side->cq,
+        .domain = s, .srq = s->srq, .qp_context = side,
     };
     atomic_bool gone = false;
 
-    s->f->ops->qp_close(station->qp, set_true, &gone);
+    s->f->ops->qp_close(side->qp, set_true, &gone);
     AWAIT(atomic_load(&gone));
-    CHECK(s->f->ops->qp_create(s->f, &qp, &station->qp) == 0);
+    CHECK(s->f->ops->qp_create(s->f, &qp, &side->qp) == 0);
 }
 
-void peer_open(struct peer *p, struct shop *s, int affinity)
+void peer_open(struct peer *p, struct service *s, int affinity)
 {
     struct mpa_frame request = { .revision = 1 }, reply;
-    int before = atomic_load(&s->ear.requests), on = 1;
+    int before = atomic_load(&s->acceptor.requests), on = 1;
     uint8_t bytes[MPA_MAX_FRAME];
 
     memset(p, 0, sizeof *p);
-    station_open(&p->station, s->f, affinity, 4 * DEPTH);
+    side_open(&p->side, s->f, affinity, 4 * DEPTH);
     if (s->srq)
-        share_receives(s, &p->station);
-    p->fd = raw_connect(&s->ear.local);
+        peer_use_shared(s, &p->side);
+    p->fd = raw_connect(&s->acceptor.local);
     CHECK(setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
     raw_send_frame(p->fd, &request);
-    AWAIT(atomic_load(&s->ear.requests) > before);
-    p->link = &s->ear.link[before % LINKS];
-    link_accept(p->link, p->station.qp, NULL, 0);
+    AWAIT(atomic_load(&s->acceptor.requests) > before);
+    p->link = &s->acceptor.link[before % LINKS];
+    link_accept(p->link, p->side.qp, NULL, 0);
     AWAIT(atomic_load(&p->link->established));
     CHECK(p->link->established_why == FABRIC_OK);
     raw_read_frame(p->fd, true, &reply, bytes);
@@ -88,22 +88,22 @@ void peer_close(struct peer *p)
 {
     close(p->fd);
     link_close(p->link);
-    station_close(&p->station);
+    side_close(&p->side);
 }
 
-bool is_up(const struct peer *p)
+bool peer_is_up(const struct peer *p)
 {
     return atomic_load(&p->link->ended) == 0;
 }
 
-void peer_send(struct peer *p, struct shop *s, const void *bytes, size_t len)
+void peer_send(struct peer *p, struct service *s, const void *bytes, size_t len)
 {
     raw_send(p->fd, bytes, len);
     s->sent += len;
     AWAIT(counters(s).in_bytes == s->sent);
 }
 
-size_t fpdu_around(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload)
+size_t peer_encode_fpdu(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t payload)
 {
     size_t ulpdu = ddp_header_encode(h, fpdu + MPA_FPDU_LENGTH, DDP_MAX_HEADER) + payload;
 
@@ -114,19 +114,19 @@ size_t fpdu_around(uint8_t fpdu[FPDU_MAX], const struct ddp_header *h, size_t pa
     return mpa_fpdu_size(ulpdu);
 }
 
-size_t next_segment(struct peer *p, uint8_t fpdu[FPDU_MAX], size_t payload, bool last)
+size_t peer_encode_segment(struct peer *p, uint8_t fpdu[FPDU_MAX], size_t payload, bool last)
 {
     struct ddp_header h = { .last = last, .opcode = RDMAP_SEND, .msn = p->msn, .mo = p->mo };
 
     p->mo = last ? 0 : p->mo + (uint32_t)payload;
     p->msn += last;
-    return fpdu_around(fpdu, &h, payload);
+    return peer_encode_fpdu(fpdu, &h, payload);
 }
 
-void send_segment(struct peer *p, struct shop *s, size_t payload, bool last)
+void peer_send_segment(struct peer *p, struct service *s, size_t payload, bool last)
 {
     uint8_t fpdu[FPDU_MAX];
-    size_t len = next_segment(p, fpdu, payload, last);
+    size_t len = peer_encode_segment(p, fpdu, payload, last);
 
     peer_send(p, s, fpdu, len);
 }
@@ -138,7 +138,7 @@ static void on_low(void *owner)
     (void)owner;
 }
 
-void shop_post_shared(struct shop *s, uintptr_t slot)
+void service_post_shared(struct service *s, uintptr_t slot)
 {
     struct rdma_sge sge = { (uintptr_t)s->memory + slot * RECEIVE, RECEIVE, s->token };
     struct rdma_request r = { .op = RDMA_OP_RECEIVE, .context = (void *)slot, .sges = &sge, .sge_count = 1 };
@@ -146,13 +146,13 @@ void shop_post_shared(struct shop *s, uintptr_t slot)
     CHECK(s->f->ops->srq_post(s->srq, &r) == 0);
 }
 
-void shop_open_shared(struct shop *s)
+void service_open_shared(struct service *s)
 {
     struct fabric_srq_config c = {
         .depth = SLOTS, .sges = 1, .affinity = 0, .domain = s, .notify = on_low, .owner = s,
     };
 
-    shop_open(s);
+    service_open(s);
     CHECK(s->f->ops->srq_create(s->f, &c, &s->srq) == 0);
     s->memory = calloc(SLOTS, RECEIVE);
     CHECK(s->memory != NULL);
@@ -160,20 +160,20 @@ void shop_open_shared(struct shop *s)
     CHECK(s->f->ops->mr_register(s->mr, s->memory, SLOTS * RECEIVE, (uintptr_t)s->memory, RDMA_ACCESS_LOCAL_WRITE,
                                  &s->token) == 0);
     for (uintptr_t i = 0; i < SLOTS; i++)
-        shop_post_shared(s, i);
+        service_post_shared(s, i);
 }
 
-static void on_srq_gone(void *owner)
+static void on_srq_closed(void *owner)
 {
-    atomic_store(&((struct shop *)owner)->gone, true);
+    atomic_store(&((struct service *)owner)->gone, true);
 }
 
-void shop_close_shared(struct shop *s)
+void service_close_shared(struct service *s)
 {
-    s->f->ops->srq_close(s->srq, on_srq_gone);
+    s->f->ops->srq_close(s->srq, on_srq_closed);
     AWAIT(atomic_load(&s->gone));
     s->f->ops->mr_kill(s->mr);
     CHECK(s->f->ops->mr_close(s->mr, NULL, NULL));
     free(s->memory);
-    shop_close(s);
+    service_close(s);
 }
