@@ -58,10 +58,10 @@ static uint64_t least64(uint64_t a, uint64_t b)
 /* Cut down to what the provider can pass on, to what NDK_ADAPTER_INFO can say, and to what the configuration allows. */
 static void limit(struct fabric_info *i, const ondk_config_t *c)
 {
-    i->max_initiator_sge = least(least(i->max_initiator_sge, LIMIT_SGES), c->max_initiator_sge);
-    i->max_receive_sge = least(least(i->max_receive_sge, LIMIT_SGES), c->max_receive_sge);
+    i->max_initiator_sge = least(least(i->max_initiator_sge, MAX_REQUEST_SGES), c->max_initiator_sge);
+    i->max_receive_sge = least(least(i->max_receive_sge, MAX_REQUEST_SGES), c->max_receive_sge);
     i->max_read_sge = least(least(i->max_read_sge, i->max_initiator_sge), c->max_read_sge);
-    i->max_inline = least(least(i->max_inline, LIMIT_INLINE), c->max_inline);
+    i->max_inline = least(least(i->max_inline, MAX_REQUEST_INLINE), c->max_inline);
     i->max_initiator_depth = least(i->max_initiator_depth, c->max_initiator_depth);
     i->max_receive_depth = least(i->max_receive_depth, c->max_receive_depth);
     i->max_cq_depth = least(i->max_cq_depth, c->max_cq_depth);
@@ -74,7 +74,7 @@ static void limit(struct fabric_info *i, const ondk_config_t *c)
     i->read_local_invalidate = i->read_local_invalidate && c->read_local_invalidate;
 }
 
-void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info)
+void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
 {
     static const NDK_RDMA_TECHNOLOGY technologies[] = {
         [FABRIC_IWARP] = NdkiWarp,
@@ -135,7 +135,7 @@ static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size
         return STATUS_BUFFER_TOO_SMALL;
     if (!info)
         return STATUS_INVALID_PARAMETER;
-    adapter_report(adapter_of(pub), &report);
+    adapter_get_info(adapter_of(pub), &report);
     memcpy(info, &report, needed);
     return STATUS_SUCCESS;
 }
@@ -185,7 +185,7 @@ NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_con
     fabric->ops->info(fabric, &a->limits);
     limit(&a->limits, config);
     lams_init(&a->lams);
-    live_init(&a->live);
+    live_list_init(&a->live);
     object_init(&a->obj, &type, &a->pub.Header, a, a, adapter_home(a));
     a->pub.Dispatch = &dispatch;
     *out = &a->pub;
@@ -227,7 +227,7 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     atomic_store(&a->obj.closing, true);
     object_unref(&a->obj, REF_HANDLE);
     wait_until_gone(a);
-    stat_server_leave(a);
+    stat_server_remove(a);
     free(a);
     fabric->ops->destroy(fabric);
 }
@@ -292,7 +292,7 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
     }
     adapter_of(*adapter)->if_index = if_index;
     if (config.stat)
-        stat_server_enter(adapter_of(*adapter));
+        stat_server_add(adapter_of(*adapter));
     return STATUS_SUCCESS;
 }
 

@@ -49,6 +49,6 @@ static inline struct shard *adapter_home(struct adapter *a)
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
 /* What NdkQueryAdapterInfo answers. */
-void adapter_report(const struct adapter *a, NDK_ADAPTER_INFO *info);
+void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info);
 
 #endif

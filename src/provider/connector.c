@@ -58,7 +58,7 @@ enum connector_action connector_take(struct connector *c, enum connector_event e
 
 void connector_enter(struct connector *c)
 {
-    object_ref(&c->obj, REF_LOOKUP);
+    object_ref(&c->obj, REF_INTERNAL);
     connector_lock(c);
     c->inside++;
     connector_unlock(c);
@@ -78,7 +78,7 @@ void connector_leave(struct connector *c)
     connector_unlock(c);
     if (conn)
         connector_ops(c)->conn_close(conn);
-    object_unref(&c->obj, REF_LOOKUP);
+    object_unref(&c->obj, REF_INTERNAL);
 }
 
 /* Under the lock. The connection that the caller is to end; NULL: a call is inside, and it will. */
@@ -246,7 +246,7 @@ NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connec
     request_begin(&c->connect, &c->obj, tell_connect, c);
     if (ops->conn_create(c->obj.adapter->fabric, &connector_events, c, &conn) != 0)
         return undo(c, &c->connect);
-    object_ref(&c->obj, REF_LOOKUP);
+    object_ref(&c->obj, REF_INTERNAL);
     connector_lock(c);
     c->conn = conn;
     connector_unlock(c);
@@ -362,7 +362,7 @@ static void gone(void *owner)
     connector_unlock(c);
     if (action == CONNECTOR_TELL_FAILED)
         complete_failed(c, why);
-    object_unref(&c->obj, REF_LOOKUP);
+    object_unref(&c->obj, REF_INTERNAL);
 }
 
 const struct fabric_conn_events connector_events = {
@@ -475,8 +475,8 @@ struct connector *connector_new_passive(struct listener *listener, struct object
     c->phase = CONNECTOR_REQUESTED;
     c->conn = conn;
     c->listener = listener;
-    object_ref(&c->obj, REF_LOOKUP);
+    object_ref(&c->obj, REF_INTERNAL);
     object_depend(&c->obj, listener_object);
-    live_enter(&adapter->live, &c->obj);
+    live_list_insert(&adapter->live, &c->obj);
     return c;
 }

@@ -80,7 +80,7 @@ static NTSTATUS connect_from(struct connector *c, NDK_QP *pub_qp, struct object 
 
     if (!connector_bind(qp))
         return refusal(CONNECTOR_REFUSE_STATE);
-    wish->qp = qp_fabric(qp);
+    wish->qp = qp->fabric;
     connector_enter(c);
     enum connector_action action = take_connect(c, wish, qp, endpoint, &old_data);
     free(old_data);
@@ -199,7 +199,7 @@ static NTSTATUS accept_with(struct connector *c, NDK_QP *pub_qp, struct fabric_a
     qp = qp_of(pub_qp);
     if (!connector_bind(qp))
         return refusal(CONNECTOR_REFUSE_STATE);
-    wish->qp = qp_fabric(qp);
+    wish->qp = qp->fabric;
     connector_enter(c);
     enum connector_action action = take_accept(c, &wish->limits, qp, notice);
     if (connector_is_refusal(action)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion queues: the fabric's, with results in the consumer's terms, and notifications that hold the object while
- * they run. Calls for arming and results are the consumer's to keep apart, as the contract says.
+ * Completion queues: results in the consumer's terms, and notifications. The invariant: a notification that runs, and a
+ * call that may cause one, has a reference. The consumer must not arm and get results at the same time, as the contract
+ * says.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 #include "provider/provider.h"
 #include "provider/status.h"
 
-enum { BATCH = 64 };
+enum { MAX_BATCH = 64 };
 
-static const struct fabric_ops *ops_of(const struct cq *cq)
+static const struct fabric_ops *cq_ops(const struct cq *cq)
 {
     return cq->obj.adapter->fabric->ops;
 }
@@ -23,8 +24,8 @@ static struct cq *cq_of_object(struct object *o)
     return (struct cq *)((char *)o - offsetof(struct cq, obj));
 }
 
-/* The fabric's delivery: callback context. A queue that is being closed tells nothing any more. */
-static void notified(void *owner, bool overflow)
+/* Callback context. A queue that is being closed notifies nobody. */
+static void cq_on_notify(void *owner, bool overflow)
 {
     struct cq *cq = owner;
 
@@ -35,29 +36,24 @@ static void notified(void *owner, bool overflow)
     object_unref(&cq->obj, REF_CALLBACK);
 }
 
-static void closed(void *owner)
+static void cq_on_closed(void *owner)
 {
     struct cq *cq = owner;
 
     object_retired(&cq->obj);
 }
 
-static bool retire(struct object *o)
+static bool cq_retire(struct object *o)
 {
     struct cq *cq = cq_of_object(o);
 
-    ops_of(cq)->cq_close(cq->fabric, closed);
+    cq_ops(cq)->cq_close(cq->fabric, cq_on_closed);
     return false;
 }
 
-static void destroy(struct object *o)
-{
-    (void)o; /* the fabric's queue went in retire */
-}
+static const struct object_type cq_type = {.ndk_type = NdkObjectTypeCq, .retire = cq_retire};
 
-static const struct object_type type = {.ndk_type = NdkObjectTypeCq, .retire = retire, .destroy = destroy};
-
-static NTSTATUS resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS cq_ndk_resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct cq *cq = cq_of(pub);
     int error;
@@ -67,38 +63,38 @@ static NTSTATUS resize(NDK_CQ *pub, ULONG depth, NDK_FN_REQUEST_COMPLETION done,
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || depth > cq->obj.adapter->limits.max_cq_depth)
         return STATUS_INVALID_PARAMETER;
-    /* As for an arm: what moderation keeps waiting can fall due in here. */
-    object_ref(&cq->obj, REF_LOOKUP);
-    error = ops_of(cq)->cq_resize(cq->fabric, depth);
+    /* As in cq_ndk_arm, because a moderated notification can become due in here. */
+    object_ref(&cq->obj, REF_INTERNAL);
+    error = cq_ops(cq)->cq_resize(cq->fabric, depth);
     if (!error)
         atomic_store(&cq->depth, depth);
-    object_unref(&cq->obj, REF_LOOKUP);
+    object_unref(&cq->obj, REF_INTERNAL);
     return status_of_errno(error);
 }
 
-static enum fabric_arm arm_of(ULONG kind)
+static enum fabric_arm cq_arm_kind(ULONG kind)
 {
     switch (kind) {
     case NDK_CQ_NOTIFY_ERRORS:
         return FABRIC_ARM_ERRORS;
     case NDK_CQ_NOTIFY_SOLICITED:
         return FABRIC_ARM_SOLICITED;
-    default: /* NDK_CQ_NOTIFY_ANY; with a value that does not exist nothing is missed */
+    default: /* NDK_CQ_NOTIFY_ANY; for an unknown value, this notifies of everything */
         return FABRIC_ARM_ANY;
     }
 }
 
-static void arm(NDK_CQ *pub, ULONG kind)
+static void cq_ndk_arm(NDK_CQ *pub, ULONG kind)
 {
     struct cq *cq = cq_of(pub);
 
-    /* The notification may come, and the consumer close in it, before this call is back from the fabric. */
-    object_ref(&cq->obj, REF_LOOKUP);
-    ops_of(cq)->cq_arm(cq->fabric, arm_of(kind));
-    object_unref(&cq->obj, REF_LOOKUP);
+    /* The notification may run, and the consumer may close the queue in it, before cq_arm returns. */
+    object_ref(&cq->obj, REF_INTERNAL);
+    cq_ops(cq)->cq_arm(cq->fabric, cq_arm_kind(kind));
+    object_unref(&cq->obj, REF_INTERNAL);
 }
 
-static NDK_OPERATION_TYPE operation_of(enum rdma_op op)
+static NDK_OPERATION_TYPE cq_operation_type(enum rdma_op op)
 {
     switch (op) {
     case RDMA_OP_SEND:
@@ -121,7 +117,7 @@ static NDK_OPERATION_TYPE operation_of(enum rdma_op op)
     return NdkOperationTypeReceive;
 }
 
-static void fill(NDK_RESULT *r, const struct rdma_completion *c)
+static void cq_fill_result(NDK_RESULT *r, const struct rdma_completion *c)
 {
     r->Status = status_of_completion(c->status);
     r->BytesTransferred = c->length;
@@ -129,37 +125,37 @@ static void fill(NDK_RESULT *r, const struct rdma_completion *c)
     r->RequestContext = c->context;
 }
 
-static void fill_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
+static void cq_fill_result_ex(NDK_RESULT_EX *r, const struct rdma_completion *c)
 {
     NDK_RESULT plain;
 
-    fill(&plain, c);
+    cq_fill_result(&plain, c);
     *r = (NDK_RESULT_EX){
         .Status = plain.Status,
         .BytesTransferred = plain.BytesTransferred,
         .QPContext = plain.QPContext,
         .RequestContext = plain.RequestContext,
-        .Type = operation_of(c->op),
+        .Type = cq_operation_type(c->op),
         .TypeSpecificCompletionOutput = c->op == RDMA_OP_RECEIVE_AND_INVALIDATE ? c->token : 0,
         .ProviderErrorCode = status_provider_error(c),
     };
 }
 
-/* Into one of the two arrays. */
-static ULONG poll(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wanted)
+/* Fills one of the two arrays. */
+static ULONG cq_poll_results(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wanted)
 {
-    struct rdma_completion batch[BATCH];
+    struct rdma_completion batch[MAX_BATCH];
     ULONG total = 0;
 
     while (total < wanted) {
-        int max = wanted - total < BATCH ? (int)(wanted - total) : BATCH;
-        int got = ops_of(cq)->cq_poll(cq->fabric, batch, max);
+        int max = wanted - total < MAX_BATCH ? (int)(wanted - total) : MAX_BATCH;
+        int got = cq_ops(cq)->cq_poll(cq->fabric, batch, max);
 
         for (int i = 0; i < got; i++, total++) {
             if (ex)
-                fill_ex(&ex[total], &batch[i]);
+                cq_fill_result_ex(&ex[total], &batch[i]);
             else
-                fill(&plain[total], &batch[i]);
+                cq_fill_result(&plain[total], &batch[i]);
         }
         if (got < max)
             break;
@@ -167,44 +163,44 @@ static ULONG poll(struct cq *cq, NDK_RESULT *plain, NDK_RESULT_EX *ex, ULONG wan
     return total;
 }
 
-static ULONG get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG count)
+static ULONG cq_ndk_get_results(NDK_CQ *pub, NDK_RESULT results[], ULONG count)
 {
-    return poll(cq_of(pub), results, NULL, count);
+    return cq_poll_results(cq_of(pub), results, NULL, count);
 }
 
-static ULONG get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG count)
+static ULONG cq_ndk_get_results_ex(NDK_CQ *pub, NDK_RESULT_EX results[], ULONG count)
 {
-    return poll(cq_of(pub), NULL, results, count);
+    return cq_poll_results(cq_of(pub), NULL, results, count);
 }
 
-/* Nothing would ever be notified. */
-static bool waits_for_ever(const struct cq *cq, ULONG interval, ULONG count)
+/* Would this moderation prevent every notification? */
+static bool cq_never_notifies(const struct cq *cq, ULONG interval, ULONG count)
 {
     return interval == MAXULONG && (count == MAXULONG || count > atomic_load(&cq->depth));
 }
 
-static NTSTATUS moderate(NDK_CQ *pub, ULONG interval, ULONG count)
+static NTSTATUS cq_ndk_moderate(NDK_CQ *pub, ULONG interval, ULONG count)
 {
     struct cq *cq = cq_of(pub);
 
     if (!cq->obj.adapter->limits.cq_moderation)
         return STATUS_NOT_SUPPORTED;
-    if (waits_for_ever(cq, interval, count))
+    if (cq_never_notifies(cq, interval, count))
         return STATUS_INVALID_PARAMETER_MIX;
-    object_ref(&cq->obj, REF_LOOKUP);
-    ops_of(cq)->cq_moderate(cq->fabric, interval, count);
-    object_unref(&cq->obj, REF_LOOKUP);
+    object_ref(&cq->obj, REF_INTERNAL);
+    cq_ops(cq)->cq_moderate(cq->fabric, interval, count);
+    object_unref(&cq->obj, REF_INTERNAL);
     return STATUS_SUCCESS;
 }
 
-static const NDK_CQ_DISPATCH dispatch = {
+static const NDK_CQ_DISPATCH cq_dispatch = {
     .NdkCloseCq = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkResizeCq = resize,
-    .NdkArmCq = arm,
-    .NdkGetCqResults = get_results,
-    .NdkControlCqInterruptModeration = moderate,
-    .NdkGetCqResultsEx = get_results_ex,
+    .NdkResizeCq = cq_ndk_resize,
+    .NdkArmCq = cq_ndk_arm,
+    .NdkGetCqResults = cq_ndk_get_results,
+    .NdkControlCqInterruptModeration = cq_ndk_moderate,
+    .NdkGetCqResultsEx = cq_ndk_get_results_ex,
 };
 
 int cq_processor(const GROUP_AFFINITY *affinity)
@@ -228,7 +224,7 @@ NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CAL
     struct fabric_cq_config config = {
         .depth = depth,
         .affinity = cq_processor(affinity),
-        .notify = notified,
+        .notify = cq_on_notify,
         .owner = cq,
     };
     cq->notify = notify;
@@ -239,8 +235,8 @@ NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CAL
         free(cq);
         return status_of_errno(error);
     }
-    object_init(&cq->obj, &type, &cq->pub.Header, cq, a, ops->cq_shard(cq->fabric));
-    cq->pub.Dispatch = &dispatch;
+    object_init(&cq->obj, &cq_type, &cq->pub.Header, cq, a, ops->cq_shard(cq->fabric));
+    cq->pub.Dispatch = &cq_dispatch;
     object_depend(&cq->obj, &a->obj);
     return object_created(a, &cq->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: logical address mappings: the fabric's, page by page in the consumer's structure. */
+/* Logical address mappings: copies the fabric's addresses page by page into the consumer's structure; see lam.h. */
 #include "provider/lam.h"
 
 #include <errno.h>
@@ -21,29 +21,29 @@ struct lam {
 void lams_init(struct lams *l)
 {
     spin_init(&l->lock);
-    for (int i = 0; i < LAM_LISTS; i++)
+    for (int i = 0; i < N_LAM_LISTS; i++)
         LIST_INIT(&l->lists[i]);
 }
 
-static unsigned list_of(const void *lam)
+static unsigned lams_index(const void *lam)
 {
-    return (unsigned)((uintptr_t)lam / _Alignof(max_align_t) % LAM_LISTS);
+    return (unsigned)((uintptr_t)lam / _Alignof(max_align_t) % N_LAM_LISTS);
 }
 
-static void insert(struct lams *l, struct lam *lam)
+static void lams_insert(struct lams *l, struct lam *lam)
 {
     spin_lock(&l->lock);
-    LIST_INSERT_HEAD(&l->lists[list_of(lam)], lam, link);
+    LIST_INSERT_HEAD(&l->lists[lams_index(lam)], lam, link);
     spin_unlock(&l->lock);
 }
 
-/* What the consumer gives back, unless it is none of ours; nothing behind the pointer is looked at before that. */
-static struct lam *take(struct lams *l, const void *context)
+/* Removes the mapping with this address. Returns NULL if there is none. Does not access the memory at context. */
+static struct lam *lams_remove(struct lams *l, const void *context)
 {
     struct lam *lam;
 
     spin_lock(&l->lock);
-    LIST_FOREACH(lam, &l->lists[list_of(context)], link) {
+    LIST_FOREACH(lam, &l->lists[lams_index(context)], link) {
         if (lam == context) {
             LIST_REMOVE(lam, link);
             break;
@@ -53,22 +53,22 @@ static struct lam *take(struct lams *l, const void *context)
     return lam;
 }
 
-static uint64_t first_offset(const MDL *mdl)
+static uint64_t lam_first_offset(const MDL *mdl)
 {
     return (uintptr_t)mdl_memory(mdl) & (PAGE_SIZE - 1);
 }
 
-static uint64_t pages_of(const MDL *mdl, SIZE_T length)
+static uint64_t lam_page_count(const MDL *mdl, SIZE_T length)
 {
-    return (first_offset(mdl) + length + PAGE_SIZE - 1) / PAGE_SIZE;
+    return (lam_first_offset(mdl) + length + PAGE_SIZE - 1) / PAGE_SIZE;
 }
 
-static uint64_t size_needed(uint64_t pages)
+static uint64_t lam_mapping_size(uint64_t pages)
 {
     return offsetof(NDK_LOGICAL_ADDRESS_MAPPING, AdapterPageArray) + pages * sizeof(NDK_LOGICAL_ADDRESS);
 }
 
-static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **out)
+static int lam_make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **out)
 {
     struct lam *lam = malloc(sizeof(*lam));
     int error = lam ? a->fabric->ops->lam_create(a->fabric, mdl_memory(mdl), length, &lam->fabric) : ENOMEM;
@@ -78,12 +78,12 @@ static int make(struct adapter *a, const MDL *mdl, SIZE_T length, struct lam **o
         return error;
     }
     object_ref(&a->obj, REF_CHILD);
-    insert(&a->lams, lam);
+    lams_insert(&a->lams, lam);
     *out = lam;
     return 0;
 }
 
-static void describe(const struct adapter *a, struct lam *lam, uint64_t pages, NDK_LOGICAL_ADDRESS_MAPPING *out)
+static void lam_fill_mapping(const struct adapter *a, struct lam *lam, uint64_t pages, NDK_LOGICAL_ADDRESS_MAPPING *out)
 {
     out->AdapterContext = lam;
     out->AdapterPageCount = (ULONG)pages;
@@ -100,7 +100,7 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
     (void)done, (void)context; /* never pending */
     if (!size || (!mdl_is_range(mdl, length)) || length > a->limits.max_registration)
         return STATUS_INVALID_PARAMETER;
-    uint64_t pages = pages_of(mdl, length), needed = size_needed(pages);
+    uint64_t pages = lam_page_count(mdl, length), needed = lam_mapping_size(pages);
     if (needed > UINT32_MAX)
         return STATUS_INVALID_PARAMETER; /* no buffer could be that long */
     ULONG room = *size;
@@ -109,18 +109,18 @@ NTSTATUS lam_build(NDK_ADAPTER *adapter, MDL *mdl, SIZE_T length, NDK_FN_REQUEST
         return STATUS_BUFFER_TOO_SMALL;
     if (!out || !fbo)
         return STATUS_INVALID_PARAMETER;
-    int error = make(a, mdl, length, &lam);
+    int error = lam_make(a, mdl, length, &lam);
     if (error)
         return status_of_errno(error);
-    describe(a, lam, pages, out);
-    *fbo = (ULONG)first_offset(mdl);
+    lam_fill_mapping(a, lam, pages, out);
+    *fbo = (ULONG)lam_first_offset(mdl);
     return STATUS_SUCCESS;
 }
 
 void lam_release(NDK_ADAPTER *adapter, NDK_LOGICAL_ADDRESS_MAPPING *mapping)
 {
     struct adapter *a = adapter_of(adapter);
-    struct lam *lam = mapping ? take(&a->lams, mapping->AdapterContext) : NULL;
+    struct lam *lam = mapping ? lams_remove(&a->lams, mapping->AdapterContext) : NULL;
 
     if (!lam)
         return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the provider puts on the stack for one request, and so the most of it that an adapter reports. */
+/* Sizes of buffers on the stack for one request. They are upper limits of what an adapter reports. */
 #ifndef PROVIDER_LIMITS_H
 #define PROVIDER_LIMITS_H
 
 enum {
-    LIMIT_SGES = 16,
-    LIMIT_INLINE = 1024,
+    MAX_REQUEST_SGES = 16,
+    MAX_REQUEST_INLINE = 1024,
 };
 
 #endif

@@ -79,7 +79,7 @@ static bool enter(struct listener *l)
     spin_lock(&l->lock);
     bool open = !object_is_closing(&l->obj);
     if (open) {
-        object_ref(&l->obj, REF_LOOKUP);
+        object_ref(&l->obj, REF_INTERNAL);
         l->inside++;
     }
     spin_unlock(&l->lock);
@@ -95,7 +95,7 @@ static void leave(struct listener *l)
     spin_unlock(&l->lock);
     if (ends)
         ops_of(l)->listener_close(l->fabric);
-    object_unref(&l->obj, REF_LOOKUP);
+    object_unref(&l->obj, REF_INTERNAL);
 }
 
 /* ---- NdkListen ---- */
@@ -181,7 +181,7 @@ static void closed(void *owner)
 {
     struct listener *l = owner;
 
-    object_unref(&l->obj, REF_LOOKUP);
+    object_unref(&l->obj, REF_INTERNAL);
 }
 
 static const struct fabric_listener_events events = {
@@ -280,6 +280,6 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     }
     object_init(&l->obj, &type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
-    object_ref(&l->obj, REF_LOOKUP); /* until closed() */
+    object_ref(&l->obj, REF_INTERNAL); /* until closed() */
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -10,32 +10,32 @@
 #include "provider/connector.h"
 #include "provider/provider.h"
 
-void live_init(struct live *live)
+void live_list_init(struct live *live)
 {
     spin_init(&live->lock);
     for (int type = 0; type < NdkObjectTypeMax; type++)
         LIST_INIT(&live->lists[type]);
 }
 
-void live_enter(struct live *live, struct object *o)
+void live_list_insert(struct live *live, struct object *o)
 {
     spin_lock(&live->lock);
-    o->live_entered = true;
+    o->live_inserted = true;
     LIST_INSERT_HEAD(&live->lists[o->type->ndk_type], o, live_link);
     spin_unlock(&live->lock);
 }
 
-void live_hide(struct live *live, struct object *o)
+void live_list_hide(struct live *live, struct object *o)
 {
     spin_lock(&live->lock);
     o->live_hidden = true;
     spin_unlock(&live->lock);
 }
 
-void live_leave(struct live *live, struct object *o)
+void live_list_remove(struct live *live, struct object *o)
 {
     spin_lock(&live->lock);
-    if (o->live_entered)
+    if (o->live_inserted)
         LIST_REMOVE(o, live_link);
     spin_unlock(&live->lock);
 }

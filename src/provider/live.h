@@ -20,10 +20,10 @@ struct live {
     LIST_HEAD(, object) lists[NdkObjectTypeMax];
 };
 
-void live_init(struct live *live);
-void live_enter(struct live *live, struct object *o);
+void live_list_init(struct live *live);
+void live_list_insert(struct live *live, struct object *o);
 /* Both also of an object that never entered. */
-void live_hide(struct live *live, struct object *o);
-void live_leave(struct live *live, struct object *o);
+void live_list_hide(struct live *live, struct object *o);
+void live_list_remove(struct live *live, struct object *o);
 
 #endif

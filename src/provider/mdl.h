@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a chain of memory descriptors says. The provider reads it during the call alone, and never writes it. */
+/*
+ * Chains of memory descriptors. The invariant: the provider reads a chain only during the call that passes it, and
+ * never writes it.
+ */
 #ifndef PROVIDER_MDL_H
 #define PROVIDER_MDL_H
 

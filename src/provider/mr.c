@@ -3,19 +3,20 @@
  * Memory regions.
  *
  *   state        register                deregister                       close
- *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             LEAVING
- *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; LEAVING: PENDING LEAVING
- *   LEAVING      INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             - (it is leaving)
+ *   EMPTY        REGISTERED: SUCCESS     INVALID_DEVICE_STATE             BUSY
+ *   REGISTERED   INVALID_DEVICE_STATE    EMPTY: SUCCESS; BUSY: PENDING    BUSY
+ *   BUSY         INVALID_DEVICE_STATE    INVALID_DEVICE_STATE             BUSY
  *
- * One that was created for fast registration is EMPTY for ever, and the calls of the other kind answer
- * INVALID_DEVICE_STATE either way: its registrations are those of requests (region_requests.c).
+ * A region that was created for fast registration is always EMPTY, and both calls return INVALID_DEVICE_STATE: requests
+ * make its registrations (region_requests.c).
  *
- * The fabric gives a registration back at once, or, while data for it is under way, when that has ended: then it is
- * EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the region.
+ * The fabric ends a registration at once, or, if data for it is being moved, when that has ended. Then the region
+ * becomes EMPTY and the request completes. A close waits for the same in retire, and for windows that are bound to the
+ * region.
  *
- * Of a register or deregister and a close that meet, the first to take the state has the registration to itself: a
- * close that finds LEAVING leaves it to the call that is inside, and what that leaves behind to retire, which the
- * call's reference holds off.
+ * The invariant: if a register or deregister and a close run at the same time, the one that makes the region BUSY owns
+ * the registration. A close that finds BUSY leaves it to the other call, and what that call leaves to retire, which
+ * runs after the call has dropped its reference.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -32,18 +33,18 @@
 #include "provider/region.h"
 #include "provider/status.h"
 
-#define REMOTE (UINT64_C(1) << 32)
+#define MR_FAST_REMOTE (UINT64_C(1) << 32)
 
-enum state { EMPTY, REGISTERED, LEAVING };
+enum mr_state { MR_EMPTY, MR_REGISTERED, MR_BUSY };
 
 struct mr {
     NDK_MR pub;
     struct object obj;
     struct region region;
-    bool fast;                     /* for fast registration alone; else for normal registration alone */
-    _Atomic uint64_t fast_limits;  /* pages, and REMOTE; 0: not initialised */
-    struct spin lock;              /* guards state */
-    enum state state;
+    bool fast;                    /* only for fast registration; otherwise only for normal registration */
+    _Atomic uint64_t fast_limits; /* pages and MR_FAST_REMOTE; 0: not initialized */
+    struct spin lock;             /* guards state */
+    enum mr_state state;
     struct request deregister;
 };
 OBJECT_ASSERT_LAYOUT(mr);
@@ -58,13 +59,13 @@ static struct mr *mr_of_object(struct object *o)
     return (struct mr *)((char *)o - offsetof(struct mr, obj));
 }
 
-static const struct fabric_ops *ops_of(const struct mr *mr)
+static const struct fabric_ops *mr_ops(const struct mr *mr)
 {
     return mr->obj.adapter->fabric->ops;
 }
 
-/* One step of the table above. False: the object was in another state. */
-static bool step(struct mr *mr, enum state from, enum state to)
+/* Changes the state as in the table above. Returns false if the region was in another state. */
+static bool mr_step(struct mr *mr, enum mr_state from, enum mr_state to)
 {
     spin_lock(&mr->lock);
     bool right = mr->state == from;
@@ -74,19 +75,19 @@ static bool step(struct mr *mr, enum state from, enum state to)
     return right;
 }
 
-static bool flags_are_valid(ULONG flags)
+static bool mr_flags_are_valid(ULONG flags)
 {
-    const ULONG write_alone = NDK_MR_FLAG_ALLOW_REMOTE_WRITE & ~(ULONG)NDK_MR_FLAG_ALLOW_LOCAL_WRITE;
+    const ULONG remote_write_only = NDK_MR_FLAG_ALLOW_REMOTE_WRITE & ~(ULONG)NDK_MR_FLAG_ALLOW_LOCAL_WRITE;
     const ULONG known = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_READ | NDK_MR_FLAG_ALLOW_REMOTE_WRITE |
                         NDK_MR_FLAG_RDMA_READ_SINK;
 
     if (flags & ~known)
         return false;
-    return !(flags & write_alone) || (flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
+    return !(flags & remote_write_only) || (flags & NDK_MR_FLAG_ALLOW_LOCAL_WRITE);
 }
 
-/* The sink flag asks for nothing here: reads need local write alone. */
-static unsigned access_of(ULONG flags)
+/* The sink flag has no effect: reads need only local write. */
+static unsigned mr_access(ULONG flags)
 {
     unsigned access = RDMA_ACCESS_LOCAL_READ;
 
@@ -99,130 +100,123 @@ static unsigned access_of(ULONG flags)
     return access;
 }
 
-static NTSTATUS try_register(struct mr *mr, MDL *mdl, SIZE_T length, ULONG flags)
+static NTSTATUS mr_register(struct mr *mr, MDL *mdl, SIZE_T length, ULONG flags)
 {
     uint32_t token;
 
-    if (!mdl_is_range(mdl, length) || length > mr->obj.adapter->limits.max_registration || !flags_are_valid(flags))
+    if (!mdl_is_range(mdl, length) || length > mr->obj.adapter->limits.max_registration || !mr_flags_are_valid(flags))
         return STATUS_INVALID_PARAMETER;
-    /* LEAVING keeps others out until there is a region. */
-    if (mr->fast || !step(mr, EMPTY, LEAVING))
+    /* BUSY excludes other calls until the registration exists. */
+    if (mr->fast || !mr_step(mr, MR_EMPTY, MR_BUSY))
         return STATUS_INVALID_DEVICE_STATE;
-    int error = ops_of(mr)->mr_register(mr->region.fabric, mdl_memory(mdl), length, mdl_virtual_address(mdl),
-                                        access_of(flags), &token);
+    int error = mr_ops(mr)->mr_register(mr->region.fabric, mdl_memory(mdl), length, mdl_virtual_address(mdl),
+                                        mr_access(flags), &token);
     if (error) {
-        step(mr, LEAVING, EMPTY);
+        mr_step(mr, MR_BUSY, MR_EMPTY);
         return status_of_errno(error);
     }
-    step(mr, LEAVING, REGISTERED);
+    mr_step(mr, MR_BUSY, MR_REGISTERED);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS register_mr(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
-                            PVOID context)
+static NTSTATUS mr_ndk_register(NDK_MR *pub, MDL *mdl, SIZE_T length, ULONG flags, NDK_FN_REQUEST_COMPLETION done,
+                                PVOID context)
 {
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
     (void)done, (void)context; /* never pending */
-    if (!object_try_ref(&mr->obj, REF_LOOKUP))
+    if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
-    status = try_register(mr, mdl, length, flags);
-    object_unref(&mr->obj, REF_LOOKUP);
+    status = mr_register(mr, mdl, length, flags);
+    object_unref(&mr->obj, REF_INTERNAL);
     return status;
 }
 
-static void deregistered(void *context)
+static void mr_on_deregistered(void *context)
 {
     struct mr *mr = context;
 
-    step(mr, LEAVING, EMPTY);
+    mr_step(mr, MR_BUSY, MR_EMPTY);
     request_complete(&mr->deregister, STATUS_SUCCESS);
 }
 
-static NTSTATUS try_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
+static NTSTATUS mr_deregister(struct mr *mr, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
-    /* The request is one: until its completion has been delivered it cannot be made again. */
-    if (!done || request_is_pending(&mr->deregister) || !step(mr, REGISTERED, LEAVING))
+    /* There is one request, so the next one may begin only when its completion has been delivered. */
+    if (!done || request_is_pending(&mr->deregister) || !mr_step(mr, MR_REGISTERED, MR_BUSY))
         return done ? STATUS_INVALID_DEVICE_STATE : STATUS_INVALID_PARAMETER;
     request_begin(&mr->deregister, &mr->obj, done, context);
-    if (!ops_of(mr)->mr_deregister(mr->region.fabric, deregistered, mr))
+    if (!mr_ops(mr)->mr_deregister(mr->region.fabric, mr_on_deregistered, mr))
         return STATUS_PENDING;
-    step(mr, LEAVING, EMPTY);
+    mr_step(mr, MR_BUSY, MR_EMPTY);
     request_cancel(&mr->deregister);
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS deregister_mr(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS mr_ndk_deregister(NDK_MR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
-    if (!object_try_ref(&mr->obj, REF_LOOKUP))
+    if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
-    status = try_deregister(mr, done, context);
-    object_unref(&mr->obj, REF_LOOKUP);
+    status = mr_deregister(mr, done, context);
+    object_unref(&mr->obj, REF_INTERNAL);
     return status;
 }
 
-/* A close ends what is registered; while data for it is under way, or a window is bound, retire waits. */
-static void cancel(struct object *o)
+/* A close ends the registration. If data for it is being moved, or a window is bound, retire waits. */
+static void mr_cancel(struct object *o)
 {
     struct mr *mr = mr_of_object(o);
 
-    if (step(mr, REGISTERED, LEAVING) || step(mr, EMPTY, LEAVING))
-        region_kill(&mr->region);
+    if (mr_step(mr, MR_REGISTERED, MR_BUSY) || mr_step(mr, MR_EMPTY, MR_BUSY))
+        region_revoke(&mr->region);
 }
 
-static bool retire(struct object *o)
+static bool mr_retire(struct object *o)
 {
     return region_retire(&mr_of_object(o)->region);
-}
-
-static void destroy(struct object *o)
-{
-    (void)o; /* the fabric's went in retire */
 }
 
 /* ---- Fast registration ---- */
 
 /*
- * Says what later posts may have, and nothing of what is registered or queued. May be called again, also in parallel:
- * the last one counts.
+ * Sets what later posts may have. Does not affect what is registered or queued. May be called again, also in parallel;
+ * the last call counts.
  */
-static NTSTATUS try_initialize(struct mr *mr, ULONG pages, BOOLEAN remote)
+static NTSTATUS mr_initialize_fast(struct mr *mr, ULONG pages, BOOLEAN remote)
 {
-    uint32_t most = mr->obj.adapter->limits.fast_register_pages;
+    uint32_t max = mr->obj.adapter->limits.fast_register_pages;
 
-    if (!most)
+    if (!max)
         return STATUS_NOT_SUPPORTED;
     if (!mr->fast)
         return STATUS_INVALID_DEVICE_STATE;
     if (!pages)
         return STATUS_INVALID_PARAMETER;
-    if (pages > most)
+    if (pages > max)
         return STATUS_IMPLEMENTATION_LIMIT;
-    /*
-     * Consumers read the token now, once, and hand it to the peer before the region is registered for the first time.
-     */
-    int error = ops_of(mr)->mr_reserve(mr->region.fabric);
+    /* Consumers read the token now, and pass it to the peer before the region is registered for the first time. */
+    int error = mr_ops(mr)->mr_reserve(mr->region.fabric);
     if (error)
         return status_of_errno(error);
-    atomic_store(&mr->fast_limits, pages | (remote ? REMOTE : 0));
+    atomic_store(&mr->fast_limits, pages | (remote ? MR_FAST_REMOTE : 0));
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote, NDK_FN_REQUEST_COMPLETION done,
-                                         PVOID context)
+static NTSTATUS mr_ndk_initialize_fast_register(NDK_MR *pub, ULONG pages, BOOLEAN remote,
+                                                NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct mr *mr = mr_of(pub);
     NTSTATUS status;
 
     (void)done, (void)context; /* never pending */
-    if (!object_try_ref(&mr->obj, REF_LOOKUP))
+    if (!object_try_ref(&mr->obj, REF_INTERNAL))
         return STATUS_INVALID_DEVICE_STATE;
-    status = try_initialize(mr, pages, remote);
-    object_unref(&mr->obj, REF_LOOKUP);
+    status = mr_initialize_fast(mr, pages, remote);
+    object_unref(&mr->obj, REF_INTERNAL);
     return status;
 }
 
@@ -235,7 +229,7 @@ uint32_t mr_fast_pages(NDK_MR *mr, bool *remote)
 {
     uint64_t limits = atomic_load(&mr_of(mr)->fast_limits);
 
-    *remote = (limits & REMOTE) != 0;
+    *remote = (limits & MR_FAST_REMOTE) != 0;
     return (uint32_t)limits;
 }
 
@@ -244,23 +238,23 @@ struct region *mr_region(NDK_MR *mr)
     return &mr_of(mr)->region;
 }
 
-/* One token for both sides: the rights tell them apart. */
-static UINT32 get_token(NDK_MR *pub)
+/* The local and the remote token are the same: the access rights distinguish both sides. */
+static UINT32 mr_ndk_get_token(NDK_MR *pub)
 {
     return region_ndk_token(mr_region(pub));
 }
 
-static const struct object_type type = {
-    .ndk_type = NdkObjectTypeMr, .cancel = cancel, .retire = retire, .destroy = destroy};
+static const struct object_type mr_type = {
+    .ndk_type = NdkObjectTypeMr, .cancel = mr_cancel, .retire = mr_retire};
 
-static const NDK_MR_DISPATCH dispatch = {
+static const NDK_MR_DISPATCH mr_dispatch = {
     .NdkCloseMr = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkRegisterMr = register_mr,
-    .NdkDeregisterMr = deregister_mr,
-    .NdkInitializeFastRegisterMr = initialize_fast_register,
-    .NdkGetRemoteTokenFromMr = get_token,
-    .NdkGetLocalTokenFromMr = get_token,
+    .NdkRegisterMr = mr_ndk_register,
+    .NdkDeregisterMr = mr_ndk_deregister,
+    .NdkInitializeFastRegisterMr = mr_ndk_initialize_fast_register,
+    .NdkGetRemoteTokenFromMr = mr_ndk_get_token,
+    .NdkGetLocalTokenFromMr = mr_ndk_get_token,
 };
 
 NTSTATUS mr_create(NDK_PD *pub_pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out)
@@ -276,8 +270,8 @@ NTSTATUS mr_create(NDK_PD *pub_pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETI
         free(mr);
         return status_of_errno(error);
     }
-    object_init(&mr->obj, &type, &mr->pub.Header, mr, a, adapter_home(a));
-    mr->pub.Dispatch = &dispatch;
+    object_init(&mr->obj, &mr_type, &mr->pub.Header, mr, a, adapter_home(a));
+    mr->pub.Dispatch = &mr_dispatch;
     spin_init(&mr->lock);
     mr->fast = fast_register;
     atomic_init(&mr->fast_limits, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory windows. NdkBind makes their tokens (region_requests.c); a window's end ends its binding at once, and so lets
- * the memory region go that it was bound to.
+ * Memory windows. NdkBind makes their tokens (region_requests.c). The invariant: closing a window ends its binding at
+ * once, so the memory region that it was bound to can end.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -30,33 +30,28 @@ struct region *mw_region(NDK_MW *mw)
     return &((struct mw *)mw)->region;
 }
 
-static void cancel(struct object *o)
+static void mw_cancel(struct object *o)
 {
-    region_kill(&mw_of_object(o)->region);
+    region_revoke(&mw_of_object(o)->region);
 }
 
-static bool retire(struct object *o)
+static bool mw_retire(struct object *o)
 {
     return region_retire(&mw_of_object(o)->region);
 }
 
-static void destroy(struct object *o)
-{
-    (void)o; /* the fabric's went in retire */
-}
-
-static UINT32 get_token(NDK_MW *pub)
+static UINT32 mw_ndk_get_token(NDK_MW *pub)
 {
     return region_ndk_token(mw_region(pub));
 }
 
-static const struct object_type type = {
-    .ndk_type = NdkObjectTypeMw, .cancel = cancel, .retire = retire, .destroy = destroy};
+static const struct object_type mw_type = {
+    .ndk_type = NdkObjectTypeMw, .cancel = mw_cancel, .retire = mw_retire};
 
-static const NDK_MW_DISPATCH dispatch = {
+static const NDK_MW_DISPATCH mw_dispatch = {
     .NdkCloseMw = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkGetRemoteTokenFromMw = get_token,
+    .NdkGetRemoteTokenFromMw = mw_ndk_get_token,
 };
 
 NTSTATUS mw_create(NDK_PD *pub_pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out)
@@ -72,8 +67,8 @@ NTSTATUS mw_create(NDK_PD *pub_pd, NDK_FN_CREATE_COMPLETION done, PVOID context,
         free(mw);
         return status_of_errno(error);
     }
-    object_init(&mw->obj, &type, &mw->pub.Header, mw, a, adapter_home(a));
-    mw->pub.Dispatch = &dispatch;
+    object_init(&mw->obj, &mw_type, &mw->pub.Header, mw, a, adapter_home(a));
+    mw->pub.Dispatch = &mw_dispatch;
     object_depend(&mw->obj, &pd->obj);
     return object_created(a, &mw->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: creation, requests, close and end of NDK objects. The one place that calls a consumer's completion routine.
+ * Creation, requests, close and end of NDK objects. Only this file calls completion routines of the consumer.
  *
- *   state      handle  references    what may happen
- *   MADE       held    handle        object_created, or object_unref(HANDLE) by a creator that gives up
- *   OPEN       held    any           calls, requests, callbacks, successors
- *   CLOSING    held    any           `closing` is set, cancel runs; object_try_ref fails from here on
- *   DRAINING   gone    others        close has answered PENDING; references only go, each when its part has ended
- *   RETIRING   gone    none          retire has begun something that has not ended
- *   FINISHED   gone    none          destroy, close completion, antecedents, memory
+ *   state      handle    references  what may happen
+ *   MADE       held      handle      object_created, or object_unref(HANDLE) by a creator that gives up
+ *   OPEN       held      any         calls, requests, callbacks, successors
+ *   CLOSING    held      any         `closing` is set, cancel runs; from here on object_try_ref fails
+ *   DRAINING   dropped   others      close has returned PENDING; references are only dropped
+ *   RETIRING   dropped   none        retire has begun something that has not ended
+ *   FINISHED   dropped   none        destroy, close completion, antecedents, memory
  *
- *   from       event                                        to          by
- *   MADE       object_created                               OPEN        the creating thread
- *   OPEN       object_close                                 CLOSING     the closing thread
- *   CLOSING    the handle goes, others are left             DRAINING    the closing thread: STATUS_PENDING
- *   CLOSING    the handle was the last reference            RETIRING    the closing thread
- *   DRAINING   the last reference goes                      RETIRING    whoever drops it
- *   RETIRING   retire answered true, in object_close        FINISHED    the closing thread: STATUS_SUCCESS, no callback
- *   RETIRING   retire answered true, elsewhere              FINISHED    the object's shard, in callback context
- *   RETIRING   object_retired                               FINISHED    the object's shard, in callback context
+ *   from       event                                    to         thread
+ *   MADE       object_created                           OPEN       the creating thread
+ *   OPEN       object_close                             CLOSING    the closing thread
+ *   CLOSING    the handle is dropped, others are left   DRAINING   the closing thread: STATUS_PENDING
+ *   CLOSING    the handle was the last reference        RETIRING   the closing thread
+ *   DRAINING   the last reference is dropped            RETIRING   the thread that drops it
+ *   RETIRING   retire returned true, in object_close    FINISHED   the closing thread: STATUS_SUCCESS, no callback
+ *   RETIRING   retire returned true, elsewhere          FINISHED   the object's shard, in callback context
+ *   RETIRING   object_retired                           FINISHED   the object's shard, in callback context
  *
  * Invariants:
- *   1. The thread whose decrement made the count zero, and no other, finishes the object. The count never rises from
- *      zero: a reference is taken by who holds another, or, under the lock, before `closing` is set, which precedes
- *      the end of the handle.
- *   2. close answers SUCCESS exactly when its own decrement was the last and retire had nothing to wait for. A
- *      decrement elsewhere can be the last only after close's, so that close has answered, or will answer, PENDING.
- *   3. A CHILD reference goes when the close completion of its owner has returned. So an antecedent's close completion
- *      begins after every successor's has returned, and the adapter's end is after all of them.
- *   4. No lock is held, and no shard is owned, while a consumer is called.
- *   5. After its last decrement, or after it has queued the object's end, a thread does not look at the object again.
- *      (The shard it is still inside of then waits for such visitors before it goes.)
+ *   1. Only the thread whose decrement made the count zero finishes the object. The count never rises from zero: a
+ *      thread takes a reference if it has another one, or, with the lock held, before `closing` is set, which precedes
+ *      the drop of the handle.
+ *   2. close returns SUCCESS exactly if its own decrement was the last and retire had nothing to wait for. A decrement
+ *      elsewhere can be the last only after close's own, so close returns PENDING.
+ *   3. A CHILD reference is dropped when its owner's close completion has returned. So an antecedent's close completion
+ *      begins after those of all successors have returned, and the adapter ends after all of them.
+ *   4. While a consumer is called, no lock is held and no shard is owned.
+ *   5. After its last decrement, or after it has queued the object's end, a thread does not access the object. (If it
+ *      is still inside a function of the shard, the shard waits for it before it is freed.)
  */
 #include "provider/object.h"
 
@@ -40,11 +40,11 @@
 
 #include "provider/adapter.h"
 
-static void run_finish(struct task *task);
-static void run_created(struct task *task);
-static void run_request(struct task *task);
+static void object_run_finish(struct task *task);
+static void object_run_created(struct task *task);
+static void request_run(struct task *task);
 
-static struct object *finish_object(struct task *task)
+static struct object *object_of_finish(struct task *task)
 {
     return (struct object *)((char *)task - offsetof(struct object, finish));
 }
@@ -74,7 +74,7 @@ void object_ref(struct object *o, enum object_ref kind)
 
     assert(before > 0);
     (void)before;
-    if (kind != REF_LOOKUP)
+    if (kind != REF_INTERNAL)
         atomic_fetch_add_explicit(&o->kinds[kind], 1, memory_order_relaxed);
 }
 
@@ -93,10 +93,10 @@ bool object_is_closing(const struct object *o)
     return atomic_load_explicit(&o->closing, memory_order_acquire);
 }
 
-/* True: it was the last, and everything that was done under the others is seen by the caller. */
-static bool drop(struct object *o, enum object_ref kind)
+/* Drops a reference. Returns true if it was the last; the caller then sees all that was done under the others. */
+static bool object_drop_ref(struct object *o, enum object_ref kind)
 {
-    if (kind != REF_LOOKUP) {
+    if (kind != REF_INTERNAL) {
         unsigned had = atomic_fetch_sub_explicit(&o->kinds[kind], 1, memory_order_relaxed);
 
         assert(had > 0);
@@ -105,8 +105,8 @@ static bool drop(struct object *o, enum object_ref kind)
     return atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* No reference is left. True: it can be destroyed now. False: it may be gone already. */
-static bool retire(struct object *o)
+/* No reference is left. Returns true if the object can be destroyed now. After false it may have been freed. */
+static bool object_retire(struct object *o)
 {
     for (int kind = 0; kind < REF_KINDS; kind++)
         assert(atomic_load_explicit(&o->kinds[kind], memory_order_relaxed) == 0);
@@ -115,13 +115,13 @@ static bool retire(struct object *o)
 
 void object_unref(struct object *o, enum object_ref kind)
 {
-    if (drop(o, kind) && retire(o))
+    if (object_drop_ref(o, kind) && object_retire(o))
         object_retired(o);
 }
 
 void object_retired(struct object *o)
 {
-    o->finish.run = run_finish;
+    o->finish.run = object_run_finish;
     object_call(o, &o->finish);
 }
 
@@ -138,7 +138,7 @@ void object_depend(struct object *o, struct object *antecedent)
     for (unsigned i = 0; i < o->antecedent_count; i++)
         held = held || o->antecedents[i] == antecedent;
     if (!held) {
-        assert(o->antecedent_count < OBJECT_ANTECEDENTS);
+        assert(o->antecedent_count < MAX_ANTECEDENTS);
         object_ref(antecedent, REF_CHILD);
         o->antecedents[o->antecedent_count++] = antecedent;
     }
@@ -161,31 +161,32 @@ void object_undepend(struct object *o, struct object *antecedent)
         object_unref(antecedent, REF_CHILD);
 }
 
-/* The object ends here. Its antecedents are let go of last: they outlive the callback, and this function's work. */
-static void finish(struct object *o)
+/* Ends the object. The antecedents are dropped last, because they must outlive the close completion. */
+static void object_finish(struct object *o)
 {
-    struct object *antecedents[OBJECT_ANTECEDENTS];
+    struct object *antecedents[MAX_ANTECEDENTS];
     struct adapter *adapter = o->adapter;
     unsigned count = o->antecedent_count;
 
     memcpy(antecedents, o->antecedents, sizeof(antecedents));
-    live_hide(&adapter->live, o);
-    o->type->destroy(o);
+    live_list_hide(&adapter->live, o);
+    if (o->type->destroy)
+        o->type->destroy(o);
     if (o->close_pended && o->close_done) {
         o->close_done(o->close_context);
     }
-    live_leave(&adapter->live, o);
+    live_list_remove(&adapter->live, o);
     free(o->memory);
     for (unsigned i = 0; i < count; i++)
         object_unref(antecedents[i], REF_CHILD);
 }
 
-static void run_finish(struct task *task)
+static void object_run_finish(struct task *task)
 {
-    finish(finish_object(task));
+    object_finish(object_of_finish(task));
 }
 
-static bool begin_close(struct object *o)
+static bool object_begin_close(struct object *o)
 {
     spin_lock(&o->lock);
     bool first = !atomic_load_explicit(&o->closing, memory_order_relaxed);
@@ -196,23 +197,23 @@ static bool begin_close(struct object *o)
 
 NTSTATUS object_close(struct object *o, NDK_FN_CLOSE_COMPLETION done, void *context)
 {
-    if (!begin_close(o))
+    if (!object_begin_close(o))
         return STATUS_PENDING;
     o->close_done = done;
     o->close_context = context;
     o->close_pended = true;
     if (o->type->cancel)
         o->type->cancel(o);
-    if (!drop(o, REF_HANDLE) || !retire(o))
+    if (!object_drop_ref(o, REF_HANDLE) || !object_retire(o))
         return STATUS_PENDING;
     o->close_pended = false;
-    finish(o);
+    object_finish(o);
     return STATUS_SUCCESS;
 }
 
-static void run_created(struct task *task)
+static void object_run_created(struct task *task)
 {
-    struct object *o = finish_object(task);
+    struct object *o = object_of_finish(task);
 
     o->create_done(o->create_context, STATUS_SUCCESS, o->header);
     object_unref(o, REF_CALLBACK);
@@ -221,16 +222,16 @@ static void run_created(struct task *task)
 NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE_COMPLETION done, void *context,
                         NDK_OBJECT_HEADER **out)
 {
-    live_enter(&adapter->live, o);
+    live_list_insert(&adapter->live, o);
     if (!adapter->config.pend_creates || !done) {
         *out = o->header;
         return STATUS_SUCCESS;
     }
     o->create_done = done;
     o->create_context = context;
-    o->finish.run = run_created;
+    o->finish.run = object_run_created;
     object_ref(o, REF_CALLBACK);
-    /* From the call on the consumer may have it, and may have closed it. */
+    /* After this call the consumer may have the object, and may have closed it. */
     object_call(o, &o->finish);
     return STATUS_PENDING;
 }
@@ -238,14 +239,14 @@ NTSTATUS object_created(struct adapter *adapter, struct object *o, NDK_FN_CREATE
 void request_begin(struct request *r, struct object *o, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
     object_ref(o, REF_REQUEST);
-    r->task.run = run_request;
+    r->task.run = request_run;
     r->object = o;
     r->done = done;
     r->context = context;
     atomic_store(&r->pending, true);
 }
 
-static void run_request(struct task *task)
+static void request_run(struct task *task)
 {
     struct request *r = (struct request *)((char *)task - offsetof(struct request, task));
     struct object *o = r->object;
@@ -254,7 +255,7 @@ static void run_request(struct task *task)
     NTSTATUS status = r->status;
 
     atomic_store(&r->pending, false);
-    /* The consumer may begin it again in there, or close: of the request nothing is looked at any more. */
+    /* In done the consumer may begin the request again, or close the object, so *r is not accessed from here on. */
     done(context, status);
     object_unref(o, REF_REQUEST);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protection domains. One has no state: its address is what tells the fabric which regions and queue pairs belong
- * together. It lives until the last of them is closed, so that the address means nothing else meanwhile.
+ * Protection domains. A domain has no state: the fabric recognizes by its address which regions and queue pairs belong
+ * together. The invariant: the object lives until the last of them is closed, so its address identifies nothing else.
  */
 #include <stdlib.h>
 
@@ -14,20 +14,15 @@ const void *pd_domain(const struct pd *pd)
     return pd;
 }
 
-static void privileged_token(NDK_PD *pd, UINT32 *token)
+static void pd_ndk_privileged_token(NDK_PD *pd, UINT32 *token)
 {
     (void)pd;
     *token = FABRIC_PRIVILEGED_TOKEN;
 }
 
-static void destroy(struct object *o)
-{
-    (void)o;
-}
+static const struct object_type pd_type = {.ndk_type = NdkObjectTypePd};
 
-static const struct object_type type = {.ndk_type = NdkObjectTypePd, .destroy = destroy};
-
-static const NDK_PD_DISPATCH dispatch = {
+static const NDK_PD_DISPATCH pd_dispatch = {
     .NdkClosePd = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
     .NdkCreateMr = mr_create,
@@ -35,7 +30,7 @@ static const NDK_PD_DISPATCH dispatch = {
     .NdkCreateSrq = srq_create,
     .NdkCreateQp = qp_create,
     .NdkCreateQpWithSrq = qp_create_with_srq,
-    .NdkGetPrivilegedMemoryRegionToken = privileged_token,
+    .NdkGetPrivilegedMemoryRegionToken = pd_ndk_privileged_token,
 };
 
 NTSTATUS pd_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out)
@@ -45,8 +40,8 @@ NTSTATUS pd_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID co
 
     if (!pd)
         return STATUS_INSUFFICIENT_RESOURCES;
-    object_init(&pd->obj, &type, &pd->pub.Header, pd, a, adapter_home(a));
-    pd->pub.Dispatch = &dispatch;
+    object_init(&pd->obj, &pd_type, &pd->pub.Header, pd, a, adapter_home(a));
+    pd->pub.Dispatch = &pd_dispatch;
     object_depend(&pd->obj, &a->obj);
     return object_created(a, &pd->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of one object offer to those of others: the creating entries of dispatch tables, and queue pairs. */
+/*
+ * What the files of one object type offer to those of others: the creating entries of dispatch tables, and the structs
+ * of protection domains, completion queues, shared receive queues and queue pairs.
+ */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H
 
@@ -9,9 +12,10 @@
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 #include "openndk/netstat.h"
+#include "provider/adapter.h"
 #include "provider/object.h"
 
-/* ---- Creating entries: of the adapter's table ---- */
+/* ---- Creating entries of the adapter's table ---- */
 NTSTATUS cq_create(NDK_ADAPTER *adapter, ULONG depth, NDK_FN_CQ_NOTIFICATION_CALLBACK notify, PVOID notify_context,
                    GROUP_AFFINITY *affinity, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CQ **out);
 NTSTATUS pd_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_PD **out);
@@ -21,7 +25,7 @@ NTSTATUS connector_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, P
 NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
                          NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out);
 
-/* ---- of the protection domain's ---- */
+/* ---- Creating entries of the protection domain's table ---- */
 NTSTATUS mr_create(NDK_PD *pd, BOOLEAN fast_register, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MR **out);
 NTSTATUS mw_create(NDK_PD *pd, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_MW **out);
 NTSTATUS srq_create(NDK_PD *pd, ULONG depth, ULONG max_sge, ULONG threshold, NDK_FN_SRQ_NOTIFICATION_CALLBACK notify,
@@ -34,11 +38,11 @@ NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
                             NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out);
 
-/* ---- For lists: what an object of this adapter's is; whose it is, the caller adds ---- */
+/* ---- Entries of the public lists, without if_index and owner_pid, which the caller adds ---- */
 void listener_describe(struct object *o, ondk_listener_t *entry);
 void shared_endpoint_describe(struct object *o, ondk_endpoint_t *entry);
 
-/* ---- Protection domains, completion queues, queue pairs, as others see them ---- */
+/* ---- The structs ---- */
 
 struct pd {
     NDK_PD pub;
@@ -49,7 +53,7 @@ static inline struct pd *pd_of(NDK_PD *pub)
 {
     return (struct pd *)pub;
 }
-/* What regions and queue pairs of one protection domain have in common for the fabric. */
+/* The value by which the fabric recognizes regions and queue pairs of one protection domain. */
 const void *pd_domain(const struct pd *pd);
 
 struct cq {
@@ -66,7 +70,7 @@ static inline struct cq *cq_of(NDK_CQ *pub)
     return (struct cq *)pub;
 }
 
-/* The lowest processor of the set, or -1 for none preferred. */
+/* Returns the lowest processor of the set, or -1 if none is preferred. */
 int cq_processor(const GROUP_AFFINITY *affinity);
 
 struct srq {
@@ -90,17 +94,17 @@ struct qp {
     struct fabric_qp *fabric;
     struct pd *pd;
     uint32_t receive_sges, initiator_sges, inline_size;
-    atomic_bool bound; /* the connector's: it has, or had, a connection; false when new */
+    atomic_bool bound; /* the connector's: it has, or had, a connection */
 };
 OBJECT_ASSERT_LAYOUT(qp);
 static inline struct qp *qp_of(NDK_QP *pub)
 {
     return (struct qp *)pub;
 }
-extern const NDK_QP_DISPATCH qp_dispatch; /* qp_requests.c */
-static inline struct fabric_qp *qp_fabric(struct qp *qp)
+static inline const struct fabric_ops *qp_ops(const struct qp *qp)
 {
-    return qp->fabric;
+    return qp->obj.adapter->fabric->ops;
 }
+extern const NDK_QP_DISPATCH qp_dispatch; /* qp_requests.c */
 
 #endif

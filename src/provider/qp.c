@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queue pairs: creation and end. Who connects a queue pair holds it by a CHILD reference, so that the fabric's goes
- * only when no connection uses it.
+ * Queue pairs: creation and end. The invariant: a connector has a CHILD reference on its queue pair, so the fabric's
+ * queue pair is closed only when no connection uses it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,11 +12,6 @@
 #include "provider/provider.h"
 #include "provider/status.h"
 
-static const struct fabric_ops *ops_of(const struct qp *qp)
-{
-    return qp->obj.adapter->fabric->ops;
-}
-
 static struct qp *qp_of_object(struct object *o)
 {
     return (struct qp *)((char *)o - offsetof(struct qp, obj));
@@ -24,55 +19,50 @@ static struct qp *qp_of_object(struct object *o)
 
 /* ---- Lifetime ---- */
 
-/* A close flushes, a connection that still lives notwithstanding. */
-static void cancel(struct object *o)
+/* A close flushes, even if the queue pair is still connected. */
+static void qp_cancel(struct object *o)
 {
     struct qp *qp = qp_of_object(o);
 
-    ops_of(qp)->qp_flush(qp->fabric);
+    qp_ops(qp)->qp_flush(qp->fabric);
 }
 
-static void closed(void *context)
+static void qp_on_closed(void *context)
 {
     struct qp *qp = context;
 
     object_retired(&qp->obj);
 }
 
-static bool retire(struct object *o)
+static bool qp_retire(struct object *o)
 {
     struct qp *qp = qp_of_object(o);
 
-    ops_of(qp)->qp_close(qp->fabric, closed, qp);
+    qp_ops(qp)->qp_close(qp->fabric, qp_on_closed, qp);
     return false;
 }
 
-static void destroy(struct object *o)
-{
-    (void)o; /* the fabric's queue pair went in retire */
-}
-
-static const struct object_type type = {
-    .ndk_type = NdkObjectTypeQp, .cancel = cancel, .retire = retire, .destroy = destroy};
+static const struct object_type qp_type = {
+    .ndk_type = NdkObjectTypeQp, .cancel = qp_cancel, .retire = qp_retire};
 
 /* ---- Creation ---- */
 
-static bool config_fits(const struct fabric_qp_config *c, const struct fabric_info *limits)
+static bool qp_config_is_valid(const struct fabric_qp_config *c, const struct fabric_info *limits)
 {
     return c->receive_depth <= limits->max_receive_depth && c->initiator_depth <= limits->max_initiator_depth &&
            c->receive_sges <= limits->max_receive_sge && c->initiator_sges <= limits->max_initiator_sge &&
            c->inline_size <= limits->max_inline;
 }
 
-/* What a new queue pair stands on. srq: NULL where it has receives of its own. */
-struct parts {
+/* The antecedents of a new queue pair. srq is NULL if the queue pair has receives of its own. */
+struct qp_parts {
     struct pd *pd;
     struct cq *receive_cq, *initiator_cq;
     struct srq *srq;
 };
 
-/* NULL: *error tells why. */
-static struct qp *make(const struct parts *p, const struct fabric_qp_config *c, int *error)
+/* Returns NULL and *error if it fails. */
+static struct qp *qp_make(const struct qp_parts *p, const struct fabric_qp_config *c, int *error)
 {
     struct adapter *a = p->pd->obj.adapter;
     const struct fabric_ops *ops = a->fabric->ops;
@@ -87,7 +77,7 @@ static struct qp *make(const struct parts *p, const struct fabric_qp_config *c, 
     qp->receive_sges = c->receive_sges;
     qp->initiator_sges = c->initiator_sges;
     qp->inline_size = c->inline_size;
-    object_init(&qp->obj, &type, &qp->pub.Header, qp, a, ops->cq_shard(p->receive_cq->fabric));
+    object_init(&qp->obj, &qp_type, &qp->pub.Header, qp, a, ops->cq_shard(p->receive_cq->fabric));
     qp->pub.Dispatch = &qp_dispatch;
     object_depend(&qp->obj, &p->pd->obj);
     object_depend(&qp->obj, &p->receive_cq->obj);
@@ -97,24 +87,24 @@ static struct qp *make(const struct parts *p, const struct fabric_qp_config *c, 
     return qp;
 }
 
-/* asked: the numbers; the rest of it comes from the parts. */
-static NTSTATUS create(const struct parts *p, const struct fabric_qp_config *asked, NDK_FN_CREATE_COMPLETION done,
-                       PVOID context, NDK_QP **out)
+/* numbers has the depths and sizes. The rest of the configuration comes from the parts. */
+static NTSTATUS qp_create_from(const struct qp_parts *p, const struct fabric_qp_config *numbers,
+                               NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_QP **out)
 {
     struct adapter *a = p->pd->obj.adapter;
-    struct fabric_qp_config config = *asked;
+    struct fabric_qp_config config = *numbers;
     struct qp *qp;
     int error;
 
     if (p->receive_cq->obj.adapter != a || p->initiator_cq->obj.adapter != a)
         return STATUS_INVALID_PARAMETER;
-    if (!config_fits(&config, &a->limits))
+    if (!qp_config_is_valid(&config, &a->limits))
         return STATUS_INVALID_PARAMETER;
     config.receive_cq = p->receive_cq->fabric;
     config.initiator_cq = p->initiator_cq->fabric;
     config.srq = p->srq ? p->srq->fabric : NULL;
     config.domain = pd_domain(p->pd);
-    qp = make(p, &config, &error);
+    qp = qp_make(p, &config, &error);
     if (!qp)
         return status_of_errno(error);
     return object_created(a, &qp->obj, done, context, (NDK_OBJECT_HEADER **)out);
@@ -135,13 +125,13 @@ NTSTATUS qp_create(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, PVOID q
 
     if (!receive_cq || !initiator_cq)
         return STATUS_INVALID_PARAMETER;
-    struct parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq)};
-    return create(&parts, &config, done, context, out);
+    struct qp_parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq)};
+    return qp_create_from(&parts, &config, done, context, out);
 }
 
 /*
- * Receives are posted to the shared queue alone: NdkReceive on such a queue pair answers STATUS_INVALID_PARAMETER. Its
- * regions are those of one protection domain, that of both.
+ * Receives are posted only to the shared queue: NdkReceive on such a queue pair returns STATUS_INVALID_PARAMETER. Both
+ * queues must have the same protection domain.
  */
 NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq, NDK_SRQ *srq, PVOID qp_context,
                             ULONG initiator_depth, ULONG initiator_sges, ULONG inline_size,
@@ -158,7 +148,7 @@ NTSTATUS qp_create_with_srq(NDK_PD *pd, NDK_CQ *receive_cq, NDK_CQ *initiator_cq
         return STATUS_NOT_SUPPORTED;
     if (!receive_cq || !initiator_cq || !srq || srq_of(srq)->pd != pd_of(pd))
         return STATUS_INVALID_PARAMETER;
-    struct parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq),
+    struct qp_parts parts = {.pd = pd_of(pd), .receive_cq = cq_of(receive_cq), .initiator_cq = cq_of(initiator_cq),
                           .srq = srq_of(srq)};
-    return create(&parts, &config, done, context, out);
+    return qp_create_from(&parts, &config, done, context, out);
 }

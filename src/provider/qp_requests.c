@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entries of a queue pair's table: NDK requests become the fabric's, nothing is allocated on the way. A post that
- * rings holds the object, as its completion can be seen, and the queue pair closed, before the call has returned. Those
- * that only queue, receives and deferred ones, do without: the fabric's close waits for them (fabric.h). One that fails
- * rings for those before it.
+ * The entries of a queue pair's table: NDK requests become the fabric's requests. The invariant: a post that rings the
+ * doorbell has a reference, because its completion can run, and close the queue pair, before the call returns. Posts
+ * that only queue, receives and deferred requests, need none: the fabric's close waits for them (fabric.h). A post that
+ * fails rings the doorbell for the deferred requests before it.
  */
 #include <string.h>
 
@@ -13,11 +13,6 @@
 #include "provider/provider.h"
 #include "provider/requests.h"
 #include "provider/status.h"
-
-static const struct fabric_ops *ops_of(const struct qp *qp)
-{
-    return qp->obj.adapter->fabric->ops;
-}
 
 enum {
     FLAGS_SEND = REQUEST_FLAGS | NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT | NDK_OP_FLAG_INLINE,
@@ -60,9 +55,9 @@ NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, 
     return total > a->limits.max_transfer ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
 
-/* Inline data, from any number of SGEs, into one buffer. */
-static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, unsigned char *buffer,
-                       struct rdma_sge *out)
+/* Copies inline data from any number of SGEs into one buffer. */
+static NTSTATUS post_gather_inline(const struct qp *qp, const NDK_SGE *sgl, ULONG count, unsigned char *buffer,
+                                   struct rdma_sge *out)
 {
     uint32_t total = 0;
 
@@ -79,40 +74,41 @@ static NTSTATUS gather(const struct qp *qp, const NDK_SGE *sgl, ULONG count, uns
     return STATUS_SUCCESS;
 }
 
-/* The request may complete, and the consumer close, before this returns. */
-static NTSTATUS post(struct qp *qp, struct rdma_request *r)
+/* The request may complete, and the consumer may close the queue pair, before this returns. */
+static NTSTATUS post_request(struct qp *qp, struct rdma_request *r)
 {
-    return status_of_errno(ops_of(qp)->qp_post(qp->fabric, r));
+    return status_of_errno(qp_ops(qp)->qp_post(qp->fabric, r));
 }
 
 static NTSTATUS post_inline(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count)
 {
-    unsigned char buffer[LIMIT_INLINE];
+    unsigned char buffer[MAX_REQUEST_INLINE];
     struct rdma_sge sge;
-    NTSTATUS status = gather(qp, sgl, count, buffer, &sge);
+    NTSTATUS status = post_gather_inline(qp, sgl, count, buffer, &sge);
 
     if (status)
         return status;
     r->sges = &sge;
     r->sge_count = 1;
-    return post(qp, r);
+    return post_request(qp, r);
 }
 
-/* Everything but an inline request: max SGEs at most. */
-static NTSTATUS post_plain(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG max)
+/* Posts a request that is not inline, with at most max SGEs. */
+static NTSTATUS post_sges(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG max)
 {
-    struct rdma_sge sges[LIMIT_SGES];
+    struct rdma_sge sges[MAX_REQUEST_SGES];
     NTSTATUS status = request_sges(qp->obj.adapter, sgl, count, max, sges);
 
     if (status)
         return status;
     r->sges = sges;
     r->sge_count = count;
-    return post(qp, r);
+    return post_request(qp, r);
 }
 
-static NTSTATUS try_initiator(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
-                              ULONG allowed)
+/* Posts an initiator request if its flags are allowed. */
+static NTSTATUS post_checked(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
+                             ULONG allowed)
 {
     uint32_t max = qp->initiator_sges;
 
@@ -123,47 +119,47 @@ static NTSTATUS try_initiator(struct qp *qp, struct rdma_request *r, const NDK_S
         return post_inline(qp, r, sgl, count);
     if (r->op == RDMA_OP_READ && max > qp->obj.adapter->limits.max_read_sge)
         max = qp->obj.adapter->limits.max_read_sge;
-    return post_plain(qp, r, sgl, count, max);
+    return post_sges(qp, r, sgl, count, max);
 }
 
-void request_enter(struct qp *qp)
+void post_begin(struct qp *qp)
 {
-    object_ref(&qp->obj, REF_LOOKUP);
+    object_ref(&qp->obj, REF_INTERNAL);
 }
 
-NTSTATUS request_leave(struct qp *qp, NTSTATUS status)
+NTSTATUS post_end(struct qp *qp, NTSTATUS status)
 {
     if (status)
-        ops_of(qp)->qp_release(qp->fabric);
-    object_unref(&qp->obj, REF_LOOKUP);
+        qp_ops(qp)->qp_release(qp->fabric);
+    object_unref(&qp->obj, REF_INTERNAL);
     return status;
 }
 
 static NTSTATUS post_initiator(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
                                ULONG allowed)
 {
-    bool holds = !(flags & NDK_OP_FLAG_DEFER);
+    bool has_ref = !(flags & NDK_OP_FLAG_DEFER);
     NTSTATUS status;
 
-    if (holds)
-        request_enter(qp);
-    status = try_initiator(qp, r, sgl, count, flags, allowed);
-    if (!holds && !status)
-        return status; /* qp may be gone */
-    if (!holds)
-        request_enter(qp);
-    return request_leave(qp, status);
+    if (has_ref)
+        post_begin(qp);
+    status = post_checked(qp, r, sgl, count, flags, allowed);
+    if (!has_ref && !status)
+        return status; /* qp may have been freed */
+    if (!has_ref)
+        post_begin(qp);
+    return post_end(qp, status);
 }
 
-static NTSTATUS ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
+static NTSTATUS qp_ndk_send(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags)
 {
     struct rdma_request r = {.op = RDMA_OP_SEND, .context = context};
 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
 }
 
-static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
-                                        UINT32 token)
+static NTSTATUS qp_ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, ULONG flags,
+                                           UINT32 token)
 {
     struct rdma_request r = {.op = RDMA_OP_SEND, .flags = RDMA_FLAG_SEND_INVALIDATE, .context = context,
                                .remote_token = token};
@@ -171,17 +167,17 @@ static NTSTATUS ndk_send_and_invalidate(NDK_QP *pub, PVOID context, CONST NDK_SG
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_SEND);
 }
 
-static NTSTATUS ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
+static NTSTATUS qp_ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct qp *qp = qp_of(pub);
     struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context};
 
-    return post_plain(qp, &r, sgl, count, qp->receive_sges);
+    return post_sges(qp, &r, sgl, count, qp->receive_sges);
 }
 
-/* With local invalidation, which is ignored where the adapter does not report it. */
-static NTSTATUS ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
-                     ULONG flags)
+/* The flag for local invalidation is ignored if the adapter does not report it. */
+static NTSTATUS qp_ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
+                            ULONG flags)
 {
     struct rdma_request r = {
         .op = RDMA_OP_READ, .context = context, .remote_address = address, .remote_token = token};
@@ -191,8 +187,8 @@ static NTSTATUS ndk_read(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG c
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_READ);
 }
 
-static NTSTATUS ndk_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
-                      ULONG flags)
+static NTSTATUS qp_ndk_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count, UINT64 address, UINT32 token,
+                             ULONG flags)
 {
     struct rdma_request r = {
         .op = RDMA_OP_WRITE, .context = context, .remote_address = address, .remote_token = token};
@@ -200,25 +196,25 @@ static NTSTATUS ndk_write(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, ULONG 
     return post_initiator(qp_of(pub), &r, sgl, count, flags, FLAGS_WRITE);
 }
 
-static void ndk_flush(NDK_QP *pub)
+static void qp_ndk_flush(NDK_QP *pub)
 {
     struct qp *qp = qp_of(pub);
 
-    object_ref(&qp->obj, REF_LOOKUP);
-    ops_of(qp)->qp_flush(qp->fabric);
-    object_unref(&qp->obj, REF_LOOKUP);
+    object_ref(&qp->obj, REF_INTERNAL);
+    qp_ops(qp)->qp_flush(qp->fabric);
+    object_unref(&qp->obj, REF_INTERNAL);
 }
 
 const NDK_QP_DISPATCH qp_dispatch = {
     .NdkCloseQp = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkFlush = ndk_flush,
-    .NdkSend = ndk_send,
-    .NdkReceive = ndk_receive,
+    .NdkFlush = qp_ndk_flush,
+    .NdkSend = qp_ndk_send,
+    .NdkReceive = qp_ndk_receive,
     .NdkBind = region_bind,
     .NdkFastRegister = region_fast_register,
     .NdkInvalidate = region_invalidate,
-    .NdkRead = ndk_read,
-    .NdkWrite = ndk_write,
-    .NdkSendAndInvalidate = ndk_send_and_invalidate,
+    .NdkRead = qp_ndk_read,
+    .NdkWrite = qp_ndk_write,
+    .NdkSendAndInvalidate = qp_ndk_send_and_invalidate,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: what memory regions and windows have in common. */
+/* The fabric's handle of memory regions and windows, see region.h. */
 #include "provider/region.h"
 
 #include "provider/adapter.h"
 
-static const struct fabric_ops *ops_of(const struct region *r)
+static const struct fabric_ops *region_ops(const struct region *r)
 {
     return r->pd->obj.adapter->fabric->ops;
 }
@@ -18,12 +18,12 @@ int region_create(struct region *r, struct object *obj, struct pd *pd)
     return fabric->ops->mr_create(fabric, pd_domain(pd), &r->fabric);
 }
 
-void region_kill(struct region *r)
+void region_revoke(struct region *r)
 {
-    ops_of(r)->mr_kill(r->fabric);
+    region_ops(r)->mr_kill(r->fabric);
 }
 
-static void closed(void *context)
+static void region_on_closed(void *context)
 {
     struct region *r = context;
 
@@ -32,23 +32,23 @@ static void closed(void *context)
 
 bool region_retire(struct region *r)
 {
-    region_kill(r);
-    return ops_of(r)->mr_close(r->fabric, closed, r);
+    region_revoke(r);
+    return region_ops(r)->mr_close(r->fabric, region_on_closed, r);
 }
 
-uint32_t region_token(const struct region *r)
+uint32_t region_newest_token(const struct region *r)
 {
-    return ops_of(r)->mr_token(r->fabric);
+    return region_ops(r)->mr_token(r->fabric);
 }
 
-uint32_t region_left(const struct region *r)
+uint32_t region_live_token(const struct region *r)
 {
-    return ops_of(r)->mr_left(r->fabric);
+    return region_ops(r)->mr_left(r->fabric);
 }
 
 UINT32 region_ndk_token(const struct region *r)
 {
-    uint32_t token = region_token(r);
+    uint32_t token = region_newest_token(r);
 
     return token ? token : UINT32_MAX;
 }

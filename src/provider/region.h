@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What memory regions and windows have in common: the fabric's handle. Tokens replace each other in the order in which
- * posts make them, also where their requests wait in several queues, and one whose post fails leaves no trace. The
- * consumer is told the newest, which is also what a bind means, even where a flush has ended it already: never an older
- * one in its place. An invalidation means the newest that is left, so that what a flushed request was to replace can be
- * ended.
+ * The fabric's handle of a memory region or window, and its tokens.
+ *
+ * The invariant: tokens replace each other in the order of the posts that make them, even if the requests wait in
+ * several queues. A post that fails leaves no trace. The consumer reads the newest token, and a bind uses it, even if a
+ * flush has ended it already; never an older one. An invalidation uses the newest token that is left, so that it can
+ * end the token that a flushed request was to replace.
  */
 #ifndef PROVIDER_REGION_H
 #define PROVIDER_REGION_H
@@ -18,27 +19,31 @@
 #include "provider/provider.h"
 
 struct region {
-    struct object *obj; /* whose this is */
+    struct object *obj; /* the region or window */
     struct pd *pd;
     struct fabric_mr *fabric;
 };
 
-/* 0 or ENOMEM. The object is initialised by the caller, in any order. */
+/* Returns 0 or ENOMEM. The caller initializes the object, before or after this. */
 int region_create(struct region *r, struct object *obj, struct pd *pd);
-/* No token of it works any more. Any thread, more than once. */
-void region_kill(struct region *r);
-/* As an object's retire: false while memory is touched, or a window is bound. */
+/* Invalidates every token of the region and refuses new ones. Any thread. Idempotent. */
+void region_revoke(struct region *r);
+/* An object's retire. Returns false if memory is being accessed or a window is bound. */
 bool region_retire(struct region *r);
-/* The newest, also when it names nothing any more; 0: none was made. */
-uint32_t region_token(const struct region *r);
-/* The newest that is prepared or alive; where there is none of either, the last that was alive, or 0. */
-uint32_t region_left(const struct region *r);
-/* The newest, for the consumer: where there is none, a number that names nothing, and is not the privileged token. */
+/* Returns the newest token, even if it is no longer valid, or 0 if none was made. */
+uint32_t region_newest_token(const struct region *r);
+/* Returns the newest token that is prepared or valid; if there is none, the last that was valid, or 0. */
+uint32_t region_live_token(const struct region *r);
+/*
+ * Returns the newest token for the consumer. If there is none, returns an invalid one that is not the privileged token.
+ */
 UINT32 region_ndk_token(const struct region *r);
 
 struct region *mr_region(NDK_MR *mr);
 bool mr_is_fast(const NDK_MR *mr); /* created for fast registration */
-/* How many pages a fast registration may have, and whether remote rights. 0: it is not initialised for any. */
+/*
+ * Returns how many pages a fast registration may have, 0 if it is not initialized. *remote: may it have remote rights?
+ */
 uint32_t mr_fast_pages(NDK_MR *mr, bool *remote);
 struct region *mw_region(NDK_MW *mw);
 

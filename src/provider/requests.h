@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files that post requests have in common. */
+/*
+ * What the files that post requests share. The invariant: an initiator's post runs between post_begin and post_end, so
+ * the queue pair outlives it.
+ */
 #ifndef PROVIDER_REQUESTS_H
 #define PROVIDER_REQUESTS_H
 
@@ -8,26 +11,26 @@
 #include "provider/adapter.h"
 #include "provider/provider.h"
 
-/* Those that every initiator request takes. */
+/* The flags that every initiator request accepts. */
 enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK_OP_FLAG_DEFER };
 
-/* enum rdma_flags for the flags that mean the same with every request that takes them. */
+/* Converts the flags that mean the same with every request that accepts them to enum rdma_flags. */
 unsigned request_flags(ULONG flags);
 
 /*
- * SGEs into the fabric's, count being at most max, and max at most LIMIT_SGES. STATUS_INVALID_PARAMETER: there are
- * more, the list is missing, or the total is beyond what one request may carry.
+ * Converts count SGEs. max is at most MAX_REQUEST_SGES. Returns STATUS_INVALID_PARAMETER if count exceeds max, the list
+ * is missing, or the total length exceeds the adapter's limit.
  */
 NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct rdma_sge *out);
 
 /*
- * Around an initiator's post. What waits for the next request is not to wait for one that failed, wherever that was, so
- * a failure lets it go. Gives the status back.
+ * Enclose an initiator's post. If it failed, post_end rings the doorbell for the deferred requests before it. Returns
+ * the status.
  */
-void request_enter(struct qp *qp);
-NTSTATUS request_leave(struct qp *qp, NTSTATUS status);
+void post_begin(struct qp *qp);
+NTSTATUS post_end(struct qp *qp, NTSTATUS status);
 
-/* Those of memory regions and windows. */
+/* The entries for memory regions and windows (region_requests.c). */
 NTSTATUS region_fast_register(NDK_QP *qp, PVOID context, NDK_MR *mr, ULONG page_count,
                               CONST NDK_LOGICAL_ADDRESS *logical, ULONG fbo, SIZE_T length, PVOID base, ULONG flags);
 NTSTATUS region_bind(NDK_QP *qp, PVOID context, NDK_MR *mr, NDK_MW *mw, PVOID address, SIZE_T length, ULONG flags);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues: the fabric's, with a notification that holds the object while it runs. A receive completes to
- * the queue of the queue pair that used it; what is queued when the last queue pair is gone goes with the object.
+ * Shared receive queues. The invariant: a notification that runs, and a call that may cause one, has a reference. A
+ * receive completes to the CQ of the queue pair that used it. Receives that are queued when the SRQ is closed end
+ * with it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "provider/requests.h"
 #include "provider/status.h"
 
-static const struct fabric_ops *ops_of(const struct srq *srq)
+static const struct fabric_ops *srq_ops(const struct srq *srq)
 {
     return srq->obj.adapter->fabric->ops;
 }
@@ -23,8 +24,8 @@ static struct srq *srq_of_object(struct object *o)
     return (struct srq *)((char *)o - offsetof(struct srq, obj));
 }
 
-/* The fabric's delivery: callback context. */
-static void notified(void *owner)
+/* Callback context. */
+static void srq_on_notify(void *owner)
 {
     struct srq *srq = owner;
 
@@ -34,30 +35,26 @@ static void notified(void *owner)
     object_unref(&srq->obj, REF_CALLBACK);
 }
 
-static void closed(void *owner)
+static void srq_on_closed(void *owner)
 {
     struct srq *srq = owner;
 
     object_retired(&srq->obj);
 }
 
-static bool retire(struct object *o)
+static bool srq_retire(struct object *o)
 {
     struct srq *srq = srq_of_object(o);
 
-    ops_of(srq)->srq_close(srq->fabric, closed);
+    srq_ops(srq)->srq_close(srq->fabric, srq_on_closed);
     return false;
 }
 
-static void destroy(struct object *o)
-{
-    (void)o; /* the fabric's queue went in retire */
-}
+static const struct object_type srq_type = {.ndk_type = NdkObjectTypeSrq, .retire = srq_retire};
 
-static const struct object_type type = {.ndk_type = NdkObjectTypeSrq, .retire = retire, .destroy = destroy};
-
-/* The notification may come, and the consumer close in it, before the call is back from the fabric. */
-static NTSTATUS modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+/* The notification may run, and the consumer may close the queue in it, before srq_modify returns. */
+static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
+                               PVOID context)
 {
     struct srq *srq = srq_of(pub);
     int error;
@@ -65,44 +62,44 @@ static NTSTATUS modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUES
     (void)done, (void)context; /* never pending */
     if (depth > srq->obj.adapter->limits.max_srq_depth)
         return STATUS_INVALID_PARAMETER;
-    object_ref(&srq->obj, REF_LOOKUP);
-    error = ops_of(srq)->srq_modify(srq->fabric, depth, threshold);
-    object_unref(&srq->obj, REF_LOOKUP);
+    object_ref(&srq->obj, REF_INTERNAL);
+    error = srq_ops(srq)->srq_modify(srq->fabric, depth, threshold);
+    object_unref(&srq->obj, REF_INTERNAL);
     return status_of_errno(error);
 }
 
-/* The receive may be used, and everything closed, likewise. */
-static NTSTATUS receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
+/* The receive may be used, and the consumer may close the queue, before srq_post returns. */
+static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct srq *srq = srq_of(pub);
-    struct rdma_sge sges[LIMIT_SGES];
+    struct rdma_sge sges[MAX_REQUEST_SGES];
     NTSTATUS status = request_sges(srq->obj.adapter, sgl, count, srq->sges, sges);
     struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context, .sges = sges, .sge_count = count};
     int error;
 
     if (status)
         return status;
-    object_ref(&srq->obj, REF_LOOKUP);
-    error = ops_of(srq)->srq_post(srq->fabric, &r);
-    object_unref(&srq->obj, REF_LOOKUP);
+    object_ref(&srq->obj, REF_INTERNAL);
+    error = srq_ops(srq)->srq_post(srq->fabric, &r);
+    object_unref(&srq->obj, REF_INTERNAL);
     return status_of_errno(error);
 }
 
-static const NDK_SRQ_DISPATCH dispatch = {
+static const NDK_SRQ_DISPATCH srq_dispatch = {
     .NdkCloseSrq = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkModifySrq = modify,
-    .NdkSrqReceive = receive,
+    .NdkModifySrq = srq_ndk_modify,
+    .NdkSrqReceive = srq_ndk_receive,
 };
 
-/* NULL: *error tells why. */
-static struct srq *make(struct pd *pd, struct fabric_srq_config *config, int *error)
+/* Returns NULL and *error if it fails. */
+static struct srq *srq_make(struct pd *pd, struct fabric_srq_config *config, int *error)
 {
     struct adapter *a = pd->obj.adapter;
     const struct fabric_ops *ops = a->fabric->ops;
     struct srq *srq = calloc(1, sizeof(*srq));
 
-    config->notify = notified;
+    config->notify = srq_on_notify;
     config->owner = srq;
     *error = srq ? ops->srq_create(a->fabric, config, &srq->fabric) : ENOMEM;
     if (*error) {
@@ -111,8 +108,8 @@ static struct srq *make(struct pd *pd, struct fabric_srq_config *config, int *er
     }
     srq->pd = pd;
     srq->sges = config->sges;
-    object_init(&srq->obj, &type, &srq->pub.Header, srq, a, ops->srq_shard(srq->fabric));
-    srq->pub.Dispatch = &dispatch;
+    object_init(&srq->obj, &srq_type, &srq->pub.Header, srq, a, ops->srq_shard(srq->fabric));
+    srq->pub.Dispatch = &srq_dispatch;
     object_depend(&srq->obj, &pd->obj);
     return srq;
 }
@@ -137,7 +134,7 @@ NTSTATUS srq_create(NDK_PD *pub_pd, ULONG depth, ULONG max_sge, ULONG threshold,
         return STATUS_NOT_SUPPORTED;
     if (depth == 0 || (depth > limits->max_srq_depth || max_sge > limits->max_receive_sge))
         return STATUS_INVALID_PARAMETER;
-    srq = make(pd, &config, &error);
+    srq = srq_make(pd, &config, &error);
     if (!srq)
         return status_of_errno(error);
     srq->notify = notify;

@@ -90,7 +90,7 @@ static void limits(FILE *out, struct adapter *a)
 {
     NDK_ADAPTER_INFO i;
 
-    adapter_report(a, &i);
+    adapter_get_info(a, &i);
     const struct {
         const char *key;
         uint64_t value;

@@ -303,7 +303,7 @@ __attribute__((constructor(FORK_NEXT))) static void watch_forks(void)
     (void)pthread_atfork(before_fork, after_fork, in_child);
 }
 
-void stat_server_enter(struct adapter *a)
+void stat_server_add(struct adapter *a)
 {
     pthread_mutex_lock(&server.life);
     pthread_mutex_lock(&server.list);
@@ -315,7 +315,7 @@ void stat_server_enter(struct adapter *a)
     pthread_mutex_unlock(&server.life);
 }
 
-void stat_server_leave(struct adapter *a)
+void stat_server_remove(struct adapter *a)
 {
     pthread_mutex_lock(&server.life);
     if (a->number) {

@@ -12,8 +12,8 @@ struct adapter;
  * PASSIVE_LEVEL. Where the thread or its socket cannot be had, nobody sees the process; the adapter works all the
  * same.
  */
-void stat_server_enter(struct adapter *a);
+void stat_server_add(struct adapter *a);
 /* PASSIVE_LEVEL. When it returns nothing looks at the adapter; after the last one thread and socket are gone. */
-void stat_server_leave(struct adapter *a);
+void stat_server_remove(struct adapter *a);
 
 #endif

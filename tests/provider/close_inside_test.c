@@ -432,7 +432,7 @@ static void meet(struct kit_pair *p, struct closer *b, enum step step, int round
     struct object *o = object_of(&s->connector->Header);
     struct kit_call call = {0};
 
-    object_ref(o, REF_LOOKUP);
+    object_ref(o, REF_INTERNAL);
     b->connector = s->connector;
     b->call = (struct kit_call){0};
     atomic_store(&b->round, round);
@@ -440,7 +440,7 @@ static void meet(struct kit_pair *p, struct closer *b, enum step step, int round
     NTSTATUS answer = take_step(p, step, &call);
     while (atomic_load(&b->done) != round)
         sched_yield();
-    object_unref(o, REF_LOOKUP);
+    object_unref(o, REF_INTERNAL);
     CHECK_STATUS(kit_final(&b->call, b->status), STATUS_SUCCESS);
     CHECK_EQ(atomic_load(&call.calls), answer == STATUS_PENDING);
     CHECK(answer != STATUS_PENDING || call.order < b->call.order);

@@ -259,13 +259,13 @@ static void meet_once(struct kit_side *s, bool is_registered, int round)
 
     make_victim(s, is_registered);
     struct object *o = object_of(&victim.mr->Header);
-    object_ref(o, REF_LOOKUP);
+    object_ref(o, REF_INTERNAL);
     atomic_store(&victim.round, round);
     spin(round * 101 % TURNS);
     NTSTATUS answer = change(is_registered, &call);
     while (atomic_load(&victim.done) != round)
         sched_yield();
-    object_unref(o, REF_LOOKUP);
+    object_unref(o, REF_INTERNAL);
     CHECK_STATUS(kit_final(&victim.call, victim.status), STATUS_SUCCESS);
     CHECK(answer == STATUS_SUCCESS || answer == STATUS_INVALID_DEVICE_STATE);
     CHECK_EQ(atomic_load(&call.calls), 0);

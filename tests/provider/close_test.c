@@ -279,7 +279,7 @@ static void test_dependence_given_back(void **state)
     struct call first = {0};
 
     (void)state;
-    for (int i = 0; i < 3 * OBJECT_ANTECEDENTS; i++) {
+    for (int i = 0; i < 3 * MAX_ANTECEDENTS; i++) {
         object_depend(holder, held);
         object_depend(holder, held);
         assert_int_equal(held->kinds[REF_CHILD], 1);
