@@ -1,148 +1,154 @@
 /* SPDX-License-Identifier: MIT */
-/* Adapters: opened, closed, and what is made from them. See verify.h. */
+/* Adapters: how they are wrapped and closed, and the calls on them. */
 #include <time.h>
 
+#include "verify/async_call.h"
 #include "verify/proxy.h"
-#include "verify/verify.h"
+#include "verify/queue.h"
 
-#include "openndk/adapter.h"
-#include "wdk/common/address_map.h"
-#include "wdk/common/interface_map.h"
-#include "wdk/common/live.h"
-#include "wdk/ndk/adapters.h"
+enum { POLL_MS = 10, MAX_SILENT_MS = 3000 };
 
-enum { PATIENCE = 300 }; /* times 10 ms */
-
-static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
+static NTSTATUS verify_adapter_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
 {
-    struct proxy *p = ENTER(pub, "NdkQueryAdapterInfo");
+    struct proxy *p = PROXY_ENTER(pub, "NdkQueryAdapterInfo");
     NDK_ADAPTER *real = p ? p->real : NULL;
 
-    irql_check_max("NdkQueryAdapterInfo", PASSIVE_LEVEL);
+    verify_check_irql("NdkQueryAdapterInfo", VERIFY_PASSIVE_LEVEL);
     return real ? real->Dispatch->NdkQueryAdapterInfo(real, info, size) : STATUS_INVALID_DEVICE_STATE;
 }
 
-static NTSTATUS build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done, PVOID context,
-                          NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
+static NTSTATUS verify_adapter_build_lam(NDK_ADAPTER *pub, MDL *mdl, SIZE_T length, NDK_FN_REQUEST_COMPLETION done,
+                                         PVOID context, NDK_LOGICAL_ADDRESS_MAPPING *lam, ULONG *size, ULONG *fbo)
 {
-    struct proxy *p = ENTER(pub, "NdkBuildLAM");
+    struct proxy *p = PROXY_ENTER(pub, "NdkBuildLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
-    struct request *r;
+    struct async_call *c;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = pend_begin(p, "NdkBuildLAM", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkBuildLAM(real, mdl, length, pend_routine(r, done),
-                                                         pend_context(r, context), lam, size, fbo));
+    c = async_call_begin(p, "NdkBuildLAM", done, context, NULL);
+    return async_call_end(c, real->Dispatch->NdkBuildLAM(real, mdl, length, async_call_routine(c, done),
+                                                         async_call_context(c, context), lam, size, fbo));
 }
 
-/* Of one that was released before nothing is left to look at. */
-static void check_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
+/* Returns the routine that posted a request, not completed yet, that uses [first, first + size) of the adapter. */
+static const char *adapter_find_logical_use(const struct proxy *adapter, uint64_t first, uint64_t size, uint64_t *at)
+{
+    const char *routine = NULL;
+    struct proxy *p = NULL;
+
+    proxy_lock_all();
+    while (!routine && (p = proxy_next_watched(p)))
+        if (p->adapter && p->adapter->real == adapter->real)
+            routine = queue_find_logical_use(p, first, size, at);
+    proxy_unlock_all();
+    return routine;
+}
+
+/* The same for all pages of a mapping. */
+static const char *adapter_find_lam_use(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam,
+                                        uint64_t *at)
+{
+    const NDK_LOGICAL_ADDRESS *pages = lam->AdapterPageArray;
+    const char *routine = NULL;
+    ULONG run;
+
+    for (ULONG i = 0; i < lam->AdapterPageCount && !routine; i += run) {
+        run = posted_page_run(pages + i, lam->AdapterPageCount - i);
+        routine = adapter_find_logical_use(adapter, (uint64_t)pages[i].QuadPart, (uint64_t)run * PAGE_SIZE, at);
+    }
+    return routine;
+}
+
+/* A mapping that was released before has no AdapterContext, and nothing to check. */
+static void adapter_check_lam_unused(const struct proxy *p, const NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
     uint64_t at = 0;
-    const char *user = lam && lam->AdapterContext ? filter_find_user(p, lam, &at) : NULL;
+    const char *user = lam && lam->AdapterContext ? adapter_find_lam_use(p, lam, &at) : NULL;
 
     if (user)
-        check_failed(CHECK_NDK_LAM_RELEASED, "NdkReleaseLAM", (uintptr_t)lam, at, 0, 0,
-                     "a request of %s that has not completed uses the mapping", user);
+        report_breach(&verify_rules[RULE_LAM_RELEASED], "NdkReleaseLAM", (uintptr_t)lam, at, 0, 0,
+                      "a request of %s that has not completed uses the mapping", user);
 }
 
-static VOID release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
+static VOID verify_adapter_release_lam(NDK_ADAPTER *pub, NDK_LOGICAL_ADDRESS_MAPPING *lam)
 {
-    struct proxy *p = ENTER(pub, "NdkReleaseLAM");
+    struct proxy *p = PROXY_ENTER(pub, "NdkReleaseLAM");
     NDK_ADAPTER *real = p ? p->real : NULL;
 
     if (!real)
         return;
-    if (check_on())
-        check_unused(p, lam);
+    if (verify_on())
+        adapter_check_lam_unused(p, lam);
     real->Dispatch->NdkReleaseLAM(real, lam);
 }
 
-static const NDK_ADAPTER_DISPATCH dispatch = {
+static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
     .NdkQueryExtension = proxy_query_extension,
-    .NdkQueryAdapterInfo = query_info,
-    .NdkCreateCq = filter_create_cq,
-    .NdkCreatePd = filter_create_pd,
-    .NdkCreateSharedEndpoint = filter_create_shared_endpoint,
-    .NdkCreateConnector = filter_create_connector,
-    .NdkCreateListener = filter_create_listener,
-    .NdkBuildLAM = build_lam,
-    .NdkReleaseLAM = release_lam,
+    .NdkQueryAdapterInfo = verify_adapter_query_info,
+    .NdkCreateCq = verify_create_cq,
+    .NdkCreatePd = verify_create_pd,
+    .NdkCreateSharedEndpoint = verify_create_shared_endpoint,
+    .NdkCreateConnector = verify_create_connector,
+    .NdkCreateListener = verify_create_listener,
+    .NdkBuildLAM = verify_adapter_build_lam,
+    .NdkReleaseLAM = verify_adapter_release_lam,
 };
 
-NTSTATUS ndk_filter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out)
+NDK_ADAPTER *verify_wrap(NDK_ADAPTER *provider)
 {
-    bool wanted = check_on() || address_map_any();
-    struct proxy *p = wanted ? proxy_make(sizeof *p, NdkObjectTypeAdapter, &dispatch, NULL) : NULL;
-    NDK_ADAPTER *real = NULL;
-    NTSTATUS status;
+    struct proxy *p = proxy_create(sizeof *p, NdkObjectTypeAdapter, &adapter_dispatch, NULL);
 
-    if (wanted && !p)
-        return STATUS_INSUFFICIENT_RESOURCES;
-    if (p)
-        proxy_enlist(p);
-    status = adapters_open(version, interface_map_host(index), out ? &real : NULL);
-    if (NT_SUCCESS(status)) {
-        ondk_use_windows_families(real, 1);
-        *out = p ? (NDK_ADAPTER *)p : real;
-    }
-    if (NT_SUCCESS(status) && p)
-        proxy_give(p, real);
-    else if (NT_SUCCESS(status))
-        live_add(LIVE_NDK_OBJECT, real, "NDK_ADAPTER"); /* once, however often it is opened */
-    else if (p)
-        proxy_discard(p);
-    return status;
+    if (!p)
+        return NULL;
+    proxy_set_real(p, provider);
+    proxy_insert(p);
+    return (NDK_ADAPTER *)p;
 }
 
-/* A driver that forgot to close something would hang without a word. */
-static void tell_what_is_waited_for(struct proxy *p)
+bool verify_is_wrapped(const NDK_ADAPTER *adapter)
 {
-    FILE *out = check_output();
+    return proxy_exists(adapter);
+}
 
-    fprintf(out, "WskCloseNdkAdapter waits for %d NDK object(s) that are not closed:\n", atomic_load(&p->children));
-    (void)live_report(out);
+/* Without this a consumer that forgot a close would hang silently. */
+static void adapter_print_wait(const struct proxy *p, const char *routine)
+{
+    FILE *out = report_output();
+
+    fprintf(out, "%s waits for %d NDK object(s) that are not closed:\n", routine, atomic_load(&p->children));
+    verify_print_open(out);
     fflush(out);
 }
 
-/* Of this open of the adapter: the provider knows of all of them together. */
-static void wait_for_objects(struct proxy *p)
+/* Waits for the objects of this wrapping. The provider's adapter may have others, of other wrappings. */
+static void adapter_wait_for_objects(const struct proxy *p, const char *routine)
 {
-    const struct timespec pause = { 0, 10 * 1000 * 1000 };
+    const struct timespec pause = { 0, POLL_MS * 1000 * 1000 };
 
-    for (int i = 0; atomic_load(&p->children) > 0; i++) {
-        if (i == PATIENCE)
-            tell_what_is_waited_for(p);
+    for (int waited = 0; atomic_load(&p->children) > 0; waited += POLL_MS) {
+        if (waited == MAX_SILENT_MS)
+            adapter_print_wait(p, routine);
         nanosleep(&pause, NULL);
     }
 }
 
-bool ndk_filter_close(NDK_ADAPTER *adapter)
+NDK_ADAPTER *verify_begin_close(NDK_ADAPTER *adapter, const char *routine)
 {
     struct proxy *p = (struct proxy *)adapter;
-    enum adapters_closed closed;
 
-    if (proxy_known(adapter)) {
-        if (!proxy_begin_close(p, "WskCloseNdkAdapter"))
-            return false;
-        wait_for_objects(p);
-        adapters_close(p->real);
-        proxy_end(p);
-        return true;
-    }
-    closed = adapters_close(adapter);
-    if (closed == ADAPTERS_CLOSED)
-        live_remove(LIVE_NDK_OBJECT, adapter);
-    if (closed != ADAPTERS_UNKNOWN)
-        return true;
-    if (check_on())
-        check_failed(CHECK_HANDLE_INVALID, "WskCloseNdkAdapter", (uintptr_t)adapter, 0, 0, 0,
-                     "%p is no open NDK_ADAPTER", (void *)adapter);
-    return false;
+    if (!proxy_begin_close(p, routine))
+        return NULL;
+    adapter_wait_for_objects(p, routine);
+    return p->real;
 }
 
-NDK_ADAPTER *ndk_filter_real(NDK_ADAPTER *adapter)
+void verify_end_close(NDK_ADAPTER *adapter)
 {
-    return proxy_known(adapter) ? ((struct proxy *)adapter)->real : adapter;
+    proxy_end_close((struct proxy *)adapter);
+}
+
+NDK_ADAPTER *verify_unwrap(NDK_ADAPTER *adapter)
+{
+    return proxy_exists(adapter) ? ((struct proxy *)adapter)->real : adapter;
 }

@@ -1,59 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* NDK calls that complete by a callback with a status: see proxy.h. */
+/* Calls that complete by a callback with a status: see async_call.h. */
 #include <stdlib.h>
 
-#include "verify/proxy.h"
+#include "verify/async_call.h"
 
-struct request {
-    struct ndk_pending pending;
+struct async_call {
+    struct pending pending;
     struct proxy *object;
     NDK_FN_REQUEST_COMPLETION done;
     void *context;
-    pend_then *then;
+    async_call_completed *on_completed;
 };
 
-struct request *pend_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done, void *context,
-                              pend_then *then)
+struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done,
+                                    void *context, async_call_completed *on_completed)
 {
-    struct request *r = done ? calloc(1, sizeof *r) : NULL;
+    struct async_call *c = done ? calloc(1, sizeof *c) : NULL;
 
-    if (!r)
+    if (!c)
         return NULL;
-    *r = (struct request){ .object = p, .done = done, .context = context, .then = then };
-    ndk_pending_begin(&r->pending, routine, context);
-    return r;
+    *c = (struct async_call){ .object = p, .done = done, .context = context, .on_completed = on_completed };
+    pending_begin(&c->pending, routine, context, __builtin_return_address(0));
+    return c;
 }
 
-static void completed(PVOID request, NTSTATUS status)
+static void async_call_on_completion(PVOID context, NTSTATUS status)
 {
-    struct request *r = request;
-    NDK_FN_REQUEST_COMPLETION done = r->done;
-    void *context = r->context;
+    struct async_call *c = context;
+    NDK_FN_REQUEST_COMPLETION done = c->done;
+    void *consumer_context = c->context;
 
-    ndk_pending_end(&r->pending, __builtin_frame_address(0));
-    if (r->then)
-        r->then(r->object, status);
-    free(r);
-    CALL_DRIVER("NdkRequestCompletion", done, context, status);
+    pending_complete(&c->pending, __builtin_frame_address(0));
+    if (c->on_completed)
+        c->on_completed(c->object, status);
+    free(c);
+    PROXY_CALLBACK("NdkRequestCompletion", done, consumer_context, status);
 }
 
-NDK_FN_REQUEST_COMPLETION pend_routine(const struct request *r, NDK_FN_REQUEST_COMPLETION done)
+NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done)
 {
-    return r ? completed : done;
+    return c ? async_call_on_completion : done;
 }
 
-void *pend_context(struct request *r, void *context)
+void *async_call_context(struct async_call *c, void *context)
 {
-    return r ? r : context;
+    return c ? c : context;
 }
 
-NTSTATUS pend_answer(struct request *r, NTSTATUS status)
+NTSTATUS async_call_end(struct async_call *c, NTSTATUS status)
 {
-    if (!r || status == STATUS_PENDING)
+    if (!c || status == STATUS_PENDING)
         return status;
-    ndk_pending_drop(&r->pending);
-    if (r->then)
-        r->then(r->object, status);
-    free(r);
+    pending_remove(&c->pending);
+    if (c->on_completed)
+        c->on_completed(c->object, status);
+    free(c);
     return status;
 }

@@ -1,41 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors, listeners and shared endpoints: see proxy.h. Addresses pass through the map of addresses
- * in both directions.
+ * Connectors. The provider's Ex calls serve both forms of a disconnect event. A connector knows the queue pair that it
+ * connects, whose requests are no longer outstanding when the connection has ended.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "verify/proxy.h"
+#include "verify/address.h"
+#include "verify/async_call.h"
+#include "verify/connector.h"
+#include "verify/queue.h"
 
-#include "wdk/common/address_map.h"
-
-/* ---- addresses ---- */
-
-struct mapped {
-    _Alignas(8) char octets[ADDRESS_MAP_SOCKADDR];
-};
-
-/* The host's for one of the driver's: in `room`, where it has one that can be mapped. */
-static PSOCKADDR to_host(PSOCKADDR address, ULONG length, struct mapped *room)
-{
-    if (!address || length == 0 || length > sizeof room->octets || !address_map_any())
-        return address;
-    memcpy(room->octets, address, length);
-    address_map_to_host(room->octets, length);
-    return (PSOCKADDR)(void *)room->octets;
-}
-
-static NTSTATUS to_driver(NTSTATUS status, PSOCKADDR address, const ULONG *length)
-{
-    if (NT_SUCCESS(status) && address_map_any())
-        address_map_to_driver(address, *length);
-    return status;
-}
-
-/* ---- connectors ---- */
-
-/* For each call that gave a routine for the peer's disconnect, of either form; one of them, at most, is called. */
+/* A routine for the peer's disconnect, of either form. Each call that gave one has its own; one at most is called. */
 struct disconnect_event {
     struct disconnect_event *next;
     NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
@@ -45,58 +20,61 @@ struct disconnect_event {
 
 struct connector {
     struct proxy p;
-    struct disconnect_event *events; /* under the lock of proxies */
-    struct proxy *qp;                /* the same: the latest it was to be connected with */
-    atomic_bool established;         /* with that */
+    struct disconnect_event *events; /* under the proxies' lock */
+    struct proxy *qp;                /* of the latest call that was to connect it; under the proxies' lock */
+    atomic_bool established;
 };
 
-static void disconnected(PVOID context, ULONG reason)
+static void connector_on_disconnect_event(PVOID context, ULONG reason)
 {
     const struct disconnect_event *event = context;
 
     if (event->plain)
-        CALL_DRIVER("NdkDisconnectEventCallback", event->plain, event->context);
+        PROXY_CALLBACK("NdkDisconnectEventCallback", event->plain, event->context);
     else
-        CALL_DRIVER("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
+        PROXY_CALLBACK("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
 }
 
-/* What the provider's Ex calls are given, which serve both forms: *made is NULL where there is no routine. */
-static bool event_make(struct proxy *p, struct disconnect_event of, struct disconnect_event **made)
+/*
+ * Adds the event of a call. *added is the context for the provider's Ex call, NULL if the consumer gave no routine.
+ * Returns false if out of memory.
+ */
+static bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added)
 {
     struct connector *c = (struct connector *)p;
 
-    *made = NULL;
-    if (!of.plain && !of.ex)
+    *added = NULL;
+    if (!event.plain && !event.ex)
         return true;
-    *made = malloc(sizeof **made);
-    if (!*made)
+    *added = malloc(sizeof **added);
+    if (!*added)
         return false;
-    **made = of;
-    proxies_lock();
-    (*made)->next = c->events;
-    c->events = *made;
-    proxies_unlock();
+    **added = event;
+    proxy_lock_all();
+    (*added)->next = c->events;
+    c->events = *added;
+    proxy_unlock_all();
     return true;
 }
 
-static void note_established(struct proxy *p, NTSTATUS status)
+static void connector_on_established(struct proxy *p, NTSTATUS status)
 {
     if (NT_SUCCESS(status))
         atomic_store(&((struct connector *)p)->established, true);
 }
 
-/* By now every request of the pair has completed. */
-static void end_qp(struct proxy *p)
+/* The connection has ended: every request of its queue pair has completed. */
+static void connector_end_qp(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;
 
-    proxies_lock();
+    proxy_lock_all();
     if (c->qp && atomic_load(&c->established))
-        filter_qp_is_over(c->qp);
-    proxies_unlock();
+        queue_set_disconnected(c->qp);
+    proxy_unlock_all();
 }
 
-static void free_connector(struct proxy *p)
+static void connector_free(struct proxy *p)
 {
     struct connector *c = (struct connector *)p;
 
@@ -108,343 +86,236 @@ static void free_connector(struct proxy *p)
         proxy_unref(c->qp);
 }
 
-/* The provider's pair, for a call that is to connect it. */
-static NDK_QP *take_qp(struct proxy *p, NDK_QP *qp, const char *routine)
+/* Returns the provider's queue pair for a call that is to connect it. */
+static NDK_QP *connector_set_qp(struct proxy *p, NDK_QP *qp, const char *routine)
 {
     struct connector *c = (struct connector *)p;
-    NDK_QP *real = REAL(qp, routine);
+    NDK_QP *real = PROXY_REAL(qp, routine);
     struct proxy *before;
 
     if (!real)
         return NULL;
     proxy_ref((struct proxy *)qp);
-    proxies_lock();
+    proxy_lock_all();
     before = c->qp;
     if (atomic_load(&c->established))
-        before = (struct proxy *)qp; /* this call will be refused */
+        before = (struct proxy *)qp; /* the provider will refuse the call */
     else
         c->qp = (struct proxy *)qp;
-    proxies_unlock();
+    proxy_unlock_all();
     if (before)
         proxy_unref(before);
     return real;
 }
 
-static NTSTATUS ndk_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR source, ULONG source_length,
-                            CONST PSOCKADDR destination, ULONG destination_length, ULONG inbound, ULONG outbound,
-                            CONST PVOID data, ULONG data_length, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS verify_connector_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR source, ULONG source_length,
+                                         CONST PSOCKADDR destination, ULONG destination_length, ULONG inbound,
+                                         ULONG outbound, CONST PVOID data, ULONG data_length,
+                                         NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkConnect");
+    struct proxy *p = PROXY_ENTER(pub, "NdkConnect");
     NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct mapped from, to;
-    struct request *r;
+    struct mapped_address from, to;
+    struct async_call *c;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    NDK_QP *real_qp = take_qp(p, qp, "NdkConnect");
-    r = pend_begin(p, "NdkConnect", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkConnect(real, real_qp, to_host(source, source_length, &from),
-                                                        source_length, to_host(destination, destination_length, &to),
-                                                        destination_length, inbound, outbound, data, data_length,
-                                                        pend_routine(r, done), pend_context(r, context)));
+    NDK_QP *real_qp = connector_set_qp(p, qp, "NdkConnect");
+    c = async_call_begin(p, "NdkConnect", done, context, NULL);
+    return async_call_end(
+        c, real->Dispatch->NdkConnect(real, real_qp, address_to_provider(source, source_length, &from), source_length,
+                                      address_to_provider(destination, destination_length, &to), destination_length,
+                                      inbound, outbound, data, data_length, async_call_routine(c, done),
+                                      async_call_context(c, context)));
 }
 
-static NTSTATUS connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *endpoint,
-                               CONST PSOCKADDR destination,
-                               ULONG destination_length, ULONG inbound, ULONG outbound, CONST PVOID data,
-                               ULONG data_length, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *endpoint,
+                                                CONST PSOCKADDR destination, ULONG destination_length, ULONG inbound,
+                                                ULONG outbound, CONST PVOID data, ULONG data_length,
+                                                NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     static const char routine[] = "NdkConnectWithSharedEndpoint";
-    struct proxy *p = ENTER(pub, routine);
+    struct proxy *p = PROXY_ENTER(pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct mapped to;
-    struct request *r;
+    struct mapped_address to;
+    struct async_call *c;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    NDK_QP *real_qp = take_qp(p, qp, routine);
-    NDK_SHARED_ENDPOINT *real_endpoint = REAL(endpoint, routine);
-    r = pend_begin(p, routine, done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkConnectWithSharedEndpoint(
-        real, real_qp, real_endpoint, to_host(destination, destination_length, &to), destination_length, inbound,
-        outbound, data, data_length, pend_routine(r, done), pend_context(r, context)));
+    NDK_QP *real_qp = connector_set_qp(p, qp, routine);
+    NDK_SHARED_ENDPOINT *real_endpoint = PROXY_REAL(endpoint, routine);
+    c = async_call_begin(p, routine, done, context, NULL);
+    return async_call_end(
+        c, real->Dispatch->NdkConnectWithSharedEndpoint(real, real_qp, real_endpoint,
+                                                        address_to_provider(destination, destination_length, &to),
+                                                        destination_length, inbound, outbound, data, data_length,
+                                                        async_call_routine(c, done), async_call_context(c, context)));
 }
 
-static NTSTATUS complete_with(NDK_CONNECTOR *pub, const char *routine, struct disconnect_event event,
-                              NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_complete_connect_with(NDK_CONNECTOR *pub, const char *routine, struct disconnect_event event,
+                                                NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, routine);
-    NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e;
-    struct request *r;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    if (!event_make(p, event, &e))
-        return STATUS_INSUFFICIENT_RESOURCES;
-    r = pend_begin(p, routine, done, context, note_established);
-    return pend_answer(r, real->Dispatch->NdkCompleteConnectEx(real, e ? disconnected : NULL, e, pend_routine(r, done),
-                                                               pend_context(r, context)));
-}
-
-static NTSTATUS complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
-                                 NDK_FN_REQUEST_COMPLETION done, PVOID context)
-{
-    return complete_with(pub, "NdkCompleteConnect",
-                         (struct disconnect_event){ .plain = event, .context = event_context }, done, context);
-}
-
-static NTSTATUS complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
-                                    NDK_FN_REQUEST_COMPLETION done, PVOID context)
-{
-    return complete_with(pub, "NdkCompleteConnectEx",
-                         (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
-}
-
-static NTSTATUS accept_with(NDK_CONNECTOR *pub, const char *routine, NDK_QP *qp, ULONG inbound, ULONG outbound,
-                            PVOID data, ULONG data_length, struct disconnect_event event,
-                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
-{
-    struct proxy *p = ENTER(pub, routine);
+    struct proxy *p = PROXY_ENTER(pub, routine);
     NDK_CONNECTOR *real = p ? p->real : NULL;
     struct disconnect_event *e;
-    struct request *r;
+    struct async_call *c;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    if (!event_make(p, event, &e))
+    if (!connector_add_event(p, event, &e))
         return STATUS_INSUFFICIENT_RESOURCES;
-    NDK_QP *real_qp = take_qp(p, qp, routine);
-    r = pend_begin(p, routine, done, context, note_established);
-    return pend_answer(r, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
-                                                      e ? disconnected : NULL, e, pend_routine(r, done),
-                                                      pend_context(r, context)));
+    c = async_call_begin(p, routine, done, context, connector_on_established);
+    return async_call_end(c, real->Dispatch->NdkCompleteConnectEx(real, e ? connector_on_disconnect_event : NULL, e,
+                                                                  async_call_routine(c, done),
+                                                                  async_call_context(c, context)));
 }
 
-static NTSTATUS ndk_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
-                           ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
-                           NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS verify_connector_complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event,
+                                                  PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return accept_with(pub, "NdkAccept", qp, inbound, outbound, data, data_length,
-                       (struct disconnect_event){ .plain = event, .context = event_context }, done, context);
+    return connector_complete_connect_with(pub, "NdkCompleteConnect",
+                                           (struct disconnect_event){ .plain = event, .context = event_context }, done,
+                                           context);
 }
 
-static NTSTATUS ndk_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
-                              ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
-                              NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS verify_connector_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event,
+                                                     PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return accept_with(pub, "NdkAcceptEx", qp, inbound, outbound, data, data_length,
-                       (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
+    return connector_complete_connect_with(
+        pub, "NdkCompleteConnectEx", (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
 }
 
-static NTSTATUS ndk_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
+static NTSTATUS connector_accept_with(NDK_CONNECTOR *pub, const char *routine, NDK_QP *qp, ULONG inbound,
+                                      ULONG outbound, PVOID data, ULONG data_length, struct disconnect_event event,
+                                      NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkReject");
+    struct proxy *p = PROXY_ENTER(pub, routine);
+    NDK_CONNECTOR *real = p ? p->real : NULL;
+    struct disconnect_event *e;
+    struct async_call *c;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    if (!connector_add_event(p, event, &e))
+        return STATUS_INSUFFICIENT_RESOURCES;
+    NDK_QP *real_qp = connector_set_qp(p, qp, routine);
+    c = async_call_begin(p, routine, done, context, connector_on_established);
+    return async_call_end(c, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
+                                                         e ? connector_on_disconnect_event : NULL, e,
+                                                         async_call_routine(c, done), async_call_context(c, context)));
+}
+
+static NTSTATUS verify_connector_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
+                                        ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
+                                        NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    return connector_accept_with(pub, "NdkAccept", qp, inbound, outbound, data, data_length,
+                                 (struct disconnect_event){ .plain = event, .context = event_context }, done, context);
+}
+
+static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound,
+                                           CONST PVOID data, ULONG data_length,
+                                           NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
+                                           NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    return connector_accept_with(pub, "NdkAcceptEx", qp, inbound, outbound, data, data_length,
+                                 (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
+}
+
+static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
+{
+    struct proxy *p = PROXY_ENTER(pub, "NdkReject");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkReject(real, data, length) : STATUS_INVALID_DEVICE_STATE;
 }
 
-static NTSTATUS connection_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID data, ULONG *length)
+static NTSTATUS verify_connector_get_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID data,
+                                          ULONG *length)
 {
-    struct proxy *p = ENTER(pub, "NdkGetConnectionData");
+    struct proxy *p = PROXY_ENTER(pub, "NdkGetConnectionData");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
     return real ? real->Dispatch->NdkGetConnectionData(real, inbound, outbound, data, length)
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-static NTSTATUS connector_local(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
+static NTSTATUS verify_connector_local_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
 {
-    struct proxy *p = ENTER(pub, "NdkGetLocalAddress");
+    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
-    return real ? to_driver(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
+    return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-static NTSTATUS connector_peer(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
+static NTSTATUS verify_connector_peer_address(NDK_CONNECTOR *pub, PSOCKADDR address, ULONG *length)
 {
-    struct proxy *p = ENTER(pub, "NdkGetPeerAddress");
+    struct proxy *p = PROXY_ENTER(pub, "NdkGetPeerAddress");
     NDK_CONNECTOR *real = p ? p->real : NULL;
 
-    return real ? to_driver(real->Dispatch->NdkGetPeerAddress(real, address, length), address, length)
+    return real ? address_to_consumer(real->Dispatch->NdkGetPeerAddress(real, address, length), address, length)
                 : STATUS_INVALID_DEVICE_STATE;
 }
 
-/* Whatever its status is, unless it was not connected. */
-static void is_over(struct proxy *p, NTSTATUS status)
+/* With any status but this one the connection has ended. */
+static void connector_on_disconnected(struct proxy *p, NTSTATUS status)
 {
     if (status != STATUS_CONNECTION_INVALID)
-        end_qp(p);
+        connector_end_qp(p);
 }
 
-static NTSTATUS ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS verify_connector_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    struct proxy *p = ENTER(pub, "NdkDisconnect");
+    struct proxy *p = PROXY_ENTER(pub, "NdkDisconnect");
     NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct request *r;
+    struct async_call *c;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    r = pend_begin(p, "NdkDisconnect", done, context, is_over);
-    return pend_answer(r, real->Dispatch->NdkDisconnect(real, pend_routine(r, done), pend_context(r, context)));
+    c = async_call_begin(p, "NdkDisconnect", done, context, connector_on_disconnected);
+    return async_call_end(
+        c, real->Dispatch->NdkDisconnect(real, async_call_routine(c, done), async_call_context(c, context)));
 }
 
 static const NDK_CONNECTOR_DISPATCH connector_dispatch = {
     .NdkCloseConnector = proxy_close,
     .NdkQueryExtension = proxy_query_extension,
-    .NdkConnect = ndk_connect,
-    .NdkConnectWithSharedEndpoint = connect_shared,
-    .NdkCompleteConnect = complete_connect,
-    .NdkAccept = ndk_accept,
-    .NdkReject = ndk_reject,
-    .NdkGetConnectionData = connection_data,
-    .NdkGetLocalAddress = connector_local,
-    .NdkGetPeerAddress = connector_peer,
-    .NdkDisconnect = ndk_disconnect,
-    .NdkCompleteConnectEx = complete_connect_ex,
-    .NdkAcceptEx = ndk_accept_ex,
+    .NdkConnect = verify_connector_connect,
+    .NdkConnectWithSharedEndpoint = verify_connector_connect_shared,
+    .NdkCompleteConnect = verify_connector_complete_connect,
+    .NdkAccept = verify_connector_accept,
+    .NdkReject = verify_connector_reject,
+    .NdkGetConnectionData = verify_connector_get_data,
+    .NdkGetLocalAddress = verify_connector_local_address,
+    .NdkGetPeerAddress = verify_connector_peer_address,
+    .NdkDisconnect = verify_connector_disconnect,
+    .NdkCompleteConnectEx = verify_connector_complete_connect_ex,
+    .NdkAcceptEx = verify_connector_accept_ex,
 };
 
-static struct proxy *connector_make(struct proxy *parent)
+struct proxy *connector_proxy_create(struct proxy *parent)
 {
-    struct proxy *p = proxy_make(sizeof(struct connector), NdkObjectTypeConnector, &connector_dispatch, parent);
+    struct proxy *p = proxy_create(sizeof(struct connector), NdkObjectTypeConnector, &connector_dispatch, parent);
 
     if (!p)
         return NULL;
-    p->end_parts = end_qp;
-    p->free_parts = free_connector;
+    p->on_end = connector_end_qp;
+    p->on_free = connector_free;
     return p;
 }
 
-NTSTATUS filter_create_connector(NDK_ADAPTER *pub, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CONNECTOR **out)
+NTSTATUS verify_create_connector(NDK_ADAPTER *pub, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CONNECTOR **out)
 {
-    struct proxy *parent = ENTER(pub, "NdkCreateConnector"), *p;
+    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateConnector"), *p;
     NDK_ADAPTER *real = parent ? parent->real : NULL;
     NDK_CONNECTOR *made = NULL;
 
     if (!real)
         return STATUS_INVALID_DEVICE_STATE;
-    p = connector_make(parent);
+    p = connector_proxy_create(parent);
     if (!p)
         return STATUS_INSUFFICIENT_RESOURCES;
-    proxy_creating(p, "NdkCreateConnector", done, context);
-    return proxy_created(p, real->Dispatch->NdkCreateConnector(real, proxy_creation_routine(p), p, &made), &made, out);
-}
-
-/* ---- listeners ---- */
-
-static NTSTATUS listen_at(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG length, NDK_FN_REQUEST_COMPLETION done,
-                          PVOID context)
-{
-    struct proxy *p = ENTER(pub, "NdkListen");
-    NDK_LISTENER *real = p ? p->real : NULL;
-    struct mapped at;
-    struct request *r;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    r = pend_begin(p, "NdkListen", done, context, NULL);
-    return pend_answer(r, real->Dispatch->NdkListen(real, to_host(address, length, &at), length,
-                                                       pend_routine(r, done), pend_context(r, context)));
-}
-
-static NTSTATUS listener_local(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
-{
-    struct proxy *p = ENTER(pub, "NdkGetLocalAddress");
-    NDK_LISTENER *real = p ? p->real : NULL;
-
-    return real ? to_driver(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
-                : STATUS_INVALID_DEVICE_STATE;
-}
-
-static VOID control_events(NDK_LISTENER *pub, BOOLEAN pause)
-{
-    struct proxy *p = ENTER(pub, "NdkControlConnectEvents");
-    NDK_LISTENER *real = p ? p->real : NULL;
-
-    if (real)
-        real->Dispatch->NdkControlConnectEvents(real, pause);
-}
-
-static const NDK_LISTENER_DISPATCH listener_dispatch = {
-    .NdkCloseListener = proxy_close,
-    .NdkQueryExtension = proxy_query_extension,
-    .NdkListen = listen_at,
-    .NdkGetLocalAddress = listener_local,
-    .NdkControlConnectEvents = control_events,
-};
-
-static void ignore_close(PVOID context)
-{
-    (void)context;
-}
-
-static void connect_event(PVOID listener, NDK_CONNECTOR *real)
-{
-    struct proxy *l = listener, *p = connector_make(l);
-
-    if (!p) {
-        (void)real->Dispatch->NdkCloseConnector(&real->Header, ignore_close, NULL); /* which rejects */
-        return;
-    }
-    proxy_give(p, real);
-    proxy_enlist(p);
-    CALL_DRIVER("NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
-}
-
-NTSTATUS filter_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
-                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out)
-{
-    struct proxy *parent = ENTER(pub, "NdkCreateListener"), *p;
-    NDK_ADAPTER *real = parent ? parent->real : NULL;
-    NDK_LISTENER *made = NULL;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    p = proxy_make(sizeof *p, NdkObjectTypeListener, &listener_dispatch, parent);
-    if (!p)
-        return STATUS_INSUFFICIENT_RESOURCES;
-    p->notify.connect = event;
-    p->context = event_context;
-    proxy_creating(p, "NdkCreateListener", done, context);
-    return proxy_created(p, real->Dispatch->NdkCreateListener(real, event ? connect_event : NULL, p,
-                                                              proxy_creation_routine(p), p, &made), &made, out);
-}
-
-/* ---- shared endpoints ---- */
-
-static NTSTATUS endpoint_local(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
-{
-    struct proxy *p = ENTER(pub, "NdkGetLocalAddress");
-    NDK_SHARED_ENDPOINT *real = p ? p->real : NULL;
-
-    return real ? to_driver(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
-                : STATUS_INVALID_DEVICE_STATE;
-}
-
-static const NDK_SHARED_ENDPOINT_DISPATCH endpoint_dispatch = {
-    .NdkCloseSharedEndpoint = proxy_close,
-    .NdkQueryExtension = proxy_query_extension,
-    .NdkGetLocalAddress = endpoint_local,
-};
-
-NTSTATUS filter_create_shared_endpoint(NDK_ADAPTER *pub, CONST PSOCKADDR address, ULONG length,
-                                       NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SHARED_ENDPOINT **out)
-{
-    static const char routine[] = "NdkCreateSharedEndpoint";
-    struct proxy *parent = ENTER(pub, routine), *p;
-    NDK_ADAPTER *real = parent ? parent->real : NULL;
-    struct mapped at;
-    NDK_SHARED_ENDPOINT *made = NULL;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    p = proxy_make(sizeof *p, NdkObjectTypeSharedEndpoint, &endpoint_dispatch, parent);
-    if (!p)
-        return STATUS_INSUFFICIENT_RESOURCES;
-    proxy_creating(p, routine, done, context);
-    return proxy_created(p, real->Dispatch->NdkCreateSharedEndpoint(real, to_host(address, length, &at), length,
-                                                                    proxy_creation_routine(p), p, &made), &made, out);
+    proxy_begin_create(p, "NdkCreateConnector", done, context);
+    return proxy_end_create(p, real->Dispatch->NdkCreateConnector(real, proxy_create_routine(p), p, &made), &made, out);
 }

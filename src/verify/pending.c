@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pending NDK calls and their contexts: see pending.h. */
+/* Pending calls and their contexts: see pending.h. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -12,15 +12,15 @@
 
 #include "base/spin.h"
 #include "verify/pending.h"
-#include "wdk/common/live.h"
+#include "verify/rules.h"
 
-TAILQ_HEAD(pendings, ndk_pending);
-static struct spin lock;
-static struct pendings elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
-static struct pendings on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
-static atomic_int on_stacks_count; /* most often 0: then no call looks for any */
+TAILQ_HEAD(pending_list, pending);
+static struct spin list_lock; /* of both lists */
+static struct pending_list elsewhere = TAILQ_HEAD_INITIALIZER(elsewhere);
+static struct pending_list on_stacks = TAILQ_HEAD_INITIALIZER(on_stacks);
+static atomic_int on_stacks_count; /* usually 0: then no call searches the list */
 
-static int this_thread(void)
+static int pending_this_thread(void)
 {
     static _Thread_local int id;
 
@@ -29,50 +29,48 @@ static int this_thread(void)
     return id;
 }
 
-static struct pendings *list_of(const struct ndk_pending *p)
+static struct pending_list *pending_list_of(const struct pending *p)
 {
     return p->thread ? &on_stacks : &elsewhere;
 }
 
-void ndk_pending_begin(struct ndk_pending *p, const char *routine, const void *context)
+void pending_begin(struct pending *p, const char *routine, const void *context, const void *by)
 {
     p->routine = NULL;
-    if (!check_on())
+    if (!verify_on())
         return;
     p->routine = routine;
     p->context = context;
-    p->thread = stack_contains(context) ? this_thread() : 0;
+    p->thread = stack_contains(context) ? pending_this_thread() : 0;
     p->reported = false;
-    stack_take(&p->by, 2);
-    live_add(LIVE_NDK_REQUEST, p, routine);
+    stack_capture(&p->by, by);
     if (p->thread)
         atomic_fetch_add(&on_stacks_count, 1);
-    spin_lock(&lock);
-    TAILQ_INSERT_TAIL(list_of(p), p, list);
-    spin_unlock(&lock);
+    spin_lock(&list_lock);
+    TAILQ_INSERT_TAIL(pending_list_of(p), p, list);
+    spin_unlock(&list_lock);
 }
 
-void ndk_pending_drop(struct ndk_pending *p)
+void pending_remove(struct pending *p)
 {
     if (!p->routine)
         return;
-    spin_lock(&lock);
-    TAILQ_REMOVE(list_of(p), p, list);
-    spin_unlock(&lock);
+    spin_lock(&list_lock);
+    TAILQ_REMOVE(pending_list_of(p), p, list);
+    spin_unlock(&list_lock);
     if (p->thread)
         atomic_fetch_sub(&on_stacks_count, 1);
-    live_remove(LIVE_NDK_REQUEST, p);
     p->routine = NULL;
 }
 
-static void report(const char *routine, const void *context, const struct stack *by, const char *when)
+static void pending_report_dead(const char *routine, const void *context, const struct stack *by, const char *when)
 {
-    check_add_stack("the request was made by", by);
-    check_failed(CHECK_CONTEXT_ON_DEAD_STACK, routine, (uintptr_t)context, 0, 0, 0,
-                 "its context %p is on the stack of a function that had returned %s", context, when);
+    report_add_stack("the request was made by", by);
+    report_breach(&verify_rules[RULE_CONTEXT_ON_DEAD_STACK], routine, (uintptr_t)context, 0, 0, 0,
+                  "its context %p is on the stack of a function that had returned %s", context, when);
 }
 
-static bool has_ended(int thread)
+static bool thread_has_ended(int thread)
 {
     char path[64];
 
@@ -81,10 +79,10 @@ static bool has_ended(int thread)
 }
 
 /*
- * The stack pointer of another thread, as the host's kernel shows it while the thread waits; 0 where it runs and
- * nobody knows. UINTPTR_MAX: there is no such thread any more.
+ * Returns the stack pointer of another thread, which Linux shows while the thread waits; 0 if the thread runs, and
+ * UINTPTR_MAX if it has ended.
  */
-static uintptr_t stack_pointer_of(int thread)
+static uintptr_t thread_stack_pointer(int thread)
 {
     char path[64], text[256], *sp;
     ssize_t length;
@@ -93,7 +91,7 @@ static uintptr_t stack_pointer_of(int thread)
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return has_ended(thread) ? UINTPTR_MAX : 0;
+        return thread_has_ended(thread) ? UINTPTR_MAX : 0;
     length = read(fd, text, sizeof text - 1);
     close(fd);
     if (length <= 0)
@@ -108,7 +106,7 @@ static uintptr_t stack_pointer_of(int thread)
     return sp ? (uintptr_t)strtoull(sp, NULL, 16) : 0;
 }
 
-void ndk_pending_end(struct ndk_pending *p, const void *frame)
+void pending_complete(struct pending *p, const void *frame)
 {
     const char *routine = p->routine;
     const void *context = p->context;
@@ -117,23 +115,23 @@ void ndk_pending_end(struct ndk_pending *p, const void *frame)
 
     if (!routine)
         return;
-    ndk_pending_drop(p); /* then nobody changes it any more */
+    pending_remove(p); /* no other thread changes it after this */
     if (!thread || p->reported)
         return;
-    uintptr_t sp = thread == this_thread() ? (uintptr_t)frame : stack_pointer_of(thread);
+    uintptr_t sp = thread == pending_this_thread() ? (uintptr_t)frame : thread_stack_pointer(thread);
     if (sp > (uintptr_t)context)
-        report(routine, context, &by, "when the completion came");
+        pending_report_dead(routine, context, &by, "when the completion came");
 }
 
-void ndk_pending_look(const char *routine, const void *frame)
+void pending_check_stack(const char *routine, const void *frame)
 {
-    struct ndk_pending *p, found;
+    struct pending *p, found;
     int thread;
 
-    if (!check_on() || atomic_load_explicit(&on_stacks_count, memory_order_relaxed) == 0)
+    if (!verify_on() || atomic_load_explicit(&on_stacks_count, memory_order_relaxed) == 0)
         return;
-    thread = this_thread();
-    spin_lock(&lock);
+    thread = pending_this_thread();
+    spin_lock(&list_lock);
     TAILQ_FOREACH(p, &on_stacks, list)
         if (p->thread == thread && !p->reported && (uintptr_t)p->context < (uintptr_t)frame)
             break;
@@ -141,26 +139,49 @@ void ndk_pending_look(const char *routine, const void *frame)
         p->reported = true;
         found = *p;
     }
-    spin_unlock(&lock);
+    spin_unlock(&list_lock);
     if (p)
-        report(found.routine, found.context, &found.by, routine);
+        pending_report_dead(found.routine, found.context, &found.by, routine);
 }
 
-/* What is on a stack is never freed. */
-bool ndk_pending_find(const void *start, size_t size, struct inuse_found *out)
+/* Contexts on stacks are never freed. */
+bool pending_find_use(const void *start, size_t size, struct verify_use *use)
 {
-    struct ndk_pending *p;
+    struct pending *p;
 
-    spin_lock(&lock);
+    spin_lock(&list_lock);
     TAILQ_FOREACH(p, &elsewhere, list)
         if ((uintptr_t)p->context - (uintptr_t)start < size)
             break;
     if (p) {
-        out->rule = CHECK_CONTEXT_FREED_IN_USE;
-        out->object = p->context;
-        out->what = "context of a pending request";
-        out->by = p->by;
+        use->rule = &verify_rules[RULE_CONTEXT_FREED];
+        use->object = p->context;
+        use->what = "context of a pending request";
+        use->by = p->by;
     }
-    spin_unlock(&lock);
+    spin_unlock(&list_lock);
     return p != NULL;
+}
+
+static unsigned pending_copy_list(const struct pending_list *list, struct verify_open *out, unsigned room, unsigned n)
+{
+    const struct pending *p;
+
+    TAILQ_FOREACH(p, list, list) {
+        if (n < room)
+            out[n] = (struct verify_open){ .is_call = true, .object = p, .what = p->routine, .by = p->by };
+        n++;
+    }
+    return n;
+}
+
+unsigned pending_copy(struct verify_open *out, unsigned room)
+{
+    unsigned n;
+
+    spin_lock(&list_lock);
+    n = pending_copy_list(&elsewhere, out, room, 0);
+    n = pending_copy_list(&on_stacks, out, room, n);
+    spin_unlock(&list_lock);
+    return n;
 }

@@ -1,239 +1,235 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of posted requests: see posted.h. */
+/* Records of posted requests: see posted.h. Records are allocated with the queue, so that a post never allocates. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "verify/posted.h"
+#include "verify/rules.h"
 
-enum { POSTS_MOST = 16384 }; /* records of a queue */
+enum { MAX_RECORDS = 16384 }; /* of a queue */
 
-struct post {
-    struct post *next; /* free ones */
-    const char *routine; /* NULL: not posted */
+struct posted_record {
+    struct posted_record *next; /* of the free ones */
+    const char *routine;        /* NULL: not posted */
     void *context;
     ULONG sges;
     struct {
         const void *start;
         ULONG length;
         bool logical;
-    } sge[POST_SGES];
+    } sge[POSTED_MAX_SGES];
 };
 
-struct post_chunk {
-    struct post_chunk *next;
+struct posted_chunk {
+    struct posted_chunk *next;
     unsigned count;
-    struct post all[];
+    struct posted_record all[];
 };
 
-/* Results may be polled before they are looked at: more than the depth can be outstanding. */
-static unsigned records_for(size_t depth)
+void posted_init(struct posted *posted, UINT32 privileged_token)
 {
-    return (unsigned)(depth > POSTS_MOST / 2 ? POSTS_MOST : 2 * depth);
+    spin_init(&posted->lock);
+    posted->privileged = privileged_token;
 }
 
-static void give_free(struct posts *posts, struct post *post)
+static void posted_free_chunks(struct posted_chunk *first)
 {
-    post->next = posts->free;
-    posts->free = post;
+    for (struct posted_chunk *next; first; first = next) {
+        next = first->next;
+        free(first);
+    }
 }
 
-/* Under the lock. What the newest chunk has left is not forgotten. */
-static void add_chunk(struct posts *posts, struct post_chunk *chunk)
+void posted_fini(struct posted *posted)
 {
-    while (posts->chunks && posts->used < posts->chunks->count)
-        give_free(posts, &posts->chunks->all[posts->used++]);
-    chunk->next = posts->chunks;
-    posts->chunks = chunk;
-    posts->used = 0;
-    posts->count += chunk->count;
+    posted_free_chunks(posted->chunks);
 }
 
-void posts_grow(struct posts *posts, size_t depth)
+/* A slot may be posted to again before the consumer has polled the result: more than depth can be outstanding. */
+static unsigned posted_records_for(size_t depth)
 {
-    struct post_chunk *chunk;
-    unsigned wanted = records_for(depth), had;
+    return (unsigned)(depth > MAX_RECORDS / 2 ? MAX_RECORDS : 2 * depth);
+}
 
-    spin_lock(&posts->lock);
-    had = posts->count;
-    spin_unlock(&posts->lock);
+static void posted_push_free(struct posted *posted, struct posted_record *record)
+{
+    record->next = posted->free;
+    posted->free = record;
+}
+
+/* Requires the lock. The unused records of the newest chunk become free ones. */
+static void posted_add_chunk(struct posted *posted, struct posted_chunk *chunk)
+{
+    while (posted->chunks && posted->used < posted->chunks->count)
+        posted_push_free(posted, &posted->chunks->all[posted->used++]);
+    chunk->next = posted->chunks;
+    posted->chunks = chunk;
+    posted->used = 0;
+    posted->record_count += chunk->count;
+}
+
+void posted_reserve(struct posted *posted, size_t depth)
+{
+    struct posted_chunk *chunk;
+    unsigned wanted = posted_records_for(depth), had;
+
+    spin_lock(&posted->lock);
+    had = posted->record_count;
+    spin_unlock(&posted->lock);
     if (wanted <= had)
         return;
     chunk = calloc(1, sizeof *chunk + (wanted - had) * sizeof chunk->all[0]);
     if (!chunk)
         return;
     chunk->count = wanted - had;
-    spin_lock(&posts->lock);
-    if (!posts->retired && posts->count == had) {
-        add_chunk(posts, chunk);
+    spin_lock(&posted->lock);
+    if (!posted->retired && posted->record_count == had) {
+        posted_add_chunk(posted, chunk);
         chunk = NULL;
     }
-    spin_unlock(&posts->lock);
-    free(chunk); /* or another thread has made it deeper meanwhile */
+    spin_unlock(&posted->lock);
+    free(chunk); /* if another thread has added records meanwhile */
 }
 
-static void fill(struct post *post, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
-                 UINT32 privileged)
+/* ---- posts and results ---- */
+
+static void posted_fill(struct posted_record *record, const char *routine, void *context, const NDK_SGE *sgl,
+                        ULONG sges, UINT32 privileged)
 {
-    post->routine = routine;
-    post->context = context;
-    post->sges = sgl ? (sges < POST_SGES ? sges : POST_SGES) : 0;
-    for (ULONG i = 0; i < post->sges; i++) {
-        post->sge[i].start = sgl[i].VirtualAddress;
-        post->sge[i].length = sgl[i].Length;
-        post->sge[i].logical = sgl[i].MemoryRegionToken == privileged;
+    record->routine = routine;
+    record->context = context;
+    record->sges = sgl ? (sges < POSTED_MAX_SGES ? sges : POSTED_MAX_SGES) : 0;
+    for (ULONG i = 0; i < record->sges; i++) {
+        record->sge[i].start = sgl[i].VirtualAddress;
+        record->sge[i].length = sgl[i].Length;
+        record->sge[i].logical = sgl[i].MemoryRegionToken == privileged;
     }
 }
 
-void *posts_take(struct posts *posts, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges, ULONG flags)
+void *posted_add(struct posted *posted, const char *routine, void *context, const NDK_SGE *sgl, ULONG sges,
+                 ULONG flags)
 {
-    struct post *post = NULL;
+    struct posted_record *record = NULL;
 
-    if (!check_on() || flags & NDK_OP_FLAG_SILENT_SUCCESS)
+    if (!verify_on() || flags & NDK_OP_FLAG_SILENT_SUCCESS)
         return context;
-    spin_lock(&posts->lock);
-    if (posts->free) {
-        post = posts->free;
-        posts->free = post->next;
-    } else if (posts->chunks && posts->used < posts->chunks->count) {
-        post = &posts->chunks->all[posts->used++];
+    spin_lock(&posted->lock);
+    if (posted->free) {
+        record = posted->free;
+        posted->free = record->next;
+    } else if (posted->chunks && posted->used < posted->chunks->count) {
+        record = &posted->chunks->all[posted->used++];
     }
-    if (post) {
-        posts->outstanding++;
-        fill(post, routine, context, sgl, flags & NDK_OP_FLAG_INLINE ? 0 : sges, posts->privileged);
+    if (record) {
+        posted->outstanding++;
+        posted_fill(record, routine, context, sgl, flags & NDK_OP_FLAG_INLINE ? 0 : sges, posted->privileged);
     }
-    spin_unlock(&posts->lock);
-    return post ? post : context;
+    spin_unlock(&posted->lock);
+    return record ? record : context;
 }
 
-static struct post_chunk *take_if_idle(struct posts *posts)
+/* Requires the lock. Returns the chunks to free. */
+static struct posted_chunk *posted_detach_if_idle(struct posted *posted)
 {
-    struct post_chunk *chunks = posts->chunks;
+    struct posted_chunk *chunks = posted->chunks;
 
-    if (!posts->retired || posts->outstanding > 0)
+    if (!posted->retired || posted->outstanding > 0)
         return NULL;
-    posts->chunks = NULL;
-    posts->free = NULL;
-    posts->count = posts->used = 0;
+    posted->chunks = NULL;
+    posted->free = NULL;
+    posted->record_count = posted->used = 0;
     return chunks;
 }
 
-static void free_chunks(struct post_chunk *first)
+static bool posted_is_record(const struct posted *posted, const struct posted_record *record)
 {
-    for (struct post_chunk *next; first; first = next) {
-        next = first->next;
-        free(first);
-    }
-}
-
-static bool is_record(const struct posts *posts, const struct post *post)
-{
-    for (const struct post_chunk *c = posts->chunks; c; c = c->next)
-        if ((uintptr_t)post - (uintptr_t)c->all < c->count * sizeof *post)
+    for (const struct posted_chunk *c = posted->chunks; c; c = c->next)
+        if ((uintptr_t)record - (uintptr_t)c->all < c->count * sizeof *record)
             return true;
     return false;
 }
 
-bool posts_give_back(struct posts *posts, void **context)
+bool posted_complete(struct posted *posted, void **context)
 {
-    struct post *post = *context;
-    struct post_chunk *gone = NULL;
+    struct posted_record *record = *context;
+    struct posted_chunk *idle = NULL;
     bool known;
 
-    spin_lock(&posts->lock);
-    known = is_record(posts, post);
+    spin_lock(&posted->lock);
+    known = posted_is_record(posted, record);
     if (known) {
-        *context = post->context;
-        post->routine = NULL;
-        give_free(posts, post);
-        posts->outstanding--;
-        gone = take_if_idle(posts);
+        *context = record->context;
+        record->routine = NULL;
+        posted_push_free(posted, record);
+        posted->outstanding--;
+        idle = posted_detach_if_idle(posted);
     }
-    spin_unlock(&posts->lock);
-    free_chunks(gone);
+    spin_unlock(&posted->lock);
+    posted_free_chunks(idle);
     return known;
 }
 
-void posts_retire(struct posts *posts)
+void posted_retire(struct posted *posted)
 {
-    struct post_chunk *gone;
+    struct posted_chunk *idle;
 
-    spin_lock(&posts->lock);
-    posts->retired = true;
-    gone = take_if_idle(posts);
-    spin_unlock(&posts->lock);
-    free_chunks(gone);
+    spin_lock(&posted->lock);
+    posted->retired = true;
+    idle = posted_detach_if_idle(posted);
+    spin_unlock(&posted->lock);
+    posted_free_chunks(idle);
 }
 
-NTSTATUS posts_answer(struct posts *posts, void *context, NTSTATUS status)
+NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status)
 {
     if (!NT_SUCCESS(status))
-        (void)posts_give_back(posts, &context);
+        (void)posted_complete(posted, &context);
     return status;
 }
 
-static bool overlaps(const void *a, size_t a_size, const void *b, size_t b_size)
+/* ---- memory in use ---- */
+
+static bool ranges_overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
     return (uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size;
 }
 
-static const char *names_memory(const struct post *post, const void *start, size_t size, const void **at)
+static const char *record_find_use(const struct posted_record *record, const void *start, size_t size, const void **at)
 {
-    *at = post->context;
-    if ((uintptr_t)post->context - (uintptr_t)start < size)
+    *at = record->context;
+    if ((uintptr_t)record->context - (uintptr_t)start < size)
         return "context of a posted request that has not completed";
-    for (ULONG i = 0; i < post->sges; i++) {
-        *at = post->sge[i].start;
-        if (post->sge[i].length && !post->sge[i].logical &&
-            overlaps(post->sge[i].start, post->sge[i].length, start, size))
+    for (ULONG i = 0; i < record->sges; i++) {
+        *at = record->sge[i].start;
+        if (record->sge[i].length && !record->sge[i].logical &&
+            ranges_overlap(record->sge[i].start, record->sge[i].length, start, size))
             return "buffer of a posted request that has not completed";
     }
     return NULL;
 }
 
-/* Under the lock. */
-static const char *find_memory(const struct posts *posts, const void *start, size_t size, const void **at)
+bool posted_find_use(struct posted *posted, const void *start, size_t size, struct verify_use *use)
 {
     const char *what = NULL;
-    unsigned left = posts->outstanding;
+    const void *at = NULL;
+    unsigned unseen;
 
-    for (const struct post_chunk *c = posts->chunks; c && left > 0 && !what; c = c->next)
-        for (unsigned i = 0; i < c->count && left > 0 && !what; i++)
+    spin_lock(&posted->lock);
+    unseen = posted->outstanding;
+    for (const struct posted_chunk *c = posted->chunks; c && unseen > 0 && !what; c = c->next)
+        for (unsigned i = 0; i < c->count && unseen > 0 && !what; i++)
             if (c->all[i].routine) {
-                what = names_memory(&c->all[i], start, size, at);
-                left--;
+                what = record_find_use(&c->all[i], start, size, &at);
+                unseen--;
             }
-    return what;
-}
-
-/* Is anything outstanding that is looked after? */
-static bool is_live(struct proxy *p)
-{
-    struct queue *q = (struct queue *)p;
-
-    return (p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq) && atomic_load(&p->state) == PROXY_OPEN &&
-           !atomic_load(&q->over);
-}
-
-bool filter_find_posted(struct proxy *p, const void *start, size_t size, struct inuse_found *out)
-{
-    struct queue *q = (struct queue *)p;
-    const char *what;
-
-    if (!is_live(p))
-        return false;
-    spin_lock(&q->posts.lock);
-    what = find_memory(&q->posts, start, size, &out->object);
-    spin_unlock(&q->posts.lock);
-    if (what) {
-        out->rule = CHECK_CONTEXT_FREED_IN_USE;
-        out->what = what;
-    }
+    spin_unlock(&posted->lock);
+    if (what)
+        *use = (struct verify_use){ .rule = &verify_rules[RULE_CONTEXT_FREED], .object = at, .what = what };
     return what != NULL;
 }
 
 /* ---- logical addresses ---- */
 
-ULONG posts_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
+ULONG posted_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
 {
     ULONG n = 1;
 
@@ -242,175 +238,38 @@ ULONG posts_page_run(const NDK_LOGICAL_ADDRESS *pages, ULONG count)
     return n;
 }
 
-ULONG posts_page_sges(const struct posts *posts, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges)
+ULONG posted_page_sges(const struct posted *posted, const NDK_LOGICAL_ADDRESS *pages, ULONG count, NDK_SGE *sges)
 {
     ULONG n = 0, run;
 
-    for (ULONG i = 0; pages && i < count && n < POST_SGES; i += run) {
-        run = posts_page_run(pages + i, count - i);
+    for (ULONG i = 0; pages && i < count && n < POSTED_MAX_SGES; i += run) {
+        run = posted_page_run(pages + i, count - i);
         sges[n++] = (NDK_SGE){ .LogicalAddress = pages[i], .Length = run * PAGE_SIZE,
-                               .MemoryRegionToken = posts->privileged };
+                               .MemoryRegionToken = posted->privileged };
     }
     return n;
 }
 
-static bool names_logical(const struct post *post, uint64_t first, uint64_t size, uint64_t *at)
+static bool record_uses_logical(const struct posted_record *record, uint64_t first, uint64_t size, uint64_t *at)
 {
-    for (ULONG i = 0; i < post->sges; i++) {
-        *at = (uintptr_t)post->sge[i].start;
-        if (post->sge[i].logical && post->sge[i].length &&
-            (*at - first < size || first - *at < post->sge[i].length))
+    for (ULONG i = 0; i < record->sges; i++) {
+        *at = (uintptr_t)record->sge[i].start;
+        if (record->sge[i].logical && record->sge[i].length &&
+            (*at - first < size || first - *at < record->sge[i].length))
             return true;
     }
     return false;
 }
 
-const char *posts_find_logical(struct proxy *p, uint64_t first, uint64_t size, uint64_t *at)
+const char *posted_find_logical_use(struct posted *posted, uint64_t first, uint64_t size, uint64_t *at)
 {
-    struct posts *posts = &((struct queue *)p)->posts;
     const char *routine = NULL;
 
-    if (!is_live(p))
-        return NULL;
-    spin_lock(&posts->lock);
-    for (const struct post_chunk *c = posts->chunks; c && !routine; c = c->next)
+    spin_lock(&posted->lock);
+    for (const struct posted_chunk *c = posted->chunks; c && !routine; c = c->next)
         for (unsigned i = 0; i < c->count && !routine; i++)
-            if (c->all[i].routine && names_logical(&c->all[i], first, size, at))
+            if (c->all[i].routine && record_uses_logical(&c->all[i], first, size, at))
                 routine = c->all[i].routine;
-    spin_unlock(&posts->lock);
+    spin_unlock(&posted->lock);
     return routine;
-}
-
-void filter_qp_is_over(struct proxy *qp)
-{
-    atomic_store(&((struct queue *)qp)->over, true);
-}
-
-/* ---- the pairs of a completion queue ---- */
-
-static _Atomic uint64_t pairs_ended; /* how many have */
-
-void queue_join(struct queue *cq, struct queue *qp, int which)
-{
-    if (!cq)
-        return;
-    proxy_ref(&qp->p);
-    proxies_lock();
-    qp->next[which] = cq->pairs[which];
-    cq->pairs[which] = qp;
-    proxies_unlock();
-}
-
-static void let_go(struct queue *first, int which)
-{
-    for (struct queue *qp = first, *next; qp; qp = next) {
-        next = qp->next[which];
-        proxy_unref(&qp->p);
-    }
-}
-
-/* Those that had ended by then. Under the lock of proxies. */
-static struct queue *take_ended(struct queue *cq, int which, uint64_t by)
-{
-    struct queue *taken = NULL, **at = &cq->pairs[which], *qp;
-
-    while ((qp = *at)) {
-        if (qp->ended == 0 || qp->ended > by) {
-            at = &qp->next[which];
-            continue;
-        }
-        *at = qp->next[which];
-        qp->next[which] = taken;
-        taken = qp;
-    }
-    return taken;
-}
-
-uint64_t queue_poll_begin(struct queue *cq)
-{
-    atomic_fetch_add(&cq->polls, 1);
-    return atomic_load(&pairs_ended);
-}
-
-/*
- * The queue was empty after these pairs had ended, so that none of their results comes any more. Another poll may have
- * taken the last of them: then a later one lets the pairs go.
- */
-static void sweep(struct queue *cq, uint64_t ended)
-{
-    struct queue *taken[2] = { NULL, NULL };
-
-    proxies_lock();
-    if (atomic_load(&cq->polls) == 1) {
-        for (int which = 0; which < 2; which++)
-            taken[which] = take_ended(cq, which, ended);
-        atomic_store(&cq->swept, ended);
-    }
-    proxies_unlock();
-    for (int which = 0; which < 2; which++)
-        let_go(taken[which], which);
-}
-
-void queue_poll_end(struct queue *cq, uint64_t ended, bool emptied)
-{
-    if (emptied && atomic_load(&cq->swept) != ended)
-        sweep(cq, ended);
-    atomic_fetch_sub(&cq->polls, 1);
-}
-
-/* ---- queues ---- */
-
-static void end_pair_or_srq(struct proxy *p)
-{
-    struct queue *q = (struct queue *)p;
-
-    posts_retire(&q->posts);
-    if (p->type != NdkObjectTypeQp)
-        return;
-    proxies_lock(); /* who has seen the number and then the lists sees that the pair has it */
-    q->ended = atomic_fetch_add(&pairs_ended, 1) + 1;
-    proxies_unlock();
-}
-
-static void end_cq(struct proxy *p)
-{
-    struct queue *cq = (struct queue *)p, *pairs[2];
-
-    proxies_lock();
-    memcpy(pairs, cq->pairs, sizeof pairs);
-    memset(cq->pairs, 0, sizeof cq->pairs);
-    proxies_unlock();
-    for (int which = 0; which < 2; which++)
-        let_go(pairs[which], which);
-}
-
-static void free_queue(struct proxy *p)
-{
-    struct queue *q = (struct queue *)p;
-
-    free_chunks(q->posts.chunks);
-    if (q->srq)
-        proxy_unref(&q->srq->p);
-}
-
-/* What a queue for posts is made from. */
-static NDK_PD *real_pd(struct proxy *parent)
-{
-    return parent->real;
-}
-
-struct queue *queue_make(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent)
-{
-    struct queue *q = (struct queue *)proxy_make(sizeof *q, type, dispatch, parent);
-
-    if (!q)
-        return NULL;
-    q->p.end_parts = type == NdkObjectTypeCq ? end_cq : end_pair_or_srq;
-    q->p.free_parts = free_queue;
-    spin_init(&q->posts.lock);
-    if (type != NdkObjectTypeCq) {
-        posts_grow(&q->posts, depth);
-        real_pd(parent)->Dispatch->NdkGetPrivilegedMemoryRegionToken(real_pd(parent), &q->posts.privileged);
-    }
-    return q;
 }

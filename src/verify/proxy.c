@@ -1,54 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all proxies share: being made, closed, kept for a while, found by who frees memory. See proxy.h.
+ * What all proxies share: creation, use, close, and the search for memory that they use. A proxy is in one of two
+ * lists, of the open ones or of the closed ones, from its insertion until it is freed. Whoever sees the state
+ * PROXY_CLOSING sees closed_by too.
  */
 #include <stdlib.h>
 
-#include "verify/posted.h"
+#include "base/spin.h"
+#include "verify/proxy.h"
+#include "verify/queue.h"
 
-#include "wdk/common/inuse.h"
-#include "wdk/common/live.h"
+enum { MAX_CLOSED = 1024 }; /* closed proxies that stay, so that their use is reported */
 
-enum { CLOSED_MOST = 1024 }; /* kept to report who uses them */
-
-TAILQ_HEAD(proxies, proxy);
-static struct spin lock;
-static struct proxies open_ones = TAILQ_HEAD_INITIALIZER(open_ones);
-static struct proxies closed_ones = TAILQ_HEAD_INITIALIZER(closed_ones);
+TAILQ_HEAD(proxy_list, proxy);
+static struct spin list_lock;
+static struct proxy_list open_list = TAILQ_HEAD_INITIALIZER(open_list);
+static struct proxy_list closed_list = TAILQ_HEAD_INITIALIZER(closed_list);
 static unsigned closed_count;
+static _Atomic uint64_t last_serial;
 
-static inuse_find find;
-
-static const char *const names[NdkObjectTypeMax] = {
+static const char *const type_names[NdkObjectTypeMax] = {
     [NdkObjectTypeAdapter] = "NDK_ADAPTER", [NdkObjectTypeQp] = "NDK_QP", [NdkObjectTypeCq] = "NDK_CQ",
     [NdkObjectTypeMr] = "NDK_MR", [NdkObjectTypeMw] = "NDK_MW", [NdkObjectTypePd] = "NDK_PD",
     [NdkObjectTypeSharedEndpoint] = "NDK_SHARED_ENDPOINT", [NdkObjectTypeConnector] = "NDK_CONNECTOR",
     [NdkObjectTypeListener] = "NDK_LISTENER", [NdkObjectTypeSrq] = "NDK_SRQ",
 };
 
-void proxies_lock(void)
+void proxy_lock_all(void)
 {
-    spin_lock(&lock);
+    spin_lock(&list_lock);
 }
 
-void proxies_unlock(void)
+void proxy_unlock_all(void)
 {
-    spin_unlock(&lock);
+    spin_unlock(&list_lock);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
-struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent)
+struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispatch, struct proxy *parent)
 {
     struct proxy *p = calloc(1, size);
 
     if (!p)
         return NULL;
     if (parent && parent->type == NdkObjectTypeListener)
-        p->made_by = parent->made_by; /* in a callback none of the driver's functions is on the stack yet */
-    else if (check_on())
-        stack_take(&p->made_by, 1);
+        p->created_by = parent->created_by; /* in a callback none of the consumer's functions is on the stack yet */
+    else if (verify_on())
+        stack_capture(&p->created_by, __builtin_return_address(0));
     p->type = type;
+    p->serial = atomic_fetch_add(&last_serial, 1) + 1;
     p->pub.dispatch = dispatch;
     atomic_init(&p->state, PROXY_OPEN);
     atomic_init(&p->refs, 1);
@@ -56,21 +57,19 @@ struct proxy *proxy_make(size_t size, NDK_OBJECT_TYPE type, const void *dispatch
         p->adapter = parent->adapter ? parent->adapter : parent;
         atomic_fetch_add(&p->adapter->children, 1);
     }
-    inuse_add_source(find);
-    live_add_made(LIVE_NDK_OBJECT, p, names[type], &p->made_by);
     return p;
 }
 
-/* Drivers keep thousands of regions, and free memory often: who frees looks at the others alone. */
-void proxy_enlist(struct proxy *p)
+/* Consumers have thousands of regions, and free memory often: a search looks at the watched proxies only. */
+void proxy_insert(struct proxy *p)
 {
     p->watched = p->context || p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq;
-    spin_lock(&lock);
+    spin_lock(&list_lock);
     if (p->watched)
-        TAILQ_INSERT_HEAD(&open_ones, p, list);
+        TAILQ_INSERT_HEAD(&open_list, p, list);
     else
-        TAILQ_INSERT_TAIL(&open_ones, p, list);
-    spin_unlock(&lock);
+        TAILQ_INSERT_TAIL(&open_list, p, list);
+    spin_unlock(&list_lock);
 }
 
 void proxy_watch(struct proxy *p)
@@ -78,8 +77,8 @@ void proxy_watch(struct proxy *p)
     if (p->watched || atomic_load(&p->state) == PROXY_CLOSED)
         return;
     p->watched = true;
-    TAILQ_REMOVE(&open_ones, p, list);
-    TAILQ_INSERT_HEAD(&open_ones, p, list);
+    TAILQ_REMOVE(&open_list, p, list);
+    TAILQ_INSERT_HEAD(&open_list, p, list);
 }
 
 void proxy_ref(struct proxy *p)
@@ -91,34 +90,34 @@ void proxy_unref(struct proxy *p)
 {
     if (atomic_fetch_sub(&p->refs, 1) > 1)
         return;
-    if (p->free_parts)
-        p->free_parts(p);
+    if (p->on_free)
+        p->on_free(p);
     free(p);
 }
 
-/* One object less that its adapter's close waits for. */
-static void leave(struct proxy *of)
+/* The adapter's close waits for one object less. */
+static void proxy_leave_adapter(struct proxy *adapter)
 {
-    if (of)
-        atomic_fetch_sub(&of->children, 1);
+    if (adapter)
+        atomic_fetch_sub(&adapter->children, 1);
 }
 
-bool proxy_known(const void *pub)
+bool proxy_exists(const void *pub)
 {
     struct proxy *p, *q;
 
-    spin_lock(&lock);
-    TAILQ_FOREACH(p, &open_ones, list)
+    spin_lock(&list_lock);
+    TAILQ_FOREACH(p, &open_list, list)
         if (p == pub)
             break;
-    TAILQ_FOREACH(q, &closed_ones, list)
+    TAILQ_FOREACH(q, &closed_list, list)
         if (q == pub)
             break;
-    spin_unlock(&lock);
+    spin_unlock(&list_lock);
     return p || q;
 }
 
-void proxy_give(struct proxy *p, void *real)
+void proxy_set_real(struct proxy *p, void *real)
 {
     const NDK_OBJECT_HEADER *header = real;
 
@@ -129,106 +128,85 @@ void proxy_give(struct proxy *p, void *real)
 
 void proxy_discard(struct proxy *p)
 {
-    live_remove(LIVE_NDK_OBJECT, p);
-    if (p->end_parts)
-        p->end_parts(p);
-    spin_lock(&lock);
-    TAILQ_REMOVE(&open_ones, p, list);
-    spin_unlock(&lock);
-    leave(p->adapter);
+    if (p->on_end)
+        p->on_end(p);
+    spin_lock(&list_lock);
+    TAILQ_REMOVE(&open_list, p, list);
+    spin_unlock(&list_lock);
+    proxy_leave_adapter(p->adapter);
     proxy_unref(p);
-}
-
-void proxy_end(struct proxy *p)
-{
-    struct proxy *oldest = NULL;
-
-    atomic_store(&p->state, PROXY_CLOSED);
-    live_remove(LIVE_NDK_OBJECT, p);
-    if (p->end_parts)
-        p->end_parts(p);
-    spin_lock(&lock);
-    TAILQ_REMOVE(&open_ones, p, list);
-    TAILQ_INSERT_TAIL(&closed_ones, p, list);
-    if (++closed_count > CLOSED_MOST) {
-        oldest = TAILQ_FIRST(&closed_ones);
-        TAILQ_REMOVE(&closed_ones, oldest, list);
-        closed_count--;
-    }
-    spin_unlock(&lock);
-    if (oldest)
-        proxy_unref(oldest);
 }
 
 /* ---- creation ---- */
 
-void proxy_creating(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context)
+void proxy_begin_create(struct proxy *p, const char *routine, NDK_FN_CREATE_COMPLETION done, void *context)
 {
     p->created = done;
     p->created_context = context;
-    proxy_enlist(p);
-    ndk_pending_begin(&p->creating, routine, context);
+    proxy_insert(p);
+    pending_begin(&p->creating, routine, context, __builtin_return_address(0));
 }
 
-static void created(PVOID proxy, NTSTATUS status, NDK_OBJECT_HEADER *real)
+static void proxy_on_created(PVOID proxy, NTSTATUS status, NDK_OBJECT_HEADER *real)
 {
     struct proxy *p = proxy;
     NDK_FN_CREATE_COMPLETION done = p->created;
     void *context = p->created_context;
 
-    ndk_pending_end(&p->creating, __builtin_frame_address(0));
+    pending_complete(&p->creating, __builtin_frame_address(0));
     if (NT_SUCCESS(status)) {
-        proxy_give(p, real);
+        proxy_set_real(p, real);
     } else {
         proxy_discard(p);
         p = NULL;
     }
-    CALL_DRIVER("NdkCreateCompletion", done, context, status, p ? &p->pub.header : NULL);
+    PROXY_CALLBACK("NdkCreateCompletion", done, context, status, p ? &p->pub.header : NULL);
 }
 
-NDK_FN_CREATE_COMPLETION proxy_creation_routine(const struct proxy *p)
+NDK_FN_CREATE_COMPLETION proxy_create_routine(const struct proxy *p)
 {
-    return p->created ? created : NULL;
+    return p->created ? proxy_on_created : NULL;
 }
 
-NTSTATUS proxy_created(struct proxy *p, NTSTATUS status, const void *made, void *out)
+NTSTATUS proxy_end_create(struct proxy *p, NTSTATUS status, const void *object, void *out)
 {
     if (status == STATUS_PENDING)
         return status;
-    ndk_pending_drop(&p->creating);
+    pending_remove(&p->creating);
     if (!NT_SUCCESS(status)) {
         proxy_discard(p);
         return status;
     }
-    proxy_give(p, *(void *const *)made);
+    proxy_set_real(p, *(void *const *)object);
     *(void **)out = p;
     return status;
 }
 
 /* ---- use ---- */
 
-static void report_closed(enum check_rule rule, const struct proxy *p, const char *routine)
+static void proxy_report_closed(enum verify_rule rule, const struct proxy *p, const char *routine)
 {
     struct stack by;
 
-    if (!check_on())
+    if (!verify_on())
         return;
-    spin_lock(&lock);
+    spin_lock(&list_lock);
     by = p->closed_by;
-    spin_unlock(&lock);
-    check_add_stack("closed by", &by);
-    check_failed(rule, routine, (uintptr_t)p, p->type, 0, 0, "%s %p is closed", names[p->type], (const void *)p);
+    spin_unlock(&list_lock);
+    report_add_stack("closed by", &by);
+    report_breach(&verify_rules[rule], routine, (uintptr_t)p, p->type, 0, 0, "%s %p is closed", type_names[p->type],
+                  (const void *)p);
 }
 
 struct proxy *proxy_enter(const void *pub, const char *routine, const void *frame)
 {
-    irql_check_max(routine, DISPATCH_LEVEL);
-    ndk_pending_look(routine, frame);
+    verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
+    pending_check_stack(routine, frame);
     return proxy_real_at(pub, routine) ? (struct proxy *)(uintptr_t)pub : NULL;
 }
 
-/* An adapter's close waits for calls that end what was made from it. */
-static bool is_usable(const struct proxy *p)
+/* The close of an adapter waits for calls that close what was created from it. */
+static bool proxy_is_usable(const struct proxy *p)
 {
     int state = atomic_load(&p->state);
 
@@ -241,15 +219,15 @@ void *proxy_real_at(const void *pub, const char *routine)
 
     if (!p)
         return NULL;
-    if (is_usable(p))
+    if (proxy_is_usable(p))
         return p->real;
-    report_closed(CHECK_NDK_CLOSED_USED, p, routine);
+    proxy_report_closed(RULE_CLOSED_USED, p, routine);
     return NULL;
 }
 
 NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION version, NDK_EXTENSION_INTERFACE *out)
 {
-    struct proxy *p = ENTER(header, "NdkQueryExtension");
+    struct proxy *p = PROXY_ENTER(header, "NdkQueryExtension");
 
     if (!p)
         return STATUS_INVALID_DEVICE_STATE;
@@ -263,35 +241,55 @@ NTSTATUS proxy_query_extension(NDK_OBJECT_HEADER *header, GUID *id, NDK_VERSION 
 bool proxy_begin_close(struct proxy *p, const char *routine)
 {
     int open = PROXY_OPEN;
-    struct stack now = { { NULL }, 0 };
+    struct stack now = { .depth = 0 };
 
-    if (check_on())
-        stack_take(&now, 1);
-    spin_lock(&lock); /* whoever sees it closing sees the stack too */
+    if (verify_on())
+        stack_capture(&now, __builtin_return_address(0));
+    spin_lock(&list_lock);
     bool first = atomic_compare_exchange_strong(&p->state, &open, PROXY_CLOSING);
     if (first)
         p->closed_by = now;
-    spin_unlock(&lock);
+    spin_unlock(&list_lock);
     if (!first)
-        report_closed(CHECK_NDK_CLOSED_TWICE, p, routine);
+        proxy_report_closed(RULE_CLOSED_TWICE, p, routine);
     return first;
 }
 
-static void closed(PVOID proxy)
+void proxy_end_close(struct proxy *p)
+{
+    struct proxy *oldest = NULL;
+
+    atomic_store(&p->state, PROXY_CLOSED);
+    if (p->on_end)
+        p->on_end(p);
+    spin_lock(&list_lock);
+    TAILQ_REMOVE(&open_list, p, list);
+    TAILQ_INSERT_TAIL(&closed_list, p, list);
+    if (++closed_count > MAX_CLOSED) {
+        oldest = TAILQ_FIRST(&closed_list);
+        TAILQ_REMOVE(&closed_list, oldest, list);
+        closed_count--;
+    }
+    spin_unlock(&list_lock);
+    if (oldest)
+        proxy_unref(oldest);
+}
+
+static void proxy_on_closed(PVOID proxy)
 {
     struct proxy *p = proxy;
-    struct proxy *of = p->adapter;
+    struct proxy *adapter = p->adapter;
     NDK_FN_CLOSE_COMPLETION done = p->closed;
     void *context = p->closed_context;
 
-    ndk_pending_end(&p->closing, __builtin_frame_address(0));
-    proxy_end(p);
+    pending_complete(&p->closing, __builtin_frame_address(0));
+    proxy_end_close(p);
     if (done)
-        CALL_DRIVER("NdkCloseCompletion", done, context);
-    leave(of); /* not before the callback has returned */
+        PROXY_CALLBACK("NdkCloseCompletion", done, context);
+    proxy_leave_adapter(adapter); /* not before the callback has returned */
 }
 
-static const char *close_name(NDK_OBJECT_TYPE type)
+static const char *proxy_close_name(NDK_OBJECT_TYPE type)
 {
     static const char *const close_names[NdkObjectTypeMax] = {
         [NdkObjectTypeQp] = "NdkCloseQp", [NdkObjectTypeCq] = "NdkCloseCq", [NdkObjectTypeMr] = "NdkCloseMr",
@@ -306,99 +304,85 @@ static const char *close_name(NDK_OBJECT_TYPE type)
 NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PVOID context)
 {
     struct proxy *p = (struct proxy *)header;
-    const char *routine = close_name(p->type);
+    const char *routine = proxy_close_name(p->type);
     NTSTATUS status;
 
-    irql_check_max(routine, DISPATCH_LEVEL);
-    ndk_pending_look(routine, __builtin_frame_address(0));
+    verify_check_irql(routine, VERIFY_DISPATCH_LEVEL);
+    pending_check_stack(routine, __builtin_frame_address(0));
     if (!proxy_begin_close(p, routine))
         return STATUS_PENDING; /* as the provider answers a second close */
     p->closed = done;
     p->closed_context = context;
-    ndk_pending_begin(&p->closing, routine, context);
+    pending_begin(&p->closing, routine, context, __builtin_return_address(0));
     /* Every table but the adapter's begins with the close. */
-    status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, closed, p);
+    status = ((NDK_PD *)p->real)->Dispatch->NdkClosePd(p->real, proxy_on_closed, p);
     if (status == STATUS_PENDING)
         return status;
-    ndk_pending_drop(&p->closing);
-    struct proxy *of = p->adapter;
-    proxy_end(p);
-    leave(of);
+    pending_remove(&p->closing);
+    struct proxy *adapter = p->adapter;
+    proxy_end_close(p);
+    proxy_leave_adapter(adapter);
     return status;
 }
 
-/* ---- memory that goes away ---- */
+/* ---- memory in use ---- */
 
-static bool is_inside(const void *at, const void *start, size_t size)
+static bool proxy_is_inside(const void *at, const void *start, size_t size)
 {
     return (uintptr_t)at - (uintptr_t)start < size;
 }
 
-static bool found(struct inuse_found *out, enum check_rule rule, const void *object, const char *what)
+static bool proxy_set_use(struct verify_use *use, enum verify_rule rule, const void *object, const char *what)
 {
-    out->rule = rule;
-    out->object = object;
-    out->what = what;
+    *use = (struct verify_use){ .rule = &verify_rules[rule], .object = object, .what = what };
     return true;
 }
 
-static bool find_in(struct proxy *p, const void *start, size_t size, struct inuse_found *out)
+/* Requires the proxies' lock. */
+static bool proxy_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
 {
-    /* A queue pair's context is not looked at by anybody: it may go once the pair is being closed. */
+    /* Nothing reads a queue pair's context during its close. */
     bool idle = p->type == NdkObjectTypeQp && atomic_load(&p->state) != PROXY_OPEN;
 
-    if (p->context && !idle && is_inside(p->context, start, size))
-        return found(out, CHECK_CONTEXT_FREED_IN_USE, p->context, "callback context of an NDK object that is open");
+    if (p->context && !idle && proxy_is_inside(p->context, start, size))
+        return proxy_set_use(use, RULE_CONTEXT_FREED, p->context, "callback context of an NDK object that is open");
     for (unsigned i = 0; i < p->mdl_count; i++)
-        if (is_inside(p->mdls[i], start, size))
-            return found(out, CHECK_MDL_FREED_IN_USE, p->mdls[i], "MDL of a registered NDK_MR");
-    return filter_find_posted(p, start, size, out);
+        if (proxy_is_inside(p->mdls[i], start, size))
+            return proxy_set_use(use, RULE_MDL_FREED, p->mdls[i], "MDL of a registered NDK_MR");
+    return queue_find_use(p, start, size, use);
 }
 
-/* NULL: the first. Queue pairs and shared receive queues are among them. Under the lock. */
-static struct proxy *next_watched(struct proxy *p)
+struct proxy *proxy_next_watched(struct proxy *p)
 {
-    p = p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_ones);
+    p = p ? TAILQ_NEXT(p, list) : TAILQ_FIRST(&open_list);
     return p && p->watched ? p : NULL;
 }
 
-static bool find(const void *start, size_t size, struct inuse_found *out)
+bool verify_find_use(const void *start, size_t size, struct verify_use *use)
 {
     struct proxy *p = NULL;
 
-    if (ndk_pending_find(start, size, out))
+    if (pending_find_use(start, size, use))
         return true;
-    spin_lock(&lock);
-    while ((p = next_watched(p)) && !find_in(p, start, size, out))
+    spin_lock(&list_lock);
+    while ((p = proxy_next_watched(p)) && !proxy_find_use(p, start, size, use))
         ;
-    spin_unlock(&lock);
+    spin_unlock(&list_lock);
     return p != NULL;
 }
 
-/* ---- logical addresses that go away ---- */
-
-static const char *find_user(const struct proxy *adapter, uint64_t first, uint64_t size, uint64_t *at)
+unsigned proxy_copy_open(struct verify_open *out, unsigned room)
 {
-    const char *routine = NULL;
-    struct proxy *p = NULL;
+    const struct proxy *p;
+    unsigned n = 0;
 
-    spin_lock(&lock);
-    while (!routine && (p = next_watched(p)))
-        if (p->adapter && p->adapter->real == adapter->real)
-            routine = posts_find_logical(p, first, size, at);
-    spin_unlock(&lock);
-    return routine;
-}
-
-const char *filter_find_user(const struct proxy *adapter, const NDK_LOGICAL_ADDRESS_MAPPING *lam, uint64_t *at)
-{
-    const NDK_LOGICAL_ADDRESS *pages = lam->AdapterPageArray;
-    const char *routine = NULL;
-    ULONG run;
-
-    for (ULONG i = 0; i < lam->AdapterPageCount && !routine; i += run) {
-        run = posts_page_run(pages + i, lam->AdapterPageCount - i);
-        routine = find_user(adapter, (uint64_t)pages[i].QuadPart, (uint64_t)run * PAGE_SIZE, at);
+    spin_lock(&list_lock);
+    TAILQ_FOREACH(p, &open_list, list) {
+        if (n < room)
+            out[n] = (struct verify_open){ .object = p, .what = type_names[p->type], .serial = p->serial,
+                                           .by = p->created_by };
+        n++;
     }
-    return routine;
+    spin_unlock(&list_lock);
+    return n;
 }

@@ -5,44 +5,43 @@
 #endif
 #include <dlfcn.h>
 #include <execinfo.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "verify/host.h"
 #include "verify/stack.h"
 
-enum { SKIPPED_MOST = 8 };
+enum { MAX_SKIPPED = 8 };
 
-void stack_take(struct stack *s, int skip)
+void stack_capture(struct stack *s, const void *by)
 {
-    void *frames[STACK_FRAMES + SKIPPED_MOST];
-    int depth;
+    void *frames[STACK_FRAMES + MAX_SKIPPED];
+    int depth = backtrace(frames, STACK_FRAMES + MAX_SKIPPED), first = 1; /* without this function */
 
-    skip++; /* this function */
-    if (skip > SKIPPED_MOST)
-        skip = SKIPPED_MOST;
-    depth = backtrace(frames, STACK_FRAMES + skip) - skip;
-    s->depth = depth < 0 ? 0 : depth;
-    memcpy(s->frames, frames + skip, (size_t)s->depth * sizeof s->frames[0]);
+    for (int i = 1; i < depth && i <= MAX_SKIPPED; i++) {
+        if (frames[i] == by) {
+            first = i;
+            break;
+        }
+    }
+    s->depth = depth - first < STACK_FRAMES ? depth - first : STACK_FRAMES;
+    if (s->depth < 0)
+        s->depth = 0;
+    memcpy(s->frames, frames + first, (size_t)s->depth * sizeof s->frames[0]);
 }
 
 struct bounds {
-    uintptr_t low, size; /* size 0: not known */
+    uintptr_t low;
+    size_t size; /* 0: unknown */
 };
 
+/* Asks the host once for each thread. */
 static struct bounds bounds_of_thread(void)
 {
     static _Thread_local struct bounds bounds;
-    pthread_attr_t attr;
-    void *start = NULL;
-    size_t size = 0;
 
-    if (!bounds.size && !pthread_getattr_np(pthread_self(), &attr)) {
-        (void)pthread_attr_getstack(&attr, &start, &size);
-        pthread_attr_destroy(&attr);
-        bounds = (struct bounds){ (uintptr_t)start, size };
-    }
+    if (!bounds.size && !verify_host()->stack_bounds(&bounds.low, &bounds.size))
+        bounds.size = 0;
     return bounds;
 }
 
@@ -101,15 +100,9 @@ void stack_print(const struct stack *s, FILE *out, const char *indent)
     }
 }
 
-int stack_contains(const void *address)
+bool stack_contains(const void *address)
 {
     struct bounds b = bounds_of_thread();
 
     return (uintptr_t)address - b.low < b.size;
-}
-
-/* The stack grows downwards: what has ended lies below the frame that is running. */
-int stack_is_dead(const void *address)
-{
-    return stack_contains(address) && (uintptr_t)address < (uintptr_t)__builtin_frame_address(0);
 }

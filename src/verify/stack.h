@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Call stacks: taken cheaply, printed when somebody wants to know.
- */
-#ifndef ONDK_WDK_STACK_H
-#define ONDK_WDK_STACK_H
+/* Call stacks: captured cheaply, and printed with names only in a report. Plain C types only. */
+#ifndef VERIFY_STACK_H
+#define VERIFY_STACK_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { STACK_FRAMES = 16 };
@@ -14,22 +13,22 @@ struct stack {
     int depth;
 };
 
-/* The caller's stack, without its innermost `skip` frames. */
-void stack_take(struct stack *s, int skip);
+/*
+ * Captures the calling thread's stack from `by` on, a return address in one of its innermost 8 frames. If `by` is
+ * further out, the stack begins with the caller. Uses the unwinder, which finds every frame.
+ */
+void stack_capture(struct stack *s, const void *by);
 
 /*
- * The caller's stack from `by` on, a return address in it, by frame pointers alone: a hundred times as fast, but code
- * without them (a driver built otherwise than ondk_driver does) is passed over. `by` is there in any case.
+ * The same by frame pointers alone: a hundred times as fast, but code without them (a driver built otherwise than
+ * ondk_driver does) is passed over. The stack contains `by` in any case.
  */
 void stack_walk(struct stack *s, const void *by);
 
-/* A line for each frame: number, function + offset, module. */
+/* Prints a line for each frame: number, function + offset, module. */
 void stack_print(const struct stack *s, FILE *out, const char *indent);
 
 /* Is the address inside of the calling thread's stack? */
-int stack_contains(const void *address);
-
-/* The same, below the frame that is running (a frame that has ended)? */
-int stack_is_dead(const void *address);
+bool stack_contains(const void *address);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks that are kept: see stack_intern.h. */
+/* Interned stacks, in a hash table that only grows: see stack_intern.h. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -7,19 +7,19 @@
 #include <string.h>
 
 #include "verify/stack_intern.h"
-#include "wdk/common/check.h"
+#include "verify/report.h"
 
-enum { BUCKETS = 1024, KEPT_MOST = 16384 };
+enum { BUCKETS = 1024, MAX_INTERNED = 16384 };
 
-struct kept {
+struct interned {
     struct stack stack;
-    struct kept *next;
+    struct interned *next;
 };
 
-static _Atomic(struct kept *) buckets[BUCKETS];
-static atomic_uint count; /* recursion has as many stacks as it likes */
+static _Atomic(struct interned *) buckets[BUCKETS];
+static atomic_uint count; /* limited, because recursion has any number of stacks */
 
-static unsigned bucket_of(const struct stack *s)
+static unsigned stack_bucket(const struct stack *s)
 {
     uint64_t hash = 14695981039346656037ULL;
 
@@ -28,40 +28,40 @@ static unsigned bucket_of(const struct stack *s)
     return (unsigned)(hash >> 32) % BUCKETS;
 }
 
-static bool is_same(const struct stack *a, const struct stack *b)
+static bool stack_equal(const struct stack *a, const struct stack *b)
 {
     return a->depth == b->depth && !memcmp(a->frames, b->frames, (size_t)a->depth * sizeof a->frames[0]);
 }
 
-/* One that two threads keep at a time is there twice, which does no harm. */
-static struct kept *keep(const struct stack *s, _Atomic(struct kept *) *bucket)
+/* A stack that two threads add at once is in the table twice, which does no harm. */
+static struct interned *stack_intern_new(const struct stack *s, _Atomic(struct interned *) *bucket)
 {
-    struct kept *k = atomic_fetch_add(&count, 1) < KEPT_MOST ? malloc(sizeof *k) : NULL;
+    struct interned *entry = atomic_fetch_add(&count, 1) < MAX_INTERNED ? malloc(sizeof *entry) : NULL;
 
-    if (!k)
+    if (!entry)
         return NULL;
-    k->stack = *s;
-    k->next = atomic_load(bucket);
-    while (!atomic_compare_exchange_weak(bucket, &k->next, k))
+    entry->stack = *s;
+    entry->next = atomic_load(bucket);
+    while (!atomic_compare_exchange_weak(bucket, &entry->next, entry))
         continue;
-    return k;
+    return entry;
 }
 
-const struct stack *kept_stack(const void *by)
+const struct stack *stack_intern(const void *by)
 {
     static const struct stack none;
-    _Atomic(struct kept *) *bucket;
+    _Atomic(struct interned *) *bucket;
     struct stack now;
-    struct kept *k;
+    struct interned *entry;
 
-    if (!check_on())
+    if (!verify_on())
         return &none;
     stack_walk(&now, by);
-    bucket = &buckets[bucket_of(&now)];
-    k = atomic_load_explicit(bucket, memory_order_acquire);
-    while (k && !is_same(&k->stack, &now))
-        k = k->next;
-    if (!k)
-        k = keep(&now, bucket);
-    return k ? &k->stack : &none;
+    bucket = &buckets[stack_bucket(&now)];
+    entry = atomic_load_explicit(bucket, memory_order_acquire);
+    while (entry && !stack_equal(&entry->stack, &now))
+        entry = entry->next;
+    if (!entry)
+        entry = stack_intern_new(&now, bucket);
+    return entry ? &entry->stack : &none;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of what happens too often to take one each time as stack.h does (locks, timers, DPCs): found by frame
- * pointers, and each different one kept once and for good, so that a pointer stands for it.
+ * Stacks of what happens too often to capture a stack each time (locks, timers, DPCs). They are found by frame pointers,
+ * and each different one is stored once and for ever, so that a pointer represents it.
  */
-#ifndef WDK_KEPT_H
-#define WDK_KEPT_H
+#ifndef VERIFY_STACK_INTERN_H
+#define VERIFY_STACK_INTERN_H
 
 #include "verify/stack.h"
 
-/* The calling thread's from `by` on, a return address in it. Without any frame while checks are off. Never NULL. */
-const struct stack *kept_stack(const void *by);
+/* Returns the calling thread's stack from the return address `by` on; one without frames while verification is off. */
+const struct stack *stack_intern(const void *by);
 
 #endif

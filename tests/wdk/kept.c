@@ -38,7 +38,7 @@ static __attribute__((noinline)) const struct stack *outer(const struct stack *(
 static __attribute__((noinline)) const struct stack *keep(void *context)
 {
     UNREFERENCED_PARAMETER(context);
-    return kept_stack(__builtin_return_address(0));
+    return stack_intern(__builtin_return_address(0));
 }
 
 static void test_whole(void **state)

@@ -15,6 +15,7 @@
 #include "modes.h"
 #include "provider/mdl.h"
 #include "report.h"
+#include "verify/rules.h"
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -382,7 +383,7 @@ static bool find_used(const void *start, size_t size, struct inuse_found *out)
 {
     if (!used || (uintptr_t)used - (uintptr_t)start >= size)
         return false;
-    *out = (struct inuse_found){ .rule = CHECK_MDL_FREED_IN_USE, .object = used, .what = "MDL of a registered region" };
+    *out = (struct inuse_found){ .rule = &verify_rules[RULE_MDL_FREED], .object = used, .what = "MDL of a registered region" };
     return true;
 }
 

@@ -2,7 +2,14 @@
 /* Prints docs/driver-checks.md; the rules come from the table that the checks use. */
 #include <stdio.h>
 
+#include "verify/rules.h"
 #include "wdk/common/check.h"
+
+static void print_rules(const struct rule *rules, int count)
+{
+    for (int i = 0; i < count; i++)
+        printf("| `%s` | 0x%02X | %s |\n", rules[i].name, rules[i].bug_check, rules[i].text);
+}
 
 int main(void)
 {
@@ -29,7 +36,8 @@ int main(void)
          "\n"
          "| rule | bug check | the documentation |\n"
          "|---|---|---|");
-    check_print_rules(stdout);
+    print_rules(check_rules, CHECK_RULES);
+    print_rules(verify_rules, VERIFY_RULES);
     puts("\n"
          "## NDK\n"
          "\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every rule in src/wdk/common/check.c is named by a test in tests/wdk: `"rule in Routine"`, or the rule alone as a string.
+"""Every rule in src/wdk/common/check.c and src/verify/rules.c is named by a test in tests/wdk: `"rule in Routine"`, or the rule alone as a string.
 And a seeded bug breaks it: a line in one of tests/mutants' lists has its name where a contract's rule has its number."""
 import re
 import sys
@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main():
-    table = (ROOT / "src" / "wdk" / "common" / "check.c").read_text()
-    rules = re.findall(r'\[CHECK_\w+\] = \{ "([a-z-]+)"', table)
+    tables = [(ROOT / "src" / path).read_text() for path in ("wdk/common/check.c", "verify/rules.c")]
+    rules = [rule for table in tables for rule in re.findall(r'\[(?:CHECK|RULE)_\w+\] = \{ "([a-z-]+)"', table)]
     tests = [p for p in (ROOT / "tests" / "wdk").rglob("*") if p.suffix in (".c", ".py", ".sh") and p.name != "print_checks.c"]
     text = "\n".join(p.read_text() for p in tests)
     missing = [rule for rule in rules if not re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")', text)]

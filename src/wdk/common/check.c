@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules and the report: see check.h. */
-#include <pthread.h>
+/* The kernel's rules, and how a breach by a driver is printed: see check.h. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "openndk/config.h"
 #include "wdk/common/check.h"
-
-atomic_int check_mode = ONDK_WDK_CHECKS_STOP;
-
-static atomic_uint violations;
-static FILE *output;
-static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
 /* Windows' bug check codes; Driver Verifier's findings have 0xC4. */
 enum {
@@ -28,7 +21,6 @@ enum {
     ATTEMPTED_SWITCH_FROM_DPC = 0xb8,
     BAD_POOL_CALLER = 0xc2,
     DRIVER_VERIFIER_DETECTED_VIOLATION = 0xc4,
-    DRIVER_CORRUPTED_EXPOOL = 0xc5,
     DRIVER_CAUGHT_MODIFYING_FREED_POOL = 0xc6,
     TIMER_OR_DPC_INVALID = 0xc7,
     DRIVER_VERIFIER_IOMANAGER_VIOLATION = 0xc9,
@@ -38,17 +30,11 @@ enum {
     KERNEL_SECURITY_CHECK_FAILURE = 0x139,
 };
 
-static const struct rule {
-    const char *name;
-    uint32_t code;
-    const char *says; /* the documentation's demand */
-} rules[CHECK_RULES] = {
+const struct rule check_rules[CHECK_RULES] = {
     [CHECK_WAIT_AT_DISPATCH] = { "wait-at-dispatch", ATTEMPTED_SWITCH_FROM_DPC,
         "A thread at DISPATCH_LEVEL must not wait: only a wait with a timeout of zero is allowed there." },
     [CHECK_PAGED_CODE] = { "paged-code", IRQL_NOT_LESS_OR_EQUAL,
         "Pageable code runs at IRQL <= APC_LEVEL: it may have to be read from disk first." },
-    [CHECK_IRQL_TOO_HIGH] = { "irql-too-high", IRQL_NOT_LESS_OR_EQUAL,
-        "The routine's reference names the highest IRQL at which it may be called." },
     [CHECK_IRQL_TOO_LOW] = { "irql-too-low", IRQL_NOT_LESS_OR_EQUAL,
         "The routine's reference names the lowest IRQL at which it may be called." },
     [CHECK_IRQL_LOWERED_WRONG] = { "irql-wrong-way", IRQL_NOT_LESS_OR_EQUAL,
@@ -84,11 +70,6 @@ static const struct rule {
         "An object is not initialized again while a thread waits for it or it is queued or held." },
     [CHECK_OBJECT_NOT_INITIALIZED] = { "object-not-initialized", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An object is initialized before its first use." },
-    [CHECK_CONTEXT_FREED_IN_USE] = { "context-freed-in-use", DRIVER_CORRUPTED_EXPOOL,
-        "The context of a request that returned STATUS_PENDING stays valid until its completion callback has been "
-        "called." },
-    [CHECK_CONTEXT_ON_DEAD_STACK] = { "context-on-dead-stack", DRIVER_CORRUPTED_EXPOOL,
-        "A context on the stack ends when its function returns: wait for the completion callback before that." },
     [CHECK_MDL_NOT_LOCKED] = { "mdl-not-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "An MDL is used after MmBuildMdlForNonPagedPool or MmProbeAndLockPages, and unlocked as often as locked." },
     [CHECK_MDL_MISUSED] = { "mdl-misused", DRIVER_VERIFIER_DETECTED_VIOLATION,
@@ -96,16 +77,8 @@ static const struct rule {
         "that matches the one that allocated it." },
     [CHECK_MDL_FREED_LOCKED] = { "mdl-freed-locked", DRIVER_VERIFIER_DETECTED_VIOLATION,
         "MmUnlockPages comes before IoFreeMdl." },
-    [CHECK_MDL_FREED_IN_USE] = { "mdl-freed-in-use", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "The MDL of a registered region stays allocated until the region has been deregistered." },
     [CHECK_UNLOAD_OUTSTANDING] = { "unload-outstanding", DRIVER_UNLOADED_WITHOUT_CANCELLING_PENDING_OPERATIONS,
         "DriverUnload returns when everything that the driver created is closed, freed, cancelled or finished." },
-    [CHECK_NDK_CLOSED_TWICE] = { "ndk-closed-twice", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "An NDK object is closed once: after the close call it no longer belongs to the consumer." },
-    [CHECK_NDK_CLOSED_USED] = { "ndk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "After the close call an NDK object must not be used, even while the close is pending." },
-    [CHECK_NDK_LAM_RELEASED] = { "ndk-lam-released", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "A logical address mapping is released when all work requests that use it have completed." },
     [CHECK_IRP_COMPLETED_TWICE] = { "irp-completed-twice", MULTIPLE_IRP_COMPLETE_REQUESTS,
         "IoCompleteRequest is called once for each IRP: afterwards the IRP no longer belongs to the driver." },
     [CHECK_HANDLE_INVALID] = { "handle-invalid", INVALID_KERNEL_HANDLE,
@@ -131,114 +104,68 @@ static const struct rule {
         "A driver's assertions are true." },
 };
 
-struct earlier {
-    const char *title;
-    struct stack stack;
-};
+static void check_print_breach(FILE *out, const struct breach *b)
+{
+    const uint64_t *p = b->parameters;
 
-enum { EARLIER_MOST = 2 };
-static _Thread_local struct earlier earlier[EARLIER_MOST];
-static _Thread_local int earlier_count;
+    fprintf(out,
+            "*** driver rule broken: %s in %s: %s\n  bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n"
+            "  rule: %s\n", b->rule->name, b->routine, b->message, b->rule->bug_check, (unsigned long long)p[0],
+            (unsigned long long)p[1], (unsigned long long)p[2], (unsigned long long)p[3], b->rule->text);
+}
 
-__attribute__((constructor)) static void read_environment(void)
+/* Before any other constructor: nothing of the kernel runs in another mode. */
+__attribute__((constructor(101))) static void check_start(void)
 {
     const char *word = getenv("ONDK_WDK_CHECKS");
 
+    report_set_printer(check_print_breach);
+    verify_set_mode(VERIFY_STOP);
     if (!word)
         return;
     if (!strcmp(word, "off"))
-        atomic_store(&check_mode, ONDK_WDK_CHECKS_OFF);
+        verify_set_mode(VERIFY_OFF);
     else if (!strcmp(word, "go-on"))
-        atomic_store(&check_mode, ONDK_WDK_CHECKS_GO_ON);
+        verify_set_mode(VERIFY_REPORT);
     else if (strcmp(word, "stop"))
-        (void)ondk_config_check_environment(); /* says that the word is not used */
+        (void)ondk_config_check_environment(); /* reports that the word is not used */
 }
 
 void ondk_wdk_set_checks(ondk_wdk_checks_t checks)
 {
-    atomic_store(&check_mode, checks);
+    _Static_assert((int)ONDK_WDK_CHECKS_OFF == VERIFY_OFF && (int)ONDK_WDK_CHECKS_GO_ON == VERIFY_REPORT &&
+                   (int)ONDK_WDK_CHECKS_STOP == VERIFY_STOP, "the public values are the modes");
+
+    verify_set_mode((enum verify_mode)checks);
 }
 
 uint32_t ondk_wdk_violations(void)
 {
-    return atomic_load(&violations);
+    return report_count();
 }
 
 void ondk_wdk_set_output(FILE *out)
 {
-    pthread_mutex_lock(&printing);
-    output = out;
-    pthread_mutex_unlock(&printing);
-}
-
-FILE *check_output(void)
-{
-    FILE *out;
-
-    pthread_mutex_lock(&printing);
-    out = output ? output : stderr;
-    pthread_mutex_unlock(&printing);
-    return out;
-}
-
-void check_add_stack(const char *title, const struct stack *s)
-{
-    if (earlier_count < EARLIER_MOST)
-        earlier[earlier_count++] = (struct earlier){ title, *s };
-}
-
-static void print_stacks(FILE *out)
-{
-    struct stack now;
-
-    stack_take(&now, 2);
-    stack_print(&now, out, "    ");
-    for (int i = 0; i < earlier_count; i++) {
-        fprintf(out, "  %s\n", earlier[i].title);
-        stack_print(&earlier[i].stack, out, "    ");
-    }
-    earlier_count = 0;
+    report_set_output(out);
 }
 
 void check_failed(enum check_rule rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
                   const char *text, ...)
 {
-    const struct rule *r = &rules[rule];
-    FILE *out;
+    const struct breach breach = { .rule = &check_rules[rule], .routine = routine, .parameters = { p1, p2, p3, p4 } };
     va_list args;
 
-    pthread_mutex_lock(&printing);
-    out = output ? output : stderr;
-    fprintf(out, "*** driver rule broken: %s in %s: ", r->name, routine);
     va_start(args, text);
-    vfprintf(out, text, args);
+    report_breach_args(&breach, __builtin_return_address(0), text, args);
     va_end(args);
-    fprintf(out, "\n  bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n  rule: %s\n", r->code,
-            (unsigned long long)p1, (unsigned long long)p2, (unsigned long long)p3, (unsigned long long)p4, r->says);
-    print_stacks(out);
-    fflush(out);
-    pthread_mutex_unlock(&printing);
-    atomic_fetch_add(&violations, 1);
-    if (atomic_load(&check_mode) == ONDK_WDK_CHECKS_STOP)
-        abort();
 }
 
 void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4)
 {
-    FILE *out;
+    FILE *out = report_begin();
 
-    pthread_mutex_lock(&printing);
-    out = output ? output : stderr;
     fprintf(out, "*** bug check 0x%02X (0x%016llX, 0x%016llX, 0x%016llX, 0x%016llX)\n", code, (unsigned long long)p1,
             (unsigned long long)p2, (unsigned long long)p3, (unsigned long long)p4);
-    print_stacks(out);
-    fflush(out);
+    report_end(out, __builtin_return_address(0));
     abort();
-}
-
-/* docs/driver-checks.md is printed from the table, so that the two cannot differ. */
-void check_print_rules(FILE *out)
-{
-    for (int i = 0; i < CHECK_RULES; i++)
-        fprintf(out, "| `%s` | 0x%02X | %s |\n", rules[i].name, rules[i].code, rules[i].says);
 }

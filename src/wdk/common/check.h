@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules of the kernel that a driver can break, and the report about it. Every check asks check_on() first, so that it
- * costs one load where checks are off.
+ * Rules of the kernel that a driver can break. The rules about NDK, and the report, are those of src/verify. Every check
+ * asks check_on() first, so that it costs one load while checks are off.
  */
 #ifndef ONDK_WDK_CHECK_H
 #define ONDK_WDK_CHECK_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "openndk/wdk.h"
+#include "verify/report.h"
 #include "verify/stack.h"
 
-extern atomic_int check_mode; /* ondk_wdk_checks_t */
-
+/* Drivers and NDK consumers are checked in the same mode. */
 static inline bool check_on(void)
 {
-    return atomic_load_explicit(&check_mode, memory_order_relaxed) != ONDK_WDK_CHECKS_OFF;
+    return verify_on();
 }
 
 /*
@@ -27,7 +26,6 @@ static inline bool check_on(void)
 enum check_rule {
     CHECK_WAIT_AT_DISPATCH,      /* KeWait..., KeDelayExecutionThread, a mutex, at or above DISPATCH_LEVEL */
     CHECK_PAGED_CODE,            /* PAGED_CODE() above APC_LEVEL */
-    CHECK_IRQL_TOO_HIGH,         /* p1 IRQL now, p2 highest allowed */
     CHECK_IRQL_TOO_LOW,          /* p1 IRQL now, p2 lowest allowed */
     CHECK_IRQL_LOWERED_WRONG,    /* KeLowerIrql to a higher one, KeRaiseIrql to a lower one */
     CHECK_IRQL_CHANGED,          /* a callback or thread routine came back at another IRQL */
@@ -45,16 +43,10 @@ enum check_rule {
     CHECK_OBJECT_FREED_IN_USE,   /* pool freed that holds an object that is waited for, queued or held */
     CHECK_OBJECT_REINITIALIZED,  /* initialized again while somebody waits for it or while it is queued or held */
     CHECK_OBJECT_NOT_INITIALIZED,
-    CHECK_CONTEXT_FREED_IN_USE,  /* pool freed that a pending NDK request has as its context */
-    CHECK_CONTEXT_ON_DEAD_STACK, /* a pending NDK request's context is in a stack frame that has ended */
     CHECK_MDL_NOT_LOCKED,        /* used, unlocked or mapped without having been locked or built */
     CHECK_MDL_MISUSED,           /* locked or mapped twice, built over what is not for it: p1 MDL, p2 flags */
     CHECK_MDL_FREED_LOCKED,      /* IoFreeMdl of one whose pages are locked */
-    CHECK_MDL_FREED_IN_USE,      /* freed while a region is registered over it */
     CHECK_UNLOAD_OUTSTANDING,    /* DriverUnload came back with something left */
-    CHECK_NDK_CLOSED_TWICE,
-    CHECK_NDK_CLOSED_USED,       /* a closed object is used */
-    CHECK_NDK_LAM_RELEASED,      /* while a posted request uses it: p1 mapping, p2 logical address */
     CHECK_IRP_COMPLETED_TWICE,
     CHECK_HANDLE_INVALID,
     CHECK_REFERENCE,             /* ObDereferenceObject once too often, or no object: p2 object */
@@ -68,28 +60,17 @@ enum check_rule {
     CHECK_RULES                  /* how many there are */
 };
 
+extern const struct rule check_rules[CHECK_RULES];
+
 /*
- * Says which rule was broken: rule, routine, the bug check's code and parameters p1 to p4, the text, the caller's stack
- * and what the documentation says. Counts it; in stop mode it does not come back. Nothing may be held by the caller
- * that the printing needs; it allocates nothing.
+ * Reports a broken rule, with the stack of the caller: see report_breach. p1 to p4 are the bug check's parameters.
  */
 __attribute__((format(printf, 7, 8)))
 void check_failed(enum check_rule rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
                   const char *text, ...);
 
-/*
- * With the stack of an earlier moment below ("allocated by", "freed by"): printed with the next check_failed of this
- * thread.
- */
-void check_add_stack(const char *title, const struct stack *s);
-
 /* A bug check that the driver asked for (KeBugCheckEx) or that has no rule: printed, then abort(), in every mode. */
 __attribute__((noreturn))
 void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4);
-
-/* Lines of a table in Markdown: name, bug check, what the documentation says. */
-void check_print_rules(FILE *out);
-
-FILE *check_output(void);
 
 #endif

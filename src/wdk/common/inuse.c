@@ -58,15 +58,15 @@ static void look(void *context, enum live_kind kind, const void *thing, const ch
 /* objects: only the kernel's own count, not memory that somebody else has an eye on. */
 static bool find_use(const void *start, size_t size, bool objects, struct inuse_found *found)
 {
+    const struct rule *freed = &check_rules[CHECK_OBJECT_FREED_IN_USE];
     inuse_find *find;
 
     for (int i = 0; i < SOURCES_MOST && (find = atomic_load(&sources[i])); i++) {
-        *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
-        if (find(start, size, found) &&
-            (!objects || (found->rule == CHECK_OBJECT_FREED_IN_USE && !found->may_begin_anew)))
+        *found = (struct inuse_found){ .rule = freed };
+        if (find(start, size, found) && (!objects || (found->rule == freed && !found->may_begin_anew)))
             return true;
     }
-    *found = (struct inuse_found){ .rule = CHECK_OBJECT_FREED_IN_USE };
+    *found = (struct inuse_found){ .rule = freed };
     live_walk_sources(look, &(struct place){ start, size, found });
     return found->object != NULL;
 }
@@ -74,9 +74,9 @@ static bool find_use(const void *start, size_t size, bool objects, struct inuse_
 static void report(const char *routine, const void *start, const struct inuse_found *found)
 {
     if (found->by.depth)
-        check_add_stack("in use since", &found->by);
-    check_failed(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%p: %s", found->object,
-                 found->what);
+        report_add_stack("in use since", &found->by);
+    report_breach(found->rule, routine, (uintptr_t)start, (uintptr_t)found->object, 0, 0, "%p: %s", found->object,
+                  found->what);
 }
 
 void inuse_check(const char *routine, const void *start, size_t size)
@@ -93,6 +93,6 @@ void inuse_check_init(const char *routine, const void *object, size_t size)
 
     if (!check_on() || !find_use(object, size, true, &found))
         return;
-    found.rule = CHECK_OBJECT_REINITIALIZED;
+    found.rule = &check_rules[CHECK_OBJECT_REINITIALIZED];
     report(routine, object, &found);
 }

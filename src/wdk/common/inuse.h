@@ -13,7 +13,7 @@
 #include "wdk/common/check.h"
 
 struct inuse_found {
-    enum check_rule rule;    /* CHECK_OBJECT_FREED_IN_USE unless the source says otherwise */
+    const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE unless the source says otherwise */
     const void *object;      /* inside of what goes away */
     const char *what;        /* "event that a thread waits for" */
     struct stack by;         /* who put it to use; depth 0: not known */

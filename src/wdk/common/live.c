@@ -51,7 +51,7 @@ void live_add(enum live_kind kind, const void *thing, const char *what)
     struct stack now = { .depth = 0 };
 
     if (check_on())
-        stack_take(&now, 1);
+        stack_capture(&now, __builtin_return_address(0));
     live_add_made(kind, thing, what, &now);
 }
 
@@ -98,28 +98,54 @@ bool live_has(enum live_kind kind, const void *thing)
     return e != NULL;
 }
 
-enum { SOURCES_MOST = 8 };
-static _Atomic(live_walk *) sources[SOURCES_MOST];
+enum { MAX_SOURCES = 8 };
 
-void live_add_source(live_walk *walk)
+struct source_list {
+    _Atomic(live_walk *) walks[MAX_SOURCES];
+};
+
+static struct source_list sources, foreign_sources;
+
+static void source_add(struct source_list *list, live_walk *walk)
 {
     int i = 0;
 
     pthread_mutex_lock(&lock);
-    while (i < SOURCES_MOST && sources[i])
+    while (i < MAX_SOURCES && list->walks[i])
         i++;
-    if (i == SOURCES_MOST)
+    if (i == MAX_SOURCES)
         abort();
-    atomic_store(&sources[i], walk);
+    atomic_store(&list->walks[i], walk);
     pthread_mutex_unlock(&lock);
+}
+
+static void source_walk(struct source_list *list, live_visit *visit, void *context)
+{
+    live_walk *walk;
+
+    for (int i = 0; i < MAX_SOURCES && (walk = atomic_load(&list->walks[i])); i++)
+        walk(visit, context);
+}
+
+void live_add_source(live_walk *walk)
+{
+    source_add(&sources, walk);
+}
+
+void live_add_foreign_source(live_walk *walk)
+{
+    source_add(&foreign_sources, walk);
 }
 
 void live_walk_sources(live_visit *visit, void *context)
 {
-    live_walk *walk;
+    source_walk(&sources, visit, context);
+}
 
-    for (int i = 0; i < SOURCES_MOST && (walk = atomic_load(&sources[i])); i++)
-        walk(visit, context);
+static void live_walk_all_sources(live_visit *visit, void *context)
+{
+    source_walk(&sources, visit, context);
+    source_walk(&foreign_sources, visit, context);
 }
 
 /* What the sources show is copied first: they hold locks that printing should not wait for. */
@@ -147,7 +173,7 @@ uint32_t live_count(void)
     struct shown shown = { 0 };
     uint32_t n;
 
-    live_walk_sources(show, &shown);
+    live_walk_all_sources(show, &shown);
     pthread_mutex_lock(&lock);
     n = HASH_COUNT(entries);
     pthread_mutex_unlock(&lock);
@@ -176,7 +202,7 @@ uint32_t live_busy(void)
 {
     uint32_t n = 0;
 
-    live_walk_sources(count_busy, &n);
+    live_walk_all_sources(count_busy, &n);
     pthread_mutex_lock(&lock);
     for (struct entry *e = entries; e; e = e->hh.next)
         n += is_busy((enum live_kind)e->key.kind);
@@ -219,12 +245,12 @@ static uint32_t report_shown(FILE *out, const void *start, uint64_t size)
     struct shown shown = { 0 };
     uint32_t n = 0, most;
 
-    live_walk_sources(show, &shown);
+    live_walk_all_sources(show, &shown);
     shown.room = shown.count;
     shown.count = 0;
     shown.entries = calloc(shown.room + 1, sizeof *shown.entries);
     if (shown.entries)
-        live_walk_sources(show, &shown);
+        live_walk_all_sources(show, &shown);
     most = shown.count < shown.room ? shown.count : shown.room;
     for (uint32_t i = 0; shown.entries && i < most; i++) {
         struct shown_entry *e = &shown.entries[i];

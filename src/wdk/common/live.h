@@ -58,6 +58,8 @@ typedef void live_visit(void *context, enum live_kind kind, const void *thing, c
 typedef void live_walk(live_visit *visit, void *context);
 void live_add_source(live_walk *walk);
 void live_walk_sources(live_visit *visit, void *context);
+/* The same for what never lies in the driver's memory: counted and reported, but inuse.h does not search it. */
+void live_add_foreign_source(live_walk *walk);
 
 /* One entry a thing; returns how many there were. */
 uint32_t live_report(FILE *out);

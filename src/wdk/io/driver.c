@@ -337,7 +337,7 @@ static bool leaves_nothing(struct ondk_wdk_driver *d, const char *routine)
     if (!check_on())
         return true;
     KeFlushQueuedDpcs(); /* a routine that is coming to its end gives nothing more back */
-    left = report_left(d, check_output());
+    left = report_left(d, report_output());
     if (left)
         check_failed(CHECK_UNLOAD_OUTSTANDING, routine, (uintptr_t)&d->object, left, 0, 0,
                      "driver %s has left %u things behind, listed above", d->name, left);

@@ -128,10 +128,10 @@ static void put(struct irp_block *b)
 }
 
 /* From here on the IRP is nobody's: Type says so to whoever still has the pointer. */
-static void give_away(PIRP irp, struct irp_block *b, int skip)
+static void give_away(PIRP irp, struct irp_block *b, const void *by)
 {
     if (check_on())
-        stack_take(&b->given_away, skip + 1);
+        stack_capture(&b->given_away, by);
     (void)live_remove(LIVE_IRP, irp);
     irp->Type = 0;
     put(b);
@@ -147,7 +147,7 @@ static void add_given_away(PIRP irp)
     struct irp_block *b = irp_block_of(irp);
 
     if (b && b->given_away.depth)
-        check_add_stack("completed or freed by", &b->given_away);
+        report_add_stack("completed or freed by", &b->given_away);
 }
 
 VOID IoFreeIrp(PIRP Irp)
@@ -163,7 +163,7 @@ VOID IoFreeIrp(PIRP Irp)
         return;
     }
     if (b)
-        give_away(Irp, b, 1);
+        give_away(Irp, b, __builtin_return_address(0));
 }
 
 /* ---- Down ------------------------------------------------------------------------------------------------------- */
@@ -252,7 +252,7 @@ static void finish(PIRP irp, struct irp_block *b)
     b->over = true;
     pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&lock);
-    give_away(irp, b, 2);
+    give_away(irp, b, __builtin_return_address(0));
 }
 
 static bool wants_call(PIRP irp, UCHAR control)
@@ -356,7 +356,7 @@ NTSTATUS irp_send(PDEVICE_OBJECT device, PIRP irp, ULONG_PTR *information)
 
 void irp_drop(PIRP irp)
 {
-    give_away(irp, irp_block_of(irp), 1);
+    give_away(irp, irp_block_of(irp), __builtin_return_address(0));
 }
 
 enum { CANCELLED_AT_ONCE = 32 };

@@ -44,7 +44,7 @@ static void print_front(FILE *out)
 
 static void print_text(const char *text, size_t length)
 {
-    FILE *out = check_output();
+    FILE *out = report_output();
 
     pthread_mutex_lock(&printing);
     while (length) {

@@ -186,7 +186,7 @@ VOID KeInitializeThreadedDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVO
 
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
 {
-    const struct stack *by = kept_stack(__builtin_return_address(0));
+    const struct stack *by = stack_intern(__builtin_return_address(0));
     struct wake_list wake = { NULL };
     bool inserted;
 

@@ -10,6 +10,7 @@
 
 #include "base/library_thread.h"
 #include "openndk/adapter.h"
+#include "verify/host.h"
 #include "verify/stack_intern.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
@@ -126,7 +127,7 @@ struct kernel_thread *thread_adopt(void)
 void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
 {
     if (now > max)
-        check_failed(CHECK_IRQL_TOO_HIGH, routine, now, max, 0, 0, "IRQL is %d, at most %d is allowed", now, max);
+        verify_report_irql(routine, now, max);
     else
         check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
 }
@@ -142,7 +143,7 @@ void thread_hold(const void *lock, const struct lock_kind *kind, const void *by)
     }
     t->held_count++;
     atomic_store_explicit(&h->kind, kind, memory_order_relaxed);
-    atomic_store_explicit(&h->by, kept_stack(by), memory_order_relaxed);
+    atomic_store_explicit(&h->by, stack_intern(by), memory_order_relaxed);
     atomic_store_explicit(&h->lock, lock, memory_order_release);
 }
 
@@ -204,7 +205,7 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
         atomic_store_explicit(&h->lock, NULL, memory_order_relaxed);
         if (!check_on() || (kind->is_released && kind->is_released(lock)))
             continue;
-        check_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
+        report_add_stack("acquired by", atomic_load_explicit(&h->by, memory_order_relaxed));
         check_failed(CHECK_LOCK_HELD_AT_END, routine, (uintptr_t)lock, (uintptr_t)called, 0, 0, "%s %p is still held",
                      kind->name, lock);
     }

@@ -211,7 +211,7 @@ static bool cancel(KTIMER *timer)
 
 bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
 {
-    const struct stack *set_by = kept_stack(by);
+    const struct stack *set_by = stack_intern(by);
     struct wake_list wake = { NULL };
     bool was, first = false;
     int64_t now;

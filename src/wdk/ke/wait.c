@@ -397,7 +397,7 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     UNREFERENCED_PARAMETER(Alertable);
     check_level("KeWaitForSingleObject", Timeout);
     (void)dispatch_check("KeWaitForSingleObject", Object);
-    t->wait_by = kept_stack(by);
+    t->wait_by = stack_intern(by);
     fill(&t->own_blocks[0], 0, Object, t, false);
     status = wait_for(t, t->own_blocks, 1, false, Timeout);
     note_mutexes(t, t->own_blocks, 1, false, status, by);
@@ -426,7 +426,7 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     UNREFERENCED_PARAMETER(Alertable);
     check_level("KeWaitForMultipleObjects", Timeout);
     count_is_good(Count, WaitBlockArray);
-    t->wait_by = kept_stack(by);
+    t->wait_by = stack_intern(by);
     for (ULONG i = 0; i < Count; i++) {
         (void)dispatch_check("KeWaitForMultipleObjects", Object[i]);
         fill(&blocks[i], i, Object[i], t, all);

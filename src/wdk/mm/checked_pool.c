@@ -62,9 +62,9 @@ static void report(enum check_rule rule, const char *routine, const struct pool_
 
     if (!check_on())
         return;
-    check_add_stack("allocated by", &b->allocated);
+    report_add_stack("allocated by", &b->allocated);
     if (b->freed.depth)
-        check_add_stack("freed by", &b->freed);
+        report_add_stack("freed by", &b->freed);
     check_failed(rule, routine, (uintptr_t)b->start, b->size, p3, p4, "block %p of %zu octets, tag %s: %s",
                  (const void *)b->start, b->size, pool_tag_text(b->tag, tag), what);
 }
@@ -229,7 +229,7 @@ void *checked_pool_allocate(const struct pool_wish *wish)
         .live = true,
     };
     if (check_on())
-        stack_take(&b->allocated, 1);
+        stack_capture(&b->allocated, __builtin_return_address(0));
     atomic_store_explicit(&checked_pool_used, true, memory_order_relaxed);
     if (!place(b, wish)) {
         free(b);
@@ -273,7 +273,7 @@ static void check_free(const char *routine, struct pool_block *b, uint32_t tag)
     if (b->paged)
         irql_check_max(routine, APC_LEVEL);
     if (tag && tag != b->tag && check_on()) {
-        check_add_stack("allocated by", &b->allocated);
+        report_add_stack("allocated by", &b->allocated);
         check_failed(CHECK_POOL_WRONG_TAG, routine, (uintptr_t)b->start, b->tag, tag, 0,
                      "block %p of %zu octets was allocated with another tag, %s", (void *)b->start, b->size,
                      pool_tag_text(b->tag, text));
@@ -289,7 +289,7 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
     bool twice;
 
     if (check_on())
-        stack_take(&now, 1);
+        stack_capture(&now, __builtin_return_address(0));
     else
         now.depth = 0;
     enter();

@@ -230,7 +230,7 @@ static void not_started(struct port_adapter *a, const void *srb)
             by = a->forgotten[i].by;
     pthread_mutex_unlock(&a->lock);
     if (by.depth)
-        check_add_stack("completed by", &by);
+        report_add_stack("completed by", &by);
     check_failed(CHECK_SRB_COMPLETED, "StorPortNotification", 0x1003, (uintptr_t)srb, 0, 0,
                  "SRB %p %s", srb, by.depth ? "is complete already" : "is none that the miniport has been given");
 }

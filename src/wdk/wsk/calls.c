@@ -26,7 +26,7 @@ static NTSTATUS WSKAPI WskCloseSocket(PWSK_SOCKET Socket, PIRP Irp)
     if (!r)
         return status;
     if (check_on())
-        stack_take(&s->closed_by, 1);
+        stack_capture(&s->closed_by, __builtin_return_address(0));
     atomic_store(&s->closed, true);
     return wsk_request_post(r);
 }
@@ -206,7 +206,7 @@ static NTSTATUS WSKAPI WskAccept(PWSK_SOCKET ListenSocket, ULONG Flags, PVOID Ac
     r->local_out = LocalAddress;
     r->remote_out = RemoteAddress;
     if (check_on())
-        stack_take(&r->by, 1);
+        stack_capture(&r->by, __builtin_return_address(0));
     return wsk_request_post(r);
 }
 

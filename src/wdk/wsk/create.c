@@ -70,7 +70,7 @@ static struct wsk_socket *create(struct wsk_client *c, const struct wanted *w, N
 __attribute__((always_inline)) static inline void name_opener(struct wsk_socket *s)
 {
     if (check_on())
-        stack_take(&s->opened, 1);
+        stack_capture(&s->opened, __builtin_return_address(0));
     live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
 }
 

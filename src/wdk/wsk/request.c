@@ -96,7 +96,7 @@ bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle)
         return false;
     if (!check_on() || !atomic_load(&s->closed))
         return true;
-    check_add_stack("closed by", &s->closed_by);
+    report_add_stack("closed by", &s->closed_by);
     check_failed(CHECK_WSK_CLOSED_USED, routine, (uintptr_t)s, 0, 0, 0, "socket %p has been closed", (void *)s);
     return false;
 }

@@ -226,7 +226,7 @@ static void check_retained(struct wsk_socket *s)
 
     if (!retained || !check_on())
         return;
-    check_add_stack("closed by", &s->closed_by);
+    report_add_stack("closed by", &s->closed_by);
     check_failed(CHECK_WSK_INDICATION, "WskCloseSocket", (uintptr_t)s, retained, 0, 0,
                  "the driver still keeps %llu octets that socket %p has indicated", (unsigned long long)retained,
                  (void *)s);

@@ -17,10 +17,10 @@
 #include "wsk.h"
 #include "wskndk.h"
 
-#include "verify/verify.h"
 #include "wdk/common/check.h"
 #include "wdk/common/live.h"
 #include "wdk/ke/thread.h"
+#include "wdk/ndk/open.h"
 #include "wdk/wsk/client.h"
 #include "wdk/wsk/names.h"
 #include "wdk/wsk/socket.h"
@@ -185,7 +185,7 @@ NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
 /* A driver that forgot something would hang here without a word. */
 static void tell_what_is_waited_for(const struct wsk_client *c)
 {
-    FILE *out = check_output();
+    FILE *out = report_output();
 
     fprintf(out, "WskDeregister waits: %u captured provider(s), %u call(s), %u open NDK adapter(s), %u socket(s)\n",
             c->captured, c->calls, c->adapters, c->sockets);
@@ -301,7 +301,7 @@ static NTSTATUS WskOpenNdkAdapter(PWSK_CLIENT Client, NDK_VERSION NdkVersion, NE
     irql_check_max("WskOpenNdkAdapter", PASSIVE_LEVEL);
     if (!c)
         return STATUS_INVALID_HANDLE;
-    status = ndk_filter_open(NdkVersion, IfIndex, ppNdkAdapter);
+    status = ndk_adapter_open(NdkVersion, IfIndex, ppNdkAdapter);
     count(c, -1, NT_SUCCESS(status) ? 1 : 0, 0);
     return status;
 }
@@ -313,7 +313,7 @@ static VOID WskCloseNdkAdapter(PWSK_CLIENT Client, NDK_ADAPTER *pNdkAdapter)
     irql_check_max("WskCloseNdkAdapter", PASSIVE_LEVEL);
     if (!c)
         return;
-    count(c, -1, ndk_filter_close(pNdkAdapter) ? -1 : 0, 0);
+    count(c, -1, ndk_adapter_close(pNdkAdapter) ? -1 : 0, 0);
 }
 
 static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)

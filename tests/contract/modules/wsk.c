@@ -67,7 +67,7 @@ static NTSTATUS open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER
         return status;
     }
     /* The cases are compiled for the host, whose AF_INET6 is not Windows'. */
-    ondk_use_windows_families(ndk_filter_real(*adapter), 0);
+    ondk_use_windows_families(verify_unwrap(*adapter), 0);
     c->adapter = *adapter;
     pthread_mutex_lock(&lock);
     c->next = clients;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls on an object that complete by NDK_FN_REQUEST_COMPLETION. */
+#ifndef VERIFY_ASYNC_CALL_H
+#define VERIFY_ASYNC_CALL_H
+
+#include "verify/proxy.h"
+
+struct async_call;
+/* Runs with the final status of a call, before the consumer's routine. */
+typedef void async_call_completed(struct proxy *p, NTSTATUS status);
+
+/*
+ * Before the provider's call. on_completed may be NULL. Returns NULL if out of memory or if the consumer gave no
+ * routine: the call then passes through unchecked.
+ */
+struct async_call *async_call_begin(struct proxy *p, const char *routine, NDK_FN_REQUEST_COMPLETION done,
+                                    void *context, async_call_completed *on_completed);
+/* The routine and the context for the provider, given the consumer's. */
+NDK_FN_REQUEST_COMPLETION async_call_routine(const struct async_call *c, NDK_FN_REQUEST_COMPLETION done);
+void *async_call_context(struct async_call *c, void *context);
+/* After the provider's call, which returned status. Frees a call that is not pending. Returns status. */
+NTSTATUS async_call_end(struct async_call *c, NTSTATUS status);
+
+#endif

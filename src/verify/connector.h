@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VERIFY_CONNECTOR_H
+#define VERIFY_CONNECTOR_H
+
+#include "verify/proxy.h"
+
+/* Returns a proxy for a connector of parent, an adapter or a listener; NULL if out of memory. */
+struct proxy *connector_proxy_create(struct proxy *parent);
+
+#endif

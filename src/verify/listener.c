@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Listeners and shared endpoints. */
+#include "verify/address.h"
+#include "verify/async_call.h"
+#include "verify/connector.h"
+
+/* ---- listeners ---- */
+
+static NTSTATUS verify_listener_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG length,
+                                       NDK_FN_REQUEST_COMPLETION done, PVOID context)
+{
+    struct proxy *p = PROXY_ENTER(pub, "NdkListen");
+    NDK_LISTENER *real = p ? p->real : NULL;
+    struct mapped_address at;
+    struct async_call *c;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    c = async_call_begin(p, "NdkListen", done, context, NULL);
+    return async_call_end(c, real->Dispatch->NdkListen(real, address_to_provider(address, length, &at), length,
+                                                       async_call_routine(c, done), async_call_context(c, context)));
+}
+
+static NTSTATUS verify_listener_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
+{
+    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalAddress");
+    NDK_LISTENER *real = p ? p->real : NULL;
+
+    return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
+                : STATUS_INVALID_DEVICE_STATE;
+}
+
+static VOID verify_listener_control_events(NDK_LISTENER *pub, BOOLEAN pause)
+{
+    struct proxy *p = PROXY_ENTER(pub, "NdkControlConnectEvents");
+    NDK_LISTENER *real = p ? p->real : NULL;
+
+    if (real)
+        real->Dispatch->NdkControlConnectEvents(real, pause);
+}
+
+static const NDK_LISTENER_DISPATCH listener_dispatch = {
+    .NdkCloseListener = proxy_close,
+    .NdkQueryExtension = proxy_query_extension,
+    .NdkListen = verify_listener_listen,
+    .NdkGetLocalAddress = verify_listener_local_address,
+    .NdkControlConnectEvents = verify_listener_control_events,
+};
+
+static void listener_ignore_close(PVOID context)
+{
+    (void)context;
+}
+
+static void listener_on_connect_event(PVOID listener, NDK_CONNECTOR *real)
+{
+    struct proxy *l = listener, *p = connector_proxy_create(l);
+
+    if (!p) {
+        (void)real->Dispatch->NdkCloseConnector(&real->Header, listener_ignore_close, NULL); /* rejects */
+        return;
+    }
+    proxy_set_real(p, real);
+    proxy_insert(p);
+    PROXY_CALLBACK("NdkConnectEventCallback", l->notify.connect, l->context, (NDK_CONNECTOR *)p);
+}
+
+NTSTATUS verify_create_listener(NDK_ADAPTER *pub, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
+                                NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_LISTENER **out)
+{
+    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateListener"), *p;
+    NDK_ADAPTER *real = parent ? parent->real : NULL;
+    NDK_LISTENER *made = NULL;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    p = proxy_create(sizeof *p, NdkObjectTypeListener, &listener_dispatch, parent);
+    if (!p)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    p->notify.connect = event;
+    p->context = event_context;
+    proxy_begin_create(p, "NdkCreateListener", done, context);
+    return proxy_end_create(p,
+                            real->Dispatch->NdkCreateListener(real, event ? listener_on_connect_event : NULL, p,
+                                                              proxy_create_routine(p), p, &made),
+                            &made, out);
+}
+
+/* ---- shared endpoints ---- */
+
+static NTSTATUS verify_endpoint_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
+{
+    struct proxy *p = PROXY_ENTER(pub, "NdkGetLocalAddress");
+    NDK_SHARED_ENDPOINT *real = p ? p->real : NULL;
+
+    return real ? address_to_consumer(real->Dispatch->NdkGetLocalAddress(real, address, length), address, length)
+                : STATUS_INVALID_DEVICE_STATE;
+}
+
+static const NDK_SHARED_ENDPOINT_DISPATCH endpoint_dispatch = {
+    .NdkCloseSharedEndpoint = proxy_close,
+    .NdkQueryExtension = proxy_query_extension,
+    .NdkGetLocalAddress = verify_endpoint_local_address,
+};
+
+NTSTATUS verify_create_shared_endpoint(NDK_ADAPTER *pub, CONST PSOCKADDR address, ULONG length,
+                                       NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SHARED_ENDPOINT **out)
+{
+    static const char routine[] = "NdkCreateSharedEndpoint";
+    struct proxy *parent = PROXY_ENTER(pub, routine), *p;
+    NDK_ADAPTER *real = parent ? parent->real : NULL;
+    struct mapped_address at;
+    NDK_SHARED_ENDPOINT *made = NULL;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    p = proxy_create(sizeof *p, NdkObjectTypeSharedEndpoint, &endpoint_dispatch, parent);
+    if (!p)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    proxy_begin_create(p, routine, done, context);
+    return proxy_end_create(p,
+                            real->Dispatch->NdkCreateSharedEndpoint(real, address_to_provider(address, length, &at),
+                                                                    length, proxy_create_routine(p), p, &made),
+                            &made, out);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* What completion queues, shared receive queues and queue pairs share: see queue.h. */
+#include <string.h>
+
+#include "verify/queue.h"
+
+static _Atomic uint64_t closed_pairs; /* how many queue pairs were closed */
+
+/* ---- posted requests ---- */
+
+/* True if requests of the queue can be outstanding. */
+static bool queue_is_live(struct proxy *p)
+{
+    struct queue *q = (struct queue *)p;
+
+    return (p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq) && atomic_load(&p->state) == PROXY_OPEN &&
+           !atomic_load(&q->disconnected);
+}
+
+bool queue_find_use(struct proxy *p, const void *start, size_t size, struct verify_use *use)
+{
+    return queue_is_live(p) && posted_find_use(&((struct queue *)p)->posted, start, size, use);
+}
+
+const char *queue_find_logical_use(struct proxy *p, uint64_t first, uint64_t size, uint64_t *at)
+{
+    return queue_is_live(p) ? posted_find_logical_use(&((struct queue *)p)->posted, first, size, at) : NULL;
+}
+
+void queue_set_disconnected(struct proxy *qp)
+{
+    atomic_store(&((struct queue *)qp)->disconnected, true);
+}
+
+/* ---- the queue pairs of a completion queue ---- */
+
+void queue_add_pair(struct queue *cq, struct queue *qp, int use)
+{
+    if (!cq)
+        return;
+    proxy_ref(&qp->p);
+    proxy_lock_all();
+    qp->next[use] = cq->pairs[use];
+    cq->pairs[use] = qp;
+    proxy_unlock_all();
+}
+
+static void queue_unref_pairs(struct queue *first, int use)
+{
+    for (struct queue *qp = first, *next; qp; qp = next) {
+        next = qp->next[use];
+        proxy_unref(&qp->p);
+    }
+}
+
+/* Removes and returns the queue pairs that were closed by then. Requires the proxies' lock. */
+static struct queue *queue_remove_closed(struct queue *cq, int use, uint64_t closed)
+{
+    struct queue *removed = NULL, **at = &cq->pairs[use], *qp;
+
+    while ((qp = *at)) {
+        if (qp->closed_as == 0 || qp->closed_as > closed) {
+            at = &qp->next[use];
+            continue;
+        }
+        *at = qp->next[use];
+        qp->next[use] = removed;
+        removed = qp;
+    }
+    return removed;
+}
+
+uint64_t queue_poll_begin(struct queue *cq)
+{
+    atomic_fetch_add(&cq->polls, 1);
+    return atomic_load(&closed_pairs);
+}
+
+void queue_translate_result(PVOID *qp_context, PVOID *request_context)
+{
+    struct queue *qp = *qp_context;
+
+    *qp_context = qp->p.context;
+    if (!posted_complete(&qp->posted, request_context) && qp->srq)
+        (void)posted_complete(&qp->srq->posted, request_context);
+}
+
+/*
+ * The queue was empty after these queue pairs were closed, so that no result of theirs comes any more. If another poll
+ * is in progress it may have their last results: a later poll removes them then.
+ */
+static void queue_sweep(struct queue *cq, uint64_t closed)
+{
+    struct queue *removed[QUEUE_USES] = { NULL, NULL };
+
+    proxy_lock_all();
+    if (atomic_load(&cq->polls) == 1) {
+        for (int use = 0; use < QUEUE_USES; use++)
+            removed[use] = queue_remove_closed(cq, use, closed);
+        atomic_store(&cq->swept, closed);
+    }
+    proxy_unlock_all();
+    for (int use = 0; use < QUEUE_USES; use++)
+        queue_unref_pairs(removed[use], use);
+}
+
+void queue_poll_end(struct queue *cq, uint64_t closed, bool emptied)
+{
+    if (emptied && atomic_load(&cq->swept) != closed)
+        queue_sweep(cq, closed);
+    atomic_fetch_sub(&cq->polls, 1);
+}
+
+/* ---- lifetime ---- */
+
+static void queue_end_posting(struct proxy *p)
+{
+    struct queue *q = (struct queue *)p;
+
+    posted_retire(&q->posted);
+    if (p->type != NdkObjectTypeQp)
+        return;
+    proxy_lock_all(); /* a sweep that has read the new number finds it in the queue pair too */
+    q->closed_as = atomic_fetch_add(&closed_pairs, 1) + 1;
+    proxy_unlock_all();
+}
+
+static void queue_end_cq(struct proxy *p)
+{
+    struct queue *cq = (struct queue *)p, *pairs[QUEUE_USES];
+
+    proxy_lock_all();
+    memcpy(pairs, cq->pairs, sizeof pairs);
+    memset(cq->pairs, 0, sizeof cq->pairs);
+    proxy_unlock_all();
+    for (int use = 0; use < QUEUE_USES; use++)
+        queue_unref_pairs(pairs[use], use);
+}
+
+static void queue_free(struct proxy *p)
+{
+    struct queue *q = (struct queue *)p;
+
+    posted_fini(&q->posted);
+    if (q->srq)
+        proxy_unref(&q->srq->p);
+}
+
+struct queue *queue_create(NDK_OBJECT_TYPE type, const void *dispatch, size_t depth, struct proxy *parent)
+{
+    struct queue *q = (struct queue *)proxy_create(sizeof *q, type, dispatch, parent);
+    UINT32 privileged = 0;
+
+    if (!q)
+        return NULL;
+    q->p.on_end = type == NdkObjectTypeCq ? queue_end_cq : queue_end_posting;
+    q->p.on_free = queue_free;
+    if (type != NdkObjectTypeCq) {
+        NDK_PD *pd = parent->real;
+
+        pd->Dispatch->NdkGetPrivilegedMemoryRegionToken(pd, &privileged);
+    }
+    posted_init(&q->posted, privileged);
+    if (type != NdkObjectTypeCq)
+        posted_reserve(&q->posted, depth);
+    return q;
+}

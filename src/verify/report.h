@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reports of broken rules: the mode, the report itself, and where it goes. A check asks verify_on() first, so that it
+ * costs one load while verification is off.
+ *
+ * Plain C types only: the kernel surface, which has other base types, reports its own rules through this header.
+ */
+#ifndef VERIFY_REPORT_H
+#define VERIFY_REPORT_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "verify/stack.h"
+
+enum verify_mode {
+    VERIFY_OFF,    /* no check is made */
+    VERIFY_REPORT, /* a broken rule is reported, and the consumer continues as far as it can */
+    VERIFY_STOP,   /* a broken rule is reported, then abort() */
+};
+
+extern atomic_int verify_mode; /* enum verify_mode; VERIFY_OFF until verify_set_mode is called */
+
+static inline bool verify_on(void)
+{
+    return atomic_load_explicit(&verify_mode, memory_order_relaxed) != VERIFY_OFF;
+}
+
+void verify_set_mode(enum verify_mode mode);
+
+/* A rule that a consumer can break. Each layer that reports has a table of its own. */
+struct rule {
+    const char *name;
+    uint32_t bug_check; /* the code with which Windows stops */
+    const char *text;   /* what the documentation demands */
+};
+
+/* A broken rule. The printer receives it with a message, valid during the call only. */
+struct breach {
+    const struct rule *rule;
+    const char *routine;    /* "NdkSend" */
+    uint64_t parameters[4]; /* of Windows' bug check */
+    const char *message;    /* what was seen */
+};
+
+/*
+ * Reports a broken rule with the stack of the caller: formats the message, calls the printer, counts. In VERIFY_STOP it
+ * does not return. The caller must hold no lock that printing needs. Allocates nothing.
+ */
+__attribute__((format(printf, 7, 8)))
+void report_breach(const struct rule *rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
+                   const char *format, ...);
+/* The same for a function that receives the arguments itself. The printed stack begins at the return address `by`. */
+__attribute__((format(printf, 3, 0)))
+void report_breach_args(const struct breach *breach, const void *by, const char *format, va_list args);
+
+/* Adds the stack of an earlier moment ("closed by") to this thread's next report; at most two. */
+void report_add_stack(const char *title, const struct stack *s);
+
+/* How many breaches have been reported. */
+uint32_t report_count(void);
+
+/* Prints a breach without its stacks, which follow. Called with the output locked. */
+typedef void report_printer(FILE *out, const struct breach *breach);
+/* Replaces the printer, which by default prints routine, message and the rule's text. */
+void report_set_printer(report_printer *printer);
+
+/* Where reports go; NULL: standard error. out stays the caller's and open. */
+void report_set_output(FILE *out);
+FILE *report_output(void);
+
+/* For a report of another form: locks the output, then prints the stacks from `by` on, flushes and unlocks. */
+FILE *report_begin(void);
+void report_end(FILE *out, const void *by);
+
+#endif

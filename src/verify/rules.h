@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules about NDK. The kernel surface has rules of its own about WDK routines (src/wdk/common/check.h). */
+#ifndef VERIFY_RULES_H
+#define VERIFY_RULES_H
+
+#include "verify/report.h"
+
+enum verify_rule {
+    RULE_IRQL_TOO_HIGH,          /* p1 IRQL now, p2 highest allowed */
+    RULE_CONTEXT_FREED,          /* memory freed that a pending call or a posted request uses */
+    RULE_CONTEXT_ON_DEAD_STACK,  /* a pending call's context is in a stack frame that has returned: p1 context */
+    RULE_MDL_FREED,              /* MDL freed while a region is registered with it */
+    RULE_CLOSED_TWICE,           /* p1 object, p2 type */
+    RULE_CLOSED_USED,            /* p1 object, p2 type */
+    RULE_LAM_RELEASED,           /* while a posted request uses it: p1 mapping, p2 logical address */
+    VERIFY_RULES                 /* how many there are */
+};
+
+extern const struct rule verify_rules[VERIFY_RULES];
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared receive queues. The proxy of a queue pair's shared receive queue stays as long as that of the queue pair. */
+#include "verify/async_call.h"
+#include "verify/queue.h"
+
+static NTSTATUS verify_srq_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_FN_REQUEST_COMPLETION done,
+                                  PVOID context)
+{
+    struct proxy *p = PROXY_ENTER(pub, "NdkModifySrq");
+    NDK_SRQ *real = p ? p->real : NULL;
+    struct async_call *c;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    posted_reserve(&((struct queue *)p)->posted, depth); /* posts may come before the call has returned */
+    c = async_call_begin(p, "NdkModifySrq", done, context, NULL);
+    return async_call_end(c, real->Dispatch->NdkModifySrq(real, depth, threshold, async_call_routine(c, done),
+                                                          async_call_context(c, context)));
+}
+
+static NTSTATUS verify_srq_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG sges)
+{
+    struct queue *q = (struct queue *)PROXY_ENTER(pub, "NdkSrqReceive");
+    NDK_SRQ *real = q ? q->p.real : NULL;
+    void *record;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    record = posted_add(&q->posted, "NdkSrqReceive", context, sgl, sges, 0);
+    return posted_end_post(&q->posted, record, real->Dispatch->NdkSrqReceive(real, record, sgl, sges));
+}
+
+static const NDK_SRQ_DISPATCH srq_dispatch = {
+    .NdkCloseSrq = proxy_close,
+    .NdkQueryExtension = proxy_query_extension,
+    .NdkModifySrq = verify_srq_modify,
+    .NdkSrqReceive = verify_srq_receive,
+};
+
+static void srq_on_notification(PVOID proxy, NTSTATUS status)
+{
+    struct proxy *p = proxy;
+
+    PROXY_CALLBACK("NdkSrqNotificationCallback", p->notify.srq, p->context, status);
+}
+
+NTSTATUS verify_create_srq(NDK_PD *pub, ULONG depth, ULONG sges, ULONG threshold,
+                           NDK_FN_SRQ_NOTIFICATION_CALLBACK notify, PVOID notify_context, GROUP_AFFINITY *affinity,
+                           NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_SRQ **out)
+{
+    struct proxy *parent = PROXY_ENTER(pub, "NdkCreateSrq");
+    NDK_PD *real = parent ? parent->real : NULL;
+    struct queue *q;
+    NDK_SRQ *made = NULL;
+
+    if (!real)
+        return STATUS_INVALID_DEVICE_STATE;
+    q = queue_create(NdkObjectTypeSrq, &srq_dispatch, depth, parent);
+    if (!q)
+        return STATUS_INSUFFICIENT_RESOURCES;
+    q->p.notify.srq = notify;
+    q->p.context = notify_context;
+    proxy_begin_create(&q->p, "NdkCreateSrq", done, context);
+    return proxy_end_create(&q->p,
+                            real->Dispatch->NdkCreateSrq(real, depth, sges, threshold,
+                                                         notify ? srq_on_notification : NULL, q, affinity,
+                                                         proxy_create_routine(&q->p), q, &made),
+                            &made, out);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens and closes the provider's adapters for drivers: see open.h. */
+#include "wdk/ndk/open.h"
+
+#include "openndk/adapter.h"
+#include "verify/verify.h"
+#include "wdk/common/address_map.h"
+#include "wdk/common/check.h"
+#include "wdk/common/interface_map.h"
+#include "wdk/common/live.h"
+#include "wdk/ndk/adapters.h"
+#include "wdk/ndk/verify_host.h"
+
+NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **out)
+{
+    NDK_ADAPTER *provider = NULL, *wrapped;
+    NTSTATUS status = adapters_open(version, interface_map_host(index), out ? &provider : NULL);
+
+    if (!NT_SUCCESS(status))
+        return status;
+    ondk_use_windows_families(provider, 1);
+    if (!check_on() && !address_map_any()) {
+        live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* once, however often it is opened */
+        *out = provider;
+        return status;
+    }
+    ndk_verify_host_start();
+    wrapped = verify_wrap(provider);
+    if (!wrapped) {
+        adapters_close(provider);
+        return STATUS_INSUFFICIENT_RESOURCES;
+    }
+    *out = wrapped;
+    return status;
+}
+
+static bool ndk_close_wrapped(NDK_ADAPTER *adapter)
+{
+    NDK_ADAPTER *provider = verify_begin_close(adapter, "WskCloseNdkAdapter");
+
+    if (!provider)
+        return false;
+    adapters_close(provider);
+    verify_end_close(adapter);
+    return true;
+}
+
+bool ndk_adapter_close(NDK_ADAPTER *adapter)
+{
+    enum adapters_closed closed;
+
+    if (verify_is_wrapped(adapter))
+        return ndk_close_wrapped(adapter);
+    closed = adapters_close(adapter);
+    if (closed == ADAPTERS_CLOSED)
+        live_remove(LIVE_NDK_OBJECT, adapter);
+    if (closed != ADAPTERS_UNKNOWN)
+        return true;
+    if (check_on())
+        check_failed(CHECK_HANDLE_INVALID, "WskCloseNdkAdapter", (uintptr_t)adapter, 0, 0, 0,
+                     "%p is no open NDK_ADAPTER", (void *)adapter);
+    return false;
+}

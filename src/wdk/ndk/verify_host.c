@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells the verify layer what only the kernel knows: IRQL, what a callback leaves behind, stacks, mapped addresses. In
+ * return the layer's objects and calls are among what a driver has left, and the memory that they use is found when it
+ * is freed.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "wdm.h"
+#include "ndkpi.h"
+
+#include "verify/verify.h"
+#include "wdk/common/address_map.h"
+#include "wdk/common/inuse.h"
+#include "wdk/common/live.h"
+#include "wdk/ke/thread.h"
+#include "wdk/ndk/verify_host.h"
+
+_Static_assert((int)VERIFY_PASSIVE_LEVEL == PASSIVE_LEVEL && (int)VERIFY_DISPATCH_LEVEL == DISPATCH_LEVEL, "IRQL");
+_Static_assert((int)VERIFY_MAX_SOCKADDR == (int)ADDRESS_MAP_SOCKADDR, "the longest address");
+
+static int host_irql(void)
+{
+    return irql_now();
+}
+
+/* A mark is the IRQL and the count of locks that the thread holds. */
+static uint64_t host_callback_begin(void)
+{
+    struct thread_mark mark = thread_mark_take();
+
+    return (uint64_t)mark.held << 8 | mark.irql;
+}
+
+static void host_callback_end(uint64_t mark, const char *callback, const void *routine)
+{
+    const struct thread_mark before = { .irql = (KIRQL)mark, .held = (unsigned)(mark >> 8) };
+
+    thread_mark_check(&before, callback, routine);
+}
+
+static bool host_address_to_provider(const void *sockaddr, size_t length, void *room)
+{
+    if (!address_map_any())
+        return false;
+    memcpy(room, sockaddr, length);
+    address_map_to_host(room, length);
+    return true;
+}
+
+static void host_address_to_consumer(void *sockaddr, size_t length)
+{
+    if (address_map_any())
+        address_map_to_driver(sockaddr, length);
+}
+
+static const struct verify_host kernel_host = {
+    .irql = host_irql,
+    .callback_begin = host_callback_begin,
+    .callback_end = host_callback_end,
+    .stack_bounds = verify_thread_stack_bounds, /* the kernel's threads are the C library's */
+    .address_to_provider = host_address_to_provider,
+    .address_to_consumer = host_address_to_consumer,
+};
+
+static bool host_find_use(const void *start, size_t size, struct inuse_found *out)
+{
+    struct verify_use use;
+
+    if (!verify_find_use(start, size, &use))
+        return false;
+    *out = (struct inuse_found){ .rule = use.rule, .object = use.object, .what = use.what, .by = use.by };
+    return true;
+}
+
+struct host_walk {
+    live_visit *visit;
+    void *context;
+};
+
+static void host_visit_open(void *context, const struct verify_open *open)
+{
+    const struct host_walk *walk = context;
+
+    walk->visit(walk->context, open->is_call ? LIVE_NDK_REQUEST : LIVE_NDK_OBJECT, open->object, open->what, &open->by);
+}
+
+static void host_walk_open(live_visit *visit, void *context)
+{
+    verify_walk_open(host_visit_open, &(struct host_walk){ visit, context });
+}
+
+static void host_start(void)
+{
+    verify_set_host(&kernel_host);
+    inuse_add_source(host_find_use);
+    live_add_foreign_source(host_walk_open);
+}
+
+void ndk_verify_host_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, host_start);
+}
