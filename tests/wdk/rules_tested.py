@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every rule in src/wdk/common/check.c and src/verify/rules.c is named by a test in tests/wdk: `"rule in Routine"`, or the rule alone as a string.
-And a seeded bug breaks it: a line in one of tests/mutants' lists has its name where a contract's rule has its number."""
+"""Every rule in src/wdk/common/check.c and src/verify/rules.c is named by a test in tests/wdk: `"rule in Routine"`, or
+the rule alone as a string. And a seeded bug in one of tests/mutants' lists breaks it."""
 import re
 import sys
 from pathlib import Path
@@ -17,8 +17,8 @@ def main():
     missing = [rule for rule in rules if not re.search(rf'"(?:[^"\n]*[^\w-])?{rule}(?: in |")', text)]
     for rule in missing:
         print(f"no test breaks the rule {rule}")
-    lists = "\n".join(p.read_text() for p in (ROOT / "tests" / "mutants").glob("*.txt"))
-    unbroken = [rule for rule in rules if not re.search(rf"^\w+ {rule} ", lists, re.M)]
+    lists = "\n".join(p.read_text() for p in (ROOT / "tests" / "mutants").glob("*.mut"))
+    unbroken = [rule for rule in rules if not re.search(rf"^rule {rule}$", lists, re.M)]
     for rule in unbroken:
         print(f"no seeded bug breaks the rule {rule}")
     print(f"{len(rules) - len(missing)} of {len(rules)} rules have a test, {len(rules) - len(unbroken)} a seeded bug")
