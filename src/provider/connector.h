@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector object: the consumer's end of one connection, over a connection of the fabric's.
+ * The connector object: the consumer's end of one connection, above a connection of the fabric.
  *
- * connector.c has the machine: what is kept, the steps, the fabric's events, what the consumer is told, close.
- * connector_calls.c has the entries of the dispatch table: arguments first, then one step, then the fabric.
+ * connector.c has the state, the steps, the fabric's events, completions and close. connector_calls.c has the entries
+ * of the dispatch table: check the arguments, take one step, call the fabric. The invariant: while a call of the
+ * consumer is inside, neither the connector nor the fabric's connection is freed.
  */
 #ifndef PROVIDER_CONNECTOR_H
 #define PROVIDER_CONNECTOR_H
@@ -24,17 +25,17 @@
 
 struct listener;
 
-/* Whom to tell when the peer disconnects, in one of two forms. */
-struct connector_notice {
+/* The consumer's disconnect callback, in one of two forms. */
+struct disconnect_callback {
     NDK_FN_DISCONNECT_EVENT_CALLBACK plain;
     NDK_FN_DISCONNECT_EVENT_CALLBACK_EX ex;
     void *context;
 };
 
-/* What is known of the other end. Private data is ours, of its exact size. */
+/* What the peer has sent. private_data is a copy that the connector owns. */
 struct connector_peer {
-    bool spoke;               /* limits and private data are there */
-    bool located;             /* local and remote are the connection's; before, what was asked for */
+    bool has_data;            /* limits and private data are valid */
+    bool has_addresses;       /* local and remote are the connection's; before that, the ones requested */
     struct fabric_limits limits;
     void *private_data;
     size_t private_len;
@@ -44,25 +45,25 @@ struct connector_peer {
 struct connector {
     NDK_CONNECTOR pub;
     struct object obj;
-    struct spin lock;          /* guards phase to reason; a leaf */
+    struct spin lock;          /* guards phase to terminate; a leaf */
     enum connector_phase phase;
-    unsigned inside;           /* calls of the consumer's that are using conn, or about to */
-    bool ending;               /* conn is to be ended: by the last of them, as it leaves */
-    bool consumed;             /* establishment began: the queue pair is bound for good */
+    unsigned n_calls;          /* calls of the consumer inside */
+    bool end_is_due;           /* the last of these calls ends conn */
+    bool qp_is_used;           /* establishment began: the queue pair cannot be connected again */
     struct fabric_conn *conn;  /* from its creation to its closed() */
     struct qp *qp;             /* bound to this connector */
-    struct object *endpoint;   /* the shared one that this attempt goes out from, or NULL */
-    struct fabric_limits own;  /* as the consumer wished, capped by the adapter */
+    struct object *endpoint;   /* the shared endpoint that this attempt uses, or NULL */
+    struct fabric_limits own;  /* as the consumer requested, capped by the adapter */
     struct connector_peer peer;
-    struct connector_notice notice;
-    enum fabric_reason reason; /* of the failed connect, later of the connection's end */
-    uint16_t terminate;        /* the Terminate that had a part in it, or FABRIC_NO_TERMINATE */
-    /* One request of each kind can be pending; the completion of one may be on its way when the next begins. */
+    struct disconnect_callback disconnect_callback;
+    enum fabric_reason reason; /* why NdkConnect failed, later why the connection ended */
+    uint16_t terminate;        /* the Terminate that belongs to it, or FABRIC_NO_TERMINATE */
+    /* One request of each kind can be pending. Its completion may be queued when a request of another kind begins. */
     struct request connect, establish, disconnect;
     NDK_FN_REQUEST_COMPLETION connect_done; /* the consumer's; constant while connect is pending */
     void *connect_context;
-    struct task event;   /* a passive one's arrival, later the disconnect callback */
-    struct listener *listener; /* a passive one's */
+    struct task event;         /* the connect event of a passive connector, later the disconnect callback */
+    struct listener *listener; /* of a passive connector */
 };
 OBJECT_ASSERT_LAYOUT(connector);
 
@@ -78,36 +79,38 @@ static inline const struct fabric_ops *connector_ops(const struct connector *c)
 extern const NDK_CONNECTOR_DISPATCH connector_dispatch;  /* connector_calls.c */
 extern const struct fabric_conn_events connector_events; /* connector.c */
 
-/* A connector in IDLE, with its handle. NULL: no memory. */
+/* Returns a connector in IDLE with its handle, or NULL if out of memory. */
 struct connector *connector_new(struct adapter *adapter, struct shard *shard);
-/* A connector in REQUESTED, which depends on its listener. Owner context. NULL: no memory. */
+/*
+ * Returns a connector in REQUESTED, which depends on its listener, or NULL if out of memory. Called in owner context.
+ */
 struct connector *connector_new_passive(struct listener *listener, struct object *listener_object,
                                         struct fabric_conn *conn, const struct fabric_peer *peer);
 
-/* Around everything that looks at or changes what the lock guards. Unlocking checks the invariants. */
+/* Lock and unlock what the lock guards. Unlocking asserts the invariants. */
 void connector_lock(struct connector *c);
 void connector_unlock(struct connector *c);
 /*
- * Around each call of the consumer's that starts something. Till it leaves, the connector is there, and so is the
- * fabric's connection: close and a failure leave its end to the last call inside.
+ * Enclose each call of the consumer that starts something. Until connector_exit, neither the connector nor the fabric's
+ * connection is freed: close and a failed NdkConnect leave the end of the connection to the last call inside.
  */
 void connector_enter(struct connector *c);
-void connector_leave(struct connector *c);
-/* One step, under the lock; the action is carried out when it is released. */
-enum connector_action connector_take(struct connector *c, enum connector_event event);
+void connector_exit(struct connector *c);
+/* Takes one step, with the lock held. The caller carries out the action after it has released the lock. */
+enum connector_action connector_advance(struct connector *c, enum connector_event event);
 
-/* For a list: false while it has no connection. Takes the lock. */
+/* Fills an entry of the public list. Returns false if there is no connection. Takes the lock. */
 bool connector_describe(struct object *o, ondk_connection_t *entry);
 
-/* What a queue pair is to a connection: bound once at a time, and an antecedent while it is. */
-bool connector_bind(struct qp *qp);
-void connector_unbind(struct qp *qp);
+/* A queue pair is bound to one connector at a time. connector_bind_qp returns false if it is bound. */
+bool connector_bind_qp(struct qp *qp);
+void connector_unbind_qp(struct qp *qp);
 
-/* NdkConnect after its step into CONNECTING: STATUS_PENDING, or nothing has begun. */
-NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connect *wish,
+/* NdkConnect, after its step into CONNECTING. Returns STATUS_PENDING, or an error if nothing has begun. */
+NTSTATUS connector_start_connect(struct connector *c, const struct fabric_connect *params,
                                  NDK_FN_REQUEST_COMPLETION done, void *context);
-/* NdkAccept after its step into ACCEPTING, likewise. */
-NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept *wish, NDK_FN_REQUEST_COMPLETION done,
+/* NdkAccept, after its step into ACCEPTING. Returns the same. */
+NTSTATUS connector_start_accept(struct connector *c, const struct fabric_accept *params, NDK_FN_REQUEST_COMPLETION done,
                                 void *context);
 
 #endif

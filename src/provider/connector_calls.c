@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the entries of a connector's dispatch table. Each looks at its arguments, takes one step of the machine,
- * and starts what the step said; what is malformed or comes in a wrong phase is answered inline and starts nothing.
+ * The entries of a connector's dispatch table. Each checks its arguments, takes one step of the state machine, and
+ * starts what the step's action says. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
  *
- * Who comes in holds the connector and its fabric's connection until it leaves: other threads may close at any moment,
- * and from the moment that something has been started its completion may run and the consumer may close inside.
+ * The invariant: from connector_enter to connector_exit, connector and fabric's connection are not freed. Other threads
+ * may close at any time, and when something has been started, its completion may run and the consumer may close in it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,247 +16,254 @@
 #include "provider/shared_endpoint.h"
 #include "provider/status.h"
 
-static NTSTATUS refusal(enum connector_action action)
+static NTSTATUS connector_refusal(enum connector_action action)
 {
     if (action == CONNECTOR_REFUSE_STATE)
         return STATUS_INVALID_DEVICE_STATE;
     return STATUS_CONNECTION_INVALID;
 }
 
-static bool private_is_fit(const void *data, ULONG len, uint32_t most)
+static bool private_data_is_valid(const void *data, ULONG len, uint32_t max)
 {
-    return (data || !len) && len <= most;
+    return (data || !len) && len <= max;
 }
 
-static bool qp_is_fit(const struct connector *c, NDK_QP *qp)
+static bool connector_qp_is_valid(const struct connector *c, NDK_QP *qp)
 {
     return qp && qp_of(qp)->obj.adapter == c->obj.adapter;
 }
 
-static uint16_t cap(ULONG wish, uint16_t most)
+static uint16_t read_limit_cap(ULONG params, uint16_t max)
 {
-    return wish < most ? (uint16_t)wish : most;
+    return params < max ? (uint16_t)params : max;
 }
 
-static struct fabric_limits cap_limits(const struct connector *c, ULONG inbound, ULONG outbound)
+static struct fabric_limits connector_cap_limits(const struct connector *c, ULONG inbound, ULONG outbound)
 {
-    const struct fabric_info *most = &c->obj.adapter->limits;
+    const struct fabric_info *max = &c->obj.adapter->limits;
 
-    return (struct fabric_limits){ .inbound = cap(inbound, most->max_inbound_reads),
-                                   .outbound = cap(outbound, most->max_outbound_reads) };
+    return (struct fabric_limits){ .inbound = read_limit_cap(inbound, max->max_inbound_reads),
+                                   .outbound = read_limit_cap(outbound, max->max_outbound_reads) };
 }
 
 /* ---- NdkConnect, NdkConnectWithSharedEndpoint ---- */
 
-/* The kernel would connect an unspecified address to this host, and the peer would have another address than asked. */
-static bool destination_from(struct addr *to, CONST PSOCKADDR destination, ULONG len)
+/* An unspecified address is refused: the kernel would connect it to this host, so to another address than requested. */
+static bool connector_parse_destination(struct addr *to, CONST PSOCKADDR destination, ULONG len)
 {
-    return addr_from(to, destination, len) && (!addr_is_any(to));
+    return addr_from(to, destination, len) && !addr_is_any(to);
 }
 
-/* The step, with what goes with it. The queue pair is bound by the caller. */
-static enum connector_action take_connect(struct connector *c, const struct fabric_connect *wish, struct qp *qp,
-                                          struct object *endpoint, void **old_data)
+/* Takes the step and stores what belongs to it. The caller has bound the queue pair. */
+static enum connector_action connector_step_connect(struct connector *c, const struct fabric_connect *params,
+                                                    struct qp *qp, struct object *endpoint, void **old_data)
 {
     connector_lock(c);
-    enum connector_action action = connector_take(c, CONNECTOR_CONNECT);
+    enum connector_action action = connector_advance(c, CONNECTOR_CONNECT);
     if (action == CONNECTOR_START_CONNECT) {
-        c->own = wish->limits;
+        c->own = params->limits;
         c->qp = qp;
         c->endpoint = endpoint;
         *old_data = c->peer.private_data;
-        c->peer = (struct connector_peer){ .local = wish->local, .remote = wish->remote };
+        c->peer = (struct connector_peer){ .local = params->local, .remote = params->remote };
     }
     connector_unlock(c);
     return action;
 }
 
-static NTSTATUS connect_from(struct connector *c, NDK_QP *pub_qp, struct object *endpoint, struct fabric_connect *wish,
-                             NDK_FN_REQUEST_COMPLETION done, void *context)
+static NTSTATUS connector_connect(struct connector *c, NDK_QP *pub_qp, struct object *endpoint,
+                                  struct fabric_connect *params, NDK_FN_REQUEST_COMPLETION done, void *context)
 {
     struct qp *qp = qp_of(pub_qp);
     void *old_data = NULL;
     NTSTATUS status;
 
-    if (!connector_bind(qp))
-        return refusal(CONNECTOR_REFUSE_STATE);
-    wish->qp = qp->fabric;
+    if (!connector_bind_qp(qp))
+        return connector_refusal(CONNECTOR_REFUSE_STATE);
+    params->qp = qp->fabric;
     connector_enter(c);
-    enum connector_action action = take_connect(c, wish, qp, endpoint, &old_data);
+    enum connector_action action = connector_step_connect(c, params, qp, endpoint, &old_data);
     free(old_data);
     if (connector_is_refusal(action)) {
-        connector_unbind(qp);
-        status = refusal(action);
+        connector_unbind_qp(qp);
+        status = connector_refusal(action);
     } else {
-        status = connector_start_connect(c, wish, done, context);
+        status = connector_start_connect(c, params, done, context);
     }
-    connector_leave(c);
+    connector_exit(c);
     return status;
 }
 
-static NTSTATUS do_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR source, ULONG source_len,
-                           CONST PSOCKADDR destination, ULONG destination_len, ULONG inbound, ULONG outbound,
-                           CONST PVOID data, ULONG len, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_ndk_connect(NDK_CONNECTOR *pub, NDK_QP *qp, CONST PSOCKADDR source, ULONG source_len,
+                                      CONST PSOCKADDR destination, ULONG destination_len, ULONG inbound, ULONG outbound,
+                                      CONST PVOID data, ULONG len, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct connector *c = connector_of(pub);
-    struct fabric_connect wish = { .limits = cap_limits(c, inbound, outbound), .private_data = data,
-                                   .private_len = len };
+    struct fabric_connect params = {
+        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
 
-    if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data))
+    if (!done || !connector_qp_is_valid(c, qp) ||
+        !private_data_is_valid(data, len, c->obj.adapter->limits.max_caller_data))
         return STATUS_INVALID_PARAMETER;
-    if (!addr_from(&wish.local, source, source_len) || !destination_from(&wish.remote, destination, destination_len))
+    if (!addr_from(&params.local, source, source_len) ||
+        !connector_parse_destination(&params.remote, destination, destination_len))
         return STATUS_INVALID_PARAMETER;
-    if (wish.local.sa.sa_family != wish.remote.sa.sa_family)
+    if (params.local.sa.sa_family != params.remote.sa.sa_family)
         return STATUS_INVALID_PARAMETER;
-    return connect_from(c, qp, NULL, &wish, done, context);
+    return connector_connect(c, qp, NULL, &params, done, context);
 }
 
-static NTSTATUS do_connect_with_shared_endpoint(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *pub_endpoint,
-                                                CONST PSOCKADDR destination, ULONG destination_len, ULONG inbound,
-                                                ULONG outbound, CONST PVOID data, ULONG len,
-                                                NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_ndk_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, NDK_SHARED_ENDPOINT *pub_endpoint,
+                                             CONST PSOCKADDR destination, ULONG destination_len, ULONG inbound,
+                                             ULONG outbound, CONST PVOID data, ULONG len,
+                                             NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct connector *c = connector_of(pub);
     struct shared_endpoint *endpoint = shared_endpoint_of(pub_endpoint);
-    struct fabric_connect wish = { .limits = cap_limits(c, inbound, outbound), .private_data = data,
-                                   .private_len = len };
+    struct fabric_connect params = {
+        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
 
-    if (!done || !qp_is_fit(c, qp) || !private_is_fit(data, len, c->obj.adapter->limits.max_caller_data))
+    if (!done || !connector_qp_is_valid(c, qp) ||
+        !private_data_is_valid(data, len, c->obj.adapter->limits.max_caller_data))
         return STATUS_INVALID_PARAMETER;
     if (!endpoint || endpoint->obj.adapter != c->obj.adapter ||
-        !destination_from(&wish.remote, destination, destination_len))
+        !connector_parse_destination(&params.remote, destination, destination_len))
         return STATUS_INVALID_PARAMETER;
-    if (endpoint->local.sa.sa_family != wish.remote.sa.sa_family)
+    if (endpoint->local.sa.sa_family != params.remote.sa.sa_family)
         return STATUS_INVALID_PARAMETER;
-    wish.local = endpoint->local;
-    wish.endpoint = endpoint->fabric;
-    return connect_from(c, qp, &endpoint->obj, &wish, done, context);
+    params.local = endpoint->local;
+    params.endpoint = endpoint->fabric;
+    return connector_connect(c, qp, &endpoint->obj, &params, done, context);
 }
 
 /* ---- NdkCompleteConnect, NdkAccept, and their Ex forms ---- */
 
-static NTSTATUS complete(struct connector *c, struct connector_notice notice, NDK_FN_REQUEST_COMPLETION done,
-                         void *context)
+static NTSTATUS connector_complete_connect(struct connector *c, struct disconnect_callback callback,
+                                           NDK_FN_REQUEST_COMPLETION done, void *context)
 {
     if (!done)
         return STATUS_INVALID_PARAMETER;
     connector_enter(c);
     connector_lock(c);
-    enum connector_action action = connector_take(c, CONNECTOR_COMPLETE);
+    enum connector_action action = connector_advance(c, CONNECTOR_COMPLETE);
     struct fabric_conn *conn = c->conn;
     if (action == CONNECTOR_START_COMPLETE) {
-        c->notice = notice;
-        c->consumed = true;
+        c->disconnect_callback = callback;
+        c->qp_is_used = true;
     }
     connector_unlock(c);
     if (action == CONNECTOR_START_COMPLETE) {
         request_begin(&c->establish, &c->obj, done, context);
         connector_ops(c)->conn_complete(conn);
     }
-    connector_leave(c);
-    return action == CONNECTOR_START_COMPLETE ? STATUS_PENDING : refusal(action);
+    connector_exit(c);
+    return action == CONNECTOR_START_COMPLETE ? STATUS_PENDING : connector_refusal(action);
 }
 
-static NTSTATUS do_complete(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
-                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_ndk_complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event,
+                                               PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return complete(connector_of(pub), (struct connector_notice){ .plain = event, .context = event_context }, done,
-                    context);
+    struct disconnect_callback callback = { .plain = event, .context = event_context };
+
+    return connector_complete_connect(connector_of(pub), callback, done, context);
 }
 
-static NTSTATUS do_complete_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
-                               NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_ndk_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event,
+                                                  PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return complete(connector_of(pub), (struct connector_notice){ .ex = event, .context = event_context }, done,
-                    context);
+    struct disconnect_callback callback = { .ex = event, .context = event_context };
+
+    return connector_complete_connect(connector_of(pub), callback, done, context);
 }
 
-/* The step, with what goes with it. The queue pair is bound by the caller. */
-static enum connector_action take_accept(struct connector *c, const struct fabric_limits *own, struct qp *qp,
-                                         const struct connector_notice *notice)
+/* Takes the step and stores what belongs to it. The caller has bound the queue pair. */
+static enum connector_action connector_step_accept(struct connector *c, const struct fabric_limits *own, struct qp *qp,
+                                                   const struct disconnect_callback *callback)
 {
     connector_lock(c);
-    enum connector_action action = connector_take(c, CONNECTOR_ACCEPT);
+    enum connector_action action = connector_advance(c, CONNECTOR_ACCEPT);
     if (action == CONNECTOR_START_ACCEPT) {
         c->own = *own;
         c->qp = qp;
-        c->notice = *notice;
-        c->consumed = true;
+        c->disconnect_callback = *callback;
+        c->qp_is_used = true;
     }
     connector_unlock(c);
     return action;
 }
 
-static NTSTATUS accept_with(struct connector *c, NDK_QP *pub_qp, struct fabric_accept *wish,
-                            const struct connector_notice *notice, NDK_FN_REQUEST_COMPLETION done, void *context)
+static NTSTATUS connector_accept(struct connector *c, NDK_QP *pub_qp, struct fabric_accept *params,
+                                 const struct disconnect_callback *callback, NDK_FN_REQUEST_COMPLETION done,
+                                 void *context)
 {
     struct qp *qp;
     NTSTATUS status;
 
-    if (!done || !qp_is_fit(c, pub_qp) ||
-        !private_is_fit(wish->private_data, (ULONG)wish->private_len, c->obj.adapter->limits.max_callee_data))
+    if (!done || !connector_qp_is_valid(c, pub_qp) ||
+        !private_data_is_valid(params->private_data, (ULONG)params->private_len,
+                               c->obj.adapter->limits.max_callee_data))
         return STATUS_INVALID_PARAMETER;
     qp = qp_of(pub_qp);
-    if (!connector_bind(qp))
-        return refusal(CONNECTOR_REFUSE_STATE);
-    wish->qp = qp->fabric;
+    if (!connector_bind_qp(qp))
+        return connector_refusal(CONNECTOR_REFUSE_STATE);
+    params->qp = qp->fabric;
     connector_enter(c);
-    enum connector_action action = take_accept(c, &wish->limits, qp, notice);
+    enum connector_action action = connector_step_accept(c, &params->limits, qp, callback);
     if (connector_is_refusal(action)) {
-        connector_unbind(qp);
-        status = refusal(action);
+        connector_unbind_qp(qp);
+        status = connector_refusal(action);
     } else {
-        status = connector_start_accept(c, wish, done, context);
+        status = connector_start_accept(c, params, done, context);
     }
-    connector_leave(c);
+    connector_exit(c);
     return status;
 }
 
-static NTSTATUS do_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data, ULONG len,
-                          NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context, NDK_FN_REQUEST_COMPLETION done,
-                          PVOID context)
+static NTSTATUS connector_ndk_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
+                                     ULONG len, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
+                                     NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct connector *c = connector_of(pub);
-    struct connector_notice notice = { .plain = event, .context = event_context };
-    struct fabric_accept wish = { .limits = cap_limits(c, inbound, outbound), .private_data = data,
-                                  .private_len = len };
+    struct disconnect_callback callback = { .plain = event, .context = event_context };
+    struct fabric_accept params = {
+        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
 
-    return accept_with(c, qp, &wish, &notice, done, context);
+    return connector_accept(c, qp, &params, &callback, done, context);
 }
 
-static NTSTATUS do_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
-                             ULONG len, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
-                             NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_ndk_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
+                                        ULONG len, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
+                                        NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct connector *c = connector_of(pub);
-    struct connector_notice notice = { .ex = event, .context = event_context };
-    struct fabric_accept wish = { .limits = cap_limits(c, inbound, outbound), .private_data = data,
-                                  .private_len = len };
+    struct disconnect_callback callback = { .ex = event, .context = event_context };
+    struct fabric_accept params = {
+        .limits = connector_cap_limits(c, inbound, outbound), .private_data = data, .private_len = len };
 
-    return accept_with(c, qp, &wish, &notice, done, context);
+    return connector_accept(c, qp, &params, &callback, done, context);
 }
 
 /* ---- NdkReject, NdkDisconnect ---- */
 
-static NTSTATUS do_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG len)
+static NTSTATUS connector_ndk_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG len)
 {
     struct connector *c = connector_of(pub);
     enum fabric_reason why = FABRIC_OK;
 
-    if (!private_is_fit(data, len, c->obj.adapter->limits.max_callee_data))
+    if (!private_data_is_valid(data, len, c->obj.adapter->limits.max_callee_data))
         return STATUS_INVALID_PARAMETER;
     connector_enter(c);
     connector_lock(c);
-    enum connector_action action = connector_take(c, CONNECTOR_REJECT);
+    enum connector_action action = connector_advance(c, CONNECTOR_REJECT);
     struct fabric_conn *conn = c->conn;
     connector_unlock(c);
     if (action == CONNECTOR_START_REJECT)
         why = connector_ops(c)->conn_reject(conn, data, len);
-    connector_leave(c);
-    return action == CONNECTOR_START_REJECT ? status_of_reason(why) : refusal(action);
+    connector_exit(c);
+    return action == CONNECTOR_START_REJECT ? status_of_reason(why) : connector_refusal(action);
 }
 
-static NTSTATUS do_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS connector_ndk_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct connector *c = connector_of(pub);
 
@@ -264,21 +271,21 @@ static NTSTATUS do_disconnect(NDK_CONNECTOR *pub, NDK_FN_REQUEST_COMPLETION done
         return STATUS_INVALID_PARAMETER;
     connector_enter(c);
     connector_lock(c);
-    enum connector_action action = connector_take(c, CONNECTOR_DISCONNECT);
+    enum connector_action action = connector_advance(c, CONNECTOR_DISCONNECT);
     struct fabric_conn *conn = c->conn;
     connector_unlock(c);
     if (action == CONNECTOR_START_DISCONNECT) {
         request_begin(&c->disconnect, &c->obj, done, context);
         connector_ops(c)->conn_disconnect(conn);
     }
-    connector_leave(c);
-    return action == CONNECTOR_START_DISCONNECT ? STATUS_PENDING : refusal(action);
+    connector_exit(c);
+    return action == CONNECTOR_START_DISCONNECT ? STATUS_PENDING : connector_refusal(action);
 }
 
 /* ---- queries ---- */
 
-/* Under the lock. */
-static NTSTATUS give_private(const struct connector_peer *peer, void *buffer, ULONG *len)
+/* With the lock held. */
+static NTSTATUS peer_copy_private_data(const struct connector_peer *peer, void *buffer, ULONG *len)
 {
     ULONG room = *len, needed = (ULONG)peer->private_len;
     ULONG fits = room < needed ? room : needed;
@@ -291,7 +298,8 @@ static NTSTATUS give_private(const struct connector_peer *peer, void *buffer, UL
     return room < needed ? STATUS_BUFFER_TOO_SMALL : STATUS_SUCCESS;
 }
 
-static NTSTATUS do_get_connection_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID buffer, ULONG *len)
+static NTSTATUS connector_ndk_get_connection_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG *outbound, PVOID buffer,
+                                                  ULONG *len)
 {
     struct connector *c = connector_of(pub);
     NTSTATUS status = STATUS_SUCCESS;
@@ -299,36 +307,36 @@ static NTSTATUS do_get_connection_data(NDK_CONNECTOR *pub, ULONG *inbound, ULONG
     if (buffer ? !len : len && *len)
         return STATUS_INVALID_PARAMETER;
     connector_lock(c);
-    if (!c->peer.spoke)
+    if (!c->peer.has_data)
         status = STATUS_INVALID_DEVICE_STATE;
-    if (c->peer.spoke && inbound)
+    if (c->peer.has_data && inbound)
         *inbound = c->peer.limits.inbound;
-    if (c->peer.spoke && outbound)
+    if (c->peer.has_data && outbound)
         *outbound = c->peer.limits.outbound;
-    if (c->peer.spoke && len)
-        status = give_private(&c->peer, buffer, len);
+    if (c->peer.has_data && len)
+        status = peer_copy_private_data(&c->peer, buffer, len);
     connector_unlock(c);
     return status;
 }
 
-/* Before the addresses are known (NdkConnect has not succeeded, or has failed): STATUS_INVALID_DEVICE_STATE. */
-static NTSTATUS give_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
+/* Returns STATUS_INVALID_DEVICE_STATE if NdkConnect has not succeeded, so there are no addresses. */
+static NTSTATUS connector_get_address(struct connector *c, bool local, PSOCKADDR buffer, ULONG *len)
 {
     connector_lock(c);
-    bool located = c->peer.located;
+    bool has_addresses = c->peer.has_addresses;
     struct addr address = local ? c->peer.local : c->peer.remote;
     connector_unlock(c);
-    return located ? address_answer(&c->obj, &address, buffer, len) : STATUS_INVALID_DEVICE_STATE;
+    return has_addresses ? address_answer(&c->obj, &address, buffer, len) : STATUS_INVALID_DEVICE_STATE;
 }
 
-static NTSTATUS do_get_local_address(NDK_CONNECTOR *pub, PSOCKADDR buffer, ULONG *len)
+static NTSTATUS connector_ndk_get_local_address(NDK_CONNECTOR *pub, PSOCKADDR buffer, ULONG *len)
 {
-    return give_address(connector_of(pub), true, buffer, len);
+    return connector_get_address(connector_of(pub), true, buffer, len);
 }
 
-static NTSTATUS do_get_peer_address(NDK_CONNECTOR *pub, PSOCKADDR buffer, ULONG *len)
+static NTSTATUS connector_ndk_get_peer_address(NDK_CONNECTOR *pub, PSOCKADDR buffer, ULONG *len)
 {
-    return give_address(connector_of(pub), false, buffer, len);
+    return connector_get_address(connector_of(pub), false, buffer, len);
 }
 
 /* ---- the table, and its creation ---- */
@@ -336,17 +344,17 @@ static NTSTATUS do_get_peer_address(NDK_CONNECTOR *pub, PSOCKADDR buffer, ULONG 
 const NDK_CONNECTOR_DISPATCH connector_dispatch = {
     .NdkCloseConnector = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkConnect = do_connect,
-    .NdkConnectWithSharedEndpoint = do_connect_with_shared_endpoint,
-    .NdkCompleteConnect = do_complete,
-    .NdkAccept = do_accept,
-    .NdkReject = do_reject,
-    .NdkGetConnectionData = do_get_connection_data,
-    .NdkGetLocalAddress = do_get_local_address,
-    .NdkGetPeerAddress = do_get_peer_address,
-    .NdkDisconnect = do_disconnect,
-    .NdkCompleteConnectEx = do_complete_ex,
-    .NdkAcceptEx = do_accept_ex,
+    .NdkConnect = connector_ndk_connect,
+    .NdkConnectWithSharedEndpoint = connector_ndk_connect_shared,
+    .NdkCompleteConnect = connector_ndk_complete_connect,
+    .NdkAccept = connector_ndk_accept,
+    .NdkReject = connector_ndk_reject,
+    .NdkGetConnectionData = connector_ndk_get_connection_data,
+    .NdkGetLocalAddress = connector_ndk_get_local_address,
+    .NdkGetPeerAddress = connector_ndk_get_peer_address,
+    .NdkDisconnect = connector_ndk_disconnect,
+    .NdkCompleteConnectEx = connector_ndk_complete_connect_ex,
+    .NdkAcceptEx = connector_ndk_accept_ex,
 };
 
 NTSTATUS connector_create(NDK_ADAPTER *adapter, NDK_FN_CREATE_COMPLETION done, PVOID context, NDK_CONNECTOR **out)

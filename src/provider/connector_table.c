@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the connector's machine.
+ * The connector's state machine.
  *
  *          connect               connect done             complete
  *   IDLE -----------> CONNECTING -----------> REPLIED ----------------> COMPLETING
  *    ^                 |      |                  | reject                |      |
  *    |<-- not started -'      | connect failed   |                       |      | establish done
  *    |                        v                  |     establish failed  |      |
- *    |  telling               FAILING            v <---------------------'      v     peer ended
- *    '------------- FAILED <-- fabric gone     SPENT                       ESTABLISHED -----------> PEER_GONE
+ *    |  reporting             FAILING            v <---------------------'      v     peer ended
+ *    '------------- FAILED <-- fabric closed   ENDED                       ESTABLISHED -----------> PEER_GONE
  *                                               ^ ^ ^                       ^       |                   |
  *               reject                          | | | establish failed      |       | disconnect        |
  *   REQUESTED ----------------------------------' | '---------- ACCEPTING --'       v                   |
@@ -18,17 +18,17 @@
  *                                                 '------------- disconnect done ---'
  *   any phase -- close --> CLOSING
  *
- * Invariants, checked by connector_check_table:
- *   1. A call that is refused, and an event that cannot happen, leave the phase as it is.
- *   2. Close leads to CLOSING from everywhere, nothing leads out of it, and every event of the fabric's is possible
+ * Invariants, which connector_check_table checks:
+ *   1. A refused call and an impossible event do not change the phase.
+ *   2. Close leads from every phase to CLOSING. Nothing leads out of CLOSING, and every event of the fabric is possible
  *      there.
- *   3. Nothing but close leads out of SPENT: neither connector nor queue pair is connected again.
- *   4. The fabric's connection is ended once: in each phase that has one that is alive, by close and by nothing but
- *      RETIRE beside; in no other phase.
- *   5. A phase with a request pending is left by a cell that tells the consumer, takes the call back, or keeps the
- *      request pending (RETIRE, close), and CLOSING tells it then.
- *   6. The disconnect callback is queued on leaving ESTABLISHED for PEER_GONE alone.
- *   7. IDLE is reached by telling a failure and by a call that did not start, alone.
+ *   3. Only close leads out of ENDED: neither connector nor queue pair is connected again.
+ *   4. The fabric's connection is ended once: in each phase that has a living one by close, in CONNECTING also by
+ *      RETIRE, and in no other way.
+ *   5. A cell that leaves a phase with a pending request reports to the consumer, takes the call back, or keeps the
+ *      request pending (RETIRE, close); then CLOSING reports.
+ *   6. The disconnect callback is queued only on the way from ESTABLISHED to PEER_GONE.
+ *   7. IDLE is reached only by reporting a failure and by a call that did not start.
  *   8. A call starts something in those phases that the diagram shows, and in no other.
  */
 #include "provider/connector_table.h"
@@ -36,14 +36,14 @@
 #include <assert.h>
 #include <stddef.h>
 
-#define SAME CONNECTOR_PHASES /* the row's own */
+#define SAME CONNECTOR_PHASES /* the phase of the row */
 
-/* A row takes one cell for each event, in the order of enum connector_event; one cell too few does not compile. */
+/* A row has one cell for each event, in the order of enum connector_event. With a cell too few it does not compile. */
 #define ROW(phase, connect, complete, accept, reject, disconnect, close, connect_done, connect_failed, establish_done, \
-            establish_failed, peer_ended, disconnect_done, fabric_gone, not_started, telling)                          \
+            establish_failed, peer_ended, disconnect_done, fabric_closed, not_started, reporting)                      \
     [CONNECTOR_##phase] = { connect, complete, accept, reject, disconnect, close, connect_done, connect_failed,        \
-                            establish_done, establish_failed, peer_ended, disconnect_done, fabric_gone, not_started,   \
-                            telling }
+                            establish_done, establish_failed, peer_ended, disconnect_done, fabric_closed, not_started, \
+                            reporting }
 #define GO(phase, action) { CONNECTOR_##phase, CONNECTOR_##action }
 #define TO(phase) { CONNECTOR_##phase, CONNECTOR_NOTHING }
 #define DO(action) { SAME, CONNECTOR_##action }
@@ -54,70 +54,70 @@
 
 /*
  * Calls: connect, complete, accept, reject, disconnect, close.
- * Fabric: connect done, connect failed, establish done, establish failed, peer ended, disconnect done, fabric gone.
- * Own: not started, telling.
+ * Fabric: connect done, connect failed, establish done, establish failed, peer ended, disconnect done, fabric closed.
+ * Own: not started, reporting.
  */
-static const struct connector_cell table[CONNECTOR_PHASES][CONNECTOR_EVENTS] = {
+static const struct connector_cell connector_table[CONNECTOR_PHASES][CONNECTOR_EVENTS] = {
     ROW(IDLE,
         GO(CONNECTING, START_CONNECT), WRONG, STATE, STATE, WRONG, TO(CLOSING),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, NEVER),
     ROW(CONNECTING,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
-        GO(REPLIED, TELL_CONNECTED), GO(FAILING, RETIRE), NEVER, NEVER, NEVER, NEVER, NEVER,
+        GO(REPLIED, REPORT_CONNECTED), GO(FAILING, RETIRE), NEVER, NEVER, NEVER, NEVER, NEVER,
         TO(IDLE), NEVER),
     ROW(FAILING,
-        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, TELL_FAILED),
-        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, GO(FAILED, TELL_FAILED),
+        STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, REPORT_FAILED),
+        NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, GO(FAILED, REPORT_FAILED),
         NEVER, NEVER),
     ROW(FAILED,
         STATE, WRONG, STATE, STATE, WRONG, TO(CLOSING),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, TO(IDLE)),
     ROW(REPLIED,
-        STATE, GO(COMPLETING, START_COMPLETE), STATE, GO(SPENT, START_REJECT), WRONG, GO(CLOSING, END_FABRIC),
+        STATE, GO(COMPLETING, START_COMPLETE), STATE, GO(ENDED, START_REJECT), WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, NEVER),
     ROW(COMPLETING,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
-        NEVER, NEVER, GO(ESTABLISHED, TELL_ESTABLISHED), GO(SPENT, TELL_ESTABLISHED), NEVER, NEVER, NEVER,
+        NEVER, NEVER, GO(ESTABLISHED, REPORT_ESTABLISHED), GO(ENDED, REPORT_ESTABLISHED), NEVER, NEVER, NEVER,
         NEVER, NEVER),
     ROW(REQUESTED,
-        STATE, WRONG, GO(ACCEPTING, START_ACCEPT), GO(SPENT, START_REJECT), WRONG, GO(CLOSING, END_FABRIC),
+        STATE, WRONG, GO(ACCEPTING, START_ACCEPT), GO(ENDED, START_REJECT), WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, NEVER),
     ROW(ACCEPTING,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
-        NEVER, NEVER, GO(ESTABLISHED, TELL_ESTABLISHED), GO(SPENT, TELL_ESTABLISHED), NEVER, NEVER, NEVER,
+        NEVER, NEVER, GO(ESTABLISHED, REPORT_ESTABLISHED), GO(ENDED, REPORT_ESTABLISHED), NEVER, NEVER, NEVER,
         TO(REQUESTED), NEVER),
     ROW(ESTABLISHED,
         STATE, WRONG, STATE, STATE, GO(DISCONNECTING, START_DISCONNECT), GO(CLOSING, END_FABRIC),
-        NEVER, NEVER, NEVER, NEVER, GO(PEER_GONE, TELL_PEER_ENDED), NEVER, NEVER,
+        NEVER, NEVER, NEVER, NEVER, GO(PEER_GONE, REPORT_PEER_ENDED), NEVER, NEVER,
         NEVER, NEVER),
     ROW(PEER_GONE,
         STATE, WRONG, STATE, STATE, GO(DISCONNECTING, START_DISCONNECT), GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
         NEVER, NEVER),
-    /* The peer's notice is awaited here, and no news. */
+    /* The peer's disconnect is awaited here, and not reported. */
     ROW(DISCONNECTING,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
-        NEVER, NEVER, NEVER, NEVER, PASS, GO(SPENT, TELL_DISCONNECTED), NEVER,
+        NEVER, NEVER, NEVER, NEVER, PASS, GO(ENDED, REPORT_DISCONNECTED), NEVER,
         NEVER, NEVER),
-    ROW(SPENT,
+    ROW(ENDED,
         STATE, WRONG, STATE, STATE, WRONG, GO(CLOSING, END_FABRIC),
         NEVER, NEVER, NEVER, NEVER, PASS, NEVER, NEVER,
         NEVER, NEVER),
-    /* What the fabric had under way when close came still ends here. */
+    /* Here end the operations of the fabric that close interrupted. */
     ROW(CLOSING,
         STATE, WRONG, STATE, STATE, WRONG, PASS,
-        DO(TELL_CANCELLED), DO(TELL_CANCELLED), DO(CANCEL_ESTABLISH), DO(CANCEL_ESTABLISH), PASS,
-        DO(TELL_DISCONNECTED), PASS,
+        DO(REPORT_CANCELLED), DO(REPORT_CANCELLED), DO(REPORT_NOT_ESTABLISHED), DO(REPORT_NOT_ESTABLISHED), PASS,
+        DO(REPORT_DISCONNECTED), PASS,
         PASS, PASS),
 };
 
 struct connector_cell connector_cell(enum connector_phase phase, enum connector_event event)
 {
-    struct connector_cell cell = table[phase][event];
+    struct connector_cell cell = connector_table[phase][event];
 
     if (cell.next == SAME)
         cell.next = phase;
@@ -136,7 +136,7 @@ enum connector_action connector_step(enum connector_phase *phase, enum connector
 bool connector_has_fabric(enum connector_phase phase)
 {
     return phase == CONNECTOR_CONNECTING || connector_has_qp(phase) || phase == CONNECTOR_REQUESTED ||
-           phase == CONNECTOR_SPENT;
+           phase == CONNECTOR_ENDED;
 }
 
 bool connector_has_qp(enum connector_phase phase)
@@ -158,20 +158,20 @@ bool connector_is_refusal(enum connector_action action)
 
 /* ---- invariants ---- */
 
-static bool tells(enum connector_action action)
+static bool cell_reports(enum connector_action action)
 {
-    return action == CONNECTOR_TELL_CONNECTED || action == CONNECTOR_TELL_FAILED ||
-           action == CONNECTOR_TELL_ESTABLISHED || action == CONNECTOR_TELL_DISCONNECTED;
+    return action == CONNECTOR_REPORT_CONNECTED || action == CONNECTOR_REPORT_FAILED ||
+           action == CONNECTOR_REPORT_ESTABLISHED || action == CONNECTOR_REPORT_DISCONNECTED;
 }
 
-static bool starts(enum connector_action action)
+static bool cell_starts(enum connector_action action)
 {
     return action == CONNECTOR_START_CONNECT || action == CONNECTOR_START_COMPLETE ||
            action == CONNECTOR_START_ACCEPT || action == CONNECTOR_START_REJECT ||
            action == CONNECTOR_START_DISCONNECT;
 }
 
-static bool may_start(enum connector_phase phase, enum connector_event event)
+static bool cell_may_start(enum connector_phase phase, enum connector_event event)
 {
     switch (event) {
     case CONNECTOR_CONNECT:
@@ -189,7 +189,8 @@ static bool may_start(enum connector_phase phase, enum connector_event event)
     }
 }
 
-static const char *check_close(enum connector_phase phase, enum connector_event event, struct connector_cell cell)
+static const char *connector_check_close(enum connector_phase phase, enum connector_event event,
+                                         struct connector_cell cell)
 {
     bool ends = cell.action == CONNECTOR_END_FABRIC || cell.action == CONNECTOR_RETIRE;
     bool must_end = event == CONNECTOR_CLOSE && connector_has_fabric(phase);
@@ -197,56 +198,57 @@ static const char *check_close(enum connector_phase phase, enum connector_event 
     if (event == CONNECTOR_CLOSE && cell.next != CONNECTOR_CLOSING)
         return "close leads to CLOSING from everywhere";
     if (phase == CONNECTOR_CLOSING && (cell.next != phase || cell.action == CONNECTOR_IMPOSSIBLE))
-        return "nothing leads out of CLOSING, and everything is possible there";
-    if (phase == CONNECTOR_SPENT && event != CONNECTOR_CLOSE && cell.next != phase)
-        return "close alone leads out of SPENT";
+        return "nothing leads out of CLOSING, and every event is possible there";
+    if (phase == CONNECTOR_ENDED && event != CONNECTOR_CLOSE && cell.next != phase)
+        return "only close leads out of ENDED";
     if (must_end && cell.action != CONNECTOR_END_FABRIC)
-        return "close ends a living connection of the fabric's";
+        return "close ends a living connection of the fabric";
     if (ends && !must_end && !(phase == CONNECTOR_CONNECTING && cell.action == CONNECTOR_RETIRE))
-        return "a connection of the fabric's is ended once";
+        return "a connection of the fabric is ended once";
     return NULL;
 }
 
-static const char *check_request(enum connector_phase phase, struct connector_cell cell)
+static const char *connector_check_request(enum connector_phase phase, struct connector_cell cell)
 {
-    bool keeps = cell.action == CONNECTOR_RETIRE || cell.action == CONNECTOR_END_FABRIC;
-    bool took_back = cell.next == CONNECTOR_IDLE || cell.next == CONNECTOR_REQUESTED;
+    bool keeps_request = cell.action == CONNECTOR_RETIRE || cell.action == CONNECTOR_END_FABRIC;
+    bool takes_back = cell.next == CONNECTOR_IDLE || cell.next == CONNECTOR_REQUESTED;
 
-    if (connector_has_request(phase) && cell.next != phase && !tells(cell.action) && !keeps && !took_back)
-        return "a pending request is told, taken back, or stays pending";
-    if (tells(cell.action) && !connector_has_request(phase) && phase != CONNECTOR_CLOSING)
-        return "only a pending request is told";
-    if ((cell.action == CONNECTOR_TELL_CANCELLED || cell.action == CONNECTOR_CANCEL_ESTABLISH) &&
+    if (connector_has_request(phase) && cell.next != phase && !cell_reports(cell.action) && !keeps_request &&
+        !takes_back)
+        return "a pending request is reported, taken back, or stays pending";
+    if (cell_reports(cell.action) && !connector_has_request(phase) && phase != CONNECTOR_CLOSING)
+        return "only a pending request is reported";
+    if ((cell.action == CONNECTOR_REPORT_CANCELLED || cell.action == CONNECTOR_REPORT_NOT_ESTABLISHED) &&
         phase != CONNECTOR_CLOSING)
         return "only close cancels";
     return NULL;
 }
 
-static const char *check_cell(enum connector_phase phase, enum connector_event event)
+static const char *connector_check_cell(enum connector_phase phase, enum connector_event event)
 {
     struct connector_cell cell = connector_cell(phase, event);
     bool refused = connector_is_refusal(cell.action) || cell.action == CONNECTOR_IMPOSSIBLE;
-    const char *broken = check_close(phase, event, cell);
+    const char *broken = connector_check_close(phase, event, cell);
 
     if (broken)
         return broken;
-    broken = check_request(phase, cell);
+    broken = connector_check_request(phase, cell);
     if (broken)
         return broken;
     if (refused && cell.next != phase)
-        return "what is refused or impossible leaves the phase as it is";
-    if (event < CONNECTOR_CLOSE && starts(cell.action) != may_start(phase, event))
-        return "a call starts something in its own phases alone";
-    if (event < CONNECTOR_CLOSE && !starts(cell.action) && !connector_is_refusal(cell.action))
+        return "a refused call or an impossible event does not change the phase";
+    if (event < CONNECTOR_CLOSE && cell_starts(cell.action) != cell_may_start(phase, event))
+        return "a call starts something only in its own phases";
+    if (event < CONNECTOR_CLOSE && !cell_starts(cell.action) && !connector_is_refusal(cell.action))
         return "a call starts something or is refused";
-    if (event >= CONNECTOR_CLOSE && (starts(cell.action) || connector_is_refusal(cell.action)))
+    if (event >= CONNECTOR_CLOSE && (cell_starts(cell.action) || connector_is_refusal(cell.action)))
         return "an event neither starts a call nor is refused";
-    if ((cell.action == CONNECTOR_TELL_PEER_ENDED) !=
+    if ((cell.action == CONNECTOR_REPORT_PEER_ENDED) !=
         (phase == CONNECTOR_ESTABLISHED && cell.next == CONNECTOR_PEER_GONE))
         return "the disconnect callback is queued on the way from ESTABLISHED to PEER_GONE";
-    if (cell.next == CONNECTOR_IDLE && phase != CONNECTOR_IDLE && event != CONNECTOR_TELLING &&
+    if (cell.next == CONNECTOR_IDLE && phase != CONNECTOR_IDLE && event != CONNECTOR_REPORTING &&
         event != CONNECTOR_NOT_STARTED)
-        return "IDLE is reached by telling a failure or by a call that did not start";
+        return "IDLE is reached by reporting a failure or by a call that did not start";
     return NULL;
 }
 
@@ -254,7 +256,7 @@ const char *connector_check_table(void)
 {
     for (int phase = 0; phase < CONNECTOR_PHASES; phase++) {
         for (int event = 0; event < CONNECTOR_EVENTS; event++) {
-            const char *broken = check_cell((enum connector_phase)phase, (enum connector_event)event);
+            const char *broken = connector_check_cell((enum connector_phase)phase, (enum connector_event)event);
 
             if (broken)
                 return broken;
@@ -266,11 +268,11 @@ const char *connector_check_table(void)
 /* ---- names ---- */
 
 #define NAME(name) [CONNECTOR_##name] = #name
-static const char *const phase_names[CONNECTOR_PHASES] = {
+static const char *const connector_phase_names[CONNECTOR_PHASES] = {
     NAME(IDLE), NAME(CONNECTING), NAME(FAILING), NAME(FAILED), NAME(REPLIED), NAME(COMPLETING), NAME(REQUESTED),
-    NAME(ACCEPTING), NAME(ESTABLISHED), NAME(PEER_GONE), NAME(DISCONNECTING), NAME(SPENT), NAME(CLOSING),
+    NAME(ACCEPTING), NAME(ESTABLISHED), NAME(PEER_GONE), NAME(DISCONNECTING), NAME(ENDED), NAME(CLOSING),
 };
-static const char *const event_names[CONNECTOR_EVENTS] = {
+static const char *const connector_event_names[CONNECTOR_EVENTS] = {
     [CONNECTOR_CONNECT] = "connect",
     [CONNECTOR_COMPLETE] = "complete",
     [CONNECTOR_ACCEPT] = "accept",
@@ -283,11 +285,11 @@ static const char *const event_names[CONNECTOR_EVENTS] = {
     [CONNECTOR_ESTABLISH_FAILED] = "establish failed",
     [CONNECTOR_PEER_ENDED] = "peer ended",
     [CONNECTOR_DISCONNECT_DONE] = "disconnect done",
-    [CONNECTOR_FABRIC_GONE] = "fabric gone",
+    [CONNECTOR_FABRIC_CLOSED] = "fabric closed",
     [CONNECTOR_NOT_STARTED] = "not started",
-    [CONNECTOR_TELLING] = "telling",
+    [CONNECTOR_REPORTING] = "reporting",
 };
-static const char *const action_names[CONNECTOR_ACTIONS] = {
+static const char *const connector_action_names[CONNECTOR_ACTIONS] = {
     [CONNECTOR_NOTHING] = "nothing",
     [CONNECTOR_REFUSE_STATE] = "STATUS_INVALID_DEVICE_STATE",
     [CONNECTOR_REFUSE_INVALID] = "STATUS_CONNECTION_INVALID",
@@ -296,58 +298,58 @@ static const char *const action_names[CONNECTOR_ACTIONS] = {
     [CONNECTOR_START_ACCEPT] = "start accept",
     [CONNECTOR_START_REJECT] = "reject",
     [CONNECTOR_START_DISCONNECT] = "start disconnect",
-    [CONNECTOR_TELL_CONNECTED] = "tell connected",
-    [CONNECTOR_RETIRE] = "end fabric, tell later",
-    [CONNECTOR_TELL_FAILED] = "tell failed",
-    [CONNECTOR_TELL_CANCELLED] = "tell cancelled",
-    [CONNECTOR_TELL_ESTABLISHED] = "tell established",
-    [CONNECTOR_CANCEL_ESTABLISH] = "tell cancelled",
-    [CONNECTOR_TELL_PEER_ENDED] = "disconnect callback",
-    [CONNECTOR_TELL_DISCONNECTED] = "tell disconnected",
+    [CONNECTOR_REPORT_CONNECTED] = "report connected",
+    [CONNECTOR_RETIRE] = "end fabric, report later",
+    [CONNECTOR_REPORT_FAILED] = "report failed",
+    [CONNECTOR_REPORT_CANCELLED] = "report cancelled",
+    [CONNECTOR_REPORT_ESTABLISHED] = "report established",
+    [CONNECTOR_REPORT_NOT_ESTABLISHED] = "report cancelled",
+    [CONNECTOR_REPORT_PEER_ENDED] = "disconnect callback",
+    [CONNECTOR_REPORT_DISCONNECTED] = "report disconnected",
     [CONNECTOR_END_FABRIC] = "end fabric",
     [CONNECTOR_IMPOSSIBLE] = "-",
 };
 
 const char *connector_phase_name(enum connector_phase phase)
 {
-    return phase_names[phase];
+    return connector_phase_names[phase];
 }
 
 const char *connector_event_name(enum connector_event event)
 {
-    return event_names[event];
+    return connector_event_names[event];
 }
 
 const char *connector_action_name(enum connector_action action)
 {
-    return action_names[action];
+    return connector_action_names[action];
 }
 
-static void print_cell(FILE *out, enum connector_phase phase, struct connector_cell cell)
+static void connector_print_cell(FILE *out, enum connector_phase phase, struct connector_cell cell)
 {
     if (cell.action == CONNECTOR_IMPOSSIBLE)
         fprintf(out, " |");
     else if (cell.next == phase)
-        fprintf(out, " %s |", action_names[cell.action]);
+        fprintf(out, " %s |", connector_action_names[cell.action]);
     else if (cell.action == CONNECTOR_NOTHING)
-        fprintf(out, " **%s** |", phase_names[cell.next]);
+        fprintf(out, " **%s** |", connector_phase_names[cell.next]);
     else
-        fprintf(out, " **%s**, %s |", phase_names[cell.next], action_names[cell.action]);
+        fprintf(out, " **%s**, %s |", connector_phase_names[cell.next], connector_action_names[cell.action]);
 }
 
 void connector_print_table(FILE *out)
 {
     fprintf(out, "| |");
     for (int event = 0; event < CONNECTOR_EVENTS; event++)
-        fprintf(out, " %s |", event_names[event]);
+        fprintf(out, " %s |", connector_event_names[event]);
     fprintf(out, "\n|---|");
     for (int event = 0; event < CONNECTOR_EVENTS; event++)
         fprintf(out, "---|");
     for (int phase = 0; phase < CONNECTOR_PHASES; phase++) {
-        fprintf(out, "\n| **%s** |", phase_names[phase]);
+        fprintf(out, "\n| **%s** |", connector_phase_names[phase]);
         for (int event = 0; event < CONNECTOR_EVENTS; event++)
-            print_cell(out, (enum connector_phase)phase,
-                       connector_cell((enum connector_phase)phase, (enum connector_event)event));
+            connector_print_cell(out, (enum connector_phase)phase,
+                                 connector_cell((enum connector_phase)phase, (enum connector_event)event));
     }
     fprintf(out, "\n");
 }

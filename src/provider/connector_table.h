@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connector's machine as a table: what each call of the consumer's and each event of the fabric's does in each phase.
- * No lock, no memory, no calls: connector.c steps it under the connector's lock and then carries out the action.
+ * A connector's state machine as a table: what each call of the consumer and each event of the fabric does in each
+ * phase. The invariant: only connector_step writes a phase. connector.c calls it with the connector's lock held, and
+ * then carries out the action.
  */
 #ifndef PROVIDER_CONNECTOR_TABLE_H
 #define PROVIDER_CONNECTOR_TABLE_H
@@ -10,66 +11,66 @@
 #include <stdio.h>
 
 enum connector_phase {
-    CONNECTOR_IDLE,          /* can connect */
-    CONNECTOR_CONNECTING,    /* NdkConnect is under way */
-    CONNECTOR_FAILING,       /* it failed; its address is being freed */
-    CONNECTOR_FAILED,        /* everything is released; the consumer is about to be told */
-    CONNECTOR_REPLIED,       /* the peer has accepted: complete or reject */
-    CONNECTOR_COMPLETING,    /* NdkCompleteConnect is under way */
-    CONNECTOR_REQUESTED,     /* a peer asks: accept or reject */
-    CONNECTOR_ACCEPTING,     /* NdkAccept is under way */
+    CONNECTOR_IDLE,          /* NdkConnect is possible */
+    CONNECTOR_CONNECTING,    /* NdkConnect is pending */
+    CONNECTOR_FAILING,       /* NdkConnect failed; its address is being released */
+    CONNECTOR_FAILED,        /* everything is released; NdkConnect is about to complete */
+    CONNECTOR_REPLIED,       /* the peer has accepted: NdkCompleteConnect or NdkReject */
+    CONNECTOR_COMPLETING,    /* NdkCompleteConnect is pending */
+    CONNECTOR_REQUESTED,     /* a peer requests a connection: NdkAccept or NdkReject */
+    CONNECTOR_ACCEPTING,     /* NdkAccept is pending */
     CONNECTOR_ESTABLISHED,
-    CONNECTOR_PEER_GONE,     /* the peer has disconnected, or broke off; this side has not answered */
-    CONNECTOR_DISCONNECTING, /* NdkDisconnect is under way */
-    CONNECTOR_SPENT,         /* over: only close is left */
-    CONNECTOR_CLOSING,       /* the consumer has closed it; what was pending is being ended */
+    CONNECTOR_PEER_GONE,     /* the peer has disconnected, or the connection broke; this side has not disconnected */
+    CONNECTOR_DISCONNECTING, /* NdkDisconnect is pending */
+    CONNECTOR_ENDED,         /* the connection has ended; only close is possible */
+    CONNECTOR_CLOSING,       /* the consumer has closed it; pending requests are being ended */
     CONNECTOR_PHASES
 };
 
 enum connector_event {
-    /* The consumer's calls. */
+    /* Calls of the consumer. */
     CONNECTOR_CONNECT,
     CONNECTOR_COMPLETE,
     CONNECTOR_ACCEPT,
     CONNECTOR_REJECT,
     CONNECTOR_DISCONNECT,
     CONNECTOR_CLOSE,
-    /* The fabric's events. */
+    /* Events of the fabric. */
     CONNECTOR_CONNECT_DONE,
     CONNECTOR_CONNECT_FAILED,
     CONNECTOR_ESTABLISH_DONE,
     CONNECTOR_ESTABLISH_FAILED,
     CONNECTOR_PEER_ENDED,
     CONNECTOR_DISCONNECT_DONE,
-    CONNECTOR_FABRIC_GONE,
-    /* The connector's own. */
-    CONNECTOR_NOT_STARTED,   /* connect or accept found no memory: nothing has begun */
-    CONNECTOR_TELLING,       /* the failed connect's completion routine is about to be called */
+    CONNECTOR_FABRIC_CLOSED,
+    /* Events of the connector itself. */
+    CONNECTOR_NOT_STARTED,   /* connect or accept failed for lack of memory */
+    CONNECTOR_REPORTING,       /* the completion routine of a failed NdkConnect is about to be called */
     CONNECTOR_EVENTS
 };
 
 enum connector_action {
     CONNECTOR_NOTHING,
-    /* A call that is wrong in this phase. */
+    /* For a call that is illegal in this phase. */
     CONNECTOR_REFUSE_STATE,   /* STATUS_INVALID_DEVICE_STATE */
     CONNECTOR_REFUSE_INVALID, /* STATUS_CONNECTION_INVALID */
-    /* A call that starts something. */
+    /* For a call that starts something. */
     CONNECTOR_START_CONNECT,
     CONNECTOR_START_COMPLETE,
     CONNECTOR_START_ACCEPT,
     CONNECTOR_START_REJECT,
     CONNECTOR_START_DISCONNECT,
-    /* An event. */
-    CONNECTOR_TELL_CONNECTED,   /* NdkConnect has succeeded */
-    CONNECTOR_RETIRE,           /* NdkConnect has failed: end the fabric's connection, then tell */
-    CONNECTOR_TELL_FAILED,      /* NdkConnect has failed, and nothing of it is left */
-    CONNECTOR_TELL_CANCELLED,   /* NdkConnect was overtaken by close */
-    CONNECTOR_TELL_ESTABLISHED, /* NdkCompleteConnect or NdkAccept has ended, well or not */
-    CONNECTOR_CANCEL_ESTABLISH, /* the same, overtaken by close */
-    CONNECTOR_TELL_PEER_ENDED,  /* the disconnect callback */
-    CONNECTOR_TELL_DISCONNECTED,
+    /* For an event. */
+    CONNECTOR_REPORT_CONNECTED,   /* NdkConnect has succeeded */
+    CONNECTOR_RETIRE,           /* NdkConnect has failed: end the fabric's connection, then report */
+    CONNECTOR_REPORT_FAILED,      /* NdkConnect has failed and its connection has ended */
+    CONNECTOR_REPORT_CANCELLED,   /* close came before NdkConnect completed */
+    CONNECTOR_REPORT_ESTABLISHED, /* NdkCompleteConnect or NdkAccept has succeeded or failed */
+    CONNECTOR_REPORT_NOT_ESTABLISHED, /* close came before it completed */
+    CONNECTOR_REPORT_PEER_ENDED,  /* the disconnect callback */
+    CONNECTOR_REPORT_DISCONNECTED,
     CONNECTOR_END_FABRIC,       /* end the fabric's connection */
-    /* Cannot happen: the fabric, or connector.c, is at fault. */
+    /* The fabric or connector.c has an error. */
     CONNECTOR_IMPOSSIBLE,
     CONNECTOR_ACTIONS
 };
@@ -80,23 +81,23 @@ struct connector_cell {
 };
 
 struct connector_cell connector_cell(enum connector_phase phase, enum connector_event event);
-/* The one function that writes a phase. Asserts that the event is possible. */
+/* Changes the phase and returns the action. Asserts that the event is possible. */
 enum connector_action connector_step(enum connector_phase *phase, enum connector_event event);
 
-/* What a connector in this phase certainly has. */
-bool connector_has_fabric(enum connector_phase phase); /* a connection of the fabric's that nobody has ended */
-bool connector_has_qp(enum connector_phase phase);     /* a queue pair, bound to it */
-bool connector_has_request(enum connector_phase phase); /* a request of the consumer's, pending */
-/* A call that is answered with an error at once. */
+/* Does a connector in this phase have ... */
+bool connector_has_fabric(enum connector_phase phase); /* ... a living connection of the fabric? */
+bool connector_has_qp(enum connector_phase phase);     /* ... a bound queue pair? */
+bool connector_has_request(enum connector_phase phase); /* ... a pending request of the consumer? */
+/* Does the action refuse a call? */
 bool connector_is_refusal(enum connector_action action);
 
 const char *connector_phase_name(enum connector_phase phase);
 const char *connector_event_name(enum connector_event event);
 const char *connector_action_name(enum connector_action action);
 
-/* The first invariant of the table that does not hold, as a sentence; NULL: all hold. */
+/* Returns the first invariant of the table that is broken, as a sentence, or NULL. */
 const char *connector_check_table(void);
-/* As a table in Markdown. */
+/* Prints the table in Markdown. */
 void connector_print_table(FILE *out);
 
 #endif

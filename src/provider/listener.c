@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the listener, and the arrival of requests.
+ * The listener, and the arrival of connection requests.
  *
- *   phase       listen                       listening OK   listening failed   the failure is told
+ *   phase       NdkListen                    listening OK   listening failed   the failure completes
  *   IDLE        STARTING                     -              -                  -
  *   STARTING    STATUS_INVALID_DEVICE_STATE  LISTENING      FAILED             -
  *   FAILED      STATUS_INVALID_DEVICE_STATE  -              -                  IDLE
  *   LISTENING   STATUS_INVALID_DEVICE_STATE  -              -                  -
  *
- * Close is no phase: the fabric's listener ends, which answers a pending listen, and its closed() lets go of the
- * object. Each request becomes a connector, which depends on the listener, and is handed over by
- * NdkConnectEventCallback; one that has not been handed over when the listener is closed is refused.
+ * Close is not a phase: it closes the fabric's listener, which completes a pending NdkListen, and whose closed() drops
+ * the last reference. Each request becomes a connector, which depends on the listener and is passed to the consumer by
+ * NdkConnectEventCallback. The invariant: a request that was not passed when the listener is closed is refused.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #include "provider/provider.h"
 #include "provider/status.h"
 
-enum phase { IDLE, STARTING, FAILED, LISTENING };
+enum listener_phase { LISTENER_IDLE, LISTENER_STARTING, LISTENER_FAILED, LISTENER_LISTENING };
 
 struct listener {
     NDK_LISTENER pub;
@@ -33,11 +33,11 @@ struct listener {
     struct fabric_listener *fabric;
     NDK_FN_CONNECT_EVENT_CALLBACK event;
     void *event_context;
-    struct spin lock; /* guards phase to ending; a leaf */
-    enum phase phase;
+    struct spin lock; /* guards phase to end_is_due; a leaf */
+    enum listener_phase phase;
     struct addr local;
-    unsigned inside;  /* calls of the consumer's that are using fabric */
-    bool ending;      /* the last of them ends it as it leaves */
+    unsigned n_calls;  /* calls of the consumer inside */
+    bool end_is_due;      /* the last of these calls closes fabric */
     struct request listen;
     NDK_FN_REQUEST_COMPLETION listen_done; /* the consumer's; constant while listen is pending */
     void *listen_context;
@@ -54,13 +54,13 @@ static struct listener *listener_of_object(struct object *o)
     return (struct listener *)((char *)o - offsetof(struct listener, obj));
 }
 
-static const struct fabric_ops *ops_of(const struct listener *l)
+static const struct fabric_ops *listener_ops(const struct listener *l)
 {
     return l->obj.adapter->fabric->ops;
 }
 
-/* One step of the table above. False: it was in another phase. */
-static bool step(struct listener *l, enum phase from, enum phase to)
+/* Changes the phase as in the table above. Returns false if the listener was in another phase. */
+static bool listener_step(struct listener *l, enum listener_phase from, enum listener_phase to)
 {
     spin_lock(&l->lock);
     bool right = l->phase == from;
@@ -71,62 +71,63 @@ static bool step(struct listener *l, enum phase from, enum phase to)
 }
 
 /*
- * Around each call of the consumer's that uses what is the fabric's: close in another thread leaves its end to the last
- * of them. False: close came first, and what is the fabric's may be gone.
+ * Encloses, with listener_exit, each call of the consumer that uses the fabric's listener: close in another thread
+ * leaves its end to the last call inside. Returns false if close came first, so the fabric's listener may have been
+ * freed.
  */
-static bool enter(struct listener *l)
+static bool listener_enter(struct listener *l)
 {
     spin_lock(&l->lock);
     bool open = !object_is_closing(&l->obj);
     if (open) {
         object_ref(&l->obj, REF_INTERNAL);
-        l->inside++;
+        l->n_calls++;
     }
     spin_unlock(&l->lock);
     return open;
 }
 
-static void leave(struct listener *l)
+static void listener_exit(struct listener *l)
 {
     spin_lock(&l->lock);
-    assert(l->inside > 0);
-    l->inside--;
-    bool ends = !l->inside && l->ending;
+    assert(l->n_calls > 0);
+    l->n_calls--;
+    bool is_last = !l->n_calls && l->end_is_due;
     spin_unlock(&l->lock);
-    if (ends)
-        ops_of(l)->listener_close(l->fabric);
+    if (is_last)
+        listener_ops(l)->listener_close(l->fabric);
     object_unref(&l->obj, REF_INTERNAL);
 }
 
 /* ---- NdkListen ---- */
 
-/* Callback context. Inside done the consumer may listen again: the request is free by then. */
-static void tell_listen(void *context, NTSTATUS status)
+/* Callback context. In done the consumer may listen again. */
+static void listener_complete_listen(void *context, NTSTATUS status)
 {
     struct listener *l = context;
     NDK_FN_REQUEST_COMPLETION done = l->listen_done;
     void *done_context = l->listen_context;
 
     if (!NT_SUCCESS(status))
-        (void)step(l, FAILED, IDLE);
+        (void)listener_step(l, LISTENER_FAILED, LISTENER_IDLE);
     done(done_context, status);
 }
 
-static void listening(void *owner, enum fabric_reason why, const struct addr *local)
+static void listener_on_listening(void *owner, enum fabric_reason why, const struct addr *local)
 {
     struct listener *l = owner;
 
     spin_lock(&l->lock);
-    assert(l->phase == STARTING);
-    l->phase = why == FABRIC_OK ? LISTENING : FAILED;
+    assert(l->phase == LISTENER_STARTING);
+    l->phase = why == FABRIC_OK ? LISTENER_LISTENING : LISTENER_FAILED;
     if (why == FABRIC_OK)
         l->local = *local;
     spin_unlock(&l->lock);
     request_complete(&l->listen, status_of_reason(why));
 }
 
-static NTSTATUS do_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG address_length,
-                          NDK_FN_REQUEST_COMPLETION done, PVOID context)
+static NTSTATUS listener_ndk_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG address_length,
+                                    NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct listener *l = listener_of(pub);
     struct addr local;
@@ -134,24 +135,24 @@ static NTSTATUS do_listen(NDK_LISTENER *pub, CONST PSOCKADDR address, ULONG addr
     if (!done || !addr_from(&local, address, address_length))
         return STATUS_INVALID_PARAMETER;
     /* The completion may run before this returns, and the consumer may close inside it. */
-    if (!enter(l))
+    if (!listener_enter(l))
         return STATUS_INVALID_DEVICE_STATE;
-    if (!step(l, IDLE, STARTING)) {
-        leave(l);
+    if (!listener_step(l, LISTENER_IDLE, LISTENER_STARTING)) {
+        listener_exit(l);
         return STATUS_INVALID_DEVICE_STATE;
     }
     l->listen_done = done;
     l->listen_context = context;
-    request_begin(&l->listen, &l->obj, tell_listen, l);
-    ops_of(l)->listener_listen(l->fabric, &local);
-    leave(l);
+    request_begin(&l->listen, &l->obj, listener_complete_listen, l);
+    listener_ops(l)->listener_listen(l->fabric, &local);
+    listener_exit(l);
     return STATUS_PENDING;
 }
 
 /* ---- requests ---- */
 
 /* Callback context. */
-static void run_arrival(struct task *task)
+static void listener_run_connect_event(struct task *task)
 {
     struct connector *c = (struct connector *)((char *)task - offsetof(struct connector, event));
     struct listener *l = c->listener;
@@ -159,12 +160,12 @@ static void run_arrival(struct task *task)
     if (object_is_closing(&l->obj)) {
         (void)object_close(&c->obj, NULL, NULL);
     } else {
-        l->event(l->event_context, &c->pub); /* the connector is the consumer's from here on, and may be gone after */
+        l->event(l->event_context, &c->pub); /* in it the consumer may close the connector */
     }
     object_unref(&l->obj, REF_CALLBACK);
 }
 
-static void *request(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer)
+static void *listener_on_request(void *owner, struct fabric_conn *conn, const struct fabric_peer *peer)
 {
     struct listener *l = owner;
     struct connector *c = object_is_closing(&l->obj) ? NULL : connector_new_passive(l, &l->obj, conn, peer);
@@ -172,41 +173,41 @@ static void *request(void *owner, struct fabric_conn *conn, const struct fabric_
     if (!c)
         return NULL;
     object_ref(&l->obj, REF_CALLBACK);
-    c->event.run = run_arrival;
+    c->event.run = listener_run_connect_event;
     object_call(&c->obj, &c->event);
     return c;
 }
 
-static void closed(void *owner)
+static void listener_on_closed(void *owner)
 {
     struct listener *l = owner;
 
     object_unref(&l->obj, REF_INTERNAL);
 }
 
-static const struct fabric_listener_events events = {
-    .listening = listening,
-    .request = request,
-    .closed = closed,
+static const struct fabric_listener_events listener_events = {
+    .listening = listener_on_listening,
+    .request = listener_on_request,
+    .closed = listener_on_closed,
 };
 
-static void control_connect_events(NDK_LISTENER *pub, BOOLEAN pause)
+static void listener_ndk_control_connect_events(NDK_LISTENER *pub, BOOLEAN pause)
 {
     struct listener *l = listener_of(pub);
 
-    if (!enter(l))
+    if (!listener_enter(l))
         return;
-    ops_of(l)->listener_pause(l->fabric, pause != FALSE);
-    leave(l);
+    listener_ops(l)->listener_pause(l->fabric, pause != FALSE);
+    listener_exit(l);
 }
 
-/* Before NdkListen has succeeded: STATUS_INVALID_DEVICE_STATE. */
-static NTSTATUS get_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
+/* Returns STATUS_INVALID_DEVICE_STATE if NdkListen has not succeeded. */
+static NTSTATUS listener_ndk_get_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *length)
 {
     struct listener *l = listener_of(pub);
 
     spin_lock(&l->lock);
-    bool known = l->phase == LISTENING;
+    bool known = l->phase == LISTENER_LISTENING;
     struct addr local = l->local;
     spin_unlock(&l->lock);
     return known ? address_answer(&l->obj, &local, address, length) : STATUS_INVALID_DEVICE_STATE;
@@ -214,49 +215,46 @@ static NTSTATUS get_local_address(NDK_LISTENER *pub, PSOCKADDR address, ULONG *l
 
 /* ---- life ---- */
 
-static void cancel(struct object *o)
+static void listener_cancel(struct object *o)
 {
     struct listener *l = listener_of_object(o);
 
     spin_lock(&l->lock);
-    l->ending = l->inside > 0;
-    bool ends = !l->ending;
+    l->end_is_due = l->n_calls > 0;
+    bool is_last = !l->end_is_due;
     spin_unlock(&l->lock);
-    if (ends)
-        ops_of(l)->listener_close(l->fabric);
-}
-
-static void destroy(struct object *o)
-{
-    (void)o; /* the fabric's listener has said closed() */
+    if (is_last)
+        listener_ops(l)->listener_close(l->fabric);
 }
 
 void listener_describe(struct object *o, ondk_listener_t *entry)
 {
     static const char *const states[] = {
-        [IDLE] = "idle", [STARTING] = "starting", [FAILED] = "idle", [LISTENING] = "listening",
+        [LISTENER_IDLE] = "idle",
+        [LISTENER_STARTING] = "starting",
+        [LISTENER_FAILED] = "idle",
+        [LISTENER_LISTENING] = "listening",
     };
     struct listener *l = listener_of_object(o);
 
     spin_lock(&l->lock);
     *entry = (ondk_listener_t){ .state = object_is_closing(o) ? "closing" : states[l->phase] };
-    if (l->phase == LISTENING)
+    if (l->phase == LISTENER_LISTENING)
         memcpy(&entry->local, &l->local.sa, addr_len(&l->local));
     spin_unlock(&l->lock);
 }
 
-static const struct object_type type = {
+static const struct object_type listener_type = {
     .ndk_type = NdkObjectTypeListener,
-    .cancel = cancel,
-    .destroy = destroy,
+    .cancel = listener_cancel,
 };
 
-static const NDK_LISTENER_DISPATCH dispatch = {
+static const NDK_LISTENER_DISPATCH listener_dispatch = {
     .NdkCloseListener = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkListen = do_listen,
-    .NdkGetLocalAddress = get_local_address,
-    .NdkControlConnectEvents = control_connect_events,
+    .NdkListen = listener_ndk_listen,
+    .NdkGetLocalAddress = listener_ndk_get_local_address,
+    .NdkControlConnectEvents = listener_ndk_control_connect_events,
 };
 
 NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK event, PVOID event_context,
@@ -273,12 +271,12 @@ NTSTATUS listener_create(NDK_ADAPTER *adapter, NDK_FN_CONNECT_EVENT_CALLBACK eve
     spin_init(&l->lock);
     l->event = event;
     l->event_context = event_context;
-    l->pub.Dispatch = &dispatch;
-    if (a->fabric->ops->listener_create(a->fabric, &events, &connector_events, l, &l->fabric) != 0) {
+    l->pub.Dispatch = &listener_dispatch;
+    if (a->fabric->ops->listener_create(a->fabric, &listener_events, &connector_events, l, &l->fabric) != 0) {
         free(l);
         return STATUS_INSUFFICIENT_RESOURCES;
     }
-    object_init(&l->obj, &type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
+    object_init(&l->obj, &listener_type, &l->pub.Header, l, a, a->fabric->ops->listener_shard(l->fabric));
     object_depend(&l->obj, &a->obj);
     object_ref(&l->obj, REF_INTERNAL); /* until closed() */
     return object_created(a, &l->obj, done, context, (NDK_OBJECT_HEADER **)out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the shared endpoint. It has no machine: the address is reserved when it is created, and free when the last
- * connector over it, each of which depends on it, and the endpoint itself are closed.
+ * The shared endpoint. It has no state machine. The invariant: its address is reserved from its creation until the
+ * endpoint and the last connector that depends on it are closed.
  */
 #include "provider/shared_endpoint.h"
 
@@ -13,7 +13,7 @@
 #include "provider/provider.h"
 #include "provider/status.h"
 
-static void destroy(struct object *o)
+static void shared_endpoint_destroy(struct object *o)
 {
     struct shared_endpoint *e = (struct shared_endpoint *)((char *)o - offsetof(struct shared_endpoint, obj));
 
@@ -28,22 +28,22 @@ void shared_endpoint_describe(struct object *o, ondk_endpoint_t *entry)
     memcpy(&entry->local, &e->local.sa, addr_len(&e->local));
 }
 
-static const struct object_type type = {
+static const struct object_type shared_endpoint_type = {
     .ndk_type = NdkObjectTypeSharedEndpoint,
-    .destroy = destroy,
+    .destroy = shared_endpoint_destroy,
 };
 
-static NTSTATUS get_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
+static NTSTATUS shared_endpoint_ndk_get_local_address(NDK_SHARED_ENDPOINT *pub, PSOCKADDR address, ULONG *length)
 {
     struct shared_endpoint *e = shared_endpoint_of(pub);
 
     return address_answer(&e->obj, &e->local, address, length);
 }
 
-static const NDK_SHARED_ENDPOINT_DISPATCH dispatch = {
+static const NDK_SHARED_ENDPOINT_DISPATCH shared_endpoint_dispatch = {
     .NdkCloseSharedEndpoint = object_ndk_close,
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkGetLocalAddress = get_local_address,
+    .NdkGetLocalAddress = shared_endpoint_ndk_get_local_address,
 };
 
 NTSTATUS shared_endpoint_create(NDK_ADAPTER *adapter, CONST PSOCKADDR address, ULONG address_length,
@@ -65,8 +65,8 @@ NTSTATUS shared_endpoint_create(NDK_ADAPTER *adapter, CONST PSOCKADDR address, U
         return status_of_reason(why);
     }
     e->local = local;
-    e->pub.Dispatch = &dispatch;
-    object_init(&e->obj, &type, &e->pub.Header, e, a, adapter_home(a));
+    e->pub.Dispatch = &shared_endpoint_dispatch;
+    object_init(&e->obj, &shared_endpoint_type, &e->pub.Header, e, a, adapter_home(a));
     object_depend(&e->obj, &a->obj);
     return object_created(a, &e->obj, done, context, (NDK_OBJECT_HEADER **)out);
 }
