@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: who holds a local address, and for how long; listeners that pause and close; shared endpoints. */
+/* The reservation of local addresses, listeners that pause and close, and shared endpoints. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>

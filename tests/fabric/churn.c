@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: thousands of connections from several threads at once, ended in every way at every moment, with posts going
- * on meanwhile. What is looked at: each end is told once, nothing after closed, every request completes exactly once.
+ * Thousands of connections from several threads at once, which end in every way at every moment while requests are
+ * posted. Checked: each end is reported once, nothing comes after closed, every request completes exactly once.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -140,8 +140,8 @@ static int reap(struct side *s)
     return count;
 }
 
-/* Everything that was posted has completed once. */
-static void settle(struct side *s)
+/* Flushes, and checks that every posted receive completes once. */
+static void flush_and_check(struct side *s)
 {
     int got = 0;
 
@@ -160,7 +160,7 @@ static void try_send(struct side *s, uint32_t len)
 static void end_passive(struct passive *p)
 {
     link_close(&p->link);
-    settle(&p->side);
+    flush_and_check(&p->side);
     receives(&p->side);
     atomic_store(&p->state, 0);
 }
@@ -251,7 +251,7 @@ out:
     SERVE_UNTIL(c, atomic_load(&l.closed));
     CHECK(atomic_load(&l.connected) == 1);
     CHECK(atomic_load(&l.ended) <= 1);
-    settle(s);
+    flush_and_check(s);
     receives(s);
 }
 
@@ -264,7 +264,7 @@ static void *client_main(void *context)
     receives(&s);
     for (int i = 0; i < ROUNDS; i++)
         one_connection(c, &s);
-    settle(&s);
+    flush_and_check(&s);
     side_close(&s);
     return NULL;
 }
@@ -314,7 +314,7 @@ static void churn(void)
     s->f->ops->listener_close(s->l);
     AWAIT(atomic_load(&s->closed));
     for (int i = 0; i < PASSIVES; i++) {
-        settle(&s->slot[i].side);
+        flush_and_check(&s->slot[i].side);
         side_close(&s->slot[i].side);
     }
     a->ops->destroy(a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: completion queues: when a notification is made, and the overflow. */
+/* Completion queues: when a notification is made, and the overflow. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void open_connected(struct world *w, uint32_t depth_b)
     world_connect(w);
 }
 
-/* Sends to b; when it is there, settle() says. */
+/* Sends to b. wait_delivered waits until b has received it. */
 static void deliver(struct world *w, unsigned flags)
 {
     post(&w->sb, RDMA_OP_RECEIVE, 0, NULL, 0, 100, NULL, 0);
@@ -28,8 +28,8 @@ static void deliver(struct world *w, unsigned flags)
     expect_completion(&w->sa, RDMA_OP_SEND, NULL, 10);
 }
 
-/* A round trip over the connection: what was delivered before it is in b's queue, and b's shard has been through it. */
-static void settle(struct world *w)
+/* A round trip over the connection, after which b's shard has processed everything that was sent before. */
+static void wait_delivered(struct world *w)
 {
     post(&w->sa, RDMA_OP_READ, 0, NULL, 10000, 1, &w->sb, 20000);
     expect_completion(&w->sa, RDMA_OP_READ, NULL, 1);
@@ -70,7 +70,7 @@ static void only_when_armed(void)
 
     open_connected(&w, 4 * DEPTH);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(notified(&w.sb) == 0);
     drain(&w.sb, 1);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
@@ -78,7 +78,7 @@ static void only_when_armed(void)
     deliver(&w, 0);
     AWAIT(notified(&w.sb) == 1);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(notified(&w.sb) == 1);
     world_disconnect(&w);
     world_close(&w);
@@ -91,7 +91,7 @@ static void arm_looks_back(void)
 
     open_connected(&w, 4 * DEPTH);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
     CHECK(notified(&w.sb) == 1);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY); /* only an old one */
@@ -110,12 +110,12 @@ static void kinds(void)
     open_connected(&w, 4 * DEPTH);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ERRORS);
     deliver(&w, RDMA_FLAG_SOLICIT);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(notified(&w.sb) == 0);
     drain(&w.sb, 1);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_SOLICITED);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(notified(&w.sb) == 0);
     deliver(&w, RDMA_FLAG_SOLICIT);
     AWAIT(notified(&w.sb) == 1);
@@ -133,7 +133,7 @@ static void kinds(void)
     world_close(&w);
 }
 
-static void is_gone(void *context)
+static void set_closed(void *context)
 {
     atomic_store((atomic_bool *)context, true);
 }
@@ -152,7 +152,7 @@ static void refused_for_overflow(struct side *s)
     CHECK(s->f->ops->qp_post(qp, &r) == ENOTCONN);
     CHECK(s->f->ops->qp_reason(qp, &terminate) == FABRIC_CQ_OVERFLOW);
     CHECK(terminate == FABRIC_NO_TERMINATE);
-    s->f->ops->qp_close(qp, is_gone, &gone);
+    s->f->ops->qp_close(qp, set_closed, &gone);
     AWAIT(atomic_load(&gone));
 }
 
@@ -197,13 +197,13 @@ static void resize(void)
     open_connected(&w, 4);
     for (int i = 0; i < 4; i++)
         deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(w.b->ops->cq_resize(w.sb.cq, 3) != 0);
     CHECK(w.b->ops->cq_resize(w.sb.cq, 4) == 0);
     CHECK(w.b->ops->cq_resize(w.sb.cq, 40) == 0);
     for (int i = 0; i < 10; i++)
         deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     drain(&w.sb, 14);
     expect_no_completion(&w.sb);
     CHECK(atomic_load(&w.sb.overflowed) == 0);
@@ -221,7 +221,7 @@ static void moderation(void)
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
     deliver(&w, 0);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(notified(&w.sb) == 0);
     deliver(&w, 0);
     AWAIT(notified(&w.sb) == 1);
@@ -232,7 +232,7 @@ static void moderation(void)
     w.b->ops->cq_moderate(w.sb.cq, UINT32_MAX, 4 * DEPTH);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(w.b->ops->cq_resize(w.sb.cq, 6) == 0);
     CHECK(notified(&w.sb) == 2);
     deliver(&w, 0); /* the sixth */
@@ -241,7 +241,7 @@ static void moderation(void)
     w.b->ops->cq_moderate(w.sb.cq, UINT32_MAX - 1, UINT32_MAX);
     w.b->ops->cq_arm(w.sb.cq, FABRIC_ARM_ANY);
     deliver(&w, 0);
-    settle(&w);
+    wait_delivered(&w);
     CHECK(notified(&w.sb) == 3);
     world_close(&w);
 }

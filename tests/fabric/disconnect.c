@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the ways a connection ends, in every order. */
+/* The ways a connection ends, in every order. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -56,7 +56,7 @@ static void one_then_other(void)
     world_close(&w);
 }
 
-/* What is posted after the peer's notice still reaches it. covers: DSC-01 */
+/* Requests posted after the peer's notice still reach it. covers: DSC-01 */
 static void work_after_notice(void)
 {
     struct world w;
@@ -262,7 +262,7 @@ static void terminated(void)
     world_close(&w);
 }
 
-/* The same while much more is on its way: the Terminate is not lost to a reset. */
+/* The same while much more data is in flight: no reset discards the Terminate. */
 static void terminated_under_load(void)
 {
     for (int round = 0; round < 20; round++) {

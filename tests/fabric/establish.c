@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: connections come to be and carry messages, in every form of start-up. */
+/* Connections come to be and carry messages, in every form of start-up. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: connections that do not come to be: why, and what is left behind (nothing). */
+/* Connections that do not come to be: why, and what is left behind (nothing). */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -329,7 +329,7 @@ static void elsewhere_close(struct elsewhere *e)
     e->b->ops->destroy(e->b);
 }
 
-/* The shard that it was on is done with it before the other one has it, and ends it: TSan would tell. */
+/* The connector moves to another shard, which ends it. The first shard must not touch it any more (for TSan). */
 static void again_elsewhere(void)
 {
     struct addr local = anywhere();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: on which shard completion queues are at home: those of one queue pair on one, unless affinities say
- * otherwise, so that a look at either queue, and a notification of either, is one of the shard that does the work.
+ * The home shards of completion queues: the two of one queue pair have the same one, unless their affinities differ, so
+ * that polling and notification of both run on the shard that does the work.
  */
 #include <pthread.h>
 
@@ -12,8 +12,8 @@ enum { SHARDS = 2, PAIRS = 4 };
 struct queue {
     struct fabric *f;
     struct fabric_cq *cq;
-    pthread_t told_in;
-    atomic_bool told, gone;
+    pthread_t notified_in;
+    atomic_bool notified, closed;
 };
 
 static void on_notify(void *owner, bool overflow)
@@ -21,13 +21,13 @@ static void on_notify(void *owner, bool overflow)
     struct queue *q = owner;
 
     CHECK(!overflow);
-    q->told_in = pthread_self();
-    atomic_store(&q->told, true);
+    q->notified_in = pthread_self();
+    atomic_store(&q->notified, true);
 }
 
 static void on_queue_closed(void *owner)
 {
-    atomic_store(&((struct queue *)owner)->gone, true);
+    atomic_store(&((struct queue *)owner)->closed, true);
 }
 
 static void queue_open(struct queue *q, struct fabric *f, int affinity)
@@ -35,15 +35,15 @@ static void queue_open(struct queue *q, struct fabric *f, int affinity)
     struct fabric_cq_config config = { .depth = DEPTH, .affinity = affinity, .notify = on_notify, .owner = q };
 
     q->f = f;
-    atomic_init(&q->told, false);
-    atomic_init(&q->gone, false);
+    atomic_init(&q->notified, false);
+    atomic_init(&q->closed, false);
     CHECK(f->ops->cq_create(f, &config, &q->cq) == 0);
 }
 
 static void queue_close(struct queue *q)
 {
     q->f->ops->cq_close(q->cq, on_queue_closed);
-    AWAIT(atomic_load(&q->gone));
+    AWAIT(atomic_load(&q->closed));
 }
 
 static const struct shard *home(const struct queue *q)
@@ -51,9 +51,9 @@ static const struct shard *home(const struct queue *q)
     return q->f->ops->cq_shard(q->cq);
 }
 
-static void on_qp_closed(void *gone)
+static void on_qp_closed(void *closed)
 {
-    atomic_store((atomic_bool *)gone, true);
+    atomic_store((atomic_bool *)closed, true);
 }
 
 static struct fabric_qp *pair_up(void *domain, struct queue *receive, struct queue *initiator)
@@ -70,10 +70,10 @@ static struct fabric_qp *pair_up(void *domain, struct queue *receive, struct que
 
 static void qp_end(struct fabric *f, struct fabric_qp *qp)
 {
-    atomic_bool gone = false;
+    atomic_bool closed = false;
 
-    f->ops->qp_close(qp, on_qp_closed, &gone);
-    AWAIT(atomic_load(&gone));
+    f->ops->qp_close(qp, on_qp_closed, &closed);
+    AWAIT(atomic_load(&closed));
 }
 
 static struct fabric *fabric_of_two(void)
@@ -89,7 +89,7 @@ static struct fabric *fabric_of_two(void)
     return f;
 }
 
-/* Whether the queues are made pair by pair, or all of them first. */
+/* The queues are created pair by pair, or all of them first. */
 static void pairs(bool all_first)
 {
     struct fabric *f = fabric_of_two();
@@ -110,7 +110,7 @@ static void pairs(bool all_first)
         CHECK(home(&receive[i]) == home(&initiator[i]));
         at_first += home(&receive[i]) == home(&receive[0]);
     }
-    CHECK(at_first == PAIRS / SHARDS); /* and the shards have equal parts of them */
+    CHECK(at_first == PAIRS / SHARDS); /* each shard has as many */
     for (int i = 0; i < PAIRS; i++) {
         qp_end(f, qp[i]);
         queue_close(&receive[i]);
@@ -129,7 +129,7 @@ static void made_before_the_pairs(void)
     pairs(true);
 }
 
-/* A queue moves once, before it can have told anything, and never from where its affinity put it. */
+/* A queue moves once, before its first notification can come. With an affinity it never moves. */
 static void those_that_stay(void)
 {
     struct fabric *f = fabric_of_two();
@@ -186,7 +186,7 @@ static pthread_t thread_of(struct shard *s)
     return t.thread;
 }
 
-/* Armed before they are at home anywhere, both tell in the thread of their home. */
+/* Queues that are armed before they have a home notify on the thread of their home. */
 static void notifications(void)
 {
     pthread_t thread;
@@ -197,7 +197,7 @@ static void notifications(void)
 
     world_defaults(&w);
     w.config_a.shards = SHARDS;
-    world_open(&w, AF_INET); /* its queue pair has had the first turn */
+    world_open(&w, AF_INET); /* its queue pair is on the first shard */
     spare = w.sa;
     queue_open(&receive, w.a, -1);
     queue_open(&initiator, w.a, -1);
@@ -211,10 +211,10 @@ static void notifications(void)
     world_connect(&w);
     post(&w.sa, RDMA_OP_RECEIVE, 0, NULL, 0, 10, NULL, 0);
     post(&w.sb, RDMA_OP_SEND, 0, NULL, 0, 10, NULL, 0);
-    AWAIT(atomic_load(&receive.told));
+    AWAIT(atomic_load(&receive.notified));
     post(&w.sa, RDMA_OP_WRITE, 0, NULL, 0, 10, &w.sb, 0);
-    AWAIT(atomic_load(&initiator.told));
-    CHECK(pthread_equal(receive.told_in, thread) && pthread_equal(initiator.told_in, thread));
+    AWAIT(atomic_load(&initiator.notified));
+    CHECK(pthread_equal(receive.notified_in, thread) && pthread_equal(initiator.notified_in, thread));
     world_disconnect(&w);
     w.sa.qp = spare.qp;
     qp_end(w.a, qp);

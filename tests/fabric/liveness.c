@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: peers that begin a frame or a message and do not go on, with the fabric's clock in the test's hand: no limit
- * is waited for, and none is missed on a busy machine.
+ * Peers that begin a frame or a message and do not continue. The test sets the fabric's clock, so that it neither waits
+ * for a time limit nor misses one on a busy machine.
  */
 #include "fabric/raw.h"
 #include "fabric/service.h"
@@ -10,7 +10,7 @@ enum { STALL_MS = 30000 };
 
 static uint64_t clock_ns = 1000 * (uint64_t)MS;
 
-/* Time passes, and whatever falls due happens. */
+/* Advances the clock, and runs what is due. */
 static void pass(uint64_t ms)
 {
     clock_ns += ms * MS;
@@ -26,7 +26,7 @@ static void expect_lost(struct peer *p, enum fabric_reason why)
     CHECK(c.op == RDMA_OP_RECEIVE && c.status == RDMA_STATUS_LOST && c.reason == why);
 }
 
-/* The peer has gone on for so long without an end; now it must end, for this reason. */
+/* The connection must end now, for this reason. */
 static void expect_end(struct peer *p, struct service *s, enum fabric_reason why)
 {
     AWAIT(!peer_is_up(p));
@@ -223,7 +223,7 @@ static void next_message(void)
     close_both(&s, &p);
 }
 
-/* The rest has come, and this side has not looked: no fault of the peer's. */
+/* The rest is in the socket, and only this side has not read it: the peer is not at fault. */
 static void unread(void)
 {
     uint8_t fpdu[FPDU_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: logical address mappings without memory: the call says so, and leaves nothing mapped. */
+/* Logical address mappings without memory: the call fails with that status and leaves nothing mapped. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void test_lam(void **state)
     until_none = -1;
     assert_int_equal(n, 3); /* two allocations: its own, and the table's first slots */
     iwarp_lam_release(lam);
-    mem_table_destroy(f.memory); /* asserts that every region has gone */
+    mem_table_destroy(f.memory); /* asserts that every region is freed */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: peers that are slow, silent, wrong or hostile, played by plain sockets. */
+/* Peers that are slow, silent, wrong or hostile, played by plain sockets. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -362,7 +362,7 @@ static void no_reply(void)
     respond_end(&r);
 }
 
-/* What follows is one FPDU, a Terminate with this code, and the end of the stream. */
+/* Reads one FPDU, which must be a Terminate with this code, and the end of the stream. */
 static void reads_terminate(struct responder *r, enum wire_error error)
 {
     uint8_t fpdu[256];
@@ -495,7 +495,7 @@ static void nudged(void)
     respond_end(&r);
 }
 
-/* Who has spoken, or given notice, is not nudged; and nobody where it is switched off. */
+/* No nudges to a peer that has sent something or has disconnected, and none if they are switched off. */
 static void not_nudged(void)
 {
     enum { SWITCHED_OFF, SPOKEN, NOTICE, CASES };

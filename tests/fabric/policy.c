@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: which requests of a polling consumer leave at once, and which wait for others: with shards that have no
- * threads and a clock by hand, so that nothing but what a test does makes one leave. And in how many system calls, which
- * are seen by standing in their way.
+ * Which requests of a polling consumer are sent at once, and which wait for others. The shards are manual, so that
+ * nothing is sent but by the test's own calls. Wrappers of sendmsg and send count the system calls and their bytes.
  */
 #include <errno.h>
 #include <sys/socket.h>
 
 #include "fabric/world.h"
 
-enum { LEN = 64, LOOKS = 8, MANY = 32, NS_PER_US = 1000, EARLY = 24 * 1024, MOST_CALLS = 8 };
+enum { LEN = 64, POLLS = 8, MANY = 32, NS_PER_US = 1000, EARLY = 24 * 1024, MAX_CALLS = 8 };
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
@@ -18,13 +17,13 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
 
 static struct {
     int count;
-    ssize_t octets[MOST_CALLS];
+    ssize_t bytes[MAX_CALLS];
 } calls;
 
 static ssize_t note_call(ssize_t n)
 {
-    if (calls.count < MOST_CALLS)
-        calls.octets[calls.count] = n;
+    if (calls.count < MAX_CALLS)
+        calls.bytes[calls.count] = n;
     calls.count++;
     return n;
 }
@@ -64,7 +63,7 @@ static uint64_t sent(struct world *w)
 
 static void poll_for_long(struct world *w)
 {
-    for (int i = 0; i < LOOKS; i++)
+    for (int i = 0; i < POLLS; i++)
         expect_no_completion(&w->sa);
 }
 
@@ -74,8 +73,8 @@ static void writes(struct world *w, int count, unsigned flags, uint32_t len)
         post(&w->sa, RDMA_OP_WRITE, flags, NULL, 0, len, &w->sb, 0);
 }
 
-/* How many FPDUs left inside the posts. */
-static int leave(struct world *w, int count)
+/* Returns how many FPDUs were sent inside the posts. */
+static int count_sent(struct world *w, int count)
 {
     uint64_t before = sent(w);
 
@@ -90,14 +89,14 @@ static int poll(struct world *w, int most)
     return w->a->ops->cq_poll(w->sa.cq, c, most);
 }
 
-/* Two that have left, and whose results nobody has read; the clock stands. */
+/* Two requests have been sent, and their results are not read. The clock does not advance. */
 static void fall_behind(struct world *w)
 {
     poll_for_long(w);
-    CHECK(leave(w, 2) == 2);
+    CHECK(count_sent(w, 2) == 2);
 }
 
-/* Many that leave in one call, and whose results are all read with one look. */
+/* Many requests are sent in one call, and one poll reads all their results. */
 static void fill_window(struct world *w)
 {
     uint64_t before = sent(w);
@@ -105,7 +104,7 @@ static void fill_window(struct world *w)
     poll_for_long(w);
     writes(w, MANY - 1, RDMA_FLAG_DEFER, LEN);
     CHECK(sent(w) == before);
-    CHECK(leave(w, 1) == MANY);
+    CHECK(count_sent(w, 1) == MANY);
     CHECK(poll(w, DEPTH) == MANY);
 }
 
@@ -115,7 +114,7 @@ static void who_does_not_poll(void)
 
     open_connected(&w);
     for (int i = 1; i <= 8; i++)
-        CHECK(leave(&w, 1) == 1);
+        CHECK(count_sent(&w, 1) == 1);
     CHECK(poll(&w, DEPTH) == 8);
     close_connected(&w);
 }
@@ -127,8 +126,8 @@ static void lonely(void)
     open_connected(&w);
     poll_for_long(&w);
     for (int i = 0; i < 8; i++) {
-        CHECK(leave(&w, 1) == 1);
-        CHECK(poll(&w, DEPTH) == 1); /* all is read: the next is as lonely, looked or not */
+        CHECK(count_sent(&w, 1) == 1);
+        CHECK(poll(&w, DEPTH) == 1); /* all results are read, so the next request is alone again */
     }
     close_connected(&w);
 }
@@ -141,10 +140,10 @@ static void behind(void)
     open_connected(&w);
     fall_behind(&w);
     before = sent(&w);
-    CHECK(leave(&w, 3) == 0);
-    CHECK(poll(&w, DEPTH) == 2); /* finds something: not yet */
+    CHECK(count_sent(&w, 3) == 0);
+    CHECK(poll(&w, DEPTH) == 2); /* finds results, so it sends nothing */
     CHECK(sent(&w) == before);
-    CHECK(leave(&w, 1) == 4); /* everything is read */
+    CHECK(count_sent(&w, 1) == 4); /* everything is read */
     CHECK(poll(&w, DEPTH) == 4);
     close_connected(&w);
 }
@@ -155,18 +154,18 @@ static void filling(void)
 
     open_connected(&w);
     fill_window(&w);
-    CHECK(leave(&w, 8) == 0);
-    CHECK(poll(&w, DEPTH) == 8); /* finds none, sends, and then finds what that ended */
-    CHECK(leave(&w, 1) == 1);    /* eight are not many */
+    CHECK(count_sent(&w, 8) == 0);
+    CHECK(poll(&w, DEPTH) == 8); /* finds none, sends, and finds the results of that */
+    CHECK(count_sent(&w, 1) == 1);    /* eight are not many */
     CHECK(poll(&w, DEPTH) == 1);
     fill_window(&w);
-    CHECK(leave(&w, MANY) == 0); /* they are */
+    CHECK(count_sent(&w, MANY) == 0); /* they are */
     CHECK(poll(&w, DEPTH) == MANY);
-    CHECK(leave(&w, 1) == 0);
+    CHECK(count_sent(&w, 1) == 0);
     CHECK(poll(&w, DEPTH) == 1);
     fill_window(&w);
-    expect_no_completion(&w.sa); /* looks in vain */
-    CHECK(leave(&w, 1) == 1);
+    expect_no_completion(&w.sa);
+    CHECK(count_sent(&w, 1) == 1);
     CHECK(poll(&w, DEPTH) == 1);
     close_connected(&w);
 }
@@ -186,7 +185,7 @@ static void expect_reads(struct world *w, int count)
         expect_completion(&w->sa, RDMA_OP_READ, NULL, 0);
 }
 
-/* As long as more reads are away than wait, the next one may. */
+/* The next read may wait as long as more reads are in flight than wait. */
 static void awaiting_reads(void)
 {
     struct world w;
@@ -200,7 +199,7 @@ static void awaiting_reads(void)
     CHECK(count_sent_reads(&w, 3, LEN) == 0);
     CHECK(count_sent_reads(&w, 1, LEN) == 4);
     CHECK(count_sent_reads(&w, 7, LEN) == 0);
-    CHECK(leave(&w, 1) == 8); /* another request does not wait for reads */
+    CHECK(count_sent(&w, 1) == 8); /* another request does not wait for reads */
     expect_reads(&w, 15);
     CHECK(poll(&w, DEPTH) == 1);
     CHECK(count_sent_reads(&w, 1, LEN) == 1); /* all is read */
@@ -218,13 +217,13 @@ static void looking_for_reads(void)
     CHECK(count_sent_reads(&w, 2, LEN) == 2);
     before = sent(&w);
     CHECK(count_sent_reads(&w, 1, LEN) == 0);
-    expect_no_completion(&w.sa); /* a look in vain sends it */
+    expect_no_completion(&w.sa); /* an empty poll sends it */
     CHECK(sent(&w) == before + 1);
     expect_reads(&w, 3);
     close_connected(&w);
 }
 
-/* Deferred, but for the last. */
+/* All but the last are deferred. */
 static int count_sent_burst(struct world *w, int count)
 {
     uint64_t before = sent(w);
@@ -248,7 +247,7 @@ static void bursts_awaiting_reads(void)
     CHECK(count_sent_burst(&w, 2) == 5); /* that took long */
     before = sent(&w);
     writes(&w, 3, RDMA_FLAG_DEFER, LEN);
-    CHECK(count_sent_burst(&w, 2) == 0); /* what was deferred before its end waits as well */
+    CHECK(count_sent_burst(&w, 2) == 0); /* the deferred ones before it wait too */
     expect_no_completion(&w.sa);
     CHECK(sent(&w) == before + 5);
     expect_reads(&w, 13);
@@ -264,21 +263,21 @@ static void note(void *owner, bool overflow)
     (void)overflow;
 }
 
-static void set_closed(void *gone)
+static void set_closed(void *closed)
 {
-    atomic_store((atomic_bool *)gone, true);
+    atomic_store((atomic_bool *)closed, true);
 }
 
 struct queues {
     struct side before; /* the world's own */
     struct fabric_cq *receive, *initiator;
-    atomic_bool gone[3];
+    atomic_bool closed[3];
 };
 
-/* Connected by a queue pair with two completion queues, whose consumer has a lease. */
+/* Connects a queue pair with two completion queues, whose consumer has a lease. */
 static void open_queues(struct world *w, struct queues *q, int receive, int initiator)
 {
-    struct fabric_cq_config cq = { .depth = DEPTH, .affinity = receive, .notify = note, .owner = &q->gone[0] };
+    struct fabric_cq_config cq = { .depth = DEPTH, .affinity = receive, .notify = note, .owner = &q->closed[0] };
     struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 4,
                                        .initiator_sges = 4, .inline_size = 256, .domain = &w->sa,
                                        .qp_context = &w->sa };
@@ -291,9 +290,9 @@ static void open_queues(struct world *w, struct queues *q, int receive, int init
     ops = w->a->ops;
     q->before = w->sa;
     for (int i = 0; i < 3; i++)
-        atomic_init(&q->gone[i], false);
+        atomic_init(&q->closed[i], false);
     CHECK(ops->cq_create(w->a, &cq, &q->receive) == 0);
-    cq.owner = &q->gone[1];
+    cq.owner = &q->closed[1];
     cq.affinity = initiator;
     CHECK(ops->cq_create(w->a, &cq, &q->initiator) == 0);
     config.receive_cq = q->receive;
@@ -301,7 +300,7 @@ static void open_queues(struct world *w, struct queues *q, int receive, int init
     CHECK(ops->qp_create(w->a, &config, &w->sa.qp) == 0);
     w->sa.cq = q->initiator;
     world_connect(w);
-    for (int i = 0; i < LOOKS; i++)
+    for (int i = 0; i < POLLS; i++)
         CHECK(ops->cq_poll(q->receive, &c, 1) == 0);
 }
 
@@ -310,17 +309,17 @@ static void close_queues(struct world *w, struct queues *q)
     const struct fabric_ops *ops = w->a->ops;
 
     world_disconnect(w);
-    ops->qp_close(w->sa.qp, set_closed, &q->gone[2]);
-    AWAIT(atomic_load(&q->gone[2]));
+    ops->qp_close(w->sa.qp, set_closed, &q->closed[2]);
+    AWAIT(atomic_load(&q->closed[2]));
     ops->cq_close(q->receive, set_closed);
     ops->cq_close(q->initiator, set_closed);
-    AWAIT(atomic_load(&q->gone[0]) && atomic_load(&q->gone[1]));
+    AWAIT(atomic_load(&q->closed[0]) && atomic_load(&q->closed[1]));
     w->sa.qp = q->before.qp;
     w->sa.cq = q->before.cq;
     world_close(w);
 }
 
-/* Whose queue pair is on the shard of its receives' queue: nobody who looks at the initiator's drives that. */
+/* The queue pair is on the shard of its receive CQ, which polling the initiator CQ does not run. */
 static void queues_on_two_shards(void)
 {
     struct queues q;
@@ -330,13 +329,13 @@ static void queues_on_two_shards(void)
     for (int i = 0; i < 5; i++)
         CHECK(count_sent_reads(&w, 1, LEN) == 1);
     expect_reads(&w, 5);
-    CHECK(leave(&w, 2) == 2);
-    CHECK(leave(&w, 1) == 1); /* their results are not read */
+    CHECK(count_sent(&w, 2) == 2);
+    CHECK(count_sent(&w, 1) == 1); /* their results are not read */
     CHECK(poll(&w, DEPTH) == 3);
     writes(&w, MANY - 1, RDMA_FLAG_DEFER, LEN);
-    CHECK(leave(&w, 1) == MANY);
+    CHECK(count_sent(&w, 1) == MANY);
     CHECK(poll(&w, DEPTH) == MANY);
-    CHECK(leave(&w, 1) == 1); /* it fills its window */
+    CHECK(count_sent(&w, 1) == 1); /* it fills its window */
     CHECK(poll(&w, DEPTH) == 1);
     close_queues(&w, &q);
 }
@@ -351,21 +350,21 @@ static void queues_on_one_shard(void)
     CHECK(count_sent_reads(&w, 2, LEN) == 2);
     before = sent(&w);
     CHECK(count_sent_reads(&w, 1, LEN) == 0);
-    expect_no_completion(&w.sa); /* a look at the initiator's queue alone sends it */
+    expect_no_completion(&w.sa); /* polling the initiator CQ alone sends it */
     CHECK(sent(&w) == before + 1);
     expect_reads(&w, 3);
     close_queues(&w, &q);
 }
 
 /*
- * A queue that is at home nowhere drives nothing, and its arm ends no lease; but when a queue pair brings it to a shard,
- * somebody has to watch that shard's sockets for it.
+ * Polling a CQ without a home runs no shard, and arming it ends no lease. When a queue pair gives it a home, that
+ * shard's thread must poll the sockets for it.
  */
 static void arming_before_the_queue_pair(void)
 {
     struct fabric_qp_config config = { .receive_depth = DEPTH, .initiator_depth = DEPTH, .receive_sges = 1,
                                        .initiator_sges = 1 };
-    atomic_bool gone[4] = { false, false, false, false };
+    atomic_bool closed[4] = { false, false, false, false };
     struct fabric_cq_config cq = { .depth = DEPTH, .affinity = -1, .notify = note };
     struct fabric_qp *qp[2];
     struct fabric_cq *own[2];
@@ -383,28 +382,28 @@ static void arming_before_the_queue_pair(void)
     CHECK(shard_is_leased(leased));
     config.domain = &w.sa;
     for (int i = 0; i < 2; i++) {
-        cq.owner = &gone[i];
+        cq.owner = &closed[i];
         CHECK(ops->cq_create(w.a, &cq, &own[i]) == 0);
         ops->cq_arm(own[i], FABRIC_ARM_ANY);
-        for (int k = 0; k < LOOKS; k++)
+        for (int k = 0; k < POLLS; k++)
             CHECK(ops->cq_poll(own[i], &c, 1) == 0);
         CHECK(shard_is_leased(leased));
         config.receive_cq = config.initiator_cq = own[i];
         CHECK(ops->qp_create(w.a, &config, &qp[i]) == 0);
-        CHECK((ops->cq_shard(own[i]) == leased) == (i == 1)); /* the second has its turn there */
+        CHECK((ops->cq_shard(own[i]) == leased) == (i == 1)); /* the second gets that shard */
         CHECK(shard_is_leased(leased) == (i == 0));
     }
     for (int i = 0; i < 2; i++) {
-        ops->qp_close(qp[i], set_closed, &gone[2 + i]);
-        AWAIT(atomic_load(&gone[2 + i]));
+        ops->qp_close(qp[i], set_closed, &closed[2 + i]);
+        AWAIT(atomic_load(&closed[2 + i]));
         ops->cq_close(own[i], set_closed);
-        AWAIT(atomic_load(&gone[i]));
+        AWAIT(atomic_load(&closed[i]));
     }
     world_connect(&w);
     close_connected(&w);
 }
 
-/* Requests that were refused are not many that left at once. */
+/* Refused requests do not count as many that were sent at once. */
 static void refused(void)
 {
     struct world w;
@@ -416,14 +415,14 @@ static void refused(void)
     poll_for_long(&w);
     for (int i = 0; i < MANY; i++)
         CHECK(w.a->ops->qp_post(w.sa.qp, &bad) == EFAULT);
-    CHECK(leave(&w, 1) == 1);
+    CHECK(count_sent(&w, 1) == 1);
     CHECK(poll(&w, DEPTH) == 1);
-    CHECK(leave(&w, 1) == 1);
+    CHECK(count_sent(&w, 1) == 1);
     CHECK(poll(&w, DEPTH) == 1);
     close_connected(&w);
 }
 
-/* Of those whose responses take long fewer wait. */
+/* Fewer reads wait if their responses take long. */
 static void awaiting_long_reads(void)
 {
     struct world w;
@@ -442,7 +441,7 @@ static void awaiting_long_reads(void)
     close_connected(&w);
 }
 
-/* Whoever does not poll would not see to it that they leave. */
+/* Without polling nothing waits, because no poll would send it. */
 static void reads_of_who_does_not_poll(void)
 {
     struct world w;
@@ -460,8 +459,8 @@ static void full_call(void)
 
     open_connected(&w);
     fill_window(&w);
-    CHECK(leave(&w, DEPTH - 1) == 0);
-    CHECK(leave(&w, 1) == DEPTH);
+    CHECK(count_sent(&w, DEPTH - 1) == 0);
+    CHECK(count_sent(&w, 1) == DEPTH);
     CHECK(poll(&w, DEPTH) == DEPTH);
     close_connected(&w);
 }
@@ -473,7 +472,7 @@ static void large(void)
 
     open_connected(&w);
     fill_window(&w);
-    CHECK(leave(&w, 2) == 0);
+    CHECK(count_sent(&w, 2) == 0);
     before = sent(&w);
     writes(&w, 1, 0, 8192);
     CHECK(sent(&w) == before + 3);
@@ -481,19 +480,19 @@ static void large(void)
     close_connected(&w);
 }
 
-/* In so many calls; the first brought at least so many octets, and all of them together `octets` and their headers. */
-static void left_in(int count, ssize_t first, ssize_t octets)
+/* So many system calls: the first sent at least `first` bytes, all together `bytes` and headers. */
+static void check_calls(int count, ssize_t first, ssize_t bytes)
 {
     ssize_t sum = 0;
 
     CHECK(calls.count == count);
     for (int i = 0; i < count; i++)
-        sum += calls.octets[i];
-    CHECK(calls.octets[0] >= first && sum > octets);
+        sum += calls.bytes[i];
+    CHECK(calls.bytes[0] >= first && sum > bytes);
     calls.count = 0;
 }
 
-/* The peer is to read the beginning of a long message while the rest is framed. */
+/* The first part of a long message is sent early, so that the peer reads it while the rest is framed. */
 static void long_message(void)
 {
     struct world w;
@@ -504,42 +503,42 @@ static void long_message(void)
     world_connect(&w);
     calls.count = 0;
     writes(&w, 1, 0, BUFFER);
-    CHECK(calls.octets[1] >= EARLY);
-    left_in(2, EARLY, BUFFER);
+    CHECK(calls.bytes[1] >= EARLY);
+    check_calls(2, EARLY, BUFFER);
     writes(&w, 1, 0, 2 * EARLY - 4096); /* that is not long */
-    left_in(1, EARLY, 2 * EARLY - 4096);
+    check_calls(1, EARLY, 2 * EARLY - 4096);
     writes(&w, 11, RDMA_FLAG_DEFER, 4096);
     writes(&w, 1, 0, 4096);
-    left_in(1, 2 * EARLY, 2 * EARLY);
+    check_calls(1, 2 * EARLY, 2 * EARLY);
     writes(&w, 1, RDMA_FLAG_DEFER, BUFFER);
-    writes(&w, 1, 0, BUFFER); /* it finds the peer at work */
-    CHECK(calls.octets[1] >= BUFFER);
-    left_in(2, EARLY, 2 * BUFFER);
+    writes(&w, 1, 0, BUFFER); /* the peer is busy already */
+    CHECK(calls.bytes[1] >= BUFFER);
+    check_calls(2, EARLY, 2 * BUFFER);
     CHECK(poll(&w, DEPTH) == 16);
     close_connected(&w);
 }
 
-/* A consumer that takes its time between posts: what waits leaves with the next. */
+/* A consumer that is slow between posts: requests that wait are sent with the next one. */
 static void slow(void (*begin)(struct world *w), int unread)
 {
     struct world w;
 
     open_connected(&w);
     begin(&w);
-    CHECK(leave(&w, 1) == 0);
+    CHECK(count_sent(&w, 1) == 0);
     clock_ns += 5 * NS_PER_US;
-    CHECK(leave(&w, 1) == 0);
+    CHECK(count_sent(&w, 1) == 0);
     clock_ns += 30 * NS_PER_US;
-    CHECK(leave(&w, 1) == 0); /* with the third it does not look at the clock */
-    CHECK(leave(&w, 1) == 4);
-    CHECK(leave(&w, 1) == 0); /* from the beginning again */
+    CHECK(count_sent(&w, 1) == 0); /* the third post does not read the clock */
+    CHECK(count_sent(&w, 1) == 4);
+    CHECK(count_sent(&w, 1) == 0); /* from the beginning again */
     clock_ns += 30 * NS_PER_US;
-    CHECK(leave(&w, 1) == 2);
+    CHECK(count_sent(&w, 1) == 2);
     CHECK(poll(&w, DEPTH) == unread + 6);
     close_connected(&w);
 }
 
-/* In bursts of three: it is not their requests that count, of which there never are a power of two. */
+/* In bursts of three: the clock is read by posts, not by requests, whose number is never a power of two. */
 static void slow_in_bursts(void)
 {
     struct world w;
@@ -549,11 +548,11 @@ static void slow_in_bursts(void)
     fall_behind(&w);
     before = sent(&w);
     writes(&w, 2, RDMA_FLAG_DEFER, LEN);
-    CHECK(leave(&w, 1) == 0);
+    CHECK(count_sent(&w, 1) == 0);
     clock_ns += 30 * NS_PER_US;
     writes(&w, 2, RDMA_FLAG_DEFER, LEN);
     CHECK(sent(&w) == before);
-    CHECK(leave(&w, 1) == 6);
+    CHECK(count_sent(&w, 1) == 6);
     CHECK(poll(&w, DEPTH) == 8);
     close_connected(&w);
 }

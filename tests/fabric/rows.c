@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: requests posted in a row by a consumer that polls, which may wait for its next poll: whatever it does
- * instead of polling, they leave, and end. */
+/*
+ * Requests that a polling consumer posts in a row. They may wait for its next poll, but are sent and completed whatever
+ * the consumer does instead.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "fabric/world.h"
 
-enum { ROUNDS = 40, ROW = 6, LOOKS = 8, LEN = 64, MANY = 32 };
+enum { ROUNDS = 40, ROW = 6, POLLS = 8, LEN = 64, MANY = 32 };
 
 static void open_connected(struct world *w)
 {
@@ -15,10 +17,10 @@ static void open_connected(struct world *w)
     world_connect(w);
 }
 
-/* Looks on for long enough to be a poller. */
+/* Polls so often that the consumer counts as polling. */
 static void poll_for_long(struct side *s)
 {
-    for (int i = 0; i < LOOKS; i++)
+    for (int i = 0; i < POLLS; i++)
         expect_no_completion(s);
 }
 
@@ -56,7 +58,7 @@ static uint64_t received(struct world *w)
 
 static void by_nothing(struct world *w)
 {
-    (void)w; /* the shard's thread looks when the poller has not come back */
+    (void)w; /* the shard's thread sends them if the consumer does not poll */
 }
 
 static void by_poll(struct world *w)
@@ -74,7 +76,7 @@ static void by_arm(struct world *w)
     w->a->ops->cq_arm(w->sa.cq, FABRIC_ARM_ANY);
 }
 
-/* What is too large to wait takes along what waits. */
+/* A request that is too large to wait is sent together with those that wait. */
 static void by_large(struct world *w)
 {
     post(&w->sa, RDMA_OP_WRITE, 0, NULL, LEN * ROW, BUFFER / 2, &w->sb, LEN * ROW);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: a shared receive queue whose receives peers take and do not give back. The clock is in the test's hand, but
- * in the last case.
+ * A shared receive queue whose receives are occupied by peers that do not finish their messages. The test sets the
+ * clock, except in the last case.
  */
 #include <sys/socket.h>
 
@@ -12,7 +12,7 @@ enum { STALL_MS = 30000, SHARE_MS = 500 };
 
 static uint64_t clock_ns = 1000 * (uint64_t)MS;
 
-/* Time passes, and whatever falls due happens. */
+/* Advances the clock, and runs what is due. */
 static void pass(uint64_t ms)
 {
     clock_ns += ms * MS;
@@ -150,7 +150,7 @@ static void busy_with_short_ones(void)
     close_shared(&s, peers, SLOTS);
 }
 
-/* What is beyond the share and waits unread is read before anybody ends. */
+/* Data beyond the share that is still in a socket is read before any connection is ended. */
 static void crowded_and_unread(void)
 {
     struct peer peers[SLOTS];

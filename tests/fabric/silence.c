@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: connections whose network goes: packets that vanish, an interface that is deleted, moved, or goes down and
- * comes back. With the kernel's own sockets, in a network namespace that the test may change; no end has to come by a
- * certain time.
+ * Connections that lose their network: packets are dropped, or the interface is deleted, moved, or down for a while.
+ * The sockets are the kernel's, in a network namespace of the test. No end is expected by a certain time.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -143,7 +142,7 @@ static void close_on_interface(struct world *w)
     world_set_interface("lo", "127.0.0.1");
 }
 
-static void expect_gone(struct world *w)
+static void expect_interface_removed(struct world *w)
 {
     check_ended(&w->active, &w->sa, FABRIC_INTERFACE_GONE);
     check_ended(w->passive, &w->sb, FABRIC_INTERFACE_GONE);
@@ -156,7 +155,7 @@ static void deleted(void)
 
     open_on_interface(&w);
     RUN("ip link delete gone0");
-    expect_gone(&w);
+    expect_interface_removed(&w);
     close_on_interface(&w);
 }
 
@@ -199,7 +198,7 @@ static void moved(void)
     open_on_interface(&w);
     snprintf(command, sizeof command, "ip link set gone0 netns %d", (int)child);
     RUN(command);
-    expect_gone(&w);
+    expect_interface_removed(&w);
     close_on_interface(&w);
     kill(child, SIGKILL);
     CHECK(waitpid(child, NULL, 0) == child);
@@ -221,7 +220,7 @@ static void stays(void)
     exchange(&w);
     CHECK(atomic_load(&w.active.ended) == 0 && atomic_load(&w.passive->ended) == 0);
     RUN("ip link delete gone0");
-    expect_gone(&w);
+    expect_interface_removed(&w);
     close_on_interface(&w);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: shared receive queues: posted by any thread while shards take, the notification, the close. */
+/* Shared receive queues: posted by any thread while shards take, the notification, the close. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: what holds for every cell of the connection machine's table, whatever happens at run time. */
+/* Rules for every cell of the connection's state table. */
 #include <stdio.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static void requests(void)
     every_cell(answers_requests);
 }
 
-/* What was asked is answered once: leaving the states that wait for it tells, and staying in them does not. */
+/* A call completes once: when its waiting states are left, and not while the connection stays in them. */
 static bool waits_for_connected(enum conn_state s)
 {
     return s == CONN_TCP_CONNECTING || s == CONN_REQUEST_SENT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two iWARP fabrics in one process, over loopback, and recorders of all their events. Each wait has a limit, after which
- * it ends the test with a message. No check depends on how long something takes.
+ * Two iWARP fabrics in one process, over loopback, and recorders of all their events. A wait that takes too long ends
+ * the test with a message; no other check depends on time.
  */
 #ifndef TESTS_FABRIC_WORLD_H
 #define TESTS_FABRIC_WORLD_H
@@ -93,13 +93,14 @@ struct world {
     struct link active, *passive;
 };
 struct addr loopback(int family, uint16_t port);
+struct addr world_address(const char *text); /* a numeric address, with port 9 */
 void world_defaults(struct world *w);
 void world_open(struct world *w, int family);      /* fabrics, sides, acceptor */
 void world_request(struct world *w);               /* connects, and waits for the request */
 void world_accept(struct world *w);                /* accepts it, and waits for `connected` */
 void world_complete(struct world *w);              /* completes, and waits until both are established */
 void world_connect(struct world *w);               /* all three */
-void world_disconnect(struct world *w);                /* both disconnect */
+void world_disconnect(struct world *w);            /* both disconnect */
 void world_close(struct world *w);
 
 void world_config_defaults(struct fabric_config *config);
