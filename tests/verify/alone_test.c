@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The verify layer in a plain program, which has no kernel, in front of a provider that is not this project's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verify/fake_provider.h"
+#include "verify/verify.h"
+
+static struct fake_provider *fake;
+static NDK_ADAPTER *adapter;
+static char *text; /* of the reports */
+static size_t text_length;
+static FILE *out;
+static uint32_t reported_before;
+
+static int start(void **state)
+{
+    (void)state;
+    out = open_memstream(&text, &text_length);
+    assert_non_null(out);
+    report_set_output(out);
+    verify_set_mode(VERIFY_REPORT);
+    reported_before = report_count();
+    fake = fake_provider_init();
+    adapter = verify_wrap(&fake->adapter);
+    assert_non_null(adapter);
+    return 0;
+}
+
+static void close_adapter(void)
+{
+    assert_ptr_equal(verify_begin_close(adapter, "close"), &fake->adapter);
+    verify_end_close(adapter);
+    assert_int_equal(fake->open, 0);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    report_set_output(NULL);
+    fclose(out);
+    free(text);
+    return 0;
+}
+
+static void assert_reports(uint32_t count, const char *words)
+{
+    fflush(out);
+    assert_int_equal(report_count() - reported_before, count);
+    assert_non_null(strstr(text, words));
+}
+
+static NDK_CQ *create_cq(NDK_FN_CQ_NOTIFICATION_CALLBACK notify, void *context)
+{
+    NDK_CQ *cq = NULL;
+
+    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, notify, context, NULL, NULL, NULL, &cq),
+                     STATUS_SUCCESS);
+    return cq;
+}
+
+static void ignore_close(PVOID context)
+{
+    (void)context;
+}
+
+static NTSTATUS close_cq(NDK_CQ *cq)
+{
+    return cq->Dispatch->NdkCloseCq(&cq->Header, ignore_close, NULL);
+}
+
+/* The provider sees its own objects only, the consumer proxies only; nothing is reported. */
+static void test_passes_through(void **state)
+{
+    ULONG size = 0;
+    NDK_CQ *cq;
+
+    (void)state;
+    assert_ptr_not_equal(adapter, &fake->adapter);
+    assert_true(verify_is_wrapped(adapter));
+    assert_false(verify_is_wrapped(&fake->adapter));
+    assert_ptr_equal(verify_unwrap(adapter), &fake->adapter);
+    assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, NULL, &size), STATUS_SUCCESS);
+    assert_ptr_equal(fake->called, &fake->adapter);
+    cq = create_cq(NULL, NULL);
+    assert_ptr_not_equal(cq, &fake->cq);
+    assert_int_equal(cq->Header.ObjectType, NdkObjectTypeCq);
+    cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
+    assert_ptr_equal(fake->called, &fake->cq);
+    assert_int_equal(close_cq(cq), STATUS_SUCCESS);
+    assert_ptr_equal(fake->called, &fake->cq);
+    close_adapter();
+    assert_reports(0, "");
+}
+
+static void test_use_after_close(void **state)
+{
+    NDK_CQ *cq = create_cq(NULL, NULL);
+
+    (void)state;
+    assert_int_equal(close_cq(cq), STATUS_SUCCESS);
+    fake->called = NULL;
+    cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
+    assert_null(fake->called);
+    assert_reports(1, "*** NDK rule broken: ndk-closed-used in NdkArmCq: NDK_CQ ");
+    assert_non_null(strstr(text, "closed by"));
+    close_adapter();
+}
+
+static void test_close_twice(void **state)
+{
+    NDK_CQ *cq = create_cq(NULL, NULL);
+
+    (void)state;
+    assert_int_equal(close_cq(cq), STATUS_SUCCESS);
+    (void)close_cq(cq);
+    assert_reports(1, "ndk-closed-twice in NdkCloseCq");
+    close_adapter();
+    assert_null(verify_begin_close(adapter, "close"));
+    assert_reports(2, "ndk-closed-twice in close: NDK_ADAPTER ");
+}
+
+static void notified(PVOID context, NTSTATUS status)
+{
+    (void)status;
+    *(int *)context = 1;
+}
+
+/* What a host finds that sees memory being freed. */
+static void test_memory_in_use(void **state)
+{
+    int *context = calloc(1, sizeof *context);
+    struct verify_use use;
+    NDK_CQ *cq = create_cq(notified, context);
+
+    (void)state;
+    fake->notify(fake->notify_context, STATUS_SUCCESS);
+    assert_int_equal(*context, 1);
+    assert_true(verify_find_use(context, sizeof *context, &use));
+    assert_ptr_equal(use.object, context);
+    assert_string_equal(use.rule->name, "context-freed-in-use");
+    assert_int_equal(close_cq(cq), STATUS_SUCCESS);
+    assert_false(verify_find_use(context, sizeof *context, &use));
+    close_adapter();
+    free(context);
+}
+
+static void created(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+{
+    assert_int_equal(status, STATUS_SUCCESS);
+    *(NDK_CQ **)context = (NDK_CQ *)object;
+}
+
+/* In the order of creation, then what is pending. */
+static void test_open_objects(void **state)
+{
+    static NDK_CQ *cq; /* not on the stack, whose addresses another rule watches */
+    NDK_CQ *none = NULL;
+
+    (void)state;
+    fake->pend = true;
+    assert_int_equal(adapter->Dispatch->NdkCreateCq(adapter, 8, notified, &cq, NULL, created, &cq, &none),
+                     STATUS_PENDING);
+    verify_print_open(out);
+    fflush(out);
+    const char *first = strstr(text, "(NDK_ADAPTER)"), *second = strstr(text, "(NDK_CQ)");
+    const char *last = strstr(text, "left: pending NDK request");
+
+    assert_true(first && second && last && first < second && second < last);
+    assert_non_null(strstr(last, "(NdkCreateCq)"));
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    assert_ptr_not_equal(cq, &fake->cq);
+    assert_int_equal(close_cq(cq), STATUS_PENDING);
+    fake_provider_complete(fake, STATUS_SUCCESS);
+    close_adapter();
+    assert_reports(0, "");
+}
+
+/* ---- a host ---- */
+
+static int irql, callbacks_begun, callbacks_ended;
+
+static int host_irql(void)
+{
+    return irql;
+}
+
+static uint64_t host_callback_begin(void)
+{
+    callbacks_begun++;
+    return 77;
+}
+
+static void host_callback_end(uint64_t mark, const char *callback, const void *routine)
+{
+    assert_int_equal(mark, 77);
+    assert_string_equal(callback, "NdkCqNotificationCallback");
+    assert_ptr_equal(routine, (const void *)(uintptr_t)notified);
+    callbacks_ended++;
+}
+
+static bool host_address_to_provider(const void *sockaddr, size_t length, void *room)
+{
+    memcpy(room, sockaddr, length);
+    ((char *)room)[4] = 'p';
+    return true;
+}
+
+static void host_address_to_consumer(void *sockaddr, size_t length)
+{
+    (void)length;
+    ((char *)sockaddr)[4] = 'c';
+}
+
+static void test_host(void **state)
+{
+    static const struct verify_host host = {
+        .irql = host_irql,
+        .callback_begin = host_callback_begin,
+        .callback_end = host_callback_end,
+        .stack_bounds = verify_thread_stack_bounds,
+        .address_to_provider = host_address_to_provider,
+        .address_to_consumer = host_address_to_consumer,
+    };
+    _Alignas(8) char address[16] = "family_c";
+    NDK_SHARED_ENDPOINT *endpoint = NULL;
+    static int context;
+    ULONG size = 0;
+    NDK_CQ *cq;
+
+    (void)state;
+    verify_set_host(&host);
+    cq = create_cq(notified, &context);
+    fake->notify(fake->notify_context, STATUS_SUCCESS);
+    assert_int_equal(callbacks_begun, 1);
+    assert_int_equal(callbacks_ended, 1);
+    assert_int_equal(close_cq(cq), STATUS_SUCCESS);
+
+    assert_int_equal(adapter->Dispatch->NdkCreateSharedEndpoint(adapter, (PSOCKADDR)(void *)address, sizeof address,
+                                                                NULL, NULL, &endpoint), STATUS_SUCCESS);
+    assert_int_equal(fake->address[4], 'p');
+    assert_int_equal(address[4], 'l');
+    assert_int_equal(endpoint->Dispatch->NdkCloseSharedEndpoint(&endpoint->Header, ignore_close, NULL),
+                     STATUS_SUCCESS);
+
+    irql = VERIFY_DISPATCH_LEVEL;
+    assert_int_equal(adapter->Dispatch->NdkQueryAdapterInfo(adapter, NULL, &size), STATUS_SUCCESS);
+    assert_reports(1, "irql-too-high in NdkQueryAdapterInfo: IRQL is 2, at most 0 is allowed");
+    irql = VERIFY_PASSIVE_LEVEL;
+    close_adapter();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_passes_through, start, stop),
+        cmocka_unit_test_setup_teardown(test_use_after_close, start, stop),
+        cmocka_unit_test_setup_teardown(test_close_twice, start, stop),
+        cmocka_unit_test_setup_teardown(test_memory_in_use, start, stop),
+        cmocka_unit_test_setup_teardown(test_open_objects, start, stop),
+        cmocka_unit_test_setup_teardown(test_host, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
