@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors. The provider's Ex calls serve both forms of a disconnect event. A connector knows the queue pair that it
- * connects, whose requests are no longer outstanding when the connection has ended.
+ * Connectors. The provider's Ex calls serve both forms of a disconnect event. A connector refers to the queue pair that
+ * it connects: when the connection has ended, no request of the queue pair is outstanding.
  */
 #include <stdlib.h>
 

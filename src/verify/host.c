@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The host's table, and the answers of a plain program. */
 #define _GNU_SOURCE
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "verify/host.h"
 #include "verify/rules.h"
+
+_Static_assert(VERIFY_MAX_SOCKADDR == sizeof(struct sockaddr_in6), "the longest sockaddr that is mapped");
 
 static int plain_irql(void)
 {

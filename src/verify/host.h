@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the layer asks its host: the program that the consumer runs in. The kernel surface registers its table
- * (src/wdk/ndk/verify_host.c). Without a call the host is a plain program, which has no IRQL.
+ * The table by which the layer asks its host, the program that the consumer runs in. The kernel surface registers its
+ * table (src/wdk/ndk/verify_host.c). Without a call the host is a plain program, which has no IRQL.
  *
  * Plain C types only, and a sockaddr is opaque: the kernel surface has other base types and another AF_INET6.
  */
@@ -15,7 +15,7 @@
 enum { VERIFY_NO_IRQL = -1, VERIFY_PASSIVE_LEVEL = 0, VERIFY_DISPATCH_LEVEL = 2 };
 enum { VERIFY_MAX_SOCKADDR = 28 }; /* the longest sockaddr that is mapped: an IPv6 one */
 
-/* Every entry is set. Each is called on the thread that it is about, with no lock held. */
+/* Every entry is set. Each is called on the thread that it is about. */
 struct verify_host {
     /* The calling thread's IRQL, or VERIFY_NO_IRQL. */
     int (*irql)(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a consumer has not closed yet: objects, and pending calls. They are copied, then visited without a lock. */
+/* Lists the open objects and the pending calls of all consumers. They are copied, then visited without a lock. */
 #include <stdlib.h>
 
 #include "verify/pending.h"
@@ -14,7 +14,7 @@ static int open_compare(const void *left, const void *right)
     return (a->serial > b->serial) - (a->serial < b->serial);
 }
 
-void verify_walk_open(verify_visit *visit, void *context)
+void verify_walk_open(verify_open_callback *visit, void *context)
 {
     unsigned room = proxy_copy_open(NULL, 0) + pending_copy(NULL, 0) + SPARE_ROOM, objects, calls;
     struct verify_open *all = calloc(room, sizeof *all);

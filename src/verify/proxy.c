@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all proxies share: creation, use, close, and the search for memory that they use. A proxy is in one of two
- * lists, of the open ones or of the closed ones, from its insertion until it is freed. Whoever sees the state
- * PROXY_CLOSING sees closed_by too.
+ * The code that all proxies share: creation, use, close, and the search for memory that they use. A proxy is in one of
+ * two lists, of the open ones or of the closed ones, from its insertion until it is freed. A thread that reads the
+ * state PROXY_CLOSING under the lock finds closed_by set.
  */
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ struct proxy *proxy_create(size_t size, NDK_OBJECT_TYPE type, const void *dispat
     return p;
 }
 
-/* Consumers have thousands of regions, and free memory often: a search looks at the watched proxies only. */
+/* A consumer has thousands of regions and frees memory often, so a search reads the watched proxies only. */
 void proxy_insert(struct proxy *p)
 {
     p->watched = p->context || p->type == NdkObjectTypeQp || p->type == NdkObjectTypeSrq;
@@ -96,7 +96,7 @@ void proxy_unref(struct proxy *p)
 }
 
 /* The adapter's close waits for one object less. */
-static void proxy_leave_adapter(struct proxy *adapter)
+static void proxy_release_adapter(struct proxy *adapter)
 {
     if (adapter)
         atomic_fetch_sub(&adapter->children, 1);
@@ -133,7 +133,7 @@ void proxy_discard(struct proxy *p)
     spin_lock(&list_lock);
     TAILQ_REMOVE(&open_list, p, list);
     spin_unlock(&list_lock);
-    proxy_leave_adapter(p->adapter);
+    proxy_release_adapter(p->adapter);
     proxy_unref(p);
 }
 
@@ -286,7 +286,7 @@ static void proxy_on_closed(PVOID proxy)
     proxy_end_close(p);
     if (done)
         PROXY_CALLBACK("NdkCloseCompletion", done, context);
-    proxy_leave_adapter(adapter); /* not before the callback has returned */
+    proxy_release_adapter(adapter); /* not before the callback has returned */
 }
 
 static const char *proxy_close_name(NDK_OBJECT_TYPE type)
@@ -321,7 +321,7 @@ NTSTATUS proxy_close(NDK_OBJECT_HEADER *header, NDK_FN_CLOSE_COMPLETION done, PV
     pending_remove(&p->closing);
     struct proxy *adapter = p->adapter;
     proxy_end_close(p);
-    proxy_leave_adapter(adapter);
+    proxy_release_adapter(adapter);
     return status;
 }
 

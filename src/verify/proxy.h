@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all proxies share. A proxy stands in front of each of the provider's objects. A proxy whose object is closed
- * stays for some time, so that a later call on it is reported instead of a crash.
+ * A proxy stands in front of each of the provider's objects. A proxy whose object is closed stays for some time, so
+ * that a later call on it is reported instead of a crash.
  *
  * The consumer never holds the provider's object. Whatever it does to NdkReserved and Dispatch of the proxy, which are
  * free for it, reaches neither this layer nor the provider.

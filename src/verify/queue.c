@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What completion queues, shared receive queues and queue pairs share: see queue.h. */
+/* The code that completion queues, shared receive queues and queue pairs share: see queue.h. */
 #include <string.h>
 
 #include "verify/queue.h"
@@ -53,7 +53,7 @@ static void queue_unref_pairs(struct queue *first, int use)
     }
 }
 
-/* Removes and returns the queue pairs that were closed by then. Requires the proxies' lock. */
+/* Removes and returns the queue pairs whose closed_as is at most `closed`. Requires the proxies' lock. */
 static struct queue *queue_remove_closed(struct queue *cq, int use, uint64_t closed)
 {
     struct queue *removed = NULL, **at = &cq->pairs[use], *qp;

@@ -14,12 +14,12 @@ enum { QUEUE_RECEIVE, QUEUE_INITIATE, QUEUE_USES }; /* what a queue pair uses a 
 struct queue {
     struct proxy p;
     struct posted posted;           /* of a queue pair or a shared receive queue */
-    /* Of a queue pair: */
+    /* A queue pair's: */
     struct queue *srq;
     struct queue *next[QUEUE_USES]; /* in the lists of its completion queues */
     atomic_bool disconnected;
     uint64_t closed_as;             /* its place among all closed ones, from 1; 0: open; under the proxies' lock */
-    /* Of a completion queue: */
+    /* A completion queue's: */
     struct queue *pairs[QUEUE_USES]; /* under the proxies' lock */
     atomic_uint polls;               /* in progress */
     _Atomic uint64_t swept;          /* queue pairs closed up to this one have left its lists */

@@ -68,7 +68,7 @@ typedef void report_printer(FILE *out, const struct breach *breach);
 /* Replaces the printer, which by default prints routine, message and the rule's text. */
 void report_set_printer(report_printer *printer);
 
-/* Where reports go; NULL: standard error. out stays the caller's and open. */
+/* Sets where reports go; NULL: standard error. out stays the caller's and open. */
 void report_set_output(FILE *out);
 FILE *report_output(void);
 

@@ -7,18 +7,18 @@
  * provider with the object behind the proxy. Completions and events return through the proxies as well. The invariant:
  * a provider never sees a proxy, and a consumer never sees a provider's object.
  *
- * What belongs here is what is about NDK:
+ * Everything about NDK belongs here:
  *
  *   verify.h                     wraps and closes adapters; answers the host's questions
  *   host.h                       what the layer asks its host: IRQL, callbacks, stacks, addresses
  *   report.h, rules.h            the mode, the report, the rules about NDK
  *   stack.h, stack_intern.h      call stacks
- *   proxy.h                      what all proxies share; there is a file for each type of object
+ *   proxy.h                      the base of all proxies; each type of object has a file
  *   async_call.h, pending.h      calls that complete by a callback, and their contexts
  *   queue.h, posted.h            queues, and the records of posted requests
  *
- * The host is the program that the consumer runs in. It tells the layer what only it knows, through the table in
- * host.h, and asks verify_find_use before memory of the consumer's goes away. The host of a driver is the kernel
+ * The host is the program that the consumer runs in. The layer asks it for IRQL, stacks and addresses through the table
+ * in host.h. The host asks verify_find_use before memory of the consumer's is freed. The host of a driver is the kernel
  * surface. IRQL, locks, pool, MDLs and every rule about a WDK routine belong to it; it reports them by report.h.
  *
  * The layer stands on include/ndk, include/openndk and src/base. The build shows it nothing else. It calls a provider
@@ -84,8 +84,8 @@ struct verify_open {
 };
 
 /* Visits all objects, then all pending calls, each in order. Visits copies, with no lock held. */
-typedef void verify_visit(void *context, const struct verify_open *open);
-void verify_walk_open(verify_visit *visit, void *context);
+typedef void verify_open_callback(void *context, const struct verify_open *open);
+void verify_walk_open(verify_open_callback *visit, void *context);
 
 /* Prints a line and a stack for each. */
 void verify_print_open(FILE *out);

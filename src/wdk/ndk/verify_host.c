@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the verify layer what only the kernel knows: IRQL, what a callback leaves behind, stacks, mapped addresses. In
- * return the layer's objects and calls are among what a driver has left, and the memory that they use is found when it
- * is freed.
+ * Answers the verify layer's questions that only the kernel can answer: IRQL, locks after a callback, stacks, mapped
+ * addresses. The layer's objects and calls are listed with everything else that a driver has left. Memory that they use
+ * is found when the driver frees it.
  */
 #include <pthread.h>
 #include <string.h>
@@ -79,7 +79,7 @@ struct host_walk {
     void *context;
 };
 
-static void host_visit_open(void *context, const struct verify_open *open)
+static void host_copy_open(void *context, const struct verify_open *open)
 {
     const struct host_walk *walk = context;
 
@@ -88,7 +88,7 @@ static void host_visit_open(void *context, const struct verify_open *open)
 
 static void host_walk_open(live_visit *visit, void *context)
 {
-    verify_walk_open(host_visit_open, &(struct host_walk){ visit, context });
+    verify_walk_open(host_copy_open, &(struct host_walk){ visit, context });
 }
 
 static void host_start(void)
