@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of what happens often: whole, each kept once, and in the reports about locks and timers. */
+/* Stacks of what happens often: whole, each stored once, and in the reports about locks and timers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static __attribute__((noinline)) const struct stack *outer(const struct stack *(
     return s;
 }
 
-static __attribute__((noinline)) const struct stack *keep(void *context)
+static __attribute__((noinline)) const struct stack *intern(void *context)
 {
     UNREFERENCED_PARAMETER(context);
     return stack_intern(__builtin_return_address(0));
@@ -47,28 +47,28 @@ static void test_whole(void **state)
 
     (void)state;
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
-    s = outer(keep, NULL);
+    s = outer(intern, NULL);
     assert_true(s->depth >= 3);
     assert_ptr_equal(s->frames[1], after_inner);
     assert_ptr_equal(s->frames[2], after_outer);
 }
 
-static void test_kept_once(void **state)
+static void test_stored_once(void **state)
 {
     const struct stack *first = NULL, *s, *other;
 
     (void)state;
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
     for (volatile int i = 0; i < 3; i++) { /* from one place: not to be unrolled */
-        s = outer(keep, NULL);
+        s = outer(intern, NULL);
         assert_true(!first || s == first);
         first = s;
     }
-    other = outer(keep, NULL);
+    other = outer(intern, NULL);
     assert_ptr_not_equal(other, first);
     assert_ptr_equal(other->frames[1], first->frames[1]);
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-    assert_int_equal(outer(keep, NULL)->depth, 0);
+    assert_int_equal(outer(intern, NULL)->depth, 0);
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_GO_ON);
 }
 
@@ -135,7 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_kept_once),
+        cmocka_unit_test(test_stored_once),
         cmocka_unit_test(test_lock),
         cmocka_unit_test(test_timer),
     };
