@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adapters: opening by interface and version, what they report, closing. An adapter's end is a gate: the last
- * descendant's last reference opens it, and only then the closing thread takes the fabric, with its threads, down.
+ * Adapters: opening by interface and version, limits, closing. The invariant: the last reference of the last descendant
+ * opens a gate, and only then the closing thread destroys the fabric and its threads.
  */
 #include <openndk/adapter.h>
 
@@ -24,52 +24,53 @@
 #include "provider/stat_server.h"
 #include "provider/status.h"
 
-/* The highest minor for each major. Minors from 0 on are served, as the contract has it. */
-static const NDK_VERSION versions[] = {{1, 2}, {2, 1}};
+/* The highest minor version of each major. All lower minors are served too, as the contract requires. */
+static const NDK_VERSION adapter_versions[] = {{1, 2}, {2, 1}};
 
-static bool version_served(NDK_VERSION asked, NDK_VERSION *ours)
+/* Finds the version that is served if this one is requested. Returns false if there is none. */
+static bool adapter_find_version(NDK_VERSION asked, NDK_VERSION *found)
 {
-    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
-        if (versions[i].Major != asked.Major)
+    for (size_t i = 0; i < sizeof(adapter_versions) / sizeof(adapter_versions[0]); i++) {
+        if (adapter_versions[i].Major != asked.Major)
             continue;
-        *ours = versions[i];
-        return asked.Minor <= versions[i].Minor;
+        *found = adapter_versions[i];
+        return asked.Minor <= adapter_versions[i].Minor;
     }
     return false;
 }
 
-/* ---- What it reports ---- */
+/* ---- Limits ---- */
 
-static uint32_t least(uint64_t a, uint32_t b)
+static uint32_t min_u32(uint64_t a, uint32_t b)
 {
     return a < b ? (uint32_t)a : b;
 }
 
-static uint64_t kib(uint32_t limit)
+static uint64_t kib_to_bytes(uint32_t adapter_limit_info)
 {
-    return limit == ONDK_UNLIMITED ? UINT64_MAX : (uint64_t)limit << 10;
+    return adapter_limit_info == ONDK_UNLIMITED ? UINT64_MAX : (uint64_t)adapter_limit_info << 10;
 }
 
-static uint64_t least64(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* Cut down to what the provider can pass on, to what NDK_ADAPTER_INFO can say, and to what the configuration allows. */
-static void limit(struct fabric_info *i, const ondk_config_t *c)
+/* Reduces the fabric's limits to what the provider's buffers hold and the configuration allows. */
+static void adapter_limit_info(struct fabric_info *i, const ondk_config_t *c)
 {
-    i->max_initiator_sge = least(least(i->max_initiator_sge, MAX_REQUEST_SGES), c->max_initiator_sge);
-    i->max_receive_sge = least(least(i->max_receive_sge, MAX_REQUEST_SGES), c->max_receive_sge);
-    i->max_read_sge = least(least(i->max_read_sge, i->max_initiator_sge), c->max_read_sge);
-    i->max_inline = least(least(i->max_inline, MAX_REQUEST_INLINE), c->max_inline);
-    i->max_initiator_depth = least(i->max_initiator_depth, c->max_initiator_depth);
-    i->max_receive_depth = least(i->max_receive_depth, c->max_receive_depth);
-    i->max_cq_depth = least(i->max_cq_depth, c->max_cq_depth);
-    i->max_srq_depth = least(i->max_srq_depth, c->max_srq_depth);
-    i->fast_register_pages = least(i->fast_register_pages, c->fast_register_pages);
-    i->max_window = least64(i->max_window, kib(c->max_window_kib));
-    i->max_registration = least64(i->max_registration, kib(c->max_registration_kib));
-    i->max_transfer = least(i->max_transfer, c->max_transfer);
+    i->max_initiator_sge = min_u32(min_u32(i->max_initiator_sge, MAX_REQUEST_SGES), c->max_initiator_sge);
+    i->max_receive_sge = min_u32(min_u32(i->max_receive_sge, MAX_REQUEST_SGES), c->max_receive_sge);
+    i->max_read_sge = min_u32(min_u32(i->max_read_sge, i->max_initiator_sge), c->max_read_sge);
+    i->max_inline = min_u32(min_u32(i->max_inline, MAX_REQUEST_INLINE), c->max_inline);
+    i->max_initiator_depth = min_u32(i->max_initiator_depth, c->max_initiator_depth);
+    i->max_receive_depth = min_u32(i->max_receive_depth, c->max_receive_depth);
+    i->max_cq_depth = min_u32(i->max_cq_depth, c->max_cq_depth);
+    i->max_srq_depth = min_u32(i->max_srq_depth, c->max_srq_depth);
+    i->fast_register_pages = min_u32(i->fast_register_pages, c->fast_register_pages);
+    i->max_window = min_u64(i->max_window, kib_to_bytes(c->max_window_kib));
+    i->max_registration = min_u64(i->max_registration, kib_to_bytes(c->max_registration_kib));
+    i->max_transfer = min_u32(i->max_transfer, c->max_transfer);
     i->cq_moderation = i->cq_moderation && c->cq_moderation;
     i->read_local_invalidate = i->read_local_invalidate && c->read_local_invalidate;
 }
@@ -111,8 +112,10 @@ void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info)
     };
 }
 
-/* The structure of NDK 1 ends before RdmaTechnology. It is all that an adapter of NDK 1 needs room for. */
-static ULONG info_size(const struct adapter *a, ULONG room)
+/*
+ * The structure of NDK 1 ends before RdmaTechnology. An adapter that was opened as NDK 1 accepts a buffer of that size.
+ */
+static ULONG adapter_info_size(const struct adapter *a, ULONG room)
 {
     const ULONG size_of_ndk_1 = offsetof(NDK_ADAPTER_INFO, RdmaTechnology);
 
@@ -121,7 +124,7 @@ static ULONG info_size(const struct adapter *a, ULONG room)
     return sizeof(NDK_ADAPTER_INFO);
 }
 
-static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
+static NTSTATUS adapter_ndk_query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size)
 {
     NDK_ADAPTER_INFO report;
     ULONG room, needed;
@@ -129,7 +132,7 @@ static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size
     if (!size)
         return STATUS_INVALID_PARAMETER;
     room = *size;
-    needed = info_size(adapter_of(pub), room);
+    needed = adapter_info_size(adapter_of(pub), room);
     *size = needed;
     if (room < needed)
         return STATUS_BUFFER_TOO_SMALL;
@@ -140,11 +143,11 @@ static NTSTATUS query_info(NDK_ADAPTER *pub, NDK_ADAPTER_INFO *info, ULONG *size
     return STATUS_SUCCESS;
 }
 
-/* ---- Its table ---- */
+/* ---- The dispatch table ---- */
 
-static const NDK_ADAPTER_DISPATCH dispatch = {
+static const NDK_ADAPTER_DISPATCH adapter_dispatch = {
     .NdkQueryExtension = object_ndk_query_extension,
-    .NdkQueryAdapterInfo = query_info,
+    .NdkQueryAdapterInfo = adapter_ndk_query_info,
     .NdkCreateCq = cq_create,
     .NdkCreatePd = pd_create,
     .NdkCreateSharedEndpoint = shared_endpoint_create,
@@ -158,36 +161,36 @@ static const NDK_ADAPTER_DISPATCH dispatch = {
 
 enum { NS_PER_MS = 1000000 };
 
-/* The last reference is gone: the closing thread goes on, and may free the adapter at once. */
-static bool retire(struct object *o)
+/* No reference is left. After this the closing thread may free the adapter. */
+static bool adapter_retire(struct object *o)
 {
     struct adapter *a = (struct adapter *)((char *)o - offsetof(struct adapter, obj));
 
-    gate_open(&a->gone);
+    gate_open(&a->ended);
     return false;
 }
 
-static const struct object_type type = {.ndk_type = NdkObjectTypeAdapter, .retire = retire};
+static const struct object_type adapter_type = {.ndk_type = NdkObjectTypeAdapter, .retire = adapter_retire};
 
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out)
 {
-    NDK_VERSION ours;
+    NDK_VERSION found;
 
-    if (!version_served(version, &ours))
+    if (!adapter_find_version(version, &found))
         return NDIS_STATUS_BAD_VERSION;
     struct adapter *a = calloc(1, sizeof(*a));
     if (!a)
         return STATUS_INSUFFICIENT_RESOURCES;
-    a->version = ours;
+    a->version = found;
     a->generation = fork_generation();
     a->fabric = fabric;
     a->config = *config;
     fabric->ops->info(fabric, &a->limits);
-    limit(&a->limits, config);
+    adapter_limit_info(&a->limits, config);
     lams_init(&a->lams);
     live_list_init(&a->live);
-    object_init(&a->obj, &type, &a->pub.Header, a, a, adapter_home(a));
-    a->pub.Dispatch = &dispatch;
+    object_init(&a->obj, &adapter_type, &a->pub.Header, a, a, adapter_home(a));
+    a->pub.Dispatch = &adapter_dispatch;
     *out = &a->pub;
     return STATUS_SUCCESS;
 }
@@ -197,23 +200,23 @@ void ondk_use_windows_families(NDK_ADAPTER *pub, int on)
     adapter_of(pub)->windows_families = on;
 }
 
-static uint64_t deadline_after(uint64_t from, uint32_t ms)
+static uint64_t adapter_deadline(uint64_t from, uint32_t ms)
 {
     return ms ? from + (uint64_t)ms * NS_PER_MS : UINT64_MAX;
 }
 
-/* Waits for the last descendant's end. A close that takes long is reported once, and ended by abort() if wanted. */
-static void wait_until_gone(struct adapter *a)
+/* Waits for the last descendant's end. Reports once if that takes long, and calls abort() if so configured. */
+static void adapter_wait_for_end(struct adapter *a)
 {
     const struct fabric_ops *ops = a->fabric->ops;
     uint64_t start = ops->now(a->fabric);
-    uint64_t report_at = deadline_after(start, a->config.close_report_ms);
-    uint64_t abort_at = deadline_after(start, a->config.close_abort_ms);
+    uint64_t report_at = adapter_deadline(start, a->config.close_report_ms);
+    uint64_t abort_at = adapter_deadline(start, a->config.close_abort_ms);
 
-    if (ops->wait(a->fabric, &a->gone, report_at < abort_at ? report_at : abort_at))
+    if (ops->wait(a->fabric, &a->ended, report_at < abort_at ? report_at : abort_at))
         return;
     close_report_print(a, (ops->now(a->fabric) - start) / NS_PER_MS);
-    if (!ops->wait(a->fabric, &a->gone, abort_at))
+    if (!ops->wait(a->fabric, &a->ended, abort_at))
         abort();
 }
 
@@ -223,23 +226,23 @@ void ondk_close_adapter(NDK_ADAPTER *pub)
     struct fabric *fabric = a->fabric;
 
     if (a->generation != fork_generation())
-        return; /* inherited by fork: its threads are not here */
+        return; /* inherited by fork: the adapter's threads do not exist in this process */
     atomic_store(&a->obj.closing, true);
     object_unref(&a->obj, REF_HANDLE);
-    wait_until_gone(a);
+    adapter_wait_for_end(a);
     stat_server_remove(a);
     free(a);
     fabric->ops->destroy(fabric);
 }
 
-/* Interfaces of a machine that are looked at; those beyond cannot be opened. */
-enum { INTERFACES = 4096 };
+/* A machine's interfaces beyond these cannot be opened. */
+enum { MAX_INTERFACES = 4096 };
 
-/* How many there are, and *out, to be freed by the caller; -errno. */
-static int list_interfaces(struct interface_info **out)
+/* Returns the number of interfaces and *out, which the caller frees, or -errno. */
+static int adapter_list_interfaces(struct interface_info **out)
 {
     int known = host_interfaces(NULL, 0), count;
-    int room = known < INTERFACES ? known : INTERFACES;
+    int room = known < MAX_INTERFACES ? known : MAX_INTERFACES;
 
     *out = NULL;
     if (room <= 0)
@@ -248,15 +251,15 @@ static int list_interfaces(struct interface_info **out)
     if (!*out)
         return -ENOMEM;
     count = host_interfaces(*out, room);
-    return count < room ? count : room; /* more may have come meanwhile */
+    return count < room ? count : room; /* there may be more of them now */
 }
 
-/* An interface without an address is as good as none. */
-static NTSTATUS check_interface(uint32_t if_index)
+/* Returns STATUS_SUCCESS if the interface exists, has an address and is up. */
+static NTSTATUS adapter_check_interface(uint32_t if_index)
 {
     NTSTATUS status = STATUS_INVALID_PARAMETER;
     struct interface_info *info;
-    int count = list_interfaces(&info);
+    int count = adapter_list_interfaces(&info);
 
     for (int i = 0; i < count; i++) {
         if (info[i].index == if_index)
@@ -271,13 +274,13 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
     ondk_config_t config;
     struct fabric_config fabric_config;
     struct fabric *fabric;
-    NDK_VERSION ours;
+    NDK_VERSION found;
 
     if (!adapter)
         return STATUS_INVALID_PARAMETER;
-    if (!version_served(version, &ours))
+    if (!adapter_find_version(version, &found))
         return NDIS_STATUS_BAD_VERSION;
-    NTSTATUS status = check_interface(if_index);
+    NTSTATUS status = adapter_check_interface(if_index);
     if (status)
         return status;
     config_current(&config);
@@ -298,19 +301,19 @@ NTSTATUS ondk_open_adapter(NDK_VERSION version, uint32_t if_index, NDK_ADAPTER *
 
 /* ---- Enumeration ---- */
 
-enum { ENTRY_ADDRESSES = sizeof(((ondk_adapter_entry_t *)0)->addresses) / sizeof(struct sockaddr_storage) };
+enum { MAX_ENTRY_ADDRESSES = sizeof(((ondk_adapter_entry_t *)0)->addresses) / sizeof(struct sockaddr_storage) };
 
-static void fill_entry(const struct interface_info *info, ondk_adapter_entry_t *entry)
+static void adapter_fill_entry(const struct interface_info *info, ondk_adapter_entry_t *entry)
 {
-    struct addr addrs[ENTRY_ADDRESSES];
-    int count = host_interface_addresses(info->index, addrs, ENTRY_ADDRESSES);
+    struct addr addrs[MAX_ENTRY_ADDRESSES];
+    int count = host_interface_addresses(info->index, addrs, MAX_ENTRY_ADDRESSES);
 
     memset(entry, 0, sizeof(*entry));
     entry->if_index = info->index;
     memcpy(entry->name, info->name, sizeof(entry->name) - 1);
     entry->up = info->up;
     entry->loopback = info->loopback;
-    for (int i = 0; i < count && i < ENTRY_ADDRESSES; i++)
+    for (int i = 0; i < count && i < MAX_ENTRY_ADDRESSES; i++)
         memcpy(&entry->addresses[entry->address_count++], &addrs[i].sa, addr_len(&addrs[i]));
 }
 
@@ -318,10 +321,10 @@ uint32_t ondk_enumerate_adapters_sized(ondk_adapter_entry_t *entries, uint32_t c
 {
     ondk_adapter_entry_t one;
     struct interface_info *info;
-    int count = list_interfaces(&info);
+    int count = adapter_list_interfaces(&info);
 
     for (int i = 0; i < count && (uint32_t)i < capacity; i++) {
-        fill_entry(&info[i], &one);
+        adapter_fill_entry(&info[i], &one);
         sized_write_entry(entries, (size_t)i, entry_size, &one, sizeof(one));
     }
     free(info);

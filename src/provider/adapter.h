@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The adapter object: what all others are made from, and what they need of it. */
+/*
+ * The adapter object, the root of all others. The invariant: limits and config do not change after adapter_open, so any
+ * thread reads them without a lock.
+ */
 #ifndef PROVIDER_ADAPTER_H
 #define PROVIDER_ADAPTER_H
 
@@ -17,18 +20,18 @@
 struct adapter {
     NDK_ADAPTER pub;
     struct object obj;
-    NDK_VERSION version;       /* of every header: the highest of the major that was opened */
+    NDK_VERSION version;       /* of every header: the highest one of the major version that was opened */
     struct fabric *fabric;
-    struct fabric_info limits; /* what it reports and enforces; never more than the fabric's */
+    struct fabric_info limits; /* reported and enforced; at most the fabric's */
     ondk_config_t config;
-    bool windows_families;     /* addresses given out carry Windows' number for IPv6 */
-    struct lams lams;          /* that are built */
-    uint32_t if_index;         /* 0: it is no interface's */
-    struct live live;          /* connectors, listeners and shared endpoints that there are */
-    LIST_ENTRY(adapter) published; /* stat_server.c's, as is number */
-    uint32_t number;           /* which of the adapters that this process has published; 0: none */
+    bool windows_families;     /* addresses that are returned have Windows' number for IPv6 */
+    struct lams lams;          /* mappings that are not released */
+    uint32_t if_index;         /* 0: none */
+    struct live live;          /* the objects of this adapter */
+    LIST_ENTRY(adapter) published; /* this and the next are stat_server.c's */
+    uint32_t number;           /* counts the adapters that this process has published; 0: not published */
     unsigned generation;       /* fork_generation() of the process that opened it */
-    struct gate gone;    /* opened when the last descendant's last callback has returned */
+    struct gate ended;         /* opened when the last descendant's last callback has returned */
 };
 OBJECT_ASSERT_LAYOUT(adapter);
 
@@ -37,18 +40,18 @@ static inline struct adapter *adapter_of(NDK_ADAPTER *pub)
     return (struct adapter *)pub;
 }
 
-/* Where objects without a shard of their own have their callbacks delivered. */
+/* Returns the shard that runs the callbacks of objects without a shard of their own. */
 static inline struct shard *adapter_home(struct adapter *a)
 {
     return a->fabric->ops->home(a->fabric);
 }
 
 /*
- * Makes an adapter of a fabric, which then belongs to the adapter and is destroyed with it. STATUS_SUCCESS;
- * NDIS_STATUS_BAD_VERSION, STATUS_INSUFFICIENT_RESOURCES: nothing was made and the fabric is still the caller's.
+ * Opens an adapter above a fabric. The adapter owns the fabric and destroys it when it is closed. If this returns
+ * NDIS_STATUS_BAD_VERSION or STATUS_INSUFFICIENT_RESOURCES, the caller still owns the fabric.
  */
 NTSTATUS adapter_open(NDK_VERSION version, struct fabric *fabric, const ondk_config_t *config, NDK_ADAPTER **out);
-/* What NdkQueryAdapterInfo answers. */
+/* Fills what NdkQueryAdapterInfo returns. */
 void adapter_get_info(const struct adapter *a, NDK_ADAPTER_INFO *info);
 
 #endif

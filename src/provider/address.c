@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The consumer's address buffers: see address.h. */
+/* Copies addresses into the consumer's buffers, see address.h. */
 #include "provider/address.h"
 
 #include <stddef.h>

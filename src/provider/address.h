@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The address queries of connector, listener and shared endpoint are one. */
+/* The common part of the address queries of connector, listener and shared endpoint. */
 #ifndef PROVIDER_ADDRESS_H
 #define PROVIDER_ADDRESS_H
 
@@ -9,9 +9,9 @@
 struct object;
 
 /*
- * Writes address, in the family numbers that o's adapter was told to use, into the consumer's buffer of *length bytes,
- * and its size into *length. STATUS_BUFFER_TOO_SMALL: the size needed alone. STATUS_INVALID_PARAMETER: length is NULL,
- * or a buffer is missing.
+ * Copies address, with the family numbers that o's adapter uses, into the consumer's buffer of *length bytes, and its
+ * size into *length. Returns STATUS_BUFFER_TOO_SMALL if only the size was written, or STATUS_INVALID_PARAMETER if
+ * length is NULL or there is room but no buffer.
  */
 NTSTATUS address_answer(const struct object *o, const struct addr *address, PSOCKADDR buffer, ULONG *length);
 

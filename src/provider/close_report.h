@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an adapter's close waits for, printed to standard error. */
+/* Reports what an adapter's close waits for. */
 #ifndef PROVIDER_CLOSE_REPORT_H
 #define PROVIDER_CLOSE_REPORT_H
 
@@ -7,7 +7,7 @@
 
 struct adapter;
 
-/* Called by the thread that closes the adapter, which has waited so long. */
+/* Prints to standard error. Called by the closing thread, which has waited waited_ms. */
 void close_report_print(struct adapter *a, uint64_t waited_ms);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Configuration: defaults, environment, range checks. One table says all there is to say about a field. */
+/*
+ * Configuration: defaults, environment variables, range checks. The invariant: one table has everything about a field,
+ * and every field of ondk_config_t but the size is in it.
+ */
 #include <openndk/config.h>
 
 #include <stdlib.h>
@@ -11,11 +14,11 @@
 #include "provider/config.h"
 #include "provider/environment.h"
 
-static const struct field {
+static const struct config_field {
     struct environment_number variable;
     size_t offset;
     uint32_t value;
-} fields[] = {
+} config_fields[] = {
 #define FIELD(name, variable, value, min, max) {{variable, min, max}, offsetof(ondk_config_t, name), value}
     FIELD(connect_ms, "ONDK_CONNECT_MS", 10000, 1, 3600000),
     FIELD(request_ms, "ONDK_REQUEST_MS", 5000, 1, 3600000),
@@ -62,31 +65,30 @@ static const struct field {
     FIELD(close_abort_ms, "ONDK_CLOSE_ABORT_MS", 0, 0, 3600000),
 #undef FIELD
 };
-enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
-/* Every 32-bit member but the size has its row. */
-static_assert(sizeof(ondk_config_t) == (FIELD_COUNT + 1) * sizeof(uint32_t), "a field without a row");
+enum { N_FIELDS = sizeof(config_fields) / sizeof(config_fields[0]) };
+static_assert(sizeof(ondk_config_t) == (N_FIELDS + 1) * sizeof(uint32_t), "a field without a row");
 
-static struct spin lock;
-static bool is_set; /* guarded by lock, as is what ondk_configure set: */
-static ondk_config_t set;
+static struct spin config_lock;
+static bool config_is_set; /* config_lock guards this and config_set, which ondk_configure sets */
+static ondk_config_t config_set;
 
-static uint32_t *field_of(ondk_config_t *config, const struct field *f)
+static uint32_t *config_get_field(ondk_config_t *config, const struct config_field *f)
 {
     return (uint32_t *)((char *)config + f->offset);
 }
 
-static bool in_range(const struct field *f, uint64_t value)
+static bool config_field_allows(const struct config_field *f, uint64_t value)
 {
     return value >= f->variable.min && value <= f->variable.max;
 }
 
 uint32_t ondk_config_check_environment(void)
 {
-    struct environment_number numbers[FIELD_COUNT];
+    struct environment_number numbers[N_FIELDS];
 
-    for (uint32_t i = 0; i < FIELD_COUNT; i++)
-        numbers[i] = fields[i].variable;
-    return environment_check(numbers, FIELD_COUNT);
+    for (uint32_t i = 0; i < N_FIELDS; i++)
+        numbers[i] = config_fields[i].variable;
+    return environment_check(numbers, N_FIELDS);
 }
 
 void ondk_config_init_sized(ondk_config_t *config, size_t size)
@@ -95,12 +97,12 @@ void ondk_config_init_sized(ondk_config_t *config, size_t size)
     ondk_config_t ours = {.size = sizeof(ours)};
 
     (void)ondk_config_check_environment();
-    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
-        *field_of(&ours, f) = f->value;
+    for (const struct config_field *f = config_fields; f < config_fields + N_FIELDS; f++)
+        *config_get_field(&ours, f) = f->value;
     if (profile)
         (void)ondk_config_profile(&ours, profile);
-    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++)
-        (void)environment_number(&f->variable, field_of(&ours, f));
+    for (const struct config_field *f = config_fields; f < config_fields + N_FIELDS; f++)
+        (void)environment_number(&f->variable, config_get_field(&ours, f));
     ours.size = (uint32_t)size;
     sized_write(config, size, &ours, sizeof(ours));
 }
@@ -112,14 +114,14 @@ bool config_size_is_valid(const ondk_config_t *config)
 
 static bool config_values_are_valid(ondk_config_t *config)
 {
-    for (const struct field *f = fields; f < fields + FIELD_COUNT; f++) {
-        if (!in_range(f, *field_of(config, f)))
+    for (const struct config_field *f = config_fields; f < config_fields + N_FIELDS; f++) {
+        if (!config_field_allows(f, *config_get_field(config, f)))
             return false;
     }
     return true;
 }
 
-/* Copies the caller's config, in the caller's size, to ours. Returns false if it is refused. */
+/* Copies the caller's struct, which has the caller's size. Returns false if it is invalid. */
 static bool config_read(ondk_config_t *ours, const ondk_config_t *theirs)
 {
     if (!config_size_is_valid(theirs))
@@ -144,23 +146,23 @@ int32_t ondk_configure(const ondk_config_t *config)
 
     if (config && !config_read(&ours, config))
         return STATUS_INVALID_PARAMETER;
-    fork_guard(&lock);
-    spin_lock(&lock);
-    is_set = config;
+    fork_guard(&config_lock);
+    spin_lock(&config_lock);
+    config_is_set = config;
     if (config)
-        set = ours;
-    spin_unlock(&lock);
+        config_set = ours;
+    spin_unlock(&config_lock);
     return STATUS_SUCCESS;
 }
 
 void config_current(ondk_config_t *config)
 {
     ondk_config_init(config);
-    fork_guard(&lock);
-    spin_lock(&lock);
-    if (is_set)
-        *config = set;
-    spin_unlock(&lock);
+    fork_guard(&config_lock);
+    spin_lock(&config_lock);
+    if (config_is_set)
+        *config = config_set;
+    spin_unlock(&config_lock);
 }
 
 void config_for_fabric(const ondk_config_t *c, struct fabric_config *out)

@@ -8,9 +8,9 @@
  * endpoint (CHILD) from connect or accept on, and on its listener. A failed NdkConnect drops those on queue pair and
  * endpoint.
  *
- * The invariant for the end: the fabric's connection is told to close when no call is inside, because it may be freed
- * at once. The consumer may close in one thread while another one is between its step and the fabric. So close, the
- * failure of NdkConnect, or the last call that exits after them ends the connection. The phase changes at once.
+ * The invariant: conn_close is called only when no call is inside, because it may free the fabric's connection at once.
+ * The consumer may close in one thread while another one is between its step and the fabric. So close, the failure of
+ * NdkConnect, or the last call that exits after them calls conn_close. The phase changes at once.
  *
  * Each attempt has a connection of the fabric of its own. A failed NdkConnect completes after its connection has
  * closed, so that its address is free for the next attempt. The connector becomes IDLE in the same callback, because

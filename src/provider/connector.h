@@ -32,7 +32,7 @@ struct disconnect_callback {
     void *context;
 };
 
-/* What the peer has sent. private_data is a copy that the connector owns. */
+/* The peer's limits, private data and addresses. The connector owns private_data, which is a copy. */
 struct connector_peer {
     bool has_data;            /* limits and private data are valid */
     bool has_addresses;       /* local and remote are the connection's; before that, the ones requested */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of an adapter, under their public names. */
+/* Copies an adapter's counters into the public struct. */
 #include "openndk/counters.h"
 
 #include "base/sized.h"

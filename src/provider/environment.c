@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ONDK_ environment variables. This file has the one list of the names that are known: config.c's numbers, the
+ * The ONDK_ environment variables. The invariant: this file has the only list of known names: config.c's numbers, the
  * variables that hold a word, and the prefixes that belong to the tests of this tree. Any other variable is reported,
  * so a new one must be added here or to config.c's table.
  */
@@ -19,9 +19,9 @@ extern char **environ;
 
 #define PREFIX "ONDK_"
 
-enum { NAME_MOST = 64, VALUE_MOST = 64, LINE_MOST = 512 };
+enum { MAX_NAME = 64, MAX_VALUE = 64, MAX_LINE = 512 };
 
-static bool is_profile(const char *value)
+static bool environment_is_profile(const char *value)
 {
     for (uint32_t i = 0; ondk_profile_name(i); i++)
         if (!strcmp(ondk_profile_name(i), value))
@@ -29,7 +29,7 @@ static bool is_profile(const char *value)
     return false;
 }
 
-static void list_profiles(char *text, size_t room)
+static void environment_list_profiles(char *text, size_t room)
 {
     size_t len = (size_t)snprintf(text, room, "a profile: ");
 
@@ -37,12 +37,12 @@ static void list_profiles(char *text, size_t room)
         len += (size_t)snprintf(text + len, room - len, "%s%s", i ? ", " : "", ondk_profile_name(i));
 }
 
-static bool is_wdk_checks(const char *value)
+static bool environment_is_wdk_checks(const char *value)
 {
     return !strcmp(value, "off") || !strcmp(value, "go-on") || !strcmp(value, "stop");
 }
 
-static void list_wdk_checks(char *text, size_t room)
+static void environment_list_wdk_checks(char *text, size_t room)
 {
     snprintf(text, room, "off, go-on or stop");
 }
@@ -50,15 +50,15 @@ static void list_wdk_checks(char *text, size_t room)
 static const struct environment_word {
     const char *name;
     bool (*is_valid)(const char *value);
-    void (*list)(char *text, size_t room); /* what is valid */
-} words[] = {
-    { "ONDK_PROFILE", is_profile, list_profiles },
-    { "ONDK_WDK_CHECKS", is_wdk_checks, list_wdk_checks },
+    void (*list)(char *text, size_t room); /* writes the valid values */
+} environment_words[] = {
+    { "ONDK_PROFILE", environment_is_profile, environment_list_profiles },
+    { "ONDK_WDK_CHECKS", environment_is_wdk_checks, environment_list_wdk_checks },
 };
-enum { WORDS = sizeof(words) / sizeof(words[0]) };
+enum { N_WORDS = sizeof(environment_words) / sizeof(environment_words[0]) };
 
 /* Variables of tests and fuzzers, which programs that they start inherit. */
-static const char *const prefixes[] = { "ONDK_CHECK_", "ONDK_FUZZ_", "ONDK_TEST_" };
+static const char *const environment_prefixes[] = { "ONDK_CHECK_", "ONDK_FUZZ_", "ONDK_TEST_" };
 
 static bool environment_parse(const char *text, const struct environment_number *v, uint32_t *value)
 {
@@ -82,13 +82,13 @@ bool environment_number(const struct environment_number *variable, uint32_t *val
     return text && environment_parse(text, variable, value);
 }
 
-/* ---- what is wrong ---- */
+/* ---- reports ---- */
 
-/* How many characters must be inserted, removed or replaced to make one name of the other. */
-static unsigned name_distance(const char *a, const char *b)
+/* Returns how many characters must be inserted, removed or replaced to change one name into the other. */
+static unsigned environment_name_distance(const char *a, const char *b)
 {
     size_t len = strlen(b);
-    unsigned row[NAME_MOST + 1];
+    unsigned row[MAX_NAME + 1];
 
     for (size_t k = 0; k <= len; k++)
         row[k] = (unsigned)k;
@@ -109,28 +109,28 @@ struct nearest {
     unsigned distance;
 };
 
-static void nearest_add(struct nearest *n, const char *name, const char *known)
+static void nearest_add(struct nearest *n, const char *name, const char *candidate)
 {
-    unsigned d = name_distance(name, known);
+    unsigned d = environment_name_distance(name, candidate);
 
     if (!n->name || d < n->distance)
-        *n = (struct nearest){ known, d };
+        *n = (struct nearest){ candidate, d };
 }
 
-/* The known name that the variable was probably meant to have; NULL if none is similar. */
-static const char *nearest_name(const char *name, const struct environment_number *numbers, uint32_t count)
+/* Returns the most similar known name, or NULL if none is similar. */
+static const char *environment_nearest_name(const char *name, const struct environment_number *numbers, uint32_t count)
 {
     struct nearest n = { NULL, 0 };
 
     for (uint32_t i = 0; i < count; i++)
         nearest_add(&n, name, numbers[i].name);
-    for (uint32_t i = 0; i < WORDS; i++)
-        nearest_add(&n, name, words[i].name);
+    for (uint32_t i = 0; i < N_WORDS; i++)
+        nearest_add(&n, name, environment_words[i].name);
     return n.distance <= (strlen(name) - strlen(PREFIX)) / 2 ? n.name : NULL;
 }
 
-/* The text without what a terminal would obey. */
-static const char *shown(const char *text, char *out, size_t room)
+/* Copies the text, with a question mark for each character that could control a terminal. Returns out. */
+static const char *environment_printable(const char *text, char *out, size_t room)
 {
     size_t len = strlen(text);
 
@@ -143,32 +143,48 @@ static const char *shown(const char *text, char *out, size_t room)
     return out;
 }
 
-/* Writes what is wrong with the variable to line. Returns false if nothing is wrong. */
+/* Writes what is wrong with a variable that sets a number to line. Returns false if nothing is wrong. */
+static bool environment_describe_number(const char *value, const struct environment_number *v, char *line, size_t room)
+{
+    char text[MAX_VALUE];
+    uint32_t ignored;
+
+    snprintf(line, room, "%s=%s is not used: a number from %u to %u is expected", v->name,
+             environment_printable(value, text, sizeof text), (unsigned)v->min, (unsigned)v->max);
+    return *value && !environment_parse(value, v, &ignored);
+}
+
+/* The same for a variable that has a word. */
+static bool environment_describe_word(const char *value, const struct environment_word *w, char *line, size_t room)
+{
+    char text[MAX_VALUE], valid[MAX_LINE / 2];
+
+    w->list(valid, sizeof valid);
+    snprintf(line, room, "%s=%s is not used: expected is %s", w->name, environment_printable(value, text, sizeof text),
+             valid);
+    return *value && !w->is_valid(value);
+}
+
+/* The same for any variable. */
 static bool environment_describe(const char *name, const char *value, const struct environment_number *numbers,
                                  uint32_t count, char *line, size_t room)
 {
-    char text[VALUE_MOST], valid[LINE_MOST / 2];
+    char text[MAX_VALUE], printable[MAX_NAME];
     const char *near;
-    uint32_t ignored;
 
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+    for (size_t i = 0; i < sizeof(environment_prefixes) / sizeof(environment_prefixes[0]); i++)
+        if (!strncmp(name, environment_prefixes[i], strlen(environment_prefixes[i])))
             return false;
     for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(numbers[i].name, name)) {
-            snprintf(line, room, "%s=%s is not used: a number from %u to %u is expected", name,
-                     shown(value, text, sizeof text), (unsigned)numbers[i].min, (unsigned)numbers[i].max);
-            return *value && !environment_parse(value, &numbers[i], &ignored);
-        }
-    for (uint32_t i = 0; i < WORDS; i++)
-        if (!strcmp(words[i].name, name)) {
-            words[i].list(valid, sizeof valid);
-            snprintf(line, room, "%s=%s is not used: expected is %s", name, shown(value, text, sizeof text), valid);
-            return *value && !words[i].is_valid(value);
-        }
-    near = nearest_name(name, numbers, count);
-    snprintf(line, room, "%s=%s is not used: there is no such variable%s%s", shown(name, valid, NAME_MOST),
-             shown(value, text, sizeof text), near ? ", the nearest is " : "", near ? near : "");
+        if (!strcmp(numbers[i].name, name))
+            return environment_describe_number(value, &numbers[i], line, room);
+    for (uint32_t i = 0; i < N_WORDS; i++)
+        if (!strcmp(environment_words[i].name, name))
+            return environment_describe_word(value, &environment_words[i], line, room);
+    near = environment_nearest_name(name, numbers, count);
+    snprintf(line, room, "%s=%s is not used: there is no such variable%s%s",
+             environment_printable(name, printable, sizeof printable), environment_printable(value, text, sizeof text),
+             near ? ", the nearest is " : "", near ? near : "");
     return true;
 }
 
@@ -180,11 +196,11 @@ uint32_t environment_check(const struct environment_number *numbers, uint32_t co
 
     for (char **at = environ; at && *at; at++) {
         const char *equals = strchr(*at, '=');
-        char name[NAME_MOST], line[LINE_MOST];
+        char name[MAX_NAME], line[MAX_LINE];
 
         if (!equals || strncmp(*at, PREFIX, strlen(PREFIX)) != 0)
             continue;
-        snprintf(name, sizeof name, "%.*s", (int)(equals - *at < NAME_MOST ? equals - *at : NAME_MOST), *at);
+        snprintf(name, sizeof name, "%.*s", (int)(equals - *at < MAX_NAME ? equals - *at : MAX_NAME), *at);
         if (!environment_describe(name, equals + 1, numbers, count, line, sizeof line))
             continue;
         wrong++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ONDK_ environment variables: which there are, and what is wrong with those that are set. */
+/* The ONDK_ environment variables: reads numbers, and reports variables that are unknown or invalid. */
 #ifndef PROVIDER_ENVIRONMENT_H
 #define PROVIDER_ENVIRONMENT_H
 
@@ -12,9 +12,9 @@ struct environment_number {
     uint32_t min, max;
 };
 
-/* The number that the variable is set to. False: it is not set, is empty, is no number, or is out of range. */
+/* Reads a variable. Returns false if it is not set, is empty, is no number, or is out of range. */
 bool environment_number(const struct environment_number *variable, uint32_t *value);
-/* Reports once in a process what is wrong; the numbers are config.c's. Returns how many variables are wrong. */
+/* Reports wrong variables, once in a process. numbers is config.c's table. Returns how many variables are wrong. */
 uint32_t environment_check(const struct environment_number *numbers, uint32_t count);
 
 #endif

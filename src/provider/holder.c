@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds a local address, in words for a person. The kernel tells the user. The process is the one that has the
- * socket open: only the caller's own processes can be looked into, root can look into all.
+ * Describes, for a person, the process and user that have a local address. The kernel reports the user. The process is
+ * found among those that have the socket open; a user sees only his own processes, root sees all. The invariant: the
+ * text has only printable characters.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -19,7 +20,7 @@
 #include "base/addr.h"
 #include "fabric/host.h"
 
-enum { PROCESS_NAME = 16 };
+enum { MAX_PROCESS_NAME = 16 };
 
 static bool holder_has_socket(int fds, const char *wanted)
 {
@@ -41,7 +42,7 @@ static bool holder_has_socket(int fds, const char *wanted)
     return has;
 }
 
-/* The process that has the socket, of those that this one may look into; 0: none of them. */
+/* Returns the process that has the socket, if this one may read its descriptors, or 0. */
 static long holder_find_process(uint32_t inode)
 {
     DIR *proc = opendir("/proc");
@@ -65,8 +66,8 @@ static long holder_find_process(uint32_t inode)
     return pid;
 }
 
-/* A process chooses its name: what could control a terminal is replaced. */
-static void holder_process_name(long pid, char name[PROCESS_NAME])
+/* A process chooses its own name, so characters that could control a terminal are replaced. */
+static void holder_process_name(long pid, char name[MAX_PROCESS_NAME])
 {
     char path[64];
     ssize_t n;
@@ -74,7 +75,7 @@ static void holder_process_name(long pid, char name[PROCESS_NAME])
 
     snprintf(path, sizeof path, "/proc/%ld/comm", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, name, PROCESS_NAME - 1) : 0;
+    n = fd >= 0 ? read(fd, name, MAX_PROCESS_NAME - 1) : 0;
     if (fd >= 0)
         close(fd);
     name[n > 0 ? n : 0] = '\0';
@@ -86,7 +87,7 @@ static void holder_process_name(long pid, char name[PROCESS_NAME])
 
 uint32_t ondk_address_holder(const struct sockaddr *address, uint32_t address_length, char *text, uint32_t size)
 {
-    char process[64] = "a process that cannot be seen from here", user[32] = "unknown", name[PROCESS_NAME];
+    char process[64] = "a process that cannot be seen from here", user[32] = "unknown", name[MAX_PROCESS_NAME];
     struct address_holder holder;
     struct addr local;
     long pid;

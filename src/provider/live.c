@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the lists of an adapter's objects, and the public functions that copy them. */
+/*
+ * The lists of an adapter's objects, and the public functions that copy them. The invariant: a copy is made with the
+ * lock held, and calls only the describe functions of the objects, which take no other lock than the object's.
+ */
 #include "provider/live.h"
 
 #include <openndk/netstat.h>

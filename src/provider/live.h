@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The objects of an adapter, by type. An object enters when it has been made. It is hidden first thing when it ends, so
- * that what a list shows, while the lock is held, can be described; it leaves after its close completion has returned.
+ * The lists of an adapter's objects, by type. An object is inserted when it has been made, and removed after its close
+ * completion has returned. The invariant: an object is hidden before it ends, so objects that are not hidden may be
+ * described while the lock is held.
  *
- * Order of locks: this one, then an object's own. Nobody comes here with an object's lock held.
+ * Order of locks: this one, then an object's own. Nobody takes this lock with an object's lock held.
  */
 #ifndef PROVIDER_LIVE_H
 #define PROVIDER_LIVE_H
@@ -22,7 +23,7 @@ struct live {
 
 void live_list_init(struct live *live);
 void live_list_insert(struct live *live, struct object *o);
-/* Both also of an object that never entered. */
+/* Both may be called for an object that was never inserted. */
 void live_list_hide(struct live *live, struct object *o);
 void live_list_remove(struct live *live, struct object *o);
 

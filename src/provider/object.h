@@ -87,7 +87,7 @@ void object_depend(struct object *o, struct object *antecedent);
 /* Drops that reference early, if o has it: for a failed attempt's queue pair or endpoint. */
 void object_undepend(struct object *o, struct object *antecedent);
 bool object_is_closing(const struct object *o);
-/* What retire began has ended. */
+/* To be called when the work that retire began has ended. */
 void object_retired(struct object *o);
 
 /* Queues a callback on the object's shard. The caller has taken a reference for the task, which drops it. */

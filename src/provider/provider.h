@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of one object type offer to those of others: the creating entries of dispatch tables, and the structs
- * of protection domains, completion queues, shared receive queues and queue pairs.
+ * Declarations that the files of one object type share with those of others: the creating entries of dispatch tables,
+ * and the structs of protection domains, completion queues, shared receive queues and queue pairs.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the published reasons: two tables, of causes and of what a Terminate says, and codes made of them. A code
- * with a Terminate is told in two parts: the cause, then what the Terminate found.
+ * The published reasons: a table of causes, and codes that consist of a cause and perhaps a Terminate. The text of a
+ * code with a Terminate has two parts: the cause, then what the Terminate reports. The invariant: a published number
+ * never changes its meaning.
  */
 #include "provider/reason.h"
 
@@ -12,9 +13,9 @@
 #include "provider/connector.h"
 
 static const struct cause {
-    uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by: whose Terminate goes with it, if there was one */
+    uint8_t number, by; /* enum ondk_cause; enum ondk_reason_by: the side that sends a Terminate for it, if any */
     const char *text, *advice;
-} causes[FABRIC_REASON_COUNT] = {
+} reason_causes[FABRIC_REASON_COUNT] = {
     [FABRIC_OK] = {ONDK_CAUSE_NONE, 0, "Nothing failed.", "There is nothing to do."},
     [FABRIC_NO_ROUTE] = {ONDK_CAUSE_NO_ROUTE, 0, "There is no route to the peer's network.",
                          "Check the address and the routes (ip route)."},
@@ -153,7 +154,7 @@ uint32_t reason_code(enum fabric_reason why, uint16_t terminate)
 
     if (why == FABRIC_OK || (unsigned)why >= FABRIC_REASON_COUNT)
         return 0;
-    c = &causes[why];
+    c = &reason_causes[why];
     if (c->by == ONDK_BY_NOBODY || terminate == FABRIC_NO_TERMINATE)
         return (uint32_t)c->number << 16;
     return c->by << 24 | (uint32_t)c->number << 16 | terminate;
@@ -168,7 +169,9 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
     connector_lock(c);
     why = c->reason;
     terminate = c->terminate;
-    /* The connection's end is told in a moment, and the queue pair refuses requests for it already. */
+    /*
+     * The queue pair may refuse requests already because the connection has ended, although that was not reported yet.
+     */
     if (why == FABRIC_OK && connector_has_qp(c->phase))
         why = connector_ops(c)->qp_reason(c->qp->fabric, &terminate);
     connector_unlock(c);
@@ -177,11 +180,11 @@ uint32_t ondk_connector_reason(NDK_CONNECTOR *connector)
 
 /* ---- What they mean ---- */
 
-/* FABRIC_REASON_COUNT: there is no such code. */
-static enum fabric_reason cause_of(uint32_t code)
+/* Returns the cause of a code, or FABRIC_REASON_COUNT if the code does not exist. */
+static enum fabric_reason reason_find(uint32_t code)
 {
     for (int why = 0; why < FABRIC_REASON_COUNT; why++) {
-        const struct cause *c = &causes[why];
+        const struct cause *c = &reason_causes[why];
         uint32_t by = ONDK_REASON_BY(code);
 
         if (code >> 24 == by && c->number == ONDK_REASON_CAUSE(code) &&
@@ -191,8 +194,8 @@ static enum fabric_reason cause_of(uint32_t code)
     return FABRIC_REASON_COUNT;
 }
 
-/* What the Terminate says; NULL: the code has none. */
-static const struct fabric_terminate *terminate_of(uint32_t code)
+/* Returns the Terminate of a code, or NULL if the code has none. */
+static const struct fabric_terminate *reason_find_terminate(uint32_t code)
 {
     unsigned count;
     const struct fabric_terminate *all = fabric_terminates(&count);
@@ -209,8 +212,8 @@ static const struct fabric_terminate *terminate_of(uint32_t code)
 const char *ondk_reason_name(uint32_t code)
 {
     static _Thread_local char name[64];
-    enum fabric_reason why = cause_of(code);
-    const struct fabric_terminate *t = terminate_of(code);
+    enum fabric_reason why = reason_find(code);
+    const struct fabric_terminate *t = reason_find_terminate(code);
 
     if (why == FABRIC_REASON_COUNT)
         return "unknown";
@@ -223,35 +226,35 @@ const char *ondk_reason_name(uint32_t code)
 const char *ondk_reason_text(uint32_t code)
 {
     static _Thread_local char text[256];
-    enum fabric_reason why = cause_of(code);
-    const struct fabric_terminate *t = terminate_of(code);
+    enum fabric_reason why = reason_find(code);
+    const struct fabric_terminate *t = reason_find_terminate(code);
 
     if (why == FABRIC_REASON_COUNT)
         return "A code that this provider does not give.";
     if (!t)
-        return causes[why].text;
-    snprintf(text, sizeof(text), "%s %s", causes[why].text, t->text);
+        return reason_causes[why].text;
+    snprintf(text, sizeof(text), "%s %s", reason_causes[why].text, t->text);
     return text;
 }
 
 const char *ondk_reason_advice(uint32_t code)
 {
-    enum fabric_reason why = cause_of(code);
-    const struct fabric_terminate *t = terminate_of(code);
+    enum fabric_reason why = reason_find(code);
+    const struct fabric_terminate *t = reason_find_terminate(code);
 
     if (why == FABRIC_REASON_COUNT)
         return "Look it up where it came from.";
-    return t && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? t->advice : causes[why].advice;
+    return t && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? t->advice : reason_causes[why].advice;
 }
 
 /* ---- The printed page ---- */
 
-static void print_cause(FILE *out, unsigned number)
+static void reason_print_cause(FILE *out, unsigned number)
 {
     static const char *const by[] = {"", "this side's", "the peer's"};
 
     for (int why = FABRIC_OK + 1; why < FABRIC_REASON_COUNT; why++) {
-        const struct cause *c = &causes[why];
+        const struct cause *c = &reason_causes[why];
         if (c->number == number)
             fprintf(out, "| 0x%08x | %s | %s | %s | %s |\n", number << 16, fabric_reason_name(why), by[c->by], c->text,
                     c->advice);
@@ -265,9 +268,9 @@ void reason_print_tables(FILE *out)
 
     fprintf(out, "## Causes\n\n| code | name | Terminate | what happened | what to check |\n|---|---|---|---|---|\n");
     for (unsigned number = 1; number <= UINT8_MAX; number++)
-        print_cause(out, number);
+        reason_print_cause(out, number);
     fprintf(out, "\n## What a Terminate says\n\n| lower 16 bits | name | what was found | what to look at |\n"
-                 "|---|---|---|---|\n");
+            "|---|---|---|---|\n");
     for (unsigned i = 0; i < count; i++)
         fprintf(out, "| 0x%04x | %s | %s | %s |\n", terminates[i].code, terminates[i].name, terminates[i].text,
                 terminates[i].advice);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of reasons, for those who fill in codes and for who prints it. */
+/* The table of reasons: the codes of openndk/reason.h, and the tables of docs/reasons.md. */
 #ifndef PROVIDER_REASON_H
 #define PROVIDER_REASON_H
 
@@ -8,9 +8,11 @@
 
 #include "fabric/fabric.h"
 
-/* The published code (openndk/reason.h) of a reason; terminate: the wire's, or FABRIC_NO_TERMINATE. 0 for FABRIC_OK. */
+/*
+ * Returns the published code of a reason, 0 for FABRIC_OK. terminate is the code on the wire, or FABRIC_NO_TERMINATE.
+ */
 uint32_t reason_code(enum fabric_reason why, uint16_t terminate);
-/* docs/reasons.md's two tables. */
+/* Prints the two tables of docs/reasons.md. */
 void reason_print_tables(FILE *out);
 
 #endif

@@ -6,8 +6,8 @@
  * such a close ends after the post.
  *
  * A post is refused inline if that can be decided at once: state, protection domain, flags, rights, range, pages that
- * belong to no mapping. What depends on the requests ahead of it (is the token still valid then?) its completion
- * reports.
+ * belong to no mapping. Its completion reports what depends on the requests ahead of it, for example whether a token is
+ * still valid then.
  *
  * A base address of zero is legal if the first byte offset is zero. Zero is then a multiple of the page size plus the
  * offset, as any other base, and the reference allows it by name, although it says elsewhere that no region is based at
@@ -61,7 +61,7 @@ static void region_unref(struct region *r)
 
 /* ---- Making a token ---- */
 
-/* What a new token names: pages, or, for a window, a range of another region. */
+/* The memory of a new token: pages, or, for a window, a range of another region. */
 struct token_source {
     struct region *region;
     const struct rdma_pages *pages;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that post requests share. The invariant: an initiator's post runs between post_begin and post_end, so
- * the queue pair outlives it.
+ * Functions and flags of the files that post requests. The invariant: an initiator's post runs between post_begin and
+ * post_end, so the queue pair outlives it.
  */
 #ifndef PROVIDER_REQUESTS_H
 #define PROVIDER_REQUESTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: writes the snapshot. Lists are copied first and written then, so that no lock is held while text is made.
- * What an adapter has beyond ENTRIES_MAX of one kind is not written; its number is.
+ * Writes the snapshot. The invariant: lists are copied first and written then, so no lock is held while text is
+ * written. At most MAX_ENTRIES of each kind are written; the count includes the others.
  */
 #include "provider/stat_json.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/addr.h"
 
-enum { ENTRIES_MAX = 65536, ENTRIES_SPARE = 16 };
+enum { MAX_ENTRIES = 65536, SPARE_ENTRIES = 16 };
 
 void stat_json_begin(FILE *out)
 {
@@ -32,7 +32,7 @@ void stat_json_end(FILE *out)
 }
 
 /* An interface's name may hold any byte but slash and white space. */
-static void text(FILE *out, const char *key, const char *value)
+static void json_put_text(FILE *out, const char *key, const char *value)
 {
     fprintf(out, "\"%s\":\"", key);
     for (const unsigned char *at = (const unsigned char *)value; *at; at++) {
@@ -46,18 +46,18 @@ static void text(FILE *out, const char *key, const char *value)
     fputc('"', out);
 }
 
-static void address(FILE *out, const char *key, const struct sockaddr_storage *value)
+static void json_put_address(FILE *out, const char *key, const struct sockaddr_storage *value)
 {
     char printed[ADDR_TEXT];
     struct addr a;
 
     if (addr_from(&a, value, sizeof(*value)))
-        text(out, key, addr_text(&a, printed));
+        json_put_text(out, key, addr_text(&a, printed));
     else
         fprintf(out, "\"%s\":null", key);
 }
 
-static void counters(FILE *out, struct adapter *a)
+static void json_put_counters(FILE *out, struct adapter *a)
 {
     ondk_counters_t c;
 
@@ -85,8 +85,8 @@ static void counters(FILE *out, struct adapter *a)
     fputc('}', out);
 }
 
-/* Under the names of NDK_ADAPTER_INFO. */
-static void limits(FILE *out, struct adapter *a)
+/* With the names of NDK_ADAPTER_INFO. */
+static void json_put_limits(FILE *out, struct adapter *a)
 {
     NDK_ADAPTER_INFO i;
 
@@ -119,31 +119,31 @@ static void limits(FILE *out, struct adapter *a)
     fputc('}', out);
 }
 
-/* How many entries to make room for: those that there are, and some that may come until the list is copied. */
-static uint32_t room_for(uint32_t there_are)
+/* Returns the number of entries to allocate: some more than count, because objects may be made before the copy. */
+static uint32_t json_entry_room(uint32_t count)
 {
-    return there_are < ENTRIES_MAX - ENTRIES_SPARE ? there_are + ENTRIES_SPARE : ENTRIES_MAX;
+    return count < MAX_ENTRIES - SPARE_ENTRIES ? count + SPARE_ENTRIES : MAX_ENTRIES;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t json_min(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-static bool connections(FILE *out, struct adapter *a)
+static bool json_put_connections(FILE *out, struct adapter *a)
 {
-    uint32_t room = room_for(ondk_adapter_connections(&a->pub, NULL, 0));
+    uint32_t room = json_entry_room(ondk_adapter_connections(&a->pub, NULL, 0));
     ondk_connection_t *all = calloc(room, sizeof(*all));
     uint32_t count = all ? ondk_adapter_connections(&a->pub, all, room) : 0;
 
     fprintf(out, ",\"connection_count\":%u,\"connections\":[", (unsigned)count);
-    for (uint32_t i = 0; i < least(count, room); i++) {
+    for (uint32_t i = 0; i < json_min(count, room); i++) {
         fprintf(out, "%s{\"role\":\"%s\",", i ? "," : "", all[i].initiated ? "initiated" : "accepted");
-        text(out, "state", all[i].state);
+        json_put_text(out, "state", all[i].state);
         fputc(',', out);
-        address(out, "local", &all[i].local);
+        json_put_address(out, "local", &all[i].local);
         fputc(',', out);
-        address(out, "foreign", &all[i].foreign);
+        json_put_address(out, "foreign", &all[i].foreign);
         fprintf(out, ",\"inbound_reads\":%u,\"outbound_reads\":%u}", (unsigned)all[i].inbound_reads,
                 (unsigned)all[i].outbound_reads);
     }
@@ -152,18 +152,18 @@ static bool connections(FILE *out, struct adapter *a)
     return all;
 }
 
-static bool listeners(FILE *out, struct adapter *a)
+static bool json_put_listeners(FILE *out, struct adapter *a)
 {
-    uint32_t room = room_for(ondk_adapter_listeners(&a->pub, NULL, 0));
+    uint32_t room = json_entry_room(ondk_adapter_listeners(&a->pub, NULL, 0));
     ondk_listener_t *all = calloc(room, sizeof(*all));
     uint32_t count = all ? ondk_adapter_listeners(&a->pub, all, room) : 0;
 
     fprintf(out, ",\"listener_count\":%u,\"listeners\":[", (unsigned)count);
-    for (uint32_t i = 0; i < least(count, room); i++) {
+    for (uint32_t i = 0; i < json_min(count, room); i++) {
         fprintf(out, "%s{", i ? "," : "");
-        text(out, "state", all[i].state);
+        json_put_text(out, "state", all[i].state);
         fputc(',', out);
-        address(out, "local", &all[i].local);
+        json_put_address(out, "local", &all[i].local);
         fputc('}', out);
     }
     fputc(']', out);
@@ -171,16 +171,16 @@ static bool listeners(FILE *out, struct adapter *a)
     return all;
 }
 
-static bool endpoints(FILE *out, struct adapter *a)
+static bool json_put_endpoints(FILE *out, struct adapter *a)
 {
-    uint32_t room = room_for(ondk_adapter_endpoints(&a->pub, NULL, 0));
+    uint32_t room = json_entry_room(ondk_adapter_endpoints(&a->pub, NULL, 0));
     ondk_endpoint_t *all = calloc(room, sizeof(*all));
     uint32_t count = all ? ondk_adapter_endpoints(&a->pub, all, room) : 0;
 
     fprintf(out, ",\"shared_endpoint_count\":%u,\"shared_endpoints\":[", (unsigned)count);
-    for (uint32_t i = 0; i < least(count, room); i++) {
+    for (uint32_t i = 0; i < json_min(count, room); i++) {
         fprintf(out, "%s{", i ? "," : "");
-        address(out, "local", &all[i].local);
+        json_put_address(out, "local", &all[i].local);
         fputc('}', out);
     }
     fputc(']', out);
@@ -192,16 +192,16 @@ bool stat_json_adapter(FILE *out, struct adapter *a, bool first)
 {
     char name[IF_NAMESIZE] = "";
 
-    /* Asked for each time: it may have changed. Unknown where the process is out of descriptors. */
+    /* Looked up each time, because it may have changed. Empty if the process is out of descriptors. */
     (void)if_indextoname(a->if_index, name);
     fprintf(out, "%s{\"adapter\":%u,\"if_index\":%u,", first ? "" : ",", (unsigned)a->number, (unsigned)a->if_index);
-    text(out, "if_name", name);
+    json_put_text(out, "if_name", name);
     fprintf(out, ",\"ndk_version\":\"%u.%u\"", (unsigned)a->version.Major, (unsigned)a->version.Minor);
-    counters(out, a);
-    limits(out, a);
-    bool whole = connections(out, a);
-    whole = listeners(out, a) && whole;
-    whole = endpoints(out, a) && whole;
+    json_put_counters(out, a);
+    json_put_limits(out, a);
+    bool is_complete = json_put_connections(out, a);
+    is_complete = json_put_listeners(out, a) && is_complete;
+    is_complete = json_put_endpoints(out, a) && is_complete;
     fputc('}', out);
-    return whole;
+    return is_complete;
 }

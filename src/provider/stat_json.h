@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An adapter as JSON, the form in which another process sees it. docs/observe.md has the members. */
+/* Writes adapters as JSON for other processes. docs/observe.md has the members. */
 #ifndef PROVIDER_STAT_JSON_H
 #define PROVIDER_STAT_JSON_H
 
@@ -9,7 +9,7 @@
 #include "provider/adapter.h"
 
 void stat_json_begin(FILE *out);
-/* False: no memory; what has been written is of no use then. */
+/* Returns false if out of memory; then the text is incomplete. */
 bool stat_json_adapter(FILE *out, struct adapter *a, bool first);
 void stat_json_end(FILE *out);
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that tells other processes what this one's adapters do.
+ * The thread that publishes this process's adapters to other processes.
  *
- * Two locks. `life` is held while the server is started and ended, the join included; `list` guards the adapters' list
- * and is held while a snapshot is made into memory, never while something is sent. The thread takes `list` alone, so
- * that waiting for it under `life` ends.
+ * Two locks. `lifetime` is held while the server is started and stopped, the join included. `list` guards the list of
+ * adapters, and is held while a snapshot is written to memory, never while something is sent. The invariant: the thread
+ * takes only `list`, so waiting for the thread with `lifetime` held ends.
  *
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
- * Shutting the listening socket down wakes it there.
+ * Shutting down the listening socket wakes it there.
  *
- * Any user can bind a name before this process does. Then the server takes a name that nobody can know in advance;
- * readers find it in the list of sockets and judge it by the kernel's word on who listens.
+ * Any user can bind a name before this process does. Then the server binds a name that nobody can know in advance.
+ * Readers find it in the list of sockets, and ask the kernel which user listens.
  *
- * After fork the child has no thread and no socket (base/descriptors.h), and forgets the adapters, which are its
- * parent's. It may open its own.
+ * After fork the child has no thread and no socket (base/descriptors.h). It drops the adapters, which are its parent's,
+ * and may open its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -40,21 +40,21 @@
 #include "provider/stat_json.h"
 
 enum {
-    READER_MS = 2000,  /* what one reader may take */
-    RETRY_MS = 100,    /* without descriptors for a reader */
-    MAX_READERS = 8,   /* are served at once */
-    MAX_WAITING = 128, /* may wait to be served */
-    NAME_TRIES = 4,
+    READER_MS = 2000,  /* longest time for one reader */
+    RETRY_MS = 100,    /* after there was no descriptor for a reader */
+    MAX_READERS = 8,   /* that are served at once */
+    MAX_WAITING = 128, /* that wait to be served */
+    MAX_NAME_TRIES = 4,
 };
 
 static struct {
-    pthread_mutex_t life, list;
-    LIST_HEAD(, adapter) adapters; /* list */
-    uint32_t number;               /* list; of the newest adapter */
-    int socket;                    /* life; -1: there is no server */
-    pthread_t thread;              /* life */
+    pthread_mutex_t lifetime, list;
+    LIST_HEAD(, adapter) adapters; /* guarded by list */
+    uint32_t number;               /* guarded by list; of the newest adapter */
+    int socket;                    /* guarded by lifetime; -1: there is no server */
+    pthread_t thread;              /* guarded by lifetime */
     atomic_bool stopping;
-} server = { .life = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1 };
+} server = { .lifetime = PTHREAD_MUTEX_INITIALIZER, .list = PTHREAD_MUTEX_INITIALIZER, .socket = -1 };
 
 struct reader {
     int fd;
@@ -63,43 +63,43 @@ struct reader {
     int64_t deadline_ms;
 };
 
-/* What the thread works on. */
-struct service {
+/* The thread's state. */
+struct stat_service {
     int listener;
-    bool resting; /* there was no descriptor for a reader: the next look is RETRY_MS later */
+    bool pauses; /* there was no descriptor for a reader: accepts again after RETRY_MS */
     int count;
     struct reader readers[MAX_READERS];
 };
 
 /* ---- a reader ---- */
 
-/* All of it, to be freed; NULL: no memory. */
-static char *snapshot(size_t *size)
+/* Returns the snapshot, which the caller frees, or NULL if out of memory. */
+static char *stat_server_snapshot(size_t *size)
 {
     char *memory = NULL;
     FILE *out = open_memstream(&memory, size);
     struct adapter *a;
-    bool whole = true, first = true;
+    bool is_complete = true, first = true;
 
     if (!out)
         return NULL;
     stat_json_begin(out);
     pthread_mutex_lock(&server.list);
     LIST_FOREACH(a, &server.adapters, published) {
-        whole = stat_json_adapter(out, a, first) && whole;
+        is_complete = stat_json_adapter(out, a, first) && is_complete;
         first = false;
     }
     pthread_mutex_unlock(&server.list);
     stat_json_end(out);
-    whole = !ferror(out) && whole;
-    if (fclose(out) == 0 && whole)
+    is_complete = !ferror(out) && is_complete;
+    if (fclose(out) == 0 && is_complete)
         return memory;
     free(memory);
     return NULL;
 }
 
-/* The same user, or root. */
-static bool may_read(int reader)
+/* Is the reader of the same user, or root? */
+static bool reader_is_allowed(int reader)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
@@ -109,7 +109,7 @@ static bool may_read(int reader)
     return peer.uid == geteuid() || peer.uid == 0;
 }
 
-static int64_t now_ms(void)
+static int64_t stat_server_now_ms(void)
 {
     struct timespec now = {0};
 
@@ -117,7 +117,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Sends what there is room for. Returns false if the reader needs no more: it has everything, is gone, or is late. */
+/* Sends as much as there is room for. Returns false if the reader has everything, has closed, or is late. */
 static bool reader_continue(struct reader *r)
 {
     ssize_t n = 1;
@@ -129,7 +129,7 @@ static bool reader_continue(struct reader *r)
     }
     if (r->sent == r->size || (n < 0 && errno != EAGAIN && errno != EINTR))
         return false;
-    return now_ms() < r->deadline_ms;
+    return stat_server_now_ms() < r->deadline_ms;
 }
 
 static void reader_end(struct reader *r)
@@ -140,42 +140,42 @@ static void reader_end(struct reader *r)
 
 /* ---- the thread ---- */
 
-static void service_remove(struct service *s, int i)
+static void stat_service_remove(struct stat_service *s, int i)
 {
     reader_end(&s->readers[i]);
     s->readers[i] = s->readers[--s->count];
 }
 
-static void service_add(struct service *s, int fd)
+static void stat_service_add(struct stat_service *s, int fd)
 {
     struct reader *r = &s->readers[s->count];
 
-    *r = (struct reader){ .fd = fd, .deadline_ms = now_ms() + READER_MS };
-    r->text = may_read(fd) ? snapshot(&r->size) : NULL;
+    *r = (struct reader){ .fd = fd, .deadline_ms = stat_server_now_ms() + READER_MS };
+    r->text = reader_is_allowed(fd) ? stat_server_snapshot(&r->size) : NULL;
     if (r->text && reader_continue(r))
         s->count++;
     else
         reader_end(r);
 }
 
-/* Takes the readers who wait, as far as there is room. */
-static void service_accept(struct service *s)
+/* Accepts the readers that wait, while there is room. */
+static void stat_service_accept(struct stat_service *s)
 {
     while (s->count < MAX_READERS && !atomic_load(&server.stopping)) {
         int fd = descriptors_accept(s->listener, NULL, NULL, SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            service_add(s, fd);
+            stat_service_add(s, fd);
         } else if (errno != EINTR && errno != ECONNABORTED) {
-            s->resting = errno != EAGAIN;
+            s->pauses = errno != EAGAIN;
             return;
         }
     }
 }
 
-static int service_timeout_ms(const struct service *s)
+static int stat_service_timeout_ms(const struct stat_service *s)
 {
-    int64_t left = s->resting ? RETRY_MS : -1, now = s->count ? now_ms() : 0;
+    int64_t timeout = s->pauses ? RETRY_MS : -1, now = s->count ? stat_server_now_ms() : 0;
 
     for (int i = 0; i < s->count; i++) {
         int64_t of_reader = s->readers[i].deadline_ms - now;
@@ -184,49 +184,49 @@ static int service_timeout_ms(const struct service *s)
             continue;
         if (of_reader < 0)
             of_reader = 0;
-        if (left < 0 || of_reader < left)
-            left = of_reader;
+        if (timeout < 0 || of_reader < timeout)
+            timeout = of_reader;
     }
-    return (int)left;
+    return (int)timeout;
 }
 
-static void service_wait(struct service *s)
+static void stat_service_wait(struct stat_service *s)
 {
     struct pollfd fds[1 + MAX_READERS] = { { .fd = s->listener } };
 
-    if (s->count < MAX_READERS && !s->resting)
+    if (s->count < MAX_READERS && !s->pauses)
         fds[0].events = POLLIN;
     for (int i = 0; i < s->count; i++)
         fds[1 + i] = (struct pollfd){ .fd = s->readers[i].fd, .events = POLLOUT };
-    (void)poll(fds, 1 + (nfds_t)s->count, service_timeout_ms(s));
-    s->resting = false;
+    (void)poll(fds, 1 + (nfds_t)s->count, stat_service_timeout_ms(s));
+    s->pauses = false;
 }
 
-static void *run(void *arg)
+static void *stat_server_run(void *arg)
 {
-    struct service s = { .listener = (int)(intptr_t)arg };
+    struct stat_service s = { .listener = (int)(intptr_t)arg };
 
     while (!atomic_load(&server.stopping)) {
-        service_wait(&s);
+        stat_service_wait(&s);
         for (int i = s.count - 1; i >= 0; i--)
             if (!reader_continue(&s.readers[i]))
-                service_remove(&s, i);
-        service_accept(&s);
+                stat_service_remove(&s, i);
+        stat_service_accept(&s);
     }
     while (s.count > 0)
-        service_remove(&s, s.count - 1);
+        stat_service_remove(&s, s.count - 1);
     return NULL;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and stop ---- */
 
-/* Binds "openndk.stat.PID", or that with something behind it which nobody can have taken yet, and listens. */
-static bool take_name(int listener)
+/* Binds "openndk.stat.PID", or, if that is taken, the same with a random suffix, and listens. */
+static bool stat_server_bind_name(int listener)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
     char *text = name.sun_path + 1;
     const size_t room = sizeof name.sun_path - 1;
-    int tries = NAME_TRIES;
+    int tries = MAX_NAME_TRIES;
     int n = snprintf(text, room, "openndk.stat.%ld", (long)getpid());
 
     for (int i = 0; i < tries; i++) {
@@ -241,20 +241,20 @@ static bool take_name(int listener)
     return false;
 }
 
-/* Under life. */
-static void start(void)
+/* With lifetime held. */
+static void stat_server_start(void)
 {
     int s = descriptors_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
     if (s < 0)
         return;
-    /* A reader that comes as soon as the adapter is open finds it. */
-    if (!take_name(s)) {
+    /* Before the adapter is open, so that a reader finds the name from then on. */
+    if (!stat_server_bind_name(s)) {
         descriptors_close(s);
         return;
     }
     atomic_store(&server.stopping, false);
-    int error = library_thread_create(&server.thread, NULL, run, (void *)(intptr_t)s);
+    int error = library_thread_create(&server.thread, NULL, stat_server_run, (void *)(intptr_t)s);
     if (error) {
         descriptors_close(s);
         return;
@@ -263,8 +263,8 @@ static void start(void)
     server.socket = s;
 }
 
-/* Under life. */
-static void stop(void)
+/* With lifetime held. */
+static void stat_server_stop(void)
 {
     atomic_store(&server.stopping, true);
     (void)shutdown(server.socket, SHUT_RDWR);
@@ -273,19 +273,19 @@ static void stop(void)
     server.socket = -1;
 }
 
-static void before_fork(void)
+static void stat_server_before_fork(void)
 {
-    pthread_mutex_lock(&server.life);
+    pthread_mutex_lock(&server.lifetime);
     pthread_mutex_lock(&server.list);
 }
 
-static void after_fork(void)
+static void stat_server_after_fork(void)
 {
     pthread_mutex_unlock(&server.list);
-    pthread_mutex_unlock(&server.life);
+    pthread_mutex_unlock(&server.lifetime);
 }
 
-static void in_child(void)
+static void stat_server_in_child(void)
 {
     struct adapter *a;
 
@@ -294,37 +294,37 @@ static void in_child(void)
         a->number = 0;
     }
     server.socket = -1;
-    after_fork();
+    stat_server_after_fork();
 }
 
-/* Behind fork.c's handlers: sockets are opened under life. */
-__attribute__((constructor(FORK_NEXT))) static void watch_forks(void)
+/* After fork.c's handlers, because sockets are opened with lifetime held. */
+__attribute__((constructor(FORK_NEXT))) static void stat_server_install_fork_handlers(void)
 {
-    (void)pthread_atfork(before_fork, after_fork, in_child);
+    (void)pthread_atfork(stat_server_before_fork, stat_server_after_fork, stat_server_in_child);
 }
 
 void stat_server_add(struct adapter *a)
 {
-    pthread_mutex_lock(&server.life);
+    pthread_mutex_lock(&server.lifetime);
     pthread_mutex_lock(&server.list);
     a->number = ++server.number;
     LIST_INSERT_HEAD(&server.adapters, a, published);
     pthread_mutex_unlock(&server.list);
     if (server.socket < 0)
-        start();
-    pthread_mutex_unlock(&server.life);
+        stat_server_start();
+    pthread_mutex_unlock(&server.lifetime);
 }
 
 void stat_server_remove(struct adapter *a)
 {
-    pthread_mutex_lock(&server.life);
+    pthread_mutex_lock(&server.lifetime);
     if (a->number) {
         pthread_mutex_lock(&server.list);
         LIST_REMOVE(a, published);
         bool last = LIST_EMPTY(&server.adapters);
         pthread_mutex_unlock(&server.list);
         if (last && server.socket >= 0)
-            stop();
+            stat_server_stop();
     }
-    pthread_mutex_unlock(&server.life);
+    pthread_mutex_unlock(&server.lifetime);
 }

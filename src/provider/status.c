@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The maps from the fabric to NTSTATUS, and what each status is called and means to who reads it. */
+/* The maps from the fabric to NTSTATUS, and the name and the advice of each status. See status.h. */
 #include "provider/status.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ NTSTATUS status_of_reason(enum fabric_reason why)
     case FABRIC_DISCONNECT_TIMEOUT:
         return STATUS_IO_TIMEOUT;
     case FABRIC_ADDRESS_TAKEN:
-    case FABRIC_PORT_FORBIDDEN: /* of the documented ones the one whose remedy fits: another port */
+    case FABRIC_PORT_FORBIDDEN: /* the documented status with the right remedy: another port */
         return STATUS_SHARING_VIOLATION;
     case FABRIC_ADDRESS_FOREIGN:
         return STATUS_INVALID_ADDRESS;
@@ -88,7 +88,7 @@ NTSTATUS status_of_connect(enum fabric_reason why)
         return STATUS_IO_TIMEOUT;
     if (why == FABRIC_INTERFACE_GONE)
         return STATUS_NETWORK_UNREACHABLE;
-    /* NdkConnect knows no abort: whoever answers, or hangs up, without an accept refuses. */
+    /* NdkConnect has no status for an abort: a peer that answers or disconnects without an accept refuses. */
     return status == STATUS_CONNECTION_ABORTED ? STATUS_CONNECTION_REFUSED : status;
 }
 
@@ -119,7 +119,7 @@ NTSTATUS status_of_errno(int error)
         return STATUS_SUCCESS;
     case ENOTCONN:
         return STATUS_CONNECTION_INVALID;
-    case EOPNOTSUPP: /* a read where the connection allows none */
+    case EOPNOTSUPP: /* a read on a connection that allows none */
         return STATUS_NOT_SUPPORTED;
     case EINVAL:
     case ERANGE:
@@ -136,7 +136,7 @@ NTSTATUS status_of_errno(int error)
         return STATUS_INVALID_PARAMETER;
     case ENETDOWN:
         return NDIS_STATUS_ADAPTER_NOT_READY;
-    default: /* ENOMEM, ENOSPC, EMFILE and whatever else a system is short of */
+    default: /* ENOMEM, ENOSPC, EMFILE and other lacks of resources */
         return STATUS_INSUFFICIENT_RESOURCES;
     }
 }
@@ -146,10 +146,10 @@ uint32_t status_provider_error(const struct rdma_completion *c)
     return c->status == RDMA_STATUS_OK ? 0 : reason_code(c->reason, (uint16_t)c->error);
 }
 
-static const struct entry {
+static const struct status_entry {
     NTSTATUS status;
     const char *name, *advice;
-} entries[] = {
+} status_entries[] = {
 #define ENTRY(status, advice) {status, #status, advice}
     ENTRY(STATUS_SUCCESS, "Success; there is nothing to do."),
     ENTRY(STATUS_PENDING, "The call is pending; wait for its completion callback."),
@@ -207,11 +207,11 @@ static const struct entry {
 #undef ENTRY
 };
 
-static const struct entry *find(NTSTATUS status)
+static const struct status_entry *status_find(NTSTATUS status)
 {
-    for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
-        if (entries[i].status == status)
-            return &entries[i];
+    for (size_t i = 0; i < sizeof(status_entries) / sizeof(status_entries[0]); i++) {
+        if (status_entries[i].status == status)
+            return &status_entries[i];
     }
     return NULL;
 }
@@ -219,7 +219,7 @@ static const struct entry *find(NTSTATUS status)
 const char *ondk_status_name(NTSTATUS status)
 {
     static _Thread_local char number[sizeof("0x00000000")];
-    const struct entry *e = find(status);
+    const struct status_entry *e = status_find(status);
 
     if (e)
         return e->name;
@@ -229,7 +229,7 @@ const char *ondk_status_name(NTSTATUS status)
 
 const char *ondk_status_advice(NTSTATUS status)
 {
-    const struct entry *e = find(status);
+    const struct status_entry *e = status_find(status);
 
     return e ? e->advice : "This library does not return this status; check where it came from.";
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the fabric's reasons and statuses to NTSTATUS: total maps, and the number behind ProviderErrorCode.
+ * Maps from the fabric's reasons and statuses to NTSTATUS, and the number in ProviderErrorCode. The invariant: the maps
+ * are total.
  */
 #ifndef PROVIDER_STATUS_H
 #define PROVIDER_STATUS_H
@@ -10,16 +11,16 @@
 #include "fabric/fabric.h"
 #include "ndk/ndkpi.h"
 
-/* Why establishment, a connection or a listener ended, for every function but NdkConnect and its sister. */
+/* For all functions but NdkConnect and NdkConnectWithSharedEndpoint: why an operation, connection or listener ended. */
 NTSTATUS status_of_reason(enum fabric_reason why);
-/* The same for NdkConnect and NdkConnectWithSharedEndpoint: a peer that ends it without an accept has refused. */
+/* For NdkConnect and NdkConnectWithSharedEndpoint, where a peer that ends the connection without an accept refuses. */
 NTSTATUS status_of_connect(enum fabric_reason why);
-/* How a request ended. */
+/* For a completion. */
 NTSTATUS status_of_completion(enum rdma_status status);
-/* What a post, a registration or a creation answered: 0 or an errno value of the fabric's. */
+/* For the result of a post, a registration or a creation: 0 or an errno value of the fabric. */
 NTSTATUS status_of_errno(int error);
 
-/* NDK_RESULT_EX.ProviderErrorCode: zero on success, else a code of openndk/reason.h. */
+/* Returns NDK_RESULT_EX.ProviderErrorCode: zero on success, otherwise a code of openndk/reason.h. */
 uint32_t status_provider_error(const struct rdma_completion *c);
 
 #endif
