@@ -13,35 +13,37 @@
 #include <unistd.h>
 
 #include "base/owner_atomic.h"
+#include "base/spin.h"
 
 #define NS_PER_S 1000000000u
 
-static uint32_t sleep_of(uint32_t word)
+/* Returns where the thread sleeps, according to the word. */
+static uint32_t owner_word_sleep(uint32_t word)
 {
     return word & OWNER_SLEEP_MASK;
 }
 
 /* Does owner_wake end this sleep? A sleep for the token ends when the owner releases it. */
-static bool sleeps_until_woken(uint32_t word)
+static bool owner_word_needs_wake(uint32_t word)
 {
-    return sleep_of(word) == OWNER_SLEEP_WATCH || sleep_of(word) == OWNER_SLEEP_LEASED;
+    return owner_word_sleep(word) == OWNER_SLEEP_WATCH || owner_word_sleep(word) == OWNER_SLEEP_LEASED;
 }
 
 /* Makes the system call that ends the sleep of `was`. The caller's exchange has ended it in the word. */
-static void rouse(struct owner *o, uint32_t was)
+static void owner_end_sleep(struct owner *o, uint32_t was)
 {
-    if (sleep_of(was) == OWNER_SLEEP_WATCH) {
+    if (owner_word_sleep(was) == OWNER_SLEEP_WATCH) {
         o->ops->wake(o->ctx);
         return;
     }
-    owner_kicks_count(o);
-    o->ops->futex_wake(o->ctx, &o->kicks);
+    owner_wake_count_add(o);
+    o->ops->futex_wake(o->ctx, &o->wake_count);
 }
 
 void owner_init(struct owner *o, const struct owner_ops *ops, void *ctx, unsigned spins)
 {
     atomic_init(&o->word, 0);
-    atomic_init(&o->kicks, 0);
+    atomic_init(&o->wake_count, 0);
     atomic_init(&o->renewed, 0);
     o->ops = ops;
     o->ctx = ctx;
@@ -76,10 +78,10 @@ bool owner_acquire_or_ring(struct owner *o)
  * Returns the word after a release. If the thread waits for the token, it gets the token without competing. Otherwise a
  * poller that comes back within nanoseconds could keep the thread out for ever.
  */
-static uint32_t let_go(uint32_t w)
+static uint32_t owner_word_released(uint32_t w)
 {
     w &= ~OWNER_DOORBELL;
-    if (sleep_of(w) == OWNER_SLEEP_TOKEN)
+    if (owner_word_sleep(w) == OWNER_SLEEP_TOKEN)
         return w & ~(OWNER_SLEEP_MASK | OWNER_WAKE);
     return w & ~OWNER_OWNED;
 }
@@ -91,11 +93,11 @@ bool owner_release(struct owner *o)
 
     do
         rung = w & OWNER_DOORBELL;
-    while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_DOORBELL : let_go(w)));
+    while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_DOORBELL : owner_word_released(w)));
     if (rung)
         return false;
-    if (sleep_of(w) == OWNER_SLEEP_TOKEN)
-        rouse(o, w);
+    if (owner_word_sleep(w) == OWNER_SLEEP_TOKEN)
+        owner_end_sleep(o, w);
     return true;
 }
 
@@ -105,12 +107,12 @@ void owner_release_to_thread(struct owner *o)
     uint32_t next;
 
     do {
-        next = let_go(w);
-        if (sleep_of(w) != OWNER_SLEEP_TOKEN)
+        next = owner_word_released(w);
+        if (owner_word_sleep(w) != OWNER_SLEEP_TOKEN)
             next = (next & ~OWNER_SLEEP_MASK) | OWNER_WAKE;
     } while (!owner_word_exchange(o, &w, next));
-    if (sleep_of(w) != OWNER_SLEEP_AWAKE)
-        rouse(o, w);
+    if (owner_word_sleep(w) != OWNER_SLEEP_AWAKE)
+        owner_end_sleep(o, w);
 }
 
 /* ---- the thread's sleep ---- */
@@ -119,25 +121,16 @@ bool owner_wake(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
 
-    while (!owner_word_exchange(o, &w, (sleeps_until_woken(w) ? w & ~OWNER_SLEEP_MASK : w) | OWNER_WAKE))
+    while (!owner_word_exchange(o, &w, (owner_word_needs_wake(w) ? w & ~OWNER_SLEEP_MASK : w) | OWNER_WAKE))
         ;
-    if (!sleeps_until_woken(w))
+    if (!owner_word_needs_wake(w))
         return false;
-    rouse(o, w);
+    owner_end_sleep(o, w);
     return true;
 }
 
-static void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* Tries once. Returns false if somebody owns the shard; then, with `queue`, the token will be passed to the thread. */
-static bool thread_take(struct owner *o, bool queue)
+static bool owner_thread_try_acquire(struct owner *o, bool queue)
 {
     uint32_t w = owner_word_load(o);
     uint32_t next;
@@ -156,18 +149,18 @@ static bool thread_take(struct owner *o, bool queue)
 void owner_thread_acquire(struct owner *o)
 {
     for (unsigned i = 0; i < o->spins; i++) {
-        if (thread_take(o, false))
+        if (owner_thread_try_acquire(o, false))
             return;
-        cpu_relax();
+        spin_relax();
     }
-    if (thread_take(o, true))
+    if (owner_thread_try_acquire(o, true))
         return;
     for (;;) {
-        uint32_t kicks = owner_kicks_load(o);
+        uint32_t wake_count = owner_wake_count_load(o);
 
-        if (sleep_of(owner_word_load(o)) == OWNER_SLEEP_AWAKE)
+        if (owner_word_sleep(owner_word_load(o)) == OWNER_SLEEP_AWAKE)
             return;
-        o->ops->futex_wait(o->ctx, &o->kicks, kicks, OWNER_NEVER);
+        o->ops->futex_wait(o->ctx, &o->wake_count, wake_count, OWNER_NEVER);
     }
 }
 
@@ -181,7 +174,7 @@ enum owner_sleep owner_sleep_begin(struct owner *o)
         if (!rung && (w & OWNER_LEASE))
             return OWNER_SLEEP_IN_LEASE;
     } while (!owner_word_exchange(o, &w, rung ? w & ~OWNER_WAKE : w | OWNER_SLEEP_WATCH));
-    return rung ? OWNER_SLEEP_RUNG : OWNER_SLEEP_GO;
+    return rung ? OWNER_SLEEP_WOKEN : OWNER_SLEEP_GO;
 }
 
 bool owner_sleep_end(struct owner *o)
@@ -203,10 +196,10 @@ bool owner_lease_begin(struct owner *o, uint64_t now)
     owner_renewed_store(o, now);
     w = owner_word_load(o);
     do
-        watches = sleep_of(w) == OWNER_SLEEP_WATCH;
+        watches = owner_word_sleep(w) == OWNER_SLEEP_WATCH;
     while (!owner_word_exchange(o, &w, (watches ? w & ~OWNER_SLEEP_MASK : w) | OWNER_LEASE));
     if (watches)
-        rouse(o, w);
+        owner_end_sleep(o, w);
     return !(w & OWNER_LEASE);
 }
 
@@ -221,15 +214,29 @@ bool owner_lease_end(struct owner *o)
     bool waits;
 
     do
-        waits = sleep_of(w) == OWNER_SLEEP_LEASED;
+        waits = owner_word_sleep(w) == OWNER_SLEEP_LEASED;
     while (!owner_word_exchange(o, &w, (waits ? w & ~OWNER_SLEEP_MASK : w) & ~OWNER_LEASE));
     if (waits)
-        rouse(o, w);
+        owner_end_sleep(o, w);
     return (w & OWNER_LEASE) != 0;
 }
 
+static bool owner_lease_is_expired(uint64_t renewed, uint64_t now)
+{
+    return now >= renewed && now - renewed >= OWNER_LEASE_NS;
+}
+
+bool owner_lease_end_expired(struct owner *o)
+{
+    if (!owner_is_leased(o))
+        return false;
+    if (!owner_lease_is_expired(owner_renewed_load(o), o->ops->now(o->ctx)))
+        return false;
+    return owner_lease_end(o);
+}
+
 /* An exchange that changes nothing. A thread that ends the lease after it sees the work that was published before. */
-bool owner_leave_to_poller(struct owner *o)
+bool owner_publish_lazy(struct owner *o)
 {
     uint32_t w = owner_word_load(o);
 
@@ -238,50 +245,37 @@ bool owner_leave_to_poller(struct owner *o)
     return (w & OWNER_LEASE) != 0;
 }
 
-static bool lease_is_over(uint64_t renewed, uint64_t now)
-{
-    return now >= renewed && now - renewed >= OWNER_LEASE_NS;
-}
-
-bool owner_lease_take_back(struct owner *o)
-{
-    if (!owner_is_leased(o))
-        return false;
-    if (!lease_is_over(owner_renewed_load(o), o->ops->now(o->ctx)))
-        return false;
-    return owner_lease_end(o);
-}
-
 /* Returns false if the thread may sleep until *limit because a poller has the lease. Otherwise *why is the reason. */
-static bool lease_wait_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit, enum owner_lease *why)
+static bool owner_lease_wait_is_over(struct owner *o, uint32_t w, uint64_t deadline, uint64_t *limit,
+                                     enum owner_lease *why)
 {
     uint64_t renewed, now;
 
     if ((w & OWNER_WAKE) || !(w & OWNER_LEASE)) {
-        *why = (w & OWNER_WAKE) ? OWNER_LEASE_RUNG : OWNER_LEASE_ENDED;
+        *why = (w & OWNER_WAKE) ? OWNER_LEASE_WOKEN : OWNER_LEASE_ENDED;
         return true;
     }
     renewed = owner_renewed_load(o);
     now = o->ops->now(o->ctx);
     *limit = renewed + OWNER_LEASE_NS < deadline ? renewed + OWNER_LEASE_NS : deadline;
-    *why = lease_is_over(renewed, now) ? OWNER_LEASE_EXPIRED : OWNER_LEASE_DEADLINE;
+    *why = owner_lease_is_expired(renewed, now) ? OWNER_LEASE_EXPIRED : OWNER_LEASE_DEADLINE;
     return *why == OWNER_LEASE_EXPIRED || now >= deadline;
 }
 
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline)
 {
     for (;;) {
-        uint32_t kicks = owner_kicks_load(o);
+        uint32_t wake_count = owner_wake_count_load(o);
         uint32_t w = owner_word_load(o);
         uint64_t limit = deadline;
         enum owner_lease why;
 
-        if (lease_wait_over(o, w, deadline, &limit, &why)) {
+        if (owner_lease_wait_is_over(o, w, deadline, &limit, &why)) {
             if (owner_word_exchange(o, &w, w & ~(OWNER_SLEEP_MASK | OWNER_WAKE)))
                 return why;
-        } else if (sleep_of(w) == OWNER_SLEEP_LEASED ||
+        } else if (owner_word_sleep(w) == OWNER_SLEEP_LEASED ||
                    owner_word_exchange(o, &w, w | OWNER_SLEEP_LEASED)) {
-            o->ops->futex_wait(o->ctx, &o->kicks, kicks, limit);
+            o->ops->futex_wait(o->ctx, &o->wake_count, wake_count, limit);
         }
     }
 }

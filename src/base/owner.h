@@ -11,7 +11,7 @@
  *   1    DOORBELL  acquire_or_ring on an owned shard  release (which fails then),        the owner must check again
  *                                                     release_to_thread
  *   2    WAKE      owner_wake, release_to_thread      the thread when it checks          the thread must check again
- *   3    LEASE     lease_begin (token held)           lease_end, take_back (token held)  a poller watches the sockets
+ *   3    LEASE     lease_begin (token held)           lease_end, lease_end_expired       a poller watches the sockets
  *   4-5  SLEEP     the thread                         the thread, or the one that wakes  where the thread sleeps:
  *                    AWAKE  it runs, or it will find out by itself that it may run
  *                    WATCH  in epoll, on its sockets, its eventfd and its next timer; woken by ops->wake
@@ -41,11 +41,11 @@
  * Memory order. Every decision is one compare-exchange of this word, with acquire and release. It is made even if it
  * does not change the word. Otherwise a producer that finds DOORBELL or WAKE set and only reads it could have its work
  * still in its store buffer while the owner clears the bit and checks. Exchanges of one word have one order, so no
- * sequentially consistent fence is needed. The futex is a second word, `kicks`, because the first one changes with
- * every poll. A sleeper reads `kicks` (acquire) before the word. A waker increments it (release) after the word has
- * changed. So a thread that has seen the old word cannot have seen the new count. `renewed` is relaxed. A late or stale
- * value ends a lease one check too early or too late, and the thread that ends the lease checks again with the token
- * held.
+ * sequentially consistent fence is needed. The futex is a second word, `wake_count`, because the first one changes with
+ * every poll. A sleeper reads `wake_count` (acquire) before the word. A waker increments it (release) after the word
+ * has changed. So a thread that has seen the old word cannot have seen the new count. `renewed` is relaxed. A late or
+ * stale value ends a lease one check too early or too late, and the thread that ends the lease checks again with the
+ * token held.
  *
  * Rules of use:
  *   - Publish work first, then call owner_acquire_or_ring. If it returns true, drive the shard, then release. If the
@@ -55,14 +55,14 @@
  *   - The thread stores, with the token held, until when it will sleep. An owner that sets an earlier timer calls
  *     owner_release_to_thread.
  *   - The thread: owner_thread_acquire, check everything, release, then owner_sleep_begin. OWNER_SLEEP_GO: epoll_wait,
- *     then owner_sleep_end. OWNER_SLEEP_RUNG: check again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
+ *     then owner_sleep_end. OWNER_SLEEP_WOKEN: check again. OWNER_SLEEP_IN_LEASE: owner_lease_wait instead.
  *   - The poller acquires the token. If there is no lease, it calls owner_lease_begin, and the sockets may leave the
  *     epoll set; otherwise owner_lease_renew. A poll that did not get the token may renew too. The thread, with the
  *     token held, may begin a lease for a poller that keeps polling. To end a lease, acquire the token (or ring and let
  *     the owner do it), add the sockets to the epoll set, and call owner_lease_end.
- *   - Work that may wait for the poller is published, followed by owner_leave_to_poller. If that returns false, the
+ *   - Work that may wait for the poller is published, followed by owner_publish_lazy. If that returns false, the
  *     work is treated as any other. The thread that ends a lease checks the published work after that.
- *   - After OWNER_LEASE_EXPIRED the thread calls owner_thread_acquire, then owner_lease_take_back. If that returns
+ *   - After OWNER_LEASE_EXPIRED the thread calls owner_thread_acquire, then owner_lease_end_expired. If that returns
  *     true, it adds the sockets to the epoll set.
  *   - Functions access the word, and wake the thread, after the token is released. So the shard must outlive each call.
  */
@@ -99,7 +99,7 @@ struct owner_ops {
 
 struct owner {
     _Alignas(64) _Atomic uint32_t word; /* the bits above */
-    _Atomic uint32_t kicks;             /* the futex: counts the wake-ups of a thread that slept there */
+    _Atomic uint32_t wake_count;             /* the futex: counts the wake-ups of a thread that slept there */
     _Atomic uint64_t renewed;           /* when the lease was last renewed */
     const struct owner_ops *ops;
     void *ctx;                          /* the argument of ops */
@@ -108,14 +108,14 @@ struct owner {
 
 enum owner_sleep {
     OWNER_SLEEP_GO,       /* sleep in epoll, then owner_sleep_end */
-    OWNER_SLEEP_RUNG,     /* a wake was pending and is now consumed: check again */
+    OWNER_SLEEP_WOKEN,     /* a wake was pending and is now consumed: check again */
     OWNER_SLEEP_IN_LEASE, /* a poller watches the sockets: owner_lease_wait */
 };
 
 enum owner_lease {
-    OWNER_LEASE_RUNG,     /* woken: check queues, timers and callbacks */
+    OWNER_LEASE_WOKEN,     /* woken: check queues, timers and callbacks */
     OWNER_LEASE_ENDED,    /* the thread must watch the sockets again */
-    OWNER_LEASE_EXPIRED,  /* not renewed in time: owner_lease_take_back */
+    OWNER_LEASE_EXPIRED,  /* not renewed in time: owner_lease_end_expired */
     OWNER_LEASE_DEADLINE, /* the caller's deadline has passed */
 };
 
@@ -142,8 +142,6 @@ void owner_thread_acquire(struct owner *o);
 enum owner_sleep owner_sleep_begin(struct owner *o);
 /* Only the shard's thread, after epoll_wait. Returns true if it was woken, so it must check everything. */
 bool owner_sleep_end(struct owner *o);
-/* Only the shard's thread, without the token. Sleeps while a poller has the lease and nothing else is to do. */
-enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
 /* The owner. Returns true if the lease is new, false if it was renewed. */
 bool owner_lease_begin(struct owner *o, uint64_t now);
@@ -152,13 +150,13 @@ void owner_lease_renew(struct owner *o, uint64_t now);
 /* The owner. Returns whether there was a lease. */
 bool owner_lease_end(struct owner *o);
 /* The owner, usually the thread. Ends a lease that has expired. Returns whether it ended one. */
-bool owner_lease_take_back(struct owner *o);
+bool owner_lease_end_expired(struct owner *o);
 
-/*
- * Any thread that has published work that may wait. Returns true if a poller, or the thread that ends its lease,
- * checks.
- */
-bool owner_leave_to_poller(struct owner *o);
+/* Any thread that has published work that may wait. Returns true if a poller or the end of its lease will check it. */
+bool owner_publish_lazy(struct owner *o);
+
+/* Only the shard's thread, without the token. Sleeps while a poller has the lease and nothing else is to do. */
+enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
 /* Is there a lease? Certain for the owner, a hint for any other thread. */
 bool owner_is_leased(struct owner *o);

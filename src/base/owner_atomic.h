@@ -22,14 +22,14 @@ static inline bool owner_word_exchange(struct owner *o, uint32_t *seen, uint32_t
     return atomic_compare_exchange_weak_explicit(&o->word, seen, next, memory_order_acq_rel, memory_order_acquire);
 }
 
-static inline uint32_t owner_kicks_load(struct owner *o)
+static inline uint32_t owner_wake_count_load(struct owner *o)
 {
-    return atomic_load_explicit(&o->kicks, memory_order_acquire);
+    return atomic_load_explicit(&o->wake_count, memory_order_acquire);
 }
 
-static inline void owner_kicks_count(struct owner *o)
+static inline void owner_wake_count_add(struct owner *o)
 {
-    atomic_fetch_add_explicit(&o->kicks, 1, memory_order_release);
+    atomic_fetch_add_explicit(&o->wake_count, 1, memory_order_release);
 }
 
 static inline uint64_t owner_renewed_load(struct owner *o)

@@ -20,15 +20,23 @@ static inline void spin_init(struct spin *s)
     atomic_init(&s->held, false);
 }
 
+/* To be called in loops that wait for another processor. */
+static inline void spin_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 static inline void spin_lock(struct spin *s)
 {
     for (unsigned tries = 0; atomic_exchange_explicit(&s->held, true, memory_order_acquire); tries++) {
         while (atomic_load_explicit(&s->held, memory_order_relaxed)) {
             if (++tries % 128 == 0)
                 sched_yield();
-#if defined(__x86_64__) || defined(__i386__)
-            __builtin_ia32_pause();
-#endif
+            spin_relax();
         }
     }
 }

@@ -19,6 +19,7 @@
 #include "base/fork.h"
 #include "base/library_thread.h"
 #include "base/owner.h"
+#include "base/spin.h"
 #include "engine/net.h"
 #include "engine/shard.h"
 
@@ -57,13 +58,6 @@ static uint64_t threads_now(struct executor *e)
 {
     (void)e;
     return owner_clock(NULL);
-}
-
-static void worker_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
 }
 
 /* Should the thread sleep? The last event was at `from`. */
@@ -134,7 +128,7 @@ static void *worker_run(void *arg)
         if (sleeps || shard_is_leased(w->shard))
             shard_sleep(w->shard);
         else
-            worker_relax();
+            spin_relax();
     }
     for (int i = 0; i < MAX_LAST_TURNS && shard_turn(w->shard); i++)
         ;

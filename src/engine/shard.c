@@ -286,7 +286,7 @@ bool shard_post_lazy(struct shard *s, struct task *task)
 
     if (shard_queue_once(s, task, QUEUED))
         return true;
-    waits = owner_leave_to_poller(&s->owner) &&
+    waits = owner_publish_lazy(&s->owner) &&
             !(atomic_load_explicit(&task->queued, memory_order_relaxed) & URGENT);
     if (!waits)
         shard_drive_or_ring(s);
@@ -420,7 +420,7 @@ unsigned shard_turn(struct shard *s)
     current_shard = s;
     owner_thread_acquire(&s->owner);
     shard_begin_turn(s);
-    (void)owner_lease_take_back(&s->owner);
+    (void)owner_lease_end_expired(&s->owner);
     shard_lease_to_poller(s);
     busy = shard_run_all(s);
     while (!shard_release_in_thread(s, shard_turn_is_over(s, ++rounds)))
@@ -453,7 +453,7 @@ void shard_sleep(struct shard *s)
         if (now < s->sleep_until)
             atomic_store_explicit(&s->missed_polls, 0, memory_order_relaxed);
         break;
-    case OWNER_SLEEP_RUNG:
+    case OWNER_SLEEP_WOKEN:
         break;
     case OWNER_SLEEP_IN_LEASE:
         (void)owner_lease_wait(&s->owner, s->sleep_until); /* the next turn handles whatever ended it */

@@ -71,8 +71,8 @@ static bool listener_step(struct listener *l, enum listener_phase from, enum lis
 }
 
 /*
- * Encloses, with listener_exit, each call of the consumer that uses the fabric's listener. If close comes meanwhile, the
- * last call inside closes the fabric's listener. Returns false if close came first, so it may have been freed.
+ * Encloses, with listener_exit, each call of the consumer that uses the fabric's listener. If close comes meanwhile,
+ * the last call inside closes the fabric's listener. Returns false if close came first, so it may have been freed.
  */
 static bool listener_enter(struct listener *l)
 {

@@ -138,7 +138,7 @@ static void produce(unsigned me, unsigned only)
     for (unsigned i = 1; i <= plan_of(me)->count; i++) {
         at(1, i, 0);
         model_store(CELL_WORK + me, i, "publish work");
-        if (plan_of(me)->lazy && owner_leave_to_poller(&model.o))
+        if (plan_of(me)->lazy && owner_publish_lazy(&model.o))
             continue;
         if (owner_acquire_or_ring(&model.o)) {
             drive(only);
@@ -208,7 +208,7 @@ static void take_lease_back(void)
 {
     uint64_t renewed = model.renewed;
 
-    if (!owner_lease_take_back(&model.o))
+    if (!owner_lease_end_expired(&model.o))
         return;
     if (model.now - renewed < OWNER_LEASE_NS)
         explore_fail("a lease was taken back that had been renewed in time");
@@ -260,7 +260,7 @@ static void run_thread(void)
             model_epoll_wait(until);
             owner_sleep_end(&model.o);
             break;
-        case OWNER_SLEEP_RUNG:
+        case OWNER_SLEEP_WOKEN:
             break;
         case OWNER_SLEEP_IN_LEASE:
             expired = owner_lease_wait(&model.o, until) == OWNER_LEASE_EXPIRED;

@@ -122,21 +122,21 @@ bool owner_word_exchange(struct owner *o, uint32_t *seen, uint32_t next)
     return true;
 }
 
-uint32_t owner_kicks_load(struct owner *o)
+uint32_t owner_wake_count_load(struct owner *o)
 {
     uint32_t k;
 
     explore_point("load kicks", 0);
-    k = atomic_load(&o->kicks);
+    k = atomic_load(&o->wake_count);
     explore_saw("saw", k);
     return k;
 }
 
-void owner_kicks_count(struct owner *o)
+void owner_wake_count_add(struct owner *o)
 {
     explore_point("count kicks", 0);
     fence();
-    atomic_fetch_add(&o->kicks, 1);
+    atomic_fetch_add(&o->wake_count, 1);
 }
 
 uint64_t owner_renewed_load(struct owner *o)

@@ -161,7 +161,7 @@ static void *run_thread(void *arg)
     (void)arg;
     for (;;) {
         owner_thread_acquire(&shard.o);
-        if (expired && owner_lease_take_back(&shard.o)) {
+        if (expired && owner_lease_end_expired(&shard.o)) {
             watch(true);
             shard.taken_back++;
         }
@@ -176,7 +176,7 @@ static void *run_thread(void *arg)
             shard.sleeps++;
             sleep_in_epoll();
             break;
-        case OWNER_SLEEP_RUNG:
+        case OWNER_SLEEP_WOKEN:
             break;
         case OWNER_SLEEP_IN_LEASE:
             shard.leases_waited++;

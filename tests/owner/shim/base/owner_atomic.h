@@ -13,8 +13,8 @@
 
 uint32_t owner_word_load(struct owner *o);
 bool owner_word_exchange(struct owner *o, uint32_t *seen, uint32_t next);
-uint32_t owner_kicks_load(struct owner *o);
-void owner_kicks_count(struct owner *o);
+uint32_t owner_wake_count_load(struct owner *o);
+void owner_wake_count_add(struct owner *o);
 uint64_t owner_renewed_load(struct owner *o);
 void owner_renewed_store(struct owner *o, uint64_t now);
 
