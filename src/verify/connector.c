@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors. The provider's Ex calls serve both forms of a disconnect event. A connector refers to the queue pair that
- * it connects: when the connection has ended, no request of the queue pair is outstanding.
+ * Connectors. A connector refers to the queue pair that it connects: when the connection has ended, no request of the
+ * queue pair is outstanding.
  */
 #include <stdlib.h>
 
@@ -25,18 +25,22 @@ struct connector {
     atomic_bool established;
 };
 
-static void connector_on_disconnect_event(PVOID context, ULONG reason)
+static void connector_on_disconnect_event(PVOID context)
 {
     const struct disconnect_event *event = context;
 
-    if (event->plain)
-        PROXY_CALLBACK("NdkDisconnectEventCallback", event->plain, event->context);
-    else
-        PROXY_CALLBACK("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
+    PROXY_CALLBACK("NdkDisconnectEventCallback", event->plain, event->context);
+}
+
+static void connector_on_disconnect_event_ex(PVOID context, ULONG reason)
+{
+    const struct disconnect_event *event = context;
+
+    PROXY_CALLBACK("NdkDisconnectEventCallbackEx", event->ex, event->context, reason);
 }
 
 /*
- * Adds the event of a call. *added is the context for the provider's Ex call, NULL if the consumer gave no routine.
+ * Adds the event of a call. *added is the event's context for the provider, NULL if the consumer gave no routine.
  * Returns false if out of memory.
  */
 static bool connector_add_event(struct proxy *p, struct disconnect_event event, struct disconnect_event **added)
@@ -152,65 +156,73 @@ static NTSTATUS verify_connector_connect_shared(NDK_CONNECTOR *pub, NDK_QP *qp, 
                                                         async_call_routine(c, done), async_call_context(c, context)));
 }
 
-static NTSTATUS connector_complete_connect_with(NDK_CONNECTOR *pub, const char *routine, struct disconnect_event event,
-                                                NDK_FN_REQUEST_COMPLETION done, PVOID context)
+/* A call that establishes the connection and may give a disconnect event. */
+struct establish_call {
+    NDK_CONNECTOR *real;
+    struct disconnect_event *event; /* NULL: none */
+    struct async_call *async;
+};
+
+/* Returns STATUS_SUCCESS if the provider is to be called. */
+static NTSTATUS connector_begin_establish(struct establish_call *call, NDK_CONNECTOR *pub, const char *routine,
+                                          struct disconnect_event event, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
     struct proxy *p = PROXY_ENTER(pub, routine);
-    NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e;
-    struct async_call *c;
 
-    if (!real)
+    call->real = p ? p->real : NULL;
+    if (!call->real)
         return STATUS_INVALID_DEVICE_STATE;
-    if (!connector_add_event(p, event, &e))
+    if (!connector_add_event(p, event, &call->event))
         return STATUS_INSUFFICIENT_RESOURCES;
-    c = async_call_begin(p, routine, done, context, connector_on_established);
-    return async_call_end(c, real->Dispatch->NdkCompleteConnectEx(real, e ? connector_on_disconnect_event : NULL, e,
-                                                                  async_call_routine(c, done),
-                                                                  async_call_context(c, context)));
+    call->async = async_call_begin(p, routine, done, context, connector_on_established);
+    return STATUS_SUCCESS;
 }
 
 static NTSTATUS verify_connector_complete_connect(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK event,
                                                   PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return connector_complete_connect_with(pub, "NdkCompleteConnect",
-                                           (struct disconnect_event){ .plain = event, .context = event_context }, done,
-                                           context);
+    const struct disconnect_event plain = { .plain = event, .context = event_context };
+    struct establish_call c;
+    NTSTATUS status = connector_begin_establish(&c, pub, "NdkCompleteConnect", plain, done, context);
+
+    if (status != STATUS_SUCCESS)
+        return status;
+    status = c.real->Dispatch->NdkCompleteConnect(c.real, c.event ? connector_on_disconnect_event : NULL, c.event,
+                                                  async_call_routine(c.async, done),
+                                                  async_call_context(c.async, context));
+    return async_call_end(c.async, status);
 }
 
 static NTSTATUS verify_connector_complete_connect_ex(NDK_CONNECTOR *pub, NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event,
                                                      PVOID event_context, NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return connector_complete_connect_with(
-        pub, "NdkCompleteConnectEx", (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
-}
+    const struct disconnect_event ex = { .ex = event, .context = event_context };
+    struct establish_call c;
+    NTSTATUS status = connector_begin_establish(&c, pub, "NdkCompleteConnectEx", ex, done, context);
 
-static NTSTATUS connector_accept_with(NDK_CONNECTOR *pub, const char *routine, NDK_QP *qp, ULONG inbound,
-                                      ULONG outbound, PVOID data, ULONG data_length, struct disconnect_event event,
-                                      NDK_FN_REQUEST_COMPLETION done, PVOID context)
-{
-    struct proxy *p = PROXY_ENTER(pub, routine);
-    NDK_CONNECTOR *real = p ? p->real : NULL;
-    struct disconnect_event *e;
-    struct async_call *c;
-
-    if (!real)
-        return STATUS_INVALID_DEVICE_STATE;
-    if (!connector_add_event(p, event, &e))
-        return STATUS_INSUFFICIENT_RESOURCES;
-    NDK_QP *real_qp = connector_set_qp(p, qp, routine);
-    c = async_call_begin(p, routine, done, context, connector_on_established);
-    return async_call_end(c, real->Dispatch->NdkAcceptEx(real, real_qp, inbound, outbound, data, data_length,
-                                                         e ? connector_on_disconnect_event : NULL, e,
-                                                         async_call_routine(c, done), async_call_context(c, context)));
+    if (status != STATUS_SUCCESS)
+        return status;
+    status = c.real->Dispatch->NdkCompleteConnectEx(c.real, c.event ? connector_on_disconnect_event_ex : NULL, c.event,
+                                                    async_call_routine(c.async, done),
+                                                    async_call_context(c.async, context));
+    return async_call_end(c.async, status);
 }
 
 static NTSTATUS verify_connector_accept(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound, CONST PVOID data,
                                         ULONG data_length, NDK_FN_DISCONNECT_EVENT_CALLBACK event, PVOID event_context,
                                         NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return connector_accept_with(pub, "NdkAccept", qp, inbound, outbound, data, data_length,
-                                 (struct disconnect_event){ .plain = event, .context = event_context }, done, context);
+    const struct disconnect_event plain = { .plain = event, .context = event_context };
+    struct establish_call c;
+    NTSTATUS status = connector_begin_establish(&c, pub, "NdkAccept", plain, done, context);
+
+    if (status != STATUS_SUCCESS)
+        return status;
+    NDK_QP *real_qp = connector_set_qp((struct proxy *)pub, qp, "NdkAccept");
+    status = c.real->Dispatch->NdkAccept(c.real, real_qp, inbound, outbound, data, data_length,
+                                         c.event ? connector_on_disconnect_event : NULL, c.event,
+                                         async_call_routine(c.async, done), async_call_context(c.async, context));
+    return async_call_end(c.async, status);
 }
 
 static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG inbound, ULONG outbound,
@@ -218,8 +230,17 @@ static NTSTATUS verify_connector_accept_ex(NDK_CONNECTOR *pub, NDK_QP *qp, ULONG
                                            NDK_FN_DISCONNECT_EVENT_CALLBACK_EX event, PVOID event_context,
                                            NDK_FN_REQUEST_COMPLETION done, PVOID context)
 {
-    return connector_accept_with(pub, "NdkAcceptEx", qp, inbound, outbound, data, data_length,
-                                 (struct disconnect_event){ .ex = event, .context = event_context }, done, context);
+    const struct disconnect_event ex = { .ex = event, .context = event_context };
+    struct establish_call c;
+    NTSTATUS status = connector_begin_establish(&c, pub, "NdkAcceptEx", ex, done, context);
+
+    if (status != STATUS_SUCCESS)
+        return status;
+    NDK_QP *real_qp = connector_set_qp((struct proxy *)pub, qp, "NdkAcceptEx");
+    status = c.real->Dispatch->NdkAcceptEx(c.real, real_qp, inbound, outbound, data, data_length,
+                                           c.event ? connector_on_disconnect_event_ex : NULL, c.event,
+                                           async_call_routine(c.async, done), async_call_context(c.async, context));
+    return async_call_end(c.async, status);
 }
 
 static NTSTATUS verify_connector_reject(NDK_CONNECTOR *pub, CONST PVOID data, ULONG length)
