@@ -24,10 +24,10 @@ int reservation_socket(struct net_reservation *r, int *fd);
 
 /*
  * reservation_name.c. Binds a name for the address in *name_fd, which the caller closes. tcp_fd is bound to the
- * address. alone: it was bound while the kernel had nothing else there. contest: if the name is taken, check whether
- * its owner may have it. Returns 0, EADDRINUSE, or another errno.
+ * address. exclusive: it was bound while the kernel had nothing else there. contest: if the name is taken, check
+ * whether its owner may have it. Returns 0, EADDRINUSE, or another errno.
  */
-int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool contest, int *name_fd);
+int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd);
 
 /* sock_diag.c. The connections of all processes in the network namespace, as the kernel reports them. */
 enum sock_diag {

@@ -425,8 +425,9 @@ const struct addr *reservation_address(const struct net_reservation *r)
 }
 
 /*
- * Opens one more socket at a shared endpoint's address. With SO_REUSEADDR alone the kernel compares it with each socket
- * there, which takes 9 us for each thousand. With SO_REUSEPORT it caches that sockets of one user are compatible.
+ * Opens one more socket at a shared endpoint's address. If the sockets have only SO_REUSEADDR, the kernel compares it
+ * with each socket there, which takes 9 us for each thousand. With SO_REUSEPORT it caches that sockets of one user are
+ * compatible.
  */
 static int reservation_second_socket(const struct addr *local, int *out)
 {

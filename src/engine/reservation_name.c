@@ -228,10 +228,10 @@ static bool name_search_run(struct name_search *s)
 }
 
 /*
- * Does another process have the address by a name that counts? tcp_fd is bound to the address; alone: it was bound
+ * Does another process have the address by a name that counts? tcp_fd is bound to the address; exclusive: it was bound
  * while the kernel had no other socket there. Returns true if the kernel does not report sockets or names.
  */
-static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool alone, struct name_search *s)
+static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool exclusive, struct name_search *s)
 {
     struct stat st;
 
@@ -239,11 +239,11 @@ static bool name_search_finds_owner(const struct addr *local, int tcp_fd, bool a
         s->tcp.own_inode = (uint32_t)st.st_ino;
     if (!sock_diag_sockets_at(local, tcp_users_add, &s->tcp))
         return true;
-    s->shows_all = alone || s->tcp.shows_own || port_is_privileged(addr_port(local));
+    s->shows_all = exclusive || s->tcp.shows_own || port_is_privileged(addr_port(local));
     return !name_search_run(s) || s->found;
 }
 
-int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool contest, int *name_fd)
+int reservation_name_bind(const struct addr *local, int tcp_fd, bool exclusive, bool contest, int *name_fd)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX }, further;
     socklen_t len = name_make(local, &name);
@@ -259,7 +259,7 @@ int reservation_name_bind(const struct addr *local, int tcp_fd, bool alone, bool
         further = name;
         search.own_len = name_make_further(&further, len);
         err = bind(fd, (const struct sockaddr *)&further, search.own_len) ? errno : 0;
-        if (!err && name_search_finds_owner(local, tcp_fd, alone, &search))
+        if (!err && name_search_finds_owner(local, tcp_fd, exclusive, &search))
             err = EADDRINUSE;
     }
     if (err) {

@@ -20,7 +20,7 @@ static const struct cause {
     [FABRIC_NO_ROUTE] = {ONDK_CAUSE_NO_ROUTE, 0, "There is no route to the peer's network.",
                          "Check the address and the routes (ip route)."},
     [FABRIC_NO_HOST] = {ONDK_CAUSE_NO_HOST, 0,
-                        "The peer's host cannot be reached: no neighbour answered, or a router said so.",
+                        "The peer's host cannot be reached: no neighbour answered, or a router reported it.",
                         "Check the address, that the host is up and answers (ip neighbour), and that no firewall "
                         "rejects the connection."},
     [FABRIC_ADDRESS_TAKEN] = {ONDK_CAUSE_ADDRESS_TAKEN, 0, "The local address and port are in use.",
@@ -230,7 +230,7 @@ const char *ondk_reason_text(uint32_t code)
     const struct fabric_terminate *t = reason_find_terminate(code);
 
     if (why == FABRIC_REASON_COUNT)
-        return "A code that this provider does not give.";
+        return "A code that this provider does not return.";
     if (!t)
         return reason_causes[why].text;
     snprintf(text, sizeof(text), "%s %s", reason_causes[why].text, t->text);
@@ -243,7 +243,7 @@ const char *ondk_reason_advice(uint32_t code)
     const struct fabric_terminate *t = reason_find_terminate(code);
 
     if (why == FABRIC_REASON_COUNT)
-        return "Look it up where it came from.";
+        return "Look it up in the documentation of its origin.";
     return t && why != FABRIC_LOCAL_FLUSH && why != FABRIC_LOCAL_ERROR ? t->advice : reason_causes[why].advice;
 }
 
@@ -269,7 +269,7 @@ void reason_print_tables(FILE *out)
     fprintf(out, "## Causes\n\n| code | name | Terminate | what happened | what to check |\n|---|---|---|---|---|\n");
     for (unsigned number = 1; number <= UINT8_MAX; number++)
         reason_print_cause(out, number);
-    fprintf(out, "\n## What a Terminate says\n\n| lower 16 bits | name | what was found | what to look at |\n"
+    fprintf(out, "\n## Terminate codes\n\n| lower 16 bits | name | what was found | what to check |\n"
             "|---|---|---|---|\n");
     for (unsigned i = 0; i < count; i++)
         fprintf(out, "| 0x%04x | %s | %s | %s |\n", terminates[i].code, terminates[i].name, terminates[i].text,
