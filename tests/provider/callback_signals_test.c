@@ -246,7 +246,7 @@ CASE(null_is_reported_by_a_sanitizer, 0)
     const char *text = report_of_null();
 
     if (!strstr(text, "AddressSanitizer: SEGV on unknown address 0x000000000000") ||
-        !strstr(text, "in null_in_callback") || !strstr(text, "in run_created"))
+        !strstr(text, "in null_in_callback") || !strstr(text, "in object_run_created"))
         kit_fail(__FILE__, __LINE__, "the report is:\n%s", text);
 #elif defined __SANITIZE_THREAD__
     const char *text = report_of_null();
