@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the search (see explore.h). It goes forward from state to state; to go back it runs the path anew from the
- * beginning, which needs nothing of the actors but that they are deterministic.
+ * The search, see explore.h. It goes forward from state to state. To go back, it runs the path from the beginning
+ * again. The invariant: the actors are deterministic, so the same path leads to the same state.
  */
 #include "explore.h"
 
@@ -25,10 +25,10 @@ struct actor {
     bool fresh;
     bool timed_out;
     bool (*ready)(unsigned actor);
-    uint64_t before;        /* the history without the last access */
-    struct shown {          /* the part that makes a state */
+    uint64_t before;        /* the history without the last result */
+    struct shown {          /* the part that belongs to the state */
         uint64_t history;
-        uint64_t next;      /* the access it has stopped before */
+        uint64_t next;      /* the access before which it has stopped */
         uint32_t status;
         uint32_t timed;
     } shown;
@@ -41,12 +41,12 @@ struct move {
 struct frame {
     struct move moves[MAX_MOVES];
     unsigned count, chosen;
-    size_t slot;            /* of this state in the table */
+    size_t slot;            /* of the state in the table */
 };
 
 struct entry {
     uint64_t hash;          /* 0: free */
-    double paths;           /* negative: still on the path */
+    double paths;           /* negative: the state is on the path */
 };
 
 static const struct explore_world *world;
@@ -82,7 +82,7 @@ static void trampoline(void)
     _longjmp(scheduler, 1);
 }
 
-/* Once for each actor; afterwards it is started anew by a jump to its first frame, which never returns. */
+/* Allocates an actor once. Later it is restarted by a jump to its first frame, which never returns. */
 static void create(unsigned i)
 {
     volatile bool back = false;
@@ -260,7 +260,7 @@ static size_t find_slot(uint64_t hash)
 
 /* ---- the search ---- */
 
-/* Looks at the state just reached. True: it is new, and on the path now; otherwise *paths lead on from it. */
+/* Checks the current state. Returns true if it is new and now on the path, or false and the number of paths from it. */
 static bool enter_state(struct explore_result *r, double *paths)
 {
     struct frame *f = &path[depth];
@@ -310,7 +310,9 @@ static void print_path(const char *what)
     tracing = false;
 }
 
-/* Adds what was counted below a finished state to the one above, and moves on to its next choice. False: all done. */
+/*
+ * Adds the paths from a finished state to its parent, and selects the parent's next choice. Returns false at the end.
+ */
 static bool go_back(double paths, double *sums)
 {
     while (depth > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: runs the explorer over the scenarios. Without arguments every one of them must hold, and with --full the
- * long ones as well; with --find-bug (the program then contains a seeded bug) one of them must fail.
+ * Runs the explorer over the scenarios. Without arguments every one must hold, with --full also the long ones. With
+ * --find-bug, at least one must fail, because owner.c then contains a seeded bug.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: who uses the owner word in the model, by the rules of owner.h, and what must hold at every step and at the
- * end.
+ * The actors of the model, which use the owner word by the rules of owner.h, and the checks after each step and at the
+ * end. The invariant: an actor's label has all its live locals.
  */
 #include <string.h>
 
@@ -21,8 +21,8 @@ static bool has_work(unsigned actor)
     return plan_of(actor)->role == ROLE_PRODUCER || plan_of(actor)->role == ROLE_POSTER;
 }
 
-/* The actor is at a place of its program where these numbers are all it will still use. */
-static void at(unsigned place, uint64_t a, uint64_t b)
+/* Labels the actor: here, a and b are all its live locals. */
+static void model_label(unsigned place, uint64_t a, uint64_t b)
 {
     model.place[explore_self()][0] = place;
     model.place[explore_self()][1] = a;
@@ -30,9 +30,9 @@ static void at(unsigned place, uint64_t a, uint64_t b)
     model_same_place(0);
 }
 
-/* ---- what an owner does ---- */
+/* ---- driving ---- */
 
-static void enter(void)
+static void drive_begin(void)
 {
     if (model.driver != 0)
         explore_fail("two owners at a time");
@@ -40,7 +40,7 @@ static void enter(void)
     model_same_place(1);
 }
 
-static void leave(void)
+static void drive_end(void)
 {
     if (model.driver != explore_self() + 1)
         explore_fail("two owners at a time");
@@ -61,27 +61,27 @@ static void execute_one(unsigned producer)
 
 static void drive_queue(unsigned producer)
 {
-    uint64_t published = model_load(CELL_WORK + producer, "look at the queue of");
+    uint64_t published = model_load(CELL_WORK + producer, "load the queue of");
 
     while (model.executed[producer] < published)
         execute_one(producer);
     model_same_place(3 + producer);
 }
 
-static void end_lease_if_wished(void)
+static void end_lease_if_requested(void)
 {
-    uint64_t wishes = model_load(CELL_ARM, "look for wishes to arm");
+    uint64_t requests = model_load(CELL_ARM, "load the requests to arm");
 
-    if (wishes == model.armed)
+    if (requests == model.armed)
         return;
-    model.armed = wishes;
+    model.armed = requests;
     if (!owner_is_leased(&model.o))
         return;
     model.watched = 1;
     owner_lease_end(&model.o);
 }
 
-/* A read of the socket, and the timers; one step, as the order between them decides nothing. */
+/* Reads the socket and fires timers, in one step, because their order does not matter. */
 static void drive_rest(void)
 {
     explore_point("socket, timers", 0);
@@ -95,17 +95,17 @@ static void drive_rest(void)
 
 static void drive(unsigned only)
 {
-    enter();
-    /* The lease ends first: what was left to the poller is in the queues by then. */
+    drive_begin();
+    /* The lease ends first, because after that, lazy work is in the queues. */
     for (unsigned i = 0; i < EXPLORE_ACTORS && only == NOBODY_ELSE; i++)
         if (plan_of(i)->arms)
-            end_lease_if_wished();
+            end_lease_if_requested();
     for (unsigned i = 0; i < EXPLORE_ACTORS; i++)
         if (has_work(i) && (only == NOBODY_ELSE || only == i))
             drive_queue(i);
     if (only == NOBODY_ELSE)
         drive_rest();
-    leave();
+    drive_end();
 }
 
 static bool thread_is_needed(void)
@@ -113,14 +113,14 @@ static bool thread_is_needed(void)
     return model.callbacks_due > 0 || (model.timer != 0 && model.timer < model.sleep_until);
 }
 
-/* A consumer lets go: it looks again once when it was rung, then leaves the rest to the thread. */
-static void let_go(unsigned only)
+/* Releases the token as a consumer does: drives once more if the doorbell was rung, then releases to the thread. */
+static void release_consumer(unsigned only)
 {
     unsigned place = (unsigned)model.place[explore_self()][0];
     uint64_t i = model.place[explore_self()][1];
 
     for (unsigned rung = 0; rung < 2; rung++) {
-        at(place + 10 * (rung + 1), i, 0);
+        model_label(place + 10 * (rung + 1), i, 0);
         if (thread_is_needed() || (rung == 1 && only != NOBODY_ELSE))
             break;
         if (owner_release(&model.o))
@@ -136,13 +136,13 @@ static void let_go(unsigned only)
 static void produce(unsigned me, unsigned only)
 {
     for (unsigned i = 1; i <= plan_of(me)->count; i++) {
-        at(1, i, 0);
+        model_label(1, i, 0);
         model_store(CELL_WORK + me, i, "publish work");
         if (plan_of(me)->lazy && owner_publish_lazy(&model.o))
             continue;
         if (owner_acquire_or_ring(&model.o)) {
             drive(only);
-            let_go(only);
+            release_consumer(only);
         }
     }
 }
@@ -150,7 +150,7 @@ static void produce(unsigned me, unsigned only)
 static void post_to_thread(unsigned me)
 {
     for (unsigned i = 1; i <= plan_of(me)->count; i++) {
-        at(2, i, 0);
+        model_label(2, i, 0);
         model_store(CELL_POSTED, i, "post to the thread");
         owner_wake(&model.o);
     }
@@ -172,31 +172,31 @@ static void poll_once(void)
     }
     model.renewed = now;
     drive(NOBODY_ELSE);
-    let_go(NOBODY_ELSE);
+    release_consumer(NOBODY_ELSE);
 }
 
 static void poll(unsigned me)
 {
     for (unsigned i = 0; i < plan_of(me)->count; i++) {
-        at(3, i, 0);
+        model_label(3, i, 0);
         explore_point("poll at", model.now);
         explore_saw("now", model.now);
         poll_once();
     }
     if (!plan_of(me)->arms)
         return;
-    at(4, 0, 0);
-    model_store(CELL_ARM, 1, "wish to arm");
+    model_label(4, 0, 0);
+    model_store(CELL_ARM, 1, "request to arm");
     if (owner_acquire_or_ring(&model.o)) {
         drive(NOBODY_ELSE);
-        let_go(NOBODY_ELSE);
+        release_consumer(NOBODY_ELSE);
     }
 }
 
 static void send_messages(unsigned me)
 {
     for (unsigned i = 0; i < plan_of(me)->count; i++) {
-        at(5, i, 0);
+        model_label(5, i, 0);
         explore_point("a message arrives", i);
         model.readable++;
     }
@@ -204,40 +204,40 @@ static void send_messages(unsigned me)
 
 /* ---- the thread ---- */
 
-static void take_lease_back(void)
+static void end_expired_lease(void)
 {
     uint64_t renewed = model.renewed;
 
     if (!owner_lease_end_expired(&model.o))
         return;
     if (model.now - renewed < OWNER_LEASE_NS)
-        explore_fail("a lease was taken back that had been renewed in time");
+        explore_fail("a lease was ended that had been renewed in time");
     model.watched = 1;
 }
 
-/* With the token; also says until when the thread will sleep. */
+/* With the token held. Also stores until when the thread will sleep. */
 static void thread_drive(void)
 {
     drive(NOBODY_ELSE);
     model.sleep_until = model.timer != 0 ? model.timer : OWNER_NEVER;
 }
 
-static void thread_look(bool expired)
+static void thread_turn(bool expired)
 {
     uint64_t posted;
 
     owner_thread_acquire(&model.o);
-    at(6, expired, 0);
+    model_label(6, expired, 0);
     if (expired)
-        take_lease_back();
+        end_expired_lease();
     do
         thread_drive();
     while (!owner_release(&model.o));
-    at(7, 0, 0);
+    model_label(7, 0, 0);
     posted = 0;
     for (unsigned i = 0; i < EXPLORE_ACTORS; i++)
         if (plan_of(i)->role == ROLE_WAKER)
-            posted = model_load(CELL_POSTED, "look at what was posted");
+            posted = model_load(CELL_POSTED, "load what was posted");
     model.posted_done = posted;
     model.callbacks_done += model.callbacks_due;
     model.callbacks_due = 0;
@@ -250,11 +250,11 @@ static void run_thread(void)
     for (;;) {
         uint64_t until;
 
-        at(8, expired, 0);
-        thread_look(expired);
+        model_label(8, expired, 0);
+        thread_turn(expired);
         expired = false;
         until = model.sleep_until;
-        at(9, until, 0);
+        model_label(9, until, 0);
         switch (owner_sleep_begin(&model.o)) {
         case OWNER_SLEEP_GO:
             model_epoll_wait(until);
@@ -280,10 +280,10 @@ void model_body(unsigned me)
     case ROLE_POLLER: poll(me); break;
     case ROLE_NETWORK: send_messages(me); break;
     }
-    at(10, 0, 0);
+    model_label(10, 0, 0);
 }
 
-/* ---- what must hold ---- */
+/* ---- checks ---- */
 
 const char *model_check(void)
 {
@@ -293,7 +293,7 @@ const char *model_check(void)
     if ((w & OWNER_DOORBELL) && !(w & OWNER_OWNED))
         return "a doorbell without an owner";
     if ((w & OWNER_WAKE) && (sleep == OWNER_SLEEP_WATCH || sleep == OWNER_SLEEP_LEASED))
-        return "asleep over a pending wake";
+        return "asleep while a wake is pending";
     if (sleep == OWNER_SLEEP_WATCH && (w & OWNER_LEASE))
         return "asleep in epoll while the sockets are leased";
     if (sleep == OWNER_SLEEP_LEASED && !(w & OWNER_LEASE))
@@ -325,7 +325,7 @@ static const char *check_work_done(void)
     return NULL;
 }
 
-/* Nobody can move: all consumers have ended and the thread sleeps, in epoll, with nothing left. */
+/* No actor can move: all consumers must have ended, and the thread must sleep in epoll with nothing left to do. */
 const char *model_check_end(void)
 {
     const char *wrong = check_work_done();

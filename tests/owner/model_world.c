@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: memory, kernel and clock of the model, and the atomics of owner.c as scheduling points. A plain store goes
- * into the actor's store buffer and becomes visible in a step of its own, in order; an exchange or a system call
- * empties the buffer first, as on machines with total store order.
+ * Memory, kernel and clock of the model, and the atomics of owner.c as scheduling points. The invariant is total store
+ * order: a plain store goes to the actor's store buffer and becomes visible in a step of its own, in order. An exchange
+ * or a system call empties the buffer first.
  */
 #include <string.h>
 
@@ -96,7 +96,7 @@ uint32_t owner_word_load(struct owner *o)
     return w;
 }
 
-/* Somebody else than the thread has ended its sleep in the word: one wake-up call is owed. */
+/* An actor other than the thread has ended the thread's sleep in the word, so it owes one wake-up call. */
 static void note_sleep(uint32_t was, uint32_t is)
 {
     if (explore_self() != 0 && (was & OWNER_SLEEP_MASK) != 0 && (is & OWNER_SLEEP_MASK) == 0)
@@ -112,7 +112,7 @@ bool owner_word_exchange(struct owner *o, uint32_t *seen, uint32_t next)
     w = atomic_load(&o->word);
     if (w != *seen) {
         *seen = w;
-        /* The loops of owner.c go on as if their load had seen this word in the first place. */
+        /* The loops of owner.c continue as if their load had returned this word. */
         explore_saw_instead("failed, saw", w);
         return false;
     }
@@ -126,7 +126,7 @@ uint32_t owner_wake_count_load(struct owner *o)
 {
     uint32_t k;
 
-    explore_point("load kicks", 0);
+    explore_point("load wake_count", 0);
     k = atomic_load(&o->wake_count);
     explore_saw("saw", k);
     return k;
@@ -134,7 +134,7 @@ uint32_t owner_wake_count_load(struct owner *o)
 
 void owner_wake_count_add(struct owner *o)
 {
-    explore_point("count kicks", 0);
+    explore_point("increment wake_count", 0);
     fence();
     atomic_fetch_add(&o->wake_count, 1);
 }
@@ -153,10 +153,10 @@ void owner_renewed_store(struct owner *o, uint64_t now)
 
 /* ---- kernel ---- */
 
-static void pay(void)
+static void pay_owed_call(void)
 {
     if (model.owed == 0)
-        explore_fail("a wake-up call for a thread that nobody had found asleep");
+        explore_fail("a wake-up call for a thread that was not asleep");
     model.owed--;
 }
 
@@ -165,7 +165,7 @@ static void world_wake(void *ctx)
     (void)ctx;
     explore_point("write eventfd", 0);
     fence();
-    pay();
+    pay_owed_call();
     model.signalled = 1;
 }
 
@@ -199,7 +199,7 @@ static bool futex_ready(unsigned actor)
 static void world_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expected, uint64_t deadline)
 {
     (void)ctx;
-    explore_point("futex_wait while kicks are", expected);
+    explore_point("futex_wait while wake_count is", expected);
     fence();
     if (atomic_load(word) != expected) {
         model_same_place(99);
@@ -211,7 +211,7 @@ static void world_futex_wait(void *ctx, _Atomic uint32_t *word, uint32_t expecte
     else if (!model.futex_woken)
         model.spurious_left--;
     model.futex_waits = model.futex_woken = model.sleeps = 0;
-    model_same_place(99); /* the callers look at everything anew */
+    model_same_place(99); /* the callers check everything again */
 }
 
 static void world_futex_wake(void *ctx, _Atomic uint32_t *word)
@@ -220,7 +220,7 @@ static void world_futex_wake(void *ctx, _Atomic uint32_t *word)
     (void)word;
     explore_point("futex_wake", 0);
     fence();
-    pay();
+    pay_owed_call();
     model.futex_woken = model.futex_waits;
 }
 

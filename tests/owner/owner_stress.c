@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the owner word under real threads: producers, a poller that leases and lets go of the sockets (here an
- * eventfd that a network thread writes), and the shard's thread, for a fixed number of works. The shard's state is
- * plain memory, so that the thread sanitizer sees every access that the token does not order.
+ * The owner word with real threads: producers, a poller that leases the socket (here an eventfd that a network thread
+ * writes), and the shard's thread, for a fixed number of work items. The invariant: the shard's state is plain memory,
+ * so the thread sanitizer reports every access that the token does not order.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -27,12 +27,12 @@ static struct shard {
     int epoll, bell, socket;
     _Atomic uint32_t published[PRODUCERS];
     atomic_bool stop;
-    /* Under the token. */
+    /* Guarded by the token. */
     uint32_t executed[PRODUCERS];
     uint64_t received, drives;
     bool watched;
-    /* The thread's. */
-    uint64_t sleeps, leases_waited, taken_back;
+    /* The thread's state. */
+    uint64_t sleeps, leases_waited, leases_expired;
 } shard;
 
 #define REQUIRE(what) require((what), #what, __LINE__)
@@ -76,7 +76,7 @@ static void drive(void)
         shard.received += n;
 }
 
-static void let_go(void)
+static void release_consumer(void)
 {
     for (unsigned i = 0; i < 2; i++) {
         if (owner_release(&shard.o))
@@ -94,7 +94,7 @@ static void *produce(void *arg)
         atomic_store_explicit(published, i, memory_order_relaxed);
         if (owner_acquire_or_ring(&shard.o)) {
             drive();
-            let_go();
+            release_consumer();
         }
     }
     return NULL;
@@ -127,7 +127,7 @@ static void *poll_queue(void *arg)
             REQUIRE(owner_lease_begin(&shard.o, now));
         }
         drive();
-        let_go();
+        release_consumer();
     }
     return NULL;
 }
@@ -163,7 +163,7 @@ static void *run_thread(void *arg)
         owner_thread_acquire(&shard.o);
         if (expired && owner_lease_end_expired(&shard.o)) {
             watch(true);
-            shard.taken_back++;
+            shard.leases_expired++;
         }
         expired = false;
         do
@@ -200,7 +200,7 @@ static void open_shard(void)
     watch(true);
 }
 
-/* Takes no part in the work: what nobody was woken for keeps it here until the test's time runs out. */
+/* Only watches. If a wake-up was lost, this does not return, and the test times out. */
 static void wait_until_done(void)
 {
     for (;;) {
@@ -239,9 +239,9 @@ int main(void)
     pthread_join(thread, NULL);
     REQUIRE(shard.received == MESSAGES);
     REQUIRE(!owner_is_owned(&shard.o) && !owner_is_leased(&shard.o));
-    printf("%llu drives, %llu sleeps in epoll, %llu waits in a lease, %llu leases taken back\n",
+    printf("%llu drives, %llu sleeps in epoll, %llu waits in a lease, %llu leases expired\n",
            (unsigned long long)shard.drives, (unsigned long long)shard.sleeps,
-           (unsigned long long)shard.leases_waited, (unsigned long long)shard.taken_back);
+           (unsigned long long)shard.leases_waited, (unsigned long long)shard.leases_expired);
     close(shard.epoll);
     close(shard.bell);
     close(shard.socket);

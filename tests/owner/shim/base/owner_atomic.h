@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: stands in for src/base/owner_atomic.h when owner.c is compiled for the interleaving explorer: every access
+ * Replaces src/base/owner_atomic.h when owner.c is compiled for the interleaving explorer. The invariant: every access
  * to the word is a scheduling point.
  */
 #ifndef OPENNDK_BASE_OWNER_ATOMIC_H
