@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the host's kernel reports of network interfaces and addresses. */
+/* Network interfaces and users of addresses, as the host's kernel reports them. */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests, their SGEs and their completions, and access rights. All layers from the provider down to the protocol use
- * these types, so that nothing is translated on the way. They contain nothing of one transport alone.
+ * these types, so nothing is translated on the way. The invariant: they contain nothing that only one transport has.
  */
 #ifndef BASE_RDMA_H
 #define BASE_RDMA_H
@@ -53,8 +53,8 @@ struct rdma_request {
     uint32_t remote_token; /* write, read; send: see RDMA_FLAG_SEND_INVALIDATE */
     uint64_t remote_address;
     /*
-     * Fast register and bind: a prepared token. After a successful post it is the queue pair's, which activates it in
-     * the request's turn, or discards it if the request is flushed. Invalidate: the token that ends.
+     * Fast register and bind: a prepared token. After a successful post it is the queue pair's, which activates it when
+     * it processes the request, or discards it if the request is flushed. Invalidate: the token that ends.
      */
     uint32_t token;
 };
@@ -71,7 +71,7 @@ enum rdma_status {
     RDMA_STATUS_OK,
     RDMA_STATUS_FLUSHED,       /* by the local side: flush, disconnect, close */
     RDMA_STATUS_LOST,          /* the connection ended: reset, abort, a Terminate that was about something else */
-    RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was no longer valid when its turn came */
+    RDMA_STATUS_LOCAL_ACCESS,  /* an SGE, or a local request's token, was invalid when it was processed */
     RDMA_STATUS_TOO_LONG,      /* the message was longer than the receive */
     RDMA_STATUS_REMOTE_ACCESS, /* the peer's Terminate: token or right */
     RDMA_STATUS_REMOTE_RANGE,  /* the peer's Terminate: outside of its region */

@@ -83,7 +83,8 @@ uint64_t shard_clock(struct shard *s)
 
 /*
  * Returns whether the time for this turn's work is over. Connections that always have something to send post themselves
- * again and again. The first call starts the time. Each call reads the clock, so a turn with little work makes none.
+ * again and again. The first call starts the time. Each call reads the clock, so it is made only after several tasks or
+ * rounds.
  */
 static bool shard_check_work_time(struct shard *s)
 {
@@ -170,12 +171,10 @@ static bool shard_release_in_thread(struct shard *s, bool last_round)
 /* Releases the token in any thread. Returns false if the doorbell was rung and the caller is still the owner. */
 static bool shard_release(struct shard *s, bool last_round)
 {
-    bool to_thread = last_round || shard_needs_thread(s);
-
     if (current_shard == s) /* from a callback: the thread does the rest after it */
         return shard_release_in_thread(s, last_round);
     atomic_store_explicit(&s->driving_thread, NULL, memory_order_relaxed);
-    if (to_thread) {
+    if (last_round || shard_needs_thread(s)) {
         s->has_calls = false;
         s->thread_deadline = 0; /* the thread runs a turn now, so an earlier timer need not wake it */
         owner_release_to_thread(&s->owner);
@@ -269,9 +268,9 @@ void shard_enqueue(struct shard *s, struct task *task)
     shard_enter(s);
     urgent = shard_queue_once(s, task, QUEUED | URGENT) & URGENT;
     if (!urgent && owner_acquire_or_ring(&s->owner)) {
-    s->thread_deadline = 0; /* the thread runs a turn now */
-    owner_release_to_thread(&s->owner);
-}
+        s->thread_deadline = 0; /* the thread runs a turn now */
+        owner_release_to_thread(&s->owner);
+    }
     shard_exit(s);
 }
 
