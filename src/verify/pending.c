@@ -70,7 +70,7 @@ static void pending_report_dead(const char *routine, const void *context, const 
                   "its context %p is on the stack of a function that had returned %s", context, when);
 }
 
-static bool thread_has_ended(int thread)
+static bool pending_thread_ended(int thread)
 {
     char path[64];
 
@@ -82,7 +82,7 @@ static bool thread_has_ended(int thread)
  * Returns the stack pointer of another thread, which Linux shows while the thread waits; 0 if the thread runs, and
  * UINTPTR_MAX if it has ended.
  */
-static uintptr_t thread_stack_pointer(int thread)
+static uintptr_t pending_thread_sp(int thread)
 {
     char path[64], text[256], *sp;
     ssize_t length;
@@ -91,7 +91,7 @@ static uintptr_t thread_stack_pointer(int thread)
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return thread_has_ended(thread) ? UINTPTR_MAX : 0;
+        return pending_thread_ended(thread) ? UINTPTR_MAX : 0;
     length = read(fd, text, sizeof text - 1);
     close(fd);
     if (length <= 0)
@@ -118,7 +118,7 @@ void pending_complete(struct pending *p, const void *frame)
     pending_remove(p); /* no other thread changes it after this */
     if (!thread || p->reported)
         return;
-    uintptr_t sp = thread == pending_this_thread() ? (uintptr_t)frame : thread_stack_pointer(thread);
+    uintptr_t sp = thread == pending_this_thread() ? (uintptr_t)frame : pending_thread_sp(thread);
     if (sp > (uintptr_t)context)
         pending_report_dead(routine, context, &by, "when the completion came");
 }

@@ -188,7 +188,7 @@ NTSTATUS posted_end_post(struct posted *posted, void *context, NTSTATUS status)
 
 /* ---- memory in use ---- */
 
-static bool ranges_overlap(const void *a, size_t a_size, const void *b, size_t b_size)
+static bool posted_ranges_overlap(const void *a, size_t a_size, const void *b, size_t b_size)
 {
     return (uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size;
 }
@@ -201,7 +201,7 @@ static const char *record_find_use(const struct posted_record *record, const voi
     for (ULONG i = 0; i < record->sges; i++) {
         *at = record->sge[i].start;
         if (record->sge[i].length && !record->sge[i].logical &&
-            ranges_overlap(record->sge[i].start, record->sge[i].length, start, size))
+            posted_ranges_overlap(record->sge[i].start, record->sge[i].length, start, size))
             return "buffer of a posted request that has not completed";
     }
     return NULL;

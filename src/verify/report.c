@@ -24,13 +24,13 @@ struct earlier_stack {
 static _Thread_local struct earlier_stack earlier_stacks[MAX_EARLIER_STACKS];
 static _Thread_local int earlier_stack_count;
 
-static void print_breach(FILE *out, const struct breach *b)
+static void report_print_breach(FILE *out, const struct breach *b)
 {
     fprintf(out, "*** NDK rule broken: %s in %s: %s\n  rule: %s\n", b->rule->name, b->routine, b->message,
             b->rule->text);
 }
 
-static report_printer *breach_printer = print_breach;
+static report_printer *breach_printer = report_print_breach;
 
 void verify_set_mode(enum verify_mode mode)
 {

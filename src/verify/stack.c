@@ -11,7 +11,7 @@
 #include "verify/host.h"
 #include "verify/stack.h"
 
-enum { MAX_SKIPPED = 8 };
+enum { MAX_SKIPPED = 6 };
 
 void stack_capture(struct stack *s, const void *by)
 {
@@ -36,7 +36,7 @@ struct bounds {
 };
 
 /* Asks the host once for each thread. */
-static struct bounds bounds_of_thread(void)
+static struct bounds stack_thread_bounds(void)
 {
     static _Thread_local struct bounds bounds;
 
@@ -45,10 +45,12 @@ static struct bounds bounds_of_thread(void)
     return bounds;
 }
 
-/* Whoever called from further in than this many frames is not found. */
-enum { WALK_MOST = 10 + STACK_FRAMES };
+/* `by` is not found if it is further out than this. */
+enum { MAX_WALK = 10 + STACK_FRAMES };
 
-static __attribute__((no_sanitize("address"))) const uintptr_t *frame_after(const uintptr_t *frame, struct bounds b)
+/* Returns the frame of the caller; NULL at the end of the chain. */
+__attribute__((no_sanitize("address")))
+static const uintptr_t *stack_next_frame(const uintptr_t *frame, struct bounds b)
 {
     uintptr_t next = frame[0];
 
@@ -59,22 +61,22 @@ static __attribute__((no_sanitize("address"))) const uintptr_t *frame_after(cons
 __attribute__((no_sanitize("address"))) void stack_walk(struct stack *s, const void *by)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
-    struct bounds b = bounds_of_thread();
+    struct bounds b = stack_thread_bounds();
     bool reached = false;
 
     s->frames[0] = (void *)(uintptr_t)by;
     s->depth = 1;
     if ((uintptr_t)frame - b.low >= b.size)
         return; /* on a stack of the program's own making */
-    for (int i = 0; frame && i < WALK_MOST && s->depth < STACK_FRAMES; i++) {
+    for (int i = 0; frame && i < MAX_WALK && s->depth < STACK_FRAMES; i++) {
         if (reached && frame[1])
             s->frames[s->depth++] = (void *)frame[1];
         reached = reached || frame[1] == (uintptr_t)by;
-        frame = frame_after(frame, b);
+        frame = stack_next_frame(frame, b);
     }
 }
 
-static const char *base_name(const char *path)
+static const char *path_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -91,18 +93,18 @@ void stack_print(const struct stack *s, FILE *out, const char *indent)
         if (!dladdr(at, &info) || !info.dli_fname)
             fprintf(out, "%s#%d %p\n", indent, i, s->frames[i]);
         else if (!info.dli_sname)
-            fprintf(out, "%s#%d ? (%s+0x%zx)\n", indent, i, base_name(info.dli_fname),
+            fprintf(out, "%s#%d ? (%s+0x%zx)\n", indent, i, path_base_name(info.dli_fname),
                     (size_t)(at - (const char *)info.dli_fbase));
         else
             fprintf(out, "%s#%d %s+0x%zx (%s+0x%zx)\n", indent, i, info.dli_sname,
-                    (size_t)(at - (const char *)info.dli_saddr), base_name(info.dli_fname),
+                    (size_t)(at - (const char *)info.dli_saddr), path_base_name(info.dli_fname),
                     (size_t)(at - (const char *)info.dli_fbase));
     }
 }
 
 bool stack_contains(const void *address)
 {
-    struct bounds b = bounds_of_thread();
+    struct bounds b = stack_thread_bounds();
 
     return (uintptr_t)address - b.low < b.size;
 }

@@ -14,7 +14,7 @@ struct stack {
 };
 
 /*
- * Captures the calling thread's stack from `by` on, a return address in one of its innermost 8 frames. If `by` is
+ * Captures the calling thread's stack from `by` on, a return address in one of its innermost 6 frames. If `by` is
  * further out, the stack begins with the caller. Uses the unwinder, which finds every frame.
  */
 void stack_capture(struct stack *s, const void *by);
