@@ -27,7 +27,7 @@
 /* The highest minor version of each major. All lower minors are served too, as the contract requires. */
 static const NDK_VERSION adapter_versions[] = {{1, 2}, {2, 1}};
 
-/* Finds the version that is served if this one is requested. Returns false if there is none. */
+/* Finds the version of an adapter that is opened as `asked`. Returns false if that is not served. */
 static bool adapter_find_version(NDK_VERSION asked, NDK_VERSION *found)
 {
     for (size_t i = 0; i < sizeof(adapter_versions) / sizeof(adapter_versions[0]); i++) {

@@ -380,7 +380,7 @@ static void starve(void)
     support_until(all_refused, &clients);
     /* Idle now; what spins looks again and again. */
     nanosleep(&while_idle, NULL);
-    CHECK(atomic_load(&server.looks) <= CALM_LOOKS);
+    CHECK(atomic_load(&server.ready_calls) <= CALM_LOOKS);
     CHECK(atomic_load(&server.accepted) == 0 && atomic_load(&server.refused) > 0);
 
     /* With descriptors again it goes on. */
@@ -406,7 +406,7 @@ static bool has_looked(void *arg)
 {
     struct looking *looking = arg;
 
-    return atomic_load(&looking->server->looks) > looking->before;
+    return atomic_load(&looking->server->ready_calls) > looking->before;
 }
 
 static void nothing_on(void *arg)
@@ -427,7 +427,7 @@ static void pause_starving(void)
     CHECK(client >= 0);
     server_start(&server, a, &at);
     fill_descriptors();
-    looking.before = atomic_load(&server.looks);
+    looking.before = atomic_load(&server.ready_calls);
     support_on(a, pause_on, &pausing);
     CHECK(pausing.err == 0);
     /* Leaving the listening state is reported, and looking for connections then fails for want of descriptors. */

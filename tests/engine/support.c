@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See support.h. */
+/* The kit of the engine's tests, see support.h. */
 #include "engine/support.h"
 
 #include <arpa/inet.h>
@@ -120,7 +120,7 @@ static void send_more(struct stream *st)
     check_finished(st);
 }
 
-/* One read only: what is left has to come back by itself. */
+/* Reads once: the poller must report the rest again. */
 static void receive_some(struct stream *st)
 {
     uint8_t bytes[CHUNK];
@@ -134,7 +134,7 @@ static void receive_some(struct stream *st)
         return;
     }
     if (n == 0) {
-        /* Reported again whenever epoll tells of the socket; once is enough. */
+        /* Reported again whenever epoll reports the socket. */
         net_kernel()->ops->pause_read(&st->socket, true);
         st->ended = st->received == st->size;
         if (!st->ended)
@@ -155,7 +155,7 @@ static void stream_ready(struct net_socket *socket, unsigned events)
 
     CHECK(shard_is_owner(socket->shard));
     if (st->error)
-        return; /* the first error is the stream's; a dead socket says other things each time it is asked */
+        return; /* only the first error counts; a dead socket returns others later */
     if (!st->connected) {
         int err;
 
@@ -205,7 +205,7 @@ static void server_ready(struct net_socket *socket, unsigned events)
     struct addr local, peer;
 
     CHECK(events == NET_READ);
-    atomic_fetch_add(&server->looks, 1);
+    atomic_fetch_add(&server->ready_calls, 1);
     for (;;) {
         int n = atomic_load(&server->accepted);
         struct stream *st;
@@ -252,7 +252,7 @@ void server_start(struct server *server, struct shard *s, const struct addr *at)
     struct start start = { .server = server, .shard = s };
 
     server->local = *at;
-    /* One more than will be used: accept is given a place before it is known whether anybody waits. */
+    /* One more than is used, because accept needs a place even if no peer waits. */
     server->streams = calloc((size_t)server->max + 1, sizeof *server->streams);
     CHECK(server->streams);
     CHECK(net_kernel()->ops->reserve(net_kernel(), &server->local, NULL, NET_USE_LISTEN, &server->reservation) == 0);

@@ -26,17 +26,17 @@ static void test_request_completes_once(void **state)
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
     assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &none), STATUS_SUCCESS);
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &one), STATUS_PENDING);
-    fake_settle();
+    fake_drain();
     assert_int_equal(one.count, 0);
-    assert_int_equal(fake_release(), 1);
+    assert_int_equal(fake_run_deferred(), 1);
     fake_wait(&one.returned);
-    fake_settle();
+    fake_drain();
     assert_int_equal(one.count, 1);
     assert_int_equal(one.status, STATUS_SUCCESS);
     assert_int_equal(none.count, 0);
-    fake.hold = false;
+    fake.defers_ends = false;
     close_and_wait(mr);
     close_and_wait(pd);
     ondk_close_adapter(adapter);
@@ -61,15 +61,15 @@ static void test_close_in_completion(void **state)
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &request), STATUS_PENDING);
-    fake.hold = false;
-    fake_release();
+    fake.defers_ends = false;
+    fake_run_deferred();
     fake_wait(&request.returned);
     assert_int_equal(request.answer, STATUS_PENDING);
     fake_wait(&closed.returned);
     assert_true(closed.order > request.left);
-    fake_settle();
+    fake_drain();
     assert_int_equal(closed.count, 1);
     close_and_wait(pd);
     ondk_close_adapter(adapter);
@@ -84,7 +84,7 @@ static void check_close(void *object)
     assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
     if (status == STATUS_PENDING)
         fake_wait(&closed.returned);
-    fake_settle();
+    fake_drain();
     assert_int_equal(closed.count, status == STATUS_PENDING ? 1 : 0);
 }
 
@@ -118,13 +118,13 @@ static void test_close_after_its_requests(void **state)
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &request), STATUS_PENDING);
     assert_int_equal(close_object(mr, &closed), STATUS_PENDING);
-    fake_settle();
+    fake_drain();
     assert_int_equal(closed.count, 0);
-    fake.hold = false;
-    fake_release();
+    fake.defers_ends = false;
+    fake_run_deferred();
     fake_wait(&closed.returned);
     assert_int_equal(request.count, 1);
     assert_true(closed.order > request.left);
@@ -144,14 +144,14 @@ static void test_close_cancels(void **state)
 
     (void)state;
     assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(close_object(mr, &closed), STATUS_PENDING);
     assert_int_equal(fake.mrs, 0);
-    fake_settle();
+    fake_drain();
     assert_int_equal(closed.count, 0);
-    fake_release();
+    fake_run_deferred();
     fake_wait(&closed.returned);
-    fake.hold = false;
+    fake.defers_ends = false;
     assert_int_equal(fake.flushes, 0);
     check_close(qp);
     assert_int_equal(fake.flushes, 1);
@@ -204,13 +204,13 @@ static void check_pair(void *antecedent, void *successor)
     struct call first = {0}, second = {0};
 
     assert_int_equal(close_object(antecedent, &first), STATUS_PENDING);
-    fake_settle();
+    fake_drain();
     assert_int_equal(first.count, 0);
     NTSTATUS status = close_object(successor, &second);
     if (status == STATUS_PENDING)
         fake_wait(&second.returned);
     fake_wait(&first.returned);
-    fake_settle();
+    fake_drain();
     assert_int_equal(first.count, 1);
     if (status == STATUS_PENDING)
         assert_true(first.order > second.left);
@@ -258,12 +258,12 @@ static void test_antecedent_after_callback(void **state)
     assert_int_equal(close_object(qp, &successor), STATUS_PENDING);
     fake_wait(&successor.entered);
     /* The successor's callback runs on the second shard; the first is free to complete the antecedent, and must not. */
-    fake_settle_on(0);
+    fake_drain_shard(0);
     assert_int_equal(antecedent.count, 0);
     gate_open(&go);
     fake_wait(&antecedent.returned);
     assert_true(antecedent.order > successor.left);
-    fake_settle();
+    fake_drain();
     check_close(receive);
     check_close(pd);
     ondk_close_adapter(adapter);
@@ -369,7 +369,7 @@ static void *run_releaser(void *arg)
     struct race *race = arg;
 
     while (!atomic_load(&race->stop))
-        fake_release();
+        fake_run_deferred();
     return NULL;
 }
 
@@ -382,7 +382,7 @@ static void test_close_races_completion(void **state)
     pthread_t releaser;
 
     (void)state;
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(pthread_create(&releaser, NULL, run_releaser, &race), 0);
     for (int i = 0; i < ROUNDS; i++) {
         struct call request = {0}, closed = {0};
@@ -401,7 +401,7 @@ static void test_close_races_completion(void **state)
     }
     atomic_store(&race.stop, 1);
     pthread_join(releaser, NULL);
-    fake.hold = false;
+    fake.defers_ends = false;
     print_message("%d of %d closes were inline\n", inline_closes, ROUNDS);
     check_close(race.pd);
     ondk_close_adapter(adapter);

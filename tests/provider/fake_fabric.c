@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the scripted fabric of the provider's tests. */
+/* The scripted fabric of the provider's tests, see fake_fabric.h. */
 #include "provider/fake_fabric.h"
 
 #include <assert.h>
@@ -37,12 +37,12 @@ struct fabric_mr {
 
 struct fake fake;
 
-static struct spin held_lock;
-static struct fake_held held[FAKE_HELD];
-static int held_count;
+static struct spin deferred_lock;
+static struct fake_deferred deferred[FAKE_MAX_DEFERRED];
+static int deferred_count;
 static int next_shard;
 
-static int take_error(void)
+static int fake_pop_error(void)
 {
     int error = fake.error;
 
@@ -50,37 +50,37 @@ static int take_error(void)
     return error;
 }
 
-/* True: it waits for fake_release. */
-static bool hold(void (*done)(void *), void *context)
+/* Returns true if the end waits for fake_run_deferred. */
+static bool fake_defer_end(void (*done)(void *), void *context)
 {
-    bool waits = atomic_load(&fake.hold);
+    bool waits = atomic_load(&fake.defers_ends);
 
-    spin_lock(&held_lock);
+    spin_lock(&deferred_lock);
     if (waits) {
-        assert(held_count < FAKE_HELD);
-        held[held_count++] = (struct fake_held){done, context};
+        assert(deferred_count < FAKE_MAX_DEFERRED);
+        deferred[deferred_count++] = (struct fake_deferred){done, context};
     }
-    spin_unlock(&held_lock);
+    spin_unlock(&deferred_lock);
     return waits;
 }
 
-int fake_held_count(void)
+int fake_deferred_count(void)
 {
-    spin_lock(&held_lock);
-    int count = held_count;
-    spin_unlock(&held_lock);
+    spin_lock(&deferred_lock);
+    int count = deferred_count;
+    spin_unlock(&deferred_lock);
     return count;
 }
 
-int fake_release(void)
+int fake_run_deferred(void)
 {
-    struct fake_held all[FAKE_HELD];
+    struct fake_deferred all[FAKE_MAX_DEFERRED];
 
-    spin_lock(&held_lock);
-    int count = held_count;
-    memcpy(all, held, sizeof(all));
-    held_count = 0;
-    spin_unlock(&held_lock);
+    spin_lock(&deferred_lock);
+    int count = deferred_count;
+    memcpy(all, deferred, sizeof(all));
+    deferred_count = 0;
+    spin_unlock(&deferred_lock);
     for (int i = 0; i < count; i++)
         all[i].done(all[i].context);
     return count;
@@ -112,7 +112,7 @@ static struct shard *fake_home(struct fabric *f)
 
 static int cq_create(struct fabric *f, const struct fabric_cq_config *c, struct fabric_cq **out)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     (void)f;
     if (error)
@@ -147,7 +147,7 @@ static void cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 
 static int cq_resize(struct fabric_cq *cq, uint32_t depth)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     if (!error && depth < (uint32_t)cq->count)
         error = EINVAL;
@@ -174,13 +174,13 @@ static void cq_close(struct fabric_cq *cq, void (*done)(void *owner))
 
     free(cq);
     atomic_fetch_sub(&fake.cqs, 1);
-    if (!hold(done, owner))
+    if (!fake_defer_end(done, owner))
         done(owner);
 }
 
 static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct fabric_qp **out)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     (void)f;
     if (error)
@@ -195,10 +195,10 @@ static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct 
     return 0;
 }
 
-static int take_post(const struct rdma_request *r)
+static int fake_record_post(const struct rdma_request *r)
 {
     void (*inside)(void) = fake.inside_post;
-    int error = take_error();
+    int error = fake_pop_error();
 
     fake.inside_post = NULL;
     if (inside)
@@ -206,19 +206,19 @@ static int take_post(const struct rdma_request *r)
     if (error)
         return error;
     fake.request = *r;
-    assert(r->sge_count <= FAKE_SGES);
+    assert(r->sge_count <= FAKE_MAX_SGES);
     if (r->sge_count)
         memcpy(fake.sges, r->sges, r->sge_count * sizeof(*r->sges));
     if (r->flags & RDMA_FLAG_INLINE)
         memcpy(fake.inline_data, (void *)(uintptr_t)fake.sges[0].address, fake.sges[0].length);
-    fake.request.sges = NULL; /* the caller's, gone by the time that anybody looks */
+    fake.request.sges = NULL; /* valid only during the call */
     return 0;
 }
 
 static int qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
     (void)qp;
-    return take_post(r);
+    return fake_record_post(r);
 }
 
 static void qp_release(struct fabric_qp *qp)
@@ -236,13 +236,13 @@ static void qp_close(struct fabric_qp *qp, void (*done)(void *context), void *co
 {
     free(qp);
     atomic_fetch_sub(&fake.qps, 1);
-    if (!hold(done, context))
+    if (!fake_defer_end(done, context))
         done(context);
 }
 
 static int mr_create(struct fabric *f, const void *domain, struct fabric_mr **out)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     (void)f;
     if (error)
@@ -262,7 +262,7 @@ static void mr_kill(struct fabric_mr *mr)
 
 static bool mr_close(struct fabric_mr *mr, void (*done)(void *context), void *context)
 {
-    bool later = hold(done, context);
+    bool later = fake_defer_end(done, context);
 
     free(mr);
     atomic_fetch_sub(&fake.mrs, 1);
@@ -280,7 +280,7 @@ static uint32_t new_token(struct fabric_mr *mr)
 static int mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_t base_address, unsigned access,
                        uint32_t *token)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     if (error)
         return error;
@@ -296,11 +296,11 @@ static int mr_register(struct fabric_mr *mr, void *memory, uint64_t len, uint64_
 static bool mr_deregister(struct fabric_mr *mr, void (*done)(void *context), void *context)
 {
     mr->token = 0;
-    return !hold(done, context);
+    return !fake_defer_end(done, context);
 }
 
-/* What stands in fake.prepare_error comes from here, and what in fake.error from the post that follows. */
-static int prepare(struct fabric_mr *mr, uint32_t *token)
+/* Returns fake.prepare_error. The post that follows returns fake.error. */
+static int fake_prepare_token(struct fabric_mr *mr, uint32_t *token)
 {
     int error = fake.prepare_error;
 
@@ -318,12 +318,12 @@ static int mr_reserve(struct fabric_mr *mr)
 
 static int mr_prepare_pages(struct fabric_mr *mr, const struct rdma_pages *p, uint32_t *token)
 {
-    assert(p->count <= FAKE_PAGES);
+    assert(p->count <= FAKE_MAX_PAGES);
     fake.pages = *p;
     memcpy(fake.page_list, p->logical, p->count * sizeof(*p->logical));
     fake.pages.logical = fake.page_list;
     fake.access = p->access;
-    return prepare(mr, token);
+    return fake_prepare_token(mr, token);
 }
 
 static int mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address, uint64_t len, unsigned access,
@@ -333,7 +333,7 @@ static int mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address
     fake.base = address;
     fake.length = len;
     fake.access = access;
-    return prepare(mw, token);
+    return fake_prepare_token(mw, token);
 }
 
 static void mr_discard(struct fabric_mr *mr, uint32_t token)
@@ -354,7 +354,7 @@ struct fabric_lam {
 
 static int lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     (void)f;
     if (error)
@@ -369,7 +369,7 @@ static int lam_create(struct fabric *f, void *memory, uint64_t len, struct fabri
     return 0;
 }
 
-/* Neighbours in memory are none to the adapter. */
+/* Adjacent pages in memory are not adjacent for the adapter. */
 static uint64_t lam_page(const struct fabric_lam *lam, uint64_t index)
 {
     return lam->first + index * 2 * PAGE_SIZE;
@@ -383,7 +383,7 @@ static void fake_lam_release(struct fabric_lam *lam)
 
 static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out)
 {
-    int error = take_error();
+    int error = fake_pop_error();
 
     (void)f;
     if (error)
@@ -402,7 +402,7 @@ static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struc
 static int srq_post(struct fabric_srq *srq, const struct rdma_request *r)
 {
     (void)srq;
-    return take_post(r);
+    return fake_record_post(r);
 }
 
 static int srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
@@ -410,7 +410,7 @@ static int srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold
     (void)srq;
     fake.srq_depth = depth;
     fake.srq_threshold = threshold;
-    return take_error();
+    return fake_pop_error();
 }
 
 static struct shard *srq_shard(struct fabric_srq *srq)
@@ -424,7 +424,7 @@ static void srq_close(struct fabric_srq *srq, void (*done)(void *owner))
 
     free(srq);
     atomic_fetch_sub(&fake.srqs, 1);
-    if (!hold(done, owner))
+    if (!fake_defer_end(done, owner))
         done(owner);
 }
 
@@ -556,7 +556,7 @@ struct low {
     struct fabric_srq_config config;
 };
 
-static void run_low(struct task *task)
+static void run_low_notification(struct task *task)
 {
     struct low *low = (struct low *)task;
 
@@ -564,13 +564,13 @@ static void run_low(struct task *task)
     free(low);
 }
 
-void fake_low(struct fabric_srq *srq)
+void fake_notify_low(struct fabric_srq *srq)
 {
     struct low *low = calloc(1, sizeof(*low));
 
     if (!low)
         abort();
-    low->task.run = run_low;
+    low->task.run = run_low_notification;
     low->config = srq->config;
     shard_call(srq->shard, &low->task);
 }
@@ -585,22 +585,22 @@ struct mark {
     struct gate gate;
 };
 
-static void run_mark(struct task *task)
+static void run_drain_mark(struct task *task)
 {
     gate_open(&((struct mark *)task)->gate);
 }
 
-void fake_settle_on(int shard)
+void fake_drain_shard(int shard)
 {
-    struct mark mark = {.task = {.run = run_mark}};
+    struct mark mark = {.task = {.run = run_drain_mark}};
 
     shard_call(fake.shards[shard], &mark.task);
     fake_wait(&mark.gate);
 }
 
-void fake_settle(void)
+void fake_drain(void)
 {
-    /* Twice: what was delivered on the second shard may have queued something on the first. */
+    /* Twice, because callbacks on the second shard may have queued others on the first. */
     for (int i = 0; i < 2 * FAKE_SHARDS; i++)
-        fake_settle_on(i % FAKE_SHARDS);
+        fake_drain_shard(i % FAKE_SHARDS);
 }

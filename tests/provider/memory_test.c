@@ -70,8 +70,8 @@ static int tear_down(void **state)
     void *objects[] = {t.mw, t.fast, t.mr, t.qp, t.cq, t.other_pd, t.pd};
 
     (void)state;
-    fake.hold = false;
-    fake_release();
+    fake.defers_ends = false;
+    fake_run_deferred();
     for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
         if (objects[i])
             close_and_wait(objects[i]);
@@ -325,13 +325,13 @@ static void test_window_and_region_close(void **state)
     struct call region = {0}, window = {0};
 
     (void)state;
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(close_object(t.fast, &region), STATUS_PENDING);
     assert_int_equal(close_object(t.mw, &window), STATUS_PENDING);
-    assert_int_equal(fake_held_count(), 2);
+    assert_int_equal(fake_deferred_count(), 2);
     assert_int_equal(region.count + window.count, 0);
-    fake.hold = false;
-    assert_int_equal(fake_release(), 2);
+    fake.defers_ends = false;
+    assert_int_equal(fake_run_deferred(), 2);
     fake_wait(&region.returned);
     fake_wait(&window.returned);
     t.fast = NULL;

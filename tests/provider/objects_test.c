@@ -72,7 +72,7 @@ static void test_inline_creation(void **state)
     (void)state;
     assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, on_create, &created, &pd), STATUS_SUCCESS);
     assert_non_null(pd);
-    fake_settle();
+    fake_drain();
     assert_int_equal(created.count, 0);
     close_and_wait(pd);
     ondk_close_adapter(adapter);
@@ -97,7 +97,7 @@ static void test_pending_creation(void **state)
     (void)state;
     assert_int_equal(adapter->Dispatch->NdkCreatePd(adapter, on_create, &created, &pd), STATUS_PENDING);
     fake_wait(&created.returned);
-    fake_settle();
+    fake_drain();
     assert_ptr_equal(pd, untouched);
     assert_int_equal(created.count, 1);
     assert_int_equal(created.status, STATUS_SUCCESS);
@@ -227,7 +227,7 @@ static void test_dispatch_replaced(void **state)
     assert_int_equal(qp_ours->NdkReceive(qp, NULL, NULL, 0), STATUS_SUCCESS);
     if (qp_ours->NdkCloseQp(&qp->Header, on_close, &closed) == STATUS_PENDING)
         fake_wait(&closed.returned);
-    fake_settle();
+    fake_drain();
     assert_int_equal(pd_ours->NdkClosePd(&pd->Header, on_close, NULL), STATUS_SUCCESS);
     assert_int_equal(stand_in_calls, 0);
     close_and_wait(cq);

@@ -34,8 +34,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    fake.hold = false;
-    fake_release();
+    fake.defers_ends = false;
+    fake_run_deferred();
     close_and_wait(t.cq);
     close_and_wait(t.pd);
     ondk_close_adapter(t.adapter);
@@ -221,20 +221,20 @@ static void test_srq_order(void **state)
     (void)state;
     assert_int_equal(pd->Dispatch->NdkCreateSrq(pd, 4, 1, 0, NULL, NULL, NULL, on_create, NULL, &srq), STATUS_SUCCESS);
     assert_int_equal(create_qp(pd, t.cq, t.cq, srq, &qp), STATUS_SUCCESS);
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(close_object(pd, &pd_closed), STATUS_PENDING);
     assert_int_equal(close_object(srq, &srq_closed), STATUS_PENDING);
     assert_int_equal(atomic_load(&fake.srqs), 1); /* its queue pair is there */
     assert_int_equal(close_object(qp, &qp_closed), STATUS_PENDING);
-    assert_int_equal(fake_release(), 1);
+    assert_int_equal(fake_run_deferred(), 1);
     fake_wait(&qp_closed.returned);
-    fake_settle();
+    fake_drain();
     assert_int_equal(srq_closed.count, 0);
-    assert_int_equal(fake_release(), 1);
+    assert_int_equal(fake_run_deferred(), 1);
     fake_wait(&pd_closed.returned);
     assert_int_equal(srq_closed.count, 1);
     assert_true(qp_closed.order < srq_closed.order && srq_closed.order < pd_closed.order);
-    fake.hold = false;
+    fake.defers_ends = false;
 }
 
 /* covers: OBJ-15 */
@@ -245,15 +245,15 @@ static void test_srq_notification(void **state)
     NDK_QP *qp;
 
     (void)state;
-    fake_low(srq_of(srq)->fabric);
+    fake_notify_low(srq_of(srq)->fabric);
     fake_wait(&notified.returned);
     assert_int_equal(notified.count, 1);
     assert_int_equal(notified.status, STATUS_SUCCESS);
     assert_int_equal(create_qp(t.pd, t.cq, t.cq, srq, &qp), STATUS_SUCCESS);
     struct fabric_srq *fabric = srq_of(srq)->fabric;
     assert_int_equal(close_object(srq, &closed), STATUS_PENDING); /* the queue pair keeps it */
-    fake_low(fabric);
-    fake_settle();
+    fake_notify_low(fabric);
+    fake_drain();
     assert_int_equal(notified.count, 1);
     close_and_wait(qp);
     fake_wait(&closed.returned);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: a recording consumer. */
+/* The kit of the provider's tests, see support.h. */
 #include "provider/support.h"
 
 const NDK_VERSION version_2_1 = {2, 1};
@@ -95,7 +95,7 @@ void close_and_wait(void *object)
 
     if (close_object(object, &call) == STATUS_PENDING) {
         fake_wait(&call.returned);
-        fake_settle();
+        fake_drain();
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the provider's tests share: a consumer's callbacks, recorded, and objects made with one call. */
+/* The kit of the provider's tests: callbacks that record themselves, and objects that are made with one call. */
 #ifndef TESTS_PROVIDER_SUPPORT_H
 #define TESTS_PROVIDER_SUPPORT_H
 
@@ -21,19 +21,19 @@
 extern const NDK_VERSION version_2_1;
 
 /*
- * One callback that a test expects, or expects not to come. Its fields are read after gate, or fake_settle, has told
- * that the callback has run.
+ * One callback that a test expects, or expects not to come. Its fields are read after the gate `returned`, or after
+ * fake_drain.
  */
 struct call {
     atomic_int count;
-    NTSTATUS status;            /* that it was given */
+    NTSTATUS status;            /* the callback's argument */
     NDK_OBJECT_HEADER *object;
-    NTSTATUS answer;            /* of a call that the test made in or for it */
-    int order;                  /* among all calls: when it was entered */
-    int left;                   /* and when it was left */
-    void (*inside)(struct call *call); /* what the consumer does in it */
+    NTSTATUS answer;            /* the status of a call that the test made in it or for it */
+    int order;                  /* counts all calls: when it was entered */
+    int left;                   /* the same, when it returned */
+    void (*inside)(struct call *call); /* what the test does in it */
     void *argument;
-    struct gate *blocks;  /* it waits for this one before it returns */
+    struct gate *blocks;  /* waits for this gate before it returns */
     struct gate entered, returned;
 };
 
@@ -48,7 +48,7 @@ NDK_CQ *make_cq(NDK_ADAPTER *adapter, struct call *notify);
 NDK_MR *make_mr(NDK_PD *pd);
 NDK_QP *make_qp(NDK_PD *pd, NDK_CQ *receive, NDK_CQ *initiator);
 NTSTATUS close_object(void *object, struct call *call);
-/* Closes whatever way it goes, and waits for it. */
+/* Closes the object, inline or not, and waits for the end. */
 void close_and_wait(void *object);
 NTSTATUS register_buffer(NDK_MR *mr, void *buffer, ULONG length, ULONG flags);
 

@@ -38,8 +38,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    fake.hold = false;
-    fake_release();
+    fake.defers_ends = false;
+    fake_run_deferred();
     close_and_wait(t.mr);
     close_and_wait(t.qp);
     close_and_wait(t.cq);
@@ -165,11 +165,11 @@ static void test_cq_notification(void **state)
 {
     (void)state;
     fake_notify(cq_of(t.cq)->fabric, false);
-    fake_settle();
+    fake_drain();
     assert_int_equal(t.notified.count, 1);
     assert_int_equal(t.notified.status, STATUS_SUCCESS);
     fake_notify(cq_of(t.cq)->fabric, true);
-    fake_settle();
+    fake_drain();
     assert_int_equal(t.notified.count, 2);
     assert_int_equal(t.notified.status, STATUS_BUFFER_OVERFLOW);
 }
@@ -571,13 +571,13 @@ static void test_region_states(void **state)
     assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_INVALID_DEVICE_STATE);
     assert_int_equal(d->NdkGetLocalTokenFromMr(mr), first);
     assert_int_equal(fake.mrs, 1);
-    fake.hold = true;
+    fake.defers_ends = true;
     assert_int_equal(d->NdkDeregisterMr(mr, on_request, &left), STATUS_PENDING);
     assert_int_equal(d->NdkDeregisterMr(mr, on_request, NULL), STATUS_INVALID_DEVICE_STATE);
     assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_INVALID_DEVICE_STATE);
-    fake_release();
+    fake_run_deferred();
     fake_wait(&left.returned);
-    fake.hold = false;
+    fake.defers_ends = false;
     assert_int_equal(register_buffer(mr, memory, 100, 0), STATUS_SUCCESS);
     assert_int_not_equal(d->NdkGetLocalTokenFromMr(mr), first);
     assert_int_equal(fake.mrs, 1);
@@ -591,11 +591,11 @@ static void test_deregister_waits(void **state)
 
     (void)state;
     assert_int_equal(register_buffer(mr, memory, 100, NDK_MR_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
-    fake.hold = true; /* as if the peer's data were being placed right now */
+    fake.defers_ends = true; /* as if the peer's data were being placed right now */
     assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &left), STATUS_PENDING);
-    fake_settle();
+    fake_drain();
     assert_int_equal(left.count, 0);
-    fake_release();
+    fake_run_deferred();
     fake_wait(&left.returned);
 }
 
