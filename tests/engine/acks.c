@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: when a socket of the kernel's acknowledges at once, as the kernel tells it of itself (TCP_QUICKACK). The
- * peer is a plain socket.
+ * When the kernel's socket acknowledges at once, according to TCP_QUICKACK. The peer is a plain socket.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +11,7 @@
 
 #include "engine/support.h"
 
-enum { WORD = 64, LONG = 512 * 1024, SHORT = 64 * 1024, MOST_TURNS = 1000 };
+enum { WORD = 64, LONG = 512 * 1024, SHORT = 64 * 1024, MAX_TURNS = 1000 };
 
 static const struct net_ops *ops;
 
@@ -21,14 +20,14 @@ struct end {
     struct shard *shard;
     struct net_reservation *from;
     struct addr peer;
-    size_t octets;
+    size_t n;
     ssize_t moved;
     int err;
 };
 
 static uint8_t bytes[LONG];
 
-/* What comes is read when the test says so. */
+/* The test reads the input itself. */
 static void ready(struct net_socket *socket, unsigned events)
 {
     (void)socket;
@@ -66,7 +65,7 @@ static bool has_ended(void *arg)
 static void send_on(void *arg)
 {
     struct end *e = arg;
-    struct iovec iov = { bytes, e->octets };
+    struct iovec iov = { bytes, e->n };
 
     e->moved = ops->send(&e->socket, &iov, 1);
 }
@@ -74,7 +73,7 @@ static void send_on(void *arg)
 static void recv_on(void *arg)
 {
     struct end *e = arg;
-    struct iovec iov = { bytes, e->octets };
+    struct iovec iov = { bytes, e->n };
 
     e->moved = ops->recv(&e->socket, &iov, 1);
 }
@@ -84,38 +83,38 @@ static void close_on(void *arg)
     ops->close(&((struct end *)arg)->socket, true);
 }
 
-static void say(struct end *e, size_t octets)
+static void send_bytes(struct end *e, size_t n)
 {
-    e->octets = octets;
+    e->n = n;
     support_on(e->shard, send_on, e);
-    CHECK(e->moved == (ssize_t)octets);
+    CHECK(e->moved == (ssize_t)n);
 }
 
-static bool has_heard(void *arg)
+static bool has_received(void *arg)
 {
     struct end *e = arg;
 
     support_on(e->shard, recv_on, e);
     CHECK(e->moved > 0 || e->moved == -EAGAIN);
-    e->octets -= e->moved > 0 ? (size_t)e->moved : 0;
-    return e->octets == 0;
+    e->n -= e->moved > 0 ? (size_t)e->moved : 0;
+    return e->n == 0;
 }
 
-static void hear(struct end *e, size_t octets)
+static void receive_bytes(struct end *e, size_t n)
 {
-    e->octets = octets;
-    support_until(has_heard, e);
+    e->n = n;
+    support_until(has_received, e);
 }
 
-/* The peer, a plain socket that blocks: no more than its and our buffers hold. */
-static void peer_says(int peer, size_t octets)
+/* The peer is a blocking socket, so it sends no more than both buffers hold. */
+static void peer_sends(int peer, size_t n)
 {
-    CHECK(send(peer, bytes, octets, MSG_NOSIGNAL) == (ssize_t)octets);
+    CHECK(send(peer, bytes, n, MSG_NOSIGNAL) == (ssize_t)n);
 }
 
-static void peer_hears(int peer, size_t octets)
+static void peer_receives(int peer, size_t n)
 {
-    CHECK(recv(peer, bytes, octets, MSG_WAITALL) == (ssize_t)octets);
+    CHECK(recv(peer, bytes, n, MSG_WAITALL) == (ssize_t)n);
 }
 
 static bool acknowledges_at_once(const struct end *e)
@@ -127,38 +126,38 @@ static bool acknowledges_at_once(const struct end *e)
     return on != 0;
 }
 
-/* Words there and back until the kernel takes it for a dialogue; a slow machine needs more of them. */
-static void talk(struct end *e, int peer)
+/* Exchanges words until the kernel takes the connection for a dialogue. A slow machine needs more of them. */
+static void exchange_words(struct end *e, int peer)
 {
     int turns = 0;
 
     do {
-        peer_says(peer, WORD);
-        hear(e, WORD);
-        say(e, WORD);
-        peer_hears(peer, WORD);
-    } while (acknowledges_at_once(e) && ++turns < MOST_TURNS);
+        peer_sends(peer, WORD);
+        receive_bytes(e, WORD);
+        send_bytes(e, WORD);
+        peer_receives(peer, WORD);
+    } while (acknowledges_at_once(e) && ++turns < MAX_TURNS);
     CHECK(!acknowledges_at_once(e));
 }
 
-static void say_first(struct end *e)
+static void send_first(struct end *e)
 {
     ssize_t sent;
 
     support_on(e->shard, connect_on, e);
     CHECK(e->err == 0);
-    sent = e->moved; /* all, where it was connected at once */
+    sent = e->moved; /* all, if it connected at once */
     support_until(has_ended, e);
     CHECK(e->err == 0);
     if (!sent)
-        say(e, WORD);
+        send_bytes(e, WORD);
 }
 
-static void answer(struct end *e, int peer, size_t octets)
+static void answer(struct end *e, int peer, size_t n)
 {
-    for (size_t done = 0; done < octets; done += SHORT) {
-        peer_says(peer, SHORT);
-        hear(e, SHORT);
+    for (size_t done = 0; done < n; done += SHORT) {
+        peer_sends(peer, SHORT);
+        receive_bytes(e, SHORT);
     }
 }
 
@@ -173,15 +172,17 @@ int main(void)
     CHECK(bind(listener, &e.peer.sa, addr_len(&e.peer)) == 0 && listen(listener, 1) == 0);
     CHECK(getsockname(listener, &e.peer.sa, &len) == 0);
     CHECK(ops->reserve(net_kernel(), &local, &e.peer, NET_USE_CONNECT, &e.from) == 0);
-    say_first(&e);
+    send_first(&e);
     CHECK((peer = accept(listener, NULL, NULL)) >= 0);
-    peer_hears(peer, WORD);
+    peer_receives(peer, WORD);
     for (int i = 0; i < 3; i++) {
         bool held_back = false;
 
-        /* It may go with what is said next. Where the peer had to send again, the kernel hurries by itself. */
+        /*
+         * The acknowledgement may wait for the next data. If the peer retransmitted, the kernel acknowledges at once.
+         */
         for (int turn = 0; turn < 20 && !held_back; turn++) {
-            talk(&e, peer);
+            exchange_words(&e, peer);
             answer(&e, peer, SHORT);
             held_back = !acknowledges_at_once(&e);
         }

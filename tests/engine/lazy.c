@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Posts that may wait for a poller, and what ends their waiting; turns that take long; callbacks between batches of
- * sockets: on a shard without a thread and with a clock by hand, so that nothing but what a test does drives it.
+ * Posts that may wait for a poller, and the events that end their waiting; turns that take long; callbacks between
+ * batches of sockets. The shard has no thread and a clock that the test advances, so that only the test drives it.
  */
 #include "engine/support.h"
 
@@ -56,7 +56,7 @@ static void poll_until_leased(struct shard *s)
         shard_poll(s);
 }
 
-/* Under a lease: what is posted waits, till `end` has it run. */
+/* Under a lease, a lazy post waits until `end` makes it run. */
 static void waits_for(struct shard *s, void (*end)(struct shard *s, struct job *lazy))
 {
     struct job lazy = { .task.run = run };
@@ -98,7 +98,7 @@ static void by_the_end_of_the_lease(struct shard *s, struct job *lazy)
     CHECK(!shard_is_leased(s));
 }
 
-/* The poller does not come back: the thread takes the shard. */
+/* The poller does not return, so the thread ends the lease. */
 static void by_the_thread(struct shard *s, struct job *lazy)
 {
     CHECK(shard_turn(s) && lazy->ran == 1);
@@ -138,7 +138,7 @@ static void post_many(struct task *task)
     }
 }
 
-/* More than a consumer's call carries: the rest is the thread's, and a doorbell does not overtake it. */
+/* More work than a consumer's call does: the thread does the rest, and a doorbell does not overtake it. */
 static void keeps_order(struct shard *s)
 {
     static struct crowd crowd = { .task.run = post_many, .bell.task.run = count };
@@ -177,7 +177,7 @@ static void run_long(struct task *task)
         shard_renew_lease(j->shard);
 }
 
-/* A turn longer than a lease: the poller whose turn it is keeps the shard if the turn says that it is at it. */
+/* A turn longer than a lease: its poller keeps the lease if the turn renews it. */
 static void outlives_a_long_turn(struct shard *s, bool keep)
 {
     struct long_job j = { .task.run = run_long, .shard = s, .keep = keep };
@@ -189,7 +189,7 @@ static void outlives_a_long_turn(struct shard *s, bool keep)
     CHECK(shard_is_leased(s) == keep);
 }
 
-/* The thread's own turn says nothing of a poller. */
+/* The thread's own turn renews no lease. */
 static void ends_while_the_thread_works(struct shard *s)
 {
     struct long_job j = { .task.run = run_long, .shard = s, .keep = true };
@@ -215,11 +215,11 @@ static void set_limit(struct task *task)
 
 static void answer(struct task *task)
 {
-    now += LEASE_AND_MORE; /* whoever looked at it stood still */
+    now += LEASE_AND_MORE; /* the thread was not running */
     ((struct answered *)((char *)task - offsetof(struct answered, end)))->in_time = true;
 }
 
-/* Where both have come to pass while the thread stood still, the turn that sees the answer does not end its limit. */
+/* If an answer and the end of its time limit came while the thread was not running, the answer counts. */
 static void answer_counts(struct shard *s)
 {
     struct answered a = { .begin.run = set_limit, .end.run = answer, .timer.fire = note_fired, .shard = s };
@@ -232,11 +232,11 @@ static void answer_counts(struct shard *s)
     (void)shard_turn(s);
     CHECK(a.in_time && !a.fired);
     (void)shard_turn(s);
-    CHECK(a.fired); /* nobody stopped it */
+    CHECK(a.fired); /* nothing stopped it */
 }
 
-/* After a standstill of its own, which is longer than the limit that it sets. */
-static void stand_still_and_set_limit(struct task *task)
+/* Called after a pause that is longer than the limit that it sets. */
+static void pass_time_and_set_limit(struct task *task)
 {
     struct answered *a = (struct answered *)((char *)task - offsetof(struct answered, end));
 
@@ -244,14 +244,14 @@ static void stand_still_and_set_limit(struct task *task)
     shard_timer_set(a->shard, &a->timer, shard_now(a->shard) + 2);
 }
 
-/* A time limit is not shortened by what its turn took before it was set. */
+/* A time limit is not shortened by the time that the turn took before it was set. */
 static void whole_limit(struct shard *s)
 {
     struct answered first = { .begin.run = set_limit, .timer.fire = note_fired, .shard = s }, a = first;
 
-    a.end.run = stand_still_and_set_limit;
+    a.end.run = pass_time_and_set_limit;
     shard_watch(s);
-    shard_post(s, &first.begin); /* so that the turn has a reason to look at the clock */
+    shard_post(s, &first.begin); /* so that the turn reads the clock */
     poll_until_leased(s);
     CHECK(shard_post_lazy(s, &a.end));
     (void)shard_turn(s);
@@ -272,7 +272,7 @@ static void begins_no_lease(struct shard *s)
     CHECK(!shard_is_leased(s));
 }
 
-/* Nobody polls: it does not wait. */
+/* Nobody polls, so the post does not wait. */
 static void runs_at_once(struct shard *s)
 {
     struct job lazy = { .task.run = run };
@@ -333,7 +333,7 @@ static int serve_ready(struct net *net, void *poller, unsigned max, bool leased,
     return (int)served;
 }
 
-/* Callbacks come while what led to them is fresh, not after all others who are ready; and all do. */
+/* Callbacks run soon after the sockets that caused them, not after all ready sockets; and all of them run. */
 static void callbacks_between_sockets(unsigned batch, int expected)
 {
     static const struct net_ops ops = {
@@ -345,7 +345,7 @@ static void callbacks_between_sockets(unsigned batch, int expected)
     CHECK(shard_create(&executor, &ready.net, &config, &ready.shard) == 0);
     for (int turns = 0; turns < READY && ready.called < READY; turns++) {
         CHECK(shard_turn(ready.shard));
-        CHECK(ready.served == READY || shard_next_deadline(ready.shard) == 0); /* the thread does not sleep on it */
+        CHECK(ready.served == READY || shard_next_deadline(ready.shard) == 0); /* the thread does not sleep */
     }
     for (int i = 0; i < READY; i++)
         CHECK(ready.calls[i].ran == 1);

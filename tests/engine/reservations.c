@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who owns a local address: uses against each other, against other processes and foreign sockets, and the port range.
+ * Reserved addresses: uses against each other, against other processes and foreign sockets, and the port range.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,36 +11,36 @@
 
 #include "engine/support.h"
 
-enum { PORT_FIRST = 49152, PORTS = 16384, AGAIN = 1000 };
+enum { FIRST_PORT = 49152, N_PORTS = 16384, N_RECONNECTS = 1000 };
 
 static const struct net_ops *ops;
 static struct net *net;
 
-static int take(struct addr *local, enum net_use use, struct net_reservation **out)
+static int reserve(struct addr *local, enum net_use use, struct net_reservation **out)
 {
     return ops->reserve(net, local, NULL, use, out);
 }
 
-static int take_errno(const struct addr *at, enum net_use use)
+static int reserve_errno(const struct addr *at, enum net_use use)
 {
     struct addr local = *at;
     struct net_reservation *r;
-    int err = take(&local, use, &r);
+    int err = reserve(&local, use, &r);
 
     if (!err)
         ops->reservation_unref(r);
     return err;
 }
 
-/* The same question asked in another process. */
-static int take_errno_elsewhere(const struct addr *at, enum net_use use)
+/* The same in another process. */
+static int reserve_errno_elsewhere(const struct addr *at, enum net_use use)
 {
     int status;
     pid_t pid = fork();
 
     CHECK(pid >= 0);
     if (pid == 0)
-        _exit(take_errno(at, use));
+        _exit(reserve_errno(at, use));
     CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -54,22 +54,22 @@ static void test_uses(const char *host)
         struct addr at = support_addr(host, 0);
         struct net_reservation *r;
 
-        CHECK(take(&at, uses[i], &r) == 0);
-        CHECK(addr_port(&at) >= PORT_FIRST);
+        CHECK(reserve(&at, uses[i], &r) == 0);
+        CHECK(addr_port(&at) >= FIRST_PORT);
         for (int k = 0; k < 3; k++) {
-            CHECK(take_errno(&at, uses[k]) == EADDRINUSE);
-            CHECK(take_errno_elsewhere(&at, uses[k]) == EADDRINUSE);
+            CHECK(reserve_errno(&at, uses[k]) == EADDRINUSE);
+            CHECK(reserve_errno_elsewhere(&at, uses[k]) == EADDRINUSE);
         }
         ops->reservation_ref(r);
         ops->reservation_unref(r);
-        CHECK(take_errno(&at, uses[i]) == EADDRINUSE);
+        CHECK(reserve_errno(&at, uses[i]) == EADDRINUSE);
         ops->reservation_unref(r);
         for (int k = 0; k < 3; k++)
-            CHECK(take_errno(&at, uses[k]) == 0);
+            CHECK(reserve_errno(&at, uses[k]) == 0);
     }
 }
 
-/* Held by another process, which dies without a word: free right then. */
+/* Reserved by another process, which is killed: free at once. */
 static void test_other_process(void)
 {
     struct addr at = support_addr("127.0.0.1", 0);
@@ -78,22 +78,22 @@ static void test_other_process(void)
     char byte;
     pid_t pid;
 
-    CHECK(take(&at, NET_USE_SHARED, &r) == 0);
+    CHECK(reserve(&at, NET_USE_SHARED, &r) == 0);
     ops->reservation_unref(r);
     CHECK(pipe(to_parent) == 0);
     pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        byte = (char)take(&at, NET_USE_SHARED, &r);
+        byte = (char)reserve(&at, NET_USE_SHARED, &r);
         CHECK(write(to_parent[1], &byte, 1) == 1);
         pause();
         _exit(0);
     }
     CHECK(read(to_parent[0], &byte, 1) == 1 && byte == 0);
-    CHECK(take_errno(&at, NET_USE_CONNECT) == EADDRINUSE);
-    CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(reserve_errno(&at, NET_USE_CONNECT) == EADDRINUSE);
+    CHECK(reserve_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
-    CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
+    CHECK(reserve_errno(&at, NET_USE_LISTEN) == 0);
     close(to_parent[0]);
     close(to_parent[1]);
 }
@@ -121,25 +121,25 @@ static void test_foreign(void)
         int client = foreign_socket(&from, reuse, false);
         int server, idle = foreign_socket(&bound, reuse, false);
 
-        CHECK(take_errno(&bound, NET_USE_CONNECT) == EADDRINUSE);
-        CHECK(take_errno(&bound, NET_USE_LISTEN) == EADDRINUSE);
+        CHECK(reserve_errno(&bound, NET_USE_CONNECT) == EADDRINUSE);
+        CHECK(reserve_errno(&bound, NET_USE_LISTEN) == EADDRINUSE);
         close(idle);
-        CHECK(take_errno(&bound, NET_USE_CONNECT) == 0);
-        CHECK(take_errno(&at, NET_USE_CONNECT) == EADDRINUSE);
-        CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
-        CHECK(take_errno(&at, NET_USE_SHARED) == EADDRINUSE);
+        CHECK(reserve_errno(&bound, NET_USE_CONNECT) == 0);
+        CHECK(reserve_errno(&at, NET_USE_CONNECT) == EADDRINUSE);
+        CHECK(reserve_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+        CHECK(reserve_errno(&at, NET_USE_SHARED) == EADDRINUSE);
         CHECK(connect(client, &at.sa, addr_len(&at)) == 0);
         server = accept(listener, NULL, NULL);
         CHECK(server >= 0);
-        CHECK(take_errno(&from, NET_USE_LISTEN) == EADDRINUSE);
-        CHECK(take_errno(&from, NET_USE_SHARED) == EADDRINUSE);
-        CHECK(take_errno(&from, NET_USE_CONNECT) == EADDRINUSE);
+        CHECK(reserve_errno(&from, NET_USE_LISTEN) == EADDRINUSE);
+        CHECK(reserve_errno(&from, NET_USE_SHARED) == EADDRINUSE);
+        CHECK(reserve_errno(&from, NET_USE_CONNECT) == EADDRINUSE);
         close(listener);
-        CHECK(take_errno(&at, NET_USE_CONNECT) == EADDRINUSE); /* its connection is left */
-        /* Closed by the client first: only its remains are left. */
+        CHECK(reserve_errno(&at, NET_USE_CONNECT) == EADDRINUSE); /* its connection remains */
+        /* The client closes first, so only remains are at its address. */
         close(client);
         close(server);
-        CHECK(!reuse || take_errno(&from, NET_USE_CONNECT) == 0);
+        CHECK(!reuse || reserve_errno(&from, NET_USE_CONNECT) == 0);
     }
 }
 
@@ -148,10 +148,10 @@ static void test_wrong_address(void)
 {
     struct addr not_ours = support_addr("198.51.100.77", 0), any = support_addr("0.0.0.0", 0);
 
-    CHECK(take_errno(&not_ours, NET_USE_LISTEN) == EADDRNOTAVAIL);
-    CHECK(take_errno(&any, NET_USE_LISTEN) == EADDRNOTAVAIL);
+    CHECK(reserve_errno(&not_ours, NET_USE_LISTEN) == EADDRNOTAVAIL);
+    CHECK(reserve_errno(&any, NET_USE_LISTEN) == EADDRNOTAVAIL);
     addr_set_port(&not_ours, 50000);
-    CHECK(take_errno(&not_ours, NET_USE_CONNECT) == EADDRNOTAVAIL);
+    CHECK(reserve_errno(&not_ours, NET_USE_CONNECT) == EADDRNOTAVAIL);
 }
 
 /* ---- a connection's four-tuple ---- */
@@ -220,7 +220,7 @@ static void test_same_tuple(void)
 
     server_start(&server, s, &at);
     c.peer = server.local;
-    CHECK(take(&from, NET_USE_SHARED, &c.from) == 0);
+    CHECK(reserve(&from, NET_USE_SHARED, &c.from) == 0);
     support_on(s, connect_on, &c);
     CHECK(c.err == 0);
     support_wait(&first.done);
@@ -229,26 +229,26 @@ static void test_same_tuple(void)
 
     CHECK(reserve_pair(&from, &server.local, &r) == EEXIST);
     CHECK(reserve_pair_elsewhere(&from, &server.local) == EEXIST);
-    CHECK(reserve_pair(&server.local, &from, &r) == EEXIST); /* the accepted end of it */
+    CHECK(reserve_pair(&server.local, &from, &r) == EEXIST); /* its accepted end */
     CHECK(reserve_pair(&from, &other, &r) == EADDRINUSE);
     CHECK(reserve_pair(&server.local, &other, &r) == EADDRINUSE);
     c.stream = &second;
     support_on(s, connect_on, &c);
-    CHECK(c.err == EADDRNOTAVAIL); /* a second one over the shared address */
+    CHECK(c.err == EADDRNOTAVAIL); /* a second one from the shared address */
 
-    /* The shared address stays taken, though to the kernel nothing is there but the remains of the connection. */
+    /* The shared address stays reserved, although the kernel has only remains of a connection there. */
     support_on(s, close_on, &first);
     support_on(s, close_on, &server.streams[0]);
-    CHECK(take_errno(&from, NET_USE_SHARED) == EADDRINUSE);
-    CHECK(take_errno_elsewhere(&from, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(reserve_errno(&from, NET_USE_SHARED) == EADDRINUSE);
+    CHECK(reserve_errno_elsewhere(&from, NET_USE_LISTEN) == EADDRINUSE);
     server_stop(&server, s);
     ops->reservation_unref(c.from);
-    CHECK(take_errno(&from, NET_USE_SHARED) == 0);
+    CHECK(reserve_errno(&from, NET_USE_SHARED) == 0);
     free(server.streams);
     shard_destroy(s);
 }
 
-/* One connection; closed first by the client or by the server, whose side then keeps the remains. */
+/* One connection. The side that closes first, client or server, has the remains. */
 static void connect_once(struct shard *s, const struct addr *from, struct server *server, bool server_first)
 {
     struct stream *end = &server->streams[atomic_load(&server->accepted)];
@@ -263,38 +263,38 @@ static void connect_once(struct shard *s, const struct addr *from, struct server
     support_wait(&st.done);
     CHECK(st.error == 0);
     support_wait(&end->done);
-    CHECK(take_errno(from, NET_USE_CONNECT) == EADDRINUSE);
+    CHECK(reserve_errno(from, NET_USE_CONNECT) == EADDRINUSE);
     support_on(s, close_on, &st);
     support_on(s, close_on, end);
 }
 
 /*
- * covers: CON-20, LSN-07 (the transport's part): the same four-tuple, and the address, free right away, each time. Each
- * tuple is always closed by the same side first: one that alternates within a millisecond now and then costs a second,
- * as its sequence numbers then go back while its timestamps stand still.
+ * covers: CON-20, LSN-07 (the transport's part): four-tuple and address are free at once, each time. The same side
+ * always closes a tuple first. If the sides alternated within a millisecond, a reconnect would sometimes take a second,
+ * because sequence numbers go back while timestamps do not advance.
  */
 static void test_again(void)
 {
     struct shard *s = support_shard(0);
     struct addr at = support_addr("127.0.0.1", 0), from[2] = { at, at };
-    struct server server = { .max = AGAIN, .size = 64 };
+    struct server server = { .max = N_RECONNECTS, .size = 64 };
     struct net_reservation *r;
 
     server_start(&server, s, &at);
     for (int i = 0; i < 2; i++) {
-        CHECK(take(&from[i], NET_USE_CONNECT, &r) == 0);
+        CHECK(reserve(&from[i], NET_USE_CONNECT, &r) == 0);
         ops->reservation_unref(r);
     }
-    for (int i = 0; i < AGAIN; i++)
+    for (int i = 0; i < N_RECONNECTS; i++)
         connect_once(s, &from[i % 2], &server, i % 2);
     at = server.local;
     server_stop(&server, s);
-    CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
+    CHECK(reserve_errno(&at, NET_USE_LISTEN) == 0);
     free(server.streams);
     shard_destroy(s);
 }
 
-/* covers: LSN-07: an accepted connection keeps the address after its listener has gone */
+/* covers: LSN-07: an accepted connection keeps the address after its listener is closed */
 static void test_accepted_keeps(void)
 {
     struct shard *s = support_shard(0);
@@ -305,78 +305,84 @@ static void test_accepted_keeps(void)
 
     server_start(&server, s, &at);
     c.peer = at = server.local;
-    CHECK(take(&from, NET_USE_CONNECT, &c.from) == 0);
+    CHECK(reserve(&from, NET_USE_CONNECT, &c.from) == 0);
     support_on(s, connect_on, &c);
     CHECK(c.err == 0);
     ops->reservation_unref(c.from);
     support_wait(&st.done);
     support_until(accepted_all, &server);
     server_stop(&server, s);
-    CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
-    CHECK(take_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
-    /* To the kernel the connection has gone, and with it the address; to its owner not yet. */
+    CHECK(reserve_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(reserve_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
+    /* For the kernel, connection and address are free; for the owner they are not yet. */
     support_on(s, reset_on, &st);
-    CHECK(take_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
-    CHECK(take_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(reserve_errno(&at, NET_USE_LISTEN) == EADDRINUSE);
+    CHECK(reserve_errno_elsewhere(&at, NET_USE_LISTEN) == EADDRINUSE);
     support_on(s, close_on, &server.streams[0]);
-    CHECK(take_errno(&at, NET_USE_LISTEN) == 0);
-    CHECK(take_errno(&from, NET_USE_CONNECT) == 0);
+    CHECK(reserve_errno(&at, NET_USE_LISTEN) == 0);
+    CHECK(reserve_errno(&from, NET_USE_CONNECT) == 0);
     free(server.streams);
     shard_destroy(s);
 }
 
 /* ---- the range ---- */
 
-/* covers: CON-14 (the transport's part): every port of the range, none outside it, then ENOSPC, and one given back */
+/*
+ * covers: CON-14 (the transport's part): every port of the range, none outside it, then ENOSPC, and one that was
+ * released
+ */
 static void test_exhaustion(void)
 {
-    static struct net_reservation *taken[PORTS];
-    static bool seen[PORTS];
+    static struct net_reservation *taken[N_PORTS];
+    static bool seen[N_PORTS];
     struct addr at;
     struct net_reservation *r;
     int own = 0, foreign = 0, last = -1;
 
     for (; foreign < 64; foreign++) {
-        at = support_addr("127.0.0.9", (uint16_t)(PORT_FIRST + foreign * 100));
+        at = support_addr("127.0.0.9", (uint16_t)(FIRST_PORT + foreign * 100));
         (void)foreign_socket(&at, 0, false);
         seen[foreign * 100] = true;
     }
-    /* Two descriptors each; where the limit is lower than that, foreign sockets take the rest: one each. */
-    for (; own + foreign < PORTS; own++) {
+    /*
+     * A reservation needs two descriptors. If the limit is too low, foreign sockets, which need one, use the other
+     * ports.
+     */
+    for (; own + foreign < N_PORTS; own++) {
         at = support_addr("127.0.0.9", 0);
         if (own == 2000)
             break;
-        CHECK(take(&at, NET_USE_SHARED, &taken[own]) == 0);
-        CHECK(addr_port(&at) >= PORT_FIRST && !seen[addr_port(&at) - PORT_FIRST]);
-        seen[addr_port(&at) - PORT_FIRST] = true;
+        CHECK(reserve(&at, NET_USE_SHARED, &taken[own]) == 0);
+        CHECK(addr_port(&at) >= FIRST_PORT && !seen[addr_port(&at) - FIRST_PORT]);
+        seen[addr_port(&at) - FIRST_PORT] = true;
     }
-    for (int i = 0; i < PORTS; i++) {
+    for (int i = 0; i < N_PORTS; i++) {
         if (seen[i])
             continue;
-        at = support_addr("127.0.0.9", (uint16_t)(PORT_FIRST + i));
+        at = support_addr("127.0.0.9", (uint16_t)(FIRST_PORT + i));
         last = foreign_socket(&at, 0, false);
     }
     CHECK(last >= 0);
     at = support_addr("127.0.0.9", 0);
-    CHECK(take(&at, NET_USE_CONNECT, &r) == ENOSPC);
-    CHECK(take(&at, NET_USE_LISTEN, &r) == ENOSPC);
+    CHECK(reserve(&at, NET_USE_CONNECT, &r) == ENOSPC);
+    CHECK(reserve(&at, NET_USE_LISTEN, &r) == ENOSPC);
 
-    /* One free again, a foreigner's, then one of ours: found at once. */
+    /* One port becomes free, a foreign one, then one of ours: it is found at once. */
     close(last);
     at = support_addr("127.0.0.9", 0);
-    CHECK(take(&at, NET_USE_CONNECT, &r) == 0);
-    CHECK(take_errno(&(struct addr){ .v4 = at.v4 }, NET_USE_CONNECT) == EADDRINUSE);
+    CHECK(reserve(&at, NET_USE_CONNECT, &r) == 0);
+    CHECK(reserve_errno(&(struct addr){ .v4 = at.v4 }, NET_USE_CONNECT) == EADDRINUSE);
     at = support_addr("127.0.0.9", 0);
-    CHECK(take_errno(&at, NET_USE_CONNECT) == ENOSPC);
+    CHECK(reserve_errno(&at, NET_USE_CONNECT) == ENOSPC);
     ops->reservation_unref(taken[0]);
     for (int i = 0; i < 100; i++)
-        CHECK(take_errno(&at, NET_USE_CONNECT) == 0);
+        CHECK(reserve_errno(&at, NET_USE_CONNECT) == 0);
     for (int i = 1; i < own; i++)
         ops->reservation_unref(taken[i]);
     ops->reservation_unref(r);
     /* Another host address has a range of its own. */
     at = support_addr("127.0.0.10", 0);
-    CHECK(take_errno(&at, NET_USE_CONNECT) == 0);
+    CHECK(reserve_errno(&at, NET_USE_CONNECT) == 0);
 }
 
 static void exhaust_in_child(void)
@@ -387,8 +393,8 @@ static void exhaust_in_child(void)
 
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = limit.rlim_max;
-    if (limit.rlim_max < PORTS + 2000 + 100) {
-        printf("exhaustion: skipped: it needs %d descriptors, the limit is %llu\n", PORTS + 2100,
+    if (limit.rlim_max < N_PORTS + 2000 + 100) {
+        printf("exhaustion: skipped: it needs %d descriptors, the limit is %llu\n", N_PORTS + 2100,
                (unsigned long long)limit.rlim_max);
         return;
     }
@@ -407,7 +413,7 @@ int main(void)
     net = net_kernel();
     ops = net->ops;
     alarm(170);
-    /* First those that fork, while there are no threads. */
+    /* First the tests that fork, while there are no threads. */
     test_uses("127.0.0.1");
     test_uses("::1");
     test_other_process();

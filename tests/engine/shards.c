@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shard without sockets: order of tasks, doorbells, timers, callbacks (never inside a call, never two at once),
- * posts across shards, who gets the shard that two want, and polls, watches and posts from many threads at once, where
- * a lost wake-up would hang.
+ * posts across shards, two threads that compete for a shard, and polls, watches and posts from many threads at once,
+ * where a lost wake-up would hang.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@ struct numbered {
 struct order {
     struct shard *shard;
     struct numbered *tasks; /* POSTS for each thread */
-    int next[THREADS];      /* the owner's: unprotected on purpose */
+    int next[THREADS];      /* the owner's; not protected, on purpose */
     int inside;
     long ran;
     struct gate done;
@@ -76,7 +76,7 @@ static void test_order(struct shard *s)
     free(order.tasks);
 }
 
-/* ---- a doorbell: every value that was written before a ring is seen by a run that begins after it ---- */
+/* ---- a doorbell: a run that begins after a ring sees every value that was written before it ---- */
 
 struct bell {
     struct task task;
@@ -129,18 +129,18 @@ static void test_bell(struct shard *s)
     CHECK(bell.runs >= 1 && bell.runs <= THREADS * POSTS);
 }
 
-/* ---- posted away: never in the thread that posts, nor inside the post ---- */
+/* ---- enqueued: never runs in the calling thread, nor inside the call ---- */
 
 struct away {
     struct task task;
     struct shard *shard;
     pthread_t poster;
-    bool inside; /* of a post that the shard itself made */
+    bool inside; /* of a call that the shard itself made */
     int runs;
     struct gate done;
 };
 
-static void run_away(struct task *task)
+static void run_enqueued(struct task *task)
 {
     struct away *a = (struct away *)task;
 
@@ -151,7 +151,7 @@ static void run_away(struct task *task)
     gate_open(&a->done);
 }
 
-static void post_away_to_itself(void *arg)
+static void enqueue_to_itself(void *arg)
 {
     struct away *a = arg;
 
@@ -168,26 +168,26 @@ static void nothing(void *arg)
 
 static void *post_to_itself(void *arg)
 {
-    support_on(((struct away *)arg)->shard, post_away_to_itself, arg);
+    support_on(((struct away *)arg)->shard, enqueue_to_itself, arg);
     return NULL;
 }
 
 static void test_away(struct shard *s)
 {
     for (int i = 0; i < ROUNDS / 10; i++) {
-        struct away a = { .task.run = run_away, .shard = s, .poster = pthread_self() };
+        struct away a = { .task.run = run_enqueued, .shard = s, .poster = pthread_self() };
 
         shard_enqueue(s, &a.task);
         support_wait(&a.done);
     }
     for (int i = 0; i < 100; i++) {
-        struct away a = { .task.run = run_away, .shard = s, .poster = pthread_self() };
+        struct away a = { .task.run = run_enqueued, .shard = s, .poster = pthread_self() };
         pthread_t other;
 
         CHECK(pthread_create(&other, NULL, post_to_itself, &a) == 0);
         support_wait(&a.done);
         pthread_join(other, NULL);
-        support_on(s, nothing, NULL); /* what might still have been queued is behind us */
+        support_on(s, nothing, NULL); /* tasks that were queued before have run */
         CHECK(a.runs == 1);
     }
 }
@@ -220,7 +220,7 @@ static void run_call(struct task *task)
     CHECK(!shard_is_owner(callbacks.shard));
     CHECK(atomic_fetch_add(&callbacks.inside, 1) == 0);
     if (c->number % 512 == 0)
-        usleep(100); /* let others queue meanwhile */
+        usleep(100); /* so that others queue meanwhile */
     CHECK(atomic_fetch_sub(&callbacks.inside, 1) == 1);
     if (atomic_fetch_add(&callbacks.ran, 1) + 1 == POSTS)
         gate_open(&callbacks.done);
@@ -333,7 +333,7 @@ static void set_timers(void *arg)
     shard_timer_stop(timers.shard, &timers.stopped);
 }
 
-/* Set from a consumer's thread while the shard's thread sleeps without a deadline: it must be told. */
+/* Set from a consumer's thread while the shard's thread sleeps without a deadline: the thread must wake. */
 static void test_timers(struct shard *s)
 {
     memset(&timers, 0, sizeof timers);
@@ -367,7 +367,7 @@ static void hop_fire(struct shard_timer *timer)
     shard_call(h->shards[h->hops % 2], &h->call);
 }
 
-/* Two shards pass it on; then a timer, then a callback. */
+/* Two shards post the task to each other; then a timer, then a callback. */
 static void hop_run(struct task *task)
 {
     struct hop *h = (struct hop *)task;
@@ -414,7 +414,7 @@ static void test_nothing_lost(struct shard *a, struct shard *b)
         pthread_join(threads[t], NULL);
 }
 
-/* ---- a thread that has always something to do gives the shard to who polls in vain ---- */
+/* ---- a thread that is always busy begins a lease for a consumer that polls in vain ---- */
 
 struct rival {
     struct task call, task;
@@ -427,7 +427,7 @@ struct rival {
     struct gate done;
 };
 
-/* In the turn after that in which the polls were in vain. */
+/* In the turn after the one in which the polls were in vain. */
 static void see_lease(struct shard_timer *timer)
 {
     struct rival *r = (struct rival *)((char *)timer - offsetof(struct rival, timer));
@@ -436,7 +436,7 @@ static void see_lease(struct shard_timer *timer)
     gate_open(&r->done);
 }
 
-static void hold_on(struct task *task)
+static void block_callback(struct task *task)
 {
     struct rival *r = (struct rival *)((char *)task - offsetof(struct rival, task));
 
@@ -446,8 +446,8 @@ static void hold_on(struct task *task)
     shard_timer_set(r->shard, &r->timer, shard_now(r->shard));
 }
 
-/* Posted from a callback, so that it is the shard's thread that holds the token. */
-static void post_hold(struct task *call)
+/* Posted from a callback, so that the shard's thread has the token. */
+static void post_block(struct task *call)
 {
     struct rival *r = (struct rival *)call;
 
@@ -456,7 +456,7 @@ static void post_hold(struct task *call)
 
 static bool gives_way(struct shard *s, int polls)
 {
-    struct rival r = { .call.run = post_hold, .task.run = hold_on, .timer.fire = see_lease, .shard = s,
+    struct rival r = { .call.run = post_block, .task.run = block_callback, .timer.fire = see_lease, .shard = s,
                        .enough = polls };
 
     shard_call(s, &r.call);
@@ -474,7 +474,7 @@ static void test_gives_way(void)
 {
     struct shard *s = support_shard(0);
 
-    CHECK(!gives_way(s, 1)); /* one look is no polling */
+    CHECK(!gives_way(s, 1)); /* one poll is no polling */
     CHECK(!gives_way(s, 3));
     CHECK(gives_way(s, 4));
     shard_watch(s);
@@ -482,7 +482,7 @@ static void test_gives_way(void)
     shard_destroy(s);
 }
 
-/* Shards come and go while a thread is on its way out of a post. */
+/* Shards are destroyed while a thread is returning from a post. */
 static void test_coming_and_going(void)
 {
     for (int i = 0; i < 200; i++) {

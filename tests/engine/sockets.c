@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets of the kernel on two shards: traffic both ways, moves under traffic, ends, refusals. */
+/* The kernel's sockets on two shards: traffic in both directions, moves during traffic, ends, refusals. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void connect_on(void *arg)
     c->err = stream_connect(c->stream, c->shard, c->from, &c->peer, c->size);
 }
 
-/* From a free port; the reservation stays with the stream alone. */
+/* From a free port. Only the stream keeps the reservation. */
 static int connect_stream(struct stream *st, struct shard *s, const char *host, const struct addr *peer, uint64_t size)
 {
     struct connecting c = { .stream = st, .shard = s, .peer = *peer, .size = size };
@@ -87,7 +87,7 @@ static void move(struct stream *st, struct shard *to)
     support_on(to, attach_on, st);
 }
 
-/* Both ways at once, with half-closes at the end, while the sockets move between the shards `moves` times. */
+/* Both directions at once, with half-closes at the end, while the sockets move between the shards `moves` times. */
 static void test_traffic(const char *host, uint64_t size, int moves)
 {
     struct shard *a = support_shard(0), *b = support_shard(20000);
@@ -140,7 +140,7 @@ static void *poll_shard(void *arg)
     return NULL;
 }
 
-/* A consumer that polls, one that polls and arms, and one that stops polling without a word. */
+/* A consumer that polls, one that polls and arms, and one that stops polling without arming. */
 static void test_polling(void)
 {
     struct shard *a = support_shard(0), *b = support_shard(20000);
@@ -170,20 +170,20 @@ static void test_polling(void)
     free(server.streams);
 }
 
-/* Held input is neither reported nor lost. */
-static void hold_on(void *arg)
+/* While reading is paused, input is neither reported nor lost. */
+static void read_off(void *arg)
 {
     ops->pause_read(&((struct stream *)arg)->socket, true);
 }
 
-static void hold_off(void *arg)
+static void read_on(void *arg)
 {
     ops->pause_read(&((struct stream *)arg)->socket, false);
 }
 
 static uint64_t received_now;
 
-static void look_received(void *arg)
+static void read_received(void *arg)
 {
     received_now = ((struct stream *)arg)->received;
 }
@@ -199,14 +199,14 @@ static void test_hold(void)
     server_start(&server, b, &at);
     CHECK(connect_stream(&st, a, "127.0.0.1", &server.local, server.size) == 0);
     support_until(has_accepted, &server);
-    support_on(b, hold_on, &server.streams[0]);
-    support_on(b, look_received, &server.streams[0]);
+    support_on(b, read_off, &server.streams[0]);
+    support_on(b, read_received, &server.streams[0]);
     before = received_now;
     for (int i = 0; i < 100; i++)
         shard_poll(b);
-    support_on(b, look_received, &server.streams[0]);
+    support_on(b, read_received, &server.streams[0]);
     CHECK(received_now == before);
-    support_on(b, hold_off, &server.streams[0]);
+    support_on(b, read_on, &server.streams[0]);
     support_wait(&st.done);
     support_wait(&server.streams[0].done);
     CHECK(st.error == 0 && server.streams[0].received == server.size);
@@ -218,7 +218,7 @@ static void test_hold(void)
     free(server.streams);
 }
 
-/* Nobody listens; nobody can listen at our own address either. */
+/* Nobody listens at the peer's address, nor at our own. */
 static void test_refused(void)
 {
     struct shard *a = support_shard(0);
@@ -247,7 +247,7 @@ static void test_refused(void)
     shard_destroy(a);
 }
 
-/* A reset comes as an error, not as an end of stream. */
+/* A reset is an error, not an end of stream. */
 static void test_reset(void)
 {
     struct shard *a = support_shard(0), *b = support_shard(0);
@@ -330,7 +330,7 @@ struct clients {
     bool refused[CLIENTS];
 };
 
-/* Nothing is closed here: a free descriptor would let one in. */
+/* Nothing is closed here, because a free descriptor would admit a peer. */
 static bool all_refused(void *arg)
 {
     struct clients *clients = arg;
@@ -378,12 +378,12 @@ static void starve(void)
         CHECK(connect(clients.fds[i], &server.local.sa, addr_len(&server.local)) == 0 || errno == EINPROGRESS ||
               errno == ECONNREFUSED);
     support_until(all_refused, &clients);
-    /* Idle now; what spins looks again and again. */
+    /* Nothing happens now; a listener that spins would be called again and again. */
     nanosleep(&while_idle, NULL);
     CHECK(atomic_load(&server.ready_calls) <= CALM_LOOKS);
     CHECK(atomic_load(&server.accepted) == 0 && atomic_load(&server.refused) > 0);
 
-    /* With descriptors again it goes on. */
+    /* With free descriptors it accepts again. */
     for (int i = 0; i < CLIENTS; i++)
         close(clients.fds[i]);
     CHECK(connect_stream(&st, a, "127.0.0.1", &server.local, 100) == 0);
@@ -430,9 +430,9 @@ static void pause_starving(void)
     looking.before = atomic_load(&server.ready_calls);
     support_on(a, pause_on, &pausing);
     CHECK(pausing.err == 0);
-    /* Leaving the listening state is reported, and looking for connections then fails for want of descriptors. */
+    /* Leaving the listening state is reported, and accepting then fails for lack of descriptors. */
     support_until(has_looked, &looking);
-    support_on(a, nothing_on, NULL); /* behind that look */
+    support_on(a, nothing_on, NULL); /* after that accept */
     CHECK(connect(client, &server.local.sa, addr_len(&server.local)) < 0 && errno == ECONNREFUSED);
     close(client);
     server_stop(&server, a);
@@ -440,7 +440,7 @@ static void pause_starving(void)
     free(server.streams);
 }
 
-/* In a child: limits and exhausted tables stay there. */
+/* In a child, so that limits and exhausted tables stay there. */
 static void in_child(void (*test)(void))
 {
     int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses that processes of other users hold: without the address they do not count, with it they do. Needs
- * root, who can become another user.
+ * Names of addresses that processes of other users have bound: they count only if the process also has the address.
+ * Needs root, to run as another user.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,17 +23,17 @@ enum { SKIPPED = 77, SOMEBODY = 65534, SOMEBODY_ELSE = 65533 };
 static const struct net_ops *ops;
 static struct net *net;
 
-static int take(const struct addr *at, struct net_reservation **out)
+static int reserve(const struct addr *at, struct net_reservation **out)
 {
     struct addr local = *at;
 
     return ops->reserve(net, &local, NULL, NET_USE_LISTEN, out);
 }
 
-static int take_errno(const struct addr *at)
+static int reserve_errno(const struct addr *at)
 {
     struct net_reservation *r;
-    int err = take(at, &r);
+    int err = reserve(at, &r);
 
     if (!err)
         ops->reservation_unref(r);
@@ -42,7 +42,7 @@ static int take_errno(const struct addr *at)
 
 /* ---- names ---- */
 
-/* All names of the provider's that there are, as the kernel prints them; returns how many. */
+/* Copies all names of the provider, as the kernel prints them. Returns how many there are. */
 enum { MAX_NAMES = 8 };
 static int list_names(char names[MAX_NAMES][108])
 {
@@ -66,7 +66,7 @@ static void name_of(const struct addr *at, char name[108])
     char names[MAX_NAMES][108];
     struct net_reservation *r;
 
-    CHECK(take(at, &r) == 0);
+    CHECK(reserve(at, &r) == 0);
     CHECK(list_names(names) == 1);
     ops->reservation_unref(r);
     memcpy(name, names[0], sizeof names[0]);
@@ -89,7 +89,7 @@ struct other {
     int end;
 };
 
-/* Runs what(arg) as that user, in a process that then waits for the end. Returns what came of it. */
+/* Runs what(arg) as that user, in a process that then waits. Returns its result. */
 static int other_start(struct other *o, uid_t uid, int (*what)(const void *arg), const void *arg)
 {
     int ready[2], end[2];
@@ -130,17 +130,17 @@ static int squat(const void *name)
     return 0;
 }
 
-static int take_and_keep(const void *at)
+static int reserve_and_wait(const void *at)
 {
     struct net_reservation *r;
 
-    return take(at, &r);
+    return reserve(at, &r);
 }
 
-static int take_as(uid_t uid, const struct addr *at)
+static int reserve_as(uid_t uid, const struct addr *at)
 {
     struct other o;
-    int err = other_start(&o, uid, take_and_keep, at);
+    int err = other_start(&o, uid, reserve_and_wait, at);
 
     other_end(&o);
     return err;
@@ -148,7 +148,10 @@ static int take_as(uid_t uid, const struct addr *at)
 
 /* ---- the cases ---- */
 
-/* covers: CSE-05 (the transport's part): a name without the address does not count; its holder cannot keep the address from us, and we keep it from others. */
+/*
+ * covers: CSE-05 (the transport's part): a name without the address does not count. It does not block the address for
+ * us, and we block it for others.
+ */
 static void test_squatter(const char *host, uint16_t port)
 {
     struct addr at = support_addr(host, port);
@@ -159,21 +162,24 @@ static void test_squatter(const char *host, uint16_t port)
     name_of(&at, name);
     CHECK(other_start(&squatter, SOMEBODY, squat, name) == 0);
     for (int round = 0; round < 2; round++) {
-        CHECK(take(&at, &r) == 0);
-        CHECK(list_names(names) == 2); /* his, and a further one */
-        CHECK(take_errno(&at) == EADDRINUSE);
-        CHECK(take_as(0, &at) == EADDRINUSE);
-        CHECK(port < 1024 || take_as(SOMEBODY_ELSE, &at) == EADDRINUSE);
+        CHECK(reserve(&at, &r) == 0);
+        CHECK(list_names(names) == 2); /* his name, and a further one */
+        CHECK(reserve_errno(&at) == EADDRINUSE);
+        CHECK(reserve_as(0, &at) == EADDRINUSE);
+        CHECK(port < 1024 || reserve_as(SOMEBODY_ELSE, &at) == EADDRINUSE);
         ops->reservation_unref(r);
         CHECK(list_names(names) == 1);
     }
     other_end(&squatter);
-    CHECK(take(&at, &r) == 0);
+    CHECK(reserve(&at, &r) == 0);
     CHECK(list_names(names) == 1 && strcmp(names[0], name) == 0);
     ops->reservation_unref(r);
 }
 
-/* covers: CSE-05 (the transport's part): another user's process that has the address by the rules is respected; so is a name of root's. */
+/*
+ * covers: CSE-05 (the transport's part): another user's process that has the address by the rules is respected, as is a
+ * name of root.
+ */
 static void test_honest(const char *host)
 {
     struct addr at = support_addr(host, 5445);
@@ -181,24 +187,24 @@ static void test_honest(const char *host)
     char name[108];
 
     name_of(&at, name);
-    CHECK(other_start(&other, SOMEBODY, take_and_keep, &at) == 0);
-    CHECK(take_errno(&at) == EADDRINUSE);
-    CHECK(take_as(SOMEBODY_ELSE, &at) == EADDRINUSE);
+    CHECK(other_start(&other, SOMEBODY, reserve_and_wait, &at) == 0);
+    CHECK(reserve_errno(&at) == EADDRINUSE);
+    CHECK(reserve_as(SOMEBODY_ELSE, &at) == EADDRINUSE);
     other_end(&other);
-    CHECK(take_errno(&at) == 0);
+    CHECK(reserve_errno(&at) == 0);
 
     CHECK(other_start(&other, 0, squat, name) == 0);
-    CHECK(take_errno(&at) == EADDRINUSE);
-    CHECK(take_as(SOMEBODY, &at) == EADDRINUSE);
+    CHECK(reserve_errno(&at) == EADDRINUSE);
+    CHECK(reserve_as(SOMEBODY, &at) == EADDRINUSE);
     other_end(&other);
-    CHECK(take_errno(&at) == 0);
+    CHECK(reserve_errno(&at) == 0);
 
     CHECK(other_start(&other, SOMEBODY, squat, name) == 0);
-    CHECK(take_as(SOMEBODY, &at) == EADDRINUSE); /* his own */
+    CHECK(reserve_as(SOMEBODY, &at) == EADDRINUSE); /* his own name */
     other_end(&other);
 }
 
-/* The same with a further name of a later version, and with what only looks like one of the address. */
+/* The same with a further name of a later version, and with a name that is only similar. */
 static void test_versions(void)
 {
     struct addr at = support_addr("127.0.0.1", 5446);
@@ -210,12 +216,12 @@ static void test_versions(void)
     snprintf(no_name, sizeof no_name, "%sx", name);
     CHECK(other_start(&first, SOMEBODY, squat, name) == 0);
     CHECK(other_start(&second, 0, squat, no_name) == 0);
-    CHECK(take_errno(&at) == 0);
+    CHECK(reserve_errno(&at) == 0);
     other_end(&second);
     CHECK(other_start(&second, 0, squat, later) == 0);
-    CHECK(take_errno(&at) == EADDRINUSE);
+    CHECK(reserve_errno(&at) == EADDRINUSE);
     other_end(&second);
-    CHECK(take_errno(&at) == 0);
+    CHECK(reserve_errno(&at) == 0);
     other_end(&first);
 }
 
@@ -231,12 +237,15 @@ static void leave_remains(const struct addr *at)
     CHECK(connect(client, &at->sa, addr_len(at)) == 0);
     server = accept(listener, &from.sa, &len);
     CHECK(server >= 0);
-    close(server); /* first: the remains are at its address */
+    close(server); /* closed first, so the remains are at its address */
     close(client);
     close(listener);
 }
 
-/* Beside remains a kernel before 6.8 does not tell who has a socket that is merely bound: only privilege tells. */
+/*
+ * Beside remains, a kernel before 6.8 does not list sockets that are only bound, so only a privileged port shows the
+ * user.
+ */
 static bool is_judged_beside_remains(uint16_t port)
 {
     unsigned major = 0, minor = 0, first = 1024;
@@ -249,7 +258,7 @@ static bool is_judged_beside_remains(uint16_t port)
     return port < first || major > 6 || (major == 6 && minor >= 8);
 }
 
-/* covers: CSE-05 (the transport's part): the same beside remains, where TCP by itself refuses nobody. */
+/* covers: CSE-05 (the transport's part): the same beside remains, where TCP itself refuses nobody. */
 static void test_beside_remains(void)
 {
     struct addr at[2] = { support_addr("127.0.0.1", 446), support_addr("127.0.0.1", 5447) };
@@ -266,10 +275,10 @@ static void test_beside_remains(void)
         if (i == 0)
             CHECK(other_start(&other, SOMEBODY, squat, name) == 0);
         else
-            CHECK(other_start(&other, SOMEBODY, take_and_keep, &at[i]) == 0);
-        CHECK(take_errno(&at[i]) == (i == 0 ? 0 : EADDRINUSE));
+            CHECK(other_start(&other, SOMEBODY, reserve_and_wait, &at[i]) == 0);
+        CHECK(reserve_errno(&at[i]) == (i == 0 ? 0 : EADDRINUSE));
         other_end(&other);
-        CHECK(take_errno(&at[i]) == 0);
+        CHECK(reserve_errno(&at[i]) == 0);
     }
 }
 

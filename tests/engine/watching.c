@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A socket leaves the epoll set while a consumer polls, and is in it whenever the thread may sleep on it: input, output
- * and the end come through in either state, and on every way from one to the other.
+ * A socket leaves the epoll set while a consumer polls, and is in it whenever the thread may sleep: input, output and
+ * the end are reported in both states, and in every change between them.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static const struct net_ops *ops;
 static struct net *net;
 static struct shard *shard;
 
-/* A full epoll set, in place of the system call: the machine's limit on them is everybody's. */
+/* Replaces the system call, to simulate a full epoll set: the machine's limit is shared with all processes. */
 static _Atomic bool full;
 
 int epoll_ctl(int set, int how, int fd, struct epoll_event *event)
@@ -44,8 +44,8 @@ struct end {
     _Atomic size_t received, sent;
     _Atomic bool ended, has_room;
     bool connected;
-    bool floods; /* sends whenever there is room */
-    struct end *other, *victim; /* closed with the next input */
+    bool floods; /* sends while there is room */
+    struct end *other, *victim; /* closes at the next input */
 };
 
 static void flood(struct end *e)
@@ -118,7 +118,7 @@ static void flood_on(void *arg)
     flood(e);
 }
 
-/* The socket is its owner's to look at. */
+/* Only the owner may access the socket. */
 static void look_on(void *arg)
 {
     struct end *e = arg;
@@ -152,7 +152,7 @@ static int open_end(struct end *e)
     return fd;
 }
 
-/* ---- what the kernel says ---- */
+/* ---- the kernel's state ---- */
 
 static bool names(const char *path, int fd)
 {
@@ -168,7 +168,7 @@ static bool names(const char *path, int fd)
     return found;
 }
 
-/* Whether an epoll set of this process has the socket. */
+/* Does an epoll set of this process have the socket? */
 static bool is_watched(void *arg)
 {
     int fd = ((struct end *)arg)->socket.fd;
@@ -185,7 +185,7 @@ static bool is_watched(void *arg)
     return found;
 }
 
-/* A lease can run out where the machine has no time for us: then it begins again. */
+/* A lease can expire if the machine is busy; then it begins again. */
 static void poll_until_unwatched(struct end *e)
 {
     do {
@@ -224,15 +224,15 @@ static void test_input(void)
     CHECK(is_watched(&e));
     poll_until_unwatched(&e);
     peer_sends(&e, peer);
-    poll_until_received(&e); /* by polls alone, or by the thread after a lease that ran out */
+    poll_until_received(&e); /* by polls only, or by the thread after a lease that expired */
     poll_until_unwatched(&e);
     shard_watch(shard);
     support_until(is_watched, &e);
     peer_sends(&e, peer);
-    support_until(has_received, &e); /* by the thread: whoever armed is told */
+    support_until(has_received, &e); /* by the thread, after arming */
     poll_until_unwatched(&e);
     peer_sends(&e, peer);
-    support_until(has_received, &e); /* by the thread: the lease runs out without a word */
+    support_until(has_received, &e); /* by the thread, after the lease has expired */
     support_until(is_watched, &e);
     poll_until_unwatched(&e);
     support_on(shard, close_on, &e);
@@ -272,7 +272,7 @@ static bool finds_room(void *arg)
     return d->end->has_room;
 }
 
-/* Output that found no room while the socket was not watched. */
+/* Output that finds no room while the socket is not in the epoll set. */
 static void test_room(void)
 {
     struct end e;
@@ -281,12 +281,12 @@ static void test_room(void)
     poll_until_unwatched(&e);
     support_on(shard, flood_on, &e);
     e.has_room = false;
-    support_until(finds_room, &draining); /* the thread tells, from what epoll says; it sends again what it can */
+    support_until(finds_room, &draining); /* the thread reports epoll's event, and the socket sends more */
     support_on(shard, close_on, &e);
     close(draining.peer);
 }
 
-/* A second connection, and a third, with which reading on a guess is over. */
+/* A second connection, and a third, after which connections are not read directly. */
 static void test_more(void)
 {
     struct end e[3];
@@ -310,7 +310,7 @@ static void test_more(void)
     }
 }
 
-/* One of two, read on a guess, closes the other. */
+/* One of two connections that are read directly closes the other. */
 static void test_close_in_a_guess(void)
 {
     for (int closer = 0; closer < 2; closer++) {
@@ -335,13 +335,13 @@ static void test_close_in_a_guess(void)
     }
 }
 
-/* The epoll set does not take it back: the thread looks at it every now and then, until it does. */
+/* The socket cannot be added to the epoll set again: the thread retries now and then. */
 static void test_full(void)
 {
     struct end e;
     int peer = open_end(&e);
 
-    /* The lease may run out before the set is full. */
+    /* The lease may expire before the set is full. */
     while (!full || is_watched(&e)) {
         full = false;
         poll_until_unwatched(&e);

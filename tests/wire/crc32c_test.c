@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CRC32c: published check values, every length against a bitwise reference, any split into pieces, and copies with
- * their sums, of memory that changes meanwhile, too.
+ * their sums, also of memory that changes meanwhile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void fill(uint8_t *b, size_t len)
     }
 }
 
-/* The library has paths by length and alignment: all of them. */
+/* Covers all paths, which depend on length and alignment. */
 static void test_every_length(void **state)
 {
     static uint8_t b[5000 + 16];
@@ -92,7 +92,7 @@ static void test_pieces(void **state)
     uint32_t whole;
 
     (void)state;
-    fill(b, sizeof b); /* without a period that a fold could have, too */
+    fill(b, sizeof b); /* without a period that a fold has too */
     whole = reference(b, sizeof b);
     for (size_t i = 0; i <= sizeof b; i += i < 300 ? 1 : 7) {
         for (size_t k = i; k <= sizeof b; k += 13) {
@@ -103,7 +103,7 @@ static void test_pieces(void **state)
     }
 }
 
-/* The copy is whole, has the sum that it would have by itself, however begun, and no octet beside it is touched. */
+/* The copy is complete, has its own sum from any begin, and no byte beside it is written. */
 static void copy_once(const uint8_t *from, uint8_t *to, size_t len, uint32_t begin)
 {
     memset(to - 1, 0x5a, len + 2);
@@ -133,7 +133,7 @@ static void test_copies(void **state)
     }
 }
 
-/* Another process, so that not even a sanitizer knows. Ends with the test at the latest. */
+/* Another process changes the memory, so that no sanitizer sees a race. It ends with the test at the latest. */
 static pid_t scribble(volatile uint8_t *at, size_t len)
 {
     pid_t child = fork();
@@ -148,7 +148,7 @@ static pid_t scribble(volatile uint8_t *at, size_t len)
     }
 }
 
-/* The sum is that of the copy, though the source is not what it was when the one or the other was made. */
+/* The sum is that of the copy, although the source changes while both are made. */
 static void test_changing(void **state)
 {
     enum { LEN = 64 << 10, TIMES = 4000 };

@@ -74,7 +74,7 @@ static void test_recorded(void **state)
     }
 }
 
-/* Every first two bytes: bits land where they belong, and reserved ones do not matter. */
+/* Every value of the first two bytes: bits get to their fields, and reserved bits do not matter. */
 static void test_control_bits(void **state)
 {
     (void)state;
@@ -123,7 +123,7 @@ static void test_fields(void **state)
     assert_same_header(&h, &untagged);
 }
 
-/* MPA's length and the header at once are what they are apart, and nothing behind them is written. */
+/* Length and header written together equal those written separately, and nothing behind them is written. */
 static void test_fpdu(void **state)
 {
     static const uint64_t to = 0xfedcba9876543210u;

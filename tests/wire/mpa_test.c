@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MPA frames: what Linux siw sends and answers, all combinations of flags, all truncations; and the sizes of FPDUs. */
+/* MPA frames: those that Linux siw sends, all combinations of flags, all truncations; and the sizes of FPDUs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct vector {
     bool reply;
     const char *hex; /* behind the key */
     struct mpa_frame want;
-    bool exact;      /* encoding gives the same bytes: no reserved bit, and limits with S */
+    bool exact;      /* encoding returns the same bytes: no reserved bit, and limits with S */
 };
 
 static const struct vector vectors[] = {
@@ -110,7 +110,10 @@ static void test_recorded(void **state)
     }
 }
 
-/* Fewer bytes than a frame has: more are asked for, never more than it has; each truncation in its own heap block. */
+/*
+ * With fewer bytes than a frame has, more are requested, but never more than it has. Each truncation has its own heap
+ * block.
+ */
 static void test_truncated(void **state)
 {
     (void)state;
@@ -219,7 +222,7 @@ static struct mpa_frame combination(unsigned bits, const uint8_t *data)
     return f;
 }
 
-/* Every combination of flags, forms, revisions and some limits goes there and back, if the buffer is large enough. */
+/* Every combination of flags, forms, revisions and some limits survives a round trip, if the buffer is large enough. */
 static void test_round_trips(void **state)
 {
     uint8_t b[MPA_MAX_FRAME], data[37];

@@ -71,7 +71,7 @@ static void test_codes(void **state)
     }
 }
 
-/* Every error has a name of its own; codes that are none share one; nothing on the wire reads as no error. */
+/* Every error has a name of its own; unknown codes share one; no code on the wire means no error. */
 static void test_names(void **state)
 {
     const char *unknown = wire_error_name(TERMINATE_CODE(15, 15, 0xff));
@@ -147,7 +147,9 @@ static void test_layouts(void **state)
     }
 }
 
-/* Control words over every length: no byte beyond the end is read, no more than the header has room for is kept. */
+/*
+ * Control words with every length: no byte beyond the end is read, and no more is stored than the header has room for.
+ */
 static void test_all_controls(void **state)
 {
     (void)state;
