@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adapters of real interfaces: which open and which do not, and that what an adapter of loopback reports can be had.
+ * Adapters of real interfaces: which ones open, and that an adapter of loopback provides what it reports.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -107,7 +107,10 @@ static int address_loopback(void)
     return rc;
 }
 
-/* In a network namespace of its own, where loopback begins without an address. The exit code says which step failed. */
+/*
+ * Runs in a network namespace of its own, where loopback has no address at first. The exit code is the step that
+ * failed.
+ */
 static int in_namespace(void)
 {
     NDK_ADAPTER *adapter = NULL;
@@ -150,7 +153,7 @@ static void test_interface_states(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* In a process of its own. The exit code says which limit failed. */
+/* Runs in a process of its own. The exit code is the limit that failed. */
 static int with_few_descriptors(void)
 {
     struct rlimit old, few;
@@ -195,7 +198,7 @@ static void test_no_descriptors(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The other end of the range: queues without room are made, and take nothing. */
+/* The other end of the range: queues of depth zero can be created, and refuse every request. */
 static void test_nothing_at_all(void **state)
 {
     NDK_ADAPTER *adapter = open_loopback();
@@ -247,7 +250,7 @@ static void test_limits_can_be_had(void **state)
 
 static unsigned char memory[65536];
 
-/* Receives at the depth of the queue, flushed: all come back, in order. covers: QPR-01, QPR-16 */
+/* Posts as many receives as the queue holds and flushes: all complete, in order. covers: QPR-01, QPR-16 */
 static void test_receives_at_depth(void **state)
 {
     enum { DEPTH = 100 };
@@ -293,7 +296,7 @@ static void test_receives_at_depth(void **state)
     ondk_close_adapter(adapter);
 }
 
-/* Everything made and closed in every order that matters, on real shards, by several threads of one adapter at once. */
+/* Creates and closes objects in every order that matters, on real shards, in several threads of one adapter at once. */
 static void *churn(void *arg)
 {
     NDK_ADAPTER *adapter = arg;
@@ -361,7 +364,7 @@ static void test_enumeration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* First: it forks, which a process does before it has threads. */
+        /* First, because it forks, and a process should fork before it has threads. */
         cmocka_unit_test(test_interface_states),
         cmocka_unit_test(test_no_descriptors), cmocka_unit_test(test_wrong_index),
         cmocka_unit_test(test_nothing_at_all),   cmocka_unit_test(test_limits_can_be_had),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals in threads of the provider's: faults of a consumer's callback, and of memory that messages are placed into,
- * reach the program's handlers and the sanitizer; signals for the process do not interrupt these threads.
+ * Signals in the provider's threads: faults in a consumer's callback, and in memory into which messages are placed,
+ * reach the program's handlers and the sanitizer. Signals for the process do not interrupt these threads.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 
 enum { REPORT_ROOM = 1 << 16, TRANSFER = 1 << 20, DATA = 1 << 16 };
 
-/* Has run(call) called on a thread of the provider's, in the completion of a create. */
+/* Calls run(call) in a thread of the provider, in the completion of a creation. */
 static void call_back(void (*run)(struct kit_call *call))
 {
     struct kit_config c = kit_config();
@@ -97,10 +97,10 @@ static void jump_back(int number, siginfo_t *info, void *context)
     siglongjmp(back, 1);
 }
 
-/* The sanitizers are to see the fault, not the source of it. */
+/* Not instrumented, so that the sanitizers report the fault and not the access. */
 __attribute__((noinline, no_sanitize("undefined", "address", "thread"))) static void null_in_callback(struct kit_call *c)
 {
-    volatile int *volatile nothing = NULL; /* the compiler must not know what it is */
+    volatile int *volatile nothing = NULL; /* hides the value from the compiler */
 
     (void)c;
     *nothing = 1;
@@ -154,12 +154,12 @@ CASE(stack_overflow_in_a_callback, 0)
 
 /* ---- faults of data ---- */
 
-/* The last pages of a side's region are given to its owner when somebody touches them. */
+/* The last pages of a side's region are mapped when they are accessed. */
 static uint8_t *absent;
 static size_t absent_size;
 static atomic_int faults;
 
-static void give_pages(int number, siginfo_t *info, void *context)
+static void map_pages(int number, siginfo_t *info, void *context)
 {
     uint8_t *at = info->si_addr;
 
@@ -180,13 +180,13 @@ static void move_data(uint32_t crc, bool absent_at_source)
     kit_configure(&c);
     kit_pair_open(&p);
     kit_pattern(p.active.memory + DATA, TRANSFER, 7);
-    handle(SIGSEGV, give_pages);
+    handle(SIGSEGV, map_pages);
     absent_size = TRANSFER / 2;
     absent = (absent_at_source ? p.active.memory : p.passive.memory) + DATA + TRANSFER / 2;
     CHECK_EQ(mprotect(absent, absent_size, PROT_NONE), 0);
     CHECK_STATUS(kit_post_write(&p.active, 1, DATA, TRANSFER, &p.passive, DATA), STATUS_SUCCESS);
     CHECK_STATUS(kit_result(&p.active).Status, STATUS_SUCCESS);
-    kit_exchange(&p.active, &p.passive); /* it comes behind the data, which is there from then on */
+    kit_exchange(&p.active, &p.passive); /* it arrives after the data, which has been placed then */
     CHECK(atomic_load(&faults) > 0);
     CHECK(kit_pattern_is(p.passive.memory + DATA, TRANSFER, 7));
     kit_pair_close(&p);
@@ -214,7 +214,7 @@ CASE(fault_while_sending_without_crc, 0)
 
 /* ---- a sanitizer's report ---- */
 
-/* What a child that runs this case says until it ends. */
+/* Returns what a child that runs this case prints. */
 static char *report_of_null(void)
 {
     static char text[REPORT_ROOM];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Close by another thread while a call on the same object is inside: between the connector's step and the fabric, where
- * the fabric's connection must still be there. Each place once by order, the fabric's own functions being wrapped by
- * ones that let another thread close first, and then all of them many times by chance.
+ * Close in another thread while a call on the same object is between the connector's step and the fabric: the fabric's
+ * connection must still exist. Each place is tested once in order, with wrappers of the fabric's functions in which
+ * another thread closes first, and then all of them many times by chance.
  */
 #include <errno.h>
 #include <sched.h>
@@ -27,8 +27,8 @@ static void *close_victim(void *arg)
     return NULL;
 }
 
-/* The close has returned when this does, and the call is still inside. */
-static void enter(void)
+/* When this returns, the close has returned, and the call is still inside. */
+static void wrapped_call_begin(void)
 {
     pthread_t thread;
 
@@ -42,7 +42,7 @@ static void enter(void)
     CHECK_EQ(atomic_load(&closing.calls), 0);
 }
 
-static void leave(void)
+static void wrapped_call_end(void)
 {
     atomic_store(&inside, false);
 }
@@ -50,49 +50,49 @@ static void leave(void)
 static int ordered_create(struct fabric *f, const struct fabric_conn_events *events, void *owner,
                           struct fabric_conn **out)
 {
-    enter();
+    wrapped_call_begin();
     int error = atomic_exchange(&fails, false) ? ENOMEM : real->conn_create(f, events, owner, out);
-    leave();
+    wrapped_call_end();
     return error;
 }
 
 static int ordered_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
-    enter();
+    wrapped_call_begin();
     int error = atomic_exchange(&fails, false) ? ENOMEM : real->conn_connect(c, p);
-    leave();
+    wrapped_call_end();
     return error;
 }
 
 static void ordered_complete(struct fabric_conn *c)
 {
-    enter();
+    wrapped_call_begin();
     real->conn_complete(c);
-    leave();
+    wrapped_call_end();
 }
 
 static int ordered_accept(struct fabric_conn *c, const struct fabric_conn_events *events,
                           const struct fabric_accept *p)
 {
-    enter();
+    wrapped_call_begin();
     int error = atomic_exchange(&fails, false) ? ENOMEM : real->conn_accept(c, events, p);
-    leave();
+    wrapped_call_end();
     return error;
 }
 
 static enum fabric_reason ordered_reject(struct fabric_conn *c, const void *data, size_t len)
 {
-    enter();
+    wrapped_call_begin();
     enum fabric_reason why = real->conn_reject(c, data, len);
-    leave();
+    wrapped_call_end();
     return why;
 }
 
 static void ordered_disconnect(struct fabric_conn *c)
 {
-    enter();
+    wrapped_call_begin();
     real->conn_disconnect(c);
-    leave();
+    wrapped_call_end();
 }
 
 static void ordered_close(struct fabric_conn *c)
@@ -104,16 +104,16 @@ static void ordered_close(struct fabric_conn *c)
 
 static void ordered_listen(struct fabric_listener *l, const struct addr *local)
 {
-    enter();
+    wrapped_call_begin();
     real->listener_listen(l, local);
-    leave();
+    wrapped_call_end();
 }
 
 static void ordered_pause(struct fabric_listener *l, bool paused)
 {
-    enter();
+    wrapped_call_begin();
     real->listener_pause(l, paused);
-    leave();
+    wrapped_call_end();
 }
 
 static void ordered_listener_close(struct fabric_listener *l)
@@ -122,7 +122,7 @@ static void ordered_listener_close(struct fabric_listener *l)
     real->listener_close(l);
 }
 
-/* Before anything is made on it. */
+/* Before any object is created on it. */
 static void wrap(NDK_ADAPTER *adapter)
 {
     struct fabric *fabric = adapter_of(adapter)->fabric;
@@ -134,7 +134,7 @@ static void wrap(NDK_ADAPTER *adapter)
     fabric->ops = &ordered;
 }
 
-/* A request that a cancelled connect may have sent before it was. Nobody waits for the close but the listener's. */
+/* A request that a cancelled connect may have sent before. Only the listener's close waits for this close. */
 static void close_arrival(struct kit_listener *l, NDK_CONNECTOR *connector)
 {
     static struct kit_call closed;
@@ -151,7 +151,7 @@ static void open_wrapped(struct kit_pair *p, bool active)
     kit_listen(&p->listener, p->passive.adapter);
 }
 
-/* The call has left: what it had pending ends with the close, and before it. */
+/* The call has returned: its pending request completes because of the close, and before it. */
 static void check_closed(struct kit_call *call, NTSTATUS answer, NTSTATUS final)
 {
     CHECK_STATUS(kit_final(call, answer), final);
@@ -177,7 +177,7 @@ static void connect_and_close(struct kit_pair *p, NTSTATUS final)
     p->active.connector = NULL;
 }
 
-/* The queue pair of the connect that was cancelled connects, over a listener that has not heard of that one. */
+/* The queue pair of the cancelled connect connects to a listener that has not received its request. */
 static void check_free_again(struct kit_pair *p)
 {
     static struct kit_listener other;
@@ -232,7 +232,7 @@ CASE(close_inside_connect, 0)
     kit_pair_close(&p);
 }
 
-/* Till the active side may complete or reject. */
+/* Until the active side may complete or reject. */
 static NTSTATUS reply(struct kit_pair *p, struct kit_call *accept)
 {
     struct kit_call connect = {0};
@@ -290,7 +290,7 @@ CASE(close_inside_disconnect, 0)
     victim = &c->Header;
     NTSTATUS answer = c->Dispatch->NdkDisconnect(c, kit_request_done, &disconnect);
     CHECK_STATUS(answer, STATUS_PENDING);
-    /* The peer may have answered before the close came to the fabric. */
+    /* The peer may have answered before the close reached the fabric. */
     kit_wait_calls(&disconnect, 1);
     check_closed(&disconnect, answer,
                  disconnect.status == STATUS_SUCCESS ? STATUS_SUCCESS : STATUS_CANCELLED);
@@ -374,7 +374,7 @@ enum { ROUNDS = 80 };
 
 /* The other thread: closes each round's connector after some turns. */
 struct closer {
-    atomic_int round; /* begun by the caller, from 1 on; negative: the end */
+    atomic_int round; /* set by the caller, from 1 on; negative: the end */
     atomic_int done;
     NDK_CONNECTOR *connector;
     struct kit_call call;
@@ -405,7 +405,7 @@ static void *close_rounds(void *arg)
     return NULL;
 }
 
-static NTSTATUS take_step(struct kit_pair *p, enum step step, struct kit_call *call)
+static NTSTATUS run_step(struct kit_pair *p, enum step step, struct kit_call *call)
 {
     NDK_CONNECTOR *a = p->active.connector, *b = p->passive.connector;
 
@@ -425,7 +425,7 @@ static NTSTATUS take_step(struct kit_pair *p, enum step step, struct kit_call *c
     }
 }
 
-/* The step against the close. A reference keeps the memory, as a call that came in earlier would. */
+/* The step against the close. A reference keeps the memory, as an earlier call would. */
 static void meet(struct kit_pair *p, struct closer *b, enum step step, int round)
 {
     struct kit_side *s = step < ACCEPT ? &p->active : &p->passive;
@@ -437,7 +437,7 @@ static void meet(struct kit_pair *p, struct closer *b, enum step step, int round
     b->call = (struct kit_call){0};
     atomic_store(&b->round, round);
     spin(round * 101 % 1500);
-    NTSTATUS answer = take_step(p, step, &call);
+    NTSTATUS answer = run_step(p, step, &call);
     while (atomic_load(&b->done) != round)
         sched_yield();
     object_unref(o, REF_INTERNAL);
@@ -447,7 +447,7 @@ static void meet(struct kit_pair *p, struct closer *b, enum step step, int round
     s->connector = NULL;
 }
 
-/* From the beginning to the step, the step, and the end of the rest. */
+/* From the begin to the step, the step, and the end of the rest. */
 static void one_round(struct kit_pair *p, struct closer *b, enum step step, int round)
 {
     struct kit_call connect = {0}, accept = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Close of a memory region or window by another thread while a call that registers or deregisters it, or a post that
- * names it, is inside: once by order, the fabric's own functions being wrapped by ones that let another thread close
- * first, and many times by chance.
+ * Close of a memory region or window in another thread while a call that registers or deregisters it, or a post that
+ * names it, is inside: once in order, with wrappers of the fabric's functions in which another thread closes first, and
+ * many times by chance.
  */
 #include <sched.h>
 
@@ -14,14 +14,14 @@ static struct fabric_ops ordered;
 static const struct fabric_ops *real;
 static uint8_t memory[4096];
 
-/* One region, or what else is closed in its place, and its close by another thread. */
+/* One region, or another object that is closed in its place, and its close in another thread. */
 static struct {
     NDK_MR *mr;
     NDK_OBJECT_HEADER *header;
     MDL mdl;
     struct kit_call call;
     NTSTATUS status;
-    atomic_int round, done; /* of those by chance, from 1 on; negative: the end */
+    atomic_int round, done; /* of the rounds by chance, from 1 on; negative: the end */
 } victim;
 
 static void *close_victim(void *arg)
@@ -31,7 +31,7 @@ static void *close_victim(void *arg)
     return NULL;
 }
 
-/* The close has returned when this does, and the call is still inside. */
+/* When this returns, the close has returned, and the call is still inside. */
 static void close_inside(void)
 {
     pthread_t thread;
@@ -78,7 +78,7 @@ static uint32_t ordered_left(struct fabric_mr *mr)
 {
     close_inside();
     (void)real->mr_left(mr);
-    return 1; /* whatever it is: it is not posted */
+    return 1; /* any request; it is not posted */
 }
 
 static void wrap(NDK_ADAPTER *adapter)
@@ -118,7 +118,7 @@ static void check_closed_inside(struct kit_side *s)
     kit_side_close(s);
 }
 
-/* The call had the registration first: it succeeds, and the close ends after it. covers: OBJ-11, MEM-03 */
+/* The call was first: it succeeds, and the close ends after it. covers: OBJ-11, MEM-03 */
 static void meet_by_order(bool is_registered)
 {
     static struct kit_side s;
@@ -179,7 +179,7 @@ CASE(close_inside_fast_register, 0)
     check_closed_inside(&s);
 }
 
-/* The window before its binding is posted, or the region before the window is a part of it, which would hold it. */
+/* Closes the window before its bind is posted, or the region before the window, which would keep it, is bound to it. */
 static void bind_and_close(bool window, NTSTATUS status)
 {
     static struct kit_side s;
@@ -252,7 +252,7 @@ static void *close_rounds(void *arg)
     return NULL;
 }
 
-/* A reference keeps the memory, as a call that came in earlier would. */
+/* A reference keeps the memory, as an earlier call would. */
 static void meet_once(struct kit_side *s, bool is_registered, int round)
 {
     struct kit_call call = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ondk_close_adapter says while it waits, and how it ends. Each case runs its part in a child, whose standard error
- * is read to the end: the child that waits for ever ends by close_abort_ms, always after the report.
+ * The report of ondk_close_adapter while it waits, and its end. Each case runs its part in a child, whose standard
+ * error is read to the end. A child that waits for ever is ended by close_abort_ms, always after the report.
  */
 #include <semaphore.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 
 enum { REPORT_ROOM = 1 << 16, REPORT_MS = 1, ABORT_MS = 50, MANY = 10 };
 
-/* Runs part in a child and gives what that has written to standard error; *status receives waitpid's. */
-static const char *said_by(void (*part)(void), int *status)
+/* Runs part in a child. Returns the child's standard error; *status is waitpid's. */
+static const char *output_of(void (*part)(void), int *status)
 {
     static char text[REPORT_ROOM];
     int pipes[2];
@@ -56,7 +56,7 @@ static void check_says(const char *text, const char *words)
         kit_fail(__FILE__, __LINE__, "\"%s\" is not in:\n%s", words, text);
 }
 
-static unsigned times_said(const char *text, const char *words)
+static unsigned count_in_output(const char *text, const char *words)
 {
     unsigned count = 0;
 
@@ -69,7 +69,7 @@ static unsigned times_said(const char *text, const char *words)
 
 static void check_aborted(const char *text, int status)
 {
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || times_said(text, " ms for ") != 1)
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || count_in_output(text, " ms for ") != 1)
         kit_fail(__FILE__, __LINE__, "one report and SIGABRT are expected, status is 0x%x:\n%s", status, text);
 }
 
@@ -90,7 +90,7 @@ CASE(report_of_a_connection, KIT_FAMILIES)
     char expected[100];
     unsigned port = 0;
     int status;
-    const char *text = said_by(close_with_connection, &status);
+    const char *text = output_of(close_with_connection, &status);
 
     check_aborted(text, status);
     check_says(text, "openndk: ondk_close_adapter (lo) has waited ");
@@ -119,11 +119,11 @@ static void close_with_many(void)
 CASE(report_of_many_objects, 0)
 {
     int status;
-    const char *text = said_by(close_with_many, &status);
+    const char *text = output_of(close_with_many, &status);
 
     check_aborted(text, status);
     check_says(text, " ms for 10 PDs\n");
-    CHECK_EQ(times_said(text, "    PD 0x"), 4);
+    CHECK_EQ(count_in_output(text, "    PD 0x"), 4);
     check_says(text, "    and 6 more\n");
 }
 
@@ -167,7 +167,7 @@ static void block_creation(void)
 CASE(report_of_a_create_callback, 0)
 {
     int status;
-    const char *text = said_by(block_creation, &status);
+    const char *text = output_of(block_creation, &status);
 
     check_aborted(text, status);
     check_says(text, " ms for 1 PD\n");
@@ -191,7 +191,7 @@ static void block_close(void)
 CASE(report_of_a_close_callback, 0)
 {
     int status;
-    const char *text = said_by(block_close, &status);
+    const char *text = output_of(block_close, &status);
 
     check_aborted(text, status);
     check_says(text, " ms for 1 PD\n");
@@ -221,7 +221,7 @@ static void close_late(void)
     pthread_join(thread, NULL);
 }
 
-/* The other side: a report, and then the close succeeds. */
+/* The opposite: a report, and then the close succeeds. */
 static void close_after_report(void)
 {
     pthread_t thread;
@@ -244,11 +244,11 @@ static void close_after_report(void)
 CASE(closes_that_end, 0)
 {
     int status;
-    const char *text = said_by(close_late, &status);
+    const char *text = output_of(close_late, &status);
 
     if (status || *text)
         kit_fail(__FILE__, __LINE__, "status 0x%x:\n%s", status, text);
-    text = said_by(close_after_report, &status);
+    text = output_of(close_after_report, &status);
     if (status || *text)
         kit_fail(__FILE__, __LINE__, "status 0x%x:\n%s", status, text);
 }

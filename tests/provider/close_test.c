@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion and close, rule by rule. The fabric is a scripted one, so that what is late is late on purpose. A blocked
- * callback is one that waits in the shard's thread for the test to let it go.
+ * Completion and close, rule by rule. The fabric is scripted, so delays are intended. A blocked callback waits in the
+ * shard's thread until the test opens its gate.
  */
 #include <pthread.h>
 #include <time.h>
@@ -75,7 +75,7 @@ static void test_close_in_completion(void **state)
     ondk_close_adapter(adapter);
 }
 
-/* Whatever the answer is, it agrees with the callback. */
+/* The returned status agrees with the callback. */
 static void check_close(void *object)
 {
     struct call closed = {0};
@@ -240,7 +240,7 @@ static void test_antecedents(void **state)
     ondk_close_adapter(adapter);
 }
 
-/* Two shards, so that the order is the mechanism's and not that of one thread. covers: OBJ-13 */
+/* Two shards, so that the order does not come from one thread. covers: OBJ-13 */
 static void test_antecedent_after_callback(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
@@ -269,7 +269,7 @@ static void test_antecedent_after_callback(void **state)
     ondk_close_adapter(adapter);
 }
 
-/* What a connector does: it depends on a queue pair for one attempt, gives it back, and may take it again. */
+/* As a connector does: depends on a queue pair for one attempt, drops it, and may depend on it again. */
 static void test_dependence_given_back(void **state)
 {
     NDK_ADAPTER *adapter = fake_open(version_2_1, NULL);
@@ -301,7 +301,7 @@ static void test_dependence_given_back(void **state)
 struct closer {
     pthread_t thread;
     NDK_ADAPTER *adapter;
-    atomic_int order; /* when the close returned; 0: not yet */
+    atomic_int order; /* the time when close returned; 0: not yet */
 };
 
 static void *run_closer(void *arg)
@@ -313,7 +313,7 @@ static void *run_closer(void *arg)
     return NULL;
 }
 
-/* Gives a close that does not wait the time to show it; one that waits passes however long that is. */
+/* Waits, so that a close that wrongly does not wait returns. A close that waits passes in any case. */
 static void assert_still_closing(struct closer *c)
 {
     for (int i = 0; i < 50; i++) {
@@ -363,7 +363,7 @@ struct race {
     atomic_int stop;
 };
 
-/* Lets go of whatever is held, as a fabric's thread would, while the consumer closes. */
+/* Runs deferred ends, as a fabric's thread would, while the consumer closes. */
 static void *run_releaser(void *arg)
 {
     struct race *race = arg;
@@ -390,7 +390,7 @@ static void test_close_races_completion(void **state)
         assert_int_equal(register_buffer(mr, buffer, sizeof(buffer), 0), STATUS_SUCCESS);
         assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &request), STATUS_PENDING);
         if (i % 3 == 0)
-            fake_wait(&request.returned); /* now and then the request has gone, and the close may be inline */
+            fake_wait(&request.returned); /* sometimes the request has completed already, and the close may be inline */
         NTSTATUS status = close_object(mr, &closed);
         assert_true(status == STATUS_SUCCESS || status == STATUS_PENDING);
         if (status == STATUS_PENDING)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that runs out inside the fabric when a connection begins: nothing is left behind, and the same connector and
- * queue pair connect, or accept, at the next try. The fabric's own functions are wrapped by ones that fail when told.
+ * Memory runs out inside the fabric when a connection begins: nothing is left behind, and the same connector and queue
+ * pair connect or accept at the next try. Wrappers of the fabric's functions fail on request.
  */
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two consumers that give up at any moment: each side, in threads of its own, decides by lot at every step of many
- * establishments whether it goes on, closes, rejects or disconnects, with its request still pending or not. Whatever
- * meets whatever, each request completes exactly once before its connector's close, with a status that fits, and the
- * disconnect callback comes once at most, after the establishment was told, and never after the close.
+ * Two consumers that give up at any moment. Each side, in threads of its own, decides at random at every step of many
+ * establishments whether it goes on, closes, rejects or disconnects, with or without a pending request. In every
+ * combination each request completes exactly once before its connector's close, with a fitting status, and the
+ * disconnect callback runs at most once, after the establishment completed, and never after the close.
  */
 #include <unistd.h>
 
@@ -19,10 +19,10 @@ struct attempt {
 struct runner {
     struct kit_side side;
     struct kit_listener listener; /* passive */
-    int pipe[2];                  /* connectors, from the event to the thread; a null one ends it */
+    int pipe[2];                  /* connectors, from the connect event to the thread; a null one ends the thread */
     const struct sockaddr_storage *to;
     unsigned seed;
-    int whole; /* attempts that went through to the end */
+    int whole; /* attempts that were completed */
 };
 
 static unsigned lot(struct runner *r, unsigned n)
@@ -58,7 +58,7 @@ static struct attempt *attempt_new(void)
     return a;
 }
 
-/* Every request that was pending has completed, once, by the time that the close has. */
+/* When the close has completed, every pending request has completed, once. */
 static void end(struct attempt *a, NDK_CONNECTOR *c, bool connecting, bool establishing, bool disconnecting)
 {
     CHECK_STATUS(kit_final(&a->close, c->Dispatch->NdkCloseConnector(&c->Header, kit_close_done, &a->close)),
@@ -76,7 +76,7 @@ static void check_one_of(NTSTATUS seen, NTSTATUS one, NTSTATUS other)
         CHECK_STATUS(seen, one);
 }
 
-/* From the moment that complete or accept is pending both sides are alike. */
+/* From a pending complete or accept on, both sides are alike. */
 static void go_on(struct runner *r, struct attempt *a, NDK_CONNECTOR *c, bool connecting)
 {
     bool disconnecting = false;
@@ -190,7 +190,7 @@ static void start(pthread_t *thread, void *(*run)(void *), struct runner *r, NDK
     CHECK(pthread_create(thread, NULL, run, r) == 0);
 }
 
-/* The listener's close waits for the connectors that came over it; then nobody is left to be handed over. */
+/* The listener's close waits for its connectors, so after it no connector arrives. */
 static void stop(pthread_t thread, struct runner *r)
 {
     NDK_CONNECTOR *none = NULL;
@@ -221,7 +221,7 @@ CASE(connect_race_of_two_that_give_up, KIT_FAMILIES)
         whole += actives[i].whole;
         kit_side_close(&actives[i].side);
     }
-    CHECK(whole > 0); /* the lots leave room for connections, too */
+    CHECK(whole > 0); /* some attempts must result in connections */
     kit_close_adapter(one);
     kit_close_adapter(other);
 }

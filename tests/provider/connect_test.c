@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connectors, listeners and shared endpoints over loopback, through ndkpi.h alone: the life of a connection, each phase
- * closed, each order of closing, rejects, retries, and a consumer that does everything inside its callbacks.
+ * Connectors, listeners and shared endpoints over loopback, only through ndkpi.h: the life of a connection, a close in
+ * each phase, each order of closing, rejects, retries, and a consumer that does everything inside its callbacks.
  */
 #include "contract/kit/kit.h"
 #include "contract/kit/raw.h"
@@ -143,7 +143,7 @@ enum { HANDLES = 5, CONNECTOR = 0, QP = 1, MR = 2, CQ = 3, PD = 4 };
 
 static struct kit_call closes[HANDLES];
 static atomic_int close_order;
-/* When it ended, at the earliest and at the latest: an end without a callback lies between two looks. */
+/* The earliest and the latest time of its end: an end without a callback is between two polls. */
 static struct {
     int from, to;
 } ended[HANDLES];
@@ -236,7 +236,7 @@ CASE(connect_closed_in_every_order, 0)
     kit_side_close(&p.passive);
 }
 
-/* What is pending on a connector completes with STATUS_CANCELLED, and before the close. */
+/* A pending request of a connector completes with STATUS_CANCELLED, and before the close. */
 static void close_cancels(NDK_CONNECTOR *c, struct kit_call *pending, NTSTATUS status)
 {
     struct kit_call call = {0};
@@ -420,7 +420,7 @@ CASE(connect_calls_in_wrong_phases, KIT_FAMILIES)
     CHECK_STATUS(c->Dispatch->NdkGetLocalAddress(c, NULL, &len), STATUS_INVALID_DEVICE_STATE);
     kit_side_open(&p.passive, NULL);
     kit_listen(&p.listener, p.passive.adapter);
-    kit_establish(&p.active, &p.passive, &p.listener); /* none of this has done it any harm */
+    kit_establish(&p.active, &p.passive, &p.listener); /* all of this had no effect on it */
     CHECK_STATUS(kit_connect_start(&p.active, &call, &source, &p.listener.address, NULL, 0),
                  STATUS_INVALID_DEVICE_STATE);
     CHECK_STATUS(kit_complete_connect(&p.active), STATUS_CONNECTION_INVALID);
@@ -430,7 +430,7 @@ CASE(connect_calls_in_wrong_phases, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* A queue pair is in one connection: neither another connector nor another request takes it. */
+/* A queue pair has one connection: neither another connector nor another request can use it. */
 CASE(connect_with_a_queue_pair_in_use, KIT_FAMILIES)
 {
     static struct kit_pair p;
@@ -485,7 +485,9 @@ static void complete_inside(struct kit_call *call)
     NDK_CONNECTOR *c = in.pair.active.connector;
 
     if (call->status == STATUS_CONNECTION_REFUSED && in.failures++ < 3) {
-        /* Nobody was there: again, twice to nobody, then to the listener; the call is counted when it succeeds. */
+        /*
+         * Nobody listened: connects again, twice to nobody, then to the listener. The call is counted when it succeeds.
+         */
         bool right = in.failures == 3;
 
         atomic_fetch_sub(&call->calls, 1);
@@ -510,7 +512,7 @@ CASE(connect_everything_inside_callbacks, KIT_FAMILIES)
 {
     int freed = raw_listen((in.nobody = kit_host(0), &in.nobody));
 
-    raw_close(freed, false); /* nobody listens there any more */
+    raw_close(freed, false); /* nobody listens there */
     in.source = kit_host(0);
     pair_without_connection(&in.pair);
     in.pair.listener.inside = accept_inside;

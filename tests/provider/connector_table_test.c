@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector's machine, cell by cell, against a second statement of it: the transitions that exist are listed here,
- * and what every other cell has to say follows from its event alone.
+ * The connector's state machine, cell by cell, against a second description: the transitions are listed here, and the
+ * content of every other cell follows from its event.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static const struct transition *find(int phase, int event)
     return NULL;
 }
 
-/* What a cell says that is no transition. */
+/* Returns the expected content of a cell that is no transition. */
 static enum connector_action otherwise(int event)
 {
     switch (event) {
@@ -151,7 +151,7 @@ static void reach(int phase)
     }
 }
 
-/* A connector is born IDLE or REQUESTED: from there each phase is reached, and from each of them CLOSING. */
+/* A connector begins in IDLE or REQUESTED. Each phase can be reached from there, and CLOSING from each phase. */
 static void every_phase_is_reached(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared endpoints and listeners over loopback, through ndkpi.h alone. */
+/* Shared endpoints and listeners over loopback, only through ndkpi.h. */
 #include "contract/kit/kit.h"
 #include "openndk/adapter.h"
 
@@ -86,14 +86,14 @@ CASE(connect_many_from_one_shared_endpoint, KIT_FAMILIES)
     CHECK_STATUS(kit_connect(&again, &shared, &elsewhere, NULL, 0), STATUS_SHARING_VIOLATION);
     NTSTATUS status = e->Dispatch->NdkCloseSharedEndpoint(&e->Header, kit_close_done, &closing);
     CHECK_STATUS(status, STATUS_PENDING);
-    move_data(&a[0], &s[0]); /* they go on */
+    move_data(&a[0], &s[0]); /* they continue */
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(atomic_load(&closing.calls), 0);
         CHECK_STATUS(kit_close(a[i].connector), STATUS_SUCCESS);
         a[i].connector = NULL;
     }
     kit_wait_calls(&closing, 1);
-    e = endpoint_at(adapter, &shared); /* free right then */
+    e = endpoint_at(adapter, &shared); /* free at once */
     CHECK_STATUS(kit_close(e), STATUS_SUCCESS);
     kit_side_close(&again);
     for (int i = 0; i < 2; i++) {
@@ -185,9 +185,7 @@ static void check_left(struct kit_call *call)
     CHECK_EQ(atomic_load(&shut.left), 1);
 }
 
-/*
- * Everything that has come for a side's shards is looked at, though the thread that does so is held up in a callback.
- */
+/* Handles all input of a side's shards, although their thread is blocked in a callback. */
 static void drive(struct kit_side *s)
 {
     NDK_RESULT_EX result;
@@ -206,7 +204,7 @@ static void one_shard(void)
     kit_configure(&config);
 }
 
-/* The connector ends at once, its peer being gone, and holds the listener no longer: what does is the event. */
+/* The connector ends at once, because its peer has closed. Only the event still keeps the listener. */
 CASE(connect_listener_closed_while_its_event_runs, KIT_FAMILIES)
 {
     static struct kit_side a, s;
@@ -247,8 +245,8 @@ static void block(struct kit_call *call)
 }
 
 /*
- * The peer's notice has come, and its callback waits behind another one on the only thread that delivers, when this
- * side disconnects: then it is not called any more.
+ * The peer has disconnected, and the disconnect callback waits behind another callback of the only thread. If this side
+ * disconnects now, the disconnect callback does not run.
  */
 CASE(connect_notice_overtaken_by_disconnect, KIT_FAMILIES)
 {

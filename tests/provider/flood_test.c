@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A listener under attack: 5,000 connections that never send a request, while clients from other addresses connect. The
- * listener runs in the case's process under a limit of descriptors; attackers and clients are children with sockets of
- * their own. Each case prints how many of the clients connected. No time limit of the provider ends an attacker.
+ * listener runs in the case's process with a limit of descriptors; attackers and clients are children with sockets of
+ * their own. Each case prints how many clients connected. No time limit of the provider ends an attacker.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -23,14 +23,14 @@ enum {
     LONG_RUN = 1000,
     PERCENT = 99,       /* of the clients must connect */
     THINK_MS = 200,     /* of a slow client, from TCP connect to the request */
-    PAUSE_MS = 100,     /* of a quick one, before it connects: so that the attack is met at its height too */
-    GIVE_UP_S = 60,     /* a client counts as failed */
+    PAUSE_MS = 100,     /* of a quick client, before it connects, so that it meets the height of the attack */
+    GIVE_UP_S = 60,     /* after that, a client counts as failed */
     DESCRIPTORS = 5200, /* that the attackers need */
 };
 
 /* ---- sockets ---- */
 
-/* 127.0.0.0/8: net 1 are the attackers', net 2 the clients'. */
+/* 127.0.0.0/8: net 1 has the attackers, net 2 the clients. */
 static struct sockaddr_in source_address(unsigned net, unsigned number)
 {
     struct sockaddr_in a = { .sin_family = AF_INET };
@@ -69,7 +69,7 @@ struct attack {
     bool reconnects;
 };
 
-/* -1: refused at once. */
+/* Returns -1 if refused at once. */
 static int attacker_connect(const struct attack *a, int poller, unsigned number)
 {
     struct sockaddr_in source = source_address(1, number % a->sources);
@@ -187,7 +187,7 @@ static void clients(int wire)
     kit_wait_join(wire);
 }
 
-/* ---- the victim: accepts each request, and closes when the peer has gone ---- */
+/* ---- the victim: accepts each request, and closes when the peer has closed ---- */
 
 struct victim {
     struct kit_side side;
@@ -248,7 +248,7 @@ static unsigned percent(unsigned connected, unsigned of)
     return connected * 100 / of;
 }
 
-/* The share of slow clients that must connect; 0: their number is printed alone. */
+/* The share of slow clients that must connect; 0: their number is only printed. */
 static void run_flood(rlim_t descriptors, unsigned sources, bool reconnects, unsigned count, unsigned slow_percent)
 {
     static struct victim v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process with open adapters forks: the child keeps no connection and no address alive, disturbs nothing of its
- * parent's, and can open adapters of its own.
+ * A process with open adapters forks: the child keeps no connection and no address alive, does not disturb its parent,
+ * and can open adapters of its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -37,7 +37,7 @@ static bool is_name_of_ours(int fd)
            len > offsetof(struct sockaddr_un, sun_path) + 8 && memcmp(name.sun_path + 1, "openndk", 7) == 0;
 }
 
-/* A descriptor with one of the provider's files behind it, or -1. Calls only what is allowed in a child of threads. */
+/* Returns a descriptor of one of the provider's files, or -1. Calls only async-signal-safe functions. */
 static int find_descriptor_of_provider(void)
 {
     for (int fd = 0; fd < 1024; fd++) {
@@ -70,7 +70,7 @@ CASE(fork_child_has_no_descriptors, KIT_FAMILIES)
     kit_pair_close(&pair);
 }
 
-/* A consumer that connects, forks, and dies. Its child lives until the wire is closed. */
+/* A consumer connects, forks, and dies. Its child lives until the pipe is closed. */
 static void dying_consumer(int wire)
 {
     struct sockaddr_storage from = kit_host(0), to;
@@ -124,7 +124,7 @@ CASE(fork_death_of_the_parent_is_noticed, KIT_FAMILIES)
     kit_side_close(s);
 }
 
-/* Connections of the parent live on beside the child, end while it lives, and after it has ended. */
+/* Connections of the parent stay alive beside the child, and end while it lives and after it has ended. */
 CASE(fork_parent_goes_on, KIT_FAMILIES)
 {
     static struct kit_pair second;
@@ -205,7 +205,7 @@ static void *churn_connections(void *arg)
     return NULL;
 }
 
-/* Takes, for a moment, numbers that the provider had or will have. */
+/* Opens, for a moment, descriptors with numbers that the provider had or will have. */
 static void *churn_files(void *arg)
 {
     (void)arg;
@@ -274,7 +274,7 @@ static void *connect_locked(void *arg)
     return NULL;
 }
 
-/* Its handler waits for a thread that connects: the fork must not keep that thread from it. */
+/* Its fork handler waits for a thread that connects. The fork must not block that thread. */
 CASE(fork_with_handlers_of_the_program, 0)
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who holds an address: our own kind, other programs, nobody, and those who only pretend to. */
+/* The user of an address: OpenNDK processes, other programs, nobody, and processes that have only the name. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -117,7 +117,7 @@ static void squat_and_wait(int wire)
     kit_wait_join(wire);
 }
 
-/* The port of SMB, whose name any user can bind: the listener gets it, and whoever asks learns who has it. */
+/* The port of SMB, whose name any user can bind: the listener gets the port, and the holder is reported. */
 CASE(holder_of_a_squatted_name, KIT_FAMILIES | KIT_NETNS)
 {
     struct sockaddr_storage at = kit_host(445);

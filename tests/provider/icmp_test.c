@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NdkConnect against packet filters, routes and the system's permissions: each cause has the right status and a reason
- * whose advice fits. Each case then removes the cause, and the same connector connects.
+ * NdkConnect against packet filters, routes and permissions of the system: each cause has the right status, and a
+ * reason whose advice fits. Each case then removes the cause, and the same connector connects.
  */
 #include <linux/capability.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void check_connect(struct kit_pair *p, const char *what, NTSTATUS status,
 /* ---- what ICMP reports ---- */
 
 struct answer {
-    const char *type; /* as nft names it */
+    const char *type; /* in nft's terms */
     NTSTATUS status;
     uint32_t reason;
 };
@@ -80,7 +80,7 @@ CASE(icmp_each_answer, KIT_FAMILIES | KIT_NETNS)
     kit_pair_close(&p);
 }
 
-/* ---- what routes say ---- */
+/* ---- routes ---- */
 
 static const struct answer routes[] = {
     { "blackhole", STATUS_NETWORK_UNREACHABLE, REASON(NO_ROUTE) },
@@ -153,7 +153,7 @@ static void drop_bind_capability(void)
         kit_skip("this process's capabilities cannot be dropped");
 }
 
-/* The provider's threads begin after the drop, so that none of them has the capability. */
+/* The provider's threads begin after the drop, so none of them has the capability. */
 /* covers: CON-12 */
 CASE(icmp_forbidden_port, KIT_FAMILIES)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Established connections whose peer stalls or whose network goes, as a consumer sees them: statuses, reasons, the
- * disconnect callback, counters. Limits are short, and nothing has to happen before a certain time.
+ * Established connections whose peer stalls or whose network fails, as a consumer sees them: statuses, reasons, the
+ * disconnect callback, counters. Time limits are short, and the cases set no deadline of their own.
  */
 #include "contract/kit/kit.h"
 #include "contract/kit/net.h"
@@ -23,7 +23,7 @@ static void limit(uint32_t stall_ms, uint32_t unacked_ms)
     CHECK_EQ(ondk_configure(&config), STATUS_SUCCESS);
 }
 
-/* As any other lost connection; `posted` receives were outstanding. */
+/* As any other lost connection, with `posted` receives outstanding. */
 static void check_lost(struct kit_side *s, ULONG reason, int posted)
 {
     ondk_counters_t counters;
@@ -118,7 +118,7 @@ static void interface_goes(bool moves)
         kit_ip("link delete near");
     check_lost(&p.active, GONE, 1);
     check_lost(&p.passive, GONE, 1);
-    /* The adapter is of no more use, and can be closed. */
+    /* The adapter is useless now, and can be closed. */
     kit_close_connector(&p.active);
     p.active.connector = kit_connector(p.active.adapter);
     CHECK(!NT_SUCCESS(kit_connect(&p.active, &at, &p.listener.address, NULL, 0)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fast registration, windows, invalidation and logical addresses: what is refused at once, what the scripted fabric is
- * given, and which token is there after a post that worked or did not.
+ * Fast registration, windows, invalidation and logical addresses: inline refusals, the arguments that the scripted
+ * fabric receives, and the token after a post that succeeded or failed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -99,7 +99,7 @@ static void test_reported(void **state)
 
 /* ---- fast registration ---- */
 
-/* An MR is of one kind. covers: INV-07 */
+/* An MR has one kind. covers: INV-07 */
 static void test_kinds(void **state)
 {
     NDK_MR *fresh = make_fast(t.pd);
@@ -195,7 +195,7 @@ static void test_fast_register_is_refused(void **state)
     close_and_wait(foreign);
 }
 
-/* What a failed post leaves: the token that was there. covers: INV-09 */
+/* A failed post leaves the token from before. covers: INV-09 */
 static void test_failed_fast_register(void **state)
 {
     static const struct {
@@ -233,7 +233,7 @@ static void *register_meanwhile(void *unused)
     return unused;
 }
 
-/* In the first post: another thread's does not wait for its answer. */
+/* Runs in the first post: another thread's post does not wait for it. */
 static void post_another(void)
 {
     pthread_t other;
@@ -242,7 +242,7 @@ static void post_another(void)
     assert_int_equal(pthread_join(other, NULL), 0);
 }
 
-/* One that fails takes its own token back, and no other. covers: INV-09 */
+/* A post that fails discards its own token, and no other. covers: INV-09 */
 static void test_two_fast_registers(void **state)
 {
     const struct fast f = {t.fast, 1, 0, 1, PAGE_SIZE, 0};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Creation, headers and tables of the objects, rule by rule. The fabric is a scripted one.
- */
+/* Creation, headers and tables of the objects, rule by rule. The fabric is scripted. */
 #include <string.h>
 
 #include "provider/support.h"
@@ -37,7 +35,7 @@ static void test_headers(void **state)
         check_header(&cq->Header, NdkObjectTypeCq, cases[i].got);
         check_header(&mr->Header, NdkObjectTypeMr, cases[i].got);
         check_header(&qp->Header, NdkObjectTypeQp, cases[i].got);
-        /* The block is somebody else's: what is put there stays. */
+        /* The consumer owns the block, and its values stay. */
         memset(&qp->Header.NdkReserved, 0x5a, sizeof(qp->Header.NdkReserved));
         assert_int_equal(qp->Dispatch->NdkReceive(qp, NULL, NULL, 0), STATUS_SUCCESS);
         assert_memory_equal(&qp->Header.NdkReserved.rf[3], "ZZZZZZZZ", 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Under each profile, what the adapter reports is what it enforces: at the limit it works, one past it is refused. */
+/* With each profile the adapter enforces what it reports: a request at the limit succeeds, one beyond it is refused. */
 #include <unistd.h>
 
 #include "contract/kit/data.h"
@@ -18,7 +18,7 @@ static void use(const char *name)
     CHECK_EQ(ondk_configure(&config), STATUS_SUCCESS);
 }
 
-static ULONG least(uint64_t a, uint64_t b)
+static ULONG min_u32(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -30,7 +30,7 @@ static struct data_qp most(void)
                              .inline_size = info.MaxInlineDataSize };
 }
 
-/* A side whose queues are as large as they may be. */
+/* A side whose queues have the largest size. */
 static void open_side(struct kit_side *s)
 {
     struct data_qp how;
@@ -60,14 +60,14 @@ static void check_reported(void)
     CHECK_EQ(info.MaxCalleeData, config.max_private);
     CHECK_EQ(info.MaxInboundReadLimit, config.max_inbound_reads);
     CHECK_EQ(info.MaxOutboundReadLimit, config.max_outbound_reads);
-    CHECK_EQ(info.MaxInitiatorRequestSge, least(config.max_initiator_sge, 16));
-    CHECK_EQ(info.MaxReceiveRequestSge, least(config.max_receive_sge, 16));
-    CHECK_EQ(info.MaxReadRequestSge, least(config.max_read_sge, 16));
-    CHECK_EQ(info.MaxInlineDataSize, least(config.max_inline, 1024));
-    CHECK_EQ(info.MaxInitiatorQueueDepth, least(config.max_initiator_depth, 16384));
-    CHECK_EQ(info.MaxReceiveQueueDepth, least(config.max_receive_depth, 16384));
-    CHECK_EQ(info.MaxCqDepth, least(config.max_cq_depth, 262144));
-    CHECK_EQ(info.MaxSrqDepth, least(config.max_srq_depth, 16384));
+    CHECK_EQ(info.MaxInitiatorRequestSge, min_u32(config.max_initiator_sge, 16));
+    CHECK_EQ(info.MaxReceiveRequestSge, min_u32(config.max_receive_sge, 16));
+    CHECK_EQ(info.MaxReadRequestSge, min_u32(config.max_read_sge, 16));
+    CHECK_EQ(info.MaxInlineDataSize, min_u32(config.max_inline, 1024));
+    CHECK_EQ(info.MaxInitiatorQueueDepth, min_u32(config.max_initiator_depth, 16384));
+    CHECK_EQ(info.MaxReceiveQueueDepth, min_u32(config.max_receive_depth, 16384));
+    CHECK_EQ(info.MaxCqDepth, min_u32(config.max_cq_depth, 262144));
+    CHECK_EQ(info.MaxSrqDepth, min_u32(config.max_srq_depth, 16384));
     CHECK(info.FRMRPageCount <= config.fast_register_pages);
     CHECK_EQ(info.FRMRPageCount == 0, config.fast_register_pages == 0);
     CHECK_EQ(info.MaxWindowSize == 0, config.max_window_kib == 0);
@@ -134,7 +134,10 @@ static void check_memory(struct kit_side *s)
     NDK_MW *mw = NULL;
     NTSTATUS status;
 
-    /* Never so much memory: the chain is too short for it, which is refused alike; at the limit, see the side's own. */
+    /*
+     * There is not so much memory: the chain is too short, which is refused in the same way. The side's own region
+     * tests the limit.
+     */
     CHECK_STATUS(data_register(mr, &s->mdl, info.MaxRegistrationSize + 1, 0), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(kit_close(mr), STATUS_SUCCESS);
     status = s->pd->Dispatch->NdkCreateMw(s->pd, kit_create_done, &call, &mw);
@@ -187,7 +190,7 @@ static NTSTATUS post(struct kit_side *s, bool receive, ULONG count, ULONG len, U
 
 static void check_sends(struct kit_side *from, struct kit_side *to)
 {
-    ULONG fewer = least(info.MaxInitiatorRequestSge, info.MaxReceiveRequestSge);
+    ULONG fewer = min_u32(info.MaxInitiatorRequestSge, info.MaxReceiveRequestSge);
 
     CHECK_STATUS(post(to, true, info.MaxReceiveRequestSge + 1, 10, 0), STATUS_INVALID_PARAMETER);
     CHECK_STATUS(post(to, true, info.MaxReceiveRequestSge, 10, 0), STATUS_SUCCESS);
@@ -226,11 +229,11 @@ static void check_reads(struct kit_side *from, struct kit_side *to)
     CHECK_STATUS(kit_result(from).Status, STATUS_SUCCESS);
     CHECK_STATUS(from->connector->Dispatch->NdkGetConnectionData(from->connector, &inbound, &outbound, NULL, &len),
                  STATUS_SUCCESS);
-    CHECK_EQ(inbound, least(8, least(config.max_inbound_reads, config.max_outbound_reads)));
+    CHECK_EQ(inbound, min_u32(8, min_u32(config.max_inbound_reads, config.max_outbound_reads)));
     CHECK_EQ(outbound, inbound);
 }
 
-/* As many as the queue holds at once; the CQ holds the same number for both queues. */
+/* As many as the queue holds; the CQ holds the same number for both queues. */
 static void check_depth(struct kit_side *s)
 {
     NDK_RESULT_EX r;
@@ -315,7 +318,7 @@ CASE(profiles_minimal, KIT_FAMILIES)
     CHECK_EQ(info.MaxCallerData, 0);
 }
 
-/* The environment's profile comes before its single variables, and both before what the program sets. */
+/* The environment's profile is applied before its variables, and both before the program's settings. */
 CASE(profiles_in_the_environment, 0)
 {
     ondk_config_t c;

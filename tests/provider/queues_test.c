@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What comes with capabilities of queues: moderation, and shared receive queues. The scripted fabric tells what it was
- * given.
+ * Optional capabilities of queues: moderation and shared receive queues. The scripted fabric records its arguments.
  */
 #include <errno.h>
 #include <string.h>
@@ -209,7 +208,7 @@ static void test_qp_with_srq(void **state)
     close_and_wait(srq);
 }
 
-/* The domain, the shared queue and its queue pair, closed in that order; the fabric's end of each is late. */
+/* Protection domain, shared queue and queue pair are closed in that order; the fabric delays the end of each. */
 /* covers: OBJ-12 */
 static void test_srq_order(void **state)
 {
@@ -224,7 +223,7 @@ static void test_srq_order(void **state)
     fake.defers_ends = true;
     assert_int_equal(close_object(pd, &pd_closed), STATUS_PENDING);
     assert_int_equal(close_object(srq, &srq_closed), STATUS_PENDING);
-    assert_int_equal(atomic_load(&fake.srqs), 1); /* its queue pair is there */
+    assert_int_equal(atomic_load(&fake.srqs), 1); /* its queue pair still exists */
     assert_int_equal(close_object(qp, &qp_closed), STATUS_PENDING);
     assert_int_equal(fake_run_deferred(), 1);
     fake_wait(&qp_closed.returned);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue pair refuses requests a moment before its connector is told of the connection's end. In that moment, which is
- * here held open by wrapping the connector's events, the connector's reason is known already.
+ * A queue pair refuses requests shortly before its connector receives the end of the connection. Between the two, which
+ * wrappers of the connector's events extend here, the connector already has the reason.
  */
 #include "contract/kit/data.h"
 #include "openndk/reason.h"
@@ -11,10 +11,10 @@ static struct fabric_ops wrapped;
 static const struct fabric_ops *real;
 static struct fabric_conn_events events;
 static struct kit_side *watched;
-static atomic_uint seen; /* the reason, in the moment */
+static atomic_uint seen; /* the reason at that time */
 
-/* Before the connector hears of it. */
-static void look(void *owner)
+/* Before the connector receives the event. */
+static void read_reason(void *owner)
 {
     struct connector *c = owner;
 
@@ -25,13 +25,13 @@ static void look(void *owner)
 
 static void on_peer_ended(void *owner, enum fabric_reason why, uint16_t terminate)
 {
-    look(owner);
+    read_reason(owner);
     connector_events.peer_ended(owner, why, terminate);
 }
 
 static void on_disconnected(void *owner, enum fabric_reason why, uint16_t terminate)
 {
-    look(owner);
+    read_reason(owner);
     connector_events.disconnected(owner, why, terminate);
 }
 
@@ -88,8 +88,8 @@ CASE(reason_order_own_disconnect, 0)
 
 static atomic_int held, go;
 
-/* The queue pair's shard does nothing meanwhile: what the peer does is found all at once. */
-static void hold_shard(struct kit_side *s)
+/* Blocks the queue pair's shard, which then finds all that the peer has done at once. */
+static void block_shard(struct kit_side *s)
 {
     (void)s;
     kit_increment(&held);
@@ -119,8 +119,8 @@ static void wait_sent(struct kit_side *s)
 }
 
 /*
- * The second message overflows the queue. In the same turn the answer to the read finds that the peer has gone: but it
- * is the overflow that ended the connection. covers: CQX-07
+ * The second message overflows the queue. In the same turn, the answer to the read finds that the peer has closed. But
+ * the overflow has ended the connection. covers: CQX-07
  */
 CASE(reason_order_overflow_before_a_reset, 0)
 {
@@ -128,7 +128,7 @@ CASE(reason_order_overflow_before_a_reset, 0)
     NDK_CQ *shallow = shallow_open(&p);
     NDK_SGE sge = kit_sge(&p.active, 0, 8);
 
-    p.passive.inside_notified = hold_shard;
+    p.passive.inside_notified = block_shard;
     CHECK_STATUS(kit_post_send(&p.active, 1, 0, 8), STATUS_SUCCESS);
     wait_sent(&p.active);
     kit_wait_count(&held, 1);

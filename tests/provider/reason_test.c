@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of reasons are total, without duplicates, and every code is told in words. */
+/* The tables of reasons are total and without duplicates, and every code has a text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static bool wire_names(uint32_t error)
     return strcmp(wire_error_name((enum wire_error)error), "unknown wire error") != 0;
 }
 
-static void check_told(uint32_t code)
+static void check_texts(uint32_t code)
 {
     assert_string_not_equal(ondk_reason_name(code), "unknown");
     assert_true(strlen(ondk_reason_text(code)) > 15);
@@ -41,8 +41,8 @@ static void test_every_reason_has_a_code(void **state)
         assert_false(taken[ONDK_REASON_CAUSE(code)]);
         taken[ONDK_REASON_CAUSE(code)] = true;
         assert_string_equal(ondk_reason_name(code), fabric_reason_name(why));
-        check_told(code);
-        check_told(with);
+        check_texts(code);
+        check_texts(with);
         assert_int_equal(ONDK_REASON_CAUSE(with), ONDK_REASON_CAUSE(code));
         assert_int_equal(ONDK_REASON_TERMINATE(with), ONDK_REASON_BY(with) ? 0x1101 : 0);
         for (int other = FABRIC_OK; other < why; other++) {
@@ -52,7 +52,7 @@ static void test_every_reason_has_a_code(void **state)
     }
 }
 
-/* Numbers that programs may have kept. */
+/* Numbers that programs may have stored. */
 static void test_numbers_stay(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void test_every_wire_error_is_told(void **state)
         if (error == FABRIC_NO_TERMINATE)
             continue;
         assert_int_equal(other, !wire_names(error));
-        check_told(code);
+        check_texts(code);
         if (other)
             continue;
         assert_true(known < 64);
@@ -104,7 +104,7 @@ static void test_codes_that_do_not_exist(void **state)
     }
 }
 
-/* How a request ended in the protocol to why, in every combination. */
+/* From the status of a request in the protocol to its reason, in every combination. */
 static void test_completions(void **state)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each reason that can be provoked, as a consumer sees it: in the disconnect callback of NDK 2.1, in the completions
- * that the end of the connection flushed, and by ondk_connector_reason.
+ * that were flushed, and by ondk_connector_reason.
  */
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ struct end {
     ULONG reason;
 };
 
-static void told(void *context, ULONG reason)
+static void on_disconnect(void *context, ULONG reason)
 {
     struct end *e = context;
 
@@ -27,7 +27,7 @@ static void told(void *context, ULONG reason)
     kit_increment(&e->calls);
 }
 
-/* Established, with one receive of 64 bytes where wanted. */
+/* Establishes a connection, with one receive of 64 bytes if requested. */
 static void end_open(struct end *e, bool receive)
 {
     struct raw_frame request = peer_frame(PEER_WRITE);
@@ -38,14 +38,14 @@ static void end_open(struct end *e, bool receive)
     if (receive)
         CHECK_STATUS(kit_post_receive(&e->p.side, 1, 0, 64), STATUS_SUCCESS);
     c = e->p.side.connector;
-    e->p.accepting = c->Dispatch->NdkAcceptEx(c, e->p.side.qp, 8, 8, NULL, 0, told, e, kit_request_done, &e->p.accept);
+    e->p.accepting = c->Dispatch->NdkAcceptEx(c, e->p.side.qp, 8, 8, NULL, 0, on_disconnect, e, kit_request_done, &e->p.accept);
     CHECK(raw_recv_frame(e->p.s, true, &e->p.reply));
     peer_initiator_ready(&e->p, PEER_WRITE);
     CHECK_STATUS(kit_final(&e->p.accept, e->p.accepting), STATUS_SUCCESS);
     CHECK_EQ(ondk_connector_reason(c), 0);
 }
 
-/* The connection has ended for this reason; `waiting` requests did so with it. */
+/* The connection has ended for this reason, as have `waiting` requests. */
 static void end_check(struct end *e, ULONG reason, int waiting)
 {
     kit_wait_count(&e->calls, 1);
@@ -58,7 +58,7 @@ static void end_check(struct end *e, ULONG reason, int waiting)
     }
 }
 
-/* Later receives are flushed by our disconnect, and still tell why the connection had ended. */
+/* Our disconnect flushes later receives, which still have the reason of the connection's end. */
 static void end_close(struct end *e, ULONG reason)
 {
     CHECK_STATUS(kit_post_receive(&e->p.side, 2, 0, 8), STATUS_SUCCESS);
@@ -150,7 +150,7 @@ CASE(reasons_a_message_longer_than_the_receive, KIT_FAMILIES)
     end_close(&e, 0x01311205);
 }
 
-/* A region that goes while a receive names it. */
+/* A region is deregistered while a receive names it. */
 CASE(reasons_memory_that_was_gone, KIT_FAMILIES)
 {
     static struct end e;
@@ -170,7 +170,7 @@ CASE(reasons_memory_that_was_gone, KIT_FAMILIES)
     end_close(&e, 0x01511000);
 }
 
-/* A read that cannot be taken back ends the connection. */
+/* A read that cannot be cancelled ends the connection. */
 CASE(reasons_a_flush_that_tears, KIT_FAMILIES)
 {
     static struct end e;
@@ -206,7 +206,7 @@ CASE(reasons_flush_disconnect_and_close, KIT_FAMILIES)
     r = kit_result(&p.active);
     CHECK_STATUS(r.Status, STATUS_CANCELLED);
     CHECK_EQ(r.ProviderErrorCode, FLUSH);
-    kit_exchange(&p.active, &p.passive); /* it went on */
+    kit_exchange(&p.active, &p.passive); /* it continued */
     CHECK_STATUS(kit_post_receive(&p.active, 1, 0, 8), STATUS_SUCCESS);
     kit_pair_disconnect(&p);
     CHECK_EQ(kit_result(&p.active).ProviderErrorCode, LEFT);
@@ -297,7 +297,7 @@ CASE(reasons_a_completion_queue_that_overflows, KIT_FAMILIES)
     kit_wait_count(&p.passive.disconnected, 1);
     CHECK_EQ(ondk_connector_reason(p.passive.connector), 0x00620000);
     r = kit_result(&p.passive);
-    if (r.Status < 0) /* it may have been through before */
+    if (r.Status < 0) /* it may have completed before */
         CHECK_EQ(r.ProviderErrorCode, 0x00620000);
     kit_close_connector(&p.passive);
     CHECK_STATUS(kit_close(p.passive.qp), STATUS_SUCCESS);
@@ -363,7 +363,7 @@ CASE(reasons_nobody_and_silence, KIT_FAMILIES)
 
 enum { FAST = 8192 };
 
-/* The side's second region: fast-registered memory of its own, and the result of the request taken. */
+/* Fast-registers the side's second region, and gets the result of the request. */
 struct fast {
     NDK_MR *mr;
     uint8_t *memory;
@@ -445,7 +445,7 @@ CASE(reasons_of_a_send_that_cannot_invalidate, KIT_FAMILIES)
     kit_pair_close(&p);
 }
 
-/* The window's region goes while the bind waits for the request behind it. */
+/* The window's region is deregistered while the bind waits for the request behind it. */
 CASE(reasons_of_a_bind_whose_region_went, KIT_FAMILIES)
 {
     static struct kit_pair p;

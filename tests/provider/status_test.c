@@ -27,7 +27,7 @@ static void test_reasons(void **state)
     for (int why = 0; why < FABRIC_REASON_COUNT; why++) {
         check_named(status_of_reason(why));
         check_named(status_of_connect(why));
-        /* NdkConnect's page knows no abort; everything else is the same. */
+        /* NdkConnect documents no abort; everything else is the same. */
         if (why == FABRIC_PEER_SILENT)
             assert_int_equal(status_of_connect(why), STATUS_IO_TIMEOUT);
         else if (why == FABRIC_INTERFACE_GONE)
@@ -97,10 +97,10 @@ static void test_environment(void **state)
     setenv("ONDK_BACKLOG", "12 pieces", 1);   /* not a number */
     setenv("ONDK_SHARDS", "-1", 1);
     setenv("ONDK_SPIN_US", "99999999999999999999999", 1);
-    setenv("ONDK_REPLY_MS", "", 1);           /* as if it were not set */
+    setenv("ONDK_REPLY_MS", "", 1);           /* counts as not set */
     assert_int_equal(ondk_config_check_environment(), 4);
-    setenv("ONDK_CONECT_MS", "5", 1);         /* no such name */
-    setenv("ONDK_CHECK_FULL", "", 1);         /* not the library's, but known */
+    setenv("ONDK_CONECT_MS", "5", 1);         /* an unknown name */
+    setenv("ONDK_CHECK_FULL", "", 1);         /* not a setting, but known */
     assert_int_equal(ondk_config_check_environment(), 5);
     ondk_config_init(&c);
     assert_int_equal(c.connect_ms, 2000);

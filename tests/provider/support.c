@@ -81,7 +81,7 @@ NDK_QP *make_qp(NDK_PD *pd, NDK_CQ *receive, NDK_CQ *initiator)
     return qp;
 }
 
-/* The close is in the first slot of every table that has one. */
+/* Every table that has a close has it first. */
 NTSTATUS close_object(void *object, struct call *call)
 {
     NDK_PD *any = object;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What adapters report, and what queues, queue pairs and regions pass on and refuse. The scripted fabric tells what it
- * was given.
+ * The reports of adapters, and the requests that queues, queue pairs and regions pass on or refuse. The scripted fabric
+ * records its arguments.
  */
 #include <errno.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void test_info_size(void **state)
     assert_int_equal(info.RdmaTechnology, NdkiWarp);
 }
 
-/* What the adapter cannot do is not reported, so that nobody tries. */
+/* Unsupported capabilities are not reported. */
 static void test_info_tells_what_is_absent(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void test_cq_results(void **state)
     }
 }
 
-/* More than one batch of the provider's: order and number stay. covers: CQX-09 */
+/* More than one batch: order and number are kept. covers: CQX-09 */
 static void test_cq_many_results(void **state)
 {
     NDK_RESULT results[60];
@@ -376,7 +376,7 @@ static void test_posts_are_passed_on(void **state)
     assert_int_equal(d->NdkReceive(t.qp, NULL, NULL, 0), STATUS_SUCCESS);
 }
 
-/* Nothing of these reaches the fabric. covers: QPR-01, ADP-02 */
+/* None of these reaches the fabric. covers: QPR-01, ADP-02 */
 static void test_posts_refused(void **state)
 {
     NDK_SGE sges[9] = {{{(void *)0x1000}, 1, 7}};
@@ -474,7 +474,7 @@ static void test_mdl_chains(void **state)
     MDL a, b, c;
 
     (void)state;
-    /* Odd addresses, an empty piece, and one buffer behind the other. */
+    /* Odd addresses, an empty descriptor, and adjacent buffers. */
     ondk_mdl_init(&c, memory + 3 + 1000, 5000, NULL);
     ondk_mdl_init(&b, memory + 3 + 1000, 0, &c);
     ondk_mdl_init(&a, memory + 3, 1000, &b);
@@ -488,7 +488,7 @@ static void test_mdl_chains(void **state)
     assert_int_equal(try_chain(mr, &a, (SIZE_T)-1), STATUS_INVALID_PARAMETER);
     assert_int_equal(try_chain(mr, &a, 0), STATUS_INVALID_PARAMETER);
     assert_int_equal(try_chain(mr, NULL, 1), STATUS_INVALID_PARAMETER);
-    /* A hole of one byte, and a step back; what lies before it is contiguous. */
+    /* A gap of one byte, and a step back; the part before it is contiguous. */
     ondk_mdl_init(&c, memory + 3 + 1001, 5000, NULL);
     assert_int_equal(try_chain(mr, &a, 1001), STATUS_INVALID_PARAMETER);
     assert_int_equal(try_chain(mr, &a, 1000), STATUS_SUCCESS);
@@ -503,7 +503,7 @@ static void test_registration_size(void **state)
     MDL mdl;
 
     (void)state;
-    /* The fabric does not touch it, so that the address need not be backed. */
+    /* The fabric does not access it, so the address need not be mapped. */
     ondk_mdl_init(&mdl, memory, UINT32_MAX, NULL);
     assert_int_equal(try_chain(mr, &mdl, t.info.MaxRegistrationSize), STATUS_SUCCESS);
     assert_int_equal(try_chain(mr, &mdl, t.info.MaxRegistrationSize + 1), STATUS_INVALID_PARAMETER);
@@ -591,7 +591,7 @@ static void test_deregister_waits(void **state)
 
     (void)state;
     assert_int_equal(register_buffer(mr, memory, 100, NDK_MR_FLAG_ALLOW_REMOTE_WRITE), STATUS_SUCCESS);
-    fake.defers_ends = true; /* as if the peer's data were being placed right now */
+    fake.defers_ends = true; /* as if the peer's data were being placed */
     assert_int_equal(mr->Dispatch->NdkDeregisterMr(mr, on_request, &left), STATUS_PENDING);
     fake_drain();
     assert_int_equal(left.count, 0);
