@@ -2,7 +2,7 @@
 /*
  * The executor of real threads: one for each shard. The thread runs the shard's turns. After an event it spins for a
  * while, because waking a sleeping thread takes longer than most answers. Then it sleeps. While a consumer polls, the
- * thread does not spin. The invariant: a thread that stops has run all queued worker_run and callbacks.
+ * thread does not spin. The invariant: a thread that stops has run all queued work and callbacks.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

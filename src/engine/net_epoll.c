@@ -192,7 +192,10 @@ static void poller_unwatch_direct(struct poller *p)
     atomic_store_explicit(&p->some_unwatched, true, memory_order_relaxed);
 }
 
-/* Does reading the direct connections find all that is ready? They must be all there are, and none waits for output. */
+/*
+ * Does reading the direct connections find all that is ready? They must be all the connections, and none may wait for
+ * output.
+ */
 static bool poller_can_read_directly(const struct poller *p)
 {
     if (p->n_connections != p->n_direct)

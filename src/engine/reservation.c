@@ -14,7 +14,7 @@
  *
  * A bitmap for each host address has the dynamic ports (port 0). For a short while it also stores which ports others
  * use, so that a nearly full range costs no more than an empty one. As long as remains stay, it stores which ports have
- * had connections, so that finding a fresh port costs next to nothing.
+ * had connections, so that finding a fresh port, which has none, costs next to nothing.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -102,16 +102,6 @@ size_t ddp_fpdu_begin(const struct ddp_header *h, size_t ulpdu, uint8_t fpdu[DDP
     return MPA_FPDU_LENGTH + DDP_UNTAGGED_HEADER;
 }
 
-void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r,
-                     uint8_t fpdu[RDMAP_READ_FPDU])
-{
-    (void)ddp_fpdu_begin(h, DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST, fpdu);
-    store_be32_pair(fpdu + 16, h->mo, r->sink_stag);
-    store_be64(fpdu + 24, r->sink_to);
-    store_be32_pair(fpdu + 32, r->length, r->source_stag);
-    store_be64(fpdu + 40, r->source_to);
-}
-
 bool rdmap_read_decode(struct rdmap_read_request *r, const uint8_t *bytes, size_t len)
 {
     struct cursor_in c = cursor_in(bytes, len);
@@ -134,4 +124,14 @@ size_t rdmap_read_encode(const struct rdmap_read_request *r, uint8_t *bytes, siz
     cursor_put32(&c, r->source_stag);
     cursor_put64(&c, r->source_to);
     return c.failed ? 0 : size - c.remaining;
+}
+
+void rdmap_read_fpdu(const struct ddp_header *h, const struct rdmap_read_request *r,
+                     uint8_t fpdu[RDMAP_READ_FPDU])
+{
+    (void)ddp_fpdu_begin(h, DDP_UNTAGGED_HEADER + RDMAP_READ_REQUEST, fpdu);
+    store_be32_pair(fpdu + 16, h->mo, r->sink_stag);
+    store_be64(fpdu + 24, r->sink_to);
+    store_be32_pair(fpdu + 32, r->length, r->source_stag);
+    store_be64(fpdu + 40, r->source_to);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds the MPA codes) and the wire errors that become one.
+ * The Terminate message (RFC 5040 section 4.8; RFC 6581 adds the MPA codes) and the wire errors that become one. The
+ * invariant: the values of enum wire_error, WIRE_OK excepted, are the codes on the wire.
  */
 #ifndef WIRE_TERMINATE_H
 #define WIRE_TERMINATE_H
