@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connections of one shard beside each other, on the simulated network: what one turn of a connection, or of a shard's
- * work, is bounded by. Hogs send more empty RDMA writes than a turn may take, a ping comes in the midst of them, and
- * each hog's frames are counted until the ping is there.
+ * Connections that share a shard, on the simulated network: the bounds of one turn of a connection and of a shard's
+ * work. Hogs send more empty RDMA writes than a turn may process, a ping arrives among them, and each hog's frames are
+ * counted until the ping is received.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static unsigned hogs_beside;
 static bool waits_for_ping;
 
 /* Called between two sockets of a turn. From the ping's arrival to its receipt no hog has had more than one turn. */
-static void look_for_ping(void)
+static void find_ping(void)
 {
     uint64_t all = 0;
 
@@ -222,7 +222,7 @@ static void set_up(unsigned hogs)
     fabrics[1]->ops->listener_listen(listener, &address);
     while (!addr_port(&address))
         sim_check(sim_step(), "nobody listens");
-    sim_net_in_order(look_for_ping);
+    sim_net_in_order(find_ping);
     for (unsigned i = 0; i <= hogs; i++)
         establish(&links[(i + 1) % (hogs + 1)]); /* who pings comes last, behind the hogs */
 }

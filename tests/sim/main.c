@@ -34,7 +34,7 @@ static _Noreturn void run_child(uint64_t seed, int out)
     if (write(out, &hash, sizeof hash) != (ssize_t)sizeof hash)
         exit(EXIT_FAILURE);
     close(out);
-    exit(EXIT_SUCCESS); /* a leak checker has its turn here */
+    exit(EXIT_SUCCESS); /* a leak checker runs here */
 }
 
 static struct result run(uint64_t seed)

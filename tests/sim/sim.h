@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all of the simulation shares: the seed's choices, the clock, the trace, failing, and the scenario.
- *
- * One thread, one seed. Whoever needs a choice takes it from sim_below, in an order that the seed decides too; nothing
- * looks at an address, a real clock or a real random number. So a seed gives the same trace again, event by event.
+ * The common part of the simulation: the seed's choices, the clock, the trace, failures, and the scenario. A run has
+ * one thread and one seed. The invariant: every choice comes from sim_below, in an order that the seed decides too, and
+ * nothing depends on an address, a real clock or a real random number. So a seed always has the same trace, event by
+ * event.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -19,7 +19,7 @@
 
 enum { SIM_HOSTS = 2 };
 
-/* How often things happen; odds are in a thousand. What each scenario has is in scenario.c. */
+/* How often things happen; odds are in a thousand. scenario.c has the values of each scenario. */
 struct sim_scenario {
     const char *name;
     bool orderly;              /* nothing fails and nobody misbehaves: so everything has to succeed */
@@ -57,11 +57,11 @@ extern uint64_t sim_clock;
 extern bool sim_tracing;
 void sim_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t sim_trace_hash(void);
-/* The seed has found something: says what, and ends the process. */
+/* The seed has found an error: prints it and ends the process. */
 _Noreturn void sim_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define sim_check(condition, ...) ((condition) ? (void)0 : sim_fail(__VA_ARGS__))
 
-/* Says more about the state of things, when something has failed. */
+/* Prints more about the state after a failure. */
 void sim_on_fail(void (*explain)(void));
 
 /* The whole run of the seed that was set. */

@@ -37,7 +37,7 @@ static void let_go(struct conn *c)
     c->qp = NULL;
 }
 
-static void conn_gone(struct obj *o)
+static void conn_ended(struct obj *o)
 {
     if (((struct conn *)o)->phase == FRESH)
         let_go((struct conn *)o);
@@ -83,7 +83,7 @@ static struct conn *conn_new(unsigned host)
     if (!c)
         return NULL;
     c->active = true;
-    c->o.gone = conn_gone;
+    c->o.gone = conn_ended;
     obj_parent(&c->o, adapter);
     obj_created(&c->o,
                 adapter->ndk.adapter->Dispatch->NdkCreateConnector(adapter->ndk.adapter, obj_create_done, c, &out),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both sides of the consumers' connections have in common: see sim_consumer.h. */
+/* The common part of both sides of the consumers' connections, see sim_consumer.h. */
 #include <string.h>
 
 #include "base/addr.h"
@@ -70,7 +70,7 @@ unsigned conn_fill_private(struct conn *c, uint8_t *data, unsigned least, unsign
     return len;
 }
 
-/* silent: the peer may have said nothing. */
+/* silent: the peer may have sent nothing. */
 unsigned conn_get_private(struct conn *c, uint8_t *data, bool silent)
 {
     ULONG len = MOST_PRIVATE, in = 0, out = 0;
@@ -296,7 +296,7 @@ void connection_leave(bool first)
 
         if (!c || c->phase != UP)
             continue;
-        /* One of the two, or both, begin; the other one follows when it is told. */
+        /* One side or both begin; the other side follows when its callback runs. */
         if (c->told || (first && (c->active ? !sim_chance(300) : sim_chance(300))))
             disconnect(c);
     }

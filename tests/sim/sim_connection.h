@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the consumers' connections share among themselves. */
+/* Declarations that the files of the consumers' connections share. */
 #ifndef SIM_SIM_CONNECTION_H
 #define SIM_SIM_CONNECTION_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the consumers do next: see sim_consumer.h. */
+/* Chooses the consumers' next actions, see sim_consumer.h. */
 #include "sim/sim_consumer.h"
 
 #include <string.h>
@@ -297,11 +297,11 @@ static void idle(void)
 {
     obj_check_deadlines();
     if (sim_chance(IDLE_LOOKS))
-        cq_check_quiet();
+        cq_check_idle();
     if (sim_chance(IDLE_LOOKS))
         qp_check_flushed();
     if (sim_chance(IDLE_LOOKS))
-        srq_check_quiet(false);
+        srq_check_idle(false);
 }
 
 static void open_host(unsigned host)
@@ -364,7 +364,7 @@ void consumer_finish(void)
         sim_fail("not everything that was sent arrives");
     }
     connection_all_established();
-    srq_check_quiet(true);
+    srq_check_idle(true);
     connection_leave(true);
     while (!connection_all_left()) {
         sim_check(sim_step(), "not everybody can disconnect");
@@ -372,13 +372,13 @@ void consumer_finish(void)
     }
 }
 
-/* It can be closed later: once it is there, or once nothing uses it any more. */
+/* It can be closed later: when it exists, or when nothing uses it. */
 static bool is_awaited(const struct obj *o)
 {
     return o->life == ASKED || (o->life == OPEN && o->uses);
 }
 
-/* Closes what is open, one by one, in any order. True: everything is closed, or on its way. */
+/* Closes one open object, in any order. Returns true if every object is closed or being closed. */
 static bool close_some(void)
 {
     struct obj *open[OBJECTS];
@@ -422,7 +422,7 @@ void consumer_close(void)
             (void)sim_step();
     }
     acting = false;
-    /* What has arrived meanwhile, and what a callback has made. */
+    /* Objects that arrived meanwhile, or that a callback made. */
     while (!close_some())
         (void)sim_step();
     close_host((unsigned)sim_below(SIM_HOSTS));

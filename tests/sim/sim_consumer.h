@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The consumers: one on each host, which connect to each other, and to themselves, in every way that the seed finds.
- * What they do next is chosen among everything that the interface allows at this moment.
+ * The consumers: one on each host. They connect to each other, and to themselves, in every way that the seed finds.
+ * Each next action is chosen from everything that the interface allows at that time.
  */
 #ifndef SIM_SIM_CONSUMER_H
 #define SIM_SIM_CONSUMER_H
@@ -30,7 +30,7 @@ void connection_ask(unsigned host);        /* addresses, data */
 void connection_wrong(unsigned host);      /* a call at the wrong time */
 struct qp *connection_any_qp(unsigned host);
 void connection_leave(bool disconnect);    /* everybody, in order */
-bool connection_all_settled(bool explain); /* nobody waits for anybody's answer; explain: says who does */
+bool connection_all_settled(bool explain); /* no consumer waits for an answer; explain: prints those that do */
 void connection_all_established(void);     /* fails where not */
 bool connection_all_left(void);
 unsigned connection_count(void);

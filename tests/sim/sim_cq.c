@@ -117,7 +117,7 @@ void cq_arm(struct cq *cq)
     cq->o.ndk.cq->Dispatch->NdkArmCq(cq->o.ndk.cq, type);
     cq->polling = false;
     cq->o.calls--;
-    /* Empty once armed: from here on whatever comes must be told. */
+    /* The queue is empty after arming, so from here on every completion must be notified. */
     if (!pending && !cq->notifying && results(cq, 1) == 0)
         cq->drained = cq->armed == 1 && cq->o.life == OPEN;
 }
@@ -148,7 +148,7 @@ static bool is_moderated(const struct cq *cq)
     return cq->interval && cq->count > 1;
 }
 
-/* What waits now obeys the newest setting. */
+/* A waiting notification follows the newest setting. */
 void cq_moderate(struct cq *cq)
 {
     static const ULONG intervals[] = {0, 1, 100, 20000, MAXULONG};
@@ -177,8 +177,8 @@ void cq_moderate(struct cq *cq)
 
 /* ---- nothing is running ---- */
 
-/* To look drives the shard, so something may come just then: it is told once the shards have gone on. */
-static void check_told(struct cq *cq)
+/* Polling drives the shard, so a completion may arrive in it; the shards' next turns notify of it. */
+static void check_notified(struct cq *cq)
 {
     unsigned told = cq->told, got;
     bool failed = false;
@@ -205,7 +205,7 @@ static void check_owed(struct cq *cq)
               obj_name(&cq->o));
 }
 
-void cq_check_quiet(void)
+void cq_check_idle(void)
 {
     for (unsigned i = 0; i < object_count; i++) {
         struct cq *cq = (struct cq *)objects[i];
@@ -215,6 +215,6 @@ void cq_check_quiet(void)
         if (cq->owed_by)
             check_owed(cq);
         else if (cq->armed && cq->drained && cq->arm == NDK_CQ_NOTIFY_ANY)
-            check_told(cq);
+            check_notified(cq);
     }
 }

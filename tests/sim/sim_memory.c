@@ -43,7 +43,7 @@ static const ULONG flags_of[USES] = {
     [BEHIND] = NDK_MR_FLAG_ALLOW_LOCAL_WRITE,
 };
 
-static void region_gone(struct obj *o)
+static void region_ended(struct obj *o)
 {
     struct region *r = (struct region *)o;
 
@@ -95,7 +95,7 @@ struct region *region_new(unsigned host, enum use use)
     sim_check(r->memory && r->busy, "no memory");
     memset(r->memory, FILL, 2 * GUARD + r->len);
     r->o.born = region_born;
-    r->o.gone = region_gone;
+    r->o.gone = region_ended;
     obj_parent(&r->o, pd);
     obj_created(&r->o, pd->ndk.pd->Dispatch->NdkCreateMr(pd->ndk.pd, FALSE, obj_create_done, r, &out), &out);
     return r;

@@ -100,7 +100,7 @@ static void report(struct endpoint *e)
     s->ready(s, events);
 }
 
-static int net_poll(struct net *net, void *poller, unsigned max, bool leased, bool *left)
+static int net_poll(struct net *net, void *poller, unsigned max, bool leased, bool *more)
 {
     unsigned round = ++rounds;
     struct endpoint *e;
@@ -118,7 +118,7 @@ static int net_poll(struct net *net, void *poller, unsigned max, bool leased, bo
     }
     if (in_order)
         (void)pick_first(poller, round); /* those that are ready now are ahead of what comes later */
-    *left = sim_net_is_ready(poller);
+    *more = sim_net_is_ready(poller);
     return served;
 }
 
@@ -151,7 +151,7 @@ static struct endpoint *enter(struct net_socket *socket)
     return socket->backend;
 }
 
-/* Where a thread of the consumer's could call just now. What it does may end this very connection, but not free it. */
+/* A place where a thread of the consumer could call. Its call may end this connection, but not free it. */
 static void interrupted(const struct iovec *iov, int iovcnt)
 {
     if (on_interrupt)
@@ -181,7 +181,7 @@ static bool is_connected(const struct addr *local, const struct addr *remote)
     return false;
 }
 
-static int take_port(struct addr *local)
+static int reserve_port(struct addr *local)
 {
     unsigned start = (unsigned)sim_below(sim_scenario.ports);
 
@@ -207,7 +207,7 @@ static int reserve(struct net *net, struct addr *local, const struct addr *peer,
         return EADDRNOTAVAIL;
     if (addr_port(local) && holder(local))
         return use == NET_USE_CONNECT && peer && is_connected(local, peer) ? EEXIST : EADDRINUSE;
-    if (!addr_port(local) && (err = take_port(local)))
+    if (!addr_port(local) && (err = reserve_port(local)))
         return err;
     r = calloc(1, sizeof *r);
     sim_check(r, "no memory");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sim_net.c (sockets, as net.h has them) and sim_wire.c (what travels between them) share. */
+/* Declarations that sim_net.c (sockets, as in net.h) and sim_wire.c (segments between them) share. */
 #ifndef SIM_SIM_NET_INTERNAL_H
 #define SIM_SIM_NET_INTERNAL_H
 
@@ -42,7 +42,7 @@ struct endpoint {
     bool queued;                  /* in its listener's queue */
     struct endpoint *peer;
     struct addr local, remote;
-    int error;                    /* to be told once, then the end of the stream */
+    int error;                    /* reported once, then the end of the stream */
     bool connected, closed, fin_sent, fin_here, dead;
     bool cut;                     /* what is sent from here vanishes */
     bool dying;                   /* given up after a while, as it is cut */

@@ -77,7 +77,7 @@ void *obj_pick(enum kind kind, unsigned host, bool (*wanted)(struct obj *o))
     return count ? found[sim_below(count)] : NULL;
 }
 
-/* What another thread, or the consumer itself, may do while a callback runs. */
+/* Does what another thread, or the consumer itself, may do while a callback runs. */
 static void meanwhile(void)
 {
     if (depth >= NESTED)

@@ -90,7 +90,7 @@ struct req {
     const NTSTATUS *allowed; /* ends with STATUS_PENDING */
     uint64_t deadline;
     bool returned, pended, done;
-    void (*then)(struct req *r, NTSTATUS status); /* its end, however it comes; may be NULL */
+    void (*then)(struct req *r, NTSTATUS status); /* called at its end in any case; may be NULL */
     struct req *next;
 };
 

@@ -13,7 +13,7 @@ static void use(struct grant *g, enum user user, int change)
         g->region->o.uses += (unsigned)change;
 }
 
-bool piece_take(struct grant *g, uint32_t len, enum user user, struct piece *out)
+bool piece_acquire(struct grant *g, uint32_t len, enum user user, struct piece *out)
 {
     for (int tries = 0; g && len <= g->len && tries < 4; tries++) {
         uint32_t at = g->offset + (uint32_t)sim_below(g->len - len + 1);
@@ -43,7 +43,7 @@ bool piece_is_stale(const struct piece *p)
     return p->grant->state == GRANT_DEAD || (p->grant->under && p->grant->under->state == GRANT_DEAD);
 }
 
-void piece_give(const struct piece *p)
+void piece_release(const struct piece *p)
 {
     use(p->grant, p->user, -1);
     if (piece_is_stale(p))
@@ -53,10 +53,10 @@ void piece_give(const struct piece *p)
     memset(p->region->busy + p->offset, 0, p->len);
 }
 
-void wr_give_back(struct wr *w)
+void wr_release(struct wr *w)
 {
     for (unsigned i = 0; i < w->piece_count && !w->taken; i++)
-        piece_give(&w->pieces[i]);
+        piece_release(&w->pieces[i]);
     w->taken = true;
 }
 
@@ -68,7 +68,7 @@ void wr_free(struct wr *w)
 }
 
 /* Splits len over at most `most` pieces of memory, some of them empty. */
-bool wr_take_memory(struct wr *w, unsigned most, uint32_t len, enum use wanted)
+bool wr_acquire_memory(struct wr *w, unsigned most, uint32_t len, enum use wanted)
 {
     unsigned count = len ? 1 + (unsigned)sim_below(most) : (unsigned)sim_below(2);
     enum user user = w->op == RECEIVE ? BY_RECEIVES : BY_REQUESTS;
@@ -78,8 +78,8 @@ bool wr_take_memory(struct wr *w, unsigned most, uint32_t len, enum use wanted)
     for (unsigned i = 0; i < count; i++) {
         uint32_t n = i + 1 == count ? left : (uint32_t)sim_below(left + 1);
 
-        if (!piece_take(grant_pick_for(w->qp, wanted, user == BY_REQUESTS), n, user, &w->pieces[i])) {
-            wr_give_back(w);
+        if (!piece_acquire(grant_pick_for(w->qp, wanted, user == BY_REQUESTS), n, user, &w->pieces[i])) {
+            wr_release(w);
             return false;
         }
         w->piece_count++;

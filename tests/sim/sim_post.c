@@ -23,7 +23,7 @@ struct wr *wr_new(struct qp *qp, enum op op)
 
 static bool wr_drop(struct wr *w)
 {
-    wr_give_back(w);
+    wr_release(w);
     wr_free(w);
     return false;
 }
@@ -183,7 +183,7 @@ bool post_receive(struct qp *qp)
     if (!post_has_room(qp, RECEIVE))
         return false;
     w = wr_new(qp, RECEIVE);
-    if (!wr_take_memory(w, w->qp->sges, any_length(LARGE), LOCAL))
+    if (!wr_acquire_memory(w, w->qp->sges, any_length(LARGE), LOCAL))
         return wr_drop(w);
     qp->receive_len[n] = w->len;
     qp->received++;
@@ -267,7 +267,7 @@ bool post_send(struct qp *qp, uint32_t most)
     if (!post_has_room(qp, SEND) || !next_message(qp, &most))
         return false;
     w = wr_new(qp, SEND);
-    if (!wr_take_memory(w, qp->sges, any_length(most), any_source()))
+    if (!wr_acquire_memory(w, qp->sges, any_length(most), any_source()))
         return wr_drop(w);
     flags = choose_end(w);
     return post_message(w, flags | post_any_flags(w));
@@ -296,7 +296,7 @@ bool post_read(struct qp *qp)
         return false;
     w = wr_new(qp, READ);
     from = grant_pick_for(qp->peer, READABLE_REGION, false);
-    if (!from || !wr_take_memory(w, qp->sges, any_length(from->len < LARGE ? from->len : LARGE), LOCAL))
+    if (!from || !wr_acquire_memory(w, qp->sges, any_length(from->len < LARGE ? from->len : LARGE), LOCAL))
         return wr_drop(w);
     w->remote = (struct piece){from, from->region, BY_PEER, 0, w->len};
     w->remote.offset = from->offset + (uint32_t)sim_below(from->len - w->len + 1);
@@ -315,16 +315,16 @@ bool post_write(struct qp *qp)
         return false;
     w = wr_new(qp, WRITE);
     len = any_length(LARGE);
-    if (!wr_take_memory(w, qp->sges, len, any_source()))
+    if (!wr_acquire_memory(w, qp->sges, len, any_source()))
         return wr_drop(w);
-    if (!piece_take(grant_pick_for(qp->peer, WRITABLE_REGION, false), w->len, BY_PEER, &remote))
+    if (!piece_acquire(grant_pick_for(qp->peer, WRITABLE_REGION, false), w->len, BY_PEER, &remote))
         return wr_drop(w);
     w->remote = remote;
     w->message = MESSAGES + w->number;
     wr_write_pattern(w, qp->o.id, w->message);
     if (post_it(w, post_any_flags(w)))
         return true;
-    piece_give(&remote);
+    piece_release(&remote);
     return false;
 }
 
@@ -345,7 +345,7 @@ static bool is_dead_of(const struct grant *g, const void *peer)
     return g->qp == peer && g->state == GRANT_DEAD && g->remote;
 }
 
-/* Of the peer's host, but nothing that a peer of that queue pair may end. */
+/* A token of the peer's host, but none that a peer of that queue pair may end. */
 static bool is_not_to_be_ended(const struct grant *g, const void *context)
 {
     const struct qp *peer = context;
@@ -365,7 +365,7 @@ static void post_bad_end(struct qp *qp)
     if (!g || !next_message(qp, &most))
         return;
     w = wr_new(qp, SEND);
-    if (!most || !wr_take_memory(w, qp->sges, 1 + (uint32_t)sim_below(most), LOCAL)) {
+    if (!most || !wr_acquire_memory(w, qp->sges, 1 + (uint32_t)sim_below(most), LOCAL)) {
         (void)wr_drop(w);
         return;
     }
@@ -398,7 +398,7 @@ void post_bad(struct qp *qp)
     w = wr_new(qp, op);
     w->bad = true;
     g = any_wrong_one(qp->peer, op);
-    if (!g || !wr_take_memory(w, qp->sges, 1 + any_length(SMALL), LOCAL)) {
+    if (!g || !wr_acquire_memory(w, qp->sges, 1 + any_length(SMALL), LOCAL)) {
         (void)wr_drop(w);
         return;
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that requests register, bind and invalidate, and memory that is mapped alone: see sim_traffic.h.
- *
- * A polite consumer ends a token when nobody uses it any more: what its own requests did ahead is done in order, what
- * the peer does it knows of. A rude one ends it at any moment.
+ * Memory that requests register, bind and invalidate, and memory that is only mapped, see sim_traffic.h. A polite
+ * consumer ends a token when nobody uses it: its own requests are processed in order, and it has the peer's. A rude
+ * consumer ends a token at any time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +66,7 @@ static void release_mapping(struct obj *o)
     regions_release((struct region *)o);
 }
 
-static void mapping_gone(struct obj *o)
+static void mapping_ended(struct obj *o)
 {
     region_take_back((struct region *)o);
 }
@@ -87,7 +86,7 @@ void regions_map(struct qp *qp)
     sim_check(r->memory && r->busy, "no memory");
     memset(r->memory, FILL, 2 * GUARD + r->len);
     r->o.release = release_mapping;
-    r->o.gone = mapping_gone;
+    r->o.gone = mapping_ended;
     obj_parent(&r->o, consumer_adapter(qp->o.host));
     r->o.life = map(r, r->memory + GUARD, r->len) ? OPEN : GONE;
     if (r->o.life != OPEN)
@@ -102,7 +101,7 @@ void regions_map(struct qp *qp)
 
 /* ---- making objects ---- */
 
-static void fast_gone(struct obj *o)
+static void fast_ended(struct obj *o)
 {
     struct region *r = (struct region *)o;
 
@@ -136,12 +135,12 @@ static void make_fast(unsigned host, struct obj *pd)
     for (unsigned i = 0; i < FAST_PAGES; i++)
         r->order[i] = i;
     r->o.born = fast_born;
-    r->o.gone = fast_gone;
+    r->o.gone = fast_ended;
     obj_parent(&r->o, pd);
     obj_created(&r->o, pd->ndk.pd->Dispatch->NdkCreateMr(pd->ndk.pd, TRUE, obj_create_done, r, &out), &out);
 }
 
-static void window_gone(struct obj *o)
+static void window_ended(struct obj *o)
 {
     struct window *w = (struct window *)o;
 
@@ -157,7 +156,7 @@ static void make_window(unsigned host, struct obj *pd)
     if (!w)
         return;
     w->pd = pd;
-    w->o.gone = window_gone;
+    w->o.gone = window_ended;
     obj_parent(&w->o, pd);
     obj_created(&w->o, pd->ndk.pd->Dispatch->NdkCreateMw(pd->ndk.pd, obj_create_done, w, &out), &out);
 }
@@ -298,7 +297,7 @@ void regions_register(struct qp *qp)
         return;
     if (!r->mapped && !map(r, r->memory, FAST_PAGES * PAGE))
         return;
-    covers = is_covered(r->grant); /* also where nobody here uses it any more, since its queue pair has gone */
+    covers = is_covered(r->grant); /* also if nobody here uses it, because its queue pair has ended */
     if (r->qp && r->qp->o.life == GONE) {
         leave(r->window);
         leave(r->grant);

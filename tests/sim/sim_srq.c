@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared receive queues: used in the order of their posts, none lost, none twice, and a notification for each arm.
- * What a queue pair used is seen in its own completion queue, so what is known is late, but never wrong: the queue has
- * at most as many receives as are not known to be used.
+ * Shared receive queues: receives are used in the order of their posts, none is lost, none is used twice, and each arm
+ * has a notification. The completion queue of a queue pair shows the receives that it used. So the knowledge here is
+ * late, but never wrong: the queue has at most as many receives as are not known to be used.
  */
 #include <stdlib.h>
 
@@ -19,7 +19,10 @@ static bool is_of(const struct obj *o, const struct srq *s)
     return o->kind == QP && ((const struct qp *)o)->srq == s && o->life != GONE;
 }
 
-/* How few receives the queue may have left, whatever is on its way. Who has accepted may send before the peer knows. */
+/*
+ * The fewest receives that the queue may have, whatever is in flight. An accepting side may send before the peer is
+ * established.
+ */
 static unsigned at_least(const struct srq *s)
 {
     unsigned coming = 0;
@@ -59,8 +62,8 @@ bool srq_post(struct srq *s)
         return false;
     w = wr_new(&s->nobody, RECEIVE);
     w->srq = s;
-    if (!wr_take_memory(w, s->sges, SHARED_LENGTH + (uint32_t)sim_below(50), LOCAL)) {
-        wr_give_back(w);
+    if (!wr_acquire_memory(w, s->sges, SHARED_LENGTH + (uint32_t)sim_below(50), LOCAL)) {
+        wr_release(w);
         wr_free(w);
         return false;
     }
@@ -78,7 +81,7 @@ bool srq_post(struct srq *s)
               obj_name(&s->o), s->outstanding - 1, s->depth, ondk_status_name(status));
     TAILQ_REMOVE(&s->receives, w, link);
     s->outstanding--;
-    wr_give_back(w);
+    wr_release(w);
     wr_free(w);
     return false;
 }
@@ -143,7 +146,7 @@ static void arm(struct srq *s, unsigned threshold)
     srq_sending(s);
 }
 
-/* Zeros change nothing. A depth that is too small for what is known may be enough for what is there. */
+/* Zeros change nothing. A depth that is too small for the known receives may be enough for the actual ones. */
 static bool rearm(struct srq *s, ULONG depth, ULONG threshold)
 {
     static const NTSTATUS allowed[] = {STATUS_SUCCESS, STATUS_INSUFFICIENT_RESOURCES, STATUS_INVALID_PARAMETER,
@@ -178,12 +181,12 @@ void srq_modify(unsigned host)
 
 /* ---- its life ---- */
 
-static void srq_gone(struct obj *o)
+static void srq_ended(struct obj *o)
 {
     struct wr *w;
 
     TAILQ_FOREACH(w, &((struct srq *)o)->receives, link)
-        wr_give_back(w);
+        wr_release(w);
 }
 
 void srq_new(unsigned host)
@@ -200,7 +203,7 @@ void srq_new(unsigned host)
     s->depth = 4 + (unsigned)sim_below(SHARED_MOST - 4);
     s->sges = 1 + (unsigned)sim_below(PIECES);
     TAILQ_INIT(&s->receives);
-    s->o.gone = srq_gone;
+    s->o.gone = srq_ended;
     s->arming.threshold = s->arming.most_threshold = (unsigned)sim_below(s->depth);
     s->arming.armed = s->arming.threshold > 0;
     s->arming.fresh = s->arming.armed;
@@ -232,7 +235,7 @@ void srq_end(void)
 
         while (s->o.kind == SRQ && (w = TAILQ_FIRST(&s->receives))) {
             TAILQ_REMOVE(&s->receives, w, link);
-            wr_give_back(w);
+            wr_release(w);
             wr_free(w);
         }
     }
@@ -273,8 +276,8 @@ static bool is_owed(const struct srq *s, unsigned told)
     return s->arming.armed && s->told == told && s->outstanding < s->arming.threshold && s->o.life == OPEN;
 }
 
-/* To look drives shards: what comes just then is told once these have gone on. */
-static void check_told(struct srq *s)
+/* Polling drives shards, so a receive may be used in it; the shards' next turns notify of it. */
+static void check_notified(struct srq *s)
 {
     unsigned told = s->told;
 
@@ -288,7 +291,7 @@ static void check_told(struct srq *s)
               s->outstanding, s->arming.threshold);
 }
 
-void srq_check_quiet(bool orderly_end)
+void srq_check_idle(bool orderly_end)
 {
     for (unsigned i = 0; i < object_count; i++) {
         struct srq *s = (struct srq *)objects[i];
@@ -296,7 +299,7 @@ void srq_check_quiet(bool orderly_end)
         if (s->o.kind != SRQ || s->o.life != OPEN || s->o.calls || !know_all(s))
             continue;
         check_order(s, orderly_end);
-        if (!orderly_end) /* where something may be on its way to be told */
-            check_told(s);
+        if (!orderly_end) /* if a notification may be queued */
+            check_notified(s);
     }
 }

@@ -16,28 +16,30 @@ static void discard(struct wr_list *list)
 
     while ((w = TAILQ_FIRST(list))) {
         TAILQ_REMOVE(list, w, link);
-        wr_give_back(w);
+        wr_release(w);
         wr_free(w);
     }
 }
 
-static void give_all_back(struct wr_list *list)
+static void release_all(struct wr_list *list)
 {
     struct wr *w;
 
     TAILQ_FOREACH(w, list, link)
-        wr_give_back(w);
+        wr_release(w);
 }
 
-static void qp_gone(struct obj *o)
+static void qp_ended(struct obj *o)
 {
     struct qp *qp = (struct qp *)o;
 
     qp->disturbed = true;
     qp_check_completed(qp, qp->posted, "closed");
-    /* What is left nobody will be told of, or whoever polls just now: the memory is free in any case. */
-    give_all_back(&qp->receives);
-    give_all_back(&qp->initiated);
+    /*
+     * The remaining requests complete to nobody, or to a consumer that polls now. In both cases their memory is free.
+     */
+    release_all(&qp->receives);
+    release_all(&qp->initiated);
 }
 
 /* For as many completions as the queue may get of shared receives there is room, once for all of its queue pairs. */
@@ -84,7 +86,7 @@ struct qp *qp_new(unsigned host)
     TAILQ_INIT(&qp->receives);
     TAILQ_INIT(&qp->initiated);
     TAILQ_INIT(&qp->writes);
-    qp->o.gone = qp_gone;
+    qp->o.gone = qp_ended;
     obj_parent(&qp->o, pd);
     obj_parent(&qp->o, &rcq->o);
     obj_parent(&qp->o, &icq->o);
@@ -127,7 +129,7 @@ static bool source_is_there(const struct wr *w)
     return true;
 }
 
-/* A send was seen: what its sender wrote before it is there. */
+/* A send was received, so the data that its sender wrote before it has been placed. */
 static void check_writes(struct qp *from, unsigned before)
 {
     struct wr *w, *next;
@@ -141,12 +143,12 @@ static void check_writes(struct qp *from, unsigned before)
             continue;
         check_write(w);
         TAILQ_REMOVE(&from->writes, w, link);
-        piece_give(&w->remote);
+        piece_release(&w->remote);
         wr_free(w);
     }
 }
 
-/* ex: r says of which kind it is */
+/* ex: r has the kind of the request */
 static bool is_message(const struct wr *w, unsigned m, const NDK_RESULT_EX *r, bool ex)
 {
     const struct qp *from = w->qp->peer;
@@ -217,7 +219,7 @@ static void retire(struct wr *w, bool succeeded)
 {
     remove_it(w);
     w->done = true;
-    wr_give_back(w);
+    wr_release(w);
     regions_completed(w, succeeded);
     if (w->op == WRITE && succeeded && !w->bad)
         TAILQ_INSERT_TAIL(&w->qp->writes, w, link);
@@ -225,7 +227,7 @@ static void retire(struct wr *w, bool succeeded)
         wr_free(w); /* after a failure the remote piece stays taken: part of the data may be there */
 }
 
-/* What is before it in its queue has completed: only the silent ones may have done so without a word. */
+/* The requests before it in its queue have completed; only silent ones may have done so without a completion. */
 static void check_order(struct wr *w, bool succeeded)
 {
     struct wr_list *list = w->op == RECEIVE ? &w->qp->receives : &w->qp->initiated;
@@ -328,7 +330,7 @@ static void check_list(struct qp *qp, struct wr_list *list, unsigned number, con
     }
 }
 
-/* Somebody who polls just now has not handled what he got; a queue that is closed has told nobody. */
+/* A consumer that polls now has not handled its results; a closed queue has reported nothing. */
 static void check_queue(struct qp *qp, struct cq *cq, struct wr_list *list, unsigned number, const char *after)
 {
     if (cq->polling)

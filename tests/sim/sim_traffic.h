@@ -26,7 +26,7 @@ enum {
     SHARED_MOST = 24,    /* the most receives in one of which the consumer does not know that they were used */
 };
 
-/* What a token is for. BEHIND: for local use, and for windows, which alone let peers in. */
+/* The purpose of a token. BEHIND: for local use, and for windows, through which alone peers get access. */
 enum use { LOCAL, SOURCE, READABLE_REGION, WRITABLE_REGION, BEHIND, USES };
 
 enum grant_state {
@@ -62,7 +62,7 @@ struct grant {
     struct grant *next;
 };
 
-/* What the provider writes: a logical address mapping of some pages. */
+/* A logical address mapping of some pages, which the provider writes. */
 union mapping {
     NDK_LOGICAL_ADDRESS_MAPPING lam;
     uint64_t room[2 + FAST_PAGES + 1];
@@ -145,7 +145,7 @@ struct qp {
     unsigned receive_depth, initiator_depth, sges, inline_size;
     struct qp *peer;
     bool in_use;          /* by a connector; once connected for ever */
-    bool connected;       /* as the consumer knows */
+    bool connected;       /* as far as the consumer has seen */
     bool disturbed;       /* flushed, disconnected, closed, lost: from here on anything may be cancelled */
     bool deferred;        /* the last request may wait for the next one */
     unsigned reads;       /* the effective outbound limit */
@@ -187,7 +187,7 @@ struct cq *cq_any(unsigned host, unsigned room); /* one that can take so many mo
 struct region *region_new(unsigned host, enum use use);
 struct qp *qp_new(unsigned host);
 bool qp_is_free(struct obj *o);
-void qp_end(struct qp *qp); /* the records of what nobody was told */
+void qp_end(struct qp *qp); /* the records of requests that completed to nobody */
 
 /* One attempt each; false: there was no room, or no chance that it could work. */
 bool post_receive(struct qp *qp);
@@ -220,15 +220,15 @@ bool srq_post(struct srq *s);
 void srq_fill(void);          /* all of them */
 void srq_modify(unsigned host);
 bool srq_has_credit(const struct srq *s); /* a message to it will find a receive */
-void srq_sending(struct srq *s);          /* one is on its way */
-void srq_check_quiet(bool orderly_end);
+void srq_sending(struct srq *s);          /* one is queued */
+void srq_check_idle(bool orderly_end);
 
 void cq_poll(struct cq *cq);
 void cq_drain(struct cq *cq); /* until it is empty */
 void cq_arm(struct cq *cq);
 void cq_resize(struct cq *cq);
 void cq_moderate(struct cq *cq);
-void cq_check_quiet(void);    /* nothing is running: an armed queue has nothing to tell */
+void cq_check_idle(void);    /* nothing runs, so an armed queue must have no completion */
 void region_deregister(struct region *r);
 struct region *region_around(const void *memory);
 /* The queue pair's requests before `number` have all completed: nothing of them is left. */
@@ -238,7 +238,7 @@ void qp_check_flushed(void); /* nothing is running: so what was there at a flush
 bool qp_is_drained(const struct qp *qp);
 
 extern bool traffic_bad, traffic_taken_back; /* somebody has provoked errors */
-void traffic_end(void); /* the last look at all memory */
+void traffic_end(void); /* the last check of all memory */
 uint8_t traffic_byte(unsigned who, unsigned message, size_t i);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the traffic share among themselves. */
+/* Declarations that the files of the traffic share. */
 #ifndef SIM_SIM_TRAFFIC_INTERNAL_H
 #define SIM_SIM_TRAFFIC_INTERNAL_H
 
@@ -19,20 +19,20 @@ bool grant_is_usable(const struct grant *g, const struct qp *qp, bool early);
 struct grant *grant_pick(bool (*wanted)(const struct grant *g, const void *context), const void *context);
 struct grant *grant_pick_for(const struct qp *qp, enum use use, bool early);
 void grant_token(struct grant *g, uint32_t local, uint32_t remote); /* known now: has to be a new one */
-void grant_end(struct grant *g); /* by now nothing may reach the memory by it; looks at that */
+void grant_end(struct grant *g); /* from now on nothing may access the memory by it; checks that */
 void grants_free(void);
 uint8_t *region_byte(const struct region *r, uint32_t i);
 void region_check(const struct region *r);
 void region_take_back(struct region *r); /* the provider is done with it: nothing that comes later may touch it */
 
 /* sim_pieces.c */
-bool piece_take(struct grant *g, uint32_t len, enum user user, struct piece *out);
-void piece_give(const struct piece *p);
+bool piece_acquire(struct grant *g, uint32_t len, enum user user, struct piece *out);
+void piece_release(const struct piece *p);
 bool piece_is_stale(const struct piece *p); /* its bytes are somebody else's by now */
 uint8_t *piece_byte(const struct piece *p, uint32_t i);
 uint64_t piece_address(const struct piece *p);
-bool wr_take_memory(struct wr *w, unsigned most, uint32_t len, enum use use); /* false: what was taken is given back */
-void wr_give_back(struct wr *w);
+bool wr_acquire_memory(struct wr *w, unsigned most, uint32_t len, enum use use); /* false: none is acquired */
+void wr_release(struct wr *w);
 void wr_free(struct wr *w);
 void wr_write_pattern(struct wr *w, unsigned who, unsigned message);
 bool wr_has_pattern(const struct wr *w, unsigned who, unsigned message, size_t len);

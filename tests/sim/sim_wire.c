@@ -124,7 +124,10 @@ static void note_start(struct endpoint *from, const uint8_t *data, size_t len)
         from->protected_from = sizeof from->first + ((unsigned)from->first[18] << 8 | from->first[19]);
 }
 
-/* Where one side asks for CRCs there are some; without, a corrupted byte is what was sent, for all that TCP knows. */
+/*
+ * If one side requires CRCs, both send them. Without CRCs, a corrupted byte is not detected, because TCP takes it for
+ * the one sent.
+ */
 static bool is_protected(const struct endpoint *from)
 {
     return sim_scenario.config[sim_net_host(&from->local)].crc || sim_scenario.config[sim_net_host(&from->remote)].crc;
@@ -260,7 +263,7 @@ static void arrive_data(struct endpoint *e, const struct packet *p)
     if (e->dead)
         return;
     if (e->closed) {
-        wire_reset(e); /* nobody is there to read it */
+        wire_reset(e); /* nobody reads it */
         return;
     }
     if (e->in_len + p->len > e->in_room) {
