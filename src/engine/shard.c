@@ -261,19 +261,6 @@ void shard_post_once(struct shard *s, struct task *task)
         shard_drive_or_ring(s);
 }
 
-void shard_enqueue(struct shard *s, struct task *task)
-{
-    bool urgent;
-
-    shard_enter(s);
-    urgent = shard_queue_once(s, task, QUEUED | URGENT) & URGENT;
-    if (!urgent && owner_acquire_or_ring(&s->owner)) {
-        s->thread_deadline = 0; /* the thread runs a turn now */
-        owner_release_to_thread(&s->owner);
-    }
-    shard_exit(s);
-}
-
 /*
  * A shard_post_once of the same task may run at the same time and find the task queued but not urgent. Both functions
  * access the owner word after they have set their bits. If this function accesses the word first, the other one drives
@@ -290,6 +277,19 @@ bool shard_post_lazy(struct shard *s, struct task *task)
     if (!waits)
         shard_drive_or_ring(s);
     return waits;
+}
+
+void shard_enqueue(struct shard *s, struct task *task)
+{
+    bool urgent;
+
+    shard_enter(s);
+    urgent = shard_queue_once(s, task, QUEUED | URGENT) & URGENT;
+    if (!urgent && owner_acquire_or_ring(&s->owner)) {
+        s->thread_deadline = 0; /* the thread runs a turn now */
+        owner_release_to_thread(&s->owner);
+    }
+    shard_exit(s);
 }
 
 void shard_call(struct shard *s, struct task *task)

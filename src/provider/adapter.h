@@ -27,7 +27,7 @@ struct adapter {
     bool windows_families;     /* addresses that are returned have Windows' number for IPv6 */
     struct lams lams;          /* mappings that are not released */
     uint32_t if_index;         /* 0: none */
-    struct live live;          /* the objects of this adapter */
+    struct live_list live;          /* the objects of this adapter */
     LIST_ENTRY(adapter) published; /* this and the next are stat_server.c's */
     uint32_t number;           /* counts the adapters that this process has published; 0: not published */
     unsigned generation;       /* fork_generation() of the process that opened it */

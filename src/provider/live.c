@@ -13,14 +13,14 @@
 #include "provider/connector.h"
 #include "provider/provider.h"
 
-void live_list_init(struct live *live)
+void live_list_init(struct live_list *live)
 {
     spin_init(&live->lock);
     for (int type = 0; type < NdkObjectTypeMax; type++)
         LIST_INIT(&live->lists[type]);
 }
 
-void live_list_insert(struct live *live, struct object *o)
+void live_list_insert(struct live_list *live, struct object *o)
 {
     spin_lock(&live->lock);
     o->live_inserted = true;
@@ -28,14 +28,14 @@ void live_list_insert(struct live *live, struct object *o)
     spin_unlock(&live->lock);
 }
 
-void live_list_hide(struct live *live, struct object *o)
+void live_list_hide(struct live_list *live, struct object *o)
 {
     spin_lock(&live->lock);
     o->live_hidden = true;
     spin_unlock(&live->lock);
 }
 
-void live_list_remove(struct live *live, struct object *o)
+void live_list_remove(struct live_list *live, struct object *o)
 {
     spin_lock(&live->lock);
     if (o->live_inserted)

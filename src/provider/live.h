@@ -16,15 +16,15 @@
 
 struct object;
 
-struct live {
+struct live_list {
     struct spin lock; /* guards the lists, and live_hidden of the objects in them */
     LIST_HEAD(, object) lists[NdkObjectTypeMax];
 };
 
-void live_list_init(struct live *live);
-void live_list_insert(struct live *live, struct object *o);
+void live_list_init(struct live_list *live);
+void live_list_insert(struct live_list *live, struct object *o);
 /* Both may be called for an object that was never inserted. */
-void live_list_hide(struct live *live, struct object *o);
-void live_list_remove(struct live *live, struct object *o);
+void live_list_hide(struct live_list *live, struct object *o);
+void live_list_remove(struct live_list *live, struct object *o);
 
 #endif
