@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Byte cursors: a reader and a writer over a bounded buffer, in network byte order. The invariant: an access that does
- * not fit moves nothing and sets failed, which stays set. So a decoder checks failed once, at its end.
+ * not fit moves nothing and sets failed, which stays set. So a decoder checks failed only once, after the last field.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H

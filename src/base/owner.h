@@ -13,7 +13,7 @@
  *   2    WAKE      owner_wake, release_to_thread      the thread when it checks          the thread must check again
  *   3    LEASE     lease_begin (token held)           lease_end, lease_end_expired       a poller watches the sockets
  *   4-5  SLEEP     the thread                         the thread, or the one that wakes  where the thread sleeps:
- *                    AWAKE  it runs, or it will find out by itself that it may run
+ *                    AWAKE  it runs, or it will see without a system call that it may run
  *                    WATCH  in epoll, on its sockets, its eventfd and its next timer; woken by ops->wake
  *                    LEASED on the futex, until the lease must be renewed;            woken by ops->futex_wake
  *                    TOKEN  on the futex, until the owner releases the token;         woken by ops->futex_wake
@@ -35,8 +35,8 @@
  *   2. SLEEP is WATCH or LEASED implies not WAKE: the thread does not sleep while a wake is pending.
  *   3. SLEEP is WATCH implies not LEASE; SLEEP is LEASED implies LEASE: somebody always watches the sockets.
  *   4. SLEEP is TOKEN implies OWNED.
- *   5. Each sleep causes one system call at most. The call may come late, when its sleep has already ended by itself;
- *      then the thread's next sleep ends early once. It is never omitted.
+ *   5. Each sleep causes one system call at most. The call may come late, when its sleep has already ended by its
+ *      deadline or an event; then the thread's next sleep ends early once. It is never omitted.
  *
  * Memory order. Every decision is one compare-exchange of this word, with acquire and release. It is made even if it
  * does not change the word. Otherwise a producer that finds DOORBELL or WAKE set and only reads it could have its work
@@ -158,7 +158,7 @@ bool owner_publish_lazy(struct owner *o);
 /* Only the shard's thread, without the token. Sleeps while a poller has the lease and nothing else is to do. */
 enum owner_lease owner_lease_wait(struct owner *o, uint64_t deadline);
 
-/* Is there a lease? Certain for the owner, a hint for any other thread. */
+/* Does a poller have a lease? Exact for the owner, a hint for any other thread. */
 bool owner_is_leased(struct owner *o);
 /* Does somebody own the shard? For assertions. */
 bool owner_is_owned(struct owner *o);

@@ -45,7 +45,7 @@ struct worker {
  * the thread lost its processor.
  */
 struct spin_policy {
-    unsigned n_vain;         /* how often the thread has gone to sleep since an event ended its spinning */
+    unsigned n_vain;         /* how often the thread slept since an event last ended its spinning */
     bool is_spinning;
     uint64_t last_ns;        /* the time of the last turn */
     uint64_t no_spin_until;  /* because the thread lost its processor while it was spinning */

@@ -55,7 +55,7 @@ bool sock_diag_sockets_at(const struct addr *local, void (*on_socket)(void *cont
 
 /* The state of a socket. */
 enum socket_flag {
-    SOCKET_READABLE = 1 << 0,          /* input, or its end, was reported and has not been read completely */
+    SOCKET_READABLE = 1 << 0,          /* input or the end of the stream was reported and not read completely */
     SOCKET_ENDED = 1 << 1,             /* the end of the stream or an error was reported */
     SOCKET_BLOCKED = 1 << 2,           /* its owner waits for room, or for the end of connecting */
     SOCKET_WRITABLE = 1 << 3,          /* room came, or connecting ended, and ready(WRITE) was not called yet */

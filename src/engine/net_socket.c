@@ -175,8 +175,8 @@ static ssize_t socket_recv(struct net_socket *socket, const struct iovec *iov, i
     if (n > 0)
         socket_count_received(socket, (size_t)n);
     /*
-     * After an error, the end of the stream or a short read, nothing more is there, and what arrives now makes a new
-     * edge. But if the end of the stream was reported, a short read may have returned the last bytes before it.
+     * After an error, the end of the stream or a short read, the socket is empty, and later input makes a new edge. But
+     * if the end of the stream was reported, a short read may have returned the last bytes before it.
      */
     if (n <= 0 || (!(socket->flags & SOCKET_ENDED) && (size_t)n < iov_total_size(iov, iovcnt))) {
         socket->flags &= ~(unsigned)SOCKET_READABLE;

@@ -45,7 +45,7 @@ enum {
 };
 
 static _Thread_local char thread_identity;              /* its address identifies the thread */
-static _Thread_local const struct shard *current_shard; /* the shard whose own thread this is, during its turn */
+static _Thread_local const struct shard *current_shard; /* in the shard's own thread: the shard that it runs */
 
 /* ---- the owner ---- */
 
@@ -403,7 +403,7 @@ static bool shard_deliver_calls(struct shard *s)
     return ran > 0;
 }
 
-/* Must the thread end its turn after so many rounds of work? Reads the clock only in every second round. */
+/* Must the thread's turn end after so many rounds of work? Reads the clock only in every second round. */
 static bool shard_turn_is_over(struct shard *s, int rounds)
 {
     return rounds >= MAX_THREAD_ROUNDS || s->work_time_is_over || (rounds % 2 == 0 && shard_check_work_time(s));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The entries of a connector's dispatch table. Each checks its arguments, takes one step of the state machine, and
- * starts what the step's action says. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
+ * carries out the step's action. A malformed call, or one in a wrong phase, is refused inline and starts nothing.
  *
  * The invariant: from connector_enter to connector_exit, connector and fabric's connection are not freed. Other threads
  * may close at any time, and when something has been started, its completion may run and the consumer may close in it.

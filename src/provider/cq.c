@@ -2,7 +2,7 @@
 /*
  * Completion queues: results in the consumer's terms, and notifications. The invariant: a notification that runs, and a
  * call that may cause one, has a reference. The consumer must not arm and get results at the same time, as the contract
- * says.
+ * requires.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

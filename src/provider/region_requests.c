@@ -10,7 +10,7 @@
  * still valid then.
  *
  * A base address of zero is legal if the first byte offset is zero. Zero is then a multiple of the page size plus the
- * offset, as any other base, and the reference allows it by name, although it says elsewhere that no region is based at
+ * offset, as any other base, and the reference allows it by name, although elsewhere it excludes a base address of
  * zero.
  */
 #include <stdbool.h>

@@ -9,7 +9,7 @@
  * The thread serves several readers at once, each with a snapshot and a time limit of its own, and waits only in poll.
  * Shutting down the listening socket wakes it there.
  *
- * Any user can bind a name before this process does. Then the server binds a name that nobody can know in advance.
+ * Any user can bind a name before this process does. Then the server binds a name that nobody can predict.
  * Readers find it in the list of sockets, and ask the kernel which user listens.
  *
  * After fork the child has no thread and no socket (base/descriptors.h). It drops the adapters, which are its parent's,
