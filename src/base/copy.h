@@ -2,7 +2,7 @@
 /*
  * Copies payload. Large copies must reach the C library's memcpy. GCC with a training profile inlines them as
  * `rep movs`, which takes more than twice as long if source and destination are not equally aligned, and payload behind
- * headers hardly ever is. copy_many hides the length from the compiler.
+ * headers hardly ever is. copy_many hides the length from the compiler. The invariant: copy_many is not inlined.
  */
 #ifndef BASE_COPY_H
 #define BASE_COPY_H

@@ -2,7 +2,8 @@
 /*
  * Sets TCP's own limits for peers that do not answer. If no data is unacknowledged, keepalive probes find a dead peer;
  * otherwise TCP_USER_TIMEOUT does, which also replaces the number of probes. Both end the socket with ETIMEDOUT, or
- * with the error that a router or the neighbour lookup reported meanwhile.
+ * with the error that a router or the neighbour lookup reported meanwhile. The invariant: setting these limits cannot
+ * fail.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

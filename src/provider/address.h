@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The common part of the address queries of connector, listener and shared endpoint. */
+/*
+ * The common part of the address queries of connector, listener and shared endpoint. The invariant: the consumer
+ * receives the size of the address even if the buffer is too small.
+ */
 #ifndef PROVIDER_ADDRESS_H
 #define PROVIDER_ADDRESS_H
 

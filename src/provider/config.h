@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration of adapters that are opened from now on. */
+/*
+ * The configuration of adapters that are opened from now on. The invariant: adapters that are open keep theirs, which
+ * is a copy.
+ */
 #ifndef PROVIDER_CONFIG_H
 #define PROVIDER_CONFIG_H
 

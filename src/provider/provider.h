@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the files of one object type share with those of others: the creating entries of dispatch tables,
- * and the structs of protection domains, completion queues, shared receive queues and queue pairs.
+ * and the structs of protection domains, completion queues, shared receive queues and queue pairs. The invariant: each
+ * struct begins with its public struct, and its object follows, so a handle is a pointer to both.
  */
 #ifndef PROVIDER_PROVIDER_H
 #define PROVIDER_PROVIDER_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of reasons: the codes of openndk/reason.h, and the tables of docs/reasons.md. */
+/*
+ * The table of reasons: the codes of openndk/reason.h, and the tables of docs/reasons.md. The invariant: a published
+ * number never changes its meaning.
+ */
 #ifndef PROVIDER_REASON_H
 #define PROVIDER_REASON_H
 
