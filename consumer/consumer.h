@@ -67,7 +67,7 @@ NTSTATUS consumer_open_on_pd(struct consumer *c, struct consumer *first, struct 
 void consumer_close(struct consumer *c);
 
 NTSTATUS consumer_listen(struct consumer *c, const struct sockaddr *address);
-/* Where the listener listens, with the port that it got if it asked for port 0. */
+/* The address of the listener, with the port that it got if it asked for port 0. */
 NTSTATUS consumer_listener_address(struct consumer *c, struct sockaddr_storage *address);
 /* The connector of the next request, which the caller stores in a consumer; NULL after `seconds` (0: no limit). */
 NDK_CONNECTOR *consumer_next_request(struct consumer *c, unsigned seconds);
