@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkstat: what the NDK adapters of other processes do, as Windows' netstat -xan and RDMA Activity counters show it. */
+/* ndkstat: shows the NDK adapters of other processes, like netstat -xan and the RDMA Activity counters on Windows. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "print.h"
 #include "reader.h"
 
-enum { OK = 0, UNREAD = 1, USAGE = 2 };
+enum { OK = 0, NOT_READ = 1, USAGE = 2 };
 
 static const char help[] =
     "ndkstat shows the connections, listeners, shared endpoints and counters of processes that use OpenNDK: those in\n"
@@ -22,21 +22,20 @@ static const char help[] =
     "  ndkstat --json [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
     "\n"
     "  (nothing)             connections, listeners and shared endpoints in the layout of netstat -xan\n"
-    "  -s, --state           with the state of each; connections that have ended and hold their address too\n"
+    "  -s, --state           also the state of each, and ended connections that hold their address\n"
     "  -c, --counters        the RDMA Activity counters, a block for each adapter\n"
-    "  -j, --json            all there is, one JSON object in a line (docs/observe.md has its members)\n"
-    "  -p, --pid PID         this process alone\n"
-    "  -w, --watch[=SECONDS] again every so many seconds (1), to the end by Ctrl-C; bytes and frames of --counters are\n"
+    "  -j, --json            everything, one JSON object in a line (docs/observe.md has its members)\n"
+    "  -p, --pid PID         only this process\n"
+    "  -w, --watch[=SECONDS] repeat every SECONDS (1) until Ctrl-C; bytes and frames of --counters are\n"
     "                        rates from the second round on\n"
-    "  -r, --rounds N        ends after so many rounds\n"
-    "  -x, -a, -n            as netstat has them; always in force\n"
+    "  -r, --rounds N        end after N rounds\n"
+    "  -x, -a, -n            accepted as in netstat; always in effect\n"
     "  -h, --help\n"
     "\n"
-    "A process is seen from the opening of its first adapter to the closing of its last one, unless ONDK_STAT=0 is in its\n"
-    "environment.\n"
+    "A process is shown while it has an open adapter, unless ONDK_STAT=0 is in its environment.\n"
     "\n"
-    "Exit: 0 shown, were it nothing; 1 a process of this user could not be read, or the one of --pid has no adapter or\n"
-    "could not be read; 2 wrong usage.\n";
+    "Exit: 0 everything was shown, even if it is nothing; 1 a process of this user could not be read, or the one of\n"
+    "--pid has no adapter or could not be read; 2 wrong usage.\n";
 
 struct options {
     bool state, counters, json, watch;
@@ -63,11 +62,11 @@ static bool seconds_of(const char *text, double *value)
 
 static int wrong(const char *what, const char *value)
 {
-    fprintf(stderr, "ndkstat: %s%s%s; ndkstat --help says more\n", what, value ? ": " : "", value ? value : "");
+    fprintf(stderr, "ndkstat: %s%s%s; see ndkstat --help\n", what, value ? ": " : "", value ? value : "");
     return USAGE;
 }
 
-/* "--watch 2" beside "--watch=2": getopt leaves an optional value that stands apart. */
+/* Accepts "--watch 2" like "--watch=2": getopt does not attach a separate optional value. */
 static int watch(struct options *o, int argc, char **argv)
 {
     const char *value = optarg;
@@ -146,16 +145,16 @@ static int run(const struct options *o)
             wait_seconds(o->seconds);
         if (!reader_read(&now, o->pid)) {
             json_decref(before);
-            return UNREAD;
+            return NOT_READ;
         }
         if (now.failed)
-            code = UNREAD;
+            code = NOT_READ;
         show(o, &now, before);
         json_decref(before);
         before = now.processes;
     }
     json_decref(before);
-    return ferror(stdout) ? UNREAD : code;
+    return ferror(stdout) ? NOT_READ : code;
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See names.h. sock_diag tells names with their users. /proc/net/unix, which has no users, is read where the kernel
- * answers no such question. A name may hold any byte: only what has exactly the published form is taken.
+ * See names.h. sock_diag reports names with their users. If the kernel does not support that, /proc/net/unix is read,
+ * which has no users. A name may contain any byte: only names of exactly the published form are accepted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -34,13 +34,13 @@ struct list {
     bool failed;
 };
 
-/* "openndk.stat.PID" or "openndk.stat.PID.HEX": the process id, or 0. */
+/* Returns the process id of "openndk.stat.PID" or "openndk.stat.PID.HEX", or 0. */
 static long names_parse(const char *text, size_t len)
 {
     long pid = 0;
     size_t i = sizeof prefix - 1;
 
-    if (len <= i || len >= NAME_MAX_TEXT || memcmp(text, prefix, i) != 0)
+    if (len <= i || len >= MAX_NAME_TEXT || memcmp(text, prefix, i) != 0)
         return 0;
     for (; i < len && isdigit((unsigned char)text[i]) && pid < 100000000; i++)
         pid = pid * 10 + (text[i] - '0');
@@ -90,7 +90,7 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
 
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == UNIX_DIAG_NAME && RTA_PAYLOAD(a) > 1) {
-            text = (const char *)RTA_DATA(a) + 1; /* what an abstract name begins with is 0 */
+            text = (const char *)RTA_DATA(a) + 1; /* an abstract name begins with 0 */
             text_len = RTA_PAYLOAD(a) - 1;
         } else if (a->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(a) == sizeof uid) {
             memcpy(&uid, RTA_DATA(a), sizeof uid);
@@ -101,7 +101,7 @@ static void names_handle_socket(struct list *l, const struct nlmsghdr *h)
         names_add(l, text, text_len, has_uid ? &uid : NULL);
 }
 
-/* One datagram of answers. 1: more may come; 0: that was all; -1: the kernel does not answer this. */
+/* Handles one datagram of answers. Returns 1 if more may follow, 0 at the end, -1 if the kernel does not support it. */
 static int names_handle_answers(struct list *l, const char *answers, size_t len)
 {
     const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)answers;

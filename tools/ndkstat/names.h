@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets in this network namespace whose names say that a process publishes its adapters there. */
+/* The sockets in this network namespace on which processes publish their adapters. */
 #ifndef NDKSTAT_NAMES_H
 #define NDKSTAT_NAMES_H
 
@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { NAME_MAX_TEXT = 64 };
+enum { MAX_NAME_TEXT = 64 };
 
 struct name {
-    char text[NAME_MAX_TEXT]; /* without the 0 in front of it */
-    long pid;                 /* as the name has it: anybody can choose a name */
-    uid_t uid;                /* of whoever made the socket; only if has_uid */
-    bool has_uid;             /* the kernel told */
+    char text[MAX_NAME_TEXT]; /* without the leading 0 */
+    long pid;                 /* from the name, which anybody can choose */
+    uid_t uid;                /* of the socket's creator; only if has_uid */
+    bool has_uid;             /* the kernel reported uid */
 };
 
-/* All of them, ordered by pid, to be freed. NULL: the reason has been printed on stderr. */
+/* Returns all of them, ordered by pid; the caller frees the array. NULL: the reason was printed to stderr. */
 struct name *names_list(size_t *count);
 
 #endif

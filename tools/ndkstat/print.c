@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See print.h. Members that are missing or of another type, which a later version may leave out, are shown as zero or
- * "?"; text is shown without what could control a terminal.
+ * See print.h. Missing members, or members of another type, are shown as zero or "?", because another version may omit
+ * them. Characters that could control a terminal are replaced.
  */
 #include "print.h"
 
@@ -11,7 +11,7 @@
 
 enum { TEXT = 128 };
 
-/* text holds TEXT bytes. Returns it. */
+/* Copies a member to text, which has TEXT bytes, and returns text. */
 static const char *text_of(const json_t *object, const char *key, char *text)
 {
     const char *value = json_string_value(json_object_get(object, key));
@@ -30,7 +30,7 @@ static unsigned long long number_of(const json_t *object, const char *key)
     return value > 0 ? (unsigned long long)value : 0;
 }
 
-/* Marks another user's process, whose lines say what that user wants. Holds TEXT bytes. Returns it. */
+/* Marks another user's process, whose lines are under that user's control. text has TEXT bytes. Returns text. */
 static const char *user_of(const json_t *process, const char *format, char *text)
 {
     text[0] = '\0';
@@ -52,7 +52,7 @@ static void print_row(const struct row *r, const char *foreign)
     char local[TEXT], role[TEXT], state[TEXT], user[TEXT];
 
     if (json_is_null(json_object_get(r->entry, "local")))
-        return; /* a listener that does not listen yet */
+        return; /* a listener before NdkListen has succeeded */
     printf("  %-6s %7llu %-15s %-22s %-22s %llu%s", "User", number_of(r->adapter, "if_index"), r->type,
            text_of(r->entry, "local", local), foreign, number_of(r->process, "pid"),
            user_of(r->process, " (uid %llu)", user));
@@ -102,8 +102,8 @@ void print_lists(const json_t *processes, bool state)
     size_t i, k;
 
     printf("\nActive NetworkDirect Connections, Listeners, SharedEndpoints\n\n");
-    printf("  %-6s %7s %-15s %-22s %-22s %s%s\n\n", "Mode", "IfIndex", "Type", "Local Address", "Foreign Address", "PID",
-           state ? "\tState" : "");
+    printf("  %-6s %7s %-15s %-22s %-22s %s%s\n\n", "Mode", "IfIndex", "Type", "Local Address", "Foreign Address",
+           "PID", state ? "\tState" : "");
     json_array_foreach(processes, i, process)
         json_array_foreach(json_object_get(process, "adapters"), k, adapter)
             print_adapter(process, adapter, state);
@@ -113,7 +113,7 @@ void print_lists(const json_t *processes, bool state)
 
 static const struct {
     const char *label, *key;
-    bool flows; /* what a rate makes sense of */
+    bool flows; /* shown as rates */
 } counters[] = {
     { "RDMA Initiated Connections", "initiated_connections", false },
     { "RDMA Accepted Connections", "accepted_connections", false },
@@ -129,7 +129,7 @@ static const struct {
     { "Dropped Peers", "dropped_peers", false },
 };
 
-/* The same adapter of the same process in another reading, and that process; NULL: it was not there. */
+/* Finds the same adapter of the same process in another reading, and that process; NULL if there is none. */
 static const json_t *find(const json_t *processes, unsigned long long pid, unsigned long long number,
                           const json_t **of_process)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What ndkstat prints of the snapshots. */
+/* Prints snapshots. */
 #ifndef NDKSTAT_PRINT_H
 #define NDKSTAT_PRINT_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* As `netstat -xan`. state: with columns for role, state and read limits, and connections that have ended. */
+/* Like `netstat -xan`. state: also shows role, state and read limits, and ended connections. */
 void print_lists(const json_t *processes, bool state);
-/* As the RDMA Activity counters, a block for each adapter. before: an earlier reading, for rates; or NULL: totals. */
+/*
+ * Like the RDMA Activity counters, a block for each adapter. before: an earlier reading for rates, or NULL for totals.
+ */
 void print_counters(const json_t *processes, const json_t *before);
 void print_json(const json_t *processes);
 

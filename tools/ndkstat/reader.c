@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See reader.h. All processes are asked at once, under one deadline. Whoever listens under a name is judged by what the
- * kernel says of him (SO_PEERCRED): his user, and his process id, which must be the one in the name. What he writes is
- * bounded in size, for each user and in total.
+ * See reader.h. All processes are read at the same time, under one deadline. The kernel identifies the process that
+ * listens under a name (SO_PEERCRED): its user, and its process id, which must be the one in the name. The amount of
+ * its output is limited, for each user and in total.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,15 +25,15 @@
 #include "names.h"
 
 enum {
-    ALL_MS = 5000,             /* for everything */
-    RETRY_MS = 10,             /* while a process has as many readers as may wait, or descriptors are short */
-    OWN_BYTES_MAX = 256 << 20, /* of this user's processes together */
-    USER_BYTES_MAX = 16 << 20, /* of another user's processes together */
-    FOREIGN_BYTES_MAX = 64 << 20,
-    USER_PEERS_MAX = 128,      /* of another user that are asked */
-    USERS_MAX = 256,
-    MESSAGES_MAX = 10,
-    BYTES_PER_VALUE = 8,       /* an honest answer has more; parsing one that has fewer takes many times its size */
+    ALL_MS = 5000,             /* for all processes */
+    RETRY_MS = 10,             /* while a process has the maximum of waiting readers, or descriptors are short */
+    MAX_OWN_BYTES = 256 << 20, /* of this user's processes together */
+    MAX_USER_BYTES = 16 << 20, /* of another user's processes together */
+    MAX_FOREIGN_BYTES = 64 << 20,
+    MAX_USER_PEERS = 128,      /* of another user that are read */
+    MAX_USERS = 256,
+    MAX_MESSAGES = 10,
+    BYTES_PER_VALUE = 8,       /* a valid answer has more; parsing one with fewer takes many times its size */
 };
 
 enum peer_state { PEER_CONNECTING, PEER_READING, PEER_READ, PEER_GONE, PEER_FOREIGN, PEER_FAILED };
@@ -42,8 +42,8 @@ struct peer {
     const struct name *name;
     enum peer_state state;
     int fd;
-    struct user *user; /* once he is known; then the peer is among his peers */
-    long pid;          /* the same; then it is the kernel's */
+    struct user *user; /* NULL until known; then the peer counts among the user's peers */
+    long pid;          /* until the user is known from the name, then from the kernel */
     char *text;
     size_t size, room;
     json_t *json;
@@ -56,10 +56,10 @@ struct user {
 };
 
 struct round {
-    long pid; /* the one that is asked for, or 0 */
+    long pid; /* the requested process, or 0 */
     struct peer *peers;
     size_t count;
-    struct user users[USERS_MAX];
+    struct user users[MAX_USERS];
     size_t user_count, foreign_bytes;
     unsigned messages; /* about other users */
     bool failed;
@@ -74,15 +74,15 @@ static long now_ms(void)
     return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
-/* What other processes wrote is printed without what could control a terminal; of other users only some messages are. */
+/* Prints a message without characters that could control a terminal. Messages about other users are limited. */
 __attribute__((format(printf, 3, 4))) static void round_report(struct round *r, bool foreign, const char *format, ...)
 {
     char text[512];
     va_list args;
 
-    if (foreign && ++r->messages > MESSAGES_MAX)
+    if (foreign && ++r->messages > MAX_MESSAGES)
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -101,7 +101,7 @@ static void peer_end(struct peer *p, enum peer_state state)
     p->state = state;
 }
 
-/* Another user's process decides by itself whether it can be read: that is no fault of this run. */
+/* Another user's process decides itself whether it can be read, so that is not a failure of this run. */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
     bool foreign = p->user && p->user->uid != geteuid();
@@ -116,9 +116,9 @@ static void peer_fail(struct round *r, struct peer *p, const char *why)
     r->failed = r->failed || !foreign || r->pid;
 }
 
-/* ---- who it is ---- */
+/* ---- identification ---- */
 
-/* The number by which the process knows itself in its PID namespace, if it has another one than here. */
+/* Returns the process' own number in its PID namespace, if that differs from the one here. */
 static long pid_inside(long pid)
 {
     char path[64], *line = NULL;
@@ -144,7 +144,7 @@ static struct user *round_user(struct round *r, uid_t uid)
     for (size_t i = 0; i < r->user_count; i++)
         if (r->users[i].uid == uid)
             return &r->users[i];
-    if (r->user_count == USERS_MAX)
+    if (r->user_count == MAX_USERS)
         return NULL;
     r->users[r->user_count] = (struct user){ .uid = uid };
     return &r->users[r->user_count++];
@@ -155,21 +155,21 @@ static bool may_read(uid_t uid)
     return geteuid() == 0 || uid == geteuid();
 }
 
-/* Enters the peer among those of its user. False: it ends, as there are too many. */
+/* Counts the peer among those of its user. Returns false if there are too many, which ends the peer. */
 static bool peer_admit(struct round *r, struct peer *p, uid_t uid)
 {
     if (p->user && p->user->uid == uid)
         return true;
     p->user = round_user(r, uid);
     if (!p->user)
-        peer_fail(r, p, "not asked: there are too many users");
-    else if (++p->user->peers > USER_PEERS_MAX && uid != geteuid())
-        peer_fail(r, p, "not asked: its user has too many");
+        peer_fail(r, p, "not read: there are too many users");
+    else if (++p->user->peers > MAX_USER_PEERS && uid != geteuid())
+        peer_fail(r, p, "not read: its user has too many");
     return p->state == PEER_CONNECTING;
 }
 
-/* Decides whether what listens there is the process that its name says, and whether to read it. */
-static void peer_judge(struct round *r, struct peer *p)
+/* Checks that the listener is the process that its name claims, and whether to read it. */
+static void peer_identify(struct round *r, struct peer *p)
 {
     struct ucred who;
     socklen_t len = sizeof who;
@@ -188,7 +188,7 @@ static void peer_judge(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        peer_end(p, PEER_GONE); /* not asked for, or somebody keeps the socket of a process that has ended */
+        peer_end(p, PEER_GONE); /* not requested, or another process holds the socket of one that has ended */
     } else {
         p->state = PEER_READING;
     }
@@ -213,7 +213,7 @@ static void peer_connect(struct round *r, struct peer *p)
         if (errno != EMFILE && errno != ENFILE)
             peer_fail(r, p, strerror(errno));
     } else if (connect(p->fd, (struct sockaddr *)&name, len) == 0) {
-        peer_judge(r, p);
+        peer_identify(r, p);
     } else if (errno == ECONNREFUSED) {
         peer_end(p, PEER_GONE);
     } else if (errno != EAGAIN && errno != EINTR) {
@@ -221,9 +221,9 @@ static void peer_connect(struct round *r, struct peer *p)
     }
 }
 
-/* ---- what it writes ---- */
+/* ---- input ---- */
 
-/* As many values as fit the memory that their text may lead to. */
+/* Returns whether the text has no more values than its size permits. */
 static bool is_plausible(const char *text, size_t size)
 {
     size_t values = 0;
@@ -240,10 +240,10 @@ static void peer_parse(struct round *r, struct peer *p)
 
     p->json = is_plausible(p->text, p->size) ? json_loadb(p->text, p->size, 0, &fault) : NULL;
     if (!p->json)
-        snprintf(why, sizeof why, "what it wrote cannot be read: %s",
+        snprintf(why, sizeof why, "its answer cannot be parsed: %s",
                  is_plausible(p->text, p->size) ? fault.text : "it has too many values");
     else if (!json_is_object(p->json))
-        snprintf(why, sizeof why, "what it wrote cannot be read: it is no object");
+        snprintf(why, sizeof why, "its answer is not an object");
     free(p->text);
     p->text = NULL;
     if (!json_is_object(p->json)) {
@@ -258,17 +258,17 @@ static void peer_parse(struct round *r, struct peer *p)
     peer_end(p, PEER_READ);
 }
 
-/* Counts what has come against the limits. */
+/* Counts the input against the limits. */
 static bool peer_may_write(struct round *r, struct peer *p, size_t n)
 {
     p->user->bytes += n;
     if (p->user->uid == geteuid())
-        return p->user->bytes <= OWN_BYTES_MAX;
+        return p->user->bytes <= MAX_OWN_BYTES;
     r->foreign_bytes += n;
-    return p->user->bytes <= USER_BYTES_MAX && r->foreign_bytes <= FOREIGN_BYTES_MAX;
+    return p->user->bytes <= MAX_USER_BYTES && r->foreign_bytes <= MAX_FOREIGN_BYTES;
 }
 
-/* Reads once. Returns whether there may be more at once. */
+/* Reads once. Returns whether more may be available at once. */
 static bool peer_read(struct round *r, struct peer *p)
 {
     ssize_t n;
@@ -287,7 +287,7 @@ static bool peer_read(struct round *r, struct peer *p)
         p->size += (size_t)n;
         if (peer_may_write(r, p, (size_t)n))
             return true;
-        peer_fail(r, p, "it wrote too much");
+        peer_fail(r, p, "its answer is too long");
     } else if (n == 0 && p->size > 0) {
         peer_parse(r, p);
     } else if (n == 0 || errno == ECONNRESET) {
@@ -298,9 +298,9 @@ static bool peer_read(struct round *r, struct peer *p)
     return false;
 }
 
-/* ---- all of them ---- */
+/* ---- all peers ---- */
 
-/* Waits until one of them can be read, or connecting may be tried again. */
+/* Waits until a peer can be read, or connecting may be tried again. */
 static void round_wait(const struct round *r, struct pollfd *fds, long left)
 {
     nfds_t n = 0;
@@ -319,7 +319,7 @@ static bool is_own(const struct peer *p)
     return p->name->has_uid && p->name->uid == geteuid();
 }
 
-/* One step of each of this user's, or of all others. Returns whether any of them goes on. */
+/* Continues with each peer of this user, or with all others. Returns whether any is unfinished. */
 static bool round_continue(struct round *r, bool own)
 {
     bool more = false;
@@ -358,16 +358,16 @@ static bool round_run(struct round *r)
     return true;
 }
 
-/* Puts together what came of it. */
+/* Collects the results. */
 static bool round_collect(struct round *r, struct snapshots *s)
 {
-    bool good = true, seen = false;
+    bool ok = true, seen = false;
 
     for (size_t i = 0; i < r->count; i++) {
         struct peer *p = &r->peers[i];
 
         if (p->state == PEER_READ) {
-            good = json_array_append_new(s->processes, p->json) == 0 && good;
+            ok = json_array_append_new(s->processes, p->json) == 0 && ok;
             p->json = NULL;
         }
         s->foreign += p->state == PEER_FOREIGN;
@@ -377,13 +377,13 @@ static bool round_collect(struct round *r, struct snapshots *s)
         fprintf(stderr, "ndkstat: process %ld has no open adapter that can be seen\n", r->pid);
         r->failed = true;
     }
-    if (r->messages > MESSAGES_MAX)
-        fprintf(stderr, "ndkstat: %u more of such messages\n", r->messages - MESSAGES_MAX);
+    if (r->messages > MAX_MESSAGES)
+        fprintf(stderr, "ndkstat: %u more such messages\n", r->messages - MAX_MESSAGES);
     s->failed = r->failed;
-    return good;
+    return ok;
 }
 
-/* A process that others know by another number has that in its name. */
+/* The name has the number that the process has in its own PID namespace. */
 static bool is_wanted(const struct name *name, long pid, long inside)
 {
     return !pid || name->pid == pid || name->pid == inside;
@@ -394,7 +394,7 @@ bool reader_read(struct snapshots *s, long pid)
     static struct round r;
     long inside = pid ? pid_inside(pid) : 0;
     size_t count = 0;
-    bool good;
+    bool ok;
     struct name *names = names_list(&count);
 
     *s = (struct snapshots){ .processes = names ? json_array() : NULL };
@@ -404,16 +404,16 @@ bool reader_read(struct snapshots *s, long pid)
     for (size_t i = 0; r.peers && i < count; i++)
         if (is_wanted(&names[i], pid, inside))
             r.peers[r.count++] = (struct peer){ .name = &names[i], .fd = -1, .pid = names[i].pid };
-    good = r.peers && round_run(&r) && round_collect(&r, s);
+    ok = r.peers && round_run(&r) && round_collect(&r, s);
     for (size_t i = 0; i < r.count; i++) {
         free(r.peers[i].text);
         json_decref(r.peers[i].json);
     }
     free(r.peers);
     free(names);
-    if (!good)
+    if (!ok)
         reader_free(s);
-    return good;
+    return ok;
 }
 
 void reader_free(struct snapshots *s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the processes that publish what their adapters do, and reads it (docs/observe.md). */
+/* Finds the processes that publish their adapters, and reads them (docs/observe.md). */
 #ifndef NDKSTAT_READER_H
 #define NDKSTAT_READER_H
 
@@ -8,16 +8,19 @@
 #include <stddef.h>
 
 /*
- * processes: an array of what they wrote, in the order of their process ids. "pid", "uid" and "foreign" (another
- * user's) in each are the kernel's word, not the process's.
+ * processes: an array of their objects, in the order of process ids. "pid", "uid" and "foreign" (of another user) in
+ * each come from the kernel, not from the process.
  */
 struct snapshots {
     json_t *processes;
-    unsigned foreign;   /* processes of other users, which were not asked */
-    bool failed;        /* a process of this user, or the one that was asked for, could not be read: stderr has why */
+    unsigned foreign;   /* processes of other users that were not read */
+    bool failed;        /* a process of this user, or the requested one, could not be read; stderr has the reason */
 };
 
-/* pid 0: all there are. False: no memory, or the list of sockets could not be read (stderr has it). */
+/*
+ * pid 0: all processes. Returns false if out of memory, or if the list of sockets could not be read (stderr has the
+ * reason).
+ */
 bool reader_read(struct snapshots *s, long pid);
 void reader_free(struct snapshots *s);
 
