@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses as users write and read them: see address.h. */
+/* Parsing and printing of addresses: see address.h. */
 #include "address.h"
 
 #include <netdb.h>
@@ -11,7 +11,7 @@
 #include "number.h"
 #include "openndk/adapter.h"
 
-/* Both families have the port at the same place. */
+/* The port has the same position in both families. */
 static void set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);
@@ -32,7 +32,7 @@ bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
         return false;
     if (port) {
         char *colon = strrchr(host, ':');
-        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number)) /* getaddrinfo would take it modulo 65536 */
+        if (!colon || !number_parse(colon + 1, 0, UINT16_MAX, &number)) /* getaddrinfo would accept it modulo 65536 */
             return false;
         *colon = '\0';
     }
@@ -63,7 +63,7 @@ void address_text(const struct sockaddr_storage *a, char *text, size_t size)
         snprintf(text, size, a->ss_family == AF_INET ? "%s:%s" : "[%s]:%s", host, port);
 }
 
-/* A datagram socket only looks up the route. */
+/* Connecting a datagram socket only looks up the route. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own)
 {
     socklen_t len = server->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses as users write and read them, and which of them and which interface are ours. */
+/* Parsing and printing of addresses, and finding this machine's address and interface. */
 #ifndef TOOLS_ADDRESS_H
 #define TOOLS_ADDRESS_H
 
@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* "1.2.3.4:5", "[::1]:5" with a port up to 65535; without a port if `port` is false. */
+/* Parses "1.2.3.4:5" or "[::1]:5" with a port up to 65535; without a port if `port` is false. */
 bool address_parse(const char *text, bool port, struct sockaddr_storage *a);
 void address_text(const struct sockaddr_storage *a, char *text, size_t size);
-/* The address that the route to the server starts from, port 0. Nothing is sent. */
+/* Finds the source address of the route to the server, with port 0. Sends nothing. */
 bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage *own);
 /* In host byte order. */
 uint16_t address_port(const struct sockaddr_storage *a);
-/* The interface that owns an address; 0 where none does. All of 127.0.0.0/8 is the loopback's. */
+/* Returns the interface that owns an address, or 0. The loopback interface owns all of 127.0.0.0/8. */
 uint32_t address_interface(const struct sockaddr_storage *a);
 
 #endif

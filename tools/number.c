@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers on a command line: see number.h. The C library's functions also accept blanks and signs, and wrap. */
+/* Numbers on a command line: see number.h. The C library's functions also accept blanks and signs, and wrap around. */
 #include "number.h"
 
 #include <ctype.h>

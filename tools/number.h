@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers on a command line: digits alone, no sign, no blank, nothing behind them, and within bounds. */
+/* Numbers on a command line: only digits, without sign, blanks or trailing characters, within bounds. */
 #ifndef TOOLS_NUMBER_H
 #define TOOLS_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A decimal number. False: it is none, or is out of bounds; *value is unchanged. */
+/* Parses a decimal number. Returns false and leaves *value unchanged if it is malformed or out of bounds. */
 bool number_parse(const char *text, uint32_t low, uint32_t high, uint32_t *value);
 /* The same in C's notation: decimal, 0x and hexadecimal digits, or 0 and octal digits. */
 bool number_parse_c(const char *text, uint64_t high, uint64_t *value);
-/* Seconds, perhaps with a fraction. */
+/* Parses seconds with an optional fraction. */
 bool number_parse_seconds(const char *text, double low, double high, double *seconds);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Text made safe to print: see printable.h. */
+/* Escaping of untrusted text: see printable.h. */
 #include "printable.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Control characters, and those that reverse the direction of the text that follows. */
+/* Control characters are not safe, nor are those that reverse the direction of the following text. */
 static bool is_safe(uint32_t c)
 {
     bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
@@ -15,7 +15,9 @@ static bool is_safe(uint32_t c)
     return !control && !direction;
 }
 
-/* The size of the UTF-8 character at the start of the text if it is safe to print; 0 if it is not, or is malformed. */
+/*
+ * Returns the size of the UTF-8 character at the start of text if it is safe to print; 0 if it is unsafe or malformed.
+ */
 static size_t safe_size(const uint8_t *text, size_t len)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that a peer or a driver has chosen, made safe to print: a terminal obeys escape sequences, and a line break
- * would let the text pass for a line of the tool's own.
+ * Escapes text from a peer or a driver for printing. A terminal interprets escape sequences, and a line break would let
+ * the text pass for a line of the tool.
  */
 #ifndef TOOLS_PRINTABLE_H
 #define TOOLS_PRINTABLE_H
 
 #include <stddef.h>
 
-/* The bytes that each byte of a text needs at most. */
+/* The most bytes that one byte of the text can become. */
 enum { PRINTABLE_MOST = 4 };
 
 /*
- * Copies the text, at most room - 1 bytes of the result, and ends it with a NUL. Printable ASCII, tabs and printable
- * UTF-8 stay; each other byte becomes \xNN. Returns the length of the result.
+ * Copies the text to out, which has room bytes including the terminating 0. Printable ASCII, tabs and printable UTF-8
+ * are copied; each other byte becomes \xNN. Returns the length of the result.
  */
 size_t printable_copy(char *out, size_t room, const char *text, size_t len);
 

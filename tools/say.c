@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tools print: see say.h. */
+/* Output of the tools: see say.h. */
 #include "say.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static FILE *main_stream, *log_stream;
 static const char *log_name;
-static bool lost; /* something could not be written, and a message said so */
+static bool lost; /* some output could not be written, which has been reported */
 
 void say_to(FILE *stream)
 {
@@ -28,7 +28,7 @@ bool say_log(const char *file, bool append)
     return log_stream != NULL;
 }
 
-/* Once: what follows the first failure, on a disk that is full say, fails too. */
+/* Reports the first failure only: on a full disk, for example, all further output fails, too. */
 static void say_lost(const char *name)
 {
     if (!lost)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tools print: lines to a stream and, where one was opened, to a log file; and how a failure is told. */
+/* Output of the tools: lines to a stream and to an optional log file, and messages about failures. */
 #ifndef TOOLS_SAY_H
 #define TOOLS_SAY_H
 
@@ -10,22 +10,22 @@
 
 #include "consumer/consumer.h"
 
-/* Where lines go: stdout until this is called. */
+/* Sets the stream for lines; the default is stdout. */
 void say_to(FILE *stream);
-/* A log file that gets the same lines. False, after a message on stderr, if it cannot be opened. */
+/* Opens a log file that receives the same lines. Returns false, after a message on stderr, if it cannot be opened. */
 bool say_log(const char *file, bool append);
-/* Ends the output. False if a part of it could not be written, after a message on stderr. */
+/* Ends the output. Returns false, after a message on stderr, if a part of it could not be written. */
 bool say_close(void);
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* "step failed: STATUS_X (0x...)" and what the status means. */
+/* Prints "step failed: STATUS_X (0x...)" and the status' advice. */
 void say_failed(const char *step, NTSTATUS status);
-/* The same with the provider's reason, which knows more than the status says; 0: none. */
+/* The same with the provider's reason, which is more specific than the status; 0: none. */
 void say_failed_for(const char *step, NTSTATUS status, uint32_t reason);
-/* The same for a step of the consumer's connection. */
+/* The same for a step of the consumer's connection, with the connector's reason. */
 void say_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
-/* After a step that failed for its local address: who holds that. Says nothing of any other status. */
+/* If status is STATUS_SHARING_VIOLATION, prints which process holds the local address. Otherwise prints nothing. */
 void say_address_holder(NTSTATUS status, const struct sockaddr_storage *local);
 
 #endif

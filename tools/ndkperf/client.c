@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end that measures: connects, warms up, runs each size, and asks the server what it saw. */
+/* The client: connects, warms up, measures each size, and requests the server's results. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,20 +17,20 @@ struct client {
     const struct options *o;
     struct result *result;
     uint64_t completed, from, deadline;  /* of this run; deadline 0: iterations count */
-    uint64_t lap;                        /* --check: the first message of the window that goes over next */
+    uint64_t lap;                        /* --check: the first message of the window to send next */
     uint64_t slice_at, slice_completed, live_at;
-    bool warmup, over;                   /* over: nothing more is posted */
+    bool warmup, over;                   /* over: no more requests are posted */
     struct outcome outcome;
 };
 
-/* ---- what comes ---- */
+/* ---- receives and completions ---- */
 
 static struct client *client_of(struct session *s)
 {
     return s->role;
 }
 
-/* A credit, or the answer to a send whose latency is measured. */
+/* Handles a credit, or the answer to a send whose latency is measured. */
 static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
 {
     if (!len) {
@@ -57,7 +57,7 @@ static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t
         uint32_t offset = pattern_differs(at, size, l->index, slot);
         if (offset < size)
             return session_differs(s, l->index, l->completed - 1, offset, "client");
-        memset(at, ~at[0], size); /* so that what is read next must be new */
+        memset(at, ~at[0], size); /* so that the next read must change it */
     }
     return true;
 }
@@ -84,7 +84,7 @@ static bool ask(struct client *c, const struct order *o)
     return true;
 }
 
-/* Behind all that was posted: an empty message on each lane, and the server's word that they came. */
+/* Ends a run or lap: sends an empty message on each lane, and waits for the server's confirmation that all arrived. */
 static bool flush(struct client *c, uint64_t first, uint64_t count)
 {
     struct session *s = c->s;
@@ -121,7 +121,7 @@ static bool begin(struct client *c, uint32_t size, bool warmup)
     return true;
 }
 
-/* The clock: is it over, how fast has the last slice been, is it time to tell. */
+/* Checks the clock: ends the run, computes the rate of the last slice, prints the live line. */
 static void tick(struct client *c, uint64_t now)
 {
     struct session *s = c->s;
@@ -171,7 +171,7 @@ static bool post_next(struct client *c, struct lane *l, uint32_t flags)
     return lane_post(s, l, id, slot, s->run.size, flags);
 }
 
-/* How many messages the lane is going to have by the end of this lap. */
+/* Returns how many messages the lane will have sent at the end of this lap. */
 static uint64_t goal(const struct client *c)
 {
     uint64_t all = c->deadline ? UINT64_MAX : c->o->iterations, lap = c->lap + c->s->window;
@@ -179,7 +179,7 @@ static uint64_t goal(const struct client *c)
     return c->s->check && lap < all ? lap : all;
 }
 
-/* Fills the lane's window, in whole bursts. */
+/* Posts whole bursts until the lane's window is full. */
 static bool fill(struct client *c, struct lane *l)
 {
     const struct session *s = c->s;
@@ -204,7 +204,7 @@ static bool fill(struct client *c, struct lane *l)
     }
 }
 
-/* More is to be posted before the end or the next lap: a lap that has begun on one lane is finished on all. */
+/* Returns whether to post more. A lap that has begun on one lane must be completed on all. */
 static bool filling(const struct client *c)
 {
     const struct session *s = c->s;
@@ -225,7 +225,7 @@ static bool settled(const struct client *c, bool to_fill)
     return true;
 }
 
-/* Ends a lap, or all; with --check all lanes have posted alike, unless the time was over in between. */
+/* Ends a lap, or the run. With --check all lanes have posted the same number, unless the time was over in between. */
 static bool end_lap(struct client *c, bool *done)
 {
     struct session *s = c->s;
@@ -298,7 +298,7 @@ static bool ping(struct client *c, struct lane *l, uint64_t message)
     return lane_post(s, l, id, slot, s->run.size, 0);
 }
 
-/* The message before this one is the consumer's again: its answer may come before its completion. */
+/* Waits until the last message's buffer may be reused: the answer may arrive before the completion. */
 static bool ready(struct client *c, const struct lane *l)
 {
     while (l->posted != l->completed)
@@ -349,7 +349,7 @@ static bool latency(struct client *c)
 
 /* ---- runs ---- */
 
-/* One size: warmed up, then measured. */
+/* Measures one size after a warm-up. */
 static bool measure(struct client *c, uint32_t size)
 {
     struct result *r = c->result;
@@ -372,7 +372,7 @@ static bool measure(struct client *c, uint32_t size)
     r->server_cpu_us = c->outcome.cpu_us;
     r->messages = c->completed;
     mean = r->seconds > 0 ? (double)r->messages * size / r->seconds : 0;
-    if (r->peak < mean) /* the last slice is not a whole one */
+    if (r->peak < mean) /* the last slice may be shorter */
         r->peak = mean;
     report_live_end(c->s);
     if (r->messages && (whole || c->s->failed != NDKPERF_DATA))
@@ -380,7 +380,7 @@ static bool measure(struct client *c, uint32_t size)
     return whole;
 }
 
-/* Ends in good order, also where data was wrong: the server shall know that it is over. */
+/* Ends the session in order, also if data differed, so that the server knows that it is over. */
 static void take_leave(struct client *c)
 {
     const struct order end = { .kind = ORDER_END };
@@ -391,7 +391,7 @@ static void take_leave(struct client *c)
         return;
     s->failed = NDKPERF_OK;
     s->check = false;
-    s->leaving = true; /* each lane is a connection of its own: its end may be seen before what was said first */
+    s->leaving = true; /* a lane's end may be detected before the server's last answer */
     if (ask(c, &end))
         session_part(s);
     if (code != NDKPERF_OK)
@@ -424,7 +424,7 @@ static bool refused(struct session *s, const struct answer *a)
     return session_give_up(s, NDKPERF_PEER);
 }
 
-/* Connects a queue pair with a hello; the answer is the server's. */
+/* Connects a queue pair with a hello, and receives the server's answer. */
 static bool connect_one(struct session *s, struct consumer *k, const struct sockaddr_storage *from,
                         const struct hello *h, struct answer *a)
 {
@@ -471,7 +471,7 @@ static bool connect_lane(struct session *s, const struct sockaddr_storage *from,
     return true;
 }
 
-/* What is asked for, against what this adapter can do. */
+/* Computes window, sizes and limits from the options and this adapter's limits. */
 static bool plan(struct session *s)
 {
     const struct options *o = s->options;

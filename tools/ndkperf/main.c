@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf: measures an NDK connection, as server or as client. See options.c for how it is called. */
+/* ndkperf: measures an NDK connection, as server or client. options.c has the command line. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "roles.h"
 #include "say.h"
 
-/* The first one ends the measurement in good order, the second one the program. */
+/* The first interrupt ends the measurement in order, the second one ends the program. */
 static void on_interrupt(int signal_number)
 {
     (void)signal_number;

@@ -133,7 +133,7 @@ static bool set_crc(struct options *o, const char *arg)
     return o->config.crc || strcmp(arg, "off") == 0;
 }
 
-/* Seconds, perhaps with a fraction, as milliseconds. */
+/* Parses seconds with an optional fraction, to milliseconds. */
 static bool milliseconds(const char *arg, double low, uint32_t *ms)
 {
     double seconds;
@@ -158,7 +158,7 @@ static bool set_moderation(struct options *o, const char *arg)
            number_parse(comma + 1, 0, UINT32_MAX, &o->moderation_us);
 }
 
-/* One option that takes an argument. */
+/* Sets an option that has an argument. */
 static bool set_value(struct options *o, int option, const char *arg)
 {
     switch (option) {
@@ -196,7 +196,7 @@ static bool set_flag(struct options *o, int option, bool *client)
     case 'S': o->server = true; return true;
     case 'C': *client = true; return true;
     case 'A': o->append = true; return true;
-    case 'V': return true; /* NDKPerfCmd prints to the screen with it only; this does always */
+    case 'V': return true; /* NDKPerfCmd prints to the screen only with it; ndkperf always prints */
     case 'e': o->events = true; return true;
     case 'a': o->all = true; return true;
     case OPT_BANDWIDTH: o->latency = false; return true;
@@ -230,7 +230,7 @@ static void defaults(struct options *o)
     o->version = WIRE_VERSION;
 }
 
-/* What does not go together; NULL: all is well. */
+/* Returns a message about conflicting options, or NULL. */
 static const char *conflict(const struct options *o, bool client)
 {
     if (o->server == client)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkperf's command line: that of Windows' NDKPerfCmd, and long options for everybody else. */
+/* ndkperf's command line: that of Windows' NDKPerfCmd, and long options. */
 #ifndef NDKPERF_OPTIONS_H
 #define NDKPERF_OPTIONS_H
 
@@ -9,21 +9,21 @@
 
 #include "openndk/config.h"
 
-/* Exit codes, as --help tells them. */
+/* Exit codes; --help lists them. */
 enum ndkperf_exit {
     NDKPERF_OK = 0,
     NDKPERF_FAILED = 1,  /* a connection or a request failed: the status was printed */
     NDKPERF_USAGE = 2,
-    NDKPERF_DATA = 3,    /* data came different */
+    NDKPERF_DATA = 3,    /* data differed */
     NDKPERF_NOBODY = 4,  /* server: nobody connected in time */
-    NDKPERF_PEER = 5,    /* the peer is no ndkperf, speaks another version, or cannot do what is asked */
-    NDKPERF_LOST = 6,    /* not all of the output could be written */
+    NDKPERF_PEER = 5,    /* the peer is not ndkperf, has another version, or does not support the request */
+    NDKPERF_LOST = 6,    /* the output could not be written completely */
     NDKPERF_INTERRUPTED = 130,
 };
 
 enum format { FORMAT_PERFTEST, FORMAT_WINOF, FORMAT_JSON };
 
-/* Values are on the wire, too. */
+/* The values are also used on the wire. */
 enum test { TEST_SEND, TEST_WRITE, TEST_READ, TEST_MIXED };
 
 struct options {
@@ -37,20 +37,20 @@ struct options {
     enum test test;
     bool has_test;
     bool latency, all;
-    uint32_t size, limit;    /* limit: the largest of --all */
+    uint32_t size, limit;    /* limit: the largest size of --all */
     uint32_t qps, window, burst, inline_size;
-    uint32_t seconds_ms, iterations, warmup_ms; /* iterations, for each queue pair: above 0 they count, not the time */
+    uint32_t seconds_ms, iterations, warmup_ms; /* iterations: for each queue pair; 0: the time counts */
     uint32_t moderation_count, moderation_us;
     bool moderation, events, check, corrupt;
     bool live, histogram;
     enum format format;
     uint32_t ird, ord;
-    uint32_t memory_mib;     /* server: what a client may ask for */
+    uint32_t memory_mib;     /* server: the most memory that a client may request */
     uint32_t version;        /* of ndkperf's own protocol */
     ondk_config_t config;
 };
 
-/* Fills in *o. NDKPERF_OK: run; anything else with *done: exit with that code (help was printed, or an error told). */
+/* Fills in *o. With *done the program exits with the returned code: help or an error was printed. */
 enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *done);
 
 const char *options_test_name(enum test test);

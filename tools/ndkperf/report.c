@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What ndkperf prints: see report.h. */
+/* ndkperf's output: see report.h. */
 #include "report.h"
 
 #include <stdio.h>
@@ -152,7 +152,7 @@ static void say_winof(const struct session *s, const struct result *r)
             (unsigned long long)r->messages, rate(r) / MILLION, rate(r) * r->size * 8 / 1e9, utilization);
 }
 
-/* One line for each power of two that something fell into. */
+/* Prints a line for each power of two that has entries. */
 static void say_histogram(const struct times *t)
 {
     uint64_t counts[64] = { 0 }, from, to;

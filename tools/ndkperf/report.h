@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* What ndkperf prints: columns as perftest or WinOF has them, or JSON. */
+/* ndkperf's output: the columns of perftest or WinOF, or JSON. */
 #ifndef NDKPERF_REPORT_H
 #define NDKPERF_REPORT_H
 
 #include "session.h"
 #include "times.h"
 
-/* One size, measured. */
+/* The result of one size. */
 struct result {
     uint32_t size;
     uint64_t messages;       /* of all queue pairs */
     double seconds;
     double peak;             /* bytes a second in the best tenth of a second */
     uint64_t client_cpu_us, server_cpu_us;
-    bool server_told;        /* false: the run broke off, and the server's part is not known */
+    bool server_told;        /* false: the run broke off, and the server's part is missing */
     struct times times;      /* latency */
 };
 
-/* Why a server refused a client, in words. */
+/* Returns why a server refused a client. */
 const char *report_refusal(uint32_t code, uint32_t value, uint32_t version);
 
 void report_begin(const struct session *s);
 void report_result(const struct session *s, const struct result *r);
 void report_end(const struct session *s);
 
-/* Server: a run that has ended. */
+/* Server: prints a run that has ended. */
 void report_server(const struct session *s, uint64_t messages, uint64_t cpu_us);
 
-/* The live line: so far in this run. */
+/* Prints the live line: the progress of this run. */
 void report_live(const struct session *s, uint32_t size, uint64_t messages, double seconds, const struct times *times);
 void report_live_end(const struct session *s);
 

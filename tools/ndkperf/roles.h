@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two roles of ndkperf; each returns its exit code and has told what went wrong. */
+/* The two roles of ndkperf. Each prints failures and returns the exit code. */
 #ifndef NDKPERF_ROLES_H
 #define NDKPERF_ROLES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end that follows: it receives, answers, is written to and read from, checks, and says what that cost. */
+/* The server: receives, answers, verifies data, and reports its CPU time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@ enum { LOOK_SECONDS = 1, LANE_SECONDS = 30 };
 
 struct server {
     struct session *s;
-    uint32_t number;         /* of the session: which lanes belong to it */
+    uint32_t number;         /* of the session: identifies its lanes */
     struct outcome outcome;
     uint64_t cpu_from, flushes, messages;
-    uint32_t turn;           /* lane that is written to next */
+    uint32_t turn;           /* the lane that the client writes to next */
     bool flushing, ended, different;
     struct order flush;
 };
@@ -46,7 +46,7 @@ static void check(struct server *v, const struct lane *l, const uint8_t *at, uin
         found(v, l, message, offset);
 }
 
-/* What has been written since the last flush. */
+/* Verifies the writes since the last flush. */
 static void check_written(struct server *v)
 {
     const struct session *s = v->s;
@@ -59,9 +59,9 @@ static void check_written(struct server *v)
 }
 
 /*
- * Answers that are owed: to a message whose latency is measured the same size, otherwise an empty one, after each
- * quarter of a window, which lets the client send so many more. What is sent from belongs to the provider until it has
- * completed.
+ * Sends the answers that are due. A message whose latency is measured gets one of the same size; otherwise an empty one
+ * after each quarter of a window lets the client send as many more. The source memory belongs to the provider until the
+ * send has completed.
  */
 static bool pay(struct session *s, struct lane *l)
 {
@@ -113,7 +113,7 @@ static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t
 
 static const struct session_events events = { on_receive, on_completed };
 
-/* The latency of writes: nobody is notified, so this looks at the last byte, and writes back. */
+/* Answers a write whose latency is measured. Writes are not notified, so this polls the last byte and writes back. */
 static bool answer_write(struct server *v)
 {
     struct session *s = v->s;
@@ -148,7 +148,7 @@ static bool answer_order(struct server *v)
     return control_receive(v->s) && control_send(v->s, bytes);
 }
 
-/* The run that has just ended. */
+/* Reports the run that has ended. */
 static void tell_run(struct server *v)
 {
     if (v->messages && !(v->s->run.flags & ORDER_WARMUP))
@@ -179,7 +179,7 @@ static bool begin_run(struct server *v, const struct order *o)
     return answer_order(v);
 }
 
-/* A flush is done when the empty message behind all the others has come on each lane. */
+/* A flush ends when the empty message behind all others has arrived on each lane. */
 static bool end_flush(struct server *v)
 {
     struct session *s = v->s;
@@ -274,7 +274,7 @@ static bool accept_one(struct session *s, struct consumer *c, const struct answe
     return session_give_up(s, NDKPERF_FAILED);
 }
 
-/* What the client wants, against what this adapter can do and what this server gives. The layout for it if it fits. */
+/* Checks a client's hello against the adapter's and the server's limits. Sets the session's layout if it fits. */
 static enum answer_code judge(struct session *s, const struct hello *h, uint32_t *value)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
@@ -306,7 +306,7 @@ static enum answer_code judge(struct session *s, const struct hello *h, uint32_t
     return session_memory(s) <= (uint64_t)s->options->memory_mib << 20 ? ANSWER_YES : ANSWER_TOTAL;
 }
 
-/* The next connection, within seconds (0: for ever); NULL: nobody came, or this was interrupted. */
+/* Waits for the next connection, at most `seconds` (0: no limit). NULL: none arrived, or interrupted. */
 static NDK_CONNECTOR *next_request(struct session *s, unsigned seconds)
 {
     for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {
@@ -317,7 +317,7 @@ static NDK_CONNECTOR *next_request(struct session *s, unsigned seconds)
     return NULL;
 }
 
-/* Waits for a client that fits; who does not is told, and the next one may come. */
+/* Waits for a client that fits. A client that does not fit is rejected with the reason, and the next one is awaited. */
 static bool take_client(struct server *v)
 {
     struct session *s = v->s;

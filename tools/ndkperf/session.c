@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both ends of a measurement have in common: see session.h. */
+/* Parts that both ends of a measurement share: see session.h. */
 #include "session.h"
 
 #include <endian.h>
@@ -15,15 +15,18 @@
 
 enum {
     RESULTS = 16, PATIENCE_S = 30,
-    EVENT_MS = 200, QUIET_MS = 5, /* a sleep: with --events; when polling is a waste, as the peer's writes wake nobody */
-    LOOKS_CONTROL = 64, LOOKS_SLOW = 4096, /* idle looks until one at the control connection, and at all the rest */
+    EVENT_MS = 200, QUIET_MS = 5, /* time of a sleep: with --events, and without traffic */
+    LOOKS_CONTROL = 64, LOOKS_SLOW = 4096, /* idle polls before a poll of the control connection, and before a check */
     ID_BITS = 4
 };
-static const uint64_t CHECK_BYTES = 256 << 20; /* memory for --check, all lanes */
-static const uint64_t QUIET_NS = 100000000;       /* more than any round trip that is measured by polling */
-/* What the provider has for a request of a queue pair with its result, and for a connection with partial frames. */
+static const uint64_t CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
+static const uint64_t QUIET_NS = 100000000;       /* longer than any round trip that is measured by polling */
+/*
+ * Approximate memory of the provider for a request of a queue pair with its result, and for a connection's partial
+ * frames.
+ */
 static const uint64_t REQUEST_BYTES = 256, CONNECTION_BYTES = 128 << 10;
-static const uint64_t WRITTEN_NS = 1000000000;    /* in which a message is there whose last byte is */
+static const uint64_t WRITTEN_NS = 1000000000;    /* time for a message to be complete after its last byte is visible */
 
 volatile int session_interrupted;
 
@@ -60,7 +63,7 @@ bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t
     return session_give_up(s, NDKPERF_FAILED);
 }
 
-/* The queue pair refuses requests a moment before the connector tells why: the disconnect event brings the reason. */
+/* The queue pair refuses requests shortly before the connector has the reason, which the disconnect event provides. */
 static bool post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
 {
     if (status == STATUS_CONNECTION_INVALID)
@@ -90,7 +93,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check)
 {
-    /* a receive more than the window, for the empty message that ends a run; and results of both directions */
+    /* one more receive than the window, for the empty message that ends a run; and results of both directions */
     uint64_t most = least(info->MaxReceiveQueueDepth, info->MaxInitiatorQueueDepth), memory;
 
     most = least(most, info->MaxCqDepth / (2 * qps));
@@ -164,7 +167,9 @@ uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
     return len;
 }
 
-/* Memory that another thread writes without a word: no lock could be held, so these look at it as a device's. */
+/*
+ * Accesses memory that another thread writes without synchronization, like a device's memory, so no lock is possible.
+ */
 #define LOOKS_ON __attribute__((no_sanitize("thread")))
 
 LOOKS_ON uint8_t written_mark(const uint8_t *at)
@@ -242,7 +247,7 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
     NDK_SGE sge = consumer_region_sge(&s->orders, 0, WIRE_ORDER);
     NTSTATUS status;
 
-    while (s->order_going) /* until then the memory is the provider's */
+    while (s->order_going) /* until then the memory belongs to the provider */
         if (!session_turn(s))
             return false;
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
@@ -305,7 +310,7 @@ void session_close(struct session *s)
 {
     for (uint32_t i = 0; i < s->lane_count; i++)
         consumer_close_connector(&s->lanes[i].c);
-    for (uint32_t i = s->lane_count; i-- > 0; ) { /* the CQ is the first one's */
+    for (uint32_t i = s->lane_count; i-- > 0; ) { /* the CQ belongs to the first lane */
         consumer_region_destroy(&s->lanes[i].memory);
         consumer_close(&s->lanes[i].c);
     }
@@ -333,7 +338,7 @@ static bool take_result(struct session *s, const NDK_RESULT_EX *r)
     return id == ID_FLUSH || s->events->completed(s, l, id, slot);
 }
 
-/* Of the lanes; returns how many. */
+/* Polls the lanes' completion queue; returns the number of results. */
 static unsigned drain(struct session *s)
 {
     NDK_RESULT_EX results[RESULTS];
@@ -361,7 +366,7 @@ static unsigned drain_control(struct session *s)
     return 1;
 }
 
-/* The peer's reads and writes complete nothing here, and yet this end serves them faster if it polls. */
+/* The peer's reads and writes complete nothing at this end, but it serves them faster if it polls. */
 static bool has_traffic(struct session *s, uint64_t now)
 {
     ondk_counters_t n;
@@ -374,7 +379,7 @@ static bool has_traffic(struct session *s, uint64_t now)
     return now - s->traffic_at <= QUIET_NS;
 }
 
-/* Nothing has come for a while: is there still somebody? */
+/* Called after idle polls: checks whether the peer is still connected. */
 static bool look_around(struct session *s)
 {
     struct consumer *gone = consumer_is_disconnected(&s->control) ? &s->control : NULL;
@@ -383,7 +388,7 @@ static bool look_around(struct session *s)
     for (uint32_t i = 0; i < s->lane_count && !gone && !s->leaving; i++)
         if (consumer_is_disconnected(&s->lanes[i].c))
             gone = &s->lanes[i].c;
-    if (gone && !drain_control(s)) /* its last word may be there */
+    if (gone && !drain_control(s)) /* its last message may have arrived */
         return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, gone->disconnect_reason);
     now = session_now();
     if (!s->idle_since)
@@ -396,7 +401,7 @@ static bool look_around(struct session *s)
 
 bool session_turn(struct session *s)
 {
-    /* The peer's writes are not notified: this end polls for them, whatever was asked for. */
+    /* The peer's writes are not notified, so this end polls for them even with --events. */
     bool written = s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY;
     bool sleeps = s->quiet || (s->options->events && !written);
     unsigned before = sleeps ? consumer_wake_count(&s->control) : 0;
@@ -415,6 +420,6 @@ bool session_turn(struct session *s)
         return look_around(s);
     }
     if (s->idle % LOOKS_CONTROL == 0)
-        sched_yield(); /* where there are fewer processors than threads that look */
+        sched_yield(); /* if there are fewer processors than polling threads */
     return s->idle % LOOKS_SLOW || look_around(s);
 }

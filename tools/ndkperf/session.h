@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What both ends of a measurement have in common: the control connection, the lanes (queue pairs that are measured),
- * the memory of each, requests, and looking for what has completed. One thread does it all.
+ * Parts that both ends of a measurement share: the control connection, the lanes (the measured queue pairs) with their
+ * memory, requests, and polling for completions. One thread does everything.
  */
 #ifndef NDKPERF_SESSION_H
 #define NDKPERF_SESSION_H
@@ -14,8 +14,8 @@
 #include "wire.h"
 
 /*
- * A lane's memory: where messages are received, what the peer writes to or own reads fill, what is sent, written, or
- * read by the peer. Both ends lay it out alike. Without --check each area is one message, which all requests share.
+ * The areas of a lane's memory: for received messages; for the peer's writes and own reads; for sends, own writes and
+ * the peer's reads. Both ends use the same layout. Without --check each area is one message, which all requests share.
  */
 enum area { AREA_RECEIVE, AREA_TARGET, AREA_SOURCE };
 
@@ -28,15 +28,15 @@ struct lane {
     uint64_t peer_address;
     uint64_t posted, completed;   /* requests; client: of this run */
     uint64_t received;            /* messages of this run */
-    uint64_t sent, credited;      /* sends since the beginning, and those that the peer has said it received */
-    uint32_t uncredited;          /* received, and the peer was not told yet */
+    uint64_t sent, credited;      /* sends since the start, and those that the peer has confirmed */
+    uint32_t uncredited;          /* messages received since the last credit */
     uint32_t owed;                /* answers that wait for an earlier one to complete */
-    uint64_t flushes;             /* empty messages that came */
+    uint64_t flushes;             /* empty messages received */
 };
 
 struct session;
 
-/* What an end does with what comes. */
+/* Functions of a role for its completions. */
 struct session_events {
     bool (*received)(struct session *s, struct lane *l, uint32_t slot, uint32_t len);
     bool (*completed)(struct session *s, struct lane *l, enum id id, uint32_t slot);
@@ -45,22 +45,22 @@ struct session_events {
 struct session {
     const struct options *options;
     const struct session_events *events;
-    void *role;                   /* the role's own */
+    void *role;                   /* for the role */
     struct consumer control;
     struct consumer_region orders;         /* one order or outcome to send, one to receive */
     bool order_came, order_going; /* one was received; one is being sent */
     struct lane *lanes;
-    uint32_t lane_count, qps;       /* qps: how many lanes there are going to be */
+    uint32_t lane_count, qps;       /* qps: the number of lanes to create */
     uint32_t window, inline_size, size_most;
-    uint32_t stride, slots;       /* slots: of the areas, with --check as many as the window */
+    uint32_t stride, slots;       /* slots: of the areas; with --check as many as the window */
     bool check;
-    struct order run;             /* what is being measured */
+    struct order run;             /* the current run */
     uint64_t idle, idle_since;
-    uint64_t traffic, traffic_at; /* bytes that the adapter has moved, and when they last became more */
-    bool quiet;                   /* no traffic and no completions for QUIET_NS: polling is a waste */
-    bool impatient;               /* who does not see anything for long gives up */
-    bool leaving;                 /* the last answer is on its way: lanes that the peer closes say nothing */
-    enum ndkperf_exit failed;     /* the first thing that went wrong was told */
+    uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
+    bool quiet;                   /* no traffic and no completions for QUIET_NS: polling is useless */
+    bool impatient;               /* fail after a long time without progress */
+    bool leaving;                 /* the last answer has been sent: a lane that the peer closes is not a failure */
+    enum ndkperf_exit failed;     /* the first failure, which has been printed */
 };
 
 extern volatile int session_interrupted;
@@ -68,49 +68,49 @@ extern volatile int session_interrupted;
 uint64_t session_now(void);       /* ns */
 uint64_t session_cpu_us(void);    /* of this process */
 
-/* How many requests of each lane this adapter takes at a time: as many as wanted, or fewer; 0: not even one. */
+/* Returns how many requests of each lane this adapter allows at a time, at most `want`; 0: none. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check);
-/* The layout for window, size_most and check. */
+/* Computes the layout for window, size_most and check. */
 void session_layout(struct session *s);
-/* Bytes that qps lanes of this layout need: messages, and about what the provider has for them. */
+/* Returns the bytes that qps lanes of this layout need: messages, and approximately the provider's memory. */
 uint64_t session_memory(const struct session *s);
-/* The queue pair of the next lane, its memory and its receives. */
+/* Creates the next lane: queue pair, memory and receives. */
 bool session_add_lane(struct session *s);
-/* Disconnects, after the last word. */
+/* Disconnects all connections. */
 void session_part(struct session *s);
 void session_close(struct session *s);
 
-/* Tells what went wrong, once, and remembers the exit code. Always false. */
+/* Prints the first failure and stores the exit code. Always returns false. */
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
 bool session_give_up(struct session *s, enum ndkperf_exit code);
 
-/* Control: the receive for the next order, and sending one of WIRE_ORDER bytes. */
+/* The control connection: posts the receive for the next order; sends an order of WIRE_ORDER bytes. */
 bool control_receive(struct session *s);
 bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER]);
 const uint8_t *control_received(const struct session *s);
 
 uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot);
-/* All of a message out of AREA_SOURCE: sent, or written to the peer's AREA_TARGET; or read into AREA_TARGET. */
+/* Posts one message: a send or write from AREA_SOURCE (to the peer's AREA_TARGET), or a read into AREA_TARGET. */
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags);
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
 /*
- * Polls the completion queues once. If they are empty, and --events was given or nothing has moved for a tenth of a
- * second, waits for a notification for a while. False: all is over.
+ * Polls the completion queues once. If they are empty, and --events was given or nothing has been transferred for a
+ * tenth of a second, waits for a notification for a while. Returns false if the session has failed.
  */
 bool session_turn(struct session *s);
 
-/* The bytes of a message: their key is different for each lane and message. */
+/* Fills a message with its bytes, which depend on lane and message. */
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
-/* The offset of the first byte that differs; len: none. */
+/* Returns the offset of the first byte that differs, or len. */
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /*
- * The same for what the peer writes while nothing tells that it has: the byte that is looked at, and all in front of
- * it, which may take a moment longer to be there.
+ * The same for data that the peer writes without notification: the polled last byte, and the bytes before it, which may
+ * become visible a moment later.
  */
 uint8_t written_mark(const uint8_t *at);
 uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
-/* Tells about one that does; and the same as this end's failure. */
+/* Prints a difference; session_differs also makes it this end's failure. */
 void session_tell_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 

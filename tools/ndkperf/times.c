@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations, counted in classes: see times.h. */
+/* Histogram of durations: see times.h. */
 #include "times.h"
 
 #include <math.h>

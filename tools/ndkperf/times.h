@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durations, counted in classes: exact below 256 ns, above that 128 classes for each power of two, so that a quantile
- * is right within 0.8 %. Least, most, mean and deviation are exact. The memory does not grow with the count.
+ * A histogram of durations: exact below 256 ns, then 128 classes for each power of two, so a quantile is accurate to
+ * 0.8 %. Minimum, maximum, mean and deviation are exact. The memory does not grow with the count.
  */
 #ifndef NDKPERF_TIMES_H
 #define NDKPERF_TIMES_H
@@ -17,7 +17,7 @@ struct times {
 };
 
 void times_add(struct times *t, uint64_t ns);
-/* In microseconds; 0 where there is nothing. 0 <= part <= 1. */
+/* In microseconds; 0 if empty. 0 <= part <= 1. */
 double times_quantile(const struct times *t, double part);
 double times_mean(const struct times *t);
 double times_deviation(const struct times *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two ends of ndkperf tell each other: see wire.h. */
+/* ndkperf's protocol: see wire.h. */
 #include "wire.h"
 
 #include <endian.h>
@@ -35,7 +35,7 @@ static const uint8_t *get64(const uint8_t *at, uint64_t *value)
     return at + sizeof *value;
 }
 
-/* Magic, then version, check and a 16-bit index: the version stays at its place in all versions. */
+/* Magic, version, check, and a 16-bit index. The version's position is the same in all versions. */
 static uint8_t *put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t a, uint32_t b)
 {
     memset(bytes, 0, WIRE_PRIVATE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the two ends of ndkperf tell each other. The first connection is for control alone, each further one is a lane,
- * a queue pair that is measured. Private data opens them all: a hello with the connect, an answer with the accept or
- * the reject; both fit in the 56 bytes that a narrow adapter has. Afterwards orders of 32 bytes go over the control
- * connection, one at a time, each answered. Everything is big-endian.
+ * ndkperf's protocol. The first connection is for control; each further one is a lane, a measured queue pair. Private
+ * data opens them: a hello with the connect, an answer with the accept or reject. Both fit into the 56 bytes of a
+ * narrow adapter. Then orders of 32 bytes follow on the control connection, one at a time, each with an answer. All
+ * numbers are big-endian.
  */
 #ifndef NDKPERF_WIRE_H
 #define NDKPERF_WIRE_H
@@ -30,15 +30,15 @@ struct hello {
 
 enum answer_code {
     ANSWER_YES, ANSWER_VERSION, ANSWER_BUSY, ANSWER_QPS, ANSWER_SIZE, ANSWER_TRANSFER, ANSWER_MEMORY, ANSWER_SESSION,
-    ANSWER_TOTAL        /* all queue pairs together would need more memory than the server gives: value is its MiB */
+    ANSWER_TOTAL        /* the queue pairs need more memory than the server allows: value is its MiB */
 };
 
-/* With an accept or a reject. The address is the lane's base: the areas in it are where lanes.h says. */
+/* With an accept or a reject. The address is the base of the lane's memory; session.h has its areas. */
 struct answer {
     uint32_t version;
     uint32_t code;      /* enum answer_code */
-    uint32_t value;     /* the limit that stood in the way */
-    uint32_t window;    /* granted to the control connection: no more than asked for */
+    uint32_t value;     /* the limit that was exceeded */
+    uint32_t window;    /* granted to the control connection: at most the requested window */
     uint32_t token;
     uint64_t address;
 };
@@ -50,21 +50,21 @@ enum { ORDER_LATENCY = 1, ORDER_CORRUPT = 2, ORDER_WARMUP = 4 };
 struct order {
     uint32_t kind;      /* enum order_kind */
     uint32_t test, flags, size;
-    uint64_t first;     /* flush: how many messages there were before, */
-    uint64_t count;     /* and since the last flush: with --check of each lane, otherwise of all */
+    uint64_t first;     /* flush: the number of messages before it */
+    uint64_t count;     /* flush: the number since the last flush; with --check of each lane, otherwise of all */
 };
 
-/* And back. */
+/* Server to client, for each order. */
 struct outcome {
     uint32_t kind;
-    uint32_t different; /* 1: some message was wrong: which one is told */
+    uint32_t different; /* 1: a message differed; the fields below name it */
     uint32_t lane, offset;
     uint64_t message;
-    uint64_t cpu_us;    /* of the server since the run began */
+    uint64_t cpu_us;    /* of the server since the start of the run */
 };
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE]);
-/* False: this is no hello of any version. Of another version only the version is filled in. */
+/* Returns false if this is not a hello of any version. For another version only the version is filled in. */
 bool hello_get(struct hello *h, const uint8_t *bytes, size_t len);
 void answer_put(const struct answer *a, uint8_t bytes[WIRE_PRIVATE]);
 bool answer_get(struct answer *a, const uint8_t *bytes, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkping: tests an NDK connection, as server or as client. See options.c for how it is called. */
+/* ndkping: tests an NDK connection, as server or client. options.c has the command line. */
 #include <stdio.h>
 
 #include "address.h"
@@ -24,7 +24,7 @@ static int step_failed(const struct consumer *c, const char *step, NTSTATUS stat
     return NDKPING_FAILED;
 }
 
-/* What is known of the other end by now: addresses, read limits, private data. */
+/* Prints the addresses, read limits and private data of the connection. */
 static void say_peer(struct consumer *c)
 {
     struct sockaddr_storage local, peer;
@@ -47,7 +47,7 @@ static void say_peer(struct consumer *c)
     say("private-data=%s", data);
 }
 
-/* The pair in effect: on the accepting side it is the peer's offer until the accept. */
+/* Prints the limits in effect. On the accepting side NdkGetConnectionData returns them only after the accept. */
 static void say_limits(struct consumer *c)
 {
     NDK_CONNECTOR *k = c->connector;
@@ -101,7 +101,7 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
         code = step_failed(c, "NdkConnect", status);
         say_address_holder(status, &o->client_address);
         if (status == STATUS_CONNECTION_REFUSED)
-            say_peer(c); /* a reject may have brought private data */
+            say_peer(c); /* a reject may contain private data */
         return code;
     }
     say_peer(c);
@@ -116,7 +116,7 @@ static int run_client(const struct options *o, struct consumer *c, struct rping 
     return code;
 }
 
-/* The largest ping that a server takes: in one read and one write. */
+/* Returns the largest ping that a server accepts, which must fit into one read and one write. */
 static uint32_t most_bytes(const struct options *o, const NDK_ADAPTER_INFO *info)
 {
     uint32_t size = o->size;

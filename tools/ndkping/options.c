@@ -124,7 +124,7 @@ static bool set_timeout(struct options *o, const char *arg)
     return true;
 }
 
-/* One option that takes an argument. */
+/* Sets an option that has an argument. */
 static bool set_value(struct options *o, int option, const char *arg)
 {
     switch (option) {

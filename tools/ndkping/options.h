@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ndkping's command line: that of Windows' NDKPing, and long options for everybody else. */
+/* ndkping's command line: that of Windows' NDKPing, and long options. */
 #ifndef NDKPING_OPTIONS_H
 #define NDKPING_OPTIONS_H
 
@@ -9,14 +9,14 @@
 
 #include "openndk/config.h"
 
-/* Exit codes, as --help tells them. */
+/* Exit codes; --help lists them. */
 enum ndkping_exit {
     NDKPING_OK = 0,
     NDKPING_FAILED = 1,  /* a connection or a request failed: the status was printed */
     NDKPING_USAGE = 2,
-    NDKPING_DATA = 3,    /* data came back different */
+    NDKPING_DATA = 3,    /* data differed */
     NDKPING_NOBODY = 4,  /* server: nobody connected in time */
-    NDKPING_LOST = 6,    /* not all of the output could be written */
+    NDKPING_LOST = 6,    /* the output could not be written completely */
 };
 
 struct options {
@@ -28,14 +28,14 @@ struct options {
     bool verbose, reject;
     const char *log_file;
     bool append;
-    uint32_t count, size;  /* server: size is the largest ping that it takes */
+    uint32_t count, size;  /* server: size is the largest ping that it accepts */
     uint32_t ird, ord;
     uint8_t private_data[512];
     uint32_t private_len;
     ondk_config_t config;
 };
 
-/* Fills in *o. NDKPING_OK: run; anything else with *done: exit with that code (help was printed, or an error told). */
+/* Fills in *o. With *done the program exits with the returned code: help or an error was printed. */
 enum ndkping_exit options_parse(struct options *o, int argc, char **argv, bool *done);
 
 #endif

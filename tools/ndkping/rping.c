@@ -57,7 +57,10 @@ void rping_close(struct rping *r)
     consumer_region_destroy(&r->messages);
 }
 
-/* Waits for one request's result. Sends are silent, so only their failures come by. False: it failed, or all is over. */
+/*
+ * Waits for the result of request id. Sends are silent, so they have results only on failure. Returns false if a
+ * request failed or the peer has disconnected.
+ */
 static bool await(struct rping *r, uintptr_t id, const char *step)
 {
     NDK_RESULT_EX result;
@@ -89,7 +92,7 @@ static bool send_message(struct rping *r, const struct consumer_region *about, u
     return NT_SUCCESS(status) || fail(r, "NdkSend", status);
 }
 
-/* Waits for the peer's message, keeps its content, and posts the receive for the next one. */
+/* Waits for the peer's message, copies it, and posts the receive for the next one. */
 static bool receive_message(struct rping *r, struct message *m)
 {
     NTSTATUS status;
@@ -104,7 +107,7 @@ static bool receive_message(struct rping *r, struct message *m)
     return NT_SUCCESS(status) || fail(r, "NdkReceive", status);
 }
 
-/* The text that rping fills a buffer with: its number, then a run of printable characters. */
+/* Writes rping's text to a buffer: the ping's number, then a run of printable characters. */
 static void fill(uint8_t *at, uint32_t size, uint32_t ping)
 {
     int head = snprintf((char *)at, size, "rdma-ping-%u: ", ping);
@@ -117,7 +120,7 @@ static void fill(uint8_t *at, uint32_t size, uint32_t ping)
     at[size - 1] = '\0';
 }
 
-/* The beginning of the text in a buffer, which the peer has written. */
+/* Prints the beginning of a buffer's text, which the peer has written. */
 static void say_data(struct rping *r, const char *title, const uint8_t *data, uint32_t size)
 {
     size_t len = strnlen((const char *)data, size < SHOWN_MOST ? size : SHOWN_MOST);
@@ -203,7 +206,7 @@ enum rping_end rping_server(struct rping *r)
     struct message from;
 
     for (;;) {
-        if (!receive_message(r, &from)) /* between two pings the client may disconnect */
+        if (!receive_message(r, &from)) /* the client may disconnect between two pings */
             return consumer_wait_disconnect(r->consumer, 1) && r->pings ? RPING_DONE : RPING_FAILED;
         if (!server_ping(r, &from))
             return RPING_FAILED;

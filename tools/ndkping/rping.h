@@ -16,25 +16,28 @@ enum { RPING_MESSAGE = 16, RPING_DATA_MIN = 24, RPING_DATA_MAX = 16777216 };
 
 enum rping_end {
     RPING_DONE,      /* client: all pings; server: the client has disconnected */
-    RPING_FAILED,    /* status and step say what */
-    RPING_DIFFERENT, /* data came back different */
+    RPING_FAILED,    /* status and step have the failure */
+    RPING_DIFFERENT, /* data differed */
 };
 
 struct rping {
     struct consumer *consumer;
     struct consumer_region messages; /* one to send, one to receive */
     struct consumer_region source, sink; /* server: no sink */
-    unsigned seconds;       /* patience with each step; 0: for ever */
+    unsigned seconds;       /* time limit of each step; 0: none */
     bool verbose;
     void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-    uint32_t pings;         /* done so far */
-    uint64_t bytes;         /* moved and verified (client), moved (server) */
+    uint32_t pings;         /* completed so far */
+    uint64_t bytes;         /* transferred (the client has verified them) */
     NTSTATUS status;
     const char *step;
-    uint32_t reason;        /* ProviderErrorCode of the request that failed, or why the connection ended; 0: neither */
+    uint32_t reason;        /* ProviderErrorCode of the failed request, or the reason of the disconnect; 0: neither */
 };
 
-/* Registers the buffers for pings of up to size bytes, and posts the first receive: before connect or accept. */
+/*
+ * Registers the buffers for pings of up to size bytes and posts the first receive. Must be called before connect or
+ * accept.
+ */
 NTSTATUS rping_prepare_client(struct rping *r, uint32_t size);
 NTSTATUS rping_prepare_server(struct rping *r, uint32_t size);
 enum rping_end rping_client(struct rping *r, uint32_t count, uint32_t size);
