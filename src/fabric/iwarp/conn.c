@@ -7,11 +7,6 @@
  * of the socket and timers run with the same token. So everything marked "owner" has one writer at a time, also while
  * the connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the
  * task there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
- *
- * References: the handle (until close), a queued task, the socket, a drop that another shard requested. Entry points
- * stand on it for as long as they run: a count that the owner alone writes. Who gives back the last reference or,
- * where somebody stands on it, is the last to leave, always on the home shard, frees the address, then tells
- * `closed`, then frees the memory.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/endpoint.h"
@@ -24,29 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MEASURE = 16,     /* part of the time limit */
-    LINGER_MS = 1000, /* a last frame may take this long to be read by the peer */
-    BRIEF_MS = 25,    /* the same for a reject */
-};
-
 static void conn_task(struct task *task);
 static void conn_timeout(struct shard_timer *timer);
 
-struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
+struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
 {
-    struct fabric_conn *c = malloc(sizeof *c);
+    struct fabric_conn *c = conn_alloc(f, home, state);
 
     if (!c)
         return NULL;
-    memset(c, 0, offsetof(struct fabric_conn, early));
-    c->fabric = f;
-    c->home = home;
-    c->state = state;
-    c->ended = FABRIC_NOT_CONNECTING;
-    c->terminate = FABRIC_NO_TERMINATE;
-    spin_init(&c->lock);
-    atomic_init(&c->refs, 1);
     c->task.run = conn_task;
     c->timer.fire = conn_timeout;
     c->nudge.fire = stream_nudge;
@@ -55,181 +36,7 @@ struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home,
     return c;
 }
 
-void conn_ref(struct fabric_conn *c)
-{
-    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
-}
-
-/* How many of the owner's functions stand on it: they have entered and not left. */
-static unsigned stands(struct fabric_conn *c)
-{
-    return atomic_load_explicit(&c->standing, memory_order_acquire);
-}
-
-static void end(struct fabric_conn *c)
-{
-    assert(shard_is_owner(c->home->shard));
-    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed &&
-           !c->stall.armed);
-    if (c->reservation)
-        c->fabric->net->ops->reservation_unref(c->reservation);
-    if (c->owner)
-        c->events->closed(c->owner);
-    if (c->listener) {
-        listener_finished(c->listener, c);
-        listener_unref(c->listener);
-    }
-    iw_startup_free(c->startup);
-    free(c);
-}
-
-void conn_unref(struct fabric_conn *c)
-{
-    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1 && !stands(c))
-        end(c);
-}
-
-/* Stores alone: two references for each message, taken and given back by locked instructions, cost it a hundredth. */
-void conn_enter(struct fabric_conn *c)
-{
-    atomic_store_explicit(&c->standing, stands(c) + 1, memory_order_relaxed);
-}
-
-void conn_leave(struct fabric_conn *c)
-{
-    unsigned standing = stands(c) - 1;
-    bool last = standing == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
-
-    assert(shard_is_owner(c->home->shard));
-    atomic_store_explicit(&c->standing, standing, memory_order_release); /* from here on another shard may have it */
-    if (last)
-        end(c);
-}
-
-/* ---- the socket ---- */
-
-void conn_socket_opened(struct fabric_conn *c)
-{
-    c->has_socket = true;
-    TAILQ_INSERT_TAIL(&c->home->conns, c, shard_link);
-}
-
-void conn_socket_closed(struct fabric_conn *c)
-{
-    c->has_socket = false;
-    TAILQ_REMOVE(&c->home->conns, c, shard_link);
-}
-
 /* ---- steps ---- */
-
-static uint32_t limit_of(const struct fabric_conn *c)
-{
-    const struct fabric_config *config = &c->fabric->config;
-
-    switch (c->state) {
-    case CONN_TCP_CONNECTING:
-        return config->connect_ms;
-    case CONN_REQUEST_SENT:
-        return config->reply_ms;
-    case CONN_WAIT_REQUEST:
-        return config->request_ms;
-    case CONN_COMPLETING:
-    case CONN_REPLYING:
-    case CONN_WAIT_RTR:
-        return config->establish_ms;
-    case CONN_DRAINING:
-    case CONN_NOTICE_SENT:
-    case CONN_CLOSING:
-        return config->disconnect_ms;
-    default:
-        return c->brief ? BRIEF_MS : LINGER_MS;
-    }
-}
-
-static enum fabric_reason limit_reason(const struct fabric_conn *c)
-{
-    switch (c->state) {
-    case CONN_TCP_CONNECTING:
-        return FABRIC_CONNECT_TIMEOUT;
-    case CONN_REQUEST_SENT:
-        return FABRIC_REPLY_TIMEOUT;
-    case CONN_COMPLETING:
-        return FABRIC_ESTABLISH_TIMEOUT;
-    case CONN_REPLYING:
-    case CONN_WAIT_RTR:
-        return FABRIC_ESTABLISH_TIMEOUT;
-    case CONN_LINGERING:
-        return c->ended;
-    default:
-        return FABRIC_DISCONNECT_TIMEOUT;
-    }
-}
-
-/*
- * How far a disconnect has come: what the peer's TCP has taken of the stream, and while reads may be answered, what has
- * come from it. After our notice the latter does not count: a peer that goes on sending must end sometime.
- */
-static uint64_t disconnect_progress(struct fabric_conn *c)
-{
-    struct iw_counters now;
-
-    iw_qp_counters(c->qp->iw, &now);
-    return now.octets_sent - c->fabric->net->ops->unacked_bytes(&c->socket) +
-           (c->state == CONN_DRAINING ? now.octets_received : 0);
-}
-
-static bool is_disconnecting(const struct fabric_conn *c)
-{
-    return c->state == CONN_DRAINING || c->state == CONN_NOTICE_SENT || c->state == CONN_CLOSING;
-}
-
-static void set_timer(struct fabric_conn *c, uint32_t ms)
-{
-    shard_timer_set(c->home->shard, &c->timer, shard_now(c->home->shard) + ms * UINT64_C(1000000));
-}
-
-/*
- * Has the disconnect come far enough to go on? By IWARP_LEAST_MOVED, or less if the peer's TCP has taken all that there
- * is: a peer that takes a few bytes now and then must not keep the disconnect pending. moved can be negative, because
- * our notice counts among the unsent.
- */
-static bool disconnect_goes_on(struct fabric_conn *c, int64_t moved)
-{
-    if (moved <= 0)
-        return false;
-    return moved >= IWARP_LEAST_MOVED || c->fabric->net->ops->unacked_bytes(&c->socket) == 0;
-}
-
-/* Starts the limit of a disconnect anew and returns true if the disconnect goes on. */
-static bool renewed(struct fabric_conn *c)
-{
-    uint64_t now;
-
-    if (!is_disconnecting(c))
-        return false;
-    now = disconnect_progress(c);
-    if (c->measured && !disconnect_goes_on(c, (int64_t)(now - c->progress)))
-        return false;
-    c->progress = now;
-    c->measured = true;
-    set_timer(c, limit_of(c));
-    return true;
-}
-
-/*
- * Most disconnects are over in no time, a thousand at once in some 50 ms: how far one has come is not asked for until
- * it takes its time.
- */
-void conn_limit(struct fabric_conn *c)
-{
-    bool measures = is_disconnecting(c);
-
-    if (c->timer.armed)
-        shard_timer_stop(c->home->shard, &c->timer);
-    c->measured = false;
-    if (conn_state_has_limit(c->state))
-        set_timer(c, limit_of(c) / (measures ? MEASURE : 1));
-}
 
 static void check(const struct fabric_conn *c)
 {
@@ -268,7 +75,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     spin_unlock(&c->lock);
     count_step(c, from, next);
     if (next != from)
-        conn_limit(c);
+        limit_start(c);
     if (from == CONN_REQUESTED && next == CONN_DEAD)
         listener_count_gone(c);
     else if (from == CONN_REQUESTED && next != from)
@@ -346,7 +153,7 @@ static void conn_timeout(struct shard_timer *timer)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, timer));
 
-    if (renewed(c))
+    if (limit_renew(c))
         return;
     conn_enter(c);
     if (c->state == CONN_WAIT_REQUEST)
@@ -417,8 +224,7 @@ static void move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 {
     bool post;
 
-    if (c->timer.armed)
-        shard_timer_stop(c->home->shard, &c->timer);
+    limit_stop(c);
     if (c->has_socket) {
         c->fabric->net->ops->detach(&c->socket);
         TAILQ_REMOVE(&c->home->conns, c, shard_link);
@@ -527,7 +333,7 @@ static void conn_task(struct task *task)
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_conn *c = conn_alloc(fabric, &fabric->shards[0], CONN_IDLE); /* till connect says where it lives */
+    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* till connect says where it lives */
 
     if (!c)
         return ENOMEM;
@@ -551,7 +357,7 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
     /* With the handle alone referring to it, no owner has it: it begins where it will live, instead of moving there. */
-    if (c->state == CONN_IDLE && (!stands(c)) &&
+    if (c->state == CONN_IDLE && (!conn_is_entered(c)) &&
         atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;
     c->qp = p->qp;

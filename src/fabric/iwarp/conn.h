@@ -111,6 +111,7 @@ void iwarp_conn_disconnect(struct fabric_conn *c);
 void iwarp_conn_close(struct fabric_conn *c);
 struct shard *iwarp_conn_shard(struct fabric_conn *c);
 
+struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c);
 void conn_unref(struct fabric_conn *c); /* owner */
@@ -129,7 +130,12 @@ void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);
-void conn_limit(struct fabric_conn *c); /* starts the state's time limit anew */
+bool conn_is_entered(const struct fabric_conn *c);
+
+void limit_start(struct fabric_conn *c); /* of its state, if that has one; anew if it runs */
+void limit_stop(struct fabric_conn *c);
+bool limit_renew(struct fabric_conn *c); /* it has passed: starts it anew and returns true if a disconnect goes on */
+enum fabric_reason limit_reason(const struct fabric_conn *c); /* what it means that it has passed */
 
 /* liveness.c */
 void conn_watch_input(struct fabric_conn *c);

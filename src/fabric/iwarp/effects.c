@@ -32,7 +32,7 @@ static void refuse(struct fabric_conn *c)
     const uint8_t *at;
 
     c->brief = iw_startup_tx_want(c->startup, &at) == 0;
-    conn_limit(c);
+    limit_start(c);
     if (c->brief)
         iw_startup_reject(c->startup, c->private_data, c->private_len);
 }

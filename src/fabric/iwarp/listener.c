@@ -207,13 +207,13 @@ static void adopt(struct fabric_listener *l, struct fabric_conn *c)
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
     c->is_unfinished = true;
     TAILQ_INSERT_TAIL(&l->unfinished, c, unfinished_link);
-    conn_limit(c);
+    limit_start(c);
 }
 
 /* Returns true if more peers may be waiting. */
 static bool accept_one(struct fabric_listener *l)
 {
-    struct fabric_conn *c = conn_alloc(l->fabric, l->home, CONN_WAIT_REQUEST);
+    struct fabric_conn *c = conn_create(l->fabric, l->home, CONN_WAIT_REQUEST);
     int error;
 
     if (c)

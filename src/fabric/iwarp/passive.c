@@ -1,87 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the passive side from TCP accept to the reply; and the frames of start-up, for both sides. */
+/* Abstract: the passive side from TCP accept to the reply. */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
 
 #include <errno.h>
-#include <string.h>
-
-bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
-{
-    struct iovec iov;
-    const uint8_t *at;
-    ssize_t n;
-
-    *event = IW_STARTUP_NONE;
-    while (!c->blocked && (iov.iov_len = iw_startup_tx_want(c->startup, &at)) > 0) {
-        iov.iov_base = (void *)at;
-        n = c->fabric->net->ops->send(&c->socket, &iov, 1);
-        if (n == -EAGAIN || (n >= 0 && (size_t)n < iov.iov_len))
-            c->blocked = true;
-        if (n < 0 && n != -EAGAIN) {
-            conn_step(c, CONN_LOST, iwarp_reason_stream((int)-n));
-            return false;
-        }
-        if (n > 0)
-            *event = iw_startup_tx_done(c->startup, (size_t)n);
-    }
-    return true;
-}
-
-static size_t take_early(struct fabric_conn *c, uint8_t *at, size_t want)
-{
-    size_t n = c->early_len < want ? c->early_len : want;
-
-    memcpy(at, c->early, n);
-    memmove(c->early, c->early + n, c->early_len - n);
-    c->early_len -= n;
-    return n;
-}
-
-/*
- * Bytes for the start-up: some that came along with earlier ones, or new ones. Like recv. A frame mostly comes whole,
- * so what is wanted, which is its fixed part at first, is read with what is behind it; into one piece, which costs less
- * than two.
- */
-static ssize_t startup_bytes(struct fabric_conn *c, uint8_t *at, size_t want)
-{
-    bool ahead = want < sizeof c->early;
-    struct iovec iov = { ahead ? c->early : at, ahead ? sizeof c->early : want };
-    ssize_t n;
-
-    if (c->early_len > 0)
-        return (ssize_t)take_early(c, at, want);
-    if (!c->readable)
-        return -EAGAIN;
-    n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
-    if (n < (ssize_t)iov.iov_len)
-        c->readable = false; /* there is no more, or it is reported again */
-    if (n <= 0 || !ahead)
-        return n;
-    c->early_len = (size_t)n;
-    return (ssize_t)take_early(c, at, want);
-}
-
-bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
-{
-    size_t want;
-    uint8_t *at;
-    ssize_t n;
-
-    *event = IW_STARTUP_NONE;
-    while (*event == IW_STARTUP_NONE && (want = iw_startup_rx_want(c->startup, &at)) > 0) {
-        n = startup_bytes(c, at, want);
-        if (n == -EAGAIN)
-            return true;
-        if (n <= 0) {
-            conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n));
-            return false;
-        }
-        *event = iw_startup_rx_done(c->startup, (size_t)n);
-    }
-    return true;
-}
 
 static void requested(struct fabric_conn *c)
 {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Abstract: a connection's memory, references, and place in its shard's list.
+ *
+ * References: the handle (until close), a queued task, the socket, a drop that another shard requested. Entry points
+ * enter the connection for as long as they run: a count that the owner alone writes. Whoever gives back the last
+ * reference, or if the connection is entered then, whoever leaves last, always on the home shard, frees the address,
+ * then reports `closed`, then frees the memory.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/listener.h"
+
+struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
+{
+    struct fabric_conn *c = malloc(sizeof *c);
+
+    if (!c)
+        return NULL;
+    memset(c, 0, offsetof(struct fabric_conn, early));
+    c->fabric = f;
+    c->home = home;
+    c->state = state;
+    c->ended = FABRIC_NOT_CONNECTING;
+    c->terminate = FABRIC_NO_TERMINATE;
+    spin_init(&c->lock);
+    atomic_init(&c->refs, 1);
+    return c;
+}
+
+void conn_ref(struct fabric_conn *c)
+{
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+}
+
+static unsigned conn_standing(const struct fabric_conn *c)
+{
+    return atomic_load_explicit(&c->standing, memory_order_acquire);
+}
+
+bool conn_is_entered(const struct fabric_conn *c)
+{
+    return conn_standing(c) > 0;
+}
+
+static void conn_end(struct fabric_conn *c)
+{
+    assert(shard_is_owner(c->home->shard));
+    assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed &&
+           !c->stall.armed);
+    if (c->reservation)
+        c->fabric->net->ops->reservation_unref(c->reservation);
+    if (c->owner)
+        c->events->closed(c->owner);
+    if (c->listener) {
+        listener_finished(c->listener, c);
+        listener_unref(c->listener);
+    }
+    iw_startup_free(c->startup);
+    free(c);
+}
+
+void conn_unref(struct fabric_conn *c)
+{
+    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1 && !conn_is_entered(c))
+        conn_end(c);
+}
+
+/* Stores alone: two references for each message, taken and given back by locked instructions, cost it a hundredth. */
+void conn_enter(struct fabric_conn *c)
+{
+    atomic_store_explicit(&c->standing, conn_standing(c) + 1, memory_order_relaxed);
+}
+
+void conn_leave(struct fabric_conn *c)
+{
+    unsigned standing = conn_standing(c) - 1;
+    bool last = standing == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
+
+    assert(shard_is_owner(c->home->shard));
+    atomic_store_explicit(&c->standing, standing, memory_order_release); /* from here on another shard may have it */
+    if (last)
+        conn_end(c);
+}
+
+void conn_socket_opened(struct fabric_conn *c)
+{
+    c->has_socket = true;
+    TAILQ_INSERT_TAIL(&c->home->conns, c, shard_link);
+}
+
+void conn_socket_closed(struct fabric_conn *c)
+{
+    c->has_socket = false;
+    TAILQ_REMOVE(&c->home->conns, c, shard_link);
+}
