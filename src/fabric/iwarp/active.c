@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: the active side from connect to complete: address, TCP, MPA request and reply. */
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/reason.h"
 
@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* The local address: the shared endpoint's, or one of our own for this connection. */
-static enum fabric_reason take_address(struct fabric_conn *c)
+static enum fabric_reason active_take_address(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
     enum fabric_reason owned;
@@ -28,7 +28,7 @@ static enum fabric_reason take_address(struct fabric_conn *c)
     return error ? iwarp_reason_reserve(error) : FABRIC_OK;
 }
 
-static enum fabric_reason start_up(struct fabric_conn *c)
+static enum fabric_reason active_start_up(struct fabric_conn *c)
 {
     const struct fabric_config *config = &c->fabric->config;
     struct iw_startup_config s = {
@@ -45,7 +45,7 @@ static enum fabric_reason start_up(struct fabric_conn *c)
     return c->startup ? FABRIC_OK : FABRIC_RESOURCES;
 }
 
-static enum fabric_reason tcp_connect(struct fabric_conn *c)
+static enum fabric_reason active_open_tcp(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
     struct shard *s = c->home->shard;
@@ -55,7 +55,7 @@ static enum fabric_reason tcp_connect(struct fabric_conn *c)
     int error;
 
     request.iov_base = (void *)at;
-    c->socket = (struct net_socket){ .ready = conn_socket_ready };
+    c->socket = (struct net_socket){ .ready = c->socket.ready };
     error = net->connect(c->fabric->net, s, c->reservation, &c->remote, &request, &sent, &c->socket);
     if (error)
         return iwarp_reason_connect(error);
@@ -68,84 +68,83 @@ static enum fabric_reason tcp_connect(struct fabric_conn *c)
     return FABRIC_OK;
 }
 
-void active_connect(struct fabric_conn *c)
+struct conn_outcome active_connect(struct fabric_conn *c)
 {
     enum fabric_reason why = FABRIC_NOT_CONNECTING;
 
     if (c->state == CONN_IDLE) {
         c->remote = c->wanted_remote;
-        why = take_address(c);
+        why = active_take_address(c);
         if (why == FABRIC_OK)
-            why = start_up(c);
+            why = active_start_up(c);
         if (why == FABRIC_OK)
-            why = tcp_connect(c);
+            why = active_open_tcp(c);
     }
-    conn_step(c, why == FABRIC_OK || c->state != CONN_IDLE ? CONN_START : CONN_LOST, why);
+    return (struct conn_outcome){ why == FABRIC_OK || c->state != CONN_IDLE ? CONN_START : CONN_LOST, why };
 }
 
-void active_tcp(struct fabric_conn *c)
+struct conn_outcome active_tcp(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
     int error = net->connect_result(&c->socket);
 
     if (error == EINPROGRESS)
-        return;
+        return conn_nothing;
     c->blocked = false;
     if (!error)
         net->set_liveness(&c->socket, &c->fabric->liveness);
-    conn_step(c, error ? CONN_LOST : CONN_TCP_UP, error ? iwarp_reason_connect(error) : FABRIC_OK);
+    return (struct conn_outcome){ error ? CONN_LOST : CONN_TCP_UP, iwarp_reason_connect(error) };
 }
 
-static void reply(struct fabric_conn *c, enum iw_startup_event event)
+static struct conn_outcome active_reply(struct fabric_conn *c, enum iw_startup_event event)
 {
     if (event == IW_STARTUP_ACCEPTED || event == IW_STARTUP_NO_IRD || event == IW_STARTUP_NO_RTR)
         iw_startup_result(c->startup, &c->result);
     switch (event) {
     case IW_STARTUP_ACCEPTED:
-        conn_step(c, CONN_ACCEPTED, FABRIC_OK);
-        return;
+        return (struct conn_outcome){ CONN_ACCEPTED, FABRIC_OK };
     case IW_STARTUP_REJECTED:
-        conn_step(c, CONN_REJECTED, FABRIC_REJECTED);
-        return;
+        return (struct conn_outcome){ CONN_REJECTED, FABRIC_REJECTED };
     case IW_STARTUP_NO_IRD:
-        conn_step(c, CONN_UNFIT, FABRIC_READ_LIMITS);
-        return;
+        return (struct conn_outcome){ CONN_UNFIT, FABRIC_READ_LIMITS };
     case IW_STARTUP_NO_RTR:
-        conn_step(c, CONN_UNFIT, FABRIC_NO_READY_FORM);
-        return;
+        return (struct conn_outcome){ CONN_UNFIT, FABRIC_NO_READY_FORM };
     case IW_STARTUP_MALFORMED:
-        conn_step(c, CONN_LOST, FABRIC_BAD_REPLY);
-        return;
+        return (struct conn_outcome){ CONN_LOST, FABRIC_BAD_REPLY };
     case IW_STARTUP_NONE:
     case IW_STARTUP_REQUEST:
     case IW_STARTUP_SENT:
-        return;
+        break;
     }
+    return conn_nothing;
 }
 
-void active_request(struct fabric_conn *c)
+struct conn_outcome active_request(struct fabric_conn *c)
 {
     enum iw_startup_event event;
+    struct conn_outcome out = handshake_send(c, &event);
 
-    if (!startup_send(c, &event) || !startup_receive(c, &event))
-        return;
+    if (out.event == CONN_NOTHING)
+        out = handshake_receive(c, &event);
+    if (out.event != CONN_NOTHING)
+        return out;
     if (event != IW_STARTUP_NONE && c->early_len > 0)
         c->fabric->net->ops->pause_read(&c->socket, true);
-    reply(c, event);
+    return active_reply(c, event);
 }
 
 /*
  * Between the reply and complete. The peer has nothing to send yet, so this notices when it gives up. Some peers send
  * early all the same: those bytes are kept for the stream, and the rest waits in the socket.
  */
-void active_wait(struct fabric_conn *c)
+struct conn_outcome active_wait(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
     struct iovec iov = { c->early, sizeof c->early };
     ssize_t n;
 
     if (!c->readable || c->early_len)
-        return;
+        return conn_nothing;
     n = net->recv(&c->socket, &iov, 1);
     if (n > 0) {
         c->early_len = (size_t)n;
@@ -153,6 +152,7 @@ void active_wait(struct fabric_conn *c)
     } else if (n == -EAGAIN) {
         c->readable = false;
     } else {
-        conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n));
+        return (struct conn_outcome){ CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n) };
     }
+    return conn_nothing;
 }

@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: a connection's strand, its life, and its steps.
+ * Abstract: connections. This file drives: it alone takes steps in the connection's table (conn_table.c), and all that
+ * comes from outside enters here. The files below it return what has happened (struct conn_outcome).
+ *
+ *   file            owns of struct fabric_conn              calls                       returns
+ *   conn.c          state, ops, home, readable, blocked     all below, the listener     to the provider
+ *   conn_table.c    nothing                                 nothing                     the cell of state and event
+ *   conn_effects.c  brief, ended when forgiven              stream, passive, limit,     nothing: no effect can fail
+ *                                                           consumer's events, net
+ *   conn_object.c   refs, standing, has_socket, shard_link  listener, `closed`          nothing
+ *   conn_limit.c    timer, measured, progress               net                         whether a limit has passed, why
+ *   active.c        local, remote, reservation, result      handshake, net              an outcome
+ *   passive.c       owner                                   handshake, listener         an outcome
+ *   handshake.c     startup's bytes, early                  net                         CONN_LOST or start-up's event
+ *   stream.c        streams, signals, sent_all, counts,     queue pair, liveness, net   an outcome
+ *                   nudge, eof, terminate
+ *   linger.c        shut                                    net, stream                 CONN_LOST when all is over
+ *   liveness.c      stall, mark                             queue pair's core           why input has stalled
+ *
+ * A step: an event and a reason -> the cell -> the state -> the effects, in their order -> the invariants are checked.
+ * conn_pump calls what belongs to the state, takes the step that it returns, and goes on until nothing happens.
  *
  * Requests may come from any thread. Each is recorded in `ops` under the connection's lock, and the connection's one
- * task is queued on its home shard; there, with the token held, the task carries them out in a fixed order. Readiness
+ * task is queued on its home shard. There, with the token held, the task carries them out in a fixed order. Readiness
  * of the socket and timers run with the same token. So everything marked "owner" has one writer at a time, also while
  * the connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the
- * task there with the request still recorded; a task that was queued on the old shard meanwhile goes on to the new one.
+ * task there with the request still recorded. A task that was queued on the old shard meanwhile goes on to the new one.
  */
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
@@ -20,7 +39,10 @@
 #include <string.h>
 
 static void conn_task(struct task *task);
-static void conn_timeout(struct shard_timer *timer);
+static void conn_on_socket(struct net_socket *socket, unsigned events);
+static void conn_on_limit(struct shard_timer *timer);
+static void conn_on_nudge(struct shard_timer *timer);
+static void conn_on_stall(struct shard_timer *timer);
 
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state)
 {
@@ -29,16 +51,16 @@ struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home
     if (!c)
         return NULL;
     c->task.run = conn_task;
-    c->timer.fire = conn_timeout;
-    c->nudge.fire = stream_nudge;
-    c->stall.fire = conn_stalled;
-    c->socket.ready = conn_socket_ready;
+    c->timer.fire = conn_on_limit;
+    c->nudge.fire = conn_on_nudge;
+    c->stall.fire = conn_on_stall;
+    c->socket.ready = conn_on_socket;
     return c;
 }
 
 /* ---- steps ---- */
 
-static void check(const struct fabric_conn *c)
+static void conn_check(const struct fabric_conn *c)
 {
     bool lingers = c->state == CONN_LINGERING || c->state == CONN_LAST_WORDS;
 
@@ -50,7 +72,7 @@ static void check(const struct fabric_conn *c)
 }
 
 /* Counted before the step's effects tell anybody. A move changes the shard before a connection is established only. */
-static void count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
+static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
     bool was = conn_state_is_active(from), is = conn_state_is_active(next);
 
@@ -63,7 +85,7 @@ static void count_step(struct fabric_conn *c, enum conn_state from, enum conn_st
 }
 
 /* The one writer of the state. */
-static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
+static void conn_set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
 {
     enum conn_state from = c->state;
     bool over = next == CONN_DEAD || next == CONN_LINGERING;
@@ -73,7 +95,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
     if (over && next != from && from != CONN_LINGERING)
         c->ended = why;
     spin_unlock(&c->lock);
-    count_step(c, from, next);
+    conn_count_step(c, from, next);
     if (next != from)
         limit_start(c);
     if (from == CONN_REQUESTED && next == CONN_DEAD)
@@ -82,7 +104,7 @@ static void set_state(struct fabric_conn *c, enum conn_state next, enum fabric_r
         listener_count_answer(c);
 }
 
-void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why)
+static void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why)
 {
     const struct conn_cell *cell = conn_table_cell(c->state, event);
 
@@ -92,17 +114,24 @@ void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason 
         return;
     if (c->streams && why != FABRIC_OK && (event == CONN_LOST || event == CONN_FAULT || event == CONN_NOTICE))
         why = iwarp_qp_first_cause(c->qp, why);
-    set_state(c, cell->next, why);
+    conn_set_state(c, cell->next, why);
     conn_effects(c, cell->effects, why);
-    check(c);
+    conn_check(c);
 }
 
-static void pump_nothing(struct fabric_conn *c)
+static void conn_take(struct fabric_conn *c, struct conn_outcome out)
+{
+    if (out.event != CONN_NOTHING)
+        conn_step(c, out.event, out.why);
+}
+
+static struct conn_outcome pump_nothing(struct fabric_conn *c)
 {
     (void)c;
+    return conn_nothing;
 }
 
-static void (*const pumps[CONN_STATES])(struct fabric_conn *c) = {
+static struct conn_outcome (*const pumps[CONN_STATES])(struct fabric_conn *c) = {
     [CONN_IDLE] = pump_nothing,
     [CONN_TCP_CONNECTING] = active_tcp,
     [CONN_REQUEST_SENT] = active_request,
@@ -117,24 +146,26 @@ static void (*const pumps[CONN_STATES])(struct fabric_conn *c) = {
     [CONN_NOTICE_SENT] = stream_pump,
     [CONN_PEER_CLOSED] = stream_pump,
     [CONN_CLOSING] = stream_pump,
-    [CONN_LINGERING] = stream_linger,
+    [CONN_LINGERING] = linger_pump,
     [CONN_DEAD] = pump_nothing,
-    [CONN_LAST_WORDS] = stream_linger,
+    [CONN_LAST_WORDS] = linger_pump,
     [CONN_CLOSED] = pump_nothing,
 };
 
-/* No state comes twice without an event from outside, so that this ends. */
-void conn_pump(struct fabric_conn *c)
+/* Goes on until the state does not change. No state comes twice without an event from outside, so that this ends. */
+static void conn_pump(struct fabric_conn *c)
 {
     enum conn_state before;
 
     do {
         before = c->state;
-        pumps[before](c);
+        conn_take(c, pumps[before](c));
     } while (c->state != before);
 }
 
-void conn_socket_ready(struct net_socket *socket, unsigned events)
+/* ---- what the socket and the timers report ---- */
+
+static void conn_on_socket(struct net_socket *socket, unsigned events)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)socket - offsetof(struct fabric_conn, socket));
 
@@ -149,7 +180,7 @@ void conn_socket_ready(struct net_socket *socket, unsigned events)
     conn_leave(c);
 }
 
-static void conn_timeout(struct shard_timer *timer)
+static void conn_on_limit(struct shard_timer *timer)
 {
     struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, timer));
 
@@ -160,32 +191,110 @@ static void conn_timeout(struct shard_timer *timer)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->brief) {
         c->readable = true; /* nothing unread is left behind */
-        stream_hang_up(c);
+        linger_hang_up(c);
     }
     conn_step(c, CONN_LOST, limit_reason(c));
     conn_leave(c);
 }
 
-void conn_drop(struct fabric_conn *c)
+static void conn_on_nudge(struct shard_timer *timer)
+{
+    struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, nudge));
+
+    if (!stream_is_silent(c))
+        return;
+    conn_enter(c);
+    stream_nudge(c);
+    conn_pump(c);
+    conn_leave(c);
+}
+
+/* What this side has not read yet is no fault of the peer's, so it is read before the peer is judged. */
+static void conn_read_pending(struct fabric_conn *c)
+{
+    c->readable = true;
+    conn_pump(c);
+}
+
+static void conn_on_stall(struct shard_timer *timer)
+{
+    struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, stall));
+    struct iw_rx_mark since = c->mark;
+    enum fabric_reason why;
+
+    conn_enter(c);
+    conn_read_pending(c);
+    why = liveness_judge(c, &since);
+    if (why != FABRIC_OK)
+        conn_step(c, CONN_LOST, why);
+    liveness_received(c);
+    conn_leave(c);
+}
+
+/* ---- what other objects request ---- */
+
+void conn_adopted(struct fabric_conn *c)
+{
+    conn_socket_opened(c);
+    c->readable = true;
+    limit_start(c);
+}
+
+void conn_read(struct fabric_conn *c)
+{
+    conn_on_socket(&c->socket, NET_READ);
+}
+
+void conn_lose(struct fabric_conn *c, enum fabric_reason why)
 {
     conn_enter(c);
-    conn_step(c, CONN_LOST, FABRIC_LOCAL_CLOSE);
+    conn_step(c, CONN_LOST, why);
     conn_leave(c);
 }
 
 void conn_abort(struct fabric_conn *c, enum fabric_reason why)
 {
-    if (!conn_state_streams(c->state))
-        return;
+    if (conn_state_streams(c->state))
+        conn_lose(c, why);
+}
+
+/* Bytes that have arrived but have not been reported are read first: their sender is not silent. */
+void conn_drop_victim(struct fabric_conn *c)
+{
     conn_enter(c);
-    conn_step(c, CONN_LOST, why);
+    if (c->is_unfinished && c->state == CONN_WAIT_REQUEST)
+        conn_read(c);
+    if (c->is_unfinished && c->state != CONN_CLOSED) {
+        iwarp_count(c->home, COUNT_DROPPED, 1);
+        conn_lose(c, FABRIC_LOCAL_CLOSE);
+    }
+    conn_leave(c);
+}
+
+void conn_transmit(struct fabric_conn *c)
+{
+    enum conn_state before = c->state;
+
+    conn_enter(c);
+    conn_take(c, stream_send(c));
+    if (c->state != before)
+        conn_pump(c);
+    conn_leave(c);
+}
+
+void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
+{
+    conn_enter(c);
+    conn_read_pending(c);
+    if (c->streams && conn_state_streams(c->state) && liveness_send_stalls(c, since))
+        conn_step(c, CONN_LOST, FABRIC_SRQ_SHARE);
     conn_leave(c);
 }
 
 /* ---- the strand ---- */
 
 /* Under the lock: records ops; true: the caller posts the task to c->posted_to after unlocking. */
-static bool record(struct fabric_conn *c, unsigned ops)
+static bool conn_record(struct fabric_conn *c, unsigned ops)
 {
     c->ops |= ops;
     if (c->scheduled)
@@ -197,7 +306,7 @@ static bool record(struct fabric_conn *c, unsigned ops)
 }
 
 /* Ends a section under the lock that recorded ops. The connection may be gone when this returns. */
-static void unlock_and_post(struct fabric_conn *c, bool post)
+static void conn_unlock_and_post(struct fabric_conn *c, bool post)
 {
     struct shard *s = c->posted_to ? c->posted_to->shard : NULL;
 
@@ -206,21 +315,21 @@ static void unlock_and_post(struct fabric_conn *c, bool post)
         shard_post(s, &c->task);
 }
 
-static void request(struct fabric_conn *c, unsigned op)
+static void conn_request(struct fabric_conn *c, unsigned op)
 {
     spin_lock(&c->lock);
-    unlock_and_post(c, record(c, op));
+    conn_unlock_and_post(c, conn_record(c, op));
 }
 
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting)
 {
     spin_lock(&c->lock);
     c->drop_for = waiting;
-    unlock_and_post(c, record(c, OP_DROP));
+    conn_unlock_and_post(c, conn_record(c, OP_DROP));
 }
 
 /* Leaves for another shard, with ops still to be carried out there. The task's reference goes along. */
-static void move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
+static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 {
     bool post;
 
@@ -245,7 +354,7 @@ static void move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 }
 
 /* True: the connection is on its queue pair's shard, with its socket. False: it is leaving for there. */
-static bool settle(struct fabric_conn *c, unsigned ops)
+static bool conn_settle(struct fabric_conn *c, unsigned ops)
 {
     bool wants = (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
     int error;
@@ -253,7 +362,7 @@ static bool settle(struct fabric_conn *c, unsigned ops)
     if (!wants)
         return true;
     if (c->qp->home != c->home) {
-        move(c, c->qp->home, ops);
+        conn_move(c, c->qp->home, ops);
         return false;
     }
     if (c->has_socket && !c->socket.shard) {
@@ -266,11 +375,11 @@ static bool settle(struct fabric_conn *c, unsigned ops)
     return true;
 }
 
-static void drop_now(struct fabric_conn *c)
+static void conn_drop_now(struct fabric_conn *c)
 {
     struct fabric_listener *waiting;
 
-    passive_drop(c);
+    conn_drop_victim(c);
     spin_lock(&c->lock);
     waiting = c->drop_for;
     c->drop_for = NULL;
@@ -280,18 +389,18 @@ static void drop_now(struct fabric_conn *c)
     conn_unref(c); /* not the last one: the task has one */
 }
 
-static void run_ops(struct fabric_conn *c, unsigned ops)
+static void conn_run_ops(struct fabric_conn *c, unsigned ops)
 {
     if (ops & OP_DROP)
-        drop_now(c);
+        conn_drop_now(c);
     if (ops & OP_CONNECT)
-        active_connect(c);
+        conn_take(c, active_connect(c));
     if (ops & OP_ACCEPT) {
         if (c->accept_events)
             c->events = c->accept_events;
         if (c->state == CONN_REQUESTED) {
             c->readable = true; /* a peer that has given up by now is noticed before anything is sent */
-            passive_wait(c);
+            conn_take(c, passive_wait(c));
         }
         conn_step(c, CONN_ACCEPT, c->ended);
     }
@@ -314,7 +423,7 @@ static void conn_task(struct task *task)
     spin_lock(&c->lock);
     if (c->posted_to != c->home) {
         c->posted_to = c->home;
-        unlock_and_post(c, true);
+        conn_unlock_and_post(c, true);
         return;
     }
     ops = c->ops;
@@ -322,9 +431,9 @@ static void conn_task(struct task *task)
     c->scheduled = false;
     spin_unlock(&c->lock);
     assert(shard_is_owner(c->home->shard));
-    if (!settle(c, ops))
+    if (!conn_settle(c, ops))
         return;
-    run_ops(c, ops);
+    conn_run_ops(c, ops);
     conn_unref(c);
 }
 
@@ -344,7 +453,7 @@ int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events,
     return 0;
 }
 
-static void keep_private(struct fabric_conn *c, const void *data, size_t len)
+static void conn_copy_private(struct fabric_conn *c, const void *data, size_t len)
 {
     if (len > MPA_MAX_PRIVATE_DATA - MPA_LIMITS)
         len = MPA_MAX_PRIVATE_DATA - MPA_LIMITS;
@@ -365,14 +474,14 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
     c->wanted_local = p->endpoint ? p->endpoint->local : p->local;
     c->wanted_remote = p->remote;
     c->limits = p->limits;
-    keep_private(c, p->private_data, p->private_len);
-    unlock_and_post(c, record(c, OP_CONNECT));
+    conn_copy_private(c, p->private_data, p->private_len);
+    conn_unlock_and_post(c, conn_record(c, OP_CONNECT));
     return 0;
 }
 
 void iwarp_conn_complete(struct fabric_conn *c)
 {
-    request(c, OP_COMPLETE);
+    conn_request(c, OP_COMPLETE);
 }
 
 int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *events, const struct fabric_accept *p)
@@ -382,8 +491,8 @@ int iwarp_conn_accept(struct fabric_conn *c, const struct fabric_conn_events *ev
     c->qp = p->qp;
     c->accept_events = events;
     c->limits = p->limits;
-    keep_private(c, p->private_data, p->private_len);
-    unlock_and_post(c, record(c, OP_ACCEPT));
+    conn_copy_private(c, p->private_data, p->private_len);
+    conn_unlock_and_post(c, conn_record(c, OP_ACCEPT));
     return 0;
 }
 
@@ -395,25 +504,25 @@ enum fabric_reason iwarp_conn_reject(struct fabric_conn *c, const void *private_
     listener_count_answer(c);
     spin_lock(&c->lock);
     if (c->state == CONN_REQUESTED || c->state == CONN_REPLIED) {
-        keep_private(c, private_data, len);
-        post = record(c, OP_REJECT);
+        conn_copy_private(c, private_data, len);
+        post = conn_record(c, OP_REJECT);
         answer = FABRIC_OK;
     } else if (c->state == CONN_DEAD) {
         answer = c->ended;
     }
-    unlock_and_post(c, post);
+    conn_unlock_and_post(c, post);
     return answer;
 }
 
 void iwarp_conn_disconnect(struct fabric_conn *c)
 {
-    request(c, OP_DISCONNECT);
+    conn_request(c, OP_DISCONNECT);
 }
 
 void iwarp_conn_close(struct fabric_conn *c)
 {
     listener_count_answer(c);
-    request(c, OP_CLOSE);
+    conn_request(c, OP_CLOSE);
 }
 
 struct shard *iwarp_conn_shard(struct fabric_conn *c)

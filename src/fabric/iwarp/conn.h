@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections: the object, and what other objects request of it. conn.c has the rest. */
+/* Connections: the object, and what other objects request of it. conn.c says which file does what. */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H
 
@@ -101,7 +101,7 @@ struct fabric_conn {
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
 };
 
-/* conn.c: the strand, references, steps */
+/* conn.c, which the provider calls */
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out);
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p);
 void iwarp_conn_complete(struct fabric_conn *c);
@@ -111,72 +111,43 @@ void iwarp_conn_disconnect(struct fabric_conn *c);
 void iwarp_conn_close(struct fabric_conn *c);
 struct shard *iwarp_conn_shard(struct fabric_conn *c);
 
+/* conn.c, which other objects call. The owner, unless another thread is allowed. */
+
+/* For listeners. NULL: out of memory. */
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-void conn_ref(struct fabric_conn *c);
-void conn_unref(struct fabric_conn *c); /* owner */
-/* Owner: between them the connection is there, whatever is given back. The last one to leave ends it. */
-void conn_enter(struct fabric_conn *c);
-void conn_leave(struct fabric_conn *c);
-void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_reason why);
-/* Goes on with whatever the state can do now, until it can do no more. */
-void conn_pump(struct fabric_conn *c);
-void conn_drop(struct fabric_conn *c); /* an unfinished one */
+/* Its socket has been accepted. */
+void conn_adopted(struct fabric_conn *c);
+/* Input has come, or may have. */
+void conn_read(struct fabric_conn *c);
+/* The connection ends in whatever state, for this reason. */
+void conn_lose(struct fabric_conn *c, enum fabric_reason why);
+/* Drops a victim, unless its request turns out to be there, or it has ended. */
+void conn_drop_victim(struct fabric_conn *c);
 /*
  * For a victim on another shard: has it dropped there, if it is still unfinished, and then resumes `waiting`, unless
  * NULL. Takes over the caller's references to both. Any thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
+/* For queue pairs: requests wait to be sent, or a flush may have ended the stream. */
+void conn_transmit(struct fabric_conn *c);
+/* For queue pairs: an established connection, or one that is being established, ends. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
-void conn_socket_opened(struct fabric_conn *c);
-void conn_socket_closed(struct fabric_conn *c);
-bool conn_is_entered(const struct fabric_conn *c);
-
-void limit_start(struct fabric_conn *c); /* of its state, if that has one; anew if it runs */
-void limit_stop(struct fabric_conn *c);
-bool limit_renew(struct fabric_conn *c); /* it has passed: starts it anew and returns true if a disconnect goes on */
-enum fabric_reason limit_reason(const struct fabric_conn *c); /* what it means that it has passed */
-
-/* liveness.c */
-void conn_watch_input(struct fabric_conn *c);
-/* A receive turn that brought something is over. Mostly it ended between two messages. */
-static inline void conn_received(struct fabric_conn *c)
-{
-    if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
-        conn_watch_input(c);
-}
-void conn_stop_watching(struct fabric_conn *c);
-void conn_stalled(struct shard_timer *timer);
-/* It has had its time for an unfinished send: ends it, unless the send has moved since the mark. */
+/* For shared receive queues: a send that is unfinished since the mark has had its time, and ends c if it stalls. */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
-/* effects.c */
-void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
-void conn_socket_ready(struct net_socket *socket, unsigned events);
-
-/* active.c, passive.c: establishment. stream.c: everything over a queue pair. linger.c: the last frame. */
-void active_connect(struct fabric_conn *c);
-void active_tcp(struct fabric_conn *c);
-void active_request(struct fabric_conn *c);
-void active_wait(struct fabric_conn *c);
-void passive_request(struct fabric_conn *c);
-void passive_wait(struct fabric_conn *c);
-void passive_reply(struct fabric_conn *c);
-void passive_tell(struct fabric_conn *c);
-void passive_drop(struct fabric_conn *c); /* a victim, unless its request turns out to be there, or it has ended */
-bool startup_send(struct fabric_conn *c, enum iw_startup_event *event); /* false: it has failed and stepped */
-bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event);
-void stream_start(struct fabric_conn *c);
-void stream_terminate(struct fabric_conn *c, enum wire_error error);
-/* why: what the requests that this ends are told. */
-void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
-void stream_resize(struct fabric_conn *c); /* the segment size may have changed */
-void stream_pump(struct fabric_conn *c);
-void stream_transmit(struct fabric_conn *c); /* the queue pair's doorbell */
-void stream_nudge(struct shard_timer *timer);
-void stream_end_input(struct fabric_conn *c); /* the end of stream has been read */
-void stream_linger(struct fabric_conn *c);  /* linger.c */
-void stream_hang_up(struct fabric_conn *c); /* linger.c: the end of lingering */
+/* stream.c: what a queue pair's core calls */
 const struct iw_qp_events *stream_events(void);
+
+/* conn_object.c */
+struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
+void conn_ref(struct fabric_conn *c); /* any thread */
+void conn_unref(struct fabric_conn *c);
+/* Between them the connection is there, whatever is given back. The last one to leave ends it. */
+void conn_enter(struct fabric_conn *c);
+void conn_leave(struct fabric_conn *c);
+bool conn_is_entered(const struct fabric_conn *c); /* any thread */
+/* The home shard's list has connections with a socket. */
+void conn_socket_opened(struct fabric_conn *c);
+void conn_socket_closed(struct fabric_conn *c);
 
 #endif

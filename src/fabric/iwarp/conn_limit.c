@@ -3,7 +3,7 @@
  * Abstract: the time limit of a connection's state, and what it means that it has passed. A disconnect has its limit
  * anew as long as it goes on.
  */
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 
 enum {
     MEASURE = 16,     /* part of the time limit */

@@ -53,7 +53,8 @@ enum conn_event {
     CONN_NOTICE,     /* the peer's end of stream, between messages */
     CONN_FAULT,      /* the stream ended by an error that we found: a Terminate waits to be sent */
     CONN_LOST,       /* failed, reset, ended by the peer's Terminate, or out of time */
-    CONN_EVENTS
+    CONN_EVENTS,
+    CONN_NOTHING = CONN_EVENTS, /* no event */
 };
 
 /* What a transition does, carried out in this order. None of it can fail. */

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/reason.h"
 
-bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
+struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event)
 {
     struct iovec iov;
     const uint8_t *at;
@@ -18,17 +18,15 @@ bool startup_send(struct fabric_conn *c, enum iw_startup_event *event)
         n = c->fabric->net->ops->send(&c->socket, &iov, 1);
         if (n == -EAGAIN || (n >= 0 && (size_t)n < iov.iov_len))
             c->blocked = true;
-        if (n < 0 && n != -EAGAIN) {
-            conn_step(c, CONN_LOST, iwarp_reason_stream((int)-n));
-            return false;
-        }
+        if (n < 0 && n != -EAGAIN)
+            return (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-n) };
         if (n > 0)
             *event = iw_startup_tx_done(c->startup, (size_t)n);
     }
-    return true;
+    return conn_nothing;
 }
 
-static size_t take_early(struct fabric_conn *c, uint8_t *at, size_t want)
+static size_t handshake_take_early(struct fabric_conn *c, uint8_t *at, size_t want)
 {
     size_t n = c->early_len < want ? c->early_len : want;
 
@@ -43,14 +41,14 @@ static size_t take_early(struct fabric_conn *c, uint8_t *at, size_t want)
  * so what is wanted, which is its fixed part at first, is read with what is behind it; into one piece, which costs less
  * than two.
  */
-static ssize_t startup_bytes(struct fabric_conn *c, uint8_t *at, size_t want)
+static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
 {
     bool ahead = want < sizeof c->early;
     struct iovec iov = { ahead ? c->early : at, ahead ? sizeof c->early : want };
     ssize_t n;
 
     if (c->early_len > 0)
-        return (ssize_t)take_early(c, at, want);
+        return (ssize_t)handshake_take_early(c, at, want);
     if (!c->readable)
         return -EAGAIN;
     n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
@@ -59,10 +57,10 @@ static ssize_t startup_bytes(struct fabric_conn *c, uint8_t *at, size_t want)
     if (n <= 0 || !ahead)
         return n;
     c->early_len = (size_t)n;
-    return (ssize_t)take_early(c, at, want);
+    return (ssize_t)handshake_take_early(c, at, want);
 }
 
-bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
+struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event)
 {
     size_t want;
     uint8_t *at;
@@ -70,14 +68,12 @@ bool startup_receive(struct fabric_conn *c, enum iw_startup_event *event)
 
     *event = IW_STARTUP_NONE;
     while (*event == IW_STARTUP_NONE && (want = iw_startup_rx_want(c->startup, &at)) > 0) {
-        n = startup_bytes(c, at, want);
+        n = handshake_read(c, at, want);
         if (n == -EAGAIN)
-            return true;
-        if (n <= 0) {
-            conn_step(c, CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n));
-            return false;
-        }
+            return conn_nothing;
+        if (n <= 0)
+            return (struct conn_outcome){ CONN_LOST, n == 0 ? FABRIC_PEER_GAVE_UP : iwarp_reason_stream((int)-n) };
         *event = iw_startup_rx_done(c->startup, (size_t)n);
     }
-    return true;
+    return conn_nothing;
 }

@@ -15,11 +15,8 @@ static void end_connections(struct task *task)
     struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_gone));
     struct fabric_conn *c;
 
-    while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
-        conn_enter(c);
-        conn_step(c, CONN_LOST, FABRIC_INTERFACE_GONE);
-        conn_leave(c);
-    }
+    while ((c = TAILQ_FIRST(&s->conns)) != NULL)
+        conn_lose(c, FABRIC_INTERFACE_GONE);
 }
 
 static void interface_ready(struct net_socket *socket, unsigned events)

@@ -3,14 +3,14 @@
  * Abstract: the last frame of a connection that is over: it leaves, and input is read to its end, which is not
  * processed any more. Loops are bounded: input that is left is reported again by the transport.
  */
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 
 #include <errno.h>
 
 enum { READS = 16 }; /* in one turn */
 
 /* True: everything has left. False: not yet, or it failed (and then there is nothing to wait for: *broken). */
-static bool last_frame(struct fabric_conn *c, bool *broken)
+static bool linger_send(struct fabric_conn *c, bool *broken)
 {
     struct iovec iov[IW_IOV_MAX];
     const uint8_t *at;
@@ -45,7 +45,7 @@ static bool last_frame(struct fabric_conn *c, bool *broken)
 /*
  * A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end.
  */
-static void discard(struct fabric_conn *c)
+static void linger_discard(struct fabric_conn *c)
 {
     struct iovec iov = { c->home->sink, IWARP_SINK };
     ssize_t n = 1;
@@ -59,12 +59,12 @@ static void discard(struct fabric_conn *c)
     }
 }
 
-void stream_hang_up(struct fabric_conn *c)
+void linger_hang_up(struct fabric_conn *c)
 {
     if (!c->shut)
         c->fabric->net->ops->shut_write(&c->socket);
     c->shut = true;
-    discard(c);
+    linger_discard(c);
 }
 
 /*
@@ -72,13 +72,14 @@ void stream_hang_up(struct fabric_conn *c)
  * close waits for that a moment only. Linux siw loses a reject's private data where our end of stream comes right
  * behind.
  */
-void stream_linger(struct fabric_conn *c)
+struct conn_outcome linger_pump(struct fabric_conn *c)
 {
-    bool broken = false, left = c->shut || last_frame(c, &broken);
+    bool broken = false, left = c->shut || linger_send(c, &broken);
 
-    discard(c);
+    linger_discard(c);
     if (left && (!c->brief || c->eof))
-        stream_hang_up(c);
+        linger_hang_up(c);
     if (broken || (c->shut && c->eof))
-        conn_step(c, CONN_LOST, c->ended);
+        return (struct conn_outcome){ CONN_LOST, c->ended };
+    return conn_nothing;
 }

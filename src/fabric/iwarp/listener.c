@@ -121,7 +121,7 @@ void listener_resume(struct fabric_listener *l)
 static void drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
 {
     if (victim->listener->home == l->home) {
-        passive_drop(victim);
+        conn_drop_victim(victim);
         conn_unref(victim);
     } else {
         conn_request_drop(victim, waiting);
@@ -199,15 +199,13 @@ static void free_new(struct fabric_conn *c)
 
 static void adopt(struct fabric_listener *l, struct fabric_conn *c)
 {
-    conn_socket_opened(c);
-    c->readable = true;
     c->events = l->conn_events;
     c->reservation = l->reservation;
     l->fabric->net->ops->reservation_ref(c->reservation);
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
     c->is_unfinished = true;
     TAILQ_INSERT_TAIL(&l->unfinished, c, unfinished_link);
-    limit_start(c);
+    conn_adopted(c);
 }
 
 /* Returns true if more peers may be waiting. */
@@ -234,7 +232,7 @@ static bool accept_one(struct fabric_listener *l)
         return true;
     }
     adopt(l, c);
-    conn_socket_ready(&c->socket, NET_READ); /* the request mostly is there already */
+    conn_read(c); /* the request mostly is there already */
     enforce_limit(l);
     return true;
 }
@@ -331,7 +329,7 @@ static void end_now(struct fabric_listener *l)
     for (struct fabric_conn *c = TAILQ_FIRST(&l->unfinished); c; c = next) {
         next = TAILQ_NEXT(c, unfinished_link);
         if (c->state != CONN_CLOSED)
-            conn_drop(c);
+            conn_lose(c, FABRIC_LOCAL_CLOSE);
     }
     l->ending = true;
     listener_try_end(l);

@@ -48,7 +48,7 @@ static void run_transmit(struct task *task)
     atomic_store_explicit(&qp->asked_to, iw_qp_asked(qp->iw), memory_order_relaxed);
     atomic_store_explicit(&qp->held, 0, memory_order_relaxed);
     if (qp->conn)
-        stream_transmit(qp->conn);
+        conn_transmit(qp->conn);
 }
 
 void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
@@ -66,7 +66,7 @@ static void run_flush(struct task *task)
 
     iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     if (qp->conn)
-        stream_transmit(qp->conn); /* the flush may have ended the stream */
+        conn_transmit(qp->conn); /* the flush may have ended the stream */
 }
 
 void iwarp_qp_ref(struct fabric_qp *qp)

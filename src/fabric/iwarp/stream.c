@@ -2,11 +2,11 @@
 /*
  * Abstract: bytes between a connection's socket and its queue pair.
  *
- * The queue pair's upcalls may do nothing, so they leave signals, which are looked at after each call into it. Loops
+ * The queue pair's upcalls may do nothing, so they leave signals, which stream_take_signal turns into events. Loops
  * are bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or
  * waits for the poller while there is one.
  */
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/qp.h"
 #include "fabric/iwarp/reason.h"
 
@@ -26,7 +26,7 @@ enum {
 
 /* ---- upcalls ---- */
 
-static struct fabric_conn *conn_of(struct iw_qp *iw)
+static struct fabric_conn *stream_conn(struct iw_qp *iw)
 {
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
@@ -58,22 +58,22 @@ static void on_complete(struct iw_qp *iw, struct rdma_completion *c, unsigned n)
 
 static void on_first_fpdu(struct iw_qp *iw)
 {
-    conn_of(iw)->signals |= SIGNAL_FIRST;
+    stream_conn(iw)->signals |= SIGNAL_FIRST;
 }
 
 static void on_rtr_answered(struct iw_qp *iw)
 {
-    conn_of(iw)->signals |= SIGNAL_ANSWERED;
+    stream_conn(iw)->signals |= SIGNAL_ANSWERED;
 }
 
 static void on_peer_closed(struct iw_qp *iw)
 {
-    conn_of(iw)->signals |= SIGNAL_CLOSED;
+    stream_conn(iw)->signals |= SIGNAL_CLOSED;
 }
 
 static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 {
-    struct fabric_conn *c = conn_of(iw);
+    struct fabric_conn *c = stream_conn(iw);
 
     if (error != WIRE_OK)
         c->terminate = (uint16_t)error;
@@ -94,7 +94,7 @@ const struct iw_qp_events *stream_events(void)
     return &events;
 }
 
-static enum fabric_reason notice_reason(const struct fabric_conn *c)
+static enum fabric_reason stream_notice_reason(const struct fabric_conn *c)
 {
     switch (c->state) {
     case CONN_COMPLETING:
@@ -108,37 +108,36 @@ static enum fabric_reason notice_reason(const struct fabric_conn *c)
     }
 }
 
-static void stream_ended(struct fabric_conn *c)
+static struct conn_outcome stream_ended(const struct fabric_conn *c)
 {
     bool ours = c->end != IW_END_PEER_TERMINATE && c->end != IW_END_TRUNCATED; /* a Terminate has to leave */
 
-    conn_step(c, ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end));
+    return (struct conn_outcome){ ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end) };
 }
 
-/* True: nothing happened that ends or changes what goes on. */
-static bool quiet(struct fabric_conn *c)
+/* What the queue pair's upcalls have left. After CONN_UP others may still be there. */
+static struct conn_outcome stream_take_signal(struct fabric_conn *c)
 {
     unsigned signals = c->signals;
-    enum conn_state before = c->state;
 
-    if (!signals)
-        return true;
     c->signals = 0;
+    if (!signals || !conn_state_streams(c->state))
+        return conn_nothing; /* or its last frame is leaving */
     if ((signals & SIGNAL_FIRST && c->state == CONN_WAIT_RTR) ||
-        (signals & SIGNAL_ANSWERED && c->state == CONN_COMPLETING))
-        conn_step(c, CONN_UP, FABRIC_OK);
-    if (!conn_state_streams(c->state))
-        return false; /* its last frame is leaving */
+        (signals & SIGNAL_ANSWERED && c->state == CONN_COMPLETING)) {
+        c->signals = signals & (SIGNAL_ENDED | SIGNAL_CLOSED);
+        return (struct conn_outcome){ CONN_UP, FABRIC_OK };
+    }
     if (signals & SIGNAL_ENDED)
-        stream_ended(c);
-    else if (signals & SIGNAL_CLOSED)
-        conn_step(c, CONN_NOTICE, notice_reason(c));
-    return c->state == before;
+        return stream_ended(c);
+    if (signals & SIGNAL_CLOSED)
+        return (struct conn_outcome){ CONN_NOTICE, stream_notice_reason(c) };
+    return conn_nothing;
 }
 
 /* ---- beginning and end ---- */
 
-static void add_counts(struct fabric_conn *c)
+static void stream_add_counts(struct fabric_conn *c)
 {
     struct iw_counters now;
 
@@ -150,14 +149,14 @@ static void add_counts(struct fabric_conn *c)
     c->counted = now;
 }
 
-static void stop_nudging(struct fabric_conn *c)
+static void stream_stop_nudging(struct fabric_conn *c)
 {
     c->nudges_left = 0;
     if (c->nudge.armed)
         shard_timer_stop(c->home->shard, &c->nudge);
 }
 
-static size_t segment(struct fabric_conn *c)
+static size_t stream_segment(struct fabric_conn *c)
 {
     uint32_t configured = c->fabric->config.iwarp.max_fpdu;
 
@@ -168,7 +167,7 @@ static size_t segment(struct fabric_conn *c)
 void stream_resize(struct fabric_conn *c)
 {
     if (c->streams)
-        iw_qp_set_segment(c->qp->iw, segment(c));
+        iw_qp_set_segment(c->qp->iw, stream_segment(c));
 }
 
 void stream_start(struct fabric_conn *c)
@@ -178,7 +177,7 @@ void stream_start(struct fabric_conn *c)
         .crc = c->result.crc,
         .ird = c->result.ird,
         .ord = c->result.ord,
-        .max_segment = segment(c),
+        .max_segment = stream_segment(c),
         .hold = !c->active,
         .shut = !c->active && c->result.peer_to_peer,
     };
@@ -211,22 +210,22 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
 {
     if (!c->streams)
         return;
-    stop_nudging(c);
-    conn_stop_watching(c);
+    stream_stop_nudging(c);
+    liveness_stop(c);
     c->qp->stopped = why;
     c->qp->terminate = c->terminate;
     iwarp_qp_say_why(c->qp, why, c->terminate);
     iw_qp_stop(c->qp->iw, status);
     if (c->qp->srq)
         iwarp_srq_update(c->qp);
-    add_counts(c);
+    stream_add_counts(c);
     c->signals = 0;
     c->streams = false;
     c->qp->conn = NULL;
 }
 
 /* Copying much takes long: a lease must not run out while its poller is in this very turn. */
-static void keep_lease(struct fabric_conn *c, ssize_t moved)
+static void stream_keep_lease(struct fabric_conn *c, ssize_t moved)
 {
     if (moved >= LONG_COPY)
         shard_renew_lease(c->home->shard);
@@ -235,7 +234,7 @@ static void keep_lease(struct fabric_conn *c, ssize_t moved)
 /* ---- input ---- */
 
 /* Bytes that came before complete go through the queue pair first. */
-static void take_early(struct fabric_conn *c)
+static void stream_take_early(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
     struct iovec iov[IW_IOV_MAX];
@@ -270,8 +269,8 @@ void stream_end_input(struct fabric_conn *c)
     c->fabric->net->ops->pause_read(&c->socket, true);
 }
 
-/* One read. True: go on. *came: it was not in vain. */
-static bool receive_once(struct fabric_conn *c, bool *came)
+/* One read. Returns true to go on. *came: it was not in vain. *out: the connection is lost. */
+static bool stream_receive_once(struct fabric_conn *c, bool *came, struct conn_outcome *out)
 {
     struct iw_scratch *scratch = c->home->scratch;
     struct iw_qp *iw = c->qp->iw;
@@ -282,7 +281,7 @@ static bool receive_once(struct fabric_conn *c, bool *came)
     if (n == 0)
         return false;
     got = c->fabric->net->ops->recv(&c->socket, iov, n);
-    keep_lease(c, got);
+    stream_keep_lease(c, got);
     iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
     *came = *came || got != -EAGAIN;
     if (got > 0 && (size_t)got == iwarp_iov_len(iov, n))
@@ -292,12 +291,12 @@ static bool receive_once(struct fabric_conn *c, bool *came)
         stream_end_input(c);
         iw_qp_rx_eof(iw);
     } else if (got < 0 && got != -EAGAIN && c->signals == 0) {
-        conn_step(c, CONN_LOST, iwarp_reason_stream((int)-got));
+        *out = (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-got) };
     }
     return false;
 }
 
-static bool peer_spoke(const struct fabric_conn *c)
+static bool stream_peer_spoke(const struct fabric_conn *c)
 {
     struct iw_counters now;
 
@@ -306,7 +305,7 @@ static bool peer_spoke(const struct fabric_conn *c)
 }
 
 /* May this turn read once more? The clock is read before a further read alone: most turns read once. */
-static bool has_turn_left(struct fabric_conn *c, int reads, uint64_t *until)
+static bool stream_has_turn_left(struct fabric_conn *c, int reads, uint64_t *until)
 {
     uint64_t now;
 
@@ -321,42 +320,48 @@ static bool has_turn_left(struct fabric_conn *c, int reads, uint64_t *until)
 }
 
 /* One turn: bounded by reads, frames and time. What is left comes in turns behind those of the others. */
-static void receive_turn(struct fabric_conn *c, bool *came)
+static struct conn_outcome stream_receive_turn(struct fabric_conn *c, bool *came)
 {
+    struct conn_outcome out = conn_nothing;
     struct iw_qp *iw = c->qp->iw;
     uint64_t until = 0;
+    int reads = 0;
 
     iw_qp_rx_limit(iw, IWARP_TURN_FRAMES);
     if (iw_qp_rx_has_rest(iw)) {
         iw_qp_rx_resume(iw, c->home->scratch);
         *came = true;
     }
-    for (int i = 0; c->readable && !c->eof && c->streams && has_turn_left(c, i, &until) && receive_once(c, came); i++)
-        ;
-    if (c->streams && iw_qp_rx_has_rest(iw))
+    while (c->readable && !c->eof && stream_has_turn_left(c, reads, &until) && stream_receive_once(c, came, &out))
+        reads++;
+    if (out.event == CONN_NOTHING && iw_qp_rx_has_rest(iw))
         c->fabric->net->ops->set_readable(&c->socket);
+    return out;
 }
 
-/* True: input has come. */
-static bool receive(struct fabric_conn *c)
+/* *came: input has come. */
+static struct conn_outcome stream_receive(struct fabric_conn *c, bool *came)
 {
-    bool came = c->early_len > 0;
+    struct conn_outcome out;
 
-    take_early(c);
-    receive_turn(c, &came);
-    if (c->nudges_left && (peer_spoke(c) || c->eof))
-        stop_nudging(c);
-    if (came && (!c->streams || iw_qp_tx_wants(c->qp->iw)))
+    *came = c->early_len > 0;
+    stream_take_early(c);
+    out = stream_receive_turn(c, came);
+    if (out.event != CONN_NOTHING)
+        return out;
+    if (c->nudges_left && (stream_peer_spoke(c) || c->eof))
+        stream_stop_nudging(c);
+    if (*came && iw_qp_tx_wants(c->qp->iw))
         c->sent_all = false; /* there is something to answer */
-    if (came)
-        conn_received(c);
-    return came;
+    if (*came)
+        liveness_received(c);
+    return conn_nothing;
 }
 
 /* ---- output ---- */
 
-/* One write. True: go on. */
-static bool send_once(struct fabric_conn *c, size_t *octets)
+/* One write. Returns true to go on. *out: the connection is lost. */
+static bool stream_send_once(struct fabric_conn *c, struct conn_outcome *out, size_t *octets)
 {
     struct iw_scratch *scratch = c->home->scratch;
     struct iw_qp *iw = c->qp->iw;
@@ -370,7 +375,7 @@ static bool send_once(struct fabric_conn *c, size_t *octets)
         return false;
     }
     sent = c->fabric->net->ops->send(&c->socket, iov, n);
-    keep_lease(c, sent);
+    stream_keep_lease(c, sent);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
     *octets += sent > 0 ? (size_t)sent : 0;
     if (sent >= 0 && (size_t)sent == iwarp_iov_len(iov, n)) {
@@ -379,11 +384,11 @@ static bool send_once(struct fabric_conn *c, size_t *octets)
     }
     c->blocked = sent >= 0 || sent == -EAGAIN;
     if (!c->blocked && c->signals == 0)
-        conn_step(c, CONN_LOST, iwarp_reason_stream((int)-sent));
+        *out = (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-sent) };
     return false;
 }
 
-static void watch_silence(struct fabric_conn *c)
+static void stream_watch_silence(struct fabric_conn *c)
 {
     struct iw_counters now;
 
@@ -393,21 +398,23 @@ static void watch_silence(struct fabric_conn *c)
                         (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (NUDGES - c->nudges_left)));
 }
 
-static void transmit(struct fabric_conn *c)
+static struct conn_outcome stream_send_turn(struct fabric_conn *c)
 {
+    struct conn_outcome out = conn_nothing;
     size_t octets = 0;
     bool more;
     int sent = 0;
 
     if (c->state == CONN_NOTICE_SENT)
-        return;
+        return conn_nothing;
     do
-        more = !c->blocked && c->streams && send_once(c, &octets);
+        more = !c->blocked && stream_send_once(c, &out, &octets);
     while (more && ++sent < TX_BATCH && octets < TX_OCTETS);
     if (more)
         iwarp_qp_leave_to_poll(c->qp);
-    if (c->nudges_left && !c->nudge.armed && c->streams)
-        watch_silence(c);
+    if (out.event == CONN_NOTHING && c->nudges_left && !c->nudge.armed)
+        stream_watch_silence(c);
+    return out;
 }
 
 /*
@@ -416,83 +423,77 @@ static void transmit(struct fabric_conn *c)
  * thing it can do is to have the peer look at its socket again. One that has given notice may have closed its socket,
  * and would answer with a reset.
  */
-void stream_nudge(struct shard_timer *timer)
+bool stream_is_silent(const struct fabric_conn *c)
 {
-    struct fabric_conn *c = (struct fabric_conn *)((char *)timer - offsetof(struct fabric_conn, nudge));
+    return c->nudges_left && c->streams && c->state != CONN_NOTICE_SENT;
+}
 
-    if (!c->nudges_left || !c->streams || c->state == CONN_NOTICE_SENT)
-        return;
-    conn_enter(c);
+void stream_nudge(struct fabric_conn *c)
+{
     c->nudges_left--;
     if (c->sent_all && iw_qp_tx_clean(c->qp->iw)) {
         iw_qp_send_rtr(c->qp->iw, MPA_RTR_WRITE);
         c->sent_all = false;
     }
-    conn_pump(c);
-    conn_leave(c);
 }
 
 /* ---- both ---- */
 
 /* What was posted before disconnect has gone. After the peer's notice reads are not answered any more. */
-static bool drained(const struct fabric_conn *c)
+static bool stream_is_drained(const struct fabric_conn *c)
 {
     const struct iw_qp *iw = c->qp->iw;
 
     return iw_qp_initiator_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_clean(iw));
 }
 
-static void progress(struct fabric_conn *c)
+/* What can be said when everything that could be sent has been. */
+static struct conn_outcome stream_progress(const struct fabric_conn *c)
 {
     const struct iw_startup_result *r = &c->result;
 
     switch (c->state) {
     case CONN_COMPLETING:
         if (!r->peer_to_peer || (r->rtr != MPA_RTR_READ && c->sent_all && iw_qp_tx_clean(c->qp->iw)))
-            conn_step(c, CONN_UP, FABRIC_OK);
-        return;
-    case CONN_NOTICE_SENT:
-        return;
+            return (struct conn_outcome){ CONN_UP, FABRIC_OK };
+        break;
     case CONN_DRAINING:
     case CONN_CLOSING:
-        if (drained(c))
-            conn_step(c, CONN_DRAINED, FABRIC_OK);
-        return;
+        if (stream_is_drained(c))
+            return (struct conn_outcome){ CONN_DRAINED, FABRIC_OK };
+        break;
     default:
-        return;
+        break;
     }
+    return conn_nothing;
 }
 
-static void send_all(struct fabric_conn *c)
+struct conn_outcome stream_send(struct fabric_conn *c)
 {
-    transmit(c);
-    if (c->streams)
-        add_counts(c);
-    if (quiet(c) && c->streams)
-        progress(c);
+    struct conn_outcome out = stream_send_turn(c);
+
+    if (out.event != CONN_NOTHING)
+        return out;
+    stream_add_counts(c);
+    out = stream_take_signal(c);
+    return out.event == CONN_NOTHING ? stream_progress(c) : out;
 }
 
-void stream_pump(struct fabric_conn *c)
+struct conn_outcome stream_pump(struct fabric_conn *c)
 {
-    bool came = receive(c);
+    struct conn_outcome out = stream_take_signal(c);
+    bool came;
 
+    if (out.event == CONN_NOTHING)
+        out = stream_receive(c, &came);
+    if (out.event != CONN_NOTHING)
+        return out;
     /* Whatever is posted rings by itself. */
     if (c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED) {
         if (came)
-            add_counts(c);
-        return;
+            stream_add_counts(c);
+        return conn_nothing;
     }
-    if (quiet(c) && c->streams)
-        send_all(c);
-}
-
-void stream_transmit(struct fabric_conn *c)
-{
-    enum conn_state before = c->state;
-
-    conn_enter(c);
-    send_all(c);
-    if (c->state != before)
-        conn_pump(c);
-    conn_leave(c);
+    out = stream_take_signal(c);
+    return out.event == CONN_NOTHING ? stream_send(c) : out;
 }

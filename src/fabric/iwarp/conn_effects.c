@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Abstract: what the transitions of the connection machine do. In the order of enum conn_effect; none can fail. */
-#include "fabric/iwarp/conn.h"
+#include "fabric/iwarp/conn_phase.h"
 
 static void free_address(struct fabric_conn *c)
 {
@@ -108,7 +108,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
     if (effects & TELL_CONNECTED)
         tell_connected(c, why);
     if (effects & TELL_REQUEST)
-        passive_tell(c);
+        passive_report_request(c);
     if (effects & TELL_ESTABLISHED)
         tell_established(c, why);
     if (effects & TELL_PEER_ENDED)
