@@ -2,14 +2,14 @@
 /* Abstract: what the transitions of the connection machine do. In the order of enum conn_effect; none can fail. */
 #include "fabric/iwarp/conn_phase.h"
 
-static void free_address(struct fabric_conn *c)
+static void effect_free_address(struct fabric_conn *c)
 {
     if (c->reservation)
         c->fabric->net->ops->reservation_unref(c->reservation);
     c->reservation = NULL;
 }
 
-static void close_socket(struct fabric_conn *c, bool reset)
+static void effect_close_socket(struct fabric_conn *c, bool reset)
 {
     if (!c->has_socket)
         return;
@@ -20,14 +20,14 @@ static void close_socket(struct fabric_conn *c, bool reset)
     conn_unref(c);
 }
 
-static void answer(struct fabric_conn *c)
+static void effect_answer(struct fabric_conn *c)
 {
     iw_startup_accept(c->startup, c->limits.inbound, c->limits.outbound, c->private_data, c->private_len);
     iw_startup_result(c->startup, &c->result);
 }
 
 /* Start-up has made a reject of its own where the request was malformed. */
-static void refuse(struct fabric_conn *c)
+static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;
 
@@ -37,7 +37,7 @@ static void refuse(struct fabric_conn *c)
         iw_startup_reject(c->startup, c->private_data, c->private_len);
 }
 
-static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
+static void effect_report_connected(struct fabric_conn *c, enum fabric_reason why)
 {
     struct fabric_peer peer = { .local = c->local, .remote = c->remote };
 
@@ -53,7 +53,7 @@ static void tell_connected(struct fabric_conn *c, enum fabric_reason why)
     c->events->connected(c->owner, why, &peer);
 }
 
-static void tell_established(struct fabric_conn *c, enum fabric_reason why)
+static void effect_report_established(struct fabric_conn *c, enum fabric_reason why)
 {
     struct fabric_limits limits = { c->result.ird, c->result.ord };
 
@@ -65,19 +65,19 @@ static void tell_established(struct fabric_conn *c, enum fabric_reason why)
 }
 
 /* Where the stream had ended by itself, receives may have been posted since: disconnect completes these too. */
-static void tell_disconnected(struct fabric_conn *c, enum fabric_reason why)
+static void effect_report_disconnected(struct fabric_conn *c, enum fabric_reason why)
 {
     if (c->qp)
         iwarp_qp_flush_now(c->qp, why == FABRIC_OK ? FABRIC_LOCAL_DISCONNECT : why, c->terminate);
     c->events->disconnected(c->owner, why, c->terminate);
 }
 
-static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_reason why)
+static void effects_before_reports(struct fabric_conn *c, unsigned effects, enum fabric_reason why)
 {
     if (effects & DO_ANSWER)
-        answer(c);
+        effect_answer(c);
     if (effects & DO_REFUSE)
-        refuse(c);
+        effect_refuse(c);
     if (effects & DO_STREAM)
         stream_start(c);
     if (effects & DO_TERMINATE)
@@ -91,11 +91,11 @@ static void before_telling(struct fabric_conn *c, unsigned effects, enum fabric_
         stream_stop(c, RDMA_STATUS_LOST,
                     why == FABRIC_OK ? FABRIC_PEER_CLOSED : why);
     if (effects & DO_CLOSE_TCP)
-        close_socket(c, false);
+        effect_close_socket(c, false);
     if (effects & DO_RESET_TCP)
-        close_socket(c, true);
+        effect_close_socket(c, true);
     if (effects & DO_FREE_ADDRESS)
-        free_address(c);
+        effect_free_address(c);
     if (effects & DO_FORGIVE)
         c->ended = FABRIC_OK;
 }
@@ -104,17 +104,17 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
 {
     struct iw_startup *startup;
 
-    before_telling(c, effects, why);
+    effects_before_reports(c, effects, why);
     if (effects & TELL_CONNECTED)
-        tell_connected(c, why);
+        effect_report_connected(c, why);
     if (effects & TELL_REQUEST)
         passive_report_request(c);
     if (effects & TELL_ESTABLISHED)
-        tell_established(c, why);
+        effect_report_established(c, why);
     if (effects & TELL_PEER_ENDED)
         c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & TELL_DISCONNECTED)
-        tell_disconnected(c, why);
+        effect_report_disconnected(c, why);
     /* What was learned in start-up has been told: the stream runs, or nothing does. */
     if (c->streams || !c->has_socket) {
         startup = c->startup;

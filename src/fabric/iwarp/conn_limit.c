@@ -58,7 +58,7 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
  * How far a disconnect has come: what the peer's TCP has taken of the stream, and while reads may be answered, what has
  * come from it. After our notice the latter does not count: a peer that goes on sending must end sometime.
  */
-static uint64_t disconnect_progress(struct fabric_conn *c)
+static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
     struct iw_counters now;
 
@@ -67,7 +67,7 @@ static uint64_t disconnect_progress(struct fabric_conn *c)
            (c->state == CONN_DRAINING ? now.octets_received : 0);
 }
 
-static bool is_disconnecting(const struct fabric_conn *c)
+static bool limit_is_of_disconnect(const struct fabric_conn *c)
 {
     return c->state == CONN_DRAINING || c->state == CONN_NOTICE_SENT || c->state == CONN_CLOSING;
 }
@@ -82,7 +82,7 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
  * is: a peer that takes a few bytes now and then must not keep the disconnect pending. moved can be negative, because
  * our notice counts among the unsent.
  */
-static bool disconnect_goes_on(struct fabric_conn *c, int64_t moved)
+static bool limit_disconnect_goes_on(struct fabric_conn *c, int64_t moved)
 {
     if (moved <= 0)
         return false;
@@ -93,10 +93,10 @@ bool limit_renew(struct fabric_conn *c)
 {
     uint64_t now;
 
-    if (!is_disconnecting(c))
+    if (!limit_is_of_disconnect(c))
         return false;
-    now = disconnect_progress(c);
-    if (c->measured && !disconnect_goes_on(c, (int64_t)(now - c->progress)))
+    now = limit_measure_progress(c);
+    if (c->measured && !limit_disconnect_goes_on(c, (int64_t)(now - c->progress)))
         return false;
     c->progress = now;
     c->measured = true;
@@ -116,7 +116,7 @@ void limit_stop(struct fabric_conn *c)
  */
 void limit_start(struct fabric_conn *c)
 {
-    bool measures = is_disconnecting(c);
+    bool measures = limit_is_of_disconnect(c);
 
     limit_stop(c);
     c->measured = false;

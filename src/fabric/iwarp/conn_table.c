@@ -318,7 +318,7 @@ bool conn_state_judges_input(enum conn_state s)
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;
 }
 
-static void print_cell(FILE *out, enum conn_event e, const struct conn_cell *cell)
+static void conn_table_print_cell(FILE *out, enum conn_event e, const struct conn_cell *cell)
 {
     const char *separator = "";
 
@@ -332,7 +332,7 @@ static void print_cell(FILE *out, enum conn_event e, const struct conn_cell *cel
     fprintf(out, " |\n");
 }
 
-static void print_list(FILE *out, const char *title, enum conn_state s, enum conn_cell_kind kind)
+static void conn_table_print_list(FILE *out, const char *title, enum conn_state s, enum conn_cell_kind kind)
 {
     const char *separator = "";
     int column = fprintf(out, "%s:", title);
@@ -352,7 +352,7 @@ static void print_list(FILE *out, const char *title, enum conn_state s, enum con
     fprintf(out, "%s\n\n", *separator ? "" : " none");
 }
 
-static void print_states(FILE *out)
+static void conn_table_print_states(FILE *out)
 {
     static const char *const answers[] = { "", "yes" };
 
@@ -366,14 +366,14 @@ static void print_states(FILE *out)
 
 void iwarp_conn_print_table(FILE *out)
 {
-    print_states(out);
+    conn_table_print_states(out);
     for (enum conn_state s = 0; s < CONN_STATES; s++) {
         fprintf(out, "### %s\n\n| event | next state | effects |\n|---|---|---|\n", conn_state_name(s));
         for (enum conn_event e = 0; e < CONN_EVENTS; e++)
             if (table[s][e].kind == CELL_STEP)
-                print_cell(out, e, &table[s][e]);
+                conn_table_print_cell(out, e, &table[s][e]);
         fprintf(out, "\n");
-        print_list(out, "Ignored", s, CELL_IGNORE);
-        print_list(out, "Cannot happen", s, CELL_NEVER);
+        conn_table_print_list(out, "Ignored", s, CELL_IGNORE);
+        conn_table_print_list(out, "Cannot happen", s, CELL_NEVER);
     }
 }

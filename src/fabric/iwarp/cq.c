@@ -23,7 +23,7 @@ struct fabric_cq {
     _Atomic(struct iwarp_shard *) home; /* NULL until it is decided, see iwarp_cq_settle; written under lock */
     struct fabric_cq_config config;
     atomic_bool dead;              /* overflowed; written under lock */
-    atomic_uint left;              /* requests wait: after so many polls at most one drives the shard */
+    atomic_uint polls_left;        /* requests wait: after so many polls at most one drives the shard */
     atomic_uint empty_polls;       /* that drove the shard and found nothing all the same */
     atomic_uint count;             /* results to be read; written under lock */
     struct spin lock;              /* guards everything below */
@@ -31,7 +31,7 @@ struct fabric_cq {
     uint32_t depth, head;
     enum fabric_arm armed;
     /* Completions are numbered from 1. The newest: pushed, popped, pushed when a notification began, and so on. */
-    uint64_t pushed, popped, told, solicited, failed;
+    uint64_t pushed, popped, notified, solicited, failed;
     uint32_t interval_us, enough;  /* moderation as it was set, or the least there is here; zeros: none */
     uint32_t least_us;             /* of interval_us */
     bool waiting;                  /* an arm is met, and moderation delays the notification */
@@ -46,19 +46,19 @@ struct fabric_cq {
     uint32_t timed_us;             /* and the setting that it obeys */
 };
 
-static void deliver(struct delivery *d, unsigned due);
-static void finish(struct delivery *d);
-static void time_wait(struct task *task);
-static void interval_over(struct shard_timer *timer);
+static void cq_deliver(struct delivery *d);
+static void cq_finish(struct delivery *d);
+static void cq_run_timing(struct task *task);
+static void cq_on_interval(struct shard_timer *timer);
 
 /* Not NULL where a completion has been. */
-static struct iwarp_shard *home_of(struct fabric_cq *cq)
+static struct iwarp_shard *cq_home(struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->home, memory_order_relaxed);
 }
 
 /* As asked for, but never less than what the fabric imitates. Under the lock. */
-static void set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
+static void cq_set_moderation(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
 {
     bool is_set = interval_us > 0 && count > 1;
 
@@ -85,42 +85,42 @@ int iwarp_cq_create(struct fabric *f, const struct fabric_cq_config *config, str
     cq->config = *config;
     spin_init(&cq->lock);
     LIST_INIT(&cq->users);
-    delivery_init(&cq->delivery, home ? home : &fabric->shards[0], deliver, finish);
+    delivery_init(&cq->delivery, home ? home : &fabric->shards[0], cq_deliver, cq_finish);
     cq->least_us = fabric->config.notify_us;
-    set_moderation(cq, 0, 0);
-    cq->timing.run = time_wait;
-    cq->interval.fire = interval_over;
+    cq_set_moderation(cq, 0, 0);
+    cq->timing.run = cq_run_timing;
+    cq->interval.fire = cq_on_interval;
     *out = cq;
     return 0;
 }
 
-static uint32_t count_of(const struct fabric_cq *cq)
+static uint32_t cq_count(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->count, memory_order_relaxed);
 }
 
 /* ---- notification; all under the lock ---- */
 
-static bool is_new(const struct fabric_cq *cq, uint64_t number)
+static bool cq_is_new(const struct fabric_cq *cq, uint64_t number)
 {
-    return number > cq->told && number > cq->popped;
+    return number > cq->notified && number > cq->popped;
 }
 
 /* Written under the lock too. */
-static bool has_overflowed(const struct fabric_cq *cq)
+static bool cq_has_overflowed(const struct fabric_cq *cq)
 {
     return atomic_load_explicit(&cq->dead, memory_order_relaxed);
 }
 
-static bool arm_is_met(const struct fabric_cq *cq)
+static bool cq_arm_is_met(const struct fabric_cq *cq)
 {
-    if (has_overflowed(cq))
+    if (cq_has_overflowed(cq))
         return cq->armed != FABRIC_ARM_NONE;
     switch (cq->armed) {
     case FABRIC_ARM_ANY:
-        return is_new(cq, cq->pushed);
+        return cq_is_new(cq, cq->pushed);
     case FABRIC_ARM_SOLICITED:
-        return is_new(cq, cq->solicited);
+        return cq_is_new(cq, cq->solicited);
     case FABRIC_ARM_ERRORS:
     case FABRIC_ARM_NONE:
         return false;
@@ -128,18 +128,18 @@ static bool arm_is_met(const struct fabric_cq *cq)
     return false;
 }
 
-static bool is_moderated(const struct fabric_cq *cq)
+static bool cq_is_moderated(const struct fabric_cq *cq)
 {
     return cq->interval_us > 0 && cq->enough > 1;
 }
 
-static bool has_waited_enough(struct fabric_cq *cq)
+static bool cq_has_waited_enough(struct fabric_cq *cq)
 {
-    if (!is_moderated(cq) || cq->pushed - cq->waits_from >= cq->enough)
+    if (!cq_is_moderated(cq) || cq->pushed - cq->waits_from >= cq->enough)
         return true;
-    if (count_of(cq) >= cq->depth)
+    if (cq_count(cq) >= cq->depth)
         return true;
-    if (has_overflowed(cq))
+    if (cq_has_overflowed(cq))
         return true;
     return cq->failed > cq->waits_from;
 }
@@ -148,20 +148,20 @@ static bool has_waited_enough(struct fabric_cq *cq)
 enum { NOTIFY = 1, TIME = 2 };
 
 /* Consumes the arm where it is met. */
-static unsigned fall_due(struct fabric_cq *cq)
+static unsigned cq_check_arm(struct fabric_cq *cq)
 {
     unsigned wanted = 0;
 
-    if (arm_is_met(cq)) {
+    if (cq_arm_is_met(cq)) {
         cq->armed = FABRIC_ARM_NONE;
         if (!cq->waiting) {
             cq->waiting = true;
             cq->waits++;
-            cq->waits_from = cq->told > cq->popped ? cq->told : cq->popped;
+            cq->waits_from = cq->notified > cq->popped ? cq->notified : cq->popped;
             wanted = cq->interval_us < UINT32_MAX ? TIME : 0;
         }
     }
-    if (cq->waiting && has_waited_enough(cq)) {
+    if (cq->waiting && cq_has_waited_enough(cq)) {
         cq->waiting = false;
         wanted = NOTIFY;
     }
@@ -169,23 +169,22 @@ static unsigned fall_due(struct fabric_cq *cq)
 }
 
 /* Unlocked. */
-static void act(struct fabric_cq *cq, unsigned wanted)
+static void cq_act(struct fabric_cq *cq, unsigned wanted)
 {
     if (wanted & NOTIFY)
-        delivery_add(&cq->delivery, NOTIFY);
+        delivery_add(&cq->delivery);
     if (wanted & TIME)
-        shard_post_once(home_of(cq)->shard, &cq->timing);
+        shard_post_once(cq_home(cq)->shard, &cq->timing);
 }
 
-static void deliver(struct delivery *d, unsigned due)
+static void cq_deliver(struct delivery *d)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)d - offsetof(struct fabric_cq, delivery));
     bool overflowed;
 
-    (void)due; /* NOTIFY, the only kind */
     spin_lock(&cq->lock);
-    cq->told = cq->pushed;
-    overflowed = has_overflowed(cq);
+    cq->notified = cq->pushed;
+    overflowed = cq_has_overflowed(cq);
     spin_unlock(&cq->lock);
     cq->config.notify(cq->config.owner, overflowed);
 }
@@ -235,7 +234,7 @@ static void completion_copy(struct rdma_completion *to, const struct rdma_comple
 /* Under the lock. There is room. */
 static void cq_insert(struct fabric_cq *cq, const struct rdma_completion *c)
 {
-    uint32_t count = count_of(cq), at = cq->head + count;
+    uint32_t count = cq_count(cq), at = cq->head + count;
 
     completion_copy(&cq->ring[at < cq->depth ? at : at - cq->depth], c);
     atomic_store_explicit(&cq->count, count + 1, memory_order_relaxed);
@@ -252,33 +251,33 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
     unsigned wanted;
 
     spin_lock(&cq->lock);
-    if (!has_overflowed(cq)) {
-        for (; n > 0 && count_of(cq) < cq->depth; c++, n--)
+    if (!cq_has_overflowed(cq)) {
+        for (; n > 0 && cq_count(cq) < cq->depth; c++, n--)
             cq_insert(cq, c);
         overflows = n > 0;
     }
     if (overflows)
         atomic_store_explicit(&cq->dead, true, memory_order_release);
-    wanted = fall_due(cq);
+    wanted = cq_check_arm(cq);
     spin_unlock(&cq->lock);
     if (overflows)
-        iwarp_count_cq_error(home_of(cq));
+        iwarp_count_cq_error(cq_home(cq));
     if (wanted & TIME) /* not here: who completes may hold memory that the home shard's work waits for */
-        shard_enqueue(home_of(cq)->shard, &cq->timing);
-    act(cq, wanted & ~(unsigned)TIME);
+        shard_enqueue(cq_home(cq)->shard, &cq->timing);
+    cq_act(cq, wanted & ~(unsigned)TIME);
     if (overflows)
         cq_report_overflow(cq);
 }
 
-static int take(struct fabric_cq *cq, struct rdma_completion *out, int max)
+static int cq_pop(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
     int n = 0;
-    uint32_t count = count_of(cq);
+    uint32_t count = cq_count(cq);
 
     if (count == 0)
         return 0; /* as it would have been under the lock, a moment ago */
     spin_lock(&cq->lock);
-    count = count_of(cq);
+    count = cq_count(cq);
     for (; n < max && (uint32_t)n < count; n++) {
         completion_copy(&out[n], &cq->ring[cq->head]);
         cq->head = cq->head + 1 < cq->depth ? cq->head + 1 : 0;
@@ -295,26 +294,26 @@ static int take(struct fabric_cq *cq, struct rdma_completion *out, int max)
  * Where requests were left to the poll: when it finds nothing, or a few have found something all the same. One that
  * reads the last result does not: what the consumer posts for it goes at once, and takes along what waits.
  */
-static bool is_to_drive(struct fabric_cq *cq, int found)
+static bool cq_poll_drives(struct fabric_cq *cq, int found)
 {
-    unsigned left = atomic_load_explicit(&cq->left, memory_order_relaxed);
+    unsigned left = atomic_load_explicit(&cq->polls_left, memory_order_relaxed);
     bool drive = found == 0 || left == 1;
 
     if (left > 0)
-        atomic_store_explicit(&cq->left, drive ? 0 : left - 1, memory_order_relaxed);
+        atomic_store_explicit(&cq->polls_left, drive ? 0 : left - 1, memory_order_relaxed);
     return drive;
 }
 
 int iwarp_cq_poll(struct fabric_cq *cq, struct rdma_completion *out, int max)
 {
-    struct iwarp_shard *home = home_of(cq);
-    int n = take(cq, out, max);
+    struct iwarp_shard *home = cq_home(cq);
+    int n = cq_pop(cq, out, max);
 
-    if (max <= 0 || !is_to_drive(cq, n) || !home)
+    if (max <= 0 || !cq_poll_drives(cq, n) || !home)
         return n;
     shard_poll(home->shard);
     if (n == 0)
-        n = take(cq, out, max);
+        n = cq_pop(cq, out, max);
     if (n == 0)
         atomic_store_explicit(&cq->empty_polls, atomic_load_explicit(&cq->empty_polls, memory_order_relaxed) + 1,
                               memory_order_relaxed);
@@ -329,10 +328,10 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
     spin_lock(&cq->lock);
     if (type > cq->armed)
         cq->armed = type;
-    wanted = fall_due(cq);
-    home = home_of(cq);
+    wanted = cq_check_arm(cq);
+    home = cq_home(cq);
     spin_unlock(&cq->lock);
-    act(cq, wanted);
+    cq_act(cq, wanted);
     if (home) /* else iwarp_cq_settle will */
         shard_watch(home->shard);
 }
@@ -340,10 +339,10 @@ void iwarp_cq_arm(struct fabric_cq *cq, enum fabric_arm type)
 /* ---- moderation ---- */
 
 /* Owner of the home shard: the time limit of what waits, from when this saw it first, as the setting is now. */
-static void time_wait(struct task *task)
+static void cq_run_timing(struct task *task)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)task - offsetof(struct fabric_cq, timing));
-    struct shard *home = home_of(cq)->shard;
+    struct shard *home = cq_home(cq)->shard;
     uint32_t interval_us;
     uint64_t waits;
     bool timed;
@@ -363,7 +362,7 @@ static void time_wait(struct task *task)
     shard_timer_set(home, &cq->interval, cq->timed_from + interval_us * UINT64_C(1000));
 }
 
-static void interval_over(struct shard_timer *timer)
+static void cq_on_interval(struct shard_timer *timer)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)timer - offsetof(struct fabric_cq, interval));
     bool over;
@@ -374,7 +373,7 @@ static void interval_over(struct shard_timer *timer)
     if (over)
         cq->waiting = false;
     spin_unlock(&cq->lock);
-    act(cq, over ? NOTIFY : 0);
+    cq_act(cq, over ? NOTIFY : 0);
 }
 
 void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t count)
@@ -382,12 +381,12 @@ void iwarp_cq_moderate(struct fabric_cq *cq, uint32_t interval_us, uint32_t coun
     unsigned wanted;
 
     spin_lock(&cq->lock);
-    set_moderation(cq, interval_us, count);
-    wanted = fall_due(cq);
+    cq_set_moderation(cq, interval_us, count);
+    wanted = cq_check_arm(cq);
     if (cq->waiting)
         wanted |= TIME;
     spin_unlock(&cq->lock);
-    act(cq, wanted);
+    cq_act(cq, wanted);
 }
 
 int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
@@ -400,19 +399,19 @@ int iwarp_cq_resize(struct fabric_cq *cq, uint32_t depth)
     if (!ring)
         return ENOMEM;
     spin_lock(&cq->lock);
-    if (depth < count_of(cq)) {
+    if (depth < cq_count(cq)) {
         result = EINVAL;
     } else {
-        for (uint32_t i = 0; i < count_of(cq); i++)
+        for (uint32_t i = 0; i < cq_count(cq); i++)
             ring[i] = cq->ring[(cq->head + (uint64_t)i) % cq->depth];
         old = cq->ring;
         cq->ring = ring;
         cq->depth = depth;
         cq->head = 0;
-        wanted = fall_due(cq); /* it may be full now */
+        wanted = cq_check_arm(cq); /* it may be full now */
     }
     spin_unlock(&cq->lock);
-    act(cq, wanted);
+    cq_act(cq, wanted);
     free(old);
     return result;
 }
@@ -427,14 +426,14 @@ struct iwarp_shard *iwarp_cq_settle(struct iwarp_fabric *f, struct fabric_cq *cq
     bool armed = false;
 
     spin_lock(&cq->lock);
-    if (!home_of(cq)) {
+    if (!cq_home(cq)) {
         /* No completion has been here, so nothing is being told or timed. */
         home = home ? home : iwarp_pick_shard(f, &f->next_cq);
         atomic_store_explicit(&cq->home, home, memory_order_relaxed);
         delivery_move(&cq->delivery, home);
         armed = cq->armed != FABRIC_ARM_NONE;
     }
-    home = home_of(cq);
+    home = cq_home(cq);
     spin_unlock(&cq->lock);
     if (armed)
         shard_watch(home->shard);
@@ -457,7 +456,7 @@ void iwarp_cq_remove(struct fabric_cq *cq, struct cq_user *user)
 
 /* ---- end ---- */
 
-static void finish(struct delivery *d)
+static void cq_finish(struct delivery *d)
 {
     struct fabric_cq *cq = (struct fabric_cq *)((char *)d - offsetof(struct fabric_cq, delivery));
     void (*closed)(void *owner) = cq->closed;
@@ -484,7 +483,7 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq)
 
 uint32_t iwarp_cq_ready(const struct fabric_cq *cq)
 {
-    return count_of(cq);
+    return cq_count(cq);
 }
 
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq)
@@ -492,8 +491,8 @@ unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq)
     return atomic_load_explicit(&cq->empty_polls, memory_order_relaxed);
 }
 
-void iwarp_cq_leave_to_poll(struct fabric_cq *cq, unsigned patience)
+void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned patience)
 {
-    if (atomic_load_explicit(&cq->left, memory_order_relaxed) == 0)
-        atomic_store_explicit(&cq->left, patience, memory_order_relaxed);
+    if (atomic_load_explicit(&cq->polls_left, memory_order_relaxed) == 0)
+        atomic_store_explicit(&cq->polls_left, patience, memory_order_relaxed);
 }

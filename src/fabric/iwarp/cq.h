@@ -48,6 +48,6 @@ unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove t
  * Requests wait for the poller: a poll drives the shard when it finds nothing, and at the latest the `patience`-th from
  * now. Does nothing if requests wait already.
  */
-void iwarp_cq_leave_to_poll(struct fabric_cq *cq, unsigned patience);
+void iwarp_cq_defer_to_poll(struct fabric_cq *cq, unsigned patience);
 
 #endif

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: what an object has to tell its consumer. A delivery is queued at most once and runs on the object's shard,
- * whose callbacks never overlap; what falls due meanwhile makes the next one. The end waits for it.
+ * Abstract: deliveries of an object to its consumer. A delivery is queued at most once and runs on the object's shard,
+ * whose callbacks never overlap. One that falls due while it runs is made after it. The object's end waits for it.
  */
 #include <stddef.h>
 
 #include "fabric/iwarp/delivery.h"
 
-static void run(struct task *task)
+static void delivery_run(struct task *task)
 {
     struct delivery *d = (struct delivery *)((char *)task - offsetof(struct delivery, task));
-    bool again, close;
-    unsigned due;
+    bool due, again, close;
 
     spin_lock(&d->lock);
-    due = d->closing ? 0 : d->due;
-    d->due = 0;
+    due = d->due && !d->closing;
+    d->due = false;
     d->queued = false;
     d->running = true;
     spin_unlock(&d->lock);
     if (due)
-        d->tell(d, due);
+        d->deliver(d);
     spin_lock(&d->lock);
     d->running = false;
     close = d->closing;
@@ -33,17 +32,19 @@ static void run(struct task *task)
         shard_post(d->home->shard, &d->close);
 }
 
-static void run_close(struct task *task)
+static void delivery_run_close(struct task *task)
 {
     struct delivery *d = (struct delivery *)((char *)task - offsetof(struct delivery, close));
 
-    d->gone(d);
+    d->closed(d);
 }
 
-void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*tell)(struct delivery *d, unsigned due),
-                   void (*gone)(struct delivery *d))
+void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
+                   void (*closed)(struct delivery *d))
 {
-    *d = (struct delivery){ .home = home, .tell = tell, .gone = gone, .task.run = run, .close.run = run_close };
+    *d = (struct delivery){ .home = home, .deliver = deliver, .closed = closed };
+    d->task.run = delivery_run;
+    d->close.run = delivery_run_close;
     spin_init(&d->lock);
 }
 
@@ -54,12 +55,12 @@ void delivery_move(struct delivery *d, struct iwarp_shard *home)
     spin_unlock(&d->lock);
 }
 
-void delivery_add(struct delivery *d, unsigned due)
+void delivery_add(struct delivery *d)
 {
     bool queue;
 
     spin_lock(&d->lock);
-    d->due |= due;
+    d->due = true;
     queue = !d->queued && !d->running && !d->closing;
     d->queued = d->queued || queue;
     spin_unlock(&d->lock);

@@ -11,19 +11,19 @@
 
 struct delivery {
     struct iwarp_shard *home;
-    void (*tell)(struct delivery *d, unsigned due); /* callback context; never overlaps itself */
-    void (*gone)(struct delivery *d);               /* owner */
+    void (*deliver)(struct delivery *d); /* callback context; never overlaps itself */
+    void (*closed)(struct delivery *d);  /* owner */
     struct task task, close;
-    struct spin lock;                               /* guards everything below */
-    unsigned due;
-    bool queued, running, closing;
+    struct spin lock;                    /* guards everything below */
+    bool due, queued, running, closing;
 };
 
-void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*tell)(struct delivery *d, unsigned due),
-                   void (*gone)(struct delivery *d));
+void delivery_init(struct delivery *d, struct iwarp_shard *home, void (*deliver)(struct delivery *d),
+                   void (*closed)(struct delivery *d));
 void delivery_move(struct delivery *d, struct iwarp_shard *home); /* nothing has been added yet */
-void delivery_add(struct delivery *d, unsigned due); /* bits, which are told together; any thread */
-/* Nothing is told from now on but what is being told; then gone, in owner context. No add is under way or follows. */
+/* Any thread. Has `deliver` called; once for several that are added before it begins. */
+void delivery_add(struct delivery *d);
+/* No call of `deliver` begins from now on. When none runs, `closed` is called. No add is under way or follows. */
 void delivery_close(struct delivery *d);
 
 #endif

@@ -49,29 +49,29 @@ enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
     return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error); /* nothing was bound */
 }
 
-static bool owns_address(struct fabric *base, const struct addr *a)
+static bool iwarp_owns_address(struct fabric *base, const struct addr *a)
 {
     return iwarp_owns((struct iwarp_fabric *)base, a) == FABRIC_OK;
 }
 
-static struct shard *home(struct fabric *base)
+static struct shard *iwarp_get_home(struct fabric *base)
 {
     return ((struct iwarp_fabric *)base)->shards[0].shard;
 }
 
-static uint64_t now(struct fabric *base)
+static uint64_t iwarp_now(struct fabric *base)
 {
     struct executor *e = ((struct iwarp_fabric *)base)->executor;
 
     return e->ops->now(e);
 }
 
-static bool wait_for_gate(struct fabric *base, struct gate *g, uint64_t deadline)
+static bool iwarp_wait(struct fabric *base, struct gate *g, uint64_t deadline)
 {
     return executor_wait_until(((struct iwarp_fabric *)base)->executor, g, deadline);
 }
 
-static void info(const struct fabric *base, struct fabric_info *info)
+static void iwarp_get_info(const struct fabric *base, struct fabric_info *info)
 {
     const struct fabric_config *config = &((const struct iwarp_fabric *)base)->config;
 
@@ -101,7 +101,7 @@ static void info(const struct fabric *base, struct fabric_info *info)
 
 /* ---- creation ---- */
 
-static unsigned shard_count(const struct fabric_config *config)
+static unsigned iwarp_count_shards(const struct fabric_config *config)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -112,7 +112,7 @@ static unsigned shard_count(const struct fabric_config *config)
     return processors < SHARDS_DEFAULT_MAX ? (unsigned)processors : SHARDS_DEFAULT_MAX;
 }
 
-static void destroy(struct fabric *base)
+static void iwarp_destroy(struct fabric *base)
 {
     struct iwarp_fabric *f = (struct iwarp_fabric *)base;
 
@@ -130,7 +130,7 @@ static void destroy(struct fabric *base)
     free(f);
 }
 
-static int make_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
+static int iwarp_make_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
 {
     struct shard_config config = { .spin_ns = f->config.spin_us * UINT64_C(1000), .cpu = -1 };
 
@@ -141,7 +141,7 @@ static int make_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
     return shard_create(f->executor, f->net, &config, &s->shard);
 }
 
-static int make_parts(struct iwarp_fabric *f)
+static int iwarp_make_parts(struct iwarp_fabric *f)
 {
     size_t size = f->shard_count * sizeof *f->shards;
     int error = 0;
@@ -155,11 +155,11 @@ static int make_parts(struct iwarp_fabric *f)
     if (!f->memory || !f->shards)
         return ENOMEM;
     for (unsigned i = 0; i < f->shard_count && !error; i++)
-        error = make_shard(f, &f->shards[i]);
+        error = iwarp_make_shard(f, &f->shards[i]);
     return error;
 }
 
-static uint64_t sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
+static uint64_t iwarp_sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
 {
     uint64_t n = 0;
 
@@ -168,35 +168,35 @@ static uint64_t sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
     return n;
 }
 
-static void counters(const struct fabric *base, struct fabric_counters *c)
+static void iwarp_get_counters(const struct fabric *base, struct fabric_counters *c)
 {
     const struct iwarp_fabric *f = (const struct iwarp_fabric *)base;
 
     *c = (struct fabric_counters){
-        .connects = sum(f, COUNT_CONNECTS),
-        .accepts = sum(f, COUNT_ACCEPTS),
-        .failures = sum(f, COUNT_FAILURES),
-        .refused = sum(f, COUNT_REFUSED),
-        .dropped = sum(f, COUNT_DROPPED),
-        .active = sum(f, COUNT_ACTIVE),
-        .connection_errors = sum(f, COUNT_CONNECTION_ERRORS),
-        .cq_errors = sum(f, COUNT_CQ_ERRORS),
-        .in_bytes = sum(f, COUNT_OCTETS_RECEIVED),
-        .out_bytes = sum(f, COUNT_OCTETS_SENT),
-        .in_frames = sum(f, COUNT_FPDUS_RECEIVED),
-        .out_frames = sum(f, COUNT_FPDUS_SENT),
+        .connects = iwarp_sum(f, COUNT_CONNECTS),
+        .accepts = iwarp_sum(f, COUNT_ACCEPTS),
+        .failures = iwarp_sum(f, COUNT_FAILURES),
+        .refused = iwarp_sum(f, COUNT_REFUSED),
+        .dropped = iwarp_sum(f, COUNT_DROPPED),
+        .active = iwarp_sum(f, COUNT_ACTIVE),
+        .connection_errors = iwarp_sum(f, COUNT_CONNECTION_ERRORS),
+        .cq_errors = iwarp_sum(f, COUNT_CQ_ERRORS),
+        .in_bytes = iwarp_sum(f, COUNT_BYTES_RECEIVED),
+        .out_bytes = iwarp_sum(f, COUNT_BYTES_SENT),
+        .in_frames = iwarp_sum(f, COUNT_FPDUS_RECEIVED),
+        .out_frames = iwarp_sum(f, COUNT_FPDUS_SENT),
     };
 }
 
 static const struct fabric_ops ops = {
-    .counters = counters,
-    .destroy = destroy,
-    .info = info,
-    .owns_address = owns_address,
-    .home = home,
+    .counters = iwarp_get_counters,
+    .destroy = iwarp_destroy,
+    .info = iwarp_get_info,
+    .owns_address = iwarp_owns_address,
+    .home = iwarp_get_home,
     .call = shard_call,
-    .now = now,
-    .wait = wait_for_gate,
+    .now = iwarp_now,
+    .wait = iwarp_wait,
     .cq_create = iwarp_cq_create,
     .cq_poll = iwarp_cq_poll,
     .cq_arm = iwarp_cq_arm,
@@ -246,7 +246,7 @@ static const struct fabric_ops ops = {
     .endpoint_close = iwarp_endpoint_close,
 };
 
-static int interface_state(struct interfaces *interfaces, uint32_t if_index)
+static int iwarp_check_interface(struct interfaces *interfaces, uint32_t if_index)
 {
     struct addr unused;
     int count = interfaces->addresses(interfaces, if_index, &unused, 1);
@@ -260,7 +260,7 @@ int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *
                         const struct fabric_config *config, struct fabric **out)
 {
     struct iwarp_fabric *f;
-    int error = interface_state(interfaces, if_index);
+    int error = iwarp_check_interface(interfaces, if_index);
 
     if (error)
         return error;
@@ -280,12 +280,12 @@ int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *
     };
     if (f->config.max_private > PRIVATE_LIMIT)
         f->config.max_private = PRIVATE_LIMIT;
-    f->shard_count = shard_count(config);
-    error = make_parts(f);
+    f->shard_count = iwarp_count_shards(config);
+    error = iwarp_make_parts(f);
     if (!error)
         error = iwarp_interface_watch(f);
     if (error) {
-        destroy(&f->base);
+        iwarp_destroy(&f->base);
         return error;
     }
     *out = &f->base;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* The lost event closes the socket in every state that has one, and so takes the connection out of the list. */
-static void end_connections(struct task *task)
+static void interface_end_connections(struct task *task)
 {
     struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_gone));
     struct fabric_conn *c;
@@ -72,7 +72,7 @@ int iwarp_interface_watch(struct iwarp_fabric *f)
 {
     for (unsigned i = 0; i < f->shard_count; i++) {
         TAILQ_INIT(&f->shards[i].conns);
-        f->shards[i].interface_gone.run = end_connections;
+        f->shards[i].interface_gone.run = interface_end_connections;
     }
     return f->net->ops->interface_watch ? interface_request(f, interface_open) : 0;
 }

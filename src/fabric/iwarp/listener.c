@@ -24,9 +24,9 @@ enum listener_op { OP_LISTEN = 1, OP_END = 2, OP_RESUME = 4 };
 
 enum { ACCEPT_BATCH = 64, AUTOMATIC_MAX = 1024 };
 
-static void run(struct task *task);
-static void ready(struct net_socket *socket, unsigned events);
-static void request(struct fabric_listener *l, unsigned op, const struct addr *wanted);
+static void listener_run(struct task *task);
+static void listener_on_socket(struct net_socket *socket, unsigned events);
+static void listener_request(struct fabric_listener *l, unsigned op, const struct addr *wanted);
 static void listener_try_end(struct fabric_listener *l);
 
 int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
@@ -41,8 +41,8 @@ int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events 
     l->events = events;
     l->conn_events = conn_events;
     l->owner = owner;
-    l->task.run = run;
-    l->socket.ready = ready;
+    l->task.run = listener_run;
+    l->socket.ready = listener_on_socket;
     spin_init(&l->lock);
     atomic_init(&l->refs, 1);
     TAILQ_INIT(&l->unfinished);
@@ -113,12 +113,12 @@ void listener_finished(struct fabric_listener *l, struct fabric_conn *c)
 
 void listener_resume(struct fabric_listener *l)
 {
-    request(l, OP_RESUME, NULL);
+    listener_request(l, OP_RESUME, NULL);
     listener_unref(l);
 }
 
 /* Drops a victim that unfinished_pop_victim returned: at once if it is on this shard, else by a task on its own. */
-static void drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
+static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *victim, struct fabric_listener *waiting)
 {
     if (victim->listener->home == l->home) {
         conn_drop_victim(victim);
@@ -129,12 +129,12 @@ static void drop_victim(struct fabric_listener *l, struct fabric_conn *victim, s
 }
 
 /* At most l->limit unfinished connections in the process. */
-static void enforce_limit(struct fabric_listener *l)
+static void listener_enforce_limit(struct fabric_listener *l)
 {
     struct fabric_conn *victim = unfinished_pop_victim(l->limit);
 
     if (victim)
-        drop_victim(l, victim, NULL);
+        listener_drop_victim(l, victim, NULL);
 }
 
 /*
@@ -142,7 +142,7 @@ static void enforce_limit(struct fabric_listener *l)
  * waiting peers. Returns true if the caller can try again. If the victim is on another shard, the listener's socket is
  * not reported until listener_resume: what waits goes on waiting, and nothing spins.
  */
-static bool make_room(struct fabric_listener *l)
+static bool listener_make_room(struct fabric_listener *l)
 {
     struct fabric_conn *victim = unfinished_pop_victim(0);
 
@@ -151,19 +151,19 @@ static bool make_room(struct fabric_listener *l)
         return false;
     }
     if (victim->listener->home == l->home) {
-        drop_victim(l, victim, NULL);
+        listener_drop_victim(l, victim, NULL);
         return true;
     }
     l->held = true;
     l->fabric->net->ops->pause_read(&l->socket, true);
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
-    drop_victim(l, victim, l);
+    listener_drop_victim(l, victim, l);
     return false;
 }
 
 /* ---- accepting ---- */
 
-static struct iw_startup *responder(const struct fabric_config *config)
+static struct iw_startup *listener_start_up(const struct fabric_config *config)
 {
     struct iw_startup_config s = {
         .crc = config->iwarp.crc,
@@ -176,10 +176,10 @@ static struct iw_startup *responder(const struct fabric_config *config)
 }
 
 /* Accepts and resets the next peer, for which there is no memory. Returns false if no peer waits. */
-static bool turn_away(struct fabric_listener *l)
+static bool listener_reset_next(struct fabric_listener *l)
 {
     const struct net_ops *net = l->fabric->net->ops;
-    struct net_socket socket = { .ready = ready };
+    struct net_socket socket = { .ready = listener_on_socket };
     struct addr local, remote;
     int error = net->accept(&l->socket, &socket, &local, &remote);
 
@@ -190,14 +190,14 @@ static bool turn_away(struct fabric_listener *l)
     return error == 0;
 }
 
-static void free_new(struct fabric_conn *c)
+static void listener_free_new(struct fabric_conn *c)
 {
     if (c)
         iw_startup_free(c->startup);
     free(c);
 }
 
-static void adopt(struct fabric_listener *l, struct fabric_conn *c)
+static void listener_adopt(struct fabric_listener *l, struct fabric_conn *c)
 {
     c->events = l->conn_events;
     c->reservation = l->reservation;
@@ -209,47 +209,47 @@ static void adopt(struct fabric_listener *l, struct fabric_conn *c)
 }
 
 /* Returns true if more peers may be waiting. */
-static bool accept_one(struct fabric_listener *l)
+static bool listener_accept_one(struct fabric_listener *l)
 {
     struct fabric_conn *c = conn_create(l->fabric, l->home, CONN_WAIT_REQUEST);
     int error;
 
     if (c)
-        c->startup = responder(&l->fabric->config);
+        c->startup = listener_start_up(&l->fabric->config);
     if (!c || !c->startup) {
-        free_new(c);
-        return turn_away(l);
+        listener_free_new(c);
+        return listener_reset_next(l);
     }
     error = l->fabric->net->ops->accept(&l->socket, &c->socket, &c->local, &c->remote);
     if (error) {
-        free_new(c);
-        return error == EMFILE || error == ENFILE ? make_room(l) : error != EAGAIN;
+        listener_free_new(c);
+        return error == EMFILE || error == ENFILE ? listener_make_room(l) : error != EAGAIN;
     }
     c->listener = l; /* before another shard can find c in the table */
     if (!unfinished_insert(c)) {
         l->fabric->net->ops->close(&c->socket, true);
-        free_new(c);
+        listener_free_new(c);
         return true;
     }
-    adopt(l, c);
+    listener_adopt(l, c);
     conn_read(c); /* the request mostly is there already */
-    enforce_limit(l);
+    listener_enforce_limit(l);
     return true;
 }
 
-static void ready(struct net_socket *socket, unsigned events)
+static void listener_on_socket(struct net_socket *socket, unsigned events)
 {
     struct fabric_listener *l = (struct fabric_listener *)((char *)socket - offsetof(struct fabric_listener, socket));
 
     (void)events;
-    for (int i = 0; i < ACCEPT_BATCH && l->listening && accept_one(l); i++)
+    for (int i = 0; i < ACCEPT_BATCH && l->listening && listener_accept_one(l); i++)
         ;
 }
 
 /* ---- the consumer's requests ---- */
 
 /* Half of the free descriptors: the others are for connections that have become the consumer's, and for its files. */
-static unsigned unfinished_limit(const struct iwarp_fabric *f)
+static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {
     unsigned room;
 
@@ -259,7 +259,7 @@ static unsigned unfinished_limit(const struct iwarp_fabric *f)
     return room ? room : 1;
 }
 
-static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
+static enum fabric_reason listener_start(struct fabric_listener *l, struct addr *local)
 {
     struct iwarp_fabric *f = l->fabric;
     enum fabric_reason owned = iwarp_owns(f, local);
@@ -270,7 +270,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
     error = f->net->ops->reserve(f->net, local, NULL, NET_USE_LISTEN, &l->reservation);
     if (error)
         return iwarp_reason_reserve(error);
-    l->socket = (struct net_socket){ .ready = ready };
+    l->socket = (struct net_socket){ .ready = listener_on_socket };
     error = f->net->ops->listen(f->net, l->home->shard, l->reservation, &l->socket);
     if (error) {
         f->net->ops->reservation_unref(l->reservation);
@@ -279,7 +279,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
     }
     f->net->ops->set_liveness(&l->socket, &f->liveness);
     unfinished_watch_forks();
-    l->limit = unfinished_limit(f);
+    l->limit = listener_max_unfinished(f);
     spin_lock(&l->lock);
     l->listening = true;
     if (atomic_load(&l->paused))
@@ -288,7 +288,7 @@ static enum fabric_reason start(struct fabric_listener *l, struct addr *local)
     return FABRIC_OK;
 }
 
-static void listen_now(struct fabric_listener *l)
+static void listener_listen_now(struct fabric_listener *l)
 {
     enum fabric_reason why = FABRIC_NOT_CONNECTING;
     struct addr local;
@@ -297,7 +297,7 @@ static void listen_now(struct fabric_listener *l)
     local = l->wanted;
     spin_unlock(&l->lock);
     if (!l->listening)
-        why = start(l, &local);
+        why = listener_start(l, &local);
     l->events->listening(l->owner, why, &local);
 }
 
@@ -315,7 +315,7 @@ static void listener_try_end(struct fabric_listener *l)
 }
 
 /* Drops connections without a request. Those that the consumer has received are the consumer's. */
-static void end_now(struct fabric_listener *l)
+static void listener_end_now(struct fabric_listener *l)
 {
     bool listening = l->listening;
     struct fabric_conn *next;
@@ -335,7 +335,7 @@ static void end_now(struct fabric_listener *l)
     listener_try_end(l);
 }
 
-static void resume_now(struct fabric_listener *l)
+static void listener_resume_now(struct fabric_listener *l)
 {
     l->held = false;
     if (l->listening)
@@ -343,7 +343,7 @@ static void resume_now(struct fabric_listener *l)
     listener_try_end(l);
 }
 
-static void run(struct task *task)
+static void listener_run(struct task *task)
 {
     struct fabric_listener *l = (struct fabric_listener *)((char *)task - offsetof(struct fabric_listener, task));
     unsigned ops;
@@ -354,15 +354,15 @@ static void run(struct task *task)
     l->scheduled = false;
     spin_unlock(&l->lock);
     if (ops & OP_LISTEN)
-        listen_now(l);
+        listener_listen_now(l);
     if (ops & OP_RESUME)
-        resume_now(l);
+        listener_resume_now(l);
     if (ops & OP_END)
-        end_now(l);
+        listener_end_now(l);
     listener_unref(l);
 }
 
-static void request(struct fabric_listener *l, unsigned op, const struct addr *wanted)
+static void listener_request(struct fabric_listener *l, unsigned op, const struct addr *wanted)
 {
     bool post;
 
@@ -381,7 +381,7 @@ static void request(struct fabric_listener *l, unsigned op, const struct addr *w
 
 void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
 {
-    request(l, OP_LISTEN, local);
+    listener_request(l, OP_LISTEN, local);
 }
 
 /* In the caller's thread: he is not told when it is done, so it is when this returns. */
@@ -395,7 +395,7 @@ void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 
 void iwarp_listener_close(struct fabric_listener *l)
 {
-    request(l, OP_END, NULL);
+    listener_request(l, OP_END, NULL);
 }
 
 struct shard *iwarp_listener_shard(struct fabric_listener *l)

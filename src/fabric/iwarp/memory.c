@@ -49,7 +49,7 @@ void iwarp_mr_kill(struct fabric_mr *mr)
     mem_group_kill(&mr->group);
 }
 
-static void emptied(void *context)
+static void mr_on_empty(void *context)
 {
     struct fabric_mr *mr = context;
     void (*closed)(void *context) = mr->closed;
@@ -63,7 +63,7 @@ bool iwarp_mr_close(struct fabric_mr *mr, void (*done)(void *context), void *con
 {
     mr->closed = done;
     mr->context = context;
-    if (!mem_group_close(&mr->group, emptied, mr))
+    if (!mem_group_close(&mr->group, mr_on_empty, mr))
         return false;
     free(mr);
     return true;
@@ -113,7 +113,7 @@ uint32_t iwarp_mr_left(struct fabric_mr *mr)
 
 /* ---- logical addresses ---- */
 
-static uint64_t page_offset(const void *memory)
+static uint64_t lam_page_offset(const void *memory)
 {
     return (uintptr_t)memory & (MEM_PAGE - 1);
 }
@@ -121,21 +121,21 @@ static uint64_t page_offset(const void *memory)
 int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
 {
     struct mem_table *table = ((struct iwarp_fabric *)f)->memory;
-    uint64_t parts = (page_offset(memory) + len + PART - 1) / PART;
+    uint64_t parts = (lam_page_offset(memory) + len + PART - 1) / PART;
     struct fabric_lam *lam = malloc(sizeof *lam + parts * sizeof lam->part[0]);
     uint8_t *at = memory;
 
     if (!lam)
         return ENOMEM;
     for (lam->parts = 0; lam->parts < parts; lam->parts++) {
-        uint64_t room = PART - page_offset(at), n = len < room ? len : room, logical;
+        uint64_t room = PART - lam_page_offset(at), n = len < room ? len : room, logical;
         int error = mem_map(table, at, n, &lam->part[lam->parts].region, &logical);
 
         if (error) {
             iwarp_lam_release(lam);
             return error;
         }
-        lam->part[lam->parts].logical = logical - page_offset(at);
+        lam->part[lam->parts].logical = logical - lam_page_offset(at);
         at += n;
         len -= n;
     }

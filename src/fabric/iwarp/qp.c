@@ -14,24 +14,24 @@ enum {
     BEHIND = 2,   /* results that a consumer has not read: it is busy, and will look */
     PATIENCE = 4, /* polls of one that stays behind */
     MANY = 32,    /* requests that left at once: their consumer fills its window, and will again */
-    MOST_UNSENT = 64,    /* what one system call sends */
-    MOST_HELD = 20000,   /* nanoseconds: some system calls */
-    SMALL_OCTETS = 4096, /* what is larger is worth a system call of its own */
-    MOST_TO_READ = 32768, /* what reads that wait together may ask for */
+    MAX_UNSENT = 64,    /* what one system call sends */
+    MAX_WAIT_NS = 20000,   /* nanoseconds: some system calls */
+    MAX_SMALL = 4096, /* what is larger is worth a system call of its own */
+    MAX_READ_BYTES = 32768, /* what reads that wait together may ask for */
 };
 
-static struct fabric_qp *qp_of(struct task *task, size_t offset)
+static struct fabric_qp *qp_of_task(struct task *task, size_t offset)
 {
     return (struct fabric_qp *)((char *)task - offset);
 }
 
 /* Posted since the last transmission. */
-static uint32_t unsent(struct fabric_qp *qp)
+static uint32_t qp_unsent(struct fabric_qp *qp)
 {
     return iw_qp_posted(qp->iw) - atomic_load_explicit(&qp->sent_to, memory_order_relaxed);
 }
 
-static void note_batch(struct fabric_qp *qp, unsigned requests)
+static void qp_note_batch(struct fabric_qp *qp, unsigned requests)
 {
     bool many = requests >= MANY;
     unsigned until = many ? iwarp_cq_empty_polls(qp->initiator_cq) + 1 : 0;
@@ -39,14 +39,14 @@ static void note_batch(struct fabric_qp *qp, unsigned requests)
     atomic_store_explicit(&qp->busy_until, until, memory_order_relaxed);
 }
 
-static void run_transmit(struct task *task)
+static void qp_run_transmit(struct task *task)
 {
-    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, transmit));
+    struct fabric_qp *qp = qp_of_task(task, offsetof(struct fabric_qp, transmit));
 
-    note_batch(qp, unsent(qp));
+    qp_note_batch(qp, qp_unsent(qp));
     atomic_store_explicit(&qp->sent_to, iw_qp_posted(qp->iw), memory_order_relaxed);
     atomic_store_explicit(&qp->asked_to, iw_qp_asked(qp->iw), memory_order_relaxed);
-    atomic_store_explicit(&qp->held, 0, memory_order_relaxed);
+    atomic_store_explicit(&qp->waiting, 0, memory_order_relaxed);
     if (qp->conn)
         conn_transmit(qp->conn);
 }
@@ -60,9 +60,9 @@ void iwarp_qp_flush_now(struct fabric_qp *qp, enum fabric_reason why, uint16_t t
         iwarp_srq_update(qp);
 }
 
-static void run_flush(struct task *task)
+static void qp_run_flush(struct task *task)
 {
-    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, flush));
+    struct fabric_qp *qp = qp_of_task(task, offsetof(struct fabric_qp, flush));
 
     iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     if (qp->conn)
@@ -89,9 +89,9 @@ void iwarp_qp_unref(struct fabric_qp *qp)
     closed(context);
 }
 
-static void run_doom(struct task *task)
+static void qp_run_overflow(struct task *task)
 {
-    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, doom));
+    struct fabric_qp *qp = qp_of_task(task, offsetof(struct fabric_qp, overflow));
 
     if (qp->conn)
         conn_abort(qp->conn, FABRIC_CQ_OVERFLOW);
@@ -103,7 +103,7 @@ static bool qp_claim_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
 
-    if (atomic_exchange(&qp->doomed, true))
+    if (atomic_exchange(&qp->has_overflow, true))
         return false;
     iwarp_qp_ref(qp);
     return true;
@@ -114,12 +114,12 @@ static void qp_on_overflow(void *owner)
 {
     struct fabric_qp *qp = owner;
 
-    shard_enqueue(qp->home->shard, &qp->doom);
+    shard_enqueue(qp->home->shard, &qp->overflow);
 }
 
-static void run_close(struct task *task)
+static void qp_run_close(struct task *task)
 {
-    struct fabric_qp *qp = qp_of(task, offsetof(struct fabric_qp, close));
+    struct fabric_qp *qp = qp_of_task(task, offsetof(struct fabric_qp, close));
 
     iwarp_qp_flush_now(qp, FABRIC_LOCAL_FLUSH, FABRIC_NO_TERMINATE);
     iwarp_cq_remove(qp->receive_cq, &qp->receive_user);
@@ -127,7 +127,7 @@ static void run_close(struct task *task)
     iwarp_qp_unref(qp);
 }
 
-static struct iw_qp *make_core(struct iwarp_fabric *f, const struct fabric_qp_config *c, struct fabric_qp *owner)
+static struct iw_qp *qp_create_core(struct iwarp_fabric *f, const struct fabric_qp_config *c, struct fabric_qp *owner)
 {
     struct iw_qp_config core = {
         .receive_depth = c->receive_depth,
@@ -156,7 +156,7 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
 
     if (!qp)
         return ENOMEM;
-    qp->iw = make_core(fabric, c, qp);
+    qp->iw = qp_create_core(fabric, c, qp);
     if (!qp->iw) {
         free(qp);
         return ENOMEM;
@@ -168,10 +168,10 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
     qp->srq = c->srq;
     iwarp_srq_partial_init(&qp->partial);
     atomic_init(&qp->refs, 1);
-    qp->transmit.run = run_transmit;
-    qp->flush.run = run_flush;
-    qp->doom.run = run_doom;
-    qp->close.run = run_close;
+    qp->transmit.run = qp_run_transmit;
+    qp->flush.run = qp_run_flush;
+    qp->overflow.run = qp_run_overflow;
+    qp->close.run = qp_run_close;
     qp->receive_user = qp->initiator_user =
         (struct cq_user){ .owner = qp, .claim_overflow = qp_claim_overflow, .overflowed = qp_on_overflow };
     iwarp_cq_add(qp->receive_cq, &qp->receive_user);
@@ -180,13 +180,13 @@ int iwarp_qp_create(struct fabric *f, const struct fabric_qp_config *c, struct f
     return 0;
 }
 
-static bool queues_are_dead(const struct fabric_qp *qp)
+static bool qp_queue_has_overflowed(const struct fabric_qp *qp)
 {
     return iwarp_cq_has_overflowed(qp->receive_cq) || iwarp_cq_has_overflowed(qp->initiator_cq);
 }
 
 /* Relaxed: the queue is closed after this, by a lock that whoever is refused has had after that. */
-void iwarp_qp_say_why(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
+void iwarp_qp_set_reason(struct fabric_qp *qp, enum fabric_reason why, uint16_t terminate)
 {
     atomic_store_explicit(&qp->refuses, (unsigned)why << 16 | terminate, memory_order_relaxed);
 }
@@ -197,7 +197,7 @@ enum fabric_reason iwarp_qp_reason(struct fabric_qp *qp, uint16_t *terminate)
     enum fabric_reason why = (enum fabric_reason)(refuses >> 16);
 
     *terminate = (uint16_t)refuses;
-    if (why != FABRIC_OK || !queues_are_dead(qp))
+    if (why != FABRIC_OK || !qp_queue_has_overflowed(qp))
         return why;
     *terminate = FABRIC_NO_TERMINATE; /* and the connection ends for it in a moment */
     return FABRIC_CQ_OVERFLOW;
@@ -212,30 +212,30 @@ enum fabric_reason iwarp_qp_first_cause(struct fabric_qp *qp, enum fabric_reason
 }
 
 /* It has not looked in vain since many of its requests left at once. */
-static bool fills_its_window(struct fabric_qp *qp)
+static bool qp_fills_window(struct fabric_qp *qp)
 {
     return atomic_load_explicit(&qp->busy_until, memory_order_relaxed) == iwarp_cq_empty_polls(qp->initiator_cq) + 1;
 }
 
-static bool is_behind(struct fabric_qp *qp)
+static bool qp_is_behind(struct fabric_qp *qp)
 {
     return iwarp_cq_ready(qp->initiator_cq) >= BEHIND;
 }
 
 /* Looks at the clock with the first, second, fourth that is to wait: a look costs a tenth of what a post does. */
-static bool is_held_long(struct fabric_qp *qp)
+static bool qp_has_waited_long(struct fabric_qp *qp)
 {
-    unsigned held = atomic_load_explicit(&qp->held, memory_order_relaxed) + 1;
+    unsigned waiting = atomic_load_explicit(&qp->waiting, memory_order_relaxed) + 1;
     uint64_t now;
 
-    atomic_store_explicit(&qp->held, held, memory_order_relaxed);
-    if (held & (held - 1))
+    atomic_store_explicit(&qp->waiting, waiting, memory_order_relaxed);
+    if (waiting & (waiting - 1))
         return false;
     now = shard_now(qp->home->shard);
-    if (held == 1)
-        atomic_store_explicit(&qp->held_since, now, memory_order_relaxed);
-    now -= atomic_load_explicit(&qp->held_since, memory_order_relaxed);
-    return now >= MOST_HELD;
+    if (waiting == 1)
+        atomic_store_explicit(&qp->waiting_since, now, memory_order_relaxed);
+    now -= atomic_load_explicit(&qp->waiting_since, memory_order_relaxed);
+    return now >= MAX_WAIT_NS;
 }
 
 /*
@@ -243,52 +243,52 @@ static bool is_held_long(struct fabric_qp *qp)
  * the consumer will look for them. As long as more are away than wait here, the peer mostly has something to do
  * meanwhile; responses that take long to send are worth a system call of their own.
  */
-static bool awaits_reads(struct fabric_qp *qp)
+static bool qp_awaits_reads(struct fabric_qp *qp)
 {
-    int32_t waiting = (int32_t)unsent(qp), away = (int32_t)iw_qp_outstanding(qp->iw) - waiting;
+    int32_t waiting = (int32_t)qp_unsent(qp), away = (int32_t)iw_qp_outstanding(qp->iw) - waiting;
     uint64_t asked = iw_qp_asked(qp->iw) - atomic_load_explicit(&qp->asked_to, memory_order_relaxed);
 
     return away > waiting &&
-           asked <= MOST_TO_READ;
+           asked <= MAX_READ_BYTES;
 }
 
 /*
  * A consumer that polls and has results to read which it has not read yet is busy, and comes back to its queue when it
  * is not. So does one that fills its window again, and one that awaits reads. Small requests that it posts meanwhile,
  * of the latter only reads, leave together, when it has caught up or has polled a few times (shard_post_lazy), or
- * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, is never held; nor is any
+ * when it takes its time. One that it posts when it has looked in vain, and awaits nothing, never waits; nor does any
  * where looks at the initiator's queue drive another shard.
  */
-static bool may_wait(struct fabric_qp *qp, const struct rdma_request *r)
+static bool qp_may_wait(struct fabric_qp *qp, const struct rdma_request *r)
 {
-    uint64_t octets = 0;
+    uint64_t bytes = 0;
 
-    if (r->op >= RDMA_OP_FAST_REGISTER || unsent(qp) >= MOST_UNSENT)
+    if (r->op >= RDMA_OP_FAST_REGISTER || qp_unsent(qp) >= MAX_UNSENT)
         return false;
     if (!qp->is_seen)
         return false;
-    if (!is_behind(qp) && (!fills_its_window(qp)) &&
-        (r->op != RDMA_OP_READ || !awaits_reads(qp)))
+    if (!qp_is_behind(qp) && (!qp_fills_window(qp)) &&
+        (r->op != RDMA_OP_READ || !qp_awaits_reads(qp)))
         return false;
     for (uint32_t i = 0; i < r->sge_count; i++)
-        octets += r->sges[i].length;
-    return octets <= SMALL_OCTETS && !is_held_long(qp);
+        bytes += r->sges[i].length;
+    return bytes <= MAX_SMALL && !qp_has_waited_long(qp);
 }
 
 /* Either queue may be the one that is polled. Without a lease a poll is to drive as well: such polls bring it about. */
-void iwarp_qp_leave_to_poll(struct fabric_qp *qp)
+void iwarp_qp_defer_to_poll(struct fabric_qp *qp)
 {
     unsigned patience = shard_post_lazy(qp->home->shard, &qp->transmit) ? PATIENCE : 1;
 
-    iwarp_cq_leave_to_poll(qp->initiator_cq, patience);
-    iwarp_cq_leave_to_poll(qp->receive_cq, patience);
+    iwarp_cq_defer_to_poll(qp->initiator_cq, patience);
+    iwarp_cq_defer_to_poll(qp->receive_cq, patience);
 }
 
-static void ring(struct fabric_qp *qp, bool wait)
+static void qp_ring(struct fabric_qp *qp, bool wait)
 {
     iw_qp_ring(qp->iw);
     if (wait)
-        iwarp_qp_leave_to_poll(qp);
+        iwarp_qp_defer_to_poll(qp);
     else
         shard_post_once(qp->home->shard, &qp->transmit);
 }
@@ -297,15 +297,15 @@ static void ring(struct fabric_qp *qp, bool wait)
 void iwarp_qp_release(struct fabric_qp *qp)
 {
     if (iw_qp_deferred(qp->iw))
-        ring(qp, false);
+        qp_ring(qp, false);
 }
 
 int iwarp_qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
-    int result = queues_are_dead(qp) ? ENOTCONN : iw_qp_post(qp->iw, r);
+    int result = qp_queue_has_overflowed(qp) ? ENOTCONN : iw_qp_post(qp->iw, r);
 
     if (result == 0 && r->op != RDMA_OP_RECEIVE && !(r->flags & RDMA_FLAG_DEFER)) /* else nobody holds it: fabric.h */
-        ring(qp, may_wait(qp, r));
+        qp_ring(qp, qp_may_wait(qp, r));
     return result;
 }
 

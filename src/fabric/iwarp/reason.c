@@ -5,7 +5,7 @@
 #include "fabric/iwarp/reason.h"
 
 /* What the system is short of, whatever was tried. ENOSPC: of places in epoll sets. */
-static bool is_shortage(int error)
+static bool reason_is_shortage(int error)
 {
     switch (error) {
     case ENOMEM:
@@ -40,7 +40,7 @@ enum fabric_reason iwarp_reason_reserve(int error)
     case EEXIST:
         return FABRIC_FOUR_TUPLE;
     default:
-        if (!is_shortage(error))
+        if (!reason_is_shortage(error))
             return FABRIC_SYSTEM;
         return FABRIC_RESOURCES;
     }
@@ -48,7 +48,7 @@ enum fabric_reason iwarp_reason_reserve(int error)
 
 enum fabric_reason iwarp_reason_listen(int error)
 {
-    return is_shortage(error) ? FABRIC_RESOURCES : iwarp_reason_reserve(error);
+    return reason_is_shortage(error) ? FABRIC_RESOURCES : iwarp_reason_reserve(error);
 }
 
 /*
@@ -109,7 +109,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case EADDRINUSE:
         return FABRIC_ADDRESS_TAKEN;
     default:
-        return is_shortage(error) ? FABRIC_RESOURCES : FABRIC_SYSTEM;
+        return reason_is_shortage(error) ? FABRIC_RESOURCES : FABRIC_SYSTEM;
     }
 }
 
@@ -135,7 +135,7 @@ enum fabric_reason iwarp_reason_stream(int error)
     case EMSGSIZE:
         return FABRIC_PEER_SILENT;
     default:
-        return is_shortage(error) ? FABRIC_RESOURCES : FABRIC_PEER_RESET;
+        return reason_is_shortage(error) ? FABRIC_RESOURCES : FABRIC_PEER_RESET;
     }
 }
 

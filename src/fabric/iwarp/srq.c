@@ -23,18 +23,17 @@ static struct fabric_srq *srq_of(struct delivery *d)
 }
 
 /* A poster's thread, or the owner of the shard of a queue pair that took one. */
-static void low(void *owner)
+static void srq_on_low(void *owner)
 {
     struct fabric_srq *srq = owner;
 
-    delivery_add(&srq->delivery, 1);
+    delivery_add(&srq->delivery);
 }
 
-static void deliver(struct delivery *d, unsigned due)
+static void srq_deliver(struct delivery *d)
 {
     struct fabric_srq *srq = srq_of(d);
 
-    (void)due;
     srq->config.notify(srq->config.owner);
 }
 
@@ -52,7 +51,7 @@ static void srq_unref(struct fabric_srq *srq)
     closed(owner);
 }
 
-static void finish(struct delivery *d)
+static void srq_finish(struct delivery *d)
 {
     srq_unref(srq_of(d));
 }
@@ -236,7 +235,7 @@ int iwarp_srq_create(struct fabric *base, const struct fabric_srq_config *c, str
         .threshold = c->threshold,
         .memory = f->memory,
         .domain = c->domain,
-        .low = low,
+        .low = srq_on_low,
         .owner = srq,
     };
 
@@ -255,7 +254,7 @@ int iwarp_srq_create(struct fabric *base, const struct fabric_srq_config *c, str
     atomic_init(&srq->refs, 1);
     spin_init(&srq->lock);
     TAILQ_INIT(&srq->partials);
-    delivery_init(&srq->delivery, iwarp_home(f, c->affinity, &f->next_srq), deliver, finish);
+    delivery_init(&srq->delivery, iwarp_home(f, c->affinity, &f->next_srq), srq_deliver, srq_finish);
     *out = srq;
     return 0;
 }

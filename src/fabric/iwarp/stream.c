@@ -20,8 +20,8 @@ enum {
     RX_BATCH = 16,
     RX_NS = 200000,          /* after the first read */
     TX_BATCH = 16,
-    TX_OCTETS = 1024 * 1024, /* a fifth of a millisecond: others wait for their turn */
-    LONG_COPY = 32 * 1024,   /* octets in one call */
+    TX_BYTES = 1024 * 1024, /* a fifth of a millisecond: others wait for their turn */
+    LONG_COPY = 32 * 1024,   /* bytes in one call */
 };
 
 /* ---- upcalls ---- */
@@ -32,7 +32,7 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
 }
 
 /* Says why a request failed: the protocol does not know why the stream was stopped or flushed from outside. */
-static void complete_reason(const struct fabric_qp *qp, struct rdma_completion *c)
+static void stream_complete_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
 
@@ -44,40 +44,40 @@ static void complete_reason(const struct fabric_qp *qp, struct rdma_completion *
     c->solicited = true;
 }
 
-static void on_complete(struct iw_qp *iw, struct rdma_completion *c, unsigned n)
+static void stream_on_complete(struct iw_qp *iw, struct rdma_completion *c, unsigned n)
 {
     const struct fabric_qp *qp = iw_qp_owner(iw);
     bool receives = c->op == RDMA_OP_RECEIVE || c->op == RDMA_OP_RECEIVE_AND_INVALIDATE;
 
     for (unsigned i = 0; i < n; i++) {
         if (c[i].status != RDMA_STATUS_OK)
-            complete_reason(qp, &c[i]);
+            stream_complete_reason(qp, &c[i]);
     }
     iwarp_cq_push(receives ? qp->receive_cq : qp->initiator_cq, c, n);
 }
 
-static void on_first_fpdu(struct iw_qp *iw)
+static void stream_on_first_fpdu(struct iw_qp *iw)
 {
     stream_conn(iw)->signals |= SIGNAL_FIRST;
 }
 
-static void on_rtr_answered(struct iw_qp *iw)
+static void stream_on_rtr_answered(struct iw_qp *iw)
 {
     stream_conn(iw)->signals |= SIGNAL_ANSWERED;
 }
 
-static void on_peer_closed(struct iw_qp *iw)
+static void stream_on_peer_closed(struct iw_qp *iw)
 {
     stream_conn(iw)->signals |= SIGNAL_CLOSED;
 }
 
-static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
+static void stream_on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 {
     struct fabric_conn *c = stream_conn(iw);
 
     if (error != WIRE_OK)
         c->terminate = (uint16_t)error;
-    iwarp_qp_say_why(c->qp, iwarp_qp_first_cause(c->qp, iwarp_reason_end(why)), c->terminate);
+    iwarp_qp_set_reason(c->qp, iwarp_qp_first_cause(c->qp, iwarp_reason_end(why)), c->terminate);
     c->signals |= SIGNAL_ENDED;
     c->end = why;
 }
@@ -85,11 +85,11 @@ static void on_ended(struct iw_qp *iw, enum iw_end why, enum wire_error error)
 const struct iw_qp_events *stream_events(void)
 {
     static const struct iw_qp_events events = {
-        .complete = on_complete,
-        .first_fpdu = on_first_fpdu,
-        .rtr_answered = on_rtr_answered,
-        .peer_closed = on_peer_closed,
-        .ended = on_ended,
+        .complete = stream_on_complete,
+        .first_fpdu = stream_on_first_fpdu,
+        .rtr_answered = stream_on_rtr_answered,
+        .peer_closed = stream_on_peer_closed,
+        .ended = stream_on_ended,
     };
     return &events;
 }
@@ -144,8 +144,8 @@ static void stream_add_counts(struct fabric_conn *c)
     iw_qp_counters(c->qp->iw, &now);
     iwarp_count(c->home, COUNT_FPDUS_SENT, now.fpdus_sent - c->counted.fpdus_sent);
     iwarp_count(c->home, COUNT_FPDUS_RECEIVED, now.fpdus_received - c->counted.fpdus_received);
-    iwarp_count(c->home, COUNT_OCTETS_SENT, now.octets_sent - c->counted.octets_sent);
-    iwarp_count(c->home, COUNT_OCTETS_RECEIVED, now.octets_received - c->counted.octets_received);
+    iwarp_count(c->home, COUNT_BYTES_SENT, now.octets_sent - c->counted.octets_sent);
+    iwarp_count(c->home, COUNT_BYTES_RECEIVED, now.octets_received - c->counted.octets_received);
     c->counted = now;
 }
 
@@ -187,7 +187,7 @@ void stream_start(struct fabric_conn *c)
     c->signals = 0;
     c->sent_all = false;
     c->terminate = FABRIC_NO_TERMINATE;
-    iwarp_qp_say_why(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
+    iwarp_qp_set_reason(c->qp, FABRIC_OK, FABRIC_NO_TERMINATE);
     iw_qp_start(c->qp->iw, &s);
     iw_qp_counters(c->qp->iw, &c->counted);
     c->at_start = c->counted;
@@ -214,7 +214,7 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
     liveness_stop(c);
     c->qp->stopped = why;
     c->qp->terminate = c->terminate;
-    iwarp_qp_say_why(c->qp, why, c->terminate);
+    iwarp_qp_set_reason(c->qp, why, c->terminate);
     iw_qp_stop(c->qp->iw, status);
     if (c->qp->srq)
         iwarp_srq_update(c->qp);
@@ -361,7 +361,7 @@ static struct conn_outcome stream_receive(struct fabric_conn *c, bool *came)
 /* ---- output ---- */
 
 /* One write. Returns true to go on. *out: the connection is lost. */
-static bool stream_send_once(struct fabric_conn *c, struct conn_outcome *out, size_t *octets)
+static bool stream_send_once(struct fabric_conn *c, struct conn_outcome *out, size_t *bytes)
 {
     struct iw_scratch *scratch = c->home->scratch;
     struct iw_qp *iw = c->qp->iw;
@@ -377,7 +377,7 @@ static bool stream_send_once(struct fabric_conn *c, struct conn_outcome *out, si
     sent = c->fabric->net->ops->send(&c->socket, iov, n);
     stream_keep_lease(c, sent);
     iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
-    *octets += sent > 0 ? (size_t)sent : 0;
+    *bytes += sent > 0 ? (size_t)sent : 0;
     if (sent >= 0 && (size_t)sent == iwarp_iov_len(iov, n)) {
         c->sent_all = iw_qp_tx_was_all(scratch);
         return !c->sent_all && c->signals == 0;
@@ -401,17 +401,17 @@ static void stream_watch_silence(struct fabric_conn *c)
 static struct conn_outcome stream_send_turn(struct fabric_conn *c)
 {
     struct conn_outcome out = conn_nothing;
-    size_t octets = 0;
+    size_t bytes = 0;
     bool more;
     int sent = 0;
 
     if (c->state == CONN_NOTICE_SENT)
         return conn_nothing;
     do
-        more = !c->blocked && stream_send_once(c, &out, &octets);
-    while (more && ++sent < TX_BATCH && octets < TX_OCTETS);
+        more = !c->blocked && stream_send_once(c, &out, &bytes);
+    while (more && ++sent < TX_BATCH && bytes < TX_BYTES);
     if (more)
-        iwarp_qp_leave_to_poll(c->qp);
+        iwarp_qp_defer_to_poll(c->qp);
     if (out.event == CONN_NOTHING && c->nudges_left && !c->nudge.armed)
         stream_watch_silence(c);
     return out;

@@ -50,27 +50,27 @@ struct unfinished_source {
     TAILQ_HEAD(, fabric_conn) conns; /* oldest first; never empty while in the trees */
 };
 
-static int compare(uint64_t a, uint64_t b)
+static int source_compare(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
-static int compare_keys(const struct unfinished_source *a, const struct unfinished_source *b)
+static int source_compare_keys(const struct unfinished_source *a, const struct unfinished_source *b)
 {
-    int result = compare(a->key.prefix, b->key.prefix);
+    int result = source_compare(a->key.prefix, b->key.prefix);
 
     if (result == 0)
-        result = compare(a->key.family, b->key.family);
-    return result ? result : compare(a->key.scope, b->key.scope);
+        result = source_compare(a->key.family, b->key.family);
+    return result ? result : source_compare(a->key.scope, b->key.scope);
 }
 
-static int compare_ranks(const struct unfinished_source *a, const struct unfinished_source *b)
+static int source_compare_ranks(const struct unfinished_source *a, const struct unfinished_source *b)
 {
-    int result = compare(b->count, a->count);
+    int result = source_compare(b->count, a->count);
 
     if (result)
         return result;
-    return compare(TAILQ_FIRST(&a->conns)->unfinished.order, TAILQ_FIRST(&b->conns)->unfinished.order);
+    return source_compare(TAILQ_FIRST(&a->conns)->unfinished.order, TAILQ_FIRST(&b->conns)->unfinished.order);
 }
 
 RB_HEAD(key_tree, unfinished_source);
@@ -85,10 +85,10 @@ static struct {
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
-RB_GENERATE_INTERNAL(key_tree, unfinished_source, by_key, compare_keys, __attribute__((unused)) static)
-RB_GENERATE_INTERNAL(rank_tree, unfinished_source, by_rank, compare_ranks, __attribute__((unused)) static)
+RB_GENERATE_INTERNAL(key_tree, unfinished_source, by_key, source_compare_keys, __attribute__((unused)) static)
+RB_GENERATE_INTERNAL(rank_tree, unfinished_source, by_rank, source_compare_ranks, __attribute__((unused)) static)
 
-static struct source_key key_of(const struct addr *a)
+static struct source_key source_key_of(const struct addr *a)
 {
     struct source_key key = { .family = AF_INET };
     const uint8_t *bytes = a->v6.sin6_addr.s6_addr;
@@ -123,7 +123,7 @@ void unfinished_watch_forks(void)
 }
 
 /* Lock held. Returns the source's record if the caller must free it after unlocking, else NULL. */
-static struct unfinished_source *remove_locked(struct fabric_conn *c)
+static struct unfinished_source *unfinished_remove_locked(struct fabric_conn *c)
 {
     struct unfinished_source *s = c->unfinished.source;
 
@@ -146,7 +146,7 @@ bool unfinished_insert(struct fabric_conn *c)
 
     if (!fresh)
         return false;
-    fresh->key = key_of(&c->remote);
+    fresh->key = source_key_of(&c->remote);
     fresh->count = 0;
     TAILQ_INIT(&fresh->conns);
     spin_lock(&table.lock);
@@ -174,7 +174,7 @@ void unfinished_remove(struct fabric_conn *c)
 
     spin_lock(&table.lock);
     if (c->unfinished.source && c->unfinished.order >= table.forgotten)
-        empty = remove_locked(c);
+        empty = unfinished_remove_locked(c);
     spin_unlock(&table.lock);
     free(empty);
 }
@@ -188,7 +188,7 @@ struct fabric_conn *unfinished_pop_victim(unsigned limit)
     if (table.count > limit) {
         c = TAILQ_FIRST(&RB_MIN(rank_tree, &table.by_rank)->conns);
         conn_ref(c);
-        empty = remove_locked(c);
+        empty = unfinished_remove_locked(c);
     }
     spin_unlock(&table.lock);
     free(empty);
