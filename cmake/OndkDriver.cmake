@@ -13,7 +13,9 @@ set(ONDK_DRIVER_C_FLAGS -std=gnu11 -fcommon)
 set(ONDK_DRIVER_DEFINES _AMD64_ _WIN64 NTDDI_VERSION=0x0A000000)
 # Files that were given the same __inline function each have a copy of it. Functions are visible, so that reports can name
 # them, and yet a driver calls its own.
-set(ONDK_DRIVER_LINK_FLAGS -Wl,-z,muldefs -Wl,-Bsymbolic)
+set(ONDK_DRIVER_LINK_FLAGS -Wl,-z,muldefs -Wl,-Bsymbolic -Wl,--as-needed)
+# The kernel, Storport and KMDF: --as-needed leaves out those that the driver does not call.
+set(ONDK_DRIVER_KERNEL openndk-wdk openndk-wdk-storport openndk-wdk-wdf)
 
 function(ondk_driver NAME)
   cmake_parse_arguments(D "" "" "SOURCES;INCLUDES;DEFINES" ${ARGN})
@@ -26,5 +28,5 @@ function(ondk_driver NAME)
     target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fno-common>)
   endif()
   target_link_options(${NAME} PRIVATE ${ONDK_DRIVER_LINK_FLAGS})
-  target_link_libraries(${NAME} PRIVATE ondk_wdk)
+  target_link_libraries(${NAME} PRIVATE ondk_wdk ondk_wdk_storport ondk_wdk_wdf)
 endfunction()

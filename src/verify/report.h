@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/private_export.h"
 #include "verify/stack.h"
 
 enum verify_mode {
@@ -22,7 +23,8 @@ enum verify_mode {
     VERIFY_STOP,   /* a broken rule is reported, then abort() */
 };
 
-extern atomic_int verify_mode; /* enum verify_mode; VERIFY_OFF until verify_set_mode is called */
+/* enum verify_mode; VERIFY_OFF until verify_set_mode is called. */
+extern atomic_int verify_mode PRIVATE_EXPORT(verify_mode);
 
 static inline bool verify_on(void)
 {
@@ -58,7 +60,7 @@ __attribute__((format(printf, 3, 0)))
 void report_breach_args(const struct breach *breach, const void *by, const char *format, va_list args);
 
 /* Adds the stack of an earlier moment ("closed by") to this thread's next report; at most two. */
-void report_add_stack(const char *title, const struct stack *s);
+void report_add_stack(const char *title, const struct stack *s) PRIVATE_EXPORT(report_add_stack);
 
 /* How many breaches have been reported. */
 uint32_t report_count(void);

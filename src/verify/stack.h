@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/private_export.h"
+
 enum { STACK_FRAMES = 16 };
 
 struct stack {
@@ -23,7 +25,7 @@ void stack_capture(struct stack *s, const void *by);
  * The same by frame pointers alone: a hundred times as fast, but code without them (a driver built otherwise than
  * ondk_driver does) is passed over. The stack contains `by` in any case.
  */
-void stack_walk(struct stack *s, const void *by);
+void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
 /* Prints a line for each frame: number, function + offset, module. */
 void stack_print(const struct stack *s, FILE *out, const char *indent);

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """docs/kernel-routines.md from the headers in include/wdk.
 
-kernel_routines.py SOURCE_DIR           prints the page
-kernel_routines.py SOURCE_DIR LIBRARY   fails if the page in the tree says something else, or if the library does not
-                                        export what the headers declare
+kernel_routines.py SOURCE_DIR              prints the page
+kernel_routines.py SOURCE_DIR LIBRARY...   fails if the page in the tree says something else, or if the libraries do not
+                                           export what the headers declare
 """
 import difflib
 import pathlib
@@ -86,9 +86,9 @@ def own(name):
     return name.lower().startswith(('ondk_', '_')) or name == 'DriverEntry' or not re.search('[a-z]', name)
 
 
-def missing(names, library):
-    output = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True, check=True).stdout
-    there = {line.split()[-1].split('@')[0] for line in output.splitlines()}
+def missing(names, libraries):
+    output = subprocess.run(['nm', '-D', '--defined-only', *libraries], capture_output=True, text=True, check=True).stdout
+    there = {line.split()[-1].split('@')[0] for line in output.splitlines() if len(line.split()) > 1}
     return sorted(names - there - {'DriverEntry'})
 
 
@@ -116,9 +116,9 @@ def main():
     if len(sys.argv) == 2:
         print(text, end='')
         return 0
-    lost = missing(functions, sys.argv[2])
+    lost = missing(functions, sys.argv[2:])
     if lost:
-        print('declared, but not in the library: ' + ', '.join(lost))
+        print('declared, but in no library: ' + ', '.join(lost))
     written = (root / 'docs' / 'kernel-routines.md').read_text(encoding='utf-8')
     if written != text:
         print('docs/kernel-routines.md is not what the headers say now: '

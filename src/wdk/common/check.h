@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/private_export.h"
 #include "openndk/wdk.h"
 #include "verify/report.h"
 #include "verify/stack.h"
@@ -67,10 +68,11 @@ extern const struct rule check_rules[CHECK_RULES];
  */
 __attribute__((format(printf, 7, 8)))
 void check_failed(enum check_rule rule, const char *routine, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4,
-                  const char *text, ...);
+                  const char *text, ...)
+    PRIVATE_EXPORT(check_failed);
 
 /* A bug check that the driver asked for (KeBugCheckEx) or that has no rule: printed, then abort(), in every mode. */
 __attribute__((noreturn))
-void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4);
+void check_bug(uint32_t code, uint64_t p1, uint64_t p2, uint64_t p3, uint64_t p4) PRIVATE_EXPORT(check_bug);
 
 #endif

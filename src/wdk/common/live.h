@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/private_export.h"
 #include "verify/stack.h"
 
 enum live_kind {
@@ -37,12 +38,13 @@ enum live_kind {
 };
 
 /* `what` is static: "NDK_QP", "IO_WORKITEM". The stack is the caller's, taken only while checks are on. */
-void live_add(enum live_kind kind, const void *thing, const char *what);
+void live_add(enum live_kind kind, const void *thing, const char *what) PRIVATE_EXPORT(live_add);
 /* With the stack of another moment, for what comes to the driver by a callback. */
-void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made);
+void live_add_made(enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+    PRIVATE_EXPORT(live_add_made);
 /* False: it was not there. */
-bool live_remove(enum live_kind kind, const void *thing);
-bool live_has(enum live_kind kind, const void *thing);
+bool live_remove(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_remove);
+bool live_has(enum live_kind kind, const void *thing) PRIVATE_EXPORT(live_has);
 uint32_t live_count(void);
 /* How many will go away by themselves: threads, timers that are set, DPCs, pending requests. */
 uint32_t live_busy(void);

@@ -11,6 +11,8 @@
 
 #include "ntdef.h"
 
+#include "base/private_export.h"
+
 /*
  * Each writes at most `cap` units of what `length` units of `in` become, whole characters only, and no terminator.
  * Returns how many units all of it takes, so that more than cap means it was cut; *written, if not NULL, receives how
@@ -24,7 +26,7 @@ size_t text_length(const void *text, size_t unit, size_t most);
 size_t text_wide_length(const WCHAR *s);
 
 /* Allocated with malloc and terminated; NULL without memory. */
-WCHAR *text_wide_copy(const char *s);
+WCHAR *text_wide_copy(const char *s) PRIVATE_EXPORT(text_wide_copy);
 char *text_narrow_copy(const WCHAR *s, size_t length);
 
 /* Simple case mapping of one UTF-16 unit, as names in the registry and in \Device are compared. */

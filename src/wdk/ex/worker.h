@@ -10,6 +10,8 @@
 
 #include "wdm.h"
 
+#include "base/private_export.h"
+
 /* What an item calls: copied as it leaves the queue, since from then on it can be queued again, or be gone. */
 struct worker_call {
     PWORKER_THREAD_ROUTINE routine; /* one of these three, and what they are given */
@@ -24,13 +26,13 @@ const void *worker_call_routine(const struct worker_call *c);
 void worker_call_run(const struct worker_call *c);
 
 /* False: it is queued already. Otherwise `prepare`, unless NULL, is called first, while nobody can take the item. */
-bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context);
+bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *context) PRIVATE_EXPORT(worker_queue);
 
 /*
  * A routine of the kernel's own, whose end somebody waits for inside of it: what of it is left to do then is not the
  * driver's. A second time changes nothing; at most four.
  */
-void worker_add_own(PWORKER_THREAD_ROUTINE routine);
+void worker_add_own(PWORKER_THREAD_ROUTINE routine) PRIVATE_EXPORT(worker_add_own);
 
 /* Takes it out of the queue. False: it was not in it. */
 bool worker_remove(WORK_QUEUE_ITEM *item);

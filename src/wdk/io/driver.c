@@ -169,16 +169,55 @@ static void find_extent(struct ondk_wdk_driver *d)
     d->size = extent.end - extent.base;
 }
 
-/* dlopen's own words name the symbol; what they leave out is what to do about it. */
-static int explain_dlopen(const char *path)
-{
-    const char *words = dlerror();
+#define MODEL_LIBRARY "libopenndk-wdk-" /* how the names of the models' libraries begin */
 
-    if (strstr(words, "undefined symbol"))
-        return host_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
-                            "docs/kernel-routines.md lists what there is; is a source file missing from the build?",
-                            words);
-    return host_error("%s: %s", path, words);
+/* dlerror's message names the symbol or library that is missing. This adds what to do about it. */
+static int explain_dlopen(const char *path, const char *message)
+{
+    const char *symbol = strstr(message, "undefined symbol: ");
+
+    if (!symbol)
+        return host_error("%s: %s", path, message);
+    symbol += sizeof "undefined symbol: " - 1;
+    if (!strncmp(symbol, "StorPort", 8) || !strncmp(symbol, "Wdf", 3))
+        return host_error("%s: the driver calls %s but is not linked with its library: add -lopenndk-wdk-%s, or link "
+                          "with ndk-cc or pkg-config's flags for openndk-wdk", path,
+                          *symbol == 'S' ? "Storport" : "KMDF", *symbol == 'S' ? "storport" : "wdf");
+    return host_error("%s: this kernel has no such routine, and the driver's own sources do not define it. "
+                      "docs/kernel-routines.md lists what there is; is a source file missing from the build?", message);
+}
+
+/*
+ * dlerror's message says that a model's library was not found: loads it from where this library lies. The dynamic
+ * loader does not look there on behalf of the driver.
+ */
+static bool load_model_library(const char *message)
+{
+    char name[64];
+    size_t length = strcspn(message, ":");
+
+    if (strncmp(message, MODEL_LIBRARY, sizeof MODEL_LIBRARY - 1) || length >= sizeof name)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)length, message);
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL) != NULL;
+}
+
+static void *open_shared_object(const char *path)
+{
+    enum { MAX_MODEL_LIBRARIES = 2 };
+    char message[1024];
+    void *handle;
+
+    for (int loaded = 0;; loaded++) {
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (handle)
+            return handle;
+        snprintf(message, sizeof message, "%s", dlerror());
+        if (loaded == MAX_MODEL_LIBRARIES || !load_model_library(message))
+            break;
+    }
+    explain_dlopen(path, message);
+    return NULL;
 }
 
 static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
@@ -196,11 +235,9 @@ static uint32_t open_module(struct ondk_wdk_driver *d, const char *path)
         host_error("%s is loaded already, or was left mapped when it was unloaded with something outstanding", path);
         return (uint32_t)STATUS_IMAGE_ALREADY_LOADED;
     }
-    d->handle = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
-    if (!d->handle) {
-        explain_dlopen(path);
+    d->handle = open_shared_object(whole);
+    if (!d->handle)
         return (uint32_t)STATUS_DRIVER_UNABLE_TO_LOAD;
-    }
     d->object.DriverInit = (PDRIVER_INITIALIZE)(uintptr_t)dlsym(d->handle, "DriverEntry");
     if (!d->object.DriverInit) {
         host_error(

@@ -7,10 +7,12 @@
 
 #include "wdm.h"
 
+#include "base/private_export.h"
+
 /*
  * Runs routine(context) at PASSIVE_LEVEL on a thread of its own, as the system calls drivers, and waits for its end.
  */
-bool driver_call(void (*routine)(void *context), void *context);
+bool driver_call(void (*routine)(void *context), void *context) PRIVATE_EXPORT(driver_call);
 
 /*
  * A model that drivers are written for beside WDM: Storport's miniports, KMDF. It takes part in loading and unloading.
@@ -30,7 +32,7 @@ struct driver_model {
     void (*remove)(PDRIVER_OBJECT driver);
     struct driver_model *next; /* set by driver_add_model */
 };
-void driver_add_model(struct driver_model *model);
+void driver_add_model(struct driver_model *model) PRIVATE_EXPORT(driver_add_model);
 
 /* What every entry of MajorFunction is until the driver puts its own there. */
 DRIVER_DISPATCH driver_invalid_request;

@@ -5,6 +5,7 @@
 #ifndef WDK_DPC_H
 #define WDK_DPC_H
 
+#include "base/private_export.h"
 #include "wdk/ke/wait.h"
 
 /*
@@ -17,6 +18,6 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
 void dpc_start_threads(void);
 
 /* KeFlushQueuedDpcs without the check. */
-void dpc_flush(void);
+void dpc_flush(void) PRIVATE_EXPORT(dpc_flush);
 
 #endif

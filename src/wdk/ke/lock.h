@@ -8,6 +8,7 @@
 
 #include <sched.h>
 
+#include "base/private_export.h"
 #include "wdk/ke/thread.h"
 
 static inline void lock_pause(unsigned *tries)
@@ -19,8 +20,10 @@ static inline void lock_pause(unsigned *tries)
 #endif
 }
 
-void lock_report_recursive(const char *routine, const char *what, const void *lock);
-void lock_report_not_held(const char *routine, const char *what, const void *lock, const void *owner);
+void lock_report_recursive(const char *routine, const char *what, const void *lock)
+    PRIVATE_EXPORT(lock_report_recursive);
+void lock_report_not_held(const char *routine, const char *what, const void *lock, const void *owner)
+    PRIVATE_EXPORT(lock_report_not_held);
 
 /*
  * Checks are on. True: the caller holds it already, which has been reported and noted; it must not be acquired again.

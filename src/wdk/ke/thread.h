@@ -14,6 +14,7 @@
 
 #include "wdm.h"
 
+#include "base/private_export.h"
 #include "wdk/common/check.h"
 
 enum { THREAD_HELD_MOST = 64 };
@@ -68,7 +69,8 @@ struct kernel_thread {
     struct thread_held held[THREAD_HELD_MOST];
 };
 
-extern _Thread_local struct kernel_thread *thread_current __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_current)
+    __attribute__((tls_model("initial-exec")));
 
 /*
  * A kernel_thread lies in an object of the object manager, which stands above this layer. ps/thread.c registers how
@@ -82,7 +84,7 @@ void thread_set_objects(const struct thread_objects *objects);
 void thread_init(struct kernel_thread *t); /* of zeroed memory */
 void thread_fini(struct kernel_thread *t);
 
-struct kernel_thread *thread_adopt(void);
+struct kernel_thread *thread_adopt(void) PRIVATE_EXPORT(thread_adopt);
 /* Makes the calling thread t, and takes over one reference, which the thread's end drops. */
 void thread_begin(struct kernel_thread *t);
 /* pthread_create for all threads of this kernel: base/library_thread.h says which signals they receive. */
@@ -110,7 +112,7 @@ static inline KIRQL irql_set(KIRQL to)
     return from;
 }
 
-void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max);
+void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max) PRIVATE_EXPORT(irql_report);
 
 /* Reports the caller if it is above `max`, as the routine's reference says. */
 static inline void irql_check_max(const char *routine, KIRQL max)
@@ -143,7 +145,8 @@ struct thread_mark {
     KIRQL irql;
     unsigned held;
 };
-struct thread_mark thread_mark_take(void);
-void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called);
+struct thread_mark thread_mark_take(void) PRIVATE_EXPORT(thread_mark_take);
+void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called)
+    PRIVATE_EXPORT(thread_mark_check);
 
 #endif

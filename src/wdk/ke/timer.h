@@ -9,10 +9,12 @@
 
 #include "wdm.h"
 
+#include "base/private_export.h"
+
 /* True: it was set already. */
-bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by);
+bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by) PRIVATE_EXPORT(timer_set);
 
 /* True: it was set, and will not expire. */
-bool timer_cancel(KTIMER *timer);
+bool timer_cancel(KTIMER *timer) PRIVATE_EXPORT(timer_cancel);
 
 #endif

@@ -14,12 +14,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/private_export.h"
+
 /*
  * Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not
  * counted.
  */
-void *pool_take(size_t size);
-void pool_give(const char *routine, void *object);
+void *pool_take(size_t size) PRIVATE_EXPORT(pool_take);
+void pool_give(const char *routine, void *object) PRIVATE_EXPORT(pool_give);
 /* Counted, not zeroed, and at a page's start whatever the size. pool_give frees it. */
 void *pool_take_pages(size_t size, uint32_t tag);
 

@@ -363,6 +363,26 @@ def traces(tmp):
            r'DriverEntry: plain\n', r'\[TRACE_LEVEL_VERBOSE\] DriverEntry: \n'], tmp / 'traces.so')
 
 
+def needed(path):
+    listed = subprocess.run(['readelf', '-d', path], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r'NEEDED.*\[libopenndk-wdk-(\w+)\.so', listed))
+
+
+def models(tmp):
+    """A driver needs the libraries that it calls, and finds them beside the kernel's."""
+    sources = pathlib.Path(__file__).resolve().parents[1] / 'drivers'
+    made = subprocess.run([NDK_CC, sources / 'ramdisk.c', sources / 'ramdisk_later.c', '-o', tmp / 'disk.so'],
+                          capture_output=True, text=True, timeout=LIMIT, check=False)
+    check('ndk-cc builds a miniport', made.returncode == 0, made.stderr)
+    check('which needs both libraries', needed(tmp / 'disk.so') == {'storport', 'wdf'}, needed(tmp / 'disk.so'))
+    check('another driver needs neither', needed(driver('tee')) == set(), needed(driver('tee')))
+    expect('a miniport of ndk-cc', 0, 'RAM disk', '--run-for', 0, '--scsi', '0:0:0 inquiry', tmp / 'disk.so')
+    for routine, library in (('StorPortInitialize', 'storport'), ('WdfDriverCreate', 'wdf')):
+        (tmp / 'bare.c').write_text(f'void {routine}(void); int DriverEntry(void) {{ {routine}(); return 0; }}\n')
+        subprocess.run(['gcc', '-shared', '-fPIC', tmp / 'bare.c', '-o', tmp / 'bare.so'], check=True)
+        expect(f'a driver that is not linked with {library}', 3, f'add -lopenndk-wdk-{library}', tmp / 'bare.so')
+
+
 def main():
     os.environ.pop('ONDK_WDK_CHECKS', None)
     for case in (usage, numbers, environment, missing_programs, output, controls, commands, networks, leftovers, ends,
@@ -372,7 +392,7 @@ def main():
         clocks()
         with tempfile.TemporaryDirectory() as folder:
             sanitizers(pathlib.Path(folder))
-        for case in (traces, faults, globals_of_several_files):
+        for case in (traces, faults, globals_of_several_files, models):
             with tempfile.TemporaryDirectory() as folder:
                 case(pathlib.Path(folder))
     return failures != 0
