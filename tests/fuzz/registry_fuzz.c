@@ -34,7 +34,7 @@ struct object {
     _Alignas(16) char data[];
 };
 
-void *object_new(POBJECT_TYPE type, size_t size)
+void *ob_new(POBJECT_TYPE type, size_t size)
 {
     struct object *o = calloc(1, sizeof *o + size);
 
@@ -44,12 +44,12 @@ void *object_new(POBJECT_TYPE type, size_t size)
     return o->data;
 }
 
-void object_get(void *object)
+void ob_ref(void *object)
 {
     CONTAINING_RECORD(object, struct object, data)->references++;
 }
 
-void object_put(void *object)
+void ob_unref(void *object)
 {
     struct object *o = CONTAINING_RECORD(object, struct object, data);
 
@@ -101,7 +101,7 @@ static void clear(PCWSTR path)
     key = registry_open(NULL, &name, REGISTRY_MAKE_NONE, NULL, &status);
     require(key != NULL);
     walk_and_remove(key, 0);
-    object_put(key);
+    ob_unref(key);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -373,7 +373,7 @@ static void test_resource_kept_for_oneself(void **state)
     (void)state;
     ExInitializeResourceLite(&r);
     KeEnterCriticalRegion();
-    mark = thread_mark_take();
+    mark = thread_mark_get();
     assert_true(ExAcquireResourceSharedLite(&r, TRUE));
     thread = ask_start(&other, &r, ExAcquireResourceSharedLite, TRUE);
     assert_int_equal(wait1(&other.has, NULL), STATUS_SUCCESS);

@@ -322,7 +322,7 @@ static void test_held_at_end(void **state)
 /* More than the thread's list of held locks has room for: none is taken for another, and each is let go. */
 static void test_many_at_once(void **state)
 {
-    static KSPIN_LOCK locks[THREAD_HELD_MOST + 8];
+    static KSPIN_LOCK locks[THREAD_MAX_LOCKS + 8];
     struct report *r = report_start();
     KIRQL irql;
 

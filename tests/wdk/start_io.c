@@ -118,7 +118,7 @@ static VOID cancel(PDEVICE_OBJECT d, PIRP irp)
 static int set_up(void **state)
 {
     (void)state;
-    driver = object_new(&type, sizeof *driver);
+    driver = ob_new(&type, sizeof *driver);
     assert_non_null(driver);
     driver->DriverStartIo = start_io;
     assert_int_equal(IoCreateDevice(driver, 0, NULL, FILE_DEVICE_UNKNOWN, 0, FALSE, &device), STATUS_SUCCESS);
@@ -139,7 +139,7 @@ static int tear_down(void **state)
     for (int i = 0; i < REQUESTS; i++)
         IoFreeIrp(irps[i]);
     IoDeleteDevice(device);
-    object_put(driver);
+    ob_unref(driver);
     return 0;
 }
 

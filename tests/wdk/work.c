@@ -81,7 +81,7 @@ static void until_idle(void)
 
 static void test_io_item(void **state)
 {
-    struct _DEVICE_OBJECT *device = object_new(&type, 64);
+    struct _DEVICE_OBJECT *device = ob_new(&type, 64);
     uint32_t left = live_count();
     PIO_WORKITEM w;
     struct seen s;
@@ -99,7 +99,7 @@ static void test_io_item(void **state)
     until_idle();
     assert_int_equal(destroyed, before);
     IoQueueWorkItemEx(w, note_ex, CriticalWorkQueue, &s);
-    object_put(device); /* the item's reference is the last one */
+    ob_unref(device); /* the item's reference is the last one */
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
     assert_ptr_equal(s.item, w);
     until_idle();
@@ -111,7 +111,7 @@ static void test_io_item(void **state)
 static void test_own_memory(void **state)
 {
     PIO_WORKITEM w = malloc(IoSizeofWorkItem());
-    struct _DEVICE_OBJECT *device = object_new(&type, 64);
+    struct _DEVICE_OBJECT *device = ob_new(&type, 64);
     struct seen s;
 
     (void)state;
@@ -121,7 +121,7 @@ static void test_own_memory(void **state)
     assert_int_equal(wait1(&s.ran, NULL), STATUS_SUCCESS);
     until_idle();
     IoUninitializeWorkItem(w);
-    object_put(device);
+    ob_unref(device);
     free(w);
 }
 
@@ -149,7 +149,7 @@ static void rival_tries(PVOID context)
 /* Several want one item: who gets it has his context given to the routine, and nobody else has. */
 static void test_try_at_once(void **state)
 {
-    struct _DEVICE_OBJECT *device = object_new(&type, 64);
+    struct _DEVICE_OBJECT *device = ob_new(&type, 64);
     PIO_WORKITEM w = IoAllocateWorkItem(device);
     struct rival rivals[3];
     PVOID threads[3];
@@ -165,7 +165,7 @@ static void test_try_at_once(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(rivals[i].called, rivals[i].queued);
     IoFreeWorkItem(w);
-    object_put(device);
+    ob_unref(device);
 }
 
 static VOID free_item(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem)
@@ -188,7 +188,7 @@ static VOID again(PVOID IoObject, PVOID Context, PIO_WORKITEM IoWorkItem)
 
 static void test_item_queues_and_frees_itself(void **state)
 {
-    struct _DEVICE_OBJECT *device = object_new(&type, 64);
+    struct _DEVICE_OBJECT *device = ob_new(&type, 64);
     uint32_t left = live_count();
     struct report *r = report_start();
     struct seen s;
@@ -200,7 +200,7 @@ static void test_item_queues_and_frees_itself(void **state)
     assert_int_equal(s.inside, 4);
     until_idle();
     assert_int_equal(live_count(), left);
-    object_put(device);
+    ob_unref(device);
     report_is_empty(r);
 }
 
@@ -253,7 +253,7 @@ static void blocked_end(struct seen *s)
 /* With all threads taken, an item stays queued for as long as the test wants. */
 static void test_misuse_while_queued(void **state)
 {
-    struct _DEVICE_OBJECT *device = object_new(&type, 64);
+    struct _DEVICE_OBJECT *device = ob_new(&type, 64);
     WORK_QUEUE_ITEM items[MOST], ex;
     struct seen s, t;
     struct report *r;
@@ -285,7 +285,7 @@ static void test_misuse_while_queued(void **state)
     blocked_end(&s);
     assert_int_equal(wait1(&t.ran, NULL), STATUS_SUCCESS); /* of ex alone */
     assert_int_equal(wait1(&t.ran, &zero), STATUS_TIMEOUT);
-    object_put(device);
+    ob_unref(device);
 }
 
 static VOID keep_lock(PVOID Parameter)

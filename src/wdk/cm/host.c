@@ -83,7 +83,7 @@ static int change(const char *key, const char *name, bool remove, uint32_t type,
         return remove ? 0 : fail(key, status);
     if (name) {
         if (!wide_name(&wide, name)) {
-            object_put(found);
+            ob_unref(found);
             return fail(key, STATUS_NO_MEMORY);
         }
         registry_lock();
@@ -91,7 +91,7 @@ static int change(const char *key, const char *name, bool remove, uint32_t type,
         registry_unlock();
         free(wide.Buffer);
     }
-    object_put(found);
+    ob_unref(found);
     return NT_SUCCESS(status) || remove ? 0 : fail(key, status);
 }
 
@@ -133,7 +133,7 @@ static int remove_key(const char *key)
     if (!status)
         status = registry_remove(found);
     registry_unlock();
-    object_put(found);
+    ob_unref(found);
     return status ? fail(key, status) : 0;
 }
 

@@ -77,12 +77,12 @@ static struct reg_key *find_child(const struct reg_key *key, const WCHAR *name, 
 
 static struct reg_key *add_child(struct reg_key *parent, const WCHAR *name, size_t units)
 {
-    struct reg_key *key = object_new(&key_type, sizeof *key), **at;
+    struct reg_key *key = ob_new(&key_type, sizeof *key), **at;
 
     if (!key)
         return NULL;
     if (!copy_name(&key->name, name, units)) {
-        object_put(key);
+        ob_unref(key);
         return NULL;
     }
     touch(key);
@@ -159,7 +159,7 @@ struct reg_key *registry_open(struct reg_key *from, PCUNICODE_STRING path, enum 
     else if (key)
         key = walk(key, path->Buffer + (from ? 0 : skipped), units - (from ? 0 : skipped), make, made);
     if (key && !key->deleted) {
-        object_get(key);
+        ob_ref(key);
         *status = STATUS_SUCCESS;
     } else {
         key = NULL;
@@ -244,6 +244,6 @@ NTSTATUS registry_remove(struct reg_key *key)
     key->deleted = true;
     touch(key->parent);
     key->parent = NULL;
-    object_put(key);
+    ob_unref(key);
     return STATUS_SUCCESS;
 }

@@ -53,7 +53,7 @@ static struct reg_key *open_relative(const char *routine, ULONG relative, PCWSTR
 {
     irql_check_max(routine, PASSIVE_LEVEL);
     if (relative & RTL_REGISTRY_HANDLE)
-        return handle_get((HANDLE)(uintptr_t)path, registry_key_type, status);
+        return handle_lookup((HANDLE)(uintptr_t)path, registry_key_type, status);
     relative &= ~RTL_REGISTRY_OPTIONAL;
     if (relative >= RTL_REGISTRY_MAXIMUM) {
         *status = STATUS_INVALID_PARAMETER;
@@ -70,7 +70,7 @@ static NTSTATUS open_and_close(const char *routine, ULONG relative, PCWSTR path,
     struct reg_key *key = open_relative(routine, relative, path, make, &status);
 
     if (key)
-        object_put(key);
+        ob_unref(key);
     return status;
 }
 
@@ -97,7 +97,7 @@ NTSTATUS RtlWriteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName, 
     registry_lock();
     status = registry_set(key, &name, ValueType, ValueData, ValueLength);
     registry_unlock();
-    object_put(key);
+    ob_unref(key);
     return status;
 }
 
@@ -113,7 +113,7 @@ NTSTATUS RtlDeleteRegistryValue(ULONG RelativeTo, PCWSTR Path, PCWSTR ValueName)
     registry_lock();
     status = registry_remove_value(key, &name);
     registry_unlock();
-    object_put(key);
+    ob_unref(key);
     return status;
 }
 
@@ -376,7 +376,7 @@ static NTSTATUS query_entry(struct reg_key *top, struct reg_key **at, const RTL_
          entry->Flags & (RTL_QUERY_REGISTRY_SUBKEY | RTL_QUERY_REGISTRY_NOVALUE)))
         return STATUS_INVALID_PARAMETER;
     if (entry->Flags & (RTL_QUERY_REGISTRY_TOPKEY | RTL_QUERY_REGISTRY_SUBKEY) && *at != top) {
-        object_put(*at);
+        ob_unref(*at);
         *at = top;
     }
     if (entry->Flags & RTL_QUERY_REGISTRY_SUBKEY) {
@@ -405,7 +405,7 @@ NTSTATUS RtlQueryRegistryValues(ULONG RelativeTo, PCWSTR Path, PRTL_QUERY_REGIST
     for (; !is_last(QueryTable) && !status; QueryTable++)
         status = query_entry(top, &at, QueryTable, &query);
     if (at != top)
-        object_put(at);
-    object_put(top);
+        ob_unref(at);
+    ob_unref(top);
     return status;
 }

@@ -34,7 +34,7 @@ static struct reg_key *key_of(const char *routine, HANDLE handle, NTSTATUS *stat
     struct reg_key *key;
 
     irql_check_max(routine, PASSIVE_LEVEL);
-    key = handle_get(handle, registry_key_type, status);
+    key = handle_lookup(handle, registry_key_type, status);
     if (!key && *status == STATUS_INVALID_HANDLE)
         report_handle(routine, handle);
     return key;
@@ -51,7 +51,7 @@ static struct reg_key *open_key(const char *routine, HANDLE handle, NTSTATUS *st
     if (!key->deleted)
         return key;
     registry_unlock();
-    object_put(key);
+    ob_unref(key);
     *status = STATUS_KEY_DELETED;
     return NULL;
 }
@@ -59,7 +59,7 @@ static struct reg_key *open_key(const char *routine, HANDLE handle, NTSTATUS *st
 static void close_key(struct reg_key *key)
 {
     registry_unlock();
-    object_put(key);
+    ob_unref(key);
 }
 
 static NTSTATUS open_handle(const char *routine, PHANDLE handle, POBJECT_ATTRIBUTES attributes,
@@ -79,12 +79,12 @@ static NTSTATUS open_handle(const char *routine, PHANDLE handle, POBJECT_ATTRIBU
     }
     key = registry_open(from, attributes->ObjectName, make, made, &status);
     if (from)
-        object_put(from);
+        ob_unref(from);
     if (!key)
         return status;
     status = handle_open(key, handle);
     if (status)
-        object_put(key);
+        ob_unref(key);
     return status;
 }
 

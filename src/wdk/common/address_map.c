@@ -58,7 +58,7 @@ bool ondk_wdk_map_address(const char *driver_address, const char *host_address)
     return fits;
 }
 
-bool address_map_any(void)
+bool address_map_has_entries(void)
 {
     bool any;
 

@@ -12,7 +12,7 @@
 enum { ADDRESS_MAP_SOCKADDR = 28 }; /* sockaddr_in6, the longest that is looked at */
 
 /* Is any address mapped? */
-bool address_map_any(void);
+bool address_map_has_entries(void);
 /*
  * Exchanges the address in the sockaddr of length octets, in place: what a driver gave for the host's, or back.
  * Family, port and all else stay. Nothing happens where the address is not mapped.

@@ -19,7 +19,7 @@ static inline bool link_empty(const LIST_ENTRY *head)
     return head->Flink == head;
 }
 
-static inline void link_before(LIST_ENTRY *at, LIST_ENTRY *entry)
+static inline void link_insert_before(LIST_ENTRY *at, LIST_ENTRY *entry)
 {
     entry->Flink = at;
     entry->Blink = at->Blink;

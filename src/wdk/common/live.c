@@ -119,7 +119,7 @@ static void source_add(struct source_list *list, live_walk *walk)
     pthread_mutex_unlock(&lock);
 }
 
-static void source_walk(struct source_list *list, live_visit *visit, void *context)
+static void source_walk(struct source_list *list, live_on_entry *visit, void *context)
 {
     live_walk *walk;
 
@@ -137,12 +137,12 @@ void live_add_foreign_source(live_walk *walk)
     source_add(&foreign_sources, walk);
 }
 
-void live_walk_sources(live_visit *visit, void *context)
+void live_walk_sources(live_on_entry *visit, void *context)
 {
     source_walk(&sources, visit, context);
 }
 
-static void live_walk_all_sources(live_visit *visit, void *context)
+static void live_walk_all_sources(live_on_entry *visit, void *context)
 {
     source_walk(&sources, visit, context);
     source_walk(&foreign_sources, visit, context);

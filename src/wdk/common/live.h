@@ -55,11 +55,11 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
  * For what changes too often to be registered each time (set timers, queued DPCs, held locks): a source walks over what
  * there is now. It is counted and reported like the rest, and inuse.h finds it too. visit must not call back.
  */
-typedef void live_visit(void *context, enum live_kind kind, const void *thing, const char *what,
+typedef void live_on_entry(void *context, enum live_kind kind, const void *thing, const char *what,
                         const struct stack *made);
-typedef void live_walk(live_visit *visit, void *context);
+typedef void live_walk(live_on_entry *visit, void *context);
 void live_add_source(live_walk *walk);
-void live_walk_sources(live_visit *visit, void *context);
+void live_walk_sources(live_on_entry *visit, void *context);
 /* The same for what never lies in the driver's memory: counted and reported, but inuse.h does not search it. */
 void live_add_foreign_source(live_walk *walk);
 

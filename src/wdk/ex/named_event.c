@@ -49,13 +49,13 @@ struct _OBJECT_TYPE **ExEventObjectType = &event_type_pointer;
 /* Under the lock. */
 static struct named_event *add(PCUNICODE_STRING name, EVENT_TYPE type)
 {
-    struct named_event *e = object_new(&event_type, sizeof *e);
+    struct named_event *e = ob_new(&event_type, sizeof *e);
 
     if (!e)
         return NULL;
     e->name.Buffer = malloc(name->Length);
     if (!e->name.Buffer) {
-        object_put(e);
+        ob_unref(e);
         return NULL;
     }
     memcpy(e->name.Buffer, name->Buffer, name->Length);
@@ -74,7 +74,7 @@ static struct named_event *find_or_add(PCUNICODE_STRING name, EVENT_TYPE type)
     for (e = events; e && !RtlEqualUnicodeString(&e->name, name, true); e = e->next)
         ;
     if (e)
-        object_get(e);
+        ob_ref(e);
     else
         e = add(name, type);
     if (e)
@@ -94,7 +94,7 @@ static PKEVENT open_event(const char *routine, PCUNICODE_STRING name, EVENT_TYPE
     e = find_or_add(name, type);
     if (e && handle_open(e, handle)) {
         closed(e);
-        object_put(e);
+        ob_unref(e);
         return NULL;
     }
     return e ? &e->event : NULL;

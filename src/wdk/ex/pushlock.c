@@ -39,14 +39,14 @@ static void acquire(const char *routine, EX_PUSH_LOCK *lock, bool exclusive, con
     uint32_t *word = word_of(lock), now;
 
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && lock_again(routine, &push_lock, lock, by))
+    if (check_on() && lock_check_recursive(routine, &push_lock, lock, by))
         return;
     do {
         while ((now = __atomic_load_n(word, __ATOMIC_RELAXED)) & keeps_out)
             wait_while(word, now);
     } while (!change(word, now, exclusive ? now | EXCLUSIVE : now + 1));
     if (check_on())
-        thread_hold(lock, &push_lock, by);
+        thread_add_lock(lock, &push_lock, by);
 }
 
 static void release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
@@ -58,7 +58,7 @@ static void release(const char *routine, EX_PUSH_LOCK *lock, bool exclusive)
         lock_report_not_held(routine, exclusive ? "(exclusively) EX_PUSH_LOCK" : "(shared) EX_PUSH_LOCK", lock, NULL);
         return;
     }
-    if (check_on() && !lock_ends(routine, &push_lock, lock, NULL))
+    if (check_on() && !lock_check_release(routine, &push_lock, lock, NULL))
         return;
     do {
         to = exclusive ? now & ~EXCLUSIVE : now - 1;

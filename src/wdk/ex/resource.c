@@ -68,7 +68,7 @@ static void own_shared(ERESOURCE *r, ERESOURCE_THREAD thread, struct owner **fre
     *fresh = NULL;
     o->thread = thread;
     o->count = count;
-    link_before(&r->Owners, &o->link);
+    link_insert_before(&r->Owners, &o->link);
 }
 
 static bool try_own(ERESOURCE *r, enum kind kind, ERESOURCE_THREAD thread, struct owner **fresh)
@@ -141,7 +141,7 @@ static void wait_for(ERESOURCE *r, enum kind kind, struct owner **fresh)
     struct waiter w = { .thread = self(), .exclusive = kind == EXCLUSIVE, .owner = *fresh };
 
     dispatch_init(&w.granted.Header, OBJECT_EVENT_NOTIFICATION, 0);
-    link_before(&r->Waiters, &w.link);
+    link_insert_before(&r->Waiters, &w.link);
     r->ContentionCount++;
     *(w.exclusive ? &r->NumberOfExclusiveWaiters : &r->NumberOfSharedWaiters) += 1;
     dispatch_unlock(NULL);
@@ -193,7 +193,7 @@ static BOOLEAN acquire(const char *routine, ERESOURCE *r, enum kind kind, BOOLEA
     if (!owned && !wait)
         return FALSE;
     if (check_on())
-        thread_hold(r, &resource_kind, by);
+        thread_add_lock(r, &resource_kind, by);
     return TRUE;
 }
 
@@ -235,7 +235,7 @@ static void release(const char *routine, ERESOURCE *r, ERESOURCE_THREAD thread)
     if (!owned && check_on())
         lock_report_not_held(routine, resource_kind.name, r, NULL);
     else if (owned && thread == self())
-        thread_release(r);
+        thread_remove_lock(r);
 }
 
 static atomic_uint resources; /* so that nothing is looked for where there is none */

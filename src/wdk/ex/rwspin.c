@@ -49,7 +49,7 @@ static void acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, con
 {
     unsigned tries = 0;
 
-    if (check_on() && lock_again(routine, &rw_spin_lock, (const void *)lock, by))
+    if (check_on() && lock_check_recursive(routine, &rw_spin_lock, (const void *)lock, by))
         return;
     while (!(exclusive ? try_exclusive(lock) : try_shared(lock))) {
         if (exclusive)
@@ -57,7 +57,7 @@ static void acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, con
         lock_pause(&tries);
     }
     if (check_on())
-        thread_hold((const void *)lock, &rw_spin_lock, by);
+        thread_add_lock((const void *)lock, &rw_spin_lock, by);
 }
 
 static KIRQL raise_and_acquire(const char *routine, EX_SPIN_LOCK *lock, bool exclusive, const void *by)
@@ -86,7 +86,7 @@ static bool ends(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
                              (const void *)lock, NULL);
         return false;
     }
-    return lock_ends(routine, &rw_spin_lock, (const void *)lock, NULL);
+    return lock_check_release(routine, &rw_spin_lock, (const void *)lock, NULL);
 }
 
 static void release(const char *routine, EX_SPIN_LOCK *lock, bool exclusive)
@@ -155,7 +155,7 @@ LOGICAL ExTryConvertSharedSpinLockExclusive(PEX_SPIN_LOCK SpinLock)
 static LOGICAL note(bool got, EX_SPIN_LOCK *lock, const void *by)
 {
     if (got && check_on())
-        thread_hold((const void *)lock, &rw_spin_lock, by);
+        thread_add_lock((const void *)lock, &rw_spin_lock, by);
     return got;
 }
 

@@ -60,7 +60,7 @@ void worker_call_run(const struct worker_call *c)
         c->io(c->object, c->context);
     else
         c->io_ex(c->object, c->context, c->item);
-    object_put(c->object);
+    ob_unref(c->object);
 }
 
 /* One that is queued keeps what it was queued with. */
@@ -70,7 +70,7 @@ static void prepare(void *context)
 
     c->object = c->item->call.object;
     c->item->call = *c;
-    object_get(c->object);
+    ob_ref(c->object);
 }
 
 static bool queue(PIO_WORKITEM w, PIO_WORKITEM_ROUTINE io, PIO_WORKITEM_ROUTINE_EX io_ex, PVOID context)
@@ -119,7 +119,7 @@ VOID IoFreeWorkItem(PIO_WORKITEM IoWorkItem)
     }
     inuse_check("IoFreeWorkItem", IoWorkItem, sizeof *IoWorkItem);
     if (worker_remove(&IoWorkItem->item))
-        object_put(IoWorkItem->call.object);
+        ob_unref(IoWorkItem->call.object);
     free(IoWorkItem);
 }
 

@@ -73,7 +73,7 @@ static struct worker_call take(_Atomic(const void *) *runs)
 
 static void call(const struct worker_call *c)
 {
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
 
     worker_call_run(c);
     thread_mark_check(&mark, "work item", worker_call_routine(c));
@@ -83,7 +83,7 @@ static void *work(void *argument)
 {
     _Atomic(const void *) *runs = argument;
 
-    processor_anywhere();
+    processor_unbind();
     thread_self()->kind = THREAD_WORKER;
     pthread_mutex_lock(&lock);
     for (;;) {
@@ -173,7 +173,7 @@ bool worker_queue(WORK_QUEUE_ITEM *item, void (*prepare)(void *context), void *c
     if (free_) {
         if (prepare)
             prepare(context);
-        link_before(&items, &item->List);
+        link_insert_before(&items, &item->List);
         if (++waiting > idle)
             help();
         else
@@ -213,14 +213,14 @@ void worker_wait_io(const char *start, uint64_t size)
 }
 
 /* The stack names the routine itself, which is the driver's; a printed frame is one less, as for return addresses. */
-static void visit_routine(live_visit *visit, void *context, const void *thing, const char *what, const void *routine)
+static void visit_routine(live_on_entry *visit, void *context, const void *thing, const char *what, const void *routine)
 {
     struct stack by = { { (void *)((uintptr_t)routine + 1) }, 1 };
 
     visit(context, LIVE_WORK_ITEM, thing, what, &by);
 }
 
-static void walk(live_visit *visit, void *context)
+static void walk(live_on_entry *visit, void *context)
 {
     pthread_mutex_lock(&lock);
     for (LIST_ENTRY *e = items.Flink; e != &items; e = e->Flink) {

@@ -68,7 +68,7 @@ struct call {
 static void *call_thread(void *argument)
 {
     struct call *call = argument;
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
 
     thread_self()->kind = THREAD_DRIVERS;
     call->routine(call->context);
@@ -297,7 +297,7 @@ static void free_driver(struct ondk_wdk_driver *d, bool unmap)
 {
     if (unmap && d->handle)
         dlclose(d->handle);
-    object_put(d);
+    ob_unref(d);
 }
 
 static void *find_client(const struct ondk_wdk_driver *d, const void *key)
@@ -472,7 +472,7 @@ static int start(struct ondk_wdk_driver *d, const char *path, uint32_t *status)
 
 int ondk_wdk_load(const char *path, const char *service_name, ondk_wdk_driver_t **driver, uint32_t *status)
 {
-    struct ondk_wdk_driver *d = object_new(&driver_type, sizeof *d);
+    struct ondk_wdk_driver *d = ob_new(&driver_type, sizeof *d);
     int result;
 
     if (!d) {

@@ -243,7 +243,7 @@ static NTSTATUS open_relative(const OBJECT_ATTRIBUTES *a, ACCESS_MASK access, UL
     else
         status = below->DeviceObject ? STATUS_INVALID_PARAMETER : STATUS_OBJECT_PATH_SYNTAX_BAD;
     free(name);
-    object_put(below);
+    ob_unref(below);
     return status;
 }
 
@@ -272,7 +272,7 @@ NTSTATUS ZwCreateFile(PHANDLE FileHandle, ACCESS_MASK DesiredAccess, POBJECT_ATT
     if (NT_SUCCESS(status)) {
         status = handle_open(file, FileHandle);
         if (status)
-            object_put(file);
+            ob_unref(file);
     }
     return IoStatusBlock->Status = status;
 }
@@ -292,7 +292,7 @@ static PFILE_OBJECT file_of(const char *routine, HANDLE handle, NTSTATUS *status
     PFILE_OBJECT file;
 
     irql_check_max(routine, PASSIVE_LEVEL);
-    file = handle_get(handle, *IoFileObjectType, status);
+    file = handle_lookup(handle, *IoFileObjectType, status);
     if (!file && *status == STATUS_INVALID_HANDLE && check_on())
         check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)handle, 0, 0, 0, "handle %p is not open", handle);
     return file;
@@ -302,7 +302,7 @@ static NTSTATUS finish(PFILE_OBJECT file, PIO_STATUS_BLOCK block, NTSTATUS statu
 {
     block->Status = status;
     block->Information = information;
-    object_put(file);
+    ob_unref(file);
     return status;
 }
 

@@ -82,7 +82,7 @@ static void destroy(void *object)
         device_count_close(file->DeviceObject);
     }
     if (file->DeviceObject)
-        object_put(file->DeviceObject);
+        ob_unref(file->DeviceObject);
     else if (file->FsContext)
         close(file_object_descriptor(file));
     free(file->FileName.Buffer);
@@ -122,7 +122,7 @@ static bool reads(ACCESS_MASK access)
 
 static PFILE_OBJECT new_file(ACCESS_MASK access)
 {
-    PFILE_OBJECT f = object_new(&file_type, sizeof *f);
+    PFILE_OBJECT f = ob_new(&file_type, sizeof *f);
 
     if (!f)
         return NULL;
@@ -147,7 +147,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     f->FinalStatus = STATUS_UNSUCCESSFUL;
     f->DeviceObject = name_find(name, &f->FileName, &status);
     if (f->DeviceObject)
-        status = object_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
+        status = ob_type(f->DeviceObject) == *IoDeviceObjectType ? device_count_open(f->DeviceObject)
                                                                     : STATUS_OBJECT_TYPE_MISMATCH;
     if (f->DeviceObject && NT_SUCCESS(status)) {
         status = send_create(f, access, share, options, from, information);
@@ -156,7 +156,7 @@ NTSTATUS file_object_open(PCUNICODE_STRING name, ACCESS_MASK access, ULONG share
     }
     f->FinalStatus = status;
     if (!NT_SUCCESS(status))
-        object_put(f);
+        ob_unref(f);
     else
         *file = f;
     return status;
@@ -189,6 +189,6 @@ NTSTATUS IoGetDeviceObjectPointer(PUNICODE_STRING ObjectName, ACCESS_MASK Desire
         return status;
     file_object_cleanup(*FileObject); /* the handle that Windows opens for a moment */
     *DeviceObject = IoGetRelatedDeviceObject(*FileObject);
-    object_lend(*FileObject);
+    ob_lend(*FileObject);
     return STATUS_SUCCESS;
 }

@@ -77,7 +77,7 @@ int ondk_wdk_open(const char *name, ondk_wdk_device_t **device, uint32_t *status
 void ondk_wdk_close(ondk_wdk_device_t *device)
 {
     file_object_cleanup(device->file);
-    object_put(device->file);
+    ob_unref(device->file);
     free(device);
 }
 

@@ -192,7 +192,7 @@ NTSTATUS IofCallDriver(PDEVICE_OBJECT DeviceObject, PIRP Irp)
     IoSetNextIrpStackLocation(Irp);
     IoGetCurrentIrpStackLocation(Irp)->DeviceObject = DeviceObject;
     dispatch = dispatch_of(DeviceObject, Irp);
-    mark = thread_mark_take();
+    mark = thread_mark_get();
     status = dispatch(DeviceObject, Irp);
     thread_mark_check(&mark, "a dispatch routine", (const void *)(uintptr_t)dispatch);
     return status;
@@ -267,7 +267,7 @@ static bool call_completion(PIRP irp, const IO_STACK_LOCATION *done)
 {
     PDEVICE_OBJECT device =
         irp->CurrentLocation > irp->StackCount ? NULL : IoGetCurrentIrpStackLocation(irp)->DeviceObject;
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
     NTSTATUS status = done->CompletionRoutine(device, irp, done->Context);
 
     thread_mark_check(&mark, "a completion routine", (const void *)(uintptr_t)done->CompletionRoutine);

@@ -152,16 +152,16 @@ static void acquire(PKIRQL irql, const void *by)
 {
     irql_check_max("IoAcquireCancelSpinLock", DISPATCH_LEVEL);
     *irql = irql_set(DISPATCH_LEVEL);
-    if (check_on() && lock_again("IoAcquireCancelSpinLock", &cancel_lock_kind, &cancel_lock, by))
+    if (check_on() && lock_check_recursive("IoAcquireCancelSpinLock", &cancel_lock_kind, &cancel_lock, by))
         return;
     pthread_mutex_lock(&cancel_lock);
     if (check_on())
-        thread_hold(&cancel_lock, &cancel_lock_kind, by);
+        thread_add_lock(&cancel_lock, &cancel_lock_kind, by);
 }
 
 static void release(const char *routine, KIRQL irql)
 {
-    if (!check_on() || lock_ends(routine, &cancel_lock_kind, &cancel_lock, NULL))
+    if (!check_on() || lock_check_release(routine, &cancel_lock_kind, &cancel_lock, NULL))
         pthread_mutex_unlock(&cancel_lock);
     (void)irql_set(irql);
 }
@@ -179,7 +179,7 @@ VOID IoReleaseCancelSpinLock(KIRQL Irql)
 
 BOOLEAN IoCancelIrp(PIRP Irp)
 {
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
     PDRIVER_CANCEL routine;
     KIRQL irql;
 

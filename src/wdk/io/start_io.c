@@ -18,7 +18,7 @@ VOID IoSetStartIoAttributes(PDEVICE_OBJECT DeviceObject, BOOLEAN DeferredStartIo
 
 static void start(PDEVICE_OBJECT device, PIRP irp)
 {
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
     PDRIVER_STARTIO routine = device->DriverObject->DriverStartIo;
 
     routine(device, irp);

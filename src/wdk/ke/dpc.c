@@ -23,7 +23,7 @@ struct dpc_queue {
     KEVENT filled;
 };
 
-static struct dpc_queue queues[PROCESSOR_MOST][KINDS];
+static struct dpc_queue queues[MAX_PROCESSORS][KINDS];
 static atomic_bool start_wanted;
 
 static struct dpc_queue *queue_of(const KDPC *dpc)
@@ -53,7 +53,7 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
     dpc->SystemArgument1 = argument1;
     dpc->SystemArgument2 = argument2;
     dpc->QueuedBy = by;
-    link_before(dpc->Importance == HighImportance ? q->dpcs.Flink : &q->dpcs,
+    link_insert_before(dpc->Importance == HighImportance ? q->dpcs.Flink : &q->dpcs,
                 &dpc->DpcListEntry);
     dispatch_set_state(&q->filled.Header, 1);
     dispatch_satisfy(&q->filled.Header, wake);
@@ -90,7 +90,7 @@ static void *run(void *argument)
     for (;;) {
         (void)dispatch_wait(&q->filled, NULL);
         while (take_first(q, &dpc, &copy)) {
-            struct thread_mark mark = thread_mark_take();
+            struct thread_mark mark = thread_mark_get();
 
             copy.DeferredRoutine(dpc, copy.DeferredContext, copy.SystemArgument1, copy.SystemArgument2);
             thread_mark_check(&mark, "DPC", (const void *)(uintptr_t)copy.DeferredRoutine);
@@ -125,7 +125,7 @@ void dpc_start_threads(void)
     }
 }
 
-static void visit_queue(struct dpc_queue *q, live_visit *visit, void *context)
+static void visit_queue(struct dpc_queue *q, live_on_entry *visit, void *context)
 {
     LIST_ENTRY *next;
 
@@ -138,7 +138,7 @@ static void visit_queue(struct dpc_queue *q, live_visit *visit, void *context)
     }
 }
 
-static void walk(live_visit *visit, void *context)
+static void walk(live_on_entry *visit, void *context)
 {
     dispatch_lock();
     for (uint32_t i = 0; i < processor_count() * KINDS; i++)

@@ -152,7 +152,7 @@ LONG KeReleaseMutex(PRKMUTEX Mutex, BOOLEAN Wait)
     dispatch_unlock(&wake);
     if (owner == t) {
         t->critical--;
-        thread_release(Mutex);
+        thread_remove_lock(Mutex);
     } else {
         seh_raise(STATUS_MUTANT_NOT_OWNED);
         check_failed(CHECK_LOCK_NOT_HELD, "KeReleaseMutex", (uintptr_t)Mutex, (uintptr_t)owner, 0, 0,

@@ -16,21 +16,21 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
                  owner ? "%s %p is held by another thread" : "%s %p is not held by this thread", what, lock);
 }
 
-bool lock_again(const char *routine, const struct lock_kind *kind, const void *lock, const void *by)
+bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by)
 {
-    if (!thread_holds(lock))
+    if (!thread_has_lock(lock))
         return false;
     lock_report_recursive(routine, kind->name, lock);
-    thread_hold(lock, kind, by);
+    thread_add_lock(lock, kind, by);
     return true;
 }
 
-bool lock_ends(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner)
+bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner)
 {
-    if (!thread_may_hold(lock)) {
+    if (!thread_may_have_lock(lock)) {
         lock_report_not_held(routine, kind->name, lock, owner);
         return false;
     }
-    thread_release(lock);
-    return !thread_holds(lock);
+    thread_remove_lock(lock);
+    return !thread_has_lock(lock);
 }

@@ -28,10 +28,10 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
 /*
  * Checks are on. True: the caller holds it already, which has been reported and noted; it must not be acquired again.
  */
-bool lock_again(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
+bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
 
 /* Checks are on. False: the caller does not hold it, or holds it once more; it must not be let go. */
-bool lock_ends(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
+bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 
 #define LOCK_CALLER __builtin_return_address(0)
 

@@ -33,13 +33,13 @@ static __attribute__((noinline)) void wait_for_word(FAST_MUTEX *m)
 static void acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
 {
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && lock_again(routine, kind, m, by))
+    if (check_on() && lock_check_recursive(routine, kind, m, by))
         return;
     if (!try_word(m))
         wait_for_word(m);
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
-        thread_hold(m, kind, by);
+        thread_add_lock(m, kind, by);
 }
 
 static bool try_acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
@@ -49,14 +49,14 @@ static bool try_acquire(const char *routine, FAST_MUTEX *m, const struct lock_ki
         return false;
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
-        thread_hold(m, kind, by);
+        thread_add_lock(m, kind, by);
     return true;
 }
 
 static void release(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind)
 {
     irql_check_max(routine, APC_LEVEL);
-    if (check_on() && !lock_ends(routine, kind, m, __atomic_load_n(&m->Owner, __ATOMIC_RELAXED)))
+    if (check_on() && !lock_check_release(routine, kind, m, __atomic_load_n(&m->Owner, __ATOMIC_RELAXED)))
         return;
     __atomic_store_n(&m->Owner, NULL, __ATOMIC_RELAXED);
     if (__atomic_exchange_n(&m->Count, FREE, __ATOMIC_RELEASE) == WAITED_FOR)

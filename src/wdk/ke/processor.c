@@ -15,12 +15,12 @@
 enum { GROUP = PROCESSOR_GROUP, NODES_MOST = 64 };
 
 static uint32_t count, nodes;
-static uint16_t host_of[PROCESSOR_MOST];      /* the host's number */
-static uint16_t index_of[PROCESSOR_MOST];     /* by the host's number */
-static uint8_t node_of[PROCESSOR_MOST];
+static uint16_t host_of[MAX_PROCESSORS];      /* the host's number */
+static uint16_t index_of[MAX_PROCESSORS];     /* by the host's number */
+static uint8_t node_of[MAX_PROCESSORS];
 static cpu_set_t allowed;
 
-_Static_assert(CPU_SETSIZE == PROCESSOR_MOST, "cpu_set_t");
+_Static_assert(CPU_SETSIZE == MAX_PROCESSORS, "cpu_set_t");
 
 /* "0-3,8" as in sysfs. */
 static void read_list(FILE *f, struct processor_set *set)
@@ -36,7 +36,7 @@ static void read_list(FILE *f, struct processor_set *set)
                 break;
             c = fgetc(f);
         }
-        for (unsigned cpu = first; cpu <= last && cpu < PROCESSOR_MOST; cpu++)
+        for (unsigned cpu = first; cpu <= last && cpu < MAX_PROCESSORS; cpu++)
             if (CPU_ISSET(cpu, &allowed))
                 set->group[index_of[cpu] / GROUP] |= 1ULL << index_of[cpu] % GROUP;
         if (c != ',')
@@ -87,7 +87,7 @@ __attribute__((constructor)) static void start(void)
 {
     if (sched_getaffinity(0, sizeof allowed, &allowed))
         CPU_SET(0, &allowed);
-    for (unsigned cpu = 0; cpu < PROCESSOR_MOST; cpu++)
+    for (unsigned cpu = 0; cpu < MAX_PROCESSORS; cpu++)
         if (CPU_ISSET(cpu, &allowed)) {
             host_of[count] = (uint16_t)cpu;
             index_of[cpu] = (uint16_t)count++;
@@ -104,7 +104,7 @@ uint32_t processor_now(void)
 {
     int cpu = sched_getcpu();
 
-    return cpu >= 0 && cpu < PROCESSOR_MOST ? index_of[cpu] : 0;
+    return cpu >= 0 && cpu < MAX_PROCESSORS ? index_of[cpu] : 0;
 }
 
 uint64_t processor_group(uint32_t group)
@@ -145,12 +145,12 @@ void processor_bind(uint32_t group, uint64_t mask)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-void processor_anywhere(void)
+void processor_unbind(void)
 {
     let_run(0);
 }
 
-void processor_call_here(uint32_t thread)
+void processor_pull_thread(uint32_t thread)
 {
     int cpu = sched_getcpu();
     cpu_set_t set;
@@ -162,7 +162,7 @@ void processor_call_here(uint32_t thread)
     (void)sched_setaffinity((pid_t)thread, sizeof set, &set);
 }
 
-void processor_let_go(uint32_t thread)
+void processor_release_thread(uint32_t thread)
 {
     let_run((pid_t)thread);
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROCESSOR_MOST = 1024, PROCESSOR_GROUP = 64, PROCESSOR_GROUPS = PROCESSOR_MOST / PROCESSOR_GROUP };
+enum { MAX_PROCESSORS = 1024, PROCESSOR_GROUP = 64, PROCESSOR_GROUPS = MAX_PROCESSORS / PROCESSOR_GROUP };
 
 struct processor_set {
     uint64_t group[PROCESSOR_GROUPS];
@@ -26,9 +26,9 @@ void processor_node(uint32_t node, struct processor_set *set);
 /* The calling thread runs on these of the group from now on; 0: wherever the process may. */
 void processor_bind(uint32_t group, uint64_t mask);
 /* For a thread that begins, instead of where its maker is bound to, or was called to at that moment. */
-void processor_anywhere(void);
+void processor_unbind(void);
 /* Another thread, by the host's number, shall go on on the caller's processor; then wherever the process may. */
-void processor_call_here(uint32_t thread);
-void processor_let_go(uint32_t thread);
+void processor_pull_thread(uint32_t thread);
+void processor_release_thread(uint32_t thread);
 
 #endif

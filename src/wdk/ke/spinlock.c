@@ -42,17 +42,17 @@ static inline void take(KSPIN_LOCK *lock, struct kernel_thread *t)
 
 static __attribute__((noinline)) void take_checked(const char *routine, KSPIN_LOCK *lock, const void *by)
 {
-    if (lock_again(routine, &spin_lock, lock, by))
+    if (lock_check_recursive(routine, &spin_lock, lock, by))
         return;
     take(lock, thread_self());
-    thread_hold(lock, &spin_lock, by);
+    thread_add_lock(lock, &spin_lock, by);
 }
 
 /* Somebody else's stays his. */
 static __attribute__((noinline)) void give_checked(const char *routine, KSPIN_LOCK *lock)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
-    if (lock_ends(routine, &spin_lock, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
+    if (lock_check_release(routine, &spin_lock, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
         __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -107,7 +107,7 @@ BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
     if (!try_word(SpinLock, thread_self()))
         return false;
     if (check_on())
-        thread_hold(SpinLock, &spin_lock, LOCK_CALLER);
+        thread_add_lock(SpinLock, &spin_lock, LOCK_CALLER);
     return TRUE;
 }
 
@@ -180,18 +180,18 @@ static inline void dequeue(KSPIN_LOCK_QUEUE *me)
 static __attribute__((noinline)) void enqueue_checked(const char *routine, KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me,
                                                       const void *by)
 {
-    if (lock_again(routine, &queued_spin_lock, lock, by)) {
+    if (lock_check_recursive(routine, &queued_spin_lock, lock, by)) {
         me->Lock = lock;
         return;
     }
     enqueue(lock, me);
-    thread_hold(lock, &queued_spin_lock, by);
+    thread_add_lock(lock, &queued_spin_lock, by);
 }
 
 static __attribute__((noinline)) void dequeue_checked(const char *routine, KSPIN_LOCK_QUEUE *me)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
-    if (lock_ends(routine, &queued_spin_lock, lock_of(me), NULL))
+    if (lock_check_release(routine, &queued_spin_lock, lock_of(me), NULL))
         dequeue(me);
 }
 

@@ -66,7 +66,7 @@ void thread_init(struct kernel_thread *t)
     link_init(&t->mutants);
     t->priority = 8;
     dispatch_lock();
-    link_before(&threads, &t->all);
+    link_insert_before(&threads, &t->all);
     dispatch_unlock(NULL);
 }
 
@@ -77,9 +77,9 @@ void thread_fini(struct kernel_thread *t)
     dispatch_unlock(NULL);
 }
 
-static void visit_held(struct kernel_thread *t, live_visit *visit, void *context)
+static void visit_held(struct kernel_thread *t, live_on_entry *visit, void *context)
 {
-    for (unsigned i = 0; i < THREAD_HELD_MOST; i++) {
+    for (unsigned i = 0; i < THREAD_MAX_LOCKS; i++) {
         const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
         const struct lock_kind *kind = atomic_load_explicit(&t->held[i].kind, memory_order_relaxed);
 
@@ -91,7 +91,7 @@ static void visit_held(struct kernel_thread *t, live_visit *visit, void *context
     }
 }
 
-static void walk_held(live_visit *visit, void *context)
+static void walk_held(live_on_entry *visit, void *context)
 {
     dispatch_lock();
     for (LIST_ENTRY *e = threads.Flink; e != &threads; e = e->Flink)
@@ -132,12 +132,12 @@ void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max)
         check_failed(CHECK_IRQL_TOO_LOW, routine, now, min, 0, 0, "IRQL is %d, at least %d is needed", now, min);
 }
 
-void thread_hold(const void *lock, const struct lock_kind *kind, const void *by)
+void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by)
 {
     struct kernel_thread *t = thread_self();
-    struct thread_held *h = &t->held[t->held_count];
+    struct held_lock *h = &t->held[t->held_count];
 
-    if (t->held_count == THREAD_HELD_MOST) {
+    if (t->held_count == THREAD_MAX_LOCKS) {
         t->unwatched++;
         return;
     }
@@ -147,7 +147,7 @@ void thread_hold(const void *lock, const struct lock_kind *kind, const void *by)
     atomic_store_explicit(&h->lock, lock, memory_order_release);
 }
 
-static void copy_held(struct thread_held *to, struct thread_held *from)
+static void copy_held(struct held_lock *to, struct held_lock *from)
 {
     atomic_store_explicit(&to->kind, atomic_load_explicit(&from->kind, memory_order_relaxed), memory_order_relaxed);
     atomic_store_explicit(&to->by, atomic_load_explicit(&from->by, memory_order_relaxed), memory_order_relaxed);
@@ -155,7 +155,7 @@ static void copy_held(struct thread_held *to, struct thread_held *from)
 }
 
 /* Nearly always the newest. */
-void thread_release(const void *lock)
+void thread_remove_lock(const void *lock)
 {
     struct kernel_thread *t = thread_self();
 
@@ -171,7 +171,7 @@ void thread_release(const void *lock)
         t->unwatched--;
 }
 
-bool thread_holds(const void *lock)
+bool thread_has_lock(const void *lock)
 {
     struct kernel_thread *t = thread_self();
 
@@ -181,12 +181,12 @@ bool thread_holds(const void *lock)
     return false;
 }
 
-bool thread_may_hold(const void *lock)
+bool thread_may_have_lock(const void *lock)
 {
-    return thread_self()->unwatched > 0 || thread_holds(lock);
+    return thread_self()->unwatched > 0 || thread_has_lock(lock);
 }
 
-struct thread_mark thread_mark_take(void)
+struct thread_mark thread_mark_get(void)
 {
     struct kernel_thread *t = thread_self();
 
@@ -198,7 +198,7 @@ void thread_mark_check(const struct thread_mark *mark, const char *routine, cons
     struct kernel_thread *t = thread_self();
 
     while (t->held_count > mark->held) {
-        struct thread_held *h = &t->held[--t->held_count];
+        struct held_lock *h = &t->held[--t->held_count];
         const void *lock = atomic_load_explicit(&h->lock, memory_order_relaxed);
         const struct lock_kind *kind = atomic_load_explicit(&h->kind, memory_order_relaxed);
 

@@ -17,7 +17,7 @@
 #include "base/private_export.h"
 #include "wdk/common/check.h"
 
-enum { THREAD_HELD_MOST = 64 };
+enum { THREAD_MAX_LOCKS = 64 };
 enum { WOKEN_NOT, WOKEN_YES, WOKEN_NOT_AND_ASLEEP };
 
 struct lock_kind {
@@ -30,7 +30,7 @@ struct lock_kind {
 };
 
 /* A lock that the thread holds; kept while checks are on. Others read it when they look for what is in use. */
-struct thread_held {
+struct held_lock {
     _Atomic(const void *) lock;
     _Atomic(const struct lock_kind *) kind;
     _Atomic(const struct stack *) by; /* where it was acquired */
@@ -66,7 +66,7 @@ struct kernel_thread {
     PVOID context;
     NTSTATUS exit_status;
     unsigned held_count, unwatched; /* locks in `held`, and those that it had no room for */
-    struct thread_held held[THREAD_HELD_MOST];
+    struct held_lock held[THREAD_MAX_LOCKS];
 };
 
 extern _Thread_local struct kernel_thread *thread_current PRIVATE_EXPORT(thread_current)
@@ -131,10 +131,10 @@ static inline void irql_check_min(const char *routine, KIRQL min)
  * Locks, while checks are on: `by` is the caller of the routine that acquires. There is room for so many; of the others
  * it is only known how many they are, so that any lock may be one of them.
  */
-void thread_hold(const void *lock, const struct lock_kind *kind, const void *by);
-void thread_release(const void *lock);
-bool thread_holds(const void *lock);
-bool thread_may_hold(const void *lock);
+void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by);
+void thread_remove_lock(const void *lock);
+bool thread_has_lock(const void *lock);
+bool thread_may_have_lock(const void *lock);
 
 /*
  * Around every call into the driver (callback, work item, DPC, thread): what it came back with. The mark is taken
@@ -145,7 +145,7 @@ struct thread_mark {
     KIRQL irql;
     unsigned held;
 };
-struct thread_mark thread_mark_take(void) PRIVATE_EXPORT(thread_mark_take);
+struct thread_mark thread_mark_get(void) PRIVATE_EXPORT(thread_mark_get);
 void thread_mark_check(const struct thread_mark *mark, const char *routine, const void *called)
     PRIVATE_EXPORT(thread_mark_check);
 

@@ -47,7 +47,7 @@ static bool insert(KTIMER *timer)
 
     while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart)
         at = at->Blink;
-    link_before(at, &timer->TimerListEntry);
+    link_insert_before(at, &timer->TimerListEntry);
     return list->Flink == &timer->TimerListEntry;
 }
 
@@ -123,13 +123,13 @@ static void start_thread(void)
     pthread_detach(thread);
 }
 
-static void visit_list(LIST_ENTRY *list, live_visit *visit, void *context)
+static void visit_list(LIST_ENTRY *list, live_on_entry *visit, void *context)
 {
     for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
         visit(context, LIVE_TIMER, timer_at(e), "KTIMER", timer_at(e)->SetBy);
 }
 
-static void walk(live_visit *visit, void *context)
+static void walk(live_on_entry *visit, void *context)
 {
     dispatch_lock();
     visit_list(&relative, visit, context);

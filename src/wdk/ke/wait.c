@@ -61,9 +61,9 @@ static void wake(struct kernel_thread *t)
         return;
     }
     atomic_fetch_add_explicit(&t->called, 1, memory_order_relaxed);
-    processor_call_here(id);
+    processor_pull_thread(id);
     say_woken(t);
-    processor_let_go(id);
+    processor_release_thread(id);
     atomic_fetch_sub_explicit(&t->called, 1, memory_order_release);
 }
 
@@ -93,7 +93,7 @@ static bool take_mutex(KMUTANT *m, struct kernel_thread *t)
         return false; /* once more by its owner */
     m->OwnerThread = (PKTHREAD)t;
     m->Abandoned = FALSE;
-    link_before(&t->mutants, &m->MutantListEntry);
+    link_insert_before(&t->mutants, &m->MutantListEntry);
     return abandoned;
 }
 
@@ -236,13 +236,13 @@ static NTSTATUS block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count,
     struct deadline until;
 
     for (ULONG i = 0; i < count; i++)
-        link_before(&((DISPATCHER_HEADER *)blocks[i].Object)->WaitListHead, &blocks[i].WaitListEntry);
+        link_insert_before(&((DISPATCHER_HEADER *)blocks[i].Object)->WaitListHead, &blocks[i].WaitListEntry);
     t->wait_blocks = blocks;
     t->wait_count = count;
     t->wait_all = all;
     t->wait_ended = false;
     atomic_store_explicit(&t->woken, WOKEN_NOT, memory_order_relaxed);
-    link_before(&waiting, &t->waiting);
+    link_insert_before(&waiting, &t->waiting);
     dispatch_unlock(NULL);
     until = deadline_of(timeout);
     /* As on Windows behind those that were ready before it, such as a worker that an interrupt took its processor. */
@@ -368,7 +368,7 @@ static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void
         return;
     t->critical++;
     if (check_on())
-        thread_hold(h, &mutex_kind, by);
+        thread_add_lock(h, &mutex_kind, by);
 }
 
 static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status,

@@ -8,7 +8,7 @@
 
 #include "wdk/common/check.h"
 #include "wdk/common/inuse.h"
-#include "wdk/common/turns.h"
+#include "wdk/common/ticket_lock.h"
 #include "wdk/ke/thread.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool_tags.h"
@@ -28,7 +28,7 @@ extern void __asan_init(void) __attribute__((weak));
 atomic_bool checked_pool_used;
 bool checked_pool_under_asan;
 
-static struct turns lock;
+static struct ticket_lock lock;
 static struct pool_block *blocks;
 static TAILQ_HEAD(freed, pool_block) freed = TAILQ_HEAD_INITIALIZER(freed);
 static unsigned kept_blocks;
@@ -42,14 +42,14 @@ __attribute__((constructor(101))) static void look_for_asan(void)
 
 static void enter(void)
 {
-    turns_enter(&lock);
+    ticket_lock_acquire(&lock);
     inside = true;
 }
 
 static void leave(void)
 {
     inside = false;
-    turns_leave(&lock);
+    ticket_lock_release(&lock);
 }
 
 /* ---- Reports ----------------------------------------------------------------------------------------------------- */
@@ -197,12 +197,12 @@ static bool special_place(struct pool_block *b, size_t align, bool zero)
     bool taken;
 
     enter();
-    taken = special_take(b, align);
+    taken = special_alloc(b, align);
     leave();
     if (!taken || special_open(b, zero))
         return taken;
     enter();
-    special_give_back(b);
+    special_free(b);
     leave();
     return false;
 }
@@ -214,7 +214,7 @@ static bool place(struct pool_block *b, const struct pool_wish *wish)
            heap_place(b, wish->align, wish->zero);
 }
 
-void *checked_pool_allocate(const struct pool_wish *wish)
+void *checked_pool_alloc(const struct pool_wish *wish)
 {
     struct pool_block *b = calloc(1, sizeof *b), *old;
 
@@ -331,7 +331,7 @@ bool checked_pool_find(const void *address, struct pool_block *copy)
     return b != NULL;
 }
 
-void checked_pool_stranger(const char *routine, const void *address)
+void checked_pool_report_unknown(const char *routine, const void *address)
 {
     struct pool_block around;
 
@@ -377,7 +377,7 @@ static const char *what_was_done(enum check_rule rule, bool write)
     return write ? "written to after it was freed" : "read after it was freed";
 }
 
-bool checked_pool_touched(const void *address, bool write)
+bool checked_pool_handle_fault(const void *address, bool write)
 {
     struct pool_block copy = { .start = NULL }, *b;
     struct special_run *r;

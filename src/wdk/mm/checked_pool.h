@@ -63,7 +63,7 @@ static inline bool checked_pool_wanted(void)
 }
 
 /* NULL: no memory. Counts it, if it counts. */
-void *checked_pool_allocate(const struct pool_wish *wish);
+void *checked_pool_alloc(const struct pool_wish *wish);
 
 /*
  * Frees and counts. False: it is not on record. tag 0 fits all. Reports what is wrong, in the words of the rules; a
@@ -72,7 +72,7 @@ void *checked_pool_allocate(const struct pool_wish *wish);
 bool checked_pool_free(const char *routine, void *start, uint32_t tag);
 
 /* Nothing of this pool begins there: says so. */
-void checked_pool_stranger(const char *routine, const void *address);
+void checked_pool_report_unknown(const char *routine, const void *address);
 
 /* The block that the address lies in, while it is live: a copy. */
 bool checked_pool_find(const void *address, struct pool_block *copy);
@@ -86,6 +86,6 @@ uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
  * The touch of a page that is closed: reports it and opens the page. False: no block of this pool. From a signal
  * handler.
  */
-bool checked_pool_touched(const void *address, bool write);
+bool checked_pool_handle_fault(const void *address, bool write);
 
 #endif

@@ -88,7 +88,7 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
     (void)ChargeQuota;
     irql_check_max(__func__, DISPATCH_LEVEL);
     if (Length <= MDL_OCTETS_MOST)
-        mdl = pool_take(MmSizeOfMdl(VirtualAddress, Length));
+        mdl = pool_alloc(MmSizeOfMdl(VirtualAddress, Length));
     if (!mdl)
         return NULL;
     MmInitializeMdl(mdl, VirtualAddress, Length);
@@ -107,7 +107,7 @@ VOID IoFreeMdl(PMDL Mdl)
     ours = live_remove(LIVE_MDL, Mdl);
     if (ours && is_flagged(Mdl, MDL_PAGES_LOCKED))
         misused(CHECK_MDL_FREED_LOCKED, __func__, Mdl, "its pages are still locked");
-    pool_give(__func__, Mdl);
+    pool_free(__func__, Mdl);
 }
 
 /* ---- Build and lock ---------------------------------------------------------------------------------------------- */
@@ -314,14 +314,14 @@ static PMDL allocate_pages(const char *routine, const struct limits *limits, SIZ
     PMDL mdl;
 
     irql_check_max(routine, DISPATCH_LEVEL);
-    pages = octets ? pool_take(octets) : NULL;
+    pages = octets ? pool_alloc(octets) : NULL;
     if (!pages)
         return NULL;
     mdl = is_within(pages, octets, limits)
               ? ExAllocatePoolWithTag(NonPagedPoolNx, MmSizeOfMdl(pages, octets), TAG_PAGES)
               : NULL;
     if (!mdl) {
-        pool_give(routine, pages);
+        pool_free(routine, pages);
         return NULL;
     }
     memset(mdl, 0, sizeof *mdl);
@@ -374,7 +374,7 @@ VOID MmFreePagesFromMdl(PMDL MemoryDescriptorList)
     }
     set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
-    pool_give(__func__, pages);
+    pool_free(__func__, pages);
 }
 
 static PVOID allocate_contiguous(const char *routine, SIZE_T size, const struct limits *limits)
@@ -382,9 +382,9 @@ static PVOID allocate_contiguous(const char *routine, SIZE_T size, const struct 
     PVOID start;
 
     irql_check_max(routine, DISPATCH_LEVEL);
-    start = pool_take_pages(size, TAG_CONTIGUOUS);
+    start = pool_alloc_pages(size, TAG_CONTIGUOUS);
     if (start && !is_within(start, size, limits)) {
-        pool_give(routine, start);
+        pool_free(routine, start);
         start = NULL;
     }
     return start;
@@ -437,12 +437,12 @@ PVOID MmAllocateContiguousNodeMemory(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS Lowe
 
 VOID MmFreeContiguousMemory(PVOID BaseAddress)
 {
-    pool_give(__func__, BaseAddress);
+    pool_free(__func__, BaseAddress);
 }
 
 VOID MmFreeContiguousMemorySpecifyCache(PVOID BaseAddress, SIZE_T NumberOfBytes, MEMORY_CACHING_TYPE CacheType)
 {
     (void)NumberOfBytes;
     (void)CacheType;
-    pool_give(__func__, BaseAddress);
+    pool_free(__func__, BaseAddress);
 }

@@ -79,7 +79,7 @@ static inline void *put_header(char *block, size_t size, unsigned index, unsigne
 
 static void *place_in_page(size_t size, unsigned index, bool zero)
 {
-    char *page = pool_page_take();
+    char *page = pool_page_alloc();
 
     if (!page)
         return NULL;
@@ -96,7 +96,7 @@ static size_t pages_of_run(size_t size)
 
 static void *place_in_run(size_t size, unsigned index, bool zero)
 {
-    char *run = pool_run_take(pages_of_run(size));
+    char *run = pool_run_alloc(pages_of_run(size));
 
     if (!run)
         return NULL;
@@ -154,9 +154,9 @@ static inline void plain_free(void *block)
         pool_tag_count(h->index, -1, -(int64_t)h->size);
     h->magic = 0;
     if (__builtin_expect(h->shift == OWN_PAGE, 0))
-        pool_page_give(h);
+        pool_page_free(h);
     else if (__builtin_expect(h->shift == OWN_RUN, 0))
-        pool_run_give((char *)block - PAGE_SIZE, pages_of_run(h->size));
+        pool_run_free((char *)block - PAGE_SIZE, pages_of_run(h->size));
     else
         free((char *)block - (size_t)h->shift * ALIGN);
 }
@@ -197,7 +197,7 @@ static __attribute__((noinline)) void *recorded_allocate(const char *routine, si
     };
 
     check_request(routine, size, tag, paged);
-    return size > SIZE_MOST ? NULL : checked_pool_allocate(&wish);
+    return size > SIZE_MOST ? NULL : checked_pool_alloc(&wish);
 }
 
 static inline void *allocate(const char *routine, size_t size, uint32_t tag, bool paged, bool cache_aligned, bool zero)
@@ -319,7 +319,7 @@ static void checked_free(const char *routine, void *block, ULONG tag)
     if (!check_on() || has_header(block))
         plain_free(block);
     else
-        checked_pool_stranger(routine, block);
+        checked_pool_report_unknown(routine, block);
 }
 
 static inline void give_back(const char *routine, void *block, ULONG tag)
@@ -349,26 +349,26 @@ VOID ExFreePool2(PVOID P, ULONG Tag, PCPOOL_EXTENDED_PARAMETER ExtendedParameter
 
 /* ---- For the kernel itself --------------------------------------------------------------------------------------- */
 
-void *pool_take(size_t size)
+void *pool_alloc(size_t size)
 {
     struct pool_wish wish = { .size = size, .align = align_of(size, false), .tag = TAG_KERNEL, .zero = true };
 
-    return checked_pool_wanted() ? checked_pool_allocate(&wish) : plain_allocate(size, wish.align, NOT_COUNTED, true);
+    return checked_pool_wanted() ? checked_pool_alloc(&wish) : plain_allocate(size, wish.align, NOT_COUNTED, true);
 }
 
-void pool_give(const char *routine, void *object)
+void pool_free(const char *routine, void *object)
 {
     give_back(routine, object, 0);
 }
 
-void *pool_take_pages(size_t size, uint32_t tag)
+void *pool_alloc_pages(size_t size, uint32_t tag)
 {
     struct pool_wish wish = { .size = size, .align = PAGE_SIZE, .tag = tag, .tag_index = pool_tag_index(tag),
                               .counted = true };
 
     if (size > SIZE_MOST)
         return NULL;
-    return checked_pool_wanted() ? checked_pool_allocate(&wish)
+    return checked_pool_wanted() ? checked_pool_alloc(&wish)
                                  : plain_allocate(size, PAGE_SIZE, wish.tag_index, false);
 }
 

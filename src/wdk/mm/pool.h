@@ -20,10 +20,10 @@
  * Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not
  * counted.
  */
-void *pool_take(size_t size) PRIVATE_EXPORT(pool_take);
-void pool_give(const char *routine, void *object) PRIVATE_EXPORT(pool_give);
-/* Counted, not zeroed, and at a page's start whatever the size. pool_give frees it. */
-void *pool_take_pages(size_t size, uint32_t tag);
+void *pool_alloc(size_t size) PRIVATE_EXPORT(pool_alloc);
+void pool_free(const char *routine, void *object) PRIVATE_EXPORT(pool_free);
+/* Counted, not zeroed, and at a page's start whatever the size. pool_free frees it. */
+void *pool_alloc_pages(size_t size, uint32_t tag);
 
 /* Blocks that the driver has not freed. Exact while no thread allocates or frees. */
 uint64_t pool_outstanding(void);

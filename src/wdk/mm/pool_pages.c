@@ -84,7 +84,7 @@ static __attribute__((noinline)) void load(struct magazine *m)
             m->pages[m->count++] = (char *)pages + i * POOL_PAGE;
 }
 
-void *pool_page_take(void)
+void *pool_page_alloc(void)
 {
     struct magazine *m = magazine ? magazine : new_magazine();
 
@@ -93,7 +93,7 @@ void *pool_page_take(void)
     return m->count ? m->pages[--m->count] : NULL;
 }
 
-void pool_page_give(void *page)
+void pool_page_free(void *page)
 {
     struct magazine *m = magazine ? magazine : new_magazine();
 
@@ -152,7 +152,7 @@ static void *take_run(size_t pages)
     return unused - pages * POOL_PAGE;
 }
 
-void *pool_run_take(size_t pages)
+void *pool_run_alloc(size_t pages)
 {
     void *run;
     char *chunk;
@@ -176,7 +176,7 @@ void *pool_run_take(size_t pages)
     return run;
 }
 
-void pool_run_give(void *run, size_t pages)
+void pool_run_free(void *run, size_t pages)
 {
     struct spare *s = run;
 
@@ -188,10 +188,10 @@ void pool_run_give(void *run, size_t pages)
 
 static void prepare(void)
 {
-    void *run = pool_run_take(2);
+    void *run = pool_run_alloc(2);
 
     if (run)
-        pool_run_give(run, 2);
+        pool_run_free(run, 2);
 }
 
 void pool_runs_prepare(void)

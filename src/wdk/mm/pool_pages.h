@@ -15,12 +15,12 @@
 enum { POOL_PAGE = 4096, POOL_RUN_MOST = 65 };
 
 /* At a page's start; NULL: no memory. */
-void *pool_page_take(void);
-void pool_page_give(void *page);
+void *pool_page_alloc(void);
+void pool_page_free(void *page);
 
 /* Several in a row: 2 to POOL_RUN_MOST. */
-void *pool_run_take(size_t pages);
-void pool_run_give(void *run, size_t pages);
+void *pool_run_alloc(size_t pages);
+void pool_run_free(void *run, size_t pages);
 
 /* So that the first runs do not wait for the host. */
 void pool_runs_prepare(void);

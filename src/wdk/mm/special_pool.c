@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "wdk/common/turns.h"
+#include "wdk/common/ticket_lock.h"
 #include "wdk/mm/checked_pool.h"
 #include "wdk/mm/pool_pages.h"
 #include "wdk/mm/special_pool.h"
@@ -38,7 +38,7 @@ static struct arena {
 } arena;
 
 /* The host changes a process' mappings one after the other: threads wait here, awake, and not in the host, asleep. */
-static struct turns mapping;
+static struct ticket_lock mapping;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct sigaction before;
 
@@ -84,7 +84,7 @@ static bool is_write(const void *context)
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     if (info->si_code != SEGV_ACCERR || !special_contains(info->si_addr) ||
-        !checked_pool_touched(info->si_addr, is_write(context)))
+        !checked_pool_handle_fault(info->si_addr, is_write(context)))
         pass_on(number, info, context);
 }
 
@@ -203,7 +203,7 @@ static void give_run(struct special_run *r)
     arena.spare[r->order] = r;
 }
 
-bool special_take(struct pool_block *block, size_t align)
+bool special_alloc(struct pool_block *block, size_t align)
 {
     size_t size = block->size ? block->size : 1;
     size_t pages = size / SPECIAL_PAGE + (size % SPECIAL_PAGE != 0);
@@ -230,11 +230,11 @@ bool special_open(const struct pool_block *block, bool zero)
     size_t octets = (size_t)(r->end - r->data);
     bool opened;
 
-    turns_enter(&mapping);
+    ticket_lock_acquire(&mapping);
     opened = !mprotect(r->data, octets, PROT_READ | PROT_WRITE);
     if (opened)
         pool_make_resident(r->data, octets);
-    turns_leave(&mapping);
+    ticket_lock_release(&mapping);
     if (!opened)
         return false;
     memset(r->data, SPECIAL_FILL, (size_t)(block->start - r->data));
@@ -243,7 +243,7 @@ bool special_open(const struct pool_block *block, bool zero)
     return true;
 }
 
-void special_give_back(struct pool_block *block)
+void special_free(struct pool_block *block)
 {
     atomic_fetch_sub(&arena.live, 1);
     give_run(block->run);
@@ -256,13 +256,13 @@ void special_close(struct pool_block *block)
     struct special_run *r = block->run;
     size_t octets = pages_of(r) * SPECIAL_PAGE;
 
-    turns_enter(&mapping);
+    ticket_lock_acquire(&mapping);
     if (octets > KEPT_PAGES * SPECIAL_PAGE)
         (void)madvise(r->base, octets, MADV_DONTNEED);
     if (atomic_exchange(&r->opened, false))
         (void)mprotect(r->base, octets + SPECIAL_PAGE, PROT_NONE);
     else (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
-    turns_leave(&mapping);
+    ticket_lock_release(&mapping);
     atomic_fetch_sub(&arena.live, 1);
 }
 

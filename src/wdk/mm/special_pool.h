@@ -30,11 +30,11 @@ struct special_run {
 };
 
 /* Where the block shall begin, and its run, which does not name it yet. False: no room, or too large. */
-bool special_take(struct pool_block *block, size_t align);
+bool special_alloc(struct pool_block *block, size_t align);
 /* Its pages; the octets around it, in them, are SPECIAL_FILL. False: no memory. */
 bool special_open(const struct pool_block *block, bool zero);
 /* That came to nothing. */
-void special_give_back(struct pool_block *block);
+void special_free(struct pool_block *block);
 /* Closes the pages of a block. */
 void special_close(struct pool_block *block);
 /* The block's run is anybody's. */

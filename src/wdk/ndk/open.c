@@ -19,7 +19,7 @@ NTSTATUS ndk_adapter_open(NDK_VERSION version, NET_IFINDEX index, NDK_ADAPTER **
     if (!NT_SUCCESS(status))
         return status;
     ondk_use_windows_families(provider, 1);
-    if (!check_on() && !address_map_any()) {
+    if (!check_on() && !address_map_has_entries()) {
         live_add(LIVE_NDK_OBJECT, provider, "NDK_ADAPTER"); /* once, however often it is opened */
         *out = provider;
         return status;

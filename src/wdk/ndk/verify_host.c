@@ -28,7 +28,7 @@ static int host_irql(void)
 /* A mark is the IRQL and the count of locks that the thread holds. */
 static uint64_t host_callback_begin(void)
 {
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
 
     return (uint64_t)mark.held << 8 | mark.irql;
 }
@@ -42,7 +42,7 @@ static void host_callback_end(uint64_t mark, const char *callback, const void *r
 
 static bool host_address_to_provider(const void *sockaddr, size_t length, void *room)
 {
-    if (!address_map_any())
+    if (!address_map_has_entries())
         return false;
     memcpy(room, sockaddr, length);
     address_map_to_host(room, length);
@@ -51,7 +51,7 @@ static bool host_address_to_provider(const void *sockaddr, size_t length, void *
 
 static void host_address_to_consumer(void *sockaddr, size_t length)
 {
-    if (address_map_any())
+    if (address_map_has_entries())
         address_map_to_driver(sockaddr, length);
 }
 
@@ -75,7 +75,7 @@ static bool host_find_use(const void *start, size_t size, struct inuse_found *ou
 }
 
 struct host_walk {
-    live_visit *visit;
+    live_on_entry *visit;
     void *context;
 };
 
@@ -86,7 +86,7 @@ static void host_copy_open(void *context, const struct verify_open *open)
     walk->visit(walk->context, open->is_call ? LIVE_NDK_REQUEST : LIVE_NDK_OBJECT, open->object, open->what, &open->by);
 }
 
-static void host_walk_open(live_visit *visit, void *context)
+static void host_walk_open(live_on_entry *visit, void *context)
 {
     verify_walk_open(host_copy_open, &(struct host_walk){ visit, context });
 }

@@ -23,7 +23,7 @@ struct notice {
 static void call(const struct notice *n, PMIB_IPINTERFACE_ROW ip, PMIB_UNICASTIPADDRESS_ROW unicast,
                  MIB_NOTIFICATION_TYPE type)
 {
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
 
     if (n->on_interface)
         n->on_interface(n->context, ip, type);

@@ -34,11 +34,11 @@ NTSTATUS handle_open(void *object, HANDLE *handle)
     HASH_ADD_PTR(handles, value, h);
     *handle = h->value;
     pthread_mutex_unlock(&lock);
-    live_add(LIVE_HANDLE, *handle, object_type(object)->name);
+    live_add(LIVE_HANDLE, *handle, ob_type(object)->name);
     return STATUS_SUCCESS;
 }
 
-void *handle_get(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
+void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
 {
     struct handle *h;
     void *object = NULL;
@@ -47,12 +47,12 @@ void *handle_get(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status)
     HASH_FIND_PTR(handles, &handle, h);
     if (!h) {
         *status = STATUS_INVALID_HANDLE;
-    } else if (type && object_type(h->object) != type) {
+    } else if (type && ob_type(h->object) != type) {
         *status = STATUS_OBJECT_TYPE_MISMATCH;
     } else {
         *status = STATUS_SUCCESS;
         object = h->object;
-        object_get(object);
+        ob_ref(object);
     }
     pthread_mutex_unlock(&lock);
     return object;
@@ -70,9 +70,9 @@ bool handle_close(HANDLE handle)
     if (!h)
         return false;
     (void)live_remove(LIVE_HANDLE, handle);
-    if (object_type(h->object)->closed)
-        object_type(h->object)->closed(h->object);
-    object_put(h->object);
+    if (ob_type(h->object)->closed)
+        ob_type(h->object)->closed(h->object);
+    ob_unref(h->object);
     free(h);
     return true;
 }

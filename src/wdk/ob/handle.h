@@ -14,10 +14,10 @@
 NTSTATUS handle_open(void *object, HANDLE *handle);
 
 /*
- * The object with a reference of the caller's (object_put). type NULL: any. NULL: *status is STATUS_INVALID_HANDLE or
+ * The object with a reference of the caller's (ob_unref). type NULL: any. NULL: *status is STATUS_INVALID_HANDLE or
  * STATUS_OBJECT_TYPE_MISMATCH; a bad handle is reported by whoever knows the routine's name.
  */
-void *handle_get(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
+void *handle_lookup(HANDLE handle, POBJECT_TYPE type, NTSTATUS *status);
 
 /* Tells the object's type and drops the handle's reference. False: no such handle. */
 bool handle_close(HANDLE handle);

@@ -232,7 +232,7 @@ void *name_find(PCUNICODE_STRING name, UNICODE_STRING *rest, NTSTATUS *status)
     n = find_object(&text, &kept);
     if (n && copy_rest(rest, name, text + n->length, kept)) {
         object = n->object;
-        object_get(object);
+        ob_ref(object);
         *status = STATUS_SUCCESS;
     }
     pthread_mutex_unlock(&lock);

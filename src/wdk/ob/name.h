@@ -19,8 +19,8 @@ void name_remove_object(const void *object);
 NTSTATUS name_remove_link(PCUNICODE_STRING name);
 
 /*
- * Follows links. The object with a reference (object_put), and in *rest (free its Buffer) what of the name comes after
- * the object's; NULL: *status says why.
+ * Follows symbolic links. Returns the object with a reference, which ob_unref drops. *rest receives what follows the
+ * object's name; the caller frees its Buffer. Returns NULL and sets *status if there is no such object.
  */
 void *name_find(PCUNICODE_STRING name, UNICODE_STRING *rest, NTSTATUS *status);
 

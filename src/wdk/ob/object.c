@@ -30,7 +30,7 @@ static struct object *header_of(void *object)
     return (struct object *)(void *)((char *)object - HEADER);
 }
 
-void *object_new(POBJECT_TYPE type, size_t size)
+void *ob_new(POBJECT_TYPE type, size_t size)
 {
     struct object *o = calloc(1, HEADER + size);
 
@@ -42,12 +42,12 @@ void *object_new(POBJECT_TYPE type, size_t size)
     return (char *)o + HEADER;
 }
 
-void object_get(void *object)
+void ob_ref(void *object)
 {
     atomic_fetch_add_explicit(&header_of(object)->references, 1, memory_order_relaxed);
 }
 
-void object_put(void *object)
+void ob_unref(void *object)
 {
     struct object *o = header_of(object);
 
@@ -59,12 +59,12 @@ void object_put(void *object)
     free(o);
 }
 
-POBJECT_TYPE object_type(void *object)
+POBJECT_TYPE ob_type(void *object)
 {
     return header_of(object)->type;
 }
 
-void object_lend(void *object)
+void ob_lend(void *object)
 {
     struct object *o = header_of(object);
 
@@ -101,8 +101,8 @@ LONG_PTR ObfReferenceObject(PVOID Object)
     irql_check_max("ObReferenceObject", DISPATCH_LEVEL);
     if (!is_object("ObReferenceObject", Object))
         return 0;
-    object_get(Object);
-    object_lend(Object);
+    ob_ref(Object);
+    ob_lend(Object);
     return atomic_load(&header_of(Object)->references);
 }
 
@@ -114,12 +114,12 @@ LONG_PTR ObfDereferenceObject(PVOID Object)
     if (!is_object("ObDereferenceObject", Object))
         return 0;
     if (!take_back(Object)) {
-        check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)object_type(Object), (uintptr_t)Object, 0, 0,
-                     "%s %p has no reference of the driver's left", object_type(Object)->name, Object);
+        check_failed(CHECK_REFERENCE, "ObDereferenceObject", (uintptr_t)ob_type(Object), (uintptr_t)Object, 0, 0,
+                     "%s %p has no reference of the driver's left", ob_type(Object)->name, Object);
         return 0;
     }
     left = atomic_load(&header_of(Object)->references) - 1;
-    object_put(Object);
+    ob_unref(Object);
     return left;
 }
 
@@ -136,7 +136,7 @@ NTSTATUS ObReferenceObjectByPointer(PVOID Object, ACCESS_MASK DesiredAccess, POB
     irql_check_max("ObReferenceObjectByPointer", DISPATCH_LEVEL);
     if (!is_object("ObReferenceObjectByPointer", Object))
         return STATUS_INVALID_PARAMETER;
-    if (ObjectType && object_type(Object) != ObjectType)
+    if (ObjectType && ob_type(Object) != ObjectType)
         return STATUS_OBJECT_TYPE_MISMATCH;
     (void)ObfReferenceObject(Object);
     return STATUS_SUCCESS;
@@ -158,10 +158,10 @@ NTSTATUS ObReferenceObjectByHandle(HANDLE Handle, ACCESS_MASK DesiredAccess, POB
             *Object = NULL;
         return status;
     }
-    *Object = handle_get(Handle, ObjectType, &status);
+    *Object = handle_lookup(Handle, ObjectType, &status);
     if (!*Object)
         return status;
-    object_lend(*Object);
+    ob_lend(*Object);
     if (HandleInformation) {
         HandleInformation->HandleAttributes = 0;
         HandleInformation->GrantedAccess = DesiredAccess;

@@ -17,16 +17,16 @@ struct _OBJECT_TYPE {
 };
 
 /* Zeroed, with one reference. NULL: no memory. */
-void *object_new(POBJECT_TYPE type, size_t size);
-void object_get(void *object);
-void object_put(void *object);
-POBJECT_TYPE object_type(void *object);
+void *ob_new(POBJECT_TYPE type, size_t size);
+void ob_ref(void *object);
+void ob_unref(void *object);
+POBJECT_TYPE ob_type(void *object);
 
 /*
  * References that a driver holds and gives back with ObDereferenceObject. They are counted beside the others, so that
- * what is left of them is reported at unload (LIVE_REFERENCE). object_lend turns the caller's reference into the
+ * what is left of them is reported at unload (LIVE_REFERENCE). ob_lend turns the caller's reference into the
  * driver's.
  */
-void object_lend(void *object);
+void ob_lend(void *object);
 
 #endif

@@ -30,7 +30,7 @@ POBJECT_TYPE *PsThreadType = &thread_type_pointer;
 
 static struct kernel_thread *thread_object_create(void)
 {
-    struct kernel_thread *t = object_new(&thread_type, sizeof *t);
+    struct kernel_thread *t = ob_new(&thread_type, sizeof *t);
 
     if (t)
         thread_init(t);
@@ -39,7 +39,7 @@ static struct kernel_thread *thread_object_create(void)
 
 static void thread_object_release(struct kernel_thread *t)
 {
-    object_put(t);
+    ob_unref(t);
 }
 
 static const struct thread_objects thread_objects = { thread_object_create, thread_object_release };
@@ -60,10 +60,10 @@ static void *run(void *argument)
     struct kernel_thread *t = argument;
     struct thread_mark mark;
 
-    processor_anywhere();
+    processor_unbind();
     thread_begin(t);
     futex_wake(&t->id, 1);
-    mark = thread_mark_take();
+    mark = thread_mark_get();
     t->start(t->context);
     thread_mark_check(&mark, "system thread", (const void *)(uintptr_t)t->start);
     return NULL;
@@ -84,7 +84,7 @@ static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
     t->context = context;
     t->critical = 1; /* as documented for system threads */
     live_add(LIVE_THREAD, t, "PsCreateSystemThread");
-    object_get(t); /* the caller's */
+    ob_ref(t); /* the caller's */
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     failed = thread_create(&thread, &attr, run, t);
@@ -92,8 +92,8 @@ static struct kernel_thread *create(PKSTART_ROUTINE routine, PVOID context)
     if (!failed)
         return t;
     (void)live_remove(LIVE_THREAD, t);
-    object_put(t);
-    object_put(t);
+    ob_unref(t);
+    ob_unref(t);
     return NULL;
 }
 
@@ -117,7 +117,7 @@ NTSTATUS PsCreateSystemThread(PHANDLE ThreadHandle, ULONG DesiredAccess, POBJECT
         *ClientId = (CLIENT_ID){ (HANDLE)(intptr_t)the_process.id, id_of(t) };
     status = handle_open(t, ThreadHandle);
     if (!NT_SUCCESS(status))
-        object_put(t); /* it runs already, and nobody can wait for it */
+        ob_unref(t); /* it runs already, and nobody can wait for it */
     return status;
 }
 

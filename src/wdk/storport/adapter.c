@@ -252,7 +252,7 @@ static struct port_adapter *new_adapter(PDRIVER_OBJECT driver, const struct port
 
     if (!a)
         return NULL;
-    a->extension = pool_take(sizeof *a->extension + d->miniport.DeviceExtensionSize);
+    a->extension = pool_alloc(sizeof *a->extension + d->miniport.DeviceExtensionSize);
     if (!a->extension) {
         free(a);
         return NULL;
@@ -278,10 +278,10 @@ static void free_adapter(struct port_adapter *a)
     for (struct port_unit *u = a->units, *next; u; u = next) {
         next = u->next;
         if (u->extension)
-            pool_give("DriverUnload", u->extension);
+            pool_free("DriverUnload", u->extension);
         free(u);
     }
-    pool_give("DriverUnload", a->extension);
+    pool_free("DriverUnload", a->extension);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a);

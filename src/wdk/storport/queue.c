@@ -29,7 +29,7 @@ struct port_inside port_enter(KIRQL level)
 {
     struct port_inside inside = { irql_set(level), { 0 } };
 
-    inside.mark = thread_mark_take();
+    inside.mark = thread_mark_get();
     return inside;
 }
 
@@ -52,7 +52,7 @@ struct port_unit *port_unit_get(struct port_adapter *a, UCHAR path, UCHAR target
     u = calloc(1, sizeof *u);
     if (!u)
         return NULL;
-    u->extension = a->config.SpecificLuExtensionSize ? pool_take(a->config.SpecificLuExtensionSize) : NULL;
+    u->extension = a->config.SpecificLuExtensionSize ? pool_alloc(a->config.SpecificLuExtensionSize) : NULL;
     if (a->config.SpecificLuExtensionSize && !u->extension) {
         free(u);
         return NULL;

@@ -129,8 +129,8 @@ static void fill_extended(const struct port_adapter *a, struct port_request *r)
 /* The extension of a request has no defined contents: nobody shall find zeros there by luck. */
 static bool make_srb(struct port_adapter *a, struct port_request *r)
 {
-    r->srb = pool_take(is_extended(a) ? sizeof(struct extended) : sizeof(SCSI_REQUEST_BLOCK));
-    r->extension = a->config.SrbExtensionSize ? pool_take(a->config.SrbExtensionSize) : NULL;
+    r->srb = pool_alloc(is_extended(a) ? sizeof(struct extended) : sizeof(SCSI_REQUEST_BLOCK));
+    r->extension = a->config.SrbExtensionSize ? pool_alloc(a->config.SrbExtensionSize) : NULL;
     if (!r->srb || (a->config.SrbExtensionSize && !r->extension))
         return false;
     if (r->extension && check_on())
@@ -148,8 +148,8 @@ static bool make_data(struct port_request *r)
 
     if (!c->length)
         return true;
-    r->data = pool_take(c->length);
-    r->mdl = pool_take(MmSizeOfMdl(r->data, c->length));
+    r->data = pool_alloc(c->length);
+    r->mdl = pool_alloc(MmSizeOfMdl(r->data, c->length));
     if (!r->data || !r->mdl)
         return false;
     if (c->flags & SRB_FLAGS_DATA_OUT || c->function == SRB_FUNCTION_IO_CONTROL || c->function == SRB_FUNCTION_PNP)
@@ -162,7 +162,7 @@ static bool make_data(struct port_request *r)
 static void give(void *block)
 {
     if (block)
-        pool_give("StorPortNotification", block);
+        pool_free("StorPortNotification", block);
 }
 
 static void give_srb(struct port_request *r)
@@ -180,7 +180,7 @@ struct port_request *port_request_new(struct port_adapter *a, const struct port_
         return NULL;
     r->call = *call;
     r->references = 2;
-    r->sense = call->sense_length ? pool_take(call->sense_length) : NULL;
+    r->sense = call->sense_length ? pool_alloc(call->sense_length) : NULL;
     if ((call->sense_length && !r->sense) || !make_data(r) || !make_srb(a, r)) {
         port_request_free(r);
         return NULL;

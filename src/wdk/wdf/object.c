@@ -64,7 +64,7 @@ bool wdf_is_below_device(const struct wdf_object *o)
 static void free_context(struct wdf_context *c)
 {
     if (c->data)
-        pool_give("WdfObjectDelete", c->data);
+        pool_free("WdfObjectDelete", c->data);
     free(c);
 }
 
@@ -81,7 +81,7 @@ static struct wdf_context *new_context(PWDF_OBJECT_ATTRIBUTES attributes)
     c->destroy = attributes->EvtDestroyCallback;
     size = !type ? 0 : size > type->ContextSize ? size : type->ContextSize;
     if (size)
-        c->data = pool_take(size);
+        c->data = pool_alloc(size);
     if (size && !c->data) {
         free(c);
         return NULL;

@@ -51,7 +51,7 @@ static void succeed(struct wsk_request *r)
         return;
     }
     link_remove(&r->link);
-    link_before(&s->sends, &r->link); /* WskConnectEx: it is over when its data is sent */
+    link_insert_before(&s->sends, &r->link); /* WskConnectEx: it is over when its data is sent */
     wsk_socket_pump(s);
 }
 
@@ -95,7 +95,7 @@ void wsk_connect_start(struct wsk_request *r)
     if (r->operation == WSK_CONNECT)
         (void)wsk_host_local(s->fd, &r->local);
     atomic_store(&s->state, WSK_CONNECTING);
-    link_before(&s->connects, &r->link);
+    link_insert_before(&s->connects, &r->link);
     if (NT_SUCCESS(status))
         status = connect_to(s, &r->address);
     if (!NT_SUCCESS(status))

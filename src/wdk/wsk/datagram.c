@@ -34,7 +34,7 @@ void wsk_datagrams_free(struct wsk_datagram *list)
     while (list) {
         struct wsk_datagram *next = list->next;
 
-        pool_give("WskRelease", list);
+        pool_free("WskRelease", list);
         list = next;
     }
 }
@@ -170,7 +170,7 @@ static ssize_t take_held(struct wsk_socket *s, struct wsk_request *r, struct wsk
     r->info = d->info;
     r->info.truncated = left > 0;
     s->held = d->next;
-    pool_give("WskReceiveFrom", d);
+    pool_free("WskReceiveFrom", d);
     return (ssize_t)done;
 }
 
@@ -216,7 +216,7 @@ static bool serve(struct wsk_socket *s, struct wsk_request *r)
 
 static struct wsk_datagram *datagram_new(SIZE_T octets)
 {
-    struct wsk_datagram *d = pool_take(sizeof *d + HEADERS + octets);
+    struct wsk_datagram *d = pool_alloc(sizeof *d + HEADERS + octets);
 
     if (!d)
         return NULL;
@@ -251,7 +251,7 @@ static struct wsk_datagram *receive_one(struct wsk_socket *s, int *error)
             return d;
         }
         if (d)
-            pool_give("WskReceiveFromEvent", d);
+            pool_free("WskReceiveFromEvent", d);
         if (got < 0)
             return NULL;
     }
@@ -326,7 +326,7 @@ static void call(struct wsk_socket *s, struct wsk_datagram *list)
     const SIZE_T octets = octets_of(list);
     const ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL | (flags_of(&list->info) & (MSG_BCAST | MSG_MCAST));
     PFN_WSK_RECEIVE_FROM_EVENT routine = s->on_datagram->WskReceiveFromEvent;
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
     NTSTATUS status;
 
     atomic_fetch_add(&s->retained, octets);

@@ -74,7 +74,7 @@ void wsk_event_disconnect(struct wsk_socket *s)
         !wsk_event_begin(s, WSK_EVENT_DISCONNECT))
         return;
     s->told_end = true;
-    mark = thread_mark_take();
+    mark = thread_mark_get();
     (void)routine(s->context, WSK_FLAG_AT_DISPATCH_LEVEL | (abortive ? WSK_FLAG_ABORTIVE : 0));
     thread_mark_check(&mark, "WskDisconnectEvent", (const void *)(uintptr_t)routine);
     wsk_event_end(s);
@@ -93,7 +93,7 @@ void wsk_event_backlog(struct wsk_socket *s)
     if (size == s->backlog_told || !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
         return;
     s->backlog_told = size;
-    mark = thread_mark_take();
+    mark = thread_mark_get();
     (void)routine(s->context, size);
     thread_mark_check(&mark, "WskSendBacklogEvent", (const void *)(uintptr_t)routine);
     wsk_event_end(s);
@@ -125,7 +125,7 @@ static NTSTATUS disable(struct wsk_socket *s, ULONG event, struct wsk_request *r
         status = r ? STATUS_PENDING : STATUS_EVENT_PENDING;
     if (status == STATUS_PENDING) {
         IoMarkIrpPending(r->irp);
-        link_before(&s->disables, &r->link);
+        link_insert_before(&s->disables, &r->link);
     }
     pthread_mutex_unlock(&s->lock);
     return status;

@@ -63,7 +63,7 @@ static NTSTATUS call(struct wsk_socket *listener, struct wsk_socket *s)
     (void)wsk_host_local(s->fd, &local);
     if (wsk_host_remote(s->fd, &remote))
         memset(&remote, 0, sizeof remote);
-    mark = thread_mark_take();
+    mark = thread_mark_get();
     status = routine(listener->context, WSK_FLAG_AT_DISPATCH_LEVEL, (PSOCKADDR)local.octets, (PSOCKADDR)remote.octets,
                      &s->handle, &s->context, &s->on_connection);
     thread_mark_check(&mark, "WskAcceptEvent", (const void *)(uintptr_t)routine);

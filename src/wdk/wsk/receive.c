@@ -111,7 +111,7 @@ static bool serve(struct wsk_socket *s, struct wsk_request *r)
 static struct block *block_new(SIZE_T octets)
 {
     SIZE_T count = (octets + PART - 1) / PART;
-    struct block *b = pool_take(count * sizeof(struct part));
+    struct block *b = pool_alloc(count * sizeof(struct part));
     struct part *p = b ? &b->first : NULL;
 
     for (SIZE_T i = 0; p && i < count; i++, p++) {
@@ -154,7 +154,7 @@ static void forget(struct wsk_socket *s, struct block *b, SIZE_T octets)
 {
     if (live_remove(LIVE_WSK, b)) {
         atomic_fetch_sub(&s->retained, octets);
-        pool_give("WskReceiveEvent", b);
+        pool_free("WskReceiveEvent", b);
     } else if (check_on()) {
         check_failed(CHECK_WSK_INDICATION, "WskReceiveEvent", (uintptr_t)b, 0, 0, 0,
                      "%p has been released, and the event did not return STATUS_PENDING", (void *)b);
@@ -166,7 +166,7 @@ static SIZE_T call(struct wsk_socket *s, struct block *b, SIZE_T octets)
 {
     ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL;
     SIZE_T accepted = octets;
-    struct thread_mark mark = thread_mark_take();
+    struct thread_mark mark = thread_mark_get();
     PFN_WSK_RECEIVE_EVENT routine = s->on_connection->WskReceiveEvent;
     NTSTATUS status;
 
@@ -199,7 +199,7 @@ static bool indicate(struct wsk_socket *s)
     got = b ? fill(s, b) : -ENOMEM;
     if (got <= 0) {
         if (b)
-            pool_give("WskReceiveEvent", b);
+            pool_free("WskReceiveEvent", b);
         wsk_event_end(s);
         wsk_thread_again(s, true);
         return false;
@@ -250,6 +250,6 @@ NTSTATUS WSKAPI wsk_receive_release(PWSK_SOCKET Socket, PWSK_DATA_INDICATION Dat
     if (status != STATUS_SUCCESS)
         return status;
     atomic_fetch_sub(&s->retained, b->first.octets);
-    pool_give("WskRelease", b);
+    pool_free("WskRelease", b);
     return STATUS_SUCCESS;
 }

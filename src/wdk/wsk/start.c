@@ -88,7 +88,7 @@ static void queue(LIST_ENTRY *requests, struct wsk_request *r)
         s->disconnects = true;
     else if (r->operation == WSK_RECEIVE)
         s->paused = false;
-    link_before(requests, &r->link);
+    link_insert_before(requests, &r->link);
     wsk_socket_pump(s);
 }
 

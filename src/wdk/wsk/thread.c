@@ -31,7 +31,7 @@ void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
     post->run = run;
     pthread_mutex_lock(&lock);
-    link_before(&posts, &post->link);
+    link_insert_before(&posts, &post->link);
     if (!woken)
         wsk_host_wake(host);
     woken = true;
@@ -81,7 +81,7 @@ static bool has_posts(void)
 void wsk_thread_again(struct wsk_socket *s, bool is_starved)
 {
     link_remove(&s->again);
-    link_before(&again, &s->again);
+    link_insert_before(&again, &s->again);
     starved = starved || is_starved;
 }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lock for sections of some microseconds: too long to spin for, too short to sleep for. Threads acquire it in the
+ * order in which they came, as with the queued spin lock of Windows' pool, so that of several threads which do the same
+ * none is overtaken for long. A thread that waits yields from time to time, because the holder may have lost its
+ * processor. Now and then it sleeps, because a thread of a real-time policy does not yield to one of lower priority.
+ */
+#ifndef WDK_TICKET_LOCK_H
+#define WDK_TICKET_LOCK_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+
+struct ticket_lock {
+    atomic_uint next, now;
+};
+
+static inline void ticket_lock_acquire(struct ticket_lock *t)
+{
+    unsigned mine = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+
+    for (unsigned tries = 1; atomic_load_explicit(&t->now, memory_order_acquire) != mine; tries++) {
+        if (tries % (128 * 64) == 0)
+            nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+        else if (tries % 128 == 0)
+            sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+static inline void ticket_lock_release(struct ticket_lock *t)
+{
+    atomic_fetch_add_explicit(&t->now, 1, memory_order_release);
+}
+
+#endif
