@@ -58,7 +58,7 @@ static const struct environment_word {
 enum { N_WORDS = sizeof(environment_words) / sizeof(environment_words[0]) };
 
 /* Variables of tests and fuzzers, which programs that they start inherit. */
-static const char *const environment_prefixes[] = { "ONDK_CHECK_", "ONDK_FUZZ_", "ONDK_TEST_" };
+static const char *const environment_prefixes[] = { "ONDK_FUZZ_", "ONDK_TEST_" };
 
 static bool environment_parse(const char *text, const struct environment_number *v, uint32_t *value)
 {

@@ -4,7 +4,6 @@
 Random project files and `sources` files: whatever a folder contains, ndk-cc reads it in bounded time and memory and
 raises nothing but Trouble. usage: ndk_cc_fuzz.py FOLDER-OF-ndk_cc ROUNDS [FIRST]
 """
-import os
 import pathlib
 import random
 import resource
@@ -114,7 +113,6 @@ def one(number, folder):
 
 def main():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-    os.environ.pop('ONDK_CHECK_FULL', None)
     for number in range(FIRST, FIRST + ROUNDS):
         with tempfile.TemporaryDirectory() as folder:
             try:
