@@ -297,10 +297,10 @@ struct fabric_ops {
     void (*mr_discard)(struct fabric_mr *mr, uint32_t token);
     /*
      * Its tokens replace each other in the order in which they were made. mr_token: the newest, whatever became of it;
-     * mr_left: the newest that is prepared or alive; where there is none, the last that was alive. 0: none was.
+     * mr_current: the newest that is prepared or alive; where there is none, the last that was alive. 0: none was.
      */
     uint32_t (*mr_token)(struct fabric_mr *mr);
-    uint32_t (*mr_left)(struct fabric_mr *mr);
+    uint32_t (*mr_current)(struct fabric_mr *mr);
 
     /* Logical addresses of len bytes at memory: 0, ENOMEM, ENOSPC. lam_page: of the index-th page, page-aligned. */
     int (*lam_create)(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);

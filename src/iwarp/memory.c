@@ -290,8 +290,8 @@ void slot_put_back(struct mem_region *r)
     free_list_return(slot_table(r), r);
     if (done)
         done(context);
-    group_leave(group); /* either may be the last that was waited for */
-    group_leave(parent_group);
+    group_unref(group); /* either may be the last that was waited for */
+    group_unref(parent_group);
 }
 
 int mem_register_in(struct mem_table *t, struct mem_group *g, const void *domain, void *memory, uint64_t len,

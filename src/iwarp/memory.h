@@ -45,7 +45,7 @@ struct mem_group {
     uint32_t stag;    /* and its STag; 0: none was */
     uint32_t newest;  /* the STag of the last that was made, whatever became of it since; 0: none was */
     struct mem_region *reserved; /* for the first that is prepared: mem_group_reserve */
-    unsigned holds;   /* these, and windows bound to one of them */
+    unsigned refs;    /* these, and windows bound to one of them */
     bool closed;
     void (*empty)(void *context);
     void *context;

@@ -70,8 +70,8 @@ enum wire_error slot_look_up_local(struct mem_table *t, const void *domain, uint
 /* memory_request.c. NULL groups are none. */
 /* slot_publish as a member of the group: 0 or ECANCELED. */
 int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared);
-void group_unlink(struct mem_group *g, struct mem_region *r); /* its hold remains */
-int group_hold(struct mem_group *g);
-void group_leave(struct mem_group *g);
+void group_unlink(struct mem_group *g, struct mem_region *r); /* its reference remains */
+int group_ref(struct mem_group *g);
+void group_unref(struct mem_group *g);
 
 #endif

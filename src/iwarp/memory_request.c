@@ -28,7 +28,7 @@
 
 void mem_group_init(struct mem_group *g)
 {
-    *g = (struct mem_group){ .holds = 0 };
+    *g = (struct mem_group){ .refs = 0 };
     spin_init(&g->lock);
     LIST_INIT(&g->regions);
 }
@@ -122,7 +122,7 @@ static void now_latest(struct mem_group *g, struct mem_region *r)
     g->stag = slot_stag(r);
 }
 
-int group_hold(struct mem_group *g)
+int group_ref(struct mem_group *g)
 {
     int error = 0;
 
@@ -132,7 +132,7 @@ int group_hold(struct mem_group *g)
     if (g->closed)
         error = ECANCELED;
     else
-        g->holds++;
+        g->refs++;
     spin_unlock(&g->lock);
     return error;
 }
@@ -148,7 +148,7 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
     spin_lock(&g->lock);
     error = g->closed ? ECANCELED : 0;
     if (!error) {
-        g->holds++;
+        g->refs++;
         r->group = g;
         r->number = ++g->made;
         LIST_INSERT_HEAD(&g->regions, r, link);
@@ -170,7 +170,7 @@ void group_unlink(struct mem_group *g, struct mem_region *r)
     spin_unlock(&g->lock);
 }
 
-void group_leave(struct mem_group *g)
+void group_unref(struct mem_group *g)
 {
     void (*empty)(void *context) = NULL;
     void *context = NULL;
@@ -178,7 +178,7 @@ void group_leave(struct mem_group *g)
     if (!g)
         return;
     spin_lock(&g->lock);
-    if (--g->holds == 0) {
+    if (--g->refs == 0) {
         empty = g->empty;
         context = g->context;
     }
@@ -227,7 +227,7 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
         slot_abandon(unused);
     spin_lock(&g->lock);
     g->closed = true;
-    now = g->holds == 0;
+    now = g->refs == 0;
     if (!now) {
         g->empty = empty;
         g->context = context;
@@ -320,12 +320,12 @@ static bool reserve_again(struct mem_group *g, struct mem_region *r)
     bool again;
 
     spin_lock(&g->lock);
-    again = g->made == 1 && g->holds == 1 && !g->closed && r->kind != SLOT_WINDOW &&
+    again = g->made == 1 && g->refs == 1 && !g->closed && r->kind != SLOT_WINDOW &&
             atomic_compare_exchange_strong_explicit(&r->word, &mine, free_slot, memory_order_acq_rel,
                                                     memory_order_relaxed);
     if (again) {
         LIST_REMOVE(r, link);
-        g->made = g->holds = 0;
+        g->made = g->refs = 0;
         g->reserved = r;
         pages = r->kind == SLOT_PAGED ? r->pages : NULL;
         r->kind = SLOT_FLAT;
@@ -475,7 +475,7 @@ static int window_make(struct mem_table *t, struct mem_group *g, struct mem_regi
 
     if (error)
         return error;
-    error = group_hold(whole->group);
+    error = group_ref(whole->group);
     if (error) {
         slot_abandon(r);
         return error;
@@ -492,7 +492,7 @@ static int window_make(struct mem_table *t, struct mem_group *g, struct mem_regi
     r->parent_group = whole->group;
     error = join_prepared(g, r);
     if (error)
-        group_leave(whole->group);
+        group_unref(whole->group);
     return error;
 }
 

@@ -287,9 +287,9 @@ enum wire_error entry_check(const struct iw_qp *qp, const struct rdma_sge *sges,
 /* reads.c */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n); /* the n-th sink STag */
 struct entry *reads_oldest(const struct iw_qp *qp);      /* NULL: none in flight, or the ready-to-receive one */
-enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
+enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
-enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
+enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload);
 enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload);
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error); /* at that position, at its turn */
 

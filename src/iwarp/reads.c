@@ -29,7 +29,7 @@ struct entry *reads_oldest(const struct iw_qp *qp)
     return queue_at(&qp->sq, queue_head(&qp->sq));
 }
 
-enum wire_error reads_judge_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     const struct entry *e = reads_oldest(qp);
     uint32_t sink = e ? e->sink_stag : qp->rtr_sink;
@@ -75,7 +75,7 @@ void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_
     }
 }
 
-enum wire_error reads_judge_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
+enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_header *h, uint32_t payload)
 {
     uint32_t outstanding = qp->inbound_tail - qp->tx.response;
     uint32_t limit = qp->ird;

@@ -72,7 +72,7 @@ static enum wire_error judge_untagged(const struct iw_qp *qp, const struct ddp_h
         error = judge_send(qp, h, payload);
         return error == WIRE_OK ? judge_invalidate(qp, h) : error;
     case DDP_QUEUE_READ:
-        return h->opcode == RDMAP_READ_REQ ? reads_judge_request(qp, h, payload) : WIRE_RDMAP_OPCODE;
+        return h->opcode == RDMAP_READ_REQ ? reads_check_request(qp, h, payload) : WIRE_RDMAP_OPCODE;
     default:
         return h->opcode == RDMAP_TERMINATE ? judge_terminate(h, payload) : WIRE_RDMAP_OPCODE;
     }
@@ -91,7 +91,7 @@ static enum wire_error judge(const struct iw_qp *qp, const struct ddp_header *h,
         return judge_untagged(qp, h, payload);
     if (h->opcode == RDMAP_WRITE)
         return WIRE_OK;
-    return h->opcode == RDMAP_READ_RESP ? reads_judge_response(qp, h, payload) : WIRE_RDMAP_OPCODE;
+    return h->opcode == RDMAP_READ_RESP ? reads_check_response(qp, h, payload) : WIRE_RDMAP_OPCODE;
 }
 
 /* Control messages are taken whole, everything else is placed. */

@@ -43,7 +43,7 @@ uint32_t region_newest_token(const struct region *r)
 
 uint32_t region_live_token(const struct region *r)
 {
-    return region_ops(r)->mr_left(r->fabric);
+    return region_ops(r)->mr_current(r->fabric);
 }
 
 UINT32 region_ndk_token(const struct region *r)

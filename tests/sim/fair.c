@@ -19,7 +19,7 @@
 
 enum {
     MOST_HOGS = 64,
-    FRAMES = 3 * IWARP_TURN_FRAMES, /* of each hog: what is left of them after a turn is more than another turn */
+    FRAMES = 3 * IWARP_MAX_TURN_FPDUS, /* of each hog: what is left of them after a turn is more than another turn */
     WINDOW = 64 * FRAMES,
     MOST_TURNS = 100000,
 };
@@ -132,7 +132,7 @@ static void find_ping(void)
         uint64_t n = received(&links[i]) - links[i].before;
 
         all += n;
-        sim_check(n <= IWARP_TURN_FRAMES + 1, "hog %u of %u: %llu frames before the ping", i, hogs_beside,
+        sim_check(n <= IWARP_MAX_TURN_FPDUS + 1, "hog %u of %u: %llu frames before the ping", i, hogs_beside,
                   (unsigned long long)n);
     }
     printf("%u hogs: %llu frames before the ping\n", hogs_beside, (unsigned long long)all);

@@ -22,7 +22,7 @@
 
 enum {
     IWARP_LEAST_MOVED = 16 * 1024, /* bytes in a time limit: a peer that moves less does not go on */
-    IWARP_TURN_FRAMES = 2048, /* of one connection in one turn: a tenth of a millisecond, if they are empty */
+    IWARP_MAX_TURN_FPDUS = 2048, /* of one connection in one turn: a tenth of a millisecond, if they are empty */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)

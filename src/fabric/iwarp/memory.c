@@ -106,7 +106,7 @@ uint32_t iwarp_mr_token(struct fabric_mr *mr)
     return mem_group_newest(&mr->group);
 }
 
-uint32_t iwarp_mr_left(struct fabric_mr *mr)
+uint32_t iwarp_mr_current(struct fabric_mr *mr)
 {
     return mem_group_stag(&mr->group);
 }

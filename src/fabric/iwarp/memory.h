@@ -17,7 +17,7 @@ int iwarp_mr_prepare_window(struct fabric_mr *mw, uint32_t of, uint64_t address,
 void iwarp_mr_discard(struct fabric_mr *mr, uint32_t token);
 int iwarp_mr_reserve(struct fabric_mr *mr);
 uint32_t iwarp_mr_token(struct fabric_mr *mr);
-uint32_t iwarp_mr_left(struct fabric_mr *mr);
+uint32_t iwarp_mr_current(struct fabric_mr *mr);
 int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out);
 uint64_t iwarp_lam_page(const struct fabric_lam *lam, uint64_t index);
 void iwarp_lam_release(struct fabric_lam *lam);

@@ -327,7 +327,7 @@ static struct conn_outcome stream_receive_turn(struct fabric_conn *c, bool *came
     uint64_t until = 0;
     int reads = 0;
 
-    iw_qp_rx_limit(iw, IWARP_TURN_FRAMES);
+    iw_qp_rx_limit(iw, IWARP_MAX_TURN_FPDUS);
     if (iw_qp_rx_has_rest(iw)) {
         iw_qp_rx_resume(iw, c->home->scratch);
         *came = true;
