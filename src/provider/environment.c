@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ONDK_ environment variables. The invariant: this file has the only list of known names: config.c's numbers, the
- * variables that hold a word, and the prefixes that belong to the tests of this tree. Any other variable is reported,
- * so a new one must be added here or to config.c's table.
+ * The ONDK_ environment variables. The invariant: config.c's table of numbers and this file's table of words are the only
+ * lists of known names. Any other variable that begins with ONDK_ is reported, so a new one must be added to one of them.
  */
 #include "provider/environment.h"
 
@@ -56,9 +55,6 @@ static const struct environment_word {
     { "ONDK_WDK_CHECKS", environment_is_wdk_checks, environment_list_wdk_checks },
 };
 enum { N_WORDS = sizeof(environment_words) / sizeof(environment_words[0]) };
-
-/* Variables of tests and fuzzers, which programs that they start inherit. */
-static const char *const environment_prefixes[] = { "ONDK_FUZZ_", "ONDK_TEST_" };
 
 static bool environment_parse(const char *text, const struct environment_number *v, uint32_t *value)
 {
@@ -172,9 +168,6 @@ static bool environment_describe(const char *name, const char *value, const stru
     char text[MAX_VALUE], printable[MAX_NAME];
     const char *near;
 
-    for (size_t i = 0; i < sizeof(environment_prefixes) / sizeof(environment_prefixes[0]); i++)
-        if (!strncmp(name, environment_prefixes[i], strlen(environment_prefixes[i])))
-            return false;
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(numbers[i].name, name))
             return environment_describe_number(value, &numbers[i], line, room);
