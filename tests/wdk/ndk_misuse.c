@@ -125,7 +125,7 @@ static int processors_of_thread(void)
 {
     cpu_set_t set;
 
-    while (atomic_load(&thread_self()->called))
+    while (atomic_load(&thread_self()->pulls))
         sched_yield();
     return sched_getaffinity(0, sizeof set, &set) ? 0 : CPU_COUNT(&set);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which processors the calling thread runs on. The driver's choice is kept in the thread: an empty mask is "as the
- * process runs", which is what the routines give back for the first choice and take to undo it.
+ * The processors that the calling thread runs on. The thread stores the driver's choice. An empty mask means all
+ * processors of the process: the routines return it for the first choice and accept it to undo that.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -11,31 +11,31 @@
 #include "wdk/ke/processor.h"
 #include "wdk/ke/thread.h"
 
-static bool is_active(const GROUP_AFFINITY *a)
+static bool affinity_is_valid(const GROUP_AFFINITY *a)
 {
     return a->Mask != 0 && (a->Mask & ~processor_group(a->Group)) == 0;
 }
 
 /*
- * Who woke the thread may be about to let it go wherever the process may: see wait.c. That would undo the choice.
- * To yield might not do: under a real-time policy it lets none of a lower priority run.
+ * Waits until no waker is about to reset the thread's affinity (wait.c), which would undo the driver's choice. Sleeps,
+ * because a thread under a real-time policy does not yield to one of lower priority.
  */
-static void until_let_go(struct kernel_thread *t)
+static void affinity_wait_for_pulls(struct kernel_thread *t)
 {
-    while (atomic_load_explicit(&t->called, memory_order_acquire))
+    while (atomic_load_explicit(&t->pulls, memory_order_acquire))
         nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
 }
 
-/* Processors that do not exist make the whole choice void. Returns the choice before. */
-static GROUP_AFFINITY choose(const GROUP_AFFINITY *to)
+/* Ignores a mask with a processor that does not exist. Returns the previous choice. */
+static GROUP_AFFINITY affinity_set(const GROUP_AFFINITY *to)
 {
     struct kernel_thread *t = thread_self();
     GROUP_AFFINITY before = t->affinity;
 
-    if (to->Mask != 0 && !is_active(to))
+    if (to->Mask != 0 && !affinity_is_valid(to))
         return before;
     t->affinity = *to;
-    until_let_go(t);
+    affinity_wait_for_pulls(t);
     processor_bind(to->Group, to->Mask);
     return before;
 }
@@ -45,13 +45,13 @@ KAFFINITY KeSetSystemAffinityThreadEx(KAFFINITY Affinity)
     GROUP_AFFINITY to = { .Mask = Affinity };
 
     irql_check_max("KeSetSystemAffinityThreadEx", DISPATCH_LEVEL);
-    return is_active(&to) ? choose(&to).Mask : thread_self()->affinity.Mask;
+    return affinity_is_valid(&to) ? affinity_set(&to).Mask : thread_self()->affinity.Mask;
 }
 
 VOID KeRevertToUserAffinityThreadEx(KAFFINITY Affinity)
 {
     irql_check_max("KeRevertToUserAffinityThreadEx", DISPATCH_LEVEL);
-    (void)choose(&(GROUP_AFFINITY){ .Mask = Affinity });
+    (void)affinity_set(&(GROUP_AFFINITY){ .Mask = Affinity });
 }
 
 VOID KeSetSystemAffinityThread(KAFFINITY Affinity)
@@ -63,7 +63,7 @@ VOID KeSetSystemAffinityThread(KAFFINITY Affinity)
 VOID KeRevertToUserAffinityThread(VOID)
 {
     irql_check_max("KeRevertToUserAffinityThread", DISPATCH_LEVEL);
-    (void)choose(&(GROUP_AFFINITY){ 0 });
+    (void)affinity_set(&(GROUP_AFFINITY){ 0 });
 }
 
 VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP_AFFINITY PreviousAffinity)
@@ -71,7 +71,7 @@ VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP_AFFINITY Pr
     GROUP_AFFINITY before;
 
     irql_check_max("KeSetSystemGroupAffinityThread", DISPATCH_LEVEL);
-    before = is_active(Affinity) ? choose(Affinity) : (GROUP_AFFINITY){ 0 };
+    before = affinity_is_valid(Affinity) ? affinity_set(Affinity) : (GROUP_AFFINITY){ 0 };
     if (PreviousAffinity)
         *PreviousAffinity = before;
 }
@@ -79,5 +79,5 @@ VOID KeSetSystemGroupAffinityThread(PGROUP_AFFINITY Affinity, PGROUP_AFFINITY Pr
 VOID KeRevertToUserGroupAffinityThread(PGROUP_AFFINITY PreviousAffinity)
 {
     irql_check_max("KeRevertToUserGroupAffinityThread", DISPATCH_LEVEL);
-    (void)choose(PreviousAffinity);
+    (void)affinity_set(PreviousAffinity);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time in the kernel's unit of 100 ns: the system's since 1601, the interrupt time since the start of the host.
+ * Time in the kernel's unit of 100 ns: the system time since 1601, the interrupt time since the host's start.
  */
 #ifndef WDK_CLOCK_H
 #define WDK_CLOCK_H
@@ -29,13 +29,13 @@ static inline int64_t clock_interrupt(void)
     return clock_units(CLOCK_MONOTONIC);
 }
 
-/* `units` after a moment; what no clock will reach is never. */
+/* The time `units` after a moment; INT64_MAX, which is never, on overflow. */
 static inline int64_t clock_after(int64_t moment, int64_t units)
 {
     return moment > INT64_MAX - units ? INT64_MAX : moment + units;
 }
 
-/* The opposite of a negative number, which says how long; the lowest has none. */
+/* The length of a relative time, which is negative. INT64_MIN has no opposite. */
 static inline int64_t clock_relative(int64_t negative)
 {
     return negative == INT64_MIN ? INT64_MAX : -negative;

@@ -24,14 +24,14 @@ enum { COMPONENTS = 256, TEXT_SHORT = 512 };
 #endif
 
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
-static bool in_line; /* the last text did not end its line */
+static bool in_line; /* the last text had no line end */
 
-/* A set bit is a level that is not printed. */
+/* Each set bit is a level that is not printed. */
 static atomic_uint hidden[COMPONENTS];
 
 /* ---- Output ----------------------------------------------------------------------------------------------------- */
 
-static void print_front(FILE *out)
+static void debug_print_prefix(FILE *out)
 {
     struct timespec now;
     struct tm tm;
@@ -42,7 +42,7 @@ static void print_front(FILE *out)
             irql_now());
 }
 
-static void print_text(const char *text, size_t length)
+static void debug_print_text(const char *text, size_t length)
 {
     FILE *out = report_output();
 
@@ -52,7 +52,7 @@ static void print_text(const char *text, size_t length)
         size_t n = end ? (size_t)(end - text) + 1 : length;
 
         if (!in_line)
-            print_front(out);
+            debug_print_prefix(out);
         fwrite(text, 1, n, out);
         in_line = !end;
         text += n;
@@ -62,14 +62,14 @@ static void print_text(const char *text, size_t length)
     pthread_mutex_unlock(&printing);
 }
 
-static void print(const char *prefix, const char *format, va_list args)
+static void debug_print(const char *prefix, const char *format, va_list args)
 {
     char fixed[TEXT_SHORT], *text = fixed;
     size_t front = strlen(prefix), length = front + format_narrow(NULL, 0, NULL, format, args);
 
     if (length > sizeof fixed) {
         text = malloc(length);
-        if (!text) { /* then its beginning */
+        if (!text) { /* out of memory: prints the beginning */
             text = fixed;
             length = sizeof fixed;
         }
@@ -77,12 +77,12 @@ static void print(const char *prefix, const char *format, va_list args)
     front = min(front, length);
     memcpy(text, prefix, front);
     (void)format_narrow(text + front, length - front, &length, format, args);
-    print_text(text, front + length);
+    debug_print_text(text, front + length);
     if (text != fixed)
         free(text);
 }
 
-static unsigned bits_of(ULONG level)
+static unsigned debug_level_mask(ULONG level)
 {
     return level < 32 ? 1u << level : level;
 }
@@ -91,7 +91,7 @@ NTSTATUS DbgQueryDebugFilterState(ULONG ComponentId, ULONG Level)
 {
     if (ComponentId >= COMPONENTS)
         return STATUS_INVALID_PARAMETER_1;
-    return bits_of(Level) & ~atomic_load_explicit(&hidden[ComponentId], memory_order_relaxed) ? TRUE : FALSE;
+    return debug_level_mask(Level) & ~atomic_load_explicit(&hidden[ComponentId], memory_order_relaxed) ? TRUE : FALSE;
 }
 
 NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
@@ -99,16 +99,16 @@ NTSTATUS DbgSetDebugFilterState(ULONG ComponentId, ULONG Level, BOOLEAN State)
     if (ComponentId >= COMPONENTS)
         return STATUS_INVALID_PARAMETER_1;
     if (State)
-        atomic_fetch_and(&hidden[ComponentId], ~bits_of(Level));
+        atomic_fetch_and(&hidden[ComponentId], ~debug_level_mask(Level));
     else
-        atomic_fetch_or(&hidden[ComponentId], bits_of(Level));
+        atomic_fetch_or(&hidden[ComponentId], debug_level_mask(Level));
     return STATUS_SUCCESS;
 }
 
 ULONG vDbgPrintExWithPrefix(PCCH Prefix, ULONG ComponentId, ULONG Level, PCCH Format, va_list arglist)
 {
     if (DbgQueryDebugFilterState(ComponentId, Level) == TRUE)
-        print(Prefix, Format, arglist);
+        debug_print(Prefix, Format, arglist);
     return STATUS_SUCCESS;
 }
 
@@ -137,7 +137,7 @@ ULONG DbgPrint(PCSTR Format, ...)
     return STATUS_SUCCESS;
 }
 
-/* Nobody presses Ctrl-C in a debugger here. */
+/* There is no debugger in which Ctrl-C could be pressed. */
 ULONG DbgPrintReturnControlC(PCCH Format, ...)
 {
     va_list args;

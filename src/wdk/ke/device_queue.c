@@ -13,23 +13,23 @@ VOID KeInitializeDeviceQueue(PKDEVICE_QUEUE DeviceQueue)
     KeInitializeSpinLock(&DeviceQueue->Lock);
 }
 
-static PKDEVICE_QUEUE_ENTRY entry_of(PLIST_ENTRY at)
+static PKDEVICE_QUEUE_ENTRY device_queue_entry_at(PLIST_ENTRY at)
 {
     return CONTAINING_RECORD(at, KDEVICE_QUEUE_ENTRY, DeviceListEntry);
 }
 
-/* The first whose key is at least `key`, or the head. */
-static PLIST_ENTRY find(PKDEVICE_QUEUE queue, uint64_t key)
+/* Returns the first entry whose key is at least `key`, or the head. */
+static PLIST_ENTRY device_queue_find(PKDEVICE_QUEUE queue, uint64_t key)
 {
     PLIST_ENTRY at = queue->DeviceListHead.Flink;
 
-    while (at != &queue->DeviceListHead && entry_of(at)->SortKey < key)
+    while (at != &queue->DeviceListHead && device_queue_entry_at(at)->SortKey < key)
         at = at->Flink;
     return at;
 }
 
-/* In front of `key`'s place; a key beyond all of 32 bits: at the end. */
-static BOOLEAN insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_ENTRY entry, uint64_t key)
+/* Inserts in front of the first entry with a key of at least `key`. A key above 32 bits inserts at the end. */
+static BOOLEAN device_queue_insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_ENTRY entry, uint64_t key)
 {
     KIRQL irql;
 
@@ -38,7 +38,7 @@ static BOOLEAN insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_
     KeAcquireSpinLock(&queue->Lock, &irql);
     entry->Inserted = queue->Busy;
     if (queue->Busy)
-        InsertTailList(find(queue, key), &entry->DeviceListEntry);
+        InsertTailList(device_queue_find(queue, key), &entry->DeviceListEntry);
     queue->Busy = TRUE;
     KeReleaseSpinLock(&queue->Lock, irql);
     return entry->Inserted;
@@ -46,17 +46,17 @@ static BOOLEAN insert(const char *routine, PKDEVICE_QUEUE queue, PKDEVICE_QUEUE_
 
 BOOLEAN KeInsertDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry)
 {
-    return insert("KeInsertDeviceQueue", DeviceQueue, DeviceQueueEntry, UINT64_MAX);
+    return device_queue_insert("KeInsertDeviceQueue", DeviceQueue, DeviceQueueEntry, UINT64_MAX);
 }
 
 BOOLEAN KeInsertByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry, ULONG SortKey)
 {
     DeviceQueueEntry->SortKey = SortKey;
-    return insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry,
-                  SortKey + 1ULL);
+    return device_queue_insert("KeInsertByKeyDeviceQueue", DeviceQueue, DeviceQueueEntry,
+                               SortKey + 1ULL);
 }
 
-static PKDEVICE_QUEUE_ENTRY take(const char *routine, PKDEVICE_QUEUE queue, ULONG key)
+static PKDEVICE_QUEUE_ENTRY device_queue_remove(const char *routine, PKDEVICE_QUEUE queue, ULONG key)
 {
     PKDEVICE_QUEUE_ENTRY entry = NULL;
     PLIST_ENTRY at;
@@ -68,8 +68,8 @@ static PKDEVICE_QUEUE_ENTRY take(const char *routine, PKDEVICE_QUEUE queue, ULON
     if (IsListEmpty(&queue->DeviceListHead)) {
         queue->Busy = FALSE;
     } else {
-        at = find(queue, key);
-        entry = entry_of(at == &queue->DeviceListHead ? at->Flink : at);
+        at = device_queue_find(queue, key);
+        entry = device_queue_entry_at(at == &queue->DeviceListHead ? at->Flink : at);
         RemoveEntryList(&entry->DeviceListEntry);
         entry->Inserted = FALSE;
     }
@@ -79,18 +79,18 @@ static PKDEVICE_QUEUE_ENTRY take(const char *routine, PKDEVICE_QUEUE queue, ULON
 
 PKDEVICE_QUEUE_ENTRY KeRemoveDeviceQueue(PKDEVICE_QUEUE DeviceQueue)
 {
-    return take("KeRemoveDeviceQueue", DeviceQueue, 0);
+    return device_queue_remove("KeRemoveDeviceQueue", DeviceQueue, 0);
 }
 
 PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueue(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
 {
-    return take("KeRemoveByKeyDeviceQueue", DeviceQueue, SortKey);
+    return device_queue_remove("KeRemoveByKeyDeviceQueue", DeviceQueue, SortKey);
 }
 
-/* One that is not busy is empty: it stays as it is. */
+/* A queue that is not busy is empty, so that this leaves it unchanged. */
 PKDEVICE_QUEUE_ENTRY KeRemoveByKeyDeviceQueueIfBusy(PKDEVICE_QUEUE DeviceQueue, ULONG SortKey)
 {
-    return take("KeRemoveByKeyDeviceQueueIfBusy", DeviceQueue, SortKey);
+    return device_queue_remove("KeRemoveByKeyDeviceQueueIfBusy", DeviceQueue, SortKey);
 }
 
 BOOLEAN KeRemoveEntryDeviceQueue(PKDEVICE_QUEUE DeviceQueue, PKDEVICE_QUEUE_ENTRY DeviceQueueEntry)

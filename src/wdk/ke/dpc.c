@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Deferred procedure calls. Each processor has two queues, for ordinary and for threaded DPCs, and a thread for each of
- * them that is bound to the processor and starts with the first DPC. Queues belong to the dispatcher's lock.
+ * them, which is bound to the processor and starts with the first DPC. The dispatcher's lock protects the queues.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@ struct dpc_queue {
 static struct dpc_queue queues[MAX_PROCESSORS][KINDS];
 static atomic_bool start_wanted;
 
-static struct dpc_queue *queue_of(const KDPC *dpc)
+static struct dpc_queue *dpc_queue_of(const KDPC *dpc)
 {
     uint32_t processor = dpc->Number ? dpc->Number - 1u : processor_now();
 
     return &queues[processor][dpc->Type];
 }
 
-static void make(struct dpc_queue *q)
+static void dpc_queue_init(struct dpc_queue *q)
 {
     link_init(&q->dpcs);
     dispatch_init(&q->filled.Header, OBJECT_EVENT_SYNCHRONIZATION, 0);
@@ -43,12 +43,12 @@ static void make(struct dpc_queue *q)
 
 bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake)
 {
-    struct dpc_queue *q = queue_of(dpc);
+    struct dpc_queue *q = dpc_queue_of(dpc);
 
     if (dpc->DpcData)
         return false;
     if (!q->used)
-        make(q);
+        dpc_queue_init(q);
     dpc->DpcData = q;
     dpc->SystemArgument1 = argument1;
     dpc->SystemArgument2 = argument2;
@@ -60,8 +60,8 @@ bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack 
     return true;
 }
 
-/* The DPC may be queued again, or be gone, as soon as it is out of the queue: only the copy is used. */
-static bool take_first(struct dpc_queue *q, KDPC **dpc, KDPC *copy)
+/* Only the copy is used afterwards: a DPC that is out of the queue may be queued again or freed. */
+static bool dpc_queue_pop(struct dpc_queue *q, KDPC **dpc, KDPC *copy)
 {
     bool any;
 
@@ -78,7 +78,7 @@ static bool take_first(struct dpc_queue *q, KDPC **dpc, KDPC *copy)
     return any;
 }
 
-static void *run(void *argument)
+static void *dpc_thread_run(void *argument)
 {
     struct dpc_queue *q = argument;
     ptrdiff_t index = q - &queues[0][0];
@@ -89,7 +89,7 @@ static void *run(void *argument)
     (void)irql_set(index % KINDS == THREADED ? PASSIVE_LEVEL : DISPATCH_LEVEL);
     for (;;) {
         (void)dispatch_wait(&q->filled, NULL);
-        while (take_first(q, &dpc, &copy)) {
+        while (dpc_queue_pop(q, &dpc, &copy)) {
             struct thread_mark mark = thread_mark_get();
 
             copy.DeferredRoutine(dpc, copy.DeferredContext, copy.SystemArgument1, copy.SystemArgument2);
@@ -99,12 +99,12 @@ static void *run(void *argument)
     return NULL;
 }
 
-static void start_thread(struct dpc_queue *q)
+static void dpc_thread_start(struct dpc_queue *q)
 {
     pthread_t thread;
 
-    if (thread_create(&thread, NULL, run, q))
-        abort(); /* what is queued must run */
+    if (thread_create(&thread, NULL, dpc_thread_run, q))
+        abort(); /* a queued DPC must run */
     pthread_detach(thread);
 }
 
@@ -121,11 +121,11 @@ void dpc_start_threads(void)
         q->started = q->used;
         dispatch_unlock(NULL);
         if (start)
-            start_thread(q);
+            dpc_thread_start(q);
     }
 }
 
-static void visit_queue(struct dpc_queue *q, live_on_entry *visit, void *context)
+static void dpc_queue_walk(struct dpc_queue *q, live_on_entry *visit, void *context)
 {
     LIST_ENTRY *next;
 
@@ -133,26 +133,27 @@ static void visit_queue(struct dpc_queue *q, live_on_entry *visit, void *context
         KDPC *dpc = CONTAINING_RECORD(e, KDPC, DpcListEntry);
 
         next = e->Flink;
-        if (dpc->QueuedBy) /* else it is a flush that waits */
+        if (dpc->QueuedBy) /* otherwise it belongs to a flush */
             visit(context, LIVE_DPC, dpc, "KDPC", dpc->QueuedBy);
     }
 }
 
-static void walk(live_on_entry *visit, void *context)
+static void dpc_walk_all(live_on_entry *visit, void *context)
 {
     dispatch_lock();
     for (uint32_t i = 0; i < processor_count() * KINDS; i++)
-        visit_queue(&queues[i / KINDS][i % KINDS], visit, context);
+        dpc_queue_walk(&queues[i / KINDS][i % KINDS], visit, context);
     dispatch_unlock(NULL);
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void dpc_register(void)
 {
-    live_add_source(walk);
+    live_add_source(dpc_walk_all);
 }
 
-/* Where checks are on, what is queued and initialized again is taken out of the queue, so that the rest of it works. */
-static void take_out(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+/* Removes a queued DPC that is initialized again, which would corrupt the queue otherwise. Checks are on. */
+static void dpc_remove_if_same(void *context, enum live_kind kind, const void *thing, const char *what,
+                               const struct stack *made)
 {
     KDPC **wanted = context;
 
@@ -162,11 +163,11 @@ static void take_out(void *context, enum live_kind kind, const void *thing, cons
         link_remove(&(*wanted)->DpcListEntry);
 }
 
-static void init(const char *routine, KDPC *dpc, UCHAR type, PKDEFERRED_ROUTINE deferred, PVOID context)
+static void dpc_init(const char *routine, KDPC *dpc, UCHAR type, PKDEFERRED_ROUTINE deferred, PVOID context)
 {
     inuse_check_init(routine, dpc, sizeof *dpc);
     if (check_on())
-        walk(take_out, &dpc);
+        dpc_walk_all(dpc_remove_if_same, &dpc);
     *dpc = (KDPC){ .Type = type,
                    .Importance = MediumImportance,
                    .DeferredRoutine = deferred,
@@ -176,12 +177,12 @@ static void init(const char *routine, KDPC *dpc, UCHAR type, PKDEFERRED_ROUTINE 
 
 VOID KeInitializeDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext)
 {
-    init("KeInitializeDpc", Dpc, ORDINARY, DeferredRoutine, DeferredContext);
+    dpc_init("KeInitializeDpc", Dpc, ORDINARY, DeferredRoutine, DeferredContext);
 }
 
 VOID KeInitializeThreadedDpc(PRKDPC Dpc, PKDEFERRED_ROUTINE DeferredRoutine, PVOID DeferredContext)
 {
-    init("KeInitializeThreadedDpc", Dpc, THREADED, DeferredRoutine, DeferredContext);
+    dpc_init("KeInitializeThreadedDpc", Dpc, THREADED, DeferredRoutine, DeferredContext);
 }
 
 BOOLEAN KeInsertQueueDpc(PRKDPC Dpc, PVOID SystemArgument1, PVOID SystemArgument2)
@@ -236,7 +237,7 @@ NTSTATUS KeSetTargetProcessorDpcEx(PKDPC Dpc, PPROCESSOR_NUMBER ProcNumber)
     return STATUS_SUCCESS;
 }
 
-static VOID reached(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
+static VOID dpc_signal_flushed(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVOID SystemArgument2)
 {
     UNREFERENCED_PARAMETER(Dpc);
     UNREFERENCED_PARAMETER(SystemArgument1);
@@ -244,8 +245,8 @@ static VOID reached(PKDPC Dpc, PVOID DeferredContext, PVOID SystemArgument1, PVO
     KeSetEvent(DeferredContext, IO_NO_INCREMENT, FALSE);
 }
 
-/* A DPC of its own at the end of the queue: when that runs, all before it have. */
-static void flush(uint32_t processor, UCHAR type)
+/* Queues a DPC at the end of the queue and waits until it runs, which is after all before it. */
+static void dpc_queue_flush(uint32_t processor, UCHAR type)
 {
     struct wake_list wake = { NULL };
     struct dpc_queue *q = &queues[processor][type];
@@ -259,7 +260,7 @@ static void flush(uint32_t processor, UCHAR type)
     if (!busy)
         return;
     dispatch_init(&done.Header, OBJECT_EVENT_NOTIFICATION, 0);
-    init("KeFlushQueuedDpcs", &last, type, reached, &done);
+    dpc_init("KeFlushQueuedDpcs", &last, type, dpc_signal_flushed, &done);
     last.Number = (USHORT)(processor + 1);
     dispatch_lock();
     (void)dpc_insert(&last, NULL, NULL, NULL, &wake);
@@ -270,7 +271,7 @@ static void flush(uint32_t processor, UCHAR type)
 void dpc_flush(void)
 {
     for (uint32_t i = 0; i < processor_count() * KINDS; i++)
-        flush(i / KINDS, (UCHAR)(i % KINDS));
+        dpc_queue_flush(i / KINDS, (UCHAR)(i % KINDS));
 }
 
 VOID KeFlushQueuedDpcs(VOID)

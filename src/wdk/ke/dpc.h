@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DPC queues, as timers use them.
+ * DPC queues, as timers use them. The dispatcher's lock protects them.
  */
 #ifndef WDK_DPC_H
 #define WDK_DPC_H
@@ -9,12 +9,12 @@
 #include "wdk/ke/wait.h"
 
 /*
- * Under the dispatcher's lock. False: it is queued already. by: NULL for the kernel's own. After the lock is free:
- * dpc_start_threads.
+ * Returns false if the DPC is queued already. `by` is NULL for the kernel's own. The caller holds the dispatcher's lock
+ * and calls dpc_start_threads after it has unlocked.
  */
 bool dpc_insert(KDPC *dpc, PVOID argument1, PVOID argument2, const struct stack *by, struct wake_list *wake);
 
-/* Threads for queues that have got their first DPC. */
+/* Starts the threads of queues that have received their first DPC. */
 void dpc_start_threads(void);
 
 /* KeFlushQueuedDpcs without the check. */

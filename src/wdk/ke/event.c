@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Events, semaphores, mutexes: each changes its state under the dispatcher's lock and lets waits end. */
+/* Events, semaphores, mutexes. Each routine changes the state and ends waits under the dispatcher's lock. */
 #include "wdm.h"
 
 #include "wdk/common/inuse.h"
 #include "wdk/ke/seh.h"
 #include "wdk/ke/wait.h"
 
-/* With Wait a wait follows at once, and that must be allowed. */
-static void check_call(const char *routine, DISPATCHER_HEADER *h, BOOLEAN wait)
+/* With Wait, the caller waits next, so that its IRQL must allow a wait. */
+static void event_check_call(const char *routine, DISPATCHER_HEADER *h, BOOLEAN wait)
 {
     if (!check_on())
         return;
@@ -29,7 +29,7 @@ LONG KeSetEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
     LONG before;
 
     UNREFERENCED_PARAMETER(Increment);
-    check_call("KeSetEvent", &Event->Header, Wait);
+    event_check_call("KeSetEvent", &Event->Header, Wait);
     dispatch_lock();
     before = dispatch_state(&Event->Header);
     dispatch_set_state(&Event->Header, 1);
@@ -43,7 +43,7 @@ LONG KeResetEvent(PRKEVENT Event)
 {
     LONG before;
 
-    check_call("KeResetEvent", &Event->Header, FALSE);
+    event_check_call("KeResetEvent", &Event->Header, FALSE);
     dispatch_lock();
     before = dispatch_state(&Event->Header);
     dispatch_set_state(&Event->Header, 0);
@@ -62,7 +62,7 @@ LONG KePulseEvent(PRKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
     LONG before;
 
     UNREFERENCED_PARAMETER(Increment);
-    check_call("KePulseEvent", &Event->Header, Wait);
+    event_check_call("KePulseEvent", &Event->Header, Wait);
     dispatch_lock();
     before = dispatch_state(&Event->Header);
     dispatch_set_state(&Event->Header, 1);
@@ -85,7 +85,7 @@ VOID KeInitializeSemaphore(PRKSEMAPHORE Semaphore, LONG Count, LONG Limit)
     Semaphore->Limit = Limit;
 }
 
-static void exceeded(const KSEMAPHORE *s, LONG before, LONG more)
+static void semaphore_raise_exceeded(const KSEMAPHORE *s, LONG before, LONG more)
 {
     seh_raise(STATUS_SEMAPHORE_LIMIT_EXCEEDED);
     check_failed(CHECK_EXCEPTION, "KeReleaseSemaphore", (ULONG)STATUS_SEMAPHORE_LIMIT_EXCEEDED, (uintptr_t)s,
@@ -100,7 +100,7 @@ LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjust
     bool fits;
 
     UNREFERENCED_PARAMETER(Increment);
-    check_call("KeReleaseSemaphore", &Semaphore->Header, Wait);
+    event_check_call("KeReleaseSemaphore", &Semaphore->Header, Wait);
     dispatch_lock();
     before = dispatch_state(&Semaphore->Header);
     fits = Adjustment > 0 && Adjustment <= Semaphore->Limit - before;
@@ -111,7 +111,7 @@ LONG KeReleaseSemaphore(PRKSEMAPHORE Semaphore, KPRIORITY Increment, LONG Adjust
     }
     dispatch_unlock(&wake);
     if (!fits)
-        exceeded(Semaphore, before, Adjustment);
+        semaphore_raise_exceeded(Semaphore, before, Adjustment);
     return before;
 }
 
@@ -137,7 +137,7 @@ LONG KeReleaseMutex(PRKMUTEX Mutex, BOOLEAN Wait)
     struct wake_list wake = { NULL };
     LONG before;
 
-    check_call("KeReleaseMutex", &Mutex->Header, Wait);
+    event_check_call("KeReleaseMutex", &Mutex->Header, Wait);
     dispatch_lock();
     before = dispatch_state(&Mutex->Header);
     owner = (struct kernel_thread *)Mutex->OwnerThread;

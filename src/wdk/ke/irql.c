@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* IRQL, critical and guarded regions: the reference pages are those of the routines. */
+/* IRQL, critical and guarded regions. Each is a field of the calling thread. */
 #include "wdm.h"
 
 #include "wdk/ke/thread.h"
@@ -9,42 +9,42 @@ KIRQL KeGetCurrentIrql(VOID)
     return irql_now();
 }
 
-static void check_way(const char *routine, KIRQL from, KIRQL to, bool wrong)
+static void irql_check_change(const char *routine, KIRQL from, KIRQL to, bool wrong)
 {
     if (check_on() && (wrong || to > HIGH_LEVEL))
         check_failed(CHECK_IRQL_LOWERED_WRONG, routine, from, to, 0, 0, "from IRQL %d to %d", from, to);
 }
 
-static KIRQL raise(const char *routine, KIRQL to)
+static KIRQL irql_raise(const char *routine, KIRQL to)
 {
     struct kernel_thread *t = thread_self();
     KIRQL from = t->irql;
 
-    check_way(routine, from, to, to < from);
+    irql_check_change(routine, from, to, to < from);
     t->irql = to;
     return from;
 }
 
 KIRQL KfRaiseIrql(KIRQL NewIrql)
 {
-    return raise("KeRaiseIrql", NewIrql);
+    return irql_raise("KeRaiseIrql", NewIrql);
 }
 
 KIRQL KeRaiseIrqlToDpcLevel(VOID)
 {
-    return raise("KeRaiseIrqlToDpcLevel", DISPATCH_LEVEL);
+    return irql_raise("KeRaiseIrqlToDpcLevel", DISPATCH_LEVEL);
 }
 
 KIRQL KeRaiseIrqlToSynchLevel(VOID)
 {
-    return raise("KeRaiseIrqlToSynchLevel", SYNCH_LEVEL);
+    return irql_raise("KeRaiseIrqlToSynchLevel", SYNCH_LEVEL);
 }
 
 VOID KeLowerIrql(KIRQL NewIrql)
 {
     struct kernel_thread *t = thread_self();
 
-    check_way("KeLowerIrql", t->irql, NewIrql, NewIrql > t->irql);
+    irql_check_change("KeLowerIrql", t->irql, NewIrql, NewIrql > t->irql);
     t->irql = NewIrql;
 }
 
@@ -55,8 +55,8 @@ void ondk_wdk_paged_code(const char *function, const char *file, int line)
                      function, file, line, irql_now());
 }
 
-/* What was never entered is not left. */
-static void leave_region(const char *routine, int *entered)
+/* Reports a region that the thread has not entered, and leaves the count at zero. */
+static void region_exit(const char *routine, int *entered)
 {
     irql_check_max(routine, APC_LEVEL);
     if (*entered > 0)
@@ -73,7 +73,7 @@ VOID KeEnterCriticalRegion(VOID)
 
 VOID KeLeaveCriticalRegion(VOID)
 {
-    leave_region("KeLeaveCriticalRegion", &thread_self()->critical);
+    region_exit("KeLeaveCriticalRegion", &thread_self()->critical);
 }
 
 VOID KeEnterGuardedRegion(VOID)
@@ -84,7 +84,7 @@ VOID KeEnterGuardedRegion(VOID)
 
 VOID KeLeaveGuardedRegion(VOID)
 {
-    leave_region("KeLeaveGuardedRegion", &thread_self()->guarded);
+    region_exit("KeLeaveGuardedRegion", &thread_self()->guarded);
 }
 
 BOOLEAN KeAreApcsDisabled(VOID)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the inline functions for LIST_ENTRY call when they find a list corrupted. */
+/* The report of the inline functions for LIST_ENTRY about a corrupted list. */
 #include "wdm.h"
 
 #include "wdk/common/check.h"

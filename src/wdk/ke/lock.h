@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kinds of locks have in common. While checks are on, the thread's list of held locks says who holds what: a
- * lock that is acquired again by its holder is reported and only counted, so that a driver that goes on does not hang.
+ * The checks that all kinds of locks share. They use the thread's list of held locks, which exists while checks are on.
+ * A lock that its holder acquires again is reported and only counted, so that a driver that continues does not hang.
  */
 #ifndef WDK_LOCK_H
 #define WDK_LOCK_H
@@ -26,11 +26,15 @@ void lock_report_not_held(const char *routine, const char *what, const void *loc
     PRIVATE_EXPORT(lock_report_not_held);
 
 /*
- * Checks are on. True: the caller holds it already, which has been reported and noted; it must not be acquired again.
+ * Returns true if the caller holds the lock already. This has reported and counted it; the caller must not acquire the
+ * lock. Checks are on.
  */
 bool lock_check_recursive(const char *routine, const struct lock_kind *kind, const void *lock, const void *by);
 
-/* Checks are on. False: the caller does not hold it, or holds it once more; it must not be let go. */
+/*
+ * Returns false if the caller does not hold the lock, or has acquired it more often; the caller must not release it.
+ * Checks are on.
+ */
 bool lock_check_release(const char *routine, const struct lock_kind *kind, const void *lock, const void *owner);
 
 #define LOCK_CALLER __builtin_return_address(0)

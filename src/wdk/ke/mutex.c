@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fast mutexes and guarded mutexes: a futex, and what each does to the IRQL or to the thread's regions. */
+/* Fast and guarded mutexes: a futex. A fast mutex raises the IRQL, a guarded one enters a guarded region. */
 #include "wdm.h"
 
 #include "wdk/common/futex.h"
@@ -10,42 +10,42 @@ static const struct lock_kind fast_mutex = { .name = "FAST_MUTEX" }, guarded_mut
 
 enum { FREE, HELD, WAITED_FOR };
 
-static void init(const char *routine, FAST_MUTEX *m)
+static void fast_mutex_init(const char *routine, FAST_MUTEX *m)
 {
     inuse_check_init(routine, m, sizeof *m);
     *m = (FAST_MUTEX){ .Count = FREE };
 }
 
-static bool try_word(FAST_MUTEX *m)
+static bool fast_mutex_try_lock(FAST_MUTEX *m)
 {
     LONG nobody = FREE;
 
     return __atomic_compare_exchange_n(&m->Count, &nobody, HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static __attribute__((noinline)) void wait_for_word(FAST_MUTEX *m)
+static __attribute__((noinline)) void fast_mutex_wait(FAST_MUTEX *m)
 {
     __atomic_fetch_add(&m->Contention, 1, __ATOMIC_RELAXED);
     while (__atomic_exchange_n(&m->Count, WAITED_FOR, __ATOMIC_ACQUIRE) != FREE)
         (void)futex_sleep((void *)(uintptr_t)&m->Count, WAITED_FOR, NULL);
 }
 
-static void acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
+static void fast_mutex_acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
 {
     irql_check_max(routine, APC_LEVEL);
     if (check_on() && lock_check_recursive(routine, kind, m, by))
         return;
-    if (!try_word(m))
-        wait_for_word(m);
+    if (!fast_mutex_try_lock(m))
+        fast_mutex_wait(m);
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
         thread_add_lock(m, kind, by);
 }
 
-static bool try_acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
+static bool fast_mutex_try_acquire(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind, const void *by)
 {
     irql_check_max(routine, APC_LEVEL);
-    if (!try_word(m))
+    if (!fast_mutex_try_lock(m))
         return false;
     __atomic_store_n(&m->Owner, thread_self(), __ATOMIC_RELAXED);
     if (check_on())
@@ -53,7 +53,7 @@ static bool try_acquire(const char *routine, FAST_MUTEX *m, const struct lock_ki
     return true;
 }
 
-static void release(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind)
+static void fast_mutex_release(const char *routine, FAST_MUTEX *m, const struct lock_kind *kind)
 {
     irql_check_max(routine, APC_LEVEL);
     if (check_on() && !lock_check_release(routine, kind, m, __atomic_load_n(&m->Owner, __ATOMIC_RELAXED)))
@@ -63,8 +63,8 @@ static void release(const char *routine, FAST_MUTEX *m, const struct lock_kind *
         futex_wake((void *)(uintptr_t)&m->Count, 1);
 }
 
-/* The routines that leave APCs as they are: the caller has them disabled. */
-static void check_disabled(const char *routine)
+/* For the routines that do not disable APCs: the caller must have done so. */
+static void fast_mutex_check_apcs_disabled(const char *routine)
 {
     if (check_on() && !KeAreApcsDisabled())
         check_failed(CHECK_IRQL_TOO_LOW, routine, irql_now(), APC_LEVEL, 0, 0,
@@ -73,21 +73,21 @@ static void check_disabled(const char *routine)
 
 VOID ExInitializeFastMutex(PFAST_MUTEX FastMutex)
 {
-    init("ExInitializeFastMutex", FastMutex);
+    fast_mutex_init("ExInitializeFastMutex", FastMutex);
 }
 
 VOID ExAcquireFastMutex(PFAST_MUTEX FastMutex)
 {
     KIRQL irql = irql_now();
 
-    acquire("ExAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER);
+    fast_mutex_acquire("ExAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER);
     FastMutex->OldIrql = irql;
     (void)irql_set(irql > APC_LEVEL ? irql : APC_LEVEL);
 }
 
 BOOLEAN ExTryToAcquireFastMutex(PFAST_MUTEX FastMutex)
 {
-    if (!try_acquire("ExTryToAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER))
+    if (!fast_mutex_try_acquire("ExTryToAcquireFastMutex", FastMutex, &fast_mutex, LOCK_CALLER))
         return FALSE;
     FastMutex->OldIrql = irql_set(APC_LEVEL);
     return TRUE;
@@ -98,35 +98,35 @@ VOID ExReleaseFastMutex(PFAST_MUTEX FastMutex)
     bool own = __atomic_load_n(&FastMutex->Owner, __ATOMIC_RELAXED) == (PVOID)thread_self();
     KIRQL irql = own ? (KIRQL)FastMutex->OldIrql : irql_now();
 
-    release("ExReleaseFastMutex", FastMutex, &fast_mutex);
+    fast_mutex_release("ExReleaseFastMutex", FastMutex, &fast_mutex);
     (void)irql_set(irql);
 }
 
 VOID ExAcquireFastMutexUnsafe(PFAST_MUTEX FastMutex)
 {
-    check_disabled("ExAcquireFastMutexUnsafe");
-    acquire("ExAcquireFastMutexUnsafe", FastMutex, &fast_mutex, LOCK_CALLER);
+    fast_mutex_check_apcs_disabled("ExAcquireFastMutexUnsafe");
+    fast_mutex_acquire("ExAcquireFastMutexUnsafe", FastMutex, &fast_mutex, LOCK_CALLER);
 }
 
 VOID ExReleaseFastMutexUnsafe(PFAST_MUTEX FastMutex)
 {
-    release("ExReleaseFastMutexUnsafe", FastMutex, &fast_mutex);
+    fast_mutex_release("ExReleaseFastMutexUnsafe", FastMutex, &fast_mutex);
 }
 
 VOID KeInitializeGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
-    init("KeInitializeGuardedMutex", Mutex);
+    fast_mutex_init("KeInitializeGuardedMutex", Mutex);
 }
 
 VOID KeAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
     thread_self()->guarded++;
-    acquire("KeAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER);
+    fast_mutex_acquire("KeAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER);
 }
 
 BOOLEAN KeTryToAcquireGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
-    if (!try_acquire("KeTryToAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER))
+    if (!fast_mutex_try_acquire("KeTryToAcquireGuardedMutex", Mutex, &guarded_mutex, LOCK_CALLER))
         return FALSE;
     thread_self()->guarded++;
     return TRUE;
@@ -136,18 +136,18 @@ VOID KeReleaseGuardedMutex(PKGUARDED_MUTEX Mutex)
 {
     bool own = __atomic_load_n(&Mutex->Owner, __ATOMIC_RELAXED) == (PVOID)thread_self();
 
-    release("KeReleaseGuardedMutex", Mutex, &guarded_mutex);
+    fast_mutex_release("KeReleaseGuardedMutex", Mutex, &guarded_mutex);
     if (own)
         thread_self()->guarded--;
 }
 
 VOID KeAcquireGuardedMutexUnsafe(PKGUARDED_MUTEX Mutex)
 {
-    check_disabled("KeAcquireGuardedMutexUnsafe");
-    acquire("KeAcquireGuardedMutexUnsafe", Mutex, &guarded_mutex, LOCK_CALLER);
+    fast_mutex_check_apcs_disabled("KeAcquireGuardedMutexUnsafe");
+    fast_mutex_acquire("KeAcquireGuardedMutexUnsafe", Mutex, &guarded_mutex, LOCK_CALLER);
 }
 
 VOID KeReleaseGuardedMutexUnsafe(PKGUARDED_MUTEX Mutex)
 {
-    release("KeReleaseGuardedMutexUnsafe", Mutex, &guarded_mutex);
+    fast_mutex_release("KeReleaseGuardedMutexUnsafe", Mutex, &guarded_mutex);
 }

@@ -22,8 +22,8 @@ static cpu_set_t allowed;
 
 _Static_assert(CPU_SETSIZE == MAX_PROCESSORS, "cpu_set_t");
 
-/* "0-3,8" as in sysfs. */
-static void read_list(FILE *f, struct processor_set *set)
+/* Parses a list as sysfs has it: "0-3,8". */
+static void processor_parse_list(FILE *f, struct processor_set *set)
 {
     unsigned first, last;
     int c;
@@ -52,7 +52,7 @@ bool processor_read_set(const char *path, struct processor_set *set)
     *set = (struct processor_set){ { 0 } };
     if (!f)
         return false;
-    read_list(f, set);
+    processor_parse_list(f, set);
     fclose(f);
     for (int g = 0; g < PROCESSOR_GROUPS; g++)
         any = any || set->group[g];
@@ -64,8 +64,8 @@ uint32_t processor_host(uint32_t index)
     return host_of[index];
 }
 
-/* Nodes without a processor of ours get no number. */
-static void read_nodes(void)
+/* A node without a processor of this process has no number. */
+static void processor_read_nodes(void)
 {
     struct processor_set set;
     char path[64];
@@ -83,7 +83,7 @@ static void read_nodes(void)
         nodes = 1;
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void processor_read_host(void)
 {
     if (sched_getaffinity(0, sizeof allowed, &allowed))
         CPU_SET(0, &allowed);
@@ -92,7 +92,7 @@ __attribute__((constructor)) static void start(void)
             host_of[count] = (uint16_t)cpu;
             index_of[cpu] = (uint16_t)count++;
         }
-    read_nodes();
+    processor_read_nodes();
 }
 
 uint32_t processor_count(void)
@@ -117,10 +117,10 @@ uint64_t processor_group(uint32_t group)
 }
 
 /*
- * Wherever the process may run; 0: the calling thread. If those of its start have all been taken from it since, the
- * host refuses, and leaves of all that there are those that it may have now.
+ * Binds a thread (0: the calling one) to all processors that the process had at its start. The host refuses if the
+ * process has lost all of these since. Then binds to all processors, of which the host keeps the permitted ones.
  */
-static void let_run(pid_t thread)
+static void processor_bind_to_allowed(pid_t thread)
 {
     cpu_set_t all;
 
@@ -135,7 +135,7 @@ void processor_bind(uint32_t group, uint64_t mask)
     cpu_set_t set;
 
     if (!mask) {
-        let_run(0);
+        processor_bind_to_allowed(0);
         return;
     }
     CPU_ZERO(&set);
@@ -147,7 +147,7 @@ void processor_bind(uint32_t group, uint64_t mask)
 
 void processor_unbind(void)
 {
-    let_run(0);
+    processor_bind_to_allowed(0);
 }
 
 void processor_pull_thread(uint32_t thread)
@@ -164,7 +164,7 @@ void processor_pull_thread(uint32_t thread)
 
 void processor_release_thread(uint32_t thread)
 {
-    let_run((pid_t)thread);
+    processor_bind_to_allowed((pid_t)thread);
 }
 
 ULONG KeQueryActiveProcessorCountEx(USHORT GroupNumber)
@@ -210,7 +210,7 @@ KAFFINITY KeQueryGroupAffinity(USHORT GroupNumber)
     return processor_group(GroupNumber);
 }
 
-static PROCESSOR_NUMBER number_of(uint32_t index)
+static PROCESSOR_NUMBER processor_number_of(uint32_t index)
 {
     return (PROCESSOR_NUMBER){ .Group = (USHORT)(index / GROUP), .Number = (UCHAR)(index % GROUP) };
 }
@@ -220,7 +220,7 @@ ULONG KeGetCurrentProcessorNumberEx(PPROCESSOR_NUMBER ProcNumber)
     uint32_t index = processor_now();
 
     if (ProcNumber)
-        *ProcNumber = number_of(index);
+        *ProcNumber = processor_number_of(index);
     return index;
 }
 
@@ -228,7 +228,7 @@ NTSTATUS KeGetProcessorNumberFromIndex(ULONG ProcIndex, PPROCESSOR_NUMBER ProcNu
 {
     if (ProcIndex >= count)
         return STATUS_INVALID_PARAMETER;
-    *ProcNumber = number_of(ProcIndex);
+    *ProcNumber = processor_number_of(ProcIndex);
     return STATUS_SUCCESS;
 }
 
@@ -249,7 +249,7 @@ USHORT KeGetCurrentNodeNumber(VOID)
     return node_of[processor_now()];
 }
 
-static KAFFINITY node_in_group(uint32_t node, uint32_t group)
+static KAFFINITY processor_node_mask(uint32_t node, uint32_t group)
 {
     KAFFINITY mask = 0;
 
@@ -263,16 +263,16 @@ void processor_node(uint32_t node, struct processor_set *set)
 {
     *set = (struct processor_set){ { 0 } };
     for (uint32_t g = 0; g < KeQueryActiveGroupCount(); g++)
-        set->group[g] = node_in_group(node, g);
+        set->group[g] = processor_node_mask(node, g);
 }
 
-/* A node in several groups shows the one that has most of it. */
+/* For a node in several groups, returns the group with most of its processors. */
 VOID KeQueryNodeActiveAffinity(USHORT NodeNumber, PGROUP_AFFINITY Affinity, PUSHORT Count)
 {
     GROUP_AFFINITY best = { 0 };
 
     for (uint32_t g = 0; g < KeQueryActiveGroupCount(); g++) {
-        KAFFINITY mask = NodeNumber < nodes ? node_in_group(NodeNumber, g) : 0;
+        KAFFINITY mask = NodeNumber < nodes ? processor_node_mask(NodeNumber, g) : 0;
 
         if (__builtin_popcountll(mask) > __builtin_popcountll(best.Mask))
             best = (GROUP_AFFINITY){ .Mask = mask, .Group = (USHORT)g };

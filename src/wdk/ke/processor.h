@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processors: those that the process may run on when it starts, numbered from 0, in groups of 64.
+ * The processors that the process may run on when it starts, numbered from 0, in groups of 64.
  */
 #ifndef WDK_PROCESSOR_H
 #define WDK_PROCESSOR_H
@@ -16,18 +16,18 @@ struct processor_set {
 
 uint32_t processor_count(void);
 uint32_t processor_now(void);
-/* Which of the group's 64 exist. */
+/* The mask of the group's existing processors. */
 uint64_t processor_group(uint32_t group);
-/* The host's number of it. */
+/* The host's number of a processor. */
 uint32_t processor_host(uint32_t index);
-/* Those of ours that a list in sysfs names. False: none. */
+/* Reads a list in sysfs. Returns false if it names no processor of this process. */
 bool processor_read_set(const char *path, struct processor_set *set);
 void processor_node(uint32_t node, struct processor_set *set);
-/* The calling thread runs on these of the group from now on; 0: wherever the process may. */
+/* Binds the calling thread to these processors of the group; 0: to all of the process. */
 void processor_bind(uint32_t group, uint64_t mask);
-/* For a thread that begins, instead of where its maker is bound to, or was called to at that moment. */
+/* Removes the binding that a new thread has inherited from its creator. */
 void processor_unbind(void);
-/* Another thread, by the host's number, shall go on on the caller's processor; then wherever the process may. */
+/* Binds another thread, by the host's number, to the caller's processor; then again to all of the process. */
 void processor_pull_thread(uint32_t thread);
 void processor_release_thread(uint32_t thread);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What processors share: see wdm/processor.h. The host's sysfs knows. */
+/* Cores, caches, nodes and groups that processors share (wdm/processor.h), as the host's sysfs lists them. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -18,13 +18,16 @@ enum { CACHES_MOST = 16, ALL = -1 };
 struct writer {
     char *out;
     ULONG room, used;
-    int64_t only; /* sets with this processor; or ALL */
+    int64_t only; /* write only sets with this processor; or ALL */
 };
 
 typedef SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX information;
 
-/* With so many of what is an array of one in the structure: `size` is where that begins, and `tail` is it. */
-static void put(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
+/*
+ * Writes head, whose last member is declared as an array of one and has tail_size bytes here. `size` is the offset of
+ * that array, `tail` its contents. Only counts the bytes if there is no room.
+ */
+static void relation_write(struct writer *w, information *head, size_t size, const void *tail, size_t tail_size)
 {
     head->Size = (ULONG)(size + tail_size);
     if (w->used + head->Size <= w->room) {
@@ -34,27 +37,27 @@ static void put(struct writer *w, information *head, size_t size, const void *ta
     w->used += head->Size;
 }
 
-static bool has(const struct processor_set *s, uint32_t index)
+static bool relation_set_has(const struct processor_set *s, uint32_t index)
 {
     return s->group[index / PROCESSOR_GROUP] >> index % PROCESSOR_GROUP & 1;
 }
 
-static bool is_wanted(const struct writer *w, const struct processor_set *s)
+static bool relation_is_wanted(const struct writer *w, const struct processor_set *s)
 {
-    return w->only == ALL || has(s, (uint32_t)w->only);
+    return w->only == ALL || relation_set_has(s, (uint32_t)w->only);
 }
 
-static uint32_t first_of(const struct processor_set *s)
+static uint32_t relation_set_first(const struct processor_set *s)
 {
     uint32_t i = 0;
 
-    while (!has(s, i))
+    while (!relation_set_has(s, i))
         i++;
     return i;
 }
 
-/* As many as the set has groups. */
-static USHORT masks_of(const struct processor_set *s, GROUP_AFFINITY masks[PROCESSOR_GROUPS])
+/* One mask for each group that the set has processors in. Returns how many. */
+static USHORT relation_set_masks(const struct processor_set *s, GROUP_AFFINITY masks[PROCESSOR_GROUPS])
 {
     USHORT n = 0;
 
@@ -66,7 +69,7 @@ static USHORT masks_of(const struct processor_set *s, GROUP_AFFINITY masks[PROCE
 
 /* ---- Cores, dies, packages --------------------------------------------------------------------------------------- */
 
-static void read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHIP type, struct processor_set *s)
+static void relation_read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHIP type, struct processor_set *s)
 {
     char path[96];
 
@@ -74,7 +77,7 @@ static void read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHIP type, s
              type == RelationProcessorCore  ? "thread_siblings_list"
              : type == RelationProcessorDie ? "die_cpus_list"
                                             : "package_cpus_list");
-    if (processor_read_set(path, s) && has(s, index))
+    if (processor_read_set(path, s) && relation_set_has(s, index))
         return;
     memset(s, 0, sizeof *s);
     for (uint32_t i = 0; i < processor_count(); i++)
@@ -82,8 +85,8 @@ static void read_siblings(uint32_t index, LOGICAL_PROCESSOR_RELATIONSHIP type, s
             s->group[i / PROCESSOR_GROUP] |= 1ULL << i % PROCESSOR_GROUP;
 }
 
-/* Each set with its first member. */
-static void put_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
+/* Writes each set once, for its first processor. */
+static void relation_write_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {
     GROUP_AFFINITY masks[PROCESSOR_GROUPS];
     struct processor_set s;
@@ -91,19 +94,20 @@ static void put_siblings(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
     for (uint32_t i = 0; i < processor_count(); i++) {
         information head = { .Relationship = type };
 
-        read_siblings(i, type, &s);
-        if (first_of(&s) != i || !is_wanted(w, &s))
+        relation_read_siblings(i, type, &s);
+        if (relation_set_first(&s) != i || !relation_is_wanted(w, &s))
             continue;
-        head.Processor.GroupCount = masks_of(&s, masks);
+        head.Processor.GroupCount = relation_set_masks(&s, masks);
         if (type == RelationProcessorCore && (head.Processor.GroupCount > 1 || masks[0].Mask & (masks[0].Mask - 1)))
             head.Processor.Flags = LTP_PC_SMT;
-        put(w, &head, offsetof(information, Processor.GroupMask), masks, head.Processor.GroupCount * sizeof *masks);
+        relation_write(w, &head, offsetof(information, Processor.GroupMask), masks,
+                       head.Processor.GroupCount * sizeof *masks);
     }
 }
 
 /* ---- Caches ------------------------------------------------------------------------------------------------------ */
 
-static bool read_text(uint32_t index, int cache, const char *what, char text[32])
+static bool cache_read_text(uint32_t index, int cache, const char *what, char text[32])
 {
     char path[96];
     FILE *f;
@@ -118,39 +122,39 @@ static bool read_text(uint32_t index, int cache, const char *what, char text[32]
     return good;
 }
 
-static ULONG read_number(uint32_t index, int cache, const char *what)
+static ULONG cache_read_number(uint32_t index, int cache, const char *what)
 {
     char text[32], *end;
-    unsigned long n = read_text(index, cache, what, text) ? strtoul(text, &end, 10) : 0;
+    unsigned long n = cache_read_text(index, cache, what, text) ? strtoul(text, &end, 10) : 0;
 
     return (ULONG)(n && *end == 'K' ? n << 10 : n && *end == 'M' ? n << 20 : n);
 }
 
-static PROCESSOR_CACHE_TYPE read_type(uint32_t index, int cache)
+static PROCESSOR_CACHE_TYPE cache_read_type(uint32_t index, int cache)
 {
     char text[32];
 
-    if (!read_text(index, cache, "type", text))
+    if (!cache_read_text(index, cache, "type", text))
         return CacheUnknown;
     return text[0] == 'D' ? CacheData : text[0] == 'I' ? CacheInstruction : text[0] == 'U' ? CacheUnified
                                                                                            : CacheUnknown;
 }
 
-static void put_cache(struct writer *w, uint32_t index, int cache, const struct processor_set *s)
+static void cache_write(struct writer *w, uint32_t index, int cache, const struct processor_set *s)
 {
     GROUP_AFFINITY masks[PROCESSOR_GROUPS];
     information head = { .Relationship = RelationCache };
 
-    head.Cache.Level = (UCHAR)read_number(index, cache, "level");
-    head.Cache.Associativity = (UCHAR)min(read_number(index, cache, "ways_of_associativity"), 0xfeu);
-    head.Cache.LineSize = (USHORT)read_number(index, cache, "coherency_line_size");
-    head.Cache.CacheSize = read_number(index, cache, "size");
-    head.Cache.Type = read_type(index, cache);
-    head.Cache.GroupCount = masks_of(s, masks);
-    put(w, &head, offsetof(information, Cache.GroupMasks), masks, head.Cache.GroupCount * sizeof *masks);
+    head.Cache.Level = (UCHAR)cache_read_number(index, cache, "level");
+    head.Cache.Associativity = (UCHAR)min(cache_read_number(index, cache, "ways_of_associativity"), 0xfeu);
+    head.Cache.LineSize = (USHORT)cache_read_number(index, cache, "coherency_line_size");
+    head.Cache.CacheSize = cache_read_number(index, cache, "size");
+    head.Cache.Type = cache_read_type(index, cache);
+    head.Cache.GroupCount = relation_set_masks(s, masks);
+    relation_write(w, &head, offsetof(information, Cache.GroupMasks), masks, head.Cache.GroupCount * sizeof *masks);
 }
 
-static void put_caches(struct writer *w)
+static void cache_write_all(struct writer *w)
 {
     struct processor_set s;
     char path[96];
@@ -161,15 +165,18 @@ static void put_caches(struct writer *w)
                      processor_host(i), cache);
             if (!processor_read_set(path, &s))
                 break;
-            if (first_of(&s) == i && is_wanted(w, &s))
-                put_cache(w, i, cache, &s);
+            if (relation_set_first(&s) == i && relation_is_wanted(w, &s))
+                cache_write(w, i, cache, &s);
         }
 }
 
 /* ---- Nodes and groups -------------------------------------------------------------------------------------------- */
 
-/* One mask, of the processor's group or of most of the node; or all. */
-static void put_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
+/*
+ * RelationNumaNode has one mask: that of the wanted processor's group, or of the group with most of the node's
+ * processors if all processors are wanted. RelationNumaNodeEx has a mask for each group.
+ */
+static void relation_write_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {
     GROUP_AFFINITY masks[PROCESSOR_GROUPS], *mask = masks;
     struct processor_set s;
@@ -178,10 +185,10 @@ static void put_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
         information head = { .Relationship = RelationNumaNode };
 
         processor_node(node, &s);
-        if (!is_wanted(w, &s))
+        if (!relation_is_wanted(w, &s))
             continue;
         head.NumaNode.NodeNumber = node;
-        head.NumaNode.GroupCount = masks_of(&s, masks);
+        head.NumaNode.GroupCount = relation_set_masks(&s, masks);
         if (type == RelationNumaNode) {
             head.NumaNode.GroupCount = 1;
             if (w->only == ALL)
@@ -190,11 +197,12 @@ static void put_nodes(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
                 for (mask = masks; mask->Group != w->only / PROCESSOR_GROUP; mask++)
                     ;
         }
-        put(w, &head, offsetof(information, NumaNode.GroupMasks), mask, head.NumaNode.GroupCount * sizeof *mask);
+        relation_write(w, &head, offsetof(information, NumaNode.GroupMasks), mask,
+                       head.NumaNode.GroupCount * sizeof *mask);
     }
 }
 
-static void put_groups(struct writer *w)
+static void relation_write_groups(struct writer *w)
 {
     PROCESSOR_GROUP_INFO groups[PROCESSOR_GROUPS] = { 0 };
     information head = { .Relationship = RelationGroup };
@@ -205,33 +213,35 @@ static void put_groups(struct writer *w)
         groups[g].MaximumProcessorCount = groups[g].ActiveProcessorCount =
             (UCHAR)KeQueryActiveProcessorCountEx(g);
     }
-    put(w, &head, offsetof(information, Group.GroupInfo), groups, head.Group.ActiveGroupCount * sizeof *groups);
+    relation_write(w, &head, offsetof(information, Group.GroupInfo), groups,
+                   head.Group.ActiveGroupCount * sizeof *groups);
 }
 
 /* ---- All of it --------------------------------------------------------------------------------------------------- */
 
-static bool put_type(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
+static bool relation_write_type(struct writer *w, LOGICAL_PROCESSOR_RELATIONSHIP type)
 {
     switch (type) {
     case RelationProcessorCore:
     case RelationProcessorPackage:
     case RelationProcessorDie:
-        put_siblings(w, type);
+        relation_write_siblings(w, type);
         return true;
     case RelationNumaNode:
     case RelationNumaNodeEx:
-        put_nodes(w, type);
+        relation_write_nodes(w, type);
         return true;
     case RelationCache:
-        put_caches(w);
+        cache_write_all(w);
         return true;
     case RelationGroup:
-        put_groups(w);
+        relation_write_groups(w);
         return true;
     case RelationAll:
-        return put_type(w, RelationProcessorCore) && put_type(w, RelationNumaNodeEx) && put_type(w, RelationCache) &&
-               put_type(w, RelationProcessorPackage) && put_type(w, RelationGroup) &&
-               put_type(w, RelationProcessorDie);
+        return relation_write_type(w, RelationProcessorCore) && relation_write_type(w, RelationNumaNodeEx) &&
+               relation_write_type(w, RelationCache) &&
+               relation_write_type(w, RelationProcessorPackage) && relation_write_type(w, RelationGroup) &&
+               relation_write_type(w, RelationProcessorDie);
     default:
         return false;
     }
@@ -249,7 +259,7 @@ NTSTATUS KeQueryLogicalProcessorRelationship(PPROCESSOR_NUMBER ProcessorNumber,
         if (w.only == INVALID_PROCESSOR_INDEX || ProcessorNumber->Reserved)
             return STATUS_INVALID_PARAMETER;
     }
-    if (!put_type(&w, RelationshipType))
+    if (!relation_write_type(&w, RelationshipType))
         return STATUS_INVALID_PARAMETER;
     *Length = w.used;
     return w.used > w.room ? STATUS_INFO_LENGTH_MISMATCH : STATUS_SUCCESS;

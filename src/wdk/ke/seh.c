@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exceptions: a chain of frames for each thread. Raising jumps to the innermost, whose block takes it off the chain as
- * it ends; what follows the block asks whether something was raised.
+ * Exceptions: a chain of frames for each thread. Raising jumps to the innermost frame. The end of the frame's block
+ * removes it from the chain; the code after the block then asks whether an exception was raised.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -18,17 +18,17 @@ C_ASSERT(sizeof(jmp_buf) <= sizeof(((struct ondk_seh_frame *)0)->jump));
 
 static _Thread_local struct {
     struct ondk_seh_frame *innermost;
-    bool raised;     /* between the jump and the handler that takes it */
+    bool raised;     /* from the jump until a handler runs */
     NTSTATUS status; /* of the last one */
 } seh;
 
-/* The host's longjmp is told by its own type. */
+/* The host's longjmp requires its own type. */
 union jump {
     ULONG64 *words;
     struct __jmp_buf_tag *buffer;
 };
 
-static _Noreturn void raise_status(NTSTATUS status)
+static _Noreturn void seh_raise_status(NTSTATUS status)
 {
     union jump jump;
 
@@ -43,25 +43,25 @@ static _Noreturn void raise_status(NTSTATUS status)
 void seh_raise(NTSTATUS status)
 {
     if (seh.innermost || !check_on())
-        raise_status(status);
+        seh_raise_status(status);
 }
 
 VOID ExRaiseStatus(NTSTATUS Status)
 {
     irql_check_max(__func__, APC_LEVEL);
-    raise_status(Status);
+    seh_raise_status(Status);
 }
 
 VOID ExRaiseAccessViolation(VOID)
 {
     irql_check_max(__func__, APC_LEVEL);
-    raise_status(STATUS_ACCESS_VIOLATION);
+    seh_raise_status(STATUS_ACCESS_VIOLATION);
 }
 
 VOID ExRaiseDatatypeMisalignment(VOID)
 {
     irql_check_max(__func__, APC_LEVEL);
-    raise_status(STATUS_DATATYPE_MISALIGNMENT);
+    seh_raise_status(STATUS_DATATYPE_MISALIGNMENT);
 }
 
 ULONG64 *ondk_seh_push(struct ondk_seh_frame *frame)
@@ -81,11 +81,11 @@ BOOLEAN ondk_seh_raised(VOID)
     return seh.raised;
 }
 
-/* Whether the handler of this filter's value is run; one that is not for it goes on outwards. */
+/* Returns TRUE if the handler runs for this filter's value. Otherwise raises the exception in the outer frame. */
 BOOLEAN ondk_seh_handles(LONG filter)
 {
     if (filter == EXCEPTION_CONTINUE_SEARCH)
-        raise_status(seh.status);
+        seh_raise_status(seh.status);
     if (filter < 0)
         check_bug(KMODE_EXCEPTION_NOT_HANDLED, (ULONG)seh.status, (uintptr_t)__builtin_return_address(0), 0, 0);
     seh.raised = false;
@@ -103,7 +103,7 @@ struct ondk_seh_unwind ondk_seh_unwind_start(VOID)
 VOID ondk_seh_unwind_end(const struct ondk_seh_unwind *unwind)
 {
     if (unwind->abnormal)
-        raise_status(unwind->status);
+        seh_raise_status(unwind->status);
 }
 
 NTSTATUS ondk_seh_status(VOID)

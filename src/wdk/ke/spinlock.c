@@ -16,40 +16,40 @@ VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
     __atomic_store_n(SpinLock, 0, __ATOMIC_RELAXED);
 }
 
-static bool try_word(KSPIN_LOCK *lock, struct kernel_thread *t)
+static bool spin_lock_try(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
     KSPIN_LOCK nobody = 0;
 
     return __atomic_compare_exchange_n(lock, &nobody, (KSPIN_LOCK)t, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static __attribute__((noinline)) void wait_for_word(KSPIN_LOCK *lock, struct kernel_thread *t)
+static __attribute__((noinline)) void spin_lock_wait(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
     unsigned tries = 0;
 
     do
         while (__atomic_load_n(lock, __ATOMIC_RELAXED))
             lock_pause(&tries);
-    while (!try_word(lock, t));
+    while (!spin_lock_try(lock, t));
 }
 
-/* Without checks this is all there is to it. */
-static inline void take(KSPIN_LOCK *lock, struct kernel_thread *t)
+/* The whole acquisition while checks are off. */
+static inline void spin_lock_acquire(KSPIN_LOCK *lock, struct kernel_thread *t)
 {
-    if (__builtin_expect(!try_word(lock, t), 0))
-        wait_for_word(lock, t);
+    if (__builtin_expect(!spin_lock_try(lock, t), 0))
+        spin_lock_wait(lock, t);
 }
 
-static __attribute__((noinline)) void take_checked(const char *routine, KSPIN_LOCK *lock, const void *by)
+static __attribute__((noinline)) void spin_lock_acquire_checked(const char *routine, KSPIN_LOCK *lock, const void *by)
 {
     if (lock_check_recursive(routine, &spin_lock, lock, by))
         return;
-    take(lock, thread_self());
+    spin_lock_acquire(lock, thread_self());
     thread_add_lock(lock, &spin_lock, by);
 }
 
-/* Somebody else's stays his. */
-static __attribute__((noinline)) void give_checked(const char *routine, KSPIN_LOCK *lock)
+/* Reports a lock that another thread holds, and leaves it held. */
+static __attribute__((noinline)) void spin_lock_release_checked(const char *routine, KSPIN_LOCK *lock)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
     if (lock_check_release(routine, &spin_lock, lock, (const void *)__atomic_load_n(lock, __ATOMIC_RELAXED)))
@@ -64,18 +64,18 @@ KIRQL KeAcquireSpinLockRaiseToDpc(PKSPIN_LOCK SpinLock)
     if (check_on()) {
         irql_check_max("KeAcquireSpinLock", DISPATCH_LEVEL);
         t->irql = DISPATCH_LEVEL;
-        take_checked("KeAcquireSpinLock", SpinLock, LOCK_CALLER);
+        spin_lock_acquire_checked("KeAcquireSpinLock", SpinLock, LOCK_CALLER);
         return irql;
     }
     t->irql = DISPATCH_LEVEL;
-    take(SpinLock, t);
+    spin_lock_acquire(SpinLock, t);
     return irql;
 }
 
 VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
 {
     if (check_on()) {
-        give_checked("KeReleaseSpinLock", SpinLock);
+        spin_lock_release_checked("KeReleaseSpinLock", SpinLock);
         KeLowerIrql(NewIrql);
         return;
     }
@@ -87,16 +87,16 @@ VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 {
     if (check_on()) {
         irql_check_min("KeAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
-        take_checked("KeAcquireSpinLockAtDpcLevel", SpinLock, LOCK_CALLER);
+        spin_lock_acquire_checked("KeAcquireSpinLockAtDpcLevel", SpinLock, LOCK_CALLER);
     } else {
-        take(SpinLock, thread_self());
+        spin_lock_acquire(SpinLock, thread_self());
     }
 }
 
 VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 {
     if (check_on())
-        give_checked("KeReleaseSpinLockFromDpcLevel", SpinLock);
+        spin_lock_release_checked("KeReleaseSpinLockFromDpcLevel", SpinLock);
     else
         __atomic_store_n(SpinLock, 0, __ATOMIC_RELEASE);
 }
@@ -104,14 +104,14 @@ VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock)
 BOOLEAN KeTryToAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock)
 {
     irql_check_min("KeTryToAcquireSpinLockAtDpcLevel", DISPATCH_LEVEL);
-    if (!try_word(SpinLock, thread_self()))
+    if (!spin_lock_try(SpinLock, thread_self()))
         return false;
     if (check_on())
         thread_add_lock(SpinLock, &spin_lock, LOCK_CALLER);
     return TRUE;
 }
 
-/* TRUE: nobody holds it at this moment. */
+/* Returns TRUE if no thread holds the lock at this moment. */
 BOOLEAN KeTestSpinLock(PKSPIN_LOCK SpinLock)
 {
     return __atomic_load_n(SpinLock, __ATOMIC_RELAXED) == 0;
@@ -132,7 +132,7 @@ VOID KeReleaseSpinLockForDpc(PKSPIN_LOCK SpinLock, KIRQL OldIrql)
 
 static const struct lock_kind queued_spin_lock = { .name = "in-stack queued KSPIN_LOCK" };
 
-static __attribute__((noinline)) void wait_for_turn(KSPIN_LOCK_QUEUE *before, KSPIN_LOCK_QUEUE *me)
+static __attribute__((noinline)) void queued_lock_wait(KSPIN_LOCK_QUEUE *before, KSPIN_LOCK_QUEUE *me)
 {
     unsigned tries = 0;
 
@@ -141,8 +141,11 @@ static __attribute__((noinline)) void wait_for_turn(KSPIN_LOCK_QUEUE *before, KS
         lock_pause(&tries);
 }
 
-/* Bit 0 of Lock says "waits" only while there is somebody before: who finds the queue empty leaves it as it is. */
-static inline void enqueue(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
+/*
+ * Bit 0 of Lock means that the thread waits; the thread before clears it. A thread that finds the queue empty does not
+ * clear it, because nobody reads it then.
+ */
+static inline void queued_lock_acquire(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
 {
     KSPIN_LOCK_QUEUE *before;
 
@@ -150,49 +153,50 @@ static inline void enqueue(KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me)
     me->Lock = (PKSPIN_LOCK)((ULONG_PTR)lock | 1);
     before = (KSPIN_LOCK_QUEUE *)__atomic_exchange_n(lock, (KSPIN_LOCK)me, __ATOMIC_ACQ_REL);
     if (__builtin_expect(before != NULL, 0))
-        wait_for_turn(before, me);
+        queued_lock_wait(before, me);
 }
 
-static KSPIN_LOCK *lock_of(const KSPIN_LOCK_QUEUE *me)
+static KSPIN_LOCK *queued_lock_of(const KSPIN_LOCK_QUEUE *me)
 {
     return (KSPIN_LOCK *)((ULONG_PTR)me->Lock & ~(ULONG_PTR)1);
 }
 
-static __attribute__((noinline)) void hand_over(KSPIN_LOCK_QUEUE *me)
+static __attribute__((noinline)) void queued_lock_pass_on(KSPIN_LOCK_QUEUE *me)
 {
     KSPIN_LOCK_QUEUE *next;
     unsigned tries = 0;
 
-    /* Whoever has taken the end of the queue is about to name himself. */
+    /* The thread that has replaced the end of the queue is about to set Next. */
     while (!(next = __atomic_load_n(&me->Next, __ATOMIC_ACQUIRE)))
         lock_pause(&tries);
-    __atomic_store_n(&next->Lock, lock_of(me), __ATOMIC_RELEASE);
+    __atomic_store_n(&next->Lock, queued_lock_of(me), __ATOMIC_RELEASE);
 }
 
-static inline void dequeue(KSPIN_LOCK_QUEUE *me)
+static inline void queued_lock_release(KSPIN_LOCK_QUEUE *me)
 {
     KSPIN_LOCK last = (KSPIN_LOCK)me;
 
-    if (!__atomic_compare_exchange_n(lock_of(me), &last, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        hand_over(me);
+    if (!__atomic_compare_exchange_n(queued_lock_of(me), &last, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        queued_lock_pass_on(me);
 }
 
-static __attribute__((noinline)) void enqueue_checked(const char *routine, KSPIN_LOCK *lock, KSPIN_LOCK_QUEUE *me,
-                                                      const void *by)
+static __attribute__((noinline)) void queued_lock_acquire_checked(const char *routine, KSPIN_LOCK *lock,
+                                                                  KSPIN_LOCK_QUEUE *me,
+                                                                  const void *by)
 {
     if (lock_check_recursive(routine, &queued_spin_lock, lock, by)) {
         me->Lock = lock;
         return;
     }
-    enqueue(lock, me);
+    queued_lock_acquire(lock, me);
     thread_add_lock(lock, &queued_spin_lock, by);
 }
 
-static __attribute__((noinline)) void dequeue_checked(const char *routine, KSPIN_LOCK_QUEUE *me)
+static __attribute__((noinline)) void queued_lock_release_checked(const char *routine, KSPIN_LOCK_QUEUE *me)
 {
     irql_check_min(routine, DISPATCH_LEVEL);
-    if (lock_check_release(routine, &queued_spin_lock, lock_of(me), NULL))
-        dequeue(me);
+    if (lock_check_release(routine, &queued_spin_lock, queued_lock_of(me), NULL))
+        queued_lock_release(me);
 }
 
 VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)
@@ -203,21 +207,21 @@ VOID KeAcquireInStackQueuedSpinLock(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE Lo
     if (check_on()) {
         irql_check_max("KeAcquireInStackQueuedSpinLock", DISPATCH_LEVEL);
         t->irql = DISPATCH_LEVEL;
-        enqueue_checked("KeAcquireInStackQueuedSpinLock", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+        queued_lock_acquire_checked("KeAcquireInStackQueuedSpinLock", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
         return;
     }
     t->irql = DISPATCH_LEVEL;
-    enqueue(SpinLock, &LockHandle->LockQueue);
+    queued_lock_acquire(SpinLock, &LockHandle->LockQueue);
 }
 
 VOID KeReleaseInStackQueuedSpinLock(PKLOCK_QUEUE_HANDLE LockHandle)
 {
     if (check_on()) {
-        dequeue_checked("KeReleaseInStackQueuedSpinLock", &LockHandle->LockQueue);
+        queued_lock_release_checked("KeReleaseInStackQueuedSpinLock", &LockHandle->LockQueue);
         KeLowerIrql(LockHandle->OldIrql);
         return;
     }
-    dequeue(&LockHandle->LockQueue);
+    queued_lock_release(&LockHandle->LockQueue);
     thread_self()->irql = LockHandle->OldIrql;
 }
 
@@ -226,18 +230,19 @@ VOID KeAcquireInStackQueuedSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE
     LockHandle->OldIrql = DISPATCH_LEVEL;
     if (check_on()) {
         irql_check_min("KeAcquireInStackQueuedSpinLockAtDpcLevel", DISPATCH_LEVEL);
-        enqueue_checked("KeAcquireInStackQueuedSpinLockAtDpcLevel", SpinLock, &LockHandle->LockQueue, LOCK_CALLER);
+        queued_lock_acquire_checked("KeAcquireInStackQueuedSpinLockAtDpcLevel", SpinLock, &LockHandle->LockQueue,
+                                    LOCK_CALLER);
     } else {
-        enqueue(SpinLock, &LockHandle->LockQueue);
+        queued_lock_acquire(SpinLock, &LockHandle->LockQueue);
     }
 }
 
 VOID KeReleaseInStackQueuedSpinLockFromDpcLevel(PKLOCK_QUEUE_HANDLE LockHandle)
 {
     if (check_on())
-        dequeue_checked("KeReleaseInStackQueuedSpinLockFromDpcLevel", &LockHandle->LockQueue);
+        queued_lock_release_checked("KeReleaseInStackQueuedSpinLockFromDpcLevel", &LockHandle->LockQueue);
     else
-        dequeue(&LockHandle->LockQueue);
+        queued_lock_release(&LockHandle->LockQueue);
 }
 
 VOID KeAcquireInStackQueuedSpinLockForDpc(PKSPIN_LOCK SpinLock, PKLOCK_QUEUE_HANDLE LockHandle)

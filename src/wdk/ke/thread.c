@@ -31,10 +31,10 @@ static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /*
- * The thread ends, and nothing of the driver's is on its stack any more: what it holds is reported, its mutexes are
- * abandoned, who waits for it goes on. Its object stays while others have references.
+ * The thread ends, and no driver routine is on its stack. Reports its locks, abandons its mutexes, and signals threads
+ * that wait for it. Its object stays as long as others have references.
  */
-static void leave(void *self)
+static void thread_exit(void *self)
 {
     struct kernel_thread *t = self;
     const struct thread_mark nothing = { t->irql, 0 };
@@ -48,9 +48,9 @@ static void leave(void *self)
     thread_objects->release(t);
 }
 
-static void make_key(void)
+static void thread_create_key(void)
 {
-    if (pthread_key_create(&leaving, leave))
+    if (pthread_key_create(&leaving, thread_exit))
         abort();
 }
 
@@ -77,7 +77,7 @@ void thread_fini(struct kernel_thread *t)
     dispatch_unlock(NULL);
 }
 
-static void visit_held(struct kernel_thread *t, live_on_entry *visit, void *context)
+static void thread_walk_locks(struct kernel_thread *t, live_on_entry *visit, void *context)
 {
     for (unsigned i = 0; i < THREAD_MAX_LOCKS; i++) {
         const void *lock = atomic_load_explicit(&t->held[i].lock, memory_order_acquire);
@@ -86,27 +86,27 @@ static void visit_held(struct kernel_thread *t, live_on_entry *visit, void *cont
         if (!lock)
             return;
         if (kind->is_released)
-            continue; /* only its holder can ask */
+            continue; /* only its holder can find out whether it is released */
         visit(context, LIVE_LOCK, lock, kind->name, atomic_load_explicit(&t->held[i].by, memory_order_relaxed));
     }
 }
 
-static void walk_held(live_on_entry *visit, void *context)
+static void thread_walk_all_locks(live_on_entry *visit, void *context)
 {
     dispatch_lock();
     for (LIST_ENTRY *e = threads.Flink; e != &threads; e = e->Flink)
-        visit_held(CONTAINING_RECORD(e, struct kernel_thread, all), visit, context);
+        thread_walk_locks(CONTAINING_RECORD(e, struct kernel_thread, all), visit, context);
     dispatch_unlock(NULL);
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void thread_register_locks(void)
 {
-    live_add_source(walk_held);
+    live_add_source(thread_walk_all_locks);
 }
 
 void thread_begin(struct kernel_thread *t)
 {
-    pthread_once(&once, make_key);
+    pthread_once(&once, thread_create_key);
     if (pthread_setspecific(leaving, t))
         abort();
     thread_current = t;
@@ -118,7 +118,7 @@ struct kernel_thread *thread_adopt(void)
     struct kernel_thread *t = thread_objects->create();
 
     if (!t)
-        abort(); /* no thread can do without */
+        abort(); /* every routine needs it */
     t->irql = ondk_on_provider_thread() ? DISPATCH_LEVEL : PASSIVE_LEVEL;
     thread_begin(t);
     return t;
@@ -147,14 +147,14 @@ void thread_add_lock(const void *lock, const struct lock_kind *kind, const void 
     atomic_store_explicit(&h->lock, lock, memory_order_release);
 }
 
-static void copy_held(struct held_lock *to, struct held_lock *from)
+static void held_lock_copy(struct held_lock *to, struct held_lock *from)
 {
     atomic_store_explicit(&to->kind, atomic_load_explicit(&from->kind, memory_order_relaxed), memory_order_relaxed);
     atomic_store_explicit(&to->by, atomic_load_explicit(&from->by, memory_order_relaxed), memory_order_relaxed);
     atomic_store_explicit(&to->lock, atomic_load_explicit(&from->lock, memory_order_relaxed), memory_order_release);
 }
 
-/* Nearly always the newest. */
+/* Searches from the newest lock, which it nearly always is. */
 void thread_remove_lock(const void *lock)
 {
     struct kernel_thread *t = thread_self();
@@ -163,7 +163,7 @@ void thread_remove_lock(const void *lock)
         if (atomic_load_explicit(&t->held[i].lock, memory_order_relaxed) != lock)
             continue;
         for (t->held_count--; i < t->held_count; i++)
-            copy_held(&t->held[i], &t->held[i + 1]);
+            held_lock_copy(&t->held[i], &t->held[i + 1]);
         atomic_store_explicit(&t->held[t->held_count].lock, NULL, memory_order_relaxed);
         return;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel keeps for each thread: its IRQL, what it waits for, the locks that it holds. A thread of the driver's
- * (PsCreateSystemThread) has it from the start, every other gets it with its first call: at DISPATCH_LEVEL if it is one
- * of the provider's, which calls completion callbacks, else at PASSIVE_LEVEL.
+ * The kernel's state of each thread: its IRQL, its wait, the locks that it holds. A driver's thread
+ * (PsCreateSystemThread) has it from its start. Every other thread receives it with its first call of a routine: a
+ * thread of the provider, which calls completion callbacks, at DISPATCH_LEVEL, others at PASSIVE_LEVEL.
  */
 #ifndef WDK_THREAD_H
 #define WDK_THREAD_H
@@ -29,14 +29,14 @@ struct lock_kind {
     bool (*is_released)(const void *lock);
 };
 
-/* A lock that the thread holds; kept while checks are on. Others read it when they look for what is in use. */
+/* A lock that the thread holds, stored while checks are on. Other threads read it to find locks that are in use. */
 struct held_lock {
     _Atomic(const void *) lock;
     _Atomic(const struct lock_kind *) kind;
     _Atomic(const struct stack *) by; /* where it was acquired */
 };
 
-/* Whose it is: the program's and the provider's, one that calls the driver's routines, one for work items. */
+/* A thread of the program or the provider, one that calls the driver's routines, or one for work items. */
 enum thread_kind { THREAD_OTHER, THREAD_DRIVERS, THREAD_WORKER };
 
 struct kernel_thread {
@@ -49,8 +49,8 @@ struct kernel_thread {
     ULONG wait_count;
     KWAIT_BLOCK *wait_blocks;
     KWAIT_BLOCK own_blocks[THREAD_WAIT_OBJECTS];
-    const struct stack *wait_by; /* where it waits */
-    LIST_ENTRY all;            /* in the list of threads, for those who look at `held` */
+    const struct stack *wait_by; /* the wait's caller */
+    LIST_ENTRY all;            /* in the list of all threads, through which others read `held` */
     LIST_ENTRY waiting;        /* in the list of threads that wait */
     LIST_ENTRY mutants;        /* mutexes that it holds */
     struct kernel_thread *wake_next;
@@ -60,7 +60,7 @@ struct kernel_thread {
     enum thread_kind kind;     /* set as it begins */
     bool system;               /* made by PsCreateSystemThread */
     GROUP_AFFINITY affinity;   /* Mask 0: not changed by the driver */
-    atomic_uint called;        /* to other threads' processors: by so many that have yet to let it go */
+    atomic_uint pulls;         /* wakers that have bound it to their processor and will unbind it */
     atomic_uint id;            /* the host's; 0: has not begun */
     PKSTART_ROUTINE start;
     PVOID context;
@@ -84,10 +84,11 @@ void thread_set_objects(const struct thread_objects *objects);
 void thread_init(struct kernel_thread *t); /* of zeroed memory */
 void thread_fini(struct kernel_thread *t);
 
+/* The state of a calling thread that has none yet. */
 struct kernel_thread *thread_adopt(void) PRIVATE_EXPORT(thread_adopt);
 /* Makes the calling thread t, and takes over one reference, which the thread's end drops. */
 void thread_begin(struct kernel_thread *t);
-/* pthread_create for all threads of this kernel: base/library_thread.h says which signals they receive. */
+/* pthread_create for all threads of this kernel, with the signal mask of base/library_thread.h. */
 int thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument);
 
 static inline struct kernel_thread *thread_self(void)
@@ -102,7 +103,7 @@ static inline KIRQL irql_now(void)
     return thread_self()->irql;
 }
 
-/* Returns the one before. */
+/* Returns the previous IRQL. */
 static inline KIRQL irql_set(KIRQL to)
 {
     struct kernel_thread *t = thread_self();
@@ -114,7 +115,7 @@ static inline KIRQL irql_set(KIRQL to)
 
 void irql_report(const char *routine, KIRQL now, KIRQL min, KIRQL max) PRIVATE_EXPORT(irql_report);
 
-/* Reports the caller if it is above `max`, as the routine's reference says. */
+/* Reports the caller if its IRQL is above `max`, the limit in the routine's reference. */
 static inline void irql_check_max(const char *routine, KIRQL max)
 {
     if (check_on() && irql_now() > max)
@@ -128,8 +129,8 @@ static inline void irql_check_min(const char *routine, KIRQL min)
 }
 
 /*
- * Locks, while checks are on: `by` is the caller of the routine that acquires. There is room for so many; of the others
- * it is only known how many they are, so that any lock may be one of them.
+ * The thread's list of held locks, used while checks are on. `by` is the return address of the routine that acquires.
+ * Locks beyond THREAD_MAX_LOCKS are only counted, so that any lock may be one of them.
  */
 void thread_add_lock(const void *lock, const struct lock_kind *kind, const void *by);
 void thread_remove_lock(const void *lock);
@@ -137,9 +138,8 @@ bool thread_has_lock(const void *lock);
 bool thread_may_have_lock(const void *lock);
 
 /*
- * Around every call into the driver (callback, work item, DPC, thread): what it came back with. The mark is taken
- * before the call; after it a changed IRQL is reported and restored, and locks that were acquired and not released are
- * reported.
+ * Each call into the driver (callback, work item, DPC, thread) is between thread_mark_get and thread_mark_check. The
+ * latter reports and restores a changed IRQL, and reports locks that the driver has acquired and not released.
  */
 struct thread_mark {
     KIRQL irql;

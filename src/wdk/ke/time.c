@@ -61,8 +61,8 @@ VOID KeStallExecutionProcessor(ULONG MicroSeconds)
         continue;
 }
 
-/* How far local time is ahead of universal time at this moment, by the host's rules. */
-static int64_t ahead(int64_t system)
+/* Local time minus universal time at this moment, by the host's rules. */
+static int64_t local_time_offset(int64_t system)
 {
     time_t seconds = (time_t)((system - CLOCK_1970) / CLOCK_UNITS);
     struct tm local;
@@ -72,10 +72,12 @@ static int64_t ahead(int64_t system)
 
 VOID ExSystemTimeToLocalTime(PLARGE_INTEGER SystemTime, PLARGE_INTEGER LocalTime)
 {
-    LocalTime->QuadPart = SystemTime->QuadPart + ahead(SystemTime->QuadPart);
+    LocalTime->QuadPart = SystemTime->QuadPart + local_time_offset(SystemTime->QuadPart);
 }
 
 VOID ExLocalTimeToSystemTime(PLARGE_INTEGER LocalTime, PLARGE_INTEGER SystemTime)
 {
-    SystemTime->QuadPart = LocalTime->QuadPart - ahead(LocalTime->QuadPart - ahead(LocalTime->QuadPart));
+    int64_t about = LocalTime->QuadPart - local_time_offset(LocalTime->QuadPart);
+
+    SystemTime->QuadPart = LocalTime->QuadPart - local_time_offset(about);
 }

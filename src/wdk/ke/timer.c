@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers. Those that are set are in two lists by due time, one by the interrupt time and one by the system's, which
- * somebody may change while they wait. One thread sleeps until the first is due; it starts with the first timer. The
- * lists belong to the dispatcher's lock. A new timer is nearly always the last to be due, so that it is put in from the
- * end.
+ * Timers. Set timers are in two lists, sorted by due time: one by the interrupt time, one by the system time, which may
+ * be changed meanwhile. One thread, started with the first timer, sleeps until the first one is due. The dispatcher's
+ * lock protects the lists. A search for a new timer's place begins at the end, because it is nearly always the last.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,10 +21,10 @@
 enum { NOWHERE, RELATIVE, ABSOLUTE };
 
 static LIST_ENTRY relative = { &relative, &relative }, absolute = { &absolute, &absolute };
-static atomic_uint changed; /* the thread sleeps on it */
+static atomic_uint changed; /* the thread sleeps on this word */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static LIST_ENTRY *list_of(const KTIMER *timer)
+static LIST_ENTRY *timer_list_of(const KTIMER *timer)
 {
     return timer->Queue == RELATIVE ? &relative : &absolute;
 }
@@ -35,15 +34,15 @@ static KTIMER *timer_at(LIST_ENTRY *e)
     return CONTAINING_RECORD(e, KTIMER, TimerListEntry);
 }
 
-static int64_t now_of(const KTIMER *timer)
+static int64_t timer_clock_now(const KTIMER *timer)
 {
     return timer->Queue == RELATIVE ? clock_interrupt() : clock_system();
 }
 
-/* True: it is the first to be due. */
-static bool insert(KTIMER *timer)
+/* Returns true if the timer is the first of its list. */
+static bool timer_insert(KTIMER *timer)
 {
-    LIST_ENTRY *list = list_of(timer), *at = list;
+    LIST_ENTRY *list = timer_list_of(timer), *at = list;
 
     while (at->Blink != list && timer_at(at->Blink)->DueTime.QuadPart > timer->DueTime.QuadPart)
         at = at->Blink;
@@ -51,15 +50,15 @@ static bool insert(KTIMER *timer)
     return list->Flink == &timer->TimerListEntry;
 }
 
-/* What was missed while the host was busy is not made up for. The timer may be gone when the lock is free. */
-static void expire(KTIMER *timer, int64_t now, struct wake_list *wake)
+/* Periods that were missed while the host was busy are skipped. The timer may be freed once the lock is free. */
+static void timer_expire(KTIMER *timer, int64_t now, struct wake_list *wake)
 {
     link_remove(&timer->TimerListEntry);
     if (timer->Period) {
         timer->DueTime.QuadPart += (ULONGLONG)timer->Period;
         if ((int64_t)timer->DueTime.QuadPart <= now)
             timer->DueTime.QuadPart = (ULONGLONG)clock_after(now, timer->Period);
-        (void)insert(timer);
+        (void)timer_insert(timer);
     } else {
         timer->Queue = NOWHERE;
     }
@@ -69,14 +68,14 @@ static void expire(KTIMER *timer, int64_t now, struct wake_list *wake)
         (void)dpc_insert(timer->Dpc, NULL, NULL, timer->SetBy, wake);
 }
 
-static void expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wake)
+static void timer_expire_due(LIST_ENTRY *list, int64_t now, struct wake_list *wake)
 {
     while (!link_empty(list) && (int64_t)timer_at(list->Flink)->DueTime.QuadPart <= now)
-        expire(timer_at(list->Flink), now, wake);
+        timer_expire(timer_at(list->Flink), now, wake);
 }
 
-/* The system's time may be set: it is looked at twice a second while a timer depends on it. */
-static struct deadline next_due(int64_t now)
+/* The system time may be changed, so it is read twice a second while a timer depends on it. */
+static struct deadline timer_next_deadline(int64_t now)
 {
     int64_t next = INT64_MAX;
 
@@ -93,7 +92,7 @@ static struct deadline next_due(int64_t now)
     return (struct deadline){ CLOCK_MONOTONIC, clock_timespec(next) };
 }
 
-static void *run(void *argument)
+static void *timer_thread_run(void *argument)
 {
     for (;;) {
         struct wake_list wake = { NULL };
@@ -103,9 +102,9 @@ static void *run(void *argument)
 
         dispatch_lock();
         now = clock_interrupt();
-        expire_due(&relative, now, &wake);
-        expire_due(&absolute, clock_system(), &wake);
-        until = next_due(now);
+        timer_expire_due(&relative, now, &wake);
+        timer_expire_due(&absolute, clock_system(), &wake);
+        until = timer_next_deadline(now);
         seen = atomic_load(&changed);
         dispatch_unlock(&wake);
         dpc_start_threads();
@@ -114,30 +113,30 @@ static void *run(void *argument)
     return argument;
 }
 
-static void start_thread(void)
+static void timer_thread_start(void)
 {
     pthread_t thread;
 
-    if (thread_create(&thread, NULL, run, NULL))
-        abort(); /* timers that never expire */
+    if (thread_create(&thread, NULL, timer_thread_run, NULL))
+        abort(); /* no timer would expire */
     pthread_detach(thread);
 }
 
-static void visit_list(LIST_ENTRY *list, live_on_entry *visit, void *context)
+static void timer_walk_list(LIST_ENTRY *list, live_on_entry *visit, void *context)
 {
     for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
         visit(context, LIVE_TIMER, timer_at(e), "KTIMER", timer_at(e)->SetBy);
 }
 
-static void walk(live_on_entry *visit, void *context)
+static void timer_walk_all(live_on_entry *visit, void *context)
 {
     dispatch_lock();
-    visit_list(&relative, visit, context);
-    visit_list(&absolute, visit, context);
+    timer_walk_list(&relative, visit, context);
+    timer_walk_list(&absolute, visit, context);
     dispatch_unlock(NULL);
 }
 
-static bool find_dpc_in(LIST_ENTRY *list, const void *start, size_t size, struct inuse_found *out)
+static bool timer_find_dpc_in(LIST_ENTRY *list, const void *start, size_t size, struct inuse_found *out)
 {
     for (LIST_ENTRY *e = list->Flink; e != list; e = e->Flink)
         if (timer_at(e)->Dpc && (uintptr_t)timer_at(e)->Dpc - (uintptr_t)start < size) {
@@ -150,23 +149,23 @@ static bool find_dpc_in(LIST_ENTRY *list, const void *start, size_t size, struct
     return false;
 }
 
-static bool find_dpc(const void *start, size_t size, struct inuse_found *out)
+static bool timer_find_dpc(const void *start, size_t size, struct inuse_found *out)
 {
     bool found;
 
     dispatch_lock();
-    found = find_dpc_in(&relative, start, size, out) || find_dpc_in(&absolute, start, size, out);
+    found = timer_find_dpc_in(&relative, start, size, out) || timer_find_dpc_in(&absolute, start, size, out);
     dispatch_unlock(NULL);
     return found;
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void timer_register(void)
 {
-    live_add_source(walk);
-    inuse_add_source(find_dpc);
+    live_add_source(timer_walk_all);
+    inuse_add_source(timer_find_dpc);
 }
 
-static bool in_list(LIST_ENTRY *list, const KTIMER *timer)
+static bool timer_is_in_list(LIST_ENTRY *list, const KTIMER *timer)
 {
     LIST_ENTRY *e = list->Flink;
 
@@ -175,11 +174,11 @@ static bool in_list(LIST_ENTRY *list, const KTIMER *timer)
     return e != list;
 }
 
-/* Where checks are on, what was set and is initialized again is taken out of the list, so that the rest of it works. */
-static void take_out(KTIMER *timer)
+/* Removes a set timer that is initialized again from its list, which would be corrupted otherwise. Checks are on. */
+static void timer_remove_if_set(KTIMER *timer)
 {
     dispatch_lock();
-    if (in_list(&relative, timer) || in_list(&absolute, timer))
+    if (timer_is_in_list(&relative, timer) || timer_is_in_list(&absolute, timer))
         link_remove(&timer->TimerListEntry);
     dispatch_unlock(NULL);
 }
@@ -188,7 +187,7 @@ VOID KeInitializeTimerEx(PKTIMER Timer, TIMER_TYPE Type)
 {
     inuse_check_init("KeInitializeTimer", Timer, sizeof *Timer);
     if (check_on())
-        take_out(Timer);
+        timer_remove_if_set(Timer);
     *Timer = (KTIMER){ .Queue = NOWHERE };
     dispatch_init(&Timer->Header,
                   Type == SynchronizationTimer ? OBJECT_TIMER_SYNCHRONIZATION : OBJECT_TIMER_NOTIFICATION, 0);
@@ -200,7 +199,7 @@ VOID KeInitializeTimer(PKTIMER Timer)
     KeInitializeTimerEx(Timer, NotificationTimer);
 }
 
-static bool cancel(KTIMER *timer)
+static bool timer_remove(KTIMER *timer)
 {
     bool was = timer->Queue != NOWHERE;
 
@@ -216,19 +215,19 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     bool was, first = false;
     int64_t now;
 
-    pthread_once(&once, start_thread);
+    pthread_once(&once, timer_thread_start);
     dispatch_lock();
-    was = cancel(timer);
+    was = timer_remove(timer);
     dispatch_set_state(&timer->Header, 0);
     timer->Queue = due < 0 ? RELATIVE : ABSOLUTE;
-    now = now_of(timer);
+    now = timer_clock_now(timer);
     timer->DueTime.QuadPart = (ULONGLONG)(due < 0 ? clock_after(now, clock_relative(due)) : due);
     timer->Period = period > 0 ? period : 0;
     timer->Dpc = dpc;
     timer->SetBy = set_by;
-    first = insert(timer);
+    first = timer_insert(timer);
     if ((int64_t)timer->DueTime.QuadPart <= now)
-        expire(timer, now, &wake);
+        timer_expire(timer, now, &wake);
     if (first)
         atomic_fetch_add(&changed, 1);
     dispatch_unlock(&wake);
@@ -238,7 +237,8 @@ bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const vo
     return was;
 }
 
-static bool set(const char *routine, KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by)
+static bool timer_set_checked(const char *routine, KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc,
+                              const void *by)
 {
     irql_check_max(routine, DISPATCH_LEVEL);
     if (!dispatch_check(routine, &timer->Header))
@@ -248,18 +248,19 @@ static bool set(const char *routine, KTIMER *timer, LONGLONG due, LONGLONG perio
 
 BOOLEAN KeSetTimer(PKTIMER Timer, LARGE_INTEGER DueTime, PKDPC Dpc)
 {
-    return set("KeSetTimer", Timer, DueTime.QuadPart, 0, Dpc, __builtin_return_address(0));
+    return timer_set_checked("KeSetTimer", Timer, DueTime.QuadPart, 0, Dpc, __builtin_return_address(0));
 }
 
 BOOLEAN KeSetTimerEx(PKTIMER Timer, LARGE_INTEGER DueTime, LONG Period, PKDPC Dpc)
 {
-    return set("KeSetTimerEx", Timer, DueTime.QuadPart, Period, Dpc, __builtin_return_address(0));
+    return timer_set_checked("KeSetTimerEx", Timer, DueTime.QuadPart, Period, Dpc, __builtin_return_address(0));
 }
 
 BOOLEAN KeSetCoalescableTimer(PKTIMER Timer, LARGE_INTEGER DueTime, ULONG Period, ULONG TolerableDelay, PKDPC Dpc)
 {
     UNREFERENCED_PARAMETER(TolerableDelay);
-    return set("KeSetCoalescableTimer", Timer, DueTime.QuadPart, Period, Dpc, __builtin_return_address(0));
+    return timer_set_checked("KeSetCoalescableTimer", Timer, DueTime.QuadPart, Period, Dpc,
+                             __builtin_return_address(0));
 }
 
 bool timer_cancel(KTIMER *timer)
@@ -267,7 +268,7 @@ bool timer_cancel(KTIMER *timer)
     bool was;
 
     dispatch_lock();
-    was = cancel(timer);
+    was = timer_remove(timer);
     dispatch_unlock(NULL);
     return was;
 }

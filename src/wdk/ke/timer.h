@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Setting and cancelling timers without checks; a period is in units of 100 ns; by: who it is said to have been set by.
+ * Setting and cancelling timers without checks. A period is in units of 100 ns. `by` is the return address of the call
+ * that sets the timer, for reports.
  */
 #ifndef WDK_TIMER_H
 #define WDK_TIMER_H
@@ -11,10 +12,10 @@
 
 #include "base/private_export.h"
 
-/* True: it was set already. */
+/* Returns true if the timer was set already. */
 bool timer_set(KTIMER *timer, LONGLONG due, LONGLONG period, KDPC *dpc, const void *by) PRIVATE_EXPORT(timer_set);
 
-/* True: it was set, and will not expire. */
+/* Returns true if the timer was set; it will not expire. */
 bool timer_cancel(KTIMER *timer) PRIVATE_EXPORT(timer_cancel);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits. A wait that cannot end at once leaves a wait block in the list of each object and sleeps on a word of its own
- * thread. Who satisfies it takes the objects' states on the waiting thread's behalf (an event is reset, a semaphore
- * counted down, a mutex owned), takes all the blocks out, and wakes it: all objects of WaitAll are taken in one step or
- * none is.
+ * Waits. A wait that cannot end at once puts a wait block into the list of each object and sleeps on a word of its
+ * thread. The thread that satisfies it changes the objects' states for the waiting thread: it resets an event, counts
+ * a semaphore down, makes the waiting thread a mutex's owner. Then it removes the blocks and wakes the thread. The
+ * invariant: WaitAll acquires all of its objects in one step under the lock, or none.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -31,40 +31,40 @@ void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state)
 }
 
 /*
- * Windows gives a thread that becomes ready to a processor that is free. The host lets it wait for the one that it was
- * on last, for as long as four milliseconds, whoever has that. A thread of the provider's gives its own away as soon
- * as its callbacks have returned: a worker that waits in the middle of its item goes on there when one of them wakes
- * it. Where the driver has chosen processors, they stay.
+ * Returns whether a thread that is woken shall continue on the waker's processor. Windows runs a thread that becomes
+ * ready on an idle processor. The host lets it wait up to 4 ms for the processor that it ran on last. A provider's
+ * thread yields its processor when its callbacks have returned, so a worker that one of them wakes continues there.
+ * Processors that the driver has chosen stay as they are.
  */
-static bool comes_here(struct kernel_thread *t)
+static bool wait_can_pull(struct kernel_thread *t)
 {
     bool chosen = t->affinity.Mask != 0;
 
     return t->kind == THREAD_WORKER && !chosen && ondk_on_provider_thread();
 }
 
-/* From here on the thread may be gone, unless it is a worker: these stay. */
-static void say_woken(struct kernel_thread *t)
+/* After this the thread may have ended and its memory be freed. Workers never end. */
+static void wait_signal_woken(struct kernel_thread *t)
 {
     if (atomic_exchange_explicit(&t->woken, WOKEN_YES, memory_order_acq_rel) == WOKEN_NOT_AND_ASLEEP)
         futex_wake(&t->woken, 1);
 }
 
-static void wake(struct kernel_thread *t)
+static void wait_wake(struct kernel_thread *t)
 {
     unsigned id = 0;
 
-    if (atomic_load_explicit(&t->woken, memory_order_relaxed) == WOKEN_NOT_AND_ASLEEP && comes_here(t))
+    if (atomic_load_explicit(&t->woken, memory_order_relaxed) == WOKEN_NOT_AND_ASLEEP && wait_can_pull(t))
         id = atomic_load_explicit(&t->id, memory_order_relaxed);
     if (!id) {
-        say_woken(t);
+        wait_signal_woken(t);
         return;
     }
-    atomic_fetch_add_explicit(&t->called, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&t->pulls, 1, memory_order_relaxed);
     processor_pull_thread(id);
-    say_woken(t);
+    wait_signal_woken(t);
     processor_release_thread(id);
-    atomic_fetch_sub_explicit(&t->called, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&t->pulls, 1, memory_order_release);
 }
 
 void dispatch_wake(struct kernel_thread *first)
@@ -73,32 +73,32 @@ void dispatch_wake(struct kernel_thread *first)
 
     for (; first; first = next) {
         next = first->wake_next;
-        wake(first);
+        wait_wake(first);
     }
 }
 
-static bool is_signalled(const DISPATCHER_HEADER *h, const struct kernel_thread *t)
+static bool wait_is_signalled(const DISPATCHER_HEADER *h, const struct kernel_thread *t)
 {
     return dispatch_state(h) > 0 || (h->Type == OBJECT_MUTANT && ((const KMUTANT *)h)->OwnerThread == (PKTHREAD)t);
 }
 
-/* True: the mutex had been abandoned. */
-static bool take_mutex(KMUTANT *m, struct kernel_thread *t)
+/* Returns true if the mutex was abandoned. */
+static bool wait_acquire_mutex(KMUTANT *m, struct kernel_thread *t)
 {
     bool abandoned = m->Abandoned;
     LONG state = dispatch_state(&m->Header);
 
     dispatch_set_state(&m->Header, state - 1);
     if (state != 1)
-        return false; /* once more by its owner */
+        return false; /* its owner acquired it again */
     m->OwnerThread = (PKTHREAD)t;
     m->Abandoned = FALSE;
     link_insert_before(&t->mutants, &m->MutantListEntry);
     return abandoned;
 }
 
-/* The side effect of a wait that the object satisfies. True: it was an abandoned mutex. */
-static bool take(DISPATCHER_HEADER *h, struct kernel_thread *t)
+/* The side effect of a wait that the object satisfies. Returns true if it was an abandoned mutex. */
+static bool wait_acquire(DISPATCHER_HEADER *h, struct kernel_thread *t)
 {
     switch (h->Type) {
     case OBJECT_EVENT_SYNCHRONIZATION:
@@ -109,54 +109,54 @@ static bool take(DISPATCHER_HEADER *h, struct kernel_thread *t)
         dispatch_set_state(h, dispatch_state(h) - 1);
         return false;
     case OBJECT_MUTANT:
-        return take_mutex((KMUTANT *)h, t);
-    default: /* notification events and timers, threads: they stay signalled */
+        return wait_acquire_mutex((KMUTANT *)h, t);
+    default: /* notification events and timers, and threads, stay signalled */
         return false;
     }
 }
 
-/* Takes what the blocks ask for, if that can be had now. *status: what the wait returns. */
-static bool take_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
+/* Acquires the blocks' objects if that is possible now. *status receives what the wait returns. */
+static bool wait_acquire_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS *status)
 {
     ULONG i = 0;
 
     if (all) {
-        while (i < count && is_signalled(blocks[i].Object, t))
+        while (i < count && wait_is_signalled(blocks[i].Object, t))
             i++;
         if (i < count)
             return false;
         *status = STATUS_WAIT_0;
         for (i = count; i-- > 0;)
-            if (take(blocks[i].Object, t))
+            if (wait_acquire(blocks[i].Object, t))
                 *status = STATUS_ABANDONED_WAIT_0 + (NTSTATUS)i;
         return true;
     }
-    while (i < count && !is_signalled(blocks[i].Object, t))
+    while (i < count && !wait_is_signalled(blocks[i].Object, t))
         i++;
     if (i == count)
         return false;
-    *status = (take(blocks[i].Object, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0) + (NTSTATUS)i;
+    *status = (wait_acquire(blocks[i].Object, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0) + (NTSTATUS)i;
     return true;
 }
 
-static void remove_blocks(struct kernel_thread *t)
+static void wait_remove_blocks(struct kernel_thread *t)
 {
     for (ULONG i = 0; i < t->wait_count; i++)
         link_remove(&t->wait_blocks[i].WaitListEntry);
     link_remove(&t->waiting);
 }
 
-static void end_wait(struct kernel_thread *t, NTSTATUS status, struct wake_list *wake)
+static void wait_end(struct kernel_thread *t, NTSTATUS status, struct wake_list *wake)
 {
-    remove_blocks(t);
+    wait_remove_blocks(t);
     t->wait_ended = true;
     t->wait_status = status;
     t->wake_next = wake->first;
     wake->first = t;
 }
 
-/* The next block of another thread: those of this one may be taken out of the list in between. */
-static LIST_ENTRY *next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
+/* The next block of another thread, because those of this thread may be removed before the caller goes on. */
+static LIST_ENTRY *wait_next_thread(LIST_ENTRY *entry, const LIST_ENTRY *head, PKTHREAD t)
 {
     do
         entry = entry->Flink;
@@ -173,18 +173,18 @@ void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake)
         struct kernel_thread *t = (struct kernel_thread *)block->Thread;
         NTSTATUS status;
 
-        next = next_thread(entry, head, block->Thread);
+        next = wait_next_thread(entry, head, block->Thread);
         if (t->wait_all) {
-            if (take_blocks(t, t->wait_blocks, t->wait_count, true, &status))
-                end_wait(t, status, wake);
+            if (wait_acquire_blocks(t, t->wait_blocks, t->wait_count, true, &status))
+                wait_end(t, status, wake);
         } else {
-            status = take(h, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0;
-            end_wait(t, status + block->WaitKey, wake);
+            status = wait_acquire(h, t) ? STATUS_ABANDONED_WAIT_0 : STATUS_WAIT_0;
+            wait_end(t, status + block->WaitKey, wake);
         }
     }
 }
 
-static struct deadline deadline_of(const LARGE_INTEGER *timeout)
+static struct deadline wait_deadline(const LARGE_INTEGER *timeout)
 {
     if (!timeout)
         return (struct deadline){ .clock = -1 };
@@ -198,23 +198,23 @@ static struct deadline deadline_of(const LARGE_INTEGER *timeout)
     return (struct deadline){ CLOCK_REALTIME, clock_timespec(timeout->QuadPart - CLOCK_1970) };
 }
 
-/* Takes the blocks out when the time is over; if the wait was satisfied at that moment, its waker is on the way. */
-static bool give_up(struct kernel_thread *t)
+/* Removes the blocks when the time is over. Returns false if the wait was just satisfied; a waker follows then. */
+static bool wait_time_out(struct kernel_thread *t)
 {
     bool ended;
 
     dispatch_lock();
     ended = t->wait_ended;
     if (!ended) {
-        remove_blocks(t);
+        wait_remove_blocks(t);
         t->wait_status = STATUS_TIMEOUT;
     }
     dispatch_unlock(NULL);
     return !ended;
 }
 
-/* False: it was woken before it slept. */
-static bool sleep_until(struct kernel_thread *t, struct deadline *until)
+/* Returns false if the thread was woken before it slept. */
+static bool wait_sleep(struct kernel_thread *t, struct deadline *until)
 {
     unsigned seen = WOKEN_NOT;
 
@@ -223,15 +223,16 @@ static bool sleep_until(struct kernel_thread *t, struct deadline *until)
     while (atomic_load_explicit(&t->woken, memory_order_acquire) != WOKEN_YES) {
         if (futex_sleep(&t->woken, WOKEN_NOT_AND_ASLEEP, until))
             continue;
-        if (give_up(t))
+        if (wait_time_out(t))
             return true;
         until->clock = -1;
     }
     return true;
 }
 
-/* The lock is held on entry and free afterwards. */
-static NTSTATUS block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, const LARGE_INTEGER *timeout)
+/* The caller holds the lock; this unlocks it. */
+static NTSTATUS wait_block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
+                           const LARGE_INTEGER *timeout)
 {
     struct deadline until;
 
@@ -244,20 +245,20 @@ static NTSTATUS block(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count,
     atomic_store_explicit(&t->woken, WOKEN_NOT, memory_order_relaxed);
     link_insert_before(&waiting, &t->waiting);
     dispatch_unlock(NULL);
-    until = deadline_of(timeout);
-    /* As on Windows behind those that were ready before it, such as a worker that an interrupt took its processor. */
-    if (sleep_until(t, &until) && t->kind == THREAD_DRIVERS)
+    until = wait_deadline(timeout);
+    /* Windows queues the thread behind those that were ready before it, such as a worker that was interrupted. */
+    if (wait_sleep(t, &until) && t->kind == THREAD_DRIVERS)
         (void)sched_yield();
     return t->wait_status;
 }
 
-static NTSTATUS wait_for(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
-                         const LARGE_INTEGER *timeout)
+static NTSTATUS wait_for_blocks(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all,
+                                const LARGE_INTEGER *timeout)
 {
     NTSTATUS status;
 
     dispatch_lock();
-    if (take_blocks(t, blocks, count, all, &status)) {
+    if (wait_acquire_blocks(t, blocks, count, all, &status)) {
         dispatch_unlock(NULL);
         return status;
     }
@@ -265,10 +266,10 @@ static NTSTATUS wait_for(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG cou
         dispatch_unlock(NULL);
         return STATUS_TIMEOUT;
     }
-    return block(t, blocks, count, all, timeout);
+    return wait_block(t, blocks, count, all, timeout);
 }
 
-static void fill(KWAIT_BLOCK *block, ULONG key, void *object, struct kernel_thread *t, bool all)
+static void wait_block_init(KWAIT_BLOCK *block, ULONG key, void *object, struct kernel_thread *t, bool all)
 {
     block->WaitType = all ? WaitAll : WaitAny;
     block->WaitKey = (USHORT)key;
@@ -280,13 +281,13 @@ NTSTATUS dispatch_wait(void *object, PLARGE_INTEGER timeout)
 {
     struct kernel_thread *t = thread_self();
 
-    fill(&t->own_blocks[0], 0, object, t, false);
-    return wait_for(t, t->own_blocks, 1, false, timeout);
+    wait_block_init(&t->own_blocks[0], 0, object, t, false);
+    return wait_for_blocks(t, t->own_blocks, 1, false, timeout);
 }
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-static const char *use_of(const DISPATCHER_HEADER *h)
+static const char *wait_describe_use(const DISPATCHER_HEADER *h)
 {
     switch (h->Type) {
     case OBJECT_EVENT_NOTIFICATION:
@@ -299,13 +300,13 @@ static const char *use_of(const DISPATCHER_HEADER *h)
     }
 }
 
-static bool inside(const void *thing, const void *start, size_t size)
+static bool wait_is_inside(const void *thing, const void *start, size_t size)
 {
     return (uintptr_t)thing - (uintptr_t)start < size;
 }
 
-/* For inuse.h: objects that somebody waits for, and the waits' own blocks. */
-static bool find_wait(const void *start, size_t size, struct inuse_found *out)
+/* For inuse.h: objects that a thread waits for, and the blocks of waits. */
+static bool wait_find_use(const void *start, size_t size, struct inuse_found *out)
 {
     dispatch_lock();
     for (LIST_ENTRY *e = waiting.Flink; e != &waiting && !out->object; e = e->Flink) {
@@ -314,8 +315,11 @@ static bool find_wait(const void *start, size_t size, struct inuse_found *out)
         for (ULONG i = 0; i < t->wait_count && !out->object; i++) {
             KWAIT_BLOCK *b = &t->wait_blocks[i];
 
-            out->object = inside(b->Object, start, size) ? b->Object : inside(b, start, size) ? (void *)b : NULL;
-            out->what = out->object == b->Object ? use_of(b->Object) : "wait block of a thread that waits";
+            if (wait_is_inside(b->Object, start, size))
+                out->object = b->Object;
+            else if (wait_is_inside(b, start, size))
+                out->object = b;
+            out->what = out->object == b->Object ? wait_describe_use(b->Object) : "wait block of a thread that waits";
         }
         if (out->object && t->wait_by)
             out->by = *t->wait_by;
@@ -324,12 +328,12 @@ static bool find_wait(const void *start, size_t size, struct inuse_found *out)
     return out->object != NULL;
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void wait_register(void)
 {
-    inuse_add_source(find_wait);
+    inuse_add_source(wait_find_use);
 }
 
-/* A list that was never made has no first entry: memory is zero as often as not where nobody has initialized it. */
+/* An object without an initialized list was not initialized: such memory is often zero. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
 {
     bool made;
@@ -346,7 +350,7 @@ bool dispatch_check(const char *routine, DISPATCHER_HEADER *h)
     return false;
 }
 
-static void check_level(const char *routine, const LARGE_INTEGER *timeout)
+static void wait_check_irql(const char *routine, const LARGE_INTEGER *timeout)
 {
     KIRQL irql = irql_now();
 
@@ -361,8 +365,8 @@ static void check_level(const char *routine, const LARGE_INTEGER *timeout)
 
 static const struct lock_kind mutex_kind = { .name = "KMUTEX" };
 
-/* Mutexes count as held locks and as a critical region while they are owned; KeReleaseMutex ends that. */
-static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
+/* An owned mutex counts as a held lock and as a critical region. KeReleaseMutex ends both. */
+static void wait_note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void *by)
 {
     if (h->Type != OBJECT_MUTANT)
         return;
@@ -371,16 +375,16 @@ static void note_mutex(struct kernel_thread *t, DISPATCHER_HEADER *h, const void
         thread_add_lock(h, &mutex_kind, by);
 }
 
-static void note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status,
-                         const void *by)
+static void wait_note_mutexes(struct kernel_thread *t, KWAIT_BLOCK *blocks, ULONG count, bool all, NTSTATUS status,
+                              const void *by)
 {
     if (all && status != STATUS_TIMEOUT)
         for (ULONG i = 0; i < count; i++)
-            note_mutex(t, blocks[i].Object, by);
+            wait_note_mutex(t, blocks[i].Object, by);
     else if (status < STATUS_WAIT_0 + (NTSTATUS)count)
-        note_mutex(t, blocks[status].Object, by);
+        wait_note_mutex(t, blocks[status].Object, by);
     else if (status >= STATUS_ABANDONED_WAIT_0 && status < STATUS_ABANDONED_WAIT_0 + (NTSTATUS)count)
-        note_mutex(t, blocks[status - STATUS_ABANDONED_WAIT_0].Object, by);
+        wait_note_mutex(t, blocks[status - STATUS_ABANDONED_WAIT_0].Object, by);
 }
 
 /* ---- Routines ---------------------------------------------------------------------------------------------------- */
@@ -395,16 +399,16 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     UNREFERENCED_PARAMETER(WaitReason);
     UNREFERENCED_PARAMETER(WaitMode);
     UNREFERENCED_PARAMETER(Alertable);
-    check_level("KeWaitForSingleObject", Timeout);
+    wait_check_irql("KeWaitForSingleObject", Timeout);
     (void)dispatch_check("KeWaitForSingleObject", Object);
     t->wait_by = stack_intern(by);
-    fill(&t->own_blocks[0], 0, Object, t, false);
-    status = wait_for(t, t->own_blocks, 1, false, Timeout);
-    note_mutexes(t, t->own_blocks, 1, false, status, by);
+    wait_block_init(&t->own_blocks[0], 0, Object, t, false);
+    status = wait_for_blocks(t, t->own_blocks, 1, false, Timeout);
+    wait_note_mutexes(t, t->own_blocks, 1, false, status, by);
     return status;
 }
 
-static bool count_is_good(ULONG count, const KWAIT_BLOCK *array)
+static bool wait_check_count(ULONG count, const KWAIT_BLOCK *array)
 {
     if (count > 0 && count <= (array ? MAXIMUM_WAIT_OBJECTS : THREAD_WAIT_OBJECTS))
         return true;
@@ -424,19 +428,19 @@ NTSTATUS KeWaitForMultipleObjects(ULONG Count, PVOID Object[], WAIT_TYPE WaitTyp
     UNREFERENCED_PARAMETER(WaitReason);
     UNREFERENCED_PARAMETER(WaitMode);
     UNREFERENCED_PARAMETER(Alertable);
-    check_level("KeWaitForMultipleObjects", Timeout);
-    count_is_good(Count, WaitBlockArray);
+    wait_check_irql("KeWaitForMultipleObjects", Timeout);
+    wait_check_count(Count, WaitBlockArray);
     t->wait_by = stack_intern(by);
     for (ULONG i = 0; i < Count; i++) {
         (void)dispatch_check("KeWaitForMultipleObjects", Object[i]);
-        fill(&blocks[i], i, Object[i], t, all);
+        wait_block_init(&blocks[i], i, Object[i], t, all);
     }
-    status = wait_for(t, blocks, Count, all, Timeout);
-    note_mutexes(t, blocks, Count, all, status, by);
+    status = wait_for_blocks(t, blocks, Count, all, Timeout);
+    wait_note_mutexes(t, blocks, Count, all, status, by);
     return status;
 }
 
-/* A wait for nothing. An interval of zero lets others run. */
+/* A wait without objects. An interval of zero yields. */
 NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLARGE_INTEGER Interval)
 {
     struct kernel_thread *t = thread_self();
@@ -451,7 +455,7 @@ NTSTATUS KeDelayExecutionThread(KPROCESSOR_MODE WaitMode, BOOLEAN Alertable, PLA
         return STATUS_SUCCESS;
     }
     dispatch_lock();
-    (void)block(t, t->own_blocks, 0, false, Interval);
+    (void)wait_block(t, t->own_blocks, 0, false, Interval);
     return STATUS_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatcher: one lock over all objects that threads wait for, timers and DPC queues. Whoever changes an object
- * takes the lock, changes it, lets the waits that it satisfies end, and wakes their threads after the lock is free.
+ * The dispatcher: one lock for all objects that threads wait for, for timers and for DPC queues. A thread that changes
+ * an object locks, changes it, calls dispatch_satisfy, and unlocks with the list of threads to wake, so that no thread
+ * is woken with the lock held.
  */
 #ifndef WDK_WAIT_H
 #define WDK_WAIT_H
@@ -23,7 +24,7 @@ enum {
 
 extern struct spin dispatch_spin;
 
-/* Threads whose waits have ended and that are still to be woken. */
+/* Threads whose waits have ended, but which have not been woken yet. */
 struct wake_list {
     struct kernel_thread *first;
 };
@@ -54,18 +55,16 @@ static inline void dispatch_set_state(DISPATCHER_HEADER *h, LONG state)
 
 void dispatch_init(DISPATCHER_HEADER *h, UCHAR type, LONG state);
 
-/* Lock held, the object has become signalled: ends the waits that it satisfies, the oldest first. */
+/* Ends the waits that the signalled object satisfies, the oldest first. The caller holds the lock. */
 void dispatch_satisfy(DISPATCHER_HEADER *h, struct wake_list *wake);
 
-/*
- * False: it was never initialized, which has been reported; the object is an event now, unless the caller knows better.
- */
+/* Returns false if the object was never initialized. This reports that and makes the object an event. */
 bool dispatch_check(const char *routine, DISPATCHER_HEADER *h);
 
-/* The thread ends: it is signalled, and the mutexes that it holds are abandoned. */
+/* Signals the thread, which ends, and abandons the mutexes that it holds. */
 void dispatch_thread_end(struct kernel_thread *t);
 
-/* Waiting without checks, for the kernel itself. */
+/* KeWaitForSingleObject without checks, for the kernel itself. */
 NTSTATUS dispatch_wait(void *object, PLARGE_INTEGER timeout);
 
 #endif
