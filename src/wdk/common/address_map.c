@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of a driver's, and the host's: see address_map.h. */
+/* Drivers' addresses and the host's: see address_map.h. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <string.h>
@@ -8,32 +8,33 @@
 #include "openndk/wdk.h"
 #include "wdk/common/address_map.h"
 
-enum { ENTRIES_MOST = 64, WINDOWS_INET6 = 23, AT_V4 = 4, AT_V6 = 8 }; /* where the address is in a sockaddr */
+enum { MAX_ENTRIES = 64, WINDOWS_INET6 = 23 };
+enum { AT_V4 = 4, AT_V6 = 8 }; /* offset of the address in a sockaddr */
 
 struct address {
     size_t size; /* 4 or 16 */
-    uint8_t octets[16];
+    uint8_t bytes[16];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct address driver, host;
-} addresses[ENTRIES_MOST];
+} addresses[MAX_ENTRIES];
 static unsigned address_count;
 
-static bool parse(const char *text, struct address *out)
+static bool address_parse(const char *text, struct address *out)
 {
     memset(out, 0, sizeof *out);
-    if (inet_pton(AF_INET, text, out->octets) == 1)
+    if (inet_pton(AF_INET, text, out->bytes) == 1)
         out->size = 4;
-    else if (inet_pton(AF_INET6, text, out->octets) == 1)
+    else if (inet_pton(AF_INET6, text, out->bytes) == 1)
         out->size = 16;
     return out->size > 0;
 }
 
-static bool equal(const struct address *a, const struct address *b)
+static bool address_is_equal(const struct address *a, const struct address *b)
 {
-    return a->size == b->size && memcmp(a->octets, b->octets, a->size) == 0;
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
 bool ondk_wdk_map_address(const char *driver_address, const char *host_address)
@@ -42,12 +43,12 @@ bool ondk_wdk_map_address(const char *driver_address, const char *host_address)
     unsigned i = 0;
     bool fits;
 
-    if (!parse(driver_address, &driver) || !parse(host_address, &host) || driver.size != host.size)
+    if (!address_parse(driver_address, &driver) || !address_parse(host_address, &host) || driver.size != host.size)
         return false;
     pthread_mutex_lock(&lock);
-    while (i < address_count && !equal(&addresses[i].driver, &driver))
+    while (i < address_count && !address_is_equal(&addresses[i].driver, &driver))
         i++;
-    fits = i < ENTRIES_MOST;
+    fits = i < MAX_ENTRIES;
     if (fits) {
         addresses[i].driver = driver;
         addresses[i].host = host;
@@ -68,7 +69,7 @@ bool address_map_has_entries(void)
     return any;
 }
 
-/* Where the address is in a sockaddr, and its size; NULL: neither IPv4 nor IPv6, or too short. */
+/* The address in a sockaddr, and its size. NULL if it is neither IPv4 nor IPv6, or too short. */
 static uint8_t *address_in(void *sockaddr, size_t length, size_t *size)
 {
     uint16_t family = 0;
@@ -87,7 +88,7 @@ static uint8_t *address_in(void *sockaddr, size_t length, size_t *size)
     return NULL;
 }
 
-static void exchange(void *sockaddr, size_t length, bool to_host)
+static void address_exchange(void *sockaddr, size_t length, bool to_host)
 {
     size_t size = 0;
     uint8_t *at = address_in(sockaddr, length, &size);
@@ -98,19 +99,19 @@ static void exchange(void *sockaddr, size_t length, bool to_host)
         const struct address *from = to_host ? &addresses[i].driver : &addresses[i].host;
         const struct address *to = to_host ? &addresses[i].host : &addresses[i].driver;
 
-        done = from->size == size && memcmp(at, from->octets, size) == 0;
+        done = from->size == size && memcmp(at, from->bytes, size) == 0;
         if (done)
-            memcpy(at, to->octets, size);
+            memcpy(at, to->bytes, size);
     }
     pthread_mutex_unlock(&lock);
 }
 
 void address_map_to_host(void *sockaddr, size_t length)
 {
-    exchange(sockaddr, length, true);
+    address_exchange(sockaddr, length, true);
 }
 
 void address_map_to_driver(void *sockaddr, size_t length)
 {
-    exchange(sockaddr, length, false);
+    address_exchange(sockaddr, length, false);
 }

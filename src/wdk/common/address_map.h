@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses that a driver has wired in, and the host's that they stand for (openndk/wdk.h). Plain C types, so that
- * this needs neither the host's nor Windows' headers of sockets.
+ * Addresses that a driver has in its source, and the host's that replace them (openndk/wdk.h). The types are plain C,
+ * so that files with the host's socket headers and files with Windows' can include this.
  */
 #ifndef WDK_ADDRESS_MAP_H
 #define WDK_ADDRESS_MAP_H
@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { ADDRESS_MAP_SOCKADDR = 28 }; /* sockaddr_in6, the longest that is looked at */
+enum { ADDRESS_MAP_SOCKADDR = 28 }; /* bytes of sockaddr_in6, the longest that is read */
 
 /* Is any address mapped? */
 bool address_map_has_entries(void);
 /*
- * Exchanges the address in the sockaddr of length octets, in place: what a driver gave for the host's, or back.
- * Family, port and all else stay. Nothing happens where the address is not mapped.
+ * Replace a driver's address in the sockaddr of `length` bytes by the host's, or the host's by the driver's. The family
+ * and the port stay. They do nothing if the address is not mapped.
  */
 void address_map_to_host(void *sockaddr, size_t length);
 void address_map_to_driver(void *sockaddr, size_t length);

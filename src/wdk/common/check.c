@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's rules, and how a breach by a driver is printed: see check.h. */
+/* The table of the kernel's rules, the mode of the checks, and the text of a report: see check.h. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,10 +94,11 @@ const struct rule check_rules[CHECK_RULES] = {
         "final status, no cancel routine and no more output than there is room for; IoFreeIrp is for IRPs of "
         "IoAllocateIrp, once." },
     [CHECK_WSK_CLOSED_USED] = { "wsk-closed-used", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "WskCloseSocket is called once, and no other function of the socket after it, even while the close is pending." },
+        "WskCloseSocket is called once, and no other function of the socket after it, even while the close is "
+        "pending." },
     [CHECK_WSK_INDICATION] = { "wsk-indication", DRIVER_VERIFIER_DETECTED_VIOLATION,
-        "Data that an event has kept with STATUS_PENDING is released once with WskRelease, before the socket is closed; "
-        "data that it has not kept is not released." },
+        "Data that an event has kept with STATUS_PENDING is released once with WskRelease, before the socket is "
+        "closed; data that it has not kept is not released." },
     [CHECK_SRB_COMPLETED] = { "srb-completed", SCSI_VERIFIER_DETECTED_VIOLATION,
         "A miniport completes each SRB once, with a final SrbStatus; afterwards the SRB belongs to the port." },
     [CHECK_ASSERTION] = { "assertion", KMODE_EXCEPTION_NOT_HANDLED,
@@ -114,7 +115,7 @@ static void check_print_breach(FILE *out, const struct breach *b)
             (unsigned long long)p[1], (unsigned long long)p[2], (unsigned long long)p[3], b->rule->text);
 }
 
-/* Before any other constructor: nothing of the kernel runs in another mode. */
+/* Runs before the kernel's other constructors, so that all of them run in the mode that the host program chose. */
 __attribute__((constructor(101))) static void check_start(void)
 {
     const char *word = getenv("ONDK_WDK_CHECKS");

@@ -33,7 +33,7 @@ SIZE_T RtlCompareMemoryUlong(PVOID Source, SIZE_T Length, ULONG Pattern)
     return i;
 }
 
-static errno_t move_bounded(void *destination, rsize_t size, const void *source, rsize_t count)
+static errno_t crt_move_bounded(void *destination, rsize_t size, const void *source, rsize_t count)
 {
     if (!count)
         return 0;
@@ -49,20 +49,20 @@ static errno_t move_bounded(void *destination, rsize_t size, const void *source,
 
 errno_t ondk_memcpy_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count)
 {
-    return move_bounded(destination, size, source, count);
+    return crt_move_bounded(destination, size, source, count);
 }
 
-/* Unlike memcpy_s it leaves a destination that is too small as it was. */
+/* Leaves a destination that is too small unchanged, unlike memcpy_s. */
 errno_t ondk_memmove_s(PVOID destination, rsize_t size, const VOID *source, rsize_t count)
 {
     if (count && destination && source && count > size)
         return ERANGE;
-    return count && destination && !source ? EINVAL : move_bounded(destination, size, source, count);
+    return count && destination && !source ? EINVAL : crt_move_bounded(destination, size, source, count);
 }
 
 /* ---- Narrow strings ---------------------------------------------------------------------------------------------- */
 
-static int fold(int c)
+static int crt_fold_case(int c)
 {
     return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
@@ -70,7 +70,7 @@ static int fold(int c)
 int ondk_strnicmp(PCSTR a, PCSTR b, size_t count)
 {
     for (; count; a++, b++, count--) {
-        int difference = fold((UCHAR)*a) - fold((UCHAR)*b);
+        int difference = crt_fold_case((UCHAR)*a) - crt_fold_case((UCHAR)*b);
 
         if (difference || !*a)
             return difference;
@@ -86,7 +86,7 @@ int ondk_stricmp(PCSTR a, PCSTR b)
 PSTR ondk_strlwr(PSTR s)
 {
     for (PSTR at = s; *at; at++)
-        *at = (CHAR)fold((UCHAR)*at);
+        *at = (CHAR)crt_fold_case((UCHAR)*at);
     return s;
 }
 
@@ -100,9 +100,9 @@ PSTR ondk_strupr(PSTR s)
 
 /* ---- Wide strings ------------------------------------------------------------------------------------------------ */
 
-size_t ondk_wcsnlen(PCWSTR s, size_t most)
+size_t ondk_wcsnlen(PCWSTR s, size_t max)
 {
-    return text_length(s, sizeof *s, most);
+    return text_length(s, sizeof *s, max);
 }
 
 size_t ondk_wcslen(PCWSTR s)
@@ -155,8 +155,8 @@ int ondk_wcscmp(PCWSTR a, PCWSTR b)
 int ondk_wcsnicmp(PCWSTR a, PCWSTR b, size_t count)
 {
     for (; count; a++, b++, count--)
-        if (fold(*a) != fold(*b) || !*a)
-            return fold(*a) - fold(*b);
+        if (crt_fold_case(*a) != crt_fold_case(*b) || !*a)
+            return crt_fold_case(*a) - crt_fold_case(*b);
     return 0;
 }
 
@@ -218,7 +218,7 @@ PWSTR ondk_wcspbrk(PCWSTR s, PCWSTR set)
 
 WCHAR ondk_towlower(WCHAR c)
 {
-    return (WCHAR)fold(c);
+    return (WCHAR)crt_fold_case(c);
 }
 
 WCHAR ondk_towupper(WCHAR c)
@@ -240,15 +240,15 @@ PWSTR ondk_wcsupr(PWSTR s)
     return s;
 }
 
-/* ---- Strings that are told their size ---------------------------------------------------------------------------- */
+/* ---- Strings with a size ----------------------------------------------------------------------------------------- */
 
-static void end_at(void *destination, size_t at, size_t unit)
+static void crt_terminate(void *destination, size_t at, size_t unit)
 {
     memset((char *)destination + at * unit, 0, unit);
 }
 
-/* Narrow or wide, as `unit` says. count: at most so many units of the source; _TRUNCATE: as many as fit. */
-static errno_t copy_s(void *destination, size_t size, const void *source, size_t count, size_t unit)
+/* Copies at most `count` units of `unit` bytes each, or as many as fit if `count` is _TRUNCATE. */
+static errno_t crt_copy_s(void *destination, size_t size, const void *source, size_t count, size_t unit)
 {
     size_t length;
     bool whole;
@@ -258,59 +258,59 @@ static errno_t copy_s(void *destination, size_t size, const void *source, size_t
     length = source ? text_length(source, unit, min(count, size)) : 0;
     whole = source && length < size;
     if (!whole && (!source || count != _TRUNCATE)) {
-        end_at(destination, 0, unit);
+        crt_terminate(destination, 0, unit);
         return source ? ERANGE : EINVAL;
     }
     length = min(length, size - 1);
     memcpy(destination, source, length * unit);
-    end_at(destination, length, unit);
+    crt_terminate(destination, length, unit);
     return whole ? 0 : STRUNCATE;
 }
 
-static errno_t append_s(void *destination, size_t size, const void *source, size_t unit)
+static errno_t crt_append_s(void *destination, size_t size, const void *source, size_t unit)
 {
     size_t used = destination ? text_length(destination, unit, size) : size;
     errno_t error =
-        used < size ? copy_s((char *)destination + used * unit, size - used, source, size - used, unit) : EINVAL;
+        used < size ? crt_copy_s((char *)destination + used * unit, size - used, source, size - used, unit) : EINVAL;
 
     if (error && destination && size)
-        end_at(destination, 0, unit);
+        crt_terminate(destination, 0, unit);
     return error;
 }
 
 errno_t ondk_strncpy_s(PSTR destination, rsize_t size, PCSTR source, rsize_t count)
 {
-    return copy_s(destination, size, source, count, sizeof *destination);
+    return crt_copy_s(destination, size, source, count, sizeof *destination);
 }
 
 errno_t ondk_strcpy_s(PSTR destination, rsize_t size, PCSTR source)
 {
-    return copy_s(destination, size, source, size, sizeof *destination);
+    return crt_copy_s(destination, size, source, size, sizeof *destination);
 }
 
 errno_t ondk_strcat_s(PSTR destination, rsize_t size, PCSTR source)
 {
-    return append_s(destination, size, source, sizeof *destination);
+    return crt_append_s(destination, size, source, sizeof *destination);
 }
 
 errno_t ondk_wcsncpy_s(PWSTR destination, rsize_t size, PCWSTR source, rsize_t count)
 {
-    return copy_s(destination, size, source, count, sizeof *destination);
+    return crt_copy_s(destination, size, source, count, sizeof *destination);
 }
 
 errno_t ondk_wcscpy_s(PWSTR destination, rsize_t size, PCWSTR source)
 {
-    return copy_s(destination, size, source, size, sizeof *destination);
+    return crt_copy_s(destination, size, source, size, sizeof *destination);
 }
 
 errno_t ondk_wcscat_s(PWSTR destination, rsize_t size, PCWSTR source)
 {
-    return append_s(destination, size, source, sizeof *destination);
+    return crt_append_s(destination, size, source, sizeof *destination);
 }
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
-static int digit_of(WCHAR c)
+static int crt_digit_value(WCHAR c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -318,9 +318,9 @@ static int digit_of(WCHAR c)
     return c >= 'a' && c <= 'z' ? c - 'a' + 10 : 36;
 }
 
-static bool is_hex_prefix(PCWSTR s)
+static bool crt_is_hex_prefix(PCWSTR s)
 {
-    return s[0] == '0' && fold(s[1]) == 'x' && digit_of(s[2]) < 16;
+    return s[0] == '0' && crt_fold_case(s[1]) == 'x' && crt_digit_value(s[2]) < 16;
 }
 
 struct number {
@@ -329,8 +329,8 @@ struct number {
     PCWSTR end;
 };
 
-/* Spaces, a sign, a prefix, digits. Without a digit, or with a base that is none, `end` is the start. */
-static struct number scan(PCWSTR s, int base, uint64_t limit)
+/* Reads spaces, a sign, a prefix, digits. `end` is the start if there is no digit or the base is invalid. */
+static struct number crt_scan_number(PCWSTR s, int base, uint64_t limit)
 {
     struct number n = { .end = s };
     PCWSTR at = s;
@@ -342,13 +342,13 @@ static struct number scan(PCWSTR s, int base, uint64_t limit)
     n.negative = *at == '-';
     if (*at == '-' || *at == '+')
         at++;
-    if ((base == 0 || base == 16) && is_hex_prefix(at)) {
+    if ((base == 0 || base == 16) && crt_is_hex_prefix(at)) {
         at += 2;
         base = 16;
     } else if (base == 0) {
         base = *at == '0' ? 8 : 10;
     }
-    for (int digit; (digit = digit_of(*at)) < base; n.end = ++at) {
+    for (int digit; (digit = crt_digit_value(*at)) < base; n.end = ++at) {
         if (n.over || n.magnitude > (limit - (uint64_t)digit) / (uint64_t)base)
             n.over = true;
         else
@@ -357,9 +357,9 @@ static struct number scan(PCWSTR s, int base, uint64_t limit)
     return n;
 }
 
-static uint64_t value_of(PCWSTR s, PWSTR *end, int base, uint64_t limit)
+static uint64_t crt_unsigned_value(PCWSTR s, PWSTR *end, int base, uint64_t limit)
 {
-    struct number n = scan(s, base, limit);
+    struct number n = crt_scan_number(s, base, limit);
 
     if (end)
         *end = (PWSTR)(uintptr_t)n.end;
@@ -368,33 +368,33 @@ static uint64_t value_of(PCWSTR s, PWSTR *end, int base, uint64_t limit)
     return n.negative ? 0 - n.magnitude : n.magnitude;
 }
 
-static int64_t signed_value_of(PCWSTR s, PWSTR *end, int base, int64_t most)
+static int64_t crt_signed_value(PCWSTR s, PWSTR *end, int base, int64_t max)
 {
-    struct number n = scan(s, base, (uint64_t)most + 1);
+    struct number n = crt_scan_number(s, base, (uint64_t)max + 1);
 
     if (end)
         *end = (PWSTR)(uintptr_t)n.end;
     if (n.negative)
-        return n.over || n.magnitude > (uint64_t)most ? -most - 1 : -(int64_t)n.magnitude;
-    return n.over || n.magnitude > (uint64_t)most ? most : (int64_t)n.magnitude;
+        return n.over || n.magnitude > (uint64_t)max ? -max - 1 : -(int64_t)n.magnitude;
+    return n.over || n.magnitude > (uint64_t)max ? max : (int64_t)n.magnitude;
 }
 
 LONG ondk_wcstol(PCWSTR s, PWSTR *end, int base)
 {
-    return (LONG)signed_value_of(s, end, base, INT32_MAX);
+    return (LONG)crt_signed_value(s, end, base, INT32_MAX);
 }
 
 ULONG ondk_wcstoul(PCWSTR s, PWSTR *end, int base)
 {
-    return (ULONG)value_of(s, end, base, UINT32_MAX);
+    return (ULONG)crt_unsigned_value(s, end, base, UINT32_MAX);
 }
 
 LONGLONG ondk_wcstoi64(PCWSTR s, PWSTR *end, int base)
 {
-    return signed_value_of(s, end, base, INT64_MAX);
+    return crt_signed_value(s, end, base, INT64_MAX);
 }
 
 ULONGLONG ondk_wcstoui64(PCWSTR s, PWSTR *end, int base)
 {
-    return value_of(s, end, base, UINT64_MAX);
+    return crt_unsigned_value(s, end, base, UINT64_MAX);
 }

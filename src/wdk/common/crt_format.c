@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The printf family of a driver, in its several ways of saying that there is not enough room. */
+/* The printf functions of drivers. They differ in what they do and return if there is not enough room. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 #include "wdk/common/format.h"
 
 /*
- * Narrow and wide do the same: each function below is there twice, as the macro says. `text` prints at most `room`
- * units and ends them with a zero if `ended`; it returns what the whole takes.
+ * Each function below exists for narrow and for wide text. `text` prints at most `room` units, then a zero if `ended`.
+ * It returns the length of the complete text.
  */
 #define FAMILY(unit, text, format_text, underscored, secure, counted, length)                                  \
     static size_t text(unit *out, size_t room, bool ended, const unit *format, va_list args)                   \
@@ -60,13 +60,13 @@
 FAMILY(CHAR, narrow, format_narrow, ondk__vsnprintf, ondk_vsprintf_s, ondk__vsnprintf_s, ondk__vscprintf)
 FAMILY(WCHAR, wide, format_wide, ondk__vsnwprintf, ondk_vswprintf_s, ondk__vsnwprintf_s, ondk__vscwprintf)
 
-/* C's own, which says what the whole takes. */
+/* As in C: returns the length of the complete text. */
 int ondk_vsnprintf(PSTR out, size_t size, PCSTR format, va_list args)
 {
     return (int)narrow(out, size ? size - 1 : 0, size > 0, format, args);
 }
 
-/* And C's own wide one, which says -1 instead. */
+/* As in C: returns -1 if there is not enough room. */
 int ondk_vswprintf(PWSTR out, size_t size, PCWSTR format, va_list args)
 {
     return ondk__vsnwprintf_s(out, size, _TRUNCATE, format, args);

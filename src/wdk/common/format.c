@@ -9,14 +9,14 @@
 #include "wdk/common/format.h"
 #include "wdk/common/text.h"
 
-enum { CHUNK = 64, NUMBER_MOST = 512 };
+enum { MAX_DIGITS = 64, MAX_NUMBER = 512 };
 
-/* Where the text goes: one of the two, and what it takes so far. */
+/* The destination: one of the two buffers, and the length of the text so far. */
 struct sink {
     char *narrow;
     WCHAR *wide;
     bool is_wide;
-    bool full; /* something was left out: nothing may follow */
+    bool full; /* a character did not fit: nothing more is written */
     size_t cap, wrote, length;
 };
 
@@ -30,15 +30,15 @@ struct spec {
     unsigned conversion;
 };
 
-static size_t room_in(const struct sink *s)
+static size_t sink_room(const struct sink *s)
 {
     return s->full ? 0 : s->cap - s->wrote;
 }
 
-/* Units of the sink's own width; what fits of them. */
-static void put_narrow_units(struct sink *s, const char *text, size_t n)
+/* Writes units of the sink's own width, as many as fit. */
+static void sink_put_narrow_units(struct sink *s, const char *text, size_t n)
 {
-    size_t room = room_in(s), part = n < room ? n : room;
+    size_t room = sink_room(s), part = n < room ? n : room;
 
     if (part)
         memcpy(s->narrow + s->wrote, text, part);
@@ -47,9 +47,9 @@ static void put_narrow_units(struct sink *s, const char *text, size_t n)
     s->full = s->full || part < n;
 }
 
-static void put_wide_units(struct sink *s, const WCHAR *text, size_t n)
+static void sink_put_wide_units(struct sink *s, const WCHAR *text, size_t n)
 {
-    size_t room = room_in(s), part = n < room ? n : room;
+    size_t room = sink_room(s), part = n < room ? n : room;
 
     if (part)
         memcpy(s->wide + s->wrote, text, part * sizeof *text);
@@ -58,12 +58,12 @@ static void put_wide_units(struct sink *s, const WCHAR *text, size_t n)
     s->full = s->full || part < n;
 }
 
-static void put_narrow(struct sink *s, const char *text, size_t n)
+static void sink_put_narrow(struct sink *s, const char *text, size_t n)
 {
-    size_t needed, wrote, room = room_in(s);
+    size_t needed, wrote, room = sink_room(s);
 
     if (!s->is_wide) {
-        put_narrow_units(s, text, n);
+        sink_put_narrow_units(s, text, n);
         return;
     }
     needed = text_to_utf16(room ? s->wide + s->wrote : NULL, room, text, n, &wrote, NULL);
@@ -72,12 +72,12 @@ static void put_narrow(struct sink *s, const char *text, size_t n)
     s->full = s->full || wrote < needed;
 }
 
-static void put_wide(struct sink *s, const WCHAR *text, size_t n)
+static void sink_put_wide(struct sink *s, const WCHAR *text, size_t n)
 {
-    size_t needed, wrote, room = room_in(s);
+    size_t needed, wrote, room = sink_room(s);
 
     if (s->is_wide) {
-        put_wide_units(s, text, n);
+        sink_put_wide_units(s, text, n);
         return;
     }
     needed = text_to_utf8(room ? s->narrow + s->wrote : NULL, room, text, n, &wrote, NULL);
@@ -86,10 +86,10 @@ static void put_wide(struct sink *s, const WCHAR *text, size_t n)
     s->full = s->full || wrote < needed;
 }
 
-/* A driver's width may be anything: no more steps than there is room for. */
-static void pad(struct sink *s, char c, long n)
+/* Writes c n times. The loop ends where the room ends, because a driver's width may be huge. */
+static void sink_pad(struct sink *s, char c, long n)
 {
-    size_t wanted = n > 0 ? (size_t)n : 0, room = room_in(s);
+    size_t wanted = n > 0 ? (size_t)n : 0, room = sink_room(s);
 
     for (size_t i = 0; i < wanted && i < room; i++, s->wrote++)
         if (s->is_wide)
@@ -102,18 +102,18 @@ static void pad(struct sink *s, char c, long n)
 
 /* ---- Strings ---------------------------------------------------------------------------------------------------- */
 
-/* What it takes in the sink, for the width. */
-static size_t narrow_length(const struct sink *s, const char *text, size_t n)
+/* The length of text in the sink's units. */
+static size_t sink_narrow_length(const struct sink *s, const char *text, size_t n)
 {
     return s->is_wide ? text_to_utf16(NULL, 0, text, n, NULL, NULL) : n;
 }
 
-static size_t wide_length(const struct sink *s, const WCHAR *text, size_t n)
+static size_t sink_wide_length(const struct sink *s, const WCHAR *text, size_t n)
 {
     return s->is_wide ? n : text_to_utf8(NULL, 0, text, n, NULL, NULL);
 }
 
-static void string_narrow(struct sink *s, const struct spec *spec, const char *text, size_t n)
+static void format_put_narrow_string(struct sink *s, const struct spec *spec, const char *text, size_t n)
 {
     long padding;
 
@@ -123,41 +123,41 @@ static void string_narrow(struct sink *s, const struct spec *spec, const char *t
     }
     if (spec->has_precision && (size_t)spec->precision < n)
         n = (size_t)spec->precision;
-    padding = (long)spec->width - (long)narrow_length(s, text, n);
+    padding = (long)spec->width - (long)sink_narrow_length(s, text, n);
     if (!spec->left)
-        pad(s, spec->zero ? '0' : ' ', padding);
-    put_narrow(s, text, n);
+        sink_pad(s, spec->zero ? '0' : ' ', padding);
+    sink_put_narrow(s, text, n);
     if (spec->left)
-        pad(s, ' ', padding);
+        sink_pad(s, ' ', padding);
 }
 
-static void string_wide(struct sink *s, const struct spec *spec, const WCHAR *text, size_t n)
+static void format_put_wide_string(struct sink *s, const struct spec *spec, const WCHAR *text, size_t n)
 {
     long padding;
 
     if (!text) {
-        string_narrow(s, spec, NULL, 0);
+        format_put_narrow_string(s, spec, NULL, 0);
         return;
     }
     if (spec->has_precision && (size_t)spec->precision < n)
         n = (size_t)spec->precision;
-    padding = (long)spec->width - (long)wide_length(s, text, n);
+    padding = (long)spec->width - (long)sink_wide_length(s, text, n);
     if (!spec->left)
-        pad(s, spec->zero ? '0' : ' ', padding);
-    put_wide(s, text, n);
+        sink_pad(s, spec->zero ? '0' : ' ', padding);
+    sink_put_wide(s, text, n);
     if (spec->left)
-        pad(s, ' ', padding);
+        sink_pad(s, ' ', padding);
 }
 
-/* With a precision the string need not be terminated. */
-static size_t narrow_units(const struct spec *spec, const char *text)
+/* The length of text, which needs no terminator if there is a precision. */
+static size_t format_count_narrow(const struct spec *spec, const char *text)
 {
     if (!text)
         return 0;
     return spec->has_precision ? strnlen(text, (size_t)spec->precision) : strlen(text);
 }
 
-static size_t wide_units(const struct spec *spec, const WCHAR *text)
+static size_t format_count_wide(const struct spec *spec, const WCHAR *text)
 {
     size_t n = 0;
 
@@ -166,8 +166,8 @@ static size_t wide_units(const struct spec *spec, const WCHAR *text)
     return n;
 }
 
-/* c and s mean the format's own width, C and S the other; a size says which in any case. */
-static bool means_wide(const struct sink *s, const struct spec *spec)
+/* Returns whether the argument is wide. Without a size, c and s have the format's width, C and S the other one. */
+static bool format_is_wide(const struct sink *s, const struct spec *spec)
 {
     if (spec->size == SIZE_SHORT)
         return false;
@@ -176,23 +176,22 @@ static bool means_wide(const struct sink *s, const struct spec *spec)
     return (spec->conversion == 'c' || spec->conversion == 's') == s->is_wide;
 }
 
-static void counted_string(struct sink *s, const struct spec *spec, const void *argument)
+static void format_put_counted_string(struct sink *s, const struct spec *spec, const void *argument)
 {
     const UNICODE_STRING *wide = argument;
     const ANSI_STRING *narrow = argument;
 
     if (!argument)
-        string_narrow(s, spec, NULL, 0);
+        format_put_narrow_string(s, spec, NULL, 0);
     else if (spec->size == SIZE_WIDE || spec->size == SIZE_LONG)
-        string_wide(s, spec, wide->Buffer,
-                    wide->Length / sizeof(WCHAR));
+        format_put_wide_string(s, spec, wide->Buffer, wide->Length / sizeof(WCHAR));
     else
-        string_narrow(s, spec, narrow->Buffer, narrow->Length);
+        format_put_narrow_string(s, spec, narrow->Buffer, narrow->Length);
 }
 
 /* ---- Numbers ---------------------------------------------------------------------------------------------------- */
 
-static size_t digits_of(char *end, uint64_t value, unsigned base, bool upper)
+static size_t format_digits(char *end, uint64_t value, unsigned base, bool upper)
 {
     const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
     size_t n = 0;
@@ -202,10 +201,10 @@ static size_t digits_of(char *end, uint64_t value, unsigned base, bool upper)
     return n;
 }
 
-static void number(struct sink *s, const struct spec *spec, uint64_t value, unsigned base, const char *sign)
+static void format_put_number(struct sink *s, const struct spec *spec, uint64_t value, unsigned base, const char *sign)
 {
-    char buffer[CHUNK], *end = buffer + sizeof buffer;
-    size_t n = digits_of(end, value, base, spec->conversion == 'X' || spec->conversion == 'p');
+    char buffer[MAX_DIGITS], *end = buffer + sizeof buffer;
+    size_t n = format_digits(end, value, base, spec->conversion == 'X' || spec->conversion == 'p');
     const char *prefix = sign;
     long least = spec->has_precision ? spec->precision : 1, zeros, padding;
 
@@ -220,15 +219,15 @@ static void number(struct sink *s, const struct spec *spec, uint64_t value, unsi
         padding = 0;
     }
     if (!spec->left)
-        pad(s, ' ', padding);
-    put_narrow(s, prefix, strlen(prefix));
-    pad(s, '0', zeros);
-    put_narrow(s, end - n, n);
+        sink_pad(s, ' ', padding);
+    sink_put_narrow(s, prefix, strlen(prefix));
+    sink_pad(s, '0', zeros);
+    sink_put_narrow(s, end - n, n);
     if (spec->left)
-        pad(s, ' ', padding);
+        sink_pad(s, ' ', padding);
 }
 
-static int64_t take_signed(enum size size, va_list *args)
+static int64_t format_next_signed(enum size size, va_list *args)
 {
     if (size == SIZE_64)
         return va_arg(*args, int64_t);
@@ -242,7 +241,7 @@ static int64_t take_signed(enum size size, va_list *args)
     }
 }
 
-static uint64_t take_unsigned(enum size size, va_list *args)
+static uint64_t format_next_unsigned(enum size size, va_list *args)
 {
     if (size == SIZE_64)
         return va_arg(*args, uint64_t);
@@ -256,24 +255,24 @@ static uint64_t take_unsigned(enum size size, va_list *args)
     }
 }
 
-static void signed_number(struct sink *s, const struct spec *spec, int64_t value)
+static void format_put_signed(struct sink *s, const struct spec *spec, int64_t value)
 {
-    number(s, spec, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10,
-           value < 0 ? "-" : spec->plus ? "+" : spec->space ? " " : "");
+    format_put_number(s, spec, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10,
+                      value < 0 ? "-" : spec->plus ? "+" : spec->space ? " " : "");
 }
 
-/* The host's printf does these alike. */
-static void floating(struct sink *s, const struct spec *spec, double value)
+/* The host's printf formats floating-point numbers as Windows' does. */
+static void format_put_floating(struct sink *s, const struct spec *spec, double value)
 {
-    char format[16], text[NUMBER_MOST];
-    int n, precision = spec->has_precision ? min(spec->precision, NUMBER_MOST / 4) : -1;
+    char format[16], text[MAX_NUMBER];
+    int n, precision = spec->has_precision ? min(spec->precision, MAX_NUMBER / 4) : -1;
     struct spec plain = { .left = spec->left, .width = spec->width };
 
     snprintf(format, sizeof format, "%%%s%s%s%s*.*%c", spec->plus ? "+" : "", spec->space ? " " : "",
              spec->alternate ? "#" : "", spec->zero && !spec->left ? "0" : "", (char)spec->conversion);
-    n = snprintf(text, sizeof text, format, spec->zero && !spec->left ? min(spec->width, NUMBER_MOST - 1) : 0,
+    n = snprintf(text, sizeof text, format, spec->zero && !spec->left ? min(spec->width, MAX_NUMBER - 1) : 0,
                  precision, value);
-    string_narrow(s, &plain, text, (size_t)min(n, NUMBER_MOST - 1));
+    format_put_narrow_string(s, &plain, text, (size_t)min(n, MAX_NUMBER - 1));
 }
 
 /* ---- The format ------------------------------------------------------------------------------------------------- */
@@ -283,34 +282,34 @@ struct reader {
     const WCHAR *wide;
 };
 
-static unsigned look(const struct reader *r, int ahead)
+static unsigned reader_peek(const struct reader *r, int ahead)
 {
     return r->wide ? (uint16_t)r->wide[ahead] : (unsigned char)r->narrow[ahead];
 }
 
-static unsigned next(struct reader *r)
+static unsigned reader_next(struct reader *r)
 {
-    unsigned c = look(r, 0);
+    unsigned c = reader_peek(r, 0);
 
     if (c)
         *r = r->wide ? (struct reader){ NULL, r->wide + 1 } : (struct reader){ r->narrow + 1, NULL };
     return c;
 }
 
-static bool skip(struct reader *r, const char *word)
+static bool reader_skip(struct reader *r, const char *word)
 {
     for (int i = 0; word[i]; i++)
-        if (look(r, i) != (unsigned char)word[i])
+        if (reader_peek(r, i) != (unsigned char)word[i])
             return false;
     for (; *word; word++)
-        next(r);
+        reader_next(r);
     return true;
 }
 
-static void read_flags(struct reader *r, struct spec *spec)
+static void spec_read_flags(struct reader *r, struct spec *spec)
 {
-    for (;; next(r))
-        switch (look(r, 0)) {
+    for (;; reader_next(r))
+        switch (reader_peek(r, 0)) {
         case '-':
             spec->left = true;
             break;
@@ -331,19 +330,19 @@ static void read_flags(struct reader *r, struct spec *spec)
         }
 }
 
-static int read_count(struct reader *r, va_list *args)
+static int spec_read_count(struct reader *r, va_list *args)
 {
-    enum { MOST = 1 << 20 };
+    enum { MAX_COUNT = 1 << 20 };
     int n = 0;
 
-    if (skip(r, "*"))
+    if (reader_skip(r, "*"))
         return va_arg(*args, int);
-    while (look(r, 0) >= '0' && look(r, 0) <= '9')
-        n = n < MOST ? n * 10 + (int)(next(r) - '0') : (next(r), n);
+    while (reader_peek(r, 0) >= '0' && reader_peek(r, 0) <= '9')
+        n = n < MAX_COUNT ? n * 10 + (int)(reader_next(r) - '0') : (reader_next(r), n);
     return n;
 }
 
-static enum size read_size(struct reader *r)
+static enum size spec_read_size(struct reader *r)
 {
     static const struct {
         const char *word;
@@ -355,130 +354,130 @@ static enum size read_size(struct reader *r)
     };
 
     for (size_t i = 0; i < RTL_NUMBER_OF(words); i++)
-        if (skip(r, words[i].word))
+        if (reader_skip(r, words[i].word))
             return words[i].size;
     return SIZE_INT;
 }
 
-static struct spec read_spec(struct reader *r, va_list *args)
+static struct spec spec_read(struct reader *r, va_list *args)
 {
     struct spec spec = { 0 };
 
-    read_flags(r, &spec);
-    spec.width = read_count(r, args);
+    spec_read_flags(r, &spec);
+    spec.width = spec_read_count(r, args);
     if (spec.width < 0) {
         spec.left = true;
         spec.width = spec.width == INT_MIN ? INT_MAX : -spec.width;
     }
-    if (skip(r, ".")) {
-        spec.precision = read_count(r, args);
+    if (reader_skip(r, ".")) {
+        spec.precision = spec_read_count(r, args);
         spec.has_precision = spec.precision >= 0;
     }
-    spec.size = read_size(r);
-    spec.conversion = next(r);
+    spec.size = spec_read_size(r);
+    spec.conversion = reader_next(r);
     return spec;
 }
 
-static void character(struct sink *s, const struct spec *spec, int c)
+static void format_put_character(struct sink *s, const struct spec *spec, int c)
 {
     struct spec plain = { .left = spec->left, .width = spec->width };
     WCHAR wide = (WCHAR)c;
     char narrow = (char)c;
 
-    if (means_wide(s, spec))
-        string_wide(s, &plain, &wide, 1);
+    if (format_is_wide(s, spec))
+        format_put_wide_string(s, &plain, &wide, 1);
     else
-        string_narrow(s, &plain, &narrow, 1);
+        format_put_narrow_string(s, &plain, &narrow, 1);
 }
 
-static void string(struct sink *s, const struct spec *spec, const void *text)
+static void format_put_string(struct sink *s, const struct spec *spec, const void *text)
 {
-    if (means_wide(s, spec))
-        string_wide(s, spec, text, wide_units(spec, text));
+    if (format_is_wide(s, spec))
+        format_put_wide_string(s, spec, text, format_count_wide(spec, text));
     else
-        string_narrow(s, spec, text, narrow_units(spec, text));
+        format_put_narrow_string(s, spec, text, format_count_narrow(spec, text));
 }
 
-static void pointer(struct sink *s, const struct spec *spec, const void *value)
+static void format_put_pointer(struct sink *s, const struct spec *spec, const void *value)
 {
     struct spec digits = *spec;
 
     digits.has_precision = true;
     digits.precision = 16;
-    number(s, &digits, (uintptr_t)value, 16, "");
+    format_put_number(s, &digits, (uintptr_t)value, 16, "");
 }
 
-/* A letter that means nothing stands for itself. */
-static void unknown(struct sink *s, const struct spec *spec)
+/* An unknown conversion prints its letter. */
+static void format_put_unknown(struct sink *s, const struct spec *spec)
 {
     WCHAR wide = (WCHAR)spec->conversion;
 
     if (spec->conversion)
-        put_wide(s, &wide, 1);
+        sink_put_wide(s, &wide, 1);
 }
 
-static void convert(struct sink *s, const struct spec *spec, va_list *args)
+static void format_convert(struct sink *s, const struct spec *spec, va_list *args)
 {
     switch (spec->conversion) {
     case 'd':
     case 'i':
-        signed_number(s, spec, take_signed(spec->size, args));
+        format_put_signed(s, spec, format_next_signed(spec->size, args));
         break;
     case 'u':
-        number(s, spec, take_unsigned(spec->size, args), 10, "");
+        format_put_number(s, spec, format_next_unsigned(spec->size, args), 10, "");
         break;
     case 'x':
     case 'X':
-        number(s, spec, take_unsigned(spec->size, args), 16, "");
+        format_put_number(s, spec, format_next_unsigned(spec->size, args), 16, "");
         break;
     case 'o':
-        number(s, spec, take_unsigned(spec->size, args), 8, "");
+        format_put_number(s, spec, format_next_unsigned(spec->size, args), 8, "");
         break;
     case 'c':
     case 'C':
-        character(s, spec, va_arg(*args, int));
+        format_put_character(s, spec, va_arg(*args, int));
         break;
     case 's':
     case 'S':
-        string(s, spec, va_arg(*args, const void *));
+        format_put_string(s, spec, va_arg(*args, const void *));
         break;
     case 'Z':
-        counted_string(s, spec, va_arg(*args, const void *));
+        format_put_counted_string(s, spec, va_arg(*args, const void *));
         break;
     case 'p':
-        pointer(s, spec, va_arg(*args, const void *));
+        format_put_pointer(s, spec, va_arg(*args, const void *));
         break;
     case 'n':
         (void)va_arg(*args, void *);
         break;
     case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
-        floating(s, spec, va_arg(*args, double));
+        format_put_floating(s, spec, va_arg(*args, double));
         break;
     default:
-        unknown(s, spec);
+        format_put_unknown(s, spec);
     }
 }
 
-static size_t run(struct sink *s, size_t *written, struct reader r, va_list given)
+static size_t format_run(struct sink *s, size_t *written, struct reader r, va_list arguments)
 {
     va_list args;
 
-    va_copy(args, given);
+    va_copy(args, arguments);
     for (;;) {
         struct reader start = r;
         size_t plain = 0;
         struct spec spec;
 
-        for (; look(&r, 0) && look(&r, 0) != '%'; plain++)
-            next(&r);
+        for (; reader_peek(&r, 0) && reader_peek(&r, 0) != '%'; plain++)
+            reader_next(&r);
         if (r.wide)
-            put_wide_units(s, start.wide, plain);
+            sink_put_wide_units(s, start.wide, plain);
         else
-            put_narrow_units(s, start.narrow, plain);
-        if (!next(&r))
+            sink_put_narrow_units(s, start.narrow, plain);
+        if (!reader_next(&r))
             break;
-        spec = read_spec(&r, &args);
-        convert(s, &spec, &args);
+        spec = spec_read(&r, &args);
+        format_convert(s, &spec, &args);
     }
     va_end(args);
     if (written)
@@ -490,12 +489,12 @@ size_t format_narrow(char *out, size_t cap, size_t *written, const char *format,
 {
     struct sink s = { .narrow = out, .cap = cap };
 
-    return run(&s, written, (struct reader){ format, NULL }, args);
+    return format_run(&s, written, (struct reader){ format, NULL }, args);
 }
 
 size_t format_wide(WCHAR *out, size_t cap, size_t *written, const WCHAR *format, va_list args)
 {
     struct sink s = { .wide = out, .is_wide = true, .cap = cap };
 
-    return run(&s, written, (struct reader){ NULL, format }, args);
+    return format_run(&s, written, (struct reader){ NULL, format }, args);
 }

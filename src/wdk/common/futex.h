@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping on a word. A wake-up only passes the address on: the memory may be gone by then.
+ * Sleeping on a word. futex_wake does not read the word, whose memory may have been freed.
  */
 #ifndef WDK_FUTEX_H
 #define WDK_FUTEX_H
@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A time at which a sleep ends; clock < 0: never. */
+/* The time at which a sleep ends. clock < 0: never. */
 struct deadline {
     int clock; /* CLOCK_MONOTONIC or CLOCK_REALTIME */
     struct timespec at;
 };
 
-/* False: the deadline has passed. True says nothing: look at the word again. */
+/* Returns false if the deadline has passed. After true the caller must check the word again. */
 static inline bool futex_sleep(void *word, unsigned seen, const struct deadline *until)
 {
     int op = FUTEX_WAIT_BITSET_PRIVATE | (until && until->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0);
@@ -30,9 +30,9 @@ static inline bool futex_sleep(void *word, unsigned seen, const struct deadline 
     return syscall(SYS_futex, word, op, seen, at, NULL, FUTEX_BITSET_MATCH_ANY) == 0 || errno != ETIMEDOUT;
 }
 
-static inline void futex_wake(void *word, int most)
+static inline void futex_wake(void *word, int max)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, max, NULL, NULL, 0);
 }
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A short list that is complete before the first driver is loaded: see interface_map.h. */
+/* Interface indexes: see interface_map.h. The list needs no lock, because it is complete before a driver is loaded. */
 #include <stdbool.h>
 
 #include "openndk/wdk.h"
 #include "wdk/common/interface_map.h"
 
-enum { MAPPED_MOST = 64 };
+enum { MAX_MAPPED = 64 };
 
 static struct {
     uint32_t driver, host;
-} mapped[MAPPED_MOST];
+} mapped[MAX_MAPPED];
 static uint32_t count;
 
 bool ondk_wdk_map_interface(uint32_t driver_index, uint32_t host_index)
 {
-    if (count == MAPPED_MOST || !driver_index || !host_index)
+    if (count == MAX_MAPPED || !driver_index || !host_index)
         return false;
     mapped[count].driver = driver_index;
     mapped[count++].host = host_index;

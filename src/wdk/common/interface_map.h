@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Interface indexes that drivers have wired into their source, and the host's interfaces that stand in for them. */
+/* Interface indexes that drivers have in their source, and the host's indexes that replace them (openndk/wdk.h). */
 #ifndef ONDK_WDK_INTERFACE_MAP_H
 #define ONDK_WDK_INTERFACE_MAP_H
 
 #include <stdint.h>
 
-/* The host's index for one that a driver names: the mapped one, or the same. */
+/* The host's index for a driver's. The same one if it is not mapped. */
 uint32_t interface_map_host(uint32_t driver_index);
-/* The other way round, for what the host tells a driver. */
+/* The driver's index for one of the host's. */
 uint32_t interface_map_driver(uint32_t host_index);
 
 #endif

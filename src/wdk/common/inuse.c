@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that goes away while it is in use: see inuse.h. */
+/* Memory that is freed while it is in use: see inuse.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -8,9 +8,9 @@
 #include "wdk/common/inuse.h"
 #include "wdk/common/live.h"
 
-enum { SOURCES_MOST = 16 };
+enum { MAX_SOURCES = 16 };
 
-static _Atomic(inuse_find *) sources[SOURCES_MOST];
+static _Atomic(inuse_find *) sources[MAX_SOURCES];
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 void inuse_add_source(inuse_find *find)
@@ -18,9 +18,9 @@ void inuse_add_source(inuse_find *find)
     int i = 0;
 
     pthread_mutex_lock(&adding);
-    while (i < SOURCES_MOST && sources[i] && sources[i] != find)
+    while (i < MAX_SOURCES && sources[i] && sources[i] != find)
         i++;
-    if (i == SOURCES_MOST)
+    if (i == MAX_SOURCES)
         abort();
     atomic_store(&sources[i], find);
     pthread_mutex_unlock(&adding);
@@ -32,7 +32,7 @@ struct place {
     struct inuse_found *found;
 };
 
-static const char *use_of(enum live_kind kind)
+static const char *inuse_describe(enum live_kind kind)
 {
     switch (kind) {
     case LIVE_TIMER: return "timer that is set";
@@ -43,7 +43,8 @@ static const char *use_of(enum live_kind kind)
     }
 }
 
-static void look(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+static void inuse_match(void *context, enum live_kind kind, const void *thing, const char *what,
+                        const struct stack *made)
 {
     struct place *p = context;
 
@@ -51,27 +52,27 @@ static void look(void *context, enum live_kind kind, const void *thing, const ch
     if (p->found->object || (uintptr_t)thing - (uintptr_t)p->start >= p->size)
         return;
     p->found->object = thing;
-    p->found->what = use_of(kind);
+    p->found->what = inuse_describe(kind);
     p->found->by = *made;
 }
 
-/* objects: only the kernel's own count, not memory that somebody else has an eye on. */
-static bool find_use(const void *start, size_t size, bool objects, struct inuse_found *found)
+/* objects: finds only kernel objects, whose initialization would corrupt them, and no other memory in use. */
+static bool inuse_search(const void *start, size_t size, bool objects, struct inuse_found *found)
 {
     const struct rule *freed = &check_rules[CHECK_OBJECT_FREED_IN_USE];
     inuse_find *find;
 
-    for (int i = 0; i < SOURCES_MOST && (find = atomic_load(&sources[i])); i++) {
+    for (int i = 0; i < MAX_SOURCES && (find = atomic_load(&sources[i])); i++) {
         *found = (struct inuse_found){ .rule = freed };
         if (find(start, size, found) && (!objects || (found->rule == freed && !found->may_begin_anew)))
             return true;
     }
     *found = (struct inuse_found){ .rule = freed };
-    live_walk_sources(look, &(struct place){ start, size, found });
+    live_walk_sources(inuse_match, &(struct place){ start, size, found });
     return found->object != NULL;
 }
 
-static void report(const char *routine, const void *start, const struct inuse_found *found)
+static void inuse_report(const char *routine, const void *start, const struct inuse_found *found)
 {
     if (found->by.depth)
         report_add_stack("in use since", &found->by);
@@ -83,16 +84,16 @@ void inuse_check(const char *routine, const void *start, size_t size)
 {
     struct inuse_found found;
 
-    if (check_on() && find_use(start, size, false, &found))
-        report(routine, start, &found);
+    if (check_on() && inuse_search(start, size, false, &found))
+        inuse_report(routine, start, &found);
 }
 
 void inuse_check_init(const char *routine, const void *object, size_t size)
 {
     struct inuse_found found;
 
-    if (!check_on() || !find_use(object, size, true, &found))
+    if (!check_on() || !inuse_search(object, size, true, &found))
         return;
     found.rule = &check_rules[CHECK_OBJECT_REINITIALIZED];
-    report(routine, object, &found);
+    inuse_report(routine, object, &found);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that goes away while something still uses it: an event somebody waits for, a set timer, a queued DPC, a held
- * lock, a context of a pending request. Whoever frees or initializes memory asks; whoever uses memory of the driver's
- * registers a source that is asked.
+ * Finds memory that is freed or initialized while it is in use: an event that a thread waits for, a set timer, a queued
+ * DPC, a held lock, a context of a pending request. Code that uses memory of the driver registers a function that
+ * searches it; code that frees or initializes memory calls inuse_check.
  */
 #ifndef WDK_INUSE_H
 #define WDK_INUSE_H
@@ -13,23 +13,26 @@
 #include "wdk/common/check.h"
 
 struct inuse_found {
-    const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE unless the source says otherwise */
-    const void *object;      /* inside of what goes away */
+    const struct rule *rule; /* CHECK_OBJECT_FREED_IN_USE, unless inuse_find sets another */
+    const void *object;      /* inside the memory */
     const char *what;        /* "event that a thread waits for" */
-    struct stack by;         /* who put it to use; depth 0: not known */
-    bool may_begin_anew;     /* it must stay, but may be initialized again */
+    struct stack by;         /* of the call that began the use; depth 0: not known */
+    bool may_begin_anew;     /* it must not be freed, but may be initialized again */
 };
 
-/* Is something that begins inside of [start, start + size) in use? Called with nothing held; must take no long lock. */
+/*
+ * Returns whether something that begins inside [start, start + size) is in use. The caller holds no lock. The function
+ * may acquire only locks that are held for a short time.
+ */
 typedef bool inuse_find(const void *start, size_t size, struct inuse_found *out);
 
-/* At most 16 sources, for good; the same one a second time changes nothing. */
+/* Registers a function for ever, at most 16. Idempotent. */
 void inuse_add_source(inuse_find *find);
 
-/* Before the memory is freed: reports the first thing found (nothing while checks are off). */
+/* Call before memory is freed. Reports the first use that is found. Does nothing while checks are off. */
 void inuse_check(const char *routine, const void *start, size_t size);
 
-/* Before an object is initialized: the same as CHECK_OBJECT_REINITIALIZED. */
+/* Call before an object is initialized. Reports a use as CHECK_OBJECT_REINITIALIZED. */
 void inuse_check_init(const char *routine, const void *object, size_t size);
 
 #endif

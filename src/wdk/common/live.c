@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a driver has to give back: see live.h. */
+/* Things that a driver must release: see live.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ void live_add_made(enum live_kind kind, const void *thing, const char *what, con
     struct entry *e = calloc(1, sizeof *e), *old;
 
     if (!e)
-        return; /* one line less in the report, then */
+        return; /* the report will lack a line */
     e->key = (struct key){ thing, kind };
     e->what = what;
     e->stack = *made;
@@ -148,7 +148,7 @@ static void live_walk_all_sources(live_on_entry *visit, void *context)
     source_walk(&foreign_sources, visit, context);
 }
 
-/* What the sources show is copied first: they hold locks that printing should not wait for. */
+/* A copy of the sources' things, because the sources hold locks that must not be held while printing. */
 struct shown {
     uint32_t count, room;
     struct shown_entry {
@@ -159,7 +159,8 @@ struct shown {
     } *entries;
 };
 
-static void show(void *context, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+static void live_collect(void *context, enum live_kind kind, const void *thing, const char *what,
+                         const struct stack *made)
 {
     struct shown *s = context;
 
@@ -173,39 +174,39 @@ uint32_t live_count(void)
     struct shown shown = { 0 };
     uint32_t n;
 
-    live_walk_all_sources(show, &shown);
+    live_walk_all_sources(live_collect, &shown);
     pthread_mutex_lock(&lock);
     n = HASH_COUNT(entries);
     pthread_mutex_unlock(&lock);
     return n + shown.count;
 }
 
-static bool is_busy(enum live_kind kind)
+static bool live_is_busy(enum live_kind kind)
 {
     return kind == LIVE_THREAD || kind == LIVE_TIMER || kind == LIVE_DPC || kind == LIVE_NDK_REQUEST ||
            kind == LIVE_SRB;
 }
 
-/* A work item among the sources' is queued or runs; among the others it is only allocated. */
-static void count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
-                       const struct stack *made)
+/* A work item of a source is queued or runs. A registered one is only allocated. */
+static void live_count_busy(void *context, enum live_kind kind, const void *thing, const char *what,
+                            const struct stack *made)
 {
     uint32_t *n = context;
 
     (void)thing;
     (void)what;
     (void)made;
-    *n += is_busy(kind) || kind == LIVE_WORK_ITEM;
+    *n += live_is_busy(kind) || kind == LIVE_WORK_ITEM;
 }
 
 uint32_t live_busy(void)
 {
     uint32_t n = 0;
 
-    live_walk_all_sources(count_busy, &n);
+    live_walk_all_sources(live_count_busy, &n);
     pthread_mutex_lock(&lock);
     for (struct entry *e = entries; e; e = e->hh.next)
-        n += is_busy((enum live_kind)e->key.kind);
+        n += live_is_busy((enum live_kind)e->key.kind);
     pthread_mutex_unlock(&lock);
     return n;
 }
@@ -225,7 +226,7 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
     return found;
 }
 
-static bool stack_touches(const struct stack *s, const void *start, uint64_t size)
+static bool live_stack_is_in(const struct stack *s, const void *start, uint64_t size)
 {
     for (int i = 0; i < s->depth; i++)
         if ((uintptr_t)s->frames[i] - (uintptr_t)start < size)
@@ -233,60 +234,60 @@ static bool stack_touches(const struct stack *s, const void *start, uint64_t siz
     return false;
 }
 
-static void print_left(FILE *out, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
+static void live_print(FILE *out, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
 {
     fprintf(out, "left: %s %p (%s)\n", kind_names[kind], thing, what);
     stack_print(made, out, "    ");
 }
 
-/* More may come up while this looks: it prints what there was room for. */
-static uint32_t report_shown(FILE *out, const void *start, uint64_t size)
+/* Between count and copy more things may appear. Those that do not fit are not printed. */
+static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
 {
     struct shown shown = { 0 };
-    uint32_t n = 0, most;
+    uint32_t n = 0, stored;
 
-    live_walk_all_sources(show, &shown);
+    live_walk_all_sources(live_collect, &shown);
     shown.room = shown.count;
     shown.count = 0;
     shown.entries = calloc(shown.room + 1, sizeof *shown.entries);
     if (shown.entries)
-        live_walk_all_sources(show, &shown);
-    most = shown.count < shown.room ? shown.count : shown.room;
-    for (uint32_t i = 0; shown.entries && i < most; i++) {
+        live_walk_all_sources(live_collect, &shown);
+    stored = shown.count < shown.room ? shown.count : shown.room;
+    for (uint32_t i = 0; shown.entries && i < stored; i++) {
         struct shown_entry *e = &shown.entries[i];
 
-        if (start && !stack_touches(&e->stack, start, size))
+        if (start && !live_stack_is_in(&e->stack, start, size))
             continue;
-        print_left(out, e->kind, e->thing, e->what, &e->stack);
+        live_print(out, e->kind, e->thing, e->what, &e->stack);
         n++;
     }
     free(shown.entries);
     return n;
 }
 
-/* By kind, then in the order of making. Printed under the lock: threads that still run may wait for the report. */
-static uint32_t report(FILE *out, const void *start, uint64_t size)
+/* Sorted by kind, then by time of creation. Prints with the lock held, so that other threads wait for the report. */
+static uint32_t live_report_all(FILE *out, const void *start, uint64_t size)
 {
     uint32_t n = 0;
 
     pthread_mutex_lock(&lock);
     for (uint64_t kind = 0; kind < LIVE_KINDS; kind++)
         for (struct entry *e = entries; e; e = e->hh.next) {
-            if (e->key.kind != kind || (start && !stack_touches(&e->stack, start, size)))
+            if (e->key.kind != kind || (start && !live_stack_is_in(&e->stack, start, size)))
                 continue;
-            print_left(out, (enum live_kind)kind, e->key.thing, e->what, &e->stack);
+            live_print(out, (enum live_kind)kind, e->key.thing, e->what, &e->stack);
             n++;
         }
     pthread_mutex_unlock(&lock);
-    return n + report_shown(out, start, size);
+    return n + live_report_sources(out, start, size);
 }
 
 uint32_t live_report(FILE *out)
 {
-    return report(out, NULL, 0);
+    return live_report_all(out, NULL, 0);
 }
 
 uint32_t live_report_of(FILE *out, const void *start, uint64_t size)
 {
-    return report(out, start, size);
+    return live_report_all(out, start, size);
 }

@@ -14,15 +14,15 @@ struct decoded {
     bool bad;
 };
 
-static struct decoded bad_input(size_t used)
+static struct decoded text_bad_input(size_t used)
 {
     return (struct decoded){ REPLACEMENT, used, true };
 }
 
 /*
- * A bad sequence takes the octets that could have belonged to a good one, at least the first (Unicode, chapter 3.9).
+ * A malformed sequence consists of the bytes that could begin a well-formed one, at least one (Unicode, chapter 3.9).
  */
-static struct decoded decode_utf8(const unsigned char *in, size_t length)
+static struct decoded text_decode_utf8(const unsigned char *in, size_t length)
 {
     unsigned char first = in[0];
     size_t more = first < 0x80 ? 0 : first >= 0xc2 && first < 0xe0 ? 1 : (first & 0xf0) == 0xe0 ? 2
@@ -30,31 +30,31 @@ static struct decoded decode_utf8(const unsigned char *in, size_t length)
     uint32_t code = first < 0x80 ? first : first & (0x3fu >> more);
 
     if (more == 4)
-        return bad_input(1);
+        return text_bad_input(1);
     for (size_t i = 1; i <= more; i++) {
         if (i >= length || (in[i] & 0xc0) != 0x80)
-            return bad_input(i);
+            return text_bad_input(i);
         code = code << 6 | (in[i] & 0x3f);
         if (i == 1 && ((first == 0xe0 && in[1] < 0xa0) || (first == 0xed && in[1] >= 0xa0) ||
                        (first == 0xf0 && in[1] < 0x90) || (first == 0xf4 && in[1] >= 0x90)))
-            return bad_input(1);
+            return text_bad_input(1);
     }
     return (struct decoded){ code, more + 1, false };
 }
 
-static struct decoded decode_utf16(const WCHAR *in, size_t length)
+static struct decoded text_decode_utf16(const WCHAR *in, size_t length)
 {
     uint32_t first = (uint16_t)in[0];
 
     if (first < SURROGATE_HIGH || first >= SURROGATES_END)
         return (struct decoded){ first, 1, false };
     if (first >= SURROGATE_LOW || length < 2 || (uint16_t)in[1] < SURROGATE_LOW || (uint16_t)in[1] >= SURROGATES_END)
-        return bad_input(1);
+        return text_bad_input(1);
     return (struct decoded){ 0x10000 + ((first - SURROGATE_HIGH) << 10) + ((uint16_t)in[1] - SURROGATE_LOW), 2,
                              false };
 }
 
-static size_t encode_utf16(WCHAR unit[2], uint32_t code)
+static size_t text_encode_utf16(WCHAR unit[2], uint32_t code)
 {
     if (code < 0x10000) {
         unit[0] = (WCHAR)code;
@@ -66,7 +66,7 @@ static size_t encode_utf16(WCHAR unit[2], uint32_t code)
     return 2;
 }
 
-static size_t encode_utf8(char unit[4], uint32_t code)
+static size_t text_encode_utf8(char unit[4], uint32_t code)
 {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     static const unsigned char mark[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
@@ -82,9 +82,9 @@ size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size
     size_t needed = 0, wrote = 0;
 
     for (size_t at = 0; at < length;) {
-        struct decoded d = decode_utf8((const unsigned char *)in + at, length - at);
+        struct decoded d = text_decode_utf8((const unsigned char *)in + at, length - at);
         WCHAR unit[2];
-        size_t n = encode_utf16(unit, d.code);
+        size_t n = text_encode_utf16(unit, d.code);
 
         if (needed == wrote && n <= cap - wrote) {
             memcpy(out + wrote, unit, n * sizeof *out);
@@ -105,9 +105,9 @@ size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_
     size_t needed = 0, wrote = 0;
 
     for (size_t at = 0; at < length;) {
-        struct decoded d = decode_utf16(in + at, length - at);
+        struct decoded d = text_decode_utf16(in + at, length - at);
         char unit[4];
-        size_t n = encode_utf8(unit, d.code);
+        size_t n = text_encode_utf8(unit, d.code);
 
         if (needed == wrote && n <= cap - wrote) {
             memcpy(out + wrote, unit, n);
@@ -123,14 +123,14 @@ size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_
     return needed;
 }
 
-size_t text_length(const void *text, size_t unit, size_t most)
+size_t text_length(const void *text, size_t unit, size_t max)
 {
     const WCHAR *wide = text;
     size_t n = 0;
 
     if (unit == 1)
-        return strnlen(text, most);
-    while (n < most && wide[n])
+        return strnlen(text, max);
+    while (n < max && wide[n])
         n++;
     return n;
 }
@@ -165,8 +165,8 @@ char *text_narrow_copy(const WCHAR *s, size_t length)
 }
 
 /*
- * The kernel's table maps without regard to a locale, and towlower() would ask the host's. These are Latin, Greek and
- * Cyrillic; every other character is its own other case here.
+ * Case mapping for Latin, Greek and Cyrillic; other characters stay as they are. Windows' kernel maps without a locale,
+ * so that towlower(), which uses the host's, cannot be used.
  */
 WCHAR text_upcase(WCHAR c)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UTF-8 and UTF-16. The ANSI and OEM code page of this kernel is UTF-8, as a Windows that is set to code page 65001
- * has it.
+ * UTF-8 and UTF-16. The ANSI and OEM code page of this kernel is UTF-8, as on a Windows with code page 65001.
  */
 #ifndef ONDK_WDK_TEXT_H
 #define ONDK_WDK_TEXT_H
@@ -14,18 +13,18 @@
 #include "base/private_export.h"
 
 /*
- * Each writes at most `cap` units of what `length` units of `in` become, whole characters only, and no terminator.
- * Returns how many units all of it takes, so that more than cap means it was cut; *written, if not NULL, receives how
- * many were written. What is not well-formed becomes U+FFFD and sets *bad, if not NULL.
+ * Each converts `length` units of `in` and writes at most `cap` units: whole characters, and no terminator. Returns the
+ * number of units of the complete result, which was cut if that is more than cap. *written, if not NULL, receives the
+ * number of units written. A malformed sequence becomes U+FFFD and sets *bad, if not NULL.
  */
 size_t text_to_utf16(WCHAR *out, size_t cap, const char *in, size_t length, size_t *written, bool *bad);
 size_t text_to_utf8(char *out, size_t cap, const WCHAR *in, size_t length, size_t *written, bool *bad);
 
-/* In units of 1 or 2 octets; `most` where there is no terminator among so many. */
-size_t text_length(const void *text, size_t unit, size_t most);
+/* The length in units of 1 or 2 bytes. Returns `max` if there is no terminator in so many. */
+size_t text_length(const void *text, size_t unit, size_t max);
 size_t text_wide_length(const WCHAR *s);
 
-/* Allocated with malloc and terminated; NULL without memory. */
+/* Terminated copies that the caller frees. NULL if out of memory. */
 WCHAR *text_wide_copy(const char *s) PRIVATE_EXPORT(text_wide_copy);
 char *text_narrow_copy(const WCHAR *s, size_t length);
 
