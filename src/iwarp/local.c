@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: requests that send nothing, and are carried out in their turn: fast register, bind, invalidate.
+ * Abstract: requests that send nothing: fast register, bind, invalidate. Each is carried out when the requests ahead of
+ * it have been framed.
  *
- * They are met while a batch is framed, of which the transport may take less than it is offered. So what was carried
- * out is written into the entry, not into the sending state: when the entry is met again it is passed over.
+ * Framing a batch reaches these requests, but the transport may take less than the batch. Invariant: the result is
+ * therefore stored in the entry, not in the sending state, so that framing again skips a request that is done.
  */
 #include "iwarp/qp_internal.h"
 
@@ -28,7 +29,7 @@ bool local_carry_out(struct iw_qp *qp, struct entry *e, bool alone)
     return true;
 }
 
-/* As if it had never been posted: the consumer's object names what was there before. */
+/* Undoes the post's preparation. */
 void local_discard(struct iw_qp *qp, const struct entry *e)
 {
     if (e->opcode != RDMA_OP_INVALIDATE)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: registrations that requests make and end, and the objects that these belong to.
+ * Abstract: registrations that requests make and end, and the groups that these belong to.
  *
- *   post            mem_prepare_pages, mem_prepare_window: a slot with its STag, PREPARED
- *   its turn        mem_activate: what was alive dies, then it is alive          (flushed instead: mem_discard;
- *                                                                                 never posted: mem_group_refused)
- *   its end         mem_revoke: an invalidation, here or by the peer; or the next activation; or mem_group_kill
+ *   a post          mem_prepare_pages and mem_prepare_window fill a slot, which has its STag and is PREPARED
+ *   activation      mem_activate kills what is alive in the group and makes the prepared registration alive.
+ *                   Instead: mem_discard if the request was flushed, mem_group_refused if it was not posted.
+ *   the end         mem_revoke (an invalidation by this side or the peer), the next activation, or mem_group_kill
  *
- * Between post and turn the consumer and its own requests know the STag already, and may post requests that name it;
- * mem_check finds it then, no lookup does. A window keeps its region's group from emptying until the window is gone.
+ * The consumer has the STag from the post on, and may post requests that name it before the activation. mem_check finds
+ * a prepared registration; a lookup does not. A window has a reference on its region's group until the window is freed.
  *
- * Whoever has to know that nobody touches the memory any more waits for that on the spot: protection is only held
- * around one system call that does not block, by a thread that waits for nothing meanwhile, so the wait is short and
- * ends.
+ * A thread that ends a registration waits until no other thread accesses the memory. Invariant: no thread waits while
+ * it protects memory, and protection lasts for one system call that does not block. So the wait is short and ends.
  */
 #include "iwarp/memory.h"
 
@@ -33,8 +32,8 @@ void mem_group_init(struct mem_group *g)
     LIST_INIT(&g->regions);
 }
 
-/* Under the lock. */
-static uint32_t newest_left(const struct mem_group *g)
+/* Lock held. */
+static uint32_t group_current_stag(const struct mem_group *g)
 {
     struct mem_region *r;
 
@@ -50,7 +49,7 @@ uint32_t mem_group_stag(struct mem_group *g)
     uint32_t stag;
 
     spin_lock(&g->lock);
-    stag = newest_left(g);
+    stag = group_current_stag(g);
     spin_unlock(&g->lock);
     return stag;
 }
@@ -65,16 +64,16 @@ uint32_t mem_group_newest(struct mem_group *g)
     return stag;
 }
 
-static bool group_wants(const struct mem_group *g)
+static bool group_can_reserve(const struct mem_group *g)
 {
     return !g->closed && !g->made && !g->reserved;
 }
 
-/* What is not wanted (any more) is nobody's again. */
-static void group_reserve(struct mem_group *g, struct mem_region *r)
+/* Reserves the slot r for the group's first registration. Frees it if the group cannot reserve any more. */
+static void group_set_reserved(struct mem_group *g, struct mem_region *r)
 {
     spin_lock(&g->lock);
-    if (group_wants(g)) {
+    if (group_can_reserve(g)) {
         g->reserved = r;
         g->newest = slot_stag(r);
         r = NULL;
@@ -92,31 +91,31 @@ int mem_group_reserve(struct mem_table *t, struct mem_group *g)
     int error;
 
     spin_lock(&g->lock);
-    wanted = group_wants(g);
+    wanted = group_can_reserve(g);
     spin_unlock(&g->lock);
     if (!wanted)
         return 0;
     error = slot_take(t, &r, &stag);
     if (!error)
-        group_reserve(g, r);
+        group_set_reserved(g, r);
     return error;
 }
 
-/* NULL: there is none. */
-static struct mem_region *take_reserved(struct mem_group *g, bool for_good)
+/* Returns the reserved slot, or NULL. close: nothing can be reserved or published afterwards. */
+static struct mem_region *group_pop_reserved(struct mem_group *g, bool close)
 {
     struct mem_region *r;
 
     spin_lock(&g->lock);
     r = g->reserved;
     g->reserved = NULL;
-    g->closed = g->closed || for_good;
+    g->closed = g->closed || close;
     spin_unlock(&g->lock);
     return r;
 }
 
-/* Under the lock. */
-static void now_latest(struct mem_group *g, struct mem_region *r)
+/* Lock held. */
+static void group_set_latest(struct mem_group *g, struct mem_region *r)
 {
     g->latest = r->number;
     g->stag = slot_stag(r);
@@ -154,8 +153,8 @@ int group_publish(struct mem_group *g, struct mem_region *r, uint64_t prepared)
         LIST_INSERT_HEAD(&g->regions, r, link);
         g->newest = slot_stag(r);
         if (!prepared)
-            now_latest(g, r);
-        slot_publish(r, prepared); /* under the lock: whoever kills the group meets it either here or not at all */
+            group_set_latest(g, r);
+        slot_publish(r, prepared); /* with the lock held, so that mem_group_kill finds every published slot */
     }
     spin_unlock(&g->lock);
     return error;
@@ -182,13 +181,16 @@ void group_unref(struct mem_group *g)
         empty = g->empty;
         context = g->context;
     }
-    spin_unlock(&g->lock); /* from here on the group may be gone */
+    spin_unlock(&g->lock); /* the group may be freed from here on */
     if (empty)
         empty(context);
 }
 
-/* One region that is not dead yet is dead now. False: there is none. *last: nobody else puts it back. */
-static bool kill_one(struct mem_group *g, struct mem_region **last)
+/*
+ * Kills one region of the group. Returns false if all are dead. Sets *last to the region if the caller must put it back
+ * because no other thread protects it, else to NULL.
+ */
+static bool group_kill_one(struct mem_group *g, struct mem_region **last)
 {
     bool found = false;
     struct mem_region *r;
@@ -213,14 +215,14 @@ void mem_group_kill(struct mem_group *g)
 {
     struct mem_region *last;
 
-    while (kill_one(g, &last))
+    while (group_kill_one(g, &last))
         if (last)
             slot_put_back(last);
 }
 
 bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *context)
 {
-    struct mem_region *unused = take_reserved(g, true);
+    struct mem_region *unused = group_pop_reserved(g, true);
     bool now;
 
     if (unused)
@@ -238,13 +240,16 @@ bool mem_group_close(struct mem_group *g, void (*empty)(void *context), void *co
 
 /* Ends */
 
-/* The caller holds one protection, and gives it back. False: somebody else has ended it. */
-static bool end_protected(struct mem_region *r, bool wait)
+/*
+ * Kills r and releases the caller's protection of it. wait: first waits until no other thread protects r. Returns false
+ * if r was dead already.
+ */
+static bool slot_kill_protected(struct mem_region *r, bool wait)
 {
     uint64_t before = atomic_fetch_or_explicit(&r->word, WORD_DEAD, memory_order_acq_rel);
     bool first = !(before & WORD_DEAD);
 
-    /* Of several that end it at once only the first waits: they hold protection, and would wait for one another. */
+    /* Only the thread that killed r waits. The others have protection too, and would wait for one another. */
     if (!first)
         wait = false;
     while (wait && (atomic_load_explicit(&r->word, memory_order_acquire) & WORD_COUNT) > 1)
@@ -253,7 +258,7 @@ static bool end_protected(struct mem_region *r, bool wait)
     return first;
 }
 
-static enum wire_error may_revoke(const struct mem_region *r, const void *domain, bool peer)
+static enum wire_error slot_check_revocable(const struct mem_region *r, const void *domain, bool peer)
 {
     if (r->domain != domain)
         return WIRE_RDMAP_STAG_NOT_ASSOCIATED;
@@ -271,7 +276,7 @@ enum wire_error mem_revocable(struct mem_table *t, const void *domain, uint32_t 
 
     if (!r)
         return WIRE_RDMAP_INVALID_STAG;
-    error = may_revoke(r, domain, peer);
+    error = slot_check_revocable(r, domain, peer);
     slot_unprotect(r);
     return error;
 }
@@ -283,19 +288,19 @@ enum wire_error mem_revoke(struct mem_table *t, const void *domain, uint32_t sta
 
     if (!r)
         return WIRE_RDMAP_INVALID_STAG;
-    error = may_revoke(r, domain, peer);
+    error = slot_check_revocable(r, domain, peer);
     if (error != WIRE_OK) {
         slot_unprotect(r);
         return error;
     }
-    return end_protected(r, true) ? WIRE_OK : WIRE_RDMAP_INVALID_STAG;
+    return slot_kill_protected(r, true) ? WIRE_OK : WIRE_RDMAP_INVALID_STAG;
 }
 
-/* r is protected, and is not any more. */
-static void discard(struct mem_region *r, const void *domain)
+/* Kills r if it is prepared, and releases the caller's protection of it. */
+static void slot_discard(struct mem_region *r, const void *domain)
 {
     if (r->domain == domain && atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED)
-        (void)end_protected(r, false);
+        (void)slot_kill_protected(r, false);
     else
         slot_unprotect(r);
 }
@@ -305,14 +310,15 @@ void mem_discard(struct mem_table *t, const void *domain, uint32_t stag)
     struct mem_region *r = slot_find(t, stag, true);
 
     if (r)
-        discard(r, domain);
+        slot_discard(r, domain);
 }
 
 /*
- * The first that was made, which nobody else protects and no window is bound to, is nobody's again, and reserved. The
- * STag then names what is prepared next, and whoever was told it before cannot tell the difference.
+ * Reserves r again, and releases the caller's protection of it. This succeeds if r is the group's only registration so
+ * far, no other thread protects r, and no window is bound to it. Its STag then names the next registration, so that a
+ * peer that has received the STag sees no difference. Returns false otherwise.
  */
-static bool reserve_again(struct mem_group *g, struct mem_region *r)
+static bool group_reserve_again(struct mem_group *g, struct mem_region *r)
 {
     uint64_t free_slot = (uint64_t)r->generation << WORD_GENERATION | WORD_DEAD;
     uint64_t mine = (free_slot & ~WORD_DEAD) | WORD_PREPARED | 1;
@@ -339,24 +345,24 @@ void mem_group_refused(struct mem_table *t, struct mem_group *g, const void *dom
 {
     struct mem_region *r = slot_find(t, stag, true);
 
-    if (r && reserve_again(g, r))
+    if (r && group_reserve_again(g, r))
         return;
     if (r)
-        discard(r, domain);
+        slot_discard(r, domain);
     spin_lock(&g->lock);
     if (g->newest == stag)
-        g->newest = newest_left(g);
+        g->newest = group_current_stag(g);
     spin_unlock(&g->lock);
 }
 
-/* Preparing */
+/* Preparation */
 
-static uint64_t pages_used(const struct rdma_pages *p)
+static uint64_t pages_count(const struct rdma_pages *p)
 {
     return (p->offset + p->len + MEM_PAGE - 1) >> MEM_PAGE_SHIFT;
 }
 
-static bool pages_valid(const struct rdma_pages *p)
+static bool pages_are_valid(const struct rdma_pages *p)
 {
     uint64_t room = (uint64_t)p->count << MEM_PAGE_SHIFT;
 
@@ -366,13 +372,15 @@ static bool pages_valid(const struct rdma_pages *p)
 }
 
 /*
- * Finds the pages [first, used) that follow one another from `first` on, and where their part of the range is. *at: of
- * the first page's beginning, which need not be mapped itself. Returns how many; 0: not all of it is mapped.
+ * Finds the contiguous pages from `first` on, at most up to `used`. Returns their number, and sets *at to the beginning
+ * of the first one. Returns 0 if a part of the range that lies in these pages is not mapped. The rest of the range's
+ * first and last page need not be mapped.
  */
-static uint64_t pages_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used, uint8_t **at)
+static uint64_t pages_find_run(struct mem_table *t, const struct rdma_pages *p, uint64_t first, uint64_t used,
+                               uint8_t **at)
 {
     uint64_t n = 1, from = first == 0 ? p->offset : 0;
-    uint64_t before = first == 0 ? 0 : (first << MEM_PAGE_SHIFT) - p->offset; /* octets in earlier pages */
+    uint64_t before = first == 0 ? 0 : (first << MEM_PAGE_SHIFT) - p->offset; /* bytes in earlier pages */
     struct mem_ref ref;
 
     while (first + n < used && p->logical[first + n] == p->logical[first + n - 1] + MEM_PAGE)
@@ -388,13 +396,13 @@ static uint64_t pages_run(struct mem_table *t, const struct rdma_pages *p, uint6
     return n;
 }
 
-/* Either flat or with a list of pages. */
+/* Makes r flat if the pages are contiguous, else paged with an array of their addresses. 0, EFAULT or ENOMEM. */
 static int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct mem_region *r)
 {
-    uint64_t used = pages_used(p), n;
+    uint64_t used = pages_count(p), n;
     uint8_t *at;
 
-    n = pages_run(t, p, 0, used, &at);
+    n = pages_find_run(t, p, 0, used, &at);
     if (n == used) {
         r->memory = at + p->offset;
         return 0;
@@ -405,7 +413,7 @@ static int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct
     if (!r->pages)
         return ENOMEM;
     for (uint64_t first = 0; first < used; first += n) {
-        n = pages_run(t, p, first, used, &at);
+        n = pages_find_run(t, p, first, used, &at);
         if (n == 0) {
             free(r->pages);
             return EFAULT;
@@ -418,7 +426,7 @@ static int pages_resolve(struct mem_table *t, const struct rdma_pages *p, struct
     return 0;
 }
 
-static int join_prepared(struct mem_group *g, struct mem_region *r)
+static int group_publish_prepared(struct mem_group *g, struct mem_region *r)
 {
     int error = group_publish(g, r, WORD_PREPARED);
 
@@ -436,14 +444,14 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     struct mem_region *r;
     int error;
 
-    if (!pages_valid(p))
+    if (!pages_are_valid(p))
         return EINVAL;
-    r = take_reserved(g, false);
+    r = group_pop_reserved(g, false);
     error = r ? 0 : slot_take(t, &r, stag);
     if (error)
         return error;
     *stag = slot_stag(r);
-    r->kind = SLOT_FLAT; /* until its pages are resolved; an earlier try may have failed */
+    r->kind = SLOT_FLAT; /* until its pages are resolved; an earlier attempt may have failed */
     r->len = p->len;
     r->base_to = p->base_address;
     r->domain = domain;
@@ -451,14 +459,14 @@ int mem_prepare_pages(struct mem_table *t, struct mem_group *g, const void *doma
     r->revocable = true;
     error = pages_resolve(t, p, r);
     if (error) {
-        group_reserve(g, r); /* still the first's, if it was */
+        group_set_reserved(g, r); /* a reserved slot stays reserved */
         return error;
     }
-    return join_prepared(g, r);
+    return group_publish_prepared(g, r);
 }
 
-/* `whole` is protected. */
-static int window_valid(const struct mem_region *whole, const void *domain, uint64_t to, uint64_t len, unsigned access)
+/* The caller protects `whole`. 0, or the error of mem_prepare_window. */
+static int window_check(const struct mem_region *whole, const void *domain, uint64_t to, uint64_t len, unsigned access)
 {
     if (whole->domain != domain || whole->kind == SLOT_WINDOW)
         return ENOENT;
@@ -467,7 +475,7 @@ static int window_valid(const struct mem_region *whole, const void *domain, uint
     return len > 0 && range_within(whole->base_to, whole->len, to, len) ? 0 : ERANGE;
 }
 
-static int window_make(struct mem_table *t, struct mem_group *g, struct mem_region *whole, uint64_t to, uint64_t len,
+static int window_create(struct mem_table *t, struct mem_group *g, struct mem_region *whole, uint64_t to, uint64_t len,
                        unsigned access, uint32_t *stag)
 {
     struct mem_region *r;
@@ -490,7 +498,7 @@ static int window_make(struct mem_table *t, struct mem_group *g, struct mem_regi
     r->parent = whole;
     r->parent_generation = (uint32_t)(atomic_load_explicit(&whole->word, memory_order_relaxed) >> WORD_GENERATION);
     r->parent_group = whole->group;
-    error = join_prepared(g, r);
+    error = group_publish_prepared(g, r);
     if (error)
         group_unref(whole->group);
     return error;
@@ -504,17 +512,17 @@ int mem_prepare_window(struct mem_table *t, struct mem_group *g, const void *dom
 
     if (!whole)
         return ENOENT;
-    error = window_valid(whole, domain, to, len, access);
+    error = window_check(whole, domain, to, len, access);
     if (!error)
-        error = window_make(t, g, whole, to, len, access, stag);
+        error = window_create(t, g, whole, to, len, access, stag);
     slot_unprotect(whole);
     return error;
 }
 
-/* Its turn */
+/* Activation */
 
-/* Under the lock of the group: a member that is alive, protected; NULL. */
-static struct mem_region *alive_member(struct mem_group *g)
+/* Group's lock held. Returns a member that is alive, with protection, or NULL. */
+static struct mem_region *group_find_alive(struct mem_group *g)
 {
     struct mem_region *s;
 
@@ -527,11 +535,11 @@ static struct mem_region *alive_member(struct mem_group *g)
 }
 
 /*
- * r is protected, so it is a member still; whole: so is the region that it is a part of. MEM_BUSY: *other has to die
- * first, and is protected. One lock around the look and the step, so that of two whose turns come at once one meets the
- * other.
+ * Activates r unless another member of the group is alive. The caller protects r, so that r is a member. whole: r is no
+ * window, or its region is alive and protected. Returns MEM_BUSY if *other must die first; *other is protected then.
+ * The lock is held from the check to the change, so that of two concurrent activations one finds the other's region.
  */
-static enum mem_turn take_turn(struct mem_region *r, bool whole, struct mem_region **other)
+static enum mem_turn group_try_activate(struct mem_region *r, bool whole, struct mem_region **other)
 {
     struct mem_group *g = r->group;
     enum mem_turn turn = MEM_GONE;
@@ -539,7 +547,7 @@ static enum mem_turn take_turn(struct mem_region *r, bool whole, struct mem_regi
     spin_lock(&g->lock);
     bool late = r->number < g->latest;
     bool mine = atomic_load_explicit(&r->word, memory_order_relaxed) & WORD_PREPARED;
-    *other = mine && !late ? alive_member(g) : NULL;
+    *other = mine && !late ? group_find_alive(g) : NULL;
     if (*other) {
         turn = MEM_BUSY;
     } else if (mine) {
@@ -548,7 +556,7 @@ static enum mem_turn take_turn(struct mem_region *r, bool whole, struct mem_regi
                                : atomic_fetch_and_explicit(&r->word, ~WORD_PREPARED, memory_order_acq_rel);
         turn = before & WORD_DEAD || !whole ? MEM_GONE : MEM_DONE;
         if (turn == MEM_DONE && !late)
-            now_latest(g, r);
+            group_set_latest(g, r);
     }
     spin_unlock(&g->lock);
     return turn;
@@ -562,17 +570,17 @@ enum mem_turn mem_activate(struct mem_table *t, uint32_t stag, bool wait)
     while ((r = slot_find(t, stag, true)) != NULL) {
         bool whole = r->kind != SLOT_WINDOW || slot_protect(r->parent, r->parent_generation, false);
 
-        turn = take_turn(r, whole, &other);
+        turn = group_try_activate(r, whole, &other);
         if (whole && r->kind == SLOT_WINDOW)
             slot_unprotect(r->parent);
-        slot_unprotect(r); /* nothing else is held while waiting */
+        slot_unprotect(r); /* so that the wait below has no protection but that of `other` */
         if (turn != MEM_BUSY)
             return turn;
         if (!wait) {
             slot_unprotect(other);
             return MEM_BUSY;
         }
-        (void)end_protected(other, true);
+        (void)slot_kill_protected(other, true);
     }
     return MEM_GONE;
 }

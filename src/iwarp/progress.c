@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: what a peer has begun and not finished, and whether it goes on. The owner takes a mark, takes another one
- * later, and compares the two. The time between them is the owner's. Marks cost nothing while bytes come: they are made
- * of the positions that receiving keeps anyway.
+ * Abstract: detects an FPDU or a message that the peer has begun and does not continue. The owner makes a mark, makes
+ * another one later, and compares the two. The owner chooses the time between them. Invariant: marks are computed from
+ * the receiver's existing positions, so that received bytes cost nothing extra.
  */
 #include "iwarp/qp_internal.h"
 
 enum { CONTROL_TAGGED = 0x80 }; /* the first bit of a DDP segment */
 
-static bool is_inside_fpdu(const struct iw_qp *qp)
+static bool progress_is_in_fpdu(const struct iw_qp *qp)
 {
     return qp->rx.kept > 0 || qp->rx.direct;
 }
@@ -18,13 +18,13 @@ bool iw_qp_has_partial_shared(const struct iw_qp *qp)
     return qp->srq && queue_head(&qp->rq) != queue_tail(&qp->rq);
 }
 
-static bool is_inside_send(const struct iw_qp *qp)
+static bool progress_is_in_send(const struct iw_qp *qp)
 {
     return qp->rx.mo > 0 || iw_qp_has_partial_shared(qp);
 }
 
-/* The read whose response has begun, or NULL. */
-static const struct entry *read_begun(const struct iw_qp *qp)
+/* Returns the read whose response has begun, or NULL. */
+static const struct entry *progress_read(const struct iw_qp *qp)
 {
     const struct entry *read = reads_oldest(qp);
 
@@ -35,11 +35,12 @@ bool iw_qp_rx_is_partial(const struct iw_qp *qp)
 {
     if (!qp->rx.open)
         return false;
-    return is_inside_fpdu(qp) || is_inside_send(qp) || qp->rx.write_open || (qp->tx.reads > 0 && read_begun(qp));
+    return progress_is_in_fpdu(qp) || progress_is_in_send(qp) || qp->rx.write_open ||
+           (qp->tx.reads > 0 && progress_read(qp));
 }
 
-/* Bytes of the incomplete FPDU, if its segment is of this kind: a large FPDU counts while it comes. */
-static uint32_t fpdu_bytes(const struct iw_qp *qp, bool tagged)
+/* Returns the received bytes of an incomplete FPDU, or 0 if its segment is not of this kind. */
+static uint32_t progress_fpdu_bytes(const struct iw_qp *qp, bool tagged)
 {
     const uint8_t *kept = qp->rx.buffer ? qp->rx.buffer : qp->rx.keep;
 
@@ -52,38 +53,38 @@ static uint32_t fpdu_bytes(const struct iw_qp *qp, bool tagged)
 
 void iw_qp_rx_mark(const struct iw_qp *qp, struct iw_rx_mark *mark)
 {
-    const struct entry *read = read_begun(qp);
+    const struct entry *read = progress_read(qp);
 
     *mark = (struct iw_rx_mark){ .fpdus = atomic_load_explicit(&qp->fpdus_received, memory_order_relaxed),
                                  .bytes = atomic_load_explicit(&qp->octets_received, memory_order_relaxed) };
     if (!qp->rx.open)
         return;
-    mark->in_fpdu = is_inside_fpdu(qp);
-    mark->in_send = is_inside_send(qp);
+    mark->in_fpdu = progress_is_in_fpdu(qp);
+    mark->in_send = progress_is_in_send(qp);
     mark->in_read = read != NULL;
     mark->in_write = qp->rx.write_open;
-    mark->send = ((uint64_t)qp->rx.send_msn << 32) + qp->rx.mo + fpdu_bytes(qp, false);
-    mark->read = ((uint64_t)queue_head(&qp->sq) << 32) + (read ? read->received : 0) + fpdu_bytes(qp, true);
+    mark->send = ((uint64_t)qp->rx.send_msn << 32) + qp->rx.mo + progress_fpdu_bytes(qp, false);
+    mark->read = ((uint64_t)queue_head(&qp->sq) << 32) + (read ? read->received : 0) + progress_fpdu_bytes(qp, true);
 }
 
-/* Signed: an FPDU that was nearly complete counts a header more than the payload that it leaves behind. */
-static bool is_less(uint64_t before, uint64_t now, uint32_t least)
+/* Signed, because `now` can be smaller: an incomplete FPDU counts with its header, its placed payload without. */
+static bool progress_is_less(uint64_t before, uint64_t now, uint32_t min)
 {
-    return (int64_t)(now - before) < (int64_t)least;
+    return (int64_t)(now - before) < (int64_t)min;
 }
 
-bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t least)
+bool iw_rx_send_stalls(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min)
 {
-    return before->in_send && now->in_send && is_less(before->send, now->send, least);
+    return before->in_send && now->in_send && progress_is_less(before->send, now->send, min);
 }
 
-enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t least)
+enum iw_rx_stall iw_rx_compare(const struct iw_rx_mark *before, const struct iw_rx_mark *now, uint32_t min)
 {
     if (before->in_fpdu && now->in_fpdu && before->fpdus == now->fpdus)
         return IW_RX_FPDU_STALLS;
-    if (iw_rx_send_stalls(before, now, least) ||
-        (before->in_read && now->in_read && is_less(before->read, now->read, least)) ||
-        (before->in_write && now->in_write && is_less(before->bytes, now->bytes, least)))
+    if (iw_rx_send_stalls(before, now, min) ||
+        (before->in_read && now->in_read && progress_is_less(before->read, now->read, min)) ||
+        (before->in_write && now->in_write && progress_is_less(before->bytes, now->bytes, min)))
         return IW_RX_MESSAGE_STALLS;
     return IW_RX_GOES_ON;
 }

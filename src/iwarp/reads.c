@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RDMA read. One read of the consumer is one Read Request, into a sink STag that exists for this read alone and is no
- * entry of the memory table: only a Read Response may name it, only while this is the oldest read in flight, and only
- * segment by segment at exactly the next octet. The other way round, a peer's requests wait in a ring of as many as it
- * may have outstanding, and are answered in order.
+ * Abstract: RDMA read, both directions.
+ *
+ * As requester: one read of the consumer is one Read Request. Its sink STag exists for this read alone and has no entry
+ * in the memory table. Invariant: only the oldest read in flight accepts a response, and each segment must begin at the
+ * byte after the previous one. As responder: the peer's requests wait in a ring whose size is the limit of inbound
+ * reads, and are answered in order.
  */
 #include "iwarp/qp_internal.h"
 
-/* A permutation of 32 bits under the secret: every n has an STag of its own, and none tells the next. Never 0. */
+/*
+ * A permutation of 32 bits, keyed by the secret: every n has its own STag, and a peer cannot predict the next one.
+ * Never returns 0: the value 0 becomes 1.
+ */
 uint32_t reads_sink(const struct iw_qp *qp, uint32_t n)
 {
     uint32_t v = n + qp->sink_base + (uint32_t)qp->secret;
@@ -41,12 +46,12 @@ enum wire_error reads_check_response(const struct iw_qp *qp, const struct ddp_he
     if (h->to != at || payload > left)
         return WIRE_DDP_TAGGED_BOUNDS;
     if (h->last != (payload == left))
-        return WIRE_RDMAP_STREAM_CATASTROPHIC; /* it is shorter than was asked for, or does not end with its end */
+        return WIRE_RDMAP_STREAM_CATASTROPHIC; /* L before all requested bytes have arrived, or no L at the end */
     return WIRE_OK;
 }
 
-/* The response is placed: no protection is held here. */
-static enum wire_error invalidate(const struct iw_qp *qp, const struct entry *e)
+/* Invalidates the sink's token if the read requests it. The response is placed, so that no protection remains. */
+static enum wire_error reads_invalidate_sink(const struct iw_qp *qp, const struct entry *e)
 {
     if (!(e->flags & RDMA_FLAG_READ_INVALIDATE))
         return WIRE_OK;
@@ -65,7 +70,7 @@ void reads_finish_response(struct iw_qp *qp, const struct ddp_header *h, uint32_
     }
     e->received += payload;
     if (h->last) {
-        enum wire_error error = invalidate(qp, e);
+        enum wire_error error = reads_invalidate_sink(qp, e);
 
         e->state = ENTRY_DONE;
         if (error != WIRE_OK)
@@ -88,14 +93,14 @@ enum wire_error reads_check_request(const struct iw_qp *qp, const struct ddp_hea
         return WIRE_DDP_UNTAGGED_TOO_LONG;
     if (payload < RDMAP_READ_REQUEST || !h->last)
         return WIRE_RDMAP_STREAM_CATASTROPHIC;
-    /* A ready-to-receive read is answered whatever the limit is; that it is empty is seen when it is accepted. */
+    /* A ready-to-receive read is answered even with a limit of 0. reads_accept checks that it is empty. */
     if (!qp->rx.seen && limit == 0)
         limit = 1;
     return outstanding < limit ? WIRE_OK : WIRE_DDP_UNTAGGED_NO_BUFFER;
 }
 
-/* Whether the peer may read this now. An empty read touches nothing, so it may name anything. */
-static enum wire_error source_check(const struct iw_qp *qp, const struct rdmap_read_request *r)
+/* Checks whether the peer may read the source now. An empty read accesses no memory, so any source is valid. */
+static enum wire_error reads_check_source(const struct iw_qp *qp, const struct rdmap_read_request *r)
 {
     if (r->length == 0)
         return WIRE_OK;
@@ -112,7 +117,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
         return WIRE_RDMAP_STREAM_CATASTROPHIC;
     if (qp->ird == 0 && r->length > 0)
         return WIRE_DDP_UNTAGGED_NO_BUFFER;
-    error = source_check(qp, r);
+    error = reads_check_source(qp, r);
     if (error != WIRE_OK)
         return error;
     qp->rx.read_msn++;
@@ -120,7 +125,7 @@ enum wire_error reads_accept(struct iw_qp *qp, const uint8_t *payload)
     return WIRE_OK;
 }
 
-/* The Terminate names the Read Request, put together again: all but reserved bits of it is known. */
+/* The Terminate contains the Read Request's headers. They are encoded again, so that reserved bits may differ. */
 void reads_refuse(struct iw_qp *qp, uint32_t response, enum wire_error error)
 {
     struct ddp_header h = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: shared receive queues. A ring of receives under a spin lock: any thread posts, the owner of any queue pair
- * takes.
+ * Abstract: shared receive queues. One queue is a ring of receives under a spin lock: any thread posts, and the owner
+ * of any queue pair removes.
  *
- * A queue pair with one has a receive queue of its own of depth 1. When a message begins, the oldest shared receive
- * moves into it, and from there on is that queue pair's like any other: filled, completed, failed or flushed with it.
- * So the receives that no queue pair has begun to fill are always here, for all of them. The order of arrival is that
- * in which queue pairs take.
+ * A queue pair that uses a shared queue has a receive queue of its own of depth 1. When a message begins, the oldest
+ * shared receive moves there, and is filled, completed, failed or flushed like any other receive of that queue pair.
+ * Invariant: a receive that no queue pair has begun to fill is in the ring, available to all of them. Messages use the
+ * receives in the order in which they were posted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct entry *srq_at(const struct iw_srq *srq, uint32_t nth)
     return (struct entry *)(void *)(srq->slots + (size_t)at * srq->stride);
 }
 
-static size_t entry_size(const struct entry *e)
+static size_t srq_entry_size(const struct entry *e)
 {
     return sizeof *e + e->sge_count * sizeof *e->sges;
 }
@@ -69,8 +69,8 @@ uint32_t srq_sges(const struct iw_srq *srq)
     return srq->config.sges;
 }
 
-/* As a queue pair checks its own receives. */
-static int receive_check(const struct iw_srq *srq, const struct rdma_request *r, uint32_t *length)
+/* The same checks as for a receive of a queue pair: 0, EINVAL or EFAULT. */
+static int srq_check_receive(const struct iw_srq *srq, const struct rdma_request *r, uint32_t *length)
 {
     uint64_t sum = 0;
 
@@ -94,7 +94,7 @@ static int receive_check(const struct iw_srq *srq, const struct rdma_request *r,
 int iw_srq_post(struct iw_srq *srq, const struct rdma_request *r)
 {
     uint32_t length;
-    int result = receive_check(srq, r, &length);
+    int result = srq_check_receive(srq, r, &length);
 
     if (result != 0)
         return result;
@@ -128,8 +128,8 @@ uint32_t iw_srq_posted(struct iw_srq *srq)
     return count;
 }
 
-/* Under the lock. True: the caller tells after unlocking. */
-static bool is_low(struct iw_srq *srq)
+/* Lock held. If armed and below the threshold, disarms and returns true: the caller calls `low` after unlocking. */
+static bool srq_disarm_if_low(struct iw_srq *srq)
 {
     if (!srq->armed || srq->count >= srq->threshold)
         return false;
@@ -137,29 +137,32 @@ static bool is_low(struct iw_srq *srq)
     return true;
 }
 
-/* The oldest, into a slot that has room for as many SGEs. */
-static bool srq_take(struct iw_srq *srq, struct entry *to)
+/* Moves the oldest receive to a slot with room for config.sges SGEs. Returns false if the queue is empty. */
+static bool srq_pop(struct iw_srq *srq, struct entry *to)
 {
-    bool taken, low = false;
+    bool found, low = false;
 
     spin_lock(&srq->lock);
-    taken = srq->count > 0;
-    if (taken) {
+    found = srq->count > 0;
+    if (found) {
         const struct entry *oldest = srq_at(srq, 0);
 
-        memcpy(to, oldest, entry_size(oldest));
+        memcpy(to, oldest, srq_entry_size(oldest));
         srq->head = srq->head + 1 < srq->depth ? srq->head + 1 : 0;
         srq->count--;
-        low = is_low(srq);
+        low = srq_disarm_if_low(srq);
     }
     spin_unlock(&srq->lock);
     if (low)
         srq->config.low(srq->config.owner);
-    return taken;
+    return found;
 }
 
-/* Could it be the first segment of the next message? Whatever else is wrong with it fails the receive. */
-static bool begins_message(const struct iw_qp *qp, const struct ddp_header *h)
+/*
+ * Is h the header of the next message's first segment? Every other check comes after the receive has moved, and fails
+ * that receive.
+ */
+static bool srq_begins_message(const struct iw_qp *qp, const struct ddp_header *h)
 {
     return !h->tagged && h->queue == DDP_QUEUE_SEND && h->ddp_version == DDP_VERSION &&
            h->rdmap_version == RDMAP_VERSION && h->opcode >= RDMAP_SEND && h->opcode <= RDMAP_SEND_SE_INV &&
@@ -170,18 +173,18 @@ void srq_supply(struct iw_qp *qp, const struct ddp_header *h)
 {
     uint32_t tail = queue_tail(&qp->rq);
 
-    if (qp->srq && begins_message(qp, h) && srq_take(qp->srq, queue_at(&qp->rq, tail)))
+    if (qp->srq && srq_begins_message(qp, h) && srq_pop(qp->srq, queue_at(&qp->rq, tail)))
         atomic_store_explicit(&qp->rq.tail, tail + 1, memory_order_release);
 }
 
-/* Under the lock: everything moves to slots, of which there are enough. Returns the old ones. */
+/* Lock held. Moves all receives to `slots`, which has room for depth >= srq->count of them. Returns the old array. */
 static uint8_t *srq_move(struct iw_srq *srq, uint8_t *slots, uint32_t depth)
 {
     uint8_t *old = srq->slots;
 
     for (uint32_t i = 0; i < srq->count; i++) {
         const struct entry *e = srq_at(srq, i);
-        memcpy(slots + i * srq->stride, e, entry_size(e));
+        memcpy(slots + i * srq->stride, e, srq_entry_size(e));
     }
     srq->slots = slots;
     srq->depth = depth;
@@ -207,7 +210,7 @@ int iw_srq_modify(struct iw_srq *srq, uint32_t depth, uint32_t threshold)
             srq->threshold = threshold;
             srq->armed = true;
         }
-        low = threshold > 0 && is_low(srq);
+        low = threshold > 0 && srq_disarm_if_low(srq);
     }
     spin_unlock(&srq->lock);
     free(slots);

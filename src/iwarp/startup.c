@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MPA start-up: the initiator and the responder, a table each. iw_startup_print_tables prints them.
+ * Abstract: MPA start-up. The initiator and the responder are a table each; iw_startup_print_tables prints them.
  *
  *   initiator                                        responder
  *
- *    SENDING                                          READING --bad--> CLOSED        (no reply)
+ *    SENDING                                          READING --bad--> CLOSED        (sends no reply)
  *       | sent                                           |   \
  *       v                                            good|    `--refuse--> REFUSING  (reply with R)
  *    READING --reject--> REJECTED                        v                    |
@@ -16,24 +16,24 @@
  *                                                     v
  *                                                  AGREED
  *
- * What a frame amounts to is decided before the step (judge_request, judge_reply); a step cannot fail. step() is the
- * one place that writes the state, and checks the invariants after it:
- *   1. Bytes are read in the states marked for reading, exactly up to the frame's end, and in no other.
- *   2. Bytes are written in the states marked for writing, and in no other; never both.
- *   3. Where both sides have agreed, the revision is 2 at most, and there is exactly one ready-to-receive form with
- *      peer-to-peer (which needs revision 2), none without; limits are the adapter's at most.
- *   4. REJECTED holds a reply with R; nothing else that ends well does.
+ * startup_classify_request and startup_classify_reply turn a frame into an input; the step itself cannot fail.
+ * startup_step alone writes the state, and checks the invariants afterwards:
+ *   1. Only states that read ask for bytes, and never beyond the end of the frame.
+ *   2. Only states that write offer bytes. No state does both.
+ *   3. After agreement the revision is at most 2 and the limits are at most the adapter's. With peer-to-peer, which
+ *      needs revision 2, exactly one ready-to-receive form is selected; otherwise none.
+ *   4. The initiator's reply has R in REJECTED, and does not have it in AGREED.
  *
- * Where the RFCs leave a choice, or a peer breaks them:
- *   - A revision that is not ours is not answered: RFC 5044 has the receiver close and report. A reply in a lower
- *     revision than asked for is taken for what it is, in a higher one it is malformed.
- *   - R in a request has no meaning and is ignored, as reserved bits are.
- *   - C on either side puts CRC on. M cannot be served: a request with it gets a reject, a reply with it is malformed.
- *   - The responder picks one form out of those that both know. Are there none, it rejects, with its own forms in the
- *     reply; a Terminate, which RFC 6581 has for the initiator, needs FPDUs, and a responder has none yet.
- *   - The initiator takes a reply without A as client-server, and one with several forms as a choice.
- *   - A ready-to-receive read without any reads allowed is avoided where there is another form.
- *   - The responder states the effective limits, so that both sides come to the same.
+ * Choices that the RFCs leave open, and peers that break them:
+ *   - The responder does not answer an unknown revision: RFC 5044 has the receiver close and report. The initiator
+ *     accepts a reply of a lower revision than the request's; a reply of a higher one is malformed.
+ *   - R in a request has no meaning and is ignored, like reserved bits.
+ *   - C from either side enables CRC. M is not supported: a request with M is rejected, a reply with M is malformed.
+ *   - The responder selects one form that both sides have. If there is none, it rejects and lists its own forms in the
+ *     reply. It cannot send the Terminate that RFC 6581 has the initiator send, because it has no FPDUs yet.
+ *   - To the initiator a reply without A means client-server, and a reply with several forms leaves it the choice.
+ *   - A ready-to-receive read is avoided if no reads are allowed and there is another form.
+ *   - The responder states the effective limits, so that both sides have the same.
  */
 #include "iwarp/startup.h"
 
@@ -43,9 +43,9 @@
 #include <string.h>
 
 enum {
-    NEVER = 0, /* no state; in a table: this input does not occur in this state */
-    HIGHEST_REVISION = 2,
-    LIMIT_MAX = MPA_LIMIT_NONE - 1,
+    NEVER = 0, /* not a state: the input cannot occur */
+    MAX_REVISION = 2,
+    MAX_LIMIT = MPA_LIMIT_NONE - 1,
 };
 
 enum initiator_state { I_SENDING = 1, I_READING, I_AGREED, I_REJECTED, I_FAILED, I_STATES };
@@ -71,7 +71,7 @@ struct machine {
     const char *const *inputs;
     const struct cell *cells; /* state by state, from 1 on */
     unsigned state_count, input_count;
-    unsigned bad, sent; /* the inputs that do not depend on a frame's meaning */
+    unsigned bad, sent; /* these two of the inputs */
 };
 
 struct iw_startup {
@@ -79,10 +79,10 @@ struct iw_startup {
     unsigned state;
     unsigned rtr; /* forms offered (initiator) or accepted (responder) */
     struct iw_startup_config config;
-    struct iw_startup_result result; /* limits: from the start the best that can still be agreed on */
-    struct mpa_frame peer;           /* private data points into frame, until our own frame takes its place */
+    struct iw_startup_result result; /* the limits begin as this side's maximum and only decrease */
+    struct mpa_frame peer;           /* private data points into frame until this side's frame overwrites it */
     size_t in_len, in_need, out_len, out_sent;
-    uint8_t frame[MPA_MAX_FRAME];    /* theirs or ours: nobody reads and writes at a time */
+    uint8_t frame[MPA_MAX_FRAME];    /* the peer's or this side's: no state reads and writes */
 };
 
 #define NO { NEVER, IW_STARTUP_NONE }
@@ -161,19 +161,19 @@ static const struct machine responder = {
     "responder", responder_states, responder_inputs, responder_cells[0], R_STATES, R_INPUTS, R_BAD, R_SENT,
 };
 
-static const struct state *state_of(const struct iw_startup *s)
+static const struct state *startup_state(const struct iw_startup *s)
 {
     return &s->machine->states[s->state];
 }
 
-static bool one_form(unsigned rtr)
+static bool startup_is_one_form(unsigned rtr)
 {
     return rtr == MPA_RTR_ZERO_FPDU || rtr == MPA_RTR_WRITE || rtr == MPA_RTR_READ;
 }
 
-static void check_invariants(const struct iw_startup *s)
+static void startup_check_invariants(const struct iw_startup *s)
 {
-    const struct state *state = state_of(s);
+    const struct state *state = startup_state(s);
     const struct iw_startup_result *r = &s->result;
 
     assert(s->in_len <= s->in_need && s->in_need <= sizeof s->frame);
@@ -181,47 +181,47 @@ static void check_invariants(const struct iw_startup *s)
     assert(!state->reads || s->in_len < s->in_need);
     assert(state->writes == (s->out_sent < s->out_len));
     assert(!(state->reads && state->writes));
-    assert(r->ird <= LIMIT_MAX && r->ord <= LIMIT_MAX);
+    assert(r->ird <= MAX_LIMIT && r->ord <= MAX_LIMIT);
     if (s->machine == &initiator)
         assert((s->state == I_REJECTED) <= s->peer.rejected && (s->state == I_AGREED) <= !s->peer.rejected);
     if (!state->agreed)
         return;
-    assert(r->revision <= HIGHEST_REVISION);
-    assert(r->peer_to_peer ? r->revision == HIGHEST_REVISION && one_form(r->rtr) : r->rtr == MPA_RTR_NONE);
+    assert(r->revision <= MAX_REVISION);
+    assert(r->peer_to_peer ? r->revision == MAX_REVISION && startup_is_one_form(r->rtr) : r->rtr == MPA_RTR_NONE);
     (void)r;
 }
 
-static enum iw_startup_event step(struct iw_startup *s, unsigned input)
+static enum iw_startup_event startup_step(struct iw_startup *s, unsigned input)
 {
     const struct machine *m = s->machine;
     const struct cell *cell = &m->cells[s->state * m->input_count + input];
 
     if (cell->next == NEVER)
-        abort(); /* called out of turn */
+        abort(); /* the caller broke the order of calls */
     s->state = cell->next;
-    check_invariants(s);
+    startup_check_invariants(s);
     return (enum iw_startup_event)cell->event;
 }
 
-static uint16_t least(uint16_t a, uint16_t b)
+static uint16_t startup_min(uint16_t a, uint16_t b)
 {
     return a < b ? a : b;
 }
 
-/* A limit of ours: the adapter's at most, and never the value that means none. */
-static uint16_t own_limit(uint16_t wish, uint16_t adapter)
+/* Returns a limit of this side: at most the adapter's, and never MPA_LIMIT_NONE. */
+static uint16_t startup_cap_limit(uint16_t limit, uint16_t adapter)
 {
-    return least(least(wish, adapter), LIMIT_MAX);
+    return startup_min(startup_min(limit, adapter), MAX_LIMIT);
 }
 
-/* The effective limit. A peer that states none states more than any limit of ours, which leaves ours. */
-static uint16_t common_limit(uint16_t own, uint16_t peer)
+/* Returns the effective limit. MPA_LIMIT_NONE from the peer is larger than any own limit, so the own limit remains. */
+static uint16_t startup_common_limit(uint16_t own, uint16_t peer)
 {
-    return least(own, peer);
+    return startup_min(own, peer);
 }
 
-/* One form of the set (NONE of none). reads: how many reads may be in flight from initiator to responder. */
-static enum mpa_rtr pick_form(unsigned set, uint16_t reads)
+/* Returns the preferred form of the set, or MPA_RTR_NONE. reads: the limit of reads from initiator to responder. */
+static enum mpa_rtr startup_pick_form(unsigned set, uint16_t reads)
 {
     static const enum mpa_rtr preference[] = { MPA_RTR_ZERO_FPDU, MPA_RTR_WRITE, MPA_RTR_READ };
 
@@ -249,7 +249,7 @@ static struct iw_startup *startup_create(const struct machine *m, const struct i
     return s;
 }
 
-static void put_frame(struct iw_startup *s, struct mpa_frame *f, const void *private_data, size_t len)
+static void startup_set_frame(struct iw_startup *s, struct mpa_frame *f, const void *private_data, size_t len)
 {
     f->private_data = private_data;
     f->private_len = len;
@@ -266,8 +266,8 @@ struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint1
 
     if (!s)
         return NULL;
-    s->result.ird = own_limit(ird, c->max_ird);
-    s->result.ord = own_limit(ord, c->max_ord);
+    s->result.ird = startup_cap_limit(ird, c->max_ird);
+    s->result.ord = startup_cap_limit(ord, c->max_ord);
     if (s->result.ord == 0 && s->rtr != MPA_RTR_READ)
         s->rtr &= ~(unsigned)MPA_RTR_READ;
     struct mpa_frame f = {
@@ -279,8 +279,8 @@ struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint1
         .ird = s->result.ird,
         .ord = s->result.ord,
     };
-    put_frame(s, &f, private_data, len);
-    check_invariants(s);
+    startup_set_frame(s, &f, private_data, len);
+    startup_check_invariants(s);
     return s;
 }
 
@@ -290,9 +290,9 @@ struct iw_startup *iw_startup_responder(const struct iw_startup_config *c)
 
     if (!s)
         return NULL;
-    s->result.ird = own_limit(LIMIT_MAX, c->max_ird);
-    s->result.ord = own_limit(LIMIT_MAX, c->max_ord);
-    check_invariants(s);
+    s->result.ird = startup_cap_limit(MAX_LIMIT, c->max_ird);
+    s->result.ord = startup_cap_limit(MAX_LIMIT, c->max_ord);
+    startup_check_invariants(s);
     return s;
 }
 
@@ -301,17 +301,17 @@ void iw_startup_free(struct iw_startup *s)
     free(s);
 }
 
-/* What the peer's frame states is folded into the limits; each side's inbound is the other's outbound. */
-static void fold_limits(struct iw_startup *s)
+/* Lowers the limits to those in the peer's frame. Each side's inbound limit meets the other's outbound limit. */
+static void startup_merge_limits(struct iw_startup *s)
 {
     if (!s->peer.has_limits)
         return;
-    s->result.ird = common_limit(s->result.ird, s->peer.ord);
-    s->result.ord = common_limit(s->result.ord, s->peer.ird);
+    s->result.ird = startup_common_limit(s->result.ird, s->peer.ord);
+    s->result.ord = startup_common_limit(s->result.ord, s->peer.ird);
 }
 
-/* A reply in the request's terms; the caller adds what makes it a yes or a no. */
-static struct mpa_frame reply_frame(const struct iw_startup *s)
+/* Returns a reply to the peer's request, without the fields that accept or reject it. */
+static struct mpa_frame startup_reply_frame(const struct iw_startup *s)
 {
     return (struct mpa_frame){
         .reply = true,
@@ -323,71 +323,71 @@ static struct mpa_frame reply_frame(const struct iw_startup *s)
     };
 }
 
-/* A reject that no consumer made: it tells the peer at once, and which forms would do. */
-static enum responder_input refuse(struct iw_startup *s)
+/* Makes a reject without the consumer. It lists the ready-to-receive forms that this side accepts. */
+static enum responder_input startup_refuse(struct iw_startup *s)
 {
-    struct mpa_frame f = reply_frame(s);
+    struct mpa_frame f = startup_reply_frame(s);
 
     f.rejected = true;
     f.peer_to_peer = s->peer.peer_to_peer;
     f.rtr = s->peer.peer_to_peer ? s->rtr : 0;
-    put_frame(s, &f, NULL, 0);
+    startup_set_frame(s, &f, NULL, 0);
     return R_REFUSE;
 }
 
-static enum responder_input judge_request(struct iw_startup *s)
+static enum responder_input startup_classify_request(struct iw_startup *s)
 {
     const struct mpa_frame *f = &s->peer;
 
-    if (f->revision > HIGHEST_REVISION)
+    if (f->revision > MAX_REVISION)
         return R_BAD;
-    fold_limits(s);
+    startup_merge_limits(s);
     if (f->markers)
-        return refuse(s);
+        return startup_refuse(s);
     if (f->enhanced && !f->has_limits)
-        return refuse(s);
+        return startup_refuse(s);
     if (f->private_len > s->config.max_private)
-        return refuse(s);
+        return startup_refuse(s);
     if (f->peer_to_peer && !(f->rtr & s->rtr))
-        return refuse(s);
+        return startup_refuse(s);
     return R_GOOD;
 }
 
-static bool reply_is_bad(const struct iw_startup *s)
+static bool startup_is_bad_reply(const struct iw_startup *s)
 {
     const struct mpa_frame *f = &s->peer;
 
     return f->revision > s->config.revision || f->markers || (f->enhanced && !f->has_limits);
 }
 
-static enum initiator_input judge_reply(struct iw_startup *s)
+static enum initiator_input startup_classify_reply(struct iw_startup *s)
 {
     const struct mpa_frame *f = &s->peer;
     struct iw_startup_result *r = &s->result;
     bool demands = f->has_limits && f->ord != MPA_LIMIT_NONE && f->ord > r->ird;
     unsigned forms = f->rtr & s->rtr;
 
-    if (f->revision > HIGHEST_REVISION)
+    if (f->revision > MAX_REVISION)
         return I_BAD;
     if (f->rejected)
         return I_REJECT;
-    if (reply_is_bad(s))
+    if (startup_is_bad_reply(s))
         return I_BAD;
     r->revision = f->revision;
     r->crc = s->config.crc || f->crc;
-    fold_limits(s);
+    startup_merge_limits(s);
     if (demands)
         return I_NO_IRD;
     if (f->peer_to_peer && !forms)
         return I_NO_RTR;
     r->peer_to_peer = f->peer_to_peer;
-    r->rtr = f->peer_to_peer ? pick_form(forms, r->ord) : MPA_RTR_NONE;
+    r->rtr = f->peer_to_peer ? startup_pick_form(forms, r->ord) : MPA_RTR_NONE;
     return I_GOOD;
 }
 
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at)
 {
-    if (!state_of(s)->reads)
+    if (!startup_state(s)->reads)
         return 0;
     *at = s->frame + s->in_len;
     return s->in_need - s->in_len;
@@ -397,7 +397,7 @@ enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n)
 {
     if (n == 0)
         return IW_STARTUP_NONE;
-    assert(state_of(s)->reads && n <= s->in_need - s->in_len);
+    assert(startup_state(s)->reads && n <= s->in_need - s->in_len);
     s->in_len += n;
     switch (mpa_frame_decode(&s->peer, s->machine == &initiator, s->frame, s->in_len, &s->in_need)) {
     case MPA_MORE:
@@ -406,15 +406,16 @@ enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n)
     case MPA_BAD_LENGTH:
         break;
     case MPA_DECODED:
-        return step(s, s->machine == &initiator ? (unsigned)judge_reply(s) : (unsigned)judge_request(s));
+        return startup_step(s, s->machine == &initiator ? (unsigned)startup_classify_reply(s)
+                                                        : (unsigned)startup_classify_request(s));
     }
     memset(&s->peer, 0, sizeof s->peer);
-    return step(s, s->machine->bad);
+    return startup_step(s, s->machine->bad);
 }
 
 size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at)
 {
-    if (!state_of(s)->writes)
+    if (!startup_state(s)->writes)
         return 0;
     *at = s->frame + s->out_sent;
     return s->out_len - s->out_sent;
@@ -424,35 +425,35 @@ enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n)
 {
     if (n == 0)
         return IW_STARTUP_NONE;
-    assert(state_of(s)->writes && n <= s->out_len - s->out_sent);
+    assert(startup_state(s)->writes && n <= s->out_len - s->out_sent);
     s->out_sent += n;
-    return s->out_sent == s->out_len ? step(s, s->machine->sent) : IW_STARTUP_NONE;
+    return s->out_sent == s->out_len ? startup_step(s, s->machine->sent) : IW_STARTUP_NONE;
 }
 
 void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const void *private_data, size_t len)
 {
     struct iw_startup_result *r = &s->result;
 
-    r->ird = least(ird, r->ird);
-    r->ord = least(ord, r->ord);
-    struct mpa_frame f = reply_frame(s);
+    r->ird = startup_min(ird, r->ird);
+    r->ord = startup_min(ord, r->ord);
+    struct mpa_frame f = startup_reply_frame(s);
     r->revision = f.revision;
     r->crc = f.crc;
     r->peer_to_peer = s->peer.peer_to_peer;
-    r->rtr = r->peer_to_peer ? pick_form(s->peer.rtr & s->rtr, r->ird) : MPA_RTR_NONE;
+    r->rtr = r->peer_to_peer ? startup_pick_form(s->peer.rtr & s->rtr, r->ird) : MPA_RTR_NONE;
     f.peer_to_peer = r->peer_to_peer;
     f.rtr = (unsigned)r->rtr;
-    put_frame(s, &f, private_data, len);
-    step(s, R_ACCEPT);
+    startup_set_frame(s, &f, private_data, len);
+    startup_step(s, R_ACCEPT);
 }
 
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len)
 {
-    struct mpa_frame f = reply_frame(s);
+    struct mpa_frame f = startup_reply_frame(s);
 
     f.rejected = true;
-    put_frame(s, &f, private_data, len);
-    step(s, R_REJECT);
+    startup_set_frame(s, &f, private_data, len);
+    startup_step(s, R_REJECT);
 }
 
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord)
@@ -472,7 +473,7 @@ void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r)
     *r = s->result;
 }
 
-static const char *event_name(enum iw_startup_event e)
+static const char *startup_event_name(enum iw_startup_event e)
 {
     switch (e) {
     case IW_STARTUP_NONE: return "";
@@ -487,7 +488,7 @@ static const char *event_name(enum iw_startup_event e)
     return "";
 }
 
-static void print_machine(FILE *out, const struct machine *m)
+static void startup_print_machine(FILE *out, const struct machine *m)
 {
     fprintf(out, "### MPA start-up: %s\n\n| state |", m->name);
     for (unsigned i = 0; i < m->input_count; i++)
@@ -503,7 +504,7 @@ static void print_machine(FILE *out, const struct machine *m)
             if (c->next == NEVER)
                 fprintf(out, " - |");
             else
-                fprintf(out, " %s%s |", m->states[c->next].name, event_name((enum iw_startup_event)c->event));
+                fprintf(out, " %s%s |", m->states[c->next].name, startup_event_name((enum iw_startup_event)c->event));
         }
         fprintf(out, "\n");
     }
@@ -512,6 +513,6 @@ static void print_machine(FILE *out, const struct machine *m)
 
 void iw_startup_print_tables(FILE *out)
 {
-    print_machine(out, &initiator);
-    print_machine(out, &responder);
+    startup_print_machine(out, &initiator);
+    startup_print_machine(out, &responder);
 }

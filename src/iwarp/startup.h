@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Connection start-up (MPA request and reply) without I/O and clock: two machines, initiator and responder, each a
- * table. Bytes go in by rx_want/rx_done (exactly as many as the frame has: what follows belongs to the stream), frames
- * go out by tx_want/tx_done. The caller owns time limits: when one passes it drops the object. The ready-to-receive
- * message is the stream's (qp.h); start-up only agrees on it. A ready-to-receive read does not count against the
- * limits: it may be agreed on with 0 where the peer knows no other form.
+ * Connection start-up: the MPA request and reply, without I/O and clock. The initiator and the responder are two state
+ * machines, each a table (startup.c). The caller reads bytes for rx_want/rx_done and sends those of tx_want/tx_done.
+ * Invariant: start-up never asks for a byte behind the peer's frame, because that byte belongs to the stream.
+ *
+ * The caller owns the time limits. When one passes, it frees the object. Start-up only negotiates the ready-to-receive
+ * form; the stream sends and receives the message (qp.h). A ready-to-receive read does not count against the read
+ * limits: it is selected even with a limit of 0 if the two sides have no other form in common.
  */
 #ifndef IWARP_STARTUP_H
 #define IWARP_STARTUP_H
@@ -18,69 +20,77 @@
 #include "wire/terminate.h"
 
 struct iw_startup_config {
-    uint8_t revision;      /* initiator: what to send (0, 1 or 2); responder answers in the request's, highest 2 */
-    bool crc;              /* initiator: ask for CRC; responder: insist on CRC even where the request did not */
+    uint8_t revision;      /* initiator: of the request, 0 to 2. The responder replies in the request's revision. */
+    bool crc;              /* initiator: request CRC; responder: use CRC even if the request does not ask for it */
     /*
-     * Set of enum mpa_rtr: offered (initiator; none: no flag A) or accepted (responder; none: requests with flag A are
-     * refused). Out of several forms the write is preferred, then the read, then the zero-length FPDU.
+     * Set of enum mpa_rtr. Initiator: the forms that it offers; if empty, the request has no flag A. Responder: the
+     * forms that it accepts; if empty, it rejects requests with flag A. Among several forms that both sides have, the
+     * empty FPDU is preferred, then the write, then the read.
      */
     unsigned rtr;
-    uint16_t max_ird, max_ord; /* the adapter's limits; beyond 14 bits they count as 0x3ffe */
-    uint16_t max_private;  /* responder: the user's private data in a request; more is malformed */
+    uint16_t max_ird, max_ord; /* the adapter's limits; values above 0x3ffe count as 0x3ffe */
+    uint16_t max_private;  /* responder: bytes of the consumer's private data in a request; more is malformed */
 };
 
 enum iw_startup_event {
     IW_STARTUP_NONE,
-    IW_STARTUP_REQUEST,  /* responder: a valid request is there; accept or reject it */
-    IW_STARTUP_SENT,     /* responder: the reply left entirely; after a reject or MALFORMED: close now */
-    IW_STARTUP_ACCEPTED, /* initiator: accepted; the result is there */
-    IW_STARTUP_REJECTED, /* initiator: rejected; private data is there */
+    IW_STARTUP_REQUEST,  /* responder: a valid request has been read; accept or reject it */
+    IW_STARTUP_SENT,     /* responder: the whole reply has been sent; after a reject or MALFORMED: close now */
+    IW_STARTUP_ACCEPTED, /* initiator: the peer accepted; the result is valid */
+    IW_STARTUP_REJECTED, /* initiator: the peer rejected; its private data is valid */
     /*
-     * Ends. Responder: key, length or revision: close at once (nothing is to be sent). Markers, S without limits, too
-     * much private data, no form in common: a reject is to be sent (tx_want), then close. Initiator: close.
+     * The frame is invalid. The initiator closes. The responder closes at once if key, length or revision are wrong.
+     * For markers, S without limits, too much private data or no common form, it first sends a reject (tx_want).
      */
     IW_STARTUP_MALFORMED,
-    /* Ends for the initiator with a Terminate due; the result has what is needed to send one (crc). */
-    IW_STARTUP_NO_IRD, /* the reply wants more reads of us than we offered */
-    IW_STARTUP_NO_RTR, /* the reply has flag A with no form that we offered */
+    /* The initiator must send a Terminate and close. The result's crc is valid for that. */
+    IW_STARTUP_NO_IRD, /* the reply asks for more inbound reads than the request offered */
+    IW_STARTUP_NO_RTR, /* the reply has flag A and no form that the request offered */
 };
 
-/* What both sides agreed on. Limits are effective ones: ird = min(own inbound, peer's outbound), and so on. */
+/* The result of negotiation. The limits are effective: ird = min(own inbound, peer's outbound); ord likewise. */
 struct iw_startup_result {
     uint8_t revision;
     bool crc;
     bool peer_to_peer;
-    enum mpa_rtr rtr;     /* the form the initiator has to send; MPA_RTR_NONE without peer_to_peer */
+    enum mpa_rtr rtr;     /* the form that the initiator must send; MPA_RTR_NONE without peer_to_peer */
     uint16_t ird, ord;
 };
 
-struct iw_startup; /* about 1.2 KB, freed when the stream runs */
+struct iw_startup;
 
-/* Our private data to accept and to reject: at most MPA_MAX_PRIVATE_DATA - MPA_LIMITS bytes. NULL: no memory. */
+/*
+ * Both return NULL if out of memory. Own private data, also that of iw_startup_accept and iw_startup_reject, has at
+ * most MPA_MAX_PRIVATE_DATA - MPA_LIMITS bytes.
+ */
 struct iw_startup *iw_startup_initiator(const struct iw_startup_config *c, uint16_t ird, uint16_t ord,
                                         const void *private_data, size_t len);
 struct iw_startup *iw_startup_responder(const struct iw_startup_config *c);
 void iw_startup_free(struct iw_startup *s);
 
 /*
- * Where the next bytes go; 0 when none are wanted now: while a frame of ours is being sent, while the consumer
- * decides, and at the end. What arrives before this side has agreed is a protocol error then: the caller closes.
+ * Returns how many bytes to read, and in *at where they go. Returns 0 while this side sends its frame, while the
+ * consumer decides, and at the end. Bytes that arrive while the consumer decides are a protocol error: the caller
+ * closes.
  */
 size_t iw_startup_rx_want(struct iw_startup *s, uint8_t **at);
 enum iw_startup_event iw_startup_rx_done(struct iw_startup *s, size_t n);
 size_t iw_startup_tx_want(struct iw_startup *s, const uint8_t **at);
 enum iw_startup_event iw_startup_tx_done(struct iw_startup *s, size_t n);
 
-/* Responder, once after IW_STARTUP_REQUEST. Limits are the consumer's wishes, capped here. The result is there now. */
+/* Responder, once after IW_STARTUP_REQUEST. Accept caps the consumer's limits; the result is valid afterwards. */
 void iw_startup_accept(struct iw_startup *s, uint16_t ird, uint16_t ord, const void *private_data, size_t len);
 void iw_startup_reject(struct iw_startup *s, const void *private_data, size_t len);
 
-/* Responder after REQUEST: the peer's offer, capped by the adapter (ird: what we may be asked). Both after the end. */
+/*
+ * Responder after REQUEST: the peer's limits, capped by the adapter's, from this side's view (ird: inbound reads).
+ * After the end, on both sides: the effective limits.
+ */
 void iw_startup_limits(const struct iw_startup *s, uint16_t *ird, uint16_t *ord);
 const uint8_t *iw_startup_private(const struct iw_startup *s, size_t *len); /* the peer's */
 void iw_startup_result(const struct iw_startup *s, struct iw_startup_result *r);
 
-/* Both machines as Markdown tables: state and input, then next state / event; - where the input does not occur. */
+/* Prints both tables as Markdown. A cell has the next state and the event, or - if the input cannot occur. */
 void iw_startup_print_tables(FILE *out);
 
 #endif

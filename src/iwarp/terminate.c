@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Terminate: the last message of a stream, from the side that found a fault. It names the fault, and the headers of
- * the segment at fault where the fault is one of DDP or RDMAP.
+ * Abstract: Terminate, the last message of a stream, sent by the side that found an error. It contains the error's code
+ * and, for errors of DDP and RDMAP, the headers of the faulty segment.
  */
 #include <string.h>
 
@@ -10,17 +10,17 @@
 
 enum { LAYER_MPA = 2 };
 
-static unsigned layer_of(enum wire_error error)
+static unsigned terminate_layer(enum wire_error error)
 {
     return (unsigned)error >> 12;
 }
 
-static unsigned type_of(enum wire_error error)
+static unsigned terminate_type(enum wire_error error)
 {
     return (unsigned)error >> 8 & 0xf;
 }
 
-/* The DDP header, and a Read Request's own header behind it. */
+/* Copies the DDP header of the segment, and for a Read Request also its RDMAP header. */
 static void terminate_header(struct terminate *t, const uint8_t *ulpdu, size_t len, uint32_t ulpdu_len)
 {
     struct ddp_header h;
@@ -52,7 +52,7 @@ void terminate_queue(struct iw_qp *qp, enum wire_error error, const uint8_t *ulp
 {
     struct terminate t = { .error = error };
 
-    if (ulpdu && layer_of(error) != LAYER_MPA)
+    if (ulpdu && terminate_layer(error) != LAYER_MPA)
         terminate_header(&t, ulpdu, len, ulpdu_len);
     qp->terminate_len = (uint32_t)terminate_frame(qp->crc, &t, qp->terminate);
     qp->terminate_sent = 0;
@@ -65,8 +65,8 @@ size_t iw_terminate_frame(bool crc, enum wire_error error, uint8_t fpdu[IW_TERMI
     return terminate_frame(crc, &t, fpdu);
 }
 
-/* What a peer's refusal means for the read that it is about; RDMA_STATUS_LOST: it is about no read. */
-static enum rdma_status refusal(enum wire_error error)
+/* Returns the status of a read that the peer's Terminate refused, or RDMA_STATUS_LOST if the error is not a read's. */
+static enum rdma_status terminate_read_status(enum wire_error error)
 {
     switch (error) {
     case WIRE_RDMAP_BOUNDS:
@@ -75,13 +75,16 @@ static enum rdma_status refusal(enum wire_error error)
     case WIRE_DDP_TAGGED_WRAP:
         return RDMA_STATUS_REMOTE_RANGE;
     default:
-        /* Remote protection, and DDP's tagged buffer errors: STag or right. */
-        return type_of(error) == 1 && layer_of(error) < LAYER_MPA ? RDMA_STATUS_REMOTE_ACCESS : RDMA_STATUS_LOST;
+        break;
     }
+    /* RDMAP's remote protection errors and DDP's tagged buffer errors both have the type 1. */
+    if (terminate_type(error) == 1 && terminate_layer(error) < LAYER_MPA)
+        return RDMA_STATUS_REMOTE_ACCESS;
+    return RDMA_STATUS_LOST;
 }
 
-/* The read in flight whose request has this MSN. */
-static struct entry *read_of_msn(const struct iw_qp *qp, uint32_t msn)
+/* Returns the read in flight whose request has this MSN, or NULL. */
+static struct entry *terminate_find_msn(const struct iw_qp *qp, uint32_t msn)
 {
     uint32_t reads = qp->tx.reads - (qp->tx.rtr_read ? 1 : 0);
     uint32_t at = qp->tx.read_msn - reads;
@@ -94,16 +97,17 @@ static struct entry *read_of_msn(const struct iw_qp *qp, uint32_t msn)
     return NULL;
 }
 
-static struct entry *refused_read(const struct iw_qp *qp, const struct terminate *t)
+/* Returns the read that the peer's Terminate is about, or NULL. */
+static struct entry *terminate_find_read(const struct iw_qp *qp, const struct terminate *t)
 {
     struct ddp_header h;
     size_t size;
 
     if (!t->has_header || !ddp_header_decode(&h, t->header, t->header_len, &size))
-        return layer_of(t->error) == 0 ? reads_oldest(qp) : NULL;
+        return terminate_layer(t->error) == 0 ? reads_oldest(qp) : NULL;
     if (h.tagged || h.opcode != RDMAP_READ_REQ)
         return NULL;
-    return read_of_msn(qp, h.msn);
+    return terminate_find_msn(qp, h.msn);
 }
 
 void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len)
@@ -111,11 +115,11 @@ void terminate_received(struct iw_qp *qp, const uint8_t *payload, uint32_t len)
     struct terminate t;
     struct entry *read;
 
-    /* A Terminate too short for what it announces still says why. */
+    /* A Terminate whose headers are missing or cut short still has its code. */
     if (!terminate_decode(&t, payload, len))
         t.has_header = false;
-    read = refused_read(qp, &t);
-    if (read && refusal(t.error) != RDMA_STATUS_LOST)
-        entry_fail(read, refusal(t.error), t.error);
+    read = terminate_find_read(qp, &t);
+    if (read && terminate_read_status(t.error) != RDMA_STATUS_LOST)
+        entry_fail(read, terminate_read_status(t.error), t.error);
     stream_end(qp, IW_END_PEER_TERMINATE, t.error);
 }
