@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "print.h"
+#include "show.h"
 #include "reader.h"
 
 enum { OK = 0, NOT_READ = 1, USAGE = 2 };

@@ -3,7 +3,7 @@
  * See print.h. Missing members, or members of another type, are shown as zero or "?", because another version may omit
  * them. Characters that could control a terminal are replaced.
  */
-#include "print.h"
+#include "show.h"
 
 #include <stdio.h>
 #include <stdlib.h>
