@@ -8,7 +8,7 @@
 #include "openndk/reason.h"
 #include "report.h"
 #include "roles.h"
-#include "say.h"
+#include "print.h"
 
 static const uint64_t NS_PER_S = 1000000000, NS_PER_MS = 1000000, SLICE_NS = 100000000, LIVE_NS = 500000000;
 

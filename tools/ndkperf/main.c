@@ -7,7 +7,7 @@
 #include "address.h"
 #include "report.h"
 #include "roles.h"
-#include "say.h"
+#include "print.h"
 
 /* The first interrupt ends the measurement in order, the second one ends the program. */
 static void on_interrupt(int signal_number)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "address.h"
-#include "say.h"
+#include "print.h"
 
 static const double MIB = 1048576, MILLION = 1e6;
 static const char line[] = "---------------------------------------------------------------------------------------";

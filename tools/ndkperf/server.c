@@ -7,7 +7,7 @@
 #include "address.h"
 #include "report.h"
 #include "roles.h"
-#include "say.h"
+#include "print.h"
 
 enum { LOOK_SECONDS = 1, LANE_SECONDS = 30 };
 

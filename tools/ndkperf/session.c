@@ -11,7 +11,7 @@
 
 #include "openndk/counters.h"
 #include "openndk/reason.h"
-#include "say.h"
+#include "print.h"
 
 enum {
     RESULTS = 16, PATIENCE_S = 30,

@@ -8,7 +8,7 @@
 #include "openndk/reason.h"
 #include "options.h"
 #include "rping.h"
-#include "say.h"
+#include "print.h"
 
 enum { STEP_SECONDS = 30 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Output of the tools: see say.h. */
-#include "say.h"
+#include "print.h"
 
 #include <errno.h>
 #include <stdarg.h>
