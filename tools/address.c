@@ -12,7 +12,7 @@
 #include "openndk/adapter.h"
 
 /* The port has the same position in both families. */
-static void set_port(struct sockaddr_storage *a, uint16_t port)
+static void address_set_port(struct sockaddr_storage *a, uint16_t port)
 {
     ((struct sockaddr_in *)a)->sin_port = htons(port);
 }
@@ -47,7 +47,7 @@ bool address_parse(const char *text, bool port, struct sockaddr_storage *a)
         return false;
     memcpy(a, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
-    set_port(a, (uint16_t)number);
+    address_set_port(a, (uint16_t)number);
     return true;
 }
 
@@ -75,11 +75,11 @@ bool address_own(const struct sockaddr_storage *server, struct sockaddr_storage 
     if (s >= 0)
         close(s);
     if (found)
-        set_port(own, 0);
+        address_set_port(own, 0);
     return found;
 }
 
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+static bool address_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
     if (a->ss_family != b->ss_family)
         return false;
@@ -98,7 +98,7 @@ uint32_t address_interface(const struct sockaddr_storage *a)
         if (loopback && entries[i].loopback)
             return entries[i].if_index;
         for (uint32_t k = 0; k < entries[i].address_count; k++)
-            if (same_host(a, &entries[i].addresses[k]))
+            if (address_is_same_host(a, &entries[i].addresses[k]))
                 return entries[i].if_index;
     }
     return 0;

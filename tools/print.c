@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Output of the tools: see say.h. */
+/* Output of the tools: see print.h. */
 #include "print.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@ static FILE *main_stream, *log_stream;
 static const char *log_name;
 static bool lost; /* some output could not be written, which has been reported */
 
-void say_to(FILE *stream)
+void print_set_stream(FILE *stream)
 {
     main_stream = stream;
 }
 
-bool say_log(const char *file, bool append)
+bool print_open_log(const char *file, bool append)
 {
     log_name = file;
     log_stream = fopen(file, append ? "ae" : "we");
@@ -29,29 +29,29 @@ bool say_log(const char *file, bool append)
 }
 
 /* Reports the first failure only: on a full disk, for example, all further output fails, too. */
-static void say_lost(const char *name)
+static void print_report_loss(const char *name)
 {
     if (!lost)
         fprintf(stderr, "%s: %s: not all of the output was written\n", name, strerror(errno));
     lost = true;
 }
 
-static void say_flush(FILE *stream, const char *name)
+static void print_flush(FILE *stream, const char *name)
 {
     if (fflush(stream) != 0 || ferror(stream))
-        say_lost(name);
+        print_report_loss(name);
 }
 
-bool say_close(void)
+bool print_close(void)
 {
-    say_flush(stdout, "standard output");
+    print_flush(stdout, "standard output");
     if (log_stream && fclose(log_stream) != 0)
-        say_lost(log_name);
+        print_report_loss(log_name);
     log_stream = NULL;
     return !lost;
 }
 
-void say(const char *format, ...)
+void print_line(const char *format, ...)
 {
     FILE *streams[2] = { main_stream ? main_stream : stdout, log_stream };
 
@@ -61,39 +61,39 @@ void say(const char *format, ...)
         vfprintf(streams[i], format, args);
         va_end(args);
         fputc('\n', streams[i]);
-        say_flush(streams[i], i ? log_name : "standard output");
+        print_flush(streams[i], i ? log_name : "standard output");
     }
 }
 
-void say_failed(const char *step, NTSTATUS status)
+void print_failed(const char *step, NTSTATUS status)
 {
-    say("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
-    say("  %s", ondk_status_advice(status));
+    print_line("%s failed: %s (0x%08X)", step, ondk_status_name(status), (unsigned)status);
+    print_line("  %s", ondk_status_advice(status));
 }
 
-void say_failed_for(const char *step, NTSTATUS status, uint32_t reason)
+void print_failed_for(const char *step, NTSTATUS status, uint32_t reason)
 {
-    say_failed(step, status);
+    print_failed(step, status);
     if (reason) {
-        say("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
-        say("  %s", ondk_reason_advice(reason));
+        print_line("  reason 0x%08X %s: %s", (unsigned)reason, ondk_reason_name(reason), ondk_reason_text(reason));
+        print_line("  %s", ondk_reason_advice(reason));
     }
 }
 
-void say_step_failed(const struct consumer *c, const char *step, NTSTATUS status)
+void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status)
 {
-    say_failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
+    print_failed_for(step, status, c->connector ? ondk_connector_reason(c->connector) : 0);
 }
 
-void say_address_holder(NTSTATUS status, const struct sockaddr_storage *local)
+void print_address_holder(NTSTATUS status, const struct sockaddr_storage *local)
 {
     char text[256];
 
     if (status != STATUS_SHARING_VIOLATION)
         return;
     if (ondk_address_holder((const struct sockaddr *)local, sizeof *local, text, sizeof text))
-        say("  it is held by %s", text);
+        print_line("  it is in use by %s", text);
     else
-        say("  nobody holds it now: either the holder has gone, or this user may not take the port (ports below "
-            "net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE)");
+        print_line("  it is not in use now: the process that used it has ended, or this user may not use the port "
+                   "(ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE)");
 }

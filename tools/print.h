@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Output of the tools: lines to a stream and to an optional log file, and messages about failures. */
-#ifndef TOOLS_SAY_H
-#define TOOLS_SAY_H
+#ifndef TOOLS_PRINT_H
+#define TOOLS_PRINT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,21 +11,21 @@
 #include "consumer/consumer.h"
 
 /* Sets the stream for lines; the default is stdout. */
-void say_to(FILE *stream);
+void print_set_stream(FILE *stream);
 /* Opens a log file that receives the same lines. Returns false, after a message on stderr, if it cannot be opened. */
-bool say_log(const char *file, bool append);
+bool print_open_log(const char *file, bool append);
 /* Ends the output. Returns false, after a message on stderr, if a part of it could not be written. */
-bool say_close(void);
+bool print_close(void);
 
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints "step failed: STATUS_X (0x...)" and the status' advice. */
-void say_failed(const char *step, NTSTATUS status);
+void print_failed(const char *step, NTSTATUS status);
 /* The same with the provider's reason, which is more specific than the status; 0: none. */
-void say_failed_for(const char *step, NTSTATUS status, uint32_t reason);
+void print_failed_for(const char *step, NTSTATUS status, uint32_t reason);
 /* The same for a step of the consumer's connection, with the connector's reason. */
-void say_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
-/* If status is STATUS_SHARING_VIOLATION, prints which process holds the local address. Otherwise prints nothing. */
-void say_address_holder(NTSTATUS status, const struct sockaddr_storage *local);
+void print_step_failed(const struct consumer *c, const char *step, NTSTATUS status);
+/* If status is STATUS_SHARING_VIOLATION, prints which process uses the local address. Otherwise prints nothing. */
+void print_address_holder(NTSTATUS status, const struct sockaddr_storage *local);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Control characters are not safe, nor are those that reverse the direction of the following text. */
-static bool is_safe(uint32_t c)
+static bool printable_is_safe(uint32_t c)
 {
     bool control = (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
     bool direction = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
@@ -15,14 +15,21 @@ static bool is_safe(uint32_t c)
     return !control && !direction;
 }
 
-/*
- * Returns the size of the UTF-8 character at the start of text if it is safe to print; 0 if it is unsafe or malformed.
- */
-static size_t safe_size(const uint8_t *text, size_t len)
+/* Returns the size of the UTF-8 character that begins with this byte, or 0 if none does. */
+static size_t utf8_size(uint8_t first)
 {
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t size = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4
-                                                                                                                    : 0;
+    if (first < 0x80)
+        return 1;
+    if (first < 0xc0)
+        return 0;
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 0;
+}
+
+/* Returns the size of the UTF-8 character at the start of text; 0 if it is malformed or not safe to print. */
+static size_t printable_safe_size(const uint8_t *text, size_t len)
+{
+    static const uint32_t min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t size = utf8_size(text[0]);
     uint32_t c = size == 1 ? text[0] : text[0] & (0x7fu >> size);
 
     if (!size || size > len)
@@ -32,7 +39,7 @@ static size_t safe_size(const uint8_t *text, size_t len)
             return 0;
         c = c << 6 | (text[i] & 0x3f);
     }
-    return c >= least[size] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) && is_safe(c) ? size : 0;
+    return c >= min_code[size] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) && printable_is_safe(c) ? size : 0;
 }
 
 size_t printable_copy(char *out, size_t room, const char *text, size_t len)
@@ -43,7 +50,7 @@ size_t printable_copy(char *out, size_t room, const char *text, size_t len)
     while (len) {
         uint8_t byte = (uint8_t)*text;
         char escaped[] = { '\\', 'x', digits[byte >> 4], digits[byte & 0xf] };
-        size_t safe = safe_size((const uint8_t *)text, len), size = safe ? safe : sizeof escaped;
+        size_t safe = printable_safe_size((const uint8_t *)text, len), size = safe ? safe : sizeof escaped;
 
         if (size >= room - made)
             break;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* The most bytes that one byte of the text can become. */
-enum { PRINTABLE_MOST = 4 };
+enum { PRINTABLE_MAX_GROWTH = 4 };
 
 /*
  * Copies the text to out, which has room bytes including the terminating 0. Printable ASCII, tabs and printable UTF-8

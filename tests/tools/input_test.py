@@ -102,9 +102,9 @@ def sizes():
         code, out, err = run(NDKPING, "-C", "-ServerAddr", s.at, "--size", "1001")
     check("a ping that is too large: exit codes", (code, s.code) == (1, 1), (code, s.code))
     check("a ping that is too large: the server names both sizes and the option",
-          "asks for a ping of 1001 bytes; this server takes 1 to 1000 (--size" in s.text, s.text)
+          "requests a ping of 1001 bytes; this server accepts 1 to 1000 (--size" in s.text, s.text)
     check("a ping that is too large: the client names the size and the option",
-          "this one is of 1001 bytes (--size)" in out, out)
+          "this one has 1001 bytes (--size)" in out, out)
     with Server(NDKPING, "--profile", "minimal") as s:
         code, out, err = run(NDKPING, "-C", "-ServerAddr", s.at, "--size", "1048576")
     check("as large as the server's adapter takes", (code, s.code) == (0, 0), (out, err, s.text))

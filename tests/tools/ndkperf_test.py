@@ -199,10 +199,10 @@ def wrong_data():
         for more in ((), ("-q", "2", "-t", "5")):
             options = ("--test", test, *mode, "-s", "1000", "--check", "--corrupt", *more, *SHORT)
             pair(f"wrong data, {test} {mode}", options, codes=(3, 3),
-                 client_says=(*DIFFERS, "as the server saw"), server_says=DIFFERS)
+                 client_says=(*DIFFERS, "found by the server"), server_says=DIFFERS)
     for mode in ((), ("--latency",)):
         pair(f"wrong data, read {mode}", ("--test", "read", *mode, "-s", "1000", "--check", "--corrupt", *SHORT),
-             codes=(3, 0), client_says=("message 0 on queue pair 1 differs at byte 500, as the client saw",))
+             codes=(3, 0), client_says=("message 0 on queue pair 1 differs at byte 500, found by the client",))
 
 
 def profiles():
@@ -213,30 +213,30 @@ def profiles():
             options["client"] = (*options.get("client", ()), "-s", "100", "--check", "-I", "64", *SHORT)
             pair(f"profile {profile}, {who}", client_says=(f"Window : {window}",), **options)
     pair("profile by the environment", ("-q", "2", *SHORT), client_env={"ONDK_PROFILE": "shallow"},
-         client_says=("Window : 15 (as the adapters allow)", "inbound 2, outbound 2"))
+         client_says=("Window : 15 (limited by the adapters)", "inbound 2, outbound 2"))
     least = {"ONDK_PROFILE": "minimal", "ONDK_MAX_PRIVATE": "56"}
     pair("the least with 56 bytes of private data", ("--check", *SHORT), client_env=least, server_env=least,
          client_says=("Window : 15", "inbound 1, outbound 1"))
     pair("too large for the server", ("-s", "2000000"), server_env=least, codes=(5, 130),
-         client_says=("the server refused: the server's adapter takes messages of 1048576 bytes at most",))
+         client_says=("the server refused: the server's adapter transfers messages of at most 1048576 bytes",))
     code, out, err = run("client", "--address", address(), "-s", "2000000", env=least)
-    check("too large for the client", code == 5 and "this adapter takes 1048576 at most" in out, (code, out, err))
+    check("too large for the client", code == 5 and "this adapter transfers at most 1048576 bytes" in out, (code, out, err))
     text, _ = pair("-a ends where the client's adapter does", ("-a", "-n", "3", "--warmup", "0"), client_env=least)
     check("-a ends where the client's adapter does: sizes", int(rows(text)[-1][0]) == 1048576, text)
     pair("too many queue pairs for the server", ("-q", "33"), ("--profile", "shallow"), codes=(5, 130),
-         client_says=("so many queue pairs do not fit the server's adapter (limit 64)",))
+         client_says=("the queue pairs exceed the server's adapter (limit 64)",))
     for options in ("client", "server"):
         code, out, err = run(options, "--address", address(), "--profile", "minimal")
-        check(f"no private data, {options}", code == 5 and "carries 0 bytes of private data" in out, (code, out, err))
+        check(f"no private data, {options}", code == 5 and "supports 0 bytes of private data" in out, (code, out, err))
     pair("moderation where there is none", ("-e", "--moderation", "8,100", "--profile", "narrow"), codes=(1, 1),
          client_says=("NdkControlCqInterruptModeration failed: STATUS_NOT_SUPPORTED",))
 
 
 def peers_that_do_not_fit():
-    pair("another version of the client", ("--protocol", "2"), codes=(5, 130), client_says=("speaks version 1",),
-         server_says=("refused a client: ", "speaks version 2"))
-    pair("another version of the server", (), ("--protocol", "7"), codes=(5, 130), client_says=("speaks version 7",),
-         server_says=("refused a client: ", "speaks version 1"))
+    pair("another version of the client", ("--protocol", "2"), codes=(5, 130), client_says=("uses version 1",),
+         server_says=("refused a client: ", "uses version 2"))
+    pair("another version of the server", (), ("--protocol", "7"), codes=(5, 130), client_says=("uses version 7",),
+         server_says=("refused a client: ", "uses version 1"))
     at = address()
     with Process("server", "--address", at) as s:
         code, out, err = run("-C", "-ServerAddr", at, program=NDKPING)
@@ -248,13 +248,13 @@ def peers_that_do_not_fit():
             check("half a hello", b"MPA ID Rep Frame" in raw.recv(100), "nothing")
         code, out, err = run("client", "--address", at, *SHORT)
     check("a foreign client, and then a real one", (code, s.code) == (0, 0), (out, err, s.text))
-    check("a foreign client: told", s.text.count("refused a peer that is no ndkperf") == 2, s.text)
+    check("a foreign client: told", s.text.count("refused a peer that is not ndkperf") == 2, s.text)
     at = address()
     ping = subprocess.Popen([NDKPING, "-S", "-ServerAddr", at, "-W", "60"], stdout=subprocess.PIPE, text=True)
     while "listening" not in ping.stdout.readline():
         pass
     code, out, err = run("client", "--address", at)
-    check("a foreign server", code == 5 and "no ndkperf" in out, (code, out, err))
+    check("a foreign server", code == 5 and "is not ndkperf" in out, (code, out, err))
     ping.communicate(timeout=LIMIT)
     code, out, err = run("client", "--address", address())
     check("no server", code == 1 and "STATUS_CONNECTION_REFUSED (0xC0000236)" in out and

@@ -19,19 +19,19 @@ struct client {
     uint64_t completed, from, deadline;  /* of this run; deadline 0: iterations count */
     uint64_t lap;                        /* --check: the first message of the window to send next */
     uint64_t slice_at, slice_completed, live_at;
-    bool warmup, over;                   /* over: no more requests are posted */
+    bool warmup, over;                   /* over: no new run or lap begins */
     struct outcome outcome;
 };
 
 /* ---- receives and completions ---- */
 
-static struct client *client_of(struct session *s)
+static struct client *client_from(struct session *s)
 {
     return s->role;
 }
 
 /* Handles a credit, or the answer to a send whose latency is measured. */
-static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
+static bool client_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
 {
     if (!len) {
         l->credited += s->window / 4 ? s->window / 4 : 1;
@@ -46,12 +46,12 @@ static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_
     return lane_receive(s, l, slot);
 }
 
-static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
+static bool client_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
 {
     uint32_t size = s->run.size;
 
     l->completed++;
-    client_of(s)->completed++;
+    client_from(s)->completed++;
     if (id == ID_READ && s->check) {
         uint8_t *at = lane_memory(s, l, AREA_TARGET, slot);
         uint32_t offset = pattern_differs(at, size, l->index, slot);
@@ -62,21 +62,21 @@ static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t
     return true;
 }
 
-static const struct session_events events = { on_receive, on_completed };
+static const struct session_events client_events = { client_on_receive, client_on_completed };
 
 /* ---- orders ---- */
 
-static bool ask(struct client *c, const struct order *o)
+static bool client_request(struct client *c, const struct order *o)
 {
     struct session *s = c->s;
     uint8_t bytes[WIRE_ORDER];
 
     order_put(o, bytes);
-    s->order_came = false;
+    s->order_received = false;
     if (!control_receive(s) || !control_send(s, bytes))
         return false;
-    while (!s->order_came)
-        if (!session_turn(s))
+    while (!s->order_received)
+        if (!session_poll(s))
             return false;
     outcome_get(&c->outcome, control_received(s));
     if (c->outcome.different)
@@ -85,7 +85,7 @@ static bool ask(struct client *c, const struct order *o)
 }
 
 /* Ends a run or lap: sends an empty message on each lane, and waits for the server's confirmation that all arrived. */
-static bool flush(struct client *c, uint64_t first, uint64_t count)
+static bool client_flush(struct client *c, uint64_t first, uint64_t count)
 {
     struct session *s = c->s;
     const struct order o = { .kind = ORDER_FLUSH, .first = first, .count = count };
@@ -93,10 +93,10 @@ static bool flush(struct client *c, uint64_t first, uint64_t count)
     for (uint32_t i = 0; i < s->lane_count; i++)
         if (!lane_post(s, &s->lanes[i], ID_FLUSH, 0, 0, 0))
             return false;
-    return ask(c, &o);
+    return client_request(c, &o);
 }
 
-static bool begin(struct client *c, uint32_t size, bool warmup)
+static bool client_begin_run(struct client *c, uint32_t size, bool warmup)
 {
     struct session *s = c->s;
     uint32_t flags = (c->o->latency ? ORDER_LATENCY : 0) | (c->o->corrupt ? ORDER_CORRUPT : 0) |
@@ -111,7 +111,7 @@ static bool begin(struct client *c, uint32_t size, bool warmup)
     c->warmup = warmup;
     c->completed = c->lap = 0;
     c->over = false;
-    if (!ask(c, &s->run))
+    if (!client_request(c, &s->run))
         return false;
     c->from = c->slice_at = c->live_at = session_now();
     c->slice_completed = 0;
@@ -121,8 +121,8 @@ static bool begin(struct client *c, uint32_t size, bool warmup)
     return true;
 }
 
-/* Checks the clock: ends the run, computes the rate of the last slice, prints the live line. */
-static void tick(struct client *c, uint64_t now)
+/* Ends the run if its time is over, updates the peak rate, and prints the live line. */
+static void client_check_clock(struct client *c, uint64_t now)
 {
     struct session *s = c->s;
 
@@ -147,19 +147,19 @@ static void tick(struct client *c, uint64_t now)
 
 /* ---- bandwidth ---- */
 
-static enum id kind_of(enum test test, uint64_t message)
+static enum id client_request_kind(enum test test, uint64_t message)
 {
     static const enum id kinds[] = { [TEST_SEND] = ID_SEND, [TEST_WRITE] = ID_WRITE, [TEST_READ] = ID_READ };
 
     return kinds[test == TEST_MIXED ? message % 3 : test];
 }
 
-static bool post_next(struct client *c, struct lane *l, uint32_t flags)
+static bool client_post_next(struct client *c, struct lane *l, uint32_t flags)
 {
     struct session *s = c->s;
     uint64_t message = l->posted++;
     uint32_t slot = (uint32_t)(message % s->window);
-    enum id id = kind_of(c->o->test, message);
+    enum id id = client_request_kind(c->o->test, message);
 
     if (s->check && id != ID_READ) {
         uint8_t *at = lane_memory(s, l, AREA_SOURCE, slot);
@@ -172,7 +172,7 @@ static bool post_next(struct client *c, struct lane *l, uint32_t flags)
 }
 
 /* Returns how many messages the lane will have sent at the end of this lap. */
-static uint64_t goal(const struct client *c)
+static uint64_t client_lap_end(const struct client *c)
 {
     uint64_t all = c->deadline ? UINT64_MAX : c->o->iterations, lap = c->lap + c->s->window;
 
@@ -180,10 +180,10 @@ static uint64_t goal(const struct client *c)
 }
 
 /* Posts whole bursts until the lane's window is full. */
-static bool fill(struct client *c, struct lane *l)
+static bool client_post_bursts(struct client *c, struct lane *l)
 {
     const struct session *s = c->s;
-    uint64_t left = goal(c) - l->posted, room = s->window - (l->posted - l->completed);
+    uint64_t left = client_lap_end(c) - l->posted, room = s->window - (l->posted - l->completed);
     uint64_t credit = s->window - (l->sent - l->credited);
 
     if (credit < room && c->o->test != TEST_WRITE && c->o->test != TEST_READ)
@@ -197,15 +197,15 @@ static bool fill(struct client *c, struct lane *l)
         if (!burst || room < burst)
             return true;
         for (uint64_t i = 0; i < burst; i++)
-            if (!post_next(c, l, i + 1 < burst ? NDK_OP_FLAG_DEFER : 0))
+            if (!client_post_next(c, l, i + 1 < burst ? NDK_OP_FLAG_DEFER : 0))
                 return false;
         room -= burst;
         left -= burst;
     }
 }
 
-/* Returns whether to post more. A lap that has begun on one lane must be completed on all. */
-static bool filling(const struct client *c)
+/* Returns whether to post more: a lap that has begun on one lane must be posted completely on all lanes. */
+static bool client_may_post(const struct client *c)
 {
     const struct session *s = c->s;
     bool begun = false;
@@ -215,18 +215,18 @@ static bool filling(const struct client *c)
     return !c->over || (s->check && begun);
 }
 
-static bool settled(const struct client *c, bool to_fill)
+static bool client_is_drained(const struct client *c, bool to_fill)
 {
     const struct session *s = c->s;
 
     for (uint32_t i = 0; i < s->lane_count; i++)
-        if (s->lanes[i].completed != s->lanes[i].posted || (to_fill && s->lanes[i].posted < goal(c)))
+        if (s->lanes[i].completed != s->lanes[i].posted || (to_fill && s->lanes[i].posted < client_lap_end(c)))
             return false;
     return true;
 }
 
-/* Ends a lap, or the run. With --check all lanes have posted the same number, unless the time was over in between. */
-static bool end_lap(struct client *c, bool *done)
+/* Ends a lap, or the run. With --check all lanes have posted the same number of messages. */
+static bool client_end_lap(struct client *c, bool *done)
 {
     struct session *s = c->s;
     uint64_t sum = 0, posted = s->lanes[0].posted;
@@ -234,41 +234,41 @@ static bool end_lap(struct client *c, bool *done)
     *done = !s->check || c->over || (!c->deadline && posted >= c->o->iterations);
     for (uint32_t i = 0; i < s->lane_count; i++)
         sum += s->lanes[i].posted;
-    if (!flush(c, s->check ? c->lap : 0, s->check ? posted - c->lap : sum))
+    if (!client_flush(c, s->check ? c->lap : 0, s->check ? posted - c->lap : sum))
         return false;
     c->lap = posted;
     return true;
 }
 
-static bool bandwidth(struct client *c)
+static bool client_run_bandwidth(struct client *c)
 {
     struct session *s = c->s;
 
     for (uint64_t turns = 0;; turns++) {
         bool to_fill;
 
-        if (turns % 16 == 0 || s->options->events || s->quiet)
-            tick(c, session_now());
-        to_fill = filling(c);
+        if (turns % 16 == 0 || s->options->events || s->is_idle)
+            client_check_clock(c, session_now());
+        to_fill = client_may_post(c);
         for (uint32_t i = 0; to_fill && i < s->lane_count; i++)
-            if (!fill(c, &s->lanes[i]))
+            if (!client_post_bursts(c, &s->lanes[i]))
                 return false;
-        if (settled(c, to_fill)) {
+        if (client_is_drained(c, to_fill)) {
             bool done;
-            if (!end_lap(c, &done))
+            if (!client_end_lap(c, &done))
                 return false;
             if (done)
                 return true;
             continue;
         }
-        if (!session_turn(s))
+        if (!session_poll(s))
             return false;
     }
 }
 
 /* ---- latency ---- */
 
-static bool answered(struct client *c, struct lane *l, uint64_t message)
+static bool client_is_answered(struct client *c, struct lane *l, uint64_t message)
 {
     struct session *s = c->s;
     uint32_t last = s->run.size - 1;
@@ -280,12 +280,12 @@ static bool answered(struct client *c, struct lane *l, uint64_t message)
     return written_mark(lane_memory(s, l, AREA_TARGET, 0) + last) == (uint8_t)(message + 1);
 }
 
-static bool ping(struct client *c, struct lane *l, uint64_t message)
+static bool client_ping(struct client *c, struct lane *l, uint64_t message)
 {
     struct session *s = c->s;
     uint32_t slot = 0, last = s->run.size - 1;
     uint8_t *source = lane_memory(s, l, AREA_SOURCE, slot);
-    enum id id = kind_of(c->o->test, message);
+    enum id id = client_request_kind(c->o->test, message);
 
     l->posted++;
     if (s->check && id != ID_READ) {
@@ -298,16 +298,16 @@ static bool ping(struct client *c, struct lane *l, uint64_t message)
     return lane_post(s, l, id, slot, s->run.size, 0);
 }
 
-/* Waits until the last message's buffer may be reused: the answer may arrive before the completion. */
-static bool ready(struct client *c, const struct lane *l)
+/* Waits until the last request has completed, because the answer may arrive before its completion. */
+static bool client_wait_completed(struct client *c, const struct lane *l)
 {
     while (l->posted != l->completed)
-        if (!session_turn(c->s))
+        if (!session_poll(c->s))
             return false;
     return true;
 }
 
-static bool check_written(struct client *c, struct lane *l, uint64_t message)
+static bool client_check_written(struct client *c, struct lane *l, uint64_t message)
 {
     uint32_t last = c->s->run.size - 1;
     uint32_t offset = written_differs(lane_memory(c->s, l, AREA_TARGET, 0), last, l->index, message);
@@ -315,7 +315,7 @@ static bool check_written(struct client *c, struct lane *l, uint64_t message)
     return offset >= last || session_differs(c->s, l->index, message, offset, "client");
 }
 
-static bool latency(struct client *c)
+static bool client_run_latency(struct client *c)
 {
     struct session *s = c->s;
     uint64_t most = c->deadline ? UINT64_MAX : (uint64_t)c->o->iterations * s->lane_count, count = 0;
@@ -325,32 +325,32 @@ static bool latency(struct client *c)
         struct lane *l = &s->lanes[count % s->lane_count];
         uint64_t message = count / s->lane_count, before;
 
-        if (!ready(c, l))
+        if (!client_wait_completed(c, l))
             return false;
         before = session_now();
-        if (!ping(c, l, message))
+        if (!client_ping(c, l, message))
             return false;
-        while (!answered(c, l, message))
-            if (!session_turn(s))
+        while (!client_is_answered(c, l, message))
+            if (!session_poll(s))
                 return false;
         now = session_now();
         if (!c->warmup)
             times_add(&c->result->times, (now - before) / parts);
-        if (s->check && c->o->test == TEST_WRITE && !check_written(c, l, message))
+        if (s->check && c->o->test == TEST_WRITE && !client_check_written(c, l, message))
             return false;
-        tick(c, now);
+        client_check_clock(c, now);
     }
     c->completed = count;
-    while (!settled(c, false))
-        if (!session_turn(s))
+    while (!client_is_drained(c, false))
+        if (!session_poll(s))
             return false;
-    return flush(c, 0, s->check ? count / s->lane_count : count);
+    return client_flush(c, 0, s->check ? count / s->lane_count : count);
 }
 
 /* ---- runs ---- */
 
 /* Measures one size after a warm-up. */
-static bool measure(struct client *c, uint32_t size)
+static bool client_measure(struct client *c, uint32_t size)
 {
     struct result *r = c->result;
     uint64_t cpu;
@@ -360,15 +360,15 @@ static bool measure(struct client *c, uint32_t size)
     memset(r, 0, sizeof *r);
     r->size = size;
     if (c->o->warmup_ms && !session_interrupted &&
-        (!begin(c, size, true) || !(c->o->latency ? latency : bandwidth)(c)))
+        (!client_begin_run(c, size, true) || !(c->o->latency ? client_run_latency : client_run_bandwidth)(c)))
         return false;
-    if (session_interrupted || !begin(c, size, false))
+    if (session_interrupted || !client_begin_run(c, size, false))
         return false;
     cpu = session_cpu_us();
-    whole = (c->o->latency ? latency : bandwidth)(c);
+    whole = (c->o->latency ? client_run_latency : client_run_bandwidth)(c);
     r->seconds = (double)(session_now() - c->from) / (double)NS_PER_S;
     r->client_cpu_us = session_cpu_us() - cpu;
-    r->server_told = whole;
+    r->has_server_cpu = whole;
     r->server_cpu_us = c->outcome.cpu_us;
     r->messages = c->completed;
     mean = r->seconds > 0 ? (double)r->messages * size / r->seconds : 0;
@@ -380,8 +380,8 @@ static bool measure(struct client *c, uint32_t size)
     return whole;
 }
 
-/* Ends the session in order, also if data differed, so that the server knows that it is over. */
-static void take_leave(struct client *c)
+/* Sends the order that ends the session, even if data differed, because the server waits for it. */
+static void client_end_session(struct client *c)
 {
     const struct order end = { .kind = ORDER_END };
     struct session *s = c->s;
@@ -391,25 +391,25 @@ static void take_leave(struct client *c)
         return;
     s->failed = NDKPERF_OK;
     s->check = false;
-    s->leaving = true; /* a lane's end may be detected before the server's last answer */
-    if (ask(c, &end))
-        session_part(s);
+    s->is_ending = true; /* the end of a lane may be detected before the server's last answer */
+    if (client_request(c, &end))
+        session_disconnect(s);
     if (code != NDKPERF_OK)
         s->failed = code;
 }
 
-static void measure_all(struct client *c)
+static void client_measure_all(struct client *c)
 {
     uint64_t size = c->o->all ? 2 : c->o->size;
 
-    while (size <= c->s->size_most && !session_interrupted && measure(c, (uint32_t)size) && c->o->all)
+    while (size <= c->s->max_size && !session_interrupted && client_measure(c, (uint32_t)size) && c->o->all)
         size *= 2;
-    take_leave(c);
+    client_end_session(c);
 }
 
 /* ---- connecting ---- */
 
-static bool get_answer(struct consumer *k, struct answer *a)
+static bool client_get_answer(struct consumer *k, struct answer *a)
 {
     uint8_t bytes[512];
     ULONG len = sizeof bytes;
@@ -418,14 +418,14 @@ static bool get_answer(struct consumer *k, struct answer *a)
            answer_get(a, bytes, len);
 }
 
-static bool refused(struct session *s, const struct answer *a)
+static bool client_handle_refusal(struct session *s, const struct answer *a)
 {
-    say("the server refused: %s", report_refusal(a->code, a->value, a->version));
-    return session_give_up(s, NDKPERF_PEER);
+    print_line("the server refused: %s", report_refusal(a->code, a->value, a->version));
+    return session_set_failed(s, NDKPERF_PEER);
 }
 
 /* Connects a queue pair with a hello, and receives the server's answer. */
-static bool connect_one(struct session *s, struct consumer *k, const struct sockaddr_storage *from,
+static bool client_connect_qp(struct session *s, struct consumer *k, const struct sockaddr_storage *from,
                         const struct hello *h, struct answer *a)
 {
     const struct consumer_limits limits = { s->options->ird, s->options->ord };
@@ -436,25 +436,25 @@ static bool connect_one(struct session *s, struct consumer *k, const struct sock
     hello_put(h, bytes);
     status = consumer_connect(k, (struct sockaddr *)&own, (const struct sockaddr *)&s->options->server_address, limits,
                               bytes, sizeof bytes);
-    if (status == STATUS_CONNECTION_REFUSED && get_answer(k, a) && a->code != ANSWER_YES)
-        return refused(s, a);
-    if (NT_SUCCESS(status) && (!get_answer(k, a) || a->version != WIRE_VERSION)) {
+    if (status == STATUS_CONNECTION_REFUSED && client_get_answer(k, a) && a->code != ANSWER_YES)
+        return client_handle_refusal(s, a);
+    if (NT_SUCCESS(status) && (!client_get_answer(k, a) || a->version != WIRE_VERSION)) {
         (void)k->connector->Dispatch->NdkReject(k->connector, NULL, 0);
-        say("who listens there is no ndkperf: its answer is not one of ours");
-        return session_give_up(s, NDKPERF_PEER);
+        print_line("the peer is not ndkperf: its answer has another format");
+        return session_set_failed(s, NDKPERF_PEER);
     }
     if (NT_SUCCESS(status)) {
         status = consumer_complete_connect(k);
         if (NT_SUCCESS(status))
             return true;
-        say_step_failed(k, "NdkCompleteConnect", status);
+        print_step_failed(k, "NdkCompleteConnect", status);
     } else {
-        say_step_failed(k, "NdkConnect", status);
+        print_step_failed(k, "NdkConnect", status);
     }
-    return session_give_up(s, NDKPERF_FAILED);
+    return session_set_failed(s, NDKPERF_FAILED);
 }
 
-static bool connect_lane(struct session *s, const struct sockaddr_storage *from, struct hello h)
+static bool client_connect_lane(struct session *s, const struct sockaddr_storage *from, struct hello h)
 {
     struct lane *l = &s->lanes[s->lane_count];
     struct answer a;
@@ -464,7 +464,7 @@ static bool connect_lane(struct session *s, const struct sockaddr_storage *from,
     h.index = l->index;
     h.token = l->memory.remote_token;
     h.address = (uintptr_t)l->memory.memory;
-    if (!connect_one(s, &l->c, from, &h, &a))
+    if (!client_connect_qp(s, &l->c, from, &h, &a))
         return false;
     l->peer_token = a.token;
     l->peer_address = a.address;
@@ -472,7 +472,7 @@ static bool connect_lane(struct session *s, const struct sockaddr_storage *from,
 }
 
 /* Computes window, sizes and limits from the options and this adapter's limits. */
-static bool plan(struct session *s)
+static bool client_plan(struct session *s)
 {
     const struct options *o = s->options;
     const NDK_ADAPTER_INFO *info = &s->control.info;
@@ -480,31 +480,32 @@ static bool plan(struct session *s)
 
     if (info->MaxRegistrationSize / 4 < most)
         most = info->MaxRegistrationSize / 4;
-    s->size_most = o->all ? o->limit : o->size;
-    if (o->all && s->size_most > most)
-        s->size_most = (uint32_t)most;
-    if (s->size_most > most) {
-        say("messages of %u bytes: this adapter takes %llu at most", (unsigned)s->size_most, (unsigned long long)most);
-        return session_give_up(s, NDKPERF_PEER);
+    s->max_size = o->all ? o->limit : o->size;
+    if (o->all && s->max_size > most)
+        s->max_size = (uint32_t)most;
+    if (s->max_size > most) {
+        print_line("messages of %u bytes: this adapter transfers at most %llu bytes", (unsigned)s->max_size,
+                   (unsigned long long)most);
+        return session_set_failed(s, NDKPERF_PEER);
     }
     s->qps = o->qps;
     s->check = o->check;
     s->inline_size = o->inline_size < info->MaxInlineDataSize ? o->inline_size : info->MaxInlineDataSize;
-    s->window = session_window(info, o->window, o->qps, s->size_most, o->check);
+    s->window = session_window(info, o->window, o->qps, s->max_size, o->check);
     if (s->window)
         return true;
-    say("%u queue pairs on one completion queue: this adapter's has room for %u results", (unsigned)o->qps,
-        (unsigned)info->MaxCqDepth);
-    return session_give_up(s, NDKPERF_PEER);
+    print_line("%u queue pairs on one completion queue: this adapter's queues hold at most %u results",
+               (unsigned)o->qps, (unsigned)info->MaxCqDepth);
+    return session_set_failed(s, NDKPERF_PEER);
 }
 
-static bool connect_all(struct session *s, const struct sockaddr_storage *from)
+static bool client_connect_all(struct session *s, const struct sockaddr_storage *from)
 {
-    struct hello h = { .version = s->options->version, .qps = s->qps, .size = s->size_most, .window = s->window,
+    struct hello h = { .version = s->options->version, .qps = s->qps, .size = s->max_size, .window = s->window,
                        .check = s->check, .session = (uint32_t)(session_now() / 1000) ^ (uint32_t)getpid() << 16 };
     struct answer a;
 
-    if (!connect_one(s, &s->control, from, &h, &a))
+    if (!client_connect_qp(s, &s->control, from, &h, &a))
         return false;
     if (a.window && a.window < s->window)
         s->window = a.window;
@@ -514,7 +515,7 @@ static bool connect_all(struct session *s, const struct sockaddr_storage *from)
         return session_fail(s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
     h.window = s->window;
     while (s->lane_count < s->qps)
-        if (session_interrupted || !connect_lane(s, from, h))
+        if (session_interrupted || !client_connect_lane(s, from, h))
             return false;
     return true;
 }
@@ -525,16 +526,16 @@ enum ndkperf_exit client_run(struct session *s, const struct sockaddr_storage *f
 
     if (!c.result)
         return NDKPERF_FAILED;
-    s->events = &events;
+    s->events = &client_events;
     s->role = &c;
-    s->impatient = true;
-    if (plan(s) && connect_all(s, from)) {
+    s->has_timeout = true;
+    if (client_plan(s) && client_connect_all(s, from)) {
         report_begin(s);
-        measure_all(&c);
+        client_measure_all(&c);
         if (session_interrupted)
-            session_give_up(s, NDKPERF_INTERRUPTED);
+            session_set_failed(s, NDKPERF_INTERRUPTED);
     } else if (session_interrupted) {
-        session_give_up(s, NDKPERF_INTERRUPTED);
+        session_set_failed(s, NDKPERF_INTERRUPTED);
     }
     free(c.result);
     return s->failed;

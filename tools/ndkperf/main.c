@@ -9,25 +9,25 @@
 #include "roles.h"
 #include "print.h"
 
-/* The first interrupt ends the measurement in order, the second one ends the program. */
-static void on_interrupt(int signal_number)
+/* The first interrupt ends the measurement, the second one the program. */
+static void ndkperf_on_interrupt(int signal_number)
 {
     (void)signal_number;
     session_interrupted = 1;
 }
 
-static void catch_interrupts(void)
+static void ndkperf_catch_interrupts(void)
 {
     struct sigaction action;
 
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_interrupt;
+    action.sa_handler = ndkperf_on_interrupt;
     action.sa_flags = SA_RESETHAND | SA_RESTART;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-static bool prepare(struct session *s, uint32_t index)
+static bool ndkperf_prepare(struct session *s, uint32_t index)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
     const char *step = "opening";
@@ -38,15 +38,15 @@ static bool prepare(struct session *s, uint32_t index)
         return session_fail(s, step, status, 0);
     room = info->MaxCallerData < info->MaxCalleeData ? info->MaxCallerData : info->MaxCalleeData;
     if (room < WIRE_PRIVATE) {
-        say("this adapter carries %u bytes of private data; ndkperf's two ends need %u to agree", (unsigned)room,
+        print_line("this adapter supports %u bytes of private data; ndkperf needs %u", (unsigned)room,
             (unsigned)WIRE_PRIVATE);
-        return session_give_up(s, NDKPERF_PEER);
+        return session_set_failed(s, NDKPERF_PEER);
     }
     status = consumer_region_create(&s->orders, s->control.pd, 2 * WIRE_ORDER, CONSUMER_ALL_RIGHTS);
     return NT_SUCCESS(status) || session_fail(s, "registering memory", status, 0);
 }
 
-static enum ndkperf_exit run(const struct options *o)
+static enum ndkperf_exit ndkperf_run(const struct options *o)
 {
     static struct session s;
     struct sockaddr_storage from = o->client_address;
@@ -54,16 +54,16 @@ static enum ndkperf_exit run(const struct options *o)
 
     s.options = o;
     if (!o->server && !o->has_client_address && !address_own(&o->server_address, &from)) {
-        say("no route to the server: say --client-addr, or check the server's address");
-        session_give_up(&s, NDKPERF_FAILED);
+        print_line("no route to the server: specify --client-addr, or check the server's address");
+        session_set_failed(&s, NDKPERF_FAILED);
     } else if (!index) {
         index = address_interface(o->server ? &o->server_address : &from);
         if (!index) {
-            say("no interface of this machine has the %s address", o->server ? "server's" : "client's");
-            session_give_up(&s, NDKPERF_FAILED);
+            print_line("no interface of this machine has the %s address", o->server ? "server's" : "client's");
+            session_set_failed(&s, NDKPERF_FAILED);
         }
     }
-    if (s.failed == NDKPERF_OK && prepare(&s, index))
+    if (s.failed == NDKPERF_OK && ndkperf_prepare(&s, index))
         (void)(o->server ? server_run(&s) : client_run(&s, &from));
     report_end(&s);
     if (s.control.adapter)
@@ -79,22 +79,22 @@ int main(int argc, char **argv)
     NTSTATUS status;
 
     if (done)
-        return code == NDKPERF_OK && !say_close() ? NDKPERF_LOST : code;
+        return code == NDKPERF_OK && !print_close() ? NDKPERF_LOST : code;
     if (o.format == FORMAT_JSON)
-        say_to(stderr);
-    if (o.log_file && !say_log(o.log_file, o.append))
+        print_set_stream(stderr);
+    if (o.log_file && !print_open_log(o.log_file, o.append))
         return NDKPERF_USAGE;
-    catch_interrupts();
+    ndkperf_catch_interrupts();
     status = ondk_configure(&o.config);
     if (NT_SUCCESS(status)) {
-        code = run(&o);
+        code = ndkperf_run(&o);
     } else {
-        say_failed("ondk_configure", status);
+        print_failed("ondk_configure", status);
         code = NDKPERF_FAILED;
     }
     if (code == NDKPERF_OK && o.format != FORMAT_JSON)
-        say("ndkperf %s completes", o.server ? "server" : "client");
-    if (!say_close() && code == NDKPERF_OK)
+        print_line("ndkperf %s completes", o.server ? "server" : "client");
+    if (!print_close() && code == NDKPERF_OK)
         code = NDKPERF_LOST;
     return code;
 }

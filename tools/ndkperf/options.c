@@ -20,26 +20,26 @@ static const char help[] =
     "  ndkperf -S -ServerAddr ADDRESS:PORT [-ServerIf INDEX] [-TestType rperf] [-W SECONDS]\n"
     "  ndkperf -C -ServerAddr ADDRESS:PORT [-ClientAddr ADDRESS] [-ClientIf INDEX] [-TestType rperf] [-ts BYTES]\n"
     "\n"
-    "The client says what is measured; the server follows, and exits after one client. IPv6: [ADDRESS]:PORT.\n"
+    "The client specifies the measurement. The server exits after one client. IPv6: [ADDRESS]:PORT.\n"
     "Both ends:\n"
     "  server, -S, --server; client, -C, --client\n"
     "  --address, -ServerAddr, --server-addr  where the server listens\n"
     "  -ServerIf, --server-if     the server's interface index (default: the one that owns the address)\n"
-    "  -ClientAddr, --client-addr the client's own address (default: as the route says)\n"
+    "  -ClientAddr, --client-addr the client's own address (default: by the route)\n"
     "  -ClientIf, --client-if     the client's interface index (default: the one that owns the address)\n"
-    "  -W, --wait SECONDS         server: how long to wait for a client (default: for ever)\n"
-    "  -e, --events               sleep until notified (default: poll); each end for itself\n"
-    "  --moderation COUNT,MICROSECONDS  notify after so many completions or so much time; with --events\n"
-    "  --ird N, --ord N           read limits to ask for (default 16)\n"
-    "  --crc on|off               ask for CRC (default on)\n"
+    "  -W, --wait SECONDS         server: how long to wait for a client (default: no limit)\n"
+    "  -e, --events               sleep until notified (default: poll); this end only\n"
+    "  --moderation COUNT,MICROSECONDS  interrupt moderation of the completion queue; with --events\n"
+    "  --ird N, --ord N           read limits to request (default 16)\n"
+    "  --crc on|off               request CRC (default on)\n"
     "  --profile NAME             imitate a card's limits: default, narrow, no-windows, shallow, minimal\n"
     "  --format perftest|winof|json  columns of Linux' perftest (default), of WinOF's nd_*_bw and nd_*_lat, or JSON\n"
     "  -LogFilename, --log-file F write the output to F too;  -A, --append: at its end\n"
-    "  --memory MIB               server: memory that a client may ask for (default 512, 1 to 1048576)\n"
-    "  --protocol VERSION         speak as another version of ndkperf, to see what that looks like\n"
+    "  --memory MIB               server: memory that a client may use (default 512, 1 to 1048576)\n"
+    "  --protocol VERSION         claim another protocol version, to test the refusal\n"
     "Client:\n"
     "  --test, -TestType NAME     send, write, read, or rperf: the three in turn (default); rsend, rwrite, rread too\n"
-    "  --bandwidth                a window of requests, as fast as they go (default)\n"
+    "  --bandwidth                a window of requests, as fast as possible (default)\n"
     "  --latency                  one after the other: half the round trip of sends and writes, all of a read\n"
     "  -s, --size, -ts BYTES      message size (default 65536; with --latency 2)\n"
     "  -a, --all                  sizes from 2 to --limit (default 8388608), in powers of two\n"
@@ -47,17 +47,17 @@ static const char help[] =
     "  -t, --window N             requests outstanding on each queue pair (default 128)\n"
     "  -n, --iterations N         messages for each queue pair;  -D, --duration SECONDS (default 1, 0.001 to 86400)\n"
     "  --warmup SECONDS           before each measurement, not counted (default 0.1)\n"
-    "  -I, --inline BYTES         send and write up to so much inline (default 0)\n"
+    "  -I, --inline BYTES         send and write inline up to this size (default 0)\n"
     "  --burst N                  post in bursts of N with NDK_OP_FLAG_DEFER (default 1: no bursts)\n"
     "  --check                    verify each message: at the server; for reads at the client, too\n"
-    "  --corrupt                  falsify a byte on purpose, to see --check find it\n"
-    "  --live                     a line about the run on stderr twice a second, also where that is no terminal\n"
-    "  --histogram                latency: print how often it took how long\n"
+    "  --corrupt                  corrupt a byte, to test --check\n"
+    "  --live                     progress on stderr twice a second, even if it is no terminal\n"
+    "  --histogram                latency: print the distribution\n"
     "  --help\n"
     "\n"
     "Exit: 0 done; 1 a connection or request failed; 2 wrong usage, or an ONDK_ variable that is not used; 3 data\n"
-    "differed; 4 server: nobody came in time; 5 the peer is no ndkperf, another version of it, or cannot do what is\n"
-    "asked; 6 not all of the output could be written; 130 interrupted, the result so far was printed.\n";
+    "differed; 4 server: nobody connected in time; 5 the peer is not ndkperf, has another version, or does not\n"
+    "support the request; 6 the output could not be written completely; 130 interrupted, the result so far was printed.\n";
 
 enum {
     OPT_ADDRESS = 256, OPT_SERVER_IF, OPT_CLIENT_ADDR, OPT_CLIENT_IF, OPT_LOG, OPT_IRD, OPT_ORD, OPT_CRC, OPT_PROFILE,
@@ -104,7 +104,7 @@ const char *options_test_name(enum test test)
     return tests[test].name;
 }
 
-static bool set_test(struct options *o, const char *arg)
+static bool options_set_test(struct options *o, const char *arg)
 {
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         if (strcasecmp(arg, tests[i].name) == 0) {
@@ -114,7 +114,7 @@ static bool set_test(struct options *o, const char *arg)
     return false;
 }
 
-static bool set_format(struct options *o, const char *arg)
+static bool options_set_format(struct options *o, const char *arg)
 {
     static const char *const names[] = { [FORMAT_PERFTEST] = "perftest", [FORMAT_WINOF] = "winof",
                                          [FORMAT_JSON] = "json" };
@@ -127,14 +127,14 @@ static bool set_format(struct options *o, const char *arg)
     return false;
 }
 
-static bool set_crc(struct options *o, const char *arg)
+static bool options_set_crc(struct options *o, const char *arg)
 {
     o->config.crc = strcmp(arg, "on") == 0;
     return o->config.crc || strcmp(arg, "off") == 0;
 }
 
 /* Parses seconds with an optional fraction, to milliseconds. */
-static bool milliseconds(const char *arg, double low, uint32_t *ms)
+static bool options_parse_ms(const char *arg, double low, uint32_t *ms)
 {
     double seconds;
 
@@ -144,7 +144,7 @@ static bool milliseconds(const char *arg, double low, uint32_t *ms)
     return true;
 }
 
-static bool set_moderation(struct options *o, const char *arg)
+static bool options_set_moderation(struct options *o, const char *arg)
 {
     const char *comma = strchr(arg, ',');
     char count[16];
@@ -159,38 +159,38 @@ static bool set_moderation(struct options *o, const char *arg)
 }
 
 /* Sets an option that has an argument. */
-static bool set_value(struct options *o, int option, const char *arg)
+static bool options_set_value(struct options *o, int option, const char *arg)
 {
     switch (option) {
     case OPT_ADDRESS: return address_parse(arg, true, &o->server_address);
     case OPT_CLIENT_ADDR: return o->has_client_address = address_parse(arg, false, &o->client_address);
     case OPT_SERVER_IF: return number_parse(arg, 1, INT32_MAX, &o->server_if);
     case OPT_CLIENT_IF: return number_parse(arg, 1, INT32_MAX, &o->client_if);
-    case OPT_TEST: return set_test(o, arg);
+    case OPT_TEST: return options_set_test(o, arg);
     case OPT_LOG: return (o->log_file = arg) != NULL;
     case OPT_IRD: return number_parse(arg, 0, 16383, &o->ird);
     case OPT_ORD: return number_parse(arg, 0, 16383, &o->ord);
-    case OPT_CRC: return set_crc(o, arg);
+    case OPT_CRC: return options_set_crc(o, arg);
     case OPT_PROFILE: return ondk_config_profile(&o->config, arg) == 0;
-    case OPT_FORMAT: return set_format(o, arg);
+    case OPT_FORMAT: return options_set_format(o, arg);
     case OPT_PROTOCOL: return number_parse(arg, 0, 255, &o->version);
     case OPT_MEMORY: return number_parse(arg, 1, 1048576, &o->memory_mib);
-    case OPT_LIMIT: return number_parse(arg, 2, SIZE_MOST, &o->limit);
-    case OPT_WARMUP: return milliseconds(arg, 0, &o->warmup_ms);
+    case OPT_LIMIT: return number_parse(arg, 2, MAX_SIZE, &o->limit);
+    case OPT_WARMUP: return options_parse_ms(arg, 0, &o->warmup_ms);
     case OPT_BURST: return number_parse(arg, 1, 65536, &o->burst);
-    case OPT_MODERATION: return set_moderation(o, arg);
+    case OPT_MODERATION: return options_set_moderation(o, arg);
     case 'W': return number_parse(arg, 0, INT32_MAX, &o->wait_seconds);
-    case 's': return number_parse(arg, 1, SIZE_MOST, &o->size);
-    case 'q': return number_parse(arg, 1, QPS_MOST, &o->qps);
+    case 's': return number_parse(arg, 1, MAX_SIZE, &o->size);
+    case 'q': return number_parse(arg, 1, MAX_QPS, &o->qps);
     case 't': return number_parse(arg, 1, 65536, &o->window);
     case 'n': return number_parse(arg, 1, UINT32_MAX, &o->iterations);
-    case 'D': return milliseconds(arg, 0.001, &o->seconds_ms);
+    case 'D': return options_parse_ms(arg, 0.001, &o->seconds_ms);
     case 'I': return number_parse(arg, 0, 65536, &o->inline_size);
     default: return false;
     }
 }
 
-static bool set_flag(struct options *o, int option, bool *client)
+static bool options_set_flag(struct options *o, int option, bool *client)
 {
     switch (option) {
     case 'S': o->server = true; return true;
@@ -209,13 +209,13 @@ static bool set_flag(struct options *o, int option, bool *client)
     }
 }
 
-static enum ndkperf_exit wrong(const char *text)
+static enum ndkperf_exit options_error(const char *text)
 {
     fprintf(stderr, "ndkperf: %s\nTry ndkperf --help.\n", text);
     return NDKPERF_USAGE;
 }
 
-static void defaults(struct options *o)
+static void options_init(struct options *o)
 {
     memset(o, 0, sizeof *o);
     ondk_config_init(&o->config);
@@ -231,21 +231,21 @@ static void defaults(struct options *o)
 }
 
 /* Returns a message about conflicting options, or NULL. */
-static const char *conflict(const struct options *o, bool client)
+static const char *options_conflict(const struct options *o, bool client)
 {
     if (o->server == client)
-        return "say either server (-S) or client (-C)";
+        return "specify either server (-S) or client (-C)";
     if (!o->server_address.ss_family)
         return "--address ADDRESS:PORT (-ServerAddr) is missing";
     if (client && !address_port(&o->server_address))
         return "--address: a client needs the server's port, which is not 0";
     if (o->moderation && !o->events)
-        return "--moderation is about notifications: it needs --events";
+        return "--moderation needs --events";
     if (o->latency && o->test == TEST_MIXED)
-        return o->has_test ? "rperf has no latency: say --test send, write or read"
+        return o->has_test ? "rperf has no latency: specify --test send, write or read"
                            : "--latency needs --test send, write or read";
     if (o->latency && o->test == TEST_WRITE && o->events)
-        return "who is written to is not notified: the latency of writes is measured by polling alone";
+        return "the target of a write is not notified, so the latency of writes cannot be measured with --events";
     if (o->corrupt && !o->check)
         return "--corrupt needs --check";
     if (o->histogram && !o->latency)
@@ -258,14 +258,14 @@ enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *
     bool client = false, word;
     const char *bad;
 
-    defaults(o);
+    options_init(o);
     *done = true;
     word = argc > 1 && argv[1][0] != '-';
     if (word) {
         o->server = strcmp(argv[1], "server") == 0;
         client = strcmp(argv[1], "client") == 0;
         if (!o->server && !client)
-            return wrong("the first argument is neither server nor client nor an option");
+            return options_error("the first argument is neither server nor client nor an option");
         optind = 2;
     }
     for (int option; (option = getopt_long_only(argc, argv, "SCVAW:eas:q:t:n:D:I:", known_options, NULL)) != -1;) {
@@ -274,19 +274,19 @@ enum ndkperf_exit options_parse(struct options *o, int argc, char **argv, bool *
             return NDKPERF_OK;
         }
         if (option == '?')
-            return wrong("unknown option, or its value is missing");
-        if (!set_flag(o, option, &client) && !set_value(o, option, optarg)) {
+            return options_error("unknown option, or its value is missing");
+        if (!options_set_flag(o, option, &client) && !options_set_value(o, option, optarg)) {
             fprintf(stderr, "ndkperf: '%s' is not a value for this option\n", optarg);
-            return wrong("wrong value");
+            return options_error("wrong value");
         }
     }
     if (optind < argc)
-        return wrong("unexpected argument");
-    bad = conflict(o, client);
+        return options_error("unexpected argument");
+    bad = options_conflict(o, client);
     if (bad)
-        return wrong(bad);
+        return options_error(bad);
     if (ondk_config_check_environment())
-        return wrong("an ONDK_ variable of the environment is not used");
+        return options_error("an ONDK_ variable of the environment is not used");
     if (!o->size)
         o->size = o->latency ? 2 : 65536;
     *done = false;

@@ -31,7 +31,7 @@ struct options {
     struct sockaddr_storage server_address, client_address;
     bool has_client_address;
     uint32_t server_if, client_if;
-    unsigned wait_seconds;   /* server: 0: for ever */
+    unsigned wait_seconds;   /* server; 0: no limit */
     const char *log_file;
     bool append;
     enum test test;

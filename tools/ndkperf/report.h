@@ -13,7 +13,7 @@ struct result {
     double seconds;
     double peak;             /* bytes a second in the best tenth of a second */
     uint64_t client_cpu_us, server_cpu_us;
-    bool server_told;        /* false: the run broke off, and the server's part is missing */
+    bool has_server_cpu;        /* false: the run failed before the server sent its part */
     struct times times;      /* latency */
 };
 

@@ -9,26 +9,26 @@
 #include "roles.h"
 #include "print.h"
 
-enum { LOOK_SECONDS = 1, LANE_SECONDS = 30 };
+enum { POLL_SECONDS = 1, LANE_SECONDS = 30 };
 
 struct server {
     struct session *s;
     uint32_t number;         /* of the session: identifies its lanes */
     struct outcome outcome;
     uint64_t cpu_from, flushes, messages;
-    uint32_t turn;           /* the lane that the client writes to next */
+    uint32_t turn;           /* write latency: the lane that the client writes to next */
     bool flushing, ended, different;
     struct order flush;
 };
 
-static struct server *server_of(struct session *s)
+static struct server *server_from(struct session *s)
 {
     return s->role;
 }
 
 /* ---- data ---- */
 
-static void found(struct server *v, const struct lane *l, uint64_t message, uint32_t offset)
+static void server_store_difference(struct server *v, const struct lane *l, uint64_t message, uint32_t offset)
 {
     if (v->outcome.different)
         return;
@@ -38,23 +38,23 @@ static void found(struct server *v, const struct lane *l, uint64_t message, uint
     v->outcome.offset = offset;
 }
 
-static void check(struct server *v, const struct lane *l, const uint8_t *at, uint64_t message, uint32_t len)
+static void server_check(struct server *v, const struct lane *l, const uint8_t *at, uint64_t message, uint32_t len)
 {
     uint32_t offset = pattern_differs(at, len, l->index, message);
 
     if (offset < len)
-        found(v, l, message, offset);
+        server_store_difference(v, l, message, offset);
 }
 
 /* Verifies the writes since the last flush. */
-static void check_written(struct server *v)
+static void server_check_written(struct server *v)
 {
     const struct session *s = v->s;
 
     for (uint32_t i = 0; i < s->lane_count; i++)
         for (uint64_t m = v->flush.first; m < v->flush.first + v->flush.count; m++)
             if (s->run.test == TEST_WRITE || m % 3 == 1)
-                check(v, &s->lanes[i], lane_memory(s, &s->lanes[i], AREA_TARGET, (uint32_t)(m % s->window)), m,
+                server_check(v, &s->lanes[i], lane_memory(s, &s->lanes[i], AREA_TARGET, (uint32_t)(m % s->window)), m,
                       s->run.size);
 }
 
@@ -63,7 +63,7 @@ static void check_written(struct server *v)
  * after each quarter of a window lets the client send as many more. The source memory belongs to the provider until the
  * send has completed.
  */
-static bool pay(struct session *s, struct lane *l)
+static bool server_send_answers(struct session *s, struct lane *l)
 {
     bool latency = s->run.flags & ORDER_LATENCY;
 
@@ -78,9 +78,9 @@ static bool pay(struct session *s, struct lane *l)
     return true;
 }
 
-static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
+static bool server_on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_t len)
 {
-    struct server *v = server_of(s);
+    struct server *v = server_from(s);
     uint64_t message = s->run.test == TEST_MIXED ? 3 * l->received : l->received;
 
     if (!len) {
@@ -88,9 +88,9 @@ static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_
         return lane_receive(s, l, slot);
     }
     if (len != s->run.size)
-        found(v, l, message, len);
+        server_store_difference(v, l, message, len);
     else if (s->check)
-        check(v, l, lane_memory(s, l, AREA_RECEIVE, slot), message, len);
+        server_check(v, l, lane_memory(s, l, AREA_RECEIVE, slot), message, len);
     l->received++;
     if (!lane_receive(s, l, slot))
         return false;
@@ -100,21 +100,21 @@ static bool on_receive(struct session *s, struct lane *l, uint32_t slot, uint32_
         l->uncredited = 0;
         l->owed++;
     }
-    return pay(s, l);
+    return server_send_answers(s, l);
 }
 
-static bool on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
+static bool server_on_completed(struct session *s, struct lane *l, enum id id, uint32_t slot)
 {
     (void)id;
     (void)slot;
     l->completed++;
-    return pay(s, l);
+    return server_send_answers(s, l);
 }
 
-static const struct session_events events = { on_receive, on_completed };
+static const struct session_events server_events = { server_on_receive, server_on_completed };
 
 /* Answers a write whose latency is measured. Writes are not notified, so this polls the last byte and writes back. */
-static bool answer_write(struct server *v)
+static bool server_answer_write(struct server *v)
 {
     struct session *s = v->s;
     struct lane *l = &s->lanes[v->turn];
@@ -127,7 +127,7 @@ static bool answer_write(struct server *v)
     if (s->check) {
         uint32_t offset = written_differs(at, last, l->index, l->received);
         if (offset < last)
-            found(v, l, l->received, offset);
+            server_store_difference(v, l, l->received, offset);
         pattern_fill(source, last, l->index, l->received);
     }
     source[last] = mark;
@@ -139,7 +139,7 @@ static bool answer_write(struct server *v)
 
 /* ---- orders ---- */
 
-static bool answer_order(struct server *v)
+static bool server_answer_order(struct server *v)
 {
     uint8_t bytes[WIRE_ORDER];
 
@@ -148,21 +148,21 @@ static bool answer_order(struct server *v)
     return control_receive(v->s) && control_send(v->s, bytes);
 }
 
-/* Reports the run that has ended. */
-static void tell_run(struct server *v)
+/* Prints the result of the run that has ended. */
+static void server_report_run(struct server *v)
 {
     if (v->messages && !(v->s->run.flags & ORDER_WARMUP))
         report_server(v->s, v->messages, v->outcome.cpu_us);
     v->messages = 0;
 }
 
-static bool begin_run(struct server *v, const struct order *o)
+static bool server_begin_run(struct server *v, const struct order *o)
 {
     struct session *s = v->s;
 
-    if (o->test > TEST_MIXED || !o->size || o->size > s->size_most)
+    if (o->test > TEST_MIXED || !o->size || o->size > s->max_size)
         return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
-    tell_run(v);
+    server_report_run(v);
     s->run = *o;
     v->turn = 0;
     memset(&v->outcome, 0, sizeof v->outcome);
@@ -176,11 +176,11 @@ static bool begin_run(struct server *v, const struct order *o)
             lane_memory(s, l, AREA_SOURCE, 0)[o->size / 2] ^= 1;
     }
     v->cpu_from = session_cpu_us();
-    return answer_order(v);
+    return server_answer_order(v);
 }
 
-/* A flush ends when the empty message behind all others has arrived on each lane. */
-static bool end_flush(struct server *v)
+/* Ends the flush if its empty message, which follows all others, has arrived on each lane. */
+static bool server_end_flush(struct server *v)
 {
     struct session *s = v->s;
 
@@ -189,27 +189,27 @@ static bool end_flush(struct server *v)
             return true;
     v->flushing = false;
     if (s->check && !(s->run.flags & ORDER_LATENCY) && (s->run.test == TEST_WRITE || s->run.test == TEST_MIXED))
-        check_written(v);
+        server_check_written(v);
     v->messages = v->flush.first + v->flush.count;
     if (s->check)
         v->messages *= s->lane_count;
     if (v->outcome.different && !v->different) {
         v->different = true;
-        session_tell_difference(v->outcome.lane, v->outcome.message, v->outcome.offset, "server");
+        session_print_difference(v->outcome.lane, v->outcome.message, v->outcome.offset, "server");
     }
-    return answer_order(v);
+    return server_answer_order(v);
 }
 
-static bool follow(struct server *v)
+static bool server_handle_order(struct server *v)
 {
     struct session *s = v->s;
     struct order o;
 
-    s->order_came = false;
+    s->order_received = false;
     order_get(&o, control_received(s));
     switch (o.kind) {
     case ORDER_RUN:
-        return begin_run(v, &o);
+        return server_begin_run(v, &o);
     case ORDER_FLUSH:
         if (s->check && o.count > s->window && !(s->run.flags & ORDER_LATENCY))
             return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
@@ -218,30 +218,30 @@ static bool follow(struct server *v)
         v->flushes++;
         return true;
     case ORDER_END:
-        tell_run(v);
+        server_report_run(v);
         memset(&v->outcome, 0, sizeof v->outcome);
         v->ended = true;
-        return answer_order(v);
+        return server_answer_order(v);
     default:
         return session_fail(s, "the client's order", STATUS_INVALID_PARAMETER, 0);
     }
 }
 
-static void serve(struct server *v)
+static void server_serve(struct server *v)
 {
     struct session *s = v->s;
 
     while (!v->ended && s->failed == NDKPERF_OK && !session_interrupted) {
-        if (s->run.flags & ORDER_LATENCY && s->run.test == TEST_WRITE && !answer_write(v))
+        if (s->run.flags & ORDER_LATENCY && s->run.test == TEST_WRITE && !server_answer_write(v))
             break;
-        if (!session_turn(s) || (s->order_came && !follow(v)) || (v->flushing && !end_flush(v)))
+        if (!session_poll(s) || (s->order_received && !server_handle_order(v)) || (v->flushing && !server_end_flush(v)))
             break;
     }
 }
 
 /* ---- connections ---- */
 
-static bool get_hello(struct consumer *c, struct hello *h)
+static bool server_get_hello(struct consumer *c, struct hello *h)
 {
     uint8_t bytes[512];
     ULONG len = sizeof bytes;
@@ -250,7 +250,7 @@ static bool get_hello(struct consumer *c, struct hello *h)
            hello_get(h, bytes, len);
 }
 
-static void reject(const struct session *s, struct consumer *c, enum answer_code code, uint32_t value)
+static void server_reject(const struct session *s, struct consumer *c, enum answer_code code, uint32_t value)
 {
     struct answer a = { .version = s->options->version, .code = code, .value = value };
     uint8_t bytes[WIRE_PRIVATE];
@@ -260,7 +260,7 @@ static void reject(const struct session *s, struct consumer *c, enum answer_code
     consumer_close_connector(c);
 }
 
-static bool accept_one(struct session *s, struct consumer *c, const struct answer *a)
+static bool server_accept_qp(struct session *s, struct consumer *c, const struct answer *a)
 {
     const struct consumer_limits limits = { s->options->ird, s->options->ord };
     uint8_t bytes[WIRE_PRIVATE];
@@ -270,12 +270,12 @@ static bool accept_one(struct session *s, struct consumer *c, const struct answe
     status = consumer_accept(c, limits, bytes, sizeof bytes);
     if (NT_SUCCESS(status))
         return true;
-    say_step_failed(c, "NdkAccept", status);
-    return session_give_up(s, NDKPERF_FAILED);
+    print_step_failed(c, "NdkAccept", status);
+    return session_set_failed(s, NDKPERF_FAILED);
 }
 
-/* Checks a client's hello against the adapter's and the server's limits. Sets the session's layout if it fits. */
-static enum answer_code judge(struct session *s, const struct hello *h, uint32_t *value)
+/* Checks a hello against the limits of the adapter and the server; sets the session's layout if it passes. */
+static enum answer_code server_check_hello(struct session *s, const struct hello *h, uint32_t *value)
 {
     const NDK_ADAPTER_INFO *info = &s->control.info;
 
@@ -285,13 +285,13 @@ static enum answer_code judge(struct session *s, const struct hello *h, uint32_t
     }
     if (h->index)
         return ANSWER_SESSION;
-    *value = QPS_MOST;
-    if (!h->qps || h->qps > QPS_MOST)
+    *value = MAX_QPS;
+    if (!h->qps || h->qps > MAX_QPS)
         return ANSWER_QPS;
-    *value = info->MaxTransferLength < SIZE_MOST ? info->MaxTransferLength : SIZE_MOST;
+    *value = info->MaxTransferLength < MAX_SIZE ? info->MaxTransferLength : MAX_SIZE;
     if (!h->size || h->size > *value)
         return ANSWER_TRANSFER;
-    *value = (uint32_t)(info->MaxRegistrationSize / 4 < SIZE_MOST ? info->MaxRegistrationSize / 4 : SIZE_MOST);
+    *value = (uint32_t)(info->MaxRegistrationSize / 4 < MAX_SIZE ? info->MaxRegistrationSize / 4 : MAX_SIZE);
     if (h->size > *value)
         return ANSWER_MEMORY;
     s->window = session_window(info, h->window, h->qps, h->size, h->check);
@@ -299,56 +299,56 @@ static enum answer_code judge(struct session *s, const struct hello *h, uint32_t
     if (!s->window)
         return ANSWER_QPS;
     s->qps = h->qps;
-    s->size_most = h->size;
+    s->max_size = h->size;
     s->check = h->check;
     session_layout(s);
     *value = s->options->memory_mib;
     return session_memory(s) <= (uint64_t)s->options->memory_mib << 20 ? ANSWER_YES : ANSWER_TOTAL;
 }
 
-/* Waits for the next connection, at most `seconds` (0: no limit). NULL: none arrived, or interrupted. */
-static NDK_CONNECTOR *next_request(struct session *s, unsigned seconds)
+/* Waits for the next connection, at most `seconds` (0: no limit). Returns NULL after that, or if interrupted. */
+static NDK_CONNECTOR *server_next_request(struct session *s, unsigned seconds)
 {
     for (unsigned i = 0; (!seconds || i < seconds) && !session_interrupted; i++) {
-        NDK_CONNECTOR *k = consumer_next_request(&s->control, LOOK_SECONDS);
+        NDK_CONNECTOR *k = consumer_next_request(&s->control, POLL_SECONDS);
         if (k)
             return k;
     }
     return NULL;
 }
 
-/* Waits for a client that fits. A client that does not fit is rejected with the reason, and the next one is awaited. */
-static bool take_client(struct server *v)
+/* Waits for a client whose requirements can be met, and accepts it. Rejects any other with the reason. */
+static bool server_accept_client(struct server *v)
 {
     struct session *s = v->s;
 
-    while ((s->control.connector = next_request(s, s->options->wait_seconds))) {
+    while ((s->control.connector = server_next_request(s, s->options->wait_seconds))) {
         struct answer a = { .version = s->options->version };
         struct hello h;
         uint32_t value = 0;
         enum answer_code code;
 
-        if (!get_hello(&s->control, &h)) {
-            say("refused a peer that is no ndkperf");
-            reject(s, &s->control, ANSWER_SESSION, 0);
+        if (!server_get_hello(&s->control, &h)) {
+            print_line("refused a peer that is not ndkperf");
+            server_reject(s, &s->control, ANSWER_SESSION, 0);
             continue;
         }
-        code = judge(s, &h, &value);
+        code = server_check_hello(s, &h, &value);
         if (code != ANSWER_YES) {
-            say("refused a client: %s", report_refusal(code, value, h.version));
-            reject(s, &s->control, code, value);
+            print_line("refused a client: %s", report_refusal(code, value, h.version));
+            server_reject(s, &s->control, code, value);
             continue;
         }
         v->number = h.session;
         a.window = s->window;
-        return accept_one(s, &s->control, &a);
+        return server_accept_qp(s, &s->control, &a);
     }
     if (!session_interrupted)
-        say("nobody connected within %u seconds", s->options->wait_seconds);
-    return session_give_up(s, session_interrupted ? NDKPERF_INTERRUPTED : NDKPERF_NOBODY);
+        print_line("nobody connected within %u seconds", s->options->wait_seconds);
+    return session_set_failed(s, session_interrupted ? NDKPERF_INTERRUPTED : NDKPERF_NOBODY);
 }
 
-static bool take_lane(struct server *v)
+static bool server_accept_lane(struct server *v)
 {
     struct session *s = v->s;
     struct lane *l = &s->lanes[s->lane_count];
@@ -359,22 +359,22 @@ static bool take_lane(struct server *v)
     if (!session_add_lane(s))
         return false;
     for (;;) {
-        c->connector = next_request(s, LANE_SECONDS);
+        c->connector = server_next_request(s, LANE_SECONDS);
         if (!c->connector)
             return session_fail(s, "waiting for the client's queue pairs", STATUS_IO_TIMEOUT, 0);
-        if (get_hello(c, &h) && h.version == WIRE_VERSION && h.session == v->number && h.index == l->index)
+        if (server_get_hello(c, &h) && h.version == WIRE_VERSION && h.session == v->number && h.index == l->index)
             break;
-        reject(s, c, h.version && h.version != WIRE_VERSION ? ANSWER_VERSION : ANSWER_BUSY, 0);
+        server_reject(s, c, h.version && h.version != WIRE_VERSION ? ANSWER_VERSION : ANSWER_BUSY, 0);
     }
     l->peer_token = h.token;
     l->peer_address = h.address;
     a.token = l->memory.remote_token;
     a.address = (uintptr_t)l->memory.memory;
     a.window = s->window;
-    return accept_one(s, c, &a);
+    return server_accept_qp(s, c, &a);
 }
 
-static bool listen_for_clients(struct session *s)
+static bool server_listen(struct session *s)
 {
     struct sockaddr_storage at = s->options->server_address;
     char text[128];
@@ -382,22 +382,22 @@ static bool listen_for_clients(struct session *s)
 
     if (!NT_SUCCESS(status)) {
         (void)session_fail(s, "NdkListen", status, 0);
-        say_address_holder(status, &s->options->server_address);
+        print_address_holder(status, &s->options->server_address);
         return false;
     }
     (void)consumer_listener_address(&s->control, &at);
     address_text(&at, text, sizeof text);
-    say("listening on %s", text);
+    print_line("listening on %s", text);
     return true;
 }
 
-static bool take_lanes(struct server *v)
+static bool server_accept_lanes(struct server *v)
 {
     v->s->lanes = calloc(v->s->qps, sizeof *v->s->lanes);
     if (!v->s->lanes)
         return session_fail(v->s, "queue pairs", STATUS_INSUFFICIENT_RESOURCES, 0);
     while (v->s->lane_count < v->s->qps)
-        if (!take_lane(v))
+        if (!server_accept_lane(v))
             return false;
     return true;
 }
@@ -406,14 +406,14 @@ enum ndkperf_exit server_run(struct session *s)
 {
     struct server v = { .s = s };
 
-    s->events = &events;
+    s->events = &server_events;
     s->role = &v;
-    if (listen_for_clients(s) && control_receive(s) && take_client(&v) && take_lanes(&v)) {
-        serve(&v);
+    if (server_listen(s) && control_receive(s) && server_accept_client(&v) && server_accept_lanes(&v)) {
+        server_serve(&v);
         if (v.ended)
-            session_part(s);
+            session_disconnect(s);
         else if (session_interrupted)
-            session_give_up(s, NDKPERF_INTERRUPTED);
+            session_set_failed(s, NDKPERF_INTERRUPTED);
         if (v.different)
             s->failed = NDKPERF_DATA;
     }

@@ -14,19 +14,19 @@
 #include "print.h"
 
 enum {
-    RESULTS = 16, PATIENCE_S = 30,
-    EVENT_MS = 200, QUIET_MS = 5, /* time of a sleep: with --events, and without traffic */
-    LOOKS_CONTROL = 64, LOOKS_SLOW = 4096, /* idle polls before a poll of the control connection, and before a check */
+    MAX_RESULTS = 16,
+    TIMEOUT_S = 30,         /* without progress */
+    EVENT_MS = 200,         /* maximum of a wait with --events */
+    IDLE_MS = 5,            /* maximum of a wait without traffic */
+    POLLS_PER_CONTROL = 64, /* idle polls before the control connection is polled */
+    POLLS_PER_CHECK = 4096, /* idle polls before the peer is checked */
     ID_BITS = 4
 };
-static const uint64_t CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
-static const uint64_t QUIET_NS = 100000000;       /* longer than any round trip that is measured by polling */
-/*
- * Approximate memory of the provider for a request of a queue pair with its result, and for a connection's partial
- * frames.
- */
-static const uint64_t REQUEST_BYTES = 256, CONNECTION_BYTES = 128 << 10;
-static const uint64_t WRITTEN_NS = 1000000000;    /* time for a message to be complete after its last byte is visible */
+static const uint64_t MAX_CHECK_BYTES = 256 << 20; /* memory for --check, of all lanes */
+static const uint64_t IDLE_NS = 100000000;         /* longer than any round trip that is measured by polling */
+static const uint64_t REQUEST_BYTES = 256;         /* approximate memory of the provider for a request and its result */
+static const uint64_t CONNECTION_BYTES = 128 << 10; /* and for the partial frames of a connection */
+static const uint64_t WRITTEN_NS = 1000000000; /* time for a message to become complete after its last byte */
 
 volatile int session_interrupted;
 
@@ -49,7 +49,7 @@ uint64_t session_cpu_us(void)
 
 /* ---- failures ---- */
 
-bool session_give_up(struct session *s, enum ndkperf_exit code)
+bool session_set_failed(struct session *s, enum ndkperf_exit code)
 {
     if (s->failed == NDKPERF_OK)
         s->failed = code;
@@ -59,84 +59,84 @@ bool session_give_up(struct session *s, enum ndkperf_exit code)
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason)
 {
     if (s->failed == NDKPERF_OK)
-        say_failed_for(step, status, reason);
-    return session_give_up(s, NDKPERF_FAILED);
+        print_failed_for(step, status, reason);
+    return session_set_failed(s, NDKPERF_FAILED);
 }
 
-/* The queue pair refuses requests shortly before the connector has the reason, which the disconnect event provides. */
-static bool post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
+/* Waits for the disconnect event, because the connector has the reason only then. */
+static bool session_post_failed(struct session *s, struct consumer *c, const char *step, NTSTATUS status)
 {
     if (status == STATUS_CONNECTION_INVALID)
         (void)consumer_wait_disconnect(c, 5);
     return session_fail(s, step, status, ondk_connector_reason(c->connector));
 }
 
-void session_tell_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where)
+void session_print_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where)
 {
-    say("the data of message %llu on queue pair %u differs at byte %u, as the %s saw", (unsigned long long)message,
-        (unsigned)lane, (unsigned)offset, where);
+    print_line("the data of message %llu on queue pair %u differs at byte %u, found by the %s",
+               (unsigned long long)message, (unsigned)lane, (unsigned)offset, where);
 }
 
 bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where)
 {
     if (s->failed == NDKPERF_OK)
-        session_tell_difference(lane, message, offset, where);
-    return session_give_up(s, NDKPERF_DATA);
+        session_print_difference(lane, message, offset, where);
+    return session_set_failed(s, NDKPERF_DATA);
 }
 
 /* ---- memory ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check)
 {
-    /* one more receive than the window, for the empty message that ends a run; and results of both directions */
-    uint64_t most = least(info->MaxReceiveQueueDepth, info->MaxInitiatorQueueDepth), memory;
+    /* Each lane has one receive more than the window, for the empty message that ends a run. */
+    uint64_t most = min_u64(info->MaxReceiveQueueDepth, info->MaxInitiatorQueueDepth), memory;
 
-    most = least(most, info->MaxCqDepth / (2 * qps));
+    most = min_u64(most, info->MaxCqDepth / (2 * qps));
     most = most ? most - 1 : 0;
     if (check) { /* three areas of as many messages, and one more */
-        memory = least(CHECK_BYTES / qps, info->MaxRegistrationSize) / size;
-        most = least(most, memory > 4 ? (memory - 1) / 3 : 1);
+        memory = min_u64(MAX_CHECK_BYTES / qps, info->MaxRegistrationSize) / size;
+        most = min_u64(most, memory > 4 ? (memory - 1) / 3 : 1);
     }
-    return (uint32_t)least(want, most);
+    return (uint32_t)min_u64(want, most);
 }
 
 void session_layout(struct session *s)
 {
-    s->stride = (s->size_most + 63) / 64 * 64;
+    s->stride = (s->max_size + 63) / 64 * 64;
     s->slots = s->check ? s->window : 1;
 }
 
-static uint32_t receive_slots(const struct session *s)
+static uint32_t session_receive_slots(const struct session *s)
 {
     return s->check ? s->window + 1 : 1;
 }
 
 uint64_t session_memory(const struct session *s)
 {
-    uint64_t data = (receive_slots(s) + 2 * (uint64_t)s->slots) * s->stride;
+    uint64_t data = (session_receive_slots(s) + 2 * (uint64_t)s->slots) * s->stride;
 
     return s->qps * (data + 2 * (s->window + (uint64_t)1) * REQUEST_BYTES + CONNECTION_BYTES);
 }
 
-static uint64_t offset_of(const struct session *s, enum area area, uint32_t slot)
+static uint64_t session_offset(const struct session *s, enum area area, uint32_t slot)
 {
-    uint64_t first[] = { [AREA_RECEIVE] = 0, [AREA_TARGET] = receive_slots(s),
-                         [AREA_SOURCE] = receive_slots(s) + s->slots };
+    uint64_t first[] = { [AREA_RECEIVE] = 0, [AREA_TARGET] = session_receive_slots(s),
+                         [AREA_SOURCE] = session_receive_slots(s) + s->slots };
 
-    return (first[area] + slot % (area == AREA_RECEIVE ? receive_slots(s) : s->slots)) * s->stride;
+    return (first[area] + slot % (area == AREA_RECEIVE ? session_receive_slots(s) : s->slots)) * s->stride;
 }
 
 uint8_t *lane_memory(const struct session *s, const struct lane *l, enum area area, uint32_t slot)
 {
-    return l->memory.memory + offset_of(s, area, slot);
+    return l->memory.memory + session_offset(s, area, slot);
 }
 
-static uint64_t key_word(uint32_t lane, uint64_t message, uint32_t word)
+static uint64_t pattern_word(uint32_t lane, uint64_t message, uint32_t word)
 {
     uint64_t x = (message + 1) * UINT64_C(0x9e3779b97f4a7c15) + (lane + UINT64_C(1)) * UINT64_C(0xc2b2ae3d27d4eb4f) +
                  word * UINT64_C(0x165667b19e3779f9);
@@ -147,7 +147,7 @@ static uint64_t key_word(uint32_t lane, uint64_t message, uint32_t word)
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
 {
     for (uint32_t i = 0; i < len; i += 8) {
-        uint64_t word = key_word(lane, message, i);
+        uint64_t word = pattern_word(lane, message, i);
         memcpy(at + i, &word, len - i < 8 ? len - i : 8);
     }
 }
@@ -155,7 +155,7 @@ void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
 {
     for (uint32_t i = 0; i < len; i += 8) {
-        uint64_t word = key_word(lane, message, i);
+        uint64_t word = pattern_word(lane, message, i);
         uint8_t bytes[8];
         uint32_t n = len - i < 8 ? len - i : 8;
 
@@ -167,22 +167,20 @@ uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
     return len;
 }
 
-/*
- * Accesses memory that another thread writes without synchronization, like a device's memory, so no lock is possible.
- */
-#define LOOKS_ON __attribute__((no_sanitize("thread")))
+/* The function reads memory that the peer writes by RDMA, so no lock is possible. */
+#define RACES_WITH_PEER __attribute__((no_sanitize("thread")))
 
-LOOKS_ON uint8_t written_mark(const uint8_t *at)
+RACES_WITH_PEER uint8_t written_mark(const uint8_t *at)
 {
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
-LOOKS_ON static uint32_t written_differs_now(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
+RACES_WITH_PEER static uint32_t written_differs_now(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message)
 {
     const volatile uint8_t *bytes = at;
 
     for (uint32_t i = 0; i < len; i++)
-        if (bytes[i] != (uint8_t)(le64toh(key_word(lane, message, i & ~7u)) >> (i & 7) * 8))
+        if (bytes[i] != (uint8_t)(le64toh(pattern_word(lane, message, i & ~7u)) >> (i & 7) * 8))
             return i;
     return len;
 }
@@ -199,15 +197,15 @@ uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_
 
 /* ---- requests ---- */
 
-static PVOID context_of(enum id id, uint32_t slot)
+static PVOID request_context(enum id id, uint32_t slot)
 {
     return (PVOID)((uintptr_t)slot << ID_BITS | id);
 }
 
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
 {
-    NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)offset_of(s, AREA_RECEIVE, slot), s->size_most);
-    NTSTATUS status = l->c.qp->Dispatch->NdkReceive(l->c.qp, context_of(ID_RECEIVE, slot), &sge, 1);
+    NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)session_offset(s, AREA_RECEIVE, slot), s->max_size);
+    NTSTATUS status = l->c.qp->Dispatch->NdkReceive(l->c.qp, request_context(ID_RECEIVE, slot), &sge, 1);
 
     return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
 }
@@ -215,29 +213,29 @@ bool lane_receive(struct session *s, struct lane *l, uint32_t slot)
 bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uint32_t len, uint32_t flags)
 {
     enum area area = id == ID_READ ? AREA_TARGET : AREA_SOURCE;
-    NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)offset_of(s, area, slot), len);
-    PVOID context = context_of(id, slot);
+    NDK_SGE sge = consumer_region_sge(&l->memory, (uint32_t)session_offset(s, area, slot), len);
+    PVOID context = request_context(id, slot);
     NDK_QP *qp = l->c.qp;
     NTSTATUS status;
 
     if (id != ID_READ && len && len <= s->inline_size)
         flags |= NDK_OP_FLAG_INLINE;
     if (id == ID_READ)
-        status = qp->Dispatch->NdkRead(qp, context, &sge, 1, l->peer_address + offset_of(s, AREA_SOURCE, slot),
+        status = qp->Dispatch->NdkRead(qp, context, &sge, 1, l->peer_address + session_offset(s, AREA_SOURCE, slot),
                                        l->peer_token, flags);
     else if (id == ID_WRITE)
-        status = qp->Dispatch->NdkWrite(qp, context, &sge, 1, l->peer_address + offset_of(s, AREA_TARGET, slot),
+        status = qp->Dispatch->NdkWrite(qp, context, &sge, 1, l->peer_address + session_offset(s, AREA_TARGET, slot),
                                         l->peer_token, flags);
     else
         status = qp->Dispatch->NdkSend(qp, context, &sge, len ? 1 : 0, flags);
     return NT_SUCCESS(status) ||
-           post_failed(s, &l->c, id == ID_READ ? "NdkRead" : id == ID_WRITE ? "NdkWrite" : "NdkSend", status);
+           session_post_failed(s, &l->c, id == ID_READ ? "NdkRead" : id == ID_WRITE ? "NdkWrite" : "NdkSend", status);
 }
 
 bool control_receive(struct session *s)
 {
     NDK_SGE sge = consumer_region_sge(&s->orders, WIRE_ORDER, WIRE_ORDER);
-    NTSTATUS status = s->control.qp->Dispatch->NdkReceive(s->control.qp, context_of(ID_RECEIVE, 0), &sge, 1);
+    NTSTATUS status = s->control.qp->Dispatch->NdkReceive(s->control.qp, request_context(ID_RECEIVE, 0), &sge, 1);
 
     return NT_SUCCESS(status) || session_fail(s, "NdkReceive", status, 0);
 }
@@ -247,13 +245,13 @@ bool control_send(struct session *s, const uint8_t bytes[WIRE_ORDER])
     NDK_SGE sge = consumer_region_sge(&s->orders, 0, WIRE_ORDER);
     NTSTATUS status;
 
-    while (s->order_going) /* until then the memory belongs to the provider */
-        if (!session_turn(s))
+    while (s->order_sending) /* the memory belongs to the provider until the send has completed */
+        if (!session_poll(s))
             return false;
     memcpy(s->orders.memory, bytes, WIRE_ORDER);
-    s->order_going = true;
-    status = s->control.qp->Dispatch->NdkSend(s->control.qp, context_of(ID_SEND, 0), &sge, 1, 0);
-    return NT_SUCCESS(status) || post_failed(s, &s->control, "NdkSend", status);
+    s->order_sending = true;
+    status = s->control.qp->Dispatch->NdkSend(s->control.qp, request_context(ID_SEND, 0), &sge, 1, 0);
+    return NT_SUCCESS(status) || session_post_failed(s, &s->control, "NdkSend", status);
 }
 
 const uint8_t *control_received(const struct session *s)
@@ -263,7 +261,7 @@ const uint8_t *control_received(const struct session *s)
 
 /* ---- lanes ---- */
 
-static bool moderate(struct session *s, struct consumer *c)
+static bool session_moderate(struct session *s, struct consumer *c)
 {
     NTSTATUS status;
 
@@ -286,20 +284,20 @@ bool session_add_lane(struct session *s)
     l->index = ++s->lane_count;
     if (!NT_SUCCESS(status))
         return session_fail(s, what, status, 0);
-    if (first && !moderate(s, &l->c))
+    if (first && !session_moderate(s, &l->c))
         return false;
-    status = consumer_region_create(&l->memory, l->c.pd, (receive_slots(s) + 2 * s->slots) * s->stride,
+    status = consumer_region_create(&l->memory, l->c.pd, (session_receive_slots(s) + 2 * s->slots) * s->stride,
                                     CONSUMER_ALL_RIGHTS);
     if (!NT_SUCCESS(status))
         return session_fail(s, "registering memory", status, 0);
-    pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->size_most, l->index, 0);
+    pattern_fill(lane_memory(s, l, AREA_SOURCE, 0), s->max_size, l->index, 0);
     for (uint32_t slot = 0; slot <= s->window; slot++)
         if (!lane_receive(s, l, slot))
             return false;
     return true;
 }
 
-void session_part(struct session *s)
+void session_disconnect(struct session *s)
 {
     for (uint32_t i = 0; i < s->lane_count; i++)
         (void)consumer_disconnect(&s->lanes[i].c);
@@ -323,7 +321,7 @@ void session_close(struct session *s)
 
 /* ---- completions ---- */
 
-static bool take_result(struct session *s, const NDK_RESULT_EX *r)
+static bool session_handle_result(struct session *s, const NDK_RESULT_EX *r)
 {
     struct lane *l = r->QPContext;
     enum id id = (enum id)((uintptr_t)r->RequestContext & ((1 << ID_BITS) - 1));
@@ -339,19 +337,19 @@ static bool take_result(struct session *s, const NDK_RESULT_EX *r)
 }
 
 /* Polls the lanes' completion queue; returns the number of results. */
-static unsigned drain(struct session *s)
+static unsigned session_poll_lanes(struct session *s)
 {
-    NDK_RESULT_EX results[RESULTS];
+    NDK_RESULT_EX results[MAX_RESULTS];
     NDK_CQ *cq = s->lane_count ? s->lanes[0].c.cq : NULL;
-    ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, RESULTS) : 0;
+    ULONG n = cq ? cq->Dispatch->NdkGetCqResultsEx(cq, results, MAX_RESULTS) : 0;
 
     for (ULONG i = 0; i < n; i++)
-        if (!take_result(s, &results[i]))
+        if (!session_handle_result(s, &results[i]))
             break;
     return n;
 }
 
-static unsigned drain_control(struct session *s)
+static unsigned session_poll_control(struct session *s)
 {
     NDK_RESULT_EX result;
 
@@ -359,15 +357,15 @@ static unsigned drain_control(struct session *s)
         return 0;
     if (!NT_SUCCESS(result.Status))
         session_fail(s, "the control connection", result.Status, result.ProviderErrorCode);
-    else if (result.RequestContext == context_of(ID_RECEIVE, 0))
-        s->order_came = true;
+    else if (result.RequestContext == request_context(ID_RECEIVE, 0))
+        s->order_received = true;
     else
-        s->order_going = false;
+        s->order_sending = false;
     return 1;
 }
 
-/* The peer's reads and writes complete nothing at this end, but it serves them faster if it polls. */
-static bool has_traffic(struct session *s, uint64_t now)
+/* The peer's reads and writes complete nothing at this end, but this end executes them faster if it polls. */
+static bool session_has_traffic(struct session *s, uint64_t now)
 {
     ondk_counters_t n;
 
@@ -376,39 +374,39 @@ static bool has_traffic(struct session *s, uint64_t now)
         s->traffic = n.rdma_in_octets + n.rdma_out_octets;
         s->traffic_at = now;
     }
-    return now - s->traffic_at <= QUIET_NS;
+    return now - s->traffic_at <= IDLE_NS;
 }
 
-/* Called after idle polls: checks whether the peer is still connected. */
-static bool look_around(struct session *s)
+/* Called after idle polls: fails if the peer has disconnected or the time limit has expired. */
+static bool session_check_peer(struct session *s)
 {
-    struct consumer *gone = consumer_is_disconnected(&s->control) ? &s->control : NULL;
+    struct consumer *lost = consumer_is_disconnected(&s->control) ? &s->control : NULL;
     uint64_t now;
 
-    for (uint32_t i = 0; i < s->lane_count && !gone && !s->leaving; i++)
+    for (uint32_t i = 0; i < s->lane_count && !lost && !s->is_ending; i++)
         if (consumer_is_disconnected(&s->lanes[i].c))
-            gone = &s->lanes[i].c;
-    if (gone && !drain_control(s)) /* its last message may have arrived */
-        return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, gone->disconnect_reason);
+            lost = &s->lanes[i].c;
+    if (lost && !session_poll_control(s)) /* its last message may have arrived */
+        return session_fail(s, "waiting for the peer", STATUS_CONNECTION_ABORTED, lost->disconnect_reason);
     now = session_now();
     if (!s->idle_since)
         s->idle_since = now;
-    s->quiet = !has_traffic(s, now) && now - s->idle_since > QUIET_NS;
-    if (s->impatient && now - s->idle_since > PATIENCE_S * (uint64_t)1000000000)
+    s->is_idle = !session_has_traffic(s, now) && now - s->idle_since > IDLE_NS;
+    if (s->has_timeout && now - s->idle_since > TIMEOUT_S * (uint64_t)1000000000)
         return session_fail(s, "waiting for the peer", STATUS_IO_TIMEOUT, 0);
     return true;
 }
 
-bool session_turn(struct session *s)
+bool session_poll(struct session *s)
 {
     /* The peer's writes are not notified, so this end polls for them even with --events. */
     bool written = s->run.test == TEST_WRITE && s->run.flags & ORDER_LATENCY;
-    bool sleeps = s->quiet || (s->options->events && !written);
+    bool sleeps = s->is_idle || (s->options->events && !written);
     unsigned before = sleeps ? consumer_wake_count(&s->control) : 0;
 
-    if (drain(s) || ((sleeps || s->idle % LOOKS_CONTROL == 0) && drain_control(s))) {
+    if (session_poll_lanes(s) || ((sleeps || s->idle % POLLS_PER_CONTROL == 0) && session_poll_control(s))) {
         s->idle = s->idle_since = 0;
-        s->quiet = false;
+        s->is_idle = false;
         return s->failed == NDKPERF_OK;
     }
     s->idle++;
@@ -416,10 +414,10 @@ bool session_turn(struct session *s)
         if (s->lane_count)
             s->lanes[0].c.cq->Dispatch->NdkArmCq(s->lanes[0].c.cq, NDK_CQ_NOTIFY_ANY);
         s->control.cq->Dispatch->NdkArmCq(s->control.cq, NDK_CQ_NOTIFY_ANY);
-        consumer_wait_wake(&s->control, before, s->options->events && !written ? EVENT_MS : QUIET_MS);
-        return look_around(s);
+        consumer_wait_wake(&s->control, before, s->options->events && !written ? EVENT_MS : IDLE_MS);
+        return session_check_peer(s);
     }
-    if (s->idle % LOOKS_CONTROL == 0)
+    if (s->idle % POLLS_PER_CONTROL == 0)
         sched_yield(); /* if there are fewer processors than polling threads */
-    return s->idle % LOOKS_SLOW || look_around(s);
+    return s->idle % POLLS_PER_CHECK || session_check_peer(s);
 }

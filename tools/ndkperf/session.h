@@ -48,18 +48,18 @@ struct session {
     void *role;                   /* for the role */
     struct consumer control;
     struct consumer_region orders;         /* one order or outcome to send, one to receive */
-    bool order_came, order_going; /* one was received; one is being sent */
+    bool order_received, order_sending;
     struct lane *lanes;
     uint32_t lane_count, qps;       /* qps: the number of lanes to create */
-    uint32_t window, inline_size, size_most;
+    uint32_t window, inline_size, max_size;
     uint32_t stride, slots;       /* slots: of the areas; with --check as many as the window */
     bool check;
     struct order run;             /* the current run */
     uint64_t idle, idle_since;
     uint64_t traffic, traffic_at; /* bytes that the adapter has transferred, and when they last increased */
-    bool quiet;                   /* no traffic and no completions for QUIET_NS: polling is useless */
-    bool impatient;               /* fail after a long time without progress */
-    bool leaving;                 /* the last answer has been sent: a lane that the peer closes is not a failure */
+    bool is_idle;                 /* no traffic and no completions for a tenth of a second */
+    bool has_timeout;             /* fails after 30 s without progress */
+    bool is_ending;               /* the last order has been sent: a lane that the peer closes is not a failure */
     enum ndkperf_exit failed;     /* the first failure, which has been printed */
 };
 
@@ -70,19 +70,19 @@ uint64_t session_cpu_us(void);    /* of this process */
 
 /* Returns how many requests of each lane this adapter allows at a time, at most `want`; 0: none. */
 uint32_t session_window(const NDK_ADAPTER_INFO *info, uint32_t want, uint32_t qps, uint32_t size, bool check);
-/* Computes the layout for window, size_most and check. */
+/* Computes the layout for window, max_size and check. */
 void session_layout(struct session *s);
 /* Returns the bytes that qps lanes of this layout need: messages, and approximately the provider's memory. */
 uint64_t session_memory(const struct session *s);
 /* Creates the next lane: queue pair, memory and receives. */
 bool session_add_lane(struct session *s);
 /* Disconnects all connections. */
-void session_part(struct session *s);
+void session_disconnect(struct session *s);
 void session_close(struct session *s);
 
-/* Prints the first failure and stores the exit code. Always returns false. */
+/* Stores the exit code of the first failure. Always returns false. session_fail also prints the failure. */
 bool session_fail(struct session *s, const char *step, NTSTATUS status, uint32_t reason);
-bool session_give_up(struct session *s, enum ndkperf_exit code);
+bool session_set_failed(struct session *s, enum ndkperf_exit code);
 
 /* The control connection: posts the receive for the next order; sends an order of WIRE_ORDER bytes. */
 bool control_receive(struct session *s);
@@ -95,23 +95,21 @@ bool lane_post(struct session *s, struct lane *l, enum id id, uint32_t slot, uin
 bool lane_receive(struct session *s, struct lane *l, uint32_t slot);
 
 /*
- * Polls the completion queues once. If they are empty, and --events was given or nothing has been transferred for a
- * tenth of a second, waits for a notification for a while. Returns false if the session has failed.
+ * Polls the completion queues once. If they are empty, and --events was specified or nothing was transferred for a
+ * tenth of a second, waits for a notification, at most 200 ms. Returns false if the session has failed.
  */
-bool session_turn(struct session *s);
+bool session_poll(struct session *s);
 
 /* Fills a message with its bytes, which depend on lane and message. */
 void pattern_fill(uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Returns the offset of the first byte that differs, or len. */
 uint32_t pattern_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
-/*
- * The same for data that the peer writes without notification: the polled last byte, and the bytes before it, which may
- * become visible a moment later.
- */
+/* Reads the last byte of a message that the peer writes without notification. */
 uint8_t written_mark(const uint8_t *at);
+/* Like pattern_differs, for the bytes before that one, which may become visible later: waits for them, at most 1 s. */
 uint32_t written_differs(const uint8_t *at, uint32_t len, uint32_t lane, uint64_t message);
 /* Prints a difference; session_differs also makes it this end's failure. */
-void session_tell_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where);
+void session_print_difference(uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 bool session_differs(struct session *s, uint32_t lane, uint64_t message, uint32_t offset, const char *where);
 
 #endif

@@ -8,7 +8,7 @@ enum { EXACT = 2 * TIMES_SUB };
 
 static const double NS_PER_US = 1000;
 
-static unsigned class_of(uint64_t ns)
+static unsigned times_class_of(uint64_t ns)
 {
     unsigned shift = 0, index;
 
@@ -30,14 +30,14 @@ void times_add(struct times *t, uint64_t ns)
 {
     double us = (double)ns / NS_PER_US;
 
-    if (!t->count || ns < t->least)
-        t->least = ns;
-    if (ns > t->most)
-        t->most = ns;
+    if (!t->count || ns < t->min)
+        t->min = ns;
+    if (ns > t->max)
+        t->max = ns;
     t->count++;
     t->sum += us;
     t->squares += us * us;
-    t->classes[class_of(ns)]++;
+    t->classes[times_class_of(ns)]++;
 }
 
 double times_quantile(const struct times *t, double part)
@@ -45,19 +45,19 @@ double times_quantile(const struct times *t, double part)
     uint64_t rank = (uint64_t)ceil(part * (double)t->count), seen = 0, from, to, ns;
 
     if (rank <= 1)
-        return (double)t->least / NS_PER_US;
+        return (double)t->min / NS_PER_US;
     if (rank >= t->count)
-        return (double)t->most / NS_PER_US;
+        return (double)t->max / NS_PER_US;
     for (unsigned i = 0; i < TIMES_CLASSES; i++) {
         seen += t->classes[i];
         if (seen < rank)
             continue;
         times_class(i, &from, &to);
         ns = from + (to - from) / 2;
-        ns = ns < t->least ? t->least : ns > t->most ? t->most : ns;
+        ns = ns < t->min ? t->min : ns > t->max ? t->max : ns;
         return (double)ns / NS_PER_US;
     }
-    return (double)t->most / NS_PER_US;
+    return (double)t->max / NS_PER_US;
 }
 
 double times_mean(const struct times *t)

@@ -11,7 +11,7 @@
 enum { TIMES_SUB = 128, TIMES_CLASSES = 40 * TIMES_SUB };
 
 struct times {
-    uint64_t count, least, most; /* ns */
+    uint64_t count, min, max; /* durations in ns */
     double sum, squares;
     uint64_t classes[TIMES_CLASSES];
 };

@@ -7,28 +7,28 @@
 
 static const char magic[4] = { 'N', 'D', 'K', 'P' };
 
-static uint8_t *put32(uint8_t *at, uint32_t value)
+static uint8_t *wire_put32(uint8_t *at, uint32_t value)
 {
     value = htobe32(value);
     memcpy(at, &value, sizeof value);
     return at + sizeof value;
 }
 
-static uint8_t *put64(uint8_t *at, uint64_t value)
+static uint8_t *wire_put64(uint8_t *at, uint64_t value)
 {
     value = htobe64(value);
     memcpy(at, &value, sizeof value);
     return at + sizeof value;
 }
 
-static const uint8_t *get32(const uint8_t *at, uint32_t *value)
+static const uint8_t *wire_get32(const uint8_t *at, uint32_t *value)
 {
     memcpy(value, at, sizeof *value);
     *value = be32toh(*value);
     return at + sizeof *value;
 }
 
-static const uint8_t *get64(const uint8_t *at, uint64_t *value)
+static const uint8_t *wire_get64(const uint8_t *at, uint64_t *value)
 {
     memcpy(value, at, sizeof *value);
     *value = be64toh(*value);
@@ -36,7 +36,7 @@ static const uint8_t *get64(const uint8_t *at, uint64_t *value)
 }
 
 /* Magic, version, check, and a 16-bit index. The version's position is the same in all versions. */
-static uint8_t *put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t a, uint32_t b)
+static uint8_t *wire_put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t a, uint32_t b)
 {
     memset(bytes, 0, WIRE_PRIVATE);
     memcpy(bytes, magic, sizeof magic);
@@ -47,7 +47,7 @@ static uint8_t *put_head(uint8_t bytes[WIRE_PRIVATE], uint32_t version, uint32_t
     return bytes + 8;
 }
 
-static const uint8_t *get_head(const uint8_t *bytes, size_t len, uint32_t *version, uint32_t *a, uint32_t *b)
+static const uint8_t *wire_get_head(const uint8_t *bytes, size_t len, uint32_t *version, uint32_t *a, uint32_t *b)
 {
     if (len < 8 || memcmp(bytes, magic, sizeof magic) != 0)
         return NULL;
@@ -59,14 +59,14 @@ static const uint8_t *get_head(const uint8_t *bytes, size_t len, uint32_t *versi
 
 void hello_put(const struct hello *h, uint8_t bytes[WIRE_PRIVATE])
 {
-    uint8_t *at = put_head(bytes, h->version, h->check, h->index);
+    uint8_t *at = wire_put_head(bytes, h->version, h->check, h->index);
 
-    at = put32(at, h->session);
-    at = put32(at, h->qps);
-    at = put32(at, h->size);
-    at = put32(at, h->window);
-    at = put32(at, h->token);
-    (void)put64(at, h->address);
+    at = wire_put32(at, h->session);
+    at = wire_put32(at, h->qps);
+    at = wire_put32(at, h->size);
+    at = wire_put32(at, h->window);
+    at = wire_put32(at, h->token);
+    (void)wire_put64(at, h->address);
 }
 
 bool hello_get(struct hello *h, const uint8_t *bytes, size_t len)
@@ -74,30 +74,30 @@ bool hello_get(struct hello *h, const uint8_t *bytes, size_t len)
     const uint8_t *at;
 
     memset(h, 0, sizeof *h);
-    at = get_head(bytes, len, &h->version, &h->check, &h->index);
+    at = wire_get_head(bytes, len, &h->version, &h->check, &h->index);
     if (!at)
         return false;
     if (h->version != WIRE_VERSION)
         return true;
     if (len < WIRE_PRIVATE)
         return false;
-    at = get32(at, &h->session);
-    at = get32(at, &h->qps);
-    at = get32(at, &h->size);
-    at = get32(at, &h->window);
-    at = get32(at, &h->token);
-    (void)get64(at, &h->address);
+    at = wire_get32(at, &h->session);
+    at = wire_get32(at, &h->qps);
+    at = wire_get32(at, &h->size);
+    at = wire_get32(at, &h->window);
+    at = wire_get32(at, &h->token);
+    (void)wire_get64(at, &h->address);
     return true;
 }
 
 void answer_put(const struct answer *a, uint8_t bytes[WIRE_PRIVATE])
 {
-    uint8_t *at = put_head(bytes, a->version, a->code, 0);
+    uint8_t *at = wire_put_head(bytes, a->version, a->code, 0);
 
-    at = put32(at, a->value);
-    at = put32(at, a->window);
-    at = put32(at, a->token);
-    (void)put64(at, a->address);
+    at = wire_put32(at, a->value);
+    at = wire_put32(at, a->window);
+    at = wire_put32(at, a->token);
+    (void)wire_put64(at, a->address);
 }
 
 bool answer_get(struct answer *a, const uint8_t *bytes, size_t len)
@@ -106,56 +106,56 @@ bool answer_get(struct answer *a, const uint8_t *bytes, size_t len)
     uint32_t unused;
 
     memset(a, 0, sizeof *a);
-    at = get_head(bytes, len, &a->version, &a->code, &unused);
+    at = wire_get_head(bytes, len, &a->version, &a->code, &unused);
     if (!at || len < WIRE_PRIVATE)
         return false;
-    at = get32(at, &a->value);
-    at = get32(at, &a->window);
-    at = get32(at, &a->token);
-    (void)get64(at, &a->address);
+    at = wire_get32(at, &a->value);
+    at = wire_get32(at, &a->window);
+    at = wire_get32(at, &a->token);
+    (void)wire_get64(at, &a->address);
     return true;
 }
 
 void order_put(const struct order *o, uint8_t bytes[WIRE_ORDER])
 {
-    uint8_t *at = put32(bytes, o->kind);
+    uint8_t *at = wire_put32(bytes, o->kind);
 
-    at = put32(at, o->test);
-    at = put32(at, o->flags);
-    at = put32(at, o->size);
-    at = put64(at, o->first);
-    (void)put64(at, o->count);
+    at = wire_put32(at, o->test);
+    at = wire_put32(at, o->flags);
+    at = wire_put32(at, o->size);
+    at = wire_put64(at, o->first);
+    (void)wire_put64(at, o->count);
 }
 
 void order_get(struct order *o, const uint8_t bytes[WIRE_ORDER])
 {
-    const uint8_t *at = get32(bytes, &o->kind);
+    const uint8_t *at = wire_get32(bytes, &o->kind);
 
-    at = get32(at, &o->test);
-    at = get32(at, &o->flags);
-    at = get32(at, &o->size);
-    at = get64(at, &o->first);
-    (void)get64(at, &o->count);
+    at = wire_get32(at, &o->test);
+    at = wire_get32(at, &o->flags);
+    at = wire_get32(at, &o->size);
+    at = wire_get64(at, &o->first);
+    (void)wire_get64(at, &o->count);
 }
 
 void outcome_put(const struct outcome *o, uint8_t bytes[WIRE_ORDER])
 {
-    uint8_t *at = put32(bytes, o->kind);
+    uint8_t *at = wire_put32(bytes, o->kind);
 
-    at = put32(at, o->different);
-    at = put32(at, o->lane);
-    at = put32(at, o->offset);
-    at = put64(at, o->message);
-    (void)put64(at, o->cpu_us);
+    at = wire_put32(at, o->different);
+    at = wire_put32(at, o->lane);
+    at = wire_put32(at, o->offset);
+    at = wire_put64(at, o->message);
+    (void)wire_put64(at, o->cpu_us);
 }
 
 void outcome_get(struct outcome *o, const uint8_t bytes[WIRE_ORDER])
 {
-    const uint8_t *at = get32(bytes, &o->kind);
+    const uint8_t *at = wire_get32(bytes, &o->kind);
 
-    at = get32(at, &o->different);
-    at = get32(at, &o->lane);
-    at = get32(at, &o->offset);
-    at = get64(at, &o->message);
-    (void)get64(at, &o->cpu_us);
+    at = wire_get32(at, &o->different);
+    at = wire_get32(at, &o->lane);
+    at = wire_get32(at, &o->offset);
+    at = wire_get64(at, &o->message);
+    (void)wire_get64(at, &o->cpu_us);
 }

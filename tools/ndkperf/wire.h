@@ -2,7 +2,7 @@
 /*
  * ndkperf's protocol. The first connection is for control; each further one is a lane, a measured queue pair. Private
  * data opens them: a hello with the connect, an answer with the accept or reject. Both fit into the 56 bytes of a
- * narrow adapter. Then orders of 32 bytes follow on the control connection, one at a time, each with an answer. All
+ * narrow adapter. Then orders of 32 bytes follow on the control connection, one at a time, each with an outcome. All
  * numbers are big-endian.
  */
 #ifndef NDKPERF_WIRE_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum { WIRE_VERSION = 1, WIRE_PRIVATE = 40, WIRE_ORDER = 32 };
-enum { SIZE_MOST = 268435456, QPS_MOST = 1024 };
+enum { MAX_SIZE = 268435456, MAX_QPS = 1024 };
 
 /* With a connect. */
 struct hello {

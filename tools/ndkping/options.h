@@ -24,7 +24,7 @@ struct options {
     struct sockaddr_storage server_address, client_address;
     bool has_client_address;
     uint32_t server_if, client_if;
-    unsigned wait_seconds; /* 0: for ever */
+    unsigned wait_seconds; /* 0: no limit */
     bool verbose, reject;
     const char *log_file;
     bool append;

@@ -12,7 +12,7 @@
 
 #include "consumer/consumer.h"
 
-enum { RPING_MESSAGE = 16, RPING_DATA_MIN = 24, RPING_DATA_MAX = 16777216 };
+enum { RPING_MESSAGE = 16, RPING_MIN_DATA = 24, RPING_MAX_DATA = 16777216 };
 
 enum rping_end {
     RPING_DONE,      /* client: all pings; server: the client has disconnected */
@@ -26,7 +26,7 @@ struct rping {
     struct consumer_region source, sink; /* server: no sink */
     unsigned seconds;       /* time limit of each step; 0: none */
     bool verbose;
-    void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    void (*print)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     uint32_t pings;         /* completed so far */
     uint64_t bytes;         /* transferred (the client has verified them) */
     NTSTATUS status;

@@ -28,7 +28,7 @@ static const Elf64_Phdr *image_header(const struct image *i, const Elf64_Ehdr *e
 }
 
 /* Finds the file offset of a virtual address. */
-static bool file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t address, uint64_t *offset)
+static bool image_file_offset(const struct image *i, const Elf64_Ehdr *e, uint64_t address, uint64_t *offset)
 {
     for (uint32_t n = 0; n < e->e_phnum; n++) {
         const Elf64_Phdr *p = image_header(i, e, n);
@@ -49,8 +49,8 @@ static const char *image_string(const struct image *i, uint64_t strings, uint64_
     return s && memchr(s, 0, i->size - (uint64_t)((const uint8_t *)s - i->start)) ? s : NULL;
 }
 
-static bool search_dynamic(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, const char *prefix,
-                   char *name, size_t room)
+static bool image_search_dynamic(const struct image *i, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic,
+                                 const char *prefix, char *name, size_t room)
 {
     const Elf64_Dyn *d = image_at(i, dynamic->p_offset, dynamic->p_filesz);
     uint64_t count = dynamic->p_filesz / sizeof *d, table = 0, address = 0;
@@ -59,7 +59,7 @@ static bool search_dynamic(const struct image *i, const Elf64_Ehdr *e, const Elf
     for (uint64_t n = 0; d && n < count; n++)
         if (d[n].d_tag == DT_STRTAB)
             address = d[n].d_un.d_ptr;
-    if (!d || !file_offset(i, e, address, &table))
+    if (!d || !image_file_offset(i, e, address, &table))
         return false;
     for (uint64_t n = 0; n < count; n++) {
         bool is_name = d[n].d_tag == DT_NEEDED || d[n].d_tag == DT_RUNPATH;
@@ -77,7 +77,7 @@ static bool search_dynamic(const struct image *i, const Elf64_Ehdr *e, const Elf
     return snprintf(name, room, "%s", found) < (int)room;
 }
 
-static bool search_image(const struct image *i, const char *prefix, char *name, size_t room)
+static bool image_search(const struct image *i, const char *prefix, char *name, size_t room)
 {
     const Elf64_Ehdr *e = image_at(i, 0, sizeof *e);
 
@@ -87,7 +87,7 @@ static bool search_image(const struct image *i, const char *prefix, char *name, 
         const Elf64_Phdr *p = image_header(i, e, n);
 
         if (p && p->p_type == PT_DYNAMIC)
-            return search_dynamic(i, e, p, prefix, name, room);
+            return image_search_dynamic(i, e, p, prefix, name, room);
     }
     return false;
 }
@@ -106,7 +106,7 @@ bool elf_needs(const char *path, const char *prefix, char *name, size_t room)
         if (map != MAP_FAILED) {
             struct image i = { map, (uint64_t)info.st_size };
 
-            found = search_image(&i, prefix, name, room);
+            found = image_search(&i, prefix, name, room);
             munmap(map, (size_t)info.st_size);
         }
     }

@@ -18,7 +18,7 @@ struct control {
     uint8_t input[MAX_INPUT];
 };
 
-static bool parse(const char *word, struct control *c)
+static bool ioctl_parse(const char *word, struct control *c)
 {
     const char *colon = strchr(word, ':'), *hex;
     char number[MAX_NUMBER];
@@ -49,7 +49,7 @@ bool ioctl_send(const char *word, FILE *out)
     ondk_wdk_device_t *device;
     uint32_t status, length = 0;
 
-    if (!parse(word, &c)) {
+    if (!ioctl_parse(word, &c)) {
         fprintf(out, "ndkrun: --ioctl %s: expected DEVICE:CODE[:HEX], for example echo:0x12a004:00100000\n", word);
         return false;
     }

@@ -84,7 +84,7 @@ static void install_fault_handlers(void)
         sigaction(numbers[i], &action, NULL);
 }
 
-static double seconds(void)
+static double ndkrun_now(void)
 {
     struct timespec now;
 
@@ -174,7 +174,7 @@ static bool call_driver(void *(*routine)(void *), struct call *c, const char *wh
         return false;
     }
     if (!wait_for_call(c, CALL_TIMEOUT_SECONDS)) {
-        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. Held at this moment:\n", what, c->path,
+        fprintf(out, "ndkrun: %s of %s has not returned for %d seconds. It holds:\n", what, c->path,
                 CALL_TIMEOUT_SECONDS);
         ondk_wdk_report(out);
         wait_until_returned(c);
@@ -231,10 +231,10 @@ static bool unload_all(struct call *calls, uint32_t loaded)
 
 static void wait_for_end(const struct options *o)
 {
-    double end = seconds() + o->run_for;
+    double end = ndkrun_now() + o->run_for;
     int idle = 0;
 
-    while (!interrupted && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || seconds() < end)) {
+    while (!interrupted && !output_has_match() && idle < IDLE_STEPS && (o->run_for < 0 || ndkrun_now() < end)) {
         poll(NULL, 0, STEP_MS);
         idle = o->until_idle && !ondk_wdk_busy() ? idle + 1 : 0;
     }
@@ -263,7 +263,7 @@ static bool has_no_findings(const struct options *o)
     return !left && !broken;
 }
 
-static int run(const struct options *o)
+static int ndkrun_run(const struct options *o)
 {
     static struct call calls[MAX_OPTIONS];
     bool sent = true, unloaded;
@@ -319,7 +319,7 @@ int main(int argc, char **argv)
     install_fault_handlers();
     if (!registry_prepare(&o, out))
         return NDKRUN_USAGE;
-    code = run(&o);
+    code = ndkrun_run(&o);
     fflush(out);
     return code == NDKRUN_OK && output_lost() ? NDKRUN_LOST : code;
 }

@@ -17,8 +17,8 @@ static const char help[] =
     "\n"
     "  ndkrun [options] DRIVER.so...\n"
     "\n"
-    "  --net INDEX=ADDRESS/PREFIX,...  run in a network of its own, with interfaces of these indexes and addresses;\n"
-    "                                  an index may come several times, with an address each. No root needed.\n"
+    "  --net INDEX=ADDRESS/PREFIX,...  run in a new network namespace with interfaces of these indexes and addresses;\n"
+    "                                  an index may occur several times, with an address each. No root needed.\n"
     "  --map INDEX=NAME                the host's interface NAME for a driver's interface INDEX\n"
     "  --reg 'KEY\\VALUE=TYPE:DATA'     a value in the registry: dword:5, qword:5, sz:text, multi_sz:a|b, hex:00ff.\n"
     "                                  KEY is relative to the first driver's service key, or begins with HKLM\n"
@@ -38,14 +38,14 @@ static const char help[] =
     "used; 3 a driver did not load; 4 a device control or SCSI command failed; 6 the output could not be written\n"
     "completely; a bug check ends with SIGABRT.\n";
 
-static int usage_error(const char *what, const char *word)
+static int options_error(const char *what, const char *word)
 {
     fprintf(stderr, "ndkrun: %s: %s (see --help)\n", what, word);
     return NDKRUN_USAGE;
 }
 
 /* "INDEX=rest" */
-static bool index_of(const char *word, const char **rest, uint32_t *index)
+static bool options_parse_index(const char *word, const char **rest, uint32_t *index)
 {
     const char *equals = strchr(word, '=');
     char number[16];
@@ -58,8 +58,8 @@ static bool index_of(const char *word, const char **rest, uint32_t *index)
     return number_parse(number, 1, 999999, index);
 }
 
-/* Splits a copy, because ndkrun may have to execute itself again with the original words. */
-static bool add_net(struct options *o, const char *given)
+/* Splits a copy, because reexec_prepare needs the original words. */
+static bool options_add_net(struct options *o, const char *given)
 {
     char words[4096];
 
@@ -69,7 +69,7 @@ static bool add_net(struct options *o, const char *given)
         struct net_interface *n = &o->net[o->net_count];
         const char *rest;
 
-        if (o->net_count == MAX_OPTIONS || !index_of(word, &rest, &n->index) || !strchr(rest, '/') ||
+        if (o->net_count == MAX_OPTIONS || !options_parse_index(word, &rest, &n->index) || !strchr(rest, '/') ||
             strspn(rest + 1, "0123456789abcdefABCDEF.:/") != strlen(rest + 1) ||
             snprintf(n->address, sizeof n->address, "%s", rest + 1) >= (int)sizeof n->address)
             return false;
@@ -78,12 +78,12 @@ static bool add_net(struct options *o, const char *given)
     return o->net_count > 0;
 }
 
-static bool add_map(const char *word)
+static bool options_add_map(const char *word)
 {
     uint32_t index, host;
     const char *rest;
 
-    if (!index_of(word, &rest, &index))
+    if (!options_parse_index(word, &rest, &index))
         return false;
     host = if_nametoindex(rest + 1);
     if (!host)
@@ -91,7 +91,7 @@ static bool add_map(const char *word)
     return ondk_wdk_map_interface(index, host);
 }
 
-static bool add(const char **list, uint32_t *count, const char *word)
+static bool options_add(const char **list, uint32_t *count, const char *word)
 {
     if (*count == MAX_OPTIONS)
         return false;
@@ -99,7 +99,7 @@ static bool add(const char **list, uint32_t *count, const char *word)
     return true;
 }
 
-static bool checks_of(const char *word, ondk_wdk_checks_t *checks)
+static bool options_parse_checks(const char *word, ondk_wdk_checks_t *checks)
 {
     static const char *const names[] = { "off", "go-on", "stop" };
 
@@ -134,16 +134,16 @@ static const struct option long_options[] = {
 static bool options_set(struct options *o, int option, char *word)
 {
     switch (option) {
-    case OPT_NET: return add_net(o, word);
-    case OPT_MAP: return add_map(word);
-    case OPT_REG: return add(o->reg, &o->reg_count, word);
+    case OPT_NET: return options_add_net(o, word);
+    case OPT_MAP: return options_add_map(word);
+    case OPT_REG: return options_add(o->reg, &o->reg_count, word);
     case OPT_REG_FILE: o->reg_file = word; return true;
-    case OPT_IOCTL: return add(o->ioctl, &o->ioctl_count, word);
-    case OPT_SCSI: return add(o->scsi, &o->scsi_count, word);
+    case OPT_IOCTL: return options_add(o->ioctl, &o->ioctl_count, word);
+    case OPT_SCSI: return options_add(o->scsi, &o->scsi_count, word);
     case OPT_RUN_FOR: return number_parse_seconds(word, 0, 1e9, &o->run_for);
     case OPT_UNTIL_IDLE: return o->until_idle = true;
     case OPT_UNTIL_PRINT: o->until_print = word; return true;
-    case OPT_CHECKS: return checks_of(word, &o->checks);
+    case OPT_CHECKS: return options_parse_checks(word, &o->checks);
     default: return false;
     }
 }
@@ -157,7 +157,7 @@ int options_parse(struct options *o, int argc, char **argv, bool *done)
     *done = true;
     *o = (struct options){ .run_for = -1, .checks = ONDK_WDK_CHECKS_STOP };
     if (checks)
-        (void)checks_of(checks, &o->checks);
+        (void)options_parse_checks(checks, &o->checks);
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         if (option == OPT_HELP) {
             fputs(help, stdout);
@@ -166,15 +166,15 @@ int options_parse(struct options *o, int argc, char **argv, bool *done)
         if (option == '?')
             return NDKRUN_USAGE; /* getopt has printed the reason */
         if (!options_set(o, option, optarg))
-            return usage_error("not understood", optarg ? optarg : argv[optind - 1]);
+            return options_error("wrong value", optarg ? optarg : argv[optind - 1]);
     }
     for (; optind < argc; optind++)
-        if (!add(o->drivers, &o->driver_count, argv[optind]))
-            return usage_error("too many drivers", argv[optind]);
+        if (!options_add(o->drivers, &o->driver_count, argv[optind]))
+            return options_error("too many drivers", argv[optind]);
     if (!o->driver_count)
-        return usage_error("which driver?", "ndkrun DRIVER.so");
+        return options_error("no driver", "ndkrun DRIVER.so");
     if (ondk_config_check_environment())
-        return usage_error("wrong environment", "an ONDK_ variable is not used");
+        return options_error("wrong environment", "an ONDK_ variable is not used");
     *done = false;
     return NDKRUN_OK;
 }

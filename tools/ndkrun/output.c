@@ -23,7 +23,7 @@ static size_t length;
 static const char *awaited;
 static atomic_bool matched, hint_printed, lost;
 
-static void put(const char *text, size_t size)
+static void output_put(const char *text, size_t size)
 {
     while (size) {
         ssize_t n = write(STDERR_FILENO, text, size);
@@ -40,9 +40,9 @@ static void put(const char *text, size_t size)
 }
 
 /* Writes a line, or a part of a long one, with control characters replaced. */
-static void put_safely(const char *text, size_t size)
+static void output_put_safely(const char *text, size_t size)
 {
-    static char safe[PRINTABLE_MOST * MAX_WHOLE + 2];
+    static char safe[PRINTABLE_MAX_GROWTH * MAX_WHOLE + 2];
     bool ends = size && text[size - 1] == '\n';
     size_t made;
 
@@ -51,39 +51,39 @@ static void put_safely(const char *text, size_t size)
     made = printable_copy(safe, sizeof safe - 1, text, size);
     if (ends)
         safe[made++] = '\n';
-    put(safe, made);
+    output_put(safe, made);
 }
 
 /* "    #3 name+0x12 (driver.so+0x1234)" becomes "    #3 name at file.c:56 (driver.so+0x1234)". */
-static void put_frame(const char *number, const char *place)
+static void output_put_frame(const char *number, const char *place)
 {
     char module[256], text[2600], whole[MAX_WHOLE];
     unsigned long offset;
     int head;
 
     if (sscanf(place, "(%255[^+)]+%lx)", module, &offset) != 2 || !symbol_find(module, offset, text, sizeof text)) {
-        put_safely(line, length);
+        output_put_safely(line, length);
         return;
     }
     head = (int)(strchr(number, ' ') - line);
-    put_safely(whole, (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, text, place));
+    output_put_safely(whole, (size_t)snprintf(whole, sizeof whole, "%.*s %s %s", head, line, text, place));
 }
 
-static void put_line(void)
+static void output_put_line(void)
 {
     const char *number = line + strspn(line, " "), *place = strrchr(line, '(');
 
     if (awaited && strstr(line, awaited))
         atomic_store(&matched, true);
     if (number[0] != '#' || !strchr(number, ' ') || !place || !strstr(place, "+0x")) {
-        put_safely(line, length);
+        output_put_safely(line, length);
         return;
     }
     if (!symbol_tool() && !atomic_exchange(&hint_printed, true)) {
         static const char words[] = "ndkrun: install binutils (addr2line) for files and lines in stacks\n";
-        put(words, sizeof words - 1);
+        output_put(words, sizeof words - 1);
     }
-    put_frame(number, place);
+    output_put_frame(number, place);
 }
 
 static ssize_t output_write(void *cookie, const char *text, size_t size)
@@ -94,7 +94,7 @@ static ssize_t output_write(void *cookie, const char *text, size_t size)
         line[length++] = text[i];
         if (text[i] == '\n' || length == MAX_LINE - 1) {
             line[length] = '\0';
-            put_line();
+            output_put_line();
             length = 0;
         }
     }

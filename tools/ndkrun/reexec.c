@@ -33,7 +33,7 @@ static bool symbol_exists(const char *symbol)
 }
 
 /* Returns the AddressSanitizer runtime that a driver needs and this process lacks. */
-static const char *missing_asan(const struct options *o)
+static const char *reexec_missing_asan(const struct options *o)
 {
     static char name[4096];
 
@@ -48,7 +48,7 @@ static const char *missing_asan(const struct options *o)
  * Returns false if a driver needs ThreadSanitizer and this ndkrun lacks it: an uninstrumented kernel gives false
  * reports.
  */
-static bool check_tsan(const struct options *o)
+static bool reexec_check_tsan(const struct options *o)
 {
     char name[4096];
 
@@ -63,7 +63,7 @@ static bool check_tsan(const struct options *o)
     return true;
 }
 
-static bool is_new(const struct options *o, uint32_t i)
+static bool reexec_is_new_index(const struct options *o, uint32_t i)
 {
     for (uint32_t k = 0; k < i; k++)
         if (o->net[k].index == o->net[i].index)
@@ -72,12 +72,12 @@ static bool is_new(const struct options *o, uint32_t i)
 }
 
 /* Links come first: if their kind is unknown, nothing has been changed. */
-static void write_commands(const struct options *o, const char *kind, FILE *ip)
+static void reexec_write_commands(const struct options *o, const char *kind, FILE *ip)
 {
     for (uint32_t i = 0; i < o->net_count; i++) {
         uint32_t index = o->net[i].index;
 
-        if (!is_new(o, i))
+        if (!reexec_is_new_index(o, i))
             continue;
         fprintf(ip, "link add name ndk%u index %u type %s", index, index, kind);
         if (!strcmp(kind, "veth"))
@@ -96,7 +96,7 @@ static void write_commands(const struct options *o, const char *kind, FILE *ip)
 }
 
 /* Shows the messages of `ip` only for the last kind. */
-static bool create_interfaces(const struct options *o, const char *kind)
+static bool reexec_create_interfaces(const struct options *o, const char *kind)
 {
     FILE *ip = popen(!strcmp(kind, "veth") ? "ip -batch - 1>&2" : "ip -batch - >/dev/null 2>&1", "w");
     bool written;
@@ -104,19 +104,19 @@ static bool create_interfaces(const struct options *o, const char *kind)
 
     if (!ip)
         return false;
-    write_commands(o, kind, ip);
+    reexec_write_commands(o, kind, ip);
     written = !ferror(ip);
     status = pclose(ip);
     return written && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool create_network(const struct options *o)
+static bool reexec_create_network(const struct options *o)
 {
-    if (create_interfaces(o, "dummy") || create_interfaces(o, "veth"))
+    if (reexec_create_interfaces(o, "dummy") || reexec_create_interfaces(o, "veth"))
         return true;
     fprintf(stderr, "ndkrun: --net: `ip` could not make the interfaces. Has the kernel the driver dummy or veth, are "
             "index and address right? The commands were:\n");
-    write_commands(o, "veth", stderr);
+    reexec_write_commands(o, "veth", stderr);
     return false;
 }
 
@@ -128,7 +128,7 @@ static bool command_succeeds(const char *command)
 }
 
 /* A network namespace: a plain one if permitted, otherwise one inside a user namespace. */
-static bool add_unshare_words(char **words, int *count)
+static bool reexec_add_unshare(char **words, int *count)
 {
     static const char *const needed[][2] = { { "unshare", "util-linux" }, { "ip", "iproute2" } };
     static char *const plain[] = { "unshare", "-n", "--" }, *const mapped[] = { "unshare", "-r", "-n", "--" };
@@ -157,22 +157,22 @@ static bool add_unshare_words(char **words, int *count)
 bool reexec_prepare(const struct options *o, char **argv)
 {
     char *words[MAX_ARGUMENTS], self[4096], preload[4200];
-    const char *asan = getenv(PRELOADED) ? NULL : missing_asan(o);
+    const char *asan = getenv(PRELOADED) ? NULL : reexec_missing_asan(o);
     bool net = o->net_count && !getenv(IN_NETWORK);
     ssize_t length;
     int count = 0;
 
-    if (!check_tsan(o))
+    if (!reexec_check_tsan(o))
         return false;
     if (!net && !asan) {
         if (getenv(PRELOADED))
             unsetenv("LD_PRELOAD");
         unsetenv(PRELOADED);
         unsetenv(IN_NETWORK);
-        return !o->net_count || create_network(o);
+        return !o->net_count || reexec_create_network(o);
     }
     length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0 || (net && !add_unshare_words(words, &count)))
+    if (length < 0 || (net && !reexec_add_unshare(words, &count)))
         return false;
     self[length] = '\0';
     if (asan) { /* not in the environment of unshare or ip */

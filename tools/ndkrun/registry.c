@@ -4,17 +4,17 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "hex.h"
 #include "number.h"
 
 enum { MAX_KEY = 1024, MAX_DATA = 4096 };
 enum { REG_TEXT = 1, REG_EXPAND = 2, REG_BYTES = 3, REG_NUMBER = 4, REG_TEXTS = 7, REG_WIDE_NUMBER = 11 };
 
 /* The service's name is the file's name, as in ondk_wdk_load. */
-static void service_key(const char *driver, char *key, size_t room)
+static void registry_service_key(const char *driver, char *key, size_t room)
 {
     const char *base = strrchr(driver, '/'), *dot;
 
@@ -24,28 +24,22 @@ static void service_key(const char *driver, char *key, size_t room)
              (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)), base);
 }
 
-static bool is_whole(const char *key)
+static bool registry_is_whole_key(const char *key)
 {
     return !strncasecmp(key, "\\Registry\\", 10) || !strncasecmp(key, "HKLM\\", 5) || !strncasecmp(key, "HKEY_", 5);
 }
 
-static bool set_bytes(const char *key, const char *name, const char *hex)
+static bool registry_set_bytes(const char *key, const char *name, const char *hex)
 {
     uint8_t data[MAX_DATA];
-    size_t digits = strlen(hex);
+    uint32_t length;
 
-    if (digits % 2 || digits / 2 > sizeof data || strspn(hex, "0123456789abcdefABCDEF") != digits)
-        return false;
-    for (size_t i = 0; i < digits / 2; i++) {
-        char pair[3] = { hex[2 * i], hex[2 * i + 1], '\0' };
-
-        data[i] = (uint8_t)strtoul(pair, NULL, 16);
-    }
-    return !ondk_wdk_registry_set(key, name, REG_BYTES, data, (uint32_t)(digits / 2));
+    return hex_parse(hex, data, sizeof data, &length) &&
+           !ondk_wdk_registry_set(key, name, REG_BYTES, data, length);
 }
 
 /* Bars separate the texts, so a text cannot contain one. */
-static bool set_texts(const char *key, const char *name, const char *bars)
+static bool registry_set_texts(const char *key, const char *name, const char *bars)
 {
     char data[MAX_DATA];
     size_t length = strlen(bars);
@@ -58,7 +52,7 @@ static bool set_texts(const char *key, const char *name, const char *bars)
     return !ondk_wdk_registry_set_text(key, name, REG_TEXTS, data, (uint32_t)length + 1);
 }
 
-static bool set_value(const char *key, const char *name, const char *type, const char *data)
+static bool registry_set_value(const char *key, const char *name, const char *type, const char *data)
 {
     uint64_t value;
     uint32_t narrow;
@@ -73,8 +67,8 @@ static bool set_value(const char *key, const char *name, const char *type, const
         return !ondk_wdk_registry_set_text(key, name, type[0] == 's' ? REG_TEXT : REG_EXPAND, data,
                                            (uint32_t)strlen(data));
     if (!strcmp(type, "multi_sz"))
-        return set_texts(key, name, data);
-    return !strcmp(type, "hex") && set_bytes(key, name, data);
+        return registry_set_texts(key, name, data);
+    return !strcmp(type, "hex") && registry_set_bytes(key, name, data);
 }
 
 /* Splits a copy at the first '=', at the last backslash before it, and at the colon after it. */
@@ -94,12 +88,12 @@ static bool registry_set(const struct options *o, const char *given)
     if (name)
         *name = '\0';
     key[0] = '\0';
-    if (!name || !is_whole(words))
-        service_key(o->drivers[0], key, MAX_KEY);
+    if (!name || !registry_is_whole_key(words))
+        registry_service_key(o->drivers[0], key, MAX_KEY);
     length = strlen(key);
     if (name && snprintf(key + length, sizeof key - length, "%s%s", length ? "\\" : "", words) >= MAX_KEY)
         return false;
-    return set_value(key, name ? name + 1 : words, type, data);
+    return registry_set_value(key, name ? name + 1 : words, type, data);
 }
 
 bool registry_prepare(const struct options *o, FILE *out)

@@ -25,7 +25,7 @@ static bool parse_number(const char *word, uint32_t max, uint32_t *value)
     return good;
 }
 
-static bool parse_address(char *word, ondk_wdk_scsi_command_t *c)
+static bool scsi_parse_address(char *word, ondk_wdk_scsi_command_t *c)
 {
     uint8_t *const parts[] = { &c->path, &c->target, &c->lun };
     char *save, *part = strtok_r(word, ":", &save);
@@ -39,7 +39,7 @@ static bool parse_address(char *word, ondk_wdk_scsi_command_t *c)
     return !part;
 }
 
-static void set_command(ondk_wdk_scsi_command_t *c, uint8_t operation, uint8_t length, uint32_t expected)
+static void scsi_set_command(ondk_wdk_scsi_command_t *c, uint8_t operation, uint8_t length, uint32_t expected)
 {
     c->cdb[0] = operation;
     c->cdb_length = length;
@@ -59,13 +59,13 @@ static uint32_t get32(const uint8_t *at)
 }
 
 /* Reads the unit's block size; 0 if the unit does not report it or it is too large. */
-static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
+static uint32_t scsi_block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_t *to)
 {
     ondk_wdk_scsi_command_t c = { .path = to->path, .target = to->target, .lun = to->lun };
     uint8_t capacity[8] = { 0 };
     uint32_t status, size;
 
-    set_command(&c, 0x25, 10, sizeof capacity);
+    scsi_set_command(&c, 0x25, 10, sizeof capacity);
     c.data = capacity;
     if (ondk_wdk_scsi(port, &c, &status) || !NT_SUCCESS((NTSTATUS)status) || c.scsi_status)
         return 0;
@@ -73,7 +73,7 @@ static uint32_t block_size(ondk_wdk_device_t *port, const ondk_wdk_scsi_command_
     return size <= MAX_BLOCK ? size : 0;
 }
 
-static bool set_blocks(ondk_wdk_scsi_command_t *c, uint32_t lba, uint32_t blocks, uint32_t size)
+static bool scsi_set_blocks(ondk_wdk_scsi_command_t *c, uint32_t lba, uint32_t blocks, uint32_t size)
 {
     if (!size || !blocks || blocks > MAX_DATA / size)
         return false;
@@ -84,30 +84,30 @@ static bool set_blocks(ondk_wdk_scsi_command_t *c, uint32_t lba, uint32_t blocks
     return true;
 }
 
-static bool set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
+static bool scsi_set_read(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, blocks;
 
-    set_command(c, 0x28, 10, 0);
+    scsi_set_command(c, 0x28, 10, 0);
     return parse_number(words[0], UINT32_MAX, &lba) && parse_number(words[1], UINT16_MAX, &blocks) &&
-           set_blocks(c, lba, blocks, block_size(port, c));
+           scsi_set_blocks(c, lba, blocks, scsi_block_size(port, c));
 }
 
 /* The rest of the last block is zero. */
-static bool set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
+static bool scsi_set_write(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words)
 {
     uint32_t lba, length, size;
 
     memset(data, 0, sizeof data);
-    set_command(c, 0x2a, 10, 0);
+    scsi_set_command(c, 0x2a, 10, 0);
     c->out = true;
     if (!parse_number(words[0], UINT32_MAX, &lba) || !hex_parse(words[1], data, sizeof data, &length))
         return false;
-    size = block_size(port, c);
-    return size && set_blocks(c, lba, (length + size - 1) / size, size);
+    size = scsi_block_size(port, c);
+    return size && scsi_set_blocks(c, lba, (length + size - 1) / size, size);
 }
 
-static bool set_cdb(ondk_wdk_scsi_command_t *c, char *const *words, int count)
+static bool scsi_set_cdb(ondk_wdk_scsi_command_t *c, char *const *words, int count)
 {
     uint32_t length;
 
@@ -118,27 +118,27 @@ static bool set_cdb(ondk_wdk_scsi_command_t *c, char *const *words, int count)
     return count == 1 || (count == 3 && !strcmp(words[1], "in") && parse_number(words[2], MAX_DATA, &c->data_length));
 }
 
-static bool build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words, int count)
+static bool scsi_build_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, char *const *words, int count)
 {
     if (!strcmp(words[0], "inquiry") && count == 1) {
-        set_command(c, 0x12, 6, INQUIRY_LENGTH);
+        scsi_set_command(c, 0x12, 6, INQUIRY_LENGTH);
         c->cdb[4] = INQUIRY_LENGTH;
     } else if (!strcmp(words[0], "capacity") && count == 1) {
-        set_command(c, 0x25, 10, 8);
+        scsi_set_command(c, 0x25, 10, 8);
     } else if (!strcmp(words[0], "luns") && count == 1) {
-        set_command(c, 0xa0, 12, LUNS_LENGTH);
+        scsi_set_command(c, 0xa0, 12, LUNS_LENGTH);
         put32(c->cdb + 6, LUNS_LENGTH);
     } else if (!strcmp(words[0], "read") && count == 3) {
-        return set_read(port, c, words + 1);
+        return scsi_set_read(port, c, words + 1);
     } else if (!strcmp(words[0], "write") && count == 3) {
-        return set_write(port, c, words + 1);
+        return scsi_set_write(port, c, words + 1);
     } else {
-        return !strcmp(words[0], "cdb") && count > 1 && set_cdb(c, words + 1, count - 1);
+        return !strcmp(words[0], "cdb") && count > 1 && scsi_set_cdb(c, words + 1, count - 1);
     }
     return true;
 }
 
-static bool send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
+static bool scsi_send_command(ondk_wdk_device_t *port, ondk_wdk_scsi_command_t *c, const char *words, FILE *out)
 {
     uint32_t status;
 
@@ -172,12 +172,12 @@ bool scsi_send(const char *words, FILE *out)
     good = snprintf(copy, sizeof copy, "%s", words) < (int)sizeof copy;
     for (word = strtok_r(copy, " ", &save); word && count <= MAX_WORDS; word = strtok_r(NULL, " ", &save))
         found[count++] = word;
-    good = good && count > 1 && count <= MAX_WORDS && parse_address(found[0], &c) &&
-           build_command(port, &c, found + 1, count - 1);
+    good = good && count > 1 && count <= MAX_WORDS && scsi_parse_address(found[0], &c) &&
+           scsi_build_command(port, &c, found + 1, count - 1);
     if (!good)
-        fprintf(out, "ndkrun: --scsi %s: not understood, or the unit does not report its block size (see --help)\n",
+        fprintf(out, "ndkrun: --scsi %s: wrong command, or the unit does not report its block size (see --help)\n",
                 words);
-    good = good && send_command(port, &c, words, out);
+    good = good && scsi_send_command(port, &c, words, out);
     ondk_wdk_close(port);
     return good;
 }

@@ -34,19 +34,19 @@ struct search {
     char path[4096];
 };
 
-static const char *last_part(const char *path)
+static const char *symbol_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
 }
 
-static int match_module(struct dl_phdr_info *info, size_t size, void *context)
+static int symbol_match_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *s = context;
 
     (void)size;
-    if (!info->dlpi_name || strcmp(last_part(info->dlpi_name), s->module))
+    if (!info->dlpi_name || strcmp(symbol_file_name(info->dlpi_name), s->module))
         return 0;
     snprintf(s->path, sizeof s->path, "%s", info->dlpi_name);
     return 1;
@@ -114,17 +114,17 @@ static struct helper *helper_find(const char *module)
     h = &helpers[helper_count++];
     strcpy(h->module, module);
     h->query = h->answer = -1;
-    dl_iterate_phdr(match_module, &s);
+    dl_iterate_phdr(symbol_match_module, &s);
     if (!s.path[0]) /* the program itself has no name in the list */
         (void)!readlink("/proc/self/exe", s.path, sizeof s.path - 1);
-    if (strcmp(last_part(s.path), module))
+    if (strcmp(symbol_file_name(s.path), module))
         s.path[0] = '\0';
     if (s.path[0])
         helper_start(h, s.path);
     return h;
 }
 
-static bool read_line(int fd, char *line, size_t room)
+static bool symbol_read_line(int fd, char *line, size_t room)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
     size_t have = 0;
@@ -148,7 +148,7 @@ bool symbol_find(const char *module, unsigned long offset, char *text, size_t ro
     char *extra;
 
     if (!h || h->query < 0 || write(h->query, question, (size_t)length) != length ||
-        !read_line(h->answer, function, sizeof function) || !read_line(h->answer, place, sizeof place))
+        !symbol_read_line(h->answer, function, sizeof function) || !symbol_read_line(h->answer, place, sizeof place))
         return false;
     if (!strncmp(place, "??", 2) || !strcmp(function, "??"))
         return false;

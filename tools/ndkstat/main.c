@@ -22,9 +22,9 @@ static const char help[] =
     "  ndkstat --json [--pid PID] [--watch [SECONDS]] [--rounds N]\n"
     "\n"
     "  (nothing)             connections, listeners and shared endpoints in the layout of netstat -xan\n"
-    "  -s, --state           also the state of each, and ended connections that hold their address\n"
+    "  -s, --state           also the state of each, and ended connections whose address is still in use\n"
     "  -c, --counters        the RDMA Activity counters, a block for each adapter\n"
-    "  -j, --json            everything, one JSON object in a line (docs/observe.md has its members)\n"
+    "  -j, --json            everything, one JSON object on a line (docs/observe.md has its members)\n"
     "  -p, --pid PID         only this process\n"
     "  -w, --watch[=SECONDS] repeat every SECONDS (1) until Ctrl-C; bytes and frames of --counters are\n"
     "                        rates from the second round on\n"
@@ -34,8 +34,8 @@ static const char help[] =
     "\n"
     "A process is shown while it has an open adapter, unless ONDK_STAT=0 is in its environment.\n"
     "\n"
-    "Exit: 0 everything was shown, even if it is nothing; 1 a process of this user could not be read, or the one of\n"
-    "--pid has no adapter or could not be read; 2 wrong usage.\n";
+    "Exit: 0 everything was shown, even if there is nothing; 1 a process of this user could not be read, or the one\n"
+    "of --pid has no adapter or could not be read; 2 wrong usage.\n";
 
 struct options {
     bool state, counters, json, watch;
@@ -43,16 +43,7 @@ struct options {
     double seconds;
 };
 
-static bool whole_number(const char *text, long *value)
-{
-    char *end;
-
-    errno = 0;
-    *value = strtol(text, &end, 10);
-    return !errno && end != text && !*end && *value > 0;
-}
-
-static bool seconds_of(const char *text, double *value)
+static bool ndkstat_parse_seconds(const char *text, double *value)
 {
     char *end;
 
@@ -60,24 +51,36 @@ static bool seconds_of(const char *text, double *value)
     return end != text && !*end && *value >= 0.01 && *value <= 86400;
 }
 
-static int wrong(const char *what, const char *value)
+static int ndkstat_usage_error(const char *what, const char *value)
 {
     fprintf(stderr, "ndkstat: %s%s%s; see ndkstat --help\n", what, value ? ": " : "", value ? value : "");
     return USAGE;
 }
 
-/* Accepts "--watch 2" like "--watch=2": getopt does not attach a separate optional value. */
-static int watch(struct options *o, int argc, char **argv)
+/* Parses the option's argument as a positive number. `error` is the message for any other. */
+static int ndkstat_parse_number(const char *error, long *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtol(optarg, &end, 10);
+    return !errno && end != optarg && !*end && *value > 0 ? OK : ndkstat_usage_error(error, optarg);
+}
+
+/* Also accepts "--watch 2", which getopt does not recognize as an optional value. */
+static int ndkstat_parse_watch(struct options *o, int argc, char **argv)
 {
     const char *value = optarg;
 
     if (!value && optind < argc && *argv[optind] != '-')
         value = argv[optind++];
     o->watch = true;
-    return !value || seconds_of(value, &o->seconds) ? OK : wrong("not a number of seconds", value);
+    if (value && !ndkstat_parse_seconds(value, &o->seconds))
+        return ndkstat_usage_error("not a number of seconds", value);
+    return OK;
 }
 
-static int parse(struct options *o, int argc, char **argv, bool *done)
+static int ndkstat_parse(struct options *o, int argc, char **argv, bool *done)
 {
     static const struct option known[] = {
         { "state", no_argument, NULL, 's' },     { "counters", no_argument, NULL, 'c' },
@@ -93,31 +96,31 @@ static int parse(struct options *o, int argc, char **argv, bool *done)
         case 's': o->state = true; break;
         case 'c': o->counters = true; break;
         case 'j': o->json = true; break;
-        case 'p': code = whole_number(optarg, &o->pid) ? OK : wrong("not a process id", optarg); break;
-        case 'w': code = watch(o, argc, argv); break;
-        case 'r': code = whole_number(optarg, &o->rounds) ? OK : wrong("not a number of rounds", optarg); break;
+        case 'p': code = ndkstat_parse_number("not a process id", &o->pid); break;
+        case 'w': code = ndkstat_parse_watch(o, argc, argv); break;
+        case 'r': code = ndkstat_parse_number("not a number of rounds", &o->rounds); break;
         case 'h': fputs(help, stdout); *done = true; return OK;
         case 'x': case 'a': case 'n': break;
-        default: return wrong("unknown option", NULL);
+        default: return ndkstat_usage_error("unknown option", NULL);
         }
     }
     if (code == OK && optind < argc)
-        code = wrong("what is this", argv[optind]);
+        code = ndkstat_usage_error("unexpected argument", argv[optind]);
     if (code == OK && o->state + o->counters + o->json > 1)
-        code = wrong("--state, --counters and --json exclude each other", NULL);
+        code = ndkstat_usage_error("--state, --counters and --json exclude each other", NULL);
     if (code == OK && o->rounds && !o->watch)
-        code = wrong("--rounds goes with --watch", NULL);
+        code = ndkstat_usage_error("--rounds needs --watch", NULL);
     return code;
 }
 
-static void show(const struct options *o, const struct snapshots *now, const json_t *before)
+static void ndkstat_show(const struct options *o, const struct snapshots *now, const json_t *before)
 {
     if (o->json)
-        print_json(now->processes);
+        show_json(now->processes);
     else if (o->counters)
-        print_counters(now->processes, before);
+        show_counters(now->processes, before);
     else
-        print_lists(now->processes, o->state);
+        show_lists(now->processes, o->state);
     if (now->foreign && !o->json)
         printf("\n%u process%s of other users: not shown\n", now->foreign, now->foreign == 1 ? "" : "es");
     if (!json_array_size(now->processes) && !o->json)
@@ -125,7 +128,7 @@ static void show(const struct options *o, const struct snapshots *now, const jso
     fflush(stdout);
 }
 
-static void wait_seconds(double seconds)
+static void ndkstat_wait(double seconds)
 {
     struct timespec rest = { .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
 
@@ -133,7 +136,7 @@ static void wait_seconds(double seconds)
         ;
 }
 
-static int run(const struct options *o)
+static int ndkstat_run(const struct options *o)
 {
     long rounds = o->watch ? o->rounds : 1;
     json_t *before = NULL;
@@ -142,14 +145,14 @@ static int run(const struct options *o)
     for (long round = 0; !rounds || round < rounds; round++) {
         struct snapshots now;
         if (round)
-            wait_seconds(o->seconds);
+            ndkstat_wait(o->seconds);
         if (!reader_read(&now, o->pid)) {
             json_decref(before);
             return NOT_READ;
         }
         if (now.failed)
             code = NOT_READ;
-        show(o, &now, before);
+        ndkstat_show(o, &now, before);
         json_decref(before);
         before = now.processes;
     }
@@ -161,7 +164,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     bool done = false;
-    int code = parse(&o, argc, argv, &done);
+    int code = ndkstat_parse(&o, argc, argv, &done);
 
-    return code != OK || done ? code : run(&o);
+    return code != OK || done ? code : ndkstat_run(&o);
 }

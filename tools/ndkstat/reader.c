@@ -42,8 +42,8 @@ struct peer {
     const struct name *name;
     enum peer_state state;
     int fd;
-    struct user *user; /* NULL until known; then the peer counts among the user's peers */
-    long pid;          /* until the user is known from the name, then from the kernel */
+    struct user *user; /* NULL until identified; then the peer counts among the user's peers */
+    long pid;          /* from the name until identified, then from the kernel */
     char *text;
     size_t size, room;
     json_t *json;
@@ -101,7 +101,7 @@ static void peer_end(struct peer *p, enum peer_state state)
     p->state = state;
 }
 
-/* Another user's process decides itself whether it can be read, so that is not a failure of this run. */
+/* A process of another user can refuse to be read, so that is not a failure of this run. */
 static void peer_fail(struct round *r, struct peer *p, const char *why)
 {
     bool foreign = p->user && p->user->uid != geteuid();
@@ -188,7 +188,7 @@ static void peer_identify(struct round *r, struct peer *p)
         round_report(r, true, "process %ld of user %u uses the name of process %ld: not shown", (long)who.pid,
                      (unsigned)who.uid, p->name->pid);
     } else if ((r->pid && who.pid != r->pid) || (kill(who.pid, 0) != 0 && errno == ESRCH)) {
-        peer_end(p, PEER_GONE); /* not requested, or another process holds the socket of one that has ended */
+        peer_end(p, PEER_GONE); /* not requested, or another process inherited the socket of one that has ended */
     } else {
         p->state = PEER_READING;
     }
@@ -300,7 +300,7 @@ static bool peer_read(struct round *r, struct peer *p)
 
 /* ---- all peers ---- */
 
-/* Waits until a peer can be read, or connecting may be tried again. */
+/* Waits until a peer can be read, or until the next attempt to connect. */
 static void round_wait(const struct round *r, struct pollfd *fds, long left)
 {
     nfds_t n = 0;
@@ -374,7 +374,7 @@ static bool round_collect(struct round *r, struct snapshots *s)
         seen = seen || p->state == PEER_READ || p->state == PEER_FOREIGN || p->state == PEER_FAILED;
     }
     if (r->pid && !seen) {
-        fprintf(stderr, "ndkstat: process %ld has no open adapter that can be seen\n", r->pid);
+        fprintf(stderr, "ndkstat: process %ld has no open adapter that this user may read\n", r->pid);
         r->failed = true;
     }
     if (r->messages > MAX_MESSAGES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See print.h. Missing members, or members of another type, are shown as zero or "?", because another version may omit
+ * See show.h. Missing members, or members of another type, are shown as zero or "?", because another version may omit
  * them. Characters that could control a terminal are replaced.
  */
 #include "show.h"
@@ -12,7 +12,7 @@
 enum { TEXT = 128 };
 
 /* Copies a member to text, which has TEXT bytes, and returns text. */
-static const char *text_of(const json_t *object, const char *key, char *text)
+static const char *show_text(const json_t *object, const char *key, char *text)
 {
     const char *value = json_string_value(json_object_get(object, key));
     size_t n = 0;
@@ -23,7 +23,7 @@ static const char *text_of(const json_t *object, const char *key, char *text)
     return text;
 }
 
-static unsigned long long number_of(const json_t *object, const char *key)
+static unsigned long long show_number(const json_t *object, const char *key)
 {
     json_int_t value = json_integer_value(json_object_get(object, key));
 
@@ -31,11 +31,11 @@ static unsigned long long number_of(const json_t *object, const char *key)
 }
 
 /* Marks another user's process, whose lines are under that user's control. text has TEXT bytes. Returns text. */
-static const char *user_of(const json_t *process, const char *format, char *text)
+static const char *show_user(const json_t *process, const char *format, char *text)
 {
     text[0] = '\0';
     if (json_is_true(json_object_get(process, "foreign")))
-        snprintf(text, TEXT, format, number_of(process, "uid"));
+        snprintf(text, TEXT, format, show_number(process, "uid"));
     return text;
 }
 
@@ -47,20 +47,20 @@ struct row {
     bool state;
 };
 
-static void print_row(const struct row *r, const char *foreign)
+static void show_row(const struct row *r, const char *foreign)
 {
     char local[TEXT], role[TEXT], state[TEXT], user[TEXT];
 
     if (json_is_null(json_object_get(r->entry, "local")))
         return; /* a listener before NdkListen has succeeded */
-    printf("  %-6s %7llu %-15s %-22s %-22s %llu%s", "User", number_of(r->adapter, "if_index"), r->type,
-           text_of(r->entry, "local", local), foreign, number_of(r->process, "pid"),
-           user_of(r->process, " (uid %llu)", user));
+    printf("  %-6s %7llu %-15s %-22s %-22s %llu%s", "User", show_number(r->adapter, "if_index"), r->type,
+           show_text(r->entry, "local", local), foreign, show_number(r->process, "pid"),
+           show_user(r->process, " (uid %llu)", user));
     if (r->state && strcmp(r->type, "Shared endpoint"))
-        printf("\t%s", text_of(r->entry, "state", state));
+        printf("\t%s", show_text(r->entry, "state", state));
     if (r->state && !strcmp(r->type, "Connection"))
-        printf(", %s, reads in %llu out %llu", text_of(r->entry, "role", role),
-               number_of(r->entry, "inbound_reads"), number_of(r->entry, "outbound_reads"));
+        printf(", %s, reads in %llu out %llu", show_text(r->entry, "role", role),
+               show_number(r->entry, "inbound_reads"), show_number(r->entry, "outbound_reads"));
     putchar('\n');
 }
 
@@ -71,7 +71,7 @@ static bool has_ended(const json_t *entry)
     return state && !strcmp(state, "ended");
 }
 
-static void print_adapter(const json_t *process, const json_t *adapter, bool state)
+static void show_adapter(const json_t *process, const json_t *adapter, bool state)
 {
     struct row row = { .process = process, .adapter = adapter, .state = state };
     char foreign[TEXT];
@@ -82,21 +82,21 @@ static void print_adapter(const json_t *process, const json_t *adapter, bool sta
     json_array_foreach(json_object_get(adapter, "connections"), i, entry) {
         row.entry = entry;
         if (state || !has_ended(entry))
-            print_row(&row, text_of(entry, "foreign", foreign));
+            show_row(&row, show_text(entry, "foreign", foreign));
     }
     row.type = "Listener";
     json_array_foreach(json_object_get(adapter, "listeners"), i, entry) {
         row.entry = entry;
-        print_row(&row, "NA");
+        show_row(&row, "NA");
     }
     row.type = "Shared endpoint";
     json_array_foreach(json_object_get(adapter, "shared_endpoints"), i, entry) {
         row.entry = entry;
-        print_row(&row, "NA");
+        show_row(&row, "NA");
     }
 }
 
-void print_lists(const json_t *processes, bool state)
+void show_lists(const json_t *processes, bool state)
 {
     json_t *process, *adapter;
     size_t i, k;
@@ -106,7 +106,7 @@ void print_lists(const json_t *processes, bool state)
            "PID", state ? "\tState" : "");
     json_array_foreach(processes, i, process)
         json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-            print_adapter(process, adapter, state);
+            show_adapter(process, adapter, state);
 }
 
 /* ---- counters ---- */
@@ -130,17 +130,17 @@ static const struct {
 };
 
 /* Finds the same adapter of the same process in another reading, and that process; NULL if there is none. */
-static const json_t *find(const json_t *processes, unsigned long long pid, unsigned long long number,
+static const json_t *show_find_adapter(const json_t *processes, unsigned long long pid, unsigned long long number,
                           const json_t **of_process)
 {
     json_t *process, *adapter;
     size_t i, k;
 
     json_array_foreach(processes, i, process) {
-        if (number_of(process, "pid") != pid)
+        if (show_number(process, "pid") != pid)
             continue;
         json_array_foreach(json_object_get(process, "adapters"), k, adapter) {
-            if (number_of(adapter, "adapter") != number)
+            if (show_number(adapter, "adapter") != number)
                 continue;
             *of_process = process;
             return adapter;
@@ -149,20 +149,20 @@ static const json_t *find(const json_t *processes, unsigned long long pid, unsig
     return NULL;
 }
 
-static void print_block(const json_t *process, const json_t *adapter, const json_t *before)
+static void show_block(const json_t *process, const json_t *adapter, const json_t *before)
 {
-    unsigned long long pid = number_of(process, "pid");
+    unsigned long long pid = show_number(process, "pid");
     const json_t *now = json_object_get(adapter, "counters"), *then_process = NULL;
-    const json_t *then = find(before, pid, number_of(adapter, "adapter"), &then_process);
-    unsigned long long ns = then ? number_of(process, "time_ns") - number_of(then_process, "time_ns") : 0;
+    const json_t *then = show_find_adapter(before, pid, show_number(adapter, "adapter"), &then_process);
+    unsigned long long ns = then ? show_number(process, "time_ns") - show_number(then_process, "time_ns") : 0;
     char name[TEXT], version[TEXT], label[TEXT], user[TEXT];
 
-    printf("\nRDMA Activity(%s), IfIndex %llu, PID %llu%s, NDK %s\n\n", text_of(adapter, "if_name", name),
-           number_of(adapter, "if_index"), pid, user_of(process, " (uid %llu)", user),
-           text_of(adapter, "ndk_version", version));
+    printf("\nRDMA Activity(%s), IfIndex %llu, PID %llu%s, NDK %s\n\n", show_text(adapter, "if_name", name),
+           show_number(adapter, "if_index"), pid, show_user(process, " (uid %llu)", user),
+           show_text(adapter, "ndk_version", version));
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
-        unsigned long long value = number_of(now, counters[i].key);
-        unsigned long long old = number_of(json_object_get(then, "counters"), counters[i].key);
+        unsigned long long value = show_number(now, counters[i].key);
+        unsigned long long old = show_number(json_object_get(then, "counters"), counters[i].key);
         if (counters[i].flows && ns) {
             snprintf(label, sizeof label, "%s/sec", counters[i].label);
             printf("  %-34s %20.0f\n", label, (double)(value - old) * 1e9 / (double)ns);
@@ -172,7 +172,7 @@ static void print_block(const json_t *process, const json_t *adapter, const json
     }
 }
 
-void print_counters(const json_t *processes, const json_t *before)
+void show_counters(const json_t *processes, const json_t *before)
 {
     json_t *process, *adapter;
     size_t i, k;
@@ -181,10 +181,10 @@ void print_counters(const json_t *processes, const json_t *before)
         printf("\nRDMA Activity\n\n");
     json_array_foreach(processes, i, process)
         json_array_foreach(json_object_get(process, "adapters"), k, adapter)
-            print_block(process, adapter, before);
+            show_block(process, adapter, before);
 }
 
-void print_json(const json_t *processes)
+void show_json(const json_t *processes)
 {
     char *text = json_dumps(processes, JSON_COMPACT | JSON_ENSURE_ASCII);
 

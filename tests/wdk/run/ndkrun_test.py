@@ -42,11 +42,11 @@ def expect(name, code, words, *arguments):
 
 def usage():
     expect('help', 0, 'ndkrun loads kernel drivers', '--help')
-    expect('no driver', 2, 'which driver')
+    expect('no driver', 2, 'no driver: ')
     expect('a wrong option', 2, 'unrecognized', '--frob')
     for option, word in (('--net', '12'), ('--net', '12=host'), ('--net', '0=1.2.3.4/8'), ('--checks', 'maybe'),
                          ('--run-for', 'soon'), ('--map', 'x=lo'), ('--net', '12=1.2.3.4/8;reboot')):
-        expect(f'{option} {word}', 2, 'not understood', '--run-for', 0, option, word, driver('tee'))
+        expect(f'{option} {word}', 2, 'wrong value', '--run-for', 0, option, word, driver('tee'))
     for word in ('Port', 'Port=5', 'Port=dword:', 'Port=dword:4294967296', 'Port=hex:0', 'Port=word:1'):
         expect(f'--reg {word}', 2, 'expected', '--reg', word, driver('tee'))
     expect('--reg-file that is not there', 2, 'reg-file', '--reg-file', '/nobody.reg', driver('tee'))
@@ -79,7 +79,7 @@ def commands():
            '--scsi', '0:0:0 read 64 1', driver('ramdisk'))
     expect('a unit that is not there', 4, '0:1:0 inquiry: ', '--run-for', 0, '--scsi', '0:1:0 inquiry', driver('ramdisk'))
     for word in ('0:0 inquiry', '0:0:0 frob', '0:0:0 read 1', '0:0:0 cdb 00', '0:0:300 inquiry', 'inquiry'):
-        expect(f'--scsi {word}', 4, 'not understood', '--run-for', 0, '--scsi', word, driver('ramdisk'))
+        expect(f'--scsi {word}', 4, 'wrong command', '--run-for', 0, '--scsi', word, driver('ramdisk'))
     expect('a driver without an adapter', 4, 'no driver has a Storport adapter', '--run-for', 0, '--scsi', '0:0:0 inquiry',
            driver('tee'))
 
@@ -125,13 +125,13 @@ def numbers():
     for option, word in (('--net', '4294967308=1.2.3.4/8'), ('--net', '-18446744073709551604=1.2.3.4/8'),
                          ('--net', '+12=1.2.3.4/8'), ('--net', ' 12=1.2.3.4/8'), ('--map', '4294967308=lo'),
                          ('--run-for', '-1'), ('--run-for', ' 1'), ('--run-for', 'inf'), ('--run-for', '1e400')):
-        expect(f'{option} {word}', 2, 'not understood', '--run-for', 0, option, word, driver('tee'))
+        expect(f'{option} {word}', 2, 'wrong value', '--run-for', 0, option, word, driver('tee'))
     for word in ('dword:-1', 'dword:-18446744073709551611', 'dword: 5', 'dword:5x', 'qword:-1', 'qword:18446744073709551616'):
         expect(f'--reg Port={word}', 2, 'expected', '--run-for', 0, '--reg', f'Port={word}', driver('tee'))
     for code in ('-1', '-18446744073709549568', '18446744073711800320', ' 1', '1x', ''):
         expect(f'--ioctl Tee:{code}', 4, 'expected', '--run-for', 0, '--ioctl', f'Tee:{code}', driver('tee'))
     for word in ('0:0:-0 inquiry', '0:0:+0 inquiry', '0:0:18446744073709551616 inquiry', '0:0:0 read -18446744073709551611 1'):
-        expect(f'--scsi {word}', 4, 'not understood', '--run-for', 0, '--scsi', word, driver('ramdisk'))
+        expect(f'--scsi {word}', 4, 'wrong command', '--run-for', 0, '--scsi', word, driver('ramdisk'))
 
 
 def environment():
