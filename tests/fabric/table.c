@@ -6,7 +6,7 @@
 #include "fabric/iwarp/conn_table.h"
 #include "fabric/world.h"
 
-static const unsigned tells = TELL_CONNECTED | TELL_REQUEST | TELL_ESTABLISHED | TELL_PEER_ENDED | TELL_DISCONNECTED;
+static const unsigned tells = REPORT_CONNECTED | REPORT_REQUEST | REPORT_ESTABLISHED | REPORT_PEER_ENDED | REPORT_DISCONNECTED;
 
 static void every_cell(void (*look)(enum conn_state s, enum conn_event e, const struct conn_cell *c))
 {
@@ -96,14 +96,14 @@ static void answers_once(enum conn_state s, enum conn_event e, const struct conn
     if (c->kind != CELL_STEP || e <= CONN_DISCONNECT)
         return; /* requests: at the wrong time they are answered on the spot */
     if (waits_for_connected(s))
-        CHECK(!(c->effects & TELL_CONNECTED) == waits_for_connected(c->next));
+        CHECK(!(c->effects & REPORT_CONNECTED) == waits_for_connected(c->next));
     if (waits_for_established(s))
-        CHECK(!(c->effects & TELL_ESTABLISHED) == waits_for_established(c->next));
+        CHECK(!(c->effects & REPORT_ESTABLISHED) == waits_for_established(c->next));
     if (waits_for_disconnected(s))
-        CHECK(!(c->effects & TELL_DISCONNECTED) == waits_for_disconnected(c->next));
+        CHECK(!(c->effects & REPORT_DISCONNECTED) == waits_for_disconnected(c->next));
     else
-        CHECK(!(c->effects & TELL_DISCONNECTED));
-    if (c->effects & TELL_PEER_ENDED)
+        CHECK(!(c->effects & REPORT_DISCONNECTED));
+    if (c->effects & REPORT_PEER_ENDED)
         CHECK(s == CONN_ESTABLISHED);
 }
 

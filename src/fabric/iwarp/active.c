@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* The local address: the shared endpoint's, or one of our own for this connection. */
-static enum fabric_reason active_take_address(struct fabric_conn *c)
+static enum fabric_reason active_reserve_address(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
     enum fabric_reason owned;
@@ -20,15 +20,15 @@ static enum fabric_reason active_take_address(struct fabric_conn *c)
         net->reservation_ref(c->reservation);
         return FABRIC_OK;
     }
-    c->local = c->wanted_local;
-    owned = iwarp_owns(c->fabric, &c->local);
+    c->local = c->connect_local;
+    owned = iwarp_check_address(c->fabric, &c->local);
     if (owned != FABRIC_OK)
         return owned;
     error = net->reserve(c->fabric->net, &c->local, &c->remote, NET_USE_CONNECT, &c->reservation);
     return error ? iwarp_reason_reserve(error) : FABRIC_OK;
 }
 
-static enum fabric_reason active_start_up(struct fabric_conn *c)
+static enum fabric_reason active_create_startup(struct fabric_conn *c)
 {
     const struct fabric_config *config = &c->fabric->config;
     struct iw_startup_config s = {
@@ -73,10 +73,10 @@ struct conn_outcome active_connect(struct fabric_conn *c)
     enum fabric_reason why = FABRIC_NOT_CONNECTING;
 
     if (c->state == CONN_IDLE) {
-        c->remote = c->wanted_remote;
-        why = active_take_address(c);
+        c->remote = c->connect_remote;
+        why = active_reserve_address(c);
         if (why == FABRIC_OK)
-            why = active_start_up(c);
+            why = active_create_startup(c);
         if (why == FABRIC_OK)
             why = active_open_tcp(c);
     }

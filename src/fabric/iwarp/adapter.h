@@ -21,8 +21,8 @@ struct iw_scratch;
 struct mem_table;
 
 enum {
-    IWARP_SHARDS_MAX = 64,
-    IWARP_SINK = 16384, /* input of a connection that is over goes here */
+    IWARP_MAX_SHARDS = 64,
+    IWARP_SINK_SIZE = 16384, /* input of a connection that is over goes here */
 };
 
 /* Counts with one writer, the shard's owner, and any readers; but for COUNT_CQ_ERRORS, which any thread adds to. */
@@ -40,7 +40,7 @@ struct iwarp_shard {
     struct conn_list conns;     /* owner; those with a socket */
     struct task interface_gone;
     struct iw_scratch *scratch; /* owner */
-    uint8_t *sink;              /* owner; IWARP_SINK bytes, never read */
+    uint8_t *sink;              /* owner; IWARP_SINK_SIZE bytes, never read */
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
 };
 
@@ -76,7 +76,7 @@ struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
 /* The shard for a preferred processor; round-robin for -1. */
 struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
 /* OK or ADDRESS_FOREIGN. RESOURCES or SYSTEM if that could not be found out. */
-enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a);
+enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);
 
 /* interface.c. Both may block. 0 or errno. */
 int iwarp_interface_watch(struct iwarp_fabric *f);

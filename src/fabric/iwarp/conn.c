@@ -60,7 +60,7 @@ struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home
 
 /* ---- steps ---- */
 
-static void conn_check(const struct fabric_conn *c)
+static void conn_check_invariants(const struct fabric_conn *c)
 {
     bool lingers = c->state == CONN_LINGERING || c->state == CONN_LAST_WORDS;
 
@@ -99,7 +99,7 @@ static void conn_set_state(struct fabric_conn *c, enum conn_state next, enum fab
     if (next != from)
         limit_start(c);
     if (from == CONN_REQUESTED && next == CONN_DEAD)
-        listener_count_gone(c);
+        listener_count_abandoned(c);
     else if (from == CONN_REQUESTED && next != from)
         listener_count_answer(c);
 }
@@ -116,23 +116,23 @@ static void conn_step(struct fabric_conn *c, enum conn_event event, enum fabric_
         why = iwarp_qp_first_cause(c->qp, why);
     conn_set_state(c, cell->next, why);
     conn_effects(c, cell->effects, why);
-    conn_check(c);
+    conn_check_invariants(c);
 }
 
-static void conn_take(struct fabric_conn *c, struct conn_outcome out)
+static void conn_apply(struct fabric_conn *c, struct conn_outcome out)
 {
     if (out.event != CONN_NOTHING)
         conn_step(c, out.event, out.why);
 }
 
-static struct conn_outcome pump_nothing(struct fabric_conn *c)
+static struct conn_outcome conn_pump_nothing(struct fabric_conn *c)
 {
     (void)c;
     return conn_nothing;
 }
 
-static struct conn_outcome (*const pumps[CONN_STATES])(struct fabric_conn *c) = {
-    [CONN_IDLE] = pump_nothing,
+static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *c) = {
+    [CONN_IDLE] = conn_pump_nothing,
     [CONN_TCP_CONNECTING] = active_tcp,
     [CONN_REQUEST_SENT] = active_request,
     [CONN_REPLIED] = active_wait,
@@ -147,9 +147,9 @@ static struct conn_outcome (*const pumps[CONN_STATES])(struct fabric_conn *c) = 
     [CONN_PEER_CLOSED] = stream_pump,
     [CONN_CLOSING] = stream_pump,
     [CONN_LINGERING] = linger_pump,
-    [CONN_DEAD] = pump_nothing,
+    [CONN_DEAD] = conn_pump_nothing,
     [CONN_LAST_WORDS] = linger_pump,
-    [CONN_CLOSED] = pump_nothing,
+    [CONN_CLOSED] = conn_pump_nothing,
 };
 
 /* Goes on until the state does not change. No state comes twice without an event from outside, so that this ends. */
@@ -159,7 +159,7 @@ static void conn_pump(struct fabric_conn *c)
 
     do {
         before = c->state;
-        conn_take(c, pumps[before](c));
+        conn_apply(c, conn_pumps[before](c));
     } while (c->state != before);
 }
 
@@ -177,7 +177,7 @@ static void conn_on_socket(struct net_socket *socket, unsigned events)
         stream_resize(c);
     }
     conn_pump(c);
-    conn_leave(c);
+    conn_exit(c);
 }
 
 static void conn_on_limit(struct shard_timer *timer)
@@ -189,12 +189,12 @@ static void conn_on_limit(struct shard_timer *timer)
     conn_enter(c);
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
-    if (c->brief) {
+    if (c->short_linger) {
         c->readable = true; /* nothing unread is left behind */
         linger_hang_up(c);
     }
     conn_step(c, CONN_LOST, limit_reason(c));
-    conn_leave(c);
+    conn_exit(c);
 }
 
 static void conn_on_nudge(struct shard_timer *timer)
@@ -206,7 +206,7 @@ static void conn_on_nudge(struct shard_timer *timer)
     conn_enter(c);
     stream_nudge(c);
     conn_pump(c);
-    conn_leave(c);
+    conn_exit(c);
 }
 
 /* What this side has not read yet is no fault of the peer's, so it is read before the peer is judged. */
@@ -224,11 +224,11 @@ static void conn_on_stall(struct shard_timer *timer)
 
     conn_enter(c);
     conn_read_pending(c);
-    why = liveness_judge(c, &since);
+    why = liveness_check(c, &since);
     if (why != FABRIC_OK)
         conn_step(c, CONN_LOST, why);
     liveness_received(c);
-    conn_leave(c);
+    conn_exit(c);
 }
 
 /* ---- what other objects request ---- */
@@ -249,7 +249,7 @@ void conn_lose(struct fabric_conn *c, enum fabric_reason why)
 {
     conn_enter(c);
     conn_step(c, CONN_LOST, why);
-    conn_leave(c);
+    conn_exit(c);
 }
 
 void conn_abort(struct fabric_conn *c, enum fabric_reason why)
@@ -268,7 +268,7 @@ void conn_drop_victim(struct fabric_conn *c)
         iwarp_count(c->home, COUNT_DROPPED, 1);
         conn_lose(c, FABRIC_LOCAL_CLOSE);
     }
-    conn_leave(c);
+    conn_exit(c);
 }
 
 void conn_transmit(struct fabric_conn *c)
@@ -276,10 +276,10 @@ void conn_transmit(struct fabric_conn *c)
     enum conn_state before = c->state;
 
     conn_enter(c);
-    conn_take(c, stream_send(c));
+    conn_apply(c, stream_send(c));
     if (c->state != before)
         conn_pump(c);
-    conn_leave(c);
+    conn_exit(c);
 }
 
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
@@ -288,7 +288,7 @@ void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
     conn_read_pending(c);
     if (c->streams && conn_state_streams(c->state) && liveness_send_stalls(c, since))
         conn_step(c, CONN_LOST, FABRIC_SRQ_SHARE);
-    conn_leave(c);
+    conn_exit(c);
 }
 
 /* ---- the strand ---- */
@@ -354,7 +354,7 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
 }
 
 /* True: the connection is on its queue pair's shard, with its socket. False: it is leaving for there. */
-static bool conn_settle(struct fabric_conn *c, unsigned ops)
+static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
     bool wants = (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
     int error;
@@ -394,13 +394,13 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
     if (ops & OP_DROP)
         conn_drop_now(c);
     if (ops & OP_CONNECT)
-        conn_take(c, active_connect(c));
+        conn_apply(c, active_connect(c));
     if (ops & OP_ACCEPT) {
         if (c->accept_events)
             c->events = c->accept_events;
         if (c->state == CONN_REQUESTED) {
             c->readable = true; /* a peer that has given up by now is noticed before anything is sent */
-            conn_take(c, passive_wait(c));
+            conn_apply(c, passive_wait(c));
         }
         conn_step(c, CONN_ACCEPT, c->ended);
     }
@@ -431,7 +431,7 @@ static void conn_task(struct task *task)
     c->scheduled = false;
     spin_unlock(&c->lock);
     assert(shard_is_owner(c->home->shard));
-    if (!conn_settle(c, ops))
+    if (!conn_join_qp_shard(c, ops))
         return;
     conn_run_ops(c, ops);
     conn_unref(c);
@@ -471,8 +471,8 @@ int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
         c->home = p->qp->home;
     c->qp = p->qp;
     c->endpoint = p->endpoint;
-    c->wanted_local = p->endpoint ? p->endpoint->local : p->local;
-    c->wanted_remote = p->remote;
+    c->connect_local = p->endpoint ? p->endpoint->local : p->local;
+    c->connect_remote = p->remote;
     c->limits = p->limits;
     conn_copy_private(c, p->private_data, p->private_len);
     conn_unlock_and_post(c, conn_record(c, OP_CONNECT));

@@ -21,7 +21,7 @@
 #include "wire/mpa.h"
 
 enum {
-    IWARP_LEAST_MOVED = 16 * 1024, /* bytes in a time limit: a peer that moves less does not go on */
+    IWARP_MIN_PROGRESS = 16 * 1024, /* bytes in a time limit: a peer that moves less does not go on */
     IWARP_MAX_TURN_FPDUS = 2048, /* of one connection in one turn: a tenth of a millisecond, if they are empty */
 };
 
@@ -39,7 +39,7 @@ enum conn_op {
 };
 
 /* How a request counts among those that the consumer has not answered. */
-enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVING, UNANSWERED_GONE };
+enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
 /* Upcalls of the queue pair, which may do nothing; looked at when the call that made them has returned. */
 enum conn_signal {
@@ -49,7 +49,7 @@ enum conn_signal {
 struct fabric_conn {
     struct iwarp_fabric *fabric;
     atomic_uint refs;                  /* the handle, a queued task, the socket */
-    atomic_uint standing;              /* callers on the owner's stack: the owner alone writes */
+    atomic_uint entries;              /* callers on the owner's stack: the owner alone writes */
     struct spin lock;                  /* guards ops, scheduled, posted_to, what ops carry; and writing home, state */
     unsigned ops;
     bool scheduled;
@@ -62,7 +62,7 @@ struct fabric_conn {
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
     struct fabric_endpoint *endpoint;
-    struct addr wanted_local, wanted_remote;
+    struct addr connect_local, connect_remote;
     struct fabric_limits limits;
     size_t private_len;                /* of private_data, below */
     struct fabric_listener *drop_for;  /* is resumed by OP_DROP; or NULL */
@@ -85,7 +85,7 @@ struct fabric_conn {
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool brief;                        /* the last frame needs no lingering: the peer has nothing on its way */
+    bool short_linger;                        /* the last frame needs no lingering: the peer has nothing on its way */
     bool sent_all;                     /* nothing is left that could be sent now */
     unsigned signals;
     enum iw_end end;
@@ -144,7 +144,7 @@ void conn_ref(struct fabric_conn *c); /* any thread */
 void conn_unref(struct fabric_conn *c);
 /* Between them the connection is there, whatever is given back. The last one to leave ends it. */
 void conn_enter(struct fabric_conn *c);
-void conn_leave(struct fabric_conn *c);
+void conn_exit(struct fabric_conn *c);
 bool conn_is_entered(const struct fabric_conn *c); /* any thread */
 /* The home shard's list has connections with a socket. */
 void conn_socket_opened(struct fabric_conn *c);

@@ -31,9 +31,9 @@ static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;
 
-    c->brief = iw_startup_tx_want(c->startup, &at) == 0;
+    c->short_linger = iw_startup_tx_want(c->startup, &at) == 0;
     limit_start(c);
-    if (c->brief)
+    if (c->short_linger)
         iw_startup_reject(c->startup, c->private_data, c->private_len);
 }
 
@@ -105,15 +105,15 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
     struct iw_startup *startup;
 
     effects_before_reports(c, effects, why);
-    if (effects & TELL_CONNECTED)
+    if (effects & REPORT_CONNECTED)
         effect_report_connected(c, why);
-    if (effects & TELL_REQUEST)
+    if (effects & REPORT_REQUEST)
         passive_report_request(c);
-    if (effects & TELL_ESTABLISHED)
+    if (effects & REPORT_ESTABLISHED)
         effect_report_established(c, why);
-    if (effects & TELL_PEER_ENDED)
+    if (effects & REPORT_PEER_ENDED)
         c->events->peer_ended(c->owner, why, c->terminate);
-    if (effects & TELL_DISCONNECTED)
+    if (effects & REPORT_DISCONNECTED)
         effect_report_disconnected(c, why);
     /* What was learned in start-up has been told: the stream runs, or nothing does. */
     if (c->streams || !c->has_socket) {

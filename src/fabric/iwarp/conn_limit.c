@@ -6,9 +6,9 @@
 #include "fabric/iwarp/conn_phase.h"
 
 enum {
-    MEASURE = 16,     /* part of the time limit */
+    CHECKS = 16,     /* part of the time limit */
     LINGER_MS = 1000, /* a last frame may take this long to be read by the peer */
-    BRIEF_MS = 25,    /* the same for a reject */
+    SHORT_LINGER_MS = 25,    /* the same for a reject */
 };
 
 static uint32_t limit_ms(const struct fabric_conn *c)
@@ -31,7 +31,7 @@ static uint32_t limit_ms(const struct fabric_conn *c)
     case CONN_CLOSING:
         return config->disconnect_ms;
     default:
-        return c->brief ? BRIEF_MS : LINGER_MS;
+        return c->short_linger ? SHORT_LINGER_MS : LINGER_MS;
     }
 }
 
@@ -78,15 +78,15 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 }
 
 /*
- * Has the disconnect come far enough to go on? By IWARP_LEAST_MOVED, or less if the peer's TCP has taken all that there
+ * Has the disconnect come far enough to go on? By IWARP_MIN_PROGRESS, or less if the peer's TCP has taken all that there
  * is: a peer that takes a few bytes now and then must not keep the disconnect pending. moved can be negative, because
  * our notice counts among the unsent.
  */
-static bool limit_disconnect_goes_on(struct fabric_conn *c, int64_t moved)
+static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
 {
     if (moved <= 0)
         return false;
-    return moved >= IWARP_LEAST_MOVED || c->fabric->net->ops->unacked_bytes(&c->socket) == 0;
+    return moved >= IWARP_MIN_PROGRESS || c->fabric->net->ops->unacked_bytes(&c->socket) == 0;
 }
 
 bool limit_renew(struct fabric_conn *c)
@@ -96,7 +96,7 @@ bool limit_renew(struct fabric_conn *c)
     if (!limit_is_of_disconnect(c))
         return false;
     now = limit_measure_progress(c);
-    if (c->measured && !limit_disconnect_goes_on(c, (int64_t)(now - c->progress)))
+    if (c->measured && !limit_has_progressed(c, (int64_t)(now - c->progress)))
         return false;
     c->progress = now;
     c->measured = true;
@@ -121,5 +121,5 @@ void limit_start(struct fabric_conn *c)
     limit_stop(c);
     c->measured = false;
     if (conn_state_has_limit(c->state))
-        limit_set_timer(c, limit_ms(c) / (measures ? MEASURE : 1));
+        limit_set_timer(c, limit_ms(c) / (measures ? CHECKS : 1));
 }

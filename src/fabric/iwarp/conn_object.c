@@ -37,17 +37,17 @@ void conn_ref(struct fabric_conn *c)
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
 }
 
-static unsigned conn_standing(const struct fabric_conn *c)
+static unsigned conn_entries(const struct fabric_conn *c)
 {
-    return atomic_load_explicit(&c->standing, memory_order_acquire);
+    return atomic_load_explicit(&c->entries, memory_order_acquire);
 }
 
 bool conn_is_entered(const struct fabric_conn *c)
 {
-    return conn_standing(c) > 0;
+    return conn_entries(c) > 0;
 }
 
-static void conn_end(struct fabric_conn *c)
+static void conn_destroy(struct fabric_conn *c)
 {
     assert(shard_is_owner(c->home->shard));
     assert(c->state == CONN_CLOSED && !c->has_socket && !c->timer.armed && !c->nudge.armed &&
@@ -67,24 +67,24 @@ static void conn_end(struct fabric_conn *c)
 void conn_unref(struct fabric_conn *c)
 {
     if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1 && !conn_is_entered(c))
-        conn_end(c);
+        conn_destroy(c);
 }
 
 /* Stores alone: two references for each message, taken and given back by locked instructions, cost it a hundredth. */
 void conn_enter(struct fabric_conn *c)
 {
-    atomic_store_explicit(&c->standing, conn_standing(c) + 1, memory_order_relaxed);
+    atomic_store_explicit(&c->entries, conn_entries(c) + 1, memory_order_relaxed);
 }
 
-void conn_leave(struct fabric_conn *c)
+void conn_exit(struct fabric_conn *c)
 {
-    unsigned standing = conn_standing(c) - 1;
-    bool last = standing == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
+    unsigned entries = conn_entries(c) - 1;
+    bool last = entries == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
 
     assert(shard_is_owner(c->home->shard));
-    atomic_store_explicit(&c->standing, standing, memory_order_release); /* from here on another shard may have it */
+    atomic_store_explicit(&c->entries, entries, memory_order_release); /* from here on another shard may have it */
     if (last)
-        conn_end(c);
+        conn_destroy(c);
 }
 
 void conn_socket_opened(struct fabric_conn *c)

@@ -69,7 +69,7 @@ static inline void liveness_received(struct fabric_conn *c)
         liveness_watch(c);
 }
 /* FABRIC_OK, or why the connection ends: input has stalled since the mark. */
-enum fabric_reason liveness_judge(struct fabric_conn *c, const struct iw_rx_mark *since);
+enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

@@ -47,7 +47,7 @@ enum conn_event {
     CONN_UNFIT,      /* the reply asks what we did not offer: answered by Terminate */
     CONN_REQUEST,    /* a valid request, and room for it */
     CONN_REFUSE,     /* a request that is malformed or has no room: answered by a reject */
-    CONN_REPLY_LEFT, /* and ready-to-receive was negotiated */
+    CONN_REPLY_SENT, /* and ready-to-receive was negotiated */
     CONN_UP,         /* establishment is complete */
     CONN_DRAINED,    /* what was posted before disconnect has gone */
     CONN_NOTICE,     /* the peer's end of stream, between messages */
@@ -70,11 +70,11 @@ enum conn_effect {
     DO_RESET_TCP = 1 << 8,
     DO_FREE_ADDRESS = 1 << 9,
     DO_FORGIVE = 1 << 10,      /* the peer's notice had come: a later disconnect succeeds */
-    TELL_CONNECTED = 1 << 11,
-    TELL_REQUEST = 1 << 12,
-    TELL_ESTABLISHED = 1 << 13,
-    TELL_PEER_ENDED = 1 << 14,
-    TELL_DISCONNECTED = 1 << 15,
+    REPORT_CONNECTED = 1 << 11,
+    REPORT_REQUEST = 1 << 12,
+    REPORT_ESTABLISHED = 1 << 13,
+    REPORT_PEER_ENDED = 1 << 14,
+    REPORT_DISCONNECTED = 1 << 15,
     DO_DROP_HANDLE = 1 << 16,
 };
 
@@ -103,7 +103,7 @@ bool conn_state_streams(enum conn_state s);
 bool conn_state_is_active(enum conn_state s);
 bool conn_state_has_limit(enum conn_state s); /* a timer runs */
 /* A peer that begins a frame or a message and does not go on ends the connection: nothing else limits that. */
-bool conn_state_judges_input(enum conn_state s);
+bool conn_state_checks_input(enum conn_state s);
 
 /* The whole table as markdown, for the documentation. */
 void iwarp_conn_print_table(FILE *out);

@@ -9,7 +9,7 @@
 enum fabric_reason iwarp_endpoint_create(struct fabric *f, struct addr *local, struct fabric_endpoint **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    enum fabric_reason owned = iwarp_owns(fabric, local);
+    enum fabric_reason owned = iwarp_check_address(fabric, local);
     struct fabric_endpoint *e;
     int error;
 

@@ -17,14 +17,14 @@
 #include "fabric/iwarp/srq.h"
 
 enum {
-    SHARDS_DEFAULT_MAX = 4,
+    MAX_DEFAULT_SHARDS = 4,
     MAX_SGE = 32,
     MAX_INLINE = 1024,
     MAX_DEPTH = 16384,
     MAX_CQ_DEPTH = 262144,
-    FAST_PAGES = 1024, /* 4 MiB in pages that lie apart */
+    MAX_FAST_PAGES = 1024, /* 4 MiB in pages that lie apart */
     LARGE_REQUEST = 65536,
-    PRIVATE_LIMIT = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
+    MAX_PRIVATE = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
 };
 
 _Static_assert(MPA_RTR_ZERO_FPDU == 1 && MPA_RTR_WRITE == 2 && MPA_RTR_READ == 4, "fabric_iwarp_config.rtr");
@@ -42,7 +42,7 @@ struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint
     return affinity >= 0 ? &f->shards[(unsigned)affinity % f->shard_count] : iwarp_pick_shard(f, turn);
 }
 
-enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
+enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a)
 {
     int error = f->interfaces->owns(f->interfaces, f->if_index, a);
 
@@ -51,7 +51,7 @@ enum fabric_reason iwarp_owns(struct iwarp_fabric *f, const struct addr *a)
 
 static bool iwarp_owns_address(struct fabric *base, const struct addr *a)
 {
-    return iwarp_owns((struct iwarp_fabric *)base, a) == FABRIC_OK;
+    return iwarp_check_address((struct iwarp_fabric *)base, a) == FABRIC_OK;
 }
 
 static struct shard *iwarp_get_home(struct fabric *base)
@@ -79,7 +79,7 @@ static void iwarp_get_info(const struct fabric *base, struct fabric_info *info)
         .technology = FABRIC_IWARP,
         .max_registration = ADDRESSABLE,
         .max_window = ADDRESSABLE,
-        .fast_register_pages = FAST_PAGES,
+        .fast_register_pages = MAX_FAST_PAGES,
         .read_local_invalidate = true,
         .max_transfer = UINT32_MAX,
         .max_initiator_sge = MAX_SGE,
@@ -106,10 +106,10 @@ static unsigned iwarp_count_shards(const struct fabric_config *config)
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
     if (config->shards)
-        return config->shards < IWARP_SHARDS_MAX ? config->shards : IWARP_SHARDS_MAX;
+        return config->shards < IWARP_MAX_SHARDS ? config->shards : IWARP_MAX_SHARDS;
     if (processors < 1)
         return 1;
-    return processors < SHARDS_DEFAULT_MAX ? (unsigned)processors : SHARDS_DEFAULT_MAX;
+    return processors < MAX_DEFAULT_SHARDS ? (unsigned)processors : MAX_DEFAULT_SHARDS;
 }
 
 static void iwarp_destroy(struct fabric *base)
@@ -130,18 +130,18 @@ static void iwarp_destroy(struct fabric *base)
     free(f);
 }
 
-static int iwarp_make_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
+static int iwarp_create_shard(struct iwarp_fabric *f, struct iwarp_shard *s)
 {
     struct shard_config config = { .spin_ns = f->config.spin_us * UINT64_C(1000), .cpu = -1 };
 
     s->scratch = iw_scratch_create();
-    s->sink = malloc(IWARP_SINK);
+    s->sink = malloc(IWARP_SINK_SIZE);
     if (!s->scratch || !s->sink)
         return ENOMEM;
     return shard_create(f->executor, f->net, &config, &s->shard);
 }
 
-static int iwarp_make_parts(struct iwarp_fabric *f)
+static int iwarp_create_parts(struct iwarp_fabric *f)
 {
     size_t size = f->shard_count * sizeof *f->shards;
     int error = 0;
@@ -155,11 +155,11 @@ static int iwarp_make_parts(struct iwarp_fabric *f)
     if (!f->memory || !f->shards)
         return ENOMEM;
     for (unsigned i = 0; i < f->shard_count && !error; i++)
-        error = iwarp_make_shard(f, &f->shards[i]);
+        error = iwarp_create_shard(f, &f->shards[i]);
     return error;
 }
 
-static uint64_t iwarp_sum(const struct iwarp_fabric *f, enum iwarp_count_kind what)
+static uint64_t iwarp_sum_count(const struct iwarp_fabric *f, enum iwarp_count_kind what)
 {
     uint64_t n = 0;
 
@@ -173,18 +173,18 @@ static void iwarp_get_counters(const struct fabric *base, struct fabric_counters
     const struct iwarp_fabric *f = (const struct iwarp_fabric *)base;
 
     *c = (struct fabric_counters){
-        .connects = iwarp_sum(f, COUNT_CONNECTS),
-        .accepts = iwarp_sum(f, COUNT_ACCEPTS),
-        .failures = iwarp_sum(f, COUNT_FAILURES),
-        .refused = iwarp_sum(f, COUNT_REFUSED),
-        .dropped = iwarp_sum(f, COUNT_DROPPED),
-        .active = iwarp_sum(f, COUNT_ACTIVE),
-        .connection_errors = iwarp_sum(f, COUNT_CONNECTION_ERRORS),
-        .cq_errors = iwarp_sum(f, COUNT_CQ_ERRORS),
-        .in_bytes = iwarp_sum(f, COUNT_BYTES_RECEIVED),
-        .out_bytes = iwarp_sum(f, COUNT_BYTES_SENT),
-        .in_frames = iwarp_sum(f, COUNT_FPDUS_RECEIVED),
-        .out_frames = iwarp_sum(f, COUNT_FPDUS_SENT),
+        .connects = iwarp_sum_count(f, COUNT_CONNECTS),
+        .accepts = iwarp_sum_count(f, COUNT_ACCEPTS),
+        .failures = iwarp_sum_count(f, COUNT_FAILURES),
+        .refused = iwarp_sum_count(f, COUNT_REFUSED),
+        .dropped = iwarp_sum_count(f, COUNT_DROPPED),
+        .active = iwarp_sum_count(f, COUNT_ACTIVE),
+        .connection_errors = iwarp_sum_count(f, COUNT_CONNECTION_ERRORS),
+        .cq_errors = iwarp_sum_count(f, COUNT_CQ_ERRORS),
+        .in_bytes = iwarp_sum_count(f, COUNT_BYTES_RECEIVED),
+        .out_bytes = iwarp_sum_count(f, COUNT_BYTES_SENT),
+        .in_frames = iwarp_sum_count(f, COUNT_FPDUS_RECEIVED),
+        .out_frames = iwarp_sum_count(f, COUNT_FPDUS_SENT),
     };
 }
 
@@ -278,10 +278,10 @@ int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *
         .interval_ms = config->keepalive_interval_ms,
         .unacked_ms = config->unacked_ms,
     };
-    if (f->config.max_private > PRIVATE_LIMIT)
-        f->config.max_private = PRIVATE_LIMIT;
+    if (f->config.max_private > MAX_PRIVATE)
+        f->config.max_private = MAX_PRIVATE;
     f->shard_count = iwarp_count_shards(config);
-    error = iwarp_make_parts(f);
+    error = iwarp_create_parts(f);
     if (!error)
         error = iwarp_interface_watch(f);
     if (error) {

@@ -26,7 +26,7 @@ struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event 
     return conn_nothing;
 }
 
-static size_t handshake_take_early(struct fabric_conn *c, uint8_t *at, size_t want)
+static size_t handshake_read_early(struct fabric_conn *c, uint8_t *at, size_t want)
 {
     size_t n = c->early_len < want ? c->early_len : want;
 
@@ -48,7 +48,7 @@ static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
     ssize_t n;
 
     if (c->early_len > 0)
-        return (ssize_t)handshake_take_early(c, at, want);
+        return (ssize_t)handshake_read_early(c, at, want);
     if (!c->readable)
         return -EAGAIN;
     n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
@@ -57,7 +57,7 @@ static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
     if (n <= 0 || !ahead)
         return n;
     c->early_len = (size_t)n;
-    return (ssize_t)handshake_take_early(c, at, want);
+    return (ssize_t)handshake_read_early(c, at, want);
 }
 
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event)

@@ -19,7 +19,7 @@ static void interface_end_connections(struct task *task)
         conn_lose(c, FABRIC_INTERFACE_GONE);
 }
 
-static void interface_ready(struct net_socket *socket, unsigned events)
+static void interface_on_socket(struct net_socket *socket, unsigned events)
 {
     struct iwarp_fabric *f = (struct iwarp_fabric *)((char *)socket - offsetof(struct iwarp_fabric, interface));
 
@@ -41,10 +41,10 @@ struct interface_request {
 
 static void interface_open(struct task *task)
 {
-    struct interface_request *r = (struct interface_request *)task;
+    struct interface_request *r = (struct interface_run_on_shard *)task;
     struct iwarp_fabric *f = r->fabric;
 
-    f->interface.ready = interface_ready;
+    f->interface.ready = interface_on_socket;
     r->error = f->net->ops->interface_watch(f->net, f->shards[0].shard, f->if_index, &f->interface);
     f->watches = r->error == 0;
     gate_open(&r->done);
@@ -52,14 +52,14 @@ static void interface_open(struct task *task)
 
 static void interface_close(struct task *task)
 {
-    struct interface_request *r = (struct interface_request *)task;
+    struct interface_request *r = (struct interface_run_on_shard *)task;
 
     r->fabric->net->ops->close(&r->fabric->interface, true);
     r->fabric->watches = false;
     gate_open(&r->done);
 }
 
-static int interface_request(struct iwarp_fabric *f, void (*run)(struct task *task))
+static int interface_run_on_shard(struct iwarp_fabric *f, void (*run)(struct task *task))
 {
     struct interface_request r = { .task.run = run, .fabric = f };
 
@@ -74,11 +74,11 @@ int iwarp_interface_watch(struct iwarp_fabric *f)
         TAILQ_INIT(&f->shards[i].conns);
         f->shards[i].interface_gone.run = interface_end_connections;
     }
-    return f->net->ops->interface_watch ? interface_request(f, interface_open) : 0;
+    return f->net->ops->interface_watch ? interface_run_on_shard(f, interface_open) : 0;
 }
 
 void iwarp_interface_unwatch(struct iwarp_fabric *f)
 {
     if (f->watches)
-        (void)interface_request(f, interface_close);
+        (void)interface_run_on_shard(f, interface_close);
 }

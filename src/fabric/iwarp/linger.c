@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-enum { READS = 16 }; /* in one turn */
+enum { MAX_READS = 16 }; /* in one turn */
 
 /* True: everything has left. False: not yet, or it failed (and then there is nothing to wait for: *broken). */
 static bool linger_send(struct fabric_conn *c, bool *broken)
@@ -47,10 +47,10 @@ static bool linger_send(struct fabric_conn *c, bool *broken)
  */
 static void linger_discard(struct fabric_conn *c)
 {
-    struct iovec iov = { c->home->sink, IWARP_SINK };
+    struct iovec iov = { c->home->sink, IWARP_SINK_SIZE };
     ssize_t n = 1;
 
-    for (int i = 0; i < READS && c->readable && !c->eof; i++) {
+    for (int i = 0; i < MAX_READS && c->readable && !c->eof; i++) {
         n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
         if (n == -EAGAIN)
             c->readable = false;
@@ -74,10 +74,10 @@ void linger_hang_up(struct fabric_conn *c)
  */
 struct conn_outcome linger_pump(struct fabric_conn *c)
 {
-    bool broken = false, left = c->shut || linger_send(c, &broken);
+    bool broken = false, is_sent = c->shut || linger_send(c, &broken);
 
     linger_discard(c);
-    if (left && (!c->brief || c->eof))
+    if (is_sent && (!c->short_linger || c->eof))
         linger_hang_up(c);
     if (broken || (c->shut && c->eof))
         return (struct conn_outcome){ CONN_LOST, c->ended };

@@ -22,11 +22,11 @@
 
 enum listener_op { OP_LISTEN = 1, OP_END = 2, OP_RESUME = 4 };
 
-enum { ACCEPT_BATCH = 64, AUTOMATIC_MAX = 1024 };
+enum { MAX_ACCEPT_BATCH = 64, MAX_AUTOMATIC = 1024 };
 
 static void listener_run(struct task *task);
 static void listener_on_socket(struct net_socket *socket, unsigned events);
-static void listener_request(struct fabric_listener *l, unsigned op, const struct addr *wanted);
+static void listener_request(struct fabric_listener *l, unsigned op, const struct addr *requested);
 static void listener_try_end(struct fabric_listener *l);
 
 int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
@@ -60,39 +60,39 @@ void listener_unref(struct fabric_listener *l)
 
 bool listener_has_room(struct fabric_listener *l)
 {
-    unsigned backlog = l->fabric->config.backlog, gone = atomic_load(&l->gone);
-    unsigned beyond = gone > backlog ? gone - backlog : 0;
+    unsigned backlog = l->fabric->config.backlog, abandoned = atomic_load(&l->abandoned);
+    unsigned beyond = abandoned > backlog ? abandoned - backlog : 0;
 
     return !l->closed && !atomic_load(&l->paused) &&
-           atomic_load(&l->living) + beyond < backlog;
+           atomic_load(&l->live) + beyond < backlog;
 }
 
 void listener_count_request(struct fabric_conn *c)
 {
-    atomic_fetch_add(&c->listener->living, 1);
-    atomic_store(&c->unanswered, UNANSWERED_LIVING);
+    atomic_fetch_add(&c->listener->live, 1);
+    atomic_store(&c->unanswered, UNANSWERED_LIVE);
 }
 
 /* The consumer may answer meanwhile, in another thread: whoever changes c->unanswered counts. */
-void listener_count_gone(struct fabric_conn *c)
+void listener_count_abandoned(struct fabric_conn *c)
 {
-    int expected = UNANSWERED_LIVING;
+    int expected = UNANSWERED_LIVE;
 
-    atomic_fetch_add(&c->listener->gone, 1); /* first: an answer that finds it gone subtracts */
-    if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_GONE))
-        atomic_fetch_sub(&c->listener->living, 1);
+    atomic_fetch_add(&c->listener->abandoned, 1); /* first: an answer that finds it gone subtracts */
+    if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_ABANDONED))
+        atomic_fetch_sub(&c->listener->live, 1);
     else
-        atomic_fetch_sub(&c->listener->gone, 1);
+        atomic_fetch_sub(&c->listener->abandoned, 1);
 }
 
 void listener_count_answer(struct fabric_conn *c)
 {
     switch (atomic_exchange(&c->unanswered, UNANSWERED_NOT)) {
-    case UNANSWERED_LIVING:
-        atomic_fetch_sub(&c->listener->living, 1);
+    case UNANSWERED_LIVE:
+        atomic_fetch_sub(&c->listener->live, 1);
         break;
-    case UNANSWERED_GONE:
-        atomic_fetch_sub(&c->listener->gone, 1);
+    case UNANSWERED_ABANDONED:
+        atomic_fetch_sub(&c->listener->abandoned, 1);
         break;
     default:
         break;
@@ -154,7 +154,7 @@ static bool listener_make_room(struct fabric_listener *l)
         listener_drop_victim(l, victim, NULL);
         return true;
     }
-    l->held = true;
+    l->waits_for_drop = true;
     l->fabric->net->ops->pause_read(&l->socket, true);
     atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
     listener_drop_victim(l, victim, l);
@@ -163,7 +163,7 @@ static bool listener_make_room(struct fabric_listener *l)
 
 /* ---- accepting ---- */
 
-static struct iw_startup *listener_start_up(const struct fabric_config *config)
+static struct iw_startup *listener_create_startup(const struct fabric_config *config)
 {
     struct iw_startup_config s = {
         .crc = config->iwarp.crc,
@@ -215,7 +215,7 @@ static bool listener_accept_one(struct fabric_listener *l)
     int error;
 
     if (c)
-        c->startup = listener_start_up(&l->fabric->config);
+        c->startup = listener_create_startup(&l->fabric->config);
     if (!c || !c->startup) {
         listener_free_new(c);
         return listener_reset_next(l);
@@ -242,7 +242,7 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
     struct fabric_listener *l = (struct fabric_listener *)((char *)socket - offsetof(struct fabric_listener, socket));
 
     (void)events;
-    for (int i = 0; i < ACCEPT_BATCH && l->listening && listener_accept_one(l); i++)
+    for (int i = 0; i < MAX_ACCEPT_BATCH && l->listening && listener_accept_one(l); i++)
         ;
 }
 
@@ -255,14 +255,14 @@ static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 
     if (f->config.max_unfinished)
         return f->config.max_unfinished;
-    room = f->net->ops->count_free_sockets(f->net, 2 * AUTOMATIC_MAX) / 2;
+    room = f->net->ops->count_free_sockets(f->net, 2 * MAX_AUTOMATIC) / 2;
     return room ? room : 1;
 }
 
 static enum fabric_reason listener_start(struct fabric_listener *l, struct addr *local)
 {
     struct iwarp_fabric *f = l->fabric;
-    enum fabric_reason owned = iwarp_owns(f, local);
+    enum fabric_reason owned = iwarp_check_address(f, local);
     int error;
 
     if (owned != FABRIC_OK)
@@ -294,7 +294,7 @@ static void listener_listen_now(struct fabric_listener *l)
     struct addr local;
 
     spin_lock(&l->lock);
-    local = l->wanted;
+    local = l->requested;
     spin_unlock(&l->lock);
     if (!l->listening)
         why = listener_start(l, &local);
@@ -304,7 +304,7 @@ static void listener_listen_now(struct fabric_listener *l)
 /* Reports the end, if it has been requested and nothing uses the listener's shard any more. See the invariant. */
 static void listener_try_end(struct fabric_listener *l)
 {
-    if (!l->ending || l->held || !TAILQ_EMPTY(&l->unfinished))
+    if (!l->ending || l->waits_for_drop || !TAILQ_EMPTY(&l->unfinished))
         return;
     l->ending = false;
     if (l->reservation)
@@ -337,7 +337,7 @@ static void listener_end_now(struct fabric_listener *l)
 
 static void listener_resume_now(struct fabric_listener *l)
 {
-    l->held = false;
+    l->waits_for_drop = false;
     if (l->listening)
         l->fabric->net->ops->pause_read(&l->socket, false);
     listener_try_end(l);
@@ -362,14 +362,14 @@ static void listener_run(struct task *task)
     listener_unref(l);
 }
 
-static void listener_request(struct fabric_listener *l, unsigned op, const struct addr *wanted)
+static void listener_request(struct fabric_listener *l, unsigned op, const struct addr *requested)
 {
     bool post;
 
     spin_lock(&l->lock);
     l->ops |= op;
-    if (wanted)
-        l->wanted = *wanted;
+    if (requested)
+        l->requested = *requested;
     post = !l->scheduled;
     l->scheduled = true;
     if (post)

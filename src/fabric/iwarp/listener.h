@@ -17,18 +17,18 @@ struct fabric_listener {
     const struct fabric_conn_events *conn_events;
     void *owner;
     atomic_uint refs;        /* the handle, the queued task, each connection that came over it */
-    atomic_uint living, gone; /* requests that the consumer has not answered; gone: their peer has left */
+    atomic_uint live, abandoned; /* requests that the consumer has not answered; gone: their peer has left */
     struct spin lock;        /* guards ops, scheduled, wanted; writing listening, paused, and using the socket */
     atomic_bool paused;
     unsigned ops;
     bool scheduled;
-    struct addr wanted;
+    struct addr requested;
     struct task task;
     /* owner: */
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
-    bool held;               /* no descriptor: another shard drops a connection, then resumes the listener */
+    bool waits_for_drop;               /* no descriptor: another shard drops a connection, then resumes the listener */
     bool ending;             /* closed, but its end is not reported yet */
     unsigned limit;          /* of unfinished connections in the process */
     struct conn_list unfinished; /* those that came over it */
@@ -47,7 +47,7 @@ void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
 void listener_resume(struct fabric_listener *l); /* any thread; releases the reference that drop_for had */
 /* The requests that the consumer has not answered. count_answer: any thread; the others: owner. */
 void listener_count_request(struct fabric_conn *c);
-void listener_count_gone(struct fabric_conn *c);
+void listener_count_abandoned(struct fabric_conn *c);
 void listener_count_answer(struct fabric_conn *c); /* does nothing if c does not count */
 
 #endif

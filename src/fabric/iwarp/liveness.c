@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 enum {
-    LEAST_SHARED = 4 * 1024, /* as IWARP_LEAST_MOVED, of a send in a much shorter time: shared receives are scarce */
+    MIN_SHARED_PROGRESS = 4 * 1024, /* as IWARP_MIN_PROGRESS, of a send in a much shorter time: shared receives are scarce */
 };
 
 static void liveness_arm(struct fabric_conn *c)
@@ -38,15 +38,15 @@ void liveness_stop(struct fabric_conn *c)
         shard_timer_stop(c->home->shard, &c->stall);
 }
 
-enum fabric_reason liveness_judge(struct fabric_conn *c, const struct iw_rx_mark *since)
+enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since)
 {
     struct iw_rx_mark now;
 
     /* A state with a limit of its own for what it waits for keeps that one. */
-    if (!c->streams || !conn_state_judges_input(c->state))
+    if (!c->streams || !conn_state_checks_input(c->state))
         return FABRIC_OK;
     iw_qp_rx_mark(c->qp->iw, &now);
-    switch (iw_rx_compare(since, &now, IWARP_LEAST_MOVED)) {
+    switch (iw_rx_compare(since, &now, IWARP_MIN_PROGRESS)) {
     case IW_RX_FPDU_STALLS:
         return FABRIC_FRAME_STALLED;
     case IW_RX_MESSAGE_STALLS:
@@ -62,5 +62,5 @@ bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since)
     struct iw_rx_mark now;
 
     iw_qp_rx_mark(c->qp->iw, &now);
-    return iw_rx_send_stalls(since, &now, LEAST_SHARED);
+    return iw_rx_send_stalls(since, &now, MIN_SHARED_PROGRESS);
 }

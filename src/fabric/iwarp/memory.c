@@ -12,7 +12,7 @@
 #include "fabric/iwarp/memory.h"
 
 /* A mapping reaches over less than 4 GiB; whole pages, so that only the first begins inside of one. */
-#define PART (UINT64_C(1) << 31)
+#define LAM_PART_SIZE (UINT64_C(1) << 31)
 
 struct fabric_mr {
     struct mem_table *table;
@@ -121,14 +121,14 @@ static uint64_t lam_page_offset(const void *memory)
 int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric_lam **out)
 {
     struct mem_table *table = ((struct iwarp_fabric *)f)->memory;
-    uint64_t parts = (lam_page_offset(memory) + len + PART - 1) / PART;
+    uint64_t parts = (lam_page_offset(memory) + len + LAM_PART_SIZE - 1) / LAM_PART_SIZE;
     struct fabric_lam *lam = malloc(sizeof *lam + parts * sizeof lam->part[0]);
     uint8_t *at = memory;
 
     if (!lam)
         return ENOMEM;
     for (lam->parts = 0; lam->parts < parts; lam->parts++) {
-        uint64_t room = PART - lam_page_offset(at), n = len < room ? len : room, logical;
+        uint64_t room = LAM_PART_SIZE - lam_page_offset(at), n = len < room ? len : room, logical;
         int error = mem_map(table, at, n, &lam->part[lam->parts].region, &logical);
 
         if (error) {
@@ -145,7 +145,7 @@ int iwarp_lam_create(struct fabric *f, void *memory, uint64_t len, struct fabric
 
 uint64_t iwarp_lam_page(const struct fabric_lam *lam, uint64_t index)
 {
-    const uint64_t pages = PART / MEM_PAGE;
+    const uint64_t pages = LAM_PART_SIZE / MEM_PAGE;
 
     return lam->part[index / pages].logical + index % pages * MEM_PAGE;
 }

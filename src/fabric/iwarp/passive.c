@@ -6,7 +6,7 @@
 #include "fabric/iwarp/listener.h"
 #include "fabric/iwarp/reason.h"
 
-static struct conn_outcome passive_requested(struct fabric_conn *c)
+static struct conn_outcome passive_admit(struct fabric_conn *c)
 {
     if (!listener_has_room(c->listener)) {
         iwarp_count(c->home, COUNT_REFUSED, 1);
@@ -25,7 +25,7 @@ struct conn_outcome passive_request(struct fabric_conn *c)
     if (out.event != CONN_NOTHING)
         return out;
     if (event == IW_STARTUP_REQUEST)
-        return passive_requested(c);
+        return passive_admit(c);
     if (event != IW_STARTUP_MALFORMED)
         return conn_nothing;
     iwarp_count(c->home, COUNT_REFUSED, 1);
@@ -82,6 +82,6 @@ struct conn_outcome passive_reply(struct fabric_conn *c)
     if (out.event != CONN_NOTHING || event != IW_STARTUP_SENT)
         return out;
     if (c->result.peer_to_peer)
-        return (struct conn_outcome){ CONN_REPLY_LEFT, FABRIC_OK };
+        return (struct conn_outcome){ CONN_REPLY_SENT, FABRIC_OK };
     return (struct conn_outcome){ CONN_UP, FABRIC_OK };
 }

@@ -159,7 +159,7 @@ enum fabric_reason iwarp_reason_end(enum iw_end end)
 }
 
 /* What was found wrong with a request's own memory. */
-static enum fabric_reason reason_memory(enum wire_error error)
+static enum fabric_reason reason_of_memory_error(enum wire_error error)
 {
     switch (error) {
     case WIRE_DDP_TAGGED_STREAM:
@@ -185,7 +185,7 @@ enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum
     case RDMA_STATUS_OK:
         return FABRIC_OK;
     case RDMA_STATUS_LOCAL_ACCESS:
-        return reason_memory(c->error);
+        return reason_of_memory_error(c->error);
     case RDMA_STATUS_TOO_LONG:
         return FABRIC_RECEIVE_SHORT;
     case RDMA_STATUS_REMOTE_ACCESS:

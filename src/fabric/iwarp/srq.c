@@ -80,7 +80,7 @@ static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now
 }
 
 /* Under the lock. True: the caller posts srq->watch after unlocking. */
-static bool srq_watches(struct fabric_srq *srq)
+static bool srq_begin_watch(struct fabric_srq *srq)
 {
     bool post = !srq->is_queued;
 
@@ -116,7 +116,7 @@ static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, 
         partial->is_listed = true;
         TAILQ_INSERT_TAIL(&srq->partials, partial, link);
         srq->partial_count++;
-        post = srq_is_crowded(srq, posted, now) && (!srq->is_watched || spared) && srq_watches(srq);
+        post = srq_is_crowded(srq, posted, now) && (!srq->is_watched || spared) && srq_begin_watch(srq);
     }
     spin_unlock(&srq->lock);
     if (post)

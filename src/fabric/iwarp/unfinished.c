@@ -81,7 +81,7 @@ static struct {
     struct key_tree by_key;
     struct rank_tree by_rank;
     unsigned count;
-    uint64_t inserted, forgotten; /* connections of smaller numbers than the latter are the parent process's */
+    uint64_t inserted, first_own; /* connections of smaller numbers than the latter are the parent process's */
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
@@ -108,18 +108,18 @@ static struct source_key source_key_of(const struct addr *a)
 }
 
 /* In a child of fork. The connections that the table had belong to shards without a thread. */
-static void unfinished_forget(void)
+static void unfinished_on_fork_child(void)
 {
     RB_INIT(&table.by_key);
     RB_INIT(&table.by_rank);
     table.count = 0;
-    table.forgotten = table.inserted;
+    table.first_own = table.inserted;
 }
 
 void unfinished_watch_forks(void)
 {
     fork_guard(&table.lock);
-    fork_on_child(unfinished_forget);
+    fork_on_child(unfinished_on_fork_child);
 }
 
 /* Lock held. Returns the source's record if the caller must free it after unlocking, else NULL. */
@@ -173,7 +173,7 @@ void unfinished_remove(struct fabric_conn *c)
     struct unfinished_source *empty = NULL;
 
     spin_lock(&table.lock);
-    if (c->unfinished.source && c->unfinished.order >= table.forgotten)
+    if (c->unfinished.source && c->unfinished.order >= table.first_own)
         empty = unfinished_remove_locked(c);
     spin_unlock(&table.lock);
     free(empty);
