@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What only the iWARP fabric reads. */
+/* Settings that only the iWARP fabric reads. */
 struct fabric_iwarp_config {
-    uint8_t mpa_revision; /* as initiator: 2, 1 or 0 */
-    bool crc;             /* ask for CRC */
-    unsigned rtr;         /* ready-to-receive forms offered and accepted: 1 empty FPDU, 2 RDMA write, 4 RDMA read */
+    uint8_t mpa_revision; /* of the initiator's request: 2, 1 or 0 */
+    bool crc;             /* request CRC */
+    unsigned rtr;         /* set of ready-to-receive forms, offered and accepted: 1 empty FPDU, 2 write, 4 read */
     uint32_t max_fpdu;    /* 0: the current EMSS */
     /*
-     * Linux siw as responder loses a first FPDU that comes right behind its reply until more bytes arrive. If the peer
-     * has sent nothing at all, and has been silent for this long since our last FPDU, a zero-length RDMA write follows:
-     * six times at most, after twice the time each. Never if ready-to-receive is an empty FPDU, which siw does not know
-     * and this provider's responders choose. 0: never.
+     * Linux siw as responder does not process a first FPDU that arrives right behind its reply until more bytes arrive.
+     * If the peer has sent nothing since its reply, a zero-length RDMA write follows this time after the last FPDU.
+     * Five more follow at most, each after twice the time. None is sent if the peer selected the empty FPDU, because
+     * siw does not support that form. 0: none is ever sent.
      */
     uint32_t nudge_ms;
 };
@@ -31,9 +31,9 @@ struct fabric_config {
     uint32_t reply_ms;      /* initiator: from the request to the reply */
     uint32_t establish_ms;  /* accept: to the ready-to-receive; complete: to its answer */
     uint32_t disconnect_ms; /* from a disconnect's last progress to the peer's notice */
-    uint32_t stall_ms;      /* an unfinished frame, or message of which too little comes; 0: none */
-    /* When the peer's host counts as gone. 0: never, or as the system does. */
-    uint32_t keepalive_idle_ms;     /* without a packet from it: it is probed */
+    uint32_t stall_ms;      /* an FPDU is incomplete, or too little of a message arrives; 0: no limit */
+    /* When the peer's host counts as silent. 0: never, or as the system does. */
+    uint32_t keepalive_idle_ms;     /* from the peer's last packet to the first probe */
     uint32_t keepalive_interval_ms; /* between probes */
     uint32_t unacked_ms;            /* data or a probe is not acknowledged; 0: the third probe decides */
     /* Listeners. */
@@ -44,11 +44,11 @@ struct fabric_config {
     uint16_t max_inbound_reads, max_outbound_reads;
     /* Shared receive queues. */
     uint32_t srq_share_percent; /* of the receives, for unfinished messages */
-    uint32_t srq_stall_ms;      /* beyond that, unfinished messages that do not move end after so long */
+    uint32_t srq_stall_ms;      /* above that share, an unfinished message that stalls this long ends its connection */
     /* Threads. */
     uint32_t shards;    /* 0: as many as processors, at most 4 */
     uint32_t spin_us;   /* how long a shard's thread polls before it sleeps */
-    uint32_t notify_us; /* the least interval of a CQ's moderation, set or not */
+    uint32_t notify_us; /* the minimum interval of a CQ's moderation, also if the consumer sets none */
     struct fabric_iwarp_config iwarp;
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the host's adapters. Every interface with an address has one, which software iWARP over TCP carries. */
+/*
+ * Abstract: the host's adapters. Every interface with an address has one, whose fabric is iWARP over the kernel's TCP.
+ * This is the one place that selects an adapter's fabric.
+ */
 #include "fabric/host.h"
 
 #include <errno.h>

@@ -11,11 +11,14 @@
 #include "fabric/config.h"
 #include "fabric/fabric.h"
 
-/* Fills at most max, returns how many there are; -errno. Interfaces that have at least one address. */
+/* Fills at most max entries. Returns the number of interfaces that have at least one address, or -errno. */
 int host_interfaces(struct interface_info *info, int max);
-/* The addresses of one interface (port 0), link-local ones with their scope; returns how many there are; -errno. */
+/*
+ * Fills at most max addresses of one interface, with port 0, and link-local ones with their scope. Returns the number
+ * of its addresses, or -errno.
+ */
 int host_interface_addresses(uint32_t if_index, struct addr *addrs, int max);
-/* Returns false if nobody has the address, or the kernel does not report it. */
+/* Finds the process that uses a local address. Returns false if none does, or the kernel does not report it. */
 bool host_address_holder(const struct addr *local, struct address_holder *holder);
 
 /*
@@ -23,7 +26,7 @@ bool host_address_holder(const struct addr *local, struct address_holder *holder
  * ENOMEM, EMFILE...). May block. The caller destroys it by fabric_ops.destroy.
  */
 int host_open_fabric(uint32_t if_index, const struct fabric_config *config, struct fabric **out);
-/* Is the caller a thread of a fabric's, so in a callback? */
+/* Is the caller a thread of a fabric, and therefore in a callback? */
 bool host_is_fabric_thread(void);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the active side from connect to complete: address, TCP, MPA request and reply. */
+/*
+ * Abstract: the active side from connect to complete: local address, TCP, MPA request and reply. Functions return what
+ * happened; they do not change the connection's state.
+ */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"
 #include "fabric/iwarp/reason.h"
@@ -7,7 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* The local address: the shared endpoint's, or one of our own for this connection. */
+/* Sets the local address: the shared endpoint's, or one that is reserved for this connection. */
 static enum fabric_reason active_reserve_address(struct fabric_conn *c)
 {
     const struct net_ops *net = c->fabric->net->ops;
@@ -134,8 +137,8 @@ struct conn_outcome active_request(struct fabric_conn *c)
 }
 
 /*
- * Between the reply and complete. The peer has nothing to send yet, so this notices when it gives up. Some peers send
- * early all the same: those bytes are kept for the stream, and the rest waits in the socket.
+ * Runs between the reply and complete, and detects that the peer closes or resets. A peer must not send in this phase.
+ * Some do: their first bytes are stored for the stream, and the rest stays in the socket.
  */
 struct conn_outcome active_wait(struct fabric_conn *c)
 {

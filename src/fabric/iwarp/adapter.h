@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One open adapter: its shards, and what each has beside its connections and queues. Here and in the other headers of
- * this folder a comment says what guards a member: "owner" is the owner of the object's home shard (token held); "lock"
- * is the object's own spin lock, a leaf.
+ * One open adapter: its shards, with what the connections and queues of a shard share. Here and in the other headers of
+ * this folder a comment names what guards a member. "Owner": the thread that has the token of the object's home shard.
+ * "Lock": the object's own spin lock, a leaf.
  */
 #ifndef FABRIC_IWARP_ADAPTER_H
 #define FABRIC_IWARP_ADAPTER_H
@@ -22,10 +22,10 @@ struct mem_table;
 
 enum {
     IWARP_MAX_SHARDS = 64,
-    IWARP_SINK_SIZE = 16384, /* input of a connection that is over goes here */
+    IWARP_SINK_SIZE = 16384, /* bytes in one read of input that is discarded */
 };
 
-/* Counts with one writer, the shard's owner, and any readers; but for COUNT_CQ_ERRORS, which any thread adds to. */
+/* Counts that the shard's owner writes and any thread reads. Exception: any thread adds to COUNT_CQ_ERRORS. */
 enum iwarp_count_kind {
     COUNT_CONNECTS, COUNT_ACCEPTS, COUNT_FAILURES, COUNT_REFUSED, COUNT_DROPPED,
     COUNT_ACTIVE, COUNT_CONNECTION_ERRORS, COUNT_CQ_ERRORS,
@@ -37,10 +37,10 @@ TAILQ_HEAD(conn_list, fabric_conn);
 
 struct iwarp_shard {
     struct shard *shard;
-    struct conn_list conns;     /* owner; those with a socket */
+    struct conn_list conns;     /* owner; connections with a socket */
     struct task interface_gone;
     struct iw_scratch *scratch; /* owner */
-    uint8_t *sink;              /* owner; IWARP_SINK_SIZE bytes, never read */
+    uint8_t *sink;              /* owner; IWARP_SINK_SIZE bytes for discarded input */
     _Alignas(64) _Atomic uint64_t counts[SHARD_COUNTS];
 };
 
@@ -50,7 +50,7 @@ static inline void iwarp_count(struct iwarp_shard *s, enum iwarp_count_kind what
     atomic_store_explicit(&s->counts[what], now + n, memory_order_relaxed);
 }
 
-/* A queue overflows under the hand of whoever completes a request, which may be another shard's owner. */
+/* Any thread: a completion queue overflows in the thread that completes a request, possibly another shard's owner. */
 static inline void iwarp_count_cq_error(struct iwarp_shard *s)
 {
     atomic_fetch_add_explicit(&s->counts[COUNT_CQ_ERRORS], 1, memory_order_relaxed);
@@ -63,22 +63,24 @@ struct iwarp_fabric {
     struct interfaces *interfaces;
     uint32_t if_index;
     struct fabric_config config;
-    struct net_liveness liveness; /* of config */
+    struct net_liveness liveness; /* from config */
     struct mem_table *memory;
     unsigned shard_count;
     struct iwarp_shard *shards;
-    atomic_uint next_cq, next_srq, next_listener; /* round-robin, each by itself: the first of each are together */
-    struct net_socket interface; /* the first shard's owner; reports the end of the adapter's interface */
-    bool watches;                /* it is open */
+    /* Round-robin counters, one for each kind, so that the first object of each kind is on the same shard. */
+    atomic_uint next_cq, next_srq, next_listener;
+    struct net_socket interface; /* the first shard's owner; reports the removal of the adapter's interface */
+    bool watches;                /* `interface` is open */
 };
 
+/* Returns the next shard, round-robin. */
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn);
-/* The shard for a preferred processor; round-robin for -1. */
+/* Returns the shard for a preferred processor, or the next one for -1. */
 struct iwarp_shard *iwarp_home(struct iwarp_fabric *f, int affinity, atomic_uint *turn);
-/* OK or ADDRESS_FOREIGN. RESOURCES or SYSTEM if that could not be found out. */
+/* Is the address the adapter's? OK or ADDRESS_FOREIGN; RESOURCES or SYSTEM if the check failed. */
 enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr *a);
 
-/* interface.c. Both may block. 0 or errno. */
+/* interface.c: report the interface's removal to this adapter's connections. Both may block. 0 or errno. */
 int iwarp_interface_watch(struct iwarp_fabric *f);
 void iwarp_interface_unwatch(struct iwarp_fabric *f);
 

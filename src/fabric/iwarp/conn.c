@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: connections. This file drives: it alone takes steps in the connection's table (conn_table.c), and all that
- * comes from outside enters here. The files below it return what has happened (struct conn_outcome).
+ * Abstract: connections. This file drives them. Invariant: it alone takes steps in the connection's table
+ * (conn_table.c), and every call from outside enters here. The files below it return what happened (struct
+ * conn_outcome).
  *
  *   file            owns of struct fabric_conn              calls                       returns
  *   conn.c          state, ops, home, readable, blocked     all below, the listener     to the provider
  *   conn_table.c    nothing                                 nothing                     the cell of state and event
- *   conn_effects.c  brief, ended when forgiven              stream, passive, limit,     nothing: no effect can fail
+ *   conn_effects.c  short_linger, ended if forgiven         stream, passive, limit,     nothing: no effect can fail
  *                                                           consumer's events, net
- *   conn_object.c   refs, standing, has_socket, shard_link  listener, `closed`          nothing
+ *   conn_object.c   refs, entries, has_socket, shard_link   listener, `closed`          nothing
  *   conn_limit.c    timer, measured, progress               net                         whether a limit has passed, why
  *   active.c        local, remote, reservation, result      handshake, net              an outcome
  *   passive.c       owner                                   handshake, listener         an outcome
  *   handshake.c     startup's bytes, early                  net                         CONN_LOST or start-up's event
  *   stream.c        streams, signals, sent_all, counts,     queue pair, liveness, net   an outcome
  *                   nudge, eof, terminate
- *   linger.c        shut                                    net, stream                 CONN_LOST when all is over
+ *   linger.c        shut                                    net, stream                 CONN_LOST when finished
  *   liveness.c      stall, mark                             queue pair's core           why input has stalled
  *
  * A step: an event and a reason -> the cell -> the state -> the effects, in their order -> the invariants are checked.
- * conn_pump calls what belongs to the state, takes the step that it returns, and goes on until nothing happens.
+ * conn_pump runs the state's function, takes the step that it returns, and repeats until the state does not change.
  *
- * Requests may come from any thread. Each is recorded in `ops` under the connection's lock, and the connection's one
- * task is queued on its home shard. There, with the token held, the task carries them out in a fixed order. Readiness
- * of the socket and timers run with the same token. So everything marked "owner" has one writer at a time, also while
- * the connection moves: it leaves its old shard (timers, socket), names the new home under the lock, and queues the
- * task there with the request still recorded. A task that was queued on the old shard meanwhile goes on to the new one.
+ * Any thread may make requests. A request is recorded in `ops` under the connection's lock, and the connection's one
+ * task is queued on its home shard. There, with the token held, the task carries the requests out in a fixed order.
+ * Readiness of the socket and timers run with the same token. So everything marked "owner" has one writer at a time,
+ * also while the connection moves to another shard. To move, the connection stops its timer and detaches its socket,
+ * sets the new home under the lock, and queues its task there with the request still recorded. If its task has been
+ * queued on the old shard meanwhile, that task queues itself on the new one.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/endpoint.h"
@@ -71,7 +73,10 @@ static void conn_check_invariants(const struct fabric_conn *c)
     (void)lingers;
 }
 
-/* Counted before the step's effects tell anybody. A move changes the shard before a connection is established only. */
+/*
+ * Counts before the step's effects report it. The counts of one connection are all of one shard, because a connection
+ * moves only before it is established.
+ */
 static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum conn_state next)
 {
     bool was = conn_state_is_active(from), is = conn_state_is_active(next);
@@ -84,7 +89,7 @@ static void conn_count_step(struct fabric_conn *c, enum conn_state from, enum co
         iwarp_count(c->home, COUNT_CONNECTION_ERRORS, 1);
 }
 
-/* The one writer of the state. */
+/* Sets the state and what follows from it: the reason of the end, counts, time limit. Nothing else writes the state. */
 static void conn_set_state(struct fabric_conn *c, enum conn_state next, enum fabric_reason why)
 {
     enum conn_state from = c->state;
@@ -152,7 +157,7 @@ static struct conn_outcome (*const conn_pumps[CONN_STATES])(struct fabric_conn *
     [CONN_CLOSED] = conn_pump_nothing,
 };
 
-/* Goes on until the state does not change. No state comes twice without an event from outside, so that this ends. */
+/* Repeats until the state does not change. This ends, because no state recurs without an event from outside. */
 static void conn_pump(struct fabric_conn *c)
 {
     enum conn_state before;
@@ -163,7 +168,7 @@ static void conn_pump(struct fabric_conn *c)
     } while (c->state != before);
 }
 
-/* ---- what the socket and the timers report ---- */
+/* ---- events of the socket and the timers ---- */
 
 static void conn_on_socket(struct net_socket *socket, unsigned events)
 {
@@ -190,7 +195,7 @@ static void conn_on_limit(struct shard_timer *timer)
     if (c->state == CONN_WAIT_REQUEST)
         iwarp_count(c->home, COUNT_DROPPED, 1);
     if (c->short_linger) {
-        c->readable = true; /* nothing unread is left behind */
+        c->readable = true; /* so that all input is read before the socket is closed */
         linger_hang_up(c);
     }
     conn_step(c, CONN_LOST, limit_reason(c));
@@ -209,7 +214,7 @@ static void conn_on_nudge(struct shard_timer *timer)
     conn_exit(c);
 }
 
-/* What this side has not read yet is no fault of the peer's, so it is read before the peer is judged. */
+/* Reads input that this side has not read yet, so that the peer is not blamed for this side's delay. */
 static void conn_read_pending(struct fabric_conn *c)
 {
     c->readable = true;
@@ -231,7 +236,7 @@ static void conn_on_stall(struct shard_timer *timer)
     conn_exit(c);
 }
 
-/* ---- what other objects request ---- */
+/* ---- requests of other objects ---- */
 
 void conn_adopted(struct fabric_conn *c)
 {
@@ -258,7 +263,7 @@ void conn_abort(struct fabric_conn *c, enum fabric_reason why)
         conn_lose(c, why);
 }
 
-/* Bytes that have arrived but have not been reported are read first: their sender is not silent. */
+/* Reads first: a peer whose request has arrived is not dropped. */
 void conn_drop_victim(struct fabric_conn *c)
 {
     conn_enter(c);
@@ -291,9 +296,9 @@ void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since)
     conn_exit(c);
 }
 
-/* ---- the strand ---- */
+/* ---- recorded requests ---- */
 
-/* Under the lock: records ops; true: the caller posts the task to c->posted_to after unlocking. */
+/* Lock held. Records ops. Returns true if the caller must post the task to c->posted_to after unlocking. */
 static bool conn_record(struct fabric_conn *c, unsigned ops)
 {
     c->ops |= ops;
@@ -305,7 +310,7 @@ static bool conn_record(struct fabric_conn *c, unsigned ops)
     return true;
 }
 
-/* Ends a section under the lock that recorded ops. The connection may be gone when this returns. */
+/* Unlocks, then posts the task if `post`. The connection may be freed when this returns. */
 static void conn_unlock_and_post(struct fabric_conn *c, bool post)
 {
     struct shard *s = c->posted_to ? c->posted_to->shard : NULL;
@@ -328,7 +333,7 @@ void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting)
     conn_unlock_and_post(c, conn_record(c, OP_DROP));
 }
 
-/* Leaves for another shard, with ops still to be carried out there. The task's reference goes along. */
+/* Moves the connection to another shard, whose owner will carry out ops. Takes over the running task's reference. */
 static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned ops)
 {
     bool post;
@@ -350,10 +355,14 @@ static void conn_move(struct fabric_conn *c, struct iwarp_shard *to, unsigned op
     if (post)
         shard_post(to->shard, &c->task);
     else
-        conn_unref(c); /* not the last one: the task is queued here once more, and goes on from here */
+        conn_unref(c); /* not the last reference: the task is queued on this shard again, and will follow */
 }
 
-/* True: the connection is on its queue pair's shard, with its socket. False: it is leaving for there. */
+/*
+ * Connect and accept need the connection on its queue pair's shard. Returns true if it is on that shard, with its
+ * socket attached, or if ops need no move. Returns false after conn_move: the caller must not access the connection
+ * any more.
+ */
 static bool conn_join_qp_shard(struct fabric_conn *c, unsigned ops)
 {
     bool wants = (ops & OP_CONNECT && c->state == CONN_IDLE) || (ops & OP_ACCEPT && c->state == CONN_REQUESTED);
@@ -386,7 +395,7 @@ static void conn_drop_now(struct fabric_conn *c)
     spin_unlock(&c->lock);
     if (waiting)
         listener_resume(waiting);
-    conn_unref(c); /* not the last one: the task has one */
+    conn_unref(c); /* not the last reference: the task has one */
 }
 
 static void conn_run_ops(struct fabric_conn *c, unsigned ops)
@@ -399,7 +408,7 @@ static void conn_run_ops(struct fabric_conn *c, unsigned ops)
         if (c->accept_events)
             c->events = c->accept_events;
         if (c->state == CONN_REQUESTED) {
-            c->readable = true; /* a peer that has given up by now is noticed before anything is sent */
+            c->readable = true; /* so that a peer's close or reset is detected before anything is sent */
             conn_apply(c, passive_wait(c));
         }
         conn_step(c, CONN_ACCEPT, c->ended);
@@ -437,12 +446,12 @@ static void conn_task(struct task *task)
     conn_unref(c);
 }
 
-/* ---- what the provider calls ---- */
+/* ---- calls of the provider ---- */
 
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out)
 {
     struct iwarp_fabric *fabric = (struct iwarp_fabric *)f;
-    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* till connect says where it lives */
+    struct fabric_conn *c = conn_create(fabric, &fabric->shards[0], CONN_IDLE); /* until connect names the queue pair */
 
     if (!c)
         return ENOMEM;
@@ -465,7 +474,7 @@ static void conn_copy_private(struct fabric_conn *c, const void *data, size_t le
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p)
 {
     spin_lock(&c->lock);
-    /* With the handle alone referring to it, no owner has it: it begins where it will live, instead of moving there. */
+    /* If the handle has the only reference, no owner uses the connection: its home can change without a move. */
     if (c->state == CONN_IDLE && (!conn_is_entered(c)) &&
         atomic_load_explicit(&c->refs, memory_order_acquire) == 1)
         c->home = p->qp->home;

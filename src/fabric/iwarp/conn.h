@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections: the object, and what other objects request of it. conn.c says which file does what. */
+/*
+ * Connections: the object, and the requests that other objects make. conn.c lists the files and the members that each
+ * one owns; no other file writes a member.
+ */
 #ifndef FABRIC_IWARP_CONN_H
 #define FABRIC_IWARP_CONN_H
 
@@ -21,8 +24,8 @@
 #include "wire/mpa.h"
 
 enum {
-    IWARP_MIN_PROGRESS = 16 * 1024, /* bytes in a time limit: a peer that moves less does not go on */
-    IWARP_MAX_TURN_FPDUS = 2048, /* of one connection in one turn: a tenth of a millisecond, if they are empty */
+    IWARP_MIN_PROGRESS = 16 * 1024, /* bytes in a time limit: a peer that moves fewer has stalled */
+    IWARP_MAX_TURN_FPDUS = 2048, /* of one connection in one turn: 100 us if they are empty */
 };
 
 static inline size_t iwarp_iov_len(const struct iovec *iov, int n)
@@ -38,10 +41,10 @@ enum conn_op {
     OP_CONNECT = 1, OP_ACCEPT = 2, OP_REJECT = 4, OP_COMPLETE = 8, OP_DISCONNECT = 16, OP_CLOSE = 32, OP_DROP = 64,
 };
 
-/* How a request counts among those that the consumer has not answered. */
+/* How a connection counts among the listener's unanswered requests (listener.c). */
 enum unanswered { UNANSWERED_NOT, UNANSWERED_LIVE, UNANSWERED_ABANDONED };
 
-/* Upcalls of the queue pair, which may do nothing; looked at when the call that made them has returned. */
+/* Events of the queue pair. Its upcalls only record them; stream.c processes them when the call has returned. */
 enum conn_signal {
     SIGNAL_FIRST = 1, SIGNAL_ANSWERED = 2, SIGNAL_CLOSED = 4, SIGNAL_ENDED = 8,
 };
@@ -49,34 +52,34 @@ enum conn_signal {
 struct fabric_conn {
     struct iwarp_fabric *fabric;
     atomic_uint refs;                  /* the handle, a queued task, the socket */
-    atomic_uint entries;              /* callers on the owner's stack: the owner alone writes */
-    struct spin lock;                  /* guards ops, scheduled, posted_to, what ops carry; and writing home, state */
+    atomic_uint entries;               /* entry points that run now; the owner alone writes */
+    struct spin lock;                  /* guards ops, scheduled, posted_to, arguments of ops; writes of home, state */
     unsigned ops;
     bool scheduled;
     atomic_int unanswered;             /* enum unanswered */
-    struct iwarp_shard *posted_to;     /* where the task is queued */
+    struct iwarp_shard *posted_to;     /* the shard on which the task is queued */
     struct iwarp_shard *home;
     enum conn_state state;
-    enum fabric_reason ended;          /* why it was over, from DEAD or LINGERING on */
-    /* What ops carry: */
+    enum fabric_reason ended;          /* from DEAD or LINGERING on: why the connection ended */
+    /* Arguments of ops: */
     struct fabric_qp *qp;
     const struct fabric_conn_events *accept_events;
     struct fabric_endpoint *endpoint;
     struct addr connect_local, connect_remote;
     struct fabric_limits limits;
     size_t private_len;                /* of private_data, below */
-    struct fabric_listener *drop_for;  /* is resumed by OP_DROP; or NULL */
+    struct fabric_listener *drop_for;  /* the listener that OP_DROP resumes, or NULL */
     /* owner: */
     const struct fabric_conn_events *events;
     void *owner;
     bool active;
     struct task task;
     struct shard_timer timer, nudge;
-    struct shard_timer stall;          /* armed where a receive turn ended inside an FPDU or a message */
-    struct iw_rx_mark mark;            /* when it was armed */
+    struct shard_timer stall;          /* armed when a receive turn ends inside an FPDU or a message */
+    struct iw_rx_mark mark;            /* the position when `stall` was armed */
     TAILQ_ENTRY(fabric_conn) shard_link;
     struct net_socket socket;
-    struct net_reservation *reservation; /* the local address, till closed */
+    struct net_reservation *reservation; /* of the local address, until closed */
     struct fabric_listener *listener;
     TAILQ_ENTRY(fabric_conn) unfinished_link;
     bool is_unfinished;                /* in the listener's list */
@@ -85,23 +88,23 @@ struct fabric_conn {
     struct iw_startup *startup;
     struct iw_startup_result result;
     bool has_socket, streams, readable, blocked, shut, eof;
-    bool short_linger;                        /* the last frame needs no lingering: the peer has nothing on its way */
-    bool sent_all;                     /* nothing is left that could be sent now */
+    bool short_linger;                 /* the last frame is a reject of a valid request: the peer is not sending */
+    bool sent_all;                     /* the queue pair has nothing that could be sent now */
     unsigned signals;
     enum iw_end end;
     uint16_t terminate;                /* the Terminate that ended it, or FABRIC_NO_TERMINATE */
-    uint64_t progress;                 /* of a disconnect, when its time limit was started (measured) */
+    uint64_t progress;                 /* bytes that a disconnect had moved when its time limit began, if measured */
     bool measured;
-    struct iw_counters counted;        /* of the queue pair, as already added to the shard's counts */
+    struct iw_counters counted;        /* the queue pair's counters that are in the shard's counts already */
     struct iw_counters at_start;
     unsigned nudges_left;
-    size_t early_len;                  /* of early: bytes that came before complete */
-    /* Not cleared when the connection is made: */
+    size_t early_len;                  /* bytes in `early`, which arrived before complete */
+    /* conn_alloc does not clear these: */
     uint8_t early[128];
     uint8_t private_data[MPA_MAX_PRIVATE_DATA];
 };
 
-/* conn.c, which the provider calls */
+/* conn.c: calls of the provider. fabric.h describes them. */
 int iwarp_conn_create(struct fabric *f, const struct fabric_conn_events *events, void *owner, struct fabric_conn **out);
 int iwarp_conn_connect(struct fabric_conn *c, const struct fabric_connect *p);
 void iwarp_conn_complete(struct fabric_conn *c);
@@ -111,42 +114,45 @@ void iwarp_conn_disconnect(struct fabric_conn *c);
 void iwarp_conn_close(struct fabric_conn *c);
 struct shard *iwarp_conn_shard(struct fabric_conn *c);
 
-/* conn.c, which other objects call. The owner, unless another thread is allowed. */
+/* conn.c: calls of other objects. The caller is the owner, unless stated otherwise. */
 
-/* For listeners. NULL: out of memory. */
+/* For listeners. Returns NULL if out of memory. */
 struct fabric_conn *conn_create(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
-/* Its socket has been accepted. */
+/* For listeners: begins with the accepted socket c->socket. */
 void conn_adopted(struct fabric_conn *c);
-/* Input has come, or may have. */
+/* Reads the socket, which may have input. */
 void conn_read(struct fabric_conn *c);
-/* The connection ends in whatever state, for this reason. */
+/* Ends the connection for this reason. Its state must allow the event CONN_LOST. */
 void conn_lose(struct fabric_conn *c, enum fabric_reason why);
-/* Drops a victim, unless its request turns out to be there, or it has ended. */
+/* Drops a victim that is still unfinished, unless its request can be read now. */
 void conn_drop_victim(struct fabric_conn *c);
 /*
- * For a victim on another shard: has it dropped there, if it is still unfinished, and then resumes `waiting`, unless
- * NULL. Takes over the caller's references to both. Any thread, no lock held.
+ * For a victim on another shard: conn_drop_victim runs there, then `waiting` is resumed, unless NULL. Takes over the
+ * caller's references to both. Any thread, no lock held.
  */
 void conn_request_drop(struct fabric_conn *c, struct fabric_listener *waiting);
-/* For queue pairs: requests wait to be sent, or a flush may have ended the stream. */
+/* For queue pairs: sends requests that wait, and processes the end of the stream if a flush has ended it. */
 void conn_transmit(struct fabric_conn *c);
-/* For queue pairs: an established connection, or one that is being established, ends. */
+/* For queue pairs: ends the connection if it is established or being established. */
 void conn_abort(struct fabric_conn *c, enum fabric_reason why);
-/* For shared receive queues: a send that is unfinished since the mark has had its time, and ends c if it stalls. */
+/* For shared receive queues: ends c if the send that was unfinished at the mark has not moved since. */
 void conn_check_send(struct fabric_conn *c, const struct iw_rx_mark *since);
 
-/* stream.c: what a queue pair's core calls */
+/* stream.c: the upcalls of a queue pair's core */
 const struct iw_qp_events *stream_events(void);
 
 /* conn_object.c */
 struct fabric_conn *conn_alloc(struct iwarp_fabric *f, struct iwarp_shard *home, enum conn_state state);
 void conn_ref(struct fabric_conn *c); /* any thread */
 void conn_unref(struct fabric_conn *c);
-/* Between them the connection is there, whatever is given back. The last one to leave ends it. */
+/*
+ * The connection stays allocated between enter and exit, even without references. If no reference remains, the last
+ * conn_exit frees it. Owner.
+ */
 void conn_enter(struct fabric_conn *c);
 void conn_exit(struct fabric_conn *c);
 bool conn_is_entered(const struct fabric_conn *c); /* any thread */
-/* The home shard's list has connections with a socket. */
+/* Insert c into its home shard's list of connections with a socket, and remove it. */
 void conn_socket_opened(struct fabric_conn *c);
 void conn_socket_closed(struct fabric_conn *c);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: what the transitions of the connection machine do. In the order of enum conn_effect; none can fail. */
+/*
+ * Abstract: the effects of the connection machine's transitions. They run in the order of enum conn_effect. Invariant:
+ * no effect can fail, so that a step is never half done.
+ */
 #include "fabric/iwarp/conn_phase.h"
 
 static void effect_free_address(struct fabric_conn *c)
@@ -26,7 +29,7 @@ static void effect_answer(struct fabric_conn *c)
     iw_startup_result(c->startup, &c->result);
 }
 
-/* Start-up has made a reject of its own where the request was malformed. */
+/* Makes a reject, unless start-up has made one because the request was malformed. */
 static void effect_refuse(struct fabric_conn *c)
 {
     const uint8_t *at;
@@ -64,7 +67,7 @@ static void effect_report_established(struct fabric_conn *c, enum fabric_reason 
     c->events->established(c->owner, why, c->terminate, &limits);
 }
 
-/* Where the stream had ended by itself, receives may have been posted since: disconnect completes these too. */
+/* Flushes the queue pair again, because receives may have been posted since the stream ended. */
 static void effect_report_disconnected(struct fabric_conn *c, enum fabric_reason why)
 {
     if (c->qp)
@@ -115,7 +118,7 @@ void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason wh
         c->events->peer_ended(c->owner, why, c->terminate);
     if (effects & REPORT_DISCONNECTED)
         effect_report_disconnected(c, why);
-    /* What was learned in start-up has been told: the stream runs, or nothing does. */
+    /* Start-up is over and its results have been reported if the stream runs or the socket is closed. */
     if (c->streams || !c->has_socket) {
         startup = c->startup;
         c->startup = NULL;

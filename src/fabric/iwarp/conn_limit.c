@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the time limit of a connection's state, and what it means that it has passed. A disconnect has its limit
- * anew as long as it goes on.
+ * Abstract: the time limit of a connection's state, and the reason that it gives when it passes. Invariant: the timer
+ * runs exactly in the states that conn_state_has_limit names. A disconnect's limit begins again while it progresses.
  */
 #include "fabric/iwarp/conn_phase.h"
 
 enum {
-    CHECKS = 16,     /* part of the time limit */
-    LINGER_MS = 1000, /* a last frame may take this long to be read by the peer */
-    SHORT_LINGER_MS = 25,    /* the same for a reject */
+    FIRST_CHECK_DIVISOR = 16, /* a disconnect's progress is first checked after this part of its limit */
+    LINGER_MS = 1000,         /* for the peer to read the last frame */
+    SHORT_LINGER_MS = 25,     /* the same for a reject of a valid request */
 };
 
 static uint32_t limit_ms(const struct fabric_conn *c)
@@ -55,8 +55,8 @@ enum fabric_reason limit_reason(const struct fabric_conn *c)
 }
 
 /*
- * How far a disconnect has come: what the peer's TCP has taken of the stream, and while reads may be answered, what has
- * come from it. After our notice the latter does not count: a peer that goes on sending must end sometime.
+ * Returns the bytes that a disconnect has moved: those that the peer's TCP has acknowledged and, in DRAINING, those
+ * received. After this side's notice received bytes do not count, so that a peer that keeps sending is ended.
  */
 static uint64_t limit_measure_progress(struct fabric_conn *c)
 {
@@ -78,9 +78,9 @@ static void limit_set_timer(struct fabric_conn *c, uint32_t ms)
 }
 
 /*
- * Has the disconnect come far enough to go on? By IWARP_MIN_PROGRESS, or less if the peer's TCP has taken all that there
- * is: a peer that takes a few bytes now and then must not keep the disconnect pending. moved can be negative, because
- * our notice counts among the unsent.
+ * Has the disconnect moved enough for another time limit? It needs IWARP_MIN_PROGRESS, or less if the peer's TCP has
+ * acknowledged everything. A peer that acknowledges a few bytes now and then must not delay the disconnect for ever.
+ * moved can be negative, because this side's notice counts as an unacknowledged byte.
  */
 static bool limit_has_progressed(struct fabric_conn *c, int64_t moved)
 {
@@ -111,8 +111,8 @@ void limit_stop(struct fabric_conn *c)
 }
 
 /*
- * Most disconnects are over in no time, a thousand at once in some 50 ms: how far one has come is not asked for until
- * it takes its time.
+ * A disconnect's progress is first measured after a part of its limit, because measuring costs a system call and most
+ * disconnects end sooner: a thousand at once take about 50 ms.
  */
 void limit_start(struct fabric_conn *c)
 {
@@ -121,5 +121,5 @@ void limit_start(struct fabric_conn *c)
     limit_stop(c);
     c->measured = false;
     if (conn_state_has_limit(c->state))
-        limit_set_timer(c, limit_ms(c) / (measures ? CHECKS : 1));
+        limit_set_timer(c, limit_ms(c) / (measures ? FIRST_CHECK_DIVISOR : 1));
 }

@@ -2,10 +2,9 @@
 /*
  * Abstract: a connection's memory, references, and place in its shard's list.
  *
- * References: the handle (until close), a queued task, the socket, a drop that another shard requested. Entry points
- * enter the connection for as long as they run: a count that the owner alone writes. Whoever gives back the last
- * reference, or if the connection is entered then, whoever leaves last, always on the home shard, frees the address,
- * then reports `closed`, then frees the memory.
+ * References: the handle (until close), a queued task, the socket, a drop that another shard requested. An entry point
+ * also enters the connection while it runs: the owner counts the entries. Invariant: when there is neither a reference
+ * nor an entry, the owner of the home shard frees the address, reports `closed`, then frees the memory.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -70,7 +69,7 @@ void conn_unref(struct fabric_conn *c)
         conn_destroy(c);
 }
 
-/* Stores alone: two references for each message, taken and given back by locked instructions, cost it a hundredth. */
+/* Plain stores: two references per message, with locked instructions, cost 1 %. */
 void conn_enter(struct fabric_conn *c)
 {
     atomic_store_explicit(&c->entries, conn_entries(c) + 1, memory_order_relaxed);
@@ -82,7 +81,7 @@ void conn_exit(struct fabric_conn *c)
     bool last = entries == 0 && atomic_load_explicit(&c->refs, memory_order_acquire) == 0;
 
     assert(shard_is_owner(c->home->shard));
-    atomic_store_explicit(&c->entries, entries, memory_order_release); /* from here on another shard may have it */
+    atomic_store_explicit(&c->entries, entries, memory_order_release); /* the connection may move from here on */
     if (last)
         conn_destroy(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What conn.c drives: the parts of a connection's life. None of them calls conn.c. They return what has happened, and
- * conn.c takes the step. All are called by the owner.
+ * The parts of a connection's life, which conn.c drives. Invariant: none of them calls conn.c. They return what
+ * happened, and conn.c takes the step. The caller is always the owner.
  */
 #ifndef FABRIC_IWARP_CONN_PHASE_H
 #define FABRIC_IWARP_CONN_PHASE_H
@@ -11,23 +11,24 @@
 
 #include "fabric/iwarp/conn.h"
 
-/* An event of the connection's table, and why. */
+/* An event of the connection's table, and its reason. */
 struct conn_outcome {
     enum conn_event event; /* or CONN_NOTHING */
     enum fabric_reason why;
 };
 static const struct conn_outcome conn_nothing = { CONN_NOTHING, FABRIC_OK };
 
-/* conn_effects.c: what a transition does. In the order of enum conn_effect; none can fail. */
+/* conn_effects.c: carries out a transition's effects, a set of enum conn_effect. */
 void conn_effects(struct fabric_conn *c, unsigned effects, enum fabric_reason why);
 
 /* conn_limit.c: the time limit of the state */
-void limit_start(struct fabric_conn *c); /* if the state has one; anew if it runs */
+void limit_start(struct fabric_conn *c); /* stops the old limit; starts the state's, if it has one */
 void limit_stop(struct fabric_conn *c);
-bool limit_renew(struct fabric_conn *c); /* it has passed: starts it anew and returns true if a disconnect goes on */
-enum fabric_reason limit_reason(const struct fabric_conn *c); /* what it means that it has passed */
+/* After the limit has passed: returns true, with the limit started again, if a disconnect progresses. */
+bool limit_renew(struct fabric_conn *c);
+enum fabric_reason limit_reason(const struct fabric_conn *c); /* the reason if the state's limit passes */
 
-/* handshake.c: frames of start-up. CONN_LOST, or nothing and *event */
+/* handshake.c: frames of start-up. Return CONN_LOST, or nothing and set *event. */
 struct conn_outcome handshake_send(struct fabric_conn *c, enum iw_startup_event *event);
 struct conn_outcome handshake_receive(struct fabric_conn *c, enum iw_startup_event *event);
 
@@ -41,9 +42,9 @@ struct conn_outcome active_wait(struct fabric_conn *c);
 struct conn_outcome passive_request(struct fabric_conn *c);
 struct conn_outcome passive_wait(struct fabric_conn *c);
 struct conn_outcome passive_reply(struct fabric_conn *c);
-void passive_report_request(struct fabric_conn *c); /* an effect: c gets an owner, if the listener's wants it */
+void passive_report_request(struct fabric_conn *c); /* an effect: sets c->owner, unless the listener's owner refuses */
 
-/* stream.c: everything over a queue pair */
+/* stream.c: the connection's bytes while a queue pair owns the stream */
 void stream_start(struct fabric_conn *c);
 /* why: the reason of the requests that this completes. Does nothing without a stream. */
 void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_reason why);
@@ -53,23 +54,24 @@ struct conn_outcome stream_pump(struct fabric_conn *c); /* input, then output */
 struct conn_outcome stream_send(struct fabric_conn *c); /* output alone */
 bool stream_is_silent(const struct fabric_conn *c);     /* the peer may need a nudge */
 void stream_nudge(struct fabric_conn *c);
-void stream_end_input(struct fabric_conn *c); /* the end of stream has been read */
+void stream_end_input(struct fabric_conn *c); /* the end of the stream has been read: stops reading */
 
 /* linger.c: the last frame */
 struct conn_outcome linger_pump(struct fabric_conn *c);
-void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards what has come */
+void linger_hang_up(struct fabric_conn *c); /* half-closes, and discards input */
 
 /* liveness.c: input that stalls */
 void liveness_watch(struct fabric_conn *c);
 void liveness_stop(struct fabric_conn *c);
-/* A receive turn that brought something is over. Mostly it ended between two messages. */
+/* To be called after a receive turn that received something. Inline, because most turns end between two messages. */
 static inline void liveness_received(struct fabric_conn *c)
 {
     if (c->streams && (c->qp->srq || iw_qp_rx_is_partial(c->qp->iw)))
         liveness_watch(c);
 }
-/* FABRIC_OK, or why the connection ends: input has stalled since the mark. */
+/* Returns FABRIC_OK, or how input has stalled since the mark, for which the connection must end. */
 enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark *since);
+/* Has the send that was unfinished at the mark moved too few bytes since? */
 bool liveness_send_stalls(struct fabric_conn *c, const struct iw_rx_mark *since);
 
 #endif

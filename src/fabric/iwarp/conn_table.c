@@ -8,16 +8,17 @@
  *                                            '--- (no ready-to-receive) -----'       |
  *   end:      ESTABLISHED > DRAINING > NOTICE_SENT > DEAD         (our notice first)
  *             ESTABLISHED > PEER_CLOSED > CLOSING > DEAD          (the peer's first; DRAINING > CLOSING: crossing)
- *             any > LINGERING > DEAD                              (a Terminate or reject of ours leaves first)
+ *             any > LINGERING > DEAD                              (our Terminate or reject is sent first)
  *             any > DEAD                                          (lost)
- *             close: any > CLOSED, by way of LAST_WORDS where a frame has to leave
+ *             close: any > CLOSED, through LAST_WORDS if a frame must still be sent
  *
  * Events are classified before the step (which reply, which ready-to-receive form, drained or not), so that a cell has
- * one outcome. A step carries a reason; it is what the REPORT effects pass on.
+ * one outcome. A step has a reason, which the REPORT effects pass on.
  *
  * Invariants, checked after every step (conn.c):
- *   1. there is a socket exactly in the states that conn_state_has_socket names
- *   2. the queue pair is bound to the connection in all states that stream, and in no other but LINGERING, LAST_WORDS
+ *   1. the connection has a socket exactly in the states that conn_state_has_socket names
+ *   2. the queue pair is bound to the connection in all states that stream, perhaps in LINGERING and LAST_WORDS, and in
+ *      no other state
  *   3. the timer runs exactly in the states that have a limit
  *   4. CLOSED has neither handle nor socket
  * The second timer, for input that stalls, runs only while the queue pair is bound (liveness.c).
@@ -31,14 +32,14 @@
 #define IGNORE { CELL_IGNORE, CONN_IDLE, 0 }
 #define NEVER { CELL_NEVER, CONN_IDLE, 0 }
 
-/* Requests at the wrong time are answered and change nothing. */
+/* A request in the wrong state is reported with its reason, and changes nothing. */
 #define BUSY_START(here) [CONN_START] = GO(here, REPORT_CONNECTED)
 #define NO_COMPLETE(here) [CONN_COMPLETE] = GO(here, REPORT_ESTABLISHED)
 #define NO_ACCEPT(here) [CONN_ACCEPT] = GO(here, REPORT_ESTABLISHED)
 #define NO_REJECT [CONN_REJECT] = IGNORE
 #define NO_DISCONNECT(here) [CONN_DISCONNECT] = GO(here, REPORT_DISCONNECTED)
 
-/* Groups of events that cannot come in a state. */
+/* Groups of events that cannot occur in a state. */
 #define NO_TCP_UP [CONN_TCP_UP] = NEVER
 #define NO_REPLY [CONN_ACCEPTED] = NEVER, [CONN_REJECTED] = NEVER, [CONN_UNFIT] = NEVER
 #define NO_REQUEST [CONN_REQUEST] = NEVER, [CONN_REFUSE] = NEVER
@@ -102,13 +103,13 @@ static const struct conn_cell table[CONN_STATES][CONN_EVENTS] = {
         [CONN_REFUSE] = GO(LAST_WORDS, DO_REFUSE),
         [CONN_LOST] = GO(CLOSED, DO_RESET_TCP),
         [CONN_START] = NEVER, [CONN_COMPLETE] = NEVER, [CONN_ACCEPT] = NEVER, [CONN_REJECT] = NEVER,
-        [CONN_DISCONNECT] = NEVER, [CONN_CLOSE] = NEVER, /* nobody has the handle */
+        [CONN_DISCONNECT] = NEVER, [CONN_CLOSE] = NEVER, /* no consumer has the handle */
         NO_TCP_UP, NO_REPLY, NO_REPLY_SENT, NO_STREAM,
     },
     [CONN_REQUESTED] = {
         [CONN_ACCEPT] = GO(REPLYING, DO_ANSWER),
         [CONN_REJECT] = GO(LINGERING, DO_REFUSE),
-        [CONN_REFUSE] = GO(LAST_WORDS, DO_REFUSE | DO_DROP_HANDLE), /* the listener's owner did not want it */
+        [CONN_REFUSE] = GO(LAST_WORDS, DO_REFUSE | DO_DROP_HANDLE), /* the listener's owner refused */
         [CONN_CLOSE] = GO(LAST_WORDS, DO_REFUSE | DO_DROP_HANDLE),
         [CONN_LOST] = GO(DEAD, DO_RESET_TCP),
         BUSY_START(REQUESTED), NO_COMPLETE(REQUESTED), NO_DISCONNECT(REQUESTED),
@@ -152,7 +153,7 @@ static const struct conn_cell table[CONN_STATES][CONN_EVENTS] = {
     [CONN_NOTICE_SENT] = {
         [CONN_NOTICE] = GO(DEAD, OVER),
         [CONN_LOST] = GO(DEAD, LOSE | REPORT_DISCONNECTED),
-        [CONN_FAULT] = GO(DEAD, LOSE | REPORT_DISCONNECTED), /* no Terminate can follow our end of stream */
+        [CONN_FAULT] = GO(DEAD, LOSE | REPORT_DISCONNECTED), /* no Terminate can follow our half-close */
         [CONN_CLOSE] = GO(CLOSED, ABORT | REPORT_DISCONNECTED),
         BUSY_START(NOTICE_SENT), NO_COMPLETE(NOTICE_SENT), NO_ACCEPT(NOTICE_SENT), NO_REJECT,
         [CONN_DISCONNECT] = IGNORE,
@@ -312,7 +313,7 @@ bool conn_state_has_limit(enum conn_state s)
     }
 }
 
-/* DRAINING has a limit, but input renews it. */
+/* DRAINING has a limit too, but input renews it. */
 bool conn_state_checks_input(enum conn_state s)
 {
     return s == CONN_ESTABLISHED || s == CONN_DRAINING;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: a shared endpoint is a reservation of a local address, which its connections share by reference. */
+/*
+ * Abstract: shared endpoints. An endpoint is a reservation of a local address, on which each of its connections has a
+ * reference. So the address stays reserved until the endpoint and all its connections are closed.
+ */
 #include <stdlib.h>
 
 #include "fabric/iwarp/adapter.h"

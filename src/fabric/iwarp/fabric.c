@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the iWARP fabric itself: its shards, its limits, its table of functions. */
+/*
+ * Abstract: the iWARP fabric: its shards, its limits, and its table of functions. Invariant: destroy works on a fabric
+ * whose creation failed at any point.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +25,14 @@ enum {
     MAX_INLINE = 1024,
     MAX_DEPTH = 16384,
     MAX_CQ_DEPTH = 262144,
-    MAX_FAST_PAGES = 1024, /* 4 MiB in pages that lie apart */
+    MAX_FAST_PAGES = 1024, /* 4 MiB in separate pages */
     LARGE_REQUEST = 65536,
     MAX_PRIVATE = MPA_MAX_PRIVATE_DATA - MPA_LIMITS,
 };
 
 _Static_assert(MPA_RTR_ZERO_FPDU == 1 && MPA_RTR_WRITE == 2 && MPA_RTR_READ == 4, "fabric_iwarp_config.rtr");
 
-/* All that a process can address. */
+/* The size of a process's address space. */
 #define ADDRESSABLE (UINT64_C(1) << 47)
 
 struct iwarp_shard *iwarp_pick_shard(struct iwarp_fabric *f, atomic_uint *turn)
@@ -46,7 +49,7 @@ enum fabric_reason iwarp_check_address(struct iwarp_fabric *f, const struct addr
 {
     int error = f->interfaces->owns(f->interfaces, f->if_index, a);
 
-    return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error); /* nothing was bound */
+    return error == EACCES || error == EPERM ? FABRIC_SYSTEM : iwarp_reason_reserve(error); /* no bind was tried */
 }
 
 static bool iwarp_owns_address(struct fabric *base, const struct addr *a)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the frames of start-up, for both sides: from start-up to the socket, and from the socket to start-up. */
+/*
+ * Abstract: transfers the frames of start-up between struct iw_startup and the socket, for both sides. Invariant: bytes
+ * that were read behind a frame are in c->early, and are consumed before the socket is read again.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -37,9 +40,8 @@ static size_t handshake_read_early(struct fabric_conn *c, uint8_t *at, size_t wa
 }
 
 /*
- * Bytes for the start-up: some that came along with earlier ones, or new ones. Like recv. A frame mostly comes whole,
- * so what is wanted, which is its fixed part at first, is read with what is behind it; into one piece, which costs less
- * than two.
+ * Reads bytes for start-up: from c->early, or else from the socket. Returns what recv returns. Start-up first asks for
+ * the frame's fixed part, but a frame usually arrives whole. So one read fetches as much as fits into c->early.
  */
 static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
 {
@@ -53,7 +55,7 @@ static ssize_t handshake_read(struct fabric_conn *c, uint8_t *at, size_t want)
         return -EAGAIN;
     n = c->fabric->net->ops->recv(&c->socket, &iov, 1);
     if (n < (ssize_t)iov.iov_len)
-        c->readable = false; /* there is no more, or it is reported again */
+        c->readable = false; /* the socket is empty; further input is reported */
     if (n <= 0 || !ahead)
         return n;
     c->early_len = (size_t)n;

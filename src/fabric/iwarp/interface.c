@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the end of the adapter's network interface. Nothing can reach its peers any more, so the connections of
- * the adapter end at once. One that moves to another shard at that moment is in no list: its own limits end it. An
- * interface that is only down ends nothing: it may come up again before TCP gives up.
+ * Abstract: the removal of the adapter's network interface. Its peers are unreachable then, so all connections of the
+ * adapter end at once. A connection that is moving to another shard at that moment is in no list; its time limits end
+ * it. An interface that is only down ends nothing, because it may come up again before TCP gives up.
  */
 #include "fabric/iwarp/adapter.h"
 #include "fabric/iwarp/conn.h"
 
 #include <stddef.h>
 
-/* The lost event closes the socket in every state that has one, and so takes the connection out of the list. */
+/* The loop ends, because CONN_LOST closes the socket in each state that has one, which removes it from the list. */
 static void interface_end_connections(struct task *task)
 {
     struct iwarp_shard *s = (struct iwarp_shard *)((char *)task - offsetof(struct iwarp_shard, interface_gone));
@@ -30,7 +30,7 @@ static void interface_on_socket(struct net_socket *socket, unsigned events)
         shard_enqueue(f->shards[i].shard, &f->shards[i].interface_gone);
 }
 
-/* ---- beginning and end, on the first shard ---- */
+/* ---- opening and closing the watch, on the first shard ---- */
 
 struct interface_request {
     struct task task;

@@ -11,7 +11,7 @@
 #include "fabric/config.h"
 #include "fabric/fabric.h"
 
-/* if_index: the adapter's interface. 0 or errno (ENODEV: no such interface; ENETDOWN; ENOMEM, EMFILE...). May block. */
+/* if_index: the adapter's interface. 0 or errno (ENODEV: no such interface; ENETDOWN: no address; ...). May block. */
 int iwarp_fabric_create(struct executor *e, struct net *net, struct interfaces *interfaces, uint32_t if_index,
                         const struct fabric_config *config, struct fabric **out);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: the last frame of a connection that is over: it leaves, and input is read to its end, which is not
- * processed any more. Loops are bounded: input that is left is reported again by the transport.
+ * Abstract: sends the last frame of a connection that is over, and discards input until the peer's end of stream or the
+ * time limit. Invariant: input is read before the socket is closed, because TCP answers a close with unread input by a
+ * reset, which could destroy the last frame on the peer's side. Loops are bounded: the transport reports remaining
+ * input again.
  */
 #include "fabric/iwarp/conn_phase.h"
 
@@ -9,7 +11,7 @@
 
 enum { MAX_READS = 16 }; /* in one turn */
 
-/* True: everything has left. False: not yet, or it failed (and then there is nothing to wait for: *broken). */
+/* Returns true if everything has been sent. Sets *broken if the socket failed. */
 static bool linger_send(struct fabric_conn *c, bool *broken)
 {
     struct iovec iov[IW_IOV_MAX];
@@ -42,9 +44,6 @@ static bool linger_send(struct fabric_conn *c, bool *broken)
     return false;
 }
 
-/*
- * A reset, which unread input would cause, could destroy our last frame on the peer's side: input is read to its end.
- */
 static void linger_discard(struct fabric_conn *c)
 {
     struct iovec iov = { c->home->sink, IWARP_SINK_SIZE };
@@ -68,9 +67,9 @@ void linger_hang_up(struct fabric_conn *c)
 }
 
 /*
- * Who sent a good request and is rejected has nothing on its way, and hangs up when it has the reject; its connector's
- * close waits for that a moment only. Linux siw loses a reject's private data where our end of stream comes right
- * behind.
+ * After the last frame this side half-closes. Exception: behind a reject of a valid request it first waits for the
+ * peer's end of stream, SHORT_LINGER_MS at most, because Linux siw loses the reject's private data if the end of stream
+ * follows at once. Such a peer sends nothing more, so that no reset can destroy the reject.
  */
 struct conn_outcome linger_pump(struct fabric_conn *c)
 {

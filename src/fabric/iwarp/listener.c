@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: listeners. Requests of the consumer's are recorded and carried out by one task on the listener's shard,
- * as a connection's are. TCP connections are accepted as they come, whatever the consumer does. Until the consumer
+ * Abstract: listeners. The consumer's calls are recorded and carried out by one task on the listener's shard, as those
+ * on a connection are. TCP connections are accepted as they arrive, whatever the consumer does. Until the consumer
  * has received its request, a connection is unfinished and also in the process's table (unfinished.c), which limits
  * their number and chooses the one that makes room for another.
  *
- * Requests that the consumer has not answered are counted in two groups: living ones, and those whose peer is gone.
- * Each group may be as large as the backlog; more of the second group count as living. So a listener never has more
- * than twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
+ * Requests that the consumer has not answered are counted in two groups: live ones, and abandoned ones, whose peer has
+ * left. Each group may be as large as the backlog; further abandoned requests count as live. So a listener has at most
+ * twice the backlog of unanswered requests, and peers that leave do not take the places of those that wait.
  *
- * Invariant: `closed` is reported when no unfinished connection is left and no other shard is about to resume the
- * listener, because both use the shard, which may be gone after that event.
+ * Invariant: `closed` is reported when no unfinished connection remains and no other shard is about to resume the
+ * listener, because both use the shard, which may be freed after that event.
  */
 #include "fabric/iwarp/conn.h"
 #include "fabric/iwarp/listener.h"
@@ -73,12 +73,12 @@ void listener_count_request(struct fabric_conn *c)
     atomic_store(&c->unanswered, UNANSWERED_LIVE);
 }
 
-/* The consumer may answer meanwhile, in another thread: whoever changes c->unanswered counts. */
+/* The consumer may answer at the same time in another thread. The one that changes c->unanswered adjusts the counts. */
 void listener_count_abandoned(struct fabric_conn *c)
 {
     int expected = UNANSWERED_LIVE;
 
-    atomic_fetch_add(&c->listener->abandoned, 1); /* first: an answer that finds it gone subtracts */
+    atomic_fetch_add(&c->listener->abandoned, 1); /* first, because a concurrent answer may subtract it at once */
     if (atomic_compare_exchange_strong(&c->unanswered, &expected, UNANSWERED_ABANDONED))
         atomic_fetch_sub(&c->listener->live, 1);
     else
@@ -128,7 +128,7 @@ static void listener_drop_victim(struct fabric_listener *l, struct fabric_conn *
     }
 }
 
-/* At most l->limit unfinished connections in the process. */
+/* Drops a connection if the process has more than l->limit unfinished ones. */
 static void listener_enforce_limit(struct fabric_listener *l)
 {
     struct fabric_conn *victim = unfinished_pop_victim(l->limit);
@@ -140,7 +140,7 @@ static void listener_enforce_limit(struct fabric_listener *l)
 /*
  * A peer waits, and the process has no descriptor. Drops an unfinished connection, or, if there is none, refuses the
  * waiting peers. Returns true if the caller can try again. If the victim is on another shard, the listener's socket is
- * not reported until listener_resume: what waits goes on waiting, and nothing spins.
+ * not reported until listener_resume, so that the shard does not spin while the peers wait.
  */
 static bool listener_make_room(struct fabric_listener *l)
 {
@@ -232,7 +232,7 @@ static bool listener_accept_one(struct fabric_listener *l)
         return true;
     }
     listener_adopt(l, c);
-    conn_read(c); /* the request mostly is there already */
+    conn_read(c); /* usually the request has arrived already */
     listener_enforce_limit(l);
     return true;
 }
@@ -246,9 +246,9 @@ static void listener_on_socket(struct net_socket *socket, unsigned events)
         ;
 }
 
-/* ---- the consumer's requests ---- */
+/* ---- the consumer's calls ---- */
 
-/* Half of the free descriptors: the others are for connections that have become the consumer's, and for its files. */
+/* Returns half of the free descriptors. The others are for connections that the consumer has, and for its files. */
 static unsigned listener_max_unfinished(const struct iwarp_fabric *f)
 {
     unsigned room;
@@ -314,7 +314,7 @@ static void listener_try_end(struct fabric_listener *l)
     listener_unref(l); /* the handle */
 }
 
-/* Drops connections without a request. Those that the consumer has received are the consumer's. */
+/* Ends the unfinished connections. The consumer closes those whose request it has received. */
 static void listener_end_now(struct fabric_listener *l)
 {
     bool listening = l->listening;
@@ -384,7 +384,7 @@ void iwarp_listener_listen(struct fabric_listener *l, const struct addr *local)
     listener_request(l, OP_LISTEN, local);
 }
 
-/* In the caller's thread: he is not told when it is done, so it is when this returns. */
+/* Pauses or resumes in the caller's thread, because no event reports the end: it must be done when this returns. */
 void iwarp_listener_pause(struct fabric_listener *l, bool paused)
 {
     spin_lock(&l->lock);

@@ -16,9 +16,9 @@ struct fabric_listener {
     const struct fabric_listener_events *events;
     const struct fabric_conn_events *conn_events;
     void *owner;
-    atomic_uint refs;        /* the handle, the queued task, each connection that came over it */
-    atomic_uint live, abandoned; /* requests that the consumer has not answered; gone: their peer has left */
-    struct spin lock;        /* guards ops, scheduled, wanted; writing listening, paused, and using the socket */
+    atomic_uint refs;        /* the handle, the queued task, a drop on another shard, each accepted connection */
+    atomic_uint live, abandoned; /* requests that the consumer has not answered; abandoned: the peer has left */
+    struct spin lock;        /* guards ops, scheduled, requested; writes of listening and paused; listen_pause */
     atomic_bool paused;
     unsigned ops;
     bool scheduled;
@@ -28,10 +28,10 @@ struct fabric_listener {
     struct net_reservation *reservation;
     struct net_socket socket;
     bool listening, closed;
-    bool waits_for_drop;               /* no descriptor: another shard drops a connection, then resumes the listener */
-    bool ending;             /* closed, but its end is not reported yet */
+    bool waits_for_drop;     /* no descriptor: another shard drops a connection, then resumes the listener */
+    bool ending;             /* closed, but `closed` has not been reported */
     unsigned limit;          /* of unfinished connections in the process */
-    struct conn_list unfinished; /* those that came over it */
+    struct conn_list unfinished; /* those that this listener accepted */
 };
 
 int iwarp_listener_create(struct fabric *f, const struct fabric_listener_events *events,
@@ -41,13 +41,13 @@ void iwarp_listener_pause(struct fabric_listener *l, bool paused);
 void iwarp_listener_close(struct fabric_listener *l);
 struct shard *iwarp_listener_shard(struct fabric_listener *l);
 void listener_unref(struct fabric_listener *l);
-bool listener_has_room(struct fabric_listener *l);
-/* Owner: c is the consumer's, or has ended. May report the listener's end. */
+bool listener_has_room(struct fabric_listener *l); /* for another unanswered request */
+/* Owner: c is not unfinished any more: the consumer has it, or it has ended. May report the listener's end. */
 void listener_finished(struct fabric_listener *l, struct fabric_conn *c);
-void listener_resume(struct fabric_listener *l); /* any thread; releases the reference that drop_for had */
-/* The requests that the consumer has not answered. count_answer: any thread; the others: owner. */
+void listener_resume(struct fabric_listener *l); /* any thread; releases the caller's reference */
+/* Count the requests that the consumer has not answered. count_answer: any thread; the others: owner. */
 void listener_count_request(struct fabric_conn *c);
 void listener_count_abandoned(struct fabric_conn *c);
-void listener_count_answer(struct fabric_conn *c); /* does nothing if c does not count */
+void listener_count_answer(struct fabric_conn *c); /* no effect if c is not counted */
 
 #endif

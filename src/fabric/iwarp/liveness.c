@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: ends connections whose peer has begun an FPDU or a message and does not go on.
+ * Abstract: ends connections whose peer has begun an FPDU or a message and does not continue.
  *
- * Input costs nothing for this: where a receive turn ends inside an FPDU or a message, and the timer is not armed, it is
- * armed, with a mark of how far the input has come. When it fires, the input is compared with the mark. So a peer has
- * between once and twice the limit for each FPDU, and for each 16 KiB of a message.
+ * If a receive turn ends inside an FPDU or a message and the timer is not armed, it is armed, with a mark of the
+ * input's position. When it fires, the position is compared with the mark. So each FPDU, and each 16 KiB of a message,
+ * may take between once and twice the limit. Received bytes cost nothing for this.
  *
- * No peer ends because this side was slow: conn.c reads the input that waits in the socket before it asks.
+ * Invariant: no connection ends because this side is slow. conn.c reads the input that waits in the socket first.
  */
 #include "fabric/iwarp/conn_phase.h"
 
 #include <stddef.h>
 
 enum {
-    MIN_SHARED_PROGRESS = 4 * 1024, /* as IWARP_MIN_PROGRESS, of a send in a much shorter time: shared receives are scarce */
+    MIN_SHARED_PROGRESS = 4 * 1024, /* IWARP_MIN_PROGRESS for the much shorter limit of a shared receive */
 };
 
 static void liveness_arm(struct fabric_conn *c)
@@ -42,7 +42,7 @@ enum fabric_reason liveness_check(struct fabric_conn *c, const struct iw_rx_mark
 {
     struct iw_rx_mark now;
 
-    /* A state with a limit of its own for what it waits for keeps that one. */
+    /* In other states the state's own time limit ends the connection. */
     if (!c->streams || !conn_state_checks_input(c->state))
         return FABRIC_OK;
     iw_qp_rx_mark(c->qp->iw, &now);

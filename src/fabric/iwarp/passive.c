@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the passive side from TCP accept to the reply. */
+/*
+ * Abstract: the passive side from TCP accept to the reply. Functions return what happened; they do not change the
+ * connection's state.
+ */
 #include <errno.h>
 
 #include "fabric/iwarp/conn_phase.h"
@@ -29,7 +32,7 @@ struct conn_outcome passive_request(struct fabric_conn *c)
     if (event != IW_STARTUP_MALFORMED)
         return conn_nothing;
     iwarp_count(c->home, COUNT_REFUSED, 1);
-    /* What is not MPA is not answered; what is, is rejected. */
+    /* Bytes that are no MPA frame get no answer; start-up has made a reject for a malformed frame. */
     return (struct conn_outcome){ iw_startup_tx_want(c->startup, &at) ? CONN_REFUSE : CONN_LOST, FABRIC_PROTOCOL };
 }
 
@@ -43,12 +46,12 @@ void passive_report_request(struct fabric_conn *c)
     conn_ref(c); /* the handle */
     c->owner = l->events->request(l->owner, c, &peer);
     if (c->owner)
-        listener_finished(l, c); /* else it is still the listener's, and goes with it */
+        listener_finished(l, c); /* else c stays in the listener's list until it ends */
 }
 
 /*
- * If the listener's owner did not want the connection, the peer is refused. Else, until the consumer has answered, the
- * peer has nothing to say: bytes are a fault, and an end of stream is the end.
+ * Runs until the consumer has answered the request. If the listener's owner refused the connection, the peer is
+ * rejected. The peer must send nothing in this phase: bytes are an error, and an end of stream ends the connection.
  */
 struct conn_outcome passive_wait(struct fabric_conn *c)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: what an errno of the transport means for a connection, by what was tried; what the protocol's ends mean. */
+/*
+ * Abstract: maps an errno of the transport, by the operation that failed, and an end of the protocol to a reason.
+ * Invariant: every errno has a reason; one without a reason of its own gets FABRIC_SYSTEM or, of a stream, PEER_RESET.
+ */
 #include <errno.h>
 
 #include "fabric/iwarp/reason.h"
 
-/* What the system is short of, whatever was tried. ENOSPC: of places in epoll sets. */
+/* Does the error mean that the system is short of something? reserve's ENOSPC does not; its caller handles that. */
 static bool reason_is_shortage(int error)
 {
     switch (error) {
@@ -12,8 +15,8 @@ static bool reason_is_shortage(int error)
     case ENOBUFS:
     case EMFILE:
     case ENFILE:
-    case ENOSPC:
-    case EAGAIN: /* of route cache entries */
+    case ENOSPC: /* places in epoll sets */
+    case EAGAIN: /* route cache entries */
         return true;
     default:
         return false;
@@ -52,7 +55,8 @@ enum fabric_reason iwarp_reason_listen(int error)
 }
 
 /*
- * connect(2)'s own errors, and those that the kernel makes of what ICMP reports (icmp_err_convert, icmpv6_err_convert):
+ * connect(2) returns errors of its own, and those into which the kernel converts ICMP errors (icmp_err_convert,
+ * icmpv6_err_convert):
  *
  *   ICMP                          ICMPv6                       errno
  *   network unreachable, unknown  no route                     ENETUNREACH
@@ -87,7 +91,7 @@ enum fabric_reason iwarp_reason_connect(int error)
     case EMSGSIZE:
     case EINVAL: /* also an address that cannot be a destination from here, such as loopback to elsewhere */
     case EAFNOSUPPORT:
-    case ENODEV: /* the interface of the route, or of the scope, has gone */
+    case ENODEV: /* the interface of the route, or of the scope, was removed */
     case ENXIO:
         return FABRIC_NO_ROUTE;
     case EHOSTUNREACH:
@@ -118,9 +122,9 @@ enum fabric_reason iwarp_reason_stream(int error)
     switch (error) {
     case 0:
         return FABRIC_OK;
-    case EFAULT: /* memory that was registered, and is not there any more */
+    case EFAULT: /* registered memory that is not mapped any more */
         return FABRIC_LOCAL_ERROR;
-    /* TCP has given up: with what a router or the neighbour lookup reported meanwhile, if any of them did. */
+    /* TCP has given up. The errno is that of an ICMP or neighbour error, if one was reported meanwhile. */
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case EHOSTDOWN:
@@ -158,7 +162,7 @@ enum fabric_reason iwarp_reason_end(enum iw_end end)
     return FABRIC_LOCAL_ERROR;
 }
 
-/* What was found wrong with a request's own memory. */
+/* Returns the reason for an error in a request's own memory. */
 static enum fabric_reason reason_of_memory_error(enum wire_error error)
 {
     switch (error) {

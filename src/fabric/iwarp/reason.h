@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What an errno of the transport, or an end of the protocol, means for a connection. */
+/* Maps errors of the transport and ends of the protocol to the reasons of a connection or request. */
 #ifndef FABRIC_IWARP_REASON_H
 #define FABRIC_IWARP_REASON_H
 
 #include "fabric/fabric.h"
 #include "iwarp/qp.h"
 
-/* errno to reason. Each maps every errno. */
+/* The errno of one operation. Each function maps every errno. */
 enum fabric_reason iwarp_reason_reserve(int error);
-enum fabric_reason iwarp_reason_listen(int error); /* at a reserved address */
+enum fabric_reason iwarp_reason_listen(int error); /* on a reserved address */
 enum fabric_reason iwarp_reason_connect(int error);
-enum fabric_reason iwarp_reason_stream(int error); /* of send and recv */
+enum fabric_reason iwarp_reason_stream(int error); /* send and recv */
 enum fabric_reason iwarp_reason_end(enum iw_end end);
-/* end: how the stream ended. stopped: why it was stopped or flushed if it did not end by itself. */
+/* end: how the stream ended. stopped: the reason of the stop or flush, which counts if end is IW_END_NONE. */
 enum fabric_reason iwarp_reason_completion(const struct rdma_completion *c, enum iw_end end,
                                            enum fabric_reason stopped);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: shared receive queues are the protocol core's; a home shard delivers that one runs low, and keeps unfinished
- * messages from holding most of its receives.
+ * Abstract: shared receive queues, on top of the protocol core's. Each has a home shard, which notifies the consumer
+ * that the queue runs low, and which limits how many receives partial messages occupy.
  *
- * Queue pairs whose message is partial when a receive turn ends are in a list, ordered by when they were last seen to
- * move. While partial messages have more than their share of the queue's receives (those posted, and their own), the
+ * Queue pairs whose message is partial when a receive turn ends are in a list, ordered by the last time at which they
+ * had moved. If partial messages have more than their share of the queue's receives (those posted, and their own), the
  * home shard picks the queue pair that has waited longest, if its message has not moved for stall_ns. The queue pair's
  * own shard reads what waits in the socket, compares, and ends the connection if the message has still not moved.
  * Invariant: a message that moves never ends its connection here, nor does the only partial message.
@@ -22,7 +22,7 @@ static struct fabric_srq *srq_of(struct delivery *d)
     return (struct fabric_srq *)((char *)d - offsetof(struct fabric_srq, delivery));
 }
 
-/* A poster's thread, or the owner of the shard of a queue pair that took one. */
+/* Called in a poster's thread, or by the owner of a queue pair that removed a receive. */
 static void srq_on_low(void *owner)
 {
     struct fabric_srq *srq = owner;
@@ -37,7 +37,7 @@ static void srq_deliver(struct delivery *d)
     srq->config.notify(srq->config.owner);
 }
 
-/* Owner of the home shard. The last one frees it. */
+/* Owner of the home shard. Releasing the last reference frees the queue and calls `closed`. */
 static void srq_unref(struct fabric_srq *srq)
 {
     void (*closed)(void *owner) = srq->closed;
@@ -64,8 +64,9 @@ static struct fabric_qp *partial_qp(struct srq_partial *partial)
 }
 
 /*
- * Under the lock. After a connection has ended its receive is missing until the consumer posts it again. That must not
- * end another connection, so the maximum of the last stall_ns counts.
+ * Lock held. Do partial messages have more than their share? The number of receives is the maximum of the last
+ * stall_ns: when a connection has ended, its receive is missing until the consumer posts it again, and that must not
+ * end another connection.
  */
 static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now)
 {
@@ -79,7 +80,7 @@ static bool srq_is_crowded(struct fabric_srq *srq, uint32_t posted, uint64_t now
            srq->partial_count * UINT64_C(100) > srq->receives * (uint64_t)srq->share_percent;
 }
 
-/* Under the lock. True: the caller posts srq->watch after unlocking. */
+/* Lock held. Returns true if the caller must post srq->watch after unlocking. */
 static bool srq_begin_watch(struct fabric_srq *srq)
 {
     bool post = !srq->is_queued;
@@ -90,7 +91,7 @@ static bool srq_begin_watch(struct fabric_srq *srq)
     return post;
 }
 
-/* Under the lock. */
+/* Lock held. */
 static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 {
     if (!partial->is_listed)
@@ -101,9 +102,10 @@ static void partial_remove(struct fabric_srq *srq, struct srq_partial *partial)
 }
 
 /*
- * partial_check inserts one that is being checked. spared: it was checked and goes on, so another one may have to end.
+ * Inserts a partial message, unless it is being checked: partial_check inserts it afterwards. was_checked: the check
+ * found that it moves, so that another one may have to end.
  */
-static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool spared)
+static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, uint64_t now, bool was_checked)
 {
     uint32_t posted = iw_srq_posted(srq->iw);
     bool post = false;
@@ -116,14 +118,14 @@ static void partial_insert(struct fabric_srq *srq, struct srq_partial *partial, 
         partial->is_listed = true;
         TAILQ_INSERT_TAIL(&srq->partials, partial, link);
         srq->partial_count++;
-        post = srq_is_crowded(srq, posted, now) && (!srq->is_watched || spared) && srq_begin_watch(srq);
+        post = srq_is_crowded(srq, posted, now) && (!srq->is_watched || was_checked) && srq_begin_watch(srq);
     }
     spin_unlock(&srq->lock);
     if (post)
         shard_enqueue(srq->delivery.home->shard, &srq->watch);
 }
 
-static void partial_update(struct fabric_qp *qp, bool spared)
+static void partial_update(struct fabric_qp *qp, bool was_checked)
 {
     bool is_partial = iw_qp_has_partial_shared(qp->iw);
 
@@ -131,7 +133,7 @@ static void partial_update(struct fabric_qp *qp, bool spared)
         return;
     qp->partial.is_partial = is_partial;
     if (is_partial) {
-        partial_insert(qp->srq, &qp->partial, shard_now(qp->home->shard), spared);
+        partial_insert(qp->srq, &qp->partial, shard_now(qp->home->shard), was_checked);
     } else {
         qp->partial.has_moved = true;
         spin_lock(&qp->srq->lock);
@@ -145,7 +147,7 @@ void iwarp_srq_update(struct fabric_qp *qp)
     partial_update(qp, false);
 }
 
-/* On the queue pair's shard. */
+/* Runs on the queue pair's shard. */
 static void partial_check(struct task *task)
 {
     struct fabric_qp *qp = partial_qp((struct srq_partial *)((char *)task - offsetof(struct srq_partial, check)));
@@ -156,7 +158,7 @@ static void partial_check(struct task *task)
     spin_lock(&srq->lock);
     qp->partial.is_checked = false;
     spin_unlock(&srq->lock);
-    qp->partial.is_partial = false; /* it is in no list while it is checked */
+    qp->partial.is_partial = false; /* so that partial_update inserts it again; the check removed it from the list */
     partial_update(qp, true);
     iwarp_qp_unref(qp);
 }
@@ -167,8 +169,9 @@ void iwarp_srq_partial_init(struct srq_partial *partial)
 }
 
 /*
- * Removes and returns the queue pair that has waited longest, with a reference, if its time is over; else NULL, and
- * *next is when that will be, or UINT64_MAX if the queue is not crowded.
+ * If the queue is crowded and the queue pair that has waited longest has waited for stall_ns, removes it from the list
+ * and returns it with a reference. Else returns NULL, and sets *next to the time at which it will have waited that long,
+ * or to UINT64_MAX if the queue is not crowded.
  */
 static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, uint64_t *next)
 {
@@ -186,7 +189,7 @@ static struct fabric_qp *srq_next_stalled(struct fabric_srq *srq, uint64_t now, 
             partial_remove(srq, first);
             first->is_checked = true;
             found = partial_qp(first);
-            iwarp_qp_ref(found); /* its close removes it from the list first */
+            iwarp_qp_ref(found); /* it is alive: its close removes it from the list first */
         }
     }
     spin_unlock(&srq->lock);
@@ -223,7 +226,7 @@ static void srq_on_timer(struct shard_timer *timer)
     srq_check_share((struct fabric_srq *)((char *)timer - offsetof(struct fabric_srq, timer)));
 }
 
-/* ---- what the provider calls ---- */
+/* ---- calls of the provider ---- */
 
 int iwarp_srq_create(struct fabric *base, const struct fabric_srq_config *c, struct fabric_srq **out)
 {

@@ -14,8 +14,8 @@
 #include "iwarp/qp.h"
 
 /*
- * A queue pair's partial message, which has a receive of the shared queue, at the end of a receive turn. Messages that
- * begin and end within a turn are not counted, and cost nothing.
+ * A queue pair's message that is partial at the end of a receive turn, and has a receive of the shared queue. Messages
+ * that begin and end within a turn are not counted, and cost nothing.
  */
 struct srq_partial {
     TAILQ_ENTRY(srq_partial) link;
@@ -24,7 +24,7 @@ struct srq_partial {
     bool is_checked;        /* check is queued */
     bool is_partial;        /* owner: at the last update */
     bool has_moved;         /* owner: the message that was inserted has ended */
-    struct iw_rx_mark mark; /* owner: when it was inserted */
+    struct iw_rx_mark mark; /* owner: the position when it was inserted */
     struct task check;
 };
 
@@ -39,12 +39,12 @@ struct fabric_srq {
     struct shard_timer timer; /* owner of the home shard */
     atomic_uint refs;         /* the handle, and a watch that is queued */
     struct spin lock;         /* guards everything below */
-    TAILQ_HEAD(, srq_partial) partials; /* those that were seen to move last are last */
+    TAILQ_HEAD(, srq_partial) partials; /* the most recent insertion is last */
     uint32_t partial_count;
-    uint32_t receives;        /* posted and partial: the maximum of the last stall_ns, and when it was counted */
-    uint64_t receives_since;
-    bool is_watched;          /* watch is queued, or the timer armed, */
-    bool is_queued;           /* the former */
+    uint32_t receives;        /* posted and partial: the maximum of the last stall_ns */
+    uint64_t receives_since;  /* when that maximum was counted */
+    bool is_watched;          /* watch is queued, or the timer armed */
+    bool is_queued;           /* watch is queued */
 };
 
 int iwarp_srq_create(struct fabric *f, const struct fabric_srq_config *c, struct fabric_srq **out);
@@ -53,7 +53,7 @@ int iwarp_srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)
 struct shard *iwarp_srq_shard(struct fabric_srq *srq);
 void iwarp_srq_close(struct fabric_srq *srq, void (*done)(void *owner));
 void iwarp_srq_partial_init(struct srq_partial *partial);
-/* Owner of the queue pair: its message has become partial, or is no longer. */
+/* To be called by the owner of a queue pair whose message may have become partial, or may have moved. */
 void iwarp_srq_update(struct fabric_qp *qp);
 
 #endif

@@ -14,14 +14,14 @@
  * connection and freed with its last, so that the table never holds more records than connections. One spin lock, a
  * leaf, guards everything; memory is allocated and freed outside of it.
  *
- * The table holds no references. Invariant: a connection is in the table only while it holds its socket's reference;
- * the owner of its shard removes it before the socket is closed. So a connection found under the lock is alive, and
- * unfinished_pop_victim can take a reference.
+ * The table has no references. Invariant: a connection is in the table only while its socket has a reference on it; the
+ * owner of its shard removes it before the socket is closed. So a connection found under the lock is alive, and
+ * unfinished_pop_victim can add a reference.
  *
  * A victim on the caller's own shard is dropped at once. A victim on another shard is dropped by a task on that shard
  * (conn_request_drop); the connection's reference keeps that listener, and so the shard, until the task has run.
  * Either way the victim's socket is read first: a peer whose request has arrived is not dropped. A listener without
- * descriptors that waits for such a task holds its socket back, and continues when the task has run (listener.c). No
+ * descriptors that waits for such a task pauses its socket, and continues when the task has run (listener.c). No
  * spare descriptor is needed: each attempt to accept uses up one victim, and without any victim the waiting peers are
  * refused, which takes no descriptor.
  */
@@ -81,7 +81,8 @@ static struct {
     struct key_tree by_key;
     struct rank_tree by_rank;
     unsigned count;
-    uint64_t inserted, first_own; /* connections of smaller numbers than the latter are the parent process's */
+    uint64_t inserted;    /* the number of the next connection */
+    uint64_t first_own;   /* connections with smaller numbers belong to the parent process */
 } table;
 
 /* Not RB_GENERATE_STATIC, which relies on a macro that only BSD's own headers have. */
@@ -107,7 +108,7 @@ static struct source_key source_key_of(const struct addr *a)
     return key;
 }
 
-/* In a child of fork. The connections that the table had belong to shards without a thread. */
+/* Runs in a child of fork. The table's connections belong to shards that have no thread in the child. */
 static void unfinished_on_fork_child(void)
 {
     RB_INIT(&table.by_key);

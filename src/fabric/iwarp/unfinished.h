@@ -28,8 +28,8 @@ bool unfinished_insert(struct fabric_conn *c);
 void unfinished_remove(struct fabric_conn *c);
 /*
  * If more than `limit` connections are in the table, removes the oldest one of the source that has most, and returns it
- * with a reference, which the caller must release in that connection's shard. Else returns NULL. Of sources that have
- * equally many, the one with the oldest connection is chosen. Any thread.
+ * with a reference, which the caller must release in that connection's shard. Else returns NULL. If several sources
+ * have equally many, chooses the one with the oldest connection. Any thread.
  */
 struct fabric_conn *unfinished_pop_victim(unsigned limit);
 unsigned unfinished_count(void);
