@@ -102,6 +102,14 @@ void stack_print(const struct stack *s, FILE *out, const char *indent)
     }
 }
 
+bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size)
+{
+    for (int i = 0; i < s->depth; i++)
+        if ((uintptr_t)s->frames[i] - (uintptr_t)start < size)
+            return true;
+    return false;
+}
+
 bool stack_contains(const void *address)
 {
     struct bounds b = stack_thread_bounds();

@@ -4,6 +4,7 @@
 #define VERIFY_STACK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/private_export.h"
@@ -29,6 +30,9 @@ void stack_walk(struct stack *s, const void *by) PRIVATE_EXPORT(stack_walk);
 
 /* Prints a line for each frame: number, function + offset, module. */
 void stack_print(const struct stack *s, FILE *out, const char *indent);
+
+/* Returns whether a frame of s lies in [start, start + size). */
+bool stack_has_frame_in(const struct stack *s, const void *start, uint64_t size);
 
 /* Is the address inside of the calling thread's stack? */
 bool stack_contains(const void *address);

@@ -22,7 +22,7 @@ enum { TAG = 'kooL', MANY = 400 };
 /* How many of MANY the list keeps when all are freed. */
 static unsigned kept(void)
 {
-    return checked_pool_wanted() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE;
+    return checked_pool_is_on() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE;
 }
 
 static void test_nonpaged(void **state)
@@ -39,10 +39,10 @@ static void test_nonpaged(void **state)
         assert_non_null(entries[i]);
         memset(entries[i], i, 100);
     }
-    assert_int_equal(pool_outstanding(), MANY);
+    assert_int_equal(pool_block_count(), MANY);
     for (int i = 0; i < MANY; i++)
         ExFreeToNPagedLookasideList(&list, entries[i]);
-    assert_int_equal(pool_outstanding(), kept());
+    assert_int_equal(pool_block_count(), kept());
     last = ExAllocateFromNPagedLookasideList(&list);
     if (kept())
         assert_ptr_equal(last, entries[kept() - 1]); /* last in, first out */
@@ -50,7 +50,7 @@ static void test_nonpaged(void **state)
     assert_int_equal(list.L.TotalAllocates, MANY + 1);
     assert_int_equal(list.L.TotalFrees, MANY + 1);
     ExDeleteNPagedLookasideList(&list);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
     assert_false(live_has(LIVE_LOOKASIDE, &list));
 }
 
@@ -87,7 +87,7 @@ static void test_paged_with_functions(void **state)
     assert_int_equal(freed, kept() ? 0 : 2);
     ExDeletePagedLookasideList(&list);
     assert_int_equal(freed, 2);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 /* As drivers do it: the context is what the list is a part of. */
@@ -138,7 +138,7 @@ static void test_ex(void **state)
     /* Too small for a link: nothing can be kept. */
     assert_int_equal(ExInitializeLookasideListEx(&c.list, NULL, NULL, PagedPool, 0, 4, TAG, 0), STATUS_SUCCESS);
     ExFreeToLookasideListEx(&c.list, ExAllocateFromLookasideListEx(&c.list));
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
     ExDeleteLookasideListEx(&c.list);
 }
 

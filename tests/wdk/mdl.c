@@ -78,7 +78,7 @@ static void test_nonpaged_pool(void **state)
     ExFreePool(buffer); /* the buffer first is allowed */
     IoFreeMdl(mdl);
     assert_false(live_has(LIVE_MDL, mdl));
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void test_lock(void **state)
@@ -224,11 +224,11 @@ static void test_pages_of_their_own(void **state)
     assert_int_equal(live_count(), 1);
     MmFreePagesFromMdl(mdl);
     assert_int_equal(live_count(), 0);
-    assert_int_equal(pool_outstanding(), 1);
+    assert_int_equal(pool_block_count(), 1);
     ExFreePool(mdl);
     assert_null(MmAllocatePagesForMdlEx(lowest, low, skip, PAGE_SIZE, MmCached, MM_DONT_ZERO_ALLOCATION));
     assert_null(MmAllocatePagesForMdl(lowest, highest, skip, 0));
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void test_contiguous(void **state)
@@ -243,14 +243,14 @@ static void test_contiguous(void **state)
     assert_true(a && IS_PAGE_ALIGNED(a) && b && IS_PAGE_ALIGNED(b) && c && IS_PAGE_ALIGNED(c) && d &&
                 IS_PAGE_ALIGNED(d));
     memset(b, 1, 3 * PAGE_SIZE);
-    assert_int_equal(pool_outstanding(), 4);
+    assert_int_equal(pool_block_count(), 4);
     MmFreeContiguousMemory(a);
     MmFreeContiguousMemorySpecifyCache(b, 3 * PAGE_SIZE, MmNonCached);
     MmFreeContiguousMemory(c);
     MmFreeContiguousMemory(d);
     assert_null(MmAllocateContiguousMemory(100, low));
     assert_null(MmAllocateContiguousMemory(MAXSIZE_T - 100, highest));
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 /* ---- Rules ------------------------------------------------------------------------------------------------------ */

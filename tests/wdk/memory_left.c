@@ -43,8 +43,8 @@ static void test_left(void **state)
     (void)state;
     host_breaks(unload_alone, "unload-outstanding", "driver hoarding has left 4 things");
     text = host_reported(unload_alone);
-    assert_non_null(strstr(text, "left: pool, tag Hard: 2 blocks, 5100 octets"));
-    assert_non_null(strstr(text, "of 5000 octets, tag Hard"));
+    assert_non_null(strstr(text, "left: pool, tag Hard: 2 blocks, 5100 bytes"));
+    assert_non_null(strstr(text, "of 5000 bytes, tag Hard"));
     assert_non_null(strstr(text, "left: MDL 0x"));
     assert_non_null(strstr(text, "left: lookaside list 0x"));
     assert_non_null(strstr(text, "hoarding.so+0x"));
@@ -58,7 +58,7 @@ static void test_left_beside_another(void **state)
     (void)state;
     text = host_reported(unload_beside_another);
     assert_non_null(strstr(text, "driver hoarding has left 4 things"));
-    assert_non_null(strstr(text, "of 5000 octets, tag Hard"));
+    assert_non_null(strstr(text, "of 5000 bytes, tag Hard"));
     free(text);
 }
 

@@ -110,7 +110,7 @@ static void test_zeroed(void **state)
         free_dirty(ExAllocatePoolPriorityUninitialized(PagedPool, n, TAG, NormalPoolPriority), n);
         ExFreePool2(ExAllocatePoolWithTagPriority(NonPagedPoolNx, n, TAG, NormalPoolPriority), TAG, NULL, 0);
     }
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static bool host_can_populate(void)
@@ -130,7 +130,7 @@ static void test_resident(void **state)
     unsigned char in_memory[PAGES];
 
     (void)state;
-    if (checked_pool_wanted() || !host_can_populate()) {
+    if (checked_pool_is_on() || !host_can_populate()) {
         print_message("blocks are another allocator's, or the host brings in pages one by one\n");
         skip();
     }
@@ -143,7 +143,7 @@ static void test_resident(void **state)
     }
     for (int i = 0; i < BLOCKS; i++)
         ExFreePoolWithTag(blocks[i], TAG);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void test_too_large(void **state)
@@ -154,7 +154,7 @@ static void test_too_large(void **state)
     assert_null(ExAllocatePoolWithQuotaTag((POOL_TYPE)(PagedPool | POOL_QUOTA_FAIL_INSTEAD_OF_RAISE), MAXSIZE_T / 4,
                                            TAG));
     assert_null(ExAllocatePool2(POOL_FLAG_NON_PAGED, MAXSIZE_T - 16, TAG));
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static ULONG raised_by_type(POOL_TYPE type, bool quota)
@@ -199,17 +199,17 @@ static void test_numbers_by_tag(void **state)
     a = ExAllocatePoolWithTag(NonPagedPoolNx, 100, TAG);
     b = ExAllocatePoolWithTag(PagedPool, 5000, TAG);
     c = ExAllocatePool2(POOL_FLAG_PAGED, 7, OTHER_TAG);
-    assert_int_equal(pool_outstanding(), 3);
+    assert_int_equal(pool_block_count(), 3);
     left_of("Test", line, sizeof line);
-    assert_string_equal(line, "2 blocks, 5100 octets");
+    assert_string_equal(line, "2 blocks, 5100 bytes");
     left_of("Othr", line, sizeof line);
-    assert_string_equal(line, "1 blocks, 7 octets");
+    assert_string_equal(line, "1 blocks, 7 bytes");
     ExFreePoolWithTag(a, TAG);
     ExFreePoolWithTag(b, 0);
     ExFreePool(c);
     left_of("Test", line, sizeof line);
     assert_string_equal(line, "");
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void *free_it(void *block)
@@ -228,13 +228,13 @@ static void test_many_tags(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, free_it, block), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
     for (ULONG i = 0; i < RTL_NUMBER_OF(blocks); i++)
         blocks[i] = ExAllocatePoolWithTag(NonPagedPoolNx, 3, 'aaaa' + i);
-    assert_int_equal(pool_outstanding(), RTL_NUMBER_OF(blocks));
+    assert_int_equal(pool_block_count(), RTL_NUMBER_OF(blocks));
     for (ULONG i = 0; i < RTL_NUMBER_OF(blocks); i++)
         ExFreePoolWithTag(blocks[i], 'aaaa' + i);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void test_either_mode_frees(void **state)
@@ -251,7 +251,7 @@ static void test_either_mode_frees(void **state)
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
     ExFreePoolWithTag(recorded, TAG);
     report_is_empty(r);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 /* ---- At random -------------------------------------------------------------------------------------------------- */
@@ -312,7 +312,7 @@ static void test_at_random(void **state)
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(ondk_wdk_violations(), before);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 int main(void)

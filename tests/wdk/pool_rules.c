@@ -33,7 +33,7 @@ static void test_wrong_tag(void **state)
     r = report_start();
     ExFreePoolWithTag(block, OTHER_TAG);
     report_says(r, "pool-wrong-tag in ", "allocated by");
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void test_double_free(void **state)
@@ -46,7 +46,7 @@ static void test_double_free(void **state)
     ExFreePool(block);
     ExFreePool(block);
     report_says(r, "pool-double-free in ", "freed by");
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static void test_bad_address(void **state)
@@ -65,7 +65,7 @@ static void test_bad_address(void **state)
     r = report_start();
     ExFreePool((PVOID)(ULONG_PTR)0x10);
     report_says(r, "pool-bad-address in ", "never allocated");
-    if (!checked_pool_sanitized()) { /* which knows no block by an address within it */
+    if (!checked_pool_under_asan) { /* which knows no block by an address within it */
         r = report_start();
         ExFreePool(block + 16);
         report_says(r, "pool-bad-address in ", "allocated by");
@@ -81,7 +81,7 @@ static void test_bad_request(void **state)
     (void)state;
     r = report_start();
     block = ExAllocatePoolWithTag(NonPagedPoolNx, 0, TAG);
-    report_says(r, "pool-bad-request in ", "0 octets");
+    report_says(r, "pool-bad-request in ", "0 bytes");
     ExFreePool(block);
     r = report_start();
     block = ExAllocatePoolWithTag(NonPagedPoolNx, 8, 0);
@@ -106,7 +106,7 @@ static void test_bad_request(void **state)
     ExFreePool(block);
     irql_set(PASSIVE_LEVEL);
     report_is(r, "irql-too-high in ExFreePool");
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 /* Through a volatile, or the compiler sees it and refuses. */
@@ -143,14 +143,14 @@ static void write_freed(void)
     poke(block + 5, 1);
 }
 
-/* In the octets up to the alignment, which no page guards: seen when it is freed. */
+/* In the bytes up to the alignment, which no page guards: seen when it is freed. */
 static void test_small_overrun(void **state)
 {
     struct report *r;
     UCHAR *block;
 
     (void)state;
-    if (checked_pool_sanitized())
+    if (checked_pool_under_asan)
         return test_sanitizer_sees(write_beyond);
     block = ExAllocatePoolWithTag(NonPagedPoolNx, 45, TAG);
     r = report_start();
@@ -166,12 +166,12 @@ static void test_overrun(void **state)
     UCHAR *block;
 
     (void)state;
-    if (checked_pool_sanitized())
+    if (checked_pool_under_asan)
         return test_sanitizer_sees(write_beyond);
     block = ExAllocatePoolWithTag(NonPagedPoolNx, 45, TAG);
     r = report_start();
     for (int i = 40; i < 60; i++)
-        poke(block + i, 1); /* through the three octets that no page guards into the page that does */
+        poke(block + i, 1); /* through the three bytes that no page guards into the page that does */
     ExFreePool(block);
     report_says(r, "pool-overrun in ", "written to behind its end");
 
@@ -188,7 +188,7 @@ static void test_underrun(void **state)
     UCHAR *block;
 
     (void)state;
-    if (checked_pool_sanitized())
+    if (checked_pool_under_asan)
         return test_sanitizer_sees(write_in_front);
     block = ExAllocatePoolWithTag(NonPagedPoolNx, 48, TAG);
     r = report_start();
@@ -208,7 +208,7 @@ static void test_use_after_free(void **state)
     static const size_t sizes[] = { 48, 5 * PAGE_SIZE };
 
     (void)state;
-    if (checked_pool_sanitized())
+    if (checked_pool_under_asan)
         return test_sanitizer_sees(write_freed);
     for (size_t i = 0; i < RTL_NUMBER_OF(sizes); i++) {
         UCHAR *block = ExAllocatePoolWithTag(NonPagedPoolNx, sizes[i], TAG);
@@ -248,7 +248,7 @@ static void write_freed_and_stop(void)
 static void test_stop_ends_the_program(void **state)
 {
     (void)state;
-    if (checked_pool_sanitized())
+    if (checked_pool_under_asan)
         test_sanitizer_sees(write_freed_and_stop);
     else
         child_aborts(write_freed_and_stop);
@@ -283,7 +283,7 @@ static void test_beyond_special_pool(void **state)
     struct report *r;
 
     (void)state;
-    special_limit(SPECIAL);
+    special_set_limit(SPECIAL);
     for (int i = 0; i < MANY; i++) {
         struct pool_block found;
 
@@ -293,14 +293,14 @@ static void test_beyond_special_pool(void **state)
         special += found.run != NULL;
     }
     r = report_start();
-    if (checked_pool_sanitized()) {
+    if (checked_pool_under_asan) {
         assert_int_equal(special, 0);
     } else {
         assert_int_equal(special, SPECIAL);
         poke((UCHAR *)blocks[MANY - 1] + 32, 1);
     }
     ExFreePool(blocks[MANY - 1]);
-    if (checked_pool_sanitized()) {
+    if (checked_pool_under_asan) {
         report_is_empty(r);
     } else {
         report_is(r, "pool-overrun in ExFreePool");
@@ -317,7 +317,7 @@ static void test_beyond_special_pool(void **state)
     for (int i = 0; i < MANY - 1; i++)
         if (blocks[i])
             ExFreePool(blocks[i]);
-    assert_int_equal(pool_outstanding(), 0);
+    assert_int_equal(pool_block_count(), 0);
 }
 
 static const void *used;

@@ -223,7 +223,7 @@ static void test_direct(void **state)
         { NULL, RTL_QUERY_REGISTRY_DIRECT, (PWSTR)(uintptr_t)L"List", &many, REG_NONE, NULL, 0 },
         { 0 },
     };
-    uint64_t before = pool_outstanding();
+    uint64_t before = pool_block_count();
 
     (void)state;
     fill();
@@ -238,7 +238,7 @@ static void test_direct(void **state)
     RtlFreeUnicodeString(&text);
     RtlFreeUnicodeString(&standard);
     RtlFreeUnicodeString(&many);
-    assert_int_equal(pool_outstanding(), before);
+    assert_int_equal(pool_block_count(), before);
     table[0].DefaultType = REG_SZ << RTL_QUERY_REGISTRY_TYPECHECK_SHIFT;
     assert_int_equal(RtlQueryRegistryValues(RTL_REGISTRY_SERVICES, SERVICE, table, NULL, NULL),
                      STATUS_OBJECT_TYPE_MISMATCH);

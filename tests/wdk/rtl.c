@@ -124,7 +124,7 @@ static void test_convert(void **state)
     ANSI_STRING utf8 = narrow("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), back;
     UNICODE_STRING s, own;
     WCHAR buffer[3];
-    uint64_t before = pool_outstanding();
+    uint64_t before = pool_block_count();
 
     (void)state;
     assert_int_equal(RtlAnsiStringToUnicodeString(&s, &utf8, TRUE), STATUS_SUCCESS);
@@ -134,7 +134,7 @@ static void test_convert(void **state)
     assert_int_equal(RtlUnicodeStringToAnsiSize(&s), 11);
     assert_int_equal(RtlUnicodeStringToAnsiString(&back, &s, TRUE), STATUS_SUCCESS);
     assert_string_equal(back.Buffer, utf8.Buffer);
-    assert_int_equal(pool_outstanding(), before + 2);
+    assert_int_equal(pool_block_count(), before + 2);
     RtlFreeAnsiString(&back);
     assert_null(back.Buffer);
     RtlInitEmptyUnicodeString(&own, buffer, sizeof buffer);
@@ -154,7 +154,7 @@ static void test_convert(void **state)
     assert_int_equal(RtlDuplicateUnicodeString(0, NULL, &s), STATUS_SUCCESS);
     assert_null(s.Buffer);
     assert_int_equal(RtlDuplicateUnicodeString(2, &own, &s), STATUS_INVALID_PARAMETER);
-    assert_int_equal(pool_outstanding(), before);
+    assert_int_equal(pool_block_count(), before);
 }
 
 static void test_utf8_n(void **state)

@@ -226,14 +226,6 @@ const void *live_inside(enum live_kind kind, const void *start, uint64_t size, c
     return found;
 }
 
-static bool live_stack_is_in(const struct stack *s, const void *start, uint64_t size)
-{
-    for (int i = 0; i < s->depth; i++)
-        if ((uintptr_t)s->frames[i] - (uintptr_t)start < size)
-            return true;
-    return false;
-}
-
 static void live_print(FILE *out, enum live_kind kind, const void *thing, const char *what, const struct stack *made)
 {
     fprintf(out, "left: %s %p (%s)\n", kind_names[kind], thing, what);
@@ -256,7 +248,7 @@ static uint32_t live_report_sources(FILE *out, const void *start, uint64_t size)
     for (uint32_t i = 0; shown.entries && i < stored; i++) {
         struct shown_entry *e = &shown.entries[i];
 
-        if (start && !live_stack_is_in(&e->stack, start, size))
+        if (start && !stack_has_frame_in(&e->stack, start, size))
             continue;
         live_print(out, e->kind, e->thing, e->what, &e->stack);
         n++;
@@ -273,7 +265,7 @@ static uint32_t live_report_all(FILE *out, const void *start, uint64_t size)
     pthread_mutex_lock(&lock);
     for (uint64_t kind = 0; kind < LIVE_KINDS; kind++)
         for (struct entry *e = entries; e; e = e->hh.next) {
-            if (e->key.kind != kind || (start && !live_stack_is_in(&e->stack, start, size)))
+            if (e->key.kind != kind || (start && !stack_has_frame_in(&e->stack, start, size)))
                 continue;
             live_print(out, (enum live_kind)kind, e->key.thing, e->what, &e->stack);
             n++;

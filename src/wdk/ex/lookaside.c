@@ -37,7 +37,7 @@ static void initialize(const char *routine, GENERAL_LOOKASIDE *l, ULONG type, SI
         check_failed(CHECK_OBJECT_REINITIALIZED, routine, (uintptr_t)l, 0, 0, 0,
                      "the lookaside list %p has not been deleted", (void *)l);
     *l = (GENERAL_LOOKASIDE){
-        .Depth = checked_pool_wanted() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE,
+        .Depth = checked_pool_is_on() ? 0 : EX_MAXIMUM_LOOKASIDE_DEPTH_BASE,
         .MaximumDepth = EX_MAXIMUM_LOOKASIDE_DEPTH_BASE,
         .Type = (POOL_TYPE)type,
         .Tag = tag,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks on record: see checked_pool.h. */
+/* Recorded blocks: see checked_pool.h. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    FIELD = 64,              /* around a block from malloc */
+    GUARD = 64,              /* bytes in front of and behind a block from malloc */
     FREED_FILL = 0x6b,
-    KEPT_BLOCKS = 8192,      /* freed ones */
-    KEPT_OCTETS = 64 << 20,
-    STACKS_SHOWN = 32        /* of what is left */
+    MAX_QUARANTINE_BLOCKS = 8192,
+    MAX_QUARANTINE_BYTES = 64 << 20,
+    MAX_STACKS = 32          /* printed by a report of live blocks */
 };
 
-/* There if the program is run under AddressSanitizer, whichever part of it was built for that. */
+/* Defined if any part of the program was built with AddressSanitizer. */
 extern void __asan_init(void) __attribute__((weak));
 
 atomic_bool checked_pool_used;
@@ -30,23 +30,23 @@ bool checked_pool_under_asan;
 
 static struct ticket_lock lock;
 static struct pool_block *blocks;
-static TAILQ_HEAD(freed, pool_block) freed = TAILQ_HEAD_INITIALIZER(freed);
-static unsigned kept_blocks;
-static size_t kept_octets;
-static _Thread_local bool inside; /* this thread holds the lock: a fault now is not the driver's */
+static TAILQ_HEAD(, pool_block) quarantine = TAILQ_HEAD_INITIALIZER(quarantine);
+static unsigned quarantine_blocks;
+static size_t quarantine_bytes;
+static _Thread_local bool inside; /* this thread holds the lock, so that a fault is not the driver's */
 
-__attribute__((constructor(101))) static void look_for_asan(void)
+__attribute__((constructor(101))) static void checked_pool_detect_asan(void)
 {
     checked_pool_under_asan = __asan_init != NULL;
 }
 
-static void enter(void)
+static void checked_pool_lock(void)
 {
     ticket_lock_acquire(&lock);
     inside = true;
 }
 
-static void leave(void)
+static void checked_pool_unlock(void)
 {
     inside = false;
     ticket_lock_release(&lock);
@@ -54,9 +54,9 @@ static void leave(void)
 
 /* ---- Reports ----------------------------------------------------------------------------------------------------- */
 
-/* b is a copy: nothing is held. */
-static void report(enum check_rule rule, const char *routine, const struct pool_block *b, uint64_t p3, uint64_t p4,
-                   const char *what)
+/* b is a copy, because the caller does not hold the lock. */
+static void block_report(enum check_rule rule, const char *routine, const struct pool_block *b, uint64_t p3,
+                         uint64_t p4, const char *what)
 {
     char tag[5];
 
@@ -65,84 +65,85 @@ static void report(enum check_rule rule, const char *routine, const struct pool_
     report_add_stack("allocated by", &b->allocated);
     if (b->freed.depth)
         report_add_stack("freed by", &b->freed);
-    check_failed(rule, routine, (uintptr_t)b->start, b->size, p3, p4, "block %p of %zu octets, tag %s: %s",
+    check_failed(rule, routine, (uintptr_t)b->start, b->size, p3, p4, "block %p of %zu bytes, tag %s: %s",
                  (const void *)b->start, b->size, pool_tag_text(b->tag, tag), what);
 }
 
-static const char *first_other(const char *from, const char *to, int fill)
+/* The first byte in [from, to) that is not `fill`, or NULL. */
+static const char *fill_first_change(const char *from, const char *to, int fill)
 {
     if (from < to && *(const unsigned char *)from == fill && !memcmp(from, from + 1, (size_t)(to - from) - 1))
-        return NULL; /* nearly always, and fast */
+        return NULL; /* the usual case, by memcmp */
     while (from < to && *(const unsigned char *)from == fill)
         from++;
     return from < to ? from : NULL;
 }
 
-static const char *last_other(const char *from, const char *to, int fill)
+static const char *fill_last_change(const char *from, const char *to, int fill)
 {
     while (from < to && (unsigned char)to[-1] == fill)
         to--;
     return from < to ? to - 1 : NULL;
 }
 
-/* What surrounds a live block, or has been one. */
-static void find_written(struct pool_block *b, const char **behind, const char **in_front)
+/* The first byte that was changed behind the block, and the last one in front of it. NULL if there is none. */
+static void block_find_written(struct pool_block *b, const char **behind, const char **in_front)
 {
     char *from = b->run ? b->run->data : b->raw, *to = b->run ? b->run->end : b->raw + b->raw_size;
 
-    *behind = first_other(b->start + b->size, to, SPECIAL_FILL);
-    *in_front = last_other(from, b->start, SPECIAL_FILL);
+    *behind = fill_first_change(b->start + b->size, to, SPECIAL_FILL);
+    *in_front = fill_last_change(from, b->start, SPECIAL_FILL);
 }
 
-static void check_surroundings(const char *routine, struct pool_block *b)
+static void block_check_surroundings(const char *routine, struct pool_block *b)
 {
     const char *behind, *in_front;
 
-    if (b->reported || checked_pool_sanitized())
+    if (b->reported || checked_pool_under_asan)
         return;
-    find_written(b, &behind, &in_front);
+    block_find_written(b, &behind, &in_front);
     if (behind)
-        report(CHECK_POOL_OVERRUN, routine, b, (uintptr_t)behind, 1, "written to behind its end");
+        block_report(CHECK_POOL_OVERRUN, routine, b, (uintptr_t)behind, 1, "written to behind its end");
     else if (in_front)
-        report(CHECK_POOL_UNDERRUN, routine, b, (uintptr_t)in_front, 1, "written to in front of its start");
+        block_report(CHECK_POOL_UNDERRUN, routine, b, (uintptr_t)in_front, 1, "written to in front of its start");
 }
 
 /* ---- Blocks from malloc ------------------------------------------------------------------------------------------ */
 
-static bool heap_place(struct pool_block *b, size_t align, bool zero)
+static bool block_place_in_heap(struct pool_block *b, size_t align, bool zero)
 {
-    size_t field = checked_pool_sanitized() ? 0 : FIELD > align ? FIELD : align;
+    size_t guard = checked_pool_under_asan ? 0 : GUARD > align ? GUARD : align;
     size_t size = b->size ? b->size : 1;
     void *raw;
 
-    while (align < size && align < PAGE_SIZE) /* so that it lies in one page */
+    while (align < size && align < PAGE_SIZE) /* a block smaller than a page must lie in one page */
         align *= 2;
-    if (field && field < align)
-        field = align;
-    if (posix_memalign(&raw, align, size + 2 * field))
+    if (guard && guard < align)
+        guard = align;
+    if (posix_memalign(&raw, align, size + 2 * guard))
         return false;
     b->raw = raw;
-    b->raw_size = size + 2 * field;
-    b->start = b->raw + field;
-    if (field) {
-        memset(b->raw, SPECIAL_FILL, field);
-        memset(b->start + b->size, SPECIAL_FILL, b->raw_size - field - b->size);
+    b->raw_size = size + 2 * guard;
+    b->start = b->raw + guard;
+    if (guard) {
+        memset(b->raw, SPECIAL_FILL, guard);
+        memset(b->start + b->size, SPECIAL_FILL, b->raw_size - guard - b->size);
     }
     if (zero)
         memset(b->start, 0, b->size);
     return true;
 }
 
-static const char *written_after_free(const struct pool_block *b)
+static const char *block_written_after_free(const struct pool_block *b)
 {
-    if (!b->raw || checked_pool_sanitized())
+    if (!b->raw || checked_pool_under_asan)
         return NULL;
-    return first_other(b->start, b->start + b->size, FREED_FILL);
+    return fill_first_change(b->start, b->start + b->size, FREED_FILL);
 }
 
-/* ---- On record --------------------------------------------------------------------------------------------------- */
+/* ---- The record and the quarantine ------------------------------------------------------------------------------- */
 
-static struct pool_block *on_record(const void *start)
+static struct pool_block *block_find(const void *start)
 {
     struct pool_block *b;
 
@@ -150,17 +151,20 @@ static struct pool_block *on_record(const void *start)
     return b;
 }
 
-/* Under the lock. NULL, or a block whose memory was written to after it was freed: report it, then free() it. */
-static struct pool_block *forget(struct pool_block *b)
+/*
+ * Requires the lock. Returns NULL, or the block if it was written to after it was freed. The caller reports and frees
+ * that block after it has released the lock.
+ */
+static struct pool_block *quarantine_remove(struct pool_block *b)
 {
-    TAILQ_REMOVE(&freed, b, link);
+    TAILQ_REMOVE(&quarantine, b, link);
     HASH_DEL(blocks, b);
-    kept_blocks--;
-    kept_octets -= b->size;
+    quarantine_blocks--;
+    quarantine_bytes -= b->size;
     if (b->run) {
         special_retire(b);
-    } else if (!checked_pool_sanitized()) {
-        if (written_after_free(b))
+    } else if (!checked_pool_under_asan) {
+        if (block_written_after_free(b))
             return b;
         free(b->raw);
     }
@@ -168,105 +172,104 @@ static struct pool_block *forget(struct pool_block *b)
     return NULL;
 }
 
-static void report_written(struct pool_block *b)
+static void block_report_written(struct pool_block *b)
 {
-    report(CHECK_POOL_USE_AFTER_FREE, "pool", b, (uintptr_t)written_after_free(b), 1, "written to after it was freed");
+    block_report(CHECK_POOL_USE_AFTER_FREE, "pool", b, (uintptr_t)block_written_after_free(b), 1,
+                 "written to after it was freed");
 }
 
-/* So that what is kept stays within bounds. Nothing held. */
-static void trim(void)
+static void quarantine_trim(void)
 {
     struct pool_block *written;
     bool again;
 
     do {
-        enter();
-        again = kept_blocks > KEPT_BLOCKS || kept_octets > KEPT_OCTETS;
-        written = again ? forget(TAILQ_FIRST(&freed)) : NULL;
-        leave();
+        checked_pool_lock();
+        again = quarantine_blocks > MAX_QUARANTINE_BLOCKS || quarantine_bytes > MAX_QUARANTINE_BYTES;
+        written = again ? quarantine_remove(TAILQ_FIRST(&quarantine)) : NULL;
+        checked_pool_unlock();
         if (written) {
-            report_written(written);
+            block_report_written(written);
             free(written->raw);
             free(written);
         }
     } while (again);
 }
 
-static bool special_place(struct pool_block *b, size_t align, bool zero)
+static bool block_place_in_special(struct pool_block *b, size_t align, bool zero)
 {
-    bool taken;
+    bool allocated;
 
-    enter();
-    taken = special_alloc(b, align);
-    leave();
-    if (!taken || special_open(b, zero))
-        return taken;
-    enter();
+    checked_pool_lock();
+    allocated = special_alloc(b, align);
+    checked_pool_unlock();
+    if (!allocated || special_open(b, zero))
+        return allocated;
+    checked_pool_lock();
     special_free(b);
-    leave();
+    checked_pool_unlock();
     return false;
 }
 
-/* Nothing held: it may take long, and others allocate as well. */
-static bool place(struct pool_block *b, const struct pool_wish *wish)
+/* Called without the lock, because opening pages may take long. */
+static bool block_place(struct pool_block *b, const struct pool_request *request)
 {
-    return (!checked_pool_sanitized() && special_place(b, wish->align, wish->zero)) ||
-           heap_place(b, wish->align, wish->zero);
+    return (!checked_pool_under_asan && block_place_in_special(b, request->align, request->zero)) ||
+           block_place_in_heap(b, request->align, request->zero);
 }
 
-void *checked_pool_alloc(const struct pool_wish *wish)
+void *checked_pool_alloc(const struct pool_request *request)
 {
     struct pool_block *b = calloc(1, sizeof *b), *old;
 
     if (!b)
         return NULL;
     *b = (struct pool_block){
-        .size = wish->size,
-        .tag = wish->tag,
-        .tag_index = wish->tag_index,
-        .counted = wish->counted,
-        .paged = wish->paged,
+        .size = request->size,
+        .tag = request->tag,
+        .tag_index = request->tag_index,
+        .counted = request->counted,
+        .paged = request->paged,
         .live = true,
     };
     if (check_on())
         stack_capture(&b->allocated, __builtin_return_address(0));
     atomic_store_explicit(&checked_pool_used, true, memory_order_relaxed);
-    if (!place(b, wish)) {
+    if (!block_place(b, request)) {
         free(b);
         return NULL;
     }
-    enter();
+    checked_pool_lock();
     if (b->run)
         b->run->block = b;
-    old = on_record(b->start);
-    if (old) /* under AddressSanitizer alone: malloc gives out again what it has got back */
-        (void)forget(old);
+    old = block_find(b->start);
+    if (old) /* only under AddressSanitizer, where malloc may reuse the memory of a quarantined block */
+        (void)quarantine_remove(old);
     HASH_ADD_PTR(blocks, start, b);
-    leave();
+    checked_pool_unlock();
     if (b->counted)
         pool_tag_count(b->tag_index, 1, (int64_t)b->size);
     return b->start;
 }
 
-/* The block's memory is out of use; it is kept for a while. */
-static void put_away(struct pool_block *b)
+static void quarantine_add(struct pool_block *b)
 {
     if (b->run)
         special_close(b);
-    enter();
-    if (checked_pool_sanitized())
+    checked_pool_lock();
+    if (checked_pool_under_asan)
         free(b->raw);
     else if (!b->run)
         memset(b->start, FREED_FILL, b->size);
-    TAILQ_INSERT_TAIL(&freed, b, link);
-    kept_blocks++;
-    kept_octets += b->size;
-    leave();
-    trim();
+    TAILQ_INSERT_TAIL(&quarantine, b, link);
+    quarantine_blocks++;
+    quarantine_bytes += b->size;
+    checked_pool_unlock();
+    quarantine_trim();
 }
 
-/* b is a copy, as it was before. */
-static void check_free(const char *routine, struct pool_block *b, uint32_t tag)
+/* b is a copy from before the free. */
+static void block_check_free(const char *routine, struct pool_block *b, uint32_t tag)
 {
     char text[5];
 
@@ -275,11 +278,11 @@ static void check_free(const char *routine, struct pool_block *b, uint32_t tag)
     if (tag && tag != b->tag && check_on()) {
         report_add_stack("allocated by", &b->allocated);
         check_failed(CHECK_POOL_WRONG_TAG, routine, (uintptr_t)b->start, b->tag, tag, 0,
-                     "block %p of %zu octets was allocated with another tag, %s", (void *)b->start, b->size,
+                     "block %p of %zu bytes was allocated with another tag, %s", (void *)b->start, b->size,
                      pool_tag_text(b->tag, text));
     }
     inuse_check(routine, b->start, b->size);
-    check_surroundings(routine, b);
+    block_check_surroundings(routine, b);
 }
 
 bool checked_pool_free(const char *routine, void *start, uint32_t tag)
@@ -292,26 +295,26 @@ bool checked_pool_free(const char *routine, void *start, uint32_t tag)
         stack_capture(&now, __builtin_return_address(0));
     else
         now.depth = 0;
-    enter();
-    b = on_record(start);
+    checked_pool_lock();
+    b = block_find(start);
     twice = b && !b->live;
     if (b)
         copy = *b;
     if (b && b->live) {
-        b->live = false; /* from here on a second free is one */
+        b->live = false; /* from here on another free is a double free */
         b->freed = now;
     }
-    leave();
+    checked_pool_unlock();
     if (!b)
         return false;
     if (twice) {
-        report(CHECK_POOL_DOUBLE_FREE, routine, &copy, 0, 0, "freed already");
+        block_report(CHECK_POOL_DOUBLE_FREE, routine, &copy, 0, 0, "freed already");
         return true;
     }
-    check_free(routine, &copy, tag);
+    block_check_free(routine, &copy, tag);
     if (b->counted)
         pool_tag_count(b->tag_index, -1, -(int64_t)b->size);
-    put_away(b);
+    quarantine_add(b);
     return true;
 }
 
@@ -320,14 +323,14 @@ bool checked_pool_find(const void *address, struct pool_block *copy)
     struct special_run *r;
     struct pool_block *b;
 
-    enter();
+    checked_pool_lock();
     r = special_run_at(address);
-    b = r ? r->block : on_record(address);
+    b = r ? r->block : block_find(address);
     if (b && (!b->live || (uintptr_t)address - (uintptr_t)b->start >= b->size))
         b = NULL;
     if (b)
         *copy = *b;
-    leave();
+    checked_pool_unlock();
     return b != NULL;
 }
 
@@ -336,15 +339,15 @@ void checked_pool_report_unknown(const char *routine, const void *address)
     struct pool_block around;
 
     if (checked_pool_find(address, &around))
-        report(CHECK_POOL_BAD_ADDRESS, routine, &around, (uintptr_t)address, 0, "what is freed is not its start");
+        block_report(CHECK_POOL_BAD_ADDRESS, routine, &around, (uintptr_t)address, 0, "what is freed is not its start");
     else if (check_on())
         check_failed(CHECK_POOL_BAD_ADDRESS, routine, (uintptr_t)address, 0, 0, 0, "%p was never allocated", address);
 }
 
-/* ---- Touches of closed pages ------------------------------------------------------------------------------------- */
+/* ---- Accesses to closed pages ------------------------------------------------------------------------------------ */
 
-/* Which block it is about, and what was done: under the lock. NULL: none of those on record. */
-static struct pool_block *touched_block(const char *at, enum check_rule *rule)
+/* Requires the lock. Returns the block to which the access at `at` belongs, or NULL, and the rule that it breaks. */
+static struct pool_block *fault_find_block(const char *at, enum check_rule *rule)
 {
     struct special_run *r = special_run_at(at), *next;
     struct pool_block *b = r ? r->block : NULL;
@@ -354,7 +357,7 @@ static struct pool_block *touched_block(const char *at, enum check_rule *rule)
     if (b && b->live && at < b->start) {
         *rule = CHECK_POOL_UNDERRUN;
     } else if (r && at >= r->end) {
-        /* The page between two blocks: nearer to which? */
+        /* The closed page between two runs: blame the nearer block. */
         next = special_run_at(at + SPECIAL_PAGE);
         *rule = CHECK_POOL_OVERRUN;
         if (next && next != r && next->block && next->block->live &&
@@ -368,7 +371,7 @@ static struct pool_block *touched_block(const char *at, enum check_rule *rule)
     return b;
 }
 
-static const char *what_was_done(enum check_rule rule, bool write)
+static const char *fault_describe(enum check_rule rule, bool write)
 {
     if (rule == CHECK_POOL_OVERRUN)
         return write ? "written to behind its end" : "read behind its end";
@@ -386,74 +389,68 @@ bool checked_pool_handle_fault(const void *address, bool write)
 
     if (inside)
         return false;
-    enter();
+    checked_pool_lock();
     r = special_run_at(address);
     ours = r && (!r->block || !r->block->live || (const char *)address < r->block->start ||
                  (const char *)address >= r->end);
-    b = ours ? touched_block(address, &rule) : NULL;
+    b = ours ? fault_find_block(address, &rule) : NULL;
     if (b) {
         b->reported = true;
         copy = *b;
     }
-    leave();
+    checked_pool_unlock();
     if (!ours)
-        return false; /* an open page: something else is wrong */
-    report(rule, "access", &copy, (uintptr_t)address, write, b ? what_was_done(rule, write) : "freed a good while ago");
+        return false; /* the page is open: the fault has another reason */
+    block_report(rule, "access", &copy, (uintptr_t)address, write,
+                 b ? fault_describe(rule, write) : "freed a good while ago");
     return special_open_page(address);
 }
 
-/* ---- What is left ------------------------------------------------------------------------------------------------ */
+/* ---- The report of live blocks ----------------------------------------------------------------------------------- */
 
-static void report_freed(void)
+static void quarantine_report(void)
 {
     struct pool_block *b, copy;
     bool found;
 
-    if (checked_pool_sanitized())
+    if (checked_pool_under_asan)
         return;
     do {
         found = false;
-        enter();
-        TAILQ_FOREACH(b, &freed, link) {
-            if (b->reported || !written_after_free(b))
+        checked_pool_lock();
+        TAILQ_FOREACH(b, &quarantine, link) {
+            if (b->reported || !block_written_after_free(b))
                 continue;
             b->reported = found = true;
             copy = *b;
             memset(b->start, FREED_FILL, b->size);
             break;
         }
-        leave();
+        checked_pool_unlock();
         if (found)
-            report(CHECK_POOL_USE_AFTER_FREE, "pool", &copy, (uintptr_t)copy.start, 1, "written to after it was freed");
+            block_report(CHECK_POOL_USE_AFTER_FREE, "pool", &copy, (uintptr_t)copy.start, 1,
+                         "written to after it was freed");
     } while (found);
-}
-
-static bool goes_through(const struct stack *s, const void *start, uint64_t size)
-{
-    for (int i = 0; i < s->depth; i++)
-        if ((uintptr_t)s->frames[i] - (uintptr_t)start < size)
-            return true;
-    return false;
 }
 
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size)
 {
-    uint32_t left = 0;
+    uint32_t count = 0;
     char tag[5];
 
-    report_freed();
-    enter();
+    quarantine_report();
+    checked_pool_lock();
     for (struct pool_block *b = blocks; b; b = b->hh.next) {
-        if (!b->live || !b->counted || !goes_through(&b->allocated, start, size) || ++left > STACKS_SHOWN)
+        if (!b->live || !b->counted || !stack_has_frame_in(&b->allocated, start, size) || ++count > MAX_STACKS)
             continue;
-        fprintf(out, "left: block of pool %p of %zu octets, tag %s\n", (void *)b->start, b->size,
+        fprintf(out, "left: block of pool %p of %zu bytes, tag %s\n", (void *)b->start, b->size,
                 pool_tag_text(b->tag, tag));
         stack_print(&b->allocated, out, "    ");
     }
-    leave();
-    if (left > STACKS_SHOWN)
-        fprintf(out, "left: %u more blocks of pool\n", left - STACKS_SHOWN);
-    return left;
+    checked_pool_unlock();
+    if (count > MAX_STACKS)
+        fprintf(out, "left: %u more blocks of pool\n", count - MAX_STACKS);
+    return count;
 }
 
 void checked_pool_report(FILE *out)

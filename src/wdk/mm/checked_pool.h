@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks on record: who allocated and who freed them, and what was done to them that must not be. Freed blocks stay on
- * record, and out of use, for a while.
+ * Pool while checks are on. Every block is recorded with the stacks that allocated and freed it, and misuse is
+ * reported. A freed block goes to a quarantine: its memory is not reused until 8192 blocks or 64 MiB were freed after
+ * it. Reports are printed with no lock held.
  *
- * A block lies in special pool (special_pool.h) where there is room for it: the first touch beyond it or after its end
- * is reported where it happens. Otherwise it comes from malloc between two fields that are looked at when it is freed.
- * Under AddressSanitizer it is malloc's alone, which the sanitizer watches.
+ * A block lies in special pool (special_pool.h) if there is room: an access outside of it, or after it was freed, is
+ * reported when it happens. Otherwise the block comes from malloc, between two guard areas that are checked when it is
+ * freed. Under AddressSanitizer it comes from malloc without guards, because the sanitizer finds such accesses.
  */
 #ifndef WDK_CHECKED_POOL_H
 #define WDK_CHECKED_POOL_H
@@ -29,62 +30,61 @@ struct pool_block {
     uint32_t tag;
     unsigned tag_index;
     bool counted, paged;
-    bool live;                /* else freed, and kept for a while */
-    bool reported;            /* somebody wrote beyond it: that has been said */
+    bool live;                /* false: freed, and in quarantine */
+    bool reported;            /* an access outside of it or after its free was reported */
     struct stack allocated, freed;
-    struct special_run *run;  /* special pool */
-    char *raw;                /* else what malloc gave, */
+    struct special_run *run;  /* NULL if the block is not in special pool */
+    char *raw;                /* without run: malloc's pointer, guards included */
     size_t raw_size;
     UT_hash_handle hh;        /* by start */
     TAILQ_ENTRY(pool_block) link;
 };
 
-struct pool_wish {
-    size_t size, align; /* align: a power of two, 16 at least, PAGE at most */
+struct pool_request {
+    size_t size, align; /* align: a power of two, from 16 to PAGE_SIZE */
     uint32_t tag;
     unsigned tag_index;
     bool counted, paged, zero;
 };
 
-/* Has a block ever been put on record? */
+/* Was a block ever recorded? If not, checked_pool_free need not be called. */
 extern atomic_bool checked_pool_used __attribute__((visibility("hidden")));
 
-/* Is the program run under AddressSanitizer? Settled before anything is allocated. */
+/* Does the program run under AddressSanitizer? A constructor sets this before the first allocation. */
 extern bool checked_pool_under_asan __attribute__((visibility("hidden")));
 
-static inline bool checked_pool_sanitized(void)
+/* Must new blocks be recorded? */
+static inline bool checked_pool_is_on(void)
 {
-    return checked_pool_under_asan;
+    return check_on() || checked_pool_under_asan;
 }
 
-static inline bool checked_pool_wanted(void)
-{
-    return check_on() || checked_pool_sanitized();
-}
-
-/* NULL: no memory. Counts it, if it counts. */
-void *checked_pool_alloc(const struct pool_wish *wish);
+/* Returns NULL if out of memory. Counts the block for its tag if request->counted. */
+void *checked_pool_alloc(const struct pool_request *request);
 
 /*
- * Frees and counts. False: it is not on record. tag 0 fits all. Reports what is wrong, in the words of the rules; a
- * block that is freed already stays as it is.
+ * Frees the block at `start` and reports misuse of it. Tag 0 matches every tag. A block that is freed already is
+ * reported and stays as it is. Returns false if no block is recorded there.
  */
 bool checked_pool_free(const char *routine, void *start, uint32_t tag);
 
-/* Nothing of this pool begins there: says so. */
+/* Reports that the driver frees `address`, where no block begins. */
 void checked_pool_report_unknown(const char *routine, const void *address);
 
-/* The block that the address lies in, while it is live: a copy. */
+/*
+ * Copies the record of the live block that contains the address. A block outside of special pool is found only by its
+ * start. Returns false if there is none.
+ */
 bool checked_pool_find(const void *address, struct pool_block *copy);
 
-/* Live blocks that count, with their stacks; freed ones that were written to are reported. */
+/* Prints the live counted blocks with their stacks, and reports quarantined blocks that were written to. */
 void checked_pool_report(FILE *out);
-/* Those alone that code in [start, start + size) has allocated; returns how many. */
+/* The same for the blocks that code in [start, start + size) allocated. Returns their number. */
 uint32_t checked_pool_report_of(FILE *out, const void *start, uint64_t size);
 
 /*
- * The touch of a page that is closed: reports it and opens the page. False: no block of this pool. From a signal
- * handler.
+ * Called by the signal handler for an access to a closed page: reports the access and opens the page. Returns false if
+ * the page is open, so that the fault has another reason.
  */
 bool checked_pool_handle_fault(const void *address, bool write);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory descriptor lists: see wdm/mdl.h. */
+/*
+ * Memory descriptor lists: see wdm/mdl.h. The driver shares the host's address space, so that a page frame number is a
+ * virtual page number, and the mapping of an MDL is the buffer itself.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -26,53 +29,53 @@
 
 enum { TAG_CONTIGUOUS = 0x6d436d4d /* "MmCm" */, TAG_PAGES = 0x206c644d /* "Mdl " */ };
 
-static const uint64_t MDL_OCTETS_MOST = ((uint64_t)1 << 32) - PAGE_SIZE;
+static const uint64_t MAX_MDL_BYTES = ((uint64_t)1 << 32) - PAGE_SIZE;
 
-static bool is_flagged(const MDL *mdl, unsigned flags)
+static bool mdl_has_flags(const MDL *mdl, unsigned flags)
 {
     return (unsigned)mdl->MdlFlags & flags;
 }
 
-static void set_flags(PMDL mdl, unsigned on, unsigned off)
+static void mdl_set_flags(PMDL mdl, unsigned on, unsigned off)
 {
     mdl->MdlFlags = (CSHORT)(((unsigned)mdl->MdlFlags & ~off) | on);
 }
 
-/* Its pages stay where they are: locked, not pageable at all, or part of such. */
-static bool is_built(const MDL *mdl)
+/* Its pages are locked or nonpaged, or it is a part of such an MDL. */
+static bool mdl_is_built(const MDL *mdl)
 {
-    return is_flagged(mdl, MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL);
+    return mdl_has_flags(mdl, MDL_PAGES_LOCKED | MDL_SOURCE_IS_NONPAGED_POOL | MDL_PARTIAL);
 }
 
-static ULONG pages_of(const MDL *mdl)
+static ULONG mdl_page_count(const MDL *mdl)
 {
     return ADDRESS_AND_SIZE_TO_SPAN_PAGES(MmGetMdlVirtualAddress(mdl), mdl->ByteCount);
 }
 
-static void fill_pages(PMDL mdl)
+static void mdl_fill_pages(PMDL mdl)
 {
     PPFN_NUMBER pages = MmGetMdlPfnArray(mdl);
-    ULONG n = pages_of(mdl);
+    ULONG n = mdl_page_count(mdl);
 
     for (ULONG i = 0; i < n; i++)
         pages[i] = ((ULONG_PTR)mdl->StartVa >> PAGE_SHIFT) + i;
 }
 
-static void misused(enum check_rule rule, const char *routine, const MDL *mdl, const char *what)
+static void mdl_report(enum check_rule rule, const char *routine, const MDL *mdl, const char *what)
 {
     if (check_on())
         check_failed(rule, routine, (uintptr_t)mdl, (USHORT)mdl->MdlFlags, (uintptr_t)MmGetMdlVirtualAddress(mdl),
                      mdl->ByteCount, "MDL %p: %s", (const void *)mdl, what);
 }
 
-/* ---- Make and free ----------------------------------------------------------------------------------------------- */
+/* ---- Allocate and free ------------------------------------------------------------------------------------------- */
 
 SIZE_T MmSizeOfMdl(PVOID Base, SIZE_T Length)
 {
     return sizeof(MDL) + sizeof(PFN_NUMBER) * ADDRESS_AND_SIZE_TO_SPAN_PAGES(Base, Length);
 }
 
-static void chain(PIRP irp, PMDL mdl, bool secondary)
+static void mdl_chain(PIRP irp, PMDL mdl, bool secondary)
 {
     PMDL *at = &irp->MdlAddress;
 
@@ -87,26 +90,26 @@ PMDL IoAllocateMdl(PVOID VirtualAddress, ULONG Length, BOOLEAN SecondaryBuffer, 
 
     (void)ChargeQuota;
     irql_check_max(__func__, DISPATCH_LEVEL);
-    if (Length <= MDL_OCTETS_MOST)
+    if (Length <= MAX_MDL_BYTES)
         mdl = pool_alloc(MmSizeOfMdl(VirtualAddress, Length));
     if (!mdl)
         return NULL;
     MmInitializeMdl(mdl, VirtualAddress, Length);
     live_add(LIVE_MDL, mdl, "MDL");
     if (Irp)
-        chain(Irp, mdl, SecondaryBuffer);
+        mdl_chain(Irp, mdl, SecondaryBuffer);
     return mdl;
 }
 
-/* The buffer may be gone already. The mapping of a partial MDL ends with it, and there is nothing to undo for that. */
+/* Does not access the buffer, which may be freed already. A mapping needs no undoing, because it is the buffer. */
 VOID IoFreeMdl(PMDL Mdl)
 {
     bool ours;
 
     irql_check_max(__func__, DISPATCH_LEVEL);
     ours = live_remove(LIVE_MDL, Mdl);
-    if (ours && is_flagged(Mdl, MDL_PAGES_LOCKED))
-        misused(CHECK_MDL_FREED_LOCKED, __func__, Mdl, "its pages are still locked");
+    if (ours && mdl_has_flags(Mdl, MDL_PAGES_LOCKED))
+        mdl_report(CHECK_MDL_FREED_LOCKED, __func__, Mdl, "its pages are still locked");
     pool_free(__func__, Mdl);
 }
 
@@ -117,44 +120,47 @@ VOID MmBuildMdlForNonPagedPool(PMDL MemoryDescriptorList)
     PMDL mdl = MemoryDescriptorList;
 
     irql_check_max(__func__, DISPATCH_LEVEL);
-    if (is_built(mdl))
-        misused(CHECK_MDL_MISUSED, __func__, mdl, "built or locked already");
+    if (mdl_is_built(mdl))
+        mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "built or locked already");
     else if (check_on() && pool_is_paged(MmGetMdlVirtualAddress(mdl)))
-        misused(CHECK_MDL_MISUSED, __func__, mdl, "built over paged pool: MmProbeAndLockPages is for that");
+        mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "built over paged pool: MmProbeAndLockPages is for that");
     else if (check_on() && stack_contains(MmGetMdlVirtualAddress(mdl)))
-        misused(CHECK_MDL_MISUSED, __func__, mdl, "built over the stack: MmProbeAndLockPages is for that");
+        mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "built over the stack: MmProbeAndLockPages is for that");
     mdl->Process = NULL;
     mdl->MappedSystemVa = MmGetMdlVirtualAddress(mdl);
-    set_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL, 0);
-    fill_pages(mdl);
+    mdl_set_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL, 0);
+    mdl_fill_pages(mdl);
 }
 
-/* Hosts that do not know the call say the same as of pages that forbid the access: ask for one that allows it. */
-static bool can_populate(void)
+/*
+ * Returns whether the host has MADV_POPULATE_READ. madvise fails with EINVAL both on a host without it and for pages
+ * that forbid the access, so that this tries a page that allows it.
+ */
+static bool host_can_populate(void)
 {
     static const char here;
 
     return !madvise(PAGE_ALIGN(&here), PAGE_SIZE, MADV_POPULATE_READ);
 }
 
-/* On hosts that cannot say it in one call; writing cannot be tried there without doing it. */
-static bool all_readable(const char *start, size_t octets)
+/* For hosts without MADV_POPULATE_READ, where only reading can be tested without changing the memory. */
+static bool memory_is_readable(const char *start, size_t bytes)
 {
-    for (size_t at = 0; at < octets; at += PAGE_SIZE)
-        if (!readable(start + at))
+    for (size_t at = 0; at < bytes; at += PAGE_SIZE)
+        if (!address_is_readable(start + at))
             return false;
     return true;
 }
 
-static bool allows(const MDL *mdl, bool write)
+static bool mdl_allows(const MDL *mdl, bool write)
 {
-    size_t octets = (size_t)pages_of(mdl) << PAGE_SHIFT;
+    size_t bytes = (size_t)mdl_page_count(mdl) << PAGE_SHIFT;
 
-    if (!octets)
+    if (!bytes)
         return true;
-    if (!madvise(mdl->StartVa, octets, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+    if (!madvise(mdl->StartVa, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
         return true;
-    return errno == EINVAL && !can_populate() && all_readable(mdl->StartVa, octets);
+    return errno == EINVAL && !host_can_populate() && memory_is_readable(mdl->StartVa, bytes);
 }
 
 VOID MmProbeAndLockPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, LOCK_OPERATION Operation)
@@ -163,12 +169,12 @@ VOID MmProbeAndLockPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, 
 
     (void)AccessMode;
     irql_check_max(__func__, pool_is_paged(MmGetMdlVirtualAddress(mdl)) ? APC_LEVEL : DISPATCH_LEVEL);
-    if (is_built(mdl))
-        misused(CHECK_MDL_MISUSED, __func__, mdl, "locked or built already");
-    if (!allows(mdl, Operation != IoReadAccess))
+    if (mdl_is_built(mdl))
+        mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "locked or built already");
+    if (!mdl_allows(mdl, Operation != IoReadAccess))
         ExRaiseStatus(STATUS_ACCESS_VIOLATION);
-    set_flags(mdl, MDL_PAGES_LOCKED | (Operation != IoReadAccess ? MDL_WRITE_OPERATION : 0), 0);
-    fill_pages(mdl);
+    mdl_set_flags(mdl, MDL_PAGES_LOCKED | (Operation != IoReadAccess ? MDL_WRITE_OPERATION : 0), 0);
+    mdl_fill_pages(mdl);
 }
 
 VOID MmUnlockPages(PMDL MemoryDescriptorList)
@@ -176,17 +182,17 @@ VOID MmUnlockPages(PMDL MemoryDescriptorList)
     PMDL mdl = MemoryDescriptorList;
 
     irql_check_max(__func__, DISPATCH_LEVEL);
-    if (!is_flagged(mdl, MDL_PAGES_LOCKED)) {
-        misused(CHECK_MDL_NOT_LOCKED, __func__, mdl, "unlocked, but MmProbeAndLockPages has not locked it");
+    if (!mdl_has_flags(mdl, MDL_PAGES_LOCKED)) {
+        mdl_report(CHECK_MDL_NOT_LOCKED, __func__, mdl, "unlocked, but MmProbeAndLockPages has not locked it");
         return;
     }
-    set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_WRITE_OPERATION | MDL_MAPPED_TO_SYSTEM_VA);
+    mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_WRITE_OPERATION | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */
 
-static const char *wrong_part(const MDL *source, const MDL *target, SIZE_T start, ULONG length, ULONG pages)
+static const char *mdl_part_error(const MDL *source, const MDL *target, SIZE_T start, ULONG length, ULONG pages)
 {
     if (start > source->ByteCount || length > source->ByteCount - start)
         return "the part does not lie in the source";
@@ -200,13 +206,13 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
     SIZE_T start = (SIZE_T)((PCHAR)VirtualAddress - (PCHAR)MmGetMdlVirtualAddress(SourceMdl));
     ULONG length = Length ? Length : start <= SourceMdl->ByteCount ? SourceMdl->ByteCount - (ULONG)start : 0;
     ULONG pages = ADDRESS_AND_SIZE_TO_SPAN_PAGES(VirtualAddress, length);
-    const char *wrong = wrong_part(SourceMdl, TargetMdl, start, length, pages);
+    const char *wrong = mdl_part_error(SourceMdl, TargetMdl, start, length, pages);
 
     irql_check_max(__func__, DISPATCH_LEVEL);
-    if (!is_built(SourceMdl))
-        misused(CHECK_MDL_NOT_LOCKED, __func__, SourceMdl, "the source is neither locked nor built");
+    if (!mdl_is_built(SourceMdl))
+        mdl_report(CHECK_MDL_NOT_LOCKED, __func__, SourceMdl, "the source is neither locked nor built");
     if (wrong) {
-        misused(CHECK_MDL_MISUSED, __func__, TargetMdl, wrong);
+        mdl_report(CHECK_MDL_MISUSED, __func__, TargetMdl, wrong);
         return;
     }
     TargetMdl->Process = SourceMdl->Process;
@@ -215,7 +221,7 @@ VOID IoBuildPartialMdl(PMDL SourceMdl, PMDL TargetMdl, PVOID VirtualAddress, ULO
     TargetMdl->ByteCount = length;
     TargetMdl->MdlFlags = (CSHORT)((TargetMdl->MdlFlags & MDL_ALLOCATED_FIXED_SIZE) | MDL_PARTIAL |
                                    (SourceMdl->MdlFlags & (MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)));
-    TargetMdl->MappedSystemVa = is_flagged(TargetMdl, MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)
+    TargetMdl->MappedSystemVa = mdl_has_flags(TargetMdl, MDL_SOURCE_IS_NONPAGED_POOL | MDL_MAPPED_TO_SYSTEM_VA)
                                     ? (PCHAR)SourceMdl->MappedSystemVa + start : NULL;
     memcpy(MmGetMdlPfnArray(TargetMdl),
            MmGetMdlPfnArray(SourceMdl) +
@@ -235,28 +241,30 @@ NTSTATUS MmAdvanceMdl(PMDL Mdl, ULONG NumberOfBytes)
     Mdl->StartVa = PAGE_ALIGN(start);
     Mdl->ByteOffset = BYTE_OFFSET(start);
     Mdl->ByteCount -= NumberOfBytes;
-    fill_pages(Mdl);
+    mdl_fill_pages(Mdl);
     return STATUS_SUCCESS;
 }
 
 /* ---- Map --------------------------------------------------------------------------------------------------------- */
 
-static PVOID map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
+static PVOID mdl_map(const char *routine, PMDL mdl, KPROCESSOR_MODE mode)
 {
     irql_check_max(routine, mode == KernelMode ? DISPATCH_LEVEL : APC_LEVEL);
-    if (!is_built(mdl))
-        misused(CHECK_MDL_NOT_LOCKED, routine, mdl, "mapped, but neither locked nor built");
-    else if (is_flagged(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
-             (mode == KernelMode && is_flagged(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))
-        misused(CHECK_MDL_MISUSED, routine, mdl, "mapped already");
+    if (!mdl_is_built(mdl))
+        mdl_report(CHECK_MDL_NOT_LOCKED, routine, mdl, "mapped, but neither locked nor built");
+    else if (mdl_has_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA) ||
+             (mode == KernelMode && mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL)))
+        mdl_report(CHECK_MDL_MISUSED, routine, mdl, "mapped already");
     mdl->MappedSystemVa = MmGetMdlVirtualAddress(mdl);
-    set_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA | (is_flagged(mdl, MDL_PARTIAL) ? MDL_PARTIAL_HAS_BEEN_MAPPED : 0), 0);
+    mdl_set_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA, 0);
+    if (mdl_has_flags(mdl, MDL_PARTIAL))
+        mdl_set_flags(mdl, MDL_PARTIAL_HAS_BEEN_MAPPED, 0);
     return mdl->MappedSystemVa;
 }
 
 PVOID MmMapLockedPages(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode)
 {
-    return map(__func__, MemoryDescriptorList, AccessMode);
+    return mdl_map(__func__, MemoryDescriptorList, AccessMode);
 }
 
 PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE AccessMode, MEMORY_CACHING_TYPE CacheType,
@@ -266,7 +274,7 @@ PVOID MmMapLockedPagesSpecifyCache(PMDL MemoryDescriptorList, KPROCESSOR_MODE Ac
     (void)RequestedAddress;
     (void)BugCheckOnFailure;
     (void)Priority;
-    return map(__func__, MemoryDescriptorList, AccessMode);
+    return mdl_map(__func__, MemoryDescriptorList, AccessMode);
 }
 
 VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
@@ -274,68 +282,71 @@ VOID MmUnmapLockedPages(PVOID BaseAddress, PMDL MemoryDescriptorList)
     PMDL mdl = MemoryDescriptorList;
 
     irql_check_max(__func__, DISPATCH_LEVEL);
-    if (!is_flagged(mdl, MDL_MAPPED_TO_SYSTEM_VA) || BaseAddress != mdl->MappedSystemVa) {
-        misused(CHECK_MDL_MISUSED, __func__, mdl, "unmapped, but it is not mapped there");
+    if (!mdl_has_flags(mdl, MDL_MAPPED_TO_SYSTEM_VA) || BaseAddress != mdl->MappedSystemVa) {
+        mdl_report(CHECK_MDL_MISUSED, __func__, mdl, "unmapped, but it is not mapped there");
         return;
     }
-    set_flags(mdl, 0, MDL_MAPPED_TO_SYSTEM_VA | MDL_PARTIAL_HAS_BEEN_MAPPED);
-    if (!is_flagged(mdl, MDL_SOURCE_IS_NONPAGED_POOL))
+    mdl_set_flags(mdl, 0, MDL_MAPPED_TO_SYSTEM_VA | MDL_PARTIAL_HAS_BEEN_MAPPED);
+    if (!mdl_has_flags(mdl, MDL_SOURCE_IS_NONPAGED_POOL))
         mdl->MappedSystemVa = NULL;
 }
 
 BOOLEAN MmIsAddressValid(PVOID VirtualAddress)
 {
     irql_check_max(__func__, DISPATCH_LEVEL);
-    return readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7)); /* what is read lies in one page */
+    return address_is_readable((PVOID)((ULONG_PTR)VirtualAddress & ~(ULONG_PTR)7)); /* 8 bytes of one page */
 }
 
-/* ---- Pages of their own ------------------------------------------------------------------------------------------ */
+/* ---- Pages and contiguous memory --------------------------------------------------------------------------------- */
 
 struct limits {
     uint64_t low, high, boundary; /* boundary 0: none */
 };
 
-static struct limits limits_of(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, uint64_t boundary)
+static struct limits limits_init(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, uint64_t boundary)
 {
     return (struct limits){ (uint64_t)low.QuadPart, (uint64_t)high.QuadPart, boundary };
 }
 
-static bool is_within(const void *start, size_t size, const struct limits *l)
+static bool limits_contain(const void *start, size_t size, const struct limits *l)
 {
     uint64_t first = (uintptr_t)start, last = first + (size ? size - 1 : 0);
 
     return first >= l->low && last <= l->high && (!l->boundary || first / l->boundary == last / l->boundary);
 }
 
-static PMDL allocate_pages(const char *routine, const struct limits *limits, SIZE_T total)
+static PMDL mdl_alloc_pages(const char *routine, const struct limits *limits, SIZE_T total)
 {
-    SIZE_T octets = ROUND_TO_PAGES(total <= MDL_OCTETS_MOST ? total : MDL_OCTETS_MOST);
+    SIZE_T bytes = ROUND_TO_PAGES(total <= MAX_MDL_BYTES ? total : MAX_MDL_BYTES);
     PVOID pages;
     PMDL mdl;
 
     irql_check_max(routine, DISPATCH_LEVEL);
-    pages = octets ? pool_alloc(octets) : NULL;
+    pages = bytes ? pool_alloc(bytes) : NULL;
     if (!pages)
         return NULL;
-    mdl = is_within(pages, octets, limits)
-              ? ExAllocatePoolWithTag(NonPagedPoolNx, MmSizeOfMdl(pages, octets), TAG_PAGES)
+    mdl = limits_contain(pages, bytes, limits)
+              ? ExAllocatePoolWithTag(NonPagedPoolNx, MmSizeOfMdl(pages, bytes), TAG_PAGES)
               : NULL;
     if (!mdl) {
         pool_free(routine, pages);
         return NULL;
     }
     memset(mdl, 0, sizeof *mdl);
-    MmInitializeMdl(mdl, pages, octets);
-    set_flags(mdl, MDL_PAGES_LOCKED, 0);
-    fill_pages(mdl);
+    MmInitializeMdl(mdl, pages, bytes);
+    mdl_set_flags(mdl, MDL_PAGES_LOCKED, 0);
+    mdl_fill_pages(mdl);
     live_add(LIVE_MDL, pages, "pages of MmAllocatePagesForMdl");
     return mdl;
 }
 
-/* With SkipBytes the ranges go on upwards: every address from the lowest is in one, or near one. */
-static struct limits ranges_of(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, PHYSICAL_ADDRESS skip)
+/*
+ * With SkipBytes the driver allows further ranges above the first. Every address from the lowest on is accepted,
+ * although some lie between two ranges.
+ */
+static struct limits limits_from_ranges(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, PHYSICAL_ADDRESS skip)
 {
-    struct limits l = limits_of(low, high, 0);
+    struct limits l = limits_init(low, high, 0);
 
     if (skip.QuadPart)
         l.high = UINT64_MAX;
@@ -345,20 +356,20 @@ static struct limits ranges_of(PHYSICAL_ADDRESS low, PHYSICAL_ADDRESS high, PHYS
 PMDL MmAllocatePagesForMdl(PHYSICAL_ADDRESS LowAddress, PHYSICAL_ADDRESS HighAddress, PHYSICAL_ADDRESS SkipBytes,
                            SIZE_T TotalBytes)
 {
-    struct limits l = ranges_of(LowAddress, HighAddress, SkipBytes);
+    struct limits l = limits_from_ranges(LowAddress, HighAddress, SkipBytes);
 
-    return allocate_pages(__func__, &l, TotalBytes);
+    return mdl_alloc_pages(__func__, &l, TotalBytes);
 }
 
 PMDL MmAllocatePagesForMdlEx(PHYSICAL_ADDRESS LowAddress, PHYSICAL_ADDRESS HighAddress, PHYSICAL_ADDRESS SkipBytes,
                              SIZE_T TotalBytes, MEMORY_CACHING_TYPE CacheType, ULONG Flags)
 {
-    struct limits l = ranges_of(LowAddress, HighAddress, SkipBytes);
+    struct limits l = limits_from_ranges(LowAddress, HighAddress, SkipBytes);
 
     (void)CacheType;
-    if (Flags & MM_ALLOCATE_FULLY_REQUIRED && TotalBytes > MDL_OCTETS_MOST)
+    if (Flags & MM_ALLOCATE_FULLY_REQUIRED && TotalBytes > MAX_MDL_BYTES)
         return NULL;
-    return allocate_pages(__func__, &l, TotalBytes);
+    return mdl_alloc_pages(__func__, &l, TotalBytes);
 }
 
 VOID MmFreePagesFromMdl(PMDL MemoryDescriptorList)
@@ -368,22 +379,22 @@ VOID MmFreePagesFromMdl(PMDL MemoryDescriptorList)
 
     irql_check_max(__func__, DISPATCH_LEVEL);
     if (!live_remove(LIVE_MDL, pages)) {
-        misused(CHECK_MDL_MISUSED, __func__, mdl,
+        mdl_report(CHECK_MDL_MISUSED, __func__, mdl,
                 "MmAllocatePagesForMdl has not allocated its pages, or they are freed");
         return;
     }
-    set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA);
+    mdl_set_flags(mdl, 0, MDL_PAGES_LOCKED | MDL_MAPPED_TO_SYSTEM_VA);
     mdl->MappedSystemVa = NULL;
     pool_free(__func__, pages);
 }
 
-static PVOID allocate_contiguous(const char *routine, SIZE_T size, const struct limits *limits)
+static PVOID contiguous_alloc(const char *routine, SIZE_T size, const struct limits *limits)
 {
     PVOID start;
 
     irql_check_max(routine, DISPATCH_LEVEL);
     start = pool_alloc_pages(size, TAG_CONTIGUOUS);
-    if (start && !is_within(start, size, limits)) {
+    if (start && !limits_contain(start, size, limits)) {
         pool_free(routine, start);
         start = NULL;
     }
@@ -394,18 +405,18 @@ PVOID MmAllocateContiguousMemory(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS HighestA
 {
     struct limits l = { 0, (uint64_t)HighestAcceptableAddress.QuadPart, 0 };
 
-    return allocate_contiguous(__func__, NumberOfBytes, &l);
+    return contiguous_alloc(__func__, NumberOfBytes, &l);
 }
 
 PVOID MmAllocateContiguousMemorySpecifyCache(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
                                              PHYSICAL_ADDRESS HighestAcceptableAddress,
                                              PHYSICAL_ADDRESS BoundaryAddressMultiple, MEMORY_CACHING_TYPE CacheType)
 {
-    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress,
+    struct limits l = limits_init(LowestAcceptableAddress, HighestAcceptableAddress,
                                 (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)CacheType;
-    return allocate_contiguous(__func__, NumberOfBytes, &l);
+    return contiguous_alloc(__func__, NumberOfBytes, &l);
 }
 
 PVOID MmAllocateContiguousMemorySpecifyCacheNode(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
@@ -414,12 +425,12 @@ PVOID MmAllocateContiguousMemorySpecifyCacheNode(SIZE_T NumberOfBytes, PHYSICAL_
                                                  MEMORY_CACHING_TYPE CacheType,
                                                  NODE_REQUIREMENT PreferredNode)
 {
-    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress,
+    struct limits l = limits_init(LowestAcceptableAddress, HighestAcceptableAddress,
                                 (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)CacheType;
     (void)PreferredNode;
-    return allocate_contiguous(__func__, NumberOfBytes, &l);
+    return contiguous_alloc(__func__, NumberOfBytes, &l);
 }
 
 PVOID MmAllocateContiguousNodeMemory(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS LowestAcceptableAddress,
@@ -427,12 +438,12 @@ PVOID MmAllocateContiguousNodeMemory(SIZE_T NumberOfBytes, PHYSICAL_ADDRESS Lowe
                                      PHYSICAL_ADDRESS BoundaryAddressMultiple,
                                      ULONG Protect, NODE_REQUIREMENT PreferredNode)
 {
-    struct limits l = limits_of(LowestAcceptableAddress, HighestAcceptableAddress,
+    struct limits l = limits_init(LowestAcceptableAddress, HighestAcceptableAddress,
                                 (uint64_t)BoundaryAddressMultiple.QuadPart);
 
     (void)Protect;
     (void)PreferredNode;
-    return allocate_contiguous(__func__, NumberOfBytes, &l);
+    return contiguous_alloc(__func__, NumberOfBytes, &l);
 }
 
 VOID MmFreeContiguousMemory(PVOID BaseAddress)

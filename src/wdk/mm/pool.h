@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pool as the kernel itself uses and accounts for it.
+ * Pool: ExAllocatePool... and ExFreePool... for drivers, and the functions below for the kernel's own use.
  *
- * With checks off a block comes from malloc or pool_pages.h, with a header of 16 octets, and its tag's numbers are
- * kept; a free asks nothing. With checks on (or under AddressSanitizer) every block is on record, with the stacks that
- * allocated and freed it: checked_pool.h. Both kinds may be freed in either mode.
+ * With checks off, a block comes from malloc or pool_pages.h, has a header of 16 bytes and is counted for its tag. A
+ * free checks nothing. With checks on (or under AddressSanitizer) checked_pool.h records every block. A block of either
+ * kind may be freed in either mode.
  */
 #ifndef WDK_POOL_H
 #define WDK_POOL_H
@@ -17,25 +17,25 @@
 #include "base/private_export.h"
 
 /*
- * Memory of an object that the kernel makes for the driver (an MDL): zeroed, checked like the driver's own, not
- * counted.
+ * Allocates an object that the kernel creates for the driver, for example an MDL. The memory is zeroed, checked like
+ * the driver's own, and not counted for a tag. Returns NULL if out of memory.
  */
 void *pool_alloc(size_t size) PRIVATE_EXPORT(pool_alloc);
 void pool_free(const char *routine, void *object) PRIVATE_EXPORT(pool_free);
-/* Counted, not zeroed, and at a page's start whatever the size. pool_free frees it. */
+/* Allocates memory that begins at a page's start whatever its size, not zeroed, and counted. pool_free frees it. */
 void *pool_alloc_pages(size_t size, uint32_t tag);
 
-/* Blocks that the driver has not freed. Exact while no thread allocates or frees. */
-uint64_t pool_outstanding(void);
+/* The number of blocks that the driver has not freed. Exact if no thread allocates or frees meanwhile. */
+uint64_t pool_block_count(void);
 /*
- * A line for each tag that has blocks; with checks on where they were allocated, and freed blocks are looked at once
- * more. Returns how many blocks there are.
+ * Prints a line for each tag that has blocks. With checks on, also prints the stacks that allocated them, and reports
+ * freed blocks that were written to. Returns the number of blocks.
  */
 uint32_t pool_report(FILE *out);
-/* The blocks that code in [start, start + size) has allocated with checks on. */
+/* Prints the blocks that code in [start, start + size) allocated while checks were on. Returns their number. */
 uint32_t pool_report_of(FILE *out, const void *start, uint64_t size);
 
-/* Is it in a block of paged pool? Known while checks are on. */
+/* Returns whether the address lies in a block of paged pool. Always false while checks are off. */
 bool pool_is_paged(const void *address);
 
 #endif

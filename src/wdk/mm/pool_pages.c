@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Single pages: see pool_pages.h. */
+/* Resident pages: see pool_pages.h. Each thread has a magazine of free pages; the others are in a list under a lock. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,25 +11,25 @@
 #include "base/spin.h"
 #include "wdk/mm/pool_pages.h"
 
-enum { KEPT = 32, MOVED = KEPT / 2, NEW = 16 };
+enum { MAGAZINE_PAGES = 32, MAGAZINE_BATCH = MAGAZINE_PAGES / 2, NEW_PAGES = 16 };
 
-/* In a page that nobody has. */
+/* At the start of a free page or run. */
 struct spare {
     struct spare *next;
 };
 
 struct magazine {
     unsigned count;
-    void *pages[KEPT];
+    void *pages[MAGAZINE_PAGES];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct spare *spares;
-static pthread_key_t leaving;
+static pthread_key_t thread_exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local struct magazine *magazine __attribute__((tls_model("initial-exec")));
 
-static void put_spare(void *page)
+static void spare_push(void *page)
 {
     struct spare *s = page;
 
@@ -37,68 +37,68 @@ static void put_spare(void *page)
     spares = s;
 }
 
-/* The newest `count` become everybody's. */
-static void unload(struct magazine *m, unsigned count)
+/* Moves the newest `count` pages to the list. */
+static void magazine_unload(struct magazine *m, unsigned count)
 {
     pthread_mutex_lock(&lock);
     while (count--)
-        put_spare(m->pages[--m->count]);
+        spare_push(m->pages[--m->count]);
     pthread_mutex_unlock(&lock);
 }
 
-static void leave(void *ending)
+static void magazine_destroy(void *ending)
 {
     struct magazine *m = ending;
 
-    unload(m, m->count);
+    magazine_unload(m, m->count);
     magazine = NULL;
     free(m);
 }
 
-static void start(void)
+static void magazine_init_key(void)
 {
-    if (pthread_key_create(&leaving, leave))
+    if (pthread_key_create(&thread_exit_key, magazine_destroy))
         abort();
 }
 
-static __attribute__((noinline)) struct magazine *new_magazine(void)
+static __attribute__((noinline)) struct magazine *magazine_create(void)
 {
     struct magazine *m = calloc(1, sizeof *m);
 
-    pthread_once(&once, start);
-    if (!m || pthread_setspecific(leaving, m))
-        abort(); /* some hundred octets at a thread's first page */
+    pthread_once(&once, magazine_init_key);
+    if (!m || pthread_setspecific(thread_exit_key, m))
+        abort(); /* out of memory for some hundred bytes at a thread's first page */
     return magazine = m;
 }
 
-static __attribute__((noinline)) void load(struct magazine *m)
+static __attribute__((noinline)) void magazine_load(struct magazine *m)
 {
     void *pages;
 
     pthread_mutex_lock(&lock);
-    for (; spares && m->count < MOVED; spares = spares->next)
+    for (; spares && m->count < MAGAZINE_BATCH; spares = spares->next)
         m->pages[m->count++] = spares;
     pthread_mutex_unlock(&lock);
-    if (!m->count && !posix_memalign(&pages, POOL_PAGE, NEW * POOL_PAGE))
-        for (size_t i = NEW; i-- > 0;)
+    if (!m->count && !posix_memalign(&pages, POOL_PAGE, NEW_PAGES * POOL_PAGE))
+        for (size_t i = NEW_PAGES; i-- > 0;)
             m->pages[m->count++] = (char *)pages + i * POOL_PAGE;
 }
 
 void *pool_page_alloc(void)
 {
-    struct magazine *m = magazine ? magazine : new_magazine();
+    struct magazine *m = magazine ? magazine : magazine_create();
 
     if (__builtin_expect(!m->count, 0))
-        load(m);
+        magazine_load(m);
     return m->count ? m->pages[--m->count] : NULL;
 }
 
 void pool_page_free(void *page)
 {
-    struct magazine *m = magazine ? magazine : new_magazine();
+    struct magazine *m = magazine ? magazine : magazine_create();
 
-    if (__builtin_expect(m->count == KEPT, 0))
-        unload(m, MOVED);
+    if (__builtin_expect(m->count == MAGAZINE_PAGES, 0))
+        magazine_unload(m, MAGAZINE_BATCH);
     m->pages[m->count++] = page;
 }
 
@@ -114,11 +114,11 @@ void pool_make_resident(void *start, size_t size)
 enum { HUGE_PAGE = 2 << 20, CHUNK = 4 * HUGE_PAGE };
 
 static struct spin runs_lock;
-static struct spare *spare_runs[POOL_RUN_MOST + 1]; /* by their pages */
-static char *unused, *unused_end;                   /* of the newest chunk */
+static struct spare *spare_runs[MAX_POOL_RUN_PAGES + 1]; /* by number of pages */
+static char *unused, *unused_end;                        /* of the newest chunk */
 
-/* Huge pages, where the host has them, are brought in ten times as fast. */
-static char *new_chunk(void)
+/* Requests huge pages, which become resident ten times as fast. */
+static char *chunk_create(void)
 {
     char *at = mmap(NULL, CHUNK + HUGE_PAGE, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -137,8 +137,8 @@ static char *new_chunk(void)
     return at;
 }
 
-/* Under the lock. NULL: there is none. */
-static void *take_run(size_t pages)
+/* Requires the lock. Returns NULL if there is no free run and not enough of the chunk. */
+static void *run_pop(size_t pages)
 {
     struct spare *s = spare_runs[pages];
 
@@ -158,20 +158,20 @@ void *pool_run_alloc(size_t pages)
     char *chunk;
 
     spin_lock(&runs_lock);
-    run = take_run(pages);
+    run = run_pop(pages);
     spin_unlock(&runs_lock);
-    if (run || !(chunk = new_chunk()))
+    if (run || !(chunk = chunk_create()))
         return run;
     spin_lock(&runs_lock);
-    run = take_run(pages);
+    run = run_pop(pages);
     if (!run) {
         unused = chunk;
         unused_end = chunk + CHUNK;
         chunk = NULL;
-        run = take_run(pages);
+        run = run_pop(pages);
     }
     spin_unlock(&runs_lock);
-    if (chunk) /* another thread was faster */
+    if (chunk) /* meanwhile another thread has freed a run or created a chunk */
         (void)munmap(chunk, CHUNK);
     return run;
 }
@@ -186,7 +186,7 @@ void pool_run_free(void *run, size_t pages)
     spin_unlock(&runs_lock);
 }
 
-static void prepare(void)
+static void run_prepare(void)
 {
     void *run = pool_run_alloc(2);
 
@@ -198,5 +198,5 @@ void pool_runs_prepare(void)
 {
     static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
-    (void)pthread_once(&prepared, prepare);
+    (void)pthread_once(&prepared, run_prepare);
 }

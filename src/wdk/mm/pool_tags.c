@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers by pool tag: see pool_tags.h. */
+/* Counters by pool tag: see pool_tags.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -8,23 +8,24 @@
 
 #include "wdk/mm/pool_tags.h"
 
-enum { OTHERS = POOL_TAGS_MOST - 1, NO_TAG = 0x656e6f4e /* "None": what a block without a tag is counted under */ };
+enum { OTHERS = MAX_POOL_TAGS - 1, NO_TAG = 0x656e6f4e /* "None", which counts blocks without a tag */ };
 
-struct shard {
-    struct pool_count counts[POOL_TAGS_MOST];
-    LIST_ENTRY(shard) link;
+struct thread_counts {
+    struct pool_count counts[MAX_POOL_TAGS];
+    LIST_ENTRY(thread_counts) link;
 };
 
 _Thread_local struct pool_tag_local pool_tag_local;
 
-static _Atomic uint32_t tags[POOL_TAGS_MOST]; /* 0: free */
-static struct pool_count gone[POOL_TAGS_MOST];     /* of threads that have ended; under the lock */
-static LIST_HEAD(, shard) shards = LIST_HEAD_INITIALIZER(shards);
+static _Atomic uint32_t tags[MAX_POOL_TAGS];          /* 0: free */
+static struct pool_count ended_counts[MAX_POOL_TAGS]; /* of threads that have ended; under the lock */
+static LIST_HEAD(, thread_counts) all_counts = LIST_HEAD_INITIALIZER(all_counts);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_key_t leaving;
+static pthread_key_t thread_exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static unsigned find_index(uint32_t tag)
+/* Finds or adds the tag. The table is a hash table with open addressing from which nothing is removed. */
+static unsigned tag_find_index(uint32_t tag)
 {
     unsigned start = (unsigned)((tag * 0x9e3779b1u) >> 16) % OTHERS;
 
@@ -43,55 +44,55 @@ static unsigned find_index(uint32_t tag)
 unsigned pool_tag_find(uint32_t tag)
 {
     pool_tag_local.tag = tag ? tag : NO_TAG;
-    return pool_tag_local.index = find_index(pool_tag_local.tag);
+    return pool_tag_local.index = tag_find_index(pool_tag_local.tag);
 }
 
-static void leave(void *ending)
+static void counts_merge(void *ending)
 {
-    struct shard *s = ending;
+    struct thread_counts *s = ending;
 
     pthread_mutex_lock(&lock);
-    for (unsigned i = 0; i < POOL_TAGS_MOST; i++)
-        pool_count_add(&gone[i], s->counts[i].blocks, s->counts[i].octets);
+    for (unsigned i = 0; i < MAX_POOL_TAGS; i++)
+        pool_count_add(&ended_counts[i], s->counts[i].blocks, s->counts[i].bytes);
     LIST_REMOVE(s, link);
     pthread_mutex_unlock(&lock);
     pool_tag_local.counts = NULL;
     free(s);
 }
 
-static void start(void)
+static void counts_init_key(void)
 {
-    if (pthread_key_create(&leaving, leave))
+    if (pthread_key_create(&thread_exit_key, counts_merge))
         abort();
 }
 
 struct pool_count *pool_tag_counts(void)
 {
-    struct shard *s = calloc(1, sizeof *s);
+    struct thread_counts *s = calloc(1, sizeof *s);
 
-    pthread_once(&once, start);
-    if (!s || pthread_setspecific(leaving, s))
-        abort(); /* some kilobytes at a thread's first allocation */
+    pthread_once(&once, counts_init_key);
+    if (!s || pthread_setspecific(thread_exit_key, s))
+        abort(); /* out of memory for some kilobytes at a thread's first allocation */
     pthread_mutex_lock(&lock);
-    LIST_INSERT_HEAD(&shards, s, link);
+    LIST_INSERT_HEAD(&all_counts, s, link);
     pthread_mutex_unlock(&lock);
     return pool_tag_local.counts = s->counts;
 }
 
-unsigned pool_tag_sums(struct pool_tag_sum sums[POOL_TAGS_MOST])
+unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS])
 {
     unsigned n = 0;
 
     pthread_mutex_lock(&lock);
-    for (unsigned i = 0; i < POOL_TAGS_MOST; i++) {
-        struct pool_tag_sum sum = { tags[i], gone[i].blocks, gone[i].octets };
-        struct shard *s;
+    for (unsigned i = 0; i < MAX_POOL_TAGS; i++) {
+        struct pool_tag_sum sum = { tags[i], ended_counts[i].blocks, ended_counts[i].bytes };
+        struct thread_counts *s;
 
         if (i == OTHERS)
             memcpy(&sum.tag, "****", 4);
-        LIST_FOREACH(s, &shards, link) {
+        LIST_FOREACH(s, &all_counts, link) {
             sum.blocks += s->counts[i].blocks;
-            sum.octets += s->counts[i].octets;
+            sum.bytes += s->counts[i].bytes;
         }
         if (sum.tag)
             sums[n++] = sum;

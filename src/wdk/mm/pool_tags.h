@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Outstanding blocks and octets for each pool tag. Each thread counts for itself, so that a count costs no more than
- * two additions; what it allocated and another freed is negative there, and the sum is right.
+ * The numbers of live blocks and bytes for each pool tag. Each thread has counters of its own, so that counting costs
+ * two additions without a lock. A thread's counter is negative if it frees blocks of other threads; only the sum over
+ * all threads has a meaning.
  */
 #ifndef WDK_POOL_TAGS_H
 #define WDK_POOL_TAGS_H
@@ -10,55 +11,57 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { POOL_TAGS_MOST = 512 }; /* the last one counts for all tags that found no place */
+enum { MAX_POOL_TAGS = 512 }; /* the last one counts for all tags that are too many */
 
 struct pool_tag_sum {
     uint32_t tag;
-    int64_t blocks, octets;
+    int64_t blocks, bytes;
 };
 
-/* One writer; readers see each number whole. */
+/* Written by one thread, read by any. */
 struct pool_count {
-    _Atomic int64_t blocks, octets;
+    _Atomic int64_t blocks, bytes;
 };
 
 struct pool_tag_local {
-    struct pool_count *counts; /* of this thread; NULL: it has not allocated yet */
-    uint32_t tag;              /* the last one asked for */
-    unsigned index;
+    struct pool_count *counts; /* of this thread; NULL before its first allocation */
+    uint32_t tag;              /* the last tag that this thread used */
+    unsigned index;            /* of that tag */
 };
 
 extern _Thread_local struct pool_tag_local pool_tag_local
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/* The slow path of pool_tag_index. */
 unsigned pool_tag_find(uint32_t tag);
+/* Creates the calling thread's counters. */
 struct pool_count *pool_tag_counts(void);
 
-/* A tag's place, for good. */
+/* Returns the tag's index, which never changes. */
 static inline unsigned pool_tag_index(uint32_t tag)
 {
     return __builtin_expect(pool_tag_local.tag == tag && tag, 1) ? pool_tag_local.index : pool_tag_find(tag);
 }
 
-static inline void pool_count_add(struct pool_count *c, int64_t blocks, int64_t octets)
+static inline void pool_count_add(struct pool_count *c, int64_t blocks, int64_t bytes)
 {
     int64_t b = atomic_load_explicit(&c->blocks, memory_order_relaxed);
-    int64_t o = atomic_load_explicit(&c->octets, memory_order_relaxed);
+    int64_t o = atomic_load_explicit(&c->bytes, memory_order_relaxed);
 
     atomic_store_explicit(&c->blocks, b + blocks, memory_order_relaxed);
-    atomic_store_explicit(&c->octets, o + octets, memory_order_relaxed);
+    atomic_store_explicit(&c->bytes, o + bytes, memory_order_relaxed);
 }
 
-static inline void pool_tag_count(unsigned index, int blocks, int64_t octets)
+static inline void pool_tag_count(unsigned index, int blocks, int64_t bytes)
 {
     struct pool_count *counts = pool_tag_local.counts;
 
-    pool_count_add((__builtin_expect(counts != NULL, 1) ? counts : pool_tag_counts()) + index, blocks, octets);
+    pool_count_add((__builtin_expect(counts != NULL, 1) ? counts : pool_tag_counts()) + index, blocks, bytes);
 }
 
-/* How many places there are so far. */
-unsigned pool_tag_sums(struct pool_tag_sum sums[POOL_TAGS_MOST]);
-/* As poolmon shows it: 'Fred' in the source is derF. text has room for 5. */
+/* Returns the number of entries of `sums` that it has set: one for each tag used so far, and one for OTHERS. */
+unsigned pool_tag_sums(struct pool_tag_sum sums[MAX_POOL_TAGS]);
+/* Writes the tag as poolmon prints it ('Fred' in the source is derF) to text, which has room for 5. Returns text. */
 const char *pool_tag_text(uint32_t tag, char *text);
 
 #endif

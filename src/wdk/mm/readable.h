@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Can memory be read? Asked of the host's kernel, which does not fault. */
+/* Tests whether memory can be read without a fault in this process: the host's kernel reads it. */
 #ifndef WDK_READABLE_H
 #define WDK_READABLE_H
 
@@ -8,15 +8,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The eight octets at address: the call copies them in before it refuses an operation that does not exist. */
-static inline bool readable(const void *address)
+/* Tests the 8 bytes at `address`. The system call reads them before it refuses an operation that does not exist. */
+static inline bool address_is_readable(const void *address)
 {
     enum { NO_SUCH_OPERATION = -1, SET_SIZE = 8 };
-    int kept = errno;
-    bool can = syscall(SYS_rt_sigprocmask, NO_SUCH_OPERATION, address, NULL, SET_SIZE) < 0 && errno == EINVAL;
+    int saved_errno = errno;
+    bool is_readable = syscall(SYS_rt_sigprocmask, NO_SUCH_OPERATION, address, NULL, SET_SIZE) < 0 && errno == EINVAL;
 
-    errno = kept;
-    return can && address;
+    errno = saved_errno;
+    return is_readable && address;
 }
 
 #endif

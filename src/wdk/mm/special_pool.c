@@ -18,11 +18,11 @@
 #include "wdk/mm/special_pool.h"
 
 enum {
-    ORDER_MOST = 10,           /* blocks of at most 4 MiB */
-    KEPT_PAGES = 4,            /* the contents of larger blocks are given back when they are freed */
-    FRESH_FILL = 0xcd,         /* what nobody has initialized */
-    MAPS_DEFAULT = 65530,
-    MAPS_EACH = 4              /* a block has two mappings; others need some as well */
+    MAX_ORDER = 10,           /* blocks of at most 4 MiB */
+    MAX_RESIDENT_PAGES = 4,   /* the memory of larger runs is returned to the host when the block is freed */
+    FRESH_FILL = 0xcd,        /* uninitialized memory */
+    DEFAULT_MAPPINGS = 65530,
+    MAPPINGS_PER_BLOCK = 4    /* a block needs two; the others are for the rest of the process */
 };
 
 static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t)64 << 20 };
@@ -30,25 +30,26 @@ static const size_t arena_sizes[] = { (size_t)16 << 30, (size_t)1 << 30, (size_t
 static struct arena {
     char *base;
     size_t size;
-    char *unused;             /* what lies behind has not been handed out */
+    char *unused;                /* from here on no run has been created */
     struct special_run **run_of; /* by page */
-    struct special_run *spare[ORDER_MOST + 1];
-    atomic_uint live;
-    unsigned live_most;
+    struct special_run *spare[MAX_ORDER + 1];
+    atomic_uint live;            /* open blocks */
+    unsigned max_live;
 } arena;
 
-/* The host changes a process' mappings one after the other: threads wait here, awake, and not in the host, asleep. */
+/* The host serialises changes of a process' mappings. Threads spin for this lock instead of sleeping in the host. */
 static struct ticket_lock mapping;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct sigaction before;
+static struct sigaction previous; /* the handler of SIGSEGV before special_on_fault */
 
 /* ---- Faults ------------------------------------------------------------------------------------------------------ */
 
 /*
- * To whom it belonged before us; without anybody the program ends at the same place, as ever. One who hands it back to
- * us (the same signal, further down the stack) does not get it again. He may also jump away from here.
+ * Calls the previous handler, which may longjmp. Without one, restores the default action, so that the program ends at
+ * the faulting instruction. Does the same if the previous handler calls this one: then the same signal arrives again,
+ * further down the stack.
  */
-static void pass_on(int number, siginfo_t *info, void *context)
+static void fault_pass_on(int number, siginfo_t *info, void *context)
 {
     static _Thread_local const siginfo_t *passed;
     static _Thread_local uintptr_t passed_at;
@@ -60,18 +61,18 @@ static void pass_on(int number, siginfo_t *info, void *context)
     }
     passed = info;
     passed_at = here;
-    if (before.sa_flags & SA_SIGINFO) {
-        before.sa_sigaction(number, info, context);
-    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-        before.sa_handler(number);
+    if (previous.sa_flags & SA_SIGINFO) {
+        previous.sa_sigaction(number, info, context);
+    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+        previous.sa_handler(number);
     } else {
         signal(number, SIG_DFL);
         if (info->si_code <= 0)
-            raise(number); /* somebody sent it: it does not come again by itself */
+            raise(number); /* it was sent by kill or the like, and the return does not repeat it */
     }
 }
 
-static bool is_write(const void *context)
+static bool fault_is_write(const void *context)
 {
 #if defined(__x86_64__)
     return ((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2;
@@ -81,69 +82,69 @@ static bool is_write(const void *context)
 #endif
 }
 
-static void on_fault(int number, siginfo_t *info, void *context)
+static void special_on_fault(int number, siginfo_t *info, void *context)
 {
     if (info->si_code != SEGV_ACCERR || !special_contains(info->si_addr) ||
-        !checked_pool_handle_fault(info->si_addr, is_write(context)))
-        pass_on(number, info, context);
+        !checked_pool_handle_fault(info->si_addr, fault_is_write(context)))
+        fault_pass_on(number, info, context);
 }
 
-/* Whoever has put himself in our place (test programs do, for each test) stands behind us again. */
-static void watch(void)
+/* Installs the handler again if another one has replaced it, as test programs do. That one becomes the previous one. */
+static void special_install_handler(void)
 {
-    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, now;
+    struct sigaction ours = { .sa_sigaction = special_on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, now;
 
-    if (sigaction(SIGSEGV, NULL, &now) || ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault))
+    if (sigaction(SIGSEGV, NULL, &now) || ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == special_on_fault))
         return;
-    before = now;
+    previous = now;
     sigemptyset(&ours.sa_mask);
     (void)sigaction(SIGSEGV, &ours, NULL);
 }
 
 /* ---- The reservation --------------------------------------------------------------------------------------------- */
 
-static unsigned mappings_most(void)
+static unsigned host_max_mappings(void)
 {
     FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
-    unsigned most = MAPS_DEFAULT;
+    unsigned max = DEFAULT_MAPPINGS;
 
     if (f) {
-        if (fscanf(f, "%u", &most) != 1)
-            most = MAPS_DEFAULT;
+        if (fscanf(f, "%u", &max) != 1)
+            max = DEFAULT_MAPPINGS;
         fclose(f);
     }
-    return most;
+    return max;
 }
 
-static void *reserve(size_t size, int protection)
+static void *arena_reserve(size_t size, int protection)
 {
     void *at = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return at == MAP_FAILED ? NULL : at;
 }
 
-static void start(void)
+static void arena_init(void)
 {
     size_t size = 0;
     char *base = NULL;
 
     for (size_t i = 0; i < sizeof arena_sizes / sizeof arena_sizes[0] && !base; i++)
-        base = reserve(size = arena_sizes[i], PROT_NONE);
+        base = arena_reserve(size = arena_sizes[i], PROT_NONE);
     if (!base)
         return;
-    arena.run_of = reserve(size / SPECIAL_PAGE * sizeof arena.run_of[0], PROT_READ | PROT_WRITE);
+    arena.run_of = arena_reserve(size / SPECIAL_PAGE * sizeof arena.run_of[0], PROT_READ | PROT_WRITE);
     if (!arena.run_of)
         return;
-    arena.unused = base + SPECIAL_PAGE; /* the first one stays closed, in front of the first block */
-    arena.live_most = mappings_most() / MAPS_EACH;
+    arena.unused = base + SPECIAL_PAGE; /* the first page stays closed, in front of the first run */
+    arena.max_live = host_max_mappings() / MAPPINGS_PER_BLOCK;
     arena.size = size;
     arena.base = base;
 }
 
-void special_limit(unsigned most)
+void special_set_limit(unsigned max)
 {
-    pthread_once(&once, start);
-    arena.live_most = most;
+    pthread_once(&once, arena_init);
+    arena.max_live = max;
 }
 
 bool special_contains(const void *address)
@@ -166,37 +167,37 @@ bool special_open_page(const void *address)
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-static size_t pages_of(const struct special_run *r)
+static size_t special_run_pages(const struct special_run *r)
 {
     return (size_t)1 << r->order;
 }
 
-static struct special_run *new_run(unsigned order)
+static struct special_run *special_run_create(unsigned order)
 {
-    size_t octets = (((size_t)1 << order) + 1) * SPECIAL_PAGE;
+    size_t bytes = (((size_t)1 << order) + 1) * SPECIAL_PAGE;
     struct special_run *r;
 
-    if (octets > arena.size - (size_t)(arena.unused - arena.base) || !(r = calloc(1, sizeof *r)))
+    if (bytes > arena.size - (size_t)(arena.unused - arena.base) || !(r = calloc(1, sizeof *r)))
         return NULL;
     r->base = arena.unused;
     r->order = order;
-    arena.unused += octets;
-    for (size_t i = 0; i < octets / SPECIAL_PAGE; i++)
+    arena.unused += bytes;
+    for (size_t i = 0; i < bytes / SPECIAL_PAGE; i++)
         arena.run_of[(size_t)(r->base - arena.base) / SPECIAL_PAGE + i] = r;
     return r;
 }
 
-static struct special_run *take_run(unsigned order)
+static struct special_run *special_run_alloc(unsigned order)
 {
     struct special_run *r = arena.spare[order];
 
     if (!r)
-        return new_run(order);
+        return special_run_create(order);
     arena.spare[order] = r->next;
     return r;
 }
 
-static void give_run(struct special_run *r)
+static void special_run_free(struct special_run *r)
 {
     r->block = NULL;
     r->next = arena.spare[r->order];
@@ -210,14 +211,17 @@ bool special_alloc(struct pool_block *block, size_t align)
     struct special_run *r;
     unsigned order = 0;
 
-    pthread_once(&once, start);
-    while (order <= ORDER_MOST && (size_t)1 << order < pages)
+    pthread_once(&once, arena_init);
+    while (order <= MAX_ORDER && (size_t)1 << order < pages)
         order++;
-    if (!arena.base || order > ORDER_MOST || atomic_load(&arena.live) >= arena.live_most || !(r = take_run(order)))
+    if (!arena.base || order > MAX_ORDER || atomic_load(&arena.live) >= arena.max_live)
         return false;
-    watch();
+    r = special_run_alloc(order);
+    if (!r)
+        return false;
+    special_install_handler();
     atomic_fetch_add(&arena.live, 1);
-    r->end = r->base + pages_of(r) * SPECIAL_PAGE;
+    r->end = r->base + special_run_pages(r) * SPECIAL_PAGE;
     r->data = r->end - pages * SPECIAL_PAGE;
     block->start = size >= SPECIAL_PAGE ? r->data : r->end - ((size + align - 1) & ~(align - 1));
     block->run = r;
@@ -227,13 +231,13 @@ bool special_alloc(struct pool_block *block, size_t align)
 bool special_open(const struct pool_block *block, bool zero)
 {
     struct special_run *r = block->run;
-    size_t octets = (size_t)(r->end - r->data);
+    size_t bytes = (size_t)(r->end - r->data);
     bool opened;
 
     ticket_lock_acquire(&mapping);
-    opened = !mprotect(r->data, octets, PROT_READ | PROT_WRITE);
+    opened = !mprotect(r->data, bytes, PROT_READ | PROT_WRITE);
     if (opened)
-        pool_make_resident(r->data, octets);
+        pool_make_resident(r->data, bytes);
     ticket_lock_release(&mapping);
     if (!opened)
         return false;
@@ -246,22 +250,23 @@ bool special_open(const struct pool_block *block, bool zero)
 void special_free(struct pool_block *block)
 {
     atomic_fetch_sub(&arena.live, 1);
-    give_run(block->run);
+    special_run_free(block->run);
     block->run = NULL;
 }
 
-/* With the page behind it, if somebody has been let through. */
+/* Closes the page behind the run as well if special_open_page has opened any. */
 void special_close(struct pool_block *block)
 {
     struct special_run *r = block->run;
-    size_t octets = pages_of(r) * SPECIAL_PAGE;
+    size_t bytes = special_run_pages(r) * SPECIAL_PAGE;
 
     ticket_lock_acquire(&mapping);
-    if (octets > KEPT_PAGES * SPECIAL_PAGE)
-        (void)madvise(r->base, octets, MADV_DONTNEED);
+    if (bytes > MAX_RESIDENT_PAGES * SPECIAL_PAGE)
+        (void)madvise(r->base, bytes, MADV_DONTNEED);
     if (atomic_exchange(&r->opened, false))
-        (void)mprotect(r->base, octets + SPECIAL_PAGE, PROT_NONE);
-    else (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
+        (void)mprotect(r->base, bytes + SPECIAL_PAGE, PROT_NONE);
+    else
+        (void)mprotect(r->data, (size_t)(r->end - r->data), PROT_NONE);
     ticket_lock_release(&mapping);
     atomic_fetch_sub(&arena.live, 1);
 }
@@ -270,7 +275,7 @@ void special_retire(struct pool_block *block)
 {
     struct special_run *r = block->run;
 
-    if (atomic_exchange(&r->opened, false)) /* since it was closed: the next block's surroundings shall not be open */
-        (void)mprotect(r->base, (pages_of(r) + 1) * SPECIAL_PAGE, PROT_NONE);
-    give_run(r);
+    if (atomic_exchange(&r->opened, false)) /* opened after special_close */
+        (void)mprotect(r->base, (special_run_pages(r) + 1) * SPECIAL_PAGE, PROT_NONE);
+    special_run_free(r);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Special pool: each block has pages of its own and ends at a page that is closed (up to the alignment); freed blocks'
- * pages are closed. One reservation of address space holds them all, so that a fault tells at once whose it is.
+ * Special pool: each block has pages of its own and ends, up to its alignment, at a closed page (one that allows no
+ * access). The pages of a freed block are closed, too. All blocks lie in one reservation of address space, in which the
+ * fault handler finds the block by the address.
  *
- * Callers serialise all but special_contains, special_open and special_close: those change mappings, which takes too
- * long for others to wait for.
+ * Callers serialise all functions but special_contains, special_open and special_close. The latter two change mappings,
+ * which takes too long under the caller's lock.
  */
 #ifndef WDK_SPECIAL_POOL_H
 #define WDK_SPECIAL_POOL_H
@@ -18,35 +19,39 @@ struct pool_block;
 
 enum { SPECIAL_PAGE = 4096, SPECIAL_FILL = 0xa5 };
 
-/* A power of two of pages and the closed one behind them. */
+/* 1 << order pages, and a closed page behind them. */
 struct special_run {
-    struct special_run *next; /* of those that nobody has */
+    struct special_run *next; /* in the list of free runs */
     char *base;
     unsigned order;
-    char *data;               /* the open pages: from here to end */
+    char *data;               /* the block's pages are from here to `end` */
     char *end;
-    struct pool_block *block; /* NULL: nobody has it */
-    atomic_bool opened;       /* by special_open_page */
+    struct pool_block *block; /* set by the caller of special_alloc; NULL: the run is free */
+    atomic_bool opened;       /* special_open_page has opened a page of it */
 };
 
-/* Where the block shall begin, and its run, which does not name it yet. False: no room, or too large. */
+/*
+ * The steps of a block: special_alloc, special_open; when it is freed special_close; when its quarantine ends
+ * special_retire. special_alloc sets block->start and block->run. It returns false if the block is too large, or the
+ * limit is reached, or the reservation has no room.
+ */
 bool special_alloc(struct pool_block *block, size_t align);
-/* Its pages; the octets around it, in them, are SPECIAL_FILL. False: no memory. */
+/* Opens the pages and fills the bytes around the block with SPECIAL_FILL. Returns false if out of memory. */
 bool special_open(const struct pool_block *block, bool zero);
-/* That came to nothing. */
+/* Undoes special_alloc after special_open has failed. */
 void special_free(struct pool_block *block);
-/* Closes the pages of a block. */
 void special_close(struct pool_block *block);
-/* The block's run is anybody's. */
+/* Lets special_alloc reuse the run. */
 void special_retire(struct pool_block *block);
 
-/* How many blocks at most at once; without a call what the host's limit of mappings allows. */
-void special_limit(unsigned blocks);
+/* Limits the number of open blocks. By default, they use at most half of the mappings that the host allows. */
+void special_set_limit(unsigned blocks);
 
-/* Any thread, also in a signal handler. */
+/* Returns whether the address lies in the reservation. Any thread may call it, also in a signal handler. */
 bool special_contains(const void *address);
-/* NULL: not yet used. */
+/* Returns the run that contains the address, also if that run is free. NULL if no run has used that page. */
 struct special_run *special_run_at(const void *address);
+/* Opens the page of the address, which a run must contain. Returns false if the host refuses. */
 bool special_open_page(const void *address);
 
 #endif
