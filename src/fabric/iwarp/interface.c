@@ -41,7 +41,7 @@ struct interface_request {
 
 static void interface_open(struct task *task)
 {
-    struct interface_request *r = (struct interface_run_on_shard *)task;
+    struct interface_request *r = (struct interface_request *)task;
     struct iwarp_fabric *f = r->fabric;
 
     f->interface.ready = interface_on_socket;
@@ -52,7 +52,7 @@ static void interface_open(struct task *task)
 
 static void interface_close(struct task *task)
 {
-    struct interface_request *r = (struct interface_run_on_shard *)task;
+    struct interface_request *r = (struct interface_request *)task;
 
     r->fabric->net->ops->close(&r->fabric->interface, true);
     r->fabric->watches = false;
