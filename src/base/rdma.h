@@ -38,11 +38,12 @@ enum rdma_flags {
     RDMA_FLAG_DEFER = 64,           /* may wait until a request without this flag is posted */
 };
 
+/* Laid out as Windows' NDK_SGE, and may alias it, so that a consumer's list is copied only once. */
 struct rdma_sge {
     uint64_t address;
     uint32_t length;
     uint32_t token;
-};
+} __attribute__((may_alias));
 
 struct rdma_request {
     enum rdma_op op;

@@ -18,7 +18,6 @@
 #include "provider/close_report.h"
 #include "provider/config.h"
 #include "provider/lam.h"
-#include "provider/limits.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 #include "provider/stat_server.h"
@@ -56,13 +55,13 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Reduces the fabric's limits to what the provider's buffers hold and the configuration allows. */
+/* Reduces the fabric's limits to what the configuration allows. */
 static void adapter_limit_info(struct fabric_info *i, const ondk_config_t *c)
 {
-    i->max_initiator_sge = min_u32(min_u32(i->max_initiator_sge, MAX_REQUEST_SGES), c->max_initiator_sge);
-    i->max_receive_sge = min_u32(min_u32(i->max_receive_sge, MAX_REQUEST_SGES), c->max_receive_sge);
+    i->max_initiator_sge = min_u32(i->max_initiator_sge, c->max_initiator_sge);
+    i->max_receive_sge = min_u32(i->max_receive_sge, c->max_receive_sge);
     i->max_read_sge = min_u32(min_u32(i->max_read_sge, i->max_initiator_sge), c->max_read_sge);
-    i->max_inline = min_u32(min_u32(i->max_inline, MAX_REQUEST_INLINE), c->max_inline);
+    i->max_inline = min_u32(i->max_inline, c->max_inline);
     i->max_initiator_depth = min_u32(i->max_initiator_depth, c->max_initiator_depth);
     i->max_receive_depth = min_u32(i->max_receive_depth, c->max_receive_depth);
     i->max_cq_depth = min_u32(i->max_cq_depth, c->max_cq_depth);

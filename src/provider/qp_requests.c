@@ -5,10 +5,9 @@
  * that only queue, receives and deferred requests, need none: the fabric's close waits for them (fabric.h). A post that
  * fails rings the doorbell for the deferred requests before it.
  */
-#include <string.h>
+#include <stddef.h>
 
 #include "provider/adapter.h"
-#include "provider/limits.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 #include "provider/requests.h"
@@ -19,6 +18,15 @@ enum {
     FLAGS_WRITE = REQUEST_FLAGS | NDK_OP_FLAG_INLINE, /* the inline size of a queue pair is for sends and writes */
     FLAGS_READ = REQUEST_FLAGS | NDK_OP_FLAG_RDMA_READ_LOCAL_INVALIDATE,
 };
+
+/* The consumer's list is used as it is, so its only copy is the one in the queue pair. An address has 64 bits. */
+_Static_assert(sizeof(NDK_SGE) == sizeof(struct rdma_sge) &&
+                   offsetof(NDK_SGE, VirtualAddress) == offsetof(struct rdma_sge, address) &&
+                   offsetof(NDK_SGE, LogicalAddress) == offsetof(struct rdma_sge, address) &&
+                   sizeof(PVOID) == sizeof(uint64_t) &&
+                   offsetof(NDK_SGE, Length) == offsetof(struct rdma_sge, length) &&
+                   offsetof(NDK_SGE, MemoryRegionToken) == offsetof(struct rdma_sge, token),
+               "an NDK_SGE can be read as a struct rdma_sge");
 
 unsigned request_flags(ULONG flags)
 {
@@ -37,89 +45,27 @@ unsigned request_flags(ULONG flags)
     return out;
 }
 
-NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct rdma_sge *out)
+NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max)
 {
     uint64_t total = 0;
 
     if (count > max || (count && !sgl))
         return STATUS_INVALID_PARAMETER;
-    for (ULONG i = 0; i < count; i++) {
-        bool logical = sgl[i].MemoryRegionToken == FABRIC_PRIVILEGED_TOKEN;
+    for (ULONG i = 0; i < count; i++)
         total += sgl[i].Length;
-        out[i] = (struct rdma_sge){
-            .address = logical ? (uint64_t)sgl[i].LogicalAddress.QuadPart : (uintptr_t)sgl[i].VirtualAddress,
-            .length = sgl[i].Length,
-            .token = sgl[i].MemoryRegionToken,
-        };
-    }
+    r->sges = (const struct rdma_sge *)sgl;
+    r->sge_count = count;
     return total > a->limits.max_transfer ? STATUS_INVALID_PARAMETER : STATUS_SUCCESS;
 }
 
-/* Copies inline data from any number of SGEs into one buffer. */
-static NTSTATUS post_gather_inline(const struct qp *qp, const NDK_SGE *sgl, ULONG count, unsigned char *buffer,
-                                   struct rdma_sge *out)
+/* The greatest number of SGEs. Inline data is copied into one buffer of the queue pair, so any number will do. */
+static ULONG post_max_sges(const struct qp *qp, enum rdma_op op, ULONG flags)
 {
-    uint32_t total = 0;
+    uint32_t read = qp->obj.adapter->limits.max_read_sge;
 
-    if (count && !sgl)
-        return STATUS_INVALID_PARAMETER;
-    for (ULONG i = 0; i < count; i++) {
-        if (sgl[i].Length > qp->inline_size - total)
-            return STATUS_INVALID_PARAMETER;
-        if (sgl[i].Length)
-            memcpy(buffer + total, sgl[i].VirtualAddress, sgl[i].Length);
-        total += sgl[i].Length;
-    }
-    *out = (struct rdma_sge){.address = (uintptr_t)buffer, .length = total};
-    return STATUS_SUCCESS;
-}
-
-/* The request may complete, and the consumer may close the queue pair, before this returns. */
-static NTSTATUS post_request(struct qp *qp, struct rdma_request *r)
-{
-    return status_of_errno(qp_ops(qp)->qp_post(qp->fabric, r));
-}
-
-static NTSTATUS post_inline(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count)
-{
-    unsigned char buffer[MAX_REQUEST_INLINE];
-    struct rdma_sge sge;
-    NTSTATUS status = post_gather_inline(qp, sgl, count, buffer, &sge);
-
-    if (status)
-        return status;
-    r->sges = &sge;
-    r->sge_count = 1;
-    return post_request(qp, r);
-}
-
-/* Posts a request that is not inline, with at most max SGEs. */
-static NTSTATUS post_sges(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG max)
-{
-    struct rdma_sge sges[MAX_REQUEST_SGES];
-    NTSTATUS status = request_sges(qp->obj.adapter, sgl, count, max, sges);
-
-    if (status)
-        return status;
-    r->sges = sges;
-    r->sge_count = count;
-    return post_request(qp, r);
-}
-
-/* Posts an initiator request if its flags are allowed. */
-static NTSTATUS post_checked(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
-                             ULONG allowed)
-{
-    uint32_t max = qp->initiator_sges;
-
-    if (flags & ~allowed)
-        return STATUS_INVALID_PARAMETER;
-    r->flags |= request_flags(flags);
     if (flags & NDK_OP_FLAG_INLINE)
-        return post_inline(qp, r, sgl, count);
-    if (r->op == RDMA_OP_READ && max > qp->obj.adapter->limits.max_read_sge)
-        max = qp->obj.adapter->limits.max_read_sge;
-    return post_sges(qp, r, sgl, count, max);
+        return MAXULONG;
+    return op == RDMA_OP_READ && read < qp->initiator_sges ? read : qp->initiator_sges;
 }
 
 void post_begin(struct qp *qp)
@@ -135,15 +81,21 @@ NTSTATUS post_end(struct qp *qp, NTSTATUS status)
     return status;
 }
 
+/* Checks and posts an initiator request. The consumer may have closed qp when this returns. */
 static NTSTATUS post_initiator(struct qp *qp, struct rdma_request *r, const NDK_SGE *sgl, ULONG count, ULONG flags,
                                ULONG allowed)
 {
+    NTSTATUS status = STATUS_INVALID_PARAMETER;
     bool has_ref = !(flags & NDK_OP_FLAG_DEFER);
-    NTSTATUS status;
 
     if (has_ref)
         post_begin(qp);
-    status = post_checked(qp, r, sgl, count, flags, allowed);
+    if (!(flags & ~allowed))
+        status = request_set_sges(r, qp->obj.adapter, sgl, count, post_max_sges(qp, r->op, flags));
+    if (!status) {
+        r->flags |= request_flags(flags);
+        status = status_of_errno(qp_ops(qp)->qp_post(qp->fabric, r));
+    }
     if (!has_ref && !status)
         return status; /* qp may have been freed */
     if (!has_ref)
@@ -171,8 +123,9 @@ static NTSTATUS qp_ndk_receive(NDK_QP *pub, PVOID context, CONST NDK_SGE *sgl, U
 {
     struct qp *qp = qp_of(pub);
     struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context};
+    NTSTATUS status = request_set_sges(&r, qp->obj.adapter, sgl, count, qp->receive_sges);
 
-    return post_sges(qp, &r, sgl, count, qp->receive_sges);
+    return status ? status : status_of_errno(qp_ops(qp)->qp_post(qp->fabric, &r));
 }
 
 /* The flag for local invalidation is ignored if the adapter does not report it. */

@@ -18,10 +18,10 @@ enum { REQUEST_FLAGS = NDK_OP_FLAG_SILENT_SUCCESS | NDK_OP_FLAG_READ_FENCE | NDK
 unsigned request_flags(ULONG flags);
 
 /*
- * Converts count SGEs. max is at most MAX_REQUEST_SGES. Returns STATUS_INVALID_PARAMETER if count exceeds max, the list
- * is missing, or the total length exceeds the adapter's limit.
+ * Sets the request's SGEs to the consumer's list, which must stay until the post returns. Returns
+ * STATUS_INVALID_PARAMETER if count exceeds max, the list is missing, or the total length exceeds the adapter's limit.
  */
-NTSTATUS request_sges(const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max, struct rdma_sge *out);
+NTSTATUS request_set_sges(struct rdma_request *r, const struct adapter *a, const NDK_SGE *sgl, ULONG count, ULONG max);
 
 /*
  * Enclose an initiator's post. If it failed, post_end rings the doorbell for the deferred requests before it. Returns

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "provider/adapter.h"
-#include "provider/limits.h"
 #include "provider/object.h"
 #include "provider/provider.h"
 #include "provider/requests.h"
@@ -72,9 +71,8 @@ static NTSTATUS srq_ndk_modify(NDK_SRQ *pub, ULONG depth, ULONG threshold, NDK_F
 static NTSTATUS srq_ndk_receive(NDK_SRQ *pub, PVOID context, CONST NDK_SGE *sgl, ULONG count)
 {
     struct srq *srq = srq_of(pub);
-    struct rdma_sge sges[MAX_REQUEST_SGES];
-    NTSTATUS status = request_sges(srq->obj.adapter, sgl, count, srq->sges, sges);
-    struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context, .sges = sges, .sge_count = count};
+    struct rdma_request r = {.op = RDMA_OP_RECEIVE, .context = context};
+    NTSTATUS status = request_set_sges(&r, srq->obj.adapter, sgl, count, srq->sges);
     int error;
 
     if (status)

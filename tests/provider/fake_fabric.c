@@ -195,7 +195,20 @@ static int qp_create(struct fabric *f, const struct fabric_qp_config *c, struct 
     return 0;
 }
 
-static int fake_record_post(const struct rdma_request *r)
+/* Returns EINVAL if the request's SGEs have more than max bytes together. */
+static int fake_copy_inline(const struct rdma_request *r, size_t max)
+{
+    fake.inline_length = 0;
+    for (uint32_t i = 0; i < r->sge_count; i++) {
+        if (r->sges[i].length > max - fake.inline_length)
+            return EINVAL;
+        memcpy(fake.inline_data + fake.inline_length, (void *)(uintptr_t)r->sges[i].address, r->sges[i].length);
+        fake.inline_length += r->sges[i].length;
+    }
+    return 0;
+}
+
+static int fake_record_post(const struct rdma_request *r, size_t inline_size)
 {
     void (*inside)(void) = fake.inside_post;
     int error = fake_pop_error();
@@ -205,20 +218,23 @@ static int fake_record_post(const struct rdma_request *r)
         inside();
     if (error)
         return error;
+    if (r->flags & RDMA_FLAG_INLINE) {
+        error = fake_copy_inline(r, inline_size);
+    } else {
+        assert(r->sge_count <= FAKE_MAX_SGES);
+        if (r->sge_count)
+            memcpy(fake.sges, r->sges, r->sge_count * sizeof(*r->sges));
+    }
+    if (error)
+        return error;
     fake.request = *r;
-    assert(r->sge_count <= FAKE_MAX_SGES);
-    if (r->sge_count)
-        memcpy(fake.sges, r->sges, r->sge_count * sizeof(*r->sges));
-    if (r->flags & RDMA_FLAG_INLINE)
-        memcpy(fake.inline_data, (void *)(uintptr_t)fake.sges[0].address, fake.sges[0].length);
     fake.request.sges = NULL; /* valid only during the call */
     return 0;
 }
 
 static int qp_post(struct fabric_qp *qp, const struct rdma_request *r)
 {
-    (void)qp;
-    return fake_record_post(r);
+    return fake_record_post(r, qp->config.inline_size);
 }
 
 static void qp_release(struct fabric_qp *qp)
@@ -402,7 +418,7 @@ static int srq_create(struct fabric *f, const struct fabric_srq_config *c, struc
 static int srq_post(struct fabric_srq *srq, const struct rdma_request *r)
 {
     (void)srq;
-    return fake_record_post(r);
+    return fake_record_post(r, 0);
 }
 
 static int srq_modify(struct fabric_srq *srq, uint32_t depth, uint32_t threshold)

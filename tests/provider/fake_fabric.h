@@ -42,6 +42,7 @@ struct fake {
     struct rdma_request request;
     struct rdma_sge sges[FAKE_MAX_SGES];
     unsigned char inline_data[2048];
+    size_t inline_length;
     enum fabric_arm armed;
     uint32_t interval_us, count;        /* moderation */
     struct fabric_srq_config srq_config;

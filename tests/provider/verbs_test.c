@@ -435,7 +435,7 @@ static void test_inline_data(void **state)
         sges[i] = (NDK_SGE){{&data[i * 5]}, 5, FABRIC_PRIVILEGED_TOKEN};
     assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_SUCCESS);
     assert_int_equal(fake.request.flags, RDMA_FLAG_INLINE);
-    assert_int_equal(fake.sges[0].length, 100);
+    assert_int_equal(fake.inline_length, 100);
     assert_memory_equal(fake.inline_data, data, 100);
     sges[19].Length = 6; /* 101 bytes */
     assert_int_equal(d->NdkSend(t.qp, NULL, sges, 20, NDK_OP_FLAG_INLINE), STATUS_INVALID_PARAMETER);

@@ -21,7 +21,7 @@
 
 enum {
     MAX_DEFAULT_SHARDS = 4,
-    MAX_SGE = 32,
+    MAX_SGE = 16,
     MAX_INLINE = 1024,
     MAX_DEPTH = 16384,
     MAX_CQ_DEPTH = 262144,
