@@ -102,36 +102,28 @@ static void socket_touch_memory(const struct iovec *iov, int iovcnt, bool write)
     }
 }
 
-static ssize_t socket_send_once(struct net_socket *socket, const struct iovec *iov, int iovcnt)
+/* Can the failed system call be repeated? *touched: its memory has been touched already. */
+static bool socket_may_repeat(const struct iovec *iov, int iovcnt, bool write, bool *touched)
+{
+    if (errno == EINTR)
+        return true;
+    if (errno != EFAULT || *touched)
+        return false;
+    socket_touch_memory(iov, iovcnt, write);
+    *touched = true;
+    return true;
+}
+
+static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
 {
     struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)iovcnt };
+    bool touched = false;
     ssize_t n;
 
     do
         n = iovcnt == 1 ? send(socket->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
                         : sendmsg(socket->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
-static ssize_t socket_receive_once(struct net_socket *socket, const struct iovec *iov, int iovcnt)
-{
-    ssize_t n;
-
-    do
-        n = iovcnt == 1 ? recv(socket->fd, iov->iov_base, iov->iov_len, 0) : readv(socket->fd, iov, iovcnt);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
-static ssize_t socket_send(struct net_socket *socket, const struct iovec *iov, int iovcnt)
-{
-    ssize_t n = socket_send_once(socket, iov, iovcnt);
-
-    if (n < 0 && errno == EFAULT) {
-        socket_touch_memory(iov, iovcnt, false);
-        n = socket_send_once(socket, iov, iovcnt);
-    }
+    while (n < 0 && socket_may_repeat(iov, iovcnt, false, &touched));
     if (n < 0 && errno != EAGAIN)
         return -errno;
     if (n > 0)
@@ -162,12 +154,12 @@ static void socket_count_received(struct net_socket *socket, size_t n)
 
 static ssize_t socket_recv(struct net_socket *socket, const struct iovec *iov, int iovcnt)
 {
-    ssize_t n = socket_receive_once(socket, iov, iovcnt);
+    bool touched = false;
+    ssize_t n;
 
-    if (n < 0 && errno == EFAULT) {
-        socket_touch_memory(iov, iovcnt, true);
-        n = socket_receive_once(socket, iov, iovcnt);
-    }
+    do
+        n = iovcnt == 1 ? recv(socket->fd, iov->iov_base, iov->iov_len, 0) : readv(socket->fd, iov, iovcnt);
+    while (n < 0 && socket_may_repeat(iov, iovcnt, true, &touched));
     if (n < 0)
         n = -errno;
     else

@@ -233,13 +233,19 @@ static unsigned shard_queue_once(struct shard *s, struct task *task, unsigned ho
 }
 
 /*
- * Runs the task without queueing it, after the queued work. Returns false if it is queued or the token is not free. If
- * work remains in the queue, the task goes behind it, and the thread, which runs that work, runs the task too.
+ * If the token is free and the task is not queued, runs the task here, after the queued work. If work remains in the
+ * queue, the task goes behind it, and the thread, which runs that work, runs the task too.
  */
-static bool shard_run_directly(struct shard *s, struct task *task)
+void shard_post_once(struct shard *s, struct task *task)
 {
-    if (atomic_load_explicit(&task->queued, memory_order_relaxed) || !owner_try_acquire(&s->owner))
-        return false;
+    unsigned before;
+
+    if (atomic_load_explicit(&task->queued, memory_order_relaxed) || !owner_try_acquire(&s->owner)) {
+        before = shard_queue_once(s, task, QUEUED | URGENT);
+        if (!(before & URGENT))
+            shard_drive_or_ring(s);
+        return;
+    }
     shard_begin_turn(s);
     (void)shard_run_work(s);
     if (s->work.first)
@@ -247,18 +253,6 @@ static bool shard_run_directly(struct shard *s, struct task *task)
     else
         task->run(task);
     shard_finish_driving(s);
-    return true;
-}
-
-void shard_post_once(struct shard *s, struct task *task)
-{
-    unsigned before;
-
-    if (shard_run_directly(s, task))
-        return;
-    before = shard_queue_once(s, task, QUEUED | URGENT);
-    if (!(before & URGENT))
-        shard_drive_or_ring(s);
 }
 
 /*
