@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: bytes between a connection's socket and its queue pair.
- *
- * The queue pair's upcalls may do nothing, so they leave signals, which stream_take_signal turns into events. Loops
- * are bounded: input that is left is reported again by the transport, output that is left rings the doorbell again, or
- * waits for the poller while there is one.
+ * Moves bytes between a connection's socket and its queue pair. The invariant: the queue pair's upcalls only set
+ * signals, because the queue pair is in use while they run; stream_next_event turns the signals into events afterwards.
+ * Both loops are bounded. For input that remains, the socket is reported as readable again. Output that remains rings
+ * the doorbell again, or waits for the next poll if a consumer polls.
  */
 #include "fabric/iwarp/conn_phase.h"
 #include "fabric/iwarp/qp.h"
@@ -16,12 +15,12 @@
 #include <string.h>
 
 enum {
-    NUDGES = 6,
-    RX_BATCH = 16,
-    RX_NS = 200000,          /* after the first read */
-    TX_BATCH = 16,
-    TX_BYTES = 1024 * 1024, /* a fifth of a millisecond: others wait for their turn */
-    LONG_COPY = 32 * 1024,   /* bytes in one call */
+    MAX_NUDGES = 6,
+    MAX_READS = 16,               /* in one turn */
+    MAX_READ_NS = 200000,         /* after the first read of a turn */
+    MAX_WRITES = 16,              /* in one turn */
+    MAX_WRITE_BYTES = 1024 * 1024, /* in one turn: 0.2 ms, in which other connections wait */
+    LONG_COPY = 32 * 1024,        /* bytes in one call */
 };
 
 /* ---- upcalls ---- */
@@ -31,8 +30,8 @@ static struct fabric_conn *stream_conn(struct iw_qp *iw)
     return ((struct fabric_qp *)iw_qp_owner(iw))->conn;
 }
 
-/* Says why a request failed: the protocol does not know why the stream was stopped or flushed from outside. */
-static void stream_complete_reason(const struct fabric_qp *qp, struct rdma_completion *c)
+/* Sets the reason of a failed request. The protocol does not know why the stream was stopped or flushed. */
+static void stream_set_reason(const struct fabric_qp *qp, struct rdma_completion *c)
 {
     enum iw_end end = iw_qp_end(qp->iw);
 
@@ -51,7 +50,7 @@ static void stream_on_complete(struct iw_qp *iw, struct rdma_completion *c, unsi
 
     for (unsigned i = 0; i < n; i++) {
         if (c[i].status != RDMA_STATUS_OK)
-            stream_complete_reason(qp, &c[i]);
+            stream_set_reason(qp, &c[i]);
     }
     iwarp_cq_push(receives ? qp->receive_cq : qp->initiator_cq, c, n);
 }
@@ -115,14 +114,14 @@ static struct conn_outcome stream_ended(const struct fabric_conn *c)
     return (struct conn_outcome){ ours ? CONN_FAULT : CONN_LOST, iwarp_reason_end(c->end) };
 }
 
-/* What the queue pair's upcalls have left. After CONN_UP others may still be there. */
-static struct conn_outcome stream_take_signal(struct fabric_conn *c)
+/* Returns the event of the signals that are set, and clears them. After CONN_UP, further signals may be set. */
+static struct conn_outcome stream_next_event(struct fabric_conn *c)
 {
     unsigned signals = c->signals;
 
     c->signals = 0;
     if (!signals || !conn_state_streams(c->state))
-        return conn_nothing; /* or its last frame is leaving */
+        return conn_nothing; /* or its last frame is being sent */
     if ((signals & SIGNAL_FIRST && c->state == CONN_WAIT_RTR) ||
         (signals & SIGNAL_ANSWERED && c->state == CONN_COMPLETING)) {
         c->signals = signals & (SIGNAL_ENDED | SIGNAL_CLOSED);
@@ -163,7 +162,7 @@ static size_t stream_segment(struct fabric_conn *c)
     return configured ? configured : c->fabric->net->ops->max_segment(&c->socket);
 }
 
-/* Called when there is room again after output was held up, which a path that got narrower causes as well. */
+/* Reads the segment size again: output was blocked, perhaps because the path's MTU has become smaller. */
 void stream_resize(struct fabric_conn *c)
 {
     if (c->streams)
@@ -193,11 +192,11 @@ void stream_start(struct fabric_conn *c)
     c->at_start = c->counted;
     if (c->active && c->result.peer_to_peer)
         iw_qp_send_rtr(c->qp->iw, c->result.rtr);
-    /* Who takes an empty FPDU as ready-to-receive is not siw; peers of this provider take it, and are never nudged. */
-    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? NUDGES : 0;
+    /* A peer that accepts an empty FPDU as ready-to-receive message is this provider, and needs no nudge (siw does). */
+    c->nudges_left = c->active && c->result.rtr != MPA_RTR_ZERO_FPDU && config->iwarp.nudge_ms ? MAX_NUDGES : 0;
 }
 
-/* The socket is fresh, its buffer empty: the Terminate fits. The queue pair is left as it is, for the next attempt. */
+/* Nothing has been sent on the socket, so the Terminate fits into its buffer. Leaves the queue pair unchanged. */
 void stream_terminate(struct fabric_conn *c, enum wire_error error)
 {
     uint8_t fpdu[IW_TERMINATE_FPDU];
@@ -224,17 +223,17 @@ void stream_stop(struct fabric_conn *c, enum rdma_status status, enum fabric_rea
     c->qp->conn = NULL;
 }
 
-/* Copying much takes long: a lease must not run out while its poller is in this very turn. */
-static void stream_keep_lease(struct fabric_conn *c, ssize_t moved)
+/* Renews the poller's lease after a long copy, so that it does not end while its poller is in this turn. */
+static void stream_renew_lease(struct fabric_conn *c, ssize_t copied)
 {
-    if (moved >= LONG_COPY)
+    if (copied >= LONG_COPY)
         shard_renew_lease(c->home->shard);
 }
 
 /* ---- input ---- */
 
-/* Bytes that came before complete go through the queue pair first. */
-static void stream_take_early(struct fabric_conn *c)
+/* Gives the bytes that arrived before NdkCompleteConnect to the queue pair. */
+static void stream_receive_early(struct fabric_conn *c)
 {
     struct iw_qp *iw = c->qp->iw;
     struct iovec iov[IW_IOV_MAX];
@@ -262,41 +261,14 @@ static void stream_take_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-/* Nobody reads any more: whatever the socket learns from now on, a reset too, is not to be reported for ever. */
+/* Nothing reads the socket any more, so what arrives from now on, even a reset, must not be reported again and again. */
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
     c->fabric->net->ops->pause_read(&c->socket, true);
 }
 
-/* One read. Returns true to go on. *came: it was not in vain. *out: the connection is lost. */
-static bool stream_receive_once(struct fabric_conn *c, bool *came, struct conn_outcome *out)
-{
-    struct iw_scratch *scratch = c->home->scratch;
-    struct iw_qp *iw = c->qp->iw;
-    struct iovec iov[IW_IOV_MAX];
-    int n = iw_qp_rx_want(iw, scratch, iov, IW_IOV_MAX);
-    ssize_t got;
-
-    if (n == 0)
-        return false;
-    got = c->fabric->net->ops->recv(&c->socket, iov, n);
-    stream_keep_lease(c, got);
-    iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
-    *came = *came || got != -EAGAIN;
-    if (got > 0 && (size_t)got == iwarp_iov_len(iov, n))
-        return c->signals == 0;
-    c->readable = false;
-    if (got == 0) {
-        stream_end_input(c);
-        iw_qp_rx_eof(iw);
-    } else if (got < 0 && got != -EAGAIN && c->signals == 0) {
-        *out = (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-got) };
-    }
-    return false;
-}
-
-static bool stream_peer_spoke(const struct fabric_conn *c)
+static bool stream_has_received(const struct fabric_conn *c)
 {
     struct iw_counters now;
 
@@ -304,82 +276,103 @@ static bool stream_peer_spoke(const struct fabric_conn *c)
     return now.octets_received != c->at_start.octets_received;
 }
 
-/* May this turn read once more? The clock is read before a further read alone: most turns read once. */
-static bool stream_has_turn_left(struct fabric_conn *c, int reads, uint64_t *until)
+/* May this turn read once more? Most turns read once, so the clock is read only before further reads. */
+static bool stream_may_read(struct fabric_conn *c, int reads, uint64_t *deadline)
 {
     uint64_t now;
 
-    if (reads == RX_BATCH || iw_qp_rx_is_at_limit(c->qp->iw))
+    if (!c->readable || c->eof || reads == MAX_READS || iw_qp_rx_is_at_limit(c->qp->iw))
         return false;
     if (reads == 0)
         return true;
     now = shard_clock(c->home->shard);
     if (reads == 1)
-        *until = now + RX_NS;
-    return now < *until;
+        *deadline = now + MAX_READ_NS;
+    return now < *deadline;
 }
 
-/* One turn: bounded by reads, frames and time. What is left comes in turns behind those of the others. */
-static struct conn_outcome stream_receive_turn(struct fabric_conn *c, bool *came)
+/* Handles a read that returned `got` and had room for `room` bytes. Returns false if no further read may follow. */
+static bool stream_handle_read(struct fabric_conn *c, ssize_t got, size_t room, struct conn_outcome *out)
 {
+    if (got > 0 && (size_t)got == room)
+        return c->signals == 0;
+    c->readable = false;
+    if (got == 0) {
+        stream_end_input(c);
+        iw_qp_rx_eof(c->qp->iw);
+    } else if (got < 0 && got != -EAGAIN && c->signals == 0) {
+        *out = (struct conn_outcome){ CONN_LOST, iwarp_reason_stream((int)-got) };
+    }
+    return false;
+}
+
+/* Begins a turn with what has been read and not processed. Returns false if there is nothing. */
+static bool stream_resume(struct fabric_conn *c)
+{
+    struct iw_qp *iw = c->qp->iw;
+    bool has_early = c->early_len > 0, has_rest;
+
+    stream_receive_early(c);
+    iw_qp_rx_limit(iw, IWARP_MAX_TURN_FPDUS);
+    has_rest = iw_qp_rx_has_rest(iw);
+    if (has_rest)
+        iw_qp_rx_resume(iw, c->home->scratch);
+    return has_early || has_rest;
+}
+
+static void stream_end_read_turn(struct fabric_conn *c, bool received)
+{
+    if (iw_qp_rx_has_rest(c->qp->iw))
+        c->fabric->net->ops->set_readable(&c->socket);
+    if (c->nudges_left && (stream_has_received(c) || c->eof))
+        stream_stop_nudging(c);
+    if (received && iw_qp_tx_wants(c->qp->iw))
+        c->sent_all = false; /* an answer is to be sent */
+    if (received)
+        liveness_received(c);
+}
+
+/*
+ * One turn, bounded by reads, frames and time. The rest is received in a later turn, after other connections' turns.
+ * *received: the turn had input. Returns CONN_LOST if the socket failed.
+ */
+static struct conn_outcome stream_receive(struct fabric_conn *c, bool *received)
+{
+    struct iw_scratch *scratch = c->home->scratch;
     struct conn_outcome out = conn_nothing;
     struct iw_qp *iw = c->qp->iw;
-    uint64_t until = 0;
-    int reads = 0;
+    struct iovec iov[IW_IOV_MAX];
+    uint64_t deadline = 0;
+    bool more = true;
 
-    iw_qp_rx_limit(iw, IWARP_MAX_TURN_FPDUS);
-    if (iw_qp_rx_has_rest(iw)) {
-        iw_qp_rx_resume(iw, c->home->scratch);
-        *came = true;
+    *received = stream_resume(c);
+    for (int reads = 0; more && stream_may_read(c, reads, &deadline); reads++) {
+        int n = iw_qp_rx_want(iw, scratch, iov, IW_IOV_MAX);
+        ssize_t got;
+
+        if (n == 0)
+            break;
+        got = c->fabric->net->ops->recv(&c->socket, iov, n);
+        stream_renew_lease(c, got);
+        iw_qp_rx_done(iw, scratch, got > 0 ? (size_t)got : 0);
+        *received = *received || got != -EAGAIN;
+        more = stream_handle_read(c, got, iwarp_iov_len(iov, n), &out);
     }
-    while (c->readable && !c->eof && stream_has_turn_left(c, reads, &until) && stream_receive_once(c, came, &out))
-        reads++;
-    if (out.event == CONN_NOTHING && iw_qp_rx_has_rest(iw))
-        c->fabric->net->ops->set_readable(&c->socket);
+    if (out.event == CONN_NOTHING)
+        stream_end_read_turn(c, *received);
     return out;
-}
-
-/* *came: input has come. */
-static struct conn_outcome stream_receive(struct fabric_conn *c, bool *came)
-{
-    struct conn_outcome out;
-
-    *came = c->early_len > 0;
-    stream_take_early(c);
-    out = stream_receive_turn(c, came);
-    if (out.event != CONN_NOTHING)
-        return out;
-    if (c->nudges_left && (stream_peer_spoke(c) || c->eof))
-        stream_stop_nudging(c);
-    if (*came && iw_qp_tx_wants(c->qp->iw))
-        c->sent_all = false; /* there is something to answer */
-    if (*came)
-        liveness_received(c);
-    return conn_nothing;
 }
 
 /* ---- output ---- */
 
-/* One write. Returns true to go on. *out: the connection is lost. */
-static bool stream_send_once(struct fabric_conn *c, struct conn_outcome *out, size_t *bytes)
+/* Handles a write of `wanted` bytes that returned `sent`. Returns false if no further write may follow. */
+static bool stream_handle_write(struct fabric_conn *c, ssize_t sent, size_t wanted, struct conn_outcome *out)
 {
-    struct iw_scratch *scratch = c->home->scratch;
-    struct iw_qp *iw = c->qp->iw;
-    struct iovec iov[IW_IOV_MAX];
-    int n = iw_qp_tx_want(iw, scratch, iov, IW_IOV_MAX);
-    ssize_t sent;
-
-    c->sent_all = n == 0;
-    if (n == 0) {
-        iw_qp_tx_done(iw, scratch, 0);
+    c->sent_all = wanted == 0;
+    if (wanted == 0)
         return false;
-    }
-    sent = c->fabric->net->ops->send(&c->socket, iov, n);
-    stream_keep_lease(c, sent);
-    iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
-    *bytes += sent > 0 ? (size_t)sent : 0;
-    if (sent >= 0 && (size_t)sent == iwarp_iov_len(iov, n)) {
-        c->sent_all = iw_qp_tx_was_all(scratch);
+    if (sent >= 0 && (size_t)sent == wanted) {
+        c->sent_all = iw_qp_tx_was_all(c->home->scratch);
         return !c->sent_all && c->signals == 0;
     }
     c->blocked = sent >= 0 || sent == -EAGAIN;
@@ -395,33 +388,14 @@ static void stream_watch_silence(struct fabric_conn *c)
     iw_qp_counters(c->qp->iw, &now);
     if (now.fpdus_sent != c->at_start.fpdus_sent)
         shard_timer_set(c->home->shard, &c->nudge, shard_now(c->home->shard) +
-                        (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (NUDGES - c->nudges_left)));
-}
-
-static struct conn_outcome stream_send_turn(struct fabric_conn *c)
-{
-    struct conn_outcome out = conn_nothing;
-    size_t bytes = 0;
-    bool more;
-    int sent = 0;
-
-    if (c->state == CONN_NOTICE_SENT)
-        return conn_nothing;
-    do
-        more = !c->blocked && stream_send_once(c, &out, &bytes);
-    while (more && ++sent < TX_BATCH && bytes < TX_BYTES);
-    if (more)
-        iwarp_qp_defer_to_poll(c->qp);
-    if (out.event == CONN_NOTHING && c->nudges_left && !c->nudge.armed)
-        stream_watch_silence(c);
-    return out;
+                        (c->fabric->config.iwarp.nudge_ms * UINT64_C(1000000) << (MAX_NUDGES - c->nudges_left)));
 }
 
 /*
- * The peer has been silent since our first FPDU. It is sent a zero-length RDMA write: RFC 5041 has a receiver take a
- * zero-length tagged segment without looking at its STag, it completes nothing and moves no data, so that the only
- * thing it can do is to have the peer look at its socket again. One that has given notice may have closed its socket,
- * and would answer with a reset.
+ * Does the peer need a nudge, because it has been silent since this side's first FPDU? A nudge is a zero-length RDMA
+ * write: RFC 5041 requires a receiver to accept it whatever its STag is, and it moves no data and completes nothing, so
+ * its only effect is that the peer reads its socket again. After this side's notice, the peer may have closed its
+ * socket and would answer with a reset.
  */
 bool stream_is_silent(const struct fabric_conn *c)
 {
@@ -439,7 +413,7 @@ void stream_nudge(struct fabric_conn *c)
 
 /* ---- both ---- */
 
-/* What was posted before disconnect has gone. After the peer's notice reads are not answered any more. */
+/* Has everything been sent that was posted before the disconnect? After its notice, the peer answers no reads. */
 static bool stream_is_drained(const struct fabric_conn *c)
 {
     const struct iw_qp *iw = c->qp->iw;
@@ -447,7 +421,7 @@ static bool stream_is_drained(const struct fabric_conn *c)
     return iw_qp_initiator_idle(iw) || (c->state == CONN_CLOSING && c->sent_all && iw_qp_tx_clean(iw));
 }
 
-/* What can be said when everything that could be sent has been. */
+/* Returns the event that is due when everything that could be sent has been sent. */
 static struct conn_outcome stream_progress(const struct fabric_conn *c)
 {
     const struct iw_startup_result *r = &c->result;
@@ -468,32 +442,57 @@ static struct conn_outcome stream_progress(const struct fabric_conn *c)
     return conn_nothing;
 }
 
+/* Returns the event that is due after a turn of writes. */
+static struct conn_outcome stream_end_write_turn(struct fabric_conn *c)
+{
+    struct conn_outcome out;
+
+    stream_add_counts(c);
+    out = stream_next_event(c);
+    return out.event == CONN_NOTHING ? stream_progress(c) : out;
+}
+
+/* One turn, bounded by writes and bytes. */
 struct conn_outcome stream_send(struct fabric_conn *c)
 {
-    struct conn_outcome out = stream_send_turn(c);
+    bool more = !c->blocked && c->state != CONN_NOTICE_SENT;
+    struct iw_scratch *scratch = c->home->scratch;
+    struct conn_outcome out = conn_nothing;
+    struct iw_qp *iw = c->qp->iw;
+    struct iovec iov[IW_IOV_MAX];
+    size_t bytes = 0;
 
-    if (out.event != CONN_NOTHING)
-        return out;
-    stream_add_counts(c);
-    out = stream_take_signal(c);
-    return out.event == CONN_NOTHING ? stream_progress(c) : out;
+    for (int writes = 0; more && writes < MAX_WRITES && bytes < MAX_WRITE_BYTES; writes++) {
+        int n = iw_qp_tx_want(iw, scratch, iov, IW_IOV_MAX);
+        ssize_t sent = n > 0 ? c->fabric->net->ops->send(&c->socket, iov, n) : 0;
+
+        stream_renew_lease(c, sent);
+        iw_qp_tx_done(iw, scratch, sent > 0 ? (size_t)sent : 0);
+        bytes += sent > 0 ? (size_t)sent : 0;
+        more = stream_handle_write(c, sent, iwarp_iov_len(iov, n), &out);
+    }
+    if (more)
+        iwarp_qp_defer_to_poll(c->qp);
+    if (c->nudges_left && !c->nudge.armed && out.event == CONN_NOTHING && c->state != CONN_NOTICE_SENT)
+        stream_watch_silence(c);
+    return out.event == CONN_NOTHING ? stream_end_write_turn(c) : out;
 }
 
 struct conn_outcome stream_pump(struct fabric_conn *c)
 {
-    struct conn_outcome out = stream_take_signal(c);
-    bool came;
+    struct conn_outcome out = stream_next_event(c);
+    bool received;
 
     if (out.event == CONN_NOTHING)
-        out = stream_receive(c, &came);
+        out = stream_receive(c, &received);
     if (out.event != CONN_NOTHING)
         return out;
-    /* Whatever is posted rings by itself. */
+    /* Nothing more to send: each post rings the doorbell itself. */
     if (c->sent_all && c->signals == 0 && c->state == CONN_ESTABLISHED) {
-        if (came)
+        if (received)
             stream_add_counts(c);
         return conn_nothing;
     }
-    out = stream_take_signal(c);
+    out = stream_next_event(c);
     return out.event == CONN_NOTHING ? stream_send(c) : out;
 }
