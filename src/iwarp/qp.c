@@ -208,7 +208,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r)
     } else {
         entry_fill(queue_at(q, tail), r, length);
         if (r->op == RDMA_OP_READ)
-            atomic_store_explicit(&q->asked, atomic_load_explicit(&q->asked, memory_order_relaxed) + length,
+            atomic_store_explicit(&q->read_bytes, atomic_load_explicit(&q->read_bytes, memory_order_relaxed) + length,
                                   memory_order_relaxed);
         atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
         queue_fetch(q, tail + 1);
@@ -229,9 +229,9 @@ uint32_t iw_qp_posted(const struct iw_qp *qp)
     return atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
 }
 
-uint64_t iw_qp_asked(const struct iw_qp *qp)
+uint64_t iw_qp_read_bytes(const struct iw_qp *qp)
 {
-    return atomic_load_explicit(&qp->sq.asked, memory_order_relaxed);
+    return atomic_load_explicit(&qp->sq.read_bytes, memory_order_relaxed);
 }
 
 uint32_t iw_qp_outstanding(const struct iw_qp *qp)

@@ -142,7 +142,7 @@ int iw_qp_post(struct iw_qp *qp, const struct rdma_request *r);
 bool iw_qp_deferred(struct iw_qp *qp);
 /* Any thread, as of a moment ago. The first two count for ever. */
 uint32_t iw_qp_posted(const struct iw_qp *qp);      /* initiator requests that were posted */
-uint64_t iw_qp_asked(const struct iw_qp *qp);       /* octets that the reads among them ask for */
+uint64_t iw_qp_read_bytes(const struct iw_qp *qp);  /* bytes that the reads among them ask for */
 uint32_t iw_qp_outstanding(const struct iw_qp *qp); /* those of the requests that have not completed */
 /* Any thread that then has the owner look at tx. */
 void iw_qp_ring(struct iw_qp *qp);

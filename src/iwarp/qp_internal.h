@@ -86,7 +86,7 @@ struct queue {
     size_t stride;
     uint8_t *slots;
     _Atomic uint32_t tail;  /* written by posters, under the lock, as is: */
-    _Atomic uint64_t asked; /* octets that reads asked for */
+    _Atomic uint64_t read_bytes; /* that the posted reads ask for */
     uint8_t apart[60];      /* so that the two share no cache line, wherever that begins */
     _Atomic uint32_t head;  /* written by the owner */
     uint8_t from_next[60];

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "fabric/iwarp/conn_table.h"
+#include "fabric/iwarp/doorbell.h"
 #include "iwarp/startup.h"
 #include "provider/connector_table.h"
 
@@ -25,5 +26,11 @@ int main(void)
     puts("\n"
          "## MPA start-up\n");
     iw_startup_print_tables(stdout);
+    puts("\n"
+         "## The doorbell\n"
+         "\n"
+         "A post that rings the doorbell transmits, or waits for a poll of the consumer (`src/fabric/iwarp/doorbell.c`).\n"
+         "`docs/threads.md` has what ends the wait.\n");
+    doorbell_print_table(stdout);
     return 0;
 }

@@ -481,7 +481,7 @@ bool iwarp_cq_has_overflowed(const struct fabric_cq *cq)
     return atomic_load_explicit(&cq->dead, memory_order_acquire);
 }
 
-uint32_t iwarp_cq_ready(const struct fabric_cq *cq)
+uint32_t iwarp_cq_unread(const struct fabric_cq *cq)
 {
     return cq_count(cq);
 }

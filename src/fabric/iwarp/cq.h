@@ -42,7 +42,7 @@ void iwarp_cq_push(struct fabric_cq *cq, const struct rdma_completion *c, unsign
 
 /* Any thread, as of a moment ago. */
 bool iwarp_cq_has_overflowed(const struct fabric_cq *cq);
-uint32_t iwarp_cq_ready(const struct fabric_cq *cq);       /* completions that the consumer has not polled */
+uint32_t iwarp_cq_unread(const struct fabric_cq *cq);       /* completions that the consumer has not polled */
 unsigned iwarp_cq_empty_polls(const struct fabric_cq *cq); /* polls that drove the shard in vain */
 /*
  * Requests wait for the poller: a poll drives the shard when it finds nothing, and at the latest the `patience`-th from

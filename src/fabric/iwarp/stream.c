@@ -261,7 +261,7 @@ static void stream_receive_early(struct fabric_conn *c)
     c->readable = true;
 }
 
-/* Nothing reads the socket any more, so what arrives from now on, even a reset, must not be reported again and again. */
+/* Nothing reads the socket any more, so what arrives from now on, even a reset, must not be reported again. */
 void stream_end_input(struct fabric_conn *c)
 {
     c->eof = true;
@@ -472,7 +472,7 @@ struct conn_outcome stream_send(struct fabric_conn *c)
         more = stream_handle_write(c, sent, iwarp_iov_len(iov, n), &out);
     }
     if (more)
-        iwarp_qp_defer_to_poll(c->qp);
+        doorbell_defer_to_poll(c->qp);
     if (c->nudges_left && !c->nudge.armed && out.event == CONN_NOTHING && c->state != CONN_NOTICE_SENT)
         stream_watch_silence(c);
     return out.event == CONN_NOTHING ? stream_end_write_turn(c) : out;

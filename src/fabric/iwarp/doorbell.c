@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules for requests that wait, as one table. doorbell_may_wait and the table in docs/states.md are made from it.
+ * The invariant: each rule is cheap and has no effect, except that doorbell_is_overdue counts and reads the clock, so
+ * it is asked last.
+ */
+#include "fabric/iwarp/doorbell.h"
+
+#include "fabric/iwarp/qp.h"
+
+enum {
+    MIN_UNREAD = 2,           /* completions; a consumer with so many is busy, and polls again */
+    MAX_POLLS = 4,            /* that find completions while requests wait */
+    MIN_WINDOW = 32,          /* requests in one transmission: the consumer fills its window, and will again */
+    MAX_UNSENT = 64,          /* requests; one system call sends no more */
+    MAX_WAIT_NS = 20000,      /* some system calls */
+    MAX_REQUEST_BYTES = 4096, /* a larger request is worth a system call of its own */
+    MAX_READ_BYTES = 32768,   /* of the reads that wait; longer responses are worth a system call of their own */
+};
+
+enum verdict { TRANSMIT, WAIT };
+
+/* The first rule whose condition holds decides. If none holds, the request is transmitted. */
+#define DOORBELL_RULES(RULE)                                                                                         \
+    RULE(is_local, TRANSMIT, "It is a fast registration, a bind or an invalidation, which send nothing.")             \
+    RULE(is_full, TRANSMIT, "64 requests wait.")                                                                      \
+    RULE(is_remote, TRANSMIT, "A poll of the initiator CQ does not drive the queue pair's shard.")                    \
+    RULE(is_long, TRANSMIT, "It has more than 4 KiB.")                                                                \
+    RULE(has_unread, WAIT, "The initiator CQ has two or more completions that the consumer has not read.")            \
+    RULE(fills_window, WAIT, "The last transmission had 32 or more requests; since then, no poll found the CQ empty.") \
+    RULE(follows_reads, WAIT, "It is a read, more requests are in flight behind a read than wait, and the reads that " \
+                              "wait ask for at most 32 KiB.")
+
+static uint32_t doorbell_unsent(struct fabric_qp *qp)
+{
+    return iw_qp_posted(qp->iw) - atomic_load_explicit(&qp->doorbell.posted, memory_order_relaxed);
+}
+
+static bool doorbell_is_local(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    (void)qp;
+    return r->op >= RDMA_OP_FAST_REGISTER;
+}
+
+static bool doorbell_is_full(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    (void)r;
+    return doorbell_unsent(qp) >= MAX_UNSENT;
+}
+
+static bool doorbell_is_remote(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    (void)r;
+    return !qp->cq_drives_home;
+}
+
+static bool doorbell_is_long(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    uint64_t bytes = 0;
+
+    (void)qp;
+    for (uint32_t i = 0; i < r->sge_count; i++)
+        bytes += r->sges[i].length;
+    return bytes > MAX_REQUEST_BYTES;
+}
+
+static bool doorbell_has_unread(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    (void)r;
+    return iwarp_cq_unread(qp->initiator_cq) >= MIN_UNREAD;
+}
+
+static bool doorbell_fills_window(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    unsigned polls = atomic_load_explicit(&qp->doorbell.window_polls, memory_order_relaxed);
+
+    (void)r;
+    return polls == iwarp_cq_empty_polls(qp->initiator_cq) + 1;
+}
+
+/* The oldest request in flight is a read, or its turn to be sent has not come, so the consumer will poll for it. */
+static bool doorbell_follows_reads(struct fabric_qp *qp, const struct rdma_request *r)
+{
+    uint64_t before = atomic_load_explicit(&qp->doorbell.read_bytes, memory_order_relaxed);
+    int32_t unsent, sent;
+
+    if (r->op != RDMA_OP_READ)
+        return false;
+    unsent = (int32_t)doorbell_unsent(qp);
+    sent = (int32_t)iw_qp_outstanding(qp->iw) - unsent;
+    return sent > unsent && iw_qp_read_bytes(qp->iw) - before <= MAX_READ_BYTES;
+}
+
+/* Has the oldest of the waiting requests waited long? The clock is read with the first, second, fourth, eighth ... */
+static bool doorbell_is_overdue(struct fabric_qp *qp)
+{
+    struct doorbell *d = &qp->doorbell;
+    unsigned n = atomic_load_explicit(&d->n_waiting, memory_order_relaxed) + 1;
+    uint64_t now;
+
+    atomic_store_explicit(&d->n_waiting, n, memory_order_relaxed);
+    if (n & (n - 1))
+        return false; /* reading it costs a tenth of a post */
+    now = shard_now(qp->home->shard);
+    if (n == 1)
+        atomic_store_explicit(&d->waiting_since, now, memory_order_relaxed);
+    return now - atomic_load_explicit(&d->waiting_since, memory_order_relaxed) >= MAX_WAIT_NS;
+}
+
+bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r)
+{
+#define RULE(condition, verdict, text)                                                                                 \
+    if (doorbell_##condition(qp, r))                                                                                   \
+        return (verdict) == WAIT && !doorbell_is_overdue(qp);
+    DOORBELL_RULES(RULE)
+#undef RULE
+    return false;
+}
+
+/* Either CQ may be the one that is polled. Without a lease, each poll drives the shard, and such polls begin one. */
+void doorbell_defer_to_poll(struct fabric_qp *qp)
+{
+    unsigned polls = shard_post_lazy(qp->home->shard, &qp->transmit) ? MAX_POLLS : 1;
+
+    iwarp_cq_defer_to_poll(qp->initiator_cq, polls);
+    iwarp_cq_defer_to_poll(qp->receive_cq, polls);
+}
+
+void doorbell_note_transmission(struct fabric_qp *qp)
+{
+    unsigned polls = doorbell_unsent(qp) >= MIN_WINDOW ? iwarp_cq_empty_polls(qp->initiator_cq) + 1 : 0;
+    struct doorbell *d = &qp->doorbell;
+
+    atomic_store_explicit(&d->window_polls, polls, memory_order_relaxed);
+    atomic_store_explicit(&d->posted, iw_qp_posted(qp->iw), memory_order_relaxed);
+    atomic_store_explicit(&d->read_bytes, iw_qp_read_bytes(qp->iw), memory_order_relaxed);
+    atomic_store_explicit(&d->n_waiting, 0, memory_order_relaxed);
+}
+
+void doorbell_print_table(FILE *out)
+{
+    const char *waits = "waits, unless one has waited for 20 us";
+
+    fputs("| the first of these that holds | the request |\n|---|---|\n", out);
+#define RULE(condition, verdict, text)                                                                                 \
+    fprintf(out, "| %s | %s |\n", text, (verdict) == WAIT ? waits : "is transmitted");
+    DOORBELL_RULES(RULE)
+#undef RULE
+    fputs("| none | is transmitted |\n", out);
+}

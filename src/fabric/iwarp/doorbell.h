@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decides which posts transmit at once and which wait, so that several requests leave in one system call. The
+ * invariant: a request waits only while a consumer's poll will transmit it, so its fields are hints. They are written
+ * without a lock by every thread that posts, and may be a moment old.
+ */
+#ifndef FABRIC_IWARP_DOORBELL_H
+#define FABRIC_IWARP_DOORBELL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct fabric_qp;
+struct rdma_request;
+
+struct doorbell {
+    /* At the last transmission: */
+    atomic_uint posted;          /* iw_qp_posted */
+    _Atomic uint64_t read_bytes; /* iw_qp_read_bytes */
+    atomic_uint window_polls;    /* the initiator CQ's empty polls, plus 1, if a window's requests left; otherwise 0 */
+    /* Since then: */
+    atomic_uint n_waiting;       /* posts that were to wait */
+    _Atomic uint64_t waiting_since; /* when the first of them was posted, in nanoseconds */
+};
+
+/* May the request, which has just been posted, wait for a poll? Any thread. */
+bool doorbell_may_wait(struct fabric_qp *qp, const struct rdma_request *r);
+/* Leaves the transmission to the consumer's polls while it polls; otherwise the shard transmits. Any thread. */
+void doorbell_defer_to_poll(struct fabric_qp *qp);
+/* All that was posted is transmitted now. Owner. */
+void doorbell_note_transmission(struct fabric_qp *qp);
+/* Prints the rules as a Markdown table. */
+void doorbell_print_table(FILE *out);
+
+#endif
