@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What drivers call of a socket: each call takes its arguments as they are now, makes a request of them and posts it to
- * the thread. Only what can be told at once is told at once.
+ * The routines of the sockets' dispatch tables. A routine copies its arguments into a request and posts the request to
+ * the socket thread; it never touches what the thread owns. Only the queries for addresses and
+ * WskInspectComplete complete their IRP during the call.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-enum { CONNECT_DATA_MOST = 65535 };
+enum { MAX_CONNECT_DATA = 65535 };
 
 /* ---- Any socket -------------------------------------------------------------------------------------------------- */
 
@@ -21,7 +22,7 @@ static NTSTATUS WSKAPI WskCloseSocket(PWSK_SOCKET Socket, PIRP Irp)
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskCloseSocket", Socket, WSK_CLOSE, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskCloseSocket", Socket, WSK_CLOSE, Irp, &status);
 
     if (!r)
         return status;
@@ -34,19 +35,19 @@ static NTSTATUS WSKAPI WskCloseSocket(PWSK_SOCKET Socket, PIRP Irp)
 static NTSTATUS WSKAPI WskBind(PWSK_SOCKET Socket, PSOCKADDR LocalAddress, ULONG Flags, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskBind", Socket, WSK_BIND, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskBind", Socket, WSK_BIND, Irp, &status);
 
     if (!r)
         return status;
-    if (Flags || !wsk_address_take(&r->address, r->socket->family, LocalAddress))
+    if (Flags || !wsk_address_copy(&r->address, r->socket->family, LocalAddress))
         return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
     return wsk_request_post(r);
 }
 
 /* ---- Addresses --------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS tell_address(const char *routine, PWSK_SOCKET socket, PSOCKADDR out, PIRP irp,
-                             int (*query)(int fd, struct wsk_address *address))
+static NTSTATUS wsk_call_get_address(const char *routine, PWSK_SOCKET socket, PSOCKADDR out, PIRP irp,
+                                     int (*query)(int fd, struct wsk_address *address))
 {
     struct wsk_socket *s = (struct wsk_socket *)socket;
     struct wsk_address address;
@@ -56,30 +57,30 @@ static NTSTATUS tell_address(const char *routine, PWSK_SOCKET socket, PSOCKADDR 
     if (!irp)
         return STATUS_INVALID_PARAMETER;
     if (!wsk_socket_is_usable(routine, socket))
-        return wsk_answer(irp, STATUS_INVALID_HANDLE, 0);
+        return wsk_complete_irp(irp, STATUS_INVALID_HANDLE, 0);
     if (!out)
-        return wsk_answer(irp, STATUS_INVALID_PARAMETER, 0);
+        return wsk_complete_irp(irp, STATUS_INVALID_PARAMETER, 0);
     status = wsk_state(s) == WSK_OPEN ? STATUS_INVALID_DEVICE_STATE : wsk_status(query(s->fd, &address));
     if (NT_SUCCESS(status))
-        memcpy(out, address.octets, wsk_address_size(s->family));
-    return wsk_answer(irp, status, 0);
+        memcpy(out, address.bytes, wsk_address_size(s->family));
+    return wsk_complete_irp(irp, status, 0);
 }
 
 static NTSTATUS WSKAPI WskGetLocalAddress(PWSK_SOCKET Socket, PSOCKADDR LocalAddress, PIRP Irp)
 {
-    return tell_address("WskGetLocalAddress", Socket, LocalAddress, Irp, wsk_host_local);
+    return wsk_call_get_address("WskGetLocalAddress", Socket, LocalAddress, Irp, wsk_host_local);
 }
 
 static NTSTATUS WSKAPI WskGetRemoteAddress(PWSK_SOCKET Socket, PSOCKADDR RemoteAddress, PIRP Irp)
 {
-    return tell_address("WskGetRemoteAddress", Socket, RemoteAddress, Irp, wsk_host_remote);
+    return wsk_call_get_address("WskGetRemoteAddress", Socket, RemoteAddress, Irp, wsk_host_remote);
 }
 
 /* ---- Connections ------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS connect_to(struct wsk_request *r, PSOCKADDR remote, ULONG flags)
+static NTSTATUS wsk_call_connect(struct wsk_request *r, PSOCKADDR remote, ULONG flags)
 {
-    if (flags || !wsk_address_take(&r->address, r->socket->family, remote))
+    if (flags || !wsk_address_copy(&r->address, r->socket->family, remote))
         return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
     return wsk_request_post(r);
 }
@@ -87,30 +88,30 @@ static NTSTATUS connect_to(struct wsk_request *r, PSOCKADDR remote, ULONG flags)
 static NTSTATUS WSKAPI WskConnect(PWSK_SOCKET Socket, PSOCKADDR RemoteAddress, ULONG Flags, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskConnect", Socket, WSK_CONNECT, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskConnect", Socket, WSK_CONNECT, Irp, &status);
 
-    return r ? connect_to(r, RemoteAddress, Flags) : status;
+    return r ? wsk_call_connect(r, RemoteAddress, Flags) : status;
 }
 
 static NTSTATUS WSKAPI WskConnectEx(PWSK_SOCKET Socket, PSOCKADDR RemoteAddress, PWSK_BUF Buffer, ULONG Flags, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskConnectEx", Socket, WSK_CONNECT, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskConnectEx", Socket, WSK_CONNECT, Irp, &status);
 
     if (!r)
         return status;
-    if (Buffer && Buffer->Length > CONNECT_DATA_MOST)
+    if (Buffer && Buffer->Length > MAX_CONNECT_DATA)
         return wsk_request_refuse(r, STATUS_BUFFER_OVERFLOW);
     if (Buffer && !wsk_cursor_set(&r->cursor, Buffer))
         return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
-    return connect_to(r, RemoteAddress, Flags);
+    return wsk_call_connect(r, RemoteAddress, Flags);
 }
 
-static NTSTATUS send_data(const char *routine, PWSK_SOCKET socket, PWSK_BUF buffer, ULONG flags, ULONG control,
-                          PIRP irp)
+static NTSTATUS wsk_call_send(const char *routine, PWSK_SOCKET socket, PWSK_BUF buffer, ULONG flags, ULONG control,
+                              PIRP irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new(routine, socket, WSK_SEND, irp, &status);
+    struct wsk_request *r = wsk_request_begin(routine, socket, WSK_SEND, irp, &status);
 
     if (!r)
         return status;
@@ -124,20 +125,20 @@ static NTSTATUS send_data(const char *routine, PWSK_SOCKET socket, PWSK_BUF buff
 
 static NTSTATUS WSKAPI WskSend(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PIRP Irp)
 {
-    return send_data("WskSend", Socket, Buffer, Flags, 0, Irp);
+    return wsk_call_send("WskSend", Socket, Buffer, Flags, 0, Irp);
 }
 
 static NTSTATUS WSKAPI WskSendEx(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, ULONG ControlInfoLength,
                                  CMSGHDR *ControlInfo, PIRP Irp)
 {
     UNREFERENCED_PARAMETER(ControlInfo);
-    return send_data("WskSendEx", Socket, Buffer, Flags, ControlInfoLength, Irp);
+    return wsk_call_send("WskSendEx", Socket, Buffer, Flags, ControlInfoLength, Irp);
 }
 
-static NTSTATUS receive_data(const char *routine, PWSK_SOCKET socket, PWSK_BUF buffer, ULONG flags, PIRP irp)
+static NTSTATUS wsk_call_receive(const char *routine, PWSK_SOCKET socket, PWSK_BUF buffer, ULONG flags, PIRP irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new(routine, socket, WSK_RECEIVE, irp, &status);
+    struct wsk_request *r = wsk_request_begin(routine, socket, WSK_RECEIVE, irp, &status);
     const ULONG both = WSK_FLAG_WAITALL | WSK_FLAG_DRAIN;
 
     if (!r)
@@ -152,10 +153,10 @@ static NTSTATUS receive_data(const char *routine, PWSK_SOCKET socket, PWSK_BUF b
 
 static NTSTATUS WSKAPI WskReceive(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PIRP Irp)
 {
-    return receive_data("WskReceive", Socket, Buffer, Flags, Irp);
+    return wsk_call_receive("WskReceive", Socket, Buffer, Flags, Irp);
 }
 
-/* TCP has no control information. */
+/* Returns no control information, because TCP has none. */
 static NTSTATUS WSKAPI WskReceiveEx(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PULONG ControlInfoLength,
                                     CMSGHDR *ControlInfo, PULONG ControlFlags, PIRP Irp)
 {
@@ -164,14 +165,14 @@ static NTSTATUS WSKAPI WskReceiveEx(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG F
         *ControlInfoLength = 0;
     if (ControlFlags)
         *ControlFlags = 0;
-    return receive_data("WskReceiveEx", Socket, Buffer, Flags, Irp);
+    return wsk_call_receive("WskReceiveEx", Socket, Buffer, Flags, Irp);
 }
 
 static NTSTATUS WSKAPI WskDisconnect(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r =
-        wsk_request_new("WskDisconnect", Socket, Flags & WSK_FLAG_ABORTIVE ? WSK_ABORT : WSK_DISCONNECT, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskDisconnect", Socket,
+                                              Flags & WSK_FLAG_ABORTIVE ? WSK_ABORT : WSK_DISCONNECT, Irp, &status);
 
     if (!r)
         return status;
@@ -185,7 +186,7 @@ static NTSTATUS WSKAPI WskDisconnect(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG 
 static NTSTATUS WSKAPI WskListen(PWSK_SOCKET Socket, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskListen", Socket, WSK_LISTEN, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskListen", Socket, WSK_LISTEN, Irp, &status);
 
     return r ? wsk_request_post(r) : status;
 }
@@ -195,7 +196,7 @@ static NTSTATUS WSKAPI WskAccept(PWSK_SOCKET ListenSocket, ULONG Flags, PVOID Ac
                                  PSOCKADDR RemoteAddress, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskAccept", ListenSocket, WSK_ACCEPT, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskAccept", ListenSocket, WSK_ACCEPT, Irp, &status);
 
     if (!r)
         return status;
@@ -210,27 +211,29 @@ static NTSTATUS WSKAPI WskAccept(PWSK_SOCKET ListenSocket, ULONG Flags, PVOID Ac
     return wsk_request_post(r);
 }
 
-/* Conditional acceptance cannot be enabled, so that nothing is ever being inspected. */
+/* Conditional acceptance cannot be enabled, so no connection is ever being inspected. */
 static NTSTATUS WSKAPI WskInspectComplete(PWSK_SOCKET ListenSocket, PWSK_INSPECT_ID InspectID,
                                           WSK_INSPECT_ACTION Action, PIRP Irp)
 {
     UNREFERENCED_PARAMETER(InspectID);
     UNREFERENCED_PARAMETER(Action);
     irql_check_max("WskInspectComplete", DISPATCH_LEVEL);
-    return wsk_answer(Irp, wsk_socket_is_usable("WskInspectComplete", ListenSocket) ? STATUS_INVALID_DEVICE_STATE
-                                                                                    : STATUS_INVALID_HANDLE, 0);
+    return wsk_complete_irp(Irp,
+                            wsk_socket_is_usable("WskInspectComplete", ListenSocket) ? STATUS_INVALID_DEVICE_STATE
+                                                                                     : STATUS_INVALID_HANDLE,
+                            0);
 }
 
 /* ---- Datagrams --------------------------------------------------------------------------------------------------- */
 
-/* The address given, or else the one for sending, or the fixed one. */
-static bool take_remote(struct wsk_request *r, PSOCKADDR remote)
+/* Uses the call's address, or else SIO_WSK_SET_SENDTO_ADDRESS's, or else the fixed one. False: no valid address. */
+static bool wsk_call_set_remote(struct wsk_request *r, PSOCKADDR remote)
 {
     struct wsk_socket *s = r->socket;
     bool has;
 
     if (remote)
-        return wsk_address_take(&r->address, s->family, remote);
+        return wsk_address_copy(&r->address, s->family, remote);
     pthread_mutex_lock(&s->lock);
     has = s->has_send_to || s->has_fixed_remote;
     r->address = s->has_send_to ? s->send_to : s->fixed_remote;
@@ -238,12 +241,12 @@ static bool take_remote(struct wsk_request *r, PSOCKADDR remote)
     return has;
 }
 
-static NTSTATUS send_to(struct wsk_request *r, PWSK_BUF buffer, ULONG flags, PSOCKADDR remote, ULONG control_length,
-                        CMSGHDR *control)
+static NTSTATUS wsk_call_send_to(struct wsk_request *r, PWSK_BUF buffer, ULONG flags, PSOCKADDR remote,
+                                 ULONG control_length, CMSGHDR *control)
 {
-    if (flags || !wsk_cursor_set_whole(&r->cursor, buffer) || !take_remote(r, remote))
+    if (flags || !wsk_cursor_set_whole(&r->cursor, buffer) || !wsk_call_set_remote(r, remote))
         return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
-    if (!wsk_datagram_info(control, control_length, &r->info))
+    if (!wsk_datagram_parse_control(control, control_length, &r->info))
         return wsk_request_refuse(r, STATUS_NOT_SUPPORTED);
     return wsk_request_post(r);
 }
@@ -252,16 +255,16 @@ static NTSTATUS WSKAPI WskSendTo(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flag
                                  ULONG ControlInfoLength, CMSGHDR *ControlInfo, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskSendTo", Socket, WSK_SEND_TO, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskSendTo", Socket, WSK_SEND_TO, Irp, &status);
 
-    return r ? send_to(r, Buffer, Flags, RemoteAddress, ControlInfoLength, ControlInfo) : status;
+    return r ? wsk_call_send_to(r, Buffer, Flags, RemoteAddress, ControlInfoLength, ControlInfo) : status;
 }
 
 static NTSTATUS WSKAPI WskSendMessages(PWSK_SOCKET Socket, PWSK_BUF_LIST BufferList, ULONG Flags,
                                        PSOCKADDR RemoteAddress, ULONG ControlInfoLength, CMSGHDR *ControlInfo, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskSendMessages", Socket, WSK_SEND_TO, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskSendMessages", Socket, WSK_SEND_TO, Irp, &status);
 
     if (!r)
         return status;
@@ -269,14 +272,15 @@ static NTSTATUS WSKAPI WskSendMessages(PWSK_SOCKET Socket, PWSK_BUF_LIST BufferL
         if (!wsk_cursor_set_whole(&r->cursor, &b->Buffer))
             return wsk_request_refuse(r, STATUS_INVALID_PARAMETER);
     r->list = BufferList;
-    return send_to(r, BufferList ? &BufferList->Buffer : NULL, Flags, RemoteAddress, ControlInfoLength, ControlInfo);
+    return wsk_call_send_to(r, BufferList ? &BufferList->Buffer : NULL, Flags, RemoteAddress, ControlInfoLength,
+                            ControlInfo);
 }
 
 static NTSTATUS WSKAPI WskReceiveFrom(PWSK_SOCKET Socket, PWSK_BUF Buffer, ULONG Flags, PSOCKADDR RemoteAddress,
                                       PULONG ControlLength, CMSGHDR *ControlInfo, PULONG ControlFlags, PIRP Irp)
 {
     NTSTATUS status;
-    struct wsk_request *r = wsk_request_new("WskReceiveFrom", Socket, WSK_RECEIVE_FROM, Irp, &status);
+    struct wsk_request *r = wsk_request_begin("WskReceiveFrom", Socket, WSK_RECEIVE_FROM, Irp, &status);
 
     if (!r)
         return status;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections of Winsock Kernel's sockets: how they come, and how they are lost. The thread alone is here. */
+/*
+ * Establishing and losing the connections of Winsock Kernel's sockets; socket thread only. A socket in state
+ * WSK_CONNECTING has exactly one request in `connects`.
+ */
 #include <errno.h>
 
 #include "wdm.h"
@@ -7,67 +10,68 @@
 #include "wdk/wsk/socket.h"
 
 /*
- * The host has to be told, so that it lets the socket try again. It also lets go of a port that it had chosen itself:
- * the socket takes it again. One of WskSocketConnect's has been given to nobody: it goes with the request.
+ * Returns the socket to WSK_BOUND and fails the request. The disconnect lets the host accept another connect, but also
+ * releases a port that the host had chosen, so the socket is bound again. The driver never received a socket of
+ * WskSocketConnect, so that socket is closed.
  */
-static void fail(struct wsk_request *r, NTSTATUS status)
+static void wsk_connect_fail(struct wsk_request *r, NTSTATUS status)
 {
     struct wsk_socket *s = r->socket;
 
     (void)wsk_host_disconnect(s->fd);
     if (r->operation == WSK_CONNECT)
-        (void)wsk_host_bind(s->fd, &r->local); /* refused where it still has it */
+        (void)wsk_host_bind(s->fd, &r->local); /* fails if the socket is still bound */
     atomic_store(&s->state, WSK_BOUND);
     link_remove(&r->link);
     if (r->operation == WSK_SOCKET_CONNECT)
-        wsk_socket_end(s);
+        wsk_socket_close(s);
     wsk_request_finish(r, status, 0);
 }
 
-/* One that would never hear of its peer is lost. */
-void wsk_connect_begin(struct wsk_socket *s)
+/* A connection that cannot be watched is lost. */
+void wsk_connect_handle_delivered(struct wsk_socket *s)
 {
     NTSTATUS status = STATUS_SUCCESS;
 
-    s->withheld = false;
-    if (!s->watched && !s->ending)
+    s->delivering = false;
+    if (!s->watched && !s->closing)
         status = wsk_thread_watch(s);
     s->watched = s->watched || NT_SUCCESS(status);
     if (NT_SUCCESS(status)) {
-        wsk_socket_ready(s, true); /* whatever the host has told of it already */
+        wsk_socket_handle_ready(s, true); /* the host may have reported events or an error before */
     } else {
         (void)wsk_host_disconnect(s->fd);
         wsk_connect_lose(s, status, status, true);
     }
 }
 
-static void succeed(struct wsk_request *r)
+static void wsk_connect_succeed(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
 
     atomic_store(&s->state, WSK_CONNECTED);
-    if (!r->cursor.left) {
-        wsk_request_give(r, s);
+    if (!r->cursor.remaining) {
+        wsk_request_finish_connected(r, s);
         return;
     }
     link_remove(&r->link);
-    link_insert_before(&s->sends, &r->link); /* WskConnectEx: it is over when its data is sent */
+    link_insert_before(&s->sends, &r->link); /* WskConnectEx completes when its data is sent */
     wsk_socket_pump(s);
 }
 
-/* One that is not connected yet and has no error: the host told of something earlier. */
-void wsk_connect_done(struct wsk_socket *s, int host_error)
+/* Does nothing if the socket is not connected yet and has no error: the host reported an earlier change. */
+void wsk_connect_handle_result(struct wsk_socket *s, int host_error)
 {
     struct wsk_request *r = wsk_request_first(&s->connects);
     struct wsk_address remote;
 
     if (host_error)
-        fail(r, wsk_status(host_error));
+        wsk_connect_fail(r, wsk_status(host_error));
     else if (!wsk_host_remote(s->fd, &remote))
-        succeed(r);
+        wsk_connect_succeed(r);
 }
 
-static NTSTATUS connect_to(struct wsk_socket *s, const struct wsk_address *remote)
+static NTSTATUS wsk_connect_host(struct wsk_socket *s, const struct wsk_address *remote)
 {
     int error = wsk_host_connect(s->fd, remote);
     NTSTATUS status = error == -EINPROGRESS ? STATUS_SUCCESS : wsk_status(error);
@@ -97,16 +101,16 @@ void wsk_connect_start(struct wsk_request *r)
     atomic_store(&s->state, WSK_CONNECTING);
     link_insert_before(&s->connects, &r->link);
     if (NT_SUCCESS(status))
-        status = connect_to(s, &r->address);
+        status = wsk_connect_host(s, &r->address);
     if (!NT_SUCCESS(status))
-        fail(r, status);
+        wsk_connect_fail(r, status);
     else
-        wsk_connect_done(s, 0); /* it may have been fast */
+        wsk_connect_handle_result(s, 0); /* it may be connected already */
 }
 
 void wsk_connect_cancel(struct wsk_request *r)
 {
-    fail(r, STATUS_CANCELLED);
+    wsk_connect_fail(r, STATUS_CANCELLED);
 }
 
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WskControlSocket: options and I/O controls. They need no thread, as the host's socket stays the same until the close,
- * and so all but the disabling of an event are over when the call returns, with an IRP or without.
+ * WskControlSocket: options and I/O controls. They run on the caller's thread, because the host's socket stays the same
+ * until the close. They complete before the call returns; only the disabling of an event may be pending.
  */
 #include <string.h>
 
@@ -20,24 +20,24 @@ struct control {
     SIZE_T out_size, returned;
 };
 
-bool wsk_address_take(struct wsk_address *address, ADDRESS_FAMILY family, const VOID *sockaddr)
+bool wsk_address_copy(struct wsk_address *address, ADDRESS_FAMILY family, const VOID *sockaddr)
 {
     if (!sockaddr || ((const SOCKADDR *)sockaddr)->sa_family != family)
         return false;
     memset(address, 0, sizeof *address);
-    memcpy(address->octets, sockaddr, wsk_address_size(family));
+    memcpy(address->bytes, sockaddr, wsk_address_size(family));
     return true;
 }
 
 /* ---- Options ----------------------------------------------------------------------------------------------------- */
 
-static bool is_packet_info(const struct control *c)
+static bool wsk_control_is_packet_info(const struct control *c)
 {
     return (c->level == IPPROTO_IP && c->code == IP_PKTINFO) || (c->level == IPPROTO_IPV6 && c->code == IPV6_PKTINFO);
 }
 
-/* A send that is not to be delayed sets it too for the while, and puts back what is remembered here. */
-static NTSTATUS set_no_delay(struct control *c)
+/* Stores the driver's value, because a send with WSK_FLAG_NODELAY sets the host's option and then restores it. */
+static NTSTATUS wsk_control_set_no_delay(struct control *c)
 {
     struct wsk_socket *s = c->s;
     int error;
@@ -50,25 +50,25 @@ static NTSTATUS set_no_delay(struct control *c)
     return wsk_status(error);
 }
 
-static NTSTATUS set_option(struct control *c)
+static NTSTATUS wsk_control_set_option(struct control *c)
 {
     NTSTATUS status;
 
     if (!c->in_size || !c->in)
         return STATUS_INVALID_PARAMETER;
-    if (is_packet_info(c) && !c->s->stream) { /* the host tells it in any case */
+    if (wsk_control_is_packet_info(c) && !c->s->stream) { /* the host's option is always set: see wsk_host_open */
         atomic_store(&c->s->packet_info, *(const UCHAR *)c->in != 0);
         return STATUS_SUCCESS;
     }
     if (c->level == IPPROTO_TCP && c->code == TCP_NODELAY && c->s->stream)
-        return set_no_delay(c);
+        return wsk_control_set_no_delay(c);
     status = wsk_status(wsk_host_set_option(c->s->fd, c->s->family, c->level, c->code, c->in, c->in_size));
     if (NT_SUCCESS(status) && c->level == SOL_SOCKET && c->code == SO_SNDBUF)
-        wsk_socket_post_pump(c->s); /* the ideal backlog is another one */
+        wsk_socket_post_pump(c->s); /* the ideal backlog has changed: WskSendBacklogEvent */
     return status;
 }
 
-static NTSTATUS get_option(struct control *c)
+static NTSTATUS wsk_control_get_option(struct control *c)
 {
     SIZE_T size = c->out_size;
     NTSTATUS status;
@@ -83,8 +83,8 @@ static NTSTATUS get_option(struct control *c)
 
 /* ---- I/O controls ------------------------------------------------------------------------------------------------ */
 
-/* A SIZE_T; drivers that give an int are served as well. */
-static NTSTATUS tell_backlog(struct control *c, SIZE_T octets)
+/* Returns the size as a SIZE_T, or as a ULONG if the output buffer is smaller. */
+static NTSTATUS wsk_control_get_backlog(struct control *c, SIZE_T bytes)
 {
     enum wsk_state state = wsk_state(c->s);
 
@@ -92,20 +92,20 @@ static NTSTATUS tell_backlog(struct control *c, SIZE_T octets)
         return STATUS_INVALID_DEVICE_STATE;
     if (!c->out || c->out_size < sizeof(ULONG))
         return STATUS_INVALID_PARAMETER;
-    c->returned = c->out_size < sizeof octets ? sizeof(ULONG) : sizeof octets;
-    memcpy(c->out, &octets, c->returned);
+    c->returned = c->out_size < sizeof bytes ? sizeof(ULONG) : sizeof bytes;
+    memcpy(c->out, &bytes, c->returned);
     return STATUS_SUCCESS;
 }
 
-/* Of datagrams. No input takes it back. */
-static NTSTATUS set_remote(struct control *c, struct wsk_address *to, bool *has)
+/* Sets the address of a datagram socket; an empty input clears it. */
+static NTSTATUS wsk_control_set_remote(struct control *c, struct wsk_address *to, bool *has)
 {
     struct wsk_socket *s = c->s;
     struct wsk_address address = { { 0 } };
 
     if (s->stream || wsk_state(s) != WSK_BOUND)
         return STATUS_INVALID_DEVICE_STATE;
-    if (c->in_size && (c->in_size < wsk_address_size(s->family) || !wsk_address_take(&address, s->family, c->in)))
+    if (c->in_size && (c->in_size < wsk_address_size(s->family) || !wsk_address_copy(&address, s->family, c->in)))
         return STATUS_INVALID_PARAMETER;
     pthread_mutex_lock(&s->lock);
     *to = address;
@@ -114,45 +114,53 @@ static NTSTATUS set_remote(struct control *c, struct wsk_address *to, bool *has)
     return STATUS_SUCCESS;
 }
 
-/* The local address from which the remote one is reached. */
-static NTSTATUS tell_route(struct control *c)
+/* Returns the local address from which the input address is reached. */
+static NTSTATUS wsk_control_get_route(struct control *c)
 {
     struct wsk_address remote, local;
     SIZE_T size = wsk_address_size(c->s->family);
     NTSTATUS status;
 
-    if (c->in_size < size || !wsk_address_take(&remote, c->s->family, c->in) || !c->out || c->out_size < size)
+    if (c->in_size < size || !wsk_address_copy(&remote, c->s->family, c->in) || !c->out || c->out_size < size)
         return STATUS_INVALID_PARAMETER;
     status = wsk_status(wsk_host_route(c->s->family, &remote, &local));
     if (!NT_SUCCESS(status))
         return status;
-    memcpy(c->out, local.octets, size);
+    memcpy(c->out, local.bytes, size);
     c->returned = size;
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS io_control(struct control *c)
+static NTSTATUS wsk_control_io(struct control *c)
 {
     struct wsk_socket *s = c->s;
 
     switch (c->code) {
-    case SIO_WSK_QUERY_RECEIVE_BACKLOG: return tell_backlog(c, wsk_host_available(s->fd));
-    case SIO_WSK_QUERY_IDEAL_SEND_BACKLOG: return tell_backlog(c, wsk_host_send_room(s->fd));
-    case SIO_WSK_SET_REMOTE_ADDRESS: return set_remote(c, &s->fixed_remote, &s->has_fixed_remote);
-    case SIO_WSK_SET_SENDTO_ADDRESS: return set_remote(c, &s->send_to, &s->has_send_to);
-    case SIO_ROUTING_INTERFACE_QUERY: return tell_route(c);
+    case SIO_WSK_QUERY_RECEIVE_BACKLOG:
+        return wsk_control_get_backlog(c, wsk_host_available(s->fd));
+    case SIO_WSK_QUERY_IDEAL_SEND_BACKLOG:
+        return wsk_control_get_backlog(c, wsk_host_send_room(s->fd));
+    case SIO_WSK_SET_REMOTE_ADDRESS:
+        return wsk_control_set_remote(c, &s->fixed_remote, &s->has_fixed_remote);
+    case SIO_WSK_SET_SENDTO_ADDRESS:
+        return wsk_control_set_remote(c, &s->send_to, &s->has_send_to);
+    case SIO_ROUTING_INTERFACE_QUERY:
+        return wsk_control_get_route(c);
     default: return STATUS_NOT_SUPPORTED;
     }
 }
 
 /* ---- The call ---------------------------------------------------------------------------------------------------- */
 
-static NTSTATUS control(struct control *c, WSK_CONTROL_SOCKET_TYPE type)
+static NTSTATUS wsk_control_dispatch(struct control *c, WSK_CONTROL_SOCKET_TYPE type)
 {
     switch (type) {
-    case WskSetOption: return set_option(c);
-    case WskGetOption: return get_option(c);
-    case WskIoctl: return io_control(c);
+    case WskSetOption:
+        return wsk_control_set_option(c);
+    case WskGetOption:
+        return wsk_control_get_option(c);
+    case WskIoctl:
+        return wsk_control_io(c);
     default: return STATUS_INVALID_PARAMETER;
     }
 }
@@ -167,11 +175,11 @@ NTSTATUS WSKAPI wsk_control_socket(PWSK_SOCKET Socket, WSK_CONTROL_SOCKET_TYPE R
 
     irql_check_max("WskControlSocket", DISPATCH_LEVEL);
     if (!wsk_socket_is_usable("WskControlSocket", Socket))
-        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
     if (RequestType == WskSetOption && Level == SOL_SOCKET && ControlCode == SO_WSK_EVENT_CALLBACK)
         return wsk_event_control(c.s, InputBuffer, InputSize, Irp);
-    status = control(&c, RequestType);
+    status = wsk_control_dispatch(&c, RequestType);
     if (OutputSizeReturned)
         *OutputSizeReturned = c.returned;
-    return wsk_answer(Irp, status, c.returned);
+    return wsk_complete_irp(Irp, status, c.returned);
 }

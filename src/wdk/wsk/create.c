@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* WskSocket and WskSocketConnect. */
+/*
+ * WskSocket and WskSocketConnect. The driver receives a socket only with a completed IRP; a socket of WskSocketConnect
+ * calls no event before.
+ */
 #include "wdm.h"
 
 #include "wdk/common/check.h"
@@ -15,8 +18,8 @@ struct wanted {
     const VOID *dispatch;
 };
 
-/* TCP and UDP, over either family. A basic socket is for options alone and may be of any kind. */
-static bool exists(const struct wanted *w)
+/* TCP and UDP are supported, over IPv4 and IPv6. A basic socket, which has only options, may be either. */
+static bool wsk_create_is_supported(const struct wanted *w)
 {
     const bool stream = w->type == SOCK_STREAM && (w->protocol == IPPROTO_TCP || !w->protocol);
     const bool datagram = w->type == SOCK_DGRAM && (w->protocol == IPPROTO_UDP || !w->protocol);
@@ -33,7 +36,7 @@ static bool exists(const struct wanted *w)
     }
 }
 
-static void set_dispatch(struct wsk_socket *s, const struct wanted *w)
+static void wsk_create_set_dispatch(struct wsk_socket *s, const struct wanted *w)
 {
     const WSK_CLIENT_STREAM_DISPATCH *both = w->dispatch;
 
@@ -52,22 +55,22 @@ static void set_dispatch(struct wsk_socket *s, const struct wanted *w)
     }
 }
 
-static struct wsk_socket *create(struct wsk_client *c, const struct wanted *w, NTSTATUS *status)
+static struct wsk_socket *wsk_create_socket(struct wsk_client *c, const struct wanted *w, NTSTATUS *status)
 {
     struct wsk_socket *s;
 
     *status = STATUS_INVALID_PARAMETER;
-    if (!exists(w))
+    if (!wsk_create_is_supported(w))
         return NULL;
     s = wsk_socket_new(c, w->category, w->family, w->type == SOCK_STREAM, -1, status);
     if (!s)
         return NULL;
-    set_dispatch(s, w);
+    wsk_create_set_dispatch(s, w);
     return s;
 }
 
-/* With the stack of whoever has called the caller. */
-__attribute__((always_inline)) static inline void name_opener(struct wsk_socket *s)
+/* Registers the socket as live, with the stack of the caller's caller. */
+__attribute__((always_inline)) static inline void wsk_create_record_opener(struct wsk_socket *s)
 {
     if (check_on())
         stack_capture(&s->opened, __builtin_return_address(0));
@@ -79,40 +82,40 @@ NTSTATUS WSKAPI wsk_socket(PWSK_CLIENT Client, ADDRESS_FAMILY AddressFamily, USH
                            PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp)
 {
     const struct wanted w = { AddressFamily, SocketType, Protocol, Flags, SocketContext, Dispatch };
-    struct wsk_client *c = wsk_client_enter("WskSocket", Client);
+    struct wsk_client *c = wsk_client_begin_call("WskSocket", Client);
     struct wsk_socket *s;
     NTSTATUS status;
 
     (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
     irql_check_max("WskSocket", DISPATCH_LEVEL);
     if (!c)
-        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
     if (!Irp) {
-        wsk_client_leave(c);
+        wsk_client_end_call(c);
         return STATUS_INVALID_PARAMETER;
     }
-    s = create(c, &w, &status);
+    s = wsk_create_socket(c, &w, &status);
     if (s)
-        name_opener(s);
-    status = wsk_answer(Irp, status, (ULONG_PTR)s);
-    wsk_client_leave(c);
+        wsk_create_record_opener(s);
+    status = wsk_complete_irp(Irp, status, (ULONG_PTR)s);
+    wsk_client_end_call(c);
     return status;
 }
 
-static struct wsk_request *connecting(struct wsk_client *c, const struct wanted *w, PSOCKADDR local, PSOCKADDR remote,
-                                      PIRP irp, NTSTATUS *status)
+static struct wsk_request *wsk_create_connect_request(struct wsk_client *c, const struct wanted *w, PSOCKADDR local,
+                                                      PSOCKADDR remote, PIRP irp, NTSTATUS *status)
 {
     struct wsk_address from, to;
     struct wsk_socket *s;
     struct wsk_request *r;
 
     *status = STATUS_INVALID_PARAMETER;
-    if (!wsk_address_take(&from, w->family, local) || !wsk_address_take(&to, w->family, remote))
+    if (!wsk_address_copy(&from, w->family, local) || !wsk_address_copy(&to, w->family, remote))
         return NULL;
-    s = create(c, w, status);
+    s = wsk_create_socket(c, w, status);
     if (!s)
         return NULL;
-    r = wsk_request_of(s, WSK_SOCKET_CONNECT, irp);
+    r = wsk_request_alloc(s, WSK_SOCKET_CONNECT, irp);
     if (!r) {
         *status = STATUS_INSUFFICIENT_RESOURCES;
         wsk_socket_abandon(s);
@@ -130,19 +133,19 @@ NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG 
 {
     const struct wanted w = { LocalAddress ? LocalAddress->sa_family : AF_UNSPEC, SocketType, Protocol,
                               WSK_FLAG_CONNECTION_SOCKET, SocketContext, Dispatch };
-    struct wsk_client *c = wsk_client_enter("WskSocketConnect", Client);
+    struct wsk_client *c = wsk_client_begin_call("WskSocketConnect", Client);
     struct wsk_request *r = NULL;
     NTSTATUS status = STATUS_INVALID_PARAMETER;
 
     (void)OwningProcess, (void)OwningThread, (void)SecurityDescriptor;
     irql_check_max("WskSocketConnect", DISPATCH_LEVEL);
     if (!c)
-        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
     if (Irp && !Flags)
-        r = connecting(c, &w, LocalAddress, RemoteAddress, Irp, &status);
+        r = wsk_create_connect_request(c, &w, LocalAddress, RemoteAddress, Irp, &status);
     if (r)
-        name_opener(r->socket);
-    status = r ? wsk_request_post(r) : wsk_answer(Irp, status, 0);
-    wsk_client_leave(c);
+        wsk_create_record_opener(r->socket);
+    status = r ? wsk_request_post(r) : wsk_complete_irp(Irp, status, 0);
+    wsk_client_end_call(c);
     return status;
 }

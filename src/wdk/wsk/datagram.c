@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Datagrams: sent in the order of the calls, received by WskReceiveFrom or indicated in lists. What the driver does not
- * accept is kept and comes first afterwards; the event is disabled then, so that it does not become more.
+ * Datagram sockets: sends in the order of the calls; receives for WskReceiveFrom or indicates lists of datagrams. The
+ * datagrams that the driver does not accept are stored in `refused`, come first in later receives, and disable the
+ * event, so that their number is limited.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,17 +16,17 @@
 #include "wdk/mm/pool.h"
 #include "wdk/wsk/socket.h"
 
-enum { LIST_MOST = 16, LARGEST = 65536, HEADERS = 42, CONTROL = WSA_CMSG_SPACE(sizeof(IN6_PKTINFO)) };
+enum { MAX_LIST = 16, MAX_DATAGRAM = 65536, HEADERS_SIZE = 42, CONTROL_SIZE = WSA_CMSG_SPACE(sizeof(IN6_PKTINFO)) };
 
 struct wsk_datagram {
-    WSK_DATAGRAM_INDICATION indication; /* first: the driver has it */
-    struct wsk_datagram *next;          /* as the driver may change all of the indication */
-    SIZE_T octets;
+    WSK_DATAGRAM_INDICATION indication; /* first: the driver's PWSK_DATAGRAM_INDICATION points at it */
+    struct wsk_datagram *next;          /* not indication.Next, which the driver may change, as all of indication */
+    SIZE_T bytes;
     struct wsk_address from;
     struct wsk_packet_info info;
-    DECLSPEC_ALIGN(8) UCHAR control[CONTROL];
+    DECLSPEC_ALIGN(8) UCHAR control[CONTROL_SIZE];
     MDL mdl;
-    PFN_NUMBER frames[(LARGEST + HEADERS) / PAGE_SIZE + 2];
+    PFN_NUMBER frames[(MAX_DATAGRAM + HEADERS_SIZE) / PAGE_SIZE + 2];
     UCHAR data[];
 };
 
@@ -41,21 +42,21 @@ void wsk_datagrams_free(struct wsk_datagram *list)
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
 
-static ULONG put_info(UCHAR control[CONTROL], const struct wsk_packet_info *info)
+static ULONG wsk_datagram_put_control(UCHAR control[CONTROL_SIZE], const struct wsk_packet_info *info)
 {
     const ULONG size = info->v6 ? sizeof(IN6_PKTINFO) : sizeof(IN_PKTINFO);
     CMSGHDR header = { WSA_CMSG_LEN(size), info->v6 ? IPPROTO_IPV6 : IPPROTO_IP, info->v6 ? IPV6_PKTINFO : IP_PKTINFO };
     UCHAR *data = WSA_CMSG_DATA(control);
     const SIZE_T address = info->v6 ? 16 : 4;
 
-    memset(control, 0, CONTROL);
+    memset(control, 0, CONTROL_SIZE);
     memcpy(control, &header, sizeof header);
     memcpy(data, info->address, address);
     memcpy(data + address, &info->interface, sizeof info->interface);
     return (ULONG)WSA_CMSG_SPACE(size);
 }
 
-bool wsk_datagram_info(const CMSGHDR *control, ULONG length, struct wsk_packet_info *info)
+bool wsk_datagram_parse_control(const CMSGHDR *control, ULONG length, struct wsk_packet_info *info)
 {
     SIZE_T address;
 
@@ -75,15 +76,15 @@ bool wsk_datagram_info(const CMSGHDR *control, ULONG length, struct wsk_packet_i
     return true;
 }
 
-static ULONG flags_of(const struct wsk_packet_info *info)
+static ULONG wsk_datagram_flags(const struct wsk_packet_info *info)
 {
     return (info->broadcast ? MSG_BCAST : 0) | (info->multicast ? MSG_MCAST : 0) | (info->truncated ? MSG_TRUNC : 0);
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Those of WskSendMessages one after the other. */
-static bool next_message(struct wsk_request *r)
+/* Moves the cursor to the next buffer of WskSendMessages. Returns false if there is none. */
+static bool wsk_datagram_next_message(struct wsk_request *r)
 {
     if (!r->list || !r->list->Next)
         return false;
@@ -91,9 +92,9 @@ static bool next_message(struct wsk_request *r)
     return wsk_cursor_set(&r->cursor, &r->list->Buffer);
 }
 
-static int send_one(struct wsk_socket *s, struct wsk_request *r)
+static int wsk_datagram_send_request(struct wsk_socket *s, struct wsk_request *r)
 {
-    struct iovec parts[WSK_PARTS];
+    struct iovec parts[WSK_MAX_PARTS];
 
     do {
         ssize_t sent = wsk_host_send_to(s->fd, parts, wsk_cursor_parts(&r->cursor, parts), &r->address, &r->info);
@@ -101,16 +102,16 @@ static int send_one(struct wsk_socket *s, struct wsk_request *r)
         if (sent < 0)
             return (int)sent;
         r->done += (SIZE_T)sent;
-    } while (next_message(r));
+    } while (wsk_datagram_next_message(r));
     return 0;
 }
 
-static void send_all(struct wsk_socket *s)
+static void wsk_datagram_send_all(struct wsk_socket *s)
 {
     struct wsk_request *r;
 
     while ((r = wsk_request_first(&s->sends))) {
-        int error = send_one(s, r);
+        int error = wsk_datagram_send_request(s, r);
 
         if (error == -EAGAIN)
             return;
@@ -118,70 +119,71 @@ static void send_all(struct wsk_socket *s)
     }
 }
 
-/* ---- What comes -------------------------------------------------------------------------------------------------- */
+/* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-static bool is_same(const struct wsk_address *a, const struct wsk_address *b, ADDRESS_FAMILY family)
+static bool wsk_datagram_is_same_address(const struct wsk_address *a, const struct wsk_address *b,
+                                         ADDRESS_FAMILY family)
 {
     enum { PORT = 2, V4 = 4, V6 = 8 };
     const SIZE_T at = family == AF_INET6 ? V6 : V4, size = family == AF_INET6 ? 16 : 4;
 
-    return !memcmp(a->octets + PORT, b->octets + PORT, 2) && !memcmp(a->octets + at, b->octets + at, size);
+    return !memcmp(a->bytes + PORT, b->bytes + PORT, 2) && !memcmp(a->bytes + at, b->bytes + at, size);
 }
 
-static bool is_wanted(struct wsk_socket *s, const struct wsk_address *from)
+static bool wsk_datagram_is_wanted(struct wsk_socket *s, const struct wsk_address *from)
 {
     bool wanted;
 
     pthread_mutex_lock(&s->lock);
-    wanted = !s->has_fixed_remote || is_same(from, &s->fixed_remote, s->family);
+    wanted = !s->has_fixed_remote || wsk_datagram_is_same_address(from, &s->fixed_remote, s->family);
     pthread_mutex_unlock(&s->lock);
     return wanted;
 }
 
-/* Into the driver's memory. */
-static ssize_t receive_into(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
+/* Receives the next wanted datagram into the request's buffer. Returns its size, or an error. */
+static ssize_t wsk_datagram_receive(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
 {
-    struct iovec parts[WSK_PARTS];
+    struct iovec parts[WSK_MAX_PARTS];
     ssize_t got;
 
     do
         got = wsk_host_receive_from(s->fd, parts, wsk_cursor_parts(&r->cursor, parts), from, &r->info);
-    while (got >= 0 && !is_wanted(s, from));
+    while (got >= 0 && !wsk_datagram_is_wanted(s, from));
     return got;
 }
 
-/* The same of one that the driver did not accept before. */
-static ssize_t take_held(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
+/* Copies the first refused datagram into the request's buffer and frees it. Returns how many bytes fit. */
+static ssize_t wsk_datagram_receive_refused(struct wsk_socket *s, struct wsk_request *r, struct wsk_address *from)
 {
-    struct wsk_datagram *d = s->held;
-    struct iovec parts[WSK_PARTS];
-    const UCHAR *data = d->data + HEADERS;
-    SIZE_T left = d->octets, done = 0;
+    struct wsk_datagram *d = s->refused;
+    struct iovec parts[WSK_MAX_PARTS];
+    const UCHAR *data = d->data + HEADERS_SIZE;
+    SIZE_T remaining = d->bytes, done = 0;
     int n = wsk_cursor_parts(&r->cursor, parts);
 
-    for (int i = 0; i < n && left; i++) {
-        SIZE_T here = min(parts[i].iov_len, left);
+    for (int i = 0; i < n && remaining; i++) {
+        SIZE_T here = min(parts[i].iov_len, remaining);
 
         memcpy(parts[i].iov_base, data + done, here);
         done += here;
-        left -= here;
+        remaining -= here;
     }
     *from = d->from;
     r->info = d->info;
-    r->info.truncated = left > 0;
-    s->held = d->next;
+    r->info.truncated = remaining > 0;
+    s->refused = d->next;
     pool_free("WskReceiveFrom", d);
     return (ssize_t)done;
 }
 
-static void tell_control(struct wsk_socket *s, struct wsk_request *r)
+static void wsk_datagram_return_control(struct wsk_socket *s, struct wsk_request *r)
 {
-    UCHAR control[CONTROL];
-    ULONG flags = flags_of(&r->info), size, room;
+    UCHAR control[CONTROL_SIZE];
+    ULONG flags = wsk_datagram_flags(&r->info), size, room;
 
     if (r->control_length) {
         room = *r->control_length;
-        size = r->info.present && atomic_load(&s->packet_info) ? put_info(control, &r->info) : 0;
+        size = r->info.present && atomic_load(&s->packet_info) ? wsk_datagram_put_control(control, &r->info) : 0;
         if (r->control)
             memcpy(r->control, control, min(size, room));
         if (size > room || (size && !r->control))
@@ -192,11 +194,11 @@ static void tell_control(struct wsk_socket *s, struct wsk_request *r)
         *r->control_flags = flags;
 }
 
-/* False: there is none. */
-static bool serve(struct wsk_socket *s, struct wsk_request *r)
+/* Completes the request with a datagram or an error. Returns false if no datagram has arrived. */
+static bool wsk_datagram_serve_request(struct wsk_socket *s, struct wsk_request *r)
 {
     struct wsk_address from;
-    ssize_t got = s->held ? take_held(s, r, &from) : receive_into(s, r, &from);
+    ssize_t got = s->refused ? wsk_datagram_receive_refused(s, r, &from) : wsk_datagram_receive(s, r, &from);
 
     if (got == -EAGAIN)
         return false;
@@ -205,8 +207,8 @@ static bool serve(struct wsk_socket *s, struct wsk_request *r)
         return true;
     }
     if (r->remote_out)
-        memcpy(r->remote_out, from.octets, wsk_address_size(s->family));
-    tell_control(s, r);
+        memcpy(r->remote_out, from.bytes, wsk_address_size(s->family));
+    wsk_datagram_return_control(s, r);
     wsk_request_finish(r, r->info.truncated ? STATUS_BUFFER_OVERFLOW : STATUS_SUCCESS,
                        (ULONG_PTR)got);
     return true;
@@ -214,40 +216,40 @@ static bool serve(struct wsk_socket *s, struct wsk_request *r)
 
 /* ---- WskReceiveFromEvent ----------------------------------------------------------------------------------------- */
 
-static struct wsk_datagram *datagram_new(SIZE_T octets)
+static struct wsk_datagram *wsk_datagram_alloc(SIZE_T bytes)
 {
-    struct wsk_datagram *d = pool_alloc(sizeof *d + HEADERS + octets);
+    struct wsk_datagram *d = pool_alloc(sizeof *d + HEADERS_SIZE + bytes);
 
     if (!d)
         return NULL;
-    MmInitializeMdl(&d->mdl, d->data, HEADERS + octets);
+    MmInitializeMdl(&d->mdl, d->data, HEADERS_SIZE + bytes);
     MmBuildMdlForNonPagedPool(&d->mdl);
     return d;
 }
 
-static void describe(struct wsk_socket *s, struct wsk_datagram *d)
+static void wsk_datagram_init_indication(struct wsk_socket *s, struct wsk_datagram *d)
 {
-    d->indication = (WSK_DATAGRAM_INDICATION){ .Buffer = { &d->mdl, HEADERS, d->octets },
-                                               .RemoteAddress = (PSOCKADDR)d->from.octets };
+    d->indication = (WSK_DATAGRAM_INDICATION){ .Buffer = { &d->mdl, HEADERS_SIZE, d->bytes },
+                                               .RemoteAddress = (PSOCKADDR)d->from.bytes };
     if (d->info.present && atomic_load(&s->packet_info)) {
-        d->indication.ControlInfoLength = put_info(d->control, &d->info);
+        d->indication.ControlInfoLength = wsk_datagram_put_control(d->control, &d->info);
         d->indication.ControlInfo = (CMSGHDR *)(void *)d->control;
     }
 }
 
-/* The next datagram that is wanted. *error: -EAGAIN, or there is no memory. */
-static struct wsk_datagram *receive_one(struct wsk_socket *s, int *error)
+/* Receives the next wanted datagram. Returns NULL and sets *error if there is none (-EAGAIN) or it fails. */
+static struct wsk_datagram *wsk_datagram_receive_one(struct wsk_socket *s, int *error)
 {
     for (;;) {
-        const SIZE_T octets = wsk_host_available(s->fd);
-        struct wsk_datagram *d = datagram_new(octets);
-        struct iovec part = { d ? d->data + HEADERS : NULL, octets };
+        const SIZE_T bytes = wsk_host_available(s->fd);
+        struct wsk_datagram *d = wsk_datagram_alloc(bytes);
+        struct iovec part = { d ? d->data + HEADERS_SIZE : NULL, bytes };
         ssize_t got = d ? wsk_host_receive_from(s->fd, &part, 1, &d->from, &d->info) : -ENOMEM;
 
         *error = got < 0 ? (int)got : 0;
-        if (got >= 0 && is_wanted(s, &d->from)) {
-            d->octets = (SIZE_T)got;
-            describe(s, d);
+        if (got >= 0 && wsk_datagram_is_wanted(s, &d->from)) {
+            d->bytes = (SIZE_T)got;
+            wsk_datagram_init_indication(s, d);
             return d;
         }
         if (d)
@@ -257,17 +259,20 @@ static struct wsk_datagram *receive_one(struct wsk_socket *s, int *error)
     }
 }
 
-/* Of one kind, as the event has one set of flags for all; one of another kind is kept for the next. */
-static struct wsk_datagram *receive_list(struct wsk_socket *s, int *error)
+/*
+ * Receives up to MAX_LIST datagrams with the same flags, because an event has one set of flags for its list. A datagram
+ * with other flags goes to `refused` and begins the next list.
+ */
+static struct wsk_datagram *wsk_datagram_receive_list(struct wsk_socket *s, int *error)
 {
-    struct wsk_datagram *list = receive_one(s, error), *last = list;
+    struct wsk_datagram *list = wsk_datagram_receive_one(s, error), *last = list;
 
-    for (int n = 1; last && n < LIST_MOST; n++) {
-        struct wsk_datagram *d = wsk_host_available(s->fd) ? receive_one(s, error) : NULL;
+    for (int n = 1; last && n < MAX_LIST; n++) {
+        struct wsk_datagram *d = wsk_host_available(s->fd) ? wsk_datagram_receive_one(s, error) : NULL;
 
-        if (d && flags_of(&d->info) != flags_of(&list->info))
-            s->held = d;
-        if (!d || s->held)
+        if (d && wsk_datagram_flags(&d->info) != wsk_datagram_flags(&list->info))
+            s->refused = d;
+        if (!d || s->refused)
             break;
         last->next = d;
         last->indication.Next = &d->indication;
@@ -276,60 +281,62 @@ static struct wsk_datagram *receive_list(struct wsk_socket *s, int *error)
     return list;
 }
 
-/* The same of what is held: it is described anew, as what was refused may have come to it since. */
-static struct wsk_datagram *take_held_list(struct wsk_socket *s)
+/*
+ * Removes the first datagrams with the same flags from `refused`. Initializes their indications again, because the
+ * driver may have changed them in the event that refused them.
+ */
+static struct wsk_datagram *wsk_datagram_pop_refused(struct wsk_socket *s)
 {
-    struct wsk_datagram *list = s->held, *last = list;
+    struct wsk_datagram *list = s->refused, *last = list;
 
     if (!list)
         return NULL;
-    describe(s, last);
-    while (last->next &&
-           flags_of(&last->next->info) == flags_of(&list->info)) {
-        describe(s, last->next);
+    wsk_datagram_init_indication(s, last);
+    while (last->next && wsk_datagram_flags(&last->next->info) == wsk_datagram_flags(&list->info)) {
+        wsk_datagram_init_indication(s, last->next);
         last->indication.Next = &last->next->indication;
         last = last->next;
     }
-    s->held = last->next;
+    s->refused = last->next;
     last->next = NULL;
     return list;
 }
 
-static SIZE_T octets_of(const struct wsk_datagram *d)
+static SIZE_T wsk_datagram_total_bytes(const struct wsk_datagram *d)
 {
-    SIZE_T octets = 0;
+    SIZE_T bytes = 0;
 
     for (; d; d = d->next)
-        octets += d->octets;
-    return octets;
+        bytes += d->bytes;
+    return bytes;
 }
 
-static void refused(struct wsk_socket *s, struct wsk_datagram *list)
+static void wsk_datagram_store_refused(struct wsk_socket *s, struct wsk_datagram *list)
 {
     struct wsk_datagram **at = &list;
 
     if (s->static_events & WSK_EVENT_RECEIVE_FROM) {
-        wsk_datagrams_free(list); /* it stays enabled, and so there is no later */
+        wsk_datagrams_free(list); /* a static event cannot be disabled, so the list could grow without limit */
         return;
     }
     while (*at)
         at = &(*at)->next;
-    *at = s->held;
-    s->held = list;
+    *at = s->refused;
+    s->refused = list;
     pthread_mutex_lock(&s->lock);
     s->events &= ~(ULONG)WSK_EVENT_RECEIVE_FROM;
     pthread_mutex_unlock(&s->lock);
 }
 
-static void call(struct wsk_socket *s, struct wsk_datagram *list)
+static void wsk_datagram_call_event(struct wsk_socket *s, struct wsk_datagram *list)
 {
-    const SIZE_T octets = octets_of(list);
-    const ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL | (flags_of(&list->info) & (MSG_BCAST | MSG_MCAST));
+    const SIZE_T bytes = wsk_datagram_total_bytes(list);
+    const ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL | (wsk_datagram_flags(&list->info) & (MSG_BCAST | MSG_MCAST));
     PFN_WSK_RECEIVE_FROM_EVENT routine = s->on_datagram->WskReceiveFromEvent;
     struct thread_mark mark = thread_mark_get();
     NTSTATUS status;
 
-    atomic_fetch_add(&s->retained, octets);
+    atomic_fetch_add(&s->retained, bytes);
     live_add_made(LIVE_WSK, list, "WSK_DATAGRAM_INDICATION", &s->opened);
     status = routine(s->context, flags, &list->indication);
     thread_mark_check(&mark, "WskReceiveFromEvent", (const void *)(uintptr_t)routine);
@@ -341,28 +348,28 @@ static void call(struct wsk_socket *s, struct wsk_datagram *list)
                          "%p has been released, and the event did not return STATUS_PENDING", (void *)list);
         return;
     }
-    atomic_fetch_sub(&s->retained, octets);
+    atomic_fetch_sub(&s->retained, bytes);
     if (status == STATUS_SUCCESS)
         wsk_datagrams_free(list);
     else
-        refused(s, list);
+        wsk_datagram_store_refused(s, list);
 }
 
-/* False: there is nothing to indicate, or nobody to indicate it to. */
-static bool indicate(struct wsk_socket *s)
+/* Returns false if there is nothing to indicate or the event is not enabled. */
+static bool wsk_datagram_indicate(struct wsk_socket *s)
 {
     struct wsk_datagram *list;
     int error = 0;
 
     if (!s->on_datagram || !s->on_datagram->WskReceiveFromEvent || !wsk_event_begin(s, WSK_EVENT_RECEIVE_FROM))
         return false;
-    list = take_held_list(s);
+    list = wsk_datagram_pop_refused(s);
     if (!list)
-        list = receive_list(s, &error);
+        list = wsk_datagram_receive_list(s, &error);
     if (list)
-        call(s, list);
+        wsk_datagram_call_event(s, list);
     else if (error != -EAGAIN)
-        wsk_thread_again(s, true);
+        wsk_thread_pump_again(s, true);
     wsk_event_end(s);
     return list != NULL;
 }
@@ -373,25 +380,25 @@ void wsk_datagram_pump(struct wsk_socket *s)
 
     if (wsk_state(s) != WSK_BOUND)
         return;
-    send_all(s);
+    wsk_datagram_send_all(s);
     for (int i = 0; i < AT_ONCE; i++) {
         struct wsk_request *r = wsk_request_first(&s->receives);
 
-        if (!(r ? serve(s, r) : indicate(s)))
+        if (!(r ? wsk_datagram_serve_request(s, r) : wsk_datagram_indicate(s)))
             return;
     }
-    wsk_thread_again(s, false); /* others have their turn */
+    wsk_thread_pump_again(s, false); /* after the other sockets */
 }
 
 NTSTATUS WSKAPI wsk_datagram_release(PWSK_SOCKET Socket, PWSK_DATAGRAM_INDICATION DatagramIndication)
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     struct wsk_datagram *list = (struct wsk_datagram *)DatagramIndication;
-    NTSTATUS status = wsk_take_back(Socket, list, "WskReceiveFromEvent");
+    NTSTATUS status = wsk_indication_remove(Socket, list, "WskReceiveFromEvent");
 
     if (status != STATUS_SUCCESS)
         return status;
-    atomic_fetch_sub(&s->retained, octets_of(list));
+    atomic_fetch_sub(&s->retained, wsk_datagram_total_bytes(list));
     wsk_datagrams_free(list);
     return STATUS_SUCCESS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of Winsock Kernel's sockets: which are enabled, which one is being called, and the two that carry no data. The
- * thread calls them, one at a time for each socket; drivers enable and disable them from anywhere.
+ * Events of Winsock Kernel's sockets: which are enabled, which one is running, and the two that carry no data. Only the
+ * socket thread calls events, so a socket has at most one running event; any thread may enable and disable them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +11,23 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-enum { OF_CONNECTION = WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_SEND_BACKLOG };
+enum { CONNECTION_EVENTS = WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_SEND_BACKLOG };
 
 ULONG wsk_event_mask(ULONG category)
 {
     switch (category) {
-    case WSK_FLAG_LISTEN_SOCKET: return WSK_EVENT_ACCEPT | OF_CONNECTION; /* the latter for what it accepts */
-    case WSK_FLAG_CONNECTION_SOCKET: return OF_CONNECTION;
+    case WSK_FLAG_LISTEN_SOCKET:
+        return WSK_EVENT_ACCEPT | CONNECTION_EVENTS; /* inherited by accepted sockets */
+    case WSK_FLAG_CONNECTION_SOCKET:
+        return CONNECTION_EVENTS;
     case WSK_FLAG_DATAGRAM_SOCKET: return WSK_EVENT_RECEIVE_FROM;
-    case WSK_FLAG_STREAM_SOCKET: return WSK_EVENT_ACCEPT | OF_CONNECTION;
+    case WSK_FLAG_STREAM_SOCKET:
+        return WSK_EVENT_ACCEPT | CONNECTION_EVENTS;
     default: return 0;
     }
 }
 
-/* ---- Being called ------------------------------------------------------------------------------------------------ */
+/* ---- Calling ----------------------------------------------------------------------------------------------------- */
 
 bool wsk_event_enabled(struct wsk_socket *s, ULONG event)
 {
@@ -70,17 +73,17 @@ void wsk_event_disconnect(struct wsk_socket *s)
     PFN_WSK_DISCONNECT_EVENT routine = s->on_connection ? s->on_connection->WskDisconnectEvent : NULL;
     struct thread_mark mark;
 
-    if (s->told_end || !routine || (!abortive && (!s->ended || wsk_state(s) == WSK_LOST)) ||
+    if (s->disconnect_indicated || !routine || (!abortive && (!s->fin_received || wsk_state(s) == WSK_LOST)) ||
         !wsk_event_begin(s, WSK_EVENT_DISCONNECT))
         return;
-    s->told_end = true;
+    s->disconnect_indicated = true;
     mark = thread_mark_get();
     (void)routine(s->context, WSK_FLAG_AT_DISPATCH_LEVEL | (abortive ? WSK_FLAG_ABORTIVE : 0));
     thread_mark_check(&mark, "WskDisconnectEvent", (const void *)(uintptr_t)routine);
     wsk_event_end(s);
 }
 
-/* What the host keeps ready to send is what it takes to keep the stream full; it lets it grow with the connection. */
+/* The ideal backlog is the size of the host's send buffer, which the host enlarges as the connection needs it. */
 void wsk_event_backlog(struct wsk_socket *s)
 {
     PFN_WSK_SEND_BACKLOG_EVENT routine = s->on_connection ? s->on_connection->WskSendBacklogEvent : NULL;
@@ -90,9 +93,9 @@ void wsk_event_backlog(struct wsk_socket *s)
     if (!routine || wsk_state(s) != WSK_CONNECTED || !wsk_event_enabled(s, WSK_EVENT_SEND_BACKLOG))
         return;
     size = (ULONG)wsk_host_send_room(s->fd);
-    if (size == s->backlog_told || !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
+    if (size == s->backlog_indicated || !wsk_event_begin(s, WSK_EVENT_SEND_BACKLOG))
         return;
-    s->backlog_told = size;
+    s->backlog_indicated = size;
     mark = thread_mark_get();
     (void)routine(s->context, size);
     thread_mark_check(&mark, "WskSendBacklogEvent", (const void *)(uintptr_t)routine);
@@ -101,21 +104,24 @@ void wsk_event_backlog(struct wsk_socket *s)
 
 /* ---- Enabling and disabling -------------------------------------------------------------------------------------- */
 
-static NTSTATUS enable(struct wsk_socket *s, ULONG events)
+static NTSTATUS wsk_event_enable(struct wsk_socket *s, ULONG events)
 {
-    bool listens = wsk_state(s) == WSK_LISTENS;
+    bool listens = wsk_state(s) == WSK_LISTENING;
 
     pthread_mutex_lock(&s->lock);
     if (listens)
-        s->inherited |= events & OF_CONNECTION;
-    s->events |= listens ? events & ~(ULONG)OF_CONNECTION : events;
+        s->inherited |= events & CONNECTION_EVENTS;
+    s->events |= listens ? events & ~(ULONG)CONNECTION_EVENTS : events;
     pthread_mutex_unlock(&s->lock);
-    wsk_socket_post_pump(s); /* for what has happened already */
+    wsk_socket_post_pump(s); /* data or a connection may have arrived before */
     return STATUS_SUCCESS;
 }
 
-/* Without an IRP nobody can be told later. */
-static NTSTATUS disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
+/*
+ * Disables the event. If it is running, the request waits for its return (STATUS_PENDING). Without a request the result
+ * is STATUS_EVENT_PENDING.
+ */
+static NTSTATUS wsk_event_disable(struct wsk_socket *s, ULONG event, struct wsk_request *r)
 {
     NTSTATUS status = STATUS_SUCCESS;
 
@@ -131,20 +137,20 @@ static NTSTATUS disable(struct wsk_socket *s, ULONG event, struct wsk_request *r
     return status;
 }
 
-static bool is_one(ULONG events)
+static bool wsk_event_is_single(ULONG events)
 {
     return events && !(events & (events - 1));
 }
 
-/* Events are for what they can happen at: something bound that listens or receives, or a connection. */
-static bool is_in_time(struct wsk_socket *s)
+/* Events can be changed once they can occur: at a bound datagram socket, a listener, or a connection. */
+static bool wsk_event_is_controllable(struct wsk_socket *s)
 {
     enum wsk_state state = wsk_state(s);
 
-    return state == WSK_LISTENS || state == WSK_CONNECTED || state == WSK_LOST || (!s->stream && state == WSK_BOUND);
+    return state == WSK_LISTENING || state == WSK_CONNECTED || state == WSK_LOST || (!s->stream && state == WSK_BOUND);
 }
 
-static NTSTATUS verify(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size)
+static NTSTATUS wsk_event_check_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size)
 {
     ULONG events;
 
@@ -154,10 +160,10 @@ static NTSTATUS verify(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *c
     events = control->EventMask & ~WSK_EVENT_DISABLE;
     if (!events || events & ~wsk_event_mask(s->category))
         return STATUS_INVALID_PARAMETER;
-    if (!is_in_time(s))
+    if (!wsk_event_is_controllable(s))
         return STATUS_INVALID_DEVICE_STATE;
-    if (control->EventMask & WSK_EVENT_DISABLE &&
-        (!is_one(events) || events & s->static_events || (wsk_state(s) == WSK_LISTENS && events & OF_CONNECTION)))
+    if (control->EventMask & WSK_EVENT_DISABLE && (!wsk_event_is_single(events) || events & s->static_events ||
+                                                   (wsk_state(s) == WSK_LISTENING && events & CONNECTION_EVENTS)))
         return STATUS_INVALID_PARAMETER;
     return STATUS_SUCCESS;
 }
@@ -165,17 +171,17 @@ static NTSTATUS verify(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *c
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp)
 {
     struct wsk_request *r = NULL;
-    NTSTATUS status = verify(s, control, size);
+    NTSTATUS status = wsk_event_check_control(s, control, size);
 
     if (!NT_SUCCESS(status))
-        return wsk_answer(irp, status, 0);
+        return wsk_complete_irp(irp, status, 0);
     if (!(control->EventMask & WSK_EVENT_DISABLE))
-        return wsk_answer(irp, enable(s, control->EventMask), 0);
+        return wsk_complete_irp(irp, wsk_event_enable(s, control->EventMask), 0);
     if (irp) {
-        r = wsk_request_of(s, WSK_DISABLE, irp);
+        r = wsk_request_alloc(s, WSK_DISABLE, irp);
         if (!r)
-            return wsk_answer(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
+            return wsk_complete_irp(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
     }
-    status = disable(s, control->EventMask & ~WSK_EVENT_DISABLE, r);
+    status = wsk_event_disable(s, control->EventMask & ~WSK_EVENT_DISABLE, r);
     return r && status != STATUS_PENDING ? wsk_request_refuse(r, status) : status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's sockets: see host.h. */
+/* The host's sockets: see host.h. Every address and interface index that passes through this file is mapped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,9 +19,9 @@
 #include "wdk/common/address_map.h"
 #include "wdk/common/interface_map.h"
 
-enum { BACKLOG = 200, READY_AT_ONCE = 32 };
+enum { LISTEN_BACKLOG = 200, MAX_READY = 32 };
 
-static int result(int answer)
+static int wsk_host_result(int answer)
 {
     return answer < 0 ? -errno : answer;
 }
@@ -34,13 +34,13 @@ union host_address {
     struct sockaddr_in6 v6;
 };
 
-static socklen_t to_host(union host_address *host, const struct wsk_address *a)
+static socklen_t wsk_host_encode_address(union host_address *host, const struct wsk_address *a)
 {
     uint16_t family;
 
     memset(host, 0, sizeof *host);
-    memcpy(&family, a->octets, sizeof family);
-    memcpy(host, a->octets, wsk_address_size(family));
+    memcpy(&family, a->bytes, sizeof family);
+    memcpy(host, a->bytes, wsk_address_size(family));
     address_map_to_host(host, wsk_address_size(family));
     if (family != WSK_INET6)
         return sizeof host->v4;
@@ -49,7 +49,7 @@ static socklen_t to_host(union host_address *host, const struct wsk_address *a)
     return sizeof host->v6;
 }
 
-static void from_host(struct wsk_address *a, const union host_address *host)
+static void wsk_host_decode_address(struct wsk_address *a, const union host_address *host)
 {
     union host_address mapped = *host;
     uint16_t family = host->any.sa_family == AF_INET6 ? WSK_INET6 : WSK_INET;
@@ -58,23 +58,23 @@ static void from_host(struct wsk_address *a, const union host_address *host)
     address_map_to_driver(&mapped, family == WSK_INET6 ? sizeof mapped.v6 : sizeof mapped.v4);
     if (family == WSK_INET6 && mapped.v6.sin6_scope_id)
         mapped.v6.sin6_scope_id = interface_map_driver(mapped.v6.sin6_scope_id);
-    memcpy(a->octets, &mapped, wsk_address_size(family));
-    memcpy(a->octets, &family, sizeof family);
+    memcpy(a->bytes, &mapped, wsk_address_size(family));
+    memcpy(a->bytes, &family, sizeof family);
 }
 
-void wsk_host_from(struct wsk_address *a, const void *sockaddr)
+void wsk_address_from_host(struct wsk_address *a, const void *sockaddr)
 {
     union host_address host = { .any = { .sa_family = AF_UNSPEC } };
     sa_family_t family = ((const struct sockaddr *)sockaddr)->sa_family;
 
     memcpy(&host, sockaddr, family == AF_INET6 ? sizeof host.v6 : sizeof host.v4);
-    from_host(a, &host);
+    wsk_host_decode_address(a, &host);
 }
 
-size_t wsk_host_to(void *sockaddr, const struct wsk_address *a)
+size_t wsk_address_to_host(void *sockaddr, const struct wsk_address *a)
 {
     union host_address host;
-    socklen_t size = to_host(&host, a);
+    socklen_t size = wsk_host_encode_address(&host, a);
 
     memcpy(sockaddr, &host, size);
     return size;
@@ -96,12 +96,15 @@ void wsk_host_map_address(void *address, bool v6, bool to_host)
 
 /* ---- One socket -------------------------------------------------------------------------------------------------- */
 
-static void set(int fd, int level, int name, int value)
+static void wsk_host_set_int(int fd, int level, int name, int value)
 {
-    (void)setsockopt(fd, level, name, &value, sizeof value); /* all of them are known to any host */
+    (void)setsockopt(fd, level, name, &value, sizeof value); /* every host supports the options used here */
 }
 
-/* As on Windows: an IPv6 socket is for IPv6 alone. What a datagram was sent to tells broadcasts and multicasts. */
+/*
+ * As on Windows, an IPv6 socket does not accept IPv4. The packet information has a datagram's destination, which shows
+ * whether it was a broadcast or multicast.
+ */
 int wsk_host_open(unsigned family, bool stream)
 {
     int fd = socket(family == WSK_INET6 ? AF_INET6 : AF_INET,
@@ -110,50 +113,50 @@ int wsk_host_open(unsigned family, bool stream)
     if (fd < 0)
         return -errno;
     if (family == WSK_INET6)
-        set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+        wsk_host_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (stream)
-        set(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* what comes next is told by its count, which would stop before one */
+        wsk_host_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1); /* urgent bytes are received and counted as others */
     if (!stream && family == WSK_INET6)
-        set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+        wsk_host_set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
     else if (!stream)
-        set(fd, IPPROTO_IP, IP_PKTINFO, 1);
+        wsk_host_set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
     return fd;
 }
 
 int wsk_host_bind(int fd, const struct wsk_address *local)
 {
     union host_address host;
-    socklen_t size = to_host(&host, local);
+    socklen_t size = wsk_host_encode_address(&host, local);
 
-    return result(bind(fd, &host.any, size));
+    return wsk_host_result(bind(fd, &host.any, size));
 }
 
 int wsk_host_listen(int fd)
 {
-    return result(listen(fd, BACKLOG));
+    return wsk_host_result(listen(fd, LISTEN_BACKLOG));
 }
 
 int wsk_host_connect(int fd, const struct wsk_address *remote)
 {
     union host_address host;
-    socklen_t size = to_host(&host, remote);
+    socklen_t size = wsk_host_encode_address(&host, remote);
 
-    return result(connect(fd, &host.any, size));
+    return wsk_host_result(connect(fd, &host.any, size));
 }
 
 int wsk_host_disconnect(int fd)
 {
     const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
-    return result(connect(fd, &none, sizeof none));
+    return wsk_host_result(connect(fd, &none, sizeof none));
 }
 
 int wsk_host_shutdown_send(int fd)
 {
-    return result(shutdown(fd, SHUT_WR));
+    return wsk_host_result(shutdown(fd, SHUT_WR));
 }
 
-int wsk_host_is_end_taken(int fd)
+int wsk_host_check_fin_acked(int fd)
 {
     struct tcp_info info = { .tcpi_state = 0 };
     socklen_t size = sizeof info;
@@ -162,10 +165,10 @@ int wsk_host_is_end_taken(int fd)
         return -errno;
     if (info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK)
         return -EAGAIN;
-    return info.tcpi_state == TCP_CLOSE ? -wsk_host_take_error(fd) : 0;
+    return info.tcpi_state == TCP_CLOSE ? -wsk_host_pop_error(fd) : 0;
 }
 
-/* The peer is to see it even while a child of this process has a copy: to close alone would leave it open. */
+/* The disconnect or shutdown closes the connection even if a child process has a copy of fd. */
 void wsk_host_close(int fd, bool abort)
 {
     if (abort)
@@ -177,17 +180,17 @@ void wsk_host_close(int fd, bool abort)
 
 int wsk_host_accept(int fd)
 {
-    return result(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    return wsk_host_result(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 int wsk_host_local(int fd, struct wsk_address *local)
 {
     union host_address host;
     socklen_t size = sizeof host;
-    int error = result(getsockname(fd, &host.any, &size));
+    int error = wsk_host_result(getsockname(fd, &host.any, &size));
 
     if (!error)
-        from_host(local, &host);
+        wsk_host_decode_address(local, &host);
     return error;
 }
 
@@ -195,10 +198,10 @@ int wsk_host_remote(int fd, struct wsk_address *remote)
 {
     union host_address host;
     socklen_t size = sizeof host;
-    int error = result(getpeername(fd, &host.any, &size));
+    int error = wsk_host_result(getpeername(fd, &host.any, &size));
 
     if (!error)
-        from_host(remote, &host);
+        wsk_host_decode_address(remote, &host);
     return error;
 }
 
@@ -214,7 +217,7 @@ int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk
     return error;
 }
 
-int wsk_host_take_error(int fd)
+int wsk_host_pop_error(int fd)
 {
     int error = 0;
     socklen_t size = sizeof error;
@@ -224,48 +227,48 @@ int wsk_host_take_error(int fd)
 
 size_t wsk_host_available(int fd)
 {
-    int octets = 0;
+    int bytes = 0;
 
-    return ioctl(fd, FIONREAD, &octets) || octets < 0 ? 0 : (size_t)octets;
+    return ioctl(fd, FIONREAD, &bytes) || bytes < 0 ? 0 : (size_t)bytes;
 }
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
-static ssize_t result_of(ssize_t answer)
+static ssize_t wsk_host_io_result(ssize_t answer)
 {
     return answer < 0 ? -errno : answer;
 }
 
-static struct msghdr message(const struct iovec *parts, int count)
+static struct msghdr wsk_host_message(const struct iovec *parts, int count)
 {
     return (struct msghdr){ .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count };
 }
 
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more)
 {
-    struct msghdr m = message(parts, count);
+    struct msghdr m = wsk_host_message(parts, count);
 
-    return result_of(sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0)));
+    return wsk_host_io_result(sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0)));
 }
 
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek)
 {
-    struct msghdr m = message(parts, count);
+    struct msghdr m = wsk_host_message(parts, count);
 
-    return result_of(recvmsg(fd, &m, MSG_DONTWAIT | (peek ? MSG_PEEK : 0)));
+    return wsk_host_io_result(recvmsg(fd, &m, MSG_DONTWAIT | (peek ? MSG_PEEK : 0)));
 }
 
-ssize_t wsk_host_discard(int fd, size_t most)
+ssize_t wsk_host_discard(int fd, size_t max)
 {
-    return result_of(recv(fd, NULL, most, MSG_DONTWAIT | MSG_TRUNC));
+    return wsk_host_io_result(recv(fd, NULL, max, MSG_DONTWAIT | MSG_TRUNC));
 }
 
 union control {
     struct cmsghdr header;
-    char octets[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+    char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
 
-static void put_info(struct msghdr *m, union control *control, const struct wsk_packet_info *info)
+static void wsk_host_encode_info(struct msghdr *m, union control *control, const struct wsk_packet_info *info)
 {
     struct in6_pktinfo v6 = { .ipi6_ifindex = info->interface ? interface_map_host(info->interface) : 0 };
     struct in_pktinfo v4 = { .ipi_ifindex = (int)v6.ipi6_ifindex };
@@ -275,7 +278,7 @@ static void put_info(struct msghdr *m, union control *control, const struct wsk_
     memcpy(&v6.ipi6_addr, info->address, sizeof v6.ipi6_addr);
     memcpy(&v4.ipi_spec_dst, info->address, sizeof v4.ipi_spec_dst);
     wsk_host_map_address(info->v6 ? (void *)&v6.ipi6_addr : (void *)&v4.ipi_spec_dst, info->v6, true);
-    m->msg_control = control->octets;
+    m->msg_control = control->bytes;
     m->msg_controllen = CMSG_SPACE(size);
     control->header.cmsg_len = CMSG_LEN(size);
     control->header.cmsg_level = info->v6 ? IPPROTO_IPV6 : IPPROTO_IP;
@@ -283,7 +286,7 @@ static void put_info(struct msghdr *m, union control *control, const struct wsk_
     memcpy(CMSG_DATA(&control->header), info->v6 ? (const void *)&v6 : (const void *)&v4, size);
 }
 
-static void take_info(struct wsk_packet_info *info, struct msghdr *m)
+static void wsk_host_decode_info(struct wsk_packet_info *info, struct msghdr *m)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
     struct in_pktinfo v4;
@@ -311,42 +314,42 @@ static void take_info(struct wsk_packet_info *info, struct msghdr *m)
 ssize_t wsk_host_send_to(int fd, const struct iovec *parts, int count, const struct wsk_address *to,
                          const struct wsk_packet_info *info)
 {
-    struct msghdr m = message(parts, count);
+    struct msghdr m = wsk_host_message(parts, count);
     union host_address host;
     union control control;
 
     m.msg_name = &host;
-    m.msg_namelen = to_host(&host, to);
+    m.msg_namelen = wsk_host_encode_address(&host, to);
     if (info->present)
-        put_info(&m, &control, info);
-    return result_of(sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
+        wsk_host_encode_info(&m, &control, info);
+    return wsk_host_io_result(sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, struct wsk_address *from,
                               struct wsk_packet_info *info)
 {
-    struct msghdr m = message(parts, count);
+    struct msghdr m = wsk_host_message(parts, count);
     union host_address host = { .any = { .sa_family = AF_UNSPEC } };
     union control control;
     ssize_t n;
 
     m.msg_name = &host;
     m.msg_namelen = sizeof host;
-    m.msg_control = control.octets;
+    m.msg_control = control.bytes;
     m.msg_controllen = sizeof control;
-    n = result_of(recvmsg(fd, &m, MSG_DONTWAIT));
+    n = wsk_host_io_result(recvmsg(fd, &m, MSG_DONTWAIT));
     if (n >= 0) {
-        from_host(from, &host);
-        take_info(info, &m);
+        wsk_host_decode_address(from, &host);
+        wsk_host_decode_info(info, &m);
     }
     return n;
 }
 
-/* ---- Options that the thread sets by itself ---------------------------------------------------------------------- */
+/* ---- Options without a driver's request -------------------------------------------------------------------------- */
 
 void wsk_host_set_no_delay(int fd, bool on)
 {
-    set(fd, IPPROTO_TCP, TCP_NODELAY, on);
+    wsk_host_set_int(fd, IPPROTO_TCP, TCP_NODELAY, on);
 }
 
 bool wsk_host_has_no_delay(int fd)
@@ -359,10 +362,10 @@ bool wsk_host_has_no_delay(int fd)
 
 size_t wsk_host_send_room(int fd)
 {
-    int octets = 0;
-    socklen_t size = sizeof octets;
+    int bytes = 0;
+    socklen_t size = sizeof bytes;
 
-    return getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &octets, &size) || octets < 0 ? 0 : (size_t)octets;
+    return getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &size) || bytes < 0 ? 0 : (size_t)bytes;
 }
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
@@ -399,26 +402,26 @@ int wsk_host_watch(struct wsk_poll *p, int fd, void *tag)
 {
     struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = tag };
 
-    return result(epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event));
+    return wsk_host_result(epoll_ctl(p->epoll, EPOLL_CTL_ADD, fd, &event));
 }
 
 void wsk_host_unwatch(struct wsk_poll *p, int fd)
 {
-    (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, NULL); /* it fails only where it is not watched */
+    (void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, fd, NULL); /* fails only if fd is not watched */
 }
 
 void wsk_host_wake(struct wsk_poll *p)
 {
     const uint64_t one = 1;
 
-    (void)!write(p->wake, &one, sizeof one); /* it fails only where it is awake already */
+    (void)!write(p->wake, &one, sizeof one); /* fails only if a wake is pending already */
 }
 
-int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int most, int milliseconds)
+int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int max, int timeout_ms)
 {
-    struct epoll_event events[READY_AT_ONCE];
+    struct epoll_event events[MAX_READY];
     uint64_t count;
-    int n = epoll_wait(p->epoll, events, most < READY_AT_ONCE ? most : READY_AT_ONCE, milliseconds);
+    int n = epoll_wait(p->epoll, events, max < MAX_READY ? max : MAX_READY, timeout_ms);
 
     for (int i = 0; i < n; i++) {
         ready[i].tag = events[i].data.ptr;

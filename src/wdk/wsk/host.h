@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host's sockets in plain C, for the sockets of Winsock Kernel: the files that see Windows' headers cannot see the
- * host's. Calls never block. They return 0 or more, or the host's errno negated. Addresses that drivers have wired in
- * (address_map.h) and interface indexes (interface_map.h) are exchanged here, both ways.
+ * The host's sockets in plain C, for the sockets of Winsock Kernel: a file that includes Windows' headers cannot
+ * include the host's. No call blocks, except wsk_host_wait. A call returns 0 or more, or the host's errno negated,
+ * unless its comment differs. Addresses (address_map.h) and interface indexes (interface_map.h) are mapped here in both
+ * directions.
  */
 #ifndef ONDK_WDK_WSK_HOST_H
 #define ONDK_WDK_WSK_HOST_H
@@ -13,10 +14,10 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* A sockaddr_in or sockaddr_in6 as Windows has it. */
+/* A sockaddr_in or sockaddr_in6 in Windows' layout. */
 enum { WSK_INET = 2, WSK_INET6 = 23, WSK_INET_SIZE = 16, WSK_INET6_SIZE = 28 };
 struct wsk_address {
-    _Alignas(8) uint8_t octets[WSK_INET6_SIZE];
+    _Alignas(8) uint8_t bytes[WSK_INET6_SIZE];
 };
 
 static inline size_t wsk_address_size(unsigned family)
@@ -24,42 +25,46 @@ static inline size_t wsk_address_size(unsigned family)
     return family == WSK_INET6 ? WSK_INET6_SIZE : WSK_INET_SIZE;
 }
 
-/* From and to a sockaddr of the host's; to gives its size. */
-void wsk_host_from(struct wsk_address *a, const void *sockaddr);
-size_t wsk_host_to(void *sockaddr, const struct wsk_address *a);
-/* An address alone, without a sockaddr: 4 octets, or 16; exchanged in place. */
+/* Convert between Windows' and the host's sockaddr. wsk_address_to_host returns the size of the host's. */
+void wsk_address_from_host(struct wsk_address *a, const void *sockaddr);
+size_t wsk_address_to_host(void *sockaddr, const struct wsk_address *a);
+/* Maps an IP address of 4 or 16 bytes in place. */
 void wsk_host_map_address(void *address, bool v6, bool to_host);
 
 /* ---- One socket ---- */
 
 int wsk_host_open(unsigned family, bool stream);
-/* abort: what the peer has not got yet is lost, and it gets a reset. */
+/* abort: drops the data that the peer has not received and resets the connection. */
 void wsk_host_close(int fd, bool abort);
 int wsk_host_bind(int fd, const struct wsk_address *local);
 int wsk_host_listen(int fd);
 int wsk_host_connect(int fd, const struct wsk_address *remote);
-/* Back to a socket that is bound; where there is a connection, its peer gets a reset. */
+/* Makes the socket unconnected; resets its connection if it has one. */
 int wsk_host_disconnect(int fd);
 int wsk_host_shutdown_send(int fd);
-/* After that. 0: the peer's host has got all, with the end. -EAGAIN: not yet; whoever watches is told then. */
-int wsk_host_is_end_taken(int fd);
-/* The new socket. */
+/*
+ * For use after wsk_host_shutdown_send: 0 if the peer's host has acknowledged all data and the FIN, -EAGAIN if not yet.
+ * A watched socket becomes ready when that changes.
+ */
+int wsk_host_check_fin_acked(int fd);
+/* Returns the new socket. */
 int wsk_host_accept(int fd);
 int wsk_host_local(int fd, struct wsk_address *local);
 int wsk_host_remote(int fd, struct wsk_address *remote);
-/* Which address of this host's is used to reach the remote one. */
+/* *local becomes the local address that the host would use to reach the remote address. */
 int wsk_host_route(unsigned family, const struct wsk_address *remote, struct wsk_address *local);
-/* The error that the host has kept for the socket, not negated, which then forgets it. */
-int wsk_host_take_error(int fd);
-/* Octets that could be read now; of a datagram socket, of the next datagram. */
+/* Returns and clears the host's pending error of the socket (SO_ERROR), not negated. */
+int wsk_host_pop_error(int fd);
+/* Returns how many bytes can be received now; for a datagram socket, the size of the next datagram. */
 size_t wsk_host_available(int fd);
+/* more: another part of the same send follows. */
 ssize_t wsk_host_send(int fd, const struct iovec *parts, int count, bool more);
-/* peek: they stay to be received. 0: the peer has sent its end. */
+/* peek: the bytes can be received again. Returns 0 if the peer has sent its FIN. */
 ssize_t wsk_host_receive(int fd, const struct iovec *parts, int count, bool peek);
-/* That many at most, without looking at them. */
-ssize_t wsk_host_discard(int fd, size_t most);
+/* Drops up to max bytes of the received data. */
+ssize_t wsk_host_discard(int fd, size_t max);
 
-/* What comes with a datagram, or is to go with it: the address here, and the interface. */
+/* Packet information of a datagram: the local address and the interface. */
 struct wsk_packet_info {
     bool present, v6, truncated, broadcast, multicast;
     uint8_t address[16];
@@ -72,13 +77,13 @@ ssize_t wsk_host_receive_from(int fd, const struct iovec *parts, int count, stru
 
 /* ---- Options, by Windows' levels and names ---- */
 
-/* -ENOPROTOOPT: none that is known here. */
+/* -ENOPROTOOPT: the option is not supported. */
 int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, const void *value, size_t size);
-/* *size: room, then how much there is. */
+/* *size is the size of the buffer, then that of the value. */
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size);
 void wsk_host_set_no_delay(int fd, bool on);
 bool wsk_host_has_no_delay(int fd);
-/* What the host keeps ready to send. */
+/* Returns the size of the host's send buffer. */
 size_t wsk_host_send_room(int fd);
 
 /* ---- Waiting ---- */
@@ -86,17 +91,17 @@ size_t wsk_host_send_room(int fd);
 struct wsk_poll;
 struct wsk_ready {
     void *tag;    /* NULL: wsk_host_wake */
-    bool failed;  /* wsk_host_take_error tells more */
+    bool failed;  /* see wsk_host_pop_error */
 };
 
 struct wsk_poll *wsk_host_poll_new(void);
 void wsk_host_poll_free(struct wsk_poll *p);
-/* Told whenever something changes at the socket, not as long as it stays so. */
+/* Reports the socket as ready once for each change of its state (edge-triggered). */
 int wsk_host_watch(struct wsk_poll *p, int fd, void *tag);
-/* To close it is not enough: a child of this process may have a copy, which stays. */
+/* Required before the close: a child process may have a copy of fd, which would stay watched. */
 void wsk_host_unwatch(struct wsk_poll *p, int fd);
 void wsk_host_wake(struct wsk_poll *p);
-/* How many are ready; 0: the time is over. -1: for ever. */
-int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int most, int milliseconds);
+/* Waits at most timeout_ms (-1: without limit). Returns how many sockets, and the wake, are ready. */
+int wsk_host_wait(struct wsk_poll *p, struct wsk_ready *ready, int max, int timeout_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Incoming connections. They are taken from the host when somebody wants them, a WskAccept or the event, so that until
- * then they wait, or are kept away, in the host's own backlog.
+ * Incoming connections. A connection is accepted from the host only for a waiting WskAccept or an enabled
+ * WskAcceptEvent. Until then it waits in the host's backlog, which also limits how many wait.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,18 +12,18 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-static void copy_address(struct wsk_socket *s, const struct wsk_address *from, PSOCKADDR to)
+static void wsk_listen_copy_address(struct wsk_socket *s, const struct wsk_address *from, PSOCKADDR to)
 {
     if (to)
-        memcpy(to, from->octets, wsk_address_size(s->family));
+        memcpy(to, from->bytes, wsk_address_size(s->family));
 }
 
-static bool accepts_by_event(struct wsk_socket *s)
+static bool wsk_listen_has_event(struct wsk_socket *s)
 {
     return s->on_listen && s->on_listen->WskAcceptEvent && wsk_event_enabled(s, WSK_EVENT_ACCEPT);
 }
 
-static struct wsk_socket *accepted_socket(struct wsk_socket *listener, int fd, NTSTATUS *status)
+static struct wsk_socket *wsk_listen_create_accepted(struct wsk_socket *listener, int fd, NTSTATUS *status)
 {
     struct wsk_socket *s =
         wsk_socket_new(listener->client, WSK_FLAG_CONNECTION_SOCKET, listener->family, true, fd, status);
@@ -32,28 +32,28 @@ static struct wsk_socket *accepted_socket(struct wsk_socket *listener, int fd, N
         wsk_host_close(fd, true);
         return NULL;
     }
-    s->no_delay = wsk_host_has_no_delay(fd); /* the listener's at the time */
+    s->no_delay = wsk_host_has_no_delay(fd); /* inherited from the listener */
     atomic_store(&s->state, WSK_CONNECTED);
     return s;
 }
 
-static void give(struct wsk_request *r, struct wsk_socket *s)
+static void wsk_listen_finish_accept(struct wsk_request *r, struct wsk_socket *s)
 {
     struct wsk_address local, remote;
 
     (void)wsk_host_local(s->fd, &local);
     if (wsk_host_remote(s->fd, &remote))
-        memset(&remote, 0, sizeof remote); /* it has gone again */
-    copy_address(s, &local, r->local_out);
-    copy_address(s, &remote, r->remote_out);
+        memset(&remote, 0, sizeof remote); /* the connection is closed already */
+    wsk_listen_copy_address(s, &local, r->local_out);
+    wsk_listen_copy_address(s, &remote, r->remote_out);
     s->context = r->context;
     s->on_connection = r->dispatch;
     s->opened = r->by;
     live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
-    wsk_request_give(r, s);
+    wsk_request_finish_connected(r, s);
 }
 
-static NTSTATUS call(struct wsk_socket *listener, struct wsk_socket *s)
+static NTSTATUS wsk_listen_call_event(struct wsk_socket *listener, struct wsk_socket *s)
 {
     struct wsk_address local, remote;
     PFN_WSK_ACCEPT_EVENT routine = listener->on_listen->WskAcceptEvent;
@@ -64,28 +64,28 @@ static NTSTATUS call(struct wsk_socket *listener, struct wsk_socket *s)
     if (wsk_host_remote(s->fd, &remote))
         memset(&remote, 0, sizeof remote);
     mark = thread_mark_get();
-    status = routine(listener->context, WSK_FLAG_AT_DISPATCH_LEVEL, (PSOCKADDR)local.octets, (PSOCKADDR)remote.octets,
+    status = routine(listener->context, WSK_FLAG_AT_DISPATCH_LEVEL, (PSOCKADDR)local.bytes, (PSOCKADDR)remote.bytes,
                      &s->handle, &s->context, &s->on_connection);
     thread_mark_check(&mark, "WskAcceptEvent", (const void *)(uintptr_t)routine);
     return status;
 }
 
-/* What the driver asked of a socket that it then refuses has been posted, and comes before the socket's end. */
-static void indicate(struct wsk_socket *listener, struct wsk_socket *s)
+/* The event may post requests for a socket that it then refuses; they run before the close that is posted here. */
+static void wsk_listen_indicate(struct wsk_socket *listener, struct wsk_socket *s)
 {
     s->opened = listener->opened;
     live_add_made(LIVE_WSK, s, "WSK_SOCKET", &s->opened);
     pthread_mutex_lock(&listener->lock);
     s->events |= listener->inherited;
     pthread_mutex_unlock(&listener->lock);
-    if (call(listener, s) == STATUS_SUCCESS)
-        wsk_connect_begin(s);
+    if (wsk_listen_call_event(listener, s) == STATUS_SUCCESS)
+        wsk_connect_handle_delivered(s);
     else
         wsk_socket_abandon(s);
 }
 
-/* False: there is none, or no room for one. */
-static bool accept_one(struct wsk_socket *s, struct wsk_request *r)
+/* Returns false if no connection waits, or if none could be accepted for the event. */
+static bool wsk_listen_accept_one(struct wsk_socket *s, struct wsk_request *r)
 {
     struct wsk_socket *accepted = NULL;
     NTSTATUS status = STATUS_SUCCESS;
@@ -94,19 +94,19 @@ static bool accept_one(struct wsk_socket *s, struct wsk_request *r)
     if (fd == -EAGAIN)
         return false;
     if (fd >= 0)
-        accepted = accepted_socket(s, fd, &status);
+        accepted = wsk_listen_create_accepted(s, fd, &status);
     else
         status = wsk_status(fd);
     if (accepted && r)
-        give(r, accepted);
+        wsk_listen_finish_accept(r, accepted);
     else if (accepted)
-        indicate(s, accepted);
+        wsk_listen_indicate(s, accepted);
     else if (status != STATUS_INSUFFICIENT_RESOURCES)
-        return true; /* one that has gone again */
+        return true; /* the peer has closed the connection already */
     else if (r)
         wsk_request_finish(r, status, 0);
     else
-        wsk_thread_again(s, true);
+        wsk_thread_pump_again(s, true);
     return accepted || r;
 }
 
@@ -118,11 +118,11 @@ void wsk_listen_pump(struct wsk_socket *s)
         struct wsk_request *r = wsk_request_first(&s->accepts);
 
         if (r) {
-            more = accept_one(s, r);
+            more = wsk_listen_accept_one(s, r);
         } else {
-            more = accepts_by_event(s) && wsk_event_begin(s, WSK_EVENT_ACCEPT);
+            more = wsk_listen_has_event(s) && wsk_event_begin(s, WSK_EVENT_ACCEPT);
             if (more) {
-                more = accept_one(s, NULL);
+                more = wsk_listen_accept_one(s, NULL);
                 wsk_event_end(s);
             }
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and addresses: see names.h. */
+/* WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo: see names.h. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #include "wdk/wsk/names.h"
 #include "wdk/wsk/names_host.h"
 
-/* A question on its way; the driver's strings and hints have been taken. */
-struct question {
-    void (*answer)(struct question *q);
+/* A pending query; it has copies of the driver's strings and hints. */
+struct wsk_query {
+    void (*answer)(struct wsk_query *q);
     struct wsk_client *client;
     PIRP irp;
     char *node, *service; /* of WskGetAddressInfo */
@@ -27,14 +27,14 @@ struct question {
     PUNICODE_STRING node_out, service_out;
 };
 
-/* What is given out is a list of these, freed by its head. */
+/* WskGetAddressInfo returns a list of these; WskFreeAddressInfo frees the list that begins with the first. */
 struct answer {
     ADDRINFOEXW info; /* first */
     struct wsk_address address;
     WCHAR *canonical;
 };
 
-static NTSTATUS status_of(enum wsk_names_answer answer)
+static NTSTATUS wsk_names_status(enum wsk_names_answer answer)
 {
     static const NTSTATUS statuses[] = {
         [WSK_NAMES_FOUND] = STATUS_SUCCESS,
@@ -46,46 +46,46 @@ static NTSTATUS status_of(enum wsk_names_answer answer)
     return statuses[answer];
 }
 
-/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+/* ---- Queries ----------------------------------------------------------------------------------------------------- */
 
-static void drop(struct question *q)
+static void wsk_query_free(struct wsk_query *q)
 {
     free(q->node);
     free(q->service);
     free(q);
 }
 
-static void finish(struct question *q, NTSTATUS status)
+static void wsk_query_finish(struct wsk_query *q, NTSTATUS status)
 {
     struct wsk_client *client = q->client;
     PIRP irp = q->irp;
 
-    drop(q);
+    wsk_query_free(q);
     irp->IoStatus.Status = status;
     irp->IoStatus.Information = (ULONG_PTR)status;
     IoCompleteRequest(irp, IO_NETWORK_INCREMENT);
-    wsk_client_drop(client);
+    wsk_client_unref(client);
 }
 
-static void *run(void *argument)
+static void *wsk_query_run(void *argument)
 {
-    struct question *q = argument;
+    struct wsk_query *q = argument;
 
     q->answer(q);
     return NULL;
 }
 
-/* The IRP is the question's from here on. */
-static NTSTATUS ask(struct question *q, void (*answer)(struct question *q))
+/* Starts the query's thread. The query is freed and its IRP completed when the thread is done or fails to start. */
+static NTSTATUS wsk_query_start(struct wsk_query *q, void (*answer)(struct wsk_query *q))
 {
     pthread_t thread;
 
     IoSetNextIrpStackLocation(q->irp);
     IoMarkIrpPending(q->irp);
-    wsk_client_hold(q->client);
+    wsk_client_ref(q->client);
     q->answer = answer;
-    if (thread_create(&thread, NULL, run, q))
-        finish(q, STATUS_INSUFFICIENT_RESOURCES);
+    if (thread_create(&thread, NULL, wsk_query_run, q))
+        wsk_query_finish(q, STATUS_INSUFFICIENT_RESOURCES);
     else
         pthread_detach(thread);
     return STATUS_PENDING;
@@ -93,7 +93,7 @@ static NTSTATUS ask(struct question *q, void (*answer)(struct question *q))
 
 /* ---- Addresses of a name ----------------------------------------------------------------------------------------- */
 
-static void free_list(struct answer *a)
+static void wsk_names_free_list(struct answer *a)
 {
     while (a) {
         struct answer *next = (struct answer *)a->info.ai_next;
@@ -104,28 +104,30 @@ static void free_list(struct answer *a)
     }
 }
 
-static struct answer *answer_new(const struct wsk_names_entry *e)
+static struct answer *wsk_names_answer_alloc(const struct wsk_names_entry *e)
 {
     struct answer *a = calloc(1, sizeof *a);
 
     if (!a)
         return NULL;
     a->address = e->address;
-    a->info = (ADDRINFOEXW){ .ai_family = (int)e->family, .ai_socktype = e->type, .ai_protocol = e->protocol,
+    a->info = (ADDRINFOEXW){ .ai_family = (int)e->family,
+                             .ai_socktype = e->type,
+                             .ai_protocol = e->protocol,
                              .ai_addrlen = wsk_address_size(e->family),
-                             .ai_addr = (struct sockaddr *)a->address.octets };
+                             .ai_addr = (struct sockaddr *)a->address.bytes };
     return a;
 }
 
-static struct answer *list_of(const struct wsk_names *names)
+static struct answer *wsk_names_list(const struct wsk_names *names)
 {
     struct answer *list = NULL;
 
     for (size_t i = names->count; i-- > 0;) {
-        struct answer *a = answer_new(&names->entries[i]);
+        struct answer *a = wsk_names_answer_alloc(&names->entries[i]);
 
         if (!a) {
-            free_list(list);
+            wsk_names_free_list(list);
             return NULL;
         }
         a->info.ai_next = list ? &list->info : NULL;
@@ -136,25 +138,25 @@ static struct answer *list_of(const struct wsk_names *names)
     return list;
 }
 
-static void resolve(struct question *q)
+static void wsk_query_resolve(struct wsk_query *q)
 {
     struct wsk_names *names = NULL;
     struct answer *list = NULL;
-    NTSTATUS status = status_of(wsk_names_host_resolve(q->node, q->service, &q->hints, &names));
+    NTSTATUS status = wsk_names_status(wsk_names_host_resolve(q->node, q->service, &q->hints, &names));
 
     if (NT_SUCCESS(status)) {
-        list = list_of(names);
+        list = wsk_names_list(names);
         status = list ? STATUS_SUCCESS : names->count ? STATUS_INSUFFICIENT_RESOURCES : STATUS_NO_MATCH;
         free(names);
     }
     if (list)
         live_add(LIVE_WSK, list, "ADDRINFOEXW");
     *q->result = list ? &list->info : NULL;
-    finish(q, status);
+    wsk_query_finish(q, status);
 }
 
-/* False: there is no memory. */
-static bool take(char **copy, const UNICODE_STRING *s)
+/* Copies the string as UTF-8; *copy stays NULL for an empty one. Returns false if out of memory. */
+static bool wsk_names_copy_string(char **copy, const UNICODE_STRING *s)
 {
     if (!s || !s->Buffer || !s->Length)
         return true;
@@ -162,8 +164,8 @@ static bool take(char **copy, const UNICODE_STRING *s)
     return *copy;
 }
 
-static NTSTATUS prepare_resolve(struct question *q, const UNICODE_STRING *node, const UNICODE_STRING *service,
-                                const ADDRINFOEXW *hints, struct addrinfoexW **result)
+static NTSTATUS wsk_query_init_resolve(struct wsk_query *q, const UNICODE_STRING *node, const UNICODE_STRING *service,
+                                       const ADDRINFOEXW *hints, struct addrinfoexW **result)
 {
     if (!result)
         return STATUS_INVALID_PARAMETER;
@@ -174,7 +176,7 @@ static NTSTATUS prepare_resolve(struct question *q, const UNICODE_STRING *node, 
                                              hints->ai_protocol };
     if (q->hints.family != AF_UNSPEC && q->hints.family != AF_INET && q->hints.family != AF_INET6)
         return STATUS_INVALID_PARAMETER;
-    if (!take(&q->node, node) || !take(&q->service, service))
+    if (!wsk_names_copy_string(&q->node, node) || !wsk_names_copy_string(&q->service, service))
         return STATUS_INSUFFICIENT_RESOURCES;
     return q->node || q->service ? STATUS_SUCCESS : STATUS_INVALID_PARAMETER;
 }
@@ -184,26 +186,26 @@ NTSTATUS WSKAPI wsk_names_get_address(PWSK_CLIENT Client, PUNICODE_STRING NodeNa
                                       struct addrinfoexW **Result, PEPROCESS OwningProcess, PETHREAD OwningThread,
                                       PIRP Irp)
 {
-    struct wsk_client *c = wsk_client_enter("WskGetAddressInfo", Client);
-    struct question *q = calloc(1, sizeof *q);
+    struct wsk_client *c = wsk_client_begin_call("WskGetAddressInfo", Client);
+    struct wsk_query *q = calloc(1, sizeof *q);
     NTSTATUS status;
 
     irql_check_max("WskGetAddressInfo", PASSIVE_LEVEL);
     if (!c || !Irp || (NameSpace != NS_ALL && NameSpace != NS_DNS) || Provider || (OwningThread && !OwningProcess))
         status = c ? STATUS_INVALID_PARAMETER : STATUS_INVALID_HANDLE;
     else
-        status = q ? prepare_resolve(q, NodeName, ServiceName, Hints, Result) : STATUS_INSUFFICIENT_RESOURCES;
+        status = q ? wsk_query_init_resolve(q, NodeName, ServiceName, Hints, Result) : STATUS_INSUFFICIENT_RESOURCES;
     if (NT_SUCCESS(status)) {
         q->client = c;
         q->irp = Irp;
-        status = ask(q, resolve);
+        status = wsk_query_start(q, wsk_query_resolve);
     } else {
         if (q)
-            drop(q);
-        (void)wsk_answer(Irp, status, 0);
+            wsk_query_free(q);
+        (void)wsk_complete_irp(Irp, status, 0);
     }
     if (c)
-        wsk_client_leave(c);
+        wsk_client_end_call(c);
     return status;
 }
 
@@ -214,7 +216,7 @@ VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
     if (!AddrInfo)
         return;
     if (live_remove(LIVE_WSK, AddrInfo))
-        free_list((struct answer *)AddrInfo);
+        wsk_names_free_list((struct answer *)AddrInfo);
     else if (check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskFreeAddressInfo", (uintptr_t)AddrInfo, 0, 0, 0,
                      "%p is not from WskGetAddressInfo", (void *)AddrInfo);
@@ -222,8 +224,8 @@ VOID WSKAPI wsk_names_free(PWSK_CLIENT Client, struct addrinfoexW *AddrInfo)
 
 /* ---- The name of an address -------------------------------------------------------------------------------------- */
 
-/* With the zero at its end, which Length does not count. */
-static NTSTATUS put(PUNICODE_STRING out, const char *text)
+/* Writes text and a terminator, which Length does not count. */
+static NTSTATUS wsk_names_put_string(PUNICODE_STRING out, const char *text)
 {
     const SIZE_T room = out && out->Buffer ? out->MaximumLength / sizeof(WCHAR) : 0;
     SIZE_T units;
@@ -238,24 +240,24 @@ static NTSTATUS put(PUNICODE_STRING out, const char *text)
     return STATUS_SUCCESS;
 }
 
-static void name(struct question *q)
+static void wsk_query_get_name(struct wsk_query *q)
 {
-    char node[WSK_NAMES_NODE], service[WSK_NAMES_SERVICE];
-    NTSTATUS status = status_of(wsk_names_host_name(&q->address, q->flags, node, service));
+    char node[WSK_NAMES_NODE_SIZE], service[WSK_NAMES_SERVICE_SIZE];
+    NTSTATUS status = wsk_names_status(wsk_names_host_name(&q->address, q->flags, node, service));
 
     if (NT_SUCCESS(status))
-        status = put(q->node_out, node);
+        status = wsk_names_put_string(q->node_out, node);
     if (NT_SUCCESS(status))
-        status = put(q->service_out, service);
-    finish(q, status);
+        status = wsk_names_put_string(q->service_out, service);
+    wsk_query_finish(q, status);
 }
 
-static bool take_address(struct wsk_address *to, const SOCKADDR *from, ULONG size)
+static bool wsk_names_copy_address(struct wsk_address *to, const SOCKADDR *from, ULONG size)
 {
     if (!from || (from->sa_family != AF_INET && from->sa_family != AF_INET6) ||
         size < wsk_address_size(from->sa_family))
         return false;
-    memcpy(to->octets, from, wsk_address_size(from->sa_family));
+    memcpy(to->bytes, from, wsk_address_size(from->sa_family));
     return true;
 }
 
@@ -263,15 +265,15 @@ NTSTATUS WSKAPI wsk_names_get_name(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG
                                    PUNICODE_STRING NodeName, PUNICODE_STRING ServiceName, ULONG Flags,
                                    PEPROCESS OwningProcess, PETHREAD OwningThread, PIRP Irp)
 {
-    struct wsk_client *c = wsk_client_enter("WskGetNameInfo", Client);
-    struct question *q = calloc(1, sizeof *q);
+    struct wsk_client *c = wsk_client_begin_call("WskGetNameInfo", Client);
+    struct wsk_query *q = calloc(1, sizeof *q);
     NTSTATUS status = q ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 
     irql_check_max("WskGetNameInfo", PASSIVE_LEVEL);
     if (!c)
         status = STATUS_INVALID_HANDLE;
     else if (q && (!Irp || (!NodeName && !ServiceName) || (OwningThread && !OwningProcess) ||
-                   !take_address(&q->address, SockAddr, SockAddrLength)))
+                   !wsk_names_copy_address(&q->address, SockAddr, SockAddrLength)))
         status = STATUS_INVALID_PARAMETER;
     if (NT_SUCCESS(status)) {
         q->client = c;
@@ -279,12 +281,12 @@ NTSTATUS WSKAPI wsk_names_get_name(PWSK_CLIENT Client, PSOCKADDR SockAddr, ULONG
         q->flags = Flags;
         q->node_out = NodeName;
         q->service_out = ServiceName;
-        status = ask(q, name);
+        status = wsk_query_start(q, wsk_query_get_name);
     } else {
         free(q);
-        (void)wsk_answer(Irp, status, 0);
+        (void)wsk_complete_irp(Irp, status, 0);
     }
     if (c)
-        wsk_client_leave(c);
+        wsk_client_end_call(c);
     return status;
 }

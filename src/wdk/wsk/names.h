@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names and addresses: WskGetAddressInfo, WskFreeAddressInfo, WskGetNameInfo. The host resolves, which may take its
- * time, so that a thread of each question's asks it and completes the IRP, at PASSIVE_LEVEL.
+ * WskGetAddressInfo, WskFreeAddressInfo and WskGetNameInfo. The host's resolver blocks, so each query has a thread of
+ * its own, which calls the resolver and completes the IRP at PASSIVE_LEVEL. The client is referenced until then.
  */
 #ifndef ONDK_WDK_WSK_NAMES_H
 #define ONDK_WDK_WSK_NAMES_H

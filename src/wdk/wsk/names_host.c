@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's resolver: see names_host.h. */
+/* The host's resolver: see names_host.h. Flags that the host has no equivalent for are refused. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,8 +22,8 @@ static const struct flag {
     { 0x01, NI_NOFQDN }, { 0x02, NI_NUMERICHOST }, { 0x04, NI_NAMEREQD }, { 0x08, NI_NUMERICSERV }, { 0x10, NI_DGRAM },
 };
 
-/* False: there is one among them that is not known. */
-static bool translate(const struct flag *flags, size_t count, uint32_t windows, int *host)
+/* Returns false if a flag has no equivalent. */
+static bool wsk_names_translate_flags(const struct flag *flags, size_t count, uint32_t windows, int *host)
 {
     *host = 0;
     for (size_t i = 0; i < count; i++)
@@ -34,7 +34,7 @@ static bool translate(const struct flag *flags, size_t count, uint32_t windows, 
     return !windows;
 }
 
-static enum wsk_names_answer answer_of(int error)
+static enum wsk_names_answer wsk_names_answer_of(int error)
 {
     switch (error) {
     case 0: return WSK_NAMES_FOUND;
@@ -47,18 +47,18 @@ static enum wsk_names_answer answer_of(int error)
     }
 }
 
-static bool is_internet(const struct addrinfo *a)
+static bool wsk_names_is_internet(const struct addrinfo *a)
 {
     return a->ai_family == AF_INET || a->ai_family == AF_INET6;
 }
 
-static struct wsk_names *collect(const struct addrinfo *all)
+static struct wsk_names *wsk_names_collect(const struct addrinfo *all)
 {
     struct wsk_names *names;
     size_t count = 0;
 
     for (const struct addrinfo *a = all; a; a = a->ai_next)
-        count += is_internet(a);
+        count += wsk_names_is_internet(a);
     names = calloc(1, sizeof *names + count * sizeof names->entries[0]);
     if (!names)
         return NULL;
@@ -67,9 +67,9 @@ static struct wsk_names *collect(const struct addrinfo *all)
     for (const struct addrinfo *a = all; a; a = a->ai_next) {
         struct wsk_names_entry *e = &names->entries[names->count];
 
-        if (!is_internet(a))
+        if (!wsk_names_is_internet(a))
             continue;
-        wsk_host_from(&e->address, a->ai_addr);
+        wsk_address_from_host(&e->address, a->ai_addr);
         e->family = a->ai_family == AF_INET6 ? WSK_INET6 : WSK_INET;
         e->type = a->ai_socktype;
         e->protocol = a->ai_protocol;
@@ -85,25 +85,26 @@ enum wsk_names_answer wsk_names_host_resolve(const char *node, const char *servi
     enum wsk_names_answer answer;
 
     wanted.ai_family = hints->family == WSK_INET6 ? AF_INET6 : hints->family == WSK_INET ? AF_INET : AF_UNSPEC;
-    if (!translate(address_flags, sizeof address_flags / sizeof address_flags[0], hints->flags, &wanted.ai_flags))
+    if (!wsk_names_translate_flags(address_flags, sizeof address_flags / sizeof address_flags[0], hints->flags,
+                                   &wanted.ai_flags))
         return WSK_NAMES_INVALID;
-    answer = answer_of(getaddrinfo(node, service, &wanted, &all));
+    answer = wsk_names_answer_of(getaddrinfo(node, service, &wanted, &all));
     if (answer != WSK_NAMES_FOUND)
         return answer;
-    *names = collect(all);
+    *names = wsk_names_collect(all);
     freeaddrinfo(all);
     return *names ? WSK_NAMES_FOUND : WSK_NAMES_NO_MEMORY;
 }
 
-enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags, char node[WSK_NAMES_NODE],
-                                          char service[WSK_NAMES_SERVICE])
+enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
+                                          char node[WSK_NAMES_NODE_SIZE], char service[WSK_NAMES_SERVICE_SIZE])
 {
     struct sockaddr_storage host;
-    socklen_t size = (socklen_t)wsk_host_to(&host, address);
+    socklen_t size = (socklen_t)wsk_address_to_host(&host, address);
     int wanted;
 
-    if (!translate(name_flags, sizeof name_flags / sizeof name_flags[0], flags, &wanted))
+    if (!wsk_names_translate_flags(name_flags, sizeof name_flags / sizeof name_flags[0], flags, &wanted))
         return WSK_NAMES_INVALID;
-    return answer_of(getnameinfo((const struct sockaddr *)&host, size, node, WSK_NAMES_NODE, service, WSK_NAMES_SERVICE,
-                                 wanted));
+    return wsk_names_answer_of(getnameinfo((const struct sockaddr *)&host, size, node, WSK_NAMES_NODE_SIZE, service,
+                                           WSK_NAMES_SERVICE_SIZE, wanted));
 }

@@ -9,7 +9,7 @@
 #include "wdk/wsk/host.h"
 
 enum wsk_names_answer { WSK_NAMES_FOUND, WSK_NAMES_NO_MATCH, WSK_NAMES_NO_MEMORY, WSK_NAMES_INVALID };
-enum { WSK_NAMES_NODE = 1025, WSK_NAMES_SERVICE = 64 };
+enum { WSK_NAMES_NODE_SIZE = 1025, WSK_NAMES_SERVICE_SIZE = 64 };
 
 struct wsk_names_hints {
     uint32_t flags, family;
@@ -24,14 +24,15 @@ struct wsk_names_entry {
 
 struct wsk_names {
     size_t count;
-    char canonical[WSK_NAMES_NODE]; /* empty: it was not asked for */
+    char canonical[WSK_NAMES_NODE_SIZE]; /* empty if it was not requested */
     struct wsk_names_entry entries[];
 };
 
-/* node or service may be NULL, not both. *names is freed with free(). Blocks. */
+/* Blocks. node or service may be NULL, but not both. The caller frees *names with free(). */
 enum wsk_names_answer wsk_names_host_resolve(const char *node, const char *service, const struct wsk_names_hints *hints,
                                              struct wsk_names **names);
-enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags, char node[WSK_NAMES_NODE],
-                                          char service[WSK_NAMES_SERVICE]);
+/* Blocks. */
+enum wsk_names_answer wsk_names_host_name(const struct wsk_address *address, uint32_t flags,
+                                          char node[WSK_NAMES_NODE_SIZE], char service[WSK_NAMES_SERVICE_SIZE]);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Windows' socket options and the host's: a table, and the few whose values differ. */
+/*
+ * Maps Windows' socket options to the host's by a table, and converts the few values that differ. An option that is not
+ * in the table is refused.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -16,11 +19,11 @@
 enum { WINDOWS_SOCKET = 0xffff, REUSE = 0x0004, EXCLUSIVE = ~REUSE, TYPE = 0x1008 };
 
 enum form {
-    NUMBER,     /* 32 bits there and here; a boolean may be one octet there */
-    MEMBERSHIP, /* the interface is an address in the one for IPv4, an index in the one for IPv6 */
-    FRAGMENT,   /* a boolean there, a mode here */
-    INDEX,      /* of an interface */
-    BUFFER      /* the host doubles what it is given */
+    NUMBER,     /* 32 bits; on Windows a boolean may be one byte */
+    MEMBERSHIP, /* the interface is an address for IPv4, an index for IPv6 */
+    FRAGMENT,   /* Windows has a boolean, the host a mode */
+    INDEX,      /* an interface index */
+    BUFFER      /* the host doubles the size that is set */
 };
 
 static const struct option {
@@ -57,7 +60,7 @@ static const struct option {
     { WSK_INET6, IPPROTO_IPV6, 27, IPPROTO_IPV6, IPV6_V6ONLY, NUMBER },
 };
 
-static const struct option *find(unsigned family, uint32_t level, uint32_t name)
+static const struct option *wsk_option_find(unsigned family, uint32_t level, uint32_t name)
 {
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
         if (options[i].level == level && options[i].name == name &&
@@ -66,12 +69,12 @@ static const struct option *find(unsigned family, uint32_t level, uint32_t name)
     return NULL;
 }
 
-static int set(int fd, int level, int name, const void *value, size_t size)
+static int wsk_option_set(int fd, int level, int name, const void *value, size_t size)
 {
     return setsockopt(fd, level, name, value, (socklen_t)size) ? -errno : 0;
 }
 
-static int set_membership(int fd, const struct option *o, const void *value, size_t size)
+static int wsk_option_set_membership(int fd, const struct option *o, const void *value, size_t size)
 {
     struct ip_mreq v4;
     struct ipv6_mreq v6;
@@ -81,28 +84,28 @@ static int set_membership(int fd, const struct option *o, const void *value, siz
     if (o->family == WSK_INET) {
         memcpy(&v4, value, sizeof v4);
         wsk_host_map_address(&v4.imr_interface, false, true);
-        return set(fd, o->host_level, o->host_name, &v4, sizeof v4);
+        return wsk_option_set(fd, o->host_level, o->host_name, &v4, sizeof v4);
     }
     memcpy(&v6, value, sizeof v6);
     v6.ipv6mr_interface = v6.ipv6mr_interface ? interface_map_host(v6.ipv6mr_interface) : 0;
-    return set(fd, o->host_level, o->host_name, &v6, sizeof v6);
+    return wsk_option_set(fd, o->host_level, o->host_name, &v6, sizeof v6);
 }
 
-static int set_number(int fd, const struct option *o, int number)
+static int wsk_option_set_number(int fd, const struct option *o, int number)
 {
     if (o->form == FRAGMENT)
         number = number ? IP_PMTUDISC_DO : IP_PMTUDISC_DONT;
     else if (o->form == INDEX)
         number = number ? (int)interface_map_host((uint32_t)number) : 0;
-    return set(fd, o->host_level, o->host_name, &number, sizeof number);
+    return wsk_option_set(fd, o->host_level, o->host_name, &number, sizeof number);
 }
 
 int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, const void *value, size_t size)
 {
-    const struct option *o = find(family, level, name);
+    const struct option *o = wsk_option_find(family, level, name);
     int number = 0;
 
-    /* The host gives an address to one socket alone unless it is told otherwise: that is what exclusive asks for. */
+    /* Without SO_REUSEADDR the host binds an address to one socket only, as SO_EXCLUSIVEADDRUSE requires. */
     if (level == WINDOWS_SOCKET && name == (uint32_t)EXCLUSIVE)
         return size ? 0 : -EINVAL;
     if (!o || (level == WINDOWS_SOCKET && name == TYPE))
@@ -110,14 +113,14 @@ int wsk_host_set_option(int fd, unsigned family, uint32_t level, uint32_t name, 
     if (!size)
         return -EINVAL;
     if (o->form == MEMBERSHIP)
-        return set_membership(fd, o, value, size);
+        return wsk_option_set_membership(fd, o, value, size);
     memcpy(&number, value, size < sizeof number ? 1 : sizeof number);
-    return set_number(fd, o, number);
+    return wsk_option_set_number(fd, o, number);
 }
 
 int wsk_host_get_option(int fd, unsigned family, uint32_t level, uint32_t name, void *value, size_t *size)
 {
-    const struct option *o = find(family, level, name);
+    const struct option *o = wsk_option_find(family, level, name);
     int number = 0;
     socklen_t length = sizeof number;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receiving over a connection. Calls of WskReceive come first; else data is indicated, from a copy: the octets stay
- * with the host until the driver has accepted them, so that what it leaves is received later as if nothing had been.
+ * Receiving over a connection. Data goes to pending WskReceive requests first. Otherwise a copy of it is indicated: the
+ * bytes stay in the host's buffer until the driver has accepted them, so the next receive returns the rest.
  *
- * An indication is one block: WSK_DATA_INDICATIONs, each with an MDL whose data begins behind room for headers, as it
- * does where it comes from a network card.
+ * An indication is one block of WSK_DATA_INDICATIONs. The data of each MDL begins behind space for headers, as it does
+ * when it comes from a network card.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,59 +17,59 @@
 #include "wdk/mm/pool.h"
 #include "wdk/wsk/socket.h"
 
-enum { PARTS_MOST = 4, PART = 16384, HEADERS = 54, DRAINED_AT_ONCE = 1 << 16, RETAINED_MUCH = 1 << 20 };
-enum { INDICATIONS_AT_ONCE = 16 }; /* then other sockets have their turn */
+enum { MAX_PARTS = 4, PART_SIZE = 16384, HEADERS_SIZE = 54, MAX_DRAINED_BYTES = 1 << 16, RELEASE_ASAP_BYTES = 1 << 20 };
+enum { MAX_INDICATIONS = 16 }; /* then other sockets have their turn */
 
 struct part {
     WSK_DATA_INDICATION indication;
-    SIZE_T octets; /* of the first: of all that is indicated, whatever the driver makes of its lengths */
+    SIZE_T bytes; /* in the first part: size of the whole indication, as the driver may change the lengths */
     MDL mdl;
-    PFN_NUMBER frames[(PART + HEADERS) / PAGE_SIZE + 2];
-    UCHAR data[HEADERS + PART];
+    PFN_NUMBER frames[(PART_SIZE + HEADERS_SIZE) / PAGE_SIZE + 2];
+    UCHAR data[HEADERS_SIZE + PART_SIZE];
 };
 
 struct block {
-    struct part first; /* its indication is what the driver has */
+    struct part first; /* first: the driver's PWSK_DATA_INDICATION points at it */
 };
 
-/* ---- The end ----------------------------------------------------------------------------------------------------- */
+/* ---- The connection's end ---------------------------------------------------------------------------------------- */
 
-static void end(struct wsk_socket *s)
+static void wsk_receive_handle_fin(struct wsk_socket *s)
 {
     struct wsk_request *r;
 
-    s->ended = true;
+    s->fin_received = true;
     while ((r = wsk_request_first(&s->receives)))
         wsk_request_finish(r, STATUS_SUCCESS, r->done);
     wsk_event_disconnect(s);
 }
 
-/* Is the next thing to be received the peer's end? */
-static ssize_t look(struct wsk_socket *s)
+/* Returns 0 if the next thing to receive is the peer's FIN, 1 if it is data, or an error. */
+static ssize_t wsk_receive_peek(struct wsk_socket *s)
 {
-    UCHAR octet;
-    const struct iovec part = { &octet, 1 };
+    UCHAR byte;
+    const struct iovec part = { &byte, 1 };
 
     return wsk_host_receive(s->fd, &part, 1, true);
 }
 
-static void lose(struct wsk_socket *s, int error)
+static void wsk_receive_lose(struct wsk_socket *s, int error)
 {
     NTSTATUS status = wsk_status(error);
 
-    (void)wsk_host_take_error(s->fd);
+    (void)wsk_host_pop_error(s->fd);
     wsk_connect_lose(s, status, status, true);
 }
 
 /* ---- WskReceive -------------------------------------------------------------------------------------------------- */
 
-static ssize_t take(struct wsk_socket *s, struct wsk_request *r)
+static ssize_t wsk_receive_into_request(struct wsk_socket *s, struct wsk_request *r)
 {
-    struct iovec parts[WSK_PARTS];
+    struct iovec parts[WSK_MAX_PARTS];
     ssize_t got;
 
     if (r->flags & WSK_FLAG_DRAIN)
-        return wsk_host_discard(s->fd, DRAINED_AT_ONCE);
+        return wsk_host_discard(s->fd, MAX_DRAINED_BYTES);
     got = wsk_host_receive(s->fd, parts, wsk_cursor_parts(&r->cursor, parts), false);
     if (got > 0) {
         wsk_cursor_advance(&r->cursor, (SIZE_T)got);
@@ -78,39 +78,39 @@ static ssize_t take(struct wsk_socket *s, struct wsk_request *r)
     return got;
 }
 
-static bool is_satisfied(const struct wsk_request *r)
+static bool wsk_receive_is_complete(const struct wsk_request *r)
 {
     if (r->flags & WSK_FLAG_DRAIN)
         return false;
-    return !r->cursor.left || (r->done && (!(r->flags & WSK_FLAG_WAITALL)));
+    return !r->cursor.remaining || (r->done && (!(r->flags & WSK_FLAG_WAITALL)));
 }
 
-/* False: there is nothing now. */
-static bool serve(struct wsk_socket *s, struct wsk_request *r)
+/* Completes the request or receives for it. Returns false if the pump has nothing more to do for it now. */
+static bool wsk_receive_serve_request(struct wsk_socket *s, struct wsk_request *r)
 {
     ssize_t got;
 
-    if (is_satisfied(r) || s->ended) {
+    if (wsk_receive_is_complete(r) || s->fin_received) {
         wsk_request_finish(r, STATUS_SUCCESS, r->done);
         return true;
     }
-    got = take(s, r);
+    got = wsk_receive_into_request(s, r);
     if (got == -EAGAIN)
         return false;
     if (got < 0)
-        lose(s, (int)got);
+        wsk_receive_lose(s, (int)got);
     else if (got == 0)
-        end(s);
-    else if (is_satisfied(r))
+        wsk_receive_handle_fin(s);
+    else if (wsk_receive_is_complete(r))
         wsk_request_finish(r, STATUS_SUCCESS, r->done);
     return got > 0;
 }
 
 /* ---- WskReceiveEvent --------------------------------------------------------------------------------------------- */
 
-static struct block *block_new(SIZE_T octets)
+static struct block *wsk_receive_block_alloc(SIZE_T bytes)
 {
-    SIZE_T count = (octets + PART - 1) / PART;
+    SIZE_T count = (bytes + PART_SIZE - 1) / PART_SIZE;
     struct block *b = pool_alloc(count * sizeof(struct part));
     struct part *p = b ? &b->first : NULL;
 
@@ -118,42 +118,43 @@ static struct block *block_new(SIZE_T octets)
         MmInitializeMdl(&p->mdl, p->data, sizeof p->data);
         MmBuildMdlForNonPagedPool(&p->mdl);
         p->indication.Next = i + 1 < count ? &p[1].indication : NULL;
-        p->indication.Buffer = (WSK_BUF){ &p->mdl, HEADERS, min(octets, PART) };
-        octets -= p->indication.Buffer.Length;
+        p->indication.Buffer = (WSK_BUF){ &p->mdl, HEADERS_SIZE, min(bytes, PART_SIZE) };
+        bytes -= p->indication.Buffer.Length;
     }
     return b;
 }
 
-static void cut(struct block *b, SIZE_T octets)
+static void wsk_receive_block_truncate(struct block *b, SIZE_T bytes)
 {
     WSK_DATA_INDICATION *d = &b->first.indication;
 
-    b->first.octets = octets;
-    for (; octets > d->Buffer.Length; d = d->Next)
-        octets -= d->Buffer.Length;
-    d->Buffer.Length = octets;
+    b->first.bytes = bytes;
+    for (; bytes > d->Buffer.Length; d = d->Next)
+        bytes -= d->Buffer.Length;
+    d->Buffer.Length = bytes;
     d->Next = NULL;
 }
 
-/* Less than there is where the peer has marked an octet as urgent: the host stops before it once. */
-static ssize_t fill(struct wsk_socket *s, struct block *b)
+/* Copies the data without removing it. The host stops once before a byte that the peer has marked as urgent. */
+static ssize_t wsk_receive_block_fill(struct wsk_socket *s, struct block *b)
 {
-    struct iovec parts[PARTS_MOST];
+    struct iovec parts[MAX_PARTS];
     ssize_t got;
     int n = 0;
 
     for (WSK_DATA_INDICATION *d = &b->first.indication; d; d = d->Next)
-        parts[n++] = (struct iovec){ CONTAINING_RECORD(d, struct part, indication)->data + HEADERS, d->Buffer.Length };
+        parts[n++] = (struct iovec){ CONTAINING_RECORD(d, struct part, indication)->data + HEADERS_SIZE,
+                                     d->Buffer.Length };
     got = wsk_host_receive(s->fd, parts, n, true);
     if (got > 0)
-        cut(b, (SIZE_T)got);
+        wsk_receive_block_truncate(b, (SIZE_T)got);
     return got;
 }
 
-static void forget(struct wsk_socket *s, struct block *b, SIZE_T octets)
+static void wsk_receive_block_reclaim(struct wsk_socket *s, struct block *b, SIZE_T bytes)
 {
     if (live_remove(LIVE_WSK, b)) {
-        atomic_fetch_sub(&s->retained, octets);
+        atomic_fetch_sub(&s->retained, bytes);
         pool_free("WskReceiveEvent", b);
     } else if (check_on()) {
         check_failed(CHECK_WSK_INDICATION, "WskReceiveEvent", (uintptr_t)b, 0, 0, 0,
@@ -161,80 +162,80 @@ static void forget(struct wsk_socket *s, struct block *b, SIZE_T octets)
     }
 }
 
-/* What the driver has taken. It may release the block, from another thread, as soon as it is called. */
-static SIZE_T call(struct wsk_socket *s, struct block *b, SIZE_T octets)
+/* Returns how many bytes the driver has accepted. Its other threads may release the block before the event returns. */
+static SIZE_T wsk_receive_call_event(struct wsk_socket *s, struct block *b, SIZE_T bytes)
 {
     ULONG flags = WSK_FLAG_AT_DISPATCH_LEVEL;
-    SIZE_T accepted = octets;
+    SIZE_T accepted = bytes;
     struct thread_mark mark = thread_mark_get();
     PFN_WSK_RECEIVE_EVENT routine = s->on_connection->WskReceiveEvent;
     NTSTATUS status;
 
-    if (atomic_fetch_add(&s->retained, octets) > RETAINED_MUCH)
+    if (atomic_fetch_add(&s->retained, bytes) > RELEASE_ASAP_BYTES)
         flags |= WSK_FLAG_RELEASE_ASAP;
     live_add_made(LIVE_WSK, b, "WSK_DATA_INDICATION", &s->opened);
-    status = routine(s->context, flags, &b->first.indication, octets, &accepted);
+    status = routine(s->context, flags, &b->first.indication, bytes, &accepted);
     thread_mark_check(&mark, "WskReceiveEvent", (const void *)(uintptr_t)routine);
     if (status == STATUS_PENDING)
-        return octets;
-    forget(s, b, octets);
+        return bytes;
+    wsk_receive_block_reclaim(s, b, bytes);
     if (status != STATUS_SUCCESS)
         accepted = 0;
-    if (accepted < octets)
+    if (accepted < bytes)
         s->paused = true;
-    return min(accepted, octets);
+    return min(accepted, bytes);
 }
 
-/* False: there is nothing to indicate, or nobody to indicate it to. */
-static bool indicate(struct wsk_socket *s)
+/* Returns false if there is nothing to indicate or the event is not enabled. */
+static bool wsk_receive_indicate(struct wsk_socket *s)
 {
-    SIZE_T octets = min(wsk_host_available(s->fd), (SIZE_T)PARTS_MOST * PART), accepted;
+    SIZE_T bytes = min(wsk_host_available(s->fd), (SIZE_T)MAX_PARTS * PART_SIZE), accepted;
     struct block *b;
     ssize_t got;
 
-    if (!octets || !s->on_connection || !s->on_connection->WskReceiveEvent || s->paused ||
+    if (!bytes || !s->on_connection || !s->on_connection->WskReceiveEvent || s->paused ||
         !wsk_event_begin(s, WSK_EVENT_RECEIVE))
         return false;
-    b = block_new(octets);
-    got = b ? fill(s, b) : -ENOMEM;
+    b = wsk_receive_block_alloc(bytes);
+    got = b ? wsk_receive_block_fill(s, b) : -ENOMEM;
     if (got <= 0) {
         if (b)
             pool_free("WskReceiveEvent", b);
         wsk_event_end(s);
-        wsk_thread_again(s, true);
+        wsk_thread_pump_again(s, true);
         return false;
     }
-    accepted = call(s, b, (SIZE_T)got);
+    accepted = wsk_receive_call_event(s, b, (SIZE_T)got);
     if (accepted)
         (void)wsk_host_discard(s->fd, accepted);
     wsk_event_end(s);
     return true;
 }
 
-/* Nobody receives: is there the end? Data that waits comes before it. */
-static void look_for_end(struct wsk_socket *s)
+/* Detects a FIN or an error although no data is received. The FIN counts only after all data. */
+static void wsk_receive_check_fin(struct wsk_socket *s)
 {
-    ssize_t got = look(s);
+    ssize_t got = wsk_receive_peek(s);
 
     if (got == 0)
-        end(s);
+        wsk_receive_handle_fin(s);
     else if (got < 0 && got != -EAGAIN)
-        lose(s, (int)got);
+        wsk_receive_lose(s, (int)got);
 }
 
 void wsk_receive_pump(struct wsk_socket *s)
 {
-    for (int i = 0; wsk_state(s) == WSK_CONNECTED && !(s->ended && link_empty(&s->receives)); i++) {
+    for (int i = 0; wsk_state(s) == WSK_CONNECTED && !(s->fin_received && link_empty(&s->receives)); i++) {
         struct wsk_request *r = wsk_request_first(&s->receives);
 
-        if (i >= INDICATIONS_AT_ONCE) {
-            wsk_thread_again(s, false);
+        if (i >= MAX_INDICATIONS) {
+            wsk_thread_pump_again(s, false);
             return;
         }
-        if (r ? serve(s, r) : indicate(s))
+        if (r ? wsk_receive_serve_request(s, r) : wsk_receive_indicate(s))
             continue;
         if (!r && wsk_state(s) == WSK_CONNECTED)
-            look_for_end(s);
+            wsk_receive_check_fin(s);
         return;
     }
 }
@@ -245,11 +246,11 @@ NTSTATUS WSKAPI wsk_receive_release(PWSK_SOCKET Socket, PWSK_DATA_INDICATION Dat
 {
     struct wsk_socket *s = (struct wsk_socket *)Socket;
     struct block *b = (struct block *)DataIndication;
-    NTSTATUS status = wsk_take_back(Socket, b, "WskReceiveEvent");
+    NTSTATUS status = wsk_indication_remove(Socket, b, "WskReceiveEvent");
 
     if (status != STATUS_SUCCESS)
         return status;
-    atomic_fetch_sub(&s->retained, b->first.octets);
+    atomic_fetch_sub(&s->retained, b->first.bytes);
     pool_free("WskRelease", b);
     return STATUS_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of Winsock Kernel's sockets: an IRP on its way through the thread, and how it is cancelled. The cancel
- * routine does no more than post: the thread decides whether the request is still there to be cancelled. A request that
- * has been armed and is over meanwhile waits for that post, so that it is never posted when it is gone.
+ * Requests of Winsock Kernel's sockets: posting an IRP to the socket thread, completing it and cancelling it. The
+ * cancel routine only posts; the thread then decides whether the request can still be cancelled. A request whose cancel
+ * routine has run is freed by that post and not before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,19 +39,19 @@ bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer)
     return room - buffer->Offset >= buffer->Length;
 }
 
-int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_PARTS])
+int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_MAX_PARTS])
 {
-    SIZE_T offset = c->offset, left = c->left;
+    SIZE_T offset = c->offset, remaining = c->remaining;
     int n = 0;
 
-    for (PMDL mdl = c->mdl; left && n < WSK_PARTS; mdl = mdl->Next) {
-        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, left);
+    for (PMDL mdl = c->mdl; remaining && n < WSK_MAX_PARTS; mdl = mdl->Next) {
+        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, remaining);
 
         if (here) {
             parts[n].iov_base = (char *)MmGetSystemAddressForMdlSafe(mdl, NormalPagePriority) + offset;
             parts[n++].iov_len = here;
         }
-        left -= here;
+        remaining -= here;
         offset = 0;
     }
     return n;
@@ -59,28 +59,28 @@ int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_PARTS])
 
 bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer)
 {
-    SIZE_T offset, left;
+    SIZE_T offset, remaining;
     int n = 0;
 
     if (!wsk_cursor_set(c, buffer))
         return false;
     offset = c->offset;
-    left = c->left;
-    for (PMDL mdl = c->mdl; left; mdl = mdl->Next) {
-        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, left);
+    remaining = c->remaining;
+    for (PMDL mdl = c->mdl; remaining; mdl = mdl->Next) {
+        SIZE_T here = min(MmGetMdlByteCount(mdl) - offset, remaining);
 
         n += here > 0;
-        left -= here;
+        remaining -= here;
         offset = 0;
     }
-    return n <= WSK_PARTS;
+    return n <= WSK_MAX_PARTS;
 }
 
-void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets)
+void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T bytes)
 {
-    c->left -= octets;
-    c->offset += octets;
-    while (c->left && c->offset >= MmGetMdlByteCount(c->mdl)) {
+    c->remaining -= bytes;
+    c->offset += bytes;
+    while (c->remaining && c->offset >= MmGetMdlByteCount(c->mdl)) {
         c->offset -= MmGetMdlByteCount(c->mdl);
         c->mdl = c->mdl->Next;
     }
@@ -101,10 +101,10 @@ bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle)
     return false;
 }
 
-NTSTATUS wsk_answer(PIRP irp, NTSTATUS status, ULONG_PTR information)
+NTSTATUS wsk_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR information)
 {
     if (irp) {
-        IoSetNextIrpStackLocation(irp); /* the caller's routine is there */
+        IoSetNextIrpStackLocation(irp); /* the completion routine of the caller is in this location */
         irp->IoStatus.Status = status;
         irp->IoStatus.Information = information;
         IoCompleteRequest(irp, IO_NO_INCREMENT);
@@ -112,7 +112,7 @@ NTSTATUS wsk_answer(PIRP irp, NTSTATUS status, ULONG_PTR information)
     return status;
 }
 
-struct wsk_request *wsk_request_of(struct wsk_socket *s, enum wsk_operation operation, PIRP irp)
+struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp)
 {
     struct wsk_request *r = calloc(1, sizeof *r);
 
@@ -129,8 +129,8 @@ struct wsk_request *wsk_request_of(struct wsk_socket *s, enum wsk_operation oper
     return r;
 }
 
-struct wsk_request *wsk_request_new(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
-                                    NTSTATUS *status)
+struct wsk_request *wsk_request_begin(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
+                                      NTSTATUS *status)
 {
     struct wsk_request *r;
 
@@ -139,18 +139,18 @@ struct wsk_request *wsk_request_new(const char *routine, PWSK_SOCKET handle, enu
     if (!irp)
         return NULL;
     if (!wsk_socket_is_usable(routine, handle)) {
-        (void)wsk_answer(irp, *status, 0);
+        (void)wsk_complete_irp(irp, *status, 0);
         return NULL;
     }
-    r = wsk_request_of((struct wsk_socket *)handle, operation, irp);
+    r = wsk_request_alloc((struct wsk_socket *)handle, operation, irp);
     if (!r)
-        *status = wsk_answer(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
+        *status = wsk_complete_irp(irp, STATUS_INSUFFICIENT_RESOURCES, 0);
     return r;
 }
 
 /* ---- End --------------------------------------------------------------------------------------------------------- */
 
-static void end_irp(PIRP irp, NTSTATUS status, ULONG_PTR information)
+static void wsk_request_complete_irp(PIRP irp, NTSTATUS status, ULONG_PTR information)
 {
     irp->IoStatus.Status = status;
     irp->IoStatus.Information = information;
@@ -162,26 +162,26 @@ NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status)
     PIRP irp = r->irp;
 
     free(r);
-    end_irp(irp, status, 0);
+    wsk_request_complete_irp(irp, status, 0);
     return status;
 }
 
-/* Whoever closes the socket waits until the last of its requests has gone through its completion routine. */
-static void complete(struct wsk_request *r)
+/* Frees the request and completes its IRP. `pending` counts it until its completion routine has returned. */
+static void wsk_request_complete(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
     PIRP irp = r->irp;
     NTSTATUS status = r->status;
     ULONG_PTR information = r->information;
-    struct wsk_socket *gives = r->gives;
+    struct wsk_socket *connected = r->connected;
 
     free(r);
-    end_irp(irp, status, information);
-    if (gives)
-        wsk_connect_begin(gives);
+    wsk_request_complete_irp(irp, status, information);
+    if (connected)
+        wsk_connect_handle_delivered(connected);
     s->pending--;
-    if (s->ending && !s->pending)
-        wsk_socket_end(s);
+    if (s->closing && !s->pending)
+        wsk_socket_close(s);
 }
 
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information)
@@ -192,13 +192,13 @@ void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR inform
     if (r->armed && !IoSetCancelRoutine(r->irp, NULL))
         r->finished = true;
     else
-        complete(r);
+        wsk_request_complete(r);
 }
 
-void wsk_request_give(struct wsk_request *r, struct wsk_socket *s)
+void wsk_request_finish_connected(struct wsk_request *r, struct wsk_socket *s)
 {
-    r->gives = s;
-    s->withheld = true;
+    r->connected = s;
+    s->delivering = true;
     wsk_request_finish(r, STATUS_SUCCESS, r->operation == WSK_CONNECT ? 0 : (ULONG_PTR)s);
 }
 
@@ -208,32 +208,32 @@ void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status)
         wsk_request_finish(wsk_request_first(requests), status, 0);
 }
 
-/* ---- Through the thread ------------------------------------------------------------------------------------------ */
+/* ---- Posting and cancelling -------------------------------------------------------------------------------------- */
 
-static void run_cancel(struct wsk_post *post)
+static void wsk_request_run_cancel(struct wsk_post *post)
 {
     struct wsk_request *r = CONTAINING_RECORD(post, struct wsk_request, cancel);
 
     r->armed = false;
     if (r->finished)
-        complete(r);
+        wsk_request_complete(r);
     else
         wsk_request_cancel(r);
 }
 
-static VOID cancel(PDEVICE_OBJECT device, PIRP irp)
+static VOID wsk_request_cancel_irp(PDEVICE_OBJECT device, PIRP irp)
 {
     struct wsk_request *r = irp->Tail.Overlay.DriverContext[0];
 
     UNREFERENCED_PARAMETER(device);
     IoReleaseCancelSpinLock(irp->CancelIrql);
-    wsk_thread_post(&r->cancel, run_cancel);
+    wsk_thread_post(&r->cancel, wsk_request_run_cancel);
 }
 
-/* False: it has been cancelled before it came here. */
-static bool arm(struct wsk_request *r)
+/* Sets the cancel routine. Returns false if the IRP has been cancelled before. */
+static bool wsk_request_arm(struct wsk_request *r)
 {
-    (void)IoSetCancelRoutine(r->irp, cancel);
+    (void)IoSetCancelRoutine(r->irp, wsk_request_cancel_irp);
     r->armed = true;
     if (!irp_is_cancelled(r->irp) || !IoSetCancelRoutine(r->irp, NULL))
         return true;
@@ -241,18 +241,18 @@ static bool arm(struct wsk_request *r)
     return false;
 }
 
-static void run_request(struct wsk_post *post)
+static void wsk_request_run(struct wsk_post *post)
 {
     struct wsk_request *r = CONTAINING_RECORD(post, struct wsk_request, post);
     struct wsk_socket *s = r->socket;
 
     if (r->operation == WSK_CLOSE) {
-        s->closing = r;
-        wsk_socket_end(s);
+        s->close_request = r;
+        wsk_socket_close(s);
         return;
     }
     s->pending++;
-    if (!arm(r))
+    if (!wsk_request_arm(r))
         wsk_request_finish(r, STATUS_CANCELLED, 0);
     else
         wsk_request_start(r);
@@ -261,6 +261,6 @@ static void run_request(struct wsk_post *post)
 NTSTATUS wsk_request_post(struct wsk_request *r)
 {
     IoMarkIrpPending(r->irp);
-    wsk_thread_post(&r->post, run_request);
+    wsk_thread_post(&r->post, wsk_request_run);
     return STATUS_PENDING;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets of Winsock Kernel: their beginning and end, and what happens at them. See socket.h. */
+/* Creating, pumping and closing the sockets of Winsock Kernel. See socket.h. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,11 +10,12 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-enum { KEPT = 64 }; /* sockets that are gone, while checks are on: whoever still uses one is told so */
+/* While checks are on, the last closed sockets stay allocated, so that a later use of them is detected. */
+enum { QUARANTINE_SIZE = 64 };
 
-static struct wsk_socket *kept[KEPT];
-static atomic_uint kept_next;
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wsk_socket *quarantine[QUARANTINE_SIZE];
+static atomic_uint quarantine_next;
+static pthread_mutex_t quarantine_lock = PTHREAD_MUTEX_INITIALIZER;
 
 NTSTATUS wsk_status(int host_error)
 {
@@ -51,9 +52,9 @@ NTSTATUS wsk_status(int host_error)
     }
 }
 
-/* ---- Beginning --------------------------------------------------------------------------------------------------- */
+/* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
-static const VOID *dispatch_of(ULONG category)
+static const VOID *wsk_socket_dispatch_of(ULONG category)
 {
     switch (category) {
     case WSK_FLAG_LISTEN_SOCKET: return &wsk_listen_dispatch;
@@ -64,16 +65,16 @@ static const VOID *dispatch_of(ULONG category)
     }
 }
 
-static void init(struct wsk_socket *s)
+static void wsk_socket_init(struct wsk_socket *s)
 {
-    LIST_ENTRY *const lists[] = { &s->disables, &s->connects, &s->accepts, &s->sends, &s->receives, &s->again };
+    LIST_ENTRY *const lists[] = { &s->disables, &s->connects, &s->accepts, &s->sends, &s->receives, &s->pump_again };
 
     for (size_t i = 0; i < RTL_NUMBER_OF(lists); i++)
         link_init(lists[i]);
     pthread_mutex_init(&s->lock, NULL);
     s->static_events = wsk_client_static_events(s->client) & wsk_event_mask(s->category);
     s->events = s->static_events;
-    s->handle.Dispatch = dispatch_of(s->category);
+    s->handle.Dispatch = wsk_socket_dispatch_of(s->category);
 }
 
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
@@ -89,22 +90,22 @@ struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADD
     s->family = family;
     s->stream = stream;
     s->fd = fd >= 0 ? fd : wsk_host_open(family, stream);
-    if (s->fd < 0 || !wsk_thread_take()) {
+    if (s->fd < 0 || !wsk_thread_acquire()) {
         *status = s->fd < 0 ? wsk_status(s->fd) : STATUS_INSUFFICIENT_RESOURCES;
         if (s->fd >= 0 && fd < 0)
             wsk_host_close(s->fd, false);
         free(s);
         return NULL;
     }
-    init(s);
-    wsk_client_hold(client);
+    wsk_socket_init(s);
+    wsk_client_ref(client);
     *status = STATUS_SUCCESS;
     return s;
 }
 
-/* ---- Events of the host's ---------------------------------------------------------------------------------------- */
+/* ---- Pumping ----------------------------------------------------------------------------------------------------- */
 
-static void pump_connection(struct wsk_socket *s)
+static void wsk_socket_pump_connection(struct wsk_socket *s)
 {
     wsk_send_pump(s);
     wsk_receive_pump(s);
@@ -113,32 +114,32 @@ static void pump_connection(struct wsk_socket *s)
 
 void wsk_socket_pump(struct wsk_socket *s)
 {
-    if (s->ending || s->withheld)
+    if (s->closing || s->delivering)
         return;
     if (!s->stream)
         wsk_datagram_pump(s);
-    else if (wsk_state(s) == WSK_LISTENS)
+    else if (wsk_state(s) == WSK_LISTENING)
         wsk_listen_pump(s);
     else
-        pump_connection(s);
+        wsk_socket_pump_connection(s);
 }
 
-void wsk_socket_ready(struct wsk_socket *s, bool failed)
+void wsk_socket_handle_ready(struct wsk_socket *s, bool failed)
 {
     int error;
 
-    if (s->ending || s->withheld)
+    if (s->closing || s->delivering)
         return;
-    error = failed ? wsk_host_take_error(s->fd) : 0;
+    error = failed ? wsk_host_pop_error(s->fd) : 0;
     if (s->stream && wsk_state(s) == WSK_CONNECTING)
-        wsk_connect_done(s, error);
+        wsk_connect_handle_result(s, error);
     else if (s->stream && wsk_state(s) == WSK_CONNECTED && error)
         wsk_connect_lose(s, wsk_status(error), wsk_status(error), true);
     else
         wsk_socket_pump(s);
 }
 
-static void run_pump(struct wsk_post *post)
+static void wsk_socket_run_pump(struct wsk_post *post)
 {
     struct wsk_socket *s = CONTAINING_RECORD(post, struct wsk_socket, pump_post);
 
@@ -157,49 +158,49 @@ void wsk_socket_post_pump(struct wsk_socket *s)
     s->pump_posted = true;
     pthread_mutex_unlock(&s->lock);
     if (!was)
-        wsk_thread_post(&s->pump_post, run_pump);
+        wsk_thread_post(&s->pump_post, wsk_socket_run_pump);
 }
 
-/* ---- End --------------------------------------------------------------------------------------------------------- */
+/* ---- Closing ----------------------------------------------------------------------------------------------------- */
 
-static void keep(struct wsk_socket *s)
+static void wsk_socket_quarantine(struct wsk_socket *s)
 {
     struct wsk_socket *oldest = s;
 
     if (check_on()) {
-        pthread_mutex_lock(&kept_lock);
-        oldest = kept[kept_next % KEPT];
-        kept[kept_next % KEPT] = s;
-        kept_next++;
-        pthread_mutex_unlock(&kept_lock);
+        pthread_mutex_lock(&quarantine_lock);
+        oldest = quarantine[quarantine_next % QUARANTINE_SIZE];
+        quarantine[quarantine_next % QUARANTINE_SIZE] = s;
+        quarantine_next++;
+        pthread_mutex_unlock(&quarantine_lock);
     }
     if (oldest)
         pthread_mutex_destroy(&oldest->lock);
     free(oldest);
 }
 
-static void end(struct wsk_socket *s)
+static void wsk_socket_free(struct wsk_socket *s)
 {
-    struct wsk_request *r = s->closing;
+    struct wsk_request *r = s->close_request;
     struct wsk_client *client = s->client;
     PIRP irp = r ? r->irp : NULL;
 
     (void)live_remove(LIVE_WSK, s);
     atomic_store(&s->closed, true);
-    if (s->held)
-        wsk_datagrams_free(s->held);
-    keep(s);
+    if (s->refused)
+        wsk_datagrams_free(s->refused);
+    wsk_socket_quarantine(s);
     free(r);
     if (irp) {
         irp->IoStatus.Status = STATUS_SUCCESS;
         irp->IoStatus.Information = 0;
         IoCompleteRequest(irp, IO_NO_INCREMENT);
     }
-    wsk_thread_give();
-    wsk_client_drop(client);
+    wsk_thread_release();
+    wsk_client_unref(client);
 }
 
-NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event)
+NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event)
 {
     irql_check_max("WskRelease", DISPATCH_LEVEL);
     if (!wsk_socket_is_usable("WskRelease", handle))
@@ -208,11 +209,11 @@ NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event)
         return STATUS_SUCCESS;
     if (check_on())
         check_failed(CHECK_WSK_INDICATION, "WskRelease", (uintptr_t)list, 0, 0, 0,
-                     "%p is no list that %s has given and the driver has kept", list, event);
+                     "%p is not a list that %s has indicated and the driver has retained", list, event);
     return STATUS_INVALID_PARAMETER;
 }
 
-static void cancel_all(struct wsk_socket *s)
+static void wsk_socket_cancel_all(struct wsk_socket *s)
 {
     wsk_request_finish_all(&s->connects, STATUS_CANCELLED);
     wsk_request_finish_all(&s->accepts, STATUS_CANCELLED);
@@ -220,7 +221,7 @@ static void cancel_all(struct wsk_socket *s)
     wsk_request_finish_all(&s->receives, STATUS_CANCELLED);
 }
 
-static void check_retained(struct wsk_socket *s)
+static void wsk_socket_check_retained(struct wsk_socket *s)
 {
     SIZE_T retained = atomic_load(&s->retained);
 
@@ -228,33 +229,33 @@ static void check_retained(struct wsk_socket *s)
         return;
     report_add_stack("closed by", &s->closed_by);
     check_failed(CHECK_WSK_INDICATION, "WskCloseSocket", (uintptr_t)s, retained, 0, 0,
-                 "the driver still keeps %llu octets that socket %p has indicated", (unsigned long long)retained,
+                 "the driver has not released %llu bytes that socket %p has indicated", (unsigned long long)retained,
                  (void *)s);
 }
 
-/* Twice where requests are still pending: the last of them calls it again. */
-void wsk_socket_end(struct wsk_socket *s)
+/* If requests are pending, the last of them calls this again when it completes. */
+void wsk_socket_close(struct wsk_socket *s)
 {
-    if (!s->ending) {
-        s->pending++; /* so that the last of them does not end it in the middle */
-        s->ending = true;
-        check_retained(s);
+    if (!s->closing) {
+        s->pending++; /* so that no completion frees the socket here */
+        s->closing = true;
+        wsk_socket_check_retained(s);
         wsk_thread_unwatch(s);
         wsk_host_close(s->fd, s->stream && !s->fin_sent); /* the host goes on sending what it has taken */
-        link_remove(&s->again);
-        cancel_all(s);
+        link_remove(&s->pump_again);
+        wsk_socket_cancel_all(s);
         s->pending--;
     }
     if (!s->pending)
-        end(s);
+        wsk_socket_free(s);
 }
 
-static void run_end(struct wsk_post *post)
+static void wsk_socket_run_close(struct wsk_post *post)
 {
-    wsk_socket_end(CONTAINING_RECORD(post, struct wsk_socket, close_post));
+    wsk_socket_close(CONTAINING_RECORD(post, struct wsk_socket, close_post));
 }
 
 void wsk_socket_abandon(struct wsk_socket *s)
 {
-    wsk_thread_post(&s->close_post, run_end);
+    wsk_thread_post(&s->close_post, wsk_socket_run_close);
 }

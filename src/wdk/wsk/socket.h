@@ -2,14 +2,14 @@
 /*
  * Sockets of Winsock Kernel over the host's.
  *
- * One thread, at DISPATCH_LEVEL, owns every socket: it alone reads, writes and changes them, completes IRPs and calls
- * events, with nothing held. What a driver calls makes a request of the IRP and posts it to the thread; posts run in
- * the order in which they came, so that closing a socket comes after all that was asked of it before. The exceptions
- * need no owner: options (the host's socket is the same from WskSocket until the close), which events are enabled
- * (under the socket's lock), and releasing indications.
+ * One thread at DISPATCH_LEVEL owns every socket: only this thread reads, writes and changes sockets, completes their
+ * IRPs and calls their events, and it does so without a lock. A driver's call turns its IRP into a request and posts
+ * the request to the thread. Posts run in the order of the calls, so a close runs after all earlier requests. Three
+ * things are done by the driver's thread instead: options (the host's socket is the same from WskSocket until the
+ * close), enabling and disabling events (under the socket's lock), and releasing indications.
  *
  *   open -> bound -> listening
- *                 -> connecting -> connected -> lost      closing takes every state to the end
+ *                 -> connecting -> connected -> lost      a socket can be closed in every state
  */
 #ifndef ONDK_WDK_WSK_SOCKET_H
 #define ONDK_WDK_WSK_SOCKET_H
@@ -32,19 +32,21 @@ struct wsk_post {
     void (*run)(struct wsk_post *post); /* may free it */
 };
 
-/* From the first socket until the last: false if there is no thread to be had. give may be called by the thread. */
-bool wsk_thread_take(void);
-void wsk_thread_give(void);
-/* Ends the thread if there are no sockets. */
+/* Counts a socket, and starts the thread for the first one. Returns false if the thread cannot be started. */
+bool wsk_thread_acquire(void);
+/* Uncounts a socket. The socket thread may call it. */
+void wsk_thread_release(void);
+/* Joins the thread if no socket is counted. The socket thread must not call it. */
 void wsk_thread_stop(void);
+/* The socket thread calls run(post) after the earlier posts. The caller's socket must be counted until then. */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post));
 
 /* ---- Sockets ---- */
 
-enum wsk_state { WSK_OPEN, WSK_BOUND, WSK_LISTENS, WSK_CONNECTING, WSK_CONNECTED, WSK_LOST };
+enum wsk_state { WSK_OPEN, WSK_BOUND, WSK_LISTENING, WSK_CONNECTING, WSK_CONNECTED, WSK_LOST };
 
 struct wsk_socket {
-    WSK_SOCKET handle; /* first: what the driver has */
+    WSK_SOCKET handle; /* first: the driver's PWSK_SOCKET points at it */
     struct wsk_client *client;
     ULONG category; /* WSK_FLAG_..._SOCKET */
     ADDRESS_FAMILY family;
@@ -52,61 +54,72 @@ struct wsk_socket {
     int fd;
     struct stack opened, closed_by;
     atomic_bool closed;    /* WskCloseSocket has been called */
-    atomic_int state;      /* enum wsk_state; written by the thread alone */
+    atomic_int state;      /* enum wsk_state; only the thread writes it */
     PVOID context;
     const WSK_CLIENT_LISTEN_DISPATCH *on_listen;
     const WSK_CLIENT_CONNECTION_DISPATCH *on_connection;
     const WSK_CLIENT_DATAGRAM_DISPATCH *on_datagram;
 
-    pthread_mutex_t lock;  /* a leaf, for the events */
-    ULONG events, static_events, inherited, running; /* enabled; always; for what is accepted; being called */
-    LIST_ENTRY disables;   /* requests that wait until `running` has come back */
+    /* Under the lock, which is a leaf. */
+    pthread_mutex_t lock;
+    ULONG events;        /* enabled events */
+    ULONG static_events; /* events that the driver cannot disable; never changes */
+    ULONG inherited;     /* a listener's: events that are enabled for each accepted socket */
+    ULONG running;       /* the event that is being called, or 0 */
+    LIST_ENTRY disables; /* WSK_DISABLE requests that wait until the running event has returned */
     bool pump_posted;
-    bool no_delay;         /* the driver's own option; under the lock, and the host's with it */
+    bool no_delay;       /* the driver's TCP_NODELAY; the host's option is changed under the lock too */
     struct wsk_post pump_post;
-    struct wsk_address fixed_remote, send_to; /* of datagrams; under the lock too */
+    struct wsk_address fixed_remote, send_to; /* of datagram sockets */
     bool has_fixed_remote, has_send_to;
-    atomic_bool packet_info; /* the driver wants it with each datagram */
 
-    /* The thread's own. */
+    atomic_bool packet_info; /* the driver wants packet information with each datagram */
+
+    /* Only the socket thread uses these. */
     LIST_ENTRY connects, accepts, sends, receives; /* requests; a disconnect is the last of the sends */
-    LIST_ENTRY again;      /* in the thread's list of sockets that have more to do */
-    unsigned pending;      /* requests that are not completed */
-    struct wsk_request *closing; /* of WskCloseSocket */
-    bool ending;           /* closed, and waiting for what is pending */
-    bool ended;            /* the peer has sent its end */
-    bool disconnects;      /* a graceful disconnect is among the sends, or is done */
-    bool fin_sent;         /* and everything before it has gone to the host, with the end */
-    bool told_end;         /* WskDisconnectEvent has been called */
-    bool paused;           /* the driver did not take all: no WskReceiveEvent until the next WskReceive */
-    NTSTATUS lost;         /* what later calls get */
+    LIST_ENTRY pump_again;             /* in the thread's list of sockets that it pumps again */
+    unsigned pending;                  /* requests that are not completed */
+    struct wsk_request *close_request; /* of WskCloseSocket */
+    bool closing;                      /* the host's socket is closed; waits until pending is 0 */
+    bool fin_received;                 /* the peer has sent its FIN, and all data before it has been received */
+    bool disconnect_queued;            /* a graceful disconnect is among the sends, or has been completed */
+    bool fin_sent;                     /* the host has all data and has been asked to send a FIN */
+    bool disconnect_indicated;         /* WskDisconnectEvent has been called */
+    bool paused;      /* the driver did not accept all data: no WskReceiveEvent until the next WskReceive */
+    NTSTATUS lost;    /* later calls fail with this status */
     bool lost_by_peer;
     bool watched;
-    bool withheld;         /* the IRP with which the driver gets it is not completed: no events yet */
-    ULONG backlog_told;
+    bool delivering;  /* the IRP that returns this socket to the driver is not completed: no events yet */
+    ULONG backlog_indicated;
     struct wsk_post close_post;
-    struct wsk_datagram *held; /* not accepted: they come first */
-    atomic_size_t retained;     /* octets of indications that the driver keeps */
+    struct wsk_datagram *refused; /* datagrams that the driver did not accept; the next receives return them first */
+
+    atomic_size_t retained; /* bytes of the indications that the driver has not released */
 };
 
-/* With its place in the client's count and a use of the thread; NULL: *status says why. fd -1: one of its own is
- * opened. */
+/*
+ * Creates a socket over fd, or over a new host socket if fd is -1. Counts it in the client and the thread. Returns NULL
+ * and sets *status if that fails; fd then stays the caller's.
+ */
 struct wsk_socket *wsk_socket_new(struct wsk_client *client, ULONG category, ADDRESS_FAMILY family, bool stream, int fd,
                                   NTSTATUS *status);
-/* From any thread: one that nobody has got goes. */
+/* Any thread: posts the close of a socket that the driver does not have. */
 void wsk_socket_abandon(struct wsk_socket *s);
-/* The thread: the host's socket goes, what is pending is cancelled, and when all of that has ended, the memory too. */
-void wsk_socket_end(struct wsk_socket *s);
-/* The thread: does what can be done now. */
+/*
+ * Socket thread: closes the host's socket and cancels the pending requests. Frees the socket as soon as no request is
+ * pending, which may be during the call.
+ */
+void wsk_socket_close(struct wsk_socket *s);
+/* Socket thread: sends, receives, accepts and calls events as far as possible now. */
 void wsk_socket_pump(struct wsk_socket *s);
-void wsk_socket_ready(struct wsk_socket *s, bool failed);
-/* From any thread: the thread pumps it. */
+/* Socket thread: the host's socket has become ready; failed: it may have an error. */
+void wsk_socket_handle_ready(struct wsk_socket *s, bool failed);
+/* Any thread: the socket thread will pump the socket. */
 void wsk_socket_post_pump(struct wsk_socket *s);
-/* The thread calls wsk_socket_pump again: soon, or when there is hope for memory or descriptors. */
-void wsk_thread_again(struct wsk_socket *s, bool starved);
-/* The thread: from now on it is told what happens at the host's socket. */
+/* Socket thread: pumps the socket once more in the next round. starved: some ms later, as memory or fds ran out. */
+void wsk_thread_pump_again(struct wsk_socket *s, bool starved);
+/* Socket thread: wsk_socket_handle_ready is called for the socket from now on. */
 NTSTATUS wsk_thread_watch(struct wsk_socket *s);
-/* Until now. */
 void wsk_thread_unwatch(struct wsk_socket *s);
 
 static inline enum wsk_state wsk_state(struct wsk_socket *s)
@@ -114,7 +127,8 @@ static inline enum wsk_state wsk_state(struct wsk_socket *s)
     return (enum wsk_state)atomic_load(&s->state);
 }
 
-NTSTATUS wsk_status(int host_error); /* negated or not */
+/* Maps an errno, negated or not, to a status. */
+NTSTATUS wsk_status(int host_error);
 
 /* ---- Requests: request.c ---- */
 
@@ -123,28 +137,30 @@ enum wsk_operation {
     WSK_SEND_TO, WSK_RECEIVE_FROM, WSK_CLOSE, WSK_DISABLE
 };
 
-/* A place in a chain of MDLs, and what is left from there. */
+/* A position in a chain of MDLs, and the number of bytes from there to the buffer's end. */
 struct wsk_cursor {
     PMDL mdl;
-    SIZE_T offset, left;
+    SIZE_T offset, remaining;
 };
-enum { WSK_PARTS = 1024 }; /* as many as the host takes at once */
+enum { WSK_MAX_PARTS = 1024 }; /* the host's IOV_MAX */
 
-/* False: it does not describe that much memory. Maps every MDL of it. */
+/* Maps every MDL of the buffer. Returns false if the MDLs are shorter than the buffer or cannot be mapped. */
 bool wsk_cursor_set(struct wsk_cursor *c, const WSK_BUF *buffer);
-int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_PARTS]);
-/* The same for a datagram, which goes as a whole: false too if it has more parts than the host takes. */
+/* Describes the remaining bytes, or as many as fit, in parts; returns the number of parts. */
+int wsk_cursor_parts(const struct wsk_cursor *c, struct iovec parts[WSK_MAX_PARTS]);
+/* Like wsk_cursor_set, for a datagram: also returns false if the buffer needs more than WSK_MAX_PARTS parts. */
 bool wsk_cursor_set_whole(struct wsk_cursor *c, const WSK_BUF *buffer);
-void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T octets);
+void wsk_cursor_advance(struct wsk_cursor *c, SIZE_T bytes);
 
 struct wsk_request {
     LIST_ENTRY link;
     struct wsk_post post, cancel;
-    struct wsk_socket *socket, *gives; /* what the driver has when the IRP is completed */
+    struct wsk_socket *socket;
+    struct wsk_socket *connected; /* the connection that the driver receives with the completed IRP, or NULL */
     PIRP irp;
     enum wsk_operation operation;
-    bool armed;    /* it has the cancel routine */
-    bool finished; /* and waits for the cancel routine's post */
+    bool armed;    /* the IRP has a cancel routine, or the cancel routine has posted `cancel` */
+    bool finished; /* the request is over, and `cancel` frees it */
     NTSTATUS status;
     ULONG_PTR information;
     ULONG flags;
@@ -154,7 +170,7 @@ struct wsk_request {
     PSOCKADDR local_out, remote_out;
     PVOID context;
     const WSK_CLIENT_CONNECTION_DISPATCH *dispatch;
-    struct stack by; /* of WskAccept */
+    struct stack by; /* the caller of WskAccept */
     PWSK_BUF_LIST list;
     struct wsk_packet_info info;
     PULONG control_length, control_flags;
@@ -162,20 +178,23 @@ struct wsk_request {
 };
 
 /*
- * A request for the call; the IRP is the provider's from here on. NULL: *status is what the call returns, and the IRP,
- * where there is one, has been completed with it.
+ * Checks the handle and turns the IRP into a request. Returns NULL if the call is over: the IRP, if any, has been
+ * completed, and the call returns *status.
  */
-struct wsk_request *wsk_request_new(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
-                                    NTSTATUS *status);
-/* The call ends here: it returns this. */
+struct wsk_request *wsk_request_begin(const char *routine, PWSK_SOCKET handle, enum wsk_operation operation, PIRP irp,
+                                      NTSTATUS *status);
+/* Completes the IRP of a request that was not posted with the status, frees the request, and returns the status. */
 NTSTATUS wsk_request_refuse(struct wsk_request *r, NTSTATUS status);
 NTSTATUS wsk_request_post(struct wsk_request *r);
-/* Where the IRP has a request already (WskSocketConnect). */
-struct wsk_request *wsk_request_of(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
-/* The thread: the request is over. It is gone, or goes with the cancel routine's post. */
+/* Allocates a request for the IRP and advances the IRP to this driver's stack location. NULL: no memory. */
+struct wsk_request *wsk_request_alloc(struct wsk_socket *s, enum wsk_operation operation, PIRP irp);
+/*
+ * Socket thread: completes the IRP and frees the request, unless the cancel routine has posted it already: then that
+ * post does both. May free the socket if it is closing.
+ */
 void wsk_request_finish(struct wsk_request *r, NTSTATUS status, ULONG_PTR information);
-/* It is over, and has brought a connection, which begins when the IRP is completed. */
-void wsk_request_give(struct wsk_request *r, struct wsk_socket *s);
+/* The same with success, for a request that has established connection s. Events of s begin after the completion. */
+void wsk_request_finish_connected(struct wsk_request *r, struct wsk_socket *s);
 void wsk_request_finish_all(LIST_ENTRY *requests, NTSTATUS status);
 
 static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
@@ -183,44 +202,48 @@ static inline struct wsk_request *wsk_request_first(LIST_ENTRY *requests)
     return link_empty(requests) ? NULL : CONTAINING_RECORD(requests->Flink, struct wsk_request, link);
 }
 
-/* False: it is closed, or none; that has been reported. */
+/* Returns false if the handle is NULL or, while checks are on, closed; a closed one is reported. */
 bool wsk_socket_is_usable(const char *routine, PWSK_SOCKET handle);
 /*
- * WskRelease of a list that this event has given and the driver has kept: after success it is no longer the driver's.
+ * First half of WskRelease: checks the handle and that the driver retains this list, which the named event indicated.
+ * Reports a list that is not retained. The caller frees the list after success.
  */
-NTSTATUS wsk_take_back(PWSK_SOCKET handle, void *list, const char *event);
+NTSTATUS wsk_indication_remove(PWSK_SOCKET handle, void *list, const char *event);
 
-/* ---- What requests do, by kind; the thread alone calls these. ---- */
+/* ---- Kinds of requests; only the socket thread calls these. ---- */
 
 void wsk_request_start(struct wsk_request *r);  /* start.c */
 void wsk_request_cancel(struct wsk_request *r);
 void wsk_connect_start(struct wsk_request *r);  /* connect.c */
 void wsk_connect_cancel(struct wsk_request *r);
-/* The driver has the connection: what has come meanwhile is looked at. */
-void wsk_connect_begin(struct wsk_socket *s);
-/* The host has come to an end with it, or with nothing. */
-void wsk_connect_done(struct wsk_socket *s, int host_error);
-/* The connection is over: whatever is pending ends with that status, what comes later with `lost`. */
+/* The driver has received the connection: watches it, and handles the data and errors that arrived before. */
+void wsk_connect_handle_delivered(struct wsk_socket *s);
+/* The host's connect has ended with this error, with success (0), or has not ended yet (0 too). */
+void wsk_connect_handle_result(struct wsk_socket *s, int host_error);
+/* The connection is lost: pending sends and receives complete with `pending`, later calls with `lost`. */
 void wsk_connect_lose(struct wsk_socket *s, NTSTATUS pending, NTSTATUS lost, bool by_peer);
 void wsk_send_pump(struct wsk_socket *s);       /* send.c */
 void wsk_receive_pump(struct wsk_socket *s);    /* receive.c */
 void wsk_listen_pump(struct wsk_socket *s);     /* listen.c */
 void wsk_datagram_pump(struct wsk_socket *s);   /* datagram.c */
 void wsk_datagrams_free(struct wsk_datagram *list);
-/* False: it is malformed, or of a kind that is not known here. */
-bool wsk_datagram_info(const CMSGHDR *control, ULONG length, struct wsk_packet_info *info);
+/* Reads the packet information from a control message. Returns false if it is malformed or of another kind. */
+bool wsk_datagram_parse_control(const CMSGHDR *control, ULONG length, struct wsk_packet_info *info);
 
 /* ---- Events: event.c ---- */
 
-/* True: the event is enabled, and is running until the end. */
+/* Returns true if the event is enabled. The event then counts as running until wsk_event_end. */
 bool wsk_event_begin(struct wsk_socket *s, ULONG event);
+/* Also completes the requests that wait for the end of the running event. */
 void wsk_event_end(struct wsk_socket *s);
 bool wsk_event_enabled(struct wsk_socket *s, ULONG event);
-/* Once, if the event is enabled. */
+/* Calls WskDisconnectEvent if the connection has ended, the event is enabled, and it has not been called before. */
 void wsk_event_disconnect(struct wsk_socket *s);
+/* Calls WskSendBacklogEvent if it is enabled and the size of the host's send buffer has changed. */
 void wsk_event_backlog(struct wsk_socket *s);
+/* SO_WSK_EVENT_CALLBACK: completes the IRP, if any, with the status that it returns. */
 NTSTATUS wsk_event_control(struct wsk_socket *s, const WSK_EVENT_CALLBACK_CONTROL *control, SIZE_T size, PIRP irp);
-/* Which of WSK_EVENT_... a socket of the category has. */
+/* The WSK_EVENT_... that exist for sockets of the category. */
 ULONG wsk_event_mask(ULONG category);
 
 /* ---- The driver's calls ---- */
@@ -232,8 +255,8 @@ NTSTATUS WSKAPI wsk_socket_connect(PWSK_CLIENT Client, USHORT SocketType, ULONG 
                                    PSOCKADDR RemoteAddress, ULONG Flags, PVOID SocketContext,
                                    const WSK_CLIENT_CONNECTION_DISPATCH *Dispatch, PEPROCESS OwningProcess,
                                    PETHREAD OwningThread, PSECURITY_DESCRIPTOR SecurityDescriptor, PIRP Irp);
-/* False: there is none, or it is of another family. */
-bool wsk_address_take(struct wsk_address *address, ADDRESS_FAMILY family, const VOID *sockaddr);
+/* Copies a sockaddr. Returns false if it is NULL or of another family. */
+bool wsk_address_copy(struct wsk_address *address, ADDRESS_FAMILY family, const VOID *sockaddr);
 NTSTATUS WSKAPI wsk_control_socket(PWSK_SOCKET Socket, WSK_CONTROL_SOCKET_TYPE RequestType, ULONG ControlCode,
                                    ULONG Level, SIZE_T InputSize, PVOID InputBuffer, SIZE_T OutputSize,
                                    PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the thread does with a request when it comes, and when it is cancelled. */
+/* Starts and cancels requests on the socket thread. A request is started only if the socket's state allows it. */
 #include "wdm.h"
 
 #include "wdk/wsk/socket.h"
 
 static const uint32_t REUSE_LEVEL = SOL_SOCKET, REUSE_NAME = SO_REUSEADDR;
 
-/* Where an earlier listener's connections linger, Windows lets the next one have the address. */
-static int bind_to(struct wsk_socket *s, const struct wsk_address *local)
+/* SO_REUSEADDR: Windows binds an address although connections of an earlier listener linger. */
+static int wsk_bind_host(struct wsk_socket *s, const struct wsk_address *local)
 {
     const int yes = 1;
 
@@ -16,28 +16,28 @@ static int bind_to(struct wsk_socket *s, const struct wsk_address *local)
     return wsk_host_bind(s->fd, local);
 }
 
-static NTSTATUS listen_at(struct wsk_socket *s)
+static NTSTATUS wsk_listen_socket(struct wsk_socket *s)
 {
     NTSTATUS status = wsk_status(wsk_host_listen(s->fd));
 
     if (NT_SUCCESS(status))
         status = wsk_thread_watch(s);
     if (NT_SUCCESS(status))
-        atomic_store(&s->state, WSK_LISTENS);
+        atomic_store(&s->state, WSK_LISTENING);
     return status;
 }
 
-static NTSTATUS bind_socket(struct wsk_socket *s, const struct wsk_address *local)
+static NTSTATUS wsk_bind_socket(struct wsk_socket *s, const struct wsk_address *local)
 {
     NTSTATUS status;
 
     if (wsk_state(s) != WSK_OPEN)
         return STATUS_INVALID_DEVICE_STATE;
-    status = wsk_status(bind_to(s, local));
+    status = wsk_status(wsk_bind_host(s, local));
     if (!NT_SUCCESS(status))
         return status;
     if (s->category == WSK_FLAG_LISTEN_SOCKET)
-        return listen_at(s);
+        return wsk_listen_socket(s);
     if (!s->stream)
         status = wsk_thread_watch(s);
     if (NT_SUCCESS(status))
@@ -45,54 +45,55 @@ static NTSTATUS bind_socket(struct wsk_socket *s, const struct wsk_address *loca
     return status;
 }
 
-static void start_bind(struct wsk_request *r)
+static void wsk_request_start_bind(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
 
-    wsk_request_finish(r, bind_socket(s, &r->address), 0);
-    wsk_socket_pump(s); /* static events */
+    wsk_request_finish(r, wsk_bind_socket(s, &r->address), 0);
+    wsk_socket_pump(s); /* static events are enabled already */
 }
 
-static void start_listen(struct wsk_request *r)
+static void wsk_request_start_listen(struct wsk_request *r)
 {
-    wsk_request_finish(r, wsk_state(r->socket) == WSK_BOUND ? listen_at(r->socket) : STATUS_INVALID_DEVICE_STATE, 0);
+    wsk_request_finish(
+        r, wsk_state(r->socket) == WSK_BOUND ? wsk_listen_socket(r->socket) : STATUS_INVALID_DEVICE_STATE, 0);
 }
 
-/* Data needs a connection; a datagram needs an address; what comes needs somewhere to come to. */
-static NTSTATUS fitness(const struct wsk_request *r)
+/* Returns the status with which the request fails in the socket's present state, or STATUS_SUCCESS. */
+static NTSTATUS wsk_request_check_state(const struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
     enum wsk_state state = wsk_state(s);
 
     if (r->operation == WSK_ACCEPT)
-        return state == WSK_LISTENS ? STATUS_SUCCESS : STATUS_INVALID_DEVICE_STATE;
+        return state == WSK_LISTENING ? STATUS_SUCCESS : STATUS_INVALID_DEVICE_STATE;
     if (!s->stream)
         return state == WSK_BOUND ? STATUS_SUCCESS : STATUS_INVALID_DEVICE_STATE;
     if (state == WSK_LOST)
         return s->lost;
     if (state != WSK_CONNECTED)
         return STATUS_INVALID_DEVICE_STATE;
-    return s->disconnects && r->operation != WSK_RECEIVE ? STATUS_CONNECTION_DISCONNECTED : STATUS_SUCCESS;
+    return s->disconnect_queued && r->operation != WSK_RECEIVE ? STATUS_CONNECTION_DISCONNECTED : STATUS_SUCCESS;
 }
 
-static void queue(LIST_ENTRY *requests, struct wsk_request *r)
+static void wsk_request_queue(LIST_ENTRY *requests, struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
-    NTSTATUS status = fitness(r);
+    NTSTATUS status = wsk_request_check_state(r);
 
     if (!NT_SUCCESS(status)) {
         wsk_request_finish(r, status, 0);
         return;
     }
     if (r->operation == WSK_DISCONNECT)
-        s->disconnects = true;
+        s->disconnect_queued = true;
     else if (r->operation == WSK_RECEIVE)
         s->paused = false;
     link_insert_before(requests, &r->link);
     wsk_socket_pump(s);
 }
 
-static void start_abort(struct wsk_request *r)
+static void wsk_request_start_abort(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
     enum wsk_state state = wsk_state(s);
@@ -110,23 +111,36 @@ void wsk_request_start(struct wsk_request *r)
     struct wsk_socket *s = r->socket;
 
     switch (r->operation) {
-    case WSK_BIND: start_bind(r); break;
-    case WSK_LISTEN: start_listen(r); break;
+    case WSK_BIND:
+        wsk_request_start_bind(r);
+        break;
+    case WSK_LISTEN:
+        wsk_request_start_listen(r);
+        break;
     case WSK_CONNECT:
     case WSK_SOCKET_CONNECT: wsk_connect_start(r); break;
-    case WSK_ACCEPT: queue(&s->accepts, r); break;
+    case WSK_ACCEPT:
+        wsk_request_queue(&s->accepts, r);
+        break;
     case WSK_SEND:
     case WSK_DISCONNECT:
-    case WSK_SEND_TO: queue(&s->sends, r); break;
+    case WSK_SEND_TO:
+        wsk_request_queue(&s->sends, r);
+        break;
     case WSK_RECEIVE:
-    case WSK_RECEIVE_FROM: queue(&s->receives, r); break;
-    case WSK_ABORT: start_abort(r); break;
+    case WSK_RECEIVE_FROM:
+        wsk_request_queue(&s->receives, r);
+        break;
+    case WSK_ABORT:
+        wsk_request_start_abort(r);
+        break;
     case WSK_CLOSE:
-    case WSK_DISABLE: break; /* they do not come here */
+    case WSK_DISABLE:
+        break; /* never started: see wsk_request_run and wsk_event_control */
     }
 }
 
-/* A stream from whose middle something is missing is none: half a send takes the connection with it. */
+/* Cancelling a send that was partly sent resets the connection, because the stream would miss the rest. */
 void wsk_request_cancel(struct wsk_request *r)
 {
     struct wsk_socket *s = r->socket;
@@ -139,8 +153,8 @@ void wsk_request_cancel(struct wsk_request *r)
     if (half_sent)
         (void)wsk_host_disconnect(s->fd);
     if (r->operation == WSK_DISCONNECT)
-        s->disconnects = s->fin_sent;
-    s->pending++; /* nothing of it goes while this looks at it */
+        s->disconnect_queued = s->fin_sent;
+    s->pending++; /* so that the completion does not free the socket */
     wsk_request_finish(r, STATUS_CANCELLED, r->done);
     s->pending--;
     if (half_sent)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that owns the sockets of Winsock Kernel: see socket.h. */
+/*
+ * The thread that owns the sockets of Winsock Kernel: see socket.h. The first socket starts it, and it runs until
+ * wsk_thread_stop, which the last client calls.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -8,25 +11,25 @@
 #include "wdk/ke/thread.h"
 #include "wdk/wsk/socket.h"
 
-enum { READY_MOST = 32, STARVED_MS = 20 };
+enum { MAX_READY = 32, STARVED_MS = 20 };
 
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* over starting and stopping; never taken by the thread */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER; /* for start and stop; the socket thread never locks it */
 static pthread_t thread;
-static bool runs;
+static bool is_running;
 static atomic_bool stopping;
 static atomic_uint sockets;
 static struct wsk_poll *host;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over posts, woken */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for posts, woken */
 static LIST_ENTRY posts = { &posts, &posts };
-static bool woken; /* it will look at the posts before it sleeps */
+static bool woken; /* the thread will run the posts before it sleeps */
 
-static LIST_ENTRY again = { &again, &again }; /* the thread's own */
+static LIST_ENTRY pump_again = { &pump_again, &pump_again }; /* of the thread alone, like starved */
 static bool starved;
 
 /* ---- Posts ------------------------------------------------------------------------------------------------------- */
 
-/* The post may be run, and the thread and its host be gone, as soon as the lock is free. */
+/* Wakes with the lock held: after the unlock the post may have run, and the thread and `host` may be gone. */
 void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
 {
     post->run = run;
@@ -38,8 +41,8 @@ void wsk_thread_post(struct wsk_post *post, void (*run)(struct wsk_post *post))
     pthread_mutex_unlock(&lock);
 }
 
-/* All that is in one list goes over to the other, which was none before. */
-static void move(LIST_ENTRY *from, LIST_ENTRY *to)
+/* Moves all entries of one list to another, which it initializes. */
+static void wsk_thread_move_list(LIST_ENTRY *from, LIST_ENTRY *to)
 {
     link_init(to);
     if (link_empty(from))
@@ -49,13 +52,13 @@ static void move(LIST_ENTRY *from, LIST_ENTRY *to)
     link_init(from);
 }
 
-/* Those that are there now: what they post in their turn comes after the host's sockets have been looked at. */
-static void run_posts(void)
+/* Runs the present posts. Those that they add run in the next round, after the host's sockets. */
+static void wsk_thread_run_posts(void)
 {
     LIST_ENTRY now;
 
     pthread_mutex_lock(&lock);
-    move(&posts, &now);
+    wsk_thread_move_list(&posts, &now);
     pthread_mutex_unlock(&lock);
     while (!link_empty(&now)) {
         struct wsk_post *post = CONTAINING_RECORD(now.Flink, struct wsk_post, link);
@@ -65,8 +68,8 @@ static void run_posts(void)
     }
 }
 
-/* If there are none, the next one has to wake the thread. */
-static bool has_posts(void)
+/* If there are no posts, the next one must wake the thread. */
+static bool wsk_thread_has_posts(void)
 {
     bool has;
 
@@ -78,10 +81,10 @@ static bool has_posts(void)
 
 /* ---- Sockets ----------------------------------------------------------------------------------------------------- */
 
-void wsk_thread_again(struct wsk_socket *s, bool is_starved)
+void wsk_thread_pump_again(struct wsk_socket *s, bool is_starved)
 {
-    link_remove(&s->again);
-    link_insert_before(&again, &s->again);
+    link_remove(&s->pump_again);
+    link_insert_before(&pump_again, &s->pump_again);
     starved = starved || is_starved;
 }
 
@@ -97,50 +100,50 @@ void wsk_thread_unwatch(struct wsk_socket *s)
     wsk_host_unwatch(host, s->fd);
 }
 
-/* Those that are there now: a pump may put its socket in again. */
-static void run_again(void)
+/* Pumps the sockets that are in the list now; a pump may insert its socket again. */
+static void wsk_thread_run_pumps(void)
 {
     LIST_ENTRY now;
 
     starved = false;
-    move(&again, &now);
+    wsk_thread_move_list(&pump_again, &now);
     while (!link_empty(&now)) {
-        struct wsk_socket *s = CONTAINING_RECORD(now.Flink, struct wsk_socket, again);
+        struct wsk_socket *s = CONTAINING_RECORD(now.Flink, struct wsk_socket, pump_again);
 
-        link_remove(&s->again);
+        link_remove(&s->pump_again);
         wsk_socket_pump(s);
     }
 }
 
-static int patience(void)
+static int wsk_thread_timeout_ms(void)
 {
-    if (has_posts())
+    if (wsk_thread_has_posts())
         return 0;
-    return link_empty(&again) ? -1 : starved ? STARVED_MS : 0;
+    return link_empty(&pump_again) ? -1 : starved ? STARVED_MS : 0;
 }
 
-/* A socket is freed by a post or by its pump, so that those of one round are all there still. */
-static void *run(void *argument)
+/* Handles all ready sockets before the posts and pumps, because these may free sockets that `ready` points at. */
+static void *wsk_thread_run(void *argument)
 {
-    struct wsk_ready ready[READY_MOST];
+    struct wsk_ready ready[MAX_READY];
 
     (void)argument;
     (void)irql_set(DISPATCH_LEVEL);
     while (!atomic_load(&stopping)) {
-        int n = wsk_host_wait(host, ready, READY_MOST, patience());
+        int n = wsk_host_wait(host, ready, MAX_READY, wsk_thread_timeout_ms());
 
         for (int i = 0; i < n; i++)
             if (ready[i].tag)
-                wsk_socket_ready(ready[i].tag, ready[i].failed);
-        run_posts();
-        run_again();
+                wsk_socket_handle_ready(ready[i].tag, ready[i].failed);
+        wsk_thread_run_posts();
+        wsk_thread_run_pumps();
     }
     return NULL;
 }
 
 /* ---- Life -------------------------------------------------------------------------------------------------------- */
 
-static bool start(void)
+static bool wsk_thread_start(void)
 {
     host = wsk_host_poll_new();
     if (!host)
@@ -149,25 +152,25 @@ static bool start(void)
     pthread_mutex_lock(&lock);
     woken = false;
     pthread_mutex_unlock(&lock);
-    runs = thread_create(&thread, NULL, run, NULL) == 0;
-    if (!runs)
+    is_running = thread_create(&thread, NULL, wsk_thread_run, NULL) == 0;
+    if (!is_running)
         wsk_host_poll_free(host);
-    return runs;
+    return is_running;
 }
 
-bool wsk_thread_take(void)
+bool wsk_thread_acquire(void)
 {
-    bool taken;
+    bool started;
 
     pthread_mutex_lock(&life);
-    taken = runs || start();
-    if (taken)
+    started = is_running || wsk_thread_start();
+    if (started)
         atomic_fetch_add(&sockets, 1);
     pthread_mutex_unlock(&life);
-    return taken;
+    return started;
 }
 
-void wsk_thread_give(void)
+void wsk_thread_release(void)
 {
     atomic_fetch_sub(&sockets, 1);
 }
@@ -175,12 +178,12 @@ void wsk_thread_give(void)
 void wsk_thread_stop(void)
 {
     pthread_mutex_lock(&life);
-    if (runs && atomic_load(&sockets) == 0) {
+    if (is_running && atomic_load(&sockets) == 0) {
         atomic_store(&stopping, true);
         wsk_host_wake(host);
         pthread_join(thread, NULL);
         wsk_host_poll_free(host);
-        runs = false;
+        is_running = false;
     }
     pthread_mutex_unlock(&life);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Winsock Kernel's registration: who is a client, what it has captured and opened, and when it may go; and the
- * provider's table. Sockets: socket.h; names: names.c.
+ * Winsock Kernel's registration: the clients, what each has captured and opened, and the provider's table. For sockets
+ * see socket.h, for names names.c. A client exists until its captured providers, calls, sockets and adapters are all 0.
  *
- *   registered  WskRegister -> WskDeregister begins; only here a provider can be captured
- *   leaving     WskDeregister waits until captured, calls, sockets and adapters are all 0
- *   gone        the registration says so, as long as its owner leaves it as it is
+ *   registered     from WskRegister to WskDeregister; the provider can be captured only in this state
+ *   deregistering  WskDeregister waits until captured, calls, sockets and adapters are all 0
+ *   gone           the WSK_REGISTRATION contains this until the driver overwrites it
  *
- * One lock for all clients: nothing here is on a data path.
+ * All clients share one lock, because nothing here is on a data path.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -27,38 +27,38 @@
 
 const NPIID NPI_WSK_INTERFACE_ID = { 0x2227e803, 0x8d8b, 0x11d4, { 0xab, 0xad, 0x00, 0x90, 0x27, 0x71, 0x9e, 0x09 } };
 
-enum { REGISTERED = 0x5752, GONE = 0x5747, PATIENCE_SECONDS = 3 };
-enum { LOWEST = MAKE_WSK_VERSION(1, 0), HIGHEST = MAKE_WSK_VERSION(1, 1) };
+enum { REGISTERED = 0x5752, GONE = 0x5747, PRINT_WAITS_AFTER_S = 3 };
+enum { MIN_VERSION = MAKE_WSK_VERSION(1, 0), MAX_VERSION = MAKE_WSK_VERSION(1, 1) };
 
-/* A PWSK_CLIENT is one of these. */
+/* A PWSK_CLIENT points at one of these. */
 struct wsk_client {
     WSK_REGISTRATION *registration;
     USHORT version;
-    ULONG captured, calls, adapters, sockets; /* sockets: and requests about names */
+    ULONG captured, calls, adapters, sockets; /* sockets includes the name queries */
     ULONG static_events;
-    BOOLEAN leaving;
+    BOOLEAN deregistering;
     struct wsk_client *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t left; /* its clock is CLOCK_MONOTONIC */
+static pthread_cond_t idle_cond; /* its clock is CLOCK_MONOTONIC */
 static struct wsk_client *clients;
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch;
 
-__attribute__((constructor)) static void init_left(void)
+__attribute__((constructor)) static void wsk_client_init_idle_cond(void)
 {
     pthread_condattr_t clock;
 
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&left, &clock);
+    pthread_cond_init(&idle_cond, &clock);
     pthread_condattr_destroy(&clock);
 }
 
 /* ---- registrations; under the lock ---- */
 
-static struct wsk_client *of_registration(const WSK_REGISTRATION *registration)
+static struct wsk_client *wsk_client_find_by_registration(const WSK_REGISTRATION *registration)
 {
     struct wsk_client *c = clients;
 
@@ -67,7 +67,7 @@ static struct wsk_client *of_registration(const WSK_REGISTRATION *registration)
     return c;
 }
 
-static struct wsk_client *of_handle(PWSK_CLIENT handle)
+static struct wsk_client *wsk_client_find_by_handle(PWSK_CLIENT handle)
 {
     struct wsk_client *c = clients;
 
@@ -76,20 +76,20 @@ static struct wsk_client *of_handle(PWSK_CLIENT handle)
     return c;
 }
 
-static BOOLEAN is_idle(const struct wsk_client *c)
+static BOOLEAN wsk_client_is_idle(const struct wsk_client *c)
 {
     return c->captured == 0 && c->calls == 0 &&
            c->adapters == 0 &&
            c->sockets == 0;
 }
 
-static void tell_if_idle(const struct wsk_client *c)
+static void wsk_client_signal_if_idle(const struct wsk_client *c)
 {
-    if (c->leaving && is_idle(c))
-        pthread_cond_broadcast(&left);
+    if (c->deregistering && wsk_client_is_idle(c))
+        pthread_cond_broadcast(&idle_cond);
 }
 
-static void not_registered(const char *routine, const void *registration)
+static void wsk_client_report_unknown(const char *routine, const void *registration)
 {
     if (check_on())
         check_failed(CHECK_HANDLE_INVALID, routine, (uintptr_t)registration, 0, 0, 0, "%p is not registered",
@@ -121,9 +121,9 @@ NTSTATUS WskRegister(PWSK_CLIENT_NPI WskClientNpi, PWSK_REGISTRATION WskRegistra
     return STATUS_SUCCESS;
 }
 
-static BOOLEAN is_served(USHORT version)
+static BOOLEAN wsk_client_is_version_supported(USHORT version)
 {
-    return version >= LOWEST && version <= HIGHEST;
+    return version >= MIN_VERSION && version <= MAX_VERSION;
 }
 
 NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTimeout, PWSK_PROVIDER_NPI WskProviderNpi)
@@ -133,10 +133,10 @@ NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTime
 
     irql_check_max("WskCaptureProviderNPI", WaitTimeout == WSK_NO_WAIT ? DISPATCH_LEVEL : PASSIVE_LEVEL);
     pthread_mutex_lock(&lock);
-    c = of_registration(WskRegistration);
-    if (!c || c->leaving)
+    c = wsk_client_find_by_registration(WskRegistration);
+    if (!c || c->deregistering)
         status = STATUS_DEVICE_NOT_READY;
-    else if (!is_served(c->version))
+    else if (!wsk_client_is_version_supported(c->version))
         status = STATUS_NOINTERFACE;
     else
         *WskProviderNpi = (WSK_PROVIDER_NPI){ c, &provider_dispatch };
@@ -149,18 +149,18 @@ NTSTATUS WskCaptureProviderNPI(PWSK_REGISTRATION WskRegistration, ULONG WaitTime
 VOID WskReleaseProviderNPI(PWSK_REGISTRATION WskRegistration)
 {
     struct wsk_client *c;
-    BOOLEAN held;
+    BOOLEAN refused;
 
     irql_check_max("WskReleaseProviderNPI", DISPATCH_LEVEL);
     pthread_mutex_lock(&lock);
-    c = of_registration(WskRegistration);
-    held = c && c->captured > 0;
-    if (held && --c->captured == 0) {
+    c = wsk_client_find_by_registration(WskRegistration);
+    refused = c && c->captured > 0;
+    if (refused && --c->captured == 0) {
         live_remove(LIVE_WSK, &c->captured);
-        tell_if_idle(c);
+        wsk_client_signal_if_idle(c);
     }
     pthread_mutex_unlock(&lock);
-    if (!held && check_on())
+    if (!refused && check_on())
         check_failed(CHECK_HANDLE_INVALID, "WskReleaseProviderNPI", (uintptr_t)WskRegistration, 0, 0, 0,
                      "no provider is captured by registration %p", (void *)WskRegistration);
 }
@@ -173,17 +173,17 @@ NTSTATUS WskQueryProviderCharacteristics(PWSK_REGISTRATION WskRegistration,
 
     irql_check_max("WskQueryProviderCharacteristics", DISPATCH_LEVEL);
     pthread_mutex_lock(&lock);
-    c = of_registration(WskRegistration);
-    ready = c && !c->leaving;
+    c = wsk_client_find_by_registration(WskRegistration);
+    ready = c && !c->deregistering;
     pthread_mutex_unlock(&lock);
     if (!ready)
         return STATUS_DEVICE_NOT_READY;
-    *WskProviderCharacteristics = (WSK_PROVIDER_CHARACTERISTICS){ HIGHEST, LOWEST };
+    *WskProviderCharacteristics = (WSK_PROVIDER_CHARACTERISTICS){ MAX_VERSION, MIN_VERSION };
     return STATUS_SUCCESS;
 }
 
-/* A driver that forgot something would hang here without a word. */
-static void tell_what_is_waited_for(const struct wsk_client *c)
+/* Prints what WskDeregister waits for: a driver that has not closed something would hang without a message. */
+static void wsk_client_print_waits(const struct wsk_client *c)
 {
     FILE *out = report_output();
 
@@ -192,19 +192,19 @@ static void tell_what_is_waited_for(const struct wsk_client *c)
     fflush(out);
 }
 
-static void wait_until_idle(struct wsk_client *c)
+static void wsk_client_wait_until_idle(struct wsk_client *c)
 {
     struct timespec until;
-    BOOLEAN told = !check_on();
+    BOOLEAN printed = !check_on();
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PATIENCE_SECONDS;
-    while (!is_idle(c)) {
-        if (told) {
-            pthread_cond_wait(&left, &lock);
-        } else if (pthread_cond_timedwait(&left, &lock, &until) && !is_idle(c)) {
-            tell_what_is_waited_for(c);
-            told = TRUE;
+    until.tv_sec += PRINT_WAITS_AFTER_S;
+    while (!wsk_client_is_idle(c)) {
+        if (printed) {
+            pthread_cond_wait(&idle_cond, &lock);
+        } else if (pthread_cond_timedwait(&idle_cond, &lock, &until) && !wsk_client_is_idle(c)) {
+            wsk_client_print_waits(c);
+            printed = TRUE;
         }
     }
 }
@@ -216,14 +216,14 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
     irql_check_max("WskDeregister", PASSIVE_LEVEL);
     pthread_mutex_lock(&lock);
-    c = of_registration(WskRegistration);
-    if (!c || c->leaving) {
+    c = wsk_client_find_by_registration(WskRegistration);
+    if (!c || c->deregistering) {
         pthread_mutex_unlock(&lock);
-        not_registered("WskDeregister", WskRegistration);
+        wsk_client_report_unknown("WskDeregister", WskRegistration);
         return;
     }
-    c->leaving = TRUE;
-    wait_until_idle(c);
+    c->deregistering = TRUE;
+    wsk_client_wait_until_idle(c);
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
@@ -239,47 +239,47 @@ VOID WskDeregister(PWSK_REGISTRATION WskRegistration)
 
 /* ---- the provider's table ---- */
 
-/* One that gave the provider back with an adapter open can still close the adapter. */
-struct wsk_client *wsk_client_enter(const char *routine, PWSK_CLIENT handle)
+/* A client that has released the provider with an adapter open can still close the adapter. */
+struct wsk_client *wsk_client_begin_call(const char *routine, PWSK_CLIENT handle)
 {
     struct wsk_client *c;
 
     pthread_mutex_lock(&lock);
-    c = of_handle(handle);
+    c = wsk_client_find_by_handle(handle);
     if (c && c->captured == 0 && c->adapters == 0)
         c = NULL;
     if (c)
         c->calls++;
     pthread_mutex_unlock(&lock);
     if (!c)
-        not_registered(routine, handle);
+        wsk_client_report_unknown(routine, handle);
     return c;
 }
 
-/* With the changes that the call, or something that has ended, made. */
-static void count(struct wsk_client *c, int calls, int adapters, int sockets)
+/* Adds to the counts, and wakes WskDeregister if they are all 0. */
+static void wsk_client_add_counts(struct wsk_client *c, int calls, int adapters, int sockets)
 {
     pthread_mutex_lock(&lock);
     c->calls += (ULONG)calls;
     c->adapters += (ULONG)adapters;
     c->sockets += (ULONG)sockets;
-    tell_if_idle(c);
+    wsk_client_signal_if_idle(c);
     pthread_mutex_unlock(&lock);
 }
 
-void wsk_client_leave(struct wsk_client *c)
+void wsk_client_end_call(struct wsk_client *c)
 {
-    count(c, -1, 0, 0);
+    wsk_client_add_counts(c, -1, 0, 0);
 }
 
-void wsk_client_hold(struct wsk_client *c)
+void wsk_client_ref(struct wsk_client *c)
 {
-    count(c, 0, 0, 1);
+    wsk_client_add_counts(c, 0, 0, 1);
 }
 
-void wsk_client_drop(struct wsk_client *c)
+void wsk_client_unref(struct wsk_client *c)
 {
-    count(c, 0, 0, -1);
+    wsk_client_add_counts(c, 0, 0, -1);
 }
 
 ULONG wsk_client_static_events(struct wsk_client *c)
@@ -295,28 +295,28 @@ ULONG wsk_client_static_events(struct wsk_client *c)
 static NTSTATUS WskOpenNdkAdapter(PWSK_CLIENT Client, NDK_VERSION NdkVersion, NET_IFINDEX IfIndex,
                                   NDK_ADAPTER **ppNdkAdapter)
 {
-    struct wsk_client *c = wsk_client_enter("WskOpenNdkAdapter", Client);
+    struct wsk_client *c = wsk_client_begin_call("WskOpenNdkAdapter", Client);
     NTSTATUS status;
 
     irql_check_max("WskOpenNdkAdapter", PASSIVE_LEVEL);
     if (!c)
         return STATUS_INVALID_HANDLE;
     status = ndk_adapter_open(NdkVersion, IfIndex, ppNdkAdapter);
-    count(c, -1, NT_SUCCESS(status) ? 1 : 0, 0);
+    wsk_client_add_counts(c, -1, NT_SUCCESS(status) ? 1 : 0, 0);
     return status;
 }
 
 static VOID WskCloseNdkAdapter(PWSK_CLIENT Client, NDK_ADAPTER *pNdkAdapter)
 {
-    struct wsk_client *c = wsk_client_enter("WskCloseNdkAdapter", Client);
+    struct wsk_client *c = wsk_client_begin_call("WskCloseNdkAdapter", Client);
 
     irql_check_max("WskCloseNdkAdapter", PASSIVE_LEVEL);
     if (!c)
         return;
-    count(c, -1, ndk_adapter_close(pNdkAdapter) ? -1 : 0, 0);
+    wsk_client_add_counts(c, -1, ndk_adapter_close(pNdkAdapter) ? -1 : 0, 0);
 }
 
-static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
+static NTSTATUS wsk_client_get_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
 {
     static const WSK_PROVIDER_NDK_DISPATCH ndk = { WskOpenNdkAdapter, WskCloseNdkAdapter };
 
@@ -327,7 +327,7 @@ static NTSTATUS give_ndk_dispatch(SIZE_T size, PVOID buffer, SIZE_T *returned)
     return STATUS_SUCCESS;
 }
 
-/* What WskSocket and WskSocketConnect take. */
+/* The transports that WskSocket and WskSocketConnect support. */
 static const WSK_TRANSPORT transports[] = {
     { 1, SOCK_STREAM, IPPROTO_TCP, AF_INET, { 0 } },
     { 1, SOCK_STREAM, IPPROTO_TCP, AF_INET6, { 0 } },
@@ -335,7 +335,7 @@ static const WSK_TRANSPORT transports[] = {
     { 1, SOCK_DGRAM, IPPROTO_UDP, AF_INET6, { 0 } },
 };
 
-static NTSTATUS list_transports(SIZE_T size, PVOID buffer, SIZE_T *returned)
+static NTSTATUS wsk_client_get_transports(SIZE_T size, PVOID buffer, SIZE_T *returned)
 {
     *returned = sizeof transports;
     if (!buffer || size < sizeof transports)
@@ -344,7 +344,8 @@ static NTSTATUS list_transports(SIZE_T size, PVOID buffer, SIZE_T *returned)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS set_static_events(struct wsk_client *c, SIZE_T size, const WSK_EVENT_CALLBACK_CONTROL *control)
+static NTSTATUS wsk_client_set_static_events(struct wsk_client *c, SIZE_T size,
+                                             const WSK_EVENT_CALLBACK_CONTROL *control)
 {
     const ULONG known = WSK_EVENT_ACCEPT | WSK_EVENT_RECEIVE | WSK_EVENT_DISCONNECT | WSK_EVENT_SEND_BACKLOG |
                         WSK_EVENT_RECEIVE_FROM;
@@ -365,30 +366,30 @@ static NTSTATUS set_static_events(struct wsk_client *c, SIZE_T size, const WSK_E
 static NTSTATUS WskControlClient(PWSK_CLIENT Client, ULONG ControlCode, SIZE_T InputSize, PVOID InputBuffer,
                                  SIZE_T OutputSize, PVOID OutputBuffer, SIZE_T *OutputSizeReturned, PIRP Irp)
 {
-    struct wsk_client *c = wsk_client_enter("WskControlClient", Client);
+    struct wsk_client *c = wsk_client_begin_call("WskControlClient", Client);
     NTSTATUS status = STATUS_NOT_SUPPORTED;
     SIZE_T returned = 0;
 
     irql_check_max("WskControlClient", DISPATCH_LEVEL);
     if (!c)
-        return wsk_answer(Irp, STATUS_INVALID_HANDLE, 0);
+        return wsk_complete_irp(Irp, STATUS_INVALID_HANDLE, 0);
     if (ControlCode == WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH)
-        status = give_ndk_dispatch(OutputSize, OutputBuffer, &returned);
+        status = wsk_client_get_ndk_dispatch(OutputSize, OutputBuffer, &returned);
     else if (ControlCode == WSK_TRANSPORT_LIST_QUERY)
-        status = list_transports(OutputSize, OutputBuffer, &returned);
+        status = wsk_client_get_transports(OutputSize, OutputBuffer, &returned);
     else if (ControlCode == WSK_SET_STATIC_EVENT_CALLBACKS)
-        status = set_static_events(c, InputSize, InputBuffer);
+        status = wsk_client_set_static_events(c, InputSize, InputBuffer);
     else if (ControlCode == WSK_TDI_BEHAVIOR && InputBuffer && InputSize >= sizeof(ULONG))
-        status = STATUS_SUCCESS; /* there is no TDI that anything could be diverted to */
+        status = STATUS_SUCCESS; /* this kernel has no TDI: the setting changes nothing */
     if (OutputSizeReturned)
         *OutputSizeReturned = returned;
-    status = wsk_answer(Irp, status, returned);
-    wsk_client_leave(c);
+    status = wsk_complete_irp(Irp, status, returned);
+    wsk_client_end_call(c);
     return status;
 }
 
 static const WSK_PROVIDER_DISPATCH provider_dispatch = {
-    .Version = HIGHEST,
+    .Version = MAX_VERSION,
     .WskSocket = wsk_socket,
     .WskSocketConnect = wsk_socket_connect,
     .WskControlClient = WskControlClient,
