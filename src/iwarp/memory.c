@@ -46,7 +46,6 @@ enum {
     GENERATION_BITS = 32 - INDEX_BITS,
     FEISTEL_ROUNDS = 4,
     BOX_SIZE = 256,
-    MEMO_SIZE = 256,
 };
 
 _Static_assert(CHUNKS << CHUNK_SHIFT == 1 << INDEX_BITS, "every slot has an index");
@@ -59,7 +58,6 @@ struct mem_table {
     uint64_t number; /* of all that there have been: from 1 on */
     uint16_t keys[FEISTEL_ROUNDS];
     uint16_t high_box[BOX_SIZE], low_box[BOX_SIZE];
-    _Atomic uint64_t memo[MEMO_SIZE]; /* STag << 32 | what plain_of made of it; 0 is no registration's STag */
     struct chunk *_Atomic chunks[CHUNKS];
     struct spin lock; /* guards what follows; a leaf */
     struct mem_region *first_free, **last_free;
@@ -124,20 +122,6 @@ static uint32_t unpermute(const struct mem_table *t, uint32_t stag)
         left = before;
     }
     return (uint32_t)left << 16 | right;
-}
-
-/* A pure function, so that what was found once can be kept; the same few STags are looked up again and again. */
-static uint32_t plain_of(struct mem_table *t, uint32_t stag)
-{
-    _Atomic uint64_t *memo = &t->memo[stag % MEMO_SIZE];
-    uint64_t known = atomic_load_explicit(memo, memory_order_relaxed);
-    uint32_t plain;
-
-    if (known >> 32 == stag)
-        return (uint32_t)known;
-    plain = unpermute(t, stag);
-    atomic_store_explicit(memo, (uint64_t)stag << 32 | plain, memory_order_relaxed);
-    return plain;
 }
 
 static void fill_random(uint16_t *values, int count, uint64_t *secret)
@@ -411,7 +395,7 @@ static inline void unprotect(struct mem_region *r)
 
 static inline struct mem_region *find(struct mem_table *t, uint32_t stag, bool known)
 {
-    uint32_t plain = plain_of(t, stag);
+    uint32_t plain = unpermute(t, stag);
     struct mem_region *r = slot_at(t, plain >> GENERATION_BITS);
 
     return r && protect(r, plain & GENERATION_MASK, GENERATION_MASK, known) ? r : NULL;
