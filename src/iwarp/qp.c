@@ -290,18 +290,12 @@ static bool take_head(struct iw_qp *qp, struct queue *q, enum rdma_status status
     return !silent;
 }
 
-static void tell(struct iw_qp *qp, struct rdma_completion *c, unsigned n)
-{
-    if (n > 0)
-        qp->events->complete(qp, c, n);
-}
-
 void queue_complete(struct iw_qp *qp, struct queue *q, enum rdma_status status, enum wire_error error, bool solicited)
 {
     struct rdma_completion c;
 
     if (take_head(qp, q, status, error, solicited, &c))
-        tell(qp, &c, 1);
+        qp->events->complete(qp, &c, 1);
 }
 
 /* Many at a time, so that a burst takes the lock of its completion queue once. */
@@ -320,11 +314,12 @@ void requests_complete(struct iw_qp *qp)
                       &done[n]))
             n++;
         if (n == COMPLETIONS) {
-            tell(qp, done, n);
+            qp->events->complete(qp, done, n);
             n = 0;
         }
     }
-    tell(qp, done, n);
+    if (n > 0)
+        qp->events->complete(qp, done, n);
 }
 
 /* A local request that was carried out has ended then, whatever becomes of the stream. */

@@ -211,11 +211,22 @@ static void fpdu_seen(struct iw_qp *qp)
     qp->events->first_fpdu(qp);
 }
 
+/* It waits until nobody touches what it ends. */
+static bool ends_memory(const struct iw_qp *qp, const struct ddp_header *h)
+{
+    const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
+
+    return invalidates(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
+}
+
 /* payload: of a control message. */
-static enum wire_error segment_finish(struct iw_qp *qp, const struct rx_segment *g, const uint8_t *payload)
+static enum wire_error segment_finish(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
+                                      const uint8_t *payload)
 {
     const struct ddp_header *h = &g->header;
 
+    if (ends_memory(qp, h))
+        mem_release(&s->pieces.hold.ref);
     fpdu_seen(qp);
     switch (h->opcode) {
     case RDMAP_WRITE:
@@ -230,22 +241,6 @@ static enum wire_error segment_finish(struct iw_qp *qp, const struct rx_segment 
     default:
         return finish_send(qp, g);
     }
-}
-
-/* It waits until nobody touches what it ends. */
-static bool ends_memory(const struct iw_qp *qp, const struct ddp_header *h)
-{
-    const struct entry *read = h->opcode == RDMAP_READ_RESP ? reads_oldest(qp) : NULL;
-
-    return invalidates(h) || (read && read->flags & RDMA_FLAG_READ_INVALIDATE);
-}
-
-static enum wire_error segment_end(struct iw_qp *qp, struct iw_scratch *s, const struct rx_segment *g,
-                                   const uint8_t *payload)
-{
-    if (ends_memory(qp, &g->header))
-        mem_release(&s->pieces.hold.ref);
-    return segment_finish(qp, g, payload);
 }
 
 /* FPDUs */
@@ -306,7 +301,7 @@ static void fpdu_whole(struct iw_qp *qp, struct iw_scratch *s, const uint8_t *fp
     if (error == WIRE_OK && g.header.opcode == RDMAP_READ_REQ)
         error = read_requested(qp, bytes + size);
     else if (error == WIRE_OK)
-        error = segment_end(qp, s, &g, bytes + size);
+        error = segment_finish(qp, s, &g, bytes + size);
     if (error != WIRE_OK)
         fault(qp, &g, error, bytes, ulpdu);
 }
@@ -390,7 +385,7 @@ static size_t direct_take(struct iw_qp *qp, struct iw_scratch *s, const uint8_t 
         struct rx_segment done = *g;
         qp->rx.direct = false;
         remember_size(qp, done.ulpdu);
-        error = segment_end(qp, s, &done, NULL);
+        error = segment_finish(qp, s, &done, NULL);
         if (error != WIRE_OK)
             fault(qp, &done, error, done.raw, done.ulpdu - done.payload);
     }
