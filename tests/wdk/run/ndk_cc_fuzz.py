@@ -103,7 +103,7 @@ def one(number, folder):
         (folder / 'out').mkdir()
         translator = Translator(project, KERNEL, str(folder / 'out'))
         for source in project.sources:
-            translator.take(source, source)
+            translator.read(source, source)
         for lines, _ in translator.files.values():
             longs(lines)
         translator.write()

@@ -140,7 +140,7 @@ def words(tmp):
     put(tmp, {'callback.c': ENTRY + 'typedef void (*CALL)(int);\nvoid take(CALL);\nvoid take(CALL c) { c(1); }\n'
         'static void mine(char *p) { (void)p; }\nvoid f(void) { take(mine); }\n'})
     code, text = ndk_cc(tmp / 'callback.c', '-o', tmp / 'x.so')
-    check('a callback of another type is told, and built', code == 0 and 'ends in a bug check' in text, (code, text))
+    check('a callback of another type is told, and built', code == 0 and 'causes a bug check' in text, (code, text))
     for argument, wanted in ((tmp / 'nothing', 'no such file or folder'), (tmp / 'text.txt', 'neither a folder')):
         code, text = ndk_cc(argument)
         check(f'{argument.name}: {wanted}', code == 2 and wanted in text, (code, text))
@@ -166,12 +166,12 @@ MALFORMED = (
     ('a quote without an end', {'sources': SOURCES + 'C_DEFINES=-DA="1\n'}, 'No closing quotation'),
     ('a sources file that is a device', {'sources': '!include /dev/zero\nSOURCES=none.c\n'}, 'no such file'),
     ('a source that is a folder', {'sources': 'SOURCES=dir.c\n', 'dir.c/x': ''}, 'no such file'),
-    ('a name above', {'sources': 'TARGETNAME=../above\n' + SOURCES}, 'not one of a file: say -o'),
-    ('a name elsewhere', {'sources': 'TARGETNAME=/dev/shm/elsewhere\n' + SOURCES}, 'not one of a file: say -o'),
-    ('a name with a backslash', {'sources': 'TARGETNAME=..\\above\n' + SOURCES}, 'not one of a file: say -o'),
-    ('a name that is no name', {'sources': 'TARGETNAME=..\n' + SOURCES}, 'not one of a file: say -o'),
-    ('a name with an escape sequence', {'sources': b'TARGETNAME=\x1b[2J\n' + SOURCES.encode()}, 'not one of a file'),
-    ('a name that is too long', {'sources': 'TARGETNAME=' + 'x' * 300 + '\n' + SOURCES}, 'not one of a file: say -o'),
+    ('a name above', {'sources': 'TARGETNAME=../above\n' + SOURCES}, 'is not a file name: use -o'),
+    ('a name elsewhere', {'sources': 'TARGETNAME=/dev/shm/elsewhere\n' + SOURCES}, 'is not a file name: use -o'),
+    ('a name with a backslash', {'sources': 'TARGETNAME=..\\above\n' + SOURCES}, 'is not a file name: use -o'),
+    ('a name that is no name', {'sources': 'TARGETNAME=..\n' + SOURCES}, 'is not a file name: use -o'),
+    ('a name with an escape sequence', {'sources': b'TARGETNAME=\x1b[2J\n' + SOURCES.encode()}, 'is not a file name'),
+    ('a name that is too long', {'sources': 'TARGETNAME=' + 'x' * 300 + '\n' + SOURCES}, 'is not a file name: use -o'),
     ('properties that double', {'p.vcxproj': PROJECT % f'<PropertyGroup><P0>a</P0>{DOUBLED}</PropertyGroup>'},
      'expands to more than'),
     ('metadata that doubles', {'p.vcxproj': PROJECT % ('<ItemDefinitionGroup><ClCompile>' + DEFINED * 40 +
@@ -189,7 +189,7 @@ MALFORMED = (
     ('an import of the folder', {'p.vcxproj': PROJECT % '<Import Project="."/><Import Project=""/>'},
      'lists no C files'),
     ('everything on the machine', {'p.vcxproj': PROJECT % '<ItemGroup><ClCompile Include="/**/*.c"/></ItemGroup>'},
-     'would look at more than'),
+     'matches against more than'),
     ('a long condition', {'p.vcxproj': PROJECT % f'<PropertyGroup Condition="{" " * 100000}=a"/>'},
      'a condition of more'),
     ('a large project', {'p.vcxproj': PROJECT % (' ' * (5 << 20))}, 'larger than 4 MiB'),

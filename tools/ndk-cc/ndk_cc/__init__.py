@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: MIT
 """
-The parts of ndk-cc: project (what to build), translate (sources that gcc can read), wpp (.tmh), advice. A folder may come
-from anybody: what it says is bounded, stays inside of the output, and a fault in it is a Trouble, not a traceback.
+The parts of ndk-cc: project (what to build), translate (sources that gcc can read), wpp (.tmh), advice. A driver's
+folder is untrusted: each input has a size limit, nothing is written outside of the output, and a fault raises Trouble.
 """
 import os
 
 
 class Trouble(Exception):
-    """Something the user has to know; the text is the whole message."""
+    """An error in the input. The text is the whole message for the user."""
 
 
 def printable(text, keep='\t'):
-    """The text without what a terminal would obey: each such character as \\xNN."""
+    """The text with \\xNN for each character that a terminal could interpret."""
     return ''.join(c if c.isprintable() or c in keep else f'\\x{ord(c):02x}' for c in text)
 
 
-def read_file(path, most):
-    """A regular file's bytes; most: how many it may have. Devices and pipes have no end."""
+def read_file(path, limit):
+    """The bytes of a regular file, at most `limit`. Refuses devices and pipes, which may have no end."""
     if not os.path.isfile(path):
         raise Trouble(f'{path}: not a file')
     with open(path, 'rb') as file:
-        octets = file.read(most + 1)
-    if len(octets) > most:
-        raise Trouble(f'{path}: larger than {most >> 20} MiB, the most that ndk-cc reads')
-    return octets
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Trouble(f'{path}: larger than {limit >> 20} MiB, the limit of ndk-cc')
+    return data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the compiler and the linker said, and what it means for a driver's author."""
+"""Explains messages of the compiler and the linker to a driver's author."""
 import re
 
 ADVICE = (
@@ -14,11 +14,11 @@ ADVICE = (
     (r"unknown type name ['‘`](\w+)",
      '{0}: a type that no header declares; on Windows it may come from a header that another one includes'),
     (r"undefined (?:reference to|symbol:) [`'‘]?(\w+)",
-     '{0}: the driver calls it, and neither the driver nor OpenNDK has it (docs/kernel-routines.md lists what there '
-     'is). Is a source file missing from the project?'),
+     '{0}: the driver calls it, and neither the driver nor OpenNDK has it (docs/kernel-routines.md lists the '
+     'routines). Is a source file missing from the project?'),
     (r"incompatible(?: function)?[- ]pointer[- ]types?",
-     'a callback or pointer of another type than the routine wants compiles, on Windows too, and ends in a bug check '
-     'there'),
+     'a callback or pointer of another type than the routine expects compiles, on Windows too, and causes a bug '
+     'check there'),
     (r"before ['‘`]?__FUNCTION__",
      '__FUNCTION__ is a literal for Microsoft\'s compiler and a variable for this one: print it with %s'),
     (r"static assertion failed: .*-fshort-wchar", 'compile with -fshort-wchar'),
@@ -26,11 +26,11 @@ ADVICE = (
 
 
 def advise(output):
-    """Plain lines for what a compiler's output says; each said once."""
-    said = []
+    """Returns an explanation for each known message in a compiler's output, without duplicates."""
+    lines = []
     for pattern, words in ADVICE:
         for match in re.finditer(pattern, output):
             line = words.format(*match.groups())
-            if line not in said:
-                said.append(line)
-    return said
+            if line not in lines:
+                lines.append(line)
+    return lines

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Named texts put into other texts, with bounds: each line of a project can double what the lines before it made."""
+"""Macro expansion with limits: without them each line of a project could double the text of the lines before it."""
 import re
 
 from . import Trouble
 
-TEXT_MOST = 256 * 1024         # characters of one text
-ALL_MOST = 32 * 1024 * 1024    # of all that are made
-PROJECT_MOST = 4 * 1024 * 1024 # bytes of a project file, or of a `sources` file
-FILES_MOST = 1000              # that a project may read: imports, includes
-DEPTH_MOST = 32                # of files that include one another, and of elements
+MAX_TEXT = 256 * 1024         # characters of one text
+MAX_TOTAL = 32 * 1024 * 1024   # of all expansions together
+MAX_PROJECT = 4 * 1024 * 1024 # bytes of a project file, or of a `sources` file
+MAX_FILES = 1000              # that a project may import or include
+MAX_DEPTH = 32                # of nested includes, and of nested elements
 
 
 class Substitution:
@@ -16,7 +16,7 @@ class Substitution:
         self.made = 0
 
     def put(self, pattern, text, value):
-        """The text with each match of the pattern replaced by value(match)."""
+        """Returns the text with each match of the pattern replaced by value(match)."""
         parts, length, at = [], 0, 0
         for match in re.finditer(pattern, text, flags=re.I):
             for part in (text[at:match.start()], value(match)):
@@ -28,18 +28,18 @@ class Substitution:
         length += len(text) - at
         self.check(length, text)
         self.made += length
-        if self.made > ALL_MOST:
-            raise Trouble(f'the project expands to more than {ALL_MOST >> 20} MiB of text')
+        if self.made > MAX_TOTAL:
+            raise Trouble(f'the project expands to more than {MAX_TOTAL >> 20} MiB of text')
         return ''.join(parts)
 
     @staticmethod
     def check(length, text):
-        if length > TEXT_MOST:
-            raise Trouble(f'the project has a text that expands to more than {TEXT_MOST >> 10} KiB: {text[:60]!r}...')
+        if length > MAX_TEXT:
+            raise Trouble(f'the project has a text that expands to more than {MAX_TEXT >> 10} KiB: {text[:60]!r}...')
 
 
 def equal(condition):
-    """Of 'a'=='b' or 'a'!='b': does it hold? None: it is not of that form."""
+    """Evaluates 'a'=='b' or 'a'!='b'. Returns None if the condition does not have that form."""
     for sign in ('==', '!='):
         left, found, right = condition.partition(sign)
         if found:

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""As much of a Visual Studio project (*.vcxproj) as says which C files are compiled, and how."""
+"""Reads the C files of a Visual Studio project (*.vcxproj) and the options of their compilation."""
 import os
 import re
 import xml.etree.ElementTree as xml
 
 from . import Trouble, read_file, wpp
-from .macros import DEPTH_MOST, FILES_MOST, PROJECT_MOST, Substitution, equal
+from .macros import MAX_DEPTH, MAX_FILES, MAX_PROJECT, Substitution, equal
 from .paths import find, match
 
-CONDITION_MOST = 8192
+MAX_CONDITION = 8192
 
 
 class Tree(xml.TreeBuilder):
     def doctype(self, name, *_):
-        """Projects have none; it is where entities come from, which name files and grow without bounds."""
+        """Refused: projects have none, and its entities could name files and grow without limit."""
         raise Trouble(f'a project file with a document type ({name})')
 
 
 def parse(path):
     try:
-        return xml.fromstring(read_file(path, PROJECT_MOST), parser=xml.XMLParser(target=Tree()))
-    except (xml.ParseError, LookupError, ValueError) as error: # the latter two: an encoding that is not known
+        return xml.fromstring(read_file(path, MAX_PROJECT), parser=xml.XMLParser(target=Tree()))
+    except (xml.ParseError, LookupError, ValueError) as error: # the latter two: an unknown encoding
         raise Trouble(f'{path} is not XML: {error}') from None
 
 
 class Evaluator:
-    """Reads elements in order, as MSBuild does: properties, conditions, imports that lie in the tree."""
+    """Reads elements in order, as MSBuild does: properties, conditions, and imports that exist in the tree."""
 
     def __init__(self, project, configuration):
         self.project = project
@@ -37,18 +37,18 @@ class Evaluator:
         self.substitution, self.depth = Substitution(), 0
 
     def expand(self, text):
-        """Known properties put in; $(Others) stay, for whoever uses the text to see."""
+        """Returns the text with known properties replaced. $(Others) are left for the caller."""
         def value(found):
             return self.properties.get(found.group(1).lower(), found.group(0))
         return self.substitution.put(r'\$\(([\w.]+)\)', text or '', value)
 
-    def holds(self, element):
+    def is_true(self, element):
         condition = element.get('Condition')
         if not condition:
             return True
         text = self.expand(condition)
-        if len(text) > CONDITION_MOST:
-            raise Trouble(f'a condition of more than {CONDITION_MOST} characters: {text[:60]}...')
+        if len(text) > MAX_CONDITION:
+            raise Trouble(f'a condition of more than {MAX_CONDITION} characters: {text[:60]}...')
         text = re.sub(r'\$\([^)]*\)', '', text).strip()
         return any(all(self.term(term.strip()) for term in re.split(r'(?i)\band\b', either))
                    for either in re.split(r'(?i)\bor\b', text))
@@ -64,8 +64,8 @@ class Evaluator:
         if path in self.seen:
             return
         self.seen.add(path)
-        if len(self.seen) > FILES_MOST:
-            raise Trouble(f'the project imports more than {FILES_MOST} files')
+        if len(self.seen) > MAX_FILES:
+            raise Trouble(f'the project imports more than {MAX_FILES} files')
         root = parse(path)
         before, self.folder = getattr(self, 'folder', None), os.path.dirname(path)
         self.properties['msbuildthisfiledirectory'] = self.folder + '/'
@@ -73,15 +73,15 @@ class Evaluator:
         self.folder = before
 
     def children(self, parent):
-        if self.depth == DEPTH_MOST:
-            raise Trouble(f'{self.folder}: imports lie in one another more than {DEPTH_MOST} deep')
+        if self.depth == MAX_DEPTH:
+            raise Trouble(f'{self.folder}: imports or elements are nested more than {MAX_DEPTH} deep')
         self.depth += 1
         self.each_child(parent)
         self.depth -= 1
 
     def each_child(self, parent):
         for element in parent:
-            if not isinstance(element.tag, str) or not self.holds(element):
+            if not isinstance(element.tag, str) or not self.is_true(element):
                 continue
             tag = element.tag.rpartition('}')[2]
             if tag == 'PropertyGroup':
@@ -95,21 +95,21 @@ class Evaluator:
                 self.children(element)
             elif tag == 'ItemDefinitionGroup':
                 for item in element:
-                    if isinstance(item.tag, str) and item.tag.endswith('}ClCompile') and self.holds(item):
-                        self.take(item, self.metadata)
+                    if isinstance(item.tag, str) and item.tag.endswith('}ClCompile') and self.is_true(item):
+                        self.read_metadata(item, self.metadata)
             elif tag == 'ItemGroup':
                 self.item_group(element)
 
     def property_group(self, group):
         for element in group:
-            if isinstance(element.tag, str) and self.holds(element):
+            if isinstance(element.tag, str) and self.is_true(element):
                 name = element.tag.rpartition('}')[2].lower()
                 if name not in self.fixed:
                     self.properties[name] = self.expand(element.text).strip()
 
-    def take(self, item, into):
+    def read_metadata(self, item, into):
         for element in item:
-            if not isinstance(element.tag, str) or not self.holds(element):
+            if not isinstance(element.tag, str) or not self.is_true(element):
                 continue
             name = element.tag.rpartition('}')[2]
             inherited = into.get(name, self.metadata.get(name, ''))
@@ -118,10 +118,10 @@ class Evaluator:
 
     def item_group(self, group):
         for item in group:
-            if not isinstance(item.tag, str) or item.tag.rpartition('}')[2] != 'ClCompile' or not self.holds(item):
+            if not isinstance(item.tag, str) or item.tag.rpartition('}')[2] != 'ClCompile' or not self.is_true(item):
                 continue
             own = {}
-            self.take(item, own)
+            self.read_metadata(item, own)
             for written in filter(None, (part.strip() for part in self.expand(item.get('Include')).split(';'))):
                 self.compiled.append((written, self.folder, own))
 
@@ -159,7 +159,7 @@ def read_vcxproj(path, project, configuration):
 
 
 def words_of_wpp(metadata):
-    """Functions named in the project: WppTraceFunction, or -func: among the additional options."""
+    """The trace functions that the project names: WppTraceFunction, or -func: among the additional options."""
     lines = metadata.get('WppTraceFunction', '').split(';')
     lines += wpp.named_functions(metadata.get('WppAdditionalOptions', ''))
     return [line.strip().strip('"') for line in lines if line.strip() and '%(' not in line]

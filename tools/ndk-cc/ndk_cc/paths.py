@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Paths as Windows writes them: backslashes, and letters in either case."""
+"""Finds files by Windows paths: with backslashes, and ignoring case."""
 import fnmatch
 import functools
 import os
@@ -7,7 +7,7 @@ import re
 
 from . import Trouble
 
-NAMES_MOST = 100000 # looked at for one pattern
+MAX_NAMES = 100000 # examined for one pattern
 
 
 @functools.lru_cache(maxsize=None)
@@ -20,7 +20,7 @@ def _names(folder):
 
 
 def find(folder, written):
-    """The file that `written` names, seen from folder, whatever the case of its letters; None if there is none."""
+    """Returns the file that `written` names, relative to folder, ignoring case; None if there is none."""
     at = '/' if written.startswith('/') else folder
     for part in written.replace('\\', '/').split('/'):
         if part in ('', '.'):
@@ -43,12 +43,12 @@ def _pattern(part):
 
 
 def match(folder, written):
-    """The files that a name with *, ? or ** matches, seen from folder, sorted."""
+    """Returns the files that a name with *, ? or ** matches, relative to folder, sorted."""
     parts = [part for part in written.replace('\\', '/').split('/') if part not in ('', '.')]
     first = next(i for i, part in enumerate(parts) if '*' in part or '?' in part)
     base = find(folder, ('/' if written.startswith(('/', '\\')) else '') + '/'.join(parts[:first]))
     rest = tuple(part if part == '**' else _pattern(part) for part in parts[first:])
-    found, seen, waiting, looked = set(), set(), [(base, rest)] if base else [], 0
+    found, seen, waiting, examined = set(), set(), [(base, rest)] if base else [], 0
     while waiting:
         at, rest = waiting.pop()
         if (at, rest) in seen:
@@ -57,9 +57,9 @@ def match(folder, written):
         if rest[0] == '**' and len(rest) > 1:
             waiting.append((at, rest[1:]))
         for entry in _entries(at):
-            looked += 1
-            if looked > NAMES_MOST:
-                raise Trouble(f'{written}: would look at more than {NAMES_MOST} files and folders')
+            examined += 1
+            if examined > MAX_NAMES:
+                raise Trouble(f'{written}: the pattern matches against more than {MAX_NAMES} files and folders')
             if rest[0] == '**':
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append((entry.path, rest))

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What to build: the source list, folders and names of a project file, of a `sources` file, or of a plain folder."""
+"""The source list, folders and names of a project file, of a `sources` file, or of a plain folder."""
 import glob
 import os
 
 from . import Trouble, read_file
-from .macros import PROJECT_MOST
+from .macros import MAX_PROJECT
 from .paths import find
 from .msbuild import read_vcxproj
 from .sources_file import read_sources
 
-NAME_MOST = 200
+MAX_NAME = 200
 COMPILED = ('.c', '.cpp', '.cc', '.cxx')
 
 
 class Project:
-    """Everything is absolute. `per_file`: a source's defines of its own; `wpp`: FUNC lines of the project."""
+    """All paths are absolute. `per_file`: the defines of single sources; `wpp`: FUNC lines of the project."""
 
     def __init__(self, name, folder):
         self.name, self.folder = name, folder
@@ -24,24 +24,24 @@ class Project:
 
     def add_source(self, path, written):
         if os.path.splitext(written)[1].lower() not in COMPILED:
-            self.notes.append(f'{written}: left out, it is not C or C++')
+            self.notes.append(f'{written}: ignored, because it is not C or C++')
         elif path is None or not os.path.isfile(path):
-            raise Trouble(f'{self.name}: the project lists {written}, and there is no such file')
+            raise Trouble(f'{self.name}: {written}: no such file, but the project lists it')
         elif not path.isprintable():
             raise Trouble(f'{path}: a name with characters that cannot be printed')
         elif path not in self.sources:
             self.sources.append(path)
 
     def output(self):
-        """The result's name without -o, in the current folder: what a folder says decides about no other place."""
+        """The output file if there is no -o: in the current folder, because the project is untrusted."""
         if not self.name.isprintable() or self.name in ('', '.', '..') or any(c in self.name for c in '/\\') \
-                or len(os.fsencode(self.name)) > NAME_MOST:
-            raise Trouble(f'{self.name[:NAME_MOST]}: the project has a name (TARGETNAME) that is not one of a file: say -o')
+                or len(os.fsencode(self.name)) > MAX_NAME:
+            raise Trouble(f'{self.name[:MAX_NAME]}: the project\'s name (TARGETNAME) is not a file name: use -o')
         return self.name + '.so'
 
     def add_include(self, written):
         if '$(' in written or '%(' in written:
-            return  # a folder of the Windows kit's own
+            return  # a folder of the Windows kit
         path = find(self.folder, written)
         if path and path not in self.includes:
             self.includes.append(path)
@@ -50,11 +50,11 @@ class Project:
 
 
 def is_driver(path):
-    return os.path.isfile(path) and b'<ConfigurationType>Driver<' in read_file(path, PROJECT_MOST)
+    return os.path.isfile(path) and b'<ConfigurationType>Driver<' in read_file(path, MAX_PROJECT)
 
 
 def from_folder(folder, configuration):
-    """The folder's driver project, else its `sources`, else any project of it, else all of its C files."""
+    """Reads the folder's driver project, else its `sources`, else its only project, else all of its C files."""
     projects = sorted(glob.glob(os.path.join(glob.escape(folder), '*.[vV][cC][xX][pP][rR][oO][jJ]')))
     drivers = [path for path in projects if is_driver(path)]
     if len(drivers) > 1:
@@ -78,7 +78,7 @@ def from_folder(folder, configuration):
 
 
 def from_below(folder, configuration):
-    """A solution's folder: the one driver project that lies somewhere below."""
+    """Reads the only driver project below a solution's folder."""
     drivers = []
     for at, folders, names in os.walk(folder):
         folders.sort()
@@ -106,7 +106,7 @@ def from_file(path, configuration):
 
 
 def gather(arguments, configuration):
-    """What the command line's folders and files come to."""
+    """Returns the project that the command line's folders and files describe."""
     paths = [os.path.abspath(argument) for argument in arguments]
     for path, argument in zip(paths, arguments):
         if not os.path.exists(path):

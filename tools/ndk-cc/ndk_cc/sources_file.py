@@ -5,13 +5,13 @@ import re
 import shlex
 
 from . import Trouble, read_file, wpp
-from .macros import DEPTH_MOST, FILES_MOST, PROJECT_MOST, Substitution, equal
+from .macros import MAX_DEPTH, MAX_FILES, MAX_PROJECT, Substitution, equal
 from .paths import find
 
 
 def logical_lines(path):
     parts = []
-    for raw in read_file(path, PROJECT_MOST).decode('utf-8-sig', errors='replace').split('\n'):
+    for raw in read_file(path, MAX_PROJECT).decode('utf-8-sig', errors='replace').split('\n'):
         text = re.sub(r'(^|\s)#.*', '', raw.rstrip('\r')).rstrip()
         if text.endswith('\\'):
             parts.append(text[:-1] + ' ')
@@ -26,13 +26,13 @@ class Reader:
     def __init__(self):
         self.macros = {'amd64': '1', '_buildarch': 'amd64', 'ddkbuildenv': 'chk', 'nttargetfiles': ''}
         self.substitution = Substitution()
-        self.open, self.files = [], 0  # the files that are being read, and how many there have been
-        self.taken = []  # for each !if that is open: whether lines count, and whether a branch has been taken
+        self.open, self.files = [], 0  # the nested files that are being read, and the number of all files so far
+        self.branches = []  # for each open !if: whether its lines count, and whether one of its branches counted
 
     def expand(self, text):
         return self.substitution.put(r'\$\((\w+)\)', text, lambda m: self.macros.get(m.group(1).lower(), m.group(0)))
 
-    def holds(self, word, rest):
+    def is_true(self, word, rest):
         if word in ('ifdef', 'ifndef'):
             return (rest.strip().lower() in self.macros) == (word == 'ifdef')
         defined = re.fullmatch(r'(!?)\s*defined\s*\(\s*(\w+)\s*\)', rest.strip(), re.I)
@@ -46,16 +46,16 @@ class Reader:
         word, _, rest = line[1:].strip().partition(' ')
         word = word.lower()
         if word in ('if', 'ifdef', 'ifndef'):
-            holds = self.holds(word, rest)
-            self.taken.append([holds, holds])
-        elif word in ('else', 'elseif') and self.taken:
-            now = self.taken[-1]
+            is_true = self.is_true(word, rest)
+            self.branches.append([is_true, is_true])
+        elif word in ('else', 'elseif') and self.branches:
+            now = self.branches[-1]
             again = re.match(r'(if(?:n?def)?)\s+(.*)', rest.strip(), re.I)
-            now[0] = not now[1] and (self.holds(again.group(1).lower(), again.group(2)) if again else True)
+            now[0] = not now[1] and (self.is_true(again.group(1).lower(), again.group(2)) if again else True)
             now[1] = now[1] or now[0]
-        elif word == 'endif' and self.taken:
-            self.taken.pop()
-        elif word == 'include' and all(level[0] for level in self.taken):
+        elif word == 'endif' and self.branches:
+            self.branches.pop()
+        elif word == 'include' and all(level[0] for level in self.branches):
             path = find(folder, self.expand(rest.strip().strip('"<>')))
             if path and os.path.isfile(path):
                 self.read(path)
@@ -64,8 +64,8 @@ class Reader:
         self.files += 1
         if path in self.open:
             raise Trouble(f'{path} includes itself' + (f', by {self.open[-1]}' if path != self.open[-1] else ''))
-        if len(self.open) == DEPTH_MOST or self.files > FILES_MOST:
-            raise Trouble(f'{self.open[0]} includes more than {DEPTH_MOST} files in one another, or {FILES_MOST} in all')
+        if len(self.open) == MAX_DEPTH or self.files > MAX_FILES:
+            raise Trouble(f'{self.open[0]} includes more than {MAX_FILES} files, or nests more than {MAX_DEPTH}')
         self.open.append(path)
         self.read_lines(path)
         self.open.pop()
@@ -74,7 +74,7 @@ class Reader:
         for line in logical_lines(path):
             if line.startswith('!'):
                 self.directive(line, os.path.dirname(path))
-            elif '=' in line and all(level[0] for level in self.taken):
+            elif '=' in line and all(level[0] for level in self.branches):
                 name, _, value = line.partition('=')
                 key = name.strip().lower()
                 self.macros[key] = self.substitution.put(rf'\$\({re.escape(key)}\)', value,

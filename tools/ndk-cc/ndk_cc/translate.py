@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-Copies of a driver's sources that a compiler here can read: UTF-8, and each #include with the name that the file has.
-#line leads debuggers, sanitizers and messages to the files as they were written. A va_list that is NULL at first, a pointer
-on Windows and an array here, is declared without a value. Nothing else is changed.
+Writes copies of a driver's sources that gcc and clang can read: in UTF-8, and each #include with the file's real name.
+#line directives refer debuggers, sanitizers and messages to the originals. The initializer of a va_list that starts as
+NULL is removed, because a va_list is a pointer on Windows and an array here. Nothing else is changed.
 """
 import os
 import re
@@ -10,26 +10,26 @@ import re
 from . import read_file, wpp
 from .paths import find
 
-SOURCE_MOST = 64 * 1024 * 1024 # bytes of a source or header
+MAX_SOURCE = 64 * 1024 * 1024 # bytes of a source or header
 
 VA_LIST = re.compile(r'\b(va_list\s+\w+)\s*=\s*(?:NULL|0)\s*;')
 INCLUDE = re.compile(r'^(\s*#\s*include\s*)(["<])([^">]+)([">])(.*)$')
 
 
-def decode(octets):
+def decode(data):
     for mark, encoding in ((b'\xef\xbb\xbf', 'utf-8-sig'), (b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16')):
-        if octets.startswith(mark):
-            return octets.decode(encoding, errors='replace')
-    if b'\0' in octets[1:2]:
-        return octets.decode('utf-16-le', errors='replace')
+        if data.startswith(mark):
+            return data.decode(encoding, errors='replace')
+    if b'\0' in data[1:2]:
+        return data.decode('utf-16-le', errors='replace')
     try:
-        return octets.decode('utf-8')
+        return data.decode('utf-8')
     except UnicodeDecodeError:
-        return octets.decode('cp1252', errors='replace')
+        return data.decode('cp1252', errors='replace')
 
 
 def read_lines(path):
-    text = decode(read_file(path, SOURCE_MOST))
+    text = decode(read_file(path, MAX_SOURCE))
     return text.rstrip('\x1a').replace('\r\n', '\n').replace('\r', '\n').split('\n')
 
 
@@ -44,7 +44,7 @@ class Translator:
         self.missing = {}     # name as written -> the files that include it
 
     def resolve(self, name, quoted, including, top):
-        """('file', path), ('kernel', name), ('trace', None); None where it is the host's or nobody's."""
+        """Returns ('file', path), ('kernel', name) or ('trace', None); None if the compiler must find it."""
         if name.lower().endswith('.tmh'):
             return 'trace', None
         near = [os.path.dirname(including), os.path.dirname(top)] if quoted else []
@@ -58,16 +58,16 @@ class Translator:
         path = find(self.project.folder, name)
         return ('file', path) if path and os.path.isfile(path) else None
 
-    def take(self, path, top):
-        """The file and all that it includes, in the order in which a compiler would come by them."""
+    def read(self, path, top):
+        """Reads the file and all files that it includes, in the order in which a compiler reads them."""
         waiting = [path]
         while waiting:
             path = waiting.pop()
             if path not in self.files:
-                waiting += reversed(self.take_one(path, top))
+                waiting += reversed(self.read_one(path, top))
 
-    def take_one(self, path, top):
-        """Returns the files that it includes."""
+    def read_one(self, path, top):
+        """Reads one file. Returns the files that it includes."""
         included = []
         lines = read_lines(path)
         resolved = {}
@@ -103,7 +103,7 @@ class Translator:
         return f'{before}"{where}"{after}'
 
     def write(self):
-        """Writes everything that has been taken; returns nothing: copy_of tells where."""
+        """Writes the copies of all files that were read; copy_of has their paths."""
         for path, (lines, resolved) in self.files.items():
             for number, found in resolved.items():
                 lines[number] = self.rewritten(lines[number], found)
@@ -119,12 +119,12 @@ class Translator:
 
 
 def longs(lines):
-    """Line numbers where `long` alone is a type: 64 bits here, 32 on Windows."""
+    """Returns the line numbers of the type `long`, which has 64 bits here and 32 on Windows."""
     text = '\n'.join(lines)
 
     def blank(match):
         return re.sub(r'[^\n]', ' ', match.group(0))
-    # what has no end is taken whole: to begin again behind its first character costs the square of its length
+    # An unterminated comment or string matches to its end; otherwise the search would take quadratic time.
     text = re.sub(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?', blank, text, flags=re.S)
     found, number, at = [], 1, 0
     for match in re.finditer(r'(?<!\blong )\blong\b(?!\s+(?:long|double|int\s+long)\b)', text):
