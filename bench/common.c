@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the benchmark share: see common.h. */
+/* Functions for all programs of the benchmark: see common.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -54,17 +54,31 @@ void *bench_pages(size_t size)
 void samples_init(struct samples *s, size_t capacity)
 {
     s->values = bench_pages(capacity * sizeof *s->values);
-    s->count = 0;
+    samples_clear(s);
     s->capacity = capacity;
+}
+
+void samples_clear(struct samples *s)
+{
+    atomic_store(&s->count, 0);
 }
 
 void samples_add(struct samples *s, double value)
 {
-    if (s->count < s->capacity)
-        s->values[s->count++] = value;
+    size_t i = atomic_fetch_add_explicit(&s->count, 1, memory_order_relaxed);
+
+    if (i < s->capacity)
+        s->values[i] = value;
 }
 
-static int compare(const void *a, const void *b)
+size_t samples_count(const struct samples *s)
+{
+    size_t count = atomic_load(&s->count);
+
+    return count < s->capacity ? count : s->capacity;
+}
+
+static int samples_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -73,10 +87,12 @@ static int compare(const void *a, const void *b)
 
 double samples_quantile(struct samples *s, double q)
 {
-    if (!s->count)
+    size_t count = samples_count(s);
+
+    if (!count)
         return 0;
-    qsort(s->values, s->count, sizeof *s->values, compare);
-    return s->values[(size_t)(q * (double)(s->count - 1))];
+    qsort(s->values, count, sizeof *s->values, samples_compare);
+    return s->values[(size_t)(q * (double)(count - 1))];
 }
 
 struct bench_usage bench_usage(void)
@@ -126,42 +142,42 @@ pid_t bench_fork(int *control, unsigned seconds)
     return child;
 }
 
-void bench_tell(int control, const void *message, size_t size)
+void bench_send(int control, const void *message, size_t size)
 {
     if (send(control, message, size, MSG_NOSIGNAL) != (ssize_t)size)
-        bench_die("the other process has gone");
+        bench_die("the other process has ended");
 }
 
-bool bench_hear(int control, void *message, size_t size)
+bool bench_receive(int control, void *message, size_t size)
 {
     return recv(control, message, size, MSG_WAITALL) == (ssize_t)size;
 }
 
-bool bench_answer_once(int control)
+bool bench_answer_usage_once(int control)
 {
     struct bench_usage now;
     char byte;
 
-    if (!bench_hear(control, &byte, sizeof byte))
+    if (!bench_receive(control, &byte, sizeof byte))
         return false;
     now = bench_usage();
-    bench_tell(control, &now, sizeof now);
+    bench_send(control, &now, sizeof now);
     return true;
 }
 
-void bench_answer(int control)
+void bench_answer_usage(int control)
 {
-    while (bench_answer_once(control))
+    while (bench_answer_usage_once(control))
         continue;
 }
 
-struct bench_usage bench_ask(int control)
+struct bench_usage bench_request_usage(int control)
 {
     struct bench_usage theirs;
 
-    bench_tell(control, "", 1);
-    if (!bench_hear(control, &theirs, sizeof theirs))
-        bench_die("the other process has gone");
+    bench_send(control, "", 1);
+    if (!bench_receive(control, &theirs, sizeof theirs))
+        bench_die("the other process has ended");
     return theirs;
 }
 

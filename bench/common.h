@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the benchmark share: time, samples, memory, the two processes of a measurement, processors. */
+/*
+ * Functions for all programs of the benchmark: time, samples, memory, the two processes of a measurement, processors.
+ */
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,58 +13,63 @@
 
 enum {
     BENCH_DESCRIPTORS = 20000, /* RLIMIT_NOFILE of each process */
-    BENCH_GRACE_SECONDS = 60,  /* a measurement that takes this much longer than it should is ended */
+    BENCH_GRACE_SECONDS = 60,  /* a measurement that takes this much too long is aborted */
     NS_PER_US = 1000,
     NS_PER_S = 1000000000,
 };
 
 uint64_t bench_now(void); /* nanoseconds, monotonic */
 
-/* Says what failed and ends the process with status 1. */
+/* Prints a message and ends the process with status 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 
-/* Memory that is not the heap's, zeroed: what the benchmark needs for itself does not show in its figures. */
+/* Allocates zeroed memory outside of the heap, so that the heap's figures contain none of the benchmark's own. */
 void *bench_pages(size_t size);
 
-/* Samples beyond the capacity are dropped. Sorted by quantile. */
+/* Samples beyond the capacity are dropped. */
 struct samples {
     double *values;
-    size_t count, capacity;
+    atomic_size_t count; /* may exceed the capacity */
+    size_t capacity;
 };
 void samples_init(struct samples *s, size_t capacity);
+/* Any thread. */
 void samples_add(struct samples *s, double value);
-double samples_quantile(struct samples *s, double q); /* 0 without samples */
+void samples_clear(struct samples *s);
+size_t samples_count(const struct samples *s);
+/* Sorts the samples. Returns 0 if there are none. */
+double samples_quantile(struct samples *s, double q);
 
-/* What this process has used. */
+/* Memory and CPU time of this process. */
 struct bench_usage {
-    uint64_t heap; /* bytes that malloc has given out */
-    uint64_t rss;  /* bytes resident */
-    double user, system; /* seconds of CPU */
+    uint64_t heap;       /* bytes allocated by malloc */
+    uint64_t rss;        /* resident bytes */
+    double user, system; /* CPU time in seconds */
 };
 struct bench_usage bench_usage(void);
 
 /*
- * The second process. Both have a control socket to the other, a limit of BENCH_DESCRIPTORS, and an alarm that ends
- * them when seconds and the grace are over; the child dies with its parent. Returns as fork does.
+ * Forks the second process and returns like fork. Each process gets a control socket to the other, a limit of
+ * BENCH_DESCRIPTORS, and an alarm that ends it after `seconds` and BENCH_GRACE_SECONDS. The child ends with its parent.
  */
 pid_t bench_fork(int *control, unsigned seconds);
-void bench_tell(int control, const void *message, size_t size);
-bool bench_hear(int control, void *message, size_t size); /* false: the other one has gone */
-/* Answers each byte from the other process by this one's usage, until it closes the socket; or once. */
-void bench_answer(int control);
-bool bench_answer_once(int control);
-/* Asks the other process for that. */
-struct bench_usage bench_ask(int control);
-/* Waits for the child, which must have ended well. */
+void bench_send(int control, const void *message, size_t size);
+bool bench_receive(int control, void *message, size_t size); /* false: the other process has ended */
+/* Answers each request for this process's usage until the other process closes the socket; or one request. */
+void bench_answer_usage(int control);
+bool bench_answer_usage_once(int control);
+/* Returns the usage of the other process. */
+struct bench_usage bench_request_usage(int control);
+/* Waits for the child. Ends this process if the child has failed. */
 void bench_join(pid_t child);
 
 /*
- * The calling thread, and those it makes, to the n-th of the processors that we may use; false where that is not done:
- * there is none, or the environment has BENCH_FREE.
+ * Pins the calling thread, and the threads that it creates later, to the n-th processor that this process may use.
+ * Returns false if there is none, or if BENCH_FREE is in the environment.
  */
 bool bench_pin(unsigned n);
 
-/* The first TCP connection among this process's descriptors: its congestion control, and who chooses its buffers. */
+/* The congestion control of this process's first TCP connection, and what determines its buffer sizes. */
 struct bench_sockets {
     char congestion[32];
     const char *buffers; /* "auto": the kernel; "set": the program */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages of 64 bytes there and back over many connections between two processes, every end looking on. One line of
- * JSON.
- *   crowd ndk|ndk-told|tcp <connections> <under way> <queues> <seconds>
- * Under way 1: over one connection after the other, in turn: half a round trip. As many as connections: each has one
- * under way all the time: how often the slowest and the fastest came to it.
+ * Measures messages of 64 bytes there and back over many connections between two processes. Prints one line of JSON.
+ *   crowd ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>
+ * With one message in flight, the connections are used in turn, and the result is half a round trip. With as many as
+ * connections, each connection has one in flight all the time; the result includes the counts of the slowest and the
+ * fastest connection.
  *
- * ndk looks on in one thread at one completion queue, tcp in one thread with epoll. ndk-told answers inside the
- * notifications of several completion queues, over which the connections are spread: with one, both ends share one
- * processor, with more all of them, so that one shard can be compared with several (ONDK_SHARDS).
+ * ndk polls one completion queue in one thread; tcp polls epoll in one thread. ndk-notified answers inside the
+ * notifications of several completion queues that share the connections. With one queue both ends share one processor,
+ * with more queues they use all processors, so that several shards can be compared with one (ONDK_SHARDS).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 
 #include "crowd.h"
 
-enum { SAMPLES = 1 << 22, FEW = 10 /* trips of one: too few to compare */ };
+enum { SAMPLES = 1 << 22, MIN_TRIPS = 10 /* of the slowest connection, for a comparison */ };
 
 static const double WARM_UP = 0.1;
 
-static void init(struct crowd *c)
+static void crowd_init(struct crowd *c)
 {
     c->members = bench_pages(c->connections * sizeof *c->members);
     samples_init(&c->trips, SAMPLES);
@@ -33,8 +33,8 @@ void crowd_begin(struct crowd *c)
 {
     c->from = bench_now() + (uint64_t)(WARM_UP * NS_PER_S);
     c->deadline = c->from + (uint64_t)(c->seconds * NS_PER_S);
-    atomic_store(&c->running, c->under_way);
-    for (unsigned i = 0; i < c->under_way; i++) {
+    atomic_store(&c->running, c->in_flight);
+    for (unsigned i = 0; i < c->in_flight; i++) {
         c->members[i].sent = bench_now();
         c->send(&c->members[i]);
     }
@@ -55,7 +55,7 @@ void crowd_answered(struct member *m)
         atomic_fetch_sub(&c->running, 1);
         return;
     }
-    if (c->under_way == 1)
+    if (c->in_flight == 1)
         m = &c->members[(unsigned)(m - c->members + 1) % c->connections];
     m->sent = now;
     c->send(m);
@@ -66,22 +66,22 @@ bool crowd_is_over(struct crowd *c)
     return !atomic_load_explicit(&c->running, memory_order_relaxed);
 }
 
-static double cpu_seconds(int control)
+static double crowd_cpu_seconds(int control)
 {
-    struct bench_usage ours = bench_usage(), theirs = bench_ask(control);
+    struct bench_usage ours = bench_usage(), theirs = bench_request_usage(control);
 
     return ours.user + ours.system + theirs.user + theirs.system;
 }
 
-static void run(struct crowd *c, bool ndk, int control)
+static void crowd_run(struct crowd *c, bool ndk, int control)
 {
-    double before = cpu_seconds(control);
+    double before = crowd_cpu_seconds(control);
 
     (ndk ? crowd_run_ndk : crowd_run_tcp)(c);
-    c->cpu_seconds = cpu_seconds(control) - before;
+    c->cpu_seconds = crowd_cpu_seconds(control) - before;
 }
 
-static void print(const char *kind, struct crowd *c, bool pinned)
+static void crowd_print(const char *kind, struct crowd *c, bool pinned)
 {
     uint64_t all = 0, sum = 0, slowest = UINT64_MAX, fastest = 0;
 
@@ -93,58 +93,58 @@ static void print(const char *kind, struct crowd *c, bool pinned)
         slowest = n < slowest ? n : slowest;
         fastest = n > fastest ? n : fastest;
     }
-    printf("{\"kind\": \"%s\", \"connections\": %u, \"under_way\": %u, \"queues\": %u, \"trips\": %llu, "
+    printf("{\"kind\": \"%s\", \"connections\": %u, \"in_flight\": %u, \"queues\": %u, \"trips\": %llu, "
            "\"us\": %.3f, \"p99_us\": %.3f, \"per_second\": %.0f, \"cpu_us\": %.3f, "
            "\"slowest\": %llu, \"fastest\": %llu, \"pinned\": %s",
-           kind, c->connections, c->under_way, c->queues, (unsigned long long)sum,
+           kind, c->connections, c->in_flight, c->queues, (unsigned long long)sum,
            samples_quantile(&c->trips, 0.5) / 2 / NS_PER_US, samples_quantile(&c->trips, 0.99) / 2 / NS_PER_US,
            (double)sum / c->seconds, c->cpu_seconds * 1e6 / (double)all, (unsigned long long)slowest,
            (unsigned long long)fastest, pinned ? "true" : "false");
-    if (slowest >= FEW)
+    if (slowest >= MIN_TRIPS)
         printf(", \"unfairness\": %.3f", (double)fastest / (double)slowest);
     puts("}");
 }
 
-static struct crowd parse(int argc, char **argv)
+static struct crowd crowd_parse(int argc, char **argv)
 {
     struct crowd c = { .connections = 0 };
 
     if (argc == 6) {
         c.connections = (unsigned)strtoul(argv[2], NULL, 10);
-        c.under_way = (unsigned)strtoul(argv[3], NULL, 10);
+        c.in_flight = (unsigned)strtoul(argv[3], NULL, 10);
         c.queues = (unsigned)strtoul(argv[4], NULL, 10);
         c.seconds = strtod(argv[5], NULL);
-        c.told = !strcmp(argv[1], "ndk-told");
+        c.notified = !strcmp(argv[1], "ndk-notified");
     }
-    if (!c.connections || !c.under_way || c.under_way > c.connections || c.seconds <= 0 || !c.queues ||
-        c.queues > (c.told ? CROWD_QUEUES : 1))
-        bench_die("usage: %s ndk|ndk-told|tcp <connections> <under way> <queues> <seconds>", argv[0]);
+    if (!c.connections || !c.in_flight || c.in_flight > c.connections || c.seconds <= 0 || !c.queues ||
+        c.queues > (c.notified ? CROWD_QUEUES : 1))
+        bench_die("usage: %s ndk|ndk-notified|tcp <connections> <in flight> <queues> <seconds>", argv[0]);
     return c;
 }
 
 int main(int argc, char **argv)
 {
-    struct crowd c = parse(argc, argv);
+    struct crowd c = crowd_parse(argc, argv);
     bool ndk = strcmp(argv[1], "tcp") != 0, pinned = false;
     int control;
     pid_t child = bench_fork(&control, (unsigned)c.seconds + CROWD_SECONDS);
 
     if (c.queues == 1)
-        pinned = bench_pin(c.told || child ? 0 : 1);
+        pinned = bench_pin(c.notified || child ? 0 : 1);
     if (!child) {
         if (ndk)
-            crowd_serve_ndk(c.connections, c.queues, c.told, control);
+            crowd_serve_ndk(c.connections, c.queues, c.notified, control);
         else
             crowd_serve_tcp(c.connections, control);
         return 0;
     }
-    init(&c);
+    crowd_init(&c);
     (ndk ? crowd_open_ndk : crowd_open_tcp)(&c, control);
-    run(&c, ndk, control);
+    crowd_run(&c, ndk, control);
     if (ndk)
         crowd_close_ndk(&c);
     close(control);
     bench_join(child);
-    print(argv[1], &c, pinned);
+    crowd_print(argv[1], &c, pinned);
     return 0;
 }

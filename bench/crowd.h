@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many connections with messages there and back: what crowd.c (the measurement) and its two carriers know together. */
+/* The interface between the measurement in crowd.c and its carriers, crowd_ndk.c and crowd_tcp.c. */
 #ifndef BENCH_CROWD_H
 #define BENCH_CROWD_H
 
@@ -13,33 +13,33 @@ enum { CROWD_MESSAGE = 64, CROWD_SECONDS = 60, CROWD_QUEUES = 64 };
 
 struct crowd;
 
-/* One connection of the client's. */
+/* One connection of the client. */
 struct member {
     struct crowd *crowd;
-    uint64_t sent, trips, all; /* trips: within the measured time */
+    uint64_t sent, trips, all; /* trips: in the measured time; all: also before it */
     void *carrier;
     int fd;
 };
 
 struct crowd {
-    unsigned connections, under_way, queues;
-    bool told;                   /* inside the notifications of the completion queues; else one thread looks on */
+    unsigned connections, in_flight, queues;
+    bool notified; /* messages are handled inside notifications; otherwise one thread polls */
     double seconds;
     struct member *members;
-    struct samples trips;        /* nanoseconds, all of a round trip; with one queue */
+    struct samples trips; /* nanoseconds of full round trips; with one queue only */
     uint64_t from, deadline;
-    double cpu_seconds;          /* of both ends, from before the first message till after the last */
-    atomic_uint running;         /* messages under way */
+    double cpu_seconds;  /* of both ends */
+    atomic_uint running; /* messages in flight */
     void (*send)(struct member *m);
     void *carrier;
 };
 
 void crowd_begin(struct crowd *c);
-void crowd_answered(struct member *m); /* sends the next one, until the time is up */
+void crowd_answered(struct member *m); /* sends the next message until the time is over */
 bool crowd_is_over(struct crowd *c);
 
 /* The server echoes until the other process closes the control socket. */
-void crowd_serve_ndk(unsigned connections, unsigned queues, bool told, int control);
+void crowd_serve_ndk(unsigned connections, unsigned queues, bool notified, int control);
 void crowd_serve_tcp(unsigned connections, int control);
 /* The client. */
 void crowd_open_ndk(struct crowd *c, int control);

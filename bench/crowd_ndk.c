@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the connections of crowd.c over NDK. A result's context is the connection of a receive, NULL of a send. */
+/* The connections of crowd.c over NDK. The context of a receive is its connection, that of a send is NULL. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { DEPTH = 2, AT_A_TIME = 64, RESULTS = 64 };
 
 struct carrier;
 
-/* What the notification of a completion queue is given. */
+/* The context of a completion queue's notifications. */
 struct queue {
     struct carrier *carrier;
     unsigned n;
@@ -21,16 +21,16 @@ struct queue {
 struct carrier {
     struct ndk_side *side;
     struct consumer_region region;
-    uint8_t memory[2 * CROWD_MESSAGE]; /* what is sent; where what comes goes */
-    struct crowd *crowd;               /* the client's */
+    uint8_t memory[2 * CROWD_MESSAGE]; /* for sends, and for receives */
+    struct crowd *crowd;               /* NULL at the server */
     struct load load;
     atomic_bool stop;
     struct queue queues[CROWD_QUEUES];
 };
 
-static struct carrier *server; /* prepare is told of a connection alone */
+static struct carrier *server; /* for carrier_prepare, whose argument is only the connection */
 
-static void request(struct carrier *e, struct ndk_conn *conn, bool sends)
+static void carrier_post(struct carrier *e, struct ndk_conn *conn, bool sends)
 {
     NDK_SGE piece = consumer_region_sge(&e->region, sends ? 0 : CROWD_MESSAGE, CROWD_MESSAGE);
     NTSTATUS status = sends ? conn->qp->Dispatch->NdkSend(conn->qp, NULL, &piece, 1, 0)
@@ -40,38 +40,38 @@ static void request(struct carrier *e, struct ndk_conn *conn, bool sends)
         bench_die("a request failed: %#x", (unsigned)status);
 }
 
-static void client_send(struct member *m)
+static void carrier_send(struct member *m)
 {
     struct carrier *e = m->crowd->carrier;
     struct ndk_conn *conn = m->carrier;
 
-    request(e, conn, false);
-    request(e, conn, true);
+    carrier_post(e, conn, false);
+    carrier_post(e, conn, true);
 }
 
-static void came(struct carrier *e, struct ndk_conn *conn)
+static void carrier_handle_message(struct carrier *e, struct ndk_conn *conn)
 {
     if (e->crowd) {
         crowd_answered(&e->crowd->members[conn->slot]);
     } else {
-        request(e, conn, false);
-        request(e, conn, true);
+        carrier_post(e, conn, false);
+        carrier_post(e, conn, true);
     }
 }
 
-/* Flushed at the end is no failure. True: something had come. */
-static bool poll_once(struct carrier *e, NDK_CQ *cq)
+/* Returns whether there were completions. Ignores failed ones, because the end flushes receives. */
+static bool carrier_poll(struct carrier *e, NDK_CQ *cq)
 {
     NDK_RESULT results[RESULTS];
     ULONG count = cq->Dispatch->NdkGetCqResults(cq, results, RESULTS);
 
     for (ULONG i = 0; i < count; i++)
         if (results[i].Status == STATUS_SUCCESS && results[i].RequestContext)
-            came(e, results[i].RequestContext);
+            carrier_handle_message(e, results[i].RequestContext);
     return count > 0;
 }
 
-static void notified(PVOID context, NTSTATUS status)
+static void carrier_on_notify(PVOID context, NTSTATUS status)
 {
     struct queue *q = context;
     NDK_CQ *cq = q->carrier->side->cqs[q->n];
@@ -79,85 +79,89 @@ static void notified(PVOID context, NTSTATUS status)
     if (status != STATUS_SUCCESS)
         bench_die("the completion queue failed: %#x", (unsigned)status);
     cq->Dispatch->NdkArmCq(cq, NDK_CQ_NOTIFY_ANY);
-    while (poll_once(q->carrier, cq))
+    while (carrier_poll(q->carrier, cq))
         continue;
 }
 
-static void *look_on(void *context)
+static void *carrier_poll_until_over(void *context)
 {
     struct carrier *e = context;
 
     while (e->crowd ? !crowd_is_over(e->crowd) : !atomic_load_explicit(&e->stop, memory_order_relaxed))
-        (void)poll_once(e, e->side->cq);
+        (void)carrier_poll(e, e->side->cq);
     return NULL;
 }
 
-static struct carrier *open_carrier(unsigned connections, unsigned queues, bool told,
-                                    void (*prepare)(struct ndk_conn *c))
+static struct carrier *carrier_open(unsigned connections, unsigned queues, bool notified,
+                                    void (*carrier_prepare)(struct ndk_conn *c))
 {
     struct carrier *e = bench_pages(sizeof *e);
-    struct ndk_options o = { .depth = DEPTH, .cq_depth = 2 * DEPTH * connections, .cqs = queues,
-                             .conns = connections + AT_A_TIME, .prepare = prepare };
+    struct ndk_options o = { .depth = DEPTH,
+                             .cq_depth = 2 * DEPTH * connections,
+                             .cqs = queues,
+                             .conns = connections + AT_A_TIME,
+                             .prepare = carrier_prepare };
 
     for (unsigned i = 0; i < queues; i++)
         e->queues[i] = (struct queue){ e, i };
-    if (told) {
-        o.notify = notified;
+    if (notified) {
+        o.notify = carrier_on_notify;
         o.notify_context = e->queues;
         o.notify_stride = sizeof e->queues[0];
     }
     e->side = ndk_side_open(&o);
-    if (!NT_SUCCESS(consumer_region_register(&e->region, e->side->pd, e->memory, sizeof e->memory, CONSUMER_ALL_RIGHTS)))
+    if (!NT_SUCCESS(
+            consumer_region_register(&e->region, e->side->pd, e->memory, sizeof e->memory, CONSUMER_ALL_RIGHTS)))
         bench_die("NdkRegisterMr failed");
     return e;
 }
 
-/* From here on the queues tell of what comes. */
-static void arm(struct carrier *e)
+/* Arms all completion queues. */
+static void carrier_arm(struct carrier *e)
 {
     for (unsigned i = 0; i < e->side->options.cqs; i++)
         e->side->cqs[i]->Dispatch->NdkArmCq(e->side->cqs[i], NDK_CQ_NOTIFY_ANY);
 }
 
-static void close_carrier(struct carrier *e)
+static void carrier_close(struct carrier *e)
 {
     consumer_region_destroy(&e->region);
     ndk_side_close(e->side);
 }
 
-static void prepare(struct ndk_conn *c)
+static void carrier_prepare(struct ndk_conn *c)
 {
-    request(server, c, false);
+    carrier_post(server, c, false);
 }
 
-void crowd_serve_ndk(unsigned connections, unsigned queues, bool told, int control)
+void crowd_serve_ndk(unsigned connections, unsigned queues, bool notified, int control)
 {
     pthread_t thread;
     uint16_t port;
 
-    server = open_carrier(connections, queues, told, prepare);
+    server = carrier_open(connections, queues, notified, carrier_prepare);
     ndk_side_listen(server->side, &port);
-    if (told)
-        arm(server);
-    else if (pthread_create(&thread, NULL, look_on, server))
+    if (notified)
+        carrier_arm(server);
+    else if (pthread_create(&thread, NULL, carrier_poll_until_over, server))
         bench_die("no thread");
-    bench_tell(control, &port, sizeof port);
+    bench_send(control, &port, sizeof port);
     ndk_side_serve(server->side, control);
     atomic_store(&server->stop, true);
-    if (!told)
+    if (!notified)
         pthread_join(thread, NULL);
-    close_carrier(server);
+    carrier_close(server);
 }
 
 void crowd_open_ndk(struct crowd *c, int control)
 {
-    struct carrier *e = open_carrier(c->connections, c->queues, c->told, NULL);
+    struct carrier *e = carrier_open(c->connections, c->queues, c->notified, NULL);
     uint16_t port;
 
-    if (!bench_hear(control, &port, sizeof port))
-        bench_die("the second process does not serve");
+    if (!bench_receive(control, &port, sizeof port))
+        bench_die("the second process does not listen");
     c->carrier = e;
-    c->send = client_send;
+    c->send = carrier_send;
     e->crowd = c;
     e->side->peer.sin_port = port;
     load_init(&e->load, &ndk_backend, e->side, c->connections, AT_A_TIME);
@@ -170,13 +174,13 @@ void crowd_open_ndk(struct crowd *c, int control)
 
 void crowd_run_ndk(struct crowd *c)
 {
-    if (!c->told) {
+    if (!c->notified) {
         crowd_begin(c);
-        look_on(c->carrier);
+        carrier_poll_until_over(c->carrier);
         return;
     }
     crowd_begin(c);
-    arm(c->carrier);
+    carrier_arm(c->carrier);
     while (!crowd_is_over(c))
         poll(NULL, 0, 1);
 }
@@ -187,5 +191,5 @@ void crowd_close_ndk(struct crowd *c)
 
     load_close_all(&e->load);
     ndk_side_run(e->side, &e->load);
-    close_carrier(e);
+    carrier_close(e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Abstract: the connections of crowd.c over bare TCP: non-blocking sockets, epoll asked again and again. */
+/* The connections of crowd.c over bare TCP: non-blocking sockets; one thread polls epoll. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -14,7 +14,7 @@
 
 enum { EVENTS = 64 };
 
-static void send_message(int fd)
+static void crowd_tcp_send(int fd)
 {
     static const char message[CROWD_MESSAGE];
 
@@ -22,18 +22,18 @@ static void send_message(int fd)
         bench_die("send: %s", strerror(errno));
 }
 
-/* False: nothing there, or the end. */
-static bool receive_message(int fd)
+/* Returns false if there is no message, or at the end of the stream. */
+static bool crowd_tcp_receive(int fd)
 {
     char message[CROWD_MESSAGE];
     ssize_t n = recv(fd, message, sizeof message, 0);
 
     if (n > 0 && n != sizeof message)
-        bench_die("a message came in parts");
+        bench_die("a message arrived in parts");
     return n > 0;
 }
 
-static void watch(int epoll_fd, int fd, void *data)
+static void crowd_tcp_watch(int epoll_fd, int fd, void *data)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = data };
 
@@ -46,31 +46,31 @@ void crowd_serve_tcp(unsigned connections, int control)
     struct tcp_side *s = tcp_side_open(1);
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC), *fds = bench_pages((connections + 1) * sizeof *fds);
     struct epoll_event events[EVENTS];
-    bool go_on = true;
+    bool is_open = true;
     uint16_t port;
 
     tcp_side_listen(s, &port);
-    bench_tell(control, &port, sizeof port);
+    bench_send(control, &port, sizeof port);
     for (unsigned i = 0; i < connections; i++) {
         fds[i] = tcp_accept_blocking(s);
-        watch(epoll_fd, fds[i], &fds[i]);
+        crowd_tcp_watch(epoll_fd, fds[i], &fds[i]);
     }
-    watch(epoll_fd, control, NULL);
-    while (go_on) {
+    crowd_tcp_watch(epoll_fd, control, NULL);
+    while (is_open) {
         int n = epoll_wait(epoll_fd, events, EVENTS, 0);
 
         for (int i = 0; i < n; i++) {
             if (!events[i].data.ptr)
-                go_on = bench_answer_once(control);
-            else if (receive_message(*(int *)events[i].data.ptr))
-                send_message(*(int *)events[i].data.ptr);
+                is_open = bench_answer_usage_once(control);
+            else if (crowd_tcp_receive(*(int *)events[i].data.ptr))
+                crowd_tcp_send(*(int *)events[i].data.ptr);
         }
     }
 }
 
-static void client_send(struct member *m)
+static void crowd_tcp_client_send(struct member *m)
 {
-    send_message(m->fd);
+    crowd_tcp_send(m->fd);
 }
 
 void crowd_open_tcp(struct crowd *c, int control)
@@ -78,14 +78,14 @@ void crowd_open_tcp(struct crowd *c, int control)
     static int epoll_fd;
     uint16_t port;
 
-    if (!bench_hear(control, &port, sizeof port))
-        bench_die("the second process does not serve");
+    if (!bench_receive(control, &port, sizeof port))
+        bench_die("the second process does not listen");
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     c->carrier = &epoll_fd;
-    c->send = client_send;
+    c->send = crowd_tcp_client_send;
     for (unsigned i = 0; i < c->connections; i++) {
         c->members[i].fd = tcp_connect_blocking(port);
-        watch(epoll_fd, c->members[i].fd, &c->members[i]);
+        crowd_tcp_watch(epoll_fd, c->members[i].fd, &c->members[i]);
     }
 }
 
@@ -101,7 +101,7 @@ void crowd_run_tcp(struct crowd *c)
         for (int i = 0; i < n; i++) {
             struct member *m = events[i].data.ptr;
 
-            if (receive_message(m->fd))
+            if (crowd_tcp_receive(m->fd))
                 crowd_answered(m);
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data path of NDK, of bare TCP and of the floor between two processes. One line of JSON; the tests are in drive.c.
+ * Measures the data path of NDK, bare TCP or the floor between two processes. Prints one line of JSON; drive.c has the
+ * tests.
  *   data ndk|tcp|floor <test> <size> <window> <burst> <seconds>
  */
 #include <semaphore.h>
@@ -14,41 +15,42 @@
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
-enum { DEPTH = LINK_RECEIVES + LINK_WINDOW, CQ_DEPTH = 4 * DEPTH, RESULTS = 64, MOST_READS = LINK_WINDOW };
+enum { DEPTH = LINK_RECEIVES + LINK_WINDOW, CQ_DEPTH = 4 * DEPTH, RESULTS = 64, MAX_READS = LINK_WINDOW };
 
 struct end {
     struct link *link;
     struct ndk_side *side;
     struct ndk_conn *conn;
-    struct load load;      /* client: how the connection is made */
+    struct load load; /* client: opens the connection */
     struct consumer_region region;
-    bool tells;            /* messages are handled inside the notification */
+    bool in_notification;  /* messages are handled inside the notification */
     sem_t woken;           /* a notification, or (server) a connection */
 };
 
 /* ---- requests ---- */
 
-static NDK_SGE sge(struct end *e, uint8_t *at, size_t len)
+static NDK_SGE data_sge(struct end *e, uint8_t *at, size_t len)
 {
     return (NDK_SGE){ .VirtualAddress = at, .Length = (ULONG)len, .MemoryRegionToken = e->region.local_token };
 }
 
-static void receive(struct link *l)
+static void data_receive(struct link *l)
 {
     struct end *e = l->own;
     NDK_QP *qp = e->conn->qp;
-    NDK_SGE piece = sge(e, link_messages(l), l->message);
+    NDK_SGE piece = data_sge(e, link_messages(l), l->message);
     NTSTATUS status = qp->Dispatch->NdkReceive(qp, e, &piece, 1);
 
     if (status != STATUS_SUCCESS)
         bench_die("NdkReceive: %s", ondk_status_name(status));
 }
 
-static void post(struct link *l, enum link_op op, bool more)
+static void data_post(struct link *l, enum link_op op, bool more)
 {
     struct end *e = l->own;
     NDK_QP *qp = e->conn->qp;
-    NDK_SGE piece = sge(e, op == LINK_READ ? link_landing(l) : link_source(l), op == LINK_SEND ? l->message : l->size);
+    NDK_SGE piece = data_sge(e, op == LINK_READ ? link_landing(l) : link_source(l),
+                             op == LINK_SEND ? l->message : l->size);
     ULONG flags = more ? NDK_OP_FLAG_DEFER : 0;
     uint64_t there = l->peer.address;
     uint32_t token = (uint32_t)l->peer.token;
@@ -64,7 +66,7 @@ static void post(struct link *l, enum link_op op, bool more)
         bench_die("request %d: %s", (int)op, ondk_status_name(status));
 }
 
-static void poll_cq(struct link *l)
+static void data_poll(struct link *l)
 {
     struct end *e = l->own;
     NDK_CQ *cq = e->side->cq;
@@ -84,86 +86,86 @@ static void poll_cq(struct link *l)
     }
 }
 
-static void arm(struct end *e)
+static void data_arm(struct end *e)
 {
     e->side->cq->Dispatch->NdkArmCq(e->side->cq, NDK_CQ_NOTIFY_SOLICITED);
 }
 
-static void handle(struct end *e)
+static void data_handle_messages(struct end *e)
 {
     struct link *l = e->link;
     uint64_t before;
 
     do {
         before = l->received;
-        poll_cq(l);
+        data_poll(l);
         link_handle(l);
     } while (l->received > before);
 }
 
-static void notified(PVOID context, NTSTATUS status)
+static void data_on_notify(PVOID context, NTSTATUS status)
 {
     struct end *e = context;
 
     if (status != STATUS_SUCCESS)
         bench_die("the completion queue failed: %s", ondk_status_name(status));
-    if (!e->tells) {
+    if (!e->in_notification) {
         sem_post(&e->woken);
         return;
     }
-    arm(e);
-    handle(e);
+    data_arm(e);
+    data_handle_messages(e);
 }
 
-static void notify(struct link *l)
+static void data_notify(struct link *l)
 {
     struct end *e = l->own;
 
-    e->tells = true;
-    arm(e);
+    e->in_notification = true;
+    data_arm(e);
 }
 
-static void wait_cq(struct link *l)
+static void data_wait(struct link *l)
 {
     struct end *e = l->own;
     uint64_t before = l->received;
 
-    for (poll_cq(l); l->received == before; poll_cq(l)) {
-        arm(e);
-        poll_cq(l);
+    for (data_poll(l); l->received == before; data_poll(l)) {
+        data_arm(e);
+        data_poll(l);
         if (l->received == before)
             while (sem_wait(&e->woken))
                 continue;
     }
 }
 
-/* ---- making both ends ---- */
+/* ---- both ends ---- */
 
-static struct end *server_end; /* there is one connection */
+static struct end *server_end; /* for data_prepare: there is only one connection */
 
-static void prepare(struct ndk_conn *c)
+static void data_prepare(struct ndk_conn *c)
 {
     server_end->conn = c;
     sem_post(&server_end->woken);
 }
 
-static void accept_one(struct end *e, int control)
+static void data_accept(struct end *e, int control)
 {
     uint16_t port;
 
     server_end = e;
     ndk_side_listen(e->side, &port);
-    bench_tell(control, &port, sizeof port);
+    bench_send(control, &port, sizeof port);
     while (sem_wait(&e->woken))
         continue;
 }
 
-static void connect_one(struct end *e, int control)
+static void data_connect(struct end *e, int control)
 {
     uint16_t port;
 
-    if (!bench_hear(control, &port, sizeof port))
-        bench_die("the second process does not serve");
+    if (!bench_receive(control, &port, sizeof port))
+        bench_die("the second process does not listen");
     e->side->peer.sin_port = port;
     load_init(&e->load, &ndk_backend, e->side, 1, 1);
     e->side->load = &e->load;
@@ -172,24 +174,28 @@ static void connect_one(struct end *e, int control)
     ndk_side_run(e->side, &e->load);
 }
 
-static void open_end(struct link *l, int control)
+static void data_open(struct link *l, int control)
 {
     struct end *e = bench_pages(sizeof *e);
-    struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = 2, .reads = MOST_READS,
-                             .notify = notified, .notify_context = e };
+    struct ndk_options o = { .depth = DEPTH,
+                             .cq_depth = CQ_DEPTH,
+                             .conns = 2,
+                             .reads = MAX_READS,
+                             .notify = data_on_notify,
+                             .notify_context = e };
 
-    o.prepare = l->client ? NULL : prepare;
+    o.prepare = l->client ? NULL : data_prepare;
     *e = (struct end){ .link = l };
     l->own = e;
     sem_init(&e->woken, 0, 0);
     e->side = ndk_side_open(&o);
     if (!NT_SUCCESS(consumer_region_register(&e->region, e->side->pd, l->memory, LINK_BYTES, CONSUMER_ALL_RIGHTS)))
         bench_die("NdkRegisterMr failed");
-    (l->client ? connect_one : accept_one)(e, control);
+    (l->client ? data_connect : data_accept)(e, control);
     link_exchange(l, control, (struct link_target){ (uintptr_t)l->memory, e->region.remote_token });
 }
 
-static void close_end(struct link *l, int control)
+static void data_close(struct link *l, int control)
 {
     struct end *e = l->own;
 
@@ -203,8 +209,14 @@ static void close_end(struct link *l, int control)
     ndk_side_close(e->side);
 }
 
-static const struct link_ops ndk_ops = { .kind = "NDK", .open = open_end, .receive = receive, .post = post,
-                                         .poll = poll_cq, .wait = wait_cq, .notify = notify, .close = close_end };
+static const struct link_ops ndk_ops = { .kind = "NDK",
+                                         .open = data_open,
+                                         .receive = data_receive,
+                                         .post = data_post,
+                                         .poll = data_poll,
+                                         .wait = data_wait,
+                                         .notify = data_notify,
+                                         .close = data_close };
 
 int main(int argc, char **argv)
 {

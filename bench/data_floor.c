@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The least that the wire format can cost: one connection that frames each message as iWARP does (MPA, DDP, RDMAP,
- * CRC32c at both ends), receives into a staging area, verifies, and copies from there. No queues, registrations, locks,
- * or anything else that an interface promises; but a second thread, which sleeps, as whoever may have to tell of a
- * message has one. Nothing of a frame is judged beyond what keeps this process's memory safe. Both ends look on. A
- * request leaves at once, but requests that others were said to follow wait for the next look, so that a window of them
- * leaves in one call; and all answers to what one call brought leave in one.
+ * The minimal cost of the wire format: one connection that frames each message like iWARP (MPA, DDP, RDMAP, CRC32c at
+ * both ends), receives into a staging area, verifies the checksum, and copies from there. It has no queues,
+ * registrations or locks. It has a second thread, which sleeps, because an implementation of notifications needs one.
+ * It checks only the fields that could make it access other memory. Both ends poll. A request is sent at once, but
+ * requests posted with `more` are sent at the next poll, so that a whole window takes one call. All answers to one recv
+ * are sent by one call.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -28,30 +28,30 @@
 #include "wire/mpa.h"
 
 enum {
-    STAGE = 256 * 1024 + 65536, /* what one call may bring, behind an incomplete FPDU */
-    FRAMES = 800 * 1024,        /* headers, trailers and payload that is copied, until they have left */
+    STAGE = 256 * 1024 + 65536, /* the bytes of one recv, behind an incomplete FPDU */
+    FRAMES = 800 * 1024,        /* headers, trailers and copied payload that wait to be sent */
     PIECES = 512,
     COPY_BELOW = 512,
-    LONG_ANSWER = 192 * 1024,   /* as the library: so much came in a row is acknowledged at once */
-    EARLY = 24 * 1024,          /* as the library: a long message's beginning leaves while the rest is made */
+    QUICK_ACK = 192 * 1024, /* acknowledges at once after so many bytes in a row, like the library */
+    EARLY = 24 * 1024,      /* sends this part of a long message before framing the rest, like the library */
 };
 
 struct floor {
     int fd;
     bool crc, gathering;
-    size_t most;                /* octets of a ULPDU */
-    uint32_t msn[2];            /* of the sends, of the read requests */
+    size_t max_ulpdu; /* bytes */
+    uint32_t msn[2];  /* of sends and of read requests */
     uint8_t *stage, *frames;
     size_t staged, framed;
-    unsigned pieces, waiting;   /* requests that have not left, nor completed therefore */
-    size_t heard;               /* octets in a row, since something was sent */
-    struct iovec piece[PIECES]; /* neighbours in frames are one */
+    unsigned pieces, waiting;   /* waiting: requests that were not sent yet; they complete when they are */
+    size_t received_in_row;     /* bytes received since the last send */
+    struct iovec piece[PIECES]; /* adjacent bytes of frames share one */
     sem_t never;
 };
 
 /* ---- sending ---- */
 
-static void add_piece(struct floor *f, void *at, size_t len)
+static void floor_add_piece(struct floor *f, void *at, size_t len)
 {
     struct iovec *last = f->pieces ? &f->piece[f->pieces - 1] : NULL;
 
@@ -61,7 +61,7 @@ static void add_piece(struct floor *f, void *at, size_t len)
         f->piece[f->pieces++] = (struct iovec){ at, len };
 }
 
-static void leave(struct floor *f)
+static void floor_flush(struct floor *f)
 {
     struct iovec *piece = f->piece;
 
@@ -72,7 +72,7 @@ static void leave(struct floor *f)
 
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             bench_die("send: %s", strerror(errno));
-        f->heard = 0;
+        f->received_in_row = 0;
         for (size_t left = n > 0 ? (size_t)n : 0; left;) {
             size_t part = left < piece->iov_len ? left : piece->iov_len;
 
@@ -88,8 +88,12 @@ static void leave(struct floor *f)
     f->framed = 0;
 }
 
-/* Headers of so many octets are at start already. Short payload is copied behind them; summed apart: ddp_fpdu_begin. */
-static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len, bool copies)
+/*
+ * Completes an FPDU whose headers (`headers` bytes) are at start. Copies payload that is short, or all of it if
+ * `copies`; otherwise refers to it.
+ */
+static void floor_add_fpdu(struct floor *f, uint8_t *start, size_t headers, const uint8_t *payload, size_t len,
+                           bool copies)
 {
     uint8_t *at = start + headers;
     size_t ulpdu = headers - MPA_FPDU_LENGTH + len, rest = mpa_fpdu_size(ulpdu) - MPA_FPDU_LENGTH - ulpdu;
@@ -98,49 +102,49 @@ static void frame(struct floor *f, uint8_t *start, size_t headers, const uint8_t
     if (len <= COPY_BELOW) {
         memcpy(at, payload, len);
         at += len;
-        add_piece(f, start, (size_t)(at - start));
+        floor_add_piece(f, start, (size_t)(at - start));
     } else if (copies) {
         sum = crc32c_copy(sum, at, payload, len);
         at += len;
-        add_piece(f, start, (size_t)(at - start));
+        floor_add_piece(f, start, (size_t)(at - start));
     } else {
-        add_piece(f, start, headers);
-        add_piece(f, (void *)(uintptr_t)payload, len);
+        floor_add_piece(f, start, headers);
+        floor_add_piece(f, (void *)(uintptr_t)payload, len);
         sum = f->crc ? crc32c_update(sum, payload, len) : 0;
     }
     memset(at, 0, rest); /* padding and checksum */
     if (f->crc) {
-        uint8_t *from = len <= COPY_BELOW ? at - len : at; /* what has not been summed yet */
+        uint8_t *from = len <= COPY_BELOW ? at - len : at; /* bytes that the checksum does not include yet */
         size_t pad = rest - MPA_FPDU_CRC;
 
         crc32c_final(crc32c_update(sum, from, (size_t)(at - from) + pad), at + pad);
     }
-    add_piece(f, at, rest);
+    floor_add_piece(f, at, rest);
     f->framed = (size_t)(at + rest - f->frames);
 }
 
-/* What a peer reads may be written meanwhile: with a checksum it is copied first. */
-static void message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
+/* Copies the data of a read response before computing its checksum, because the data may change meanwhile. */
+static void floor_add_message(struct floor *f, struct ddp_header h, const uint8_t *payload, size_t len)
 {
     size_t header = h.tagged ? DDP_TAGGED_HEADER : DDP_UNTAGGED_HEADER;
     bool copies = f->crc && h.opcode == RDMAP_READ_RESP;
 
     for (size_t sent = 0; !h.last;) {
-        size_t part = len - sent < f->most - header ? len - sent : f->most - header;
+        size_t part = len - sent < f->max_ulpdu - header ? len - sent : f->max_ulpdu - header;
 
         h.last = sent + part == len;
-        frame(f, f->frames + f->framed, ddp_fpdu_begin(&h, header + part, f->frames + f->framed), payload + sent, part,
-              copies);
+        floor_add_fpdu(f, f->frames + f->framed, ddp_fpdu_begin(&h, header + part, f->frames + f->framed),
+                       payload + sent, part, copies);
         sent += part;
         h.to += part;
         h.mo += (uint32_t)part;
-        if (f->framed > FRAMES - f->most - 2 * COPY_BELOW || f->pieces > PIECES - 4 ||
+        if (f->framed > FRAMES - f->max_ulpdu - 2 * COPY_BELOW || f->pieces > PIECES - 4 ||
             (sent >= EARLY && sent - part < EARLY && len - sent >= EARLY))
-            leave(f);
+            floor_flush(f);
     }
 }
 
-static void frame_read_request(struct floor *f, const struct link *l)
+static void floor_add_read(struct floor *f, const struct link *l)
 {
     struct ddp_header h = { .opcode = RDMAP_READ_REQ, .queue = DDP_QUEUE_READ, .msn = ++f->msn[1] };
     struct rdmap_read_request r = { .sink_stag = 1, .sink_to = (uintptr_t)link_landing(l), .length = (uint32_t)l->size,
@@ -149,20 +153,20 @@ static void frame_read_request(struct floor *f, const struct link *l)
 
     h.last = true;
     rdmap_read_fpdu(&h, &r, start);
-    frame(f, start, RDMAP_READ_FPDU, start, 0, false);
+    floor_add_fpdu(f, start, RDMAP_READ_FPDU, start, 0, false);
 }
 
-static void leave_all(struct link *l)
+static void floor_send(struct link *l)
 {
     struct floor *f = l->own;
 
-    leave(f);
+    floor_flush(f);
     l->completed += f->waiting;
     f->waiting = 0;
     f->gathering = false;
 }
 
-static void post(struct link *l, enum link_op op, bool more)
+static void floor_post(struct link *l, enum link_op op, bool more)
 {
     struct floor *f = l->own;
     struct ddp_header send = { .opcode = RDMAP_SEND_SE, .queue = DDP_QUEUE_SEND };
@@ -170,63 +174,63 @@ static void post(struct link *l, enum link_op op, bool more)
                                 .to = l->peer.address + LINK_AREA };
 
     if (op == LINK_READ) {
-        frame_read_request(f, l);
+        floor_add_read(f, l);
     } else {
         if (op == LINK_SEND)
             send.msn = ++f->msn[0];
-        message(f, op == LINK_SEND ? send : write, link_source(l), op == LINK_SEND ? l->message : l->size);
+        floor_add_message(f, op == LINK_SEND ? send : write, link_source(l), op == LINK_SEND ? l->message : l->size);
         f->waiting++;
     }
     f->gathering |= more;
     if (!f->gathering)
-        leave_all(l);
+        floor_send(l);
 }
 
 /* ---- receiving ---- */
 
-static uint8_t *within(struct link *l, uint64_t to, size_t len)
+static uint8_t *floor_memory(struct link *l, uint64_t to, size_t len)
 {
     uint64_t at = to - (uintptr_t)l->memory;
 
     if (at > LINK_BYTES || len > LINK_BYTES - at)
-        bench_die("the peer names memory that is not there");
+        bench_die("the peer accesses other memory");
     return l->memory + at;
 }
 
-static void answer(struct link *l, const uint8_t *request, size_t len)
+static void floor_answer_read(struct link *l, const uint8_t *request, size_t len)
 {
     struct rdmap_read_request r;
     struct ddp_header h = { .tagged = true, .opcode = RDMAP_READ_RESP };
 
     if (!rdmap_read_decode(&r, request, len))
-        bench_die("the peer asks for something else");
+        bench_die("the peer sent an invalid read request");
     h.stag = r.sink_stag;
     h.to = r.sink_to;
-    message(l->own, h, within(l, r.source_to, r.length), r.length);
+    floor_add_message(l->own, h, floor_memory(l, r.source_to, r.length), r.length);
 }
 
-static void take(struct link *l, const uint8_t *ulpdu, size_t len)
+static void floor_handle_ulpdu(struct link *l, const uint8_t *ulpdu, size_t len)
 {
     struct ddp_header h;
     size_t header;
 
     if (!ddp_header_decode(&h, ulpdu, len, &header))
-        bench_die("the peer sends something else");
+        bench_die("the peer sent an invalid header");
     ulpdu += header;
     len -= header;
     if (h.opcode == RDMAP_READ_REQ) {
-        answer(l, ulpdu, len);
+        floor_answer_read(l, ulpdu, len);
         return;
     }
-    memcpy(within(l, h.tagged ? h.to : (uintptr_t)link_messages(l) + h.mo, len), ulpdu, len);
+    memcpy(floor_memory(l, h.tagged ? h.to : (uintptr_t)link_messages(l) + h.mo, len), ulpdu, len);
     if (h.last && h.opcode == RDMAP_READ_RESP)
         l->completed++;
     else if (h.last && !h.tagged)
         l->received++;
 }
 
-/* The FPDU at the start of so many octets; 0: it is not all there. */
-static size_t take_fpdu(struct link *l, const uint8_t *at, size_t len)
+/* Handles the FPDU at the start of len bytes. Returns its size, or 0 if it is incomplete. */
+static size_t floor_handle_fpdu(struct link *l, const uint8_t *at, size_t len)
 {
     const struct floor *f = l->own;
     size_t ulpdu, size;
@@ -243,75 +247,75 @@ static size_t take_fpdu(struct link *l, const uint8_t *at, size_t len)
         if (memcmp(sum, at + size - MPA_FPDU_CRC, sizeof sum) != 0)
             bench_die("a checksum is wrong");
     }
-    take(l, at + MPA_FPDU_LENGTH, ulpdu);
+    floor_handle_ulpdu(l, at + MPA_FPDU_LENGTH, ulpdu);
     return size;
 }
 
-static void hear(struct floor *f, size_t octets)
+static void floor_count_received(struct floor *f, size_t bytes)
 {
     int on = 1;
 
-    if (f->heard < LONG_ANSWER && f->heard + octets >= LONG_ANSWER)
+    if (f->received_in_row < QUICK_ACK && f->received_in_row + bytes >= QUICK_ACK)
         (void)setsockopt(f->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
-    f->heard += octets;
+    f->received_in_row += bytes;
 }
 
-static void poll_once(struct link *l)
+static void floor_poll(struct link *l)
 {
     struct floor *f = l->own;
     size_t done = 0, size;
     ssize_t n;
 
-    leave_all(l);
+    floor_send(l);
     n = recv(f->fd, f->stage + f->staged, STAGE - f->staged, 0);
     if (n == 0 && !atomic_load(&l->ending))
-        bench_die("the peer has gone");
+        bench_die("the peer has closed the connection");
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         bench_die("recv: %s", strerror(errno));
     if (n <= 0)
         return;
     f->staged += (size_t)n;
-    hear(f, (size_t)n);
-    while ((size = take_fpdu(l, f->stage + done, f->staged - done)) > 0)
+    floor_count_received(f, (size_t)n);
+    while ((size = floor_handle_fpdu(l, f->stage + done, f->staged - done)) > 0)
         done += size;
-    leave(f);
+    floor_flush(f);
     f->staged -= done;
     if (done && f->staged)
         memmove(f->stage, f->stage + done, f->staged);
 }
 
-/* Messages go where they always go. */
-static void receive(struct link *l)
+/* Nothing to post: every message is copied to link_messages. */
+static void floor_receive(struct link *l)
 {
     (void)l;
 }
 
 /* ---- both ends ---- */
 
-static void *sleep_on(void *never)
+static void *floor_sleep(void *never)
 {
     while (sem_wait(never))
         continue;
     return NULL;
 }
 
-static int connect_ends(struct link *l, int control)
+static int floor_connect(struct link *l, int control)
 {
     struct tcp_side *s;
     uint16_t port;
 
     if (l->client) {
-        if (!bench_hear(control, &port, sizeof port))
-            bench_die("the second process does not serve");
+        if (!bench_receive(control, &port, sizeof port))
+            bench_die("the second process does not listen");
         return tcp_connect_blocking(port);
     }
     s = tcp_side_open(1);
     tcp_side_listen(s, &port);
-    bench_tell(control, &port, sizeof port);
+    bench_send(control, &port, sizeof port);
     return tcp_accept_blocking(s);
 }
 
-static void open_end(struct link *l, int control)
+static void floor_open(struct link *l, int control)
 {
     struct floor *f = bench_pages(sizeof *f);
     const char *crc = getenv("ONDK_CRC");
@@ -323,18 +327,18 @@ static void open_end(struct link *l, int control)
     f->crc = !crc || strcmp(crc, "0") != 0;
     f->stage = bench_pages(STAGE);
     f->frames = bench_pages(FRAMES);
-    f->fd = connect_ends(l, control);
+    f->fd = floor_connect(l, control);
     if (f->fd < 0 || fcntl(f->fd, F_SETFL, O_NONBLOCK) ||
         getsockopt(f->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &len))
         bench_die("a connection: %s", strerror(errno));
-    f->most = mpa_max_ulpdu((size_t)segment);
+    f->max_ulpdu = mpa_max_ulpdu((size_t)segment);
     sem_init(&f->never, 0, 0);
-    if (pthread_create(&thread, NULL, sleep_on, &f->never))
+    if (pthread_create(&thread, NULL, floor_sleep, &f->never))
         bench_die("no thread");
     link_exchange(l, control, (struct link_target){ (uintptr_t)l->memory, 1 });
 }
 
-static void close_end(struct link *l, int control)
+static void floor_close(struct link *l, int control)
 {
     struct floor *f = l->own;
 
@@ -345,5 +349,9 @@ static void close_end(struct link *l, int control)
     close(f->fd);
 }
 
-const struct link_ops floor_ops = { .kind = "the floor", .open = open_end, .receive = receive, .post = post,
-                                    .poll = poll_once, .close = close_end };
+const struct link_ops floor_ops = { .kind = "the floor",
+                                    .open = floor_open,
+                                    .receive = floor_receive,
+                                    .post = floor_post,
+                                    .poll = floor_poll,
+                                    .close = floor_close };

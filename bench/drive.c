@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is measured over one connection, the same for NDK and its peers. One line of JSON.
+ * The measurements over one connection, the same for NDK and its peers. Prints one line of JSON.
  *   <kind> <test> <size> <window> <burst> <seconds>
  * Half of a round trip:
- *   poll     a message there and back, both ends looking on
- *   wait     a thread at each end that sleeps until a message has come
- *   sleep    answered from inside the notification, where the carrier tells; otherwise as wait
- *   memory   a write there and back, both ends looking at their memory and at what has completed in turn
- *   passive  the same, but the other end looks at its memory alone
+ *   poll     a message there and back; both ends poll
+ *   wait     the same; at each end a thread sleeps until a message arrives
+ *   sleep    the same; each end answers inside the notification, if the link supports that, or else like wait
+ *   memory   a write there and back; both ends poll their memory and their completions in turn
+ *   passive  the same, but the server polls only its memory
  * A full round trip:
- *   fetch    a read, both ends looking on
- * One way, at most window requests under way, posted in bursts, the end acknowledged by a message; both ends look on:
+ *   fetch    a read; both ends poll
+ * One way, at most window requests in flight, posted in bursts; the server confirms the end by a message; both ends
+ * poll:
  *   sends, writes, reads
  */
 #ifndef _GNU_SOURCE
@@ -28,7 +29,7 @@
 
 #include "link.h"
 
-enum { SAMPLES = 1 << 22, FEW = 16, CREDIT = 64, REAP = 32, END = 0xee, LOOK_AT_CLOCK = 16 };
+enum { SAMPLES = 1 << 22, FEW = 16, CREDIT = 64, REAP = 32, END = 0xee, POSTS_PER_CLOCK = 16 };
 
 static const double WARM_UP = 0.1;
 
@@ -43,20 +44,20 @@ struct run {
 
 void link_exchange(struct link *l, int control, struct link_target ours)
 {
-    bench_tell(control, &ours, sizeof ours);
-    if (!bench_hear(control, &l->peer, sizeof l->peer))
-        bench_die("the other process has gone");
+    bench_send(control, &ours, sizeof ours);
+    if (!bench_receive(control, &l->peer, sizeof l->peer))
+        bench_die("the other process has ended");
 }
 
-static void set_times(struct run *r)
+static void run_set_times(struct run *r)
 {
     r->sent_at = bench_now();
     r->warm = r->sent_at + (uint64_t)(WARM_UP * NS_PER_S);
     r->deadline = r->warm + (uint64_t)(r->job->seconds * NS_PER_S);
 }
 
-/* A trip has ended, another begins: whether that is the last one. */
-static bool next_trip(struct run *r, double parts)
+/* Records a trip that has ended. Returns whether the next one is the last. */
+static bool run_next_trip(struct run *r, double parts)
 {
     uint64_t now = bench_now();
 
@@ -68,24 +69,24 @@ static bool next_trip(struct run *r, double parts)
 
 /* ---- messages there and back ---- */
 
-static uint8_t look(const uint8_t *at)
+static uint8_t drive_load_byte(const uint8_t *at)
 {
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
-static void on_message(struct link *l)
+static void run_on_message(struct link *l)
 {
     struct run *r = l->context;
-    bool over = l->client ? r->last : look(link_messages(l)) == END;
+    bool over = l->client ? r->last : drive_load_byte(link_messages(l)) == END;
 
-    atomic_store_explicit(&l->ending, over, memory_order_release); /* no fence of the measurement's own */
+    atomic_store_explicit(&l->ending, over, memory_order_release); /* cheaper than a fence */
     if (!(l->client && over)) {
-        if (l->client && next_trip(r, 2)) {
+        if (l->client && run_next_trip(r, 2)) {
             r->last = true;
             link_source(l)[0] = END;
         }
         l->ops->post(l, LINK_SEND, false);
-        l->ops->receive(l); /* the answer comes first, and there are others */
+        l->ops->receive(l); /* after the answer: other receives are posted */
     }
     if (over) {
         atomic_store(&r->over, true);
@@ -93,18 +94,18 @@ static void on_message(struct link *l)
     }
 }
 
-static void ping_pong(struct link *l, struct run *r)
+static void drive_ping_pong(struct link *l, struct run *r)
 {
     void (*pump)(struct link *l) = !strcmp(r->job->test, "poll") ? l->ops->poll : l->ops->wait;
 
-    link_handle(l); /* the first may have come while the ends met */
+    link_handle(l); /* the first message may have arrived in drive_synchronize */
     if (!strcmp(r->job->test, "sleep") && l->ops->notify) {
         l->ops->notify(l);
         pump = NULL;
     } else if (!pump) {
-        bench_die("%s cannot do that", l->ops->kind);
+        bench_die("%s does not support this test", l->ops->kind);
     }
-    set_times(r);
+    run_set_times(r);
     if (l->client)
         l->ops->post(l, LINK_SEND, false);
     while (pump && !atomic_load_explicit(&r->over, memory_order_relaxed)) {
@@ -117,115 +118,118 @@ static void ping_pong(struct link *l, struct run *r)
 
 /* ---- writes there and back ---- */
 
-/* What has come there instead of the value before; pinned, a passive end shares its processor with the carrier. */
-static uint8_t await_write(struct link *l, uint8_t before, bool passive)
+/*
+ * Waits until the peer has written another value than `before`, and returns it. A passive end yields, because it shares
+ * its processor with the provider's threads if both are pinned.
+ */
+static uint8_t link_await_write(struct link *l, uint8_t before, bool passive)
 {
     const uint8_t *at = link_landing(l) + l->size - 1;
 
-    while (look(at) == before) {
+    while (drive_load_byte(at) == before) {
         if (passive)
             sched_yield();
         else
             l->ops->poll(l);
     }
-    return look(at);
+    return drive_load_byte(at);
 }
 
-static void write_value(struct link *l, uint8_t value)
+static void link_write_value(struct link *l, uint8_t value)
 {
     link_source(l)[l->size - 1] = value;
     l->ops->post(l, LINK_WRITE, false);
 }
 
-/* The last byte of each write tells that it has come; END is the last one's. */
-static void write_pong(struct link *l, struct run *r)
+/* The last byte of each write has a new value, and END in the last write. */
+static void drive_write_pong(struct link *l, struct run *r)
 {
     bool passive = !strcmp(r->job->test, "passive") && !l->client, last = false;
     uint8_t value = 0, mine;
 
-    set_times(r);
+    run_set_times(r);
     for (uint64_t trips = 0; !last; trips++) {
         if (l->client) {
-            last = trips > 0 && next_trip(r, 2);
+            last = trips > 0 && run_next_trip(r, 2);
             mine = last ? END : (uint8_t)(trips % 200 + 1);
-            write_value(l, mine);
-            value = await_write(l, value, false);
+            link_write_value(l, mine);
+            value = link_await_write(l, value, false);
         } else {
-            value = await_write(l, value, passive);
+            value = link_await_write(l, value, passive);
             last = value == END;
             atomic_store_explicit(&l->ending, last, memory_order_release);
-            write_value(l, value);
+            link_write_value(l, value);
             if (passive && trips % REAP == 0)
-                l->ops->poll(l); /* or its queue would be full one day */
+                l->ops->poll(l); /* otherwise its send queue would become full */
         }
     }
 }
 
-/* ---- the end of a measurement that is one way ---- */
+/* ---- the end of a one-way measurement ---- */
 
-/* The client's last message, and the answer to it. */
-static void tell_end(struct link *l)
+/* Sends the client's last message and waits for the answer. */
+static void drive_end(struct link *l)
 {
     link_source(l)[0] = END;
     l->ops->post(l, LINK_SEND, false);
-    while (look(link_messages(l)) != END)
+    while (drive_load_byte(link_messages(l)) != END)
         l->ops->poll(l);
 }
 
-/* The other end: looks on until that comes. Of messages, it tells how many receives there are again. */
-static void serve(struct link *l, bool credits)
+/* The server: polls until the last message arrives. With `credits` confirms each CREDIT messages that it received. */
+static void drive_serve(struct link *l, bool credits)
 {
-    uint64_t handled = 0, told = 0;
+    uint64_t handled = 0, sent = 0;
 
-    while (look(link_messages(l)) != END) {
+    while (drive_load_byte(link_messages(l)) != END) {
         l->ops->poll(l);
         for (; credits && handled < l->received; handled++) {
             l->ops->receive(l);
             if (handled % CREDIT == CREDIT - 1) {
                 l->ops->post(l, LINK_SEND, false);
-                told++;
+                sent++;
             }
         }
     }
-    while (l->completed < told) /* until then the memory that they are sent from is not ours to change */
+    while (l->completed < sent) /* the source memory may be changed only after that */
         l->ops->poll(l);
     atomic_store(&l->ending, true);
     link_source(l)[0] = END;
     l->ops->post(l, LINK_SEND, false);
 }
 
-static void fetch(struct link *l, struct run *r)
+static void drive_fetch(struct link *l, struct run *r)
 {
     uint64_t done = 0;
 
     if (!l->client) {
-        serve(l, false);
+        drive_serve(l, false);
         return;
     }
-    set_times(r);
+    run_set_times(r);
     do {
         l->ops->post(l, LINK_READ, false);
         for (done++; l->completed < done;)
             l->ops->poll(l);
-    } while (!next_trip(r, 1));
-    tell_end(l);
+    } while (!run_next_trip(r, 1));
+    drive_end(l);
 }
 
 /* ---- one way ---- */
 
-static enum link_op request_of(const struct run *r)
+static enum link_op run_request(const struct run *r)
 {
     return !strcmp(r->job->test, "sends") ? LINK_SEND : !strcmp(r->job->test, "writes") ? LINK_WRITE : LINK_READ;
 }
 
-/* So many requests, then on until the deadline, as the window and the peer's receives allow. */
-static uint64_t keep_busy(struct link *l, struct run *r, uint64_t posted, uint64_t deadline)
+/* Posts requests until the deadline, as far as the window and the peer's receives allow. Returns how many. */
+static uint64_t drive_post_requests(struct link *l, struct run *r, uint64_t deadline)
 {
-    enum link_op op = request_of(r);
+    enum link_op op = run_request(r);
     const struct job *j = r->job;
-    uint64_t credited = 0, bursts = 0;
+    uint64_t posted = 0, credited = 0, bursts = 0;
 
-    while (bursts++ % LOOK_AT_CLOCK || bench_now() < deadline) {
+    while (bursts++ % POSTS_PER_CLOCK || bench_now() < deadline) {
         for (; credited < l->received && op == LINK_SEND; credited++)
             l->ops->receive(l);
         if (posted + j->burst > l->completed + j->window ||
@@ -236,67 +240,71 @@ static uint64_t keep_busy(struct link *l, struct run *r, uint64_t posted, uint64
         for (unsigned i = 0; i < j->burst; i++)
             l->ops->post(l, op, i + 1 < j->burst);
         posted += j->burst;
-        if (j->burst == 1 && posted % FEW == 0) /* or the window would be full before the first look */
+        if (j->burst == 1 && posted % FEW == 0) /* otherwise the window would be full before the first poll */
             l->ops->poll(l);
     }
     return posted;
 }
 
-static void one_way(struct link *l, struct run *r)
+static void drive_one_way(struct link *l, struct run *r)
 {
     uint64_t posted;
 
     if (!l->client) {
-        serve(l, request_of(r) == LINK_SEND);
+        drive_serve(l, run_request(r) == LINK_SEND);
         return;
     }
     r->outcome->from = bench_now();
-    posted = keep_busy(l, r, 0, r->outcome->from + (uint64_t)((WARM_UP + r->job->seconds) * NS_PER_S));
+    posted = drive_post_requests(l, r, r->outcome->from + (uint64_t)((WARM_UP + r->job->seconds) * NS_PER_S));
     while (l->completed < posted)
         l->ops->poll(l);
-    tell_end(l);
+    drive_end(l);
     r->outcome->ended = bench_now();
     r->outcome->ops = posted;
 }
 
 /* ---- both processes ---- */
 
-static void measure(struct link *l, struct run *r)
+static void drive_measure(struct link *l, struct run *r)
 {
     const char *test = r->job->test;
 
     if (!strcmp(test, "poll") || !strcmp(test, "wait") || !strcmp(test, "sleep"))
-        ping_pong(l, r);
+        drive_ping_pong(l, r);
     else if (!strcmp(test, "memory") || !strcmp(test, "passive"))
-        write_pong(l, r);
+        drive_write_pong(l, r);
     else if (!strcmp(test, "fetch"))
-        fetch(l, r);
+        drive_fetch(l, r);
     else
-        one_way(l, r);
+        drive_one_way(l, r);
 }
 
-/* Both ends are ready. One may have to look on for the other to become so. */
-static void meet(struct link *l, int control)
+/* Waits until the other end is ready too. Polls meanwhile, because the other end may need it. */
+static void drive_synchronize(struct link *l, int control)
 {
     char byte = 0;
     ssize_t n;
 
-    bench_tell(control, &byte, 1);
+    bench_send(control, &byte, 1);
     while ((n = recv(control, &byte, 1, MSG_DONTWAIT)) != 1) {
         if (n == 0 || errno != EAGAIN)
-            bench_die("the other process has gone");
+            bench_die("the other process has ended");
         l->ops->poll(l);
     }
 }
 
-static void one_end(const struct job *j, const struct link_ops *ops, struct outcome *o, int control, bool client)
+static void drive_run_end(const struct job *j, const struct link_ops *ops, struct outcome *o, int control, bool client)
 {
     struct run r = { .job = j, .outcome = o };
     bool messages = !strcmp(j->test, "sends") || !strcmp(j->test, "poll") || !strcmp(j->test, "wait") ||
                     !strcmp(j->test, "sleep");
-    struct link l = { .ops = ops, .client = client, .size = j->size, .message = messages ? j->size : LINK_SMALL,
+    struct link l = { .ops = ops,
+                      .client = client,
+                      .size = j->size,
+                      .message = messages ? j->size : LINK_SMALL,
                       .sleeps = !strcmp(j->test, "wait") || !strcmp(j->test, "sleep"),
-                      .on_message = on_message, .context = &r };
+                      .on_message = run_on_message,
+                      .context = &r };
 
     sem_init(&r.end, 0, 0);
     l.memory = bench_pages(LINK_BYTES);
@@ -305,9 +313,9 @@ static void one_end(const struct job *j, const struct link_ops *ops, struct outc
     ops->open(&l, control);
     for (unsigned i = 0; i < (client || strcmp(j->test, "sends") ? FEW : LINK_RECEIVES); i++)
         ops->receive(&l);
-    meet(&l, control);
+    drive_synchronize(&l, control);
     o->sockets = bench_sockets();
-    measure(&l, &r);
+    drive_measure(&l, &r);
     atomic_store(&l.ending, true);
     ops->close(&l, control);
 }
@@ -321,7 +329,7 @@ int drive(const struct job *j, const struct link_ops *ops)
 
     pinned = bench_pin(child ? 0 : 1);
     outcome_init(&o);
-    one_end(j, ops, &o, control, child != 0);
+    drive_run_end(j, ops, &o, control, child != 0);
     if (!child)
         return 0;
     close(control);
@@ -365,5 +373,6 @@ void outcome_print(const struct job *j, struct outcome *o, bool pinned)
            "\"congestion\": \"%s\", \"buffers\": \"%s\"}\n",
            j->kind, j->test, j->size, j->window, j->burst, pinned ? "true" : "false",
            samples_quantile(&o->trips, 0.5) / NS_PER_US, samples_quantile(&o->trips, 0.99) / NS_PER_US,
-           o->trips.count, rate, rate * (double)j->size / (1 << 20), o->sockets.congestion, o->sockets.buffers);
+           samples_count(&o->trips), rate, rate * (double)j->size / (1 << 20), o->sockets.congestion,
+           o->sockets.buffers);
 }

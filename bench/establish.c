@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Establishments per second: connect, accept, complete, disconnect, close, with one listener in a second process, so
- * many at a time. Requests and replies bear 64 bytes of private data. One line of JSON.
+ * Measures establishments per second: connect, accept, complete, disconnect, close, against one listener in a second
+ * process. Requests and replies have 64 bytes of private data. Prints one line of JSON.
  *   establish ndk|ndk-waiting|tcp|tcp-owned|tcp-blocking <at a time> <seconds>
- * ndk goes on in the provider's callbacks, ndk-waiting in a sleeping thread of the consumer's; tcp is epoll. tcp-owned
- * has besides, as the provider does, a name for each address that it connects from, so that no other process takes it.
+ * ndk continues inside the provider's callbacks, ndk-waiting in a thread of the consumer that sleeps between them. tcp
+ * uses epoll. tcp-owned also binds a name for each local address, as the provider does to reserve it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const char PRIVATE[TCP_PRIVATE];
 
 static const double WARM_UP = 0.1;
 
-/* Both processes', and when the measured part began. */
+/* The usage of both processes before and after the measurement, and its start time. */
 struct figures {
     struct bench_usage before[2], after[2];
     uint64_t from;
@@ -28,20 +28,20 @@ struct figures {
     bool pinned;
 };
 
-static void begin(struct figures *f)
+static void figures_begin(struct figures *f)
 {
     f->before[0] = bench_usage();
-    f->before[1] = bench_ask(f->control);
+    f->before[1] = bench_request_usage(f->control);
     f->from = bench_now();
 }
 
-static void end(struct figures *f)
+static void figures_end(struct figures *f)
 {
     f->after[0] = bench_usage();
-    f->after[1] = bench_ask(f->control);
+    f->after[1] = bench_request_usage(f->control);
 }
 
-static void serve(const char *kind, unsigned window, int control)
+static void establish_serve(const char *kind, unsigned window, int control)
 {
     uint16_t port;
 
@@ -49,7 +49,7 @@ static void serve(const char *kind, unsigned window, int control)
         struct tcp_side *s = tcp_side_open(2 * window + SPARE);
 
         tcp_side_listen(s, &port);
-        bench_tell(control, &port, sizeof port);
+        bench_send(control, &port, sizeof port);
         if (!strcmp(kind, "tcp-blocking"))
             tcp_blocking_serve(s, control);
         else
@@ -62,23 +62,23 @@ static void serve(const char *kind, unsigned window, int control)
         o.waiting = !strcmp(kind, "ndk-waiting");
         s = ndk_side_open(&o);
         ndk_side_listen(s, &port);
-        bench_tell(control, &port, sizeof port);
+        bench_send(control, &port, sizeof port);
         ndk_side_serve(s, control);
         ndk_side_close(s);
     }
 }
 
-static void churn_ndk(struct ndk_side *s, struct load *l, double seconds, struct figures *f)
+static void establish_churn_ndk(struct ndk_side *s, struct load *l, double seconds, struct figures *f)
 {
     load_churn(l, WARM_UP);
     ndk_side_run(s, l);
-    begin(f);
+    figures_begin(f);
     load_churn(l, seconds);
     ndk_side_run(s, l);
-    end(f);
+    figures_end(f);
 }
 
-static void client_ndk(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
+static void establish_ndk(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
 {
     struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots,
                              .private_len = sizeof PRIVATE };
@@ -90,11 +90,11 @@ static void client_ndk(const char *kind, struct load *l, uint16_t port, double s
     s->load = l;
     l->backend = &ndk_backend;
     l->context = s;
-    churn_ndk(s, l, seconds, f);
+    establish_churn_ndk(s, l, seconds, f);
     ndk_side_close(s);
 }
 
-static void client_tcp(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
+static void establish_tcp(const char *kind, struct load *l, uint16_t port, double seconds, struct figures *f)
 {
     struct tcp_side *s = tcp_side_open(l->slots);
 
@@ -105,21 +105,21 @@ static void client_tcp(const char *kind, struct load *l, uint16_t port, double s
     l->context = s;
     load_churn(l, WARM_UP);
     tcp_side_run(s, l);
-    begin(f);
+    figures_begin(f);
     load_churn(l, seconds);
     tcp_side_run(s, l);
-    end(f);
+    figures_end(f);
 }
 
-static void client_tcp_blocking(struct load *l, uint16_t port, double seconds, struct figures *f)
+static void establish_tcp_blocking(struct load *l, uint16_t port, double seconds, struct figures *f)
 {
     tcp_blocking_churn(l, port, WARM_UP);
-    begin(f);
+    figures_begin(f);
     tcp_blocking_churn(l, port, seconds);
-    end(f);
+    figures_end(f);
 }
 
-static void print(const char *kind, struct load *l, const struct figures *f)
+static void establish_print(const char *kind, struct load *l, const struct figures *f)
 {
     double seconds = (double)(l->ended - f->from) / NS_PER_S, done = (double)atomic_load(&l->done);
 
@@ -154,21 +154,21 @@ int main(int argc, char **argv)
     child = bench_fork(&control, (unsigned)seconds + 1);
     f.pinned = bench_pin(child ? 0 : 1);
     if (!child) {
-        serve(argv[1], window, control);
+        establish_serve(argv[1], window, control);
         return 0;
     }
-    if (!bench_hear(control, &port, sizeof port))
-        bench_die("the second process does not serve");
+    if (!bench_receive(control, &port, sizeof port))
+        bench_die("the second process does not listen");
     f.control = control;
     load_init(&l, NULL, NULL, window, window);
     if (!strncmp(argv[1], "ndk", 3))
-        client_ndk(argv[1], &l, port, seconds, &f);
+        establish_ndk(argv[1], &l, port, seconds, &f);
     else if (strcmp(argv[1], "tcp-blocking") != 0)
-        client_tcp(argv[1], &l, port, seconds, &f);
+        establish_tcp(argv[1], &l, port, seconds, &f);
     else
-        client_tcp_blocking(&l, port, seconds, &f);
+        establish_tcp_blocking(&l, port, seconds, &f);
     close(control);
     bench_join(child);
-    print(argv[1], &l, &f);
+    establish_print(argv[1], &l, &f);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One connection between the two processes of a measurement, whatever carries it: NDK, or a peer of ours. What is
- * measured over it (drive.c) is the same for all. Requests of a link complete in order, so counting them is enough.
+ * One connection between the two processes of a measurement, over NDK or a peer. drive.c measures all of them in the
+ * same way. The requests of a link complete in order, so it only counts them.
  */
 #ifndef BENCH_LINK_H
 #define BENCH_LINK_H
@@ -16,9 +16,9 @@
 enum {
     LINK_AREA = (1 << 20) + 4096, /* of each of the three areas below */
     LINK_BYTES = 3 * LINK_AREA,
-    LINK_SMALL = 64,              /* messages of the measurements that are not about messages */
-    LINK_RECEIVES = 256,          /* at most in the queue; libfabric's tcp has no more */
-    LINK_WINDOW = 256,            /* at most */
+    LINK_SMALL = 64,     /* the size of messages in measurements of writes and reads */
+    LINK_RECEIVES = 256, /* the maximum of posted receives, which is the limit of libfabric's tcp */
+    LINK_WINDOW = 256,   /* the maximum of requests in flight */
 };
 
 enum link_op { LINK_SEND, LINK_WRITE, LINK_READ };
@@ -27,30 +27,30 @@ struct link;
 
 struct link_ops {
     const char *kind;
-    void (*open)(struct link *l, int control);  /* both processes; connected when both have returned */
-    void (*receive)(struct link *l);            /* one more receive of l->message bytes, to link_messages */
+    void (*open)(struct link *l, int control);                /* in both processes; connects them */
+    void (*receive)(struct link *l);                          /* posts a receive of l->message bytes at link_messages */
     void (*post)(struct link *l, enum link_op op, bool more); /* more: others follow at once */
-    void (*poll)(struct link *l);               /* takes what has completed: l->completed, l->received */
-    void (*wait)(struct link *l);               /* sleeps until something was received. NULL: it cannot */
-    /* From now on l->on_message is called where the carrier tells of a message. NULL: it tells nobody. */
+    void (*poll)(struct link *l);                             /* adds completions to l->completed and l->received */
+    void (*wait)(struct link *l); /* sleeps until a message was received; NULL: not supported */
+    /* From now on l->on_message is called inside the notification of a message; NULL: not supported. */
     void (*notify)(struct link *l);
     void (*close)(struct link *l, int control);
 };
 
-/* Where the peer's memory is, as the carrier names it. */
+/* The address and token of the peer's memory. */
 struct link_target {
     uint64_t address, token;
 };
 
 struct link {
     const struct link_ops *ops;
-    void *own;                /* the carrier's */
+    void *own;                /* for the implementation of ops */
     bool client, sleeps;      /* sleeps: wait or notify will be used */
     size_t size, message;     /* bytes of a write or read, and of a message */
     uint8_t *memory;          /* source, landing (the peer writes there), messages */
     struct link_target peer;
-    uint64_t completed, received, handled; /* handled: messages given to on_message */
-    atomic_bool ending;       /* the peer may go now: what fails from here on is no failure */
+    uint64_t completed, received, handled; /* handled: messages passed to on_message */
+    atomic_bool ending;                    /* the peer may disconnect now, so requests may fail */
     void (*on_message)(struct link *l);
     void *context;            /* on_message's */
 };
@@ -70,7 +70,7 @@ static inline uint8_t *link_messages(const struct link *l)
     return l->memory + 2 * LINK_AREA;
 }
 
-/* Gives what was received to on_message. */
+/* Calls on_message for each received message. */
 static inline void link_handle(struct link *l)
 {
     while (l->handled < l->received) {
@@ -79,10 +79,10 @@ static inline void link_handle(struct link *l)
     }
 }
 
-/* Tells the other process where our memory is, and hears where its is. */
+/* Sends the address of this process's memory to the other one, and stores the other's in l->peer. */
 void link_exchange(struct link *l, int control, struct link_target ours);
 
-/* What is to be measured: see drive.c for the tests. */
+/* The arguments of a measurement; drive.c describes the tests. */
 struct job {
     const char *kind, *test;
     size_t size;
@@ -96,7 +96,7 @@ struct outcome {
     struct bench_sockets sockets;
 };
 
-/* Ends the process where the arguments are wrong: <kind> <test> <size> <window> <burst> <seconds> */
+/* Parses <kind> <test> <size> <window> <burst> <seconds>. Ends the process if they are wrong. */
 struct job job_parse(int argc, char **argv);
 void outcome_init(struct outcome *o);
 void outcome_print(const struct job *j, struct outcome *o, bool pinned);
@@ -104,9 +104,9 @@ void outcome_print(const struct job *j, struct outcome *o, bool pinned);
 /* Measures in two processes and prints one line of JSON. */
 int drive(const struct job *j, const struct link_ops *ops);
 
-/* The same of bare TCP (data_tcp.c). */
+/* The same for bare TCP (data_tcp.c). */
 int drive_tcp(const struct job *j);
 
-extern const struct link_ops floor_ops; /* data_floor.c: nothing but the wire format */
+extern const struct link_ops floor_ops; /* data_floor.c: only the wire format */
 
 #endif

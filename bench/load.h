@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done with connections, whatever carries them: a load opens and closes numbered slots of a backend, which
- * tells when a slot is established and when it is closed.
- *   churn   `window` slots, each opened, closed and opened again until the time is up
- *   hold    all slots opened, at most `window` at a time being on their way; later all closed in the same manner
+ * A load opens and closes the connections of a backend, which are numbered slots. The backend reports when a slot is
+ * established, closed or has failed.
+ *   load_churn       opens, closes and reopens `window` slots until the time is over
+ *   load_open_all    opens all slots, at most `window` at a time; load_close_all closes them in the same way
+ * Each ends when `over` is set and `end` is posted.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -17,7 +18,10 @@
 
 struct load;
 
-/* Each starts something that ends with load_established, load_closed or load_failed; not inside the call itself. */
+/*
+ * Each call starts an operation that completes with load_established, load_closed or load_failed, but not inside the
+ * call.
+ */
 struct load_backend {
     void (*open)(struct load *l, unsigned slot);
     void (*close)(struct load *l, unsigned slot);
@@ -27,13 +31,13 @@ struct load {
     const struct load_backend *backend;
     void *context;               /* the backend's */
     unsigned slots, window;
-    bool hold;
-    uint64_t deadline;           /* churn */
-    uint64_t *opened;            /* when, for each slot */
-    struct samples latencies;    /* nanoseconds from open to established, of churn with a window of 1 */
+    bool churns;              /* load_churn runs; otherwise load_open_all or load_close_all */
+    uint64_t deadline;        /* of load_churn */
+    uint64_t *opened;         /* the time of the last open, for each slot */
+    struct samples latencies; /* load_churn: nanoseconds from open to established */
     atomic_uint next, reached, running;
     atomic_uint_fast64_t done, failed;
-    uint64_t ended;              /* when the last one was done */
+    uint64_t ended; /* the time when the load was over */
     atomic_bool over;
     sem_t end;
 };
@@ -43,7 +47,7 @@ void load_churn(struct load *l, double seconds);
 void load_open_all(struct load *l);
 void load_close_all(struct load *l);
 
-/* From the backend. */
+/* Called by the backend, from any thread. */
 void load_established(struct load *l, unsigned slot);
 void load_closed(struct load *l, unsigned slot);
 void load_failed(struct load *l, unsigned slot, const char *what); /* the slot is closed */

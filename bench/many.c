@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many connections alive in one process, their listeners in a second one: memory for an idle connection, and the time
- * to establish and to close them all, so many being on their way at a time. One line of JSON.
- *   many ndk|ndk-shared|tcp <connections> <on their way at a time>
- * ndk-shared: all from one shared endpoint, each to a listener of its own. A listener takes two descriptors and its
- * connection one more, so beyond LISTENERS the listeners are spread over several processes.
+ * Measures many connections of one process to listeners in a second one: the memory of an idle connection, and the time
+ * to open and to close all of them, with at most so many operations at a time. Prints one line of JSON.
+ *   many ndk|ndk-shared|tcp <connections> <operations at a time>
+ * With ndk-shared all connections use one shared endpoint, and each has a listener of its own. A listener needs two
+ * descriptors and its connection one more, so more than LISTENERS listeners are spread over several processes.
  *
- * Memory is what malloc has given out, and what is resident, in each process. What queues cost is measured by queue
- * pairs of the same depth without a connection, less the same of the smallest depth: so what a queue pair costs beyond
- * its queues counts as the connection's own.
+ * The memory of each process is measured as bytes allocated by malloc, and as resident bytes. The memory of the queues
+ * is that of queue pairs of the same depth without a connection, minus that of queue pairs of depth 1. The rest of a
+ * queue pair counts as the connection's own memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +32,12 @@ struct servers {
 struct figures {
     double open_us, close_us;           /* for each connection */
     double open_cpu_us, close_cpu_us;   /* of all processes */
-    double heap[2], rss[2];             /* bytes for each connection: connecting, listening process */
-    double queues;                      /* bytes of the two queues of one connection, each of DEPTH */
+    double heap[2], rss[2];             /* bytes for each connection: of the connecting and of the listening process */
+    double queues;                      /* bytes of both queues of one connection, of depth DEPTH */
     struct bench_sockets sockets;
 };
 
-static void serve(const char *kind, unsigned count, int control)
+static void many_serve(const char *kind, unsigned count, int control)
 {
     uint16_t *ports = bench_pages(count * sizeof *ports);
     unsigned listeners = strcmp(kind, "ndk-shared") ? 1 : count;
@@ -46,7 +46,7 @@ static void serve(const char *kind, unsigned count, int control)
         struct tcp_side *s = tcp_side_open(count + SPARE);
 
         tcp_side_listen(s, ports);
-        bench_tell(control, ports, sizeof *ports);
+        bench_send(control, ports, sizeof *ports);
         tcp_side_serve(s, control);
     } else {
         static const char data[TCP_PRIVATE];
@@ -55,13 +55,13 @@ static void serve(const char *kind, unsigned count, int control)
         struct ndk_side *s = ndk_side_open(&o);
 
         ndk_side_listen(s, ports);
-        bench_tell(control, ports, listeners * sizeof *ports);
+        bench_send(control, ports, listeners * sizeof *ports);
         ndk_side_serve(s, control);
         ndk_side_close(s);
     }
 }
 
-static double heap_of_qps(struct ndk_side *s, NDK_QP **qps, unsigned depth)
+static double many_qp_heap(struct ndk_side *s, NDK_QP **qps, unsigned depth)
 {
     uint64_t before = bench_usage().heap, after;
 
@@ -73,27 +73,27 @@ static double heap_of_qps(struct ndk_side *s, NDK_QP **qps, unsigned depth)
     return (double)(after - before) / QPS;
 }
 
-static double heap_of_queues(struct ndk_side *s)
+static double many_queue_heap(struct ndk_side *s)
 {
     NDK_QP **qps = bench_pages(QPS * sizeof *qps);
 
-    return heap_of_qps(s, qps, DEPTH) - heap_of_qps(s, qps, 1);
+    return many_qp_heap(s, qps, DEPTH) - many_qp_heap(s, qps, 1);
 }
 
-static void difference(const struct bench_usage *before, const struct bench_usage *after, unsigned count,
-                       double *heap, double *rss)
+static void many_memory_difference(const struct bench_usage *before, const struct bench_usage *after, unsigned count,
+                                   double *heap, double *rss)
 {
     *heap = ((double)after->heap - (double)before->heap) / count;
     *rss = ((double)after->rss - (double)before->rss) / count;
 }
 
-/* The sum over all of them. */
-static struct bench_usage ask(const struct servers *o)
+/* Returns the sum of all processes. */
+static struct bench_usage servers_usage(const struct servers *o)
 {
     struct bench_usage sum = { .heap = 0 };
 
     for (unsigned i = 0; i < o->count; i++) {
-        struct bench_usage one = bench_ask(o->controls[i]);
+        struct bench_usage one = bench_request_usage(o->controls[i]);
 
         sum.heap += one.heap;
         sum.rss += one.rss;
@@ -103,8 +103,8 @@ static struct bench_usage ask(const struct servers *o)
     return sum;
 }
 
-/* Of all processes, in microseconds for each connection. */
-static double cpu_us(const struct bench_usage before[2], const struct bench_usage after[2], unsigned count)
+/* Returns the CPU time of all processes in microseconds for each connection. */
+static double many_cpu_us(const struct bench_usage before[2], const struct bench_usage after[2], unsigned count)
 {
     double seconds = 0;
 
@@ -113,8 +113,8 @@ static double cpu_us(const struct bench_usage before[2], const struct bench_usag
     return seconds * 1e6 / count;
 }
 
-/* The first connections pay for what is made once: pages, lists, threads' stacks. */
-static void warm_up(struct load *l, void (*wait_for)(struct load *l))
+/* Opens and closes a few connections first, because the first ones also allocate pages, lists and stacks. */
+static void many_warm_up(struct load *l, void (*wait_for)(struct load *l))
 {
     unsigned slots = l->slots;
 
@@ -126,77 +126,77 @@ static void warm_up(struct load *l, void (*wait_for)(struct load *l))
     l->slots = slots;
 }
 
-/* Ours and theirs. */
-static void look(const struct servers *others, struct bench_usage now[2])
+/* Stores the usage of this process and the sum of the others. */
+static void many_usage(const struct servers *others, struct bench_usage now[2])
 {
     now[0] = bench_usage();
-    now[1] = ask(others);
+    now[1] = servers_usage(others);
 }
 
-static void run(struct load *l, const struct servers *others, void (*wait_for)(struct load *l), struct figures *f)
+static void many_run(struct load *l, const struct servers *others, void (*wait_for)(struct load *l), struct figures *f)
 {
     struct bench_usage before[2], open[2], closed[2];
     uint64_t from;
 
-    warm_up(l, wait_for);
-    look(others, before);
+    many_warm_up(l, wait_for);
+    many_usage(others, before);
     from = bench_now();
     load_open_all(l);
     wait_for(l);
     f->open_us = (double)(l->ended - from) / l->slots / NS_PER_US;
-    look(others, open);
+    many_usage(others, open);
     for (unsigned i = 0; i < 2; i++)
-        difference(&before[i], &open[i], l->slots, &f->heap[i], &f->rss[i]);
-    f->open_cpu_us = cpu_us(before, open, l->slots);
+        many_memory_difference(&before[i], &open[i], l->slots, &f->heap[i], &f->rss[i]);
+    f->open_cpu_us = many_cpu_us(before, open, l->slots);
     f->sockets = bench_sockets();
-    look(others, open);
+    many_usage(others, open);
     from = bench_now();
     load_close_all(l);
     wait_for(l);
     f->close_us = (double)(l->ended - from) / l->slots / NS_PER_US;
-    look(others, closed);
-    f->close_cpu_us = cpu_us(open, closed, l->slots);
+    many_usage(others, closed);
+    f->close_cpu_us = many_cpu_us(open, closed, l->slots);
 }
 
-static void wait_ndk(struct load *l)
+static void many_wait_ndk(struct load *l)
 {
     ndk_side_run(l->context, l);
 }
 
-static void wait_tcp(struct load *l)
+static void many_wait_tcp(struct load *l)
 {
     tcp_side_run(l->context, l);
 }
 
-static void client_ndk(bool shared, struct load *l, const uint16_t *ports, const struct servers *others,
-                       struct figures *f)
+static void many_client_ndk(bool shared, struct load *l, const uint16_t *ports, const struct servers *others,
+                            struct figures *f)
 {
     struct ndk_options o = { .depth = DEPTH, .cq_depth = CQ_DEPTH, .conns = l->slots, .shared = shared,
                              .private_len = TCP_PRIVATE };
     struct ndk_side *s = ndk_side_open(&o);
 
-    f->queues = heap_of_queues(s);
+    f->queues = many_queue_heap(s);
     s->peer.sin_port = ports[0];
     s->ports = ports;
     s->load = l;
     l->backend = &ndk_backend;
     l->context = s;
-    run(l, others, wait_ndk, f);
+    many_run(l, others, many_wait_ndk, f);
     ndk_side_close(s);
 }
 
-static void client_tcp(struct load *l, uint16_t port, const struct servers *others, struct figures *f)
+static void many_client_tcp(struct load *l, uint16_t port, const struct servers *others, struct figures *f)
 {
     struct tcp_side *s = tcp_side_open(l->slots);
 
     tcp_side_connect_to(s, port);
     l->backend = &tcp_backend;
     l->context = s;
-    run(l, others, wait_tcp, f);
+    many_run(l, others, many_wait_tcp, f);
 }
 
-/* Forks them; each tells its ports. */
-static void start_servers(const char *kind, unsigned count, struct servers *o, uint16_t *ports)
+/* Forks the servers and receives their ports. */
+static void servers_start(const char *kind, unsigned count, struct servers *o, uint16_t *ports)
 {
     bool shared = !strcmp(kind, "ndk-shared");
     unsigned share = shared ? LISTENERS : count;
@@ -208,15 +208,15 @@ static void start_servers(const char *kind, unsigned count, struct servers *o, u
             bench_die("more than %d connections", SERVERS * LISTENERS);
         o->children[o->count] = bench_fork(&o->controls[o->count], SECONDS);
         if (!o->children[o->count]) {
-            serve(kind, here, o->controls[o->count]);
+            many_serve(kind, here, o->controls[o->count]);
             exit(0);
         }
-        if (!bench_hear(o->controls[o->count], ports + first, (shared ? here : 1) * sizeof *ports))
-            bench_die("the second process does not serve");
+        if (!bench_receive(o->controls[o->count], ports + first, (shared ? here : 1) * sizeof *ports))
+            bench_die("the second process does not listen");
     }
 }
 
-static void print(const char *kind, const struct load *l, const struct figures *f)
+static void many_print(const char *kind, const struct load *l, const struct figures *f)
 {
     printf("{\"kind\": \"%s\", \"connections\": %u, \"at_a_time\": %u, \"open_us\": %.2f, \"close_us\": %.2f, "
            "\"open_cpu_us\": %.2f, \"close_cpu_us\": %.2f, "
@@ -236,18 +236,18 @@ int main(int argc, char **argv)
     struct load l;
 
     if (!count || !window)
-        bench_die("usage: %s ndk|ndk-shared|tcp <connections> <on their way at a time>", argv[0]);
+        bench_die("usage: %s ndk|ndk-shared|tcp <connections> <operations at a time>", argv[0]);
     ports = bench_pages(count * sizeof *ports);
-    start_servers(argv[1], count, &others, ports);
+    servers_start(argv[1], count, &others, ports);
     load_init(&l, NULL, NULL, count, window);
     if (!strcmp(argv[1], "tcp"))
-        client_tcp(&l, ports[0], &others, &f);
+        many_client_tcp(&l, ports[0], &others, &f);
     else
-        client_ndk(!strcmp(argv[1], "ndk-shared"), &l, ports, &others, &f);
+        many_client_ndk(!strcmp(argv[1], "ndk-shared"), &l, ports, &others, &f);
     for (unsigned i = 0; i < others.count; i++)
         close(others.controls[i]);
     for (unsigned i = 0; i < others.count; i++)
         bench_join(others.children[i]);
-    print(argv[1], &l, &f);
+    many_print(argv[1], &l, &f);
     return 0;
 }

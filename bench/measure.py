@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls the benchmark's programs while a watch tells how far apart the processors are, and decides whose turn it is."""
+"""Runs the benchmark's programs in turn while another program measures the distance of the processors."""
 import collections
 import json
 import os
@@ -9,14 +9,14 @@ import sys
 import tempfile
 import time
 
-NEAR_NS = 100       # a cache line there and back: processors closer than this are near
-STEADY = 0.9        # of the looks during a measurement must be of one class
-NOISE = 0.10        # of the machine's CPU time used by others: the measurement counts as noisy
-FEWEST_TRIPS = 50   # there and back: the median of fewer is none
+NEAR_NS = 100       # the round trip of a cache line between near processors is shorter
+STEADY = 0.9        # of the distances during a measurement must be of one class
+NOISE = 0.10        # of the machine's CPU time: a measurement is noisy if other programs used more
+MIN_TRIPS = 50      # round trips for a median
 PEERS = ("fabric", "ucx")
-PEERS_SELDOM = 3    # a peer has one turn while the others have three: no aim hangs on it
+PEERS_SELDOM = 3    # a peer is measured once while the others are measured three times
 MAY_FAIL = (*PEERS, "floor")
-WATCH_S = 2         # longer than that without a look: the watch has ended
+WATCH_S = 2         # time limit for the next distance
 
 
 class Failed(Exception):
@@ -24,26 +24,26 @@ class Failed(Exception):
 
 
 def environment(*more):
-    """Ours without what would configure the programs, and with more."""
+    """This process's environment without variables that configure the programs, and with the given ones."""
     mine = {k: v for k, v in os.environ.items() if not k.startswith(("ONDK_", "BENCH_", "FI_", "UCX_"))}
     mine.update(more)
     return mine
 
 
 def class_of(distances):
-    """near, far, one (processor), or unsteady where the looks differ."""
+    """near, far, one (processor), or unsteady if the distances are of several classes."""
     seen = collections.Counter("one" if ns == 0 else "near" if ns < NEAR_NS else "far" for ns in distances)
     which, count = seen.most_common(1)[0]
     return which if count >= STEADY * len(distances) else "unsteady"
 
 
 class Watch:
-    """bench_cores, beside everything that is measured: it writes a line for each look at the processors."""
+    """bench_cores, which runs beside all measurements and writes a line for each measured distance."""
 
     def __init__(self, program, seconds):
         self.file = tempfile.TemporaryFile()
         self.process = subprocess.Popen([program, str(seconds)], env=environment(), stdout=self.file)
-        self.offset, self.looks = 0, []  # looks: when, and how far apart
+        self.offset, self.distances = 0, []  # distances: pairs of time and nanoseconds
 
     def __enter__(self):
         return self
@@ -57,33 +57,33 @@ class Watch:
         text = os.pread(self.file.fileno(), 1 << 20, self.offset)
         text = text[:text.rfind(b"\n") + 1]
         self.offset += len(text)
-        self.looks += [tuple(float(n) for n in line.split()) for line in text.splitlines()]
+        self.distances += [tuple(float(n) for n in line.split()) for line in text.splitlines()]
 
     def until(self, when):
-        """Waits for the first look after that."""
+        """Waits for the first distance after that time."""
         limit = time.monotonic() + WATCH_S
         self.read()
-        while not self.looks or self.looks[-1][0] < when:
+        while not self.distances or self.distances[-1][0] < when:
             if time.monotonic() > limit:
-                sys.exit("\nbench_cores does not tell how far apart the processors are")
+                sys.exit("\nbench_cores does not report distances")
             time.sleep(0.002)
             self.read()
 
     def between(self, begun, ended):
-        """The distances seen from the last look before to the first one after; earlier ones are forgotten."""
+        """The distances from the last one before `begun` to the first one after `ended`. Drops earlier ones."""
         self.until(ended)
-        first = sum(at < begun for at, _ in self.looks) - 1
-        last = sum(at < ended for at, _ in self.looks)
-        self.looks = self.looks[max(first, 0):]
-        return [ns for _, ns in self.looks[:last - max(first, 0) + 1]]
+        first = sum(at < begun for at, _ in self.distances) - 1
+        last = sum(at < ended for at, _ in self.distances)
+        self.distances = self.distances[max(first, 0):]
+        return [ns for _, ns in self.distances[:last - max(first, 0) + 1]]
 
     def present(self):
         self.until(time.monotonic() - 0.1)
-        return class_of([self.looks[-1][1]])
+        return class_of([self.distances[-1][1]])
 
 
 def busy_seconds():
-    """CPU time that the machine has spent on anything, stolen time included."""
+    """The CPU time of the whole machine, including stolen time."""
     with open("/proc/stat", encoding="utf-8") as f:
         fields = [int(n) for n in f.readline().split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -95,7 +95,7 @@ def children_seconds():
 
 
 def derive(program, figures):
-    if 0 < figures.get("trips", 0) < FEWEST_TRIPS:
+    if 0 < figures.get("trips", 0) < MIN_TRIPS:
         del figures["us"], figures["p99_us"]
     if program == "establish":
         figures["cpu_us"] = sum(figures[f"{side}_{mode}_us"] for side in ("client", "server")
@@ -107,11 +107,11 @@ def derive(program, figures):
 
 
 class Bench:
-    """The programs of a build, and how long each measures."""
+    """The programs of a build, and the duration of a measurement."""
 
     def __init__(self, build, seconds, limit, watch):
         self.build, self.seconds, self.limit, self.watch = build, seconds, limit, watch
-        self.missing = {}  # run: why a peer has no figure
+        self.missing = {}  # run: the reason why a peer was not measured
 
     def call(self, run, free):
         env = environment(*run.environment, *([("BENCH_FREE", "1")] if free else []))
@@ -129,13 +129,13 @@ class Bench:
         return derive(run.program, json.loads(done.stdout))
 
     def measure(self, run, free):
-        """One measurement: its figures, the class of the processors meanwhile, and whether others were busy."""
+        """Runs one measurement. Returns its figures, the class of the processors, and whether it was noisy."""
         busy, children, begun = busy_seconds(), children_seconds(), time.monotonic()
         try:
             figures = self.call(run, free)
         except Failed as e:
             if run.kind not in MAY_FAIL:
-                sys.exit(f"\nA measurement failed, so there is nothing to compare: {e}")
+                sys.exit(f"\nA measurement failed: {e}")
             self.missing[run] = str(e)
             return None
         ended = time.monotonic()
@@ -143,16 +143,16 @@ class Bench:
         others = max(0.0, others) / ((ended - begun) * os.cpu_count())
         distances = self.watch.between(begun, ended)
         return {"run": run, "at": round(begun, 3), "took_s": round(ended - begun, 3), "class": class_of(distances),
-                "round_trip_ns": sorted(distances)[len(distances) // 2], "looks": len(distances),
+                "round_trip_ns": sorted(distances)[len(distances) // 2], "distances": len(distances),
                 "others": round(others, 3), "noisy": others > NOISE, "figures": figures}
 
 
 class Turns:
-    """Whose turn it is. Each class of processors has rounds of its own, which go on whenever that class is back."""
+    """Chooses the next run. Each class of processors has separate rounds, which continue when the class returns."""
 
     def __init__(self, runs):
         self.runs = list(runs)
-        self.count = collections.Counter()  # two for what counts, one for what was in vain: the second makes a turn
+        self.count = collections.Counter()  # 2 for a valid measurement, 1 for an invalid one; 2 make a turn
 
     def had(self, which, run):
         return self.count[which, run] // 2 * (PEERS_SELDOM if run.kind in PEERS else 1)
@@ -164,7 +164,7 @@ class Turns:
         return self.had(which, self.next(which))
 
     def took(self, which, one):
-        """A measurement that began in that class."""
+        """Counts a measurement that began in that class."""
         if not one["noisy"]:
             self.count[one["class"], one["run"]] += 2
         if one["noisy"] or one["class"] != which:
@@ -172,7 +172,7 @@ class Turns:
 
 
 def phase(bench, name, runs, most, until, free=False):
-    """Measures all of them in interleaved rounds, until one class has so many, or the time is over."""
+    """Measures all runs in interleaved rounds, until one class has `most` rounds, or the time is over."""
     turns, taken = Turns(run for run in runs if run not in bench.missing), []
     while turns.runs and time.monotonic() < until:
         which = bench.watch.present()

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What memory requests cost, and queues that many queue pairs share. One line of JSON.
- *   memory fast-register <pages> <seconds>   FastRegister and Invalidate, pairs a second; pages that follow one another
+ * Measures memory requests, and queues that many queue pairs share. Prints one line of JSON.
+ *   memory fast-register <pages> <seconds>   pairs of FastRegister and Invalidate, with adjacent pages
  *   memory scattered <pages> <seconds>       the same with pages in reverse order
- *   memory bind <bytes> <seconds>            Bind and Invalidate
- *   memory register <bytes> <seconds>        NdkRegisterMr and NdkDeregisterMr
- *   memory cq <queue pairs> <seconds>        64 B messages, one after the other over each of them; one CQ on each side
+ *   memory bind <bytes> <seconds>            pairs of Bind and Invalidate
+ *   memory register <bytes> <seconds>        pairs of NdkRegisterMr and NdkDeregisterMr
+ *   memory cq <queue pairs> <seconds>        64 B messages over each of them in turn; one CQ at each end
  *   memory srq <queue pairs> <seconds>       the same with a shared receive queue
- * Both ends are in one process. *_us: elapsed time and CPU time for each pair, or message.
+ * Both ends are in one process. each_us and cpu_us are elapsed time and CPU time for each pair or message.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 
 enum { DEPTH = 128, BURST = 32, MESSAGE = 64, MESSAGE_DEPTH = 4, WINDOW = 64, RESULTS = 64, SRQ_DEPTH = 4096 };
 
-/* Polls until so many results have come; each must be a success. */
-static void reap(NDK_CQ *cq, unsigned count)
+/* Polls until there were count results. Each must be successful. */
+static void memory_reap(NDK_CQ *cq, unsigned count)
 {
     NDK_RESULT results[RESULTS];
 
@@ -34,7 +34,7 @@ static void reap(NDK_CQ *cq, unsigned count)
     }
 }
 
-/* ---- one pair after the other: what `pair` posts completes with one result ---- */
+/* ---- pairs of requests, one after the other; each pair completes with one result ---- */
 
 struct work {
     struct pairs pairs;
@@ -49,7 +49,7 @@ struct work {
     void (*pair)(struct work *w, bool more);
 };
 
-static void fast_register(struct work *w, bool more)
+static void work_fast_register(struct work *w, bool more)
 {
     NDK_QP *qp = w->pairs.active.qps[0];
     ULONG defer = more ? NDK_OP_FLAG_DEFER : 0;
@@ -60,7 +60,7 @@ static void fast_register(struct work *w, bool more)
     pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mr->Header, defer), "NdkInvalidate");
 }
 
-static void bind_window(struct work *w, bool more)
+static void work_bind(struct work *w, bool more)
 {
     struct pair_end *e = &w->pairs.active;
     NDK_QP *qp = e->qps[0];
@@ -72,7 +72,7 @@ static void bind_window(struct work *w, bool more)
     pairs_require(qp->Dispatch->NdkInvalidate(qp, NULL, &w->mw->Header, defer), "NdkInvalidate");
 }
 
-static void register_region(struct work *w, bool more)
+static void work_register(struct work *w, bool more)
 {
     (void)more;
     pairs_require(sync_wait(&w->sync, w->mr->Dispatch->NdkRegisterMr(w->mr, &w->mdl, w->size,
@@ -82,7 +82,7 @@ static void register_region(struct work *w, bool more)
                   "NdkDeregisterMr");
 }
 
-static void make_pages(struct work *w, bool scattered)
+static void work_create_pages(struct work *w, bool scattered)
 {
     struct pair_end *e = &w->pairs.active;
     NDK_ADAPTER *a = e->adapter;
@@ -104,24 +104,24 @@ static void make_pages(struct work *w, bool scattered)
                   "NdkInitializeFastRegisterMr");
 }
 
-static void prepare(struct work *w, const char *what)
+static void work_init(struct work *w, const char *what)
 {
     struct pair_end *e = &w->pairs.active;
 
     if (!strcmp(what, "bind")) {
         pairs_require(sync_create_mw(e->pd, &w->mw), "NdkCreateMw");
-        w->pair = bind_window;
+        w->pair = work_bind;
     } else if (!strcmp(what, "register")) {
         ondk_mdl_init(&w->mdl, e->region.memory, w->size, NULL);
         pairs_require(sync_create_mr(e->pd, FALSE, &w->mr), "NdkCreateMr");
-        w->pair = register_region;
+        w->pair = work_register;
     } else {
-        make_pages(w, !strcmp(what, "scattered"));
-        w->pair = fast_register;
+        work_create_pages(w, !strcmp(what, "scattered"));
+        w->pair = work_fast_register;
     }
 }
 
-static void clean(struct work *w)
+static void work_fini(struct work *w)
 {
     NDK_ADAPTER *adapter = w->pairs.active.adapter;
 
@@ -137,17 +137,20 @@ static void clean(struct work *w)
     pairs_close(&w->pairs);
 }
 
-static void report(const char *what, unsigned size, uint64_t count, uint64_t from, const struct bench_usage *before)
+static void memory_print(const char *what, unsigned size, uint64_t count, uint64_t from,
+                         const struct bench_usage *before)
 {
     struct bench_usage now = bench_usage();
-    double elapsed = (double)(bench_now() - from) / NS_PER_S, cpu = now.user + now.system - before->user - before->system;
+    double elapsed = (double)(bench_now() - from) / NS_PER_S;
+    double cpu = now.user + now.system - before->user - before->system;
 
-    printf("{\"kind\": \"%s\", \"size\": %u, \"count\": %llu, \"per_second\": %.0f, \"each_us\": %.4f, \"cpu_us\": %.4f}\n",
+    printf("{\"kind\": \"%s\", \"size\": %u, \"count\": %llu, \"per_second\": %.0f, \"each_us\": %.4f, "
+           "\"cpu_us\": %.4f}\n",
            what, size, (unsigned long long)count, (double)count / elapsed, 1e6 * elapsed / (double)count,
            1e6 * cpu / (double)count);
 }
 
-static void requests(const char *what, unsigned size, double seconds)
+static void memory_measure_requests(const char *what, unsigned size, double seconds)
 {
     struct work w = { .size = size };
     struct bench_usage before;
@@ -155,23 +158,23 @@ static void requests(const char *what, unsigned size, double seconds)
 
     sync_init(&w.sync);
     pairs_open(&w.pairs, 1, DEPTH, 0);
-    prepare(&w, what);
+    work_init(&w, what);
     before = bench_usage();
     from = bench_now();
     while ((double)(bench_now() - from) < seconds * NS_PER_S) {
         for (unsigned i = 0; i < BURST; i++)
             w.pair(&w, i + 1 < BURST);
-        if (w.pair != register_region)
-            reap(w.pairs.active.cq, BURST);
+        if (w.pair != work_register)
+            memory_reap(w.pairs.active.cq, BURST);
         count += BURST;
     }
-    report(what, size, count, from, &before);
-    clean(&w);
+    memory_print(what, size, count, from, &before);
+    work_fini(&w);
 }
 
-/* ---- queues that many share ---- */
+/* ---- queues that many queue pairs share ---- */
 
-static void post_receive(struct pair_end *e, unsigned i)
+static void memory_post_receive(struct pair_end *e, unsigned i)
 {
     NDK_SGE sge = consumer_region_sge(&e->region, 0, MESSAGE);
 
@@ -181,29 +184,29 @@ static void post_receive(struct pair_end *e, unsigned i)
         pairs_require(e->qps[i]->Dispatch->NdkReceive(e->qps[i], NULL, &sge, 1), "NdkReceive");
 }
 
-static void post_send(struct pair_end *e, unsigned i)
+static void memory_post_send(struct pair_end *e, unsigned i)
 {
     NDK_SGE sge = consumer_region_sge(&e->region, 0, MESSAGE);
 
     pairs_require(e->qps[i]->Dispatch->NdkSend(e->qps[i], NULL, &sge, 1, NDK_OP_FLAG_SILENT_SUCCESS), "NdkSend");
 }
 
-/* Takes what has come, and posts the receives anew. */
-static unsigned serve(struct pair_end *e)
+/* Posts a new receive for each completed one. Returns how many. */
+static unsigned memory_handle_receives(struct pair_end *e)
 {
     NDK_RESULT results[RESULTS];
     ULONG n = e->cq->Dispatch->NdkGetCqResults(e->cq, results, RESULTS);
 
     for (ULONG i = 0; i < n; i++) {
         pairs_require(results[i].Status, "a receive");
-        post_receive(e, (unsigned)(uintptr_t)results[i].QPContext);
+        memory_post_receive(e, (unsigned)(uintptr_t)results[i].QPContext);
     }
     return (unsigned)n;
 }
 
-static void messages(const char *what, unsigned count, double seconds)
+static void memory_measure_messages(const char *what, unsigned count, double seconds)
 {
-    unsigned window = count < WINDOW ? count : WINDOW, under_way = 0, next = 0;
+    unsigned window = count < WINDOW ? count : WINDOW, in_flight = 0, next = 0;
     bool shared = !strcmp(what, "srq");
     struct bench_usage before;
     uint64_t from, done = 0;
@@ -211,19 +214,19 @@ static void messages(const char *what, unsigned count, double seconds)
 
     pairs_open(&p, count, MESSAGE_DEPTH, shared ? SRQ_DEPTH : 0);
     for (unsigned i = 0; i < (shared ? WINDOW * 2 : count * 2); i++)
-        post_receive(&p.passive, i % count);
+        memory_post_receive(&p.passive, i % count);
     before = bench_usage();
     from = bench_now();
     while ((double)(bench_now() - from) < seconds * NS_PER_S) {
-        for (; under_way < window; under_way++, next = (next + 1) % count)
-            post_send(&p.active, next);
-        unsigned n = serve(&p.passive);
-        under_way -= n;
+        for (; in_flight < window; in_flight++, next = (next + 1) % count)
+            memory_post_send(&p.active, next);
+        unsigned n = memory_handle_receives(&p.passive);
+        in_flight -= n;
         done += n;
     }
-    while (under_way > 0)
-        under_way -= serve(&p.passive);
-    report(what, count, done, from, &before);
+    while (in_flight > 0)
+        in_flight -= memory_handle_receives(&p.passive);
+    memory_print(what, count, done, from, &before);
     pairs_close(&p);
 }
 
@@ -236,7 +239,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds && size > 0 && seconds > 0; i++) {
         if (strcmp(argv[1], kinds[i]))
             continue;
-        (i < 4 ? requests : messages)(kinds[i], size, seconds);
+        (i < 4 ? memory_measure_requests : memory_measure_messages)(kinds[i], size, seconds);
         return 0;
     }
     fputs("usage: memory fast-register|scattered|bind|register|cq|srq <size> <seconds>\n", stderr);

@@ -11,7 +11,7 @@
 #include "openndk/adapter.h"
 #include "openndk/reason.h"
 
-enum { JOBS = 1 << 16, MOST_FAILURES = 100 };
+enum { JOBS = 1 << 16, MAX_FAILURES = 100 };
 
 static const char PRIVATE[256];
 
@@ -21,54 +21,54 @@ static void ndk_side_require(NTSTATUS status, const char *step)
         bench_die("%s: %s", step, ondk_status_name(status));
 }
 
-/* ---- where steps run ---- */
+/* ---- running steps ---- */
 
-static void put_job(struct ndk_side *s, struct ndk_job job)
+static void ndk_side_put_job(struct ndk_side *s, struct ndk_job job)
 {
     pthread_mutex_lock(&s->lock);
-    if (s->jobs_put - s->jobs_taken == JOBS)
+    if (s->jobs_pushed - s->jobs_popped == JOBS)
         bench_die("more than %d events wait", JOBS);
-    s->jobs[s->jobs_put++ % JOBS] = job;
+    s->jobs[s->jobs_pushed++ % JOBS] = job;
     pthread_mutex_unlock(&s->lock);
     sem_post(&s->jobs_waiting);
 }
 
-static void run_job(struct ndk_side *s)
+static void ndk_side_run_job(struct ndk_side *s)
 {
     struct ndk_job job;
 
     while (sem_wait(&s->jobs_waiting))
         continue;
     pthread_mutex_lock(&s->lock);
-    job = s->jobs[s->jobs_taken++ % JOBS];
+    job = s->jobs[s->jobs_popped++ % JOBS];
     pthread_mutex_unlock(&s->lock);
     if (job.run)
         job.run(job.conn, job.status);
 }
 
-static void dispatch(struct ndk_conn *c, void (*run)(struct ndk_conn *c, NTSTATUS status), NTSTATUS status)
+static void ndk_conn_dispatch(struct ndk_conn *c, void (*run)(struct ndk_conn *c, NTSTATUS status), NTSTATUS status)
 {
     if (c->side->options.waiting)
-        put_job(c->side, (struct ndk_job){ run, c, status });
+        ndk_side_put_job(c->side, (struct ndk_job){ run, c, status });
     else
         run(c, status);
 }
 
-static void request_done(PVOID context, NTSTATUS status)
+static void ndk_conn_on_request(PVOID context, NTSTATUS status)
 {
     struct ndk_conn *c = context;
 
-    dispatch(c, c->next, status);
+    ndk_conn_dispatch(c, c->next, status);
 }
 
-static void close_done(PVOID context)
+static void ndk_conn_on_close(PVOID context)
 {
     struct ndk_conn *c = context;
 
-    dispatch(c, c->next, STATUS_SUCCESS);
+    ndk_conn_dispatch(c, c->next, STATUS_SUCCESS);
 }
 
-static void create_done(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+static void ndk_side_on_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
 {
     (void)context;
     (void)status;
@@ -76,22 +76,23 @@ static void create_done(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *objec
     bench_die("a create was pending: run without ONDK_PEND_CREATES");
 }
 
-/* Begins a step: c->next follows it, at once where the call has answered by itself. */
-static void expect(struct ndk_conn *c, const char *step, void (*next)(struct ndk_conn *c, NTSTATUS status))
+/* Sets the name of a step that is about to begin, and the function that continues after it. */
+static void ndk_conn_set_step(struct ndk_conn *c, const char *step, void (*next)(struct ndk_conn *c, NTSTATUS status))
 {
     c->step = step;
     c->next = next;
 }
 
-static void answered(struct ndk_conn *c, NTSTATUS status)
+/* Continues at once if the call did not return STATUS_PENDING. */
+static void ndk_conn_handle_status(struct ndk_conn *c, NTSTATUS status)
 {
     if (status != STATUS_PENDING)
-        dispatch(c, c->next, status);
+        ndk_conn_dispatch(c, c->next, status);
 }
 
 /* ---- the end of a connection, both roles ---- */
 
-static void put_conn(struct ndk_conn *c)
+static void ndk_side_release_conn(struct ndk_conn *c)
 {
     struct ndk_side *s = c->side;
 
@@ -102,7 +103,7 @@ static void put_conn(struct ndk_conn *c)
     atomic_fetch_sub(&s->alive, 1);
 }
 
-static struct ndk_conn *get_conn(struct ndk_side *s)
+static struct ndk_conn *ndk_side_acquire_conn(struct ndk_side *s)
 {
     struct ndk_conn *c;
 
@@ -116,97 +117,97 @@ static struct ndk_conn *get_conn(struct ndk_side *s)
     atomic_fetch_add(&s->alive, 1);
     c->connector = NULL;
     c->qp = NULL;
-    c->refused = false;
+    c->has_failed = false;
     return c;
 }
 
-static void qp_closed(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_qp_closed(struct ndk_conn *c, NTSTATUS status)
 {
     struct load *l = c->side->load;
     unsigned slot = c->slot;
-    bool refused = c->refused;
+    bool has_failed = c->has_failed;
     const char *step = c->step;
 
     (void)status;
     if (!l) {
-        put_conn(c);
+        ndk_side_release_conn(c);
         return;
     }
     c->connector = NULL;
     c->qp = NULL;
-    if (refused)
+    if (has_failed)
         load_failed(l, slot, step);
     else
         load_closed(l, slot);
 }
 
-static void connector_closed(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_connector_closed(struct ndk_conn *c, NTSTATUS status)
 {
     NDK_QP *qp = c->qp;
 
     (void)status;
-    c->next = qp_closed;
-    answered(c, qp->Dispatch->NdkCloseQp(&qp->Header, close_done, c));
+    c->next = ndk_conn_on_qp_closed;
+    ndk_conn_handle_status(c, qp->Dispatch->NdkCloseQp(&qp->Header, ndk_conn_on_close, c));
 }
 
-static void close_both(struct ndk_conn *c)
+static void ndk_conn_close(struct ndk_conn *c)
 {
     NDK_CONNECTOR *connector = c->connector;
 
-    c->next = connector_closed;
-    answered(c, connector->Dispatch->NdkCloseConnector(&connector->Header, close_done, c));
+    c->next = ndk_conn_on_connector_closed;
+    ndk_conn_handle_status(c, connector->Dispatch->NdkCloseConnector(&connector->Header, ndk_conn_on_close, c));
 }
 
-static void fail(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_fail(struct ndk_conn *c, NTSTATUS status)
 {
     if (atomic_fetch_add(&c->side->failures, 1) < 3)
         fprintf(stderr, "%s: %s, %s\n", c->step, ondk_status_name(status),
                 ondk_reason_name(ondk_connector_reason(c->connector)));
-    if (atomic_load(&c->side->failures) > MOST_FAILURES)
-        bench_die("given up");
-    c->refused = true;
-    close_both(c);
+    if (atomic_load(&c->side->failures) > MAX_FAILURES)
+        bench_die("too many failures");
+    c->has_failed = true;
+    ndk_conn_close(c);
 }
 
-static void disconnected(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_disconnected(struct ndk_conn *c, NTSTATUS status)
 {
     if (status == STATUS_SUCCESS)
-        close_both(c);
+        ndk_conn_close(c);
     else
-        fail(c, status);
+        ndk_conn_fail(c, status);
 }
 
-static void disconnect(struct ndk_conn *c)
+static void ndk_conn_disconnect(struct ndk_conn *c)
 {
     NDK_CONNECTOR *connector = c->connector;
 
-    expect(c, "NdkDisconnect", disconnected);
-    answered(c, connector->Dispatch->NdkDisconnect(connector, request_done, c));
+    ndk_conn_set_step(c, "NdkDisconnect", ndk_conn_on_disconnected);
+    ndk_conn_handle_status(c, connector->Dispatch->NdkDisconnect(connector, ndk_conn_on_request, c));
 }
 
 /* ---- client ---- */
 
-static void completed(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_completed(struct ndk_conn *c, NTSTATUS status)
 {
     if (status == STATUS_SUCCESS)
         load_established(c->side->load, c->slot);
     else
-        fail(c, status);
+        ndk_conn_fail(c, status);
 }
 
-static void connected(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_connected(struct ndk_conn *c, NTSTATUS status)
 {
     NDK_CONNECTOR *connector = c->connector;
 
     if (status != STATUS_SUCCESS) {
-        fail(c, status);
+        ndk_conn_fail(c, status);
         return;
     }
-    expect(c, "NdkCompleteConnect", completed);
-    answered(c, connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL, request_done, c));
+    ndk_conn_set_step(c, "NdkCompleteConnect", ndk_conn_on_completed);
+    ndk_conn_handle_status(c, connector->Dispatch->NdkCompleteConnect(connector, NULL, NULL, ndk_conn_on_request, c));
 }
 
-static void client_open(struct load *l, unsigned slot)
+static void ndk_client_open(struct load *l, unsigned slot)
 {
     struct ndk_side *s = l->context;
     struct ndk_conn *c = &s->conns[slot];
@@ -216,62 +217,62 @@ static void client_open(struct load *l, unsigned slot)
     NDK_CONNECTOR *connector;
 
     c->slot = slot;
-    c->refused = false;
+    c->has_failed = false;
     c->qp = ndk_side_qp(s, c, s->options.depth);
-    if (s->adapter->Dispatch->NdkCreateConnector(s->adapter, create_done, c, &c->connector) != STATUS_SUCCESS)
+    if (s->adapter->Dispatch->NdkCreateConnector(s->adapter, ndk_side_on_create, c, &c->connector) != STATUS_SUCCESS)
         bench_die("NdkCreateConnector failed");
     connector = c->connector;
-    expect(c, "NdkConnect", connected);
+    ndk_conn_set_step(c, "NdkConnect", ndk_conn_on_connected);
     if (s->endpoint) {
         peer.sin_port = s->ports[slot];
-        answered(c, connector->Dispatch->NdkConnectWithSharedEndpoint(connector, c->qp, s->endpoint, (PSOCKADDR)&peer,
-                                                                      sizeof peer, o->reads, o->reads, data,
-                                                                      o->private_len, request_done, c));
+        ndk_conn_handle_status(c, connector->Dispatch->NdkConnectWithSharedEndpoint(
+                                      connector, c->qp, s->endpoint, (PSOCKADDR)&peer, sizeof peer, o->reads, o->reads,
+                                      data, o->private_len, ndk_conn_on_request, c));
     } else {
-        answered(c, connector->Dispatch->NdkConnect(connector, c->qp, (PSOCKADDR)&s->local, sizeof s->local,
-                                                    (PSOCKADDR)&peer, sizeof peer, o->reads, o->reads, data,
-                                                    o->private_len, request_done, c));
+        ndk_conn_handle_status(c, connector->Dispatch->NdkConnect(
+                                      connector, c->qp, (PSOCKADDR)&s->local, sizeof s->local, (PSOCKADDR)&peer,
+                                      sizeof peer, o->reads, o->reads, data, o->private_len, ndk_conn_on_request, c));
     }
 }
 
-static void client_close(struct load *l, unsigned slot)
+static void ndk_client_close(struct load *l, unsigned slot)
 {
     struct ndk_side *s = l->context;
 
-    disconnect(&s->conns[slot]);
+    ndk_conn_disconnect(&s->conns[slot]);
 }
 
-const struct load_backend ndk_backend = { .open = client_open, .close = client_close };
+const struct load_backend ndk_backend = { .open = ndk_client_open, .close = ndk_client_close };
 
 void ndk_side_run(struct ndk_side *s, struct load *l)
 {
     if (s->options.waiting)
         while (!atomic_load(&l->over))
-            run_job(s);
+            ndk_side_run_job(s);
     while (sem_wait(&l->end))
         continue;
 }
 
 /* ---- server ---- */
 
-static void peer_gone(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_peer_disconnected(struct ndk_conn *c, NTSTATUS status)
 {
     (void)status;
-    disconnect(c);
+    ndk_conn_disconnect(c);
 }
 
-static void disconnect_event(PVOID context)
+static void ndk_side_on_disconnect(PVOID context)
 {
-    dispatch(context, peer_gone, STATUS_SUCCESS);
+    ndk_conn_dispatch(context, ndk_conn_on_peer_disconnected, STATUS_SUCCESS);
 }
 
-static void accepted(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_on_accepted(struct ndk_conn *c, NTSTATUS status)
 {
     if (status != STATUS_SUCCESS)
-        fail(c, status);
+        ndk_conn_fail(c, status);
 }
 
-static void accept_request(struct ndk_conn *c, NTSTATUS status)
+static void ndk_conn_accept(struct ndk_conn *c, NTSTATUS status)
 {
     struct ndk_side *s = c->side;
     NDK_CONNECTOR *connector = c->connector;
@@ -280,26 +281,27 @@ static void accept_request(struct ndk_conn *c, NTSTATUS status)
     c->qp = ndk_side_qp(s, c, s->options.depth);
     if (s->options.prepare)
         s->options.prepare(c);
-    expect(c, "NdkAccept", accepted);
-    answered(c, connector->Dispatch->NdkAccept(connector, c->qp, s->options.reads, s->options.reads,
-                                               (PVOID)(uintptr_t)s->options.accept_data, s->options.accept_len,
-                                               disconnect_event, c, request_done, c));
+    ndk_conn_set_step(c, "NdkAccept", ndk_conn_on_accepted);
+    ndk_conn_handle_status(c, connector->Dispatch->NdkAccept(connector, c->qp, s->options.reads, s->options.reads,
+                                                             (PVOID)(uintptr_t)s->options.accept_data,
+                                                             s->options.accept_len, ndk_side_on_disconnect, c,
+                                                             ndk_conn_on_request, c));
 }
 
-static void connect_event(PVOID context, NDK_CONNECTOR *connector)
+static void ndk_side_on_connect(PVOID context, NDK_CONNECTOR *connector)
 {
-    struct ndk_conn *c = get_conn(context);
+    struct ndk_conn *c = ndk_side_acquire_conn(context);
 
     c->connector = connector;
-    dispatch(c, accept_request, STATUS_SUCCESS);
+    ndk_conn_dispatch(c, ndk_conn_accept, STATUS_SUCCESS);
 }
 
-static uint16_t listen_once(struct ndk_side *s, NDK_LISTENER **out)
+static uint16_t ndk_side_create_listener(struct ndk_side *s, NDK_LISTENER **out)
 {
     struct sockaddr_in at = s->local;
     ULONG len = sizeof at;
 
-    ndk_side_require(sync_create_listener(s->adapter, connect_event, s, out), "NdkCreateListener");
+    ndk_side_require(sync_create_listener(s->adapter, ndk_side_on_connect, s, out), "NdkCreateListener");
     ndk_side_require(sync_listen(*out, (struct sockaddr *)&at), "NdkListen");
     ndk_side_require((*out)->Dispatch->NdkGetLocalAddress(*out, (PSOCKADDR)&at, &len), "NdkGetLocalAddress");
     return at.sin_port;
@@ -311,15 +313,15 @@ void ndk_side_listen(struct ndk_side *s, uint16_t *ports)
 
     s->listeners = bench_pages(count * sizeof *s->listeners);
     for (; s->listener_count < count; s->listener_count++)
-        ports[s->listener_count] = listen_once(s, &s->listeners[s->listener_count]);
+        ports[s->listener_count] = ndk_side_create_listener(s, &s->listeners[s->listener_count]);
 }
 
-static void *run_jobs(void *side)
+static void *ndk_side_run_jobs(void *side)
 {
     struct ndk_side *s = side;
 
     while (!atomic_load(&s->stop))
-        run_job(s);
+        ndk_side_run_job(s);
     return NULL;
 }
 
@@ -327,15 +329,15 @@ void ndk_side_serve(struct ndk_side *s, int control)
 {
     pthread_t thread;
 
-    if (s->options.waiting && pthread_create(&thread, NULL, run_jobs, s))
+    if (s->options.waiting && pthread_create(&thread, NULL, ndk_side_run_jobs, s))
         bench_die("no thread");
-    bench_answer(control);
+    bench_answer_usage(control);
     for (unsigned n = 0; atomic_load(&s->alive) && n < 10000; n++)
         poll(NULL, 0, 1);
     if (!s->options.waiting)
         return;
     atomic_store(&s->stop, true);
-    put_job(s, (struct ndk_job){ .run = NULL });
+    ndk_side_put_job(s, (struct ndk_job){ .run = NULL });
     pthread_join(thread, NULL);
 }
 
@@ -345,7 +347,7 @@ NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth)
 {
     NDK_QP *qp;
     NDK_CQ *cq = s->cqs[atomic_fetch_add(&s->next_cq, 1) % s->options.cqs];
-    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, cq, cq, context, depth, depth, 1, 1, 0, create_done,
+    NTSTATUS status = s->pd->Dispatch->NdkCreateQp(s->pd, cq, cq, context, depth, depth, 1, 1, 0, ndk_side_on_create,
                                                    context, &qp);
 
     if (status != STATUS_SUCCESS)
@@ -353,13 +355,13 @@ NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth)
     return qp;
 }
 
-static void notified(PVOID context, NTSTATUS status)
+static void ndk_side_on_notify(PVOID context, NTSTATUS status)
 {
     (void)context;
     (void)status;
 }
 
-static void make_objects(struct ndk_side *s)
+static void ndk_side_create_objects(struct ndk_side *s)
 {
     const struct ndk_options *o = &s->options;
 
@@ -367,8 +369,9 @@ static void make_objects(struct ndk_side *s)
     ndk_side_require(sync_create_pd(s->adapter, &s->pd), "NdkCreatePd");
     s->cqs = bench_pages(o->cqs * sizeof *s->cqs);
     for (unsigned i = 0; i < o->cqs; i++)
-        ndk_side_require(sync_create_cq(s->adapter, o->cq_depth, o->notify ? o->notify : notified,
-                                        (char *)o->notify_context + i * o->notify_stride, &s->cqs[i]), "NdkCreateCq");
+        ndk_side_require(sync_create_cq(s->adapter, o->cq_depth, o->notify ? o->notify : ndk_side_on_notify,
+                                        (char *)o->notify_context + i * o->notify_stride, &s->cqs[i]),
+                         "NdkCreateCq");
     s->cq = s->cqs[0];
     if (o->shared)
         ndk_side_require(sync_create_shared_endpoint(s->adapter, (struct sockaddr *)&s->local, &s->endpoint),
@@ -393,7 +396,7 @@ struct ndk_side *ndk_side_open(const struct ndk_options *options)
         s->conns[i].free_next = s->free_conns;
         s->free_conns = &s->conns[i];
     }
-    make_objects(s);
+    ndk_side_create_objects(s);
     return s;
 }
 

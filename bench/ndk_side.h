@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event-driven NDK consumer, both roles, through ndk/ndkpi.h alone: each step of a connection is begun where the
- * step before it has ended. Where that is, is the choice of the side: in the provider's callbacks, as a driver at
- * DISPATCH_LEVEL does, or (waiting) in one thread of the consumer's that sleeps in between.
+ * An event-driven NDK consumer for both roles, which uses only ndk/ndkpi.h. The completion of each step of a connection
+ * begins the next step: inside the provider's callbacks, like a driver at DISPATCH_LEVEL, or, with the option
+ * `waiting`, on one thread of the consumer that sleeps between completions.
  */
 #ifndef BENCH_NDK_SIDE_H
 #define BENCH_NDK_SIDE_H
@@ -22,14 +22,14 @@ struct ndk_conn {
     struct ndk_side *side;
     NDK_CONNECTOR *connector;
     NDK_QP *qp;
-    void (*next)(struct ndk_conn *c, NTSTATUS status); /* after the step that is under way */
+    void (*next)(struct ndk_conn *c, NTSTATUS status); /* called when the current step completes */
     struct ndk_conn *free_next;
     const char *step;
     unsigned slot;
-    bool refused;
+    bool has_failed;
 };
 
-/* Something that has ended, on its way to the thread of a waiting side. */
+/* A completion for the thread of a side with the option `waiting`. */
 struct ndk_job {
     void (*run)(struct ndk_conn *c, NTSTATUS status);
     struct ndk_conn *conn;
@@ -39,13 +39,13 @@ struct ndk_job {
 struct ndk_options {
     unsigned depth;        /* of both queues of each queue pair */
     unsigned cq_depth;
-    unsigned conns;        /* most at a time */
-    unsigned cqs;          /* queue pairs take them in turn; 0 counts as 1 */
+    unsigned conns;        /* the maximum number of connections at a time */
+    unsigned cqs;          /* queue pairs use them in turn; 0 counts as 1 */
     unsigned listeners;    /* server; 0 counts as 1 */
-    unsigned reads;        /* each way; 0 counts as 1 */
+    unsigned reads;        /* both read limits; 0 counts as 1 */
     ULONG private_len;     /* client: bytes of private data with the connect */
     bool waiting;
-    bool shared;           /* client: all from one shared endpoint, slot n to port n */
+    bool shared; /* client: all connections use one shared endpoint; slot n connects to ports[n] */
     NDK_FN_CQ_NOTIFICATION_CALLBACK notify;
     void *notify_context;
     size_t notify_stride;  /* bytes from the context of one completion queue to the next one's */
@@ -64,30 +64,30 @@ struct ndk_side {
     NDK_LISTENER **listeners;
     unsigned listener_count;
     struct load *load;
-    struct sockaddr_in local, peer; /* peer: where a client connects */
-    const uint16_t *ports;          /* shared: of each slot, network byte order */
+    struct sockaddr_in local, peer; /* peer: the server's address */
+    const uint16_t *ports;          /* option `shared`: the server's port of each slot, in network byte order */
     struct ndk_conn *conns, *free_conns;
     pthread_mutex_t lock;           /* free_conns, jobs */
     struct ndk_job *jobs;
-    unsigned jobs_put, jobs_taken;
+    unsigned jobs_pushed, jobs_popped;
     sem_t jobs_waiting;
     atomic_bool stop;
     atomic_uint alive;
     atomic_uint_fast64_t failures;
 };
 
-/* Adapter of the loopback interface, PD, CQ. Dies where it cannot. */
+/* Opens the adapter of the loopback interface and creates PD and CQs. Ends the process on failure. */
 struct ndk_side *ndk_side_open(const struct ndk_options *options);
 void ndk_side_close(struct ndk_side *s);
 
-/* Client: a load's backend, its context the side. */
+/* Client: a load's backend, whose context is the side. */
 extern const struct load_backend ndk_backend;
-/* Runs until *over (a waiting side's thread is the caller's). */
+/* Waits until the load is over. With the option `waiting` this thread runs the steps. */
 void ndk_side_run(struct ndk_side *s, struct load *l);
 
-/* Server: listens at ports that are chosen for it; ports receives them, network byte order. */
+/* Server: listens on automatic ports and stores them in network byte order. */
 void ndk_side_listen(struct ndk_side *s, uint16_t *ports);
-/* Serves until the other process closes the control socket, answering each byte there by its memory. */
+/* Serves until the other process closes the control socket, and answers its requests for the usage. */
 void ndk_side_serve(struct ndk_side *s, int control);
 
 NDK_QP *ndk_side_qp(struct ndk_side *s, void *context, unsigned depth);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Abstract: what the owner word costs: taking and letting go alone, handing over between two threads, and waking the
- * shard's thread out of epoll (eventfd) and off the futex (lease). Prints medians in nanoseconds.
- * The two threads are pinned to two processors: left alone, the scheduler often puts the woken thread behind its
- * waker, who here spins for the answer, and the figure is a time slice.
+ * Measures the owner word: acquire and release by one thread, the hand-over between two threads, and the wake of the
+ * shard's thread from epoll (by eventfd) and from the futex (of a lease). Prints medians in nanoseconds.
+ * The two threads are pinned to two processors. Otherwise the scheduler often queues the woken thread behind its waker,
+ * which spins, and the result is a time slice.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ static _Atomic uint32_t awake;
 static uint64_t counter, contended_of[2];
 static double samples[WAKES];
 
-static void ring_bell(void *ctx)
+static void bench_ring(void *ctx)
 {
     uint64_t one = 1;
 
@@ -43,24 +43,24 @@ static void ring_bell(void *ctx)
 }
 
 static const struct owner_ops ops = {
-    .wake = ring_bell, .futex_wait = owner_futex_wait, .futex_wake = owner_futex_wake, .now = owner_clock
+    .wake = bench_ring, .futex_wait = owner_futex_wait, .futex_wake = owner_futex_wake, .now = owner_clock
 };
 
-static int compare(const void *a, const void *b)
+static int samples_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static double median(size_t count)
+static double samples_median(size_t count)
 {
-    qsort(samples, count, sizeof(samples[0]), compare);
+    qsort(samples, count, sizeof(samples[0]), samples_compare);
     return samples[count / 2];
 }
 
-/* To the n-th processor of those we may use, if there are so many. */
-static void pin(pthread_t thread, unsigned n)
+/* Pins the thread to the n-th processor that this process may use, if there is one. */
+static void bench_pin_thread(pthread_t thread, unsigned n)
 {
     cpu_set_t one;
 
@@ -75,14 +75,14 @@ static void pin(pthread_t thread, unsigned n)
     }
 }
 
-static void start(pthread_t *thread, void *(*body)(void *), void *arg)
+static void bench_start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
 {
     if (pthread_create(thread, NULL, body, arg) != 0)
         abort();
-    pin(*thread, 1);
+    bench_pin_thread(*thread, 1);
 }
 
-static void pairs(void)
+static void bench_acquire_release(void)
 {
     for (unsigned i = 0; i < PAIRS; i++) {
         (void)owner_acquire_or_ring(&o);
@@ -97,14 +97,14 @@ static void bench_alone(void)
     for (unsigned r = 0; r < ROUNDS; r++) {
         uint64_t begin = owner_clock(NULL);
 
-        pairs();
+        bench_acquire_release();
         samples[r] = (double)(owner_clock(NULL) - begin) / PAIRS;
     }
-    printf("acquire and release, alone            %10.1f ns\n", median(ROUNDS));
+    printf("acquire and release, alone            %10.1f ns\n", samples_median(ROUNDS));
 }
 
-/* The work is done by whoever owns; a ring makes the owner do it once more. */
-static void *contend(void *arg)
+/* The owner does the work. A ring makes it repeat the work. */
+static void *contend_thread(void *arg)
 {
     uint64_t *owned = arg;
 
@@ -127,19 +127,19 @@ static void bench_contended(void)
     for (unsigned r = 0; r < ROUNDS; r++) {
         uint64_t begin = owner_clock(NULL);
 
-        start(&a, contend, &contended_of[0]);
-        start(&b, contend, &contended_of[1]);
-        pin(a, 0);
+        bench_start_thread(&a, contend_thread, &contended_of[0]);
+        bench_start_thread(&b, contend_thread, &contended_of[1]);
+        bench_pin_thread(a, 0);
         pthread_join(a, NULL);
         pthread_join(b, NULL);
         samples[r] = (double)(owner_clock(NULL) - begin) / (2 * PAIRS);
     }
-    printf("acquire or ring, two threads          %10.1f ns  (%.0f%% took the token, the others rang)\n",
-           median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
+    printf("acquire or ring, two threads          %10.1f ns  (%.0f%% acquired, the others rang)\n",
+           samples_median(ROUNDS), 100.0 * (double)(contended_of[0] + contended_of[1]) / (2.0 * PAIRS * ROUNDS));
 }
 
-/* The shard's thread waits for a token that is held, and is given it. */
-static void *queue_for_token(void *arg)
+/* Waits for the token as the shard's thread does, while another thread owns it. */
+static void *handover_thread(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
@@ -148,16 +148,16 @@ static void *queue_for_token(void *arg)
         owner_release_to_thread(&o);
         atomic_fetch_add(&awake, 1);
         while (!owner_is_owned(&o) && !atomic_load(&stop))
-            (void)poll(NULL, 0, 1); /* no sched_yield: it would be paid back at the wake-up */
+            (void)poll(NULL, 0, 1); /* not sched_yield, whose time the scheduler would charge at the wake */
     }
     return NULL;
 }
 
-static void wait_for_sleep(uint32_t kind)
+static void wait_until_asleep(uint32_t kind)
 {
     while ((atomic_load(&o.word) & OWNER_SLEEP_MASK) != kind)
         (void)poll(NULL, 0, 1);
-    (void)poll(NULL, 0, 1); /* from the word into the kernel */
+    (void)poll(NULL, 0, 1); /* the thread sets the word before it sleeps in the kernel */
 }
 
 static void bench_handover(void)
@@ -167,12 +167,12 @@ static void bench_handover(void)
     owner_init(&o, &ops, NULL, 0);
     atomic_store(&stop, false);
     (void)owner_try_acquire(&o);
-    start(&thread, queue_for_token, NULL);
+    bench_start_thread(&thread, handover_thread, NULL);
     for (unsigned i = 0; i < WAKES; i++) {
         uint32_t before = atomic_load(&awake);
         uint64_t begin;
 
-        wait_for_sleep(OWNER_SLEEP_TOKEN);
+        wait_until_asleep(OWNER_SLEEP_TOKEN);
         if (i == WAKES - 1)
             atomic_store(&stop, true);
         begin = owner_clock(NULL);
@@ -184,7 +184,7 @@ static void bench_handover(void)
             ;
     }
     pthread_join(thread, NULL);
-    printf("hand-over to the thread that waits    %10.0f ns\n", median(WAKES));
+    printf("hand-over to the thread that waits    %10.0f ns\n", samples_median(WAKES));
 }
 
 static void sleep_once(bool leased)
@@ -201,7 +201,7 @@ static void sleep_once(bool leased)
     }
 }
 
-static void *sleeper(void *leased)
+static void *sleep_thread(void *leased)
 {
     while (!atomic_load(&stop)) {
         sleep_once(leased != NULL);
@@ -219,16 +219,16 @@ static void bench_wake(bool leased)
     atomic_store(&stop, false);
     if (leased) {
         (void)owner_try_acquire(&o);
-        /* Renewed in the far future: it does not run out under the measurement. */
+        /* The lease does not expire during the measurement. */
         (void)owner_lease_begin(&o, owner_clock(NULL) + UINT64_C(3600000000000));
         (void)owner_release(&o);
     }
-    start(&thread, sleeper, leased ? &o : NULL);
+    bench_start_thread(&thread, sleep_thread, leased ? &o : NULL);
     for (unsigned i = 0; i < WAKES; i++) {
         uint32_t before;
         uint64_t begin;
 
-        wait_for_sleep(leased ? OWNER_SLEEP_LEASED : OWNER_SLEEP_WATCH);
+        wait_until_asleep(leased ? OWNER_SLEEP_LEASED : OWNER_SLEEP_WATCH);
         before = atomic_load(&awake);
         if (i == WAKES - 1)
             atomic_store(&stop, true);
@@ -239,7 +239,7 @@ static void bench_wake(bool leased)
         samples[i] = (double)(atomic_load(&woke_at) - begin);
     }
     pthread_join(thread, NULL);
-    printf("wake-up of the thread, %-14s %10.0f ns\n", leased ? "futex" : "eventfd, epoll", median(WAKES));
+    printf("wake-up of the thread, %-14s %10.0f ns\n", leased ? "futex" : "eventfd, epoll", samples_median(WAKES));
 }
 
 int main(void)
@@ -252,9 +252,9 @@ int main(void)
         abort();
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
         abort();
-    pin(pthread_self(), 0);
+    bench_pin_thread(pthread_self(), 0);
     if (CPU_COUNT(&allowed) < 2)
-        printf("one processor alone: every figure with two threads is the scheduler's\n");
+        printf("only one processor: the figures with two threads measure the scheduler\n");
     bench_alone();
     bench_contended();
     bench_handover();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program of a peer. One line of JSON.
+ * The main program of a peer. Prints one line of JSON.
  *   <peer> <test> <size> <window> <burst> <seconds>   one connection: see drive.c
  *   <peer> establish <at a time> <seconds>            connections made and closed
  */
@@ -18,15 +18,15 @@
 
 static const double WARM_UP = 0.1;
 
-bool peer_over(int control)
+bool peer_is_over(int control)
 {
-    static uint64_t looked;
+    static uint64_t checked;
     uint64_t now = bench_now();
     char byte;
 
-    if (now - looked < NS_PER_S / 1000)
+    if (now - checked < NS_PER_S / 1000)
         return false;
-    looked = now;
+    checked = now;
     return recv(control, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
@@ -35,28 +35,28 @@ void peer_queue_init(struct peer_queue *q, unsigned size)
     *q = (struct peer_queue){ .slots = bench_pages(size * sizeof *q->slots), .size = size };
 }
 
-void peer_queue_put(struct peer_queue *q, unsigned slot)
+void peer_queue_push(struct peer_queue *q, unsigned slot)
 {
-    if (q->put - q->taken == q->size)
+    if (q->pushed - q->popped == q->size)
         bench_die("more connections than expected");
-    q->slots[q->put++ % q->size] = slot;
+    q->slots[q->pushed++ % q->size] = slot;
 }
 
-bool peer_queue_take(struct peer_queue *q, unsigned *slot)
+bool peer_queue_pop(struct peer_queue *q, unsigned *slot)
 {
-    if (q->put == q->taken)
+    if (q->pushed == q->popped)
         return false;
-    *slot = q->slots[q->taken++ % q->size];
+    *slot = q->slots[q->popped++ % q->size];
     return true;
 }
 
-static void churn(struct load *l, double seconds)
+static void peer_churn(struct load *l, double seconds)
 {
     load_churn(l, seconds);
     peer.run(l->context, l);
 }
 
-static void establish(const char *kind, unsigned window, double seconds)
+static void peer_establish(const char *kind, unsigned window, double seconds)
 {
     int control;
     uint16_t port;
@@ -70,12 +70,12 @@ static void establish(const char *kind, unsigned window, double seconds)
         peer.serve(control);
         _exit(0);
     }
-    if (!bench_hear(control, &port, sizeof port))
-        bench_die("the second process does not serve");
+    if (!bench_receive(control, &port, sizeof port))
+        bench_die("the second process does not listen");
     load_init(&l, peer.backend, peer.open(window, port), window, window);
-    churn(&l, WARM_UP);
+    peer_churn(&l, WARM_UP);
     from = bench_now();
-    churn(&l, seconds);
+    peer_churn(&l, seconds);
     took = (double)(l.ended - from) / NS_PER_S;
     close(control);
     bench_join(child);
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 
         if (!window || seconds <= 0)
             bench_die("usage: %s <kind> establish <at a time> <seconds>", argv[0]);
-        establish(argv[1], window, seconds);
+        peer_establish(argv[1], window, seconds);
     }
     j = job_parse(argc, argv);
     return drive(&j, peer.link);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program of a peer (libfabric, UCX) consists of, for peer.c to run. */
+/* The interface between a peer (libfabric, UCX) and the main program in peer.c. */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 
 #include "link.h"
 #include "load.h"
 
-enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, where the peer has any */ };
+enum { PEER_PRIVATE = 64 /* bytes of private data in each direction, if the peer supports private data */ };
 
 struct peer {
     const struct link_ops *link;
-    /* Many connections: the server until the control socket is closed, the client as a load's backend. */
+    /* Many connections: the server, which runs until the control socket is closed, and the client, a load's backend. */
     void (*serve)(int control);
     const struct load_backend *backend;
     void *(*open)(unsigned conns, uint16_t port);
@@ -19,16 +19,16 @@ struct peer {
 
 extern const struct peer peer;
 
-/* For peer.serve: whether the other process has gone. Looks at most once in a millisecond. */
-bool peer_over(int control);
+/* Returns whether the other process has ended. Checks at most once in a millisecond. */
+bool peer_is_over(int control);
 
-/* Slots that have come to a step inside a call that must not go on to the next one. */
+/* A queue of slots, for callbacks that must not call the load themselves. */
 struct peer_queue {
     unsigned *slots;
-    unsigned put, taken, size;
+    unsigned pushed, popped, size;
 };
 void peer_queue_init(struct peer_queue *q, unsigned size);
-void peer_queue_put(struct peer_queue *q, unsigned slot);
-bool peer_queue_take(struct peer_queue *q, unsigned *slot);
+void peer_queue_push(struct peer_queue *q, unsigned slot);
+bool peer_queue_pop(struct peer_queue *q, unsigned *slot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libfabric's provider tcp, connected endpoints (FI_EP_MSG), through its public interface: see peer.h. */
+/* libfabric as a peer: provider tcp with connected endpoints (FI_EP_MSG). See peer.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,15 +28,15 @@ struct side {
     struct fid_eq *eq;
     struct fid_cq *cq;
     struct fid_pep *listener;
-    struct fid_ep **eps;         /* many: of each slot */
+    struct fid_ep **eps; /* many connections: one for each slot */
     struct peer_queue closed;
-    struct fid_ep *ep;           /* one */
+    struct fid_ep *ep; /* one connection */
     struct fid_mr *mr;
 };
 
 static const char PRIVATE[PEER_PRIVATE];
 
-static void must(const char *what, ssize_t result)
+static void fabric_require(const char *what, ssize_t result)
 {
     if (result < 0)
         bench_die("%s: %s", what, fi_strerror((int)-result));
@@ -44,7 +44,7 @@ static void must(const char *what, ssize_t result)
 
 /* ---- objects ---- */
 
-static struct fi_info *get_info(const char *port, uint64_t flags)
+static struct fi_info *fabric_get_info(const char *port, uint64_t flags)
 {
     struct fi_info *hints = fi_allocinfo(), *info = NULL;
 
@@ -56,51 +56,51 @@ static struct fi_info *get_info(const char *port, uint64_t flags)
     hints->fabric_attr->prov_name = strdup("tcp");
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
-    must("fi_getinfo", fi_getinfo(FI_VERSION(1, 14), "127.0.0.1", port, flags, hints, &info));
+    fabric_require("fi_getinfo", fi_getinfo(FI_VERSION(1, 14), "127.0.0.1", port, flags, hints, &info));
     fi_freeinfo(hints);
     return info;
 }
 
-static struct side *make_side(const char *port, uint64_t flags, bool sleeps)
+static struct side *fabric_open(const char *port, uint64_t flags, bool sleeps)
 {
     struct side *s = bench_pages(sizeof *s);
     struct fi_eq_attr eq = { .size = EQ_DEPTH, .wait_obj = FI_WAIT_UNSPEC };
     struct fi_cq_attr cq = { .size = CQ_DEPTH, .format = FI_CQ_FORMAT_MSG,
                              .wait_obj = sleeps ? FI_WAIT_UNSPEC : FI_WAIT_NONE };
 
-    s->info = get_info(port, flags);
-    must("fi_fabric", fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
-    must("fi_eq_open", fi_eq_open(s->fabric, &eq, &s->eq, NULL));
-    must("fi_domain", fi_domain(s->fabric, s->info, &s->domain, NULL));
-    must("fi_cq_open", fi_cq_open(s->domain, &cq, &s->cq, NULL));
+    s->info = fabric_get_info(port, flags);
+    fabric_require("fi_fabric", fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
+    fabric_require("fi_eq_open", fi_eq_open(s->fabric, &eq, &s->eq, NULL));
+    fabric_require("fi_domain", fi_domain(s->fabric, s->info, &s->domain, NULL));
+    fabric_require("fi_cq_open", fi_cq_open(s->domain, &cq, &s->cq, NULL));
     return s;
 }
 
-static struct fid_ep *make_ep(struct side *s, struct fi_info *info, void *context)
+static struct fid_ep *fabric_create_ep(struct side *s, struct fi_info *info, void *context)
 {
     struct fid_ep *ep;
 
-    must("fi_endpoint", fi_endpoint(s->domain, info, &ep, context));
-    must("fi_ep_bind", fi_ep_bind(ep, &s->eq->fid, 0));
-    must("fi_ep_bind", fi_ep_bind(ep, &s->cq->fid, FI_TRANSMIT | FI_RECV));
-    must("fi_enable", fi_enable(ep));
+    fabric_require("fi_endpoint", fi_endpoint(s->domain, info, &ep, context));
+    fabric_require("fi_ep_bind", fi_ep_bind(ep, &s->eq->fid, 0));
+    fabric_require("fi_ep_bind", fi_ep_bind(ep, &s->cq->fid, FI_TRANSMIT | FI_RECV));
+    fabric_require("fi_enable", fi_enable(ep));
     return ep;
 }
 
-static uint16_t listen_at(struct side *s)
+static uint16_t fabric_listen(struct side *s)
 {
     struct sockaddr_in at;
     size_t len = sizeof at;
 
-    must("fi_passive_ep", fi_passive_ep(s->fabric, s->info, &s->listener, NULL));
-    must("fi_pep_bind", fi_pep_bind(s->listener, &s->eq->fid, 0));
-    must("fi_listen", fi_listen(s->listener));
-    must("fi_getname", fi_getname(&s->listener->fid, &at, &len));
+    fabric_require("fi_passive_ep", fi_passive_ep(s->fabric, s->info, &s->listener, NULL));
+    fabric_require("fi_pep_bind", fi_pep_bind(s->listener, &s->eq->fid, 0));
+    fabric_require("fi_listen", fi_listen(s->listener));
+    fabric_require("fi_getname", fi_getname(&s->listener->fid, &at, &len));
     return ntohs(at.sin_port);
 }
 
-/* The next event, 0 if there is none within the time. */
-static uint32_t next_event(struct side *s, struct fi_eq_cm_entry *entry, int ms)
+/* Returns the next event, or 0 after ms milliseconds. */
+static uint32_t fabric_next_event(struct side *s, struct fi_eq_cm_entry *entry, int ms)
 {
     char bytes[EVENT_BYTES] __attribute__((aligned(16)));
     struct fi_eq_err_entry error = { 0 };
@@ -111,16 +111,16 @@ static uint32_t next_event(struct side *s, struct fi_eq_cm_entry *entry, int ms)
         bench_die("event queue: %s", fi_strerror(error.err));
     if (n == -FI_EAGAIN || n == -FI_ETIMEDOUT || n == -FI_EINTR)
         return 0;
-    must("fi_eq_sread", n);
+    fabric_require("fi_eq_sread", n);
     memcpy(entry, bytes, sizeof *entry);
     return event;
 }
 
-static uint32_t expect_event(struct side *s, struct fi_eq_cm_entry *entry, uint32_t which)
+static uint32_t fabric_expect_event(struct side *s, struct fi_eq_cm_entry *entry, uint32_t which)
 {
     uint32_t event;
 
-    while (!(event = next_event(s, entry, WAIT_MS)))
+    while (!(event = fabric_next_event(s, entry, WAIT_MS)))
         continue;
     if (event != which)
         bench_die("event %u instead of %u", event, which);
@@ -129,7 +129,7 @@ static uint32_t expect_event(struct side *s, struct fi_eq_cm_entry *entry, uint3
 
 /* ---- one connection ---- */
 
-static void open_link(struct link *l, int control)
+static void fabric_link_open(struct link *l, int control)
 {
     struct fi_eq_cm_entry entry;
     struct side *s;
@@ -137,30 +137,31 @@ static void open_link(struct link *l, int control)
     uint16_t port;
 
     if (l->client) {
-        if (!bench_hear(control, &port, sizeof port))
-            bench_die("the second process does not serve");
+        if (!bench_receive(control, &port, sizeof port))
+            bench_die("the second process does not listen");
         snprintf(name, sizeof name, "%u", port);
-        s = make_side(name, 0, l->sleeps);
-        s->ep = make_ep(s, s->info, NULL);
-        must("fi_connect", fi_connect(s->ep, s->info->dest_addr, NULL, 0));
+        s = fabric_open(name, 0, l->sleeps);
+        s->ep = fabric_create_ep(s, s->info, NULL);
+        fabric_require("fi_connect", fi_connect(s->ep, s->info->dest_addr, NULL, 0));
     } else {
-        s = make_side("0", FI_SOURCE, l->sleeps);
-        port = listen_at(s);
-        bench_tell(control, &port, sizeof port);
-        expect_event(s, &entry, FI_CONNREQ);
-        s->ep = make_ep(s, entry.info, NULL);
-        must("fi_accept", fi_accept(s->ep, NULL, 0));
+        s = fabric_open("0", FI_SOURCE, l->sleeps);
+        port = fabric_listen(s);
+        bench_send(control, &port, sizeof port);
+        fabric_expect_event(s, &entry, FI_CONNREQ);
+        s->ep = fabric_create_ep(s, entry.info, NULL);
+        fabric_require("fi_accept", fi_accept(s->ep, NULL, 0));
         fi_freeinfo(entry.info);
     }
-    expect_event(s, &entry, FI_CONNECTED);
-    must("fi_mr_reg", fi_mr_reg(s->domain, l->memory, LINK_BYTES, FI_SEND | FI_RECV | FI_READ | FI_WRITE |
-                                FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &s->mr, NULL));
+    fabric_expect_event(s, &entry, FI_CONNECTED);
+    fabric_require("fi_mr_reg", fi_mr_reg(s->domain, l->memory, LINK_BYTES,
+                                          FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+                                          1, 0, &s->mr, NULL));
     l->own = s;
     link_exchange(l, control, (struct link_target){
         s->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)l->memory : 0, fi_mr_key(s->mr) });
 }
 
-static void count(struct link *l, const struct fi_cq_msg_entry *entries, ssize_t n)
+static void fabric_count_completions(struct link *l, const struct fi_cq_msg_entry *entries, ssize_t n)
 {
     struct side *s = l->own;
     struct fi_cq_err_entry error = { 0 };
@@ -171,7 +172,7 @@ static void count(struct link *l, const struct fi_cq_msg_entry *entries, ssize_t
         bench_die("a request failed: %s", fi_strerror(error.err));
     if (n == -FI_EAGAIN || n == -FI_EINTR)
         return;
-    must("fi_cq_read", n);
+    fabric_require("fi_cq_read", n);
     for (ssize_t i = 0; i < n; i++) {
         if (entries[i].flags & FI_RECV)
             l->received++;
@@ -180,35 +181,35 @@ static void count(struct link *l, const struct fi_cq_msg_entry *entries, ssize_t
     }
 }
 
-static void poll_cq(struct link *l)
+static void fabric_link_poll(struct link *l)
 {
     struct side *s = l->own;
     struct fi_cq_msg_entry entries[ENTRIES];
 
-    count(l, entries, fi_cq_read(s->cq, entries, ENTRIES));
+    fabric_count_completions(l, entries, fi_cq_read(s->cq, entries, ENTRIES));
 }
 
-static void wait_cq(struct link *l)
+static void fabric_link_wait(struct link *l)
 {
     struct side *s = l->own;
     struct fi_cq_msg_entry entries[ENTRIES];
     uint64_t before = l->received;
 
     while (l->received == before)
-        count(l, entries, fi_cq_sread(s->cq, entries, ENTRIES, NULL, WAIT_MS));
+        fabric_count_completions(l, entries, fi_cq_sread(s->cq, entries, ENTRIES, NULL, WAIT_MS));
 }
 
-static void receive(struct link *l)
+static void fabric_link_receive(struct link *l)
 {
     struct side *s = l->own;
     ssize_t result;
 
     while ((result = fi_recv(s->ep, link_messages(l), l->message, fi_mr_desc(s->mr), 0, NULL)) == -FI_EAGAIN)
-        poll_cq(l);
-    must("fi_recv", result);
+        fabric_link_poll(l);
+    fabric_require("fi_recv", result);
 }
 
-static ssize_t try_post(struct link *l, enum link_op op, uint64_t flags)
+static ssize_t fabric_try_post(struct link *l, enum link_op op, uint64_t flags)
 {
     struct side *s = l->own;
     void *desc = fi_mr_desc(s->mr);
@@ -224,95 +225,104 @@ static ssize_t try_post(struct link *l, enum link_op op, uint64_t flags)
     return op == LINK_WRITE ? fi_writemsg(s->ep, &rma, flags) : fi_readmsg(s->ep, &rma, flags);
 }
 
-static void post(struct link *l, enum link_op op, bool more)
+static void fabric_link_post(struct link *l, enum link_op op, bool more)
 {
     ssize_t result;
 
-    while ((result = try_post(l, op, FI_COMPLETION | (more ? FI_MORE : 0))) == -FI_EAGAIN)
-        poll_cq(l);
-    must("a request", result);
+    while ((result = fabric_try_post(l, op, FI_COMPLETION | (more ? FI_MORE : 0))) == -FI_EAGAIN)
+        fabric_link_poll(l);
+    fabric_require("a request", result);
 }
 
-/* The process ends with the measurement: what is left is the kernel's. But the last answer must have gone out. */
-static void close_link(struct link *l, int control)
+/* Polls until the client has received the last answer. The process's end then closes everything. */
+static void fabric_link_close(struct link *l, int control)
 {
-    while (!l->client && !peer_over(control))
-        poll_cq(l);
+    while (!l->client && !peer_is_over(control))
+        fabric_link_poll(l);
 }
 
-static const struct link_ops one = { .kind = "libfabric", .open = open_link, .receive = receive, .post = post,
-                                      .poll = poll_cq, .wait = wait_cq, .close = close_link };
+static const struct link_ops fabric_link_ops = { .kind = "libfabric",
+                                                 .open = fabric_link_open,
+                                                 .receive = fabric_link_receive,
+                                                 .post = fabric_link_post,
+                                                 .poll = fabric_link_poll,
+                                                 .wait = fabric_link_wait,
+                                                 .close = fabric_link_close };
 
 /* ---- many connections ---- */
 
-static void client_open(struct load *l, unsigned slot)
+static void fabric_client_open(struct load *l, unsigned slot)
 {
     struct side *s = l->context;
 
-    s->eps[slot] = make_ep(s, s->info, (void *)(uintptr_t)slot);
-    must("fi_connect", fi_connect(s->eps[slot], s->info->dest_addr, PRIVATE, sizeof PRIVATE));
+    s->eps[slot] = fabric_create_ep(s, s->info, (void *)(uintptr_t)slot);
+    fabric_require("fi_connect", fi_connect(s->eps[slot], s->info->dest_addr, PRIVATE, sizeof PRIVATE));
 }
 
-static void client_close(struct load *l, unsigned slot)
+static void fabric_client_close(struct load *l, unsigned slot)
 {
     struct side *s = l->context;
 
-    must("fi_shutdown", fi_shutdown(s->eps[slot], 0));
-    must("fi_close", fi_close(&s->eps[slot]->fid));
-    peer_queue_put(&s->closed, slot);
+    fabric_require("fi_shutdown", fi_shutdown(s->eps[slot], 0));
+    fabric_require("fi_close", fi_close(&s->eps[slot]->fid));
+    peer_queue_push(&s->closed, slot);
 }
 
-static const struct load_backend backend = { .open = client_open, .close = client_close };
+static const struct load_backend fabric_backend = { .open = fabric_client_open, .close = fabric_client_close };
 
-static void *client_side(unsigned conns, uint16_t port)
+static void *fabric_client(unsigned conns, uint16_t port)
 {
     struct side *s;
     char name[8];
 
     snprintf(name, sizeof name, "%u", port);
-    s = make_side(name, 0, false);
+    s = fabric_open(name, 0, false);
     s->eps = bench_pages(conns * sizeof(struct fid_ep *));
     peer_queue_init(&s->closed, conns + 1);
     return s;
 }
 
-static void run(void *side, struct load *l)
+static void fabric_run(void *side, struct load *l)
 {
     struct side *s = side;
     struct fi_eq_cm_entry entry;
     unsigned slot;
 
     while (!atomic_load(&l->over)) {
-        uint32_t event = next_event(s, &entry, WAIT_MS);
+        uint32_t event = fabric_next_event(s, &entry, WAIT_MS);
 
         if (event == FI_CONNECTED)
             load_established(l, (unsigned)(uintptr_t)entry.fid->context);
-        while (peer_queue_take(&s->closed, &slot))
+        while (peer_queue_pop(&s->closed, &slot))
             load_closed(l, slot);
     }
     while (sem_wait(&l->end))
         continue;
 }
 
-static void serve(int control)
+static void fabric_serve(int control)
 {
-    struct side *s = make_side("0", FI_SOURCE, false);
-    uint16_t port = listen_at(s);
+    struct side *s = fabric_open("0", FI_SOURCE, false);
+    uint16_t port = fabric_listen(s);
     struct fi_eq_cm_entry entry;
 
-    bench_tell(control, &port, sizeof port);
-    while (!peer_over(control)) {
-        uint32_t event = next_event(s, &entry, WAIT_MS);
+    bench_send(control, &port, sizeof port);
+    while (!peer_is_over(control)) {
+        uint32_t event = fabric_next_event(s, &entry, WAIT_MS);
 
         if (event == FI_CONNREQ) {
-            struct fid_ep *ep = make_ep(s, entry.info, NULL);
+            struct fid_ep *ep = fabric_create_ep(s, entry.info, NULL);
 
-            must("fi_accept", fi_accept(ep, PRIVATE, sizeof PRIVATE));
+            fabric_require("fi_accept", fi_accept(ep, PRIVATE, sizeof PRIVATE));
             fi_freeinfo(entry.info);
         } else if (event == FI_SHUTDOWN) {
-            must("fi_close", fi_close(entry.fid));
+            fabric_require("fi_close", fi_close(entry.fid));
         }
     }
 }
 
-const struct peer peer = { .link = &one, .serve = serve, .backend = &backend, .open = client_side, .run = run };
+const struct peer peer = { .link = &fabric_link_ops,
+                           .serve = fabric_serve,
+                           .backend = &fabric_backend,
+                           .open = fabric_client,
+                           .run = fabric_run };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UCX's protocols (UCP) over its transport tcp, through its public interface: see peer.h. Messages are tagged ones.
- * Its connections bear no private data.
+ * UCX as a peer: UCP over the transport tcp. Messages are tagged. Its connections have no private data. See peer.h.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -15,7 +14,7 @@
 
 #include "peer.h"
 
-enum { TAG = 7, SPARE = 4096, MOST_KEY = 1024 };
+enum { TAG = 7, SPARE = 4096, MAX_KEY = 1024 };
 
 struct slot {
     struct side *side;
@@ -28,12 +27,12 @@ struct side {
     ucp_worker_h worker;
     ucp_listener_h listener;
     struct sockaddr_in peer;
-    /* one */
+    /* one connection */
     ucp_ep_h ep;
     ucp_mem_h memory;
     ucp_rkey_h key;
     ucp_conn_request_h request;
-    /* many */
+    /* many connections */
     struct slot *slots;
     struct peer_queue established, closed;
     ucp_conn_request_h *requests; /* server */
@@ -41,7 +40,7 @@ struct side {
     unsigned request_count, broken_count;
 };
 
-static void must(const char *what, ucs_status_t status)
+static void ucx_require(const char *what, ucs_status_t status)
 {
     if (status < 0)
         bench_die("%s: %s", what, ucs_status_string(status));
@@ -49,7 +48,7 @@ static void must(const char *what, ucs_status_t status)
 
 /* ---- objects ---- */
 
-static struct side *make_side(void)
+static struct side *ucx_open(void)
 {
     struct side *s = bench_pages(sizeof *s);
     ucp_params_t params = { .field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG | UCP_FEATURE_RMA };
@@ -59,15 +58,15 @@ static struct side *make_side(void)
 
     setenv("UCX_TLS", "tcp,self", 1);
     setenv("UCX_NET_DEVICES", "lo", 1);
-    must("ucp_config_read", ucp_config_read(NULL, NULL, &config));
-    must("ucp_init", ucp_init(&params, config, &s->context));
+    ucx_require("ucp_config_read", ucp_config_read(NULL, NULL, &config));
+    ucx_require("ucp_init", ucp_init(&params, config, &s->context));
     ucp_config_release(config);
-    must("ucp_worker_create", ucp_worker_create(s->context, &worker, &s->worker));
+    ucx_require("ucp_worker_create", ucp_worker_create(s->context, &worker, &s->worker));
     s->peer = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     return s;
 }
 
-static uint16_t listen_at(struct side *s, ucp_listener_conn_callback_t callback)
+static uint16_t ucx_listen(struct side *s, ucp_listener_conn_callback_t callback)
 {
     ucp_listener_params_t params = { .field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
                                                    UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
@@ -75,13 +74,13 @@ static uint16_t listen_at(struct side *s, ucp_listener_conn_callback_t callback)
                                      .conn_handler = { callback, s } };
     ucp_listener_attr_t attributes = { .field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR };
 
-    must("ucp_listener_create", ucp_listener_create(s->worker, &params, &s->listener));
-    must("ucp_listener_query", ucp_listener_query(s->listener, &attributes));
+    ucx_require("ucp_listener_create", ucp_listener_create(s->worker, &params, &s->listener));
+    ucx_require("ucp_listener_query", ucp_listener_query(s->listener, &attributes));
     return ((struct sockaddr_in *)&attributes.sockaddr)->sin_port;
 }
 
-/* To the peer, or where there is a request, from it. */
-static ucp_ep_h make_ep(struct side *s, ucp_conn_request_h request, ucp_err_handler_cb_t failed, void *context)
+/* Creates the endpoint of a connect request, or, if request is NULL, one that connects to the peer. */
+static ucp_ep_h ucx_create_ep(struct side *s, ucp_conn_request_h request, ucp_err_handler_cb_t failed, void *context)
 {
     ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
                                .err_mode = UCP_ERR_HANDLING_MODE_PEER, .err_handler = { failed, context } };
@@ -95,107 +94,111 @@ static ucp_ep_h make_ep(struct side *s, ucp_conn_request_h request, ucp_err_hand
         params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
         params.sockaddr = (ucs_sock_addr_t){ (struct sockaddr *)&s->peer, sizeof s->peer };
     }
-    must("ucp_ep_create", ucp_ep_create(s->worker, &params, &ep));
+    ucx_require("ucp_ep_create", ucp_ep_create(s->worker, &params, &ep));
     return ep;
 }
 
-static void nothing_done(void *request, ucs_status_t status, void *context)
+static void ucx_on_forced_close(void *request, ucs_status_t status, void *context)
 {
     (void)context;
-    must("a request", status);
+    ucx_require("a request", status);
     ucp_request_free(request);
 }
 
 /* ---- one connection ---- */
 
-static void on_request(ucp_conn_request_h request, void *context)
+static void ucx_on_request(ucp_conn_request_h request, void *context)
 {
     struct side *s = context;
 
     s->request = request;
 }
 
-static void ignore(void *context, ucp_ep_h ep, ucs_status_t status)
+static void ucx_ignore_error(void *context, ucp_ep_h ep, ucs_status_t status)
 {
     (void)context;
     (void)ep;
     (void)status;
 }
 
-static void finish(struct side *s, ucs_status_ptr_t request)
+static void ucx_wait(struct side *s, ucs_status_ptr_t request)
 {
     if (UCS_PTR_IS_ERR(request))
-        must("a request", UCS_PTR_STATUS(request));
+        ucx_require("a request", UCS_PTR_STATUS(request));
     if (!request)
         return;
     while (ucp_request_check_status(request) == UCS_INPROGRESS)
         ucp_worker_progress(s->worker);
-    must("a request", ucp_request_check_status(request));
+    ucx_require("a request", ucp_request_check_status(request));
     ucp_request_free(request);
 }
 
-static void connect_ends(struct link *l, int control)
+static void ucx_connect(struct link *l, int control)
 {
     struct side *s = l->own;
 
     if (l->client) {
-        if (!bench_hear(control, &s->peer.sin_port, sizeof s->peer.sin_port))
-            bench_die("the second process does not serve");
-        s->ep = make_ep(s, NULL, ignore, NULL);
+        if (!bench_receive(control, &s->peer.sin_port, sizeof s->peer.sin_port))
+            bench_die("the second process does not listen");
+        s->ep = ucx_create_ep(s, NULL, ucx_ignore_error, NULL);
     } else {
-        uint16_t port = listen_at(s, on_request);
+        uint16_t port = ucx_listen(s, ucx_on_request);
 
-        bench_tell(control, &port, sizeof port);
+        bench_send(control, &port, sizeof port);
         while (!s->request)
             ucp_worker_progress(s->worker);
-        s->ep = make_ep(s, s->request, ignore, NULL);
+        s->ep = ucx_create_ep(s, s->request, ucx_ignore_error, NULL);
     }
 }
 
-/* The first message of each, which makes the connection; what a sender needs goes with it. */
-static void greet(struct link *l)
+/* Exchanges the first messages, which establish the connection. They contain the address and key of the memory. */
+static void ucx_exchange(struct link *l)
 {
     struct side *s = l->own;
     ucp_request_param_t none = { 0 };
     struct link_target ours = { (uintptr_t)l->memory, 0 };
-    struct { struct link_target at; size_t len; char key[MOST_KEY]; } out = { .at = ours }, in;
+    struct {
+        struct link_target at;
+        size_t len;
+        char key[MAX_KEY];
+    } out = { .at = ours }, in;
     ucs_status_ptr_t coming = ucp_tag_recv_nbx(s->worker, &in, sizeof in, TAG + 1, (ucp_tag_t)-1, &none);
     void *key;
 
-    must("ucp_rkey_pack", ucp_rkey_pack(s->context, s->memory, &key, &out.len));
+    ucx_require("ucp_rkey_pack", ucp_rkey_pack(s->context, s->memory, &key, &out.len));
     if (out.len > sizeof out.key)
         bench_die("a key of %zu bytes", out.len);
     memcpy(out.key, key, out.len);
     ucp_rkey_buffer_release(key);
-    finish(s, ucp_tag_send_nbx(s->ep, &out, sizeof out, TAG + 1, &none));
-    finish(s, coming);
+    ucx_wait(s, ucp_tag_send_nbx(s->ep, &out, sizeof out, TAG + 1, &none));
+    ucx_wait(s, coming);
     l->peer = in.at;
-    must("ucp_ep_rkey_unpack", ucp_ep_rkey_unpack(s->ep, in.key, &s->key));
-    finish(s, ucp_ep_flush_nbx(s->ep, &none));
+    ucx_require("ucp_ep_rkey_unpack", ucp_ep_rkey_unpack(s->ep, in.key, &s->key));
+    ucx_wait(s, ucp_ep_flush_nbx(s->ep, &none));
 }
 
-static void open_link(struct link *l, int control)
+static void ucx_link_open(struct link *l, int control)
 {
-    struct side *s = l->own = make_side();
+    struct side *s = l->own = ucx_open();
     ucp_mem_map_params_t params = { .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                     .address = l->memory, .length = LINK_BYTES };
 
-    must("ucp_mem_map", ucp_mem_map(s->context, &params, &s->memory));
-    connect_ends(l, control);
-    greet(l);
+    ucx_require("ucp_mem_map", ucp_mem_map(s->context, &params, &s->memory));
+    ucx_connect(l, control);
+    ucx_exchange(l);
 }
 
-static void sent(void *request, ucs_status_t status, void *context)
+static void ucx_on_sent(void *request, ucs_status_t status, void *context)
 {
     struct link *l = context;
 
     if (!atomic_load(&l->ending))
-        must("a request", status);
+        ucx_require("a request", status);
     l->completed++;
     ucp_request_free(request);
 }
 
-static void received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *context)
+static void ucx_on_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *context)
 {
     struct link *l = context;
 
@@ -206,30 +209,32 @@ static void received(void *request, ucs_status_t status, const ucp_tag_recv_info
         ucp_request_free(request);
 }
 
-static void poll_worker(struct link *l)
+static void ucx_link_poll(struct link *l)
 {
     struct side *s = l->own;
 
     ucp_worker_progress(s->worker);
 }
 
-static void receive(struct link *l)
+static void ucx_link_receive(struct link *l)
 {
     struct side *s = l->own;
     ucp_request_param_t param = { .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                  .cb.recv = received, .user_data = l };
+                                  .cb.recv = ucx_on_received,
+                                  .user_data = l };
     ucs_status_ptr_t request = ucp_tag_recv_nbx(s->worker, link_messages(l), l->message, TAG, (ucp_tag_t)-1, &param);
 
     if (UCS_PTR_IS_ERR(request))
-        must("ucp_tag_recv_nbx", UCS_PTR_STATUS(request));
+        ucx_require("ucp_tag_recv_nbx", UCS_PTR_STATUS(request));
     l->received += !request;
 }
 
-static void post(struct link *l, enum link_op op, bool more)
+static void ucx_link_post(struct link *l, enum link_op op, bool more)
 {
     struct side *s = l->own;
     ucp_request_param_t param = { .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                  .cb.send = sent, .user_data = l };
+                                  .cb.send = ucx_on_sent,
+                                  .user_data = l };
     uint64_t there = l->peer.address;
     ucs_status_ptr_t request;
 
@@ -241,81 +246,87 @@ static void post(struct link *l, enum link_op op, bool more)
     else
         request = ucp_get_nbx(s->ep, link_landing(l), l->size, there, s->key, &param);
     if (UCS_PTR_IS_ERR(request))
-        must("a request", UCS_PTR_STATUS(request));
+        ucx_require("a request", UCS_PTR_STATUS(request));
     l->completed += !request;
 }
 
-/* The process ends with the measurement: what is left is the kernel's. But the last answer must have gone out. */
-static void close_link(struct link *l, int control)
+/* Polls until the client has received the last answer. The process's end then closes everything. */
+static void ucx_link_close(struct link *l, int control)
 {
-    while (!l->client && !peer_over(control))
-        poll_worker(l);
+    while (!l->client && !peer_is_over(control))
+        ucx_link_poll(l);
 }
 
-static const struct link_ops one = { .kind = "UCX", .open = open_link, .receive = receive, .post = post,
-                                     .poll = poll_worker, .close = close_link };
+static const struct link_ops ucx_link_ops = { .kind = "UCX",
+                                              .open = ucx_link_open,
+                                              .receive = ucx_link_receive,
+                                              .post = ucx_link_post,
+                                              .poll = ucx_link_poll,
+                                              .close = ucx_link_close };
 
 /* ---- many connections ---- */
 
-static void broken_off(void *context, ucp_ep_h ep, ucs_status_t status)
+static void ucx_on_broken(void *context, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
     bench_die("connection %u: %s", ((struct slot *)context)->n, ucs_status_string(status));
 }
 
-static void established(void *request, ucs_status_t status, void *context)
+static void ucx_on_established(void *request, ucs_status_t status, void *context)
 {
     struct slot *slot = context;
 
-    must("ucp_ep_flush_nbx", status);
+    ucx_require("ucp_ep_flush_nbx", status);
     ucp_request_free(request);
-    peer_queue_put(&slot->side->established, slot->n);
+    peer_queue_push(&slot->side->established, slot->n);
 }
 
-static void client_open(struct load *l, unsigned n)
+static void ucx_client_open(struct load *l, unsigned n)
 {
     struct side *s = l->context;
     struct slot *slot = &s->slots[n];
     ucp_request_param_t param = { .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                  .cb.send = established, .user_data = slot };
+                                  .cb.send = ucx_on_established,
+                                  .user_data = slot };
     ucs_status_ptr_t request;
 
-    slot->ep = make_ep(s, NULL, broken_off, slot);
+    slot->ep = ucx_create_ep(s, NULL, ucx_on_broken, slot);
     request = ucp_ep_flush_nbx(slot->ep, &param);
     if (UCS_PTR_IS_ERR(request))
-        must("ucp_ep_flush_nbx", UCS_PTR_STATUS(request));
+        ucx_require("ucp_ep_flush_nbx", UCS_PTR_STATUS(request));
     if (!request)
-        peer_queue_put(&s->established, n);
+        peer_queue_push(&s->established, n);
 }
 
-static void closed(void *request, ucs_status_t status, void *context)
+static void ucx_on_closed(void *request, ucs_status_t status, void *context)
 {
     struct slot *slot = context;
 
-    must("ucp_ep_close_nbx", status == UCS_ERR_CONNECTION_RESET ? UCS_OK : status);
+    ucx_require("ucp_ep_close_nbx", status == UCS_ERR_CONNECTION_RESET ? UCS_OK : status);
     ucp_request_free(request);
-    peer_queue_put(&slot->side->closed, slot->n);
+    peer_queue_push(&slot->side->closed, slot->n);
 }
 
-static void client_close(struct load *l, unsigned n)
+static void ucx_client_close(struct load *l, unsigned n)
 {
     struct side *s = l->context;
     struct slot *slot = &s->slots[n];
     ucp_request_param_t param = { .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                  .cb.send = closed, .user_data = slot };
+                                  .cb.send = ucx_on_closed,
+                                  .user_data = slot };
     ucs_status_ptr_t request = ucp_ep_close_nbx(slot->ep, &param);
 
     if (UCS_PTR_IS_ERR(request))
-        must("ucp_ep_close_nbx", UCS_PTR_STATUS(request));
+        ucx_require("ucp_ep_close_nbx", UCS_PTR_STATUS(request));
     if (!request)
-        peer_queue_put(&s->closed, n);
+        peer_queue_push(&s->closed, n);
 }
 
-static const struct load_backend backend = { .open = client_open, .close = client_close };
+static const struct load_backend ucx_backend = { .open = ucx_client_open, .close = ucx_client_close };
 
-static void *client_side(unsigned conns, uint16_t port)
+static void *ucx_client(unsigned conns, uint16_t port)
 {
-    struct side *s = make_side();
+    struct side *s = ucx_open();
 
     s->peer.sin_port = port;
     s->slots = bench_pages(conns * sizeof *s->slots);
@@ -326,23 +337,23 @@ static void *client_side(unsigned conns, uint16_t port)
     return s;
 }
 
-static void run(void *side, struct load *l)
+static void ucx_run(void *side, struct load *l)
 {
     struct side *s = side;
     unsigned n;
 
     while (!atomic_load(&l->over)) {
         ucp_worker_progress(s->worker);
-        while (peer_queue_take(&s->established, &n))
+        while (peer_queue_pop(&s->established, &n))
             load_established(l, n);
-        while (peer_queue_take(&s->closed, &n))
+        while (peer_queue_pop(&s->closed, &n))
             load_closed(l, n);
     }
     while (sem_wait(&l->end))
         continue;
 }
 
-static void on_requests(ucp_conn_request_h request, void *context)
+static void ucx_on_connect_request(ucp_conn_request_h request, void *context)
 {
     struct side *s = context;
 
@@ -351,7 +362,7 @@ static void on_requests(ucp_conn_request_h request, void *context)
     s->requests[s->request_count++] = request;
 }
 
-static void peer_closed(void *context, ucp_ep_h ep, ucs_status_t status)
+static void ucx_on_peer_closed(void *context, ucp_ep_h ep, ucs_status_t status)
 {
     struct side *s = context;
 
@@ -361,24 +372,27 @@ static void peer_closed(void *context, ucp_ep_h ep, ucs_status_t status)
     s->broken[s->broken_count++] = ep;
 }
 
-static void serve(int control)
+static void ucx_serve(int control)
 {
     static const ucp_request_param_t force = { .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK,
-                                               .flags = UCP_EP_CLOSE_FLAG_FORCE, .cb.send = nothing_done };
-    struct side *s = make_side();
+                                               .flags = UCP_EP_CLOSE_FLAG_FORCE,
+                                               .cb.send = ucx_on_forced_close };
+    struct side *s = ucx_open();
     uint16_t port;
 
     s->requests = bench_pages(SPARE * sizeof *s->requests);
     s->broken = bench_pages(SPARE * sizeof *s->broken);
-    port = listen_at(s, on_requests);
-    bench_tell(control, &port, sizeof port);
-    while (!peer_over(control)) {
+    port = ucx_listen(s, ucx_on_connect_request);
+    bench_send(control, &port, sizeof port);
+    while (!peer_is_over(control)) {
         ucp_worker_progress(s->worker);
         while (s->request_count)
-            (void)make_ep(s, s->requests[--s->request_count], peer_closed, s);
+            (void)ucx_create_ep(s, s->requests[--s->request_count], ucx_on_peer_closed, s);
         while (s->broken_count)
             (void)ucp_ep_close_nbx(s->broken[--s->broken_count], &force);
     }
 }
 
-const struct peer peer = { .link = &one, .serve = serve, .backend = &backend, .open = client_side, .run = run };
+const struct peer peer = {
+    .link = &ucx_link_ops, .serve = ucx_serve, .backend = &ucx_backend, .open = ucx_client, .run = ucx_run
+};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plots as SVG, in one page of HTML that needs nothing else."""
+"""Plots as SVG, in one HTML page without external resources."""
 import html
 import math
 
@@ -14,7 +14,7 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76re
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
 td, th { padding: 2px 8px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap }
 td:nth-child(-n+4), th:nth-child(-n+4), td:last-child { text-align: left }
-.wide { overflow-x: auto } .MISSED { color: #dc2626; font-weight: bold } .met { color: #16a34a }
+.wide { overflow-x: auto }
 svg { width: 100%; max-width: 760px; height: auto } svg text { fill: currentColor; font-size: 12px }
 .grid { stroke: var(--line); stroke-width: 1 } path { fill: none; stroke-width: 2 } .dashed { stroke-dasharray: 5 4 }
 """ + "".join(f"path.{k}, line.{k} {{ stroke: var(--{k}) }} circle.{k} {{ fill: var(--{k}) }}\n"
@@ -107,8 +107,7 @@ def svg(plot):
 
 def table(title, names, lines):
     head = "".join(f"<th>{html.escape(n)}</th>" for n in names)
-    body = "".join("<tr>" + "".join(f'<td class="{html.escape(c)}">{html.escape(c)}</td>' if c in ("met", "MISSED")
-                                    else f"<td>{html.escape(c)}</td>" for c in line) + "</tr>\n" for line in lines)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in line) + "</tr>\n" for line in lines)
     return f'<h2>{html.escape(title)}</h2><div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
 
 
@@ -119,5 +118,5 @@ def page(machine, tables, notes, plots):
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>OpenNDK benchmark</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style><h1>OpenNDK benchmark</h1>'
             f'<table>{facts}</table>{"".join(table(*t) for t in tables)}<p>{html.escape(" ".join(notes))}</p>'
-            f"{drawn}<p>Points are medians, bars hold the middle half of the measurements; both axes "
+            f"{drawn}<p>Points are medians, bars show the middle half of the measurements; both axes "
             "are logarithmic.</p></html>\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmark's figures come to: rows with medians, spread and ratios, as table, JSON and page."""
+"""Evaluates the benchmark's measurements: rows with medians, spread and ratios, as table, JSON and page."""
 import collections
 import itertools
 import json
@@ -9,13 +9,13 @@ import measure
 import plot
 
 CLASSES = ("near", "far", "one")
-FEWEST = 3          # samples of one class, of ours and of what it is compared with: fewer say nothing
-MOST_SPREAD = 1.3   # of the middle half of a row's ratios: wider, and with the aim inside, it says nothing
-MOST_SILENT = 0.25  # of the rows with an aim: beyond that all of it says nothing
+MIN_SAMPLES = 3      # of one class, of OpenNDK and of the other run: a row with fewer is unreliable
+MAX_SPREAD = 1.5     # of the middle half of a row's ratios: a row with more is unreliable
+MAX_UNRELIABLE = 0.25 # of the main rows: with more the whole run is unreliable
 
 
 def samples(mine, run, field):
-    """When a run was measured, and the figure."""
+    """The times and figures of a run's measurements."""
     every = [(m["at"], m["figures"].get(field)) for m in mine if m["run"] == run]
     return [(at, value) for at, value in every if value]
 
@@ -25,46 +25,34 @@ def median(every):
 
 
 def pair_ratios(ours, against):
-    """Each of ours divided by what was measured nearest to it in time."""
+    """Each figure of ours divided by the nearest in time of against."""
     return [value / min(against, key=lambda other: abs(other[0] - at))[1] for at, value in ours if against]
 
 
 def middle(values):
-    """Lowest and highest without a quarter at each end; of three that is all of them."""
-    aside = len(values) // 4
-    kept = sorted(values)[aside:len(values) - aside]
-    return (kept[0], kept[-1]) if kept else (None, None)
+    """The bounds of the middle half; of three values those of all."""
+    cut = len(values) // 4
+    half = sorted(values)[cut:len(values) - cut]
+    return (half[0], half[-1]) if half else (None, None)
 
 
 def typical(ratios):
-    """The median of the pairs' ratios: a machine that is faster for a minute is so for both of a pair."""
+    """The median of the ratios of pairs. A change of the machine's speed affects both measurements of a pair."""
     return statistics.median(ratios) if ratios else None
 
 
-def why_silent(line, busy):
-    """Why a row says nothing; empty where it does say something."""
-    if line["samples"] < FEWEST:
+def unreliable(line, busy):
+    """Why a row is unreliable; empty if it is reliable."""
+    if line["samples"] < MIN_SAMPLES:
         return f"samples: only {line['samples']}"
     if busy:
-        return "others busy"
+        return "other load"
     from_, to = line["ratio_from"], line["ratio_to"]
-    if from_ and line["aim"] and from_ <= line["aim"][1] <= to and to > MOST_SPREAD * from_:
-        return "scatters"
-    return ""
-
-
-def verdict(line):
-    if line["aim"] is None:
-        return ""
-    sign, number = line["aim"]
-    value = line["ratio"] if line["against"] else line["median"]
-    met = value >= number if sign == ">=" else value <= number if sign == "<=" else value < number
-    word = "met" if met else "MISSED"
-    return word if not line["silent"] else f"says nothing ({line['silent']})"
+    return "scatters" if from_ and to > MAX_SPREAD * from_ else ""
 
 
 def one_line(row, which, every):
-    """A row's line for a class of processors, of that class's measurements; None where ours was not measured."""
+    """A row's line for a class of processors; None if OpenNDK was not measured in that class."""
     mine = [m for m in every if m["run"] in (row.ours, row.against)]
     noisy = sum(m["noisy"] for m in mine)
     busy = 2 * noisy > len(mine)
@@ -81,20 +69,19 @@ def one_line(row, which, every):
             "median": median(ours), "low": min(values), "high": max(values), "against": median(against),
             "ratio": typical(ratios), "ratio_from": from_, "ratio_to": to,
             "ratio_low": min(ratios, default=None), "ratio_high": max(ratios, default=None),
-            "floor": floor, "libfabric": fabric, "ucx": ucx, "aim": row.aim}
-    line["silent"] = why_silent(line, busy)
-    line["verdict"] = verdict(line)
+            "floor": floor, "libfabric": fabric, "ucx": ucx, "main": row.main}
+    line["unreliable"] = unreliable(line, busy)
     return line
 
 
 def summary(table, taken):
-    """The lines of a table, each class of processors by itself."""
+    """The lines of a table, separately for each class of processors."""
     by_class = {which: [m for m in taken if m["class"] == which] for which in CLASSES}
     lines = [one_line(row, which, by_class[which]) for row in table for which in CLASSES]
     return [line for line in lines if line]
 
 
-# ---- in words ----
+# ---- text ----
 
 def number(value):
     return "-" if value is None else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
@@ -102,7 +89,7 @@ def number(value):
 
 COLUMNS = (("what", -22), ("row", -24), ("unit", -5), ("cores", -5), ("samples", 7), ("noisy", 5), ("median", 10),
            ("low", 10), ("high", 10), ("against", 10), ("ratio", 7), ("from-to", 13), ("floor", 5), ("libfabric", 9),
-           ("UCX", 7), ("aim", 8), ("", -1))
+           ("UCX", 7), ("unreliable", -1))
 
 
 def from_to(line):
@@ -113,7 +100,7 @@ def cells(line):
     return (line["group"], line["what"], line["unit"], line["class"], str(line["samples"]), str(line["noisy"]),
             number(line["median"]), number(line["low"]), number(line["high"]), number(line["against"]),
             number(line["ratio"]), from_to(line), number(line["floor"]), number(line["libfabric"]), number(line["ucx"]),
-            f"{line['aim'][0]} {line['aim'][1]}" if line["aim"] else "", line["verdict"])
+            line["unreliable"])
 
 
 def print_table(title, lines):
@@ -125,7 +112,7 @@ def print_table(title, lines):
 
 
 def sockets(taken):
-    """What the sockets of each kind of run had."""
+    """Congestion control and buffers of the sockets of each kind of run."""
     seen = {}
     for one in itertools.chain(*taken.values()):
         if "congestion" in one["figures"]:
@@ -135,7 +122,7 @@ def sockets(taken):
 
 
 def pinned(taken):
-    """Kinds of runs of the pinned measurements whose ends were, and were not."""
+    """The kinds of runs among the pinned measurements whose ends were pinned, and those whose ends were not."""
     seen = {True: set(), False: set()}
     for one in taken["pinned"]:
         seen[one["figures"].get("pinned", False)].add(f"{one['run'].kind} {one['run'].program}")
@@ -143,7 +130,7 @@ def pinned(taken):
 
 
 def counts(taken):
-    """How many measurements there were of each class, in words."""
+    """A sentence about the number of measurements of each class."""
     lines = []
     for name, every in taken.items():
         if every:
@@ -154,22 +141,23 @@ def counts(taken):
 
 
 def notes(taken, missing):
-    lines = ["Ratio: each sample divided by the one, nearest in time, of what it is against (bare TCP; of CRC on/off",
-             "ours without CRC; of memory and shared queues the smallest), the median of these; from-to: their middle",
-             "half. So it is not that of the medians beside it. Of times less is better, of rates more. Says nothing,",
-             f"because: samples: less than {FEWEST}; others busy: most were noisy; scatters: from-to is wider than",
-             f"{MOST_SPREAD} times, with the aim inside. Floor: the ratio of what promises nothing, but exchanges the",
-             "same FPDUs, or owns the addresses that it connects from. libfabric, UCX: their ratios. CRC is on unless",
-             "a row says otherwise; bare TCP and the peers have none. Cores, meanwhile: near is a cache line there and",
-             f"back in less than {measure.NEAR_NS} ns. What was unsteady (less than {measure.STEADY:.0%} of the looks",
-             f"alike) counts for nothing, nor does what was noisy (others used more than {measure.NOISE:.0%} of the",
-             "machine), unless most of a row was.", counts(taken)]
+    lines = ["Ratio: the median of the ratios of pairs. A pair is a sample of OpenNDK and the sample, nearest in time,",
+             "of the run in the column `against`: bare TCP; for CRC on/off OpenNDK without CRC; for memory and shared",
+             "queues the smallest. From-to: the middle half of these ratios. The ratio of the two medians may differ.",
+             "A lower ratio of times is better, and a higher ratio of rates. Unreliable rows:",
+             f"samples: fewer than {MIN_SAMPLES}; other load: most samples were noisy; scatters: the bounds of from-to",
+             f"differ by more than {MAX_SPREAD} times. Floor: the ratio of a program with only the necessary work: the",
+             "same FPDUs, or bare TCP that reserves its addresses. libfabric, UCX: their ratios. CRC is on unless the",
+             "row's name has another setting; bare TCP and the peers have no CRC. Cores: near if the round trip of a",
+             f"cache line takes less than {measure.NEAR_NS} ns. Not counted are unsteady samples (fewer than",
+             f"{measure.STEADY:.0%} of the distances were of one class) and noisy ones (other programs used more than",
+             f"{measure.NOISE:.0%} of the machine), unless most of a row's samples were noisy.", counts(taken)]
     seen = sockets(taken)
     for (congestion, buffers), kinds in sorted(seen.items()):
         lines.append(f"Sockets with congestion control {congestion}, buffers {buffers} (auto: the kernel's tuning): "
                      f"{', '.join(sorted(kinds))}.")
     if len(seen) > 1:
-        lines.append("WARNING: the sockets were not the same on all sides; do not compare.")
+        lines.append("WARNING: the sockets of the runs had different settings; do not compare the runs.")
     ends = pinned(taken)
     if ends[True] or ends[False]:
         lines.append("First table, pinned, each end with all its threads to one processor: "
@@ -183,22 +171,22 @@ def notes(taken, missing):
 
 
 def complaint(table, lines):
-    """What to say when the run says nothing; empty where it does. A row that one class of processors settles is one."""
-    rows = {(row.group, row.what): [] for row in table if row.aim}
+    """A message if too many main rows are unreliable in each class of processors; otherwise empty."""
+    rows = {(row.group, row.what): [] for row in table if row.main}
     for line in lines:
-        if line["aim"]:
-            rows[line["group"], line["what"]].append(line["silent"])
-    silent = [reasons for reasons in rows.values() if all(reasons)]
-    if rows and len(silent) <= MOST_SILENT * len(rows):
+        if line["main"]:
+            rows[line["group"], line["what"]].append(line["unreliable"])
+    bad = [reasons for reasons in rows.values() if all(reasons)]
+    if rows and len(bad) <= MAX_UNRELIABLE * len(rows):
         return ""
-    reasons = sorted({reason.split(":")[0] for every in silent for reason in every or ["not measured"]})
-    return (f"TOO NOISY: {len(silent)} of {len(rows)} rows with an aim say nothing ({', '.join(reasons)}). "
-            "Nothing may be concluded from this run; stop what else runs on the machine and try again.")
+    reasons = sorted({reason.split(":")[0] for every in bad for reason in every or ["not measured"]})
+    return (f"TOO NOISY: {len(bad)} of {len(rows)} main rows are unreliable ({', '.join(reasons)}). "
+            "Do not use the results; stop other programs on this machine and try again.")
 
 
-# ---- for README.md ----
+# ---- Markdown ----
 
-MARKDOWN = ("", "", "OpenNDK", "bare TCP", "ratio", "from-to", "floor", "libfabric", "UCX", "aim", "")
+MARKDOWN = ("", "", "OpenNDK", "bare TCP", "ratio", "from-to", "floor", "libfabric", "UCX", "unreliable")
 
 
 def with_unit(value, unit):
@@ -206,20 +194,19 @@ def with_unit(value, unit):
 
 
 def markdown_row(line):
-    aim = f"{line['aim'][0].replace('<=', '≤').replace('>=', '≥')} {line['aim'][1]:,}"
-    return (line["group"], line["what"], with_unit(line["median"], line["unit"]), with_unit(line["against"], line["unit"]),
-            number(line["ratio"]), from_to(line), number(line["floor"]), number(line["libfabric"]), number(line["ucx"]),
-            aim, line["verdict"])
+    return (line["group"], line["what"], with_unit(line["median"], line["unit"]),
+            with_unit(line["against"], line["unit"]), number(line["ratio"]), from_to(line), number(line["floor"]),
+            number(line["libfabric"]), number(line["ucx"]), line["unreliable"])
 
 
 def markdown(machine, sections, command):
-    """The rows with an aim, with date, machine and command."""
+    """The main rows, with date, machine and command."""
     out = [f"`{command}`, {machine['date']}, OpenNDK {machine['openndk']}, {machine['cpu']}"
            f"{' (virtual machine)' if machine['virtual'] else ''}, {machine['processors']} processors, "
            f"Linux {machine['kernel']}, {machine['congestion_control']}, libfabric {machine['libfabric']}, "
            f"UCX {machine['ucx']}; load {machine['load'][0]} before, {machine['load_after'][0]} after."]
     for which, (title, lines) in itertools.product(CLASSES, sections):
-        mine = [line for line in lines if line["aim"] and line["class"] == which]
+        mine = [line for line in lines if line["main"] and line["class"] == which]
         if mine:
             out += ["", f"{title}; cores: {which}.", "", "| " + " | ".join(MARKDOWN) + " |",
                     "|" + "---|" * len(MARKDOWN)]
@@ -234,7 +221,7 @@ def name_of(run):
 
 
 def point(x, mine, field):
-    """Median and middle half of what is near, or else of all that was steady; None where there is nothing."""
+    """Median and middle half of the near measurements, or else of all steady ones; None if there are none."""
     every = [(m["class"], m["figures"][field]) for m in mine if m["class"] in CLASSES and m["figures"].get(field)]
     values = [v for which, v in every if which == "near"] or [v for _, v in every]
     low, high = middle(values)
@@ -242,7 +229,7 @@ def point(x, mine, field):
 
 
 def plot_points(plots, taken):
-    """For each plot its series with their points."""
+    """The series of each plot with their points."""
     measured = collections.defaultdict(list)
     for one in taken:
         measured[one["run"]].append(one)

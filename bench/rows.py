@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmark measures: the rows of its table, with their aims, and the series of its plots."""
+"""The measurements of the benchmark: the rows of its tables, and the series of its plots."""
 import collections
 
-# What to run: program, arguments ({seconds} is filled in), environment as pairs. Kind: ours, bare, floor, fabric, ucx.
+# A measurement: program, arguments ({seconds} is replaced), environment as pairs. Kind: ours, bare, floor, fabric, ucx.
 Run = collections.namedtuple("Run", "kind program arguments environment")
-# A row: the figure of ours, against that of another run (ratio: ours divided by it, the peers' likewise). Aim: sign and
-# number, of the ratio; of the figure itself where there is nothing to compare with. Floor: what a program needs that
-# promises nothing but the wire format (data_floor.c), or, of establishments, but that nobody else has the address; none
-# of one at a time, as bare TCP waits in another way there.
-Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx aim floor", defaults=(None,))
+# A row: the figure of OpenNDK, and the run to compare it with. The ratio is the first divided by the second; so are the
+# ratios of the peers. main: the row is one of --markdown's, and counts for the exit status. floor: a program with only
+# the necessary work (data_floor.c; for establishments bare TCP that reserves its addresses). One establishment at a
+# time has no floor, because bare TCP uses blocking calls there.
+Row = collections.namedtuple("Row", "group what field unit ours against fabric ucx main floor", defaults=(False, None))
 
 KINDS = {"ours": "OpenNDK", "bare": "bare TCP", "fabric": "libfabric", "ucx": "UCX"}
 NO_CRC = (("ONDK_CRC", "0"),)
@@ -49,7 +49,7 @@ def establish(kind, window):
 
 
 def window_for(size):
-    """Requests under way in a measurement of bandwidth, and in a burst."""
+    """Requests in flight in a measurement of bandwidth, and in a burst."""
     return (64, 16) if size <= 4096 else (16, 16) if size <= 65536 else (4, 1)
 
 
@@ -61,18 +61,18 @@ def latency_rows():
     group, us = "64 B latency", ("us", "us")
     return [
         Row(group, "send/receive, polling", *us, ndk("poll", 64), tcp("poll", 64), fabric("poll", 64), ucx("poll", 64),
-            ("<=", 1.08), floor("poll", 64)),
+            True, floor("poll", 64)),
         Row(group, "asleep, in notification", *us, ndk("sleep", 64), tcp("wait", 64), fabric("wait", 64), None,
-            ("<=", 1.10)),
+            True),
         Row(group, "asleep, waiting thread", *us, ndk("wait", 64), tcp("wait", 64), fabric("wait", 64), None,
-            ("<=", 1.25)),
+            True),
         Row(group, "write, memory and CQ", *us, ndk("memory", 64), tcp("poll", 64), fabric("memory", 64),
-            ucx("memory", 64), ("<=", 1.04), floor("memory", 64)),
-        Row(group, "write, passive target", *us, ndk("passive", 64), tcp("wait", 64), None, None, ("<=", 1.10)),
+            ucx("memory", 64), True, floor("memory", 64)),
+        Row(group, "write, passive target", *us, ndk("passive", 64), tcp("wait", 64), None, None, True),
         Row(group, "read, full round trip", *us, ndk("fetch", 64), tcp("poll", 64), fabric("fetch", 64),
-            ucx("fetch", 64), ("<=", 2.10), floor("fetch", 64)),
+            ucx("fetch", 64), True, floor("fetch", 64)),
         Row("64 KiB latency", "send/receive, polling", *us, ndk("poll", 65536), tcp("poll", 65536),
-            fabric("poll", 65536), ucx("poll", 65536), ("<=", 1.15), floor("poll", 65536)),
+            fabric("poll", 65536), ucx("poll", 65536), True, floor("poll", 65536)),
     ]
 
 
@@ -80,31 +80,30 @@ def rate_rows():
     group, rate, bare = "64 B rate", ("per_second", "1/s"), tcp("sends", 64)
     return [
         Row(group, "sends, bursts of 16", *rate, ndk("sends", 64, 64, 16), bare, fabric("sends", 64, 64, 16),
-            ucx("sends", 64, 64, 16), (">=", 20), floor("sends", 64, 64, 16)),
+            ucx("sends", 64, 64, 16), True, floor("sends", 64, 64, 16)),
         Row(group, "sends, plain", *rate, ndk("sends", 64, 64), bare, fabric("sends", 64, 64, 16),
-            ucx("sends", 64, 64, 16), (">=", 5)),
+            ucx("sends", 64, 64, 16), True),
         Row(group, "writes, bursts of 16", *rate, ndk("writes", 64, 64, 16), bare, fabric("writes", 64, 64, 16),
-            ucx("writes", 64, 64, 16), (">=", 20), floor("writes", 64, 64, 16)),
+            ucx("writes", 64, 64, 16), True, floor("writes", 64, 64, 16)),
         Row(group, "reads, bursts of 16", *rate, ndk("reads", 64, 64, 16), bare, fabric("reads", 64, 64, 16),
-            ucx("reads", 64, 64, 16), (">=", 5), floor("reads", 64, 64, 16)),
+            ucx("reads", 64, 64, 16), True, floor("reads", 64, 64, 16)),
         Row(group, "reads, plain", *rate, ndk("reads", 64, 64), bare, fabric("reads", 64, 64, 16),
-            ucx("reads", 64, 64, 16), None),
+            ucx("reads", 64, 64, 16)),
     ]
 
 
 def bandwidth_rows():
     rows = []
-    for name, size, test, aim, crc_aim in (("4 KiB", 4096, "writes", 3, 0.85), ("64 KiB", 65536, "writes", 1.8, 0.75),
-                                           ("1 MiB", 1 << 20, "writes", 1.25, 0.75),
-                                           ("1 MiB", 1 << 20, "reads", 1.2, 0.75)):
+    for name, size, test in (("4 KiB", 4096, "writes"), ("64 KiB", 65536, "writes"), ("1 MiB", 1 << 20, "writes"),
+                             ("1 MiB", 1 << 20, "reads")):
         figure = (f"{name} bandwidth", f"{test}, CRC off", "mib_per_second", "MiB/s")
         off = one_way(ndk, test, size, environment=NO_CRC)
         rows.append(Row(*figure, off, tcp("sends", size), one_way(fabric, test, size), one_way(ucx, test, size),
-                        (">=", aim)))
+                        True))
         rows.append(Row(figure[0], f"{test}, CRC on", *figure[2:], one_way(ndk, test, size), tcp("sends", size),
-                        None, None, None))
+                        None, None))
         rows.append(Row(figure[0], f"{test}, CRC on/off", *figure[2:], one_way(ndk, test, size), off, None, None,
-                        (">=", crc_aim), one_way(floor, test, size) if test == "reads" else None))
+                        True, one_way(floor, test, size) if test == "reads" else None))
     return rows
 
 
@@ -113,14 +112,14 @@ def establish_rows():
     for count in (1, 100, 1000):
         group = f"establish, {count} at once" if count > 1 else "establish, 1 at a time"
         others = [establish(kind, count) for kind in ("bare", "fabric", "ucx")]
-        rows.append(Row(group, "in callbacks", "per_second", "1/s", establish("ndk", count), *others, (">=", 0.75),
+        rows.append(Row(group, "in callbacks", "per_second", "1/s", establish("ndk", count), *others, True,
                         establish("floor", count)))
         rows.append(Row(group, "CPU time, both ends", "cpu_us", "us", establish("ndk", count), others[0], None, None,
-                        None, establish("floor", count)))
+                        False, establish("floor", count)))
         if count == 1:
             rows.append(Row(group, "waiting thread", "per_second", "1/s", establish("ndk-waiting", 1), others[0], None,
-                            None, None))
-            rows.append(Row(group, "latency", "latency_us", "us", establish("ndk", 1), *others, None))
+                            None))
+            rows.append(Row(group, "latency", "latency_us", "us", establish("ndk", 1), *others))
     return rows
 
 
@@ -131,12 +130,12 @@ def memory_rows():
                        ("scattered 256", "scattered 256"), ("bind 4 KiB", "bind 4096"),
                        ("register 4 MiB", "register 4194304")):
         mine = run("ours", "memory", *what.split(), "{seconds}")
-        rows += [Row("memory", name, "per_second", "1/s", mine, base, None, None, None),
-                 Row("memory", name, "cpu_us", "us", mine, base, None, None, None)]
+        rows += [Row("memory", name, "per_second", "1/s", mine, base, None, None),
+                 Row("memory", name, "cpu_us", "us", mine, base, None, None)]
     for kind in ("cq", "srq"):
         base = run("ours", "memory", kind, 1, "{seconds}")
         rows += [Row(f"shared {kind.upper()}", f"{count} QPs, to 1", field, "us",
-                     run("ours", "memory", kind, count, "{seconds}"), base, None, None, None)
+                     run("ours", "memory", kind, count, "{seconds}"), base, None, None)
                  for count in (100, 1000) for field in ("each_us", "cpu_us")]
     return rows
 
@@ -147,17 +146,17 @@ def many_rows():
         for count in (100, 1000, 9000):
             group = f"{count} {what}"
             ours, bare = run("ours", "many", kind, count, 64), run("bare", "many", "tcp", count, 64)
-            rows += [Row(group, name, field, "us", ours, bare, None, None, None)
+            rows += [Row(group, name, field, "us", ours, bare, None, None)
                      for name, field in (("to open each", "open_us"), ("to open, CPU time", "open_cpu_us"),
                                          ("to close each", "close_us"), ("to close, CPU time", "close_cpu_us"))]
-            rows += [Row(group, f"own memory, {side}", f"{side}_own", "B", ours, None, None, None, ("<", 8192))
+            rows += [Row(group, f"own memory, {side}", f"{side}_own", "B", ours, None, None, None, True)
                      for side in ("client", "server")]
-            rows.append(Row(group, "its queues", "queues", "B", ours, None, None, None, None))
+            rows.append(Row(group, "its queues", "queues", "B", ours, None, None, None))
     return rows
 
 
-def crowd(kind, count, under_way, queues=1, environment=()):
-    return run("bare" if kind == "tcp" else "ours", "crowd", kind, count, under_way, queues, "{seconds}",
+def crowd(kind, count, in_flight, queues=1, environment=()):
+    return run("bare" if kind == "tcp" else "ours", "crowd", kind, count, in_flight, queues, "{seconds}",
                environment=environment)
 
 
@@ -165,20 +164,20 @@ def crowd_rows():
     rows, group = [], "64 B, in turn"
     for count in (1, 100, 1000, 9000):
         ours = crowd("ndk", count, 1)
-        rows.append(Row(group, f"over {count:,}", "us", "us", ours, crowd("tcp", count, 1), None, None, None))
+        rows.append(Row(group, f"over {count:,}", "us", "us", ours, crowd("tcp", count, 1), None, None))
         if count > 1:
-            rows.append(Row(group, f"over {count:,}, to 1", "us", "us", ours, crowd("ndk", 1, 1), None, None, None))
+            rows.append(Row(group, f"over {count:,}, to 1", "us", "us", ours, crowd("ndk", 1, 1), None, None))
     group = "64 B, all at once"
     for count in (100, 1000):
         ours = crowd("ndk", count, count)
-        rows += [Row(group, f"over {count:,}", "per_second", "1/s", ours, crowd("tcp", count, count), None, None, None),
-                 Row(group, f"fastest to slowest of {count:,}", "unfairness", "", ours, None, None, None, ("<=", 2))]
+        rows += [Row(group, f"over {count:,}", "per_second", "1/s", ours, crowd("tcp", count, count), None, None),
+                 Row(group, f"fastest to slowest of {count:,}", "unfairness", "", ours, None, None, None, True)]
     group = "shards"
-    one, spread, two = (crowd("ndk-told", 100, 100, n, (("ONDK_SHARDS", str(n)), *free))
+    one, spread, two = (crowd("ndk-notified", 100, 100, n, (("ONDK_SHARDS", str(n)), *free))
                         for n, free in ((1, ()), (1, (("BENCH_FREE", "1"),)), (2, ())))
-    rows += [Row(group, "2 on all cores, to 1 on 1", "per_second", "1/s", two, one, None, None, None),
-             Row(group, "2 to 1, both on all cores", "per_second", "1/s", two, spread, None, None, None),
-             Row(group, "CPU time of 2, to 1 on 1", "cpu_us", "us", two, one, None, None, None)]
+    rows += [Row(group, "2 on all cores, to 1 on 1", "per_second", "1/s", two, one, None, None),
+             Row(group, "2 to 1, both on all cores", "per_second", "1/s", two, spread, None, None),
+             Row(group, "CPU time of 2, to 1 on 1", "cpu_us", "us", two, one, None, None)]
     return rows
 
 
@@ -189,7 +188,7 @@ SIZES = (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20)
 WINDOWS = (1, 4, 16, 64, 240)
 AT_ONCE = (1, 10, 100, 1000)
 
-# A plot: title, what x and y are, the figure, and series: name, kind, dashed or not, points as x and run.
+# A plot: title, the labels of x and y, the figure, and series: name, kind, dashed or not, points as x and run.
 Plot = collections.namedtuple("Plot", "title x y field series")
 PLOTS = [
     Plot("Latency by size", "bytes", "half of a round trip, us, both ends polling", "us",
@@ -201,13 +200,13 @@ PLOTS = [
           ("bare TCP", "bare", False, [(s, tcp("sends", s)) for s in SIZES]),
           ("libfabric", "fabric", False, [(s, one_way(fabric, "writes", s)) for s in SIZES]),
           ("UCX", "ucx", False, [(s, one_way(ucx, "writes", s)) for s in SIZES])]),
-    Plot("Message rate by window", "messages under way", "64 B messages each second, bursts of up to 16", "per_second",
+    Plot("Message rate by window", "messages in flight", "64 B messages each second, bursts of up to 16", "per_second",
          [("OpenNDK", "ours", False, [(w, ndk("sends", 64, w, min(w, 16))) for w in WINDOWS]),
           ("OpenNDK, plain", "ours", True, [(w, ndk("sends", 64, w)) for w in WINDOWS]),
           ("bare TCP (no window)", "bare", False, [(w, tcp("sends", 64)) for w in WINDOWS]),
           ("libfabric", "fabric", False, [(w, fabric("sends", 64, w, min(w, 16))) for w in WINDOWS]),
           ("UCX", "ucx", False, [(w, ucx("sends", 64, w, min(w, 16))) for w in WINDOWS])]),
-    Plot("Establishments by concurrency", "connections on their way", "establishments each second", "per_second",
+    Plot("Establishments by concurrency", "connections at a time", "establishments each second", "per_second",
          [(KINDS[k], k, False, [(n, establish("ndk" if k == "ours" else k, n)) for n in AT_ONCE])
           for k in ("ours", "bare", "fabric", "ucx")]),
 ]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bare TCP making the exchanges of an NDK establishment: see tcp_side.h. */
+/* Bare TCP with the exchanges of an NDK establishment: see tcp_side.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -37,12 +37,12 @@ struct tcp_side {
 
 /* ---- sockets ---- */
 
-static struct sockaddr_in loopback(uint16_t port)
+static struct sockaddr_in tcp_loopback(uint16_t port)
 {
     return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 }
 
-static int make_socket(int flags)
+static int tcp_socket(int flags)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0), one = 1;
 
@@ -52,21 +52,21 @@ static int make_socket(int flags)
     return fd;
 }
 
-/* A socket that has begun (or, without SOCK_NONBLOCK, finished) connecting from the next port that is free: *port. */
-static int connect_from_next(const struct sockaddr_in *to, int flags, uint16_t *port)
+/* Returns a socket that connects, or without SOCK_NONBLOCK is connected, from the next free port, which is *port. */
+static int tcp_connect_from_next(const struct sockaddr_in *to, int flags, uint16_t *port)
 {
     static unsigned next;
 
     if (!next)
         next = (unsigned)bench_now();
     for (unsigned tries = 0; tries < PORTS; tries++) {
-        struct sockaddr_in from = loopback(htons((uint16_t)(PORT_FIRST + next++ % PORTS)));
+        struct sockaddr_in from = tcp_loopback(htons((uint16_t)(PORT_FIRST + next++ % PORTS)));
         int fd;
 
         *port = from.sin_port;
         if (*port == to->sin_port)
             continue;
-        fd = make_socket(flags);
+        fd = tcp_socket(flags);
         if (!bind(fd, (struct sockaddr *)&from, sizeof from) &&
             (!connect(fd, (const struct sockaddr *)to, sizeof *to) || errno == EINPROGRESS))
             return fd;
@@ -77,16 +77,16 @@ static int connect_from_next(const struct sockaddr_in *to, int flags, uint16_t *
     bench_die("no port is free");
 }
 
-static bool leaves(int fd, size_t size)
+static bool tcp_try_send(int fd, size_t size)
 {
     static const char bytes[TCP_MESSAGE];
 
     return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-static void send_all(int fd, size_t size)
+static void tcp_send_all(int fd, size_t size)
 {
-    if (!leaves(fd, size))
+    if (!tcp_try_send(fd, size))
         bench_die("send: %s", strerror(errno));
 }
 
@@ -104,7 +104,7 @@ struct tcp_side *tcp_side_open(unsigned conns)
     return s;
 }
 
-static void watch(struct tcp_side *s, int fd, void *data, uint32_t events)
+static void tcp_side_watch(struct tcp_side *s, int fd, void *data, uint32_t events)
 {
     struct epoll_event event = { .events = events, .data.ptr = data };
 
@@ -115,10 +115,11 @@ static void watch(struct tcp_side *s, int fd, void *data, uint32_t events)
 /* ---- client ---- */
 
 /*
- * A name that only one process can have: the provider says in this way whose an address is. -1: somebody has it. Its
- * digits differ from those of the next port's in many places, as the kernel keeps names by the sum of their octets.
+ * Binds a socket to a name that only one process can have; the provider reserves addresses in this way. Returns -1 if
+ * the name is in use. The digits of the names of successive ports differ in many places, because the kernel hashes
+ * names by the sum of their bytes.
  */
-static int take_name(uint16_t port)
+static int tcp_bind_name(uint16_t port)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX, .sun_path = "\0openndk/bench/" };
     size_t len = 1 + strlen(name.sun_path + 1);
@@ -141,10 +142,10 @@ void tcp_side_own(struct tcp_side *s)
 
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port)
 {
-    s->peer = loopback(port);
+    s->peer = tcp_loopback(port);
 }
 
-static void client_open(struct load *l, unsigned slot)
+static void tcp_client_open(struct load *l, unsigned slot)
 {
     struct tcp_side *s = l->context;
     struct tcp_conn *c = &s->conns[slot];
@@ -152,18 +153,18 @@ static void client_open(struct load *l, unsigned slot)
 
     c->slot = slot;
     c->state = BARE_CONNECTING;
-    c->fd = connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
+    c->fd = tcp_connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
     c->name_fd = -1;
-    while (s->owns && (c->name_fd = take_name(port)) < 0) {
+    while (s->owns && (c->name_fd = tcp_bind_name(port)) < 0) {
         close(c->fd);
-        c->fd = connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
+        c->fd = tcp_connect_from_next(&s->peer, SOCK_NONBLOCK, &port);
     }
-    if (s->owns && leaves(c->fd, TCP_MESSAGE))
-        c->state = BARE_REPLY; /* within a host it is connected by now: the provider does not ask either */
-    watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
+    if (s->owns && tcp_try_send(c->fd, TCP_MESSAGE))
+        c->state = BARE_REPLY; /* on loopback the socket is connected already; the provider does not check either */
+    tcp_side_watch(s, c->fd, c, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 
-static void client_close(struct load *l, unsigned slot)
+static void tcp_client_close(struct load *l, unsigned slot)
 {
     struct tcp_side *s = l->context;
     struct tcp_conn *c = &s->conns[slot];
@@ -172,29 +173,29 @@ static void client_close(struct load *l, unsigned slot)
     shutdown(c->fd, SHUT_WR);
 }
 
-const struct load_backend tcp_backend = { .open = client_open, .close = client_close };
+const struct load_backend tcp_backend = { .open = tcp_client_open, .close = tcp_client_close };
 
-static void client_connected(struct tcp_conn *c)
+static void tcp_client_on_connected(struct tcp_conn *c)
 {
     int error = 0;
     socklen_t len = sizeof error;
 
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) || error)
         bench_die("connect: %s", strerror(error));
-    send_all(c->fd, TCP_MESSAGE);
+    tcp_send_all(c->fd, TCP_MESSAGE);
     c->state = BARE_REPLY;
 }
 
-static void client_event(struct load *l, struct tcp_conn *c, uint32_t events)
+static void tcp_client_on_event(struct load *l, struct tcp_conn *c, uint32_t events)
 {
     char bytes[TCP_MESSAGE];
 
     if (c->state == BARE_CONNECTING && events & EPOLLOUT) {
-        client_connected(c);
+        tcp_client_on_connected(c);
     } else if (c->state == BARE_REPLY && events & EPOLLIN) {
         if (recv(c->fd, bytes, sizeof bytes, 0) != sizeof bytes)
             bench_die("no reply: %s", strerror(errno));
-        send_all(c->fd, 1);
+        tcp_send_all(c->fd, 1);
         c->state = BARE_UP;
         load_established(l, c->slot);
     } else if (c->state == BARE_CLOSING && events & EPOLLIN) {
@@ -215,7 +216,7 @@ void tcp_side_run(struct tcp_side *s, struct load *l)
         int n = epoll_wait(s->epoll_fd, events, EVENTS, -1);
 
         for (int i = 0; i < n; i++)
-            client_event(l, events[i].data.ptr, events[i].events);
+            tcp_client_on_event(l, events[i].data.ptr, events[i].events);
     }
     while (sem_wait(&l->end))
         continue;
@@ -225,17 +226,17 @@ void tcp_side_run(struct tcp_side *s, struct load *l)
 
 void tcp_side_listen(struct tcp_side *s, uint16_t *port)
 {
-    struct sockaddr_in at = loopback(0);
+    struct sockaddr_in at = tcp_loopback(0);
     socklen_t len = sizeof at;
 
-    s->listen_fd = make_socket(0);
+    s->listen_fd = tcp_socket(0);
     if (bind(s->listen_fd, (struct sockaddr *)&at, sizeof at) || listen(s->listen_fd, BACKLOG) ||
         getsockname(s->listen_fd, (struct sockaddr *)&at, &len))
         bench_die("listen: %s", strerror(errno));
     *port = at.sin_port;
 }
 
-static void accept_next(struct tcp_side *s)
+static void tcp_side_accept(struct tcp_side *s)
 {
     int fd = accept4(s->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     struct tcp_conn *c = s->free_conns;
@@ -247,16 +248,16 @@ static void accept_next(struct tcp_side *s)
     s->free_conns = c->free_next;
     c->fd = fd;
     c->state = BARE_REQUEST;
-    watch(s, fd, c, EPOLLIN);
+    tcp_side_watch(s, fd, c, EPOLLIN);
 }
 
-static void server_event(struct tcp_side *s, struct tcp_conn *c)
+static void tcp_server_on_event(struct tcp_side *s, struct tcp_conn *c)
 {
     char bytes[TCP_MESSAGE];
     ssize_t n = recv(c->fd, bytes, sizeof bytes, 0);
 
     if (c->state == BARE_REQUEST && n == TCP_MESSAGE) {
-        send_all(c->fd, TCP_MESSAGE);
+        tcp_send_all(c->fd, TCP_MESSAGE);
         c->state = BARE_READY;
     } else if (c->state == BARE_READY && n == 1) {
         c->state = BARE_SERVED;
@@ -266,29 +267,29 @@ static void server_event(struct tcp_side *s, struct tcp_conn *c)
         c->free_next = s->free_conns;
         s->free_conns = c;
     } else if (n >= 0 || errno != EAGAIN) {
-        bench_die("a peer broke off: state %d, %zd bytes", (int)c->state, n);
+        bench_die("a peer ended the connection: state %d, %zd bytes", (int)c->state, n);
     }
 }
 
 void tcp_side_serve(struct tcp_side *s, int control)
 {
     struct epoll_event events[EVENTS];
-    bool go_on = true;
+    bool is_open = true;
 
     if (fcntl(s->listen_fd, F_SETFL, O_NONBLOCK))
         bench_die("fcntl: %s", strerror(errno));
-    watch(s, s->listen_fd, NULL, EPOLLIN);
-    watch(s, control, s, EPOLLIN);
-    while (go_on) {
+    tcp_side_watch(s, s->listen_fd, NULL, EPOLLIN);
+    tcp_side_watch(s, control, s, EPOLLIN);
+    while (is_open) {
         int n = epoll_wait(s->epoll_fd, events, EVENTS, -1);
 
         for (int i = 0; i < n; i++) {
             if (!events[i].data.ptr)
-                accept_next(s);
+                tcp_side_accept(s);
             else if (events[i].data.ptr == s)
-                go_on = bench_answer_once(control);
+                is_open = bench_answer_usage_once(control);
             else
-                server_event(s, events[i].data.ptr);
+                tcp_server_on_event(s, events[i].data.ptr);
         }
     }
 }
@@ -297,10 +298,10 @@ void tcp_side_serve(struct tcp_side *s, int control)
 
 int tcp_connect_blocking(uint16_t port)
 {
-    struct sockaddr_in to = loopback(port);
+    struct sockaddr_in to = tcp_loopback(port);
     uint16_t ours;
 
-    return connect_from_next(&to, 0, &ours);
+    return tcp_connect_from_next(&to, 0, &ours);
 }
 
 int tcp_accept_blocking(struct tcp_side *s)
@@ -317,15 +318,15 @@ void tcp_blocking_churn(struct load *l, uint16_t port, double seconds)
     uint64_t deadline = bench_now() + (uint64_t)(seconds * NS_PER_S), from = bench_now();
     char bytes[TCP_MESSAGE];
 
-    l->latencies.count = 0;
+    samples_clear(&l->latencies);
     atomic_store(&l->done, 0);
     for (; from < deadline; from = bench_now()) {
         int fd = tcp_connect_blocking(port);
 
-        send_all(fd, TCP_MESSAGE);
+        tcp_send_all(fd, TCP_MESSAGE);
         if (recv(fd, bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes)
             bench_die("no reply: %s", strerror(errno));
-        send_all(fd, 1);
+        tcp_send_all(fd, 1);
         samples_add(&l->latencies, (double)(bench_now() - from));
         shutdown(fd, SHUT_WR);
         if (recv(fd, bytes, sizeof bytes, 0) != 0)
@@ -336,14 +337,14 @@ void tcp_blocking_churn(struct load *l, uint16_t port, double seconds)
     l->ended = bench_now();
 }
 
-static void serve_blocking(int fd)
+static void tcp_serve_connection(int fd)
 {
     char bytes[TCP_MESSAGE];
 
     if (recv(fd, bytes, sizeof bytes, MSG_WAITALL) == sizeof bytes) {
-        send_all(fd, TCP_MESSAGE);
+        tcp_send_all(fd, TCP_MESSAGE);
         if (recv(fd, bytes, 1, 0) != 1 || recv(fd, bytes, 1, 0) != 0)
-            bench_die("a peer broke off");
+            bench_die("a peer ended the connection");
         shutdown(fd, SHUT_WR);
     }
     close(fd);
@@ -353,12 +354,12 @@ struct ending {
     int control, listen_fd;
 };
 
-/* When the other process is done, accept returns. */
-static void *end_listening(void *context)
+/* Makes accept return when the other process has closed the control socket. */
+static void *tcp_stop_listening(void *context)
 {
     struct ending *e = context;
 
-    bench_answer(e->control);
+    bench_answer_usage(e->control);
     shutdown(e->listen_fd, SHUT_RD);
     return NULL;
 }
@@ -369,9 +370,9 @@ void tcp_blocking_serve(struct tcp_side *s, int control)
     pthread_t thread;
     int fd;
 
-    if (pthread_create(&thread, NULL, end_listening, &e))
+    if (pthread_create(&thread, NULL, tcp_stop_listening, &e))
         bench_die("no thread");
     while ((fd = tcp_accept_blocking(s)) >= 0)
-        serve_blocking(fd);
+        tcp_serve_connection(fd);
     pthread_join(thread, NULL);
 }

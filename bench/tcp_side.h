@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bare TCP making the exchanges of an NDK establishment: explicit bind in 49152-65535, connect, accept, request,
- * reply, one ready byte, both half-closes, close. With epoll, one thread on each side, for many at a time; with
- * blocking calls for one at a time.
+ * Bare TCP with the exchanges of an NDK establishment: explicit bind in 49152-65535, connect, accept, request, reply,
+ * one ready byte, both half-closes, close. Many at a time use epoll and one thread at each end; one at a time uses
+ * blocking calls.
  */
 #ifndef BENCH_TCP_SIDE_H
 #define BENCH_TCP_SIDE_H
@@ -22,16 +22,16 @@ struct tcp_side *tcp_side_open(unsigned conns);
 void tcp_side_listen(struct tcp_side *s, uint16_t *port);
 void tcp_side_serve(struct tcp_side *s, int control); /* as ndk_side_serve */
 void tcp_side_connect_to(struct tcp_side *s, uint16_t port);
-/* From now on as the provider: each address that it connects from has a name meanwhile, and the request goes at once. */
+/* From now on reserves each local address by a name, and sends the request at once, like the provider. */
 void tcp_side_own(struct tcp_side *s);
-extern const struct load_backend tcp_backend; /* its context the side */
+extern const struct load_backend tcp_backend; /* its context is the side */
 void tcp_side_run(struct tcp_side *s, struct load *l);
 
-/* One at a time, blocking; the same load's figures. */
+/* One connection at a time with blocking calls. Fills in the same figures of the load. */
 void tcp_blocking_churn(struct load *l, uint16_t port, double seconds);
 void tcp_blocking_serve(struct tcp_side *s, int control);
 
-/* One connection for data, blocking, bound as the others are. */
+/* One blocking connection for data, with a local address chosen as for the others. */
 int tcp_connect_blocking(uint16_t port);
 int tcp_accept_blocking(struct tcp_side *s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work from which scripts/train makes the library's profile: messages of all kinds and sizes between two ends in this
- * process, by polling and by notification, and connections that come and go. The program measures nothing and prints only
- * what failed.
+ * The workload for the profile that scripts/train creates: messages of all kinds and sizes between two ends in this
+ * process, by polling and by notification, and connections that are opened and closed. The program measures nothing and
+ * prints only failures.
  */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -15,35 +15,35 @@
 enum {
     DEPTH = 256,
     RESULTS = 16,
-    LARGEST = 1 << 20,
+    MAX_SIZE = 1 << 20,
     TRIPS = 2000,
     ASLEEP = 500,
-    TIMES = 20,  /* that so many connections */
-    COUNT = 100, /* come and go */
+    TIMES = 20,  /* how often connections are opened and closed */
+    COUNT = 100, /* how many at a time */
     SMALL = 64,
-    LOOKS = 3, /* in vain, before what is looked for is there: a peer takes its time */
-    FAR = 2 << 20, /* offset of what is written to, and of what messages go to */
+    EMPTY_POLLS = 3, /* before the message can have arrived, as with a peer that takes longer */
+    FAR = 2 << 20,   /* offset of the memory for the peer's writes, and for receives */
 };
 
 enum op { SEND, WRITE, READ };
 
 static struct pairs pairs;
 static sem_t over;
-static atomic_bool ending; /* the last notifications may meet the close */
+static atomic_bool ending; /* requests may be flushed */
 
-/* What each end has had; the context of a receive is its end, that of others NULL. */
-struct seen {
+/* The completions of one end. The context of a receive is its end; other requests have NULL. */
+struct counts {
     unsigned long received, done;
 };
 
-static void receive(struct pair_end *e)
+static void train_receive(struct pair_end *e)
 {
-    NDK_SGE piece = consumer_region_sge(&e->region, FAR, LARGEST);
+    NDK_SGE piece = consumer_region_sge(&e->region, FAR, MAX_SIZE);
 
     pairs_require(e->qps[0]->Dispatch->NdkReceive(e->qps[0], e, &piece, 1), "NdkReceive");
 }
 
-static void post(struct pair_end *e, enum op op, size_t size, ULONG flags)
+static void train_post(struct pair_end *e, enum op op, size_t size, ULONG flags)
 {
     const struct pair_end *to = e == &pairs.active ? &pairs.passive : &pairs.active;
     NDK_SGE piece = consumer_region_sge(&e->region, 0, (uint32_t)size);
@@ -60,7 +60,7 @@ static void post(struct pair_end *e, enum op op, size_t size, ULONG flags)
                                             to->region.remote_token, flags), "NdkRead");
 }
 
-static void look(struct pair_end *e, struct seen *s)
+static void train_poll(struct pair_end *e, struct counts *s)
 {
     NDK_RESULT results[RESULTS];
     ULONG n = e->cq->Dispatch->NdkGetCqResults(e->cq, results, RESULTS);
@@ -78,134 +78,135 @@ static void look(struct pair_end *e, struct seen *s)
 
 /* ---- one at a time ---- */
 
-static void message(struct pair_end *from, struct pair_end *to, struct seen *mine, struct seen *theirs)
+static void train_message(struct pair_end *from, struct pair_end *to, struct counts *mine, struct counts *theirs)
 {
     unsigned long before = theirs->received;
 
-    for (int i = 0; i < LOOKS; i++)
-        look(to, theirs);
-    post(from, SEND, SMALL, 0);
-    look(from, mine);
+    for (int i = 0; i < EMPTY_POLLS; i++)
+        train_poll(to, theirs);
+    train_post(from, SEND, SMALL, 0);
+    train_poll(from, mine);
     while (theirs->received == before)
-        look(to, theirs);
-    receive(to);
+        train_poll(to, theirs);
+    train_receive(to);
 }
 
-static void write_and_look(struct pair_end *from, struct pair_end *to, struct seen *mine, struct seen *theirs, int value)
+static void train_write(struct pair_end *from, struct pair_end *to, struct counts *mine, struct counts *theirs,
+                        int value)
 {
     const volatile unsigned char *last = to->region.memory + FAR + SMALL - 1;
 
-    for (int i = 0; i < LOOKS; i++)
-        look(to, theirs);
+    for (int i = 0; i < EMPTY_POLLS; i++)
+        train_poll(to, theirs);
     from->region.memory[SMALL - 1] = (unsigned char)value;
-    post(from, WRITE, SMALL, 0);
-    look(from, mine);
+    train_post(from, WRITE, SMALL, 0);
+    train_poll(from, mine);
     while (*last != (unsigned char)value)
-        look(to, theirs);
+        train_poll(to, theirs);
 }
 
-static void one_at_a_time(void)
+static void train_one_at_a_time(void)
 {
     struct pair_end *a = &pairs.active, *p = &pairs.passive;
-    struct seen mine = { 0 }, theirs = { 0 };
+    struct counts mine = { 0 }, theirs = { 0 };
 
     for (int i = 0; i < TRIPS; i++) {
-        message(a, p, &mine, &theirs);
-        message(p, a, &theirs, &mine);
+        train_message(a, p, &mine, &theirs);
+        train_message(p, a, &theirs, &mine);
     }
     for (int i = 0; i < TRIPS; i++) {
-        write_and_look(a, p, &mine, &theirs, i + 1);
-        write_and_look(p, a, &theirs, &mine, i + 1);
+        train_write(a, p, &mine, &theirs, i + 1);
+        train_write(p, a, &theirs, &mine, i + 1);
     }
     for (int i = 0; i < TRIPS; i++) {
         unsigned long before = mine.done;
 
-        post(a, READ, SMALL, 0);
+        train_post(a, READ, SMALL, 0);
         while (mine.done == before) {
-            look(p, &theirs);
-            look(a, &mine);
+            train_poll(p, &theirs);
+            train_poll(a, &mine);
         }
     }
 }
 
-/* ---- many under way ---- */
+/* ---- many in flight ---- */
 
-static void one_way(enum op op, size_t size, unsigned long total, unsigned window, unsigned burst, bool defers)
+static void train_one_way(enum op op, size_t size, unsigned long total, unsigned window, unsigned burst, bool defers)
 {
     struct pair_end *a = &pairs.active, *p = &pairs.passive;
-    struct seen mine = { 0 }, theirs = { 0 };
+    struct counts mine = { 0 }, theirs = { 0 };
     unsigned long posted = 0, again = 0;
 
-    for (int i = 0; i < LOOKS; i++) { /* nothing of what was before counts */
-        look(a, &mine);
-        look(p, &theirs);
+    for (int i = 0; i < EMPTY_POLLS; i++) { /* removes earlier completions */
+        train_poll(a, &mine);
+        train_poll(p, &theirs);
     }
-    mine = theirs = (struct seen){ 0 };
+    mine = theirs = (struct counts){ 0 };
     for (unsigned i = 0; op == SEND && i < window; i++)
-        receive(p);
+        train_receive(p);
     while (mine.done < total) {
-        /* A message needs a receive, too. */
-        unsigned long most = (op == SEND && again < mine.done ? again : mine.done) + window;
-        unsigned long end = posted + burst < most ? posted + burst : most;
+        /* A send also needs a posted receive. */
+        unsigned long limit = (op == SEND && again < mine.done ? again : mine.done) + window;
+        unsigned long end = posted + burst < limit ? posted + burst : limit;
 
         for (end = end < total ? end : total; posted < end; posted++)
-            post(a, op, size, defers && posted + 1 < end ? NDK_OP_FLAG_DEFER : 0);
-        look(p, &theirs);
+            train_post(a, op, size, defers && posted + 1 < end ? NDK_OP_FLAG_DEFER : 0);
+        train_poll(p, &theirs);
         for (; again < theirs.received; again++)
-            receive(p);
-        look(a, &mine);
+            train_receive(p);
+        train_poll(a, &mine);
     }
     while (op == SEND && theirs.received < total)
-        look(p, &theirs);
+        train_poll(p, &theirs);
 }
 
-static void many(void)
+static void train_many(void)
 {
     static const struct load {
         size_t size;
         unsigned long total;
         unsigned window, burst;
-    } loads[] = { { SMALL, 5000, 64, 16 }, { 4096, 1000, 64, 16 }, { 65536, 300, 16, 16 }, { LARGEST, 40, 4, 1 } };
+    } loads[] = { { SMALL, 5000, 64, 16 }, { 4096, 1000, 64, 16 }, { 65536, 300, 16, 16 }, { MAX_SIZE, 40, 4, 1 } };
 
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
         const struct load *l = &loads[i];
 
         for (int op = SEND; op <= READ; op++)
             for (int defers = 0; defers < 2; defers++)
-                one_way((enum op)op, l->size, l->total, l->window, l->burst, defers);
+                train_one_way((enum op)op, l->size, l->total, l->window, l->burst, defers);
     }
 }
 
-/* ---- asleep: each end answers inside its notification ---- */
+/* ---- by notification: each end answers inside it ---- */
 
-static void answer(struct pair_end *e)
+static void train_answer(struct pair_end *e)
 {
     static unsigned long answered;
-    struct seen s;
+    struct counts s;
 
     e->cq->Dispatch->NdkArmCq(e->cq, NDK_CQ_NOTIFY_SOLICITED);
     do {
-        s = (struct seen){ 0 };
-        look(e, &s);
+        s = (struct counts){ 0 };
+        train_poll(e, &s);
         for (unsigned long i = 0; i < s.received; i++) {
-            receive(e);
+            train_receive(e);
             if (e == &pairs.active && ++answered % ASLEEP == 0)
                 sem_post(&over);
             else
-                post(e, SEND, SMALL, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT);
+                train_post(e, SEND, SMALL, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT);
         }
     } while (s.received + s.done > 0);
 }
 
-static void asleep(void)
+static void train_asleep(void)
 {
     struct pair_end *ends[] = { &pairs.active, &pairs.passive };
 
     for (int i = 0; i < 2; i++) {
-        atomic_store(&ends[i]->notified, answer);
+        atomic_store(&ends[i]->notified, train_answer);
         ends[i]->cq->Dispatch->NdkArmCq(ends[i]->cq, NDK_CQ_NOTIFY_SOLICITED);
     }
-    post(&pairs.active, SEND, SMALL, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT);
+    train_post(&pairs.active, SEND, SMALL, NDK_OP_FLAG_SEND_AND_SOLICIT_EVENT);
     while (sem_wait(&over))
         continue;
     atomic_store(&ending, true);
@@ -215,7 +216,7 @@ static void asleep(void)
 
 /* ---- connections ---- */
 
-static void disconnect(unsigned i)
+static void train_disconnect(unsigned i)
 {
     NDK_CONNECTOR *c = pairs.active.connectors[i], *peer = pairs.passive.connectors[i];
     struct sync active, passive;
@@ -231,11 +232,11 @@ static void disconnect(unsigned i)
     sync_fini(&passive);
 }
 
-static void come_and_go(void)
+static void train_connections(void)
 {
     pairs_open(&pairs, COUNT, 4, 0);
     for (unsigned i = 0; i < COUNT; i++)
-        disconnect(i);
+        train_disconnect(i);
     pairs_close(&pairs);
 }
 
@@ -247,15 +248,15 @@ int main(void)
         atomic_store(&ending, false);
         pairs_open(&pairs, 1, 2 * DEPTH, 0);
         for (int i = 0; i < 4; i++) {
-            receive(&pairs.active);
-            receive(&pairs.passive);
+            train_receive(&pairs.active);
+            train_receive(&pairs.passive);
         }
-        one_at_a_time();
-        many();
-        asleep();
+        train_one_at_a_time();
+        train_many();
+        train_asleep();
         pairs_close(&pairs);
     }
     for (int i = 0; i < TIMES; i++)
-        come_and_go();
+        train_connections();
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel's services cost beside their bare counterparts: pthread's mutex and condition, pthread's spin lock, a
- * queue lock of atomics, a pool of pthreads, malloc. Both are measured by turns, so that what else the machine does meets
- * both alike; medians are compared. What one thread does alone counts its processor time, what several do the wall's.
+ * Compares the kernel's services with their counterparts: a mutex and condition and a spin lock of pthread, a queue
+ * lock of atomics, a pool of pthreads, malloc. The two are measured in turn, so that other load affects both, and their
+ * medians are compared. Measurements of one thread use its CPU time, those of several threads elapsed time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -140,7 +140,7 @@ struct turn {
 
 static _Atomic(struct turn *) last;
 
-__attribute__((noinline)) static void turn_take(struct turn *me)
+__attribute__((noinline)) static void turn_acquire(struct turn *me)
 {
     struct turn *before;
 
@@ -154,11 +154,12 @@ __attribute__((noinline)) static void turn_take(struct turn *me)
         continue;
 }
 
-__attribute__((noinline)) static void turn_give(struct turn *me)
+__attribute__((noinline)) static void turn_release(struct turn *me)
 {
     struct turn *next = atomic_load_explicit(&me->next, memory_order_acquire), *self = me;
 
-    if (!next && atomic_compare_exchange_strong_explicit(&last, &self, NULL, memory_order_release, memory_order_relaxed))
+    if (!next &&
+        atomic_compare_exchange_strong_explicit(&last, &self, NULL, memory_order_release, memory_order_relaxed))
         return;
     while (!next)
         next = atomic_load_explicit(&me->next, memory_order_acquire);
@@ -180,8 +181,8 @@ static void queued_bare(int n)
     struct turn me;
 
     for (int i = 0; i < n; i++) {
-        turn_take(&me);
-        turn_give(&me);
+        turn_acquire(&me);
+        turn_release(&me);
     }
 }
 
@@ -266,7 +267,7 @@ static void work_bare(int n)
 
 /* ---- Pool -------------------------------------------------------------------------------------------------------- */
 
-/* Eight live blocks, as requests that are under way together. */
+/* Eight live blocks, like eight requests in flight. */
 enum { LIVE = 8, SMALL = 128, LARGE = 4000 };
 
 static void pool_ours(int n, size_t size)
@@ -330,12 +331,12 @@ static const struct bench {
     { "event: there and back", "mutex and condition", event_handover, flag_handover, HANDOVERS, CLOCK_MONOTONIC },
     { "spin lock", "pthread_spin_lock", spin_ours, spin_bare, ALONE, CLOCK_THREAD_CPUTIME_ID },
     { "in-stack queued lock", "queue of atomics", queued_ours, queued_bare, ALONE, CLOCK_THREAD_CPUTIME_ID },
-    { "work item", "pool of pthreads", work_ours, work_bare, ITEMS * BATCHES, CLOCK_MONOTONIC },
-    { "pool, 128 octets", "malloc", pool_small, malloc_small, ALONE, CLOCK_THREAD_CPUTIME_ID },
-    { "pool, 4000 octets", "malloc", pool_large, malloc_large, ALONE, CLOCK_THREAD_CPUTIME_ID },
+    { "work item", "pool of pthreads", work_ours, work_bare, ITEMS *BATCHES, CLOCK_MONOTONIC },
+    { "pool, 128 bytes", "malloc", pool_small, malloc_small, ALONE, CLOCK_THREAD_CPUTIME_ID },
+    { "pool, 4000 bytes", "malloc", pool_large, malloc_large, ALONE, CLOCK_THREAD_CPUTIME_ID },
 };
 
-static double now(clockid_t clock)
+static double bench_now(clockid_t clock)
 {
     struct timespec t;
 
@@ -343,43 +344,43 @@ static double now(clockid_t clock)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static double once(const struct bench *b, void (*run)(int n), int n)
+static double bench_run_once(const struct bench *b, void (*run)(int n), int n)
 {
-    double start = now(b->clock);
+    double start = bench_now(b->clock);
 
     run(n);
-    return (now(b->clock) - start) / n;
+    return (bench_now(b->clock) - start) / n;
 }
 
-static int order(const void *a, const void *b)
+static int samples_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static double median(double *values)
+static double samples_median(double *values)
 {
-    qsort(values, ROUNDS, sizeof values[0], order);
+    qsort(values, ROUNDS, sizeof values[0], samples_compare);
     return values[ROUNDS / 2];
 }
 
-/* *bare and *ours: nanoseconds for one. With checks, fewer of each. */
-static void measure(const struct bench *b, int n, double *bare, double *ours)
+/* Stores the medians of the nanoseconds for one operation. */
+static void bench_measure(const struct bench *b, int n, double *bare, double *ours)
 {
     double of_bare[ROUNDS], of_ours[ROUNDS];
 
-    once(b, b->bare, n);
-    once(b, b->ours, n);
+    bench_run_once(b, b->bare, n);
+    bench_run_once(b, b->ours, n);
     for (int i = 0; i < ROUNDS; i++) {
-        of_bare[i] = once(b, b->bare, n);
-        of_ours[i] = once(b, b->ours, n);
+        of_bare[i] = bench_run_once(b, b->bare, n);
+        of_ours[i] = bench_run_once(b, b->ours, n);
     }
-    *bare = median(of_bare);
-    *ours = median(of_ours);
+    *bare = samples_median(of_bare);
+    *ours = samples_median(of_ours);
 }
 
-static void prepare(void)
+static void bench_init(void)
 {
     pthread_t thread;
 
@@ -395,16 +396,16 @@ static void prepare(void)
 
 int main(void)
 {
-    prepare();
+    bench_init();
     printf("| service | against | bare ns | checks off ns | ratio | checks on ns |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++) {
         const struct bench *b = &benches[i];
         double bare, off, on, ignored;
 
         ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-        measure(b, b->n, &bare, &off);
+        bench_measure(b, b->n, &bare, &off);
         ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
-        measure(b, b->n > 10000 ? b->n / 10 : b->n, &ignored, &on);
+        bench_measure(b, b->n > 10000 ? b->n / 10 : b->n, &ignored, &on);
         printf("| %s | %s | %.1f | %.1f | %.2f | %.1f |\n", b->name, b->against, bare, off, off / bare, on);
         fflush(stdout);
     }

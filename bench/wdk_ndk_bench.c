@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the checks cost on NDK calls: the same calls of a driver's, both ends in one process over the loopback, with the
- * provider's own objects (checks off) and with the filter's in front of them (checks on). Both are measured by turns, so
- * that what else the machine does meets both alike; medians of processor time, the calling thread's where a call ends in
- * it, the process' where the provider's threads have part in it.
+ * Measures the cost of the checks on NDK calls. A driver with both ends makes the same calls with the provider's
+ * objects (checks off) and with the filter's objects in front of them (checks on). The two are measured in turn, so
+ * that other load affects both. The results are medians of CPU time: of the calling thread if the call does everything,
+ * otherwise of the process.
  */
 #include <sched.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "common.h"
 #include "openndk/wdk.h"
 
-enum { LOOPBACK = 1, DEPTH = 1024, BURST = 64, OCTETS = 64, ROUNDS = 101, TAG = 0x68636542 };
+enum { LOOPBACK = 1, DEPTH = 1024, BURST = 64, MESSAGE = 64, ROUNDS = 101, TAG = 0x68636542 };
 enum { SENDER, RECEIVER, ENDS };
 
 /* ---- Calls that wait --------------------------------------------------------------------------------------------- */
@@ -28,13 +28,13 @@ struct call {
     void *object;
 };
 
-static void must(bool fine, const char *what)
+static void bench_require(bool fine, const char *what)
 {
     if (!fine)
         bench_die("wdk_ndk_bench: %s failed", what);
 }
 
-static VOID request_done(PVOID context, NTSTATUS status)
+static VOID call_on_request(PVOID context, NTSTATUS status)
 {
     struct call *c = context;
 
@@ -42,39 +42,39 @@ static VOID request_done(PVOID context, NTSTATUS status)
     KeSetEvent(&c->event, IO_NO_INCREMENT, FALSE);
 }
 
-static VOID create_done(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
+static VOID call_on_create(PVOID context, NTSTATUS status, NDK_OBJECT_HEADER *object)
 {
     ((struct call *)context)->object = object;
-    request_done(context, status);
+    call_on_request(context, status);
 }
 
-static VOID close_done(PVOID context)
+static VOID call_on_close(PVOID context)
 {
-    request_done(context, STATUS_SUCCESS);
+    call_on_request(context, STATUS_SUCCESS);
 }
 
-static struct call *begin(struct call *c)
+static struct call *call_begin(struct call *c)
 {
     memset(c, 0, sizeof *c);
     KeInitializeEvent(&c->event, NotificationEvent, FALSE);
     return c;
 }
 
-static void end(struct call *c, NTSTATUS status, const char *what)
+static void call_end(struct call *c, NTSTATUS status, const char *what)
 {
     if (status == STATUS_PENDING) {
         (void)KeWaitForSingleObject(&c->event, Executive, KernelMode, FALSE, NULL);
         status = c->status;
     }
-    must(NT_SUCCESS(status), what);
+    bench_require(NT_SUCCESS(status), what);
 }
 
-static void close_object(void *object)
+static void call_close(void *object)
 {
-    NDK_PD *any = object; /* every table begins with the close */
+    NDK_PD *any = object; /* every dispatch table begins with the close */
     struct call c;
 
-    end(&c, any->Dispatch->NdkClosePd(&any->Header, close_done, begin(&c)), "a close");
+    call_end(&c, any->Dispatch->NdkClosePd(&any->Header, call_on_close, call_begin(&c)), "a close");
 }
 
 /* ---- A driver with both ends ------------------------------------------------------------------------------------- */
@@ -100,141 +100,159 @@ struct driver {
     NDK_MR *mr;
     NDK_SGE sge;
     UINT32 remote;
-    KEVENT asked;
-    NDK_CONNECTOR *asking;
+    KEVENT request_arrived;
+    NDK_CONNECTOR *request;
 };
 
-static VOID notified(PVOID context, NTSTATUS status)
+static VOID driver_on_notify(PVOID context, NTSTATUS status)
 {
     (void)context, (void)status;
 }
 
-static VOID asked(PVOID context, NDK_CONNECTOR *connector)
+static VOID driver_on_connect(PVOID context, NDK_CONNECTOR *connector)
 {
     struct driver *d = context;
 
-    d->asking = connector;
-    KeSetEvent(&d->asked, IO_NO_INCREMENT, FALSE);
+    d->request = connector;
+    KeSetEvent(&d->request_arrived, IO_NO_INCREMENT, FALSE);
 }
 
-static void open_queues(struct driver *d, struct end *e)
+static void driver_create_queues(struct driver *d, struct end *e)
 {
     struct call c;
 
-    end(&c, d->adapter->Dispatch->NdkCreateCq(d->adapter, 2 * DEPTH, notified, NULL, NULL, create_done, begin(&c), &e->cq),
-        "NdkCreateCq");
-    end(&c, d->pd->Dispatch->NdkCreateQp(d->pd, e->cq, e->cq, e, DEPTH, DEPTH, 1, 1, 0, create_done, begin(&c), &e->qp),
-        "NdkCreateQp");
+    call_end(&c,
+             d->adapter->Dispatch->NdkCreateCq(d->adapter, 2 * DEPTH, driver_on_notify, NULL, NULL, call_on_create,
+                                               call_begin(&c), &e->cq),
+             "NdkCreateCq");
+    call_end(&c,
+             d->pd->Dispatch->NdkCreateQp(d->pd, e->cq, e->cq, e, DEPTH, DEPTH, 1, 1, 0, call_on_create, call_begin(&c),
+                                          &e->qp),
+             "NdkCreateQp");
 }
 
-static void open_region(struct driver *d)
+static void driver_create_region(struct driver *d)
 {
     ULONG flags = NDK_MR_FLAG_ALLOW_LOCAL_WRITE | NDK_MR_FLAG_ALLOW_REMOTE_WRITE;
     struct call c;
 
-    d->memory = ExAllocatePoolWithTag(NonPagedPoolNx, 2 * OCTETS, TAG);
-    d->mdl = IoAllocateMdl(d->memory, 2 * OCTETS, FALSE, FALSE, NULL);
-    must(d->memory && d->mdl, "the region's memory");
+    d->memory = ExAllocatePoolWithTag(NonPagedPoolNx, 2 * MESSAGE, TAG);
+    d->mdl = IoAllocateMdl(d->memory, 2 * MESSAGE, FALSE, FALSE, NULL);
+    bench_require(d->memory && d->mdl, "the region's memory");
     MmBuildMdlForNonPagedPool(d->mdl);
-    end(&c, d->pd->Dispatch->NdkCreateMr(d->pd, FALSE, create_done, begin(&c), &d->mr), "NdkCreateMr");
-    end(&c, d->mr->Dispatch->NdkRegisterMr(d->mr, d->mdl, 2 * OCTETS, flags, request_done, begin(&c)), "NdkRegisterMr");
-    d->sge = (NDK_SGE){ .VirtualAddress = d->memory, .Length = OCTETS };
+    call_end(&c, d->pd->Dispatch->NdkCreateMr(d->pd, FALSE, call_on_create, call_begin(&c), &d->mr), "NdkCreateMr");
+    call_end(&c, d->mr->Dispatch->NdkRegisterMr(d->mr, d->mdl, 2 * MESSAGE, flags, call_on_request, call_begin(&c)),
+             "NdkRegisterMr");
+    d->sge = (NDK_SGE){ .VirtualAddress = d->memory, .Length = MESSAGE };
     d->sge.MemoryRegionToken = d->mr->Dispatch->NdkGetLocalTokenFromMr(d->mr);
     d->remote = d->mr->Dispatch->NdkGetRemoteTokenFromMr(d->mr);
 }
 
-static void listen_at(struct driver *d)
+static void driver_listen(struct driver *d)
 {
     ULONG size = sizeof d->at;
     struct call c;
 
-    KeInitializeEvent(&d->asked, SynchronizationEvent, FALSE);
+    KeInitializeEvent(&d->request_arrived, SynchronizationEvent, FALSE);
     d->at.sin_family = AF_INET;
     d->at.sin_addr.S_un.S_addr = 0x0100007f;
-    end(&c, d->adapter->Dispatch->NdkCreateListener(d->adapter, asked, d, create_done, begin(&c), &d->listener),
-        "NdkCreateListener");
-    end(&c, d->listener->Dispatch->NdkListen(d->listener, (PSOCKADDR)&d->at, sizeof d->at, request_done, begin(&c)),
+    call_end(&c,
+             d->adapter->Dispatch->NdkCreateListener(d->adapter, driver_on_connect, d, call_on_create, call_begin(&c),
+                                                     &d->listener),
+             "NdkCreateListener");
+    call_end(
+        &c,
+        d->listener->Dispatch->NdkListen(d->listener, (PSOCKADDR)&d->at, sizeof d->at, call_on_request, call_begin(&c)),
         "NdkListen");
-    must(NT_SUCCESS(d->listener->Dispatch->NdkGetLocalAddress(d->listener, (PSOCKADDR)&d->at, &size)), "NdkGetLocalAddress");
+    bench_require(NT_SUCCESS(d->listener->Dispatch->NdkGetLocalAddress(d->listener, (PSOCKADDR)&d->at, &size)),
+                  "NdkGetLocalAddress");
 }
 
-static void establish(struct driver *d, struct end *ends)
+static void driver_connect(struct driver *d, struct end *ends)
 {
     SOCKADDR_IN from = { .sin_family = AF_INET, .sin_addr = d->at.sin_addr };
     NDK_CONNECTOR *ours, *theirs;
     struct call c, connecting, accepting;
     NTSTATUS connect_status, accept_status;
 
-    end(&c, d->adapter->Dispatch->NdkCreateConnector(d->adapter, create_done, begin(&c), &ours), "NdkCreateConnector");
+    call_end(&c, d->adapter->Dispatch->NdkCreateConnector(d->adapter, call_on_create, call_begin(&c), &ours),
+             "NdkCreateConnector");
     connect_status = ours->Dispatch->NdkConnect(ours, ends[SENDER].qp, (PSOCKADDR)&from, sizeof from, (PSOCKADDR)&d->at,
-                                                sizeof d->at, 1, 1, NULL, 0, request_done, begin(&connecting));
-    (void)KeWaitForSingleObject(&d->asked, Executive, KernelMode, FALSE, NULL);
-    theirs = d->asking;
-    accept_status = theirs->Dispatch->NdkAccept(theirs, ends[RECEIVER].qp, 1, 1, NULL, 0, NULL, NULL, request_done,
-                                                begin(&accepting));
-    end(&connecting, connect_status, "NdkConnect");
-    end(&c, ours->Dispatch->NdkCompleteConnect(ours, NULL, NULL, request_done, begin(&c)), "NdkCompleteConnect");
-    end(&accepting, accept_status, "NdkAccept");
+                                                sizeof d->at, 1, 1, NULL, 0, call_on_request, call_begin(&connecting));
+    (void)KeWaitForSingleObject(&d->request_arrived, Executive, KernelMode, FALSE, NULL);
+    theirs = d->request;
+    accept_status = theirs->Dispatch->NdkAccept(theirs, ends[RECEIVER].qp, 1, 1, NULL, 0, NULL, NULL, call_on_request,
+                                                call_begin(&accepting));
+    call_end(&connecting, connect_status, "NdkConnect");
+    call_end(&c, ours->Dispatch->NdkCompleteConnect(ours, NULL, NULL, call_on_request, call_begin(&c)),
+             "NdkCompleteConnect");
+    call_end(&accepting, accept_status, "NdkAccept");
     ends[SENDER].connector = ours;
     ends[RECEIVER].connector = theirs;
 }
 
-static void part(struct end *ends)
+static void driver_disconnect(struct end *ends)
 {
     struct call one, other;
     NTSTATUS status;
 
-    status = ends[SENDER].connector->Dispatch->NdkDisconnect(ends[SENDER].connector, request_done, begin(&one));
-    end(&other, ends[RECEIVER].connector->Dispatch->NdkDisconnect(ends[RECEIVER].connector, request_done, begin(&other)),
-        "NdkDisconnect");
-    end(&one, status, "NdkDisconnect");
-    close_object(ends[SENDER].connector);
-    close_object(ends[RECEIVER].connector);
+    status = ends[SENDER].connector->Dispatch->NdkDisconnect(ends[SENDER].connector, call_on_request, call_begin(&one));
+    call_end(&other,
+             ends[RECEIVER].connector->Dispatch->NdkDisconnect(ends[RECEIVER].connector, call_on_request,
+                                                               call_begin(&other)),
+             "NdkDisconnect");
+    call_end(&one, status, "NdkDisconnect");
+    call_close(ends[SENDER].connector);
+    call_close(ends[RECEIVER].connector);
 }
 
-static void open_driver(struct driver *d)
+static void driver_open(struct driver *d)
 {
     static const WSK_CLIENT_DISPATCH dispatch = { .Version = MAKE_WSK_VERSION(1, 0) };
     WSK_CLIENT_NPI client = { NULL, &dispatch };
     struct call c;
 
-    must(NT_SUCCESS(WskRegister(&client, &d->registration)), "WskRegister");
-    must(NT_SUCCESS(WskCaptureProviderNPI(&d->registration, WSK_INFINITE_WAIT, &d->npi)), "WskCaptureProviderNPI");
-    must(NT_SUCCESS(d->npi.Dispatch->WskControlClient(d->npi.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0, NULL,
-                                                      sizeof d->ndk, &d->ndk, NULL, NULL)), "WskControlClient");
-    must(NT_SUCCESS(d->ndk.WskOpenNdkAdapter(d->npi.Client, (NDK_VERSION){ 2, 1 }, LOOPBACK, &d->adapter)),
-         "WskOpenNdkAdapter");
-    end(&c, d->adapter->Dispatch->NdkCreatePd(d->adapter, create_done, begin(&c), &d->pd), "NdkCreatePd");
+    bench_require(NT_SUCCESS(WskRegister(&client, &d->registration)), "WskRegister");
+    bench_require(NT_SUCCESS(WskCaptureProviderNPI(&d->registration, WSK_INFINITE_WAIT, &d->npi)),
+                  "WskCaptureProviderNPI");
+    bench_require(NT_SUCCESS(d->npi.Dispatch->WskControlClient(d->npi.Client, WSKNDK_GET_WSK_PROVIDER_NDK_DISPATCH, 0,
+                                                               NULL, sizeof d->ndk, &d->ndk, NULL, NULL)),
+                  "WskControlClient");
+    bench_require(NT_SUCCESS(d->ndk.WskOpenNdkAdapter(d->npi.Client, (NDK_VERSION){ 2, 1 }, LOOPBACK, &d->adapter)),
+                  "WskOpenNdkAdapter");
+    call_end(&c, d->adapter->Dispatch->NdkCreatePd(d->adapter, call_on_create, call_begin(&c), &d->pd), "NdkCreatePd");
     for (int i = 0; i < ENDS; i++)
-        open_queues(d, &d->ends[i]);
-    end(&c, d->pd->Dispatch->NdkCreateQp(d->pd, d->ends[SENDER].cq, d->ends[SENDER].cq, NULL, DEPTH, 1, 1, 1, 0, create_done,
-                                         begin(&c), &d->idle), "NdkCreateQp");
-    open_region(d);
-    listen_at(d);
-    establish(d, d->ends);
+        driver_create_queues(d, &d->ends[i]);
+    call_end(&c,
+             d->pd->Dispatch->NdkCreateQp(d->pd, d->ends[SENDER].cq, d->ends[SENDER].cq, NULL, DEPTH, 1, 1, 1, 0,
+                                          call_on_create, call_begin(&c), &d->idle),
+             "NdkCreateQp");
+    driver_create_region(d);
+    driver_listen(d);
+    driver_connect(d, d->ends);
 }
 
-static void close_driver(struct driver *d)
+static void driver_close(struct driver *d)
 {
-    part(d->ends);
-    close_object(d->mr);
+    driver_disconnect(d->ends);
+    call_close(d->mr);
     IoFreeMdl(d->mdl);
     ExFreePoolWithTag(d->memory, TAG);
-    close_object(d->idle);
+    call_close(d->idle);
     for (int i = 0; i < ENDS; i++) {
-        close_object(d->ends[i].qp);
-        close_object(d->ends[i].cq);
+        call_close(d->ends[i].qp);
+        call_close(d->ends[i].cq);
     }
-    close_object(d->listener);
-    close_object(d->pd);
+    call_close(d->listener);
+    call_close(d->pd);
     d->ndk.WskCloseNdkAdapter(d->npi.Client, d->adapter);
     WskReleaseProviderNPI(&d->registration);
     WskDeregister(&d->registration);
 }
 
-/* ---- What is measured: n of each --------------------------------------------------------------------------------- */
+/* ---- The measured operations: n of each -------------------------------------------------------------------------- */
 
-static void collect(struct end *e, int wanted, NTSTATUS status)
+static void end_collect(struct end *e, int wanted, NTSTATUS status)
 {
     NDK_RESULT results[BURST];
 
@@ -242,105 +260,109 @@ static void collect(struct end *e, int wanted, NTSTATUS status)
         ULONG got = e->cq->Dispatch->NdkGetCqResults(e->cq, results, BURST);
 
         for (ULONG i = 0; i < got; i++)
-            must(results[i].Status == status, "a request");
+            bench_require(results[i].Status == status, "a request");
         wanted -= (int)got;
         if (got == 0)
             sched_yield();
     }
 }
 
-static void post_receives(struct driver *d, int n)
+static void driver_post_receives(struct driver *d, int n)
 {
     NDK_QP *qp = d->ends[RECEIVER].qp;
 
     for (int i = 0; i < n; i++)
-        must(NT_SUCCESS(qp->Dispatch->NdkReceive(qp, d, &d->sge, 1)), "NdkReceive");
+        bench_require(NT_SUCCESS(qp->Dispatch->NdkReceive(qp, d, &d->sge, 1)), "NdkReceive");
 }
 
-/* To a queue pair that is not connected, so that only the call is counted; DEPTH of them, which flush_idle takes back. */
-static void idle_receives(struct driver *d, int n)
+/* Posts to a queue pair that is not connected, to measure only the call. driver_flush_idle removes DEPTH receives. */
+static void driver_receive_idle(struct driver *d, int n)
 {
     for (int i = 0; i < n; i++)
-        must(NT_SUCCESS(d->idle->Dispatch->NdkReceive(d->idle, d, &d->sge, 1)), "NdkReceive");
+        bench_require(NT_SUCCESS(d->idle->Dispatch->NdkReceive(d->idle, d, &d->sge, 1)), "NdkReceive");
 }
 
-static void post_idle(struct driver *d)
+static void driver_post_idle(struct driver *d)
 {
-    idle_receives(d, DEPTH);
+    driver_receive_idle(d, DEPTH);
 }
 
-static void flush_idle(struct driver *d)
+static void driver_flush_idle(struct driver *d)
 {
     d->idle->Dispatch->NdkFlush(d->idle);
-    collect(&d->ends[SENDER], DEPTH, STATUS_CANCELLED);
+    end_collect(&d->ends[SENDER], DEPTH, STATUS_CANCELLED);
 }
 
-static void empty_polls(struct driver *d, int n)
+static void driver_poll_empty(struct driver *d, int n)
 {
     NDK_CQ *cq = d->ends[SENDER].cq;
     NDK_RESULT result;
 
     for (int i = 0; i < n; i++)
-        must(cq->Dispatch->NdkGetCqResults(cq, &result, 1) == 0, "an empty queue");
+        bench_require(cq->Dispatch->NdkGetCqResults(cq, &result, 1) == 0, "an empty queue");
 }
 
-static void sends(struct driver *d, int n, int burst)
+static void driver_send(struct driver *d, int n, int burst)
 {
     NDK_QP *qp = d->ends[SENDER].qp;
 
     for (int done = 0; done < n; done += burst) {
-        post_receives(d, burst);
+        driver_post_receives(d, burst);
         for (int i = 0; i < burst; i++)
-            must(NT_SUCCESS(qp->Dispatch->NdkSend(qp, d, &d->sge, 1, i < burst - 1 ? NDK_OP_FLAG_DEFER : 0)), "NdkSend");
-        collect(&d->ends[SENDER], burst, STATUS_SUCCESS);
-        collect(&d->ends[RECEIVER], burst, STATUS_SUCCESS);
+            bench_require(NT_SUCCESS(qp->Dispatch->NdkSend(qp, d, &d->sge, 1, i < burst - 1 ? NDK_OP_FLAG_DEFER : 0)),
+                          "NdkSend");
+        end_collect(&d->ends[SENDER], burst, STATUS_SUCCESS);
+        end_collect(&d->ends[RECEIVER], burst, STATUS_SUCCESS);
     }
 }
 
-static void single_sends(struct driver *d, int n)
+static void driver_send_single(struct driver *d, int n)
 {
-    sends(d, n, 1);
+    driver_send(d, n, 1);
 }
 
-static void burst_sends(struct driver *d, int n)
+static void driver_send_bursts(struct driver *d, int n)
 {
-    sends(d, n, BURST);
+    driver_send(d, n, BURST);
 }
 
-static void burst_writes(struct driver *d, int n)
+static void driver_write_bursts(struct driver *d, int n)
 {
     NDK_QP *qp = d->ends[SENDER].qp;
 
     for (int done = 0; done < n; done += BURST) {
         for (int i = 0; i < BURST; i++)
-            must(NT_SUCCESS(qp->Dispatch->NdkWrite(qp, d, &d->sge, 1, (UINT64)(ULONG_PTR)(d->memory + OCTETS), d->remote,
-                                                   i < BURST - 1 ? NDK_OP_FLAG_DEFER : 0)), "NdkWrite");
-        collect(&d->ends[SENDER], BURST, STATUS_SUCCESS);
+            bench_require(NT_SUCCESS(qp->Dispatch->NdkWrite(qp, d, &d->sge, 1, (UINT64)(ULONG_PTR)(d->memory + MESSAGE),
+                                                            d->remote, i < BURST - 1 ? NDK_OP_FLAG_DEFER : 0)),
+                          "NdkWrite");
+        end_collect(&d->ends[SENDER], BURST, STATUS_SUCCESS);
     }
 }
 
-static void connects(struct driver *d, int n)
+static void driver_establish(struct driver *d, int n)
 {
     struct end ends[ENDS];
     struct call c;
 
     for (int i = 0; i < n; i++) {
         for (int e = 0; e < ENDS; e++)
-            end(&c, d->pd->Dispatch->NdkCreateQp(d->pd, d->ends[e].cq, d->ends[e].cq, NULL, 4, 4, 1, 1, 0, create_done,
-                                                 begin(&c), &ends[e].qp), "NdkCreateQp");
-        establish(d, ends);
-        part(ends);
+            call_end(&c,
+                     d->pd->Dispatch->NdkCreateQp(d->pd, d->ends[e].cq, d->ends[e].cq, NULL, 4, 4, 1, 1, 0,
+                                                  call_on_create, call_begin(&c), &ends[e].qp),
+                     "NdkCreateQp");
+        driver_connect(d, ends);
+        driver_disconnect(ends);
         for (int e = 0; e < ENDS; e++)
-            close_object(ends[e].qp);
+            call_close(ends[e].qp);
     }
 }
 
-/* Each free looks whether a posted request has the memory. */
-static void pool(struct driver *d, int n)
+/* With checks on, each free searches the posted requests for the memory. */
+static void driver_use_pool(struct driver *d, int n)
 {
     (void)d;
     for (int i = 0; i < n; i++)
-        ExFreePoolWithTag(ExAllocatePoolWithTag(NonPagedPoolNx, OCTETS, TAG), TAG);
+        ExFreePoolWithTag(ExAllocatePoolWithTag(NonPagedPoolNx, MESSAGE, TAG), TAG);
 }
 
 /* ---- Measuring --------------------------------------------------------------------------------------------------- */
@@ -352,17 +374,18 @@ static const struct bench {
     int n;
     clockid_t clock;
 } benches[] = {
-    { "NdkReceive, the call alone", idle_receives, NULL, flush_idle, DEPTH, CLOCK_THREAD_CPUTIME_ID },
-    { "NdkGetCqResults, nothing there", empty_polls, NULL, NULL, 2000, CLOCK_PROCESS_CPUTIME_ID },
-    { "send of 64 octets, one at a time", single_sends, NULL, NULL, 500, CLOCK_PROCESS_CPUTIME_ID },
-    { "send of 64 octets, 64 at a time", burst_sends, NULL, NULL, 3200, CLOCK_PROCESS_CPUTIME_ID },
-    { "write of 64 octets, 64 at a time", burst_writes, NULL, NULL, 6400, CLOCK_PROCESS_CPUTIME_ID },
-    { "two queue pairs, connect, disconnect, close", connects, NULL, NULL, 20, CLOCK_PROCESS_CPUTIME_ID },
-    { "pool, allocate and free", pool, NULL, NULL, 200, CLOCK_THREAD_CPUTIME_ID },
-    { "the same while 1024 requests are posted", pool, post_idle, flush_idle, 200, CLOCK_THREAD_CPUTIME_ID },
+    { "NdkReceive, the call alone", driver_receive_idle, NULL, driver_flush_idle, DEPTH, CLOCK_THREAD_CPUTIME_ID },
+    { "NdkGetCqResults, empty queue", driver_poll_empty, NULL, NULL, 2000, CLOCK_PROCESS_CPUTIME_ID },
+    { "send of 64 bytes, one at a time", driver_send_single, NULL, NULL, 500, CLOCK_PROCESS_CPUTIME_ID },
+    { "send of 64 bytes, 64 at a time", driver_send_bursts, NULL, NULL, 3200, CLOCK_PROCESS_CPUTIME_ID },
+    { "write of 64 bytes, 64 at a time", driver_write_bursts, NULL, NULL, 6400, CLOCK_PROCESS_CPUTIME_ID },
+    { "two queue pairs, connect, disconnect, close", driver_establish, NULL, NULL, 20, CLOCK_PROCESS_CPUTIME_ID },
+    { "pool, allocate and free", driver_use_pool, NULL, NULL, 200, CLOCK_THREAD_CPUTIME_ID },
+    { "the same while 1024 requests are posted", driver_use_pool, driver_post_idle, driver_flush_idle, 200,
+      CLOCK_THREAD_CPUTIME_ID },
 };
 
-static double now(clockid_t clock)
+static double bench_clock(clockid_t clock)
 {
     struct timespec t;
 
@@ -370,21 +393,21 @@ static double now(clockid_t clock)
     return (double)t.tv_sec * NS_PER_S + (double)t.tv_nsec;
 }
 
-static double once(const struct bench *b, struct driver *d)
+static double bench_run_once(const struct bench *b, struct driver *d)
 {
     double start, took;
 
     if (b->before)
         b->before(d);
-    start = now(b->clock);
+    start = bench_clock(b->clock);
     b->run(d, b->n);
-    took = now(b->clock) - start;
+    took = bench_clock(b->clock) - start;
     if (b->after)
         b->after(d);
     return took / b->n;
 }
 
-static void measure(const struct bench *b, struct driver *off, struct driver *on)
+static void bench_measure(const struct bench *b, struct driver *off, struct driver *on)
 {
     struct samples of_off, of_on;
     double without, with;
@@ -393,11 +416,11 @@ static void measure(const struct bench *b, struct driver *off, struct driver *on
     samples_init(&of_on, ROUNDS);
     for (int i = -1; i < ROUNDS; i++) {
         ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-        without = once(b, off);
+        without = bench_run_once(b, off);
         ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
-        with = once(b, on);
+        with = bench_run_once(b, on);
         if (i < 0)
-            continue; /* the first of each warms up */
+            continue; /* the first round warms up */
         samples_add(&of_off, without);
         samples_add(&of_on, with);
     }
@@ -412,14 +435,14 @@ int main(void)
     static struct driver off, on;
 
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-    open_driver(&off);
+    driver_open(&off);
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_STOP);
-    open_driver(&on);
+    driver_open(&on);
     printf("| call | checks off ns | checks on ns | ratio |\n|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
-        measure(&benches[i], &off, &on);
-    close_driver(&on);
+        bench_measure(&benches[i], &off, &on);
+    driver_close(&on);
     ondk_wdk_set_checks(ONDK_WDK_CHECKS_OFF);
-    close_driver(&off);
+    driver_close(&off);
     return 0;
 }
